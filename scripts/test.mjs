@@ -2,9 +2,9 @@
 // `// proof` (kills, models, whole programs) run when they are named, and alone with `--proofs`.
 //
 // All sources are bundled once (test/bundle.mjs). Some processes run one file after another; one whose first line says
-// `// alone`, or `// proof`, has a process for itself; `// unbundled` also one in which each module is a file. 60 s each (or what a first line `// timeout: 120s` says), in a process
-// group that is killed when it is not needed any more. A file also fails when it has no test; when it leaves a process behind:
-// one of its group, or (Linux) one that inherited its environment; when it changes what other files in its process see
+// `// alone`, or `// proof`, has a process for itself; `// unbundled` also one in which each module is a file. A file should
+// take no more than 60 s (or what a first line `// timeout: 120s` says) and is ended after three times that, with its process group,
+// which is killed when it is not needed any more. A file also fails when it has no test; when it leaves a process behind: one of its group, or (Linux) one that inherited its environment; when it changes what other files in its process see
 // (test/process-state.mjs); when Node warns that something it uses is deprecated; and when a daemon in it, or one that it started with the variables of
 // test/harness/watch-replies.mjs, answered something that is not by the contract. The last line counts tests, a failed file
 // counting as one at least.
@@ -25,6 +25,8 @@ import { endAll, WorkerProcess, watcher } from './test/worker-process.mjs'
 /** One more than there are processors, for some files wait. */
 const atOnce = Number(process.env.SVC_TEST_PROCESSES ?? Math.min(8, availableParallelism() + 1))
 const defaultSeconds = 60
+/** How many times as long as a file may take it is given: only one that hangs needs all of it, and a busy machine is slow. */
+const patience = 3
 const slowMs = 5000
 const durationsFile = join(root, 'node_modules/.cache/svc-test/durations.json')
 
@@ -95,7 +97,7 @@ function rulesOf(file) {
   const [first = ''] = readFileSync(join(root, file), 'utf8').split('\n', 1)
   const seconds = Number(/^\/\/ .*\btimeout: (\d+)s\b/.exec(first)?.[1] ?? defaultSeconds)
   const unbundled = /^\/\/ unbundled\b/.test(first)
-  return { seconds, unbundled, alone: unbundled || /^\/\/ (?:proof|alone)\b/.test(first) }
+  return { seconds: seconds * patience, unbundled, alone: unbundled || /^\/\/ (?:proof|alone)\b/.test(first) }
 }
 
 /** What took longest, and what takes longer than a file should. */

@@ -12,7 +12,7 @@ import { EventReader, type StreamOptions } from './stream.js'
 
 /** Milliseconds until a daemon has to answer, and to have ended; many times what it takes, for the machine may be busy. */
 const READY_MS = 60_000
-const END_MS = 20_000
+const END_MS = 60_000
 const LOOK_MS = 25
 /** Characters of output that are kept for messages. */
 const KEPT = 64 * 1024

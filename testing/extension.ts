@@ -10,8 +10,8 @@ import { probe } from './look.js'
 import { EventReader, type StreamOptions } from './stream.js'
 import { WaitingTime } from './time.js'
 
-/** Milliseconds that an extension has until it runs. */
-const START_MS = 10_000
+/** Milliseconds that an extension has until it runs: many times what it takes, for the machine may be busy. */
+const START_MS = 60_000
 
 export interface StartOptions {
   /** Folders of extensions that are installed beside it, those that it requires say; they run before `startExtension` resolves. */

@@ -6,7 +6,7 @@ import { type ServerEvent, SseParser } from '../client/sse.js'
 export type { ServerEvent } from '../client/sse.js'
 
 /** Milliseconds that {@link EventReader.next} waits for an event. */
-const NEXT_MS = 10_000
+const NEXT_MS = 30_000
 
 export interface StreamOptions {
   /** The stream goes on behind the event of this id. */
@@ -63,7 +63,7 @@ export class EventReader implements AsyncIterable<ServerEvent> {
 
   /**
    * The next event, or the next one of this name; those before it are skipped.
-   * @throws Error when the stream ends before, or nothing came for 10 s
+   * @throws Error when the stream ends before, or nothing came for 30 s
    */
   async next(event?: string): Promise<ServerEvent> {
     const end = performance.now() + NEXT_MS

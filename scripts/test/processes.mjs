@@ -5,8 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 /** Name of the variable by whose value a process says which test process it descends from. */
 export const markName = 'SVC_TEST_MARK'
-/** How long a helper of a test may take to notice that the file has ended. */
-export const leaveMs = 1000
+/** How long a helper of a test may take to notice that the file has ended: many times what it takes, for the machine may be busy. */
+export const leaveMs = 5000
 
 /** What lives on of a file that has ended, as lines for people, after a moment to end by itself. */
 export async function remaining(group) {

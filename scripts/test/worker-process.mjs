@@ -32,6 +32,8 @@ export class WorkerProcess {
   fit = true
   #output = ''
   #files = 0
+  /** What came on each stream: the pieces of the two come in any order. */
+  #heard = new Map()
   /** What the worker says about the end of the file, by the stream that it says it on. */
   #reports = new Map()
   #reported = () => {}
@@ -71,6 +73,7 @@ export class WorkerProcess {
    */
   async run(file, { alone, seconds }) {
     this.#output = ''
+    this.#heard = new Map()
     this.#reports = new Map()
     const replies = this.#repliesOf(++this.#files)
     const reported = new Promise(done => {
@@ -113,12 +116,11 @@ export class WorkerProcess {
   }
 
   #hear(stream, text) {
-    this.#output += text
-    const report = new RegExp(`\\n${this.mark.replaceAll('.', '\\.')} (\\{.*\\})\\n`).exec(this.#output)
-    if (report === null) {
-      this.#output = this.#output.slice(-keptOutput)
-      return
-    }
+    this.#output = (this.#output + text).slice(-keptOutput)
+    const heard = ((this.#heard.get(stream) ?? '') + text).slice(-keptOutput)
+    this.#heard.set(stream, heard)
+    const report = new RegExp(`\\n${this.mark.replaceAll('.', '\\.')} (\\{.*\\})\\n`).exec(heard)
+    if (report === null) return
     this.#output = this.#output.replace(report[0], '')
     this.#reports.set(stream, JSON.parse(report[1]))
     if (this.#reports.size === 2) this.#reported()

@@ -41,7 +41,7 @@ test('an agent that is logged in goes before one that is not', async () => {
 
 test('an endpoint that is named is written, and kept; what is no URL of one is refused', async () => {
   const { home, svc } = world('endpoint')
-  const url = 'http://127.0.0.1:59996/v1'
+  const url = 'http://127.0.0.1:29996/v1'
   const { code, stdout } = await svc('init', '--yes', '--endpoint', `${url}/`)
   assert.is(code, 0)
   assert.match(stdout, `✗ svc-agent: ${url} (--endpoint; does not answer)`)

@@ -75,14 +75,18 @@ test('a stream survives a daemon that goes and comes back', async () => {
   const daemon = await withStream((response, lastEventId) => {
     if (lastEventId === undefined) {
       response.write(frame(1))
-      setTimeout(async () => {
-        await daemon.stop()
-        setTimeout(() => void daemon.listen(), 300)
-      }, 20)
+      setTimeout(() => daemon.stop(), 20)
     } else response.end(frame(2))
   })
+  let isBack = false
   try {
-    const ran = await runCli(daemon.home, ['thing', 'parts', 'list', 't1', '--follow'])
+    const ran = await runCli(daemon.home, ['thing', 'parts', 'list', 't1', '--follow'], {
+      onOutput: text => {
+        if (isBack || !text.includes('waiting for the daemon')) return
+        isBack = true
+        void daemon.listen()
+      },
+    })
     assert.is(ran.code, 0)
     assert.is(ran.stdout, '1  part 1\n2  part 2\n')
     assert.match(ran.stderr, 'waiting for the daemon')

@@ -1,4 +1,4 @@
-// proof: a thread that is really held, for some seconds
+// proof, timeout: 80s: a thread that is really held, for some seconds
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -15,7 +15,7 @@ test('work of the kernel on behalf of an extension is blamed on the extension, a
   try {
     const { stdout, stderr } = spawnSync(process.execPath, [...typescript, holder, home], {
       encoding: 'utf8',
-      timeout: 60_000,
+      timeout: 220_000,
       // All sources of the tests are more than the memory of that thread.
       env: { ...process.env, SVC_TEST_BUNDLE: undefined },
     })

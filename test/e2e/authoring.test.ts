@@ -216,7 +216,7 @@ test('dev unlinks however it ends; what is killed leaves a link that the doctor 
   await dev.ended
   await until(
     async () => (await told()).includes('extension_linked') || undefined,
-    20_000,
+    60_000,
     () => 'a finding',
   )
   assert.match(await at.svc('extension', 'remove', 'acme.ends'), 'unlinked acme.ends')

@@ -43,7 +43,7 @@ async function trigger(): Promise<Run> {
         throw new Error(`the run is ${now.status}: ${now.error}${at.logTail()}`)
       return now.session_id === undefined ? undefined : now
     },
-    15_000,
+    60_000,
     () => `a session for run ${run.id}${at.logTail()}`,
   )
 }
@@ -89,7 +89,7 @@ test('its run asks for permission, gets it and writes the report', async () => {
       await at.run(['session', 'approve', session])
       return undefined
     },
-    20_000,
+    60_000,
     () => `the end of run ${run.id}\n${follow.text()}${at.logTail()}`,
   )
   assert.is(ended.status, 'completed', `${ended.error}\n${follow.text()}`)
@@ -117,7 +117,7 @@ test('the daemon is killed while a permission is pending', async () => {
   process.kill(pid, 'SIGKILL')
   await until(
     () => (inspectProcess(pid, process.platform)?.ended === false ? undefined : true),
-    5000,
+    60_000,
     () => 'the end of the daemon',
   )
   assert.is((await at.run(['status'])).code, 3)

@@ -13,6 +13,8 @@ test.before.each(context => {
 })
 test.after.each(({ at }) => at.remove())
 
+/** Milliseconds for the watchdog to act: it goes by the processor time that the daemon had, which may be little. */
+const PATIENCE_MS = 240_000
 const log = (at: Installed) => readFileSync(join(at.home, 'logs', 'svc.log'), 'utf8')
 /** Ends of daemons by the watchdog that the home remembers. */
 const ends = (at: Installed): { owner: string }[] => {
@@ -23,7 +25,7 @@ const ends = (at: Installed): { owner: string }[] => {
   }
 }
 
-/** A drop-in that holds the daemon for ever, soon after it is loaded. */
+/** A drop-in that holds the daemon for ever, soon after it is loaded; the file `held` comes right before. */
 function holder(at: Installed, name: string): void {
   at.writeHome(
     `extensions/${name}/extension.toml`,
@@ -31,12 +33,26 @@ function holder(at: Installed, name: string): void {
   )
   at.writeHome(
     `extensions/${name}/main.mjs`,
-    `export default {
+    `import { writeFileSync } from 'node:fs'
+    export default {
       name: '${name}', version: '1.0.0', requires: {}, surface: {},
-      apply() { setTimeout(() => { for (;;) {} }, 500) },
+      apply() {
+        setTimeout(() => {
+          writeFileSync(${JSON.stringify(join(at.home, 'held'))}, '')
+          for (;;) {}
+        }, 500)
+      },
     }`,
   )
 }
+
+/** Resolves when a drop-in holds the daemon. */
+const isHeld = (at: Installed) =>
+  until(
+    () => existsSync(join(at.home, 'held')) || undefined,
+    60_000,
+    () => `acme.hold holds the daemon${at.logTail()}`,
+  )
 
 /** An extension with a process, which must not run in safe mode. */
 function processOf(at: Installed, name: string): void {
@@ -60,7 +76,7 @@ test('after three successors the daemon starts in safe mode, and says so; a rest
     holder(at, `acme.hold${n}`)
     await until(
       () => (ends(at).length > n ? true : undefined),
-      60_000,
+      PATIENCE_MS,
       () => `end ${n + 1} by the watchdog${at.logTail()}`,
     )
     await until(
@@ -68,7 +84,7 @@ test('after three successors the daemon starts in safe mode, and says so; a rest
         const now = await statusOf(at)
         return now && now.pid !== before ? true : undefined
       },
-      60_000,
+      PATIENCE_MS,
       () => `a successor of ${before}${at.logTail()}`,
     )
     assert.is((await statusOf(at))?.safe_mode !== undefined, n === 3, `safe mode after ${n + 1} ends`)
@@ -113,13 +129,18 @@ test('a stop that is asked for while the daemon is held is the last word', async
   await at.svc('daemon', 'start')
   const { pid } = at.discovery
   holder(at, 'acme.hold')
-  await until(
-    async () => ((await at.request('socket', 'GET', '/api/extensions')).text.includes('acme.hold') ? true : undefined),
-    20_000,
-    () => 'acme.hold is seen',
-  )
-  await sleep(1000)
-  assert.match(await at.svc('daemon', 'stop'), `daemon stopped (pid ${pid})`)
+  await isHeld(at)
+  const { code, stdout, stderr } = await at.run(['daemon', 'stop'])
+  if (code === 0) assert.match(stdout, `daemon stopped (pid ${pid})`)
+  else {
+    // On a busy machine the watchdog takes longer than the command waits; that a stop was asked for holds all the same.
+    assert.match(stderr, 'daemon_stop_timeout')
+    await until(
+      async () => (await runningDaemon(at.home)) === undefined || undefined,
+      PATIENCE_MS,
+      () => `the end of ${pid}`,
+    )
+  }
   for (let n = 0; n < 50; n++) {
     assert.is(await runningDaemon(at.home), undefined, 'no successor runs')
     await sleep(100)
@@ -149,12 +170,7 @@ test('an extension is switched off while the daemon is held, and stays off in th
   await at.svc('daemon', 'start')
   const { pid } = at.discovery
   holder(at, 'acme.hold')
-  await until(
-    async () => ((await at.request('socket', 'GET', '/api/extensions')).text.includes('acme.hold') ? true : undefined),
-    20_000,
-    () => 'acme.hold is seen',
-  )
-  await sleep(1000)
+  await isHeld(at)
   const disabled = await at.run(['extension', 'disable', 'acme.hold'])
   assert.is(disabled.code, 0, disabled.stderr)
   await until(
@@ -162,7 +178,7 @@ test('an extension is switched off while the daemon is held, and stays off in th
       const now = await statusOf(at)
       return now && now.pid !== pid ? true : undefined
     },
-    30_000,
+    PATIENCE_MS,
     () => 'the successor',
   )
   const { extension } = await at.json<{ extension: { enabled: boolean } }>('extension', 'info', 'acme.hold')
@@ -179,7 +195,7 @@ test('an extension is switched off while no daemon runs', async ({ at }) => {
   await at.svc('daemon', 'start')
   await until(
     async () => ((await at.run(['extension', 'info', 'acme.hold'])).code === 0 ? true : undefined),
-    20_000,
+    60_000,
     () => 'acme.hold in the list',
   )
   const { extension } = await at.json<{ extension: { enabled: boolean } }>('extension', 'info', 'acme.hold')

@@ -115,7 +115,7 @@ test('after kill -9 the next start takes over, whatever files are left', async (
       const ran = await at.run(['status'])
       return ran.code === 0 ? undefined : ran
     },
-    5000,
+    60_000,
     () => 'the end of the daemon',
   )
   // Killed while it answered, it has ended; asked after that, there is none.
@@ -155,7 +155,7 @@ async function provoke(at: Installed, pid: number, text: string): Promise<void> 
   process.kill(pid, 'SIGUSR2')
   await until(
     () => (log(at).includes(text) ? true : undefined),
-    5000,
+    60_000,
     () => `${text} in the log`,
   )
 }

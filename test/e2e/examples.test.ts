@@ -125,7 +125,7 @@ test('of sessions', async () => {
   assert.is((await svc(['session', 'prompt', '@last', `ask ${JSON.stringify(ask)}`, '--no-wait'])).code, 0)
   await until(
     async () => JSON.parse(await prepare('svc inbox --json')).items.length || undefined,
-    20_000,
+    60_000,
     () => 'a question',
   )
   await examples(['session approve', 'session wait'])
@@ -181,7 +181,7 @@ test('of every other command: none is called wrongly', async () => {
   // It reads its value from standard input, which the test has none of.
   const others = entries.filter(({ path }) => ![...ran, ...last, 'vault put'].includes(path))
   for (const entry of others) {
-    const { code, stderr } = await svc(wordsOf(exampleOf(entry)).slice(1), AbortSignal.timeout(5000))
+    const { code, stderr } = await svc(wordsOf(exampleOf(entry)).slice(1), AbortSignal.timeout(30_000))
     assert.ok(code !== 2 && !/code: (?:internal|command_failed)/.test(stderr), `${exampleOf(entry)}: ${stderr}`)
   }
   const left = await prepare('svc session list --state active --quiet')

@@ -61,7 +61,7 @@ class Leaving extends Installed {
     )
     // The daemon finds the folder a moment later.
     const enabled = async () => ((await this.run(['extension', 'enable', 'clock-node'])).code === 0 ? true : undefined)
-    await until(enabled, 20_000, () => `the extension${this.logTail()}`)
+    await until(enabled, 60_000, () => `the extension${this.logTail()}`)
     await this.#left(this.tags.extension)
   }
 
@@ -76,7 +76,7 @@ class Leaving extends Installed {
       looks.push(this.left)
       return looks.length > 5 && looks.slice(-5).every(look => String(look) === String(this.left)) ? true : undefined
     }
-    await until(isSteady, 20_000, () => `processes that stay${this.logTail()}`)
+    await until(isSteady, 60_000, () => `processes that stay${this.logTail()}`)
     return this.left
   }
 
@@ -90,7 +90,7 @@ class Leaving extends Installed {
     process.kill(pid, 'SIGKILL')
     await until(
       () => (inspectProcess(pid, process.platform)?.ended === false ? undefined : true),
-      20_000,
+      60_000,
       () => 'the end of the daemon',
     )
   }

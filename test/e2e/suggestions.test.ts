@@ -13,7 +13,7 @@ import { Installed } from './installed.js'
 const apart = /^svc (?:daemon|run|session attach|extension (?:dev|test)|drain|undrain|vault put)\b|--follow/
 /** What a suggestion may end with here, where nothing has the name that a placeholder stands for. */
 const answered = new Set([0, 4, 5, 6, 7])
-const mostMs = 20_000
+const mostMs = 60_000
 
 /** A suggestion with values that a person would put in the place of its placeholders. */
 function filled(command: string): string {

@@ -37,20 +37,23 @@ test('timers longer than Node allows wait, can be cancelled, and refuse what is 
 })
 
 test('a timer keeps the process alive unless it is told not to', () => {
-  const run = (options: string) =>
-    spawnSync(
+  const run = (ms: number, options: string) => {
+    const { status, stdout } = spawnSync(
       process.execPath,
       [
         ...typescript,
         '--input-type=module',
         '-e',
         `import { systemClock } from './kernel/clock.ts'
-      systemClock().timeout(50, () => console.log('fired')${options})`,
+      systemClock().timeout(${ms}, () => console.log('fired')${options})`,
       ],
-      { cwd: fileURLToPath(new URL('../..', import.meta.url)), encoding: 'utf8' },
-    ).stdout
-  assert.is(run(''), 'fired\n')
-  assert.is(run(', { unref: true }'), '')
+      { cwd: fileURLToPath(new URL('../..', import.meta.url)), encoding: 'utf8', timeout: 50_000 },
+    )
+    return [status, stdout]
+  }
+  assert.equal(run(50, ''), [0, 'fired\n'])
+  // Far longer than the process takes to end: one that waited for it would be killed first.
+  assert.equal(run(3_600_000, ', { unref: true }'), [0, ''])
 })
 
 test('sleep rejects with the reason of its signal, before and during, and leaves no listener', async () => {

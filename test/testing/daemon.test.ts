@@ -29,12 +29,12 @@ const childrenOf = (pid: number) => {
 }
 
 async function until<T>(look: () => T | undefined): Promise<T> {
-  for (const end = performance.now() + 20_000; performance.now() < end; ) {
+  for (const end = performance.now() + 60_000; performance.now() < end; ) {
     const found = look()
     if (found !== undefined) return found
     await new Promise(resolve => setTimeout(resolve, 50))
   }
-  throw new Error('nothing for 20 s')
+  throw new Error('nothing for 60 s')
 }
 
 const isAlive = (pid: number) => inspectProcess(pid, process.platform)?.ended === false

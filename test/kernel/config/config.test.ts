@@ -4,12 +4,14 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
 import {
+  type Clock,
   definePlugin,
   type Plugin,
   type PluginKernel,
   type Setting,
   Settings,
   surfaceOf,
+  systemClock,
 } from '../../../kernel/plugin.js'
 import { Values } from '../../../plugins/configuration/api.js'
 import daemon from '../../../plugins/daemon/index.js'
@@ -50,16 +52,41 @@ function sizes(settings: readonly Setting<number>[] = [size, depth]) {
 const own = (values: unknown) => JSON.stringify({ plugins: { 'acme.sizes': values } })
 
 async function until(look: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  for (let tries = 0; tries < 600; tries++) {
+  for (let tries = 0; tries < 2400; tries++) {
     if (await look()) return
     await new Promise(resolve => setTimeout(resolve, 25))
   }
   throw new Error(`waited in vain until ${what}`)
 }
 
+/** How long the follower of config.json waits for the end of a burst, and before it believes that the file is empty. */
+const [SETTLE_MS, EMPTY_MS] = [100, 1000]
+
+/** The system's clock, but sleeps of these lengths end when the test says so; `always`: and from then on by themselves. */
+function sleeper(...held: number[]) {
+  const system = systemClock()
+  const waiting = new Map<number, (() => void)[]>(held.map(ms => [ms, []]))
+  const sleep: Clock['sleep'] = (ms, signal) => {
+    const sleepers = waiting.get(ms)
+    if (!sleepers) return system.sleep(ms, signal)
+    return new Promise((resolve, reject) => {
+      sleepers.push(resolve)
+      signal?.addEventListener('abort', () => reject(signal.reason))
+    })
+  }
+  return {
+    clock: { ...system, sleep } as Clock,
+    sleeping: (ms: number) => (waiting.get(ms)?.length ?? 0) > 0,
+    wake(ms: number, always = false) {
+      const sleepers = waiting.get(ms)
+      for (const resolve of sleepers?.splice(0) ?? []) resolve()
+      if (always) waiting.delete(ms)
+    },
+  }
+}
+
 const codes = async (host: TestKernel) =>
   (await host.request('GET', '/api/doctor?only=config')).body.items.map((item: { code: string }) => item.code)
-const quiet = (ms: number) => new Promise(resolve => setTimeout(resolve, ms))
 
 test('a running kernel follows its file: live values at once, the others noted, an invalid file nothing', async () => {
   const home = await temporaryFolder('config')
@@ -110,15 +137,20 @@ test('an empty moment is no change, a burst is one, a file that is gone means th
   const file = path.join(home, 'config.json')
   await writeFile(file, own({ size: 2 }))
   const { plugin, told, value } = sizes()
-  const host = await boot({ home, plugins: [daemon, resources, plugin], listen: ['socket'] })
-  await quiet(900)
+  const { clock, sleeping, wake } = sleeper(SETTLE_MS, EMPTY_MS)
+  const host = await boot({ home, plugins: [daemon, resources, plugin], listen: ['socket'], clock })
   await writeFile(file, '')
-  await quiet(400)
+  await until(() => sleeping(EMPTY_MS), 'the empty file is seen')
   assert.is(value(size), 2, 'an empty file is not believed at once')
-  for (const n of [3, 4, 5, 6, 7]) await writeFile(file, own({ size: n }))
+  for (const n of [3, 4]) await writeFile(file, own({ size: n }))
+  wake(EMPTY_MS)
+  await until(() => told.includes(4), 'what follows the empty moment is told')
+  await until(() => sleeping(SETTLE_MS), 'a change is seen')
+  for (const n of [5, 6, 7]) await writeFile(file, own({ size: n }))
+  wake(SETTLE_MS)
   await until(() => told.includes(7), 'the last of a burst is told')
-  assert.not(told.includes(1))
-  assert.ok(told.length < 5, `told ${told}`)
+  assert.equal(told, [4, 7])
+  for (const ms of [SETTLE_MS, EMPTY_MS]) wake(ms, true)
   await rm(file)
   await until(() => told.includes(1), 'the default is told')
   await writeFile(file, own({ size: 8 }))
@@ -224,7 +256,8 @@ test('closing ends the watch: nothing keeps the process, and a later change is n
   await host.close()
   await until(() => watchers() === before, 'the watch is over')
   await writeFile(file, own({ size: 3 }))
-  await quiet(300)
+  // Longer than a burst would be waited for.
+  await new Promise(resolve => setTimeout(resolve, 3 * SETTLE_MS))
   assert.equal(told, [])
   await rm(home, { recursive: true, force: true })
 })

@@ -167,9 +167,10 @@ test('who sends a head or a body too slowly gets 408, and holds up nobody', asyn
   const where = { socketPath: path.join(folder, 'slow.sock') }
   const limits = {
     ...LIMITS,
-    headersTimeout: 100,
-    requestTimeout: 200,
-    connectionsCheckingInterval: 20,
+    // Longer than a request takes that is sent at once, on a busy machine too.
+    headersTimeout: 1500,
+    requestTimeout: 2000,
+    connectionsCheckingInterval: 50,
   }
   const listener = await Listener.socket(
     where.socketPath,

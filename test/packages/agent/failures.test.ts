@@ -124,10 +124,10 @@ test('an error in the middle of a stream is passed on', async () => {
 })
 
 test('an endpoint that is gone, and none at all, are told as such', async () => {
-  const gone = await openAgent({}, { env: { OPENAI_BASE_URL: 'http://127.0.0.1:59998/v1', OPENAI_MODEL: 'x' } })
+  const gone = await openAgent({}, { env: { OPENAI_BASE_URL: 'http://127.0.0.1:29998/v1', OPENAI_MODEL: 'x' } })
   assert.match(
     (await gone.prompt('go').catch(error => error)).message,
-    'http://127.0.0.1:59998/v1 cannot be reached (ECONNREFUSED)',
+    'http://127.0.0.1:29998/v1 cannot be reached (ECONNREFUSED)',
   )
   await gone.close()
   const none = await openAgent({}, { env: { OPENAI_BASE_URL: '' } })

@@ -10,7 +10,7 @@ let world: AgentWorld
 test.after.each(() => world.close())
 
 async function until(what: string, wanted: () => boolean): Promise<void> {
-  for (const end = Date.now() + 20_000; !wanted(); await sleep(20)) assert.ok(Date.now() < end, `never: ${what}`)
+  for (const end = Date.now() + 60_000; !wanted(); await sleep(20)) assert.ok(Date.now() < end, `never: ${what}`)
 }
 
 test('a turn is cancelled while it streams, waits for the endpoint, asks, and runs a command', async () => {

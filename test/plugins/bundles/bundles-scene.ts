@@ -69,7 +69,7 @@ export async function scene(options: { home?: string; plugins?: readonly Plugin[
     ids.push(found?.id ?? (await host.request('POST', '/api/workspaces', { root_dir: root, name })).body.workspace.id)
   }
   const until: Scene['until'] = async (look, what) => {
-    for (let tries = 0; tries < 1000; tries++) {
+    for (let tries = 0; tries < 8000; tries++) {
       const seen = await look()
       if (seen) return seen
       await new Promise(resolve => setTimeout(resolve, 5))

@@ -37,7 +37,7 @@ test('a folder that is dropped in is in the catalog; an edit of an agent reaches
   await writeFile(file, agentFile('planner', '', 'You plan.'))
   const until = async (look: () => Promise<boolean>, what: string) => {
     for (let tries = 0; !(await look()); tries++) {
-      if (tries > 500) throw new Error(`waited in vain until ${what}`)
+      if (tries > 4000) throw new Error(`waited in vain until ${what}`)
       await new Promise(resolve => setTimeout(resolve, 10))
     }
   }
@@ -67,7 +67,7 @@ test('an extension whose manifest has no bundles any more has none in the catalo
   assert.is(await count(), 1)
   await s.drop('demo-kit', { 'extension.json': manifest({}) })
   for (let tries = 0; (await count()) > 0; tries++) {
-    assert.ok(tries < 500, 'the record stays')
+    assert.ok(tries < 4000, 'the record stays')
     await new Promise(resolve => setTimeout(resolve, 10))
   }
   await s.close()

@@ -7,7 +7,7 @@ import resources from '../../../plugins/resources/index.js'
 import { hostileFiles, removeHostile } from '../../fixtures/hostile-files.js'
 import { boot, temporaryFolder } from '../../harness/kernel.js'
 
-const LONGEST_MS = 20_000
+const LONGEST_MS = 60_000
 
 /** A kernel on a home with a config.json, and what doctor tells of it. */
 async function followed(work: (file: string, taken: () => Promise<string>) => Promise<void>) {

@@ -119,7 +119,7 @@ test('what a static extension ships is there while it is loaded, equal records k
   await rm(root, { recursive: true })
   const last = await scene({}, { home, plugins })
   await last.until('other', failed)
-  for (let tries = 0; (await shipped(last)).length > 0 && tries < 200; tries++)
+  for (let tries = 0; (await shipped(last)).length > 0 && tries < 3000; tries++)
     await new Promise(r => setTimeout(r, 10))
   assert.equal(await shipped(last), [])
   await last.close()

@@ -42,7 +42,7 @@ export async function scene(
     },
     remove: name => rm(at(name), { recursive: true }),
     async until(name, wanted) {
-      const deadline = performance.now() + 10_000
+      const deadline = performance.now() + 60_000
       for (;;) {
         const { status, body } = await svc.request('GET', `/api/extensions/${name}`)
         const found = status === 200 ? body.extension : undefined

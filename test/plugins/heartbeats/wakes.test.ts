@@ -282,10 +282,10 @@ test('an agent that dies of every wake-up is woken ever more seldom, and says wh
   /** Lets time pass, but not while a death is being written down: that takes real time. */
   const pass = async (minutes: number) => {
     for (const end = world.clock.now() + minutes * 60_000; world.clock.now() < end; ) {
-      const before = world.prompts.length
       await world.passTo(world.clock.now() + 5 * 60_000, 1)
-      if (world.prompts.length === before) continue
-      while ((await status(world, 'able', '&session_id=ses_1')).wake_state.last_result === 'sent') await soon()
+      const deaths = async () =>
+        (await status(world, 'able', '&session_id=ses_1')).wake_events.filter(({ result }: Any) => result === 'failed')
+      while ((await deaths()).length < world.prompts.length) await soon()
     }
   }
   await pass(12 * 60)

@@ -115,7 +115,7 @@ return {"input": {"command": "echo", "args": [str(os.getpid())]}}`),
   assert.ok(second > 0 && second !== first)
   assert.ok(isAlive(second))
   await drop('once')
-  for (let looks = 0; looks < 400 && isAlive(second); looks++) await new Promise(resolve => setTimeout(resolve, 25))
+  for (let looks = 0; looks < 2400 && isAlive(second); looks++) await new Promise(resolve => setTimeout(resolve, 25))
   assert.not.ok(isAlive(second))
 })
 

@@ -19,9 +19,9 @@ const { reserve, short, freshMs } = DiskLimits
 const enough = DiskLimits.enough - reserve
 const reserveOf = (home: string) => path.join(home, 'cache', 'reserve')
 
-/** Waits for what happens behind the requests; fails after five seconds. */
+/** Waits for what happens behind the requests; fails after a long while, for the machine may be busy. */
 async function eventually(look: () => unknown, what: string) {
-  for (let tries = 0; tries < 500; tries++) {
+  for (let tries = 0; tries < 6000; tries++) {
     if (await look()) return
     await new Promise(resolve => setTimeout(resolve, 10))
   }

@@ -12,8 +12,8 @@ let world: World
 const SHORT = {
   observability: { transcripts: { max_bytes_per_session: 1024 * 1024 } },
   session: {
-    supervision: { timeout_cancel_grace: '400ms', frozen_after: '600ms' },
-    startup: { initialize_timeout: '5s', new_session_timeout: '5s' },
+    supervision: { timeout_cancel_grace: '3s', frozen_after: '600ms' },
+    startup: { initialize_timeout: '30s', new_session_timeout: '30s' },
   },
 }
 
@@ -109,7 +109,8 @@ testsAtOnce({
     const text = said(events)
     assert.is(text.split('\n').length, 3_001)
     assert.ok(text.startsWith('0 x') && text.includes('\n2999 x'))
-    assert.ok(events.length < 200, `${events.length} events`)
+    // What comes within 50 ms is one event: the slower the machine, the more there are.
+    assert.ok(events.length < 600, `${events.length} events`)
   },
 
   'a flood on stderr is read and forgotten, but for its end': async () => {

@@ -93,9 +93,12 @@ test('create, run, stop, and what is told of it', async () => {
 
 test('a turn that fails is an outcome, what keeps one from beginning is thrown', async () => {
   const made = await guest.create('plain')
-  const first = run(made.id, 'sleep 300\nexit 9')
-  await new Promise(resolve => setTimeout(resolve, 50))
+  const at = `/api/workspaces/${world.workspaceId}/sessions/${made.id}`
+  const gate = world.gate()
+  const first = run(made.id, `say begun\n${gate.line}\nexit 9`)
+  await world.until(at, event => event.type === 'agent_message')
   assert.is(await codeOf(run(made.id, 'say x')), 'session_busy')
+  await gate.open()
   const outcome = await first
   assert.is(outcome.status === 'failed' && outcome.failure.kind, 'process_exit')
   const stopped = guest.sessions.get(made.id)
@@ -107,8 +110,8 @@ test('a turn that fails is an outcome, what keeps one from beginning is thrown',
   assert.ok(stopped?.failure?.crashBundlePath)
   const again = await run(made.id, 'say back')
   assert.is(again.status, 'completed', 'a prompt starts it again')
-  const canceled = run(made.id, 'hang')
-  await new Promise(resolve => setTimeout(resolve, 100))
+  const canceled = run(made.id, 'say hanging\nhang')
+  await world.until(at, event => event.type === 'agent_message' && event.content.text === 'hanging\n')
   await guest.sessions.stop(made.id, { reason: 'user_canceled' })
   assert.is((await canceled).status, 'canceled')
 })

@@ -6,7 +6,7 @@ import type { Reply } from '../../harness/kernel.js'
 let world: World
 
 test.before(async () => {
-  world = await openWorld({ config: { session: { permissions: { timeout: '3s' } } } })
+  world = await openWorld({ config: { session: { permissions: { timeout: '10s' } } } })
   await world.agent('plain')
 })
 test.after(() => world.close())
@@ -117,7 +117,8 @@ test('the slash commands of an agent, while it runs', async () => {
 test('a prompt that waits steers the turn that runs, once for one key', async () => {
   const { at } = await world.session('plain')
   const tool = { sessionUpdate: 'tool_call', toolCallId: 't', title: 'look', kind: 'read', status: 'completed' }
-  const turn = await begin(at, `say begin\nsleep 1500\nupdate ${JSON.stringify(tool)}\nhang`)
+  const gate = world.gate()
+  const turn = await begin(at, `say begin\n${gate.line}\nupdate ${JSON.stringify(tool)}\nhang`)
   const queued = (await request('POST', `${at}/prompt`, { text: 'say first' })).body.prompt
   const second = (await request('POST', `${at}/prompt`, { text: 'say second' })).body.prompt
   const steer = (entry: string, more: Reply = {}) =>
@@ -140,6 +141,7 @@ test('a prompt that waits steers the turn that runs, once for one key', async ()
   assert.equal([staged.body.prompt.delivery, staged.body.prompt.replayed], ['steer', false])
   assert.is((await steer(second.queue_entry_id)).body.prompt.replayed, true)
   assert.equal(await code(queued.queue_entry_id, { text: 'say other' }), [409, 'prompt_idempotency_conflict'])
+  await gate.open()
   await over(at, second.new_turn_id)
   await over(at, queued.new_turn_id)
   assert.match(said(await world.events(at)), /begin\n[\s\S]*steered\nfirst\n$/, 'before the one that waited longer')

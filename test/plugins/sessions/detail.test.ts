@@ -13,7 +13,7 @@ import type { Reply } from '../../harness/kernel.js'
 let world: World
 
 test.before(async () => {
-  world = await openWorld({ config: { session: { permissions: { timeout: '400ms' } } } })
+  world = await openWorld({ config: { session: { permissions: { timeout: '4s' } } } })
   await world.agent('plain')
   await world.agent('asking', { permissions: 'approve-reads' })
 })
@@ -133,10 +133,12 @@ test('wait: for the end of a turn, for a stop, until the time is over and on fro
   const { at } = await world.session('plain')
   const wait = async (body: object) => (await request('POST', `${at}/wait`, { timeout_ms: 10_000, ...body })).body
   assert.equal([(await wait({})).outcome, (await wait({})).state], ['reached', 'idle'])
-  await request('POST', `${at}/prompt`, { text: 'sleep 300' })
+  const gate = world.gate()
+  await request('POST', `${at}/prompt`, { text: gate.line })
   const early = await wait({ timeout_ms: 30 })
   assert.equal([early.outcome, early.state], ['timeout', 'prompting'])
-  assert.equal([(await wait({ resume_id: early.resume_id })).state], ['idle'])
+  await gate.open()
+  assert.equal([(await wait({ resume_id: early.resume_id, timeout_ms: 60_000 })).state], ['idle'])
   const stopped = wait({ until: ['stopped'] })
   await request('POST', `${at}/stop`)
   assert.equal([(await stopped).outcome, (await stopped).state], ['reached', 'stopped'])
@@ -159,8 +161,10 @@ test('repair finds nothing in a whole transcript and leaves an active session al
   assert.equal([(await repair()).issues[0].code, (await repair()).actions], ['session_active', []])
   await request('POST', `${at}/wait`, { timeout_ms: 10_000 })
   assert.equal((await repair('&force=true')).issues, [], 'no turn runs')
-  const running = await request('POST', `${at}/prompt`, { text: 'sleep 100' })
+  const gate = world.gate()
+  const running = await request('POST', `${at}/prompt`, { text: gate.line })
   assert.is((await repair('&force=true')).issues[0].code, 'session_active', 'what is open may still end')
+  await gate.open()
   await ended(at, running.body.prompt.new_turn_id)
   await request('POST', `${at}/stop`)
   assert.equal([(await repair()).issues, (await repair()).actions, (await repair()).persisted], [[], [], false])
@@ -168,7 +172,8 @@ test('repair finds nothing in a whole transcript and leaves an active session al
 
 test('the queue: listed, changed, taken out; only what waits', async () => {
   const { at } = await world.session('plain')
-  await request('POST', `${at}/prompt`, { text: 'sleep 500' })
+  const gate = world.gate()
+  await request('POST', `${at}/prompt`, { text: gate.line })
   const add = async (text: string) => (await request('POST', `${at}/prompt`, { text })).body.prompt.queue_entry_id
   const [first, second] = [await add('say one'), await add('say two')]
   const texts = async () => (await request('GET', `${at}/prompt/queue`)).body.inputs.map((input: Reply) => input.text)
@@ -182,6 +187,7 @@ test('the queue: listed, changed, taken out; only what waits', async () => {
   assert.is((await request('DELETE', `${at}/prompt/queue/${second}`)).body.prompt.status, 'canceled')
   assert.is((await request('DELETE', `${at}/prompt/queue/${second}`)).status, 404)
   assert.equal(await texts(), ['say 1'])
+  await gate.open()
   await world.until(at, event => event.type === 'agent_message' && event.content.text === '1\n')
   assert.is((await change(first)).status, 404, 'it ran')
   const texted = said(await world.events(at))
@@ -192,12 +198,14 @@ test('steering takes over at the next tool result, before what waits; without on
   const { at } = await world.session('plain')
   assert.is((await request('POST', `${at}/steer`, { text: 'say left' })).body.code, 'no_active_prompt')
   const tool = (status: string) => update({ sessionUpdate: 'tool_call', toolCallId: 'c', title: 'T', status })
+  const gate = world.gate()
   const running = await request('POST', `${at}/prompt`, {
-    text: `${tool('pending')}\nsleep 300\n${tool('completed')}\nsleep 5000\nsay never`,
+    text: `${tool('pending')}\n${gate.line}\n${tool('completed')}\n${world.gate().line}\nsay never`,
   })
   await request('POST', `${at}/prompt`, { text: 'say queued' })
   const steered = await request('POST', `${at}/steer`, { text: 'say steered' })
   assert.equal([steered.status, steered.body.prompt.staged], [202, true])
+  await gate.open()
   const end = await ended(at, running.body.prompt.new_turn_id)
   assert.is(end.content.status, 'canceled')
   await world.until(at, event => event.type === 'agent_message' && event.content.text === 'queued\n')

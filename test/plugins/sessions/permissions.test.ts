@@ -34,7 +34,7 @@ const veto = definePlugin({
 })
 
 test.before(async () => {
-  world = await openWorld({ plugins: [veto], config: { session: { permissions: { timeout: '1500ms' } } } })
+  world = await openWorld({ plugins: [veto], config: { session: { permissions: { timeout: '6s' } } } })
   for (const mode of ['approve-all', 'approve-reads', 'deny-all']) await world.agent(mode, { permissions: mode })
   await writeFile(path.join(world.root, 'notes.txt'), 'one\ntwo\nthree\n')
 })

@@ -8,7 +8,7 @@ import { Installed, until } from '../../e2e/installed.js'
 import type { Reply } from '../../harness/kernel.js'
 
 const AGENT = fileURLToPath(new URL('../../fixtures/acp-agent.mjs', import.meta.url))
-const PATIENCE_MS = 30_000
+const PATIENCE_MS = 90_000
 /** How often a slow look is taken again: something else on the machine slows one, a fault slows all. */
 const LOOKS = 6
 /** More than are asked before the test is over. */

@@ -114,11 +114,13 @@ test('the runtime of one prompt is that of its turn alone, also of one that wait
   const runtime = { provider: await provider(id), model: 'large' }
   await world.prompt(at, 'model')
   const send = (text: string, more = {}) => world.kernel.request('POST', `${at}/prompt`, { text, ...more })
-  await send('sleep 300\nmodel')
+  const gate = world.gate()
+  await send(`${gate.line}\nmodel`)
   const queued = await send('model', { runtime })
   assert.is(queued.status, 202)
   const [waiting] = (await world.kernel.request('GET', `${at}/prompt/queue`)).body.inputs
   assert.equal(waiting.runtime, runtime)
+  await gate.open()
   const turn = queued.body.prompt.new_turn_id
   await world.until(at, event => event.turn_id === turn && event.type === 'done')
   assert.is(said(await world.events(at, `?turn_id=${turn}`)), 'model large\n')

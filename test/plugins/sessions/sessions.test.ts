@@ -161,7 +161,8 @@ test('rename, status, health, delete', async () => {
 test('prompts while busy wait in line, up to the cap', async () => {
   const { at } = await world.session('plain')
   const send = (text: string, more = {}) => request('POST', `${at}/prompt`, { text, ...more })
-  const first = await send('say 1\nsleep 600')
+  const gate = world.gate()
+  const first = await send(`say 1\n${gate.line}`)
   assert.equal([first.status, first.body.prompt.status], [200, 'started'])
   const second = await send('say 2')
   assert.equal([second.status, second.body.prompt.status, second.body.prompt.queue_position], [202, 'queued', 1])
@@ -171,6 +172,7 @@ test('prompts while busy wait in line, up to the cap', async () => {
   assert.is(third.body.prompt.fallback_mode_if_no_tool_result, 'queue')
   const full = await send('say 4')
   assert.equal([full.status, full.body.code], [409, 'queue_full'])
+  await gate.open()
   await world.until(at, event => event.turn_id === third.body.prompt.new_turn_id && event.type === 'done')
   const events = await world.events(at)
   assert.is(said(events), '1\n2\n3\n')

@@ -9,7 +9,7 @@ let world: World
 
 const SHORT = {
   session: {
-    startup: { initialize_timeout: '2s', new_session_timeout: '2s' },
+    startup: { initialize_timeout: '10s', new_session_timeout: '10s' },
   },
 }
 
@@ -46,7 +46,7 @@ test('starts that fail say why', async () => {
     failing('login', '--login', 'startup_failure', /wants a login/),
     failing('gone', '--exit-at-once=0', 'startup_failure', /ended with code 0/),
     failing('gone-wrong', '--exit-at-once=9', 'startup_failure', /ended with code 9/),
-    failing('mute', '--mute', 'handshake_failure', /initialize: no answer within 2 s$/),
+    failing('mute', '--mute', 'handshake_failure', /initialize: no answer within 10 s$/),
     failing('stopped', '--stop-at-start', 'handshake_failure', /stopped from outside \(state T\)/),
     failing('text', '--initialize=42', 'handshake_failure', /no object/),
     failing('no-id', '--new={}', 'startup_failure', /no sessionId/),
@@ -181,7 +181,7 @@ test('a secret of an MCP server that is not there is named, and is not told', as
 })
 
 test('a stop while the process is starting ends both', async () => {
-  await world.agent('late', { flags: '--slow-init=600' })
+  await world.agent('late', { flags: '--slow-init=6000' })
   const { id, at } = await world.session('late')
   const sent = await world.kernel.request('POST', `${at}/prompt`, { text: 'say hello' })
   assert.is(sent.status, 200)

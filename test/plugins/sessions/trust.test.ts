@@ -10,7 +10,7 @@ const AGENT = fileURLToPath(new URL('../../fixtures/acp-agent.mjs', import.meta.
 let world: World
 
 test.before(async () => {
-  world = await openWorld({ config: { session: { permissions: { timeout: '700ms' } } } })
+  world = await openWorld({ config: { session: { permissions: { timeout: '5s' } } } })
   const folder = path.join(world.root, '.svc', 'agents', 'plain')
   await mkdir(folder, { recursive: true })
   await writeFile(

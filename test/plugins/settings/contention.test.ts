@@ -66,7 +66,7 @@ test('what an editor saves in between is still there, or the daemon never wrote 
    * later, which is long where the daemon is not given the processor.
    */
   const lastSave = async () => {
-    for (const until = Date.now() + 10_000; ; await turn()) {
+    for (const until = Date.now() + 60_000; ; await turn()) {
       const { text } = read(file)
       if (text.includes(`// save ${saves}\n`)) return text
       assert.ok(Date.now() < until, `save ${saves} is not there again: ${text.slice(0, 40)}`)

@@ -32,7 +32,8 @@ test('a process that stands still while it waits is noticed by the clock, as soo
       ),
     ],
   })
-  const times = { session_health_stale_after: '1s', session_health_hook_min_interval: '1s' }
+  // Longer than an agent takes to answer that lives, on a busy machine too.
+  const times = { session_health_stale_after: '6s', session_health_hook_min_interval: '1s' }
   const world = await openWorld({ plugins: [sidecars, listener], config: { agents: { heartbeat: times } } })
   await world.agent('writer')
   const { id, at } = await world.session('writer')

@@ -229,8 +229,11 @@ export async function scene(options: SceneOptions = {}): Promise<Scene> {
     post,
     pass: async ms => {
       await clock.advance(ms)
-      // What was due has been begun; a read that waits for the disk sees what came of it.
-      for (let turns = 0; turns < 20; turns++) await new Promise(resolve => setTimeout(resolve, 2))
+      // What was due has been begun, and what it writes is written: a slow disk may take long over it.
+      for (let quiet = 0, turns = 0; quiet < 20 && turns < 5000; turns++) {
+        await new Promise(resolve => setTimeout(resolve, 2))
+        quiet = process.getActiveResourcesInfo().some(name => name.startsWith('FSReq')) ? 0 : quiet + 1
+      }
     },
     killed: async (keep = []) => {
       const copy = await temporaryFolder('tasks-copy')

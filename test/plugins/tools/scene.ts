@@ -142,7 +142,7 @@ export async function openScene(
 /** Asks until there is an answer, however slow the machine is. */
 export async function until<T>(look: () => Promise<T | undefined | false>, what: string): Promise<T> {
   const begun = performance.now()
-  for (let pause = 5; performance.now() - begun < 30_000; pause = Math.min(pause * 1.5, 100)) {
+  for (let pause = 5; performance.now() - begun < 60_000; pause = Math.min(pause * 1.5, 100)) {
     const answer = await look()
     if (answer) return answer
     await new Promise(resolve => setTimeout(resolve, pause))

@@ -28,7 +28,7 @@ const put = (svc: Svc, ref: string, secret_value = VALUE) =>
 /** What the process wrote, once it has written something. */
 async function got(svc: Svc, name: string): Promise<string> {
   const file = path.join(svc.home, 'extensions', name, 'got')
-  for (let left = 500; left > 0; left--) {
+  for (let left = 3000; left > 0; left--) {
     const text = await readFile(file, 'utf8').catch(() => '')
     if (text) return text
     await new Promise(resolve => setTimeout(resolve, 20))

@@ -8,6 +8,7 @@ import { firstSeed } from '../../../scripts/seed.js'
 import { startDaemon } from '../../../testing/index.js'
 
 const KILLS = Number(process.env.KILLS ?? 12)
+const MOST_KILLS = 10 * KILLS
 const SECRETS = 1000
 const AT_ONCE = 32
 
@@ -31,7 +32,8 @@ test(`a rotation that is killed ${KILLS} times loses no secret and is finished`,
     assert.is((await daemon.request('POST', '/api/vault/rotate')).body.resealed, SECRETS)
     const whole = performance.now() - began
     const hit = { before: 0, within: 0, after: 0 }
-    for (let kill = 0; kill < KILLS; kill++) {
+    // Chance decides where a kill comes, and a first rotation that took long makes most of them come late: at least one has to meet one.
+    for (let kill = 0; kill < KILLS || (hit.within === 0 && kill < MOST_KILLS); kill++) {
       const first = readFileSync(key, 'utf8')
       daemon.request('POST', '/api/vault/rotate').catch(() => {})
       await new Promise(resolve => setTimeout(resolve, chance() * whole * 1.1))

@@ -19,6 +19,11 @@ const svc = await scene({ listen: ['socket'], clock })
 const { base, command, host } = svc
 const socketPath = path.join(host.home, 'daemon.sock')
 
+/** Turns of the loop in which a ping reaches its reader and the answer comes back: both ends are in this process. */
+async function answered(): Promise<void> {
+  for (let turns = 0; turns < 20; turns++) await new Promise(setImmediate)
+}
+
 const streams = () => host.kernel.host.streams()['window-manager'] ?? 0
 
 /** Reads the channel of a workspace; `until` resolves with what came, as `event 3`, when there is so much. */
@@ -78,8 +83,7 @@ test('a client is told of its own desktop and focus, and does not expire while i
   for (let minute = 0; minute < 6; minute++) {
     for (let beat = 0; beat < 4; beat++) {
       await clock.advance(15_000)
-      // The answer to the ping is on its way.
-      await new Promise(resolve => setTimeout(resolve, 5))
+      await answered()
     }
   }
   const clients = async () => (await host.request('GET', `${base(id)}/clients`)).body.clients.length
@@ -134,7 +138,7 @@ test('a reader that reads nothing is ended as a slow consumer, the others are no
   const reader = read(id, { after_revision: 1 })
   while (streams() < 2) await new Promise(setImmediate)
   await clock.advance(15_000)
-  await new Promise(resolve => setTimeout(resolve, 20))
+  await answered()
   await clock.advance(15_000)
   while (streams() > 1) await new Promise(setImmediate)
   const got: Buffer[] = []

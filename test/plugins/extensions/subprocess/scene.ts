@@ -158,7 +158,7 @@ function manifestOf(
 
 /** Waits, in real time, until something holds; `step` goes between two looks. */
 export async function until(what: () => boolean, step: () => unknown = () => {}): Promise<void> {
-  const end = performance.now() + 20_000
+  const end = performance.now() + 60_000
   while (!what()) {
     if (performance.now() > end) throw new Error(`never: ${what}`)
     await step()
