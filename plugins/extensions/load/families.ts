@@ -66,9 +66,11 @@ export class Families {
     const { key, name, workspace } = extension
     const actor = actorOf(key)
     const scope = workspace === undefined ? { kind: 'global' as const } : { kind: 'workspace' as const, id: workspace }
-    const wanted = shipped.flatMap(({ shipment }) => shipment.records ?? [])
-    const keys = new Set(wanted.map(({ kind, id }) => `${kind.name}/${id}`))
     await db.tx(t => {
+      // A plugin that went since it read takes its schema with it: its records wait raw, and are not written.
+      const there = new Set(this.#all().map(({ entry }) => entry.name))
+      const wanted = shipped.flatMap(({ family, shipment }) => (there.has(family.name) ? (shipment.records ?? []) : []))
+      const keys = new Set(wanted.map(({ kind, id }) => `${kind.name}/${id}`))
       for (const { kind, id } of this.#published(extension)) {
         if (!keys.has(`${kind}/${id}`)) records.delete(t, actor, { kind, id })
       }

@@ -45,7 +45,8 @@ test('a plugin that reads what extensions ship gets it again when it is loaded a
   // Its records wait raw, like all whose plugin is gone, and nothing tells that they are in use.
   await host.unload('skills')
   await svc.until('kit', async () => (await live(svc)).includes('skills skills false'))
-  assert.is((await records(svc, 'skill')).length, 1)
+  const raw = await records(svc, 'skill')
+  assert.equal(raw.length === 1 && [raw[0].spec, raw[0].version], [spec, 1], 'it is not written without its schema')
   const again = async (): Promise<void> => {
     await host.load(skills)
     await svc.until('kit', async () => (await live(svc)).includes('skill brief true'))
