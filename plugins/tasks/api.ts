@@ -112,7 +112,7 @@ export const SchedulerDrainCompleted = event('scheduler.drain_completed', drain)
 const tasks = 'svc task list'
 export const TaskErrors = defineErrors({
   task_not_found: { status: 404, message: 'no such task', next: tasks },
-  task_run_not_found: { status: 404, message: 'no such run of a task', next: 'svc task run list <task-id>' },
+  task_run_not_found: { status: 404, message: 'no such run of a task', next: 'svc task run all' },
   task_block_not_found: { status: 404, message: 'no such block on this task', next: 'svc task blocks <task-id>' },
   task_invalid: { status: 422, message: 'the task is not valid', next: 'svc task create --help' },
   task_too_large: { status: 413, message: 'this is larger than a task may hold', next: 'svc task update --help' },
