@@ -9,10 +9,12 @@ import { terminalOf, typedUnseen } from './show/terminal.js'
 /** After Ctrl-C a command has this long to end by itself. */
 const interruptMs = 100
 
+/** Taken before a daemon in the foreground keeps it from its plugins. */
+const end = process.exit.bind(process)
 /** The terminal is gone: to put it back as it was, as an exit does, would be a crash. */
 let isHungUp = false
 const exit = (code: number) => {
-  if (!isHungUp) process.exit(code)
+  if (!isHungUp) end(code)
   process.removeAllListeners('SIGHUP')
   process.kill(process.pid, 'SIGHUP')
 }

@@ -161,9 +161,13 @@ test('a session that stops in the middle is told of in words, with what helps', 
   const dies = Shell.pipe('session', 'prompt', other.id, 'exit 3')
   assert.is(await dies.ended, 1)
   assert.match(dies.text, `svc session health ${other.id}`)
-  const health = Shell.pipe('session', 'health', other.id)
-  assert.is(await health.ended, 0)
-  assert.match(health.text, /Not woken because +it has ended[\s\S]*\nLast error +the agent process ended with code 3/)
+  // The turn ends with its process, the session some moments later.
+  const whyDead = /Not woken because +it has ended[\s\S]*\nLast error +the agent process ended with code 3/
+  await eventually(async () => {
+    const health = Shell.pipe('session', 'health', other.id)
+    assert.is(await health.ended, 0)
+    return whyDead.test(health.text)
+  }, String(whyDead))
   await ends(other.at)
 })
 
