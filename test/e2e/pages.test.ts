@@ -110,7 +110,12 @@ for (const page of pages) {
         }
         // A home of the test has any free port.
         const typed = command.replace(/(localhost:)2123/, (_, host: string) => host + at.discovery.port)
-        const { code, text } = await shell(at, typed, folder)
+        let { code, text } = await shell(at, typed, folder)
+        // A person answers once the inbox shows the question, which the agent may still be about to ask.
+        for (let more = 60; more > 0 && code !== status && /^svc session approve /.test(command); more--) {
+          await new Promise(resolve => setTimeout(resolve, 1000))
+          ;({ code, text } = await shell(at, typed, folder))
+        }
         assert.is(code, status, `${command}: ${text.slice(-2000)}${at.logTail()}`)
       }
     } finally {
