@@ -71,7 +71,7 @@ export class Core {
           else resolve(result)
           if (error === undefined) for (const callback of transaction.durable) isolated(callback)
           // It is in SQLite and will be on the disk when there is room: what follows from it is put off, not dropped.
-          else if (error === this.mirror.stalled) this.mirror.whenSyncedLater(settle)
+          else if (error === this.mirror.stalled) this.mirror.whenSyncedAtLast(settle)
         }
         this.whenDurable(settle)
       } catch (error) {

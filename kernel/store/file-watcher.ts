@@ -31,29 +31,26 @@ interface DatabaseFile {
 export class FileWatcher {
   readonly watchers = new Map<string, FileEvents>()
   readonly #open: ((DatabaseFile & { position: number }) | undefined)[] = []
-  readonly #pin: SqlitePin
   #original: Partial<Record<FileCall, FileImport>> = {}
   #memory: Memory | undefined
   #bytes = new Uint8Array(0)
   #words = new Uint32Array(0)
 
-  constructor(pin: SqlitePin) {
-    this.#pin = pin
-  }
+  constructor(private readonly pin: SqlitePin) {}
 
   wrap(imports: Imports): Imports {
-    const given = imports[this.#pin.module]
+    const given = imports[this.pin.module]
     const wrapped: Record<string, unknown> = { ...given }
-    for (const [call, letter] of Object.entries(this.#pin.imports) as [FileCall, string][]) {
+    for (const [call, letter] of Object.entries(this.pin.imports) as [FileCall, string][]) {
       const original = given?.[letter]
       if (typeof original !== 'function') {
-        const message = `the SQLite build has no import ${this.#pin.module}.${letter} for ${call}`
+        const message = `the SQLite build has no import ${this.pin.module}.${letter} for ${call}`
         throw new StoreError('sqlite_pin', message, 'take over what `npm run sqljs:pin` prints')
       }
       wrapped[letter] = this.#observed(original as FileImport, this.#seen[call], call === 'openat')
       this.#original[call] = original as FileImport
     }
-    return { ...imports, [this.#pin.module]: wrapped }
+    return { ...imports, [this.pin.module]: wrapped }
   }
 
   /** The call as it is, then what it did. Named arguments: this is the hot path. */

@@ -5,7 +5,7 @@ import { Core, DbHandle } from './db.js'
 import { type Disk, readWhole, replaceFile, systemDisk, type WholeOptions } from './disk.js'
 import { type Engine, type EngineOptions, loadEngine, type SqliteDatabase } from './engine.js'
 import { reasonOf, StoreError } from './error.js'
-import type { Mark } from './mark.js'
+import { type Mark, seal } from './mark.js'
 import { Migrations } from './migrations.js'
 import { Mirror } from './mirror.js'
 import { Note, readNote } from './note.js'
@@ -115,11 +115,10 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     const mirror = new Mirror(disk, opened, { main: files.image.length, wal: files.wal.length }, note, room)
     engine.watchers.set(db.filename, mirror)
     db.run('PRAGMA wal_checkpoint(TRUNCATE)')
-    await unlessStalled(mirror, mirror.drain())
     const core = new Core(db, mirror)
     const migrations = new Migrations(db, core, options.now)
-    await unlessStalled(mirror, mirror.synced())
-    return serve(options.path, disk, { db, core, migrations, handles, engine })
+    await unlessStalled(mirror, mirror.drain())
+    return serve(options.path, disk, engine, core, migrations)
   } catch (error) {
     if (db !== undefined) {
       engine.watchers.delete(db.filename)
@@ -176,16 +175,9 @@ async function usable(
   return { image, wal, mark }
 }
 
-interface Parts {
-  readonly engine: Engine
-  readonly db: SqliteDatabase
-  readonly core: Core
-  readonly migrations: Migrations
-  readonly handles: readonly number[]
-}
-
-function serve(file: string, disk: Disk, { db, core, migrations, handles, engine }: Parts): Store {
+function serve(file: string, disk: Disk, engine: Engine, core: Core, migrations: Migrations): Store {
   const { mirror } = core
+  const { db } = core.statements
   const checkpoint = (): Promise<void> => {
     core.commit()
     db.run('PRAGMA wal_checkpoint(TRUNCATE)')
@@ -206,9 +198,11 @@ function serve(file: string, disk: Disk, { db, core, migrations, handles, engine
         await mirror.drain()
         if (engine.pin === SQLITE_PIN) spare.push(new WeakRef(engine))
         if (mirror.walRemoved) await disk.unlink(`${file}-wal`)
+        await seal(disk, mirror).catch(error => isFull(error) || mirror.fail(error))
+        await mirror.synced()
       }
     } finally {
-      for (const handle of handles) await disk.close(handle)
+      for (const handle of Object.values(mirror.files)) await disk.close(handle)
     }
   }
   let closing: Promise<void> | undefined
@@ -236,18 +230,8 @@ function serve(file: string, disk: Disk, { db, core, migrations, handles, engine
     },
     settled: () => {
       mirror.sync('wal')
-      return new Promise((resolve, reject) => {
-        const done = (error?: Error): void => {
-          if (error === undefined) resolve()
-          else if (error === mirror.stalled) mirror.whenSyncedLater(done)
-          else reject(error)
-        }
-        mirror.whenSyncedLater(done)
-      })
+      return new Promise((resolve, reject) => mirror.whenSyncedAtLast(error => (error ? reject(error) : resolve())))
     },
-    close() {
-      closing ??= close()
-      return closing
-    },
+    close: () => (closing ??= close()),
   }
 }

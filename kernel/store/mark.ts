@@ -1,4 +1,6 @@
 import { crc32 } from 'node:zlib'
+import type { Disk } from './disk.js'
+import type { Mirror } from './mirror.js'
 import type { Image } from './recover.js'
 
 /** How far the log of a database was on the disk when this was written (README.md, "Damage"). */
@@ -52,6 +54,25 @@ export function missingFrom({ image, wal, mark }: Image, recovered: number): str
   if (Buffer.from(wal.subarray(0, HEADER_BYTES)).toString('hex') !== mark.header) return 'its log is another one'
   if (image.length < mark.bytes) return `it has ${image.length} of ${mark.bytes} bytes`
   return recovered < mark.frames ? `its log is damaged: ${recovered} of ${mark.frames} frames are readable` : undefined
+}
+
+/** How much of a database is read at once, bytes. */
+const CHUNK_BYTES = 4 * 1024 * 1024
+
+/** Notes the size and the CRC32 of a database that was closed in order; without such a note the next start takes longer. */
+export async function seal(disk: Disk, { files, sizes, note }: Mirror): Promise<void> {
+  const chunk = new Uint8Array(CHUNK_BYTES)
+  let crc = 0
+  for (let at = 0, count = 1; at < sizes.main && count > 0; at += count) {
+    count = await disk.read(files.main, chunk, at)
+    crc = crc32(chunk.subarray(0, count), crc)
+  }
+  await note.write({ bytes: sizes.main, crc })
+}
+
+/** True of a database that is, to the last byte, what was closed in order. */
+export function isSealed({ image, wal, mark }: Image): boolean {
+  return !isMark(mark) && wal.length === 0 && mark?.bytes === image.length && mark.crc === crc32(image)
 }
 
 function isMark(note: Partial<Mark> | undefined): note is Mark {

@@ -102,9 +102,12 @@ export class Mirror implements FileEvents {
     else this.#progress.when(this.#asked, done)
   }
 
-  /** The same, also for one that was told of a full disk; told so again when the next write finds no room. */
-  whenSyncedLater(done: (error?: Error) => void): void {
-    this.#progress.when(this.#asked, done)
+  /** The same, however long a full disk holds it up. */
+  whenSyncedAtLast(done: (error?: Error) => void): void {
+    this.#progress.when(this.#asked, error => {
+      if (error !== undefined && error === this.stalled) this.whenSyncedAtLast(done)
+      else done(error)
+    })
   }
 
   /** {@link whenSynced} as a promise. */

@@ -123,6 +123,5 @@ function rootPages(db: SqliteDatabase): Map<SqlValue, string> {
 
 /** Length of the white space and comments (and semicolons) that a text starts with. */
 function blankLength(sql: string, semicolons: boolean): number {
-  const blank = semicolons ? BLANK_OR_END : BLANK
-  return blank.exec(sql)?.[0].length ?? 0
+  return (semicolons ? BLANK_OR_END : BLANK).exec(sql)?.[0].length ?? 0
 }

@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { cp, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { crc32 } from 'node:zlib'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { noteBytes, readNote } from '../../../kernel/store/note.js'
@@ -105,6 +106,42 @@ test('the mark is synced before the log begins again, and with every 64th sync',
     for (const at of begins) assert.is(calls[at - 1], 'sync svc.db-mark')
     const marks = calls.filter(call => call === 'sync svc.db-mark').length - begins.length
     assert.ok(marks >= 3 && marks <= 12, `${marks} of ${calls.length}`)
+  }))
+
+test('a database that was closed in order and is the same to the last byte is opened without a check of its structure', () =>
+  inFolder(async folder => {
+    const [file, mark] = [path.join(folder, 'svc.db'), path.join(folder, 'svc.db-mark')]
+    const store = await openAt(folder)
+    for (let id = 0; id < 10; id++) await writeThree(store, id)
+    await store.close()
+    const sealed = readNote<{ bytes: number; crc: number }>(await readFile(mark))
+    const whole = await readFile(file)
+    assert.equal([sealed?.bytes, sealed?.crc], [whole.length, crc32(whole)])
+    assert.is(await opened(folder), 10)
+
+    // A page that is on no list and in no tree: only the check finds it.
+    const lost = Buffer.concat([whole, Buffer.alloc(4096)])
+    lost.writeUInt32BE(lost.readUInt32BE(28) + 1, 28)
+    await writeFile(file, lost)
+    assert.is(await opened(folder), 'store_damaged')
+    const note = (crc: number) => writeFile(mark, noteBytes({ bytes: lost.length, crc }, 1))
+    await note(crc32(lost) ^ 1)
+    assert.is(await opened(folder), 'store_damaged')
+    await note(crc32(lost))
+    assert.is(await opened(folder), 10)
+  }))
+
+test('a killed store is not sealed', () =>
+  inFolder(async folder => {
+    const store = await openAt(folder)
+    await writeThree(store, 1)
+    await store.close()
+    const again = await openAt(folder)
+    await writeThree(again, 2)
+    const note = readNote<{ header?: string }>(await readFile(path.join(folder, 'svc.db-mark')))
+    assert.type(note?.header, 'string')
+    await again.close()
+    assert.is(await opened(folder), 2)
   }))
 
 test('damage at random', async () => {
