@@ -4,7 +4,7 @@ import { Checks, Daemon, StatusMembers } from '../daemon/api.js'
 import { Events } from '../events/api.js'
 import { ResourceFamilies } from '../extensions/api.js'
 import { Reconcile } from '../reconcile/api.js'
-import { SessionCreated, SessionStopped, Sessions } from '../sessions/api.js'
+import { InboxSources, SessionCreated, SessionStopped, Sessions } from '../sessions/api.js'
 import { Tasks } from '../tasks/api.js'
 import { NativeTools } from '../tools/api.js'
 import { Vault } from '../vault/api.js'
@@ -99,6 +99,7 @@ export default definePlugin({
   commands,
   registries: [
     contribute(NativeTools, () => nativeTools),
+    contribute(InboxSources, self => [{ read: () => self.suggestions.waiting() }]),
     contribute(ResourceFamilies, self => [self.emitted.family]),
     contribute(StatusMembers, self => [{ path: 'automation', read: () => self.status() }]),
     contribute(Checks, self => [{ id: 'scheduler', category: 'automation', run: async () => self.check() }]),

@@ -24,6 +24,7 @@ export async function runListSuggestions(context: CommandContext): Promise<void>
   const query = options.status === undefined ? '' : `?status=${encodeURIComponent(String(options.status))}`
   const reply = (await client.request('GET', `${urlOf(context)}${query}`)) as ListSuggestionsReply
   if (out.json) return out.value(reply)
+  for (const { id } of reply.suggestions) out.id(id)
   out.table(reply.suggestions, columns, 'no suggestions')
 }
 
@@ -41,6 +42,7 @@ export async function runPropose(context: CommandContext): Promise<void> {
   const { id, payload, status } = reply.suggestion
   out.id(id)
   out.line(`suggested ${payload.name}: ${id} is ${status}`)
+  if (status === 'pending') out.line(`next: svc automation suggestions accept ${id}, or dismiss ${id}`)
 }
 
 /** `svc automation suggestions accept <id>` */

@@ -2,6 +2,7 @@ import { History } from '../../../kernel/kit/history.js'
 import { shown } from '../../../kernel/kit/text.js'
 import { type Actor, canonicalJson, iso, type PluginKernel } from '../../../kernel/plugin.js'
 import type { Job, SuggestBody, Suggestion, Trigger } from '../../../schemas/automation.js'
+import type { InboxSuggestion } from '../../../schemas/sessions.js'
 import type { Sessions } from '../../sessions/api.js'
 import type { Workspaces } from '../../workspaces/api.js'
 import { AutomationErrors } from '../api.js'
@@ -91,6 +92,23 @@ export class Suggestions {
       return this.#row(id)
     })
     return this.#toWire(kept as Row)
+  }
+
+  /** Those of all workspaces that wait for a person, the oldest first. */
+  waiting(): InboxSuggestion[] {
+    const since = this.kernel.clock.now() - PENDING_MS
+    const rows = this.kernel.db.all<Row>(
+      "SELECT * FROM automation_suggestion WHERE status = 'pending' AND created_at >= ? ORDER BY seq LIMIT +?",
+      [since, MAX_PENDING],
+    )
+    return rows.map(({ id, workspace, kind, source, body, created_at }) => ({
+      suggestion_id: id,
+      workspace_id: workspace,
+      kind: 'suggestion',
+      title: `${kind} ${shown(String(JSON.parse(body).name))}, by ${source}`,
+      command: `svc automation suggestions accept ${id} --workspace ${workspace}`,
+      created_at: iso(created_at),
+    }))
   }
 
   /** Newest first. Throws `workspace_not_found`. */

@@ -20,7 +20,8 @@ const delivery = {
     'X-Hub-Signature-256': { required: false },
     'X-GitHub-Event': { required: false },
   },
-  body: { as: 'raw', types: ['application/json'] },
+  // A sender that signs text or a form is as good as one that signs JSON: what it sent is the payload.
+  body: { as: 'raw', types: ['application/json', '*/*'] },
   bodyLimit: 1024 * 1024,
   replies: { 200: WebhookReply },
   errors: [400, 401, 404, 409, 413, 429, 500, 503],

@@ -71,7 +71,7 @@ export async function openDoors(plugins: readonly Plugin[], clock?: Clock, http 
 /** One request over a real socket. */
 export function ask(where: object, url: string, { method = 'GET', body, headers, agent, signal }: Ask = {}) {
   return new Promise<Answer>((resolve, reject) => {
-    const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body)
+    const text = body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body)
     const type = body === undefined ? {} : { 'content-type': 'application/json' }
     const request = http.request({
       ...where,

@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, type Hmac } from 'node:crypto'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import vault from '../../../plugins/vault/index.js'
@@ -49,10 +49,11 @@ async function open(options: BenchOptions = {}): Promise<World> {
   }
 }
 
-const hmac = (secret: string | Buffer, text: string) => createHmac('sha256', secret).update(text)
-const own = (body: string, at: number, secret = SECRET) => ({
+const hmac = (secret: string | Buffer, ...parts: readonly (string | Buffer)[]) =>
+  parts.reduce((mac: Hmac, part) => mac.update(part), createHmac('sha256', secret))
+const own = (body: string | Buffer, at: number, secret = SECRET) => ({
   'x-service-webhook-timestamp': String(Math.floor(at / 1000)),
-  'x-service-webhook-signature': `sha256=${hmac(secret, `${Math.floor(at / 1000)}.${body}`).digest('hex')}`,
+  'x-service-webhook-signature': `sha256=${hmac(secret, `${Math.floor(at / 1000)}.`, body).digest('hex')}`,
 })
 const github = (body: string) => ({
   'x-hub-signature-256': `sha256=${hmac(SECRET, body).digest('hex')}`,
@@ -169,6 +170,44 @@ test("GitHub's signature is good once, for weeks, and its event can be filtered 
   await b.clock.advance(29 * DAY)
   assert.equal(coded(await b.post(path, '{"a":1}', renamed)), [409, 'webhook_replayed'])
   assert.is((await b.runsOf(id)).length, 1)
+  await b.end()
+})
+
+test('a signed body that is no JSON object is the payload as it came; one that is, is spread out beside it', async () => {
+  const b = await open()
+  const prompt = '[{{ .Data.payload }}] [{{ .Data.a }}] [{{ .Data.endpoint_slug }}]'
+  const hook = await b.hook({ name: 'all', prompt, fire_limit: { max: 100, window: '1h' } })
+  const path = `/api/webhooks/workspaces/${b.workspace}/ci-done--${hook.webhook_id}`
+  const bodies: readonly (readonly [string | Buffer, string, string?])[] = [
+    ['build 7 is done', 'build 7 is done', ''],
+    ['[1,{"a":2}]', '[1,{"a":2}]', ''],
+    ['"a text"', '"a text"', ''],
+    ['null', 'null', ''],
+    ['', '', ''],
+    [Buffer.from([0x61, 0xff, 0xfe, 0x62]), 'a\ufffd\ufffdb', ''],
+    ['{"a":7}', '{"a":7}', '7'],
+    ['{"a":7,"payload":"mine"}', 'mine', '7'],
+  ]
+  const filtered = await b.hook({ name: 'filtered', filter: { 'data.payload': 'build 7 is done' } })
+  const wanted: string[] = []
+  for (const [body, payload, a = ''] of bodies)
+    for (const type of ['application/json', 'text/plain; charset=utf-8', 'application/x-www-form-urlencoded']) {
+      const reply = await b.post(path, body, { ...own(body, b.clock.now()), 'content-type': type })
+      if (reply.status !== 200) await b.end()
+      assert.is(reply.status, 200, `${payload} as ${type}: ${reply.text}`)
+      wanted.push(`[${payload}] [${a}] [ci-done]`)
+      await b.until(async () => b.sessions.prompts.length === wanted.length, 'it ran')
+      await b.clock.advance(60_000)
+    }
+  assert.equal(
+    b.sessions.prompts.map(({ text }) => text),
+    wanted,
+  )
+  const of = `/api/webhooks/workspaces/${b.workspace}/ci-done--${filtered.webhook_id}`
+  const counts: number[] = []
+  for (const body of ['build 7 is done', 'build 8 is done'])
+    counts.push((await b.post(of, body, own(body, b.clock.now()))).body.result.matched)
+  assert.equal(counts, [1, 0], 'a filter compares the payload as it came')
   await b.end()
 })
 
