@@ -41,9 +41,11 @@ export class Families {
   async read(extension: InstalledExtension): Promise<Shipped> {
     const used = new Set(shippedKeys(extension.manifest))
     const shipped: Shipped[number][] = []
-    for (const { owner, entry: family } of this.#all()) {
-      if (used.has(family.name)) shipped.push({ owner, family, shipment: await family.load(extension) })
-    }
+    // A family may come while another one reads: without what it reads its records would be deleted.
+    const next = () =>
+      this.#all().find(({ entry }) => used.has(entry.name) && !shipped.some(one => one.family.name === entry.name))
+    for (let one = next(); one; one = next())
+      shipped.push({ owner: one.owner, family: one.entry, shipment: await one.entry.load(extension) })
     const seen = new Set<string>()
     for (const { kind, id, name } of itemsOf(shipped)) {
       const key = `${kind}/${id}`

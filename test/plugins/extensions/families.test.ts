@@ -2,6 +2,8 @@ import { cp, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { definePlugin, surfaceOf } from '../../../kernel/plugin.js'
+import { ResourceFamilies } from '../../../plugins/extensions/api.js'
 import {
   agents,
   daemon,
@@ -73,6 +75,48 @@ test('a plugin that reads what extensions ship gets it again when it is loaded a
   await host.unload('skills')
   await svc.request('POST', '/api/extensions/kit/disable')
   assert.equal(await records(svc, 'skill'), [])
+  await svc.close()
+})
+
+test('a plugin that comes back while another one reads finds its records as they were', async () => {
+  const gate = { passed: Promise.resolve(), reached: () => {}, open: () => {} }
+  const { contribute } = surfaceOf<object>()
+  const slow = definePlugin({
+    name: 'slow',
+    version: '1.0.0',
+    service: async () => class {},
+  }).surface({ registries: [contribute(ResourceFamilies, () => [{ name: 'bundles', load }])] })
+  const load = async () => {
+    gate.reached()
+    await gate.passed
+    return {}
+  }
+  const files = {
+    ...kit,
+    'extension.toml': `${head}[resources]\nskills = ["skills"]\nbundles = ["bundles"]\n`,
+    'bundles/one/bundle.toml': 'name = "one"\n',
+  }
+  const svc = await scene({ kit: files }, { plugins: [...plugins, slow] })
+  await svc.until('kit', active)
+  const [before] = await records(svc, 'skill')
+  await svc.kernel.host.unload('skills')
+  await svc.until('kit', async () => (await live(svc)).includes('skills skills false'))
+
+  gate.passed = new Promise(resolve => {
+    gate.open = resolve
+  })
+  const reached = new Promise<void>(resolve => {
+    gate.reached = resolve
+  })
+  await svc.drop('kit', { 'extension.toml': `${files['extension.toml']}# again\n` })
+  await reached
+  const loading = svc.kernel.host.load(skills)
+  await svc.until('kit', async () => (await svc.request('GET', '/api/skills')).status === 200)
+  gate.open()
+  await loading
+  await svc.until('kit', async () => (await live(svc)).includes('skill brief true'))
+  const [after] = await records(svc, 'skill')
+  assert.equal([after.created_at, after.version], [before.created_at, before.version])
   await svc.close()
 })
 
