@@ -28,7 +28,8 @@ function textOf(member: keyof HookCatalogEntry, value: unknown): string {
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
   if (member === 'timeout_ms') return `${Number(value) / 1000}s`
   if (Array.isArray(value)) return value.join(', ')
-  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+  // Within a value a line break could pass for another line of these.
+  return typeof value === 'object' || /[\n\r\u2028\u2029]/.test(String(value)) ? JSON.stringify(value) : String(value)
 }
 
 /** `svc hooks info`. */

@@ -83,11 +83,19 @@ export const hookRoutes = [
     cli: {
       path: 'hooks runs',
       args: [
-        { name: 'session', in: 'query', summary: 'id of a session, or none' },
+        {
+          name: 'session',
+          in: 'query',
+          summary: 'id of a session; none: runs about no session, as of session.pre_create',
+        },
         { name: 'workspace_id', type: 'workspace', optional: true },
       ],
       workspace: 'workspace_id',
-      view: { rows: 'runs', columns: runColumns, empty: 'no hook has run for it' },
+      view: {
+        rows: 'runs',
+        columns: runColumns,
+        empty: 'no hook has run for it; what ran about no session: svc hooks runs none',
+      },
     },
     handle: async (self, { params, query }) => ok({ runs: await self.runs(params.workspace_id, query) }),
   }),

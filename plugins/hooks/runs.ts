@@ -82,6 +82,9 @@ interface RunRow {
   readonly patch: string | null
 }
 
+/** What the name of a session begins with, for its hooks, before it is made. */
+export const UNMADE = 'new '
+
 /** The runs of hooks, the newest 50,000. They are written behind the work, together, so that no hook waits for the disk. */
 export class HookRuns {
   #unwritten: HookRun[] = []
@@ -96,7 +99,8 @@ export class HookRuns {
 
   add(run: HookRun): void {
     if (this.#unwritten.length >= UNWRITTEN) return
-    this.#unwritten.push(run)
+    // Nobody could ask for the runs of a session that is not made yet: they are about none.
+    this.#unwritten.push(run.sessionId.startsWith(UNMADE) ? { ...run, sessionId: '' } : run)
     this.#writing ??= this.#write()
   }
 

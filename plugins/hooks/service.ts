@@ -12,7 +12,7 @@ import { Deltas } from './dispatch/deltas.js'
 import { Dispatcher } from './dispatch/dispatcher.js'
 import { Nesting } from './dispatch/nesting.js'
 import { type ExecutorNeeds, Executors } from './executors/executors.js'
-import { HookRuns, journalNote } from './runs.js'
+import { HookRuns, journalNote, UNMADE } from './runs.js'
 import { entryToWire } from './wire.js'
 
 export type HooksKernel = PluginKernel<
@@ -179,7 +179,7 @@ export class HooksService implements HooksApi {
     const workspace = this.kernel.needs.workspaces.get(workspaceId)
     const hooks = await this.#agentHooks(agent, workspace)
     if (typeof hooks === 'string') return { payload, deny: hooks }
-    const unmade = `new ${this.kernel.ids.hex(8)}`
+    const unmade = `${UNMADE}${this.kernel.ids.hex(8)}`
     await this.#brought.adopt(unmade, { agent, ...(workspace && { workspace }) })
     if (hooks.length > 0) this.#ofSessions.set(unmade, byEvent(hooks))
     try {

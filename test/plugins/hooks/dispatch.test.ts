@@ -267,4 +267,16 @@ test('a declaration that is not valid is refused, and changes nothing', async ()
   assert.equal((await scene.kernel.request('DELETE', '/api/settings/hooks/none')).status, 404)
 })
 
+test('runs before a session is made are listed with those about none', async () => {
+  use(hook('doorkeeper', () => ({ deny: true, reason: 'not today' }), { event: 'session.pre_create' }))
+  const refused = await scene.kernel.request('POST', '/api/sessions', {
+    agent_name: 'free',
+    workspace: scene.workspaceId,
+  })
+  assert.equal([refused.status, refused.body.code], [403, 'hook_denied'])
+  const run = await scene.ran('none', ({ hook_name: name }) => name === 'doorkeeper')
+  assert.equal([run.event, run.outcome], ['session.pre_create', 'denied'])
+  use()
+})
+
 test.run()
