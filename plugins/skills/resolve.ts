@@ -25,6 +25,7 @@ export interface Resolved {
   /** The strongest first. */
   readonly shadowed: readonly Candidate[]
   readonly enabled: boolean
+  /** Agents are told of it. */
   readonly active: boolean
   readonly reasons: readonly ActivationReason[]
   /** It lies in a workspace whose files nobody trusts. */
@@ -52,7 +53,7 @@ export function resolve(candidates: readonly Candidate[], facts: ResolveFacts): 
     const untrusted = isUntrusted(winner, facts)
     const reasons = reasonsOf(whenOf(winner), facts)
     const enabled = winner.spec.enabled && !facts.disabled.has(name)
-    const active = reasons.length === 0 && !untrusted && winner.failure === undefined
+    const active = enabled && reasons.length === 0 && !untrusted && winner.failure === undefined
     return { winner, shadowed, enabled, active, reasons, untrusted }
   })
 }

@@ -43,7 +43,7 @@ export function environmentsOf({ confinement }: Pick<SessionInfo, 'confinement'>
  * @param budget most bytes of the text
  */
 export function catalogText(skills: readonly Resolved[], budget: number): string | undefined {
-  const usable = skills.filter(({ enabled, active }) => enabled && active)
+  const usable = skills.filter(({ active }) => active)
   const near = ['agent_local', 'workspace', 'additional', 'extension', 'user', 'marketplace', 'bundled']
   const ordered = [...usable].sort((a, b) => near.indexOf(a.winner.tier) - near.indexOf(b.winner.tier))
   const lines: string[] = []

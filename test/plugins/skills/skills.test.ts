@@ -189,7 +189,11 @@ test('disabling a skill is in force at once, in the home or in one workspace', a
   await using world = await openSkills()
   await world.trust()
   const set = (verb: string, query = '') => world.request('POST', `/api/skills/{name}/${verb}`, 'svc-session', query)
-  const enabled = async (query = '') => (await world.show('svc-session', query)).enabled
+  const enabled = async (query = '') => {
+    const skill = await world.show('svc-session', query)
+    assert.is(skill.activation.active, skill.enabled, 'what is switched off is not active')
+    return skill.enabled
+  }
   assert.equal((await set('disable')).body, { ok: true })
   assert.equal([await enabled(), await enabled(world.here)], [false, false])
   assert.is((await set('enable', world.here)).status, 200)
