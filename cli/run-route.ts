@@ -210,7 +210,7 @@ function show(
   } else if (out.mode === 'jsonl') {
     if (body !== undefined) out.value(rows ?? body)
   } else if (out.quiet) {
-    for (const row of rows ?? [body]) printId(row, out)
+    for (const row of rows ?? [body]) printId(row, out, view)
   } else if (body === undefined || (done !== undefined && view === undefined)) {
     out.line(fillText(done ?? 'done', params, body))
   } else if (view && 'rows' in view) out.table(rows ?? [], view.columns, view.empty)
@@ -239,11 +239,13 @@ export function rowsOf(body: unknown, view: RouteCommand['view']): readonly unkn
   return lists.length === 1 ? lists[0] : undefined
 }
 
-/** The id of a row, or of the one thing that a body is about. */
-function printId(row: unknown, out: Output): void {
+/** The id of a row or of what a body is about: `id`, else its name, else what its view shows first where that is an id. */
+function printId(row: unknown, out: Output, view: RouteCommand['view']): void {
+  const [first] = view && 'rows' in view ? view.columns : view && 'item' in view ? view.fields : []
+  const own = first?.path.endsWith('_id') ? first.path : 'id'
   const things = typeof row === 'object' && row !== null ? [row, ...Object.values(row)] : []
   for (const thing of things) {
-    const id = pick(thing, 'id') ?? pick(thing, 'name')
+    const id = pick(thing, 'id') ?? pick(thing, own) ?? pick(thing, 'name')
     if (typeof id === 'string') {
       out.essential(id)
       return

@@ -4394,7 +4394,14 @@ export interface Operations {
           readonly task_id: string
           readonly task_run_id?: string | undefined
           readonly workspace_id?: string | undefined
-          readonly kind: "approval" | "attention"
+          readonly kind: "approval" | "attention" | "review"
+          readonly title: string
+          readonly command: string
+          readonly created_at: string
+        } | {
+          readonly suggestion_id: string
+          readonly workspace_id: string
+          readonly kind: "suggestion"
           readonly title: string
           readonly command: string
           readonly created_at: string

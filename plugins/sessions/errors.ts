@@ -1,7 +1,7 @@
 import { defineErrors } from '../../kernel/plugin.js'
 
 export const SessionErrors = defineErrors({
-  hook_denied: { status: 403, message: 'a hook refused this', next: 'svc doctor' },
+  hook_denied: { status: 403, message: 'a hook refused this', next: 'svc hooks list' },
   sandbox_unavailable: {
     status: 422,
     message: 'this session was to run in a sandbox, and none can be started here',

@@ -7,7 +7,7 @@ const HEADS = {
   my_work: 'My work',
   approvals: 'To approve: svc task approve <id>',
   failed_runs: 'Failed: svc task retry <run-id>',
-  blocked: 'Blocked: svc task blocks <id>',
+  blocked: 'Blocked, and what helps: svc task inspect <id>',
   archived: 'Archived',
 } as const
 

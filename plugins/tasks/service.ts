@@ -20,6 +20,7 @@ import { HealthEscalation } from '../daemon/api.js'
 import type { SessionInfo } from '../sessions/api.js'
 import { type ClaimWish, type SubmitOptions, TaskErrors, type TasksApi } from './api.js'
 import { Budgets } from './budgets/budgets.js'
+import { refusalOf } from './budgets/refusals.js'
 import { Claims } from './claims/claims.js'
 import { Leases } from './claims/leases.js'
 import { Recovery } from './claims/recovery.js'
@@ -138,6 +139,7 @@ export class TaskService implements TasksApi {
       this.bundles,
       this.stalls,
       runtimeMs,
+      (session, task) => refusalOf(this.budgets, kernel.db, session, task),
     )
     this.claims = new Claims(
       core,

@@ -21,13 +21,13 @@ export const InboxQuestion = v.object({
 })
 export type InboxQuestion = v.InferOutput<typeof InboxQuestion>
 
-/** A task that goes on when a person has approved it, or looked at what went wrong. */
+/** A task that goes on when a person has approved it, looked at what went wrong, or reviewed a run that no reviewer was found for. */
 export const InboxTask = v.object({
   task_id: v.string(),
-  /** The run that needs attention. */
+  /** The run that needs attention or a review. */
   task_run_id: v.optional(v.string()),
   workspace_id: v.optional(v.string()),
-  kind: v.picklist(['approval', 'attention']),
+  kind: v.picklist(['approval', 'attention', 'review']),
   title: v.string(),
   /** What to run. */
   command: v.string(),
@@ -35,7 +35,19 @@ export const InboxTask = v.object({
 })
 export type InboxTask = v.InferOutput<typeof InboxTask>
 
-export const InboxItem = v.union([InboxQuestion, InboxTask])
+/** A job or trigger that somebody suggests and nobody has accepted or dismissed. */
+export const InboxSuggestion = v.object({
+  suggestion_id: v.string(),
+  workspace_id: v.string(),
+  kind: v.literal('suggestion'),
+  title: v.string(),
+  /** What to run. */
+  command: v.string(),
+  created_at: Timestamp,
+})
+export type InboxSuggestion = v.InferOutput<typeof InboxSuggestion>
+
+export const InboxItem = v.union([InboxQuestion, InboxTask, InboxSuggestion])
 export type InboxItem = v.InferOutput<typeof InboxItem>
 
 /** GET /api/inbox: the oldest first. */

@@ -1,4 +1,4 @@
-import type { Tx } from '../../../kernel/plugin.js'
+import type { Reads, Tx } from '../../../kernel/plugin.js'
 import type { Budget, BudgetKind, SetBudgetBody } from '../../../schemas/tasks.js'
 import type { SessionInfo, SessionUse, SessionUses } from '../../sessions/api.js'
 import type { Settle, TaskCore } from '../core.js'
@@ -103,7 +103,7 @@ export class Budgets {
   }
 
   /** Throws where a budget of the agent itself keeps it from claiming: `AUTONOMY_BUDGET_…` (409). */
-  judgeAgent(t: Tx, session: SessionInfo): void {
+  judgeAgent(t: Reads, session: SessionInfo): void {
     const budget = this.#isUnused() ? undefined : this.#ledger.budget('agent', session.agentName, t)
     if (!budget) return
     judgeMeasured(limitsOf(budget), session, this.tells(session))
@@ -112,7 +112,7 @@ export class Budgets {
   }
 
   /** Throws where the budget of a task keeps an agent from having one of its runs, which it names. */
-  judgeTask(t: Tx, session: SessionInfo, task: string): void {
+  judgeTask(t: Reads, session: SessionInfo, task: string): void {
     const budget = this.#isUnused() ? undefined : this.#ledger.budget('task', task, t)
     if (budget) judgeMeasured(limitsOf(budget), session, this.tells(session))
   }

@@ -1,9 +1,34 @@
+import { Fault, type Reads } from '../../../kernel/plugin.js'
 import type { SessionInfo } from '../../sessions/api.js'
 import { type Dimension, inWords, type Limits } from './amounts.js'
 import { BudgetErrors } from './errors.js'
 import { toldOf } from './ledger.js'
 import type { BudgetRow } from './tables.js'
 import type { Told } from './uses.js'
+
+/** What says whether budgets keep a session from a run. */
+interface Judge {
+  judgeAgent(reads: Reads, session: SessionInfo): void
+  judgeTask(reads: Reads, session: SessionInfo, task: string): void
+}
+
+/** Why budgets keep a session from the runs of a task, for people; undefined where they do not. */
+export function refusalOf(
+  judge: Judge,
+  reads: Reads,
+  session: SessionInfo | undefined,
+  task: string,
+): string | undefined {
+  if (session === undefined) return undefined
+  try {
+    judge.judgeTask(reads, session, task)
+    judge.judgeAgent(reads, session)
+    return undefined
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    return `${error.code}: ${error.message}`
+  }
+}
 
 /** What is used up, for people. */
 export const wordsOf = (budget: BudgetRow, name: Dimension, used: number): string =>

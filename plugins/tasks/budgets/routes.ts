@@ -43,16 +43,15 @@ export const budgetRoutes = [
       view: {
         rows: 'budgets',
         columns: [
-          { header: 'OF', path: 'kind' },
           { header: 'NAME', path: 'ref' },
-          { header: 'PERIOD', path: 'period' },
+          { header: 'OF', path: 'kind' },
           { header: 'TOKENS', path: 'limit.tokens' },
           { header: 'USED', path: 'spent.tokens' },
           { header: 'USD', path: 'limit.cost_usd' },
           { header: 'USED', path: 'spent.cost_usd' },
           { header: 'TIME', path: 'limit.wall_seconds', as: 'duration' },
           { header: 'USED', path: 'spent.wall_seconds', as: 'duration' },
-          { header: 'USED UP', path: 'exhausted' },
+          { header: 'OVER', path: 'exhausted' },
         ],
         empty: 'no budgets; set one: svc budget set task <id> --tokens 100000',
       },

@@ -35,6 +35,11 @@ export async function runRequestReview({ args, options, client, out, fault }: Co
   out.line(
     `${reply.review.review_id}  ${reply.created ? 'asked for' : 'was asked for before'}: ${stateOf(reply.review)}`,
   )
+  const { review_id: review, status } = reply.review
+  if (status === 'requested')
+    out.line(
+      `next: svc task review route ${review} --session-id <session>, or svc task review verdict ${review} <outcome>`,
+    )
 }
 
 /** `svc task review verdict <id> <outcome>`. */
@@ -68,4 +73,4 @@ export async function runReviewVerdict({ args, options, client, out, fault }: Co
 }
 
 const stateOf = ({ status, review_round: round, outcome, deadline_at: by }: TaskReview) =>
-  `round ${round}, ${outcome ? `${status}: ${outcome}` : `${status}, until ${by}`}`
+  `round ${round}, ${outcome ? `${status}: ${outcome}` : `${status}, until ${by.replace(/\.\d+Z$/, 'Z')}`}`

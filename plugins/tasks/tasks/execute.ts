@@ -118,6 +118,8 @@ export class TaskExecution {
     await this.core.kernel.needs.daemon.admit('task run')
     return this.core.write(who, (t, settle) => {
       const before = this.core.tasks.find(id, t)
+      if (before.approval_policy === 'manual' && before.approval_state === 'rejected')
+        throw TaskErrors.task_conflict(`the approval of task ${id} was refused`, { next: `svc task cancel ${id}` })
       if (before.approval_policy === 'manual' && before.approval_state !== 'approved')
         throw TaskErrors.task_approval_pending(`task ${id} waits for its approval`, { next: `svc task approve ${id}` })
       return this.#queue(t, who, id, wishOf(body, action, id), settle)

@@ -155,8 +155,7 @@ export function dashboardOf(core: TaskCore, query: DashboardQuery, workspace: st
 
 function filterOf(query: DashboardQuery, workspace: string | undefined): Filter {
   const conditions: [string, SqlValue | undefined][] = [
-    // One of two words, which needs no value.
-    [`t.scope = '${query.scope}' AND 1 = ?`, query.scope && 1],
+    ['t.scope = ?', query.scope],
     ['t.workspace_id = ?', workspace],
     ['t.owner_kind = ?', query.owner_kind],
     ['t.owner_ref = ?', query.owner_ref],
@@ -166,6 +165,7 @@ function filterOf(query: DashboardQuery, workspace: string | undefined): Filter 
   const asked = conditions.filter((entry): entry is [string, SqlValue] => entry[1] !== undefined)
   const sql = asked.map(([condition]) => condition).join(' AND ') || '1'
   const scope = asked.length === 1 ? query.scope : undefined
+  // Alone it is one of two words in the text, by which the indexes of a scope are found.
   return scope === undefined
     ? { sql, params: asked.map(([, value]) => value) }
     : { scope, sql: `t.scope = '${scope}'`, params: [] }

@@ -7,6 +7,7 @@ const MOST = 50
 interface Row {
   readonly id: string
   readonly run: string | null
+  readonly review?: string
   readonly title: string
   readonly workspace_id: string | null
   readonly since: number
@@ -24,13 +25,19 @@ const TASKS = `SELECT t.id, NULL AS run, t.title, t.workspace_id, ifnull(t.atten
   FROM tasks_task t WHERE t.status = 'needs_attention'
     AND NOT EXISTS (SELECT 1 FROM tasks_run r WHERE r.task_id = t.id AND r.status = 'needs_attention') ORDER BY t.id`
 
-/** What of all tasks waits for a person: to be approved, or to be looked at. */
+/** Of reviews that were given to no session. The first of the two conditions is that of the index of open ones. */
+const REVIEWS = `SELECT t.id, v.run_id AS run, v.id AS review, t.title, t.workspace_id, v.requested_at AS since, v.reason
+  FROM tasks_review v JOIN tasks_task t ON t.id = v.task_id
+  WHERE v.status IN ('requested', 'routed', 'in_review') AND v.status = 'requested' ORDER BY v.deadline_at, v.id`
+
+/** What of all tasks waits for a person: to be approved, looked at or reviewed. */
 export function waitingTasks(reads: Reads): InboxTask[] {
   const rows = (sql: string) => reads.all<Row>(`${sql} LIMIT ${MOST}`)
   return [
     ...rows(APPROVALS).map(row => itemOf(row, 'approval', `svc task approve ${row.id}`)),
     ...rows(RUNS).map(row => itemOf(row, 'attention', `svc task run recover ${row.run} --reason <text>`)),
     ...rows(TASKS).map(row => itemOf(row, 'attention', `svc task recover ${row.id}`)),
+    ...rows(REVIEWS).map(row => itemOf(row, 'review', `svc task review show ${row.review}`)),
   ]
 }
 

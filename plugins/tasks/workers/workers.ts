@@ -51,6 +51,8 @@ export class Workers {
     private readonly stalls: Stalls,
     /** Milliseconds that a session may work on a run; 0 for no limit. */
     private readonly runtimeMs: () => number,
+    /** Why a session may not have the runs of a task. */
+    private readonly refused: (session: SessionInfo | undefined, task: string) => string | undefined,
   ) {}
 
   async run(signal: AbortSignal): Promise<void> {
@@ -154,11 +156,17 @@ export class Workers {
       return
     }
     if (holding === 'over' || holding === 'lost') await this.#end(worker)
-    else
+    else {
+      // Its agent alone was told of the refusal.
+      const refused =
+        holding === 'unclaimed' ? this.refused(this.core.kernel.needs.sessions.get(session), worker.task_id) : undefined
       await this.#end(
         worker,
-        error ?? `the agent ended its turn, and the run is ${holding === 'mine' ? 'not ended' : 'not claimed'}`,
+        error ??
+          refused ??
+          `the agent ended its turn, and the run is ${holding === 'mine' ? 'not ended' : 'not claimed'}`,
       )
+    }
   }
 
   /** What went wrong; undefined when the agent was done. */

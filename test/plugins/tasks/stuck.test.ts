@@ -108,10 +108,17 @@ test('what keeps a task from moving is named with the command that helps', async
   const second = await create({})
   await world.post(`/api/tasks/${second}/dependencies`, { depends_on_task_id: first })
   assert.equal(await step(second), [`it waits for "Write the notes" (${first}, ready)`, `wait for ${first}`])
+  await world.post(`/api/tasks/${first}/cancel`)
+  assert.is((await step(second))[1], `svc task dependency remove ${second} ${first}`)
 
   const parent = await create({ title: 'Release' })
-  await world.post(`/api/tasks/${parent}/children`, { title: 'child', scope: 'global' })
+  const { task: child } = (await world.post(`/api/tasks/${parent}/children`, { title: 'child', scope: 'global' })).body
   assert.equal(await step(parent), ['it is completed when its children are; one is not', `svc task tree ${parent}`])
+
+  await world.post(`/api/tasks/${child.id}/dependencies`, { depends_on_task_id: parent })
+  assert.is((await step(child.id))[1], `svc task start ${parent}`)
+  await world.post(`/api/tasks/${parent}/start`)
+  assert.is((await step(child.id))[1], `wait for ${parent}`)
 
   const approved = await create({ approval_policy: 'manual' })
   assert.equal(await step(approved), ['it waits for its approval', `svc task approve ${approved}`])

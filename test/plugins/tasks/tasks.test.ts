@@ -95,6 +95,19 @@ test('a task waits for another one, and has its run by itself when nothing block
   assert.is((await waiting).body.claim.task.id, second)
 })
 
+test('a parent that waits for what is below it is completed with it', async ({ world }) => {
+  const root = await make(world)
+  const child = async (of: string) =>
+    (await world.post(`/api/tasks/${of}/children`, { title: 'part', scope: 'global' })).body.task.id as string
+  const middle = await child(root)
+  const leaf = await child(middle)
+  for (const on of [middle, leaf])
+    assert.is((await world.post(`/api/tasks/${root}/dependencies`, { depends_on_task_id: on })).status, 200)
+  assert.is(await status(world, root), 'blocked')
+  await work(world, (await world.post(`/api/tasks/${leaf}/start`)).body.run.id)
+  assert.equal([await status(world, middle), await status(world, root)], ['completed', 'completed'])
+})
+
 test('a run of a task that waits is not claimed, and the first in order is', async ({ world }) => {
   const { run: low } = await world.queued({ priority: 'low' })
   await world.clock.advance(1)
@@ -155,6 +168,9 @@ test('the run of a task that waits for its approval is not claimed until it is g
   const other = await make(world, { approval_policy: 'manual' })
   assert.is((await world.post(`/api/tasks/${other}/reject`)).body.task.approval_state, 'rejected')
   assert.is((await world.post(`/api/tasks/${other}/approve`)).status, 409)
+  const started = await world.post(`/api/tasks/${other}/start`)
+  assert.equal([started.status, started.body.code], [409, 'task_conflict'])
+  assert.match(started.body.error, 'was refused')
 })
 
 test('a pause holds for all below, and what goes on goes on', async ({ world }) => {

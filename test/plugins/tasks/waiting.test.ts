@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { StartedDaemon } from '../../../testing/daemon.js'
@@ -18,6 +21,27 @@ test('tasks that wait for a person stand in the inbox until he has answered', as
     assert.match(shown.stdout, new RegExp(`svc task approve ${task.id}`))
     assert.is((await daemon.cli('task', 'approve', task.id)).code, 0)
     assert.equal((await items()).items, [])
+  } finally {
+    await daemon.stop()
+  }
+})
+
+test('a suggestion stands in the inbox until a person has answered it, and quiet lists its id', async () => {
+  const daemon = await StartedDaemon.start()
+  try {
+    const root = mkdtempSync(path.join(tmpdir(), 'suggested-'))
+    const added = await daemon.request('POST', '/api/workspaces', { root_dir: root, name: 'app' })
+    const { id } = (added.body as { workspace: { id: string } }).workspace
+    const url = `/api/workspaces/${id}/automation/suggestions`
+    const job = { name: 'daily', agent_name: 'report', prompt: 'Go.', schedule: { mode: 'every', interval: '1h' } }
+    const made = (await daemon.request('POST', url, { job })).body as { suggestion: { id: string } }
+    const shown = await daemon.cli('inbox')
+    assert.match(shown.stdout, `svc automation suggestions accept ${made.suggestion.id}`)
+    const ids = await daemon.cli('automation', 'suggestions', 'list', '--workspace', id, '--quiet')
+    assert.is(ids.stdout, `${made.suggestion.id}\n`)
+    assert.is((await daemon.request('POST', `${url}/${made.suggestion.id}/dismiss`)).status, 200)
+    assert.match((await daemon.cli('inbox')).stdout, 'nothing waits for you')
+    rmSync(root, { recursive: true })
   } finally {
     await daemon.stop()
   }

@@ -228,4 +228,16 @@ test('a job with a task ends as delegated when the task is made, and its agent w
   assert.equal([first.run.idempotency_key, first.session.agent_name], [`automation-run:${run.id}`, 'coder'])
 })
 
+test('a run that a budget keeps its agent from says so', async ({ world }) => {
+  await world.svc.svc('config', 'set', 'task.orchestration.spawn_failure_limit', '1')
+  const first = await world.start(await world.task('complete', by('coder')))
+  await world.untilRun(first, ({ run }) => run.status === 'completed', 'is completed')
+  const task = await world.task('complete', by('coder'))
+  await world.svc.svc('budget', 'set', 'task', task, '--tokens', '1000')
+  const run = await world.start(task)
+  const stuck = await world.untilRun(run, ({ run }) => run.status === 'needs_attention', 'needs attention')
+  assert.match(stuck.run.error, 'AUTONOMY_BUDGET_UNMEASURED: agent coder does not tell of its tokens')
+  await world.svc.svc('config', 'set', 'task.orchestration.spawn_failure_limit', '5')
+})
+
 test.run()
