@@ -226,7 +226,7 @@ export class TaskService implements TasksApi {
     return run && runToWire(run)
   }
 
-  readonly waiting = () => waitingTasks(this.kernel.db)
+  readonly waiting = () => waitingTasks(this.#core)
 
   async #workspaceId(reference: string | undefined): Promise<string | undefined> {
     return reference ? (await this.kernel.needs.workspaces.find(reference)).id : undefined

@@ -34,9 +34,11 @@ export function refusalOf(
 export const wordsOf = (budget: BudgetRow, name: Dimension, used: number): string =>
   `${inWords(name, used, budget[name] ?? 0)}, the budget of ${budget.kind} ${budget.ref}${budget.kind === 'agent' ? ' for today' : ''}`
 
+const NAMES: { readonly [D in Dimension]: string } = { tokens: 'tokens are', cost: 'money is', wall_ms: 'time is' }
+
 export const exhausted = (budget: BudgetRow, name: Dimension) =>
   BudgetErrors.AUTONOMY_BUDGET_EXHAUSTED(
-    `the ${name === 'wall_ms' ? 'time' : name} in the budget of ${budget.kind} ${budget.ref} is used up or reserved`,
+    `no ${NAMES[name]} left in the budget of ${budget.kind} ${budget.ref}: used up, or reserved by runs that are held`,
     { next: `svc budget show ${budget.kind} ${budget.ref}` },
   )
 

@@ -3,6 +3,7 @@ import { iso } from '../../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import type { TaskScheduler } from '../../../schemas/tasks.js'
 import { finding } from '../../daemon/api.js'
+import { recoveryOf } from '../budgets/recovery.js'
 import type { TaskCore } from '../core.js'
 import type { RunRow } from '../runs/run-row.js'
 import { isLive, isStuck } from '../runs/run-state.js'
@@ -50,7 +51,7 @@ export function runFinding(core: TaskCore, run: RunRow): DiagnosticItem | undefi
     severity: trouble === 'crashed' || trouble === 'orphan' ? 'error' : 'warning',
     title: `run ${run.id} ${TITLES[trouble]}`,
     message: messageOf(run, task, trouble),
-    suggested_command: commandOf(run, trouble),
+    suggested_command: commandOf(core, run, trouble),
     evidence: {
       task_id: task.id,
       run_id: run.id,
@@ -81,8 +82,8 @@ function messageOf(run: RunRow, task: TaskRow, trouble: Trouble): string {
   return `${of}: session ${run.session_id ?? '-'} has it since ${iso(run.claimed_at ?? run.queued_at)}`
 }
 
-function commandOf(run: RunRow, trouble: Trouble): string {
-  if (trouble === 'crashed') return `svc task run recover ${run.id} --reason <text>`
+function commandOf(core: TaskCore, run: RunRow, trouble: Trouble): string {
+  if (trouble === 'crashed') return recoveryOf(core, run)
   if (trouble === 'orphan') return `svc task run cancel ${run.id}`
   return `svc task run inspect ${run.id}`
 }

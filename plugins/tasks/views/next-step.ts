@@ -1,5 +1,6 @@
 import { shown } from '../../../kernel/kit/text.js'
 import type { BlockedReason } from '../../../schemas/tasks.js'
+import { recoveryOf } from '../budgets/recovery.js'
 import type { TaskCore } from '../core.js'
 import type { RunRow } from '../runs/run-row.js'
 import { isPaused } from '../scheduler/state.js'
@@ -22,16 +23,12 @@ export function decidingRun(core: TaskCore, id: string): RunRow | undefined {
 
 /** What moves the task on from where it is; `run` is the one that is asked about. */
 export function nextStepOf(core: TaskCore, task: TaskRow, run: RunRow | undefined): NextStep {
-  if (run?.status === 'needs_attention')
-    return { ...because(run.error), next: `svc task run recover ${run.id} --reason <text>` }
+  if (run?.status === 'needs_attention') return { ...because(run.error), next: recoveryOf(core, run) }
   if (task.status === 'needs_attention') {
     const stuck = decidingRun(core, task.id)
     return {
       ...because(task.attention_reason ?? stuck?.error),
-      next:
-        stuck?.status === 'needs_attention'
-          ? `svc task run recover ${stuck.id} --reason <text>`
-          : `svc task recover ${task.id}`,
+      next: stuck?.status === 'needs_attention' ? recoveryOf(core, stuck) : `svc task recover ${task.id}`,
     }
   }
   if (task.status === 'draft') return { why: 'it is a draft', next: `svc task publish ${task.id}` }

@@ -1,5 +1,7 @@
-import { iso, type Reads } from '../../../kernel/plugin.js'
+import { iso } from '../../../kernel/plugin.js'
 import type { InboxTask } from '../../../schemas/sessions.js'
+import { recoveryOf } from '../budgets/recovery.js'
+import type { TaskCore } from '../core.js'
 
 /** Tasks of each kind that are shown. */
 const MOST = 50
@@ -7,6 +9,7 @@ const MOST = 50
 interface Row {
   readonly id: string
   readonly run: string | null
+  readonly session?: string | null
   readonly review?: string
   readonly title: string
   readonly workspace_id: string | null
@@ -17,7 +20,7 @@ interface Row {
 const APPROVALS = `SELECT t.id, NULL AS run, t.title, t.workspace_id, t.created_at AS since, NULL AS reason FROM tasks_task t
   WHERE t.status = 'blocked' AND t.approval_policy = 'manual' AND t.approval_state = 'pending' ORDER BY t.id`
 /** Whatever the status of its task is: others of its runs may be at work, and an earlier reason is that of another run. */
-const RUNS = `SELECT t.id, r.id AS run, t.title, t.workspace_id, ifnull(t.attention_at, t.updated_at) AS since,
+const RUNS = `SELECT t.id, r.id AS run, r.session_id AS session, t.title, t.workspace_id, ifnull(t.attention_at, t.updated_at) AS since,
     ifnull(r.error, t.attention_reason) AS reason
   FROM tasks_run r JOIN tasks_task t ON t.id = r.task_id WHERE r.status = 'needs_attention' ORDER BY r.queued_at, r.id`
 const TASKS = `SELECT t.id, NULL AS run, t.title, t.workspace_id, ifnull(t.attention_at, t.updated_at) AS since,
@@ -31,11 +34,14 @@ const REVIEWS = `SELECT t.id, v.run_id AS run, v.id AS review, t.title, t.worksp
   WHERE v.status IN ('requested', 'routed', 'in_review') AND v.status = 'requested' ORDER BY v.deadline_at, v.id`
 
 /** What of all tasks waits for a person: to be approved, looked at or reviewed. */
-export function waitingTasks(reads: Reads): InboxTask[] {
-  const rows = (sql: string) => reads.all<Row>(`${sql} LIMIT ${MOST}`)
+export function waitingTasks(core: TaskCore): InboxTask[] {
+  const rows = (sql: string) => core.kernel.db.all<Row>(`${sql} LIMIT ${MOST}`)
   return [
     ...rows(APPROVALS).map(row => itemOf(row, 'approval', `svc task approve ${row.id}`)),
-    ...rows(RUNS).map(row => itemOf(row, 'attention', `svc task run recover ${row.run} --reason <text>`)),
+    ...rows(RUNS).map(row => {
+      const { id: task_id, run, session } = row
+      return itemOf(row, 'attention', recoveryOf(core, { id: run ?? '', task_id, session_id: session ?? null }))
+    }),
     ...rows(TASKS).map(row => itemOf(row, 'attention', `svc task recover ${row.id}`)),
     ...rows(REVIEWS).map(row => itemOf(row, 'review', `svc task review show ${row.review}`)),
   ]

@@ -58,7 +58,11 @@ test('a run that uses more than its task may is stopped at the next word of its 
     'what it did since does not count',
   )
 
+  // What waits for a person is a larger budget, and another attempt once there is one.
+  const helps = async () => (await world.request('GET', `/api/runs/${work.run}/inspect`)).body
+  assert.match(JSON.stringify(await helps()), `"svc budget set task ${work.task} --tokens 2600"`)
   await set(world, `task/${work.task}`, { tokens: 2000 })
+  assert.match(JSON.stringify(await helps()), `"svc task run recover ${work.run} --reason <text>"`)
   const next = (await world.post(`/api/runs/${work.run}/recover`, { reason: 'it may go on' })).body.run
   const eve = world.agent()
   await held({ task: work.task, run: next.id }, eve)
