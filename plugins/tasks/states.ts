@@ -47,7 +47,7 @@ export interface TaskFacts {
   readonly waiting: boolean
   /** How the latest run that is over ended: that with the highest attempt, then `queued_at`, then id. */
   readonly ended: 'completed' | 'failed' | 'canceled' | undefined
-  /** No attempt is left after that one. */
+  /** No attempt is left, nor one that a person is asked about. */
   readonly exhausted: boolean
   readonly needsAttention: boolean
   /** Something blocks it: a dependency, a missing approval, a pause, a block. */

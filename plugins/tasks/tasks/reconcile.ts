@@ -112,7 +112,7 @@ export class Reconciler {
       working: is('starting', 'running'),
       waiting: is('queued', 'claimed'),
       ended: ended?.[0] as TaskFacts['ended'],
-      exhausted: highest + 1 > task.max_attempts,
+      exhausted: highest + 1 > task.max_attempts && !is('needs_attention'),
       needsAttention: task.attention_at !== null,
       blocked,
     }

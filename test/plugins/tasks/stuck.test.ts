@@ -63,6 +63,19 @@ test('each of two runs that need attention is told by its own reason, also once 
   assert.ok(item?.title.includes(holders[1].id), item?.title)
 })
 
+test('a task whose last attempt needs attention waits for a person, and has not failed', async ({ world }) => {
+  const { task } = (await world.post('/api/tasks', { title: 'work', scope: 'global', max_attempts: 2 })).body
+  let { run } = (await world.post(`/api/tasks/${task.id}/start`)).body
+  for (const attempt of [1, 2]) {
+    const holder = world.agent()
+    await holder.claim()
+    await world.stop(holder, 'crashed')
+    assert.equal([run.attempt, (await world.task(task.id)).task.status], [attempt, 'needs_attention'])
+    ;({ run } = (await world.post(`/api/runs/${run.id}/recover`, { reason: 'killed by hand' })).body)
+  }
+  assert.equal([run.attempt, (await world.task(task.id)).task.status], [3, 'ready'])
+})
+
 test('an inspection of a task is about the run that needs attention, not about the newest', async ({ world }) => {
   const { id, holders, runs } = await fannedOut(world)
   await world.stop(holders[0], 'crashed')
