@@ -113,4 +113,5 @@ ALTER TABLE tasks_run ADD COLUMN profiled INTEGER;
 CREATE INDEX tasks_run_profiled ON tasks_run (priority DESC, queued_at, id)
   WHERE status = 'queued' AND claimable = 1 AND profiled = 1;`,
   },
+  { id: '015-attention', sql: 'CREATE INDEX tasks_task_attention ON tasks_task (id) WHERE attention_at IS NOT NULL;' },
 ] as const

@@ -18,7 +18,8 @@ export class News {
 
   /** Resolves when others know all that was noted; what changes meanwhile is told of together, afterwards. */
   async tell(): Promise<void> {
-    while (this.#names.size > 0 || this.#anyway) {
+    // What somebody else tells of just now is known when that has ended.
+    while (this.#telling !== undefined || this.#names.size > 0 || this.#anyway) {
       this.#telling ??= Promise.resolve().then(async () => {
         const names = [...this.#names].sort()
         this.#names.clear()

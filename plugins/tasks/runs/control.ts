@@ -224,6 +224,9 @@ export class RunControl {
   #apply(t: Tx, who: Who, run: RunRow, settle: Settle, { move, event, changes, payload }: Change): void {
     const task = this.core.tasks.find(run.task_id, t)
     this.core.runs.move(t, run, move, changes)
+    // Whoever ends a run that waits for a person has decided; others of the task may still wait.
+    const isAsked = () => this.core.runs.open(task.id, t).some(({ status }) => status === 'needs_attention')
+    if (run.status === 'needs_attention' && !isAsked()) update(t, 'tasks_task', task.id, NO_ATTENTION)
     if (run.session_id !== null && move !== 'start') this.tokens.forget(run.session_id, run.id)
     this.core.journal.write(t, who, event, { task, run: run.id, ...(payload ? { payload } : {}) })
     settle(task.id)

@@ -24,7 +24,7 @@ export function decidingRun(core: TaskCore, id: string): RunRow | undefined {
 /** What moves the task on from where it is; `run` is the one that is asked about. */
 export function nextStepOf(core: TaskCore, task: TaskRow, run: RunRow | undefined): NextStep {
   if (run?.status === 'needs_attention') return { ...because(run.error), next: recoveryOf(core, run) }
-  if (task.status === 'needs_attention') {
+  if (task.status === 'needs_attention' || (task.attention_at !== null && isOver(task))) {
     const stuck = decidingRun(core, task.id)
     return {
       ...because(task.attention_reason ?? stuck?.error),
@@ -68,6 +68,9 @@ export function queuedStep(core: TaskCore, run: RunRow): NextStep {
   }
   return { next: 'wait for a session to claim the run: svc task next' }
 }
+
+/** It is done, well or not, and may still be one that somebody has to look at. */
+const isOver = ({ status }: TaskRow) => status === 'completed' || status === 'failed'
 
 const because = (text: string | null | undefined) => (text ? { why: text } : {})
 

@@ -23,9 +23,9 @@ const APPROVALS = `SELECT t.id, NULL AS run, t.title, t.workspace_id, t.created_
 const RUNS = `SELECT t.id, r.id AS run, r.session_id AS session, t.title, t.workspace_id, ifnull(t.attention_at, t.updated_at) AS since,
     ifnull(r.error, t.attention_reason) AS reason
   FROM tasks_run r JOIN tasks_task t ON t.id = r.task_id WHERE r.status = 'needs_attention' ORDER BY r.queued_at, r.id`
-const TASKS = `SELECT t.id, NULL AS run, t.title, t.workspace_id, ifnull(t.attention_at, t.updated_at) AS since,
-    t.attention_reason AS reason
-  FROM tasks_task t WHERE t.status = 'needs_attention'
+/** Completed ones too: what a review came to after its last round, somebody has to look at. */
+const TASKS = `SELECT t.id, NULL AS run, t.title, t.workspace_id, t.attention_at AS since, t.attention_reason AS reason
+  FROM tasks_task t WHERE t.attention_at IS NOT NULL AND t.status <> 'canceled'
     AND NOT EXISTS (SELECT 1 FROM tasks_run r WHERE r.task_id = t.id AND r.status = 'needs_attention') ORDER BY t.id`
 
 /** Of reviews that were given to no session. The first of the two conditions is that of the index of open ones. */

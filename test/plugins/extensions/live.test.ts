@@ -2,6 +2,9 @@ import { readdir } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { definePlugin, surfaceOf } from '../../../kernel/plugin.js'
+import { Extensions } from '../../../plugins/extensions/api.js'
+import { daemon, extensions, resources } from '../../../plugins/index.js'
 import { active, failed, gone, type Scene, scene, speaking } from './scene.js'
 
 /** A loop of requests that never waits would starve the timers. */
@@ -67,6 +70,45 @@ test('dropped in, edited, broken, mended and removed in a running kernel, while 
   assert.is((await svc.request('GET', say)).status, 404)
   await svc.until('acme.hello', async () => (await copies()).length === 0)
   assert.equal(plugins(), before)
+  await svc.close()
+})
+
+test('a request answers when all know of a change, also where the look of the watcher came first', async () => {
+  const told: (() => void)[] = []
+  let isSlow = false
+  class Slow {
+    hears = () => (isSlow ? new Promise<void>(resolve => told.push(resolve)) : undefined)
+  }
+  const slow = definePlugin({
+    name: 'slow',
+    version: '1',
+    requires: { extensions: Extensions },
+    service: async () => Slow,
+  }).surface({
+    taps: [
+      surfaceOf<Slow>().tap(
+        Extensions,
+        one => one.changed,
+        self => self.hears,
+      ),
+    ],
+  })
+  const plugins = [daemon, resources, extensions, slow]
+  const svc = await scene({ 'acme.hello': speaking('acme.hello', 'hello') }, { plugins })
+  await svc.until('acme.hello', active)
+  await svc.until('nothing', () => held(svc).includes('watch extensions'))
+  isSlow = true
+  await svc.drop('acme.hello', { 'text.js': 'export const text = "again"\n' })
+  await svc.until('acme.hello', () => told.length > 0)
+  let answered = false
+  const enable = svc.request('POST', '/api/extensions/acme.hello/enable').finally(() => {
+    answered = true
+  })
+  for (let tries = 0; tries < 50 && !answered; tries++) await new Promise(resolve => setTimeout(resolve, 10))
+  assert.is(answered, false)
+  isSlow = false
+  for (const end of told) end()
+  assert.is((await enable).status, 200)
   await svc.close()
 })
 

@@ -63,6 +63,41 @@ test('each of two runs that need attention is told by its own reason, also once 
   assert.ok(item?.title.includes(holders[1].id), item?.title)
 })
 
+test('a completed task that somebody has to look at waits for a person until he has', async ({ world }) => {
+  const { task: id, run } = await world.queued()
+  const holder = world.agent()
+  await holder.claim({ run_id: run })
+  await holder.act('complete', run)
+  const { review_id: review } = (
+    await world.post(`/api/task-runs/${run}/reviews`, {
+      run_id: run,
+      task_id: id,
+      review_round: 3,
+      deadline_at: new Date(world.clock.now() + 3_600_000).toISOString(),
+    })
+  ).body.review
+  const verdict = { outcome: 'rejected', confidence: 1, reason: 'no tests', delivery_id: 'd1' }
+  const judged = await world.post(`/api/task-reviews/${review}/verdict`, { run_id: run, verdict })
+  assert.equal([judged.status, judged.body.circuit_opened], [200, true])
+  assert.is((await world.task(id)).task.status, 'completed')
+  const asked = (await waiting()).map(({ task_id, title, command }) => [task_id, title, command])
+  assert.equal(asked, [[id, 'work: review_rejected: no tests', `svc task recover ${id}`]])
+  const { why, next_action: next } = await inspect(world, `/api/tasks/${id}`)
+  assert.equal([why, next], ['review_rejected: no tests', `svc task recover ${id}`])
+  await world.post(`/api/tasks/${id}/recover`, { note: 'good enough' })
+  assert.equal(await waiting(), [])
+  assert.is((await inspect(world, `/api/tasks/${id}`)).next_action, 'none')
+})
+
+test('whoever cancels a run that waits for a person has decided', async ({ world }) => {
+  const { id, holders, runs } = await fannedOut(world)
+  for (const holder of holders) await world.stop(holder, 'crashed')
+  await world.post(`/api/task-runs/${runs[0]}/cancel`, { reason: 'not needed' })
+  assert.equal([(await world.task(id)).task.needs_attention, (await waiting()).length], [true, 1])
+  await world.post(`/api/task-runs/${runs[1]}/cancel`, { reason: 'not needed' })
+  assert.equal([(await world.task(id)).task.needs_attention, await waiting()], [false, []])
+})
+
 test('a task whose last attempt needs attention waits for a person, and has not failed', async ({ world }) => {
   const { task } = (await world.post('/api/tasks', { title: 'work', scope: 'global', max_attempts: 2 })).body
   let { run } = (await world.post(`/api/tasks/${task.id}/start`)).body
