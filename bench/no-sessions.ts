@@ -33,6 +33,7 @@ class NoSessions implements SessionsApi {
   worktrees = {} as never
   whileIdle = () => Promise.reject(new Error('not used here'))
   healthOf = () => undefined
+  answerTo = () => undefined
 
   async create({ workspaceId, agentName = '', name = '' }: CreateSession): Promise<SessionInfo> {
     const at = this.kernel.clock.now()

@@ -4388,6 +4388,7 @@ export interface Operations {
           readonly kind: string
           readonly title: string
           readonly command?: string | undefined
+          readonly answer: string
           readonly created_at: string
           readonly expires_at: string
         } | {

@@ -143,6 +143,8 @@ export interface SessionsApi {
   resumable(agent?: string): SessionInfo[]
   /** As the contract has it; nothing of it is asked of the agent. */
   healthOf(id: string): SessionHealth | undefined
+  /** The command that answers the oldest pending request of a session; undefined where none is pending. */
+  answerTo(id: string): string | undefined
   /** Resolves when the session is stored (state active, no process yet). Throws 503 draining, 409 `session_limit`, 404/422 of workspace and agent. */
   create(request: CreateSession): Promise<SessionInfo>
   /**

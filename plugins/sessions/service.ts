@@ -39,7 +39,7 @@ import { stopSessions } from './lifecycle/shutdown.js'
 import { checkSessions, statusMembers } from './lifecycle/status.js'
 import { cancelTurn, END_PROCESS, recordStop, type Stop } from './lifecycle/stopping.js'
 import { contextOf } from './make-context.js'
-import { inboxOf } from './read/inbox.js'
+import { answerTo, inboxOf } from './read/inbox.js'
 import { groupByTurn, openStream, readEvents, readTranscript } from './read/reading.js'
 import { answerPermission } from './requests/answer.js'
 import type { Rewinding } from './rewind/rewind.js'
@@ -118,10 +118,14 @@ export class SessionsService extends SessionHooks implements SessionsApi {
     return this.context.table.resumable(agent).map(infoOf)
   }
 
-  /** Whoever looks may be the first to see that a process stands still. */
   healthOf(id: string): SessionHealth | undefined {
-    this.context.health.note(id)
+    this.context.health.note(id) // This look may be the first to see that a process is unresponsive.
     return this.#healthOf(id)
+  }
+
+  #healthOf(id: string): SessionHealth | undefined {
+    const row = this.context.table.get(id)
+    return row && healthToWire(row, this.#open.peek(id))
   }
 
   async run(id: string, prompt: SessionPrompt): Promise<TurnOutcome> {
@@ -262,6 +266,7 @@ export class SessionsService extends SessionHooks implements SessionsApi {
   readonly activity = () => activityOf(this.kernel.db, this.kernel.clock)
   readonly checkItems = () => checkSessions(this.context, this.#open.all)
   readonly inbox = () => inboxOf(this.context, this.#open.all)
+  readonly answerTo = (id: string) => answerTo(this.context, this.#open.peek(id))
   readonly noteHookRun: SessionsApi['noteHookRun'] = (id, content) => noteHookRun(this.#open.peek(id), content)
 
   /** Refuses to delete a workspace while one of its sessions is active. */
@@ -276,11 +281,6 @@ export class SessionsService extends SessionHooks implements SessionsApi {
       stopRow: (id, how) => this.#stopRow(id, how),
     })
     await closing
-  }
-
-  #healthOf(id: string): SessionHealth | undefined {
-    const row = this.context.table.get(id)
-    return row && healthToWire(row, this.#open.peek(id))
   }
 
   async forgetWorkspace(id: string): Promise<void> {

@@ -2,7 +2,7 @@
 import * as v from 'valibot'
 import { Timestamp } from '../kernel/common.js'
 
-/** A question of an agent that nobody has answered yet. */
+/** A pending request of an agent: for permission, or a question in words. */
 export const InboxQuestion = v.object({
   session_id: v.string(),
   session_name: v.optional(v.string()),
@@ -11,12 +11,14 @@ export const InboxQuestion = v.object({
   workspace_path: v.string(),
   interaction_id: v.string(),
   turn_id: v.string(),
-  /** Of the tool call: `edit`, `execute` … */
+  /** Of the tool call: `edit`, `execute` …; `question` for one in words. */
   kind: v.string(),
   title: v.string(),
   command: v.optional(v.string()),
+  /** What to run to answer it. */
+  answer: v.string(),
   created_at: Timestamp,
-  /** When it is rejected once, unless it is answered. */
+  /** When the agent goes on without an answer; a permission is then rejected once. */
   expires_at: Timestamp,
 })
 export type InboxQuestion = v.InferOutput<typeof InboxQuestion>

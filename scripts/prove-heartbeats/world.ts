@@ -93,6 +93,7 @@ export async function openWorld({ start, config = {}, plugins = [] }: WorldOptio
         ({ state, stopReason, agentName }) =>
           isRestartable(state, stopReason) && (agent === undefined || agent === agentName),
       )
+    answerTo = () => undefined
     healthOf = (id: string) => {
       const session = all.get(id)
       return session && healthOf(session, world.health.get(id) ?? {}, clock.now())

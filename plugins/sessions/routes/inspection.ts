@@ -29,6 +29,7 @@ export const inboxRoutes: readonly Route<SessionsService>[] = [
           { header: 'EXPIRES', path: 'expires_at', as: 'ago' },
           { header: 'ASKS FOR', path: 'title', below: true },
           { header: 'COMMAND', path: 'command', below: true },
+          { header: 'ANSWER', path: 'answer', below: true },
           { header: 'WORKSPACE', path: 'workspace_path', below: true },
         ],
         empty: 'nothing waits for you',

@@ -33,7 +33,7 @@ export function nextStepOf(core: TaskCore, task: TaskRow, run: RunRow | undefine
   }
   if (task.status === 'draft') return { why: 'it is a draft', next: `svc task publish ${task.id}` }
   if (run !== undefined && run.session_id !== null && run.ended_at === null && run.status !== 'queued')
-    return { next: `wait for session ${run.session_id}` }
+    return heldStep(core, run.session_id)
   const [blocked] = core.tasks.blockedBy(task)
   if (blocked) return blockedStep(core, task, blocked)
   if (task.status === 'failed')
@@ -50,6 +50,14 @@ export function nextStepOf(core: TaskCore, task: TaskRow, run: RunRow | undefine
   return { next: `svc task start ${task.id}` }
 }
 
+/** The next step of a run that a session holds. */
+function heldStep(core: TaskCore, session: string): NextStep {
+  const answer = core.kernel.needs.sessions.answerTo(session)
+  return answer === undefined
+    ? { next: `wait for session ${session}` }
+    : { why: `session ${session} waits for your answer`, next: answer }
+}
+
 /** Of a run that nobody has claimed yet. */
 export function queuedStep(core: TaskCore, run: RunRow): NextStep {
   if (isPaused(core.kernel.db)) return { why: 'the scheduler is paused', next: 'svc scheduler resume' }
@@ -57,6 +65,9 @@ export function queuedStep(core: TaskCore, run: RunRow): NextStep {
   if (worker?.ended_at === null && worker.session_id !== null) {
     const agent = core.kernel.needs.sessions.get(worker.session_id)?.agentName
     const of = agent === undefined ? '' : ` of agent ${agent}`
+    const answer = core.kernel.needs.sessions.answerTo(worker.session_id)
+    if (answer !== undefined)
+      return { why: `session ${worker.session_id}${of}, started for it, waits for your answer`, next: answer }
     return {
       why: `session ${worker.session_id}${of} was started for it and has not claimed it yet`,
       next: `wait for session ${worker.session_id}, which was started for run ${run.id}; what it asks: svc inbox`,

@@ -64,6 +64,7 @@ export class Asking {
           turn_id: '',
           kind: KIND,
           title: titleOf(waiting),
+          answer: `svc tool approve ${id}`,
           created_at: iso(since),
           expires_at: iso(expiresAt),
         },

@@ -147,9 +147,8 @@ export function fakeSessions() {
 
     noteHookRun(): void {}
 
-    healthOf(): undefined {
-      return undefined
-    }
+    healthOf = () => undefined
+    answerTo = () => undefined
 
     queue = () => Promise.reject(new Error('not used here'))
 

@@ -40,6 +40,13 @@ test('a question in words waits for a person and is answered by choice or text, 
   }, 'the question')
   assert.equal([asked.question, asked.choices, asked.session_id], ['Which one?', ['Red', 'Blue'], id])
   assert.is((await world.row(id)).badge, 'waiting')
+  const inbox = async () =>
+    (await request('GET', '/api/inbox')).body.items.filter((item: Reply) => item.session_id === id)
+  const [item] = await inbox()
+  assert.equal(
+    [item.interaction_id, item.kind, item.title, item.answer, item.expires_at],
+    [asked.request_id, 'question', 'Which one? (Red / Blue)', `svc session clarify ${id}`, asked.deadline],
+  )
   const code = async (body: Reply) => {
     const reply = await answer(at, asked.request_id, body)
     return [reply.status, reply.body.code]
@@ -54,6 +61,7 @@ test('a question in words waits for a person and is answered by choice or text, 
     text: 'Blue',
   })
   assert.equal(await code({ choice_index: 1 }), [409, 'clarification_answered'])
+  assert.equal(await inbox(), [])
   await over(at, turn)
   assert.match(said(await world.events(at)), /"content":\{"color":"b"\}/)
   const other = await begin(at, asks({ name: { type: 'string' } }))

@@ -67,8 +67,8 @@ test('a question has its diff; the session waits and the inbox has it until it e
   assert.is(waiting.state, 'active')
   const { items } = (await world.kernel.request('GET', '/api/inbox')).body
   assert.equal(
-    items.map(({ session_id, kind, title }: Reply) => [session_id, kind, title]),
-    [[id, 'edit', 'Edit a.js']],
+    items.map(({ session_id, kind, title, answer }: Reply) => [session_id, kind, title, answer]),
+    [[id, 'edit', 'Edit a.js', `svc session approve ${id}`]],
   )
   assert.is((await world.kernel.request('GET', '/api/status')).body.sessions.by_badge.waiting, 1)
   const asked = await world.until(at, event => event.type === 'permission' && event.content.status === 'pending')

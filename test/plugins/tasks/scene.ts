@@ -80,6 +80,8 @@ export interface SceneOptions {
   readonly sessions?: Map<string, SessionInfo>
   readonly config?: object
   readonly plugins?: readonly Plugin[]
+  /** The command that answers the pending request of a session. */
+  readonly asks?: Map<string, string>
   /** What sessions have used before, and whether agents tell of it; nobody knows of others. */
   readonly told?: Map<string, SessionUse>
   readonly tells?: Map<string, { readonly tokens: boolean; readonly cost: boolean }>
@@ -102,7 +104,7 @@ export async function scene(options: SceneOptions = {}): Promise<Scene> {
   const created: unknown[] = []
   const woken = options.woken ?? []
 
-  class FakeSessions implements Pick<SessionsApi, 'get' | 'unstopped' | 'stopped' | 'uses' | 'interrupt'> {
+  class FakeSessions implements Pick<SessionsApi, 'get' | 'unstopped' | 'stopped' | 'uses' | 'interrupt' | 'answerTo'> {
     readonly stopped
     readonly uses
     readonly points
@@ -122,6 +124,7 @@ export async function scene(options: SceneOptions = {}): Promise<Scene> {
       stopped = session => hook.call(session) as Promise<unknown>
     }
     get = (id: string) => sessions.get(id)
+    answerTo = (id: string) => options.asks?.get(id)
     interrupt = async (id: string) => void interrupted.push(id)
     queue = async (id: string, prompt: { readonly text: string; readonly key: string }) => {
       const refusal = options.refuses?.()

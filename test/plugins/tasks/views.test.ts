@@ -6,8 +6,11 @@ import { type Scene, scene } from './scene.js'
 const MINUTE = 60_000
 const test = suite<{ world: Scene }>('views of tasks')
 
+/** The commands that answer pending requests, by session. */
+const asks = new Map<string, string>()
+
 test.before.each(async context => {
-  context.world = await scene()
+  context.world = await scene({ asks })
 })
 test.after.each(({ world }) => world.close())
 
@@ -76,6 +79,9 @@ test('an inspection tells why a task does not move, and what helps', async ({ wo
   assert.match(await next(task), /svc task next/)
   await ada.claim()
   assert.is(await next(task), `wait for session ${ada.id}`)
+  asks.set(ada.id, `svc session approve ${ada.id}`)
+  assert.is(await next(task), `svc session approve ${ada.id}`)
+  asks.delete(ada.id)
   await world.stop(ada, 'crashed')
   const { inspect } = (await world.request('GET', `/api/runs/${run}/inspect`)).body
   assert.equal(

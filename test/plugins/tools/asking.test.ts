@@ -124,7 +124,8 @@ at(
     await scene.operator('POST', `${eve.at}/prompt/cancel`)
     await until(async () => (await eve.questions()).at(-1).content.decision === 'cancelled', 'its end')
     const [item] = await eve.inbox()
-    assert.equal([item.interaction_id, item.turn_id], [question.content.request_id, ''])
+    const { request_id: id } = question.content
+    assert.equal([item.interaction_id, item.turn_id, item.answer], [id, '', `svc tool approve ${id}`])
     await eve.begin()
     await eve.call(FAIL)
     const again = await asked(eve, 2)
