@@ -1,5 +1,4 @@
-import * as v from 'valibot'
-import { type Actor, event, type Fault, type Hook, registry, token } from '../../kernel/plugin.js'
+import { type Actor, type Fault, type Hook, registry, token } from '../../kernel/plugin.js'
 import type { InspectSessionReply, SessionHealth, SessionLineage } from '../../schemas/sessions.js'
 import type { PermissionMode } from '../agents/api.js'
 import type { Provider } from '../providers/api.js'
@@ -16,6 +15,7 @@ export { SessionErrors } from './errors.js'
 export type * from './fork/api.js'
 export type * from './journal/uses.js'
 export * from './lifecycle/health-timing.js'
+export * from './lifecycle/log-events.js'
 export * from './mcp-servers.js'
 export type * from './points.js'
 export * from './read/session-run.js'
@@ -143,7 +143,7 @@ export interface SessionsApi {
   resumable(agent?: string): SessionInfo[]
   /** As the contract has it; nothing of it is asked of the agent. */
   healthOf(id: string): SessionHealth | undefined
-  /** The command that answers the oldest pending request of a session; undefined where none is pending. */
+  /** The command that answers the oldest pending request of a session, if one is pending. */
   answerTo(id: string): string | undefined
   /** Resolves when the session is stored (state active, no process yet). Throws 503 draining, 409 `session_limit`, 404/422 of workspace and agent. */
   create(request: CreateSession): Promise<SessionInfo>
@@ -259,44 +259,3 @@ export interface Briefing {
 }
 
 export const SessionBriefings = registry<Briefing>('sessions.briefings@1')
-
-export const SessionCreated = event(
-  'session.created',
-  v.object({ id: v.string(), agent_name: v.string(), workspace_id: v.string() }),
-)
-export const SessionStopped = event(
-  'session.stopped',
-  v.object({
-    id: v.string(),
-    agent_name: v.string(),
-    workspace_id: v.string(),
-    stop_reason: v.string(),
-    stop_detail: v.optional(v.string()),
-  }),
-)
-/** Somebody answered what an agent asked for; `allowed` is what came of it, which another plugin may have refused. */
-export const PermissionAnswered = event(
-  'permission.answered',
-  v.object({
-    session_id: v.string(),
-    request_id: v.string(),
-    decision: v.picklist(['allow-once', 'allow-always', 'reject-once', 'reject-always']),
-    allowed: v.boolean(),
-  }),
-)
-export const SessionRepaired = event('session.repaired', v.object({ id: v.string(), repaired: v.number() }))
-
-const HealthChange = v.object({
-  id: v.string(),
-  agent_name: v.string(),
-  workspace_id: v.string(),
-  health: v.string(),
-  /** In words. */
-  reason: v.optional(v.string()),
-})
-/** Its process, or its turn, has shown no sign of life for long. */
-export const SessionHung = event('session.hung', HealthChange)
-/** It stopped by a failure. */
-export const SessionUnhealthy = event('session.unhealthy', HealthChange)
-/** It is well again after one of the two. */
-export const SessionRecovered = event('session.recovered', HealthChange)
