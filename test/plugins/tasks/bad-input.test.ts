@@ -47,7 +47,7 @@ const RULES: readonly Rule[] = [
   ['POST', '/api/tasks/none/children', { title: 't', scope: 'global' }, '404 task_not_found', 'none'],
   ['POST', '/api/tasks/:done/children', { title: 't', scope: 'global' }, '409 task_conflict', ':done'],
   ['DELETE', '/api/tasks/:task', undefined, '409 task_run_open', ':run'],
-  ['POST', '/api/tasks/:task/publish', {}, '409 task_conflict', 'no draft'],
+  ['POST', '/api/tasks/:task/publish', {}, '409 task_conflict', 'only drafts'],
   ['POST', '/api/tasks/:task/approve', {}, '409 task_conflict', 'approval'],
   ['POST', '/api/tasks/:task/reject', {}, '409 task_conflict', 'approval'],
   ['POST', '/api/tasks/:task/recover', {}, '409 task_conflict', 'attention'],
