@@ -3,12 +3,13 @@ import type { InboxReply } from '../../schemas/tasks.js'
 
 export { runRequestReview, runReviewVerdict } from './reviews/commands.js'
 
-const HEADS = {
-  my_work: 'My work',
-  approvals: 'Waiting for approval (svc task approve <id>)',
-  failed_runs: 'Failed runs (svc task retry <run-id>)',
-  blocked: 'Blocked (svc task inspect <id>)',
-  archived: 'Archived',
+/** Title of each lane, and the command that resolves its tasks. */
+const LANES = {
+  my_work: ['My work', ''],
+  approvals: ['Waiting for approval', '; next: svc task approve <id>'],
+  failed_runs: ['Failed runs', '; next: svc task retry <run-id>'],
+  blocked: ['Blocked', '; next: svc task inspect <id>'],
+  archived: ['Archived', ''],
 } as const
 
 /** `svc task inbox`: the tasks that need action from the caller, grouped by reason. */
@@ -24,7 +25,8 @@ export async function runInbox({ options, client, out }: CommandContext): Promis
   if (page.total === 0) return out.line('no tasks in your inbox. Runs that need attention: svc inbox, svc task board')
   for (const { lane, count, unread_count: unread, items = [] } of groups) {
     if (items.length === 0) continue
-    out.line(`${HEADS[lane]}: ${count}, ${unread} unread`)
+    const [title, next] = LANES[lane]
+    out.line(`${title}: ${count}, ${unread} unread${next}`)
     for (const { task, run, blocking_reason: reason } of items) {
       const what = reason ?? (run?.status === 'failed' ? `${run.id}: ${run.error ?? 'failed'}` : task.status)
       out.line(`  ${task.id}  ${task.title}  ${what}`)

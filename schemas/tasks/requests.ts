@@ -33,7 +33,7 @@ export const CreateTaskBody = v.strictObject({
   identifier: v.optional(text('short name of your own, such as WEB-12')),
   title,
   description: v.optional(description),
-  scope: described(v.picklist(['global', 'workspace']), 'scope of the task; default workspace'),
+  scope: described(v.picklist(['global', 'workspace']), 'scope of the task; svc defaults to the current workspace'),
   workspace: v.optional(text('workspace ID, name or path, for scope workspace')),
   priority: v.optional(priority),
   draft: v.optional(described(v.boolean(), 'create a draft, which has no runs until it is published')),
@@ -202,7 +202,7 @@ export const ClaimNextBody = v.strictObject({
   workspace_id: v.optional(text('ID of the workspace of the session')),
   required_capabilities: v.optional(described(v.array(v.string()), 'capabilities of the calling session')),
   priority_min: v.optional(described(Integer, 'minimum priority: urgent 40, high 30, medium 20, low 10')),
-  lease_seconds: v.optional(described(Integer, 'lease duration, at most 86400 (1 day); default 300')),
+  lease_seconds: v.optional(described(Integer, 'lease duration in seconds, at most 86400; default 300')),
   wait: v.optional(described(v.boolean(), 'wait until a run can be claimed')),
   idempotency_key: v.optional(key),
 })
@@ -210,7 +210,7 @@ export type ClaimNextBody = v.InferOutput<typeof ClaimNextBody>
 
 export const HeartbeatBody = v.strictObject({
   lease_seconds: v.optional(
-    described(Integer, 'new lease duration; default: the duration of the claim, 0: 300 seconds'),
+    described(Integer, 'new lease duration in seconds; default: the duration of the claim; 0: 300'),
   ),
 })
 export type HeartbeatBody = v.InferOutput<typeof HeartbeatBody>

@@ -88,7 +88,7 @@ export class Reviews {
       const policy = body.policy ?? 'always'
       if (!isDue(policy, run.status))
         throw ReviewErrors.task_review_not_due(
-          `run ${id} is ${run.status}, which review policy ${policy} does not cover`,
+          `run ${id} is ${run.status}; only ended runs that review policy ${policy} covers can be reviewed`,
         )
       const review = this.#insert(t, who, run, { round: own, policy, reason, deadline, parent: parent?.id ?? null })
       return { review: reviewToWire(review), created: true }

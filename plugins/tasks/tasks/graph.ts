@@ -54,8 +54,10 @@ export class TaskGraph {
     const seen = new Set([on])
     const waiting = [on]
     for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
-      if (at === id)
-        throw TaskErrors.task_cycle(`task ${on} already depends on task ${id}, directly or indirectly`, look(id))
+      if (at === id) {
+        const why = on === id ? 'cannot depend on itself' : `is already a direct or indirect dependency of task ${on}`
+        throw TaskErrors.task_cycle(`task ${id} ${why}`, look(id))
+      }
       if (seen.size > LIMITS.graph)
         throw TaskErrors.task_graph_limit(`the dependency graph has more than ${LIMITS.graph} tasks`, look(id))
       for (const [next] of t.rows('SELECT depends_on FROM tasks_dependency WHERE task_id = ?', [at])) {

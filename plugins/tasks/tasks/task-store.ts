@@ -49,7 +49,7 @@ export class TaskStore {
     const reasons: BlockedReason[] = []
     if (waitsFor.length > 0) reasons.push({ source: 'dependency', depends_on_task_ids: waitsFor })
     if (row.approval_policy === 'manual' && row.approval_state !== 'approved') {
-      const reason = row.approval_state === 'rejected' ? 'rejected' : 'waiting for approval'
+      const reason = row.approval_state === 'rejected' ? 'approval rejected' : 'waiting for approval'
       reasons.push({ source: 'approval', reason })
     }
     if (row.pausing_task !== null) {

@@ -170,7 +170,7 @@ test('inspecting a blocked task shows the reason and the command to run next', a
   assert.equal(await step(approved), ['waiting for approval', `svc task approve ${approved}`])
   await world.post(`/api/tasks/${approved}/reject`)
   // Approving a rejected task fails, so the next step has to be another command.
-  assert.equal(await step(approved), ['rejected', `svc task cancel ${approved}`])
+  assert.equal(await step(approved), ['approval rejected', `svc task cancel ${approved}`])
   assert.is((await world.post(`/api/tasks/${approved}/cancel`)).status, 200)
 
   const blocked = await create({})
