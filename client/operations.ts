@@ -359,14 +359,6 @@ export interface CoordinationChannel {
 }
 
 export interface Coordinator {
-  readonly mode: "inherit" | "guided"
-  readonly agent_name?: string | undefined
-  readonly provider?: string | undefined
-  readonly model?: string | undefined
-  readonly guidance?: string | undefined
-}
-
-export interface Coordinator2 {
   readonly agent_name: string
   readonly default_ttl_seconds: number
   readonly enabled: boolean
@@ -730,9 +722,29 @@ export interface ExecutionProfile {
     readonly allowed_peer_ids?: readonly string[] | undefined
     readonly preferred_peer_ids?: readonly string[] | undefined
   }
-  readonly review: Review
-  readonly coordinator: Coordinator
-  readonly runtime: Runtime
+  readonly review: {
+    readonly allowed_agent_names?: readonly string[] | undefined
+    readonly preferred_agent_names?: readonly string[] | undefined
+    readonly required_capabilities?: readonly string[] | undefined
+    readonly preferred_capabilities?: readonly string[] | undefined
+    readonly allowed_channel_ids?: readonly string[] | undefined
+    readonly preferred_channel_ids?: readonly string[] | undefined
+    readonly allowed_peer_ids?: readonly string[] | undefined
+    readonly preferred_peer_ids?: readonly string[] | undefined
+    readonly agent_name?: string | undefined
+    readonly provider?: string | undefined
+    readonly model?: string | undefined
+  }
+  readonly coordinator: {
+    readonly mode: "inherit" | "guided"
+    readonly agent_name?: string | undefined
+    readonly provider?: string | undefined
+    readonly model?: string | undefined
+    readonly guidance?: string | undefined
+  }
+  readonly runtime: {
+    readonly mode: "default" | "evidence"
+  }
   readonly network_participation?: {
     readonly mode?: "local" | undefined
   } | NetworkParticipation | NetworkParticipation2 | null | undefined
@@ -926,15 +938,15 @@ export interface GetSettingsCmdPalette {
   readonly workspace_id?: string | undefined
   readonly fallback_agent_enabled: boolean
   readonly personalization: boolean
-  readonly runtime: Runtime2
+  readonly runtime: Runtime
 }
 
 export interface GetTaskReviewsById {
-  readonly review: Review2
+  readonly review: Review
 }
 
 export interface GetTaskRunsByIdReviews {
-  readonly reviews: readonly Review2[]
+  readonly reviews: readonly Review[]
 }
 
 export interface GetTasksByIdExecutionProfile {
@@ -1493,6 +1505,11 @@ export interface Owner {
   readonly ref: string
 }
 
+export interface Owner2 {
+  readonly kind: "human" | "agent_session" | "automation" | "extension" | "network_peer" | "pool"
+  readonly ref: string
+}
+
 export interface Page {
   readonly has_more: boolean
   readonly limit: number
@@ -1689,8 +1706,12 @@ export interface PostRunsByIdRetry {
   readonly metadata?: unknown | undefined
 }
 
+export interface PostSchedulerPause {
+  readonly reason?: string | undefined
+}
+
 export interface PostTaskRunsByIdReviews {
-  readonly review: Review2
+  readonly review: Review
   readonly created: boolean
 }
 
@@ -1703,7 +1724,7 @@ export interface PostTasks {
   readonly workspace?: string | undefined
   readonly priority?: "low" | "medium" | "high" | "urgent" | undefined
   readonly draft?: boolean | undefined
-  readonly owner?: Owner | null | undefined
+  readonly owner?: Owner2 | null | undefined
   readonly max_attempts?: number | null | undefined
   readonly approval_policy?: "none" | "manual" | undefined
   readonly auto_enqueue_on_ready?: boolean | undefined
@@ -1971,20 +1992,6 @@ export interface Retry2 {
 }
 
 export interface Review {
-  readonly allowed_agent_names?: readonly string[] | undefined
-  readonly preferred_agent_names?: readonly string[] | undefined
-  readonly required_capabilities?: readonly string[] | undefined
-  readonly preferred_capabilities?: readonly string[] | undefined
-  readonly allowed_channel_ids?: readonly string[] | undefined
-  readonly preferred_channel_ids?: readonly string[] | undefined
-  readonly allowed_peer_ids?: readonly string[] | undefined
-  readonly preferred_peer_ids?: readonly string[] | undefined
-  readonly agent_name?: string | undefined
-  readonly provider?: string | undefined
-  readonly model?: string | undefined
-}
-
-export interface Review2 {
   readonly review_id: string
   readonly task_id: string
   readonly run_id: string
@@ -2127,10 +2134,6 @@ export interface Run3 {
 }
 
 export interface Runtime {
-  readonly mode: "default" | "evidence"
-}
-
-export interface Runtime2 {
   readonly available: false
   readonly status: "unavailable"
   readonly reason: string
@@ -3099,7 +3102,7 @@ export interface Operations {
       204: undefined
     }
   }
-  /** Remove a budget: nothing is limited by it from then on: DELETE /api/budgets/{kind}/{ref} */
+  /** Remove the budget of a task or an agent: DELETE /api/budgets/{kind}/{ref} */
   deleteBudgetsByKindByRef: {
     input: {
       readonly path: {
@@ -3239,7 +3242,7 @@ export interface Operations {
       }
     }
   }
-  /** Delete a task that has no children and no run that is not over: DELETE /api/tasks/{id} */
+  /** Delete a task that has no children and no open run: DELETE /api/tasks/{id} */
   deleteTasksById: {
     input: {
       readonly path: {
@@ -3250,7 +3253,7 @@ export interface Operations {
       204: undefined
     }
   }
-  /** Make a task wait for another one no longer: DELETE /api/tasks/{id}/dependencies/{depends_on_id} */
+  /** Remove a dependency of a task: DELETE /api/tasks/{id}/dependencies/{depends_on_id} */
   deleteTasksByIdDependenciesByDependsOnId: {
     input: {
       readonly path: {
@@ -3262,7 +3265,7 @@ export interface Operations {
       200: DeleteTasksByIdDependenciesByDependsOnId
     }
   }
-  /** Forget the execution profile of a task: DELETE /api/tasks/{id}/execution-profile */
+  /** Delete the execution profile of a task: DELETE /api/tasks/{id}/execution-profile */
   deleteTasksByIdExecutionProfile: {
     input: {
       readonly path: {
@@ -3414,7 +3417,7 @@ export interface Operations {
       204: undefined
     }
   }
-  /** Show the situation of the calling session: itself, its task, its persona, its limits: GET /api/agent/context */
+  /** Show the context of the calling session: identity, task, lease, persona and limits: GET /api/agent/context */
   getAgentContext: {
     input: {
       readonly headers?: {
@@ -3546,7 +3549,7 @@ export interface Operations {
     }
     replies: {
       200: {
-        readonly coordinator: Coordinator2
+        readonly coordinator: Coordinator
       }
     }
   }
@@ -3564,7 +3567,7 @@ export interface Operations {
           readonly active_task_leases: readonly Lease[]
           readonly capabilities: readonly Capabilitie[]
           readonly channels: readonly unknown[]
-          readonly coordinator: Coordinator2
+          readonly coordinator: Coordinator
           readonly limits: Limits2
           readonly self: Self
           readonly session: Session2
@@ -4005,7 +4008,7 @@ export interface Operations {
       200: GetAutomationJobsByIdRuns
     }
   }
-  /** List what tasks and agents may use, and what they have used of it: GET /api/budgets */
+  /** List the budgets of tasks and agents: GET /api/budgets */
   getBudgets: {
     input: Record<never, never>
     replies: {
@@ -4578,7 +4581,7 @@ export interface Operations {
       200: GetModelCatalogProvidersByProviderIdModelsStatus
     }
   }
-  /** Show how tasks and runs stand: what works, what waits and what is stuck: GET /api/observe/tasks/dashboard */
+  /** Show active, queued and stuck runs, with the reason and the next step: GET /api/observe/tasks/dashboard */
   getObserveTasksDashboard: {
     input: {
       readonly query?: {
@@ -4715,7 +4718,7 @@ export interface Operations {
       }
     }
   }
-  /** List the tasks that wait for the caller, by the reason: GET /api/observe/tasks/inbox */
+  /** List the tasks that need action from the caller, grouped by reason: GET /api/observe/tasks/inbox */
   getObserveTasksInbox: {
     input: {
       readonly query?: {
@@ -4942,7 +4945,7 @@ export interface Operations {
       200: GetResourcesByKindById
     }
   }
-  /** Show why a run does not move, and what helps: GET /api/runs/{id}/inspect */
+  /** Show why a run is not progressing and what to do next: GET /api/runs/{id}/inspect */
   getRunsByIdInspect: {
     input: {
       readonly path: {
@@ -5002,14 +5005,14 @@ export interface Operations {
       }
     }
   }
-  /** Show whether runs of tasks are claimed, and how many wait: GET /api/scheduler */
+  /** Show the scheduler status: pause, queue length, active claims: GET /api/scheduler */
   getScheduler: {
     input: Record<never, never>
     replies: {
       200: GetScheduler
     }
   }
-  /** List the runs that wait, in the order of claims, and what blocks their tasks: GET /api/scheduler/backlog */
+  /** List queued runs in claim order, with the status of their tasks: GET /api/scheduler/backlog */
   getSchedulerBacklog: {
     input: {
       readonly query?: {
@@ -5177,7 +5180,7 @@ export interface Operations {
           readonly system: boolean
           readonly toasts: boolean
         }
-        readonly runtime: Runtime2
+        readonly runtime: Runtime
       }
     }
   }
@@ -5573,7 +5576,7 @@ export interface Operations {
           readonly file_count: number
           readonly last_consolidated_at?: string | null | undefined
         }
-        readonly runtime: Runtime2
+        readonly runtime: Runtime
       }
     }
   }
@@ -5679,7 +5682,7 @@ export interface Operations {
           }
           readonly memory_extractor: AutoTitle
         }
-        readonly runtime: Runtime2
+        readonly runtime: Runtime
       }
     }
   }
@@ -5723,7 +5726,7 @@ export interface Operations {
             readonly sort: "last_activity" | "attention"
           }
         }
-        readonly runtime: Runtime2
+        readonly runtime: Runtime
       }
     }
   }
@@ -6271,7 +6274,7 @@ export interface Operations {
       200: GetTaskReviewsById
     }
   }
-  /** List the runs of all tasks, the newest first: GET /api/task-runs */
+  /** List the runs of all tasks, newest first: GET /api/task-runs */
   getTaskRuns: {
     input: {
       readonly query?: {
@@ -6317,7 +6320,7 @@ export interface Operations {
       }
     }
   }
-  /** Show a run of a task with its session: GET /api/task-runs/{id} */
+  /** Show a run with its session, worktree and result: GET /api/task-runs/{id} */
   getTaskRunsById: {
     input: {
       readonly path: {
@@ -6415,7 +6418,7 @@ export interface Operations {
       }
     }
   }
-  /** List the reviews of a run, the newest first: GET /api/task-runs/{id}/reviews */
+  /** List the reviews of a run, newest first: GET /api/task-runs/{id}/reviews */
   getTaskRunsByIdReviews: {
     input: {
       readonly path: {
@@ -6431,7 +6434,7 @@ export interface Operations {
       200: GetTaskRunsByIdReviews
     }
   }
-  /** List tasks, filtered and in pages: GET /api/tasks */
+  /** List tasks: GET /api/tasks */
   getTasks: {
     input: {
       readonly query?: {
@@ -6505,7 +6508,7 @@ export interface Operations {
       }
     }
   }
-  /** Show a task with its runs, children, dependencies and what happened to it: GET /api/tasks/{id} */
+  /** Show a task with its runs, children, dependencies and events: GET /api/tasks/{id} */
   getTasksById: {
     input: {
       readonly path: {
@@ -6516,7 +6519,7 @@ export interface Operations {
       200: DeleteTasksByIdDependenciesByDependsOnId
     }
   }
-  /** List the blocks on a task: GET /api/tasks/{id}/blocks */
+  /** List the blocks of a task: GET /api/tasks/{id}/blocks */
   getTasksByIdBlocks: {
     input: {
       readonly path: {
@@ -6532,7 +6535,7 @@ export interface Operations {
       }
     }
   }
-  /** Show who works on the runs of a task, and where: GET /api/tasks/{id}/execution-profile */
+  /** Show the execution profile of a task: GET /api/tasks/{id}/execution-profile */
   getTasksByIdExecutionProfile: {
     input: {
       readonly path: {
@@ -6543,7 +6546,7 @@ export interface Operations {
       200: GetTasksByIdExecutionProfile
     }
   }
-  /** Show why a task does not move, and what helps: GET /api/tasks/{id}/inspect */
+  /** Show why a task is not progressing and what to do next: GET /api/tasks/{id}/inspect */
   getTasksByIdInspect: {
     input: {
       readonly path: {
@@ -6554,7 +6557,7 @@ export interface Operations {
       200: GetRunsByIdInspect
     }
   }
-  /** List the reviews of the runs of a task, the newest first: GET /api/tasks/{id}/reviews */
+  /** List the reviews of a task, newest first: GET /api/tasks/{id}/reviews */
   getTasksByIdReviews: {
     input: {
       readonly path: {
@@ -6570,7 +6573,7 @@ export interface Operations {
       200: GetTaskRunsByIdReviews
     }
   }
-  /** List the runs of a task, the newest first: GET /api/tasks/{id}/runs */
+  /** List the runs of a task, newest first: GET /api/tasks/{id}/runs */
   getTasksByIdRuns: {
     input: {
       readonly path: {
@@ -6589,7 +6592,7 @@ export interface Operations {
       }
     }
   }
-  /** Follow what happens to a task: GET /api/tasks/{id}/stream */
+  /** Stream the events of a task: GET /api/tasks/{id}/stream */
   getTasksByIdStream: {
     input: {
       readonly path: {
@@ -6606,7 +6609,7 @@ export interface Operations {
       readonly type: string
     }
   }
-  /** List what happened to a task, the oldest first: GET /api/tasks/{id}/timeline */
+  /** List the events of a task, oldest first: GET /api/tasks/{id}/timeline */
   getTasksByIdTimeline: {
     input: {
       readonly path: {
@@ -6623,7 +6626,7 @@ export interface Operations {
       }
     }
   }
-  /** Show a task with all below it: GET /api/tasks/{id}/tree */
+  /** List the descendants of a task: GET /api/tasks/{id}/tree */
   getTasksByIdTree: {
     input: {
       readonly path: {
@@ -7845,7 +7848,7 @@ export interface Operations {
       200: DeleteSettingsHooksByName
     }
   }
-  /** Update a task; members that are absent or null stay: PATCH /api/tasks/{id} */
+  /** Update a task; omitted or null members keep their values: PATCH /api/tasks/{id} */
   patchTasksById: {
     input: {
       readonly path: {
@@ -7855,7 +7858,7 @@ export interface Operations {
         readonly title?: string | null | undefined
         readonly description?: string | null | undefined
         readonly priority?: "low" | "medium" | "high" | "urgent" | null | undefined
-        readonly owner?: Owner | null | undefined
+        readonly owner?: Owner2 | null | undefined
         readonly clear_owner?: boolean | undefined
         readonly max_attempts?: number | null | undefined
         readonly approval_policy?: "none" | "manual" | null | undefined
@@ -7870,7 +7873,7 @@ export interface Operations {
       200: PatchTasksById
     }
   }
-  /** Say where the runs of a task are worked on: in the workspace, or in a git worktree: PATCH /api/tasks/{id}/execution-profile/worktree */
+  /** Set the worktree mode of a task: PATCH /api/tasks/{id}/execution-profile/worktree */
   patchTasksByIdExecutionProfileWorktree: {
     input: {
       readonly path: {
@@ -8002,7 +8005,7 @@ export interface Operations {
       200: PostAgentTasksByRunIdComplete2
     }
   }
-  /** Extend the lease of a claimed run: POST /api/agent/tasks/{run_id}/heartbeat */
+  /** Renew the lease of a claimed run: POST /api/agent/tasks/{run_id}/heartbeat */
   postAgentTasksByRunIdHeartbeat: {
     input: {
       readonly path: {
@@ -8020,7 +8023,7 @@ export interface Operations {
       200: PostAgentTasksByRunIdComplete2
     }
   }
-  /** Give a claimed run back, so that it can be claimed again: POST /api/agent/tasks/{run_id}/release */
+  /** Release a claimed run back to the queue: POST /api/agent/tasks/{run_id}/release */
   postAgentTasksByRunIdRelease: {
     input: {
       readonly path: {
@@ -8038,7 +8041,7 @@ export interface Operations {
       200: PostAgentTasksByRunIdComplete2
     }
   }
-  /** Say that the work on a claimed run has begun: POST /api/agent/tasks/{run_id}/start */
+  /** Mark a claimed run as running: POST /api/agent/tasks/{run_id}/start */
   postAgentTasksByRunIdStart: {
     input: {
       readonly path: {
@@ -8088,7 +8091,7 @@ export interface Operations {
       }
     }
   }
-  /** Claim the next run for the calling session, under a lease: POST /api/agent/tasks/claim-next */
+  /** Claim the next run for the calling session: POST /api/agent/tasks/claim-next */
   postAgentTasksClaimNext: {
     input: {
       readonly headers?: {
@@ -8649,7 +8652,7 @@ export interface Operations {
       }
     }
   }
-  /** Fail several runs that are queued or claimed: POST /api/runs/bulk/fail */
+  /** Force-fail several queued or claimed runs: POST /api/runs/bulk/fail */
   postRunsBulkFail: {
     input: {
       readonly body: PostRunsBulkFail
@@ -8658,7 +8661,7 @@ export interface Operations {
       200: PostRunsBulkFail2
     }
   }
-  /** Take several claimed runs from whoever holds them: POST /api/runs/bulk/release */
+  /** Force-release several claimed runs: POST /api/runs/bulk/release */
   postRunsBulkRelease: {
     input: {
       readonly body: PostRunsBulkFail
@@ -8667,7 +8670,7 @@ export interface Operations {
       200: PostRunsBulkFail2
     }
   }
-  /** Fail a run that is queued or claimed, whoever holds it: POST /api/runs/{id}/fail */
+  /** Force-fail a queued or claimed run and revoke its lease: POST /api/runs/{id}/fail */
   postRunsByIdFail: {
     input: {
       readonly path: {
@@ -8679,7 +8682,7 @@ export interface Operations {
       200: PostRunsByIdFail2
     }
   }
-  /** Queue another attempt in the place of a run that needs attention: POST /api/runs/{id}/recover */
+  /** Recover a run that needs attention: queue a new run in its place: POST /api/runs/{id}/recover */
   postRunsByIdRecover: {
     input: {
       readonly path: {
@@ -8691,7 +8694,7 @@ export interface Operations {
       201: PostRunsByIdRecover2
     }
   }
-  /** Take a claimed run from whoever holds it, so that it can be claimed again: POST /api/runs/{id}/release */
+  /** Force-release a claimed run: revoke its lease and requeue it: POST /api/runs/{id}/release */
   postRunsByIdRelease: {
     input: {
       readonly path: {
@@ -8703,7 +8706,7 @@ export interface Operations {
       200: PostRunsByIdFail2
     }
   }
-  /** Queue another attempt at a run that failed: POST /api/runs/{id}/retry */
+  /** Retry a failed run: queue a new run linked to it: POST /api/runs/{id}/retry */
   postRunsByIdRetry: {
     input: {
       readonly path: {
@@ -8738,7 +8741,7 @@ export interface Operations {
       }
     }
   }
-  /** Pause the claims of runs and wait until none is held; it stays paused: POST /api/scheduler/drain */
+  /** Pause new claims and wait for active runs to end; the scheduler stays paused: POST /api/scheduler/drain */
   postSchedulerDrain: {
     input: {
       readonly body?: {
@@ -8757,23 +8760,19 @@ export interface Operations {
       }
     }
   }
-  /** Let no run of a task be claimed; what goes on goes on: POST /api/scheduler/pause */
+  /** Pause new claims; active runs continue: POST /api/scheduler/pause */
   postSchedulerPause: {
     input: {
-      readonly body?: {
-        readonly reason?: string | undefined
-      } | undefined
+      readonly body?: PostSchedulerPause | undefined
     }
     replies: {
       200: GetScheduler
     }
   }
-  /** Let runs of tasks be claimed again: POST /api/scheduler/resume */
+  /** Resume claims: POST /api/scheduler/resume */
   postSchedulerResume: {
     input: {
-      readonly body?: {
-        readonly reason?: string | undefined
-      } | undefined
+      readonly body?: PostSchedulerPause | undefined
     }
     replies: {
       200: GetScheduler
@@ -9023,7 +9022,7 @@ export interface Operations {
       }
     }
   }
-  /** Cancel a review; a verdict is refused from then on: POST /api/task-reviews/{id}/cancel */
+  /** Cancel a review: POST /api/task-reviews/{id}/cancel */
   postTaskReviewsByIdCancel: {
     input: {
       readonly path: {
@@ -9034,7 +9033,7 @@ export interface Operations {
       200: GetTaskReviewsById
     }
   }
-  /** Give a review to a session: POST /api/task-reviews/{id}/route */
+  /** Assign a review to a session: POST /api/task-reviews/{id}/route */
   postTaskReviewsByIdRoute: {
     input: {
       readonly path: {
@@ -9048,7 +9047,7 @@ export interface Operations {
       200: GetTaskReviewsById
     }
   }
-  /** Begin a review as the calling session: POST /api/task-reviews/{id}/start */
+  /** Start a review as the calling session: POST /api/task-reviews/{id}/start */
   postTaskReviewsByIdStart: {
     input: {
       readonly path: {
@@ -9063,7 +9062,7 @@ export interface Operations {
       200: GetTaskReviewsById
     }
   }
-  /** Record the verdict of a review, as a person or as the session that has it: POST /api/task-reviews/{id}/verdict */
+  /** Record the verdict of a review: POST /api/task-reviews/{id}/verdict */
   postTaskReviewsByIdVerdict: {
     input: {
       readonly path: {
@@ -9088,13 +9087,13 @@ export interface Operations {
     }
     replies: {
       200: {
-        readonly review: Review2
+        readonly review: Review
         readonly circuit_opened?: boolean | undefined
         readonly continuation_run?: Run | null | undefined
       }
     }
   }
-  /** Bind a session to a run, which it then works on without a lease: POST /api/task-runs/{id}/attach-session */
+  /** Bind a session to a run without a lease: POST /api/task-runs/{id}/attach-session */
   postTaskRunsByIdAttachSession: {
     input: {
       readonly path: {
@@ -9108,7 +9107,7 @@ export interface Operations {
       200: PostRunsByIdFail2
     }
   }
-  /** Cancel a run; whoever holds it is refused from then on: POST /api/task-runs/{id}/cancel */
+  /** Cancel a run and revoke its lease: POST /api/task-runs/{id}/cancel */
   postTaskRunsByIdCancel: {
     input: {
       readonly path: {
@@ -9120,7 +9119,7 @@ export interface Operations {
       200: PostRunsByIdFail2
     }
   }
-  /** Complete a run that no lease holds: POST /api/task-runs/{id}/complete */
+  /** Complete a running run that has no lease: POST /api/task-runs/{id}/complete */
   postTaskRunsByIdComplete: {
     input: {
       readonly path: {
@@ -9132,7 +9131,7 @@ export interface Operations {
       200: PostRunsByIdFail2
     }
   }
-  /** Fail a run that has begun and that no lease holds: POST /api/task-runs/{id}/fail */
+  /** Fail a starting or running run that has no lease: POST /api/task-runs/{id}/fail */
   postTaskRunsByIdFail: {
     input: {
       readonly path: {
@@ -9144,7 +9143,7 @@ export interface Operations {
       200: PostRunsByIdFail2
     }
   }
-  /** Ask for a review of a run that is over: POST /api/task-runs/{id}/reviews */
+  /** Request a review of a run that has ended: POST /api/task-runs/{id}/reviews */
   postTaskRunsByIdReviews: {
     input: {
       readonly path: {
@@ -9166,7 +9165,7 @@ export interface Operations {
       201: PostTaskRunsByIdReviews
     }
   }
-  /** Say that the work on a run has begun: POST /api/task-runs/{id}/start */
+  /** Mark a run without a lease as running: POST /api/task-runs/{id}/start */
   postTaskRunsByIdStart: {
     input: {
       readonly path: {
@@ -9187,7 +9186,7 @@ export interface Operations {
       201: PatchTasksById
     }
   }
-  /** Approve a task that waits for it, and queue a run: POST /api/tasks/{id}/approve */
+  /** Approve a task that is waiting for approval and queue a run: POST /api/tasks/{id}/approve */
   postTasksByIdApprove: {
     input: {
       readonly path: {
@@ -9199,7 +9198,7 @@ export interface Operations {
       201: PostTasksByIdApprove2
     }
   }
-  /** Keep the runs of a task from being claimed until the block is cleared: POST /api/tasks/{id}/blocks */
+  /** Block a task: its runs cannot be claimed until the block is cleared: POST /api/tasks/{id}/blocks */
   postTasksByIdBlocks: {
     input: {
       readonly path: {
@@ -9217,7 +9216,7 @@ export interface Operations {
       201: PostTasksByIdBlocks
     }
   }
-  /** Clear a block: POST /api/tasks/{id}/blocks/{block_id}/clear */
+  /** Clear a block of a task: POST /api/tasks/{id}/blocks/{block_id}/clear */
   postTasksByIdBlocksByBlockIdClear: {
     input: {
       readonly path: {
@@ -9232,7 +9231,7 @@ export interface Operations {
       200: PostTasksByIdBlocks
     }
   }
-  /** Cancel a task, all below it, and their runs: POST /api/tasks/{id}/cancel */
+  /** Cancel a task, its descendants and their open runs: POST /api/tasks/{id}/cancel */
   postTasksByIdCancel: {
     input: {
       readonly path: {
@@ -9244,7 +9243,7 @@ export interface Operations {
       200: PatchTasksById
     }
   }
-  /** Create a task below another one, which is completed when all of its children are: POST /api/tasks/{id}/children */
+  /** Create a child task; the parent completes when all its children are completed: POST /api/tasks/{id}/children */
   postTasksByIdChildren: {
     input: {
       readonly path: {
@@ -9256,7 +9255,7 @@ export interface Operations {
       201: PatchTasksById
     }
   }
-  /** Make a task wait until another one is completed: POST /api/tasks/{id}/dependencies */
+  /** Add a dependency: the task waits until the other task is completed: POST /api/tasks/{id}/dependencies */
   postTasksByIdDependencies: {
     input: {
       readonly path: {
@@ -9271,7 +9270,7 @@ export interface Operations {
       200: DeleteTasksByIdDependenciesByDependsOnId
     }
   }
-  /** Keep the runs of a task and of all below it from being claimed: POST /api/tasks/{id}/pause */
+  /** Pause new claims for a task and its descendants: POST /api/tasks/{id}/pause */
   postTasksByIdPause: {
     input: {
       readonly path: {
@@ -9295,7 +9294,7 @@ export interface Operations {
       200: PostTasksByIdApprove2
     }
   }
-  /** Let a task go on that needed attention: POST /api/tasks/{id}/recover */
+  /** Recover a task that needs attention: POST /api/tasks/{id}/recover */
   postTasksByIdRecover: {
     input: {
       readonly path: {
@@ -9309,7 +9308,7 @@ export interface Operations {
       200: PatchTasksById
     }
   }
-  /** Refuse a task that waits for its approval: POST /api/tasks/{id}/reject */
+  /** Reject a task that is waiting for approval: POST /api/tasks/{id}/reject */
   postTasksByIdReject: {
     input: {
       readonly path: {
@@ -9320,7 +9319,7 @@ export interface Operations {
       200: PatchTasksById
     }
   }
-  /** Let the runs of a paused task be claimed again: POST /api/tasks/{id}/resume */
+  /** Resume claims for a paused task: POST /api/tasks/{id}/resume */
   postTasksByIdResume: {
     input: {
       readonly path: {
@@ -9332,7 +9331,7 @@ export interface Operations {
       200: PatchTasksById
     }
   }
-  /** Queue a run for a task under a key of its own: POST /api/tasks/{id}/runs */
+  /** Queue a run of a task under its own idempotency key: POST /api/tasks/{id}/runs */
   postTasksByIdRuns: {
     input: {
       readonly path: {
@@ -9344,7 +9343,7 @@ export interface Operations {
       201: PostRunsByIdFail2
     }
   }
-  /** Queue several runs that share the work of a task: POST /api/tasks/{id}/runs/fan-out */
+  /** Fan a task out into several runs, one for each part of the work: POST /api/tasks/{id}/runs/fan-out */
   postTasksByIdRunsFanOut: {
     input: {
       readonly path: {
@@ -9369,7 +9368,7 @@ export interface Operations {
       }
     }
   }
-  /** Queue a run for a task; again only with another idempotency key: POST /api/tasks/{id}/start */
+  /** Queue a run of a task; starting it again requires a new idempotency key: POST /api/tasks/{id}/start */
   postTasksByIdStart: {
     input: {
       readonly path: {
@@ -9392,7 +9391,7 @@ export interface Operations {
       200: PostTasksByIdTriageArchive
     }
   }
-  /** Hide a task in the inbox until something new happens to it: POST /api/tasks/{id}/triage/dismiss */
+  /** Dismiss a task from the inbox until its next event: POST /api/tasks/{id}/triage/dismiss */
   postTasksByIdTriageDismiss: {
     input: {
       readonly path: {
@@ -9403,7 +9402,7 @@ export interface Operations {
       200: PostTasksByIdTriageArchive
     }
   }
-  /** Mark a task as read in the inbox: POST /api/tasks/{id}/triage/read */
+  /** Mark a task in the inbox as read: POST /api/tasks/{id}/triage/read */
   postTasksByIdTriageRead: {
     input: {
       readonly path: {
@@ -10258,7 +10257,7 @@ export interface Operations {
       200: DeleteAgentsByNameSoul
     }
   }
-  /** Set what the runs of a task, or those of an agent in a day, may use; what is left out is not limited: PUT /api/budgets/{kind}/{ref} */
+  /** Set the total budget of a task or the daily budget of an agent; an omitted limit is unlimited: PUT /api/budgets/{kind}/{ref} */
   putBudgetsByKindByRef: {
     input: {
       readonly path: {
@@ -10445,7 +10444,7 @@ export interface Operations {
       200: DeleteSettingsHooksByName
     }
   }
-  /** Say who works on the runs of a task, and where; the daemon starts its sessions from then on: PUT /api/tasks/{id}/execution-profile */
+  /** Set the execution profile of a task: the agent, worktree and sandbox of its runs: PUT /api/tasks/{id}/execution-profile */
   putTasksByIdExecutionProfile: {
     input: {
       readonly path: {
@@ -10480,9 +10479,29 @@ export interface Operations {
           readonly allowed_peer_ids?: readonly string[] | undefined
           readonly preferred_peer_ids?: readonly string[] | undefined
         } | undefined
-        readonly review?: Review | undefined
-        readonly coordinator?: Coordinator | undefined
-        readonly runtime?: Runtime | undefined
+        readonly review?: {
+          readonly allowed_agent_names?: readonly string[] | undefined
+          readonly preferred_agent_names?: readonly string[] | undefined
+          readonly required_capabilities?: readonly string[] | undefined
+          readonly preferred_capabilities?: readonly string[] | undefined
+          readonly allowed_channel_ids?: readonly string[] | undefined
+          readonly preferred_channel_ids?: readonly string[] | undefined
+          readonly allowed_peer_ids?: readonly string[] | undefined
+          readonly preferred_peer_ids?: readonly string[] | undefined
+          readonly agent_name?: string | undefined
+          readonly provider?: string | undefined
+          readonly model?: string | undefined
+        } | undefined
+        readonly coordinator?: {
+          readonly mode: "inherit" | "guided"
+          readonly agent_name?: string | undefined
+          readonly provider?: string | undefined
+          readonly model?: string | undefined
+          readonly guidance?: string | undefined
+        } | undefined
+        readonly runtime?: {
+          readonly mode: "default" | "evidence"
+        } | undefined
         readonly network_participation?: {
           readonly mode?: "local" | undefined
         } | NetworkParticipation | NetworkParticipation2 | null | undefined

@@ -5,13 +5,13 @@ import type { FolderChange, FolderChanges } from '../../plugins/sessions/cli/tas
 
 const gitMs = 10_000
 const gitBytes = 8 * 1024 * 1024
-/** A folder without git is looked at file by file, no further than this. */
+/** Maximum number of files to scan in a folder without git. */
 const mostFiles = 20_000
 const scanMs = 3000
-/** Folders that tools fill: large, and nothing that an agent was asked for. */
+/** Folders with generated files, which are large and not part of the work. */
 const skipped: ReadonlySet<string> = new Set(['.git', 'node_modules', '.venv', 'target', '__pycache__'])
 
-/** What stands for the contents of a file: its size and the time of its last change. */
+/** Fingerprints of files by path: size and modification time. */
 type Stamps = ReadonlyMap<string, string>
 
 interface Git {
@@ -21,7 +21,7 @@ interface Git {
   readonly stamps: Stamps
 }
 
-/** Remembers how a folder is; the returned function tells what changed since. Never throws. */
+/** Takes a snapshot of a folder; the returned function reports the changes since. Never throws. */
 export async function watchFolder(root: string): Promise<() => Promise<FolderChanges>> {
   const top = await git(root, ['rev-parse', '--show-toplevel'])
   const before = top === undefined ? undefined : await readGit(top.trim())
@@ -65,9 +65,9 @@ async function gitChanges(top: string, before: Git, after: Git): Promise<FolderC
     if (after.status.has(path)) continue
     put(path, (await stampOf(join(top, path))) === 'none' ? 'deleted' : 'modified')
   }
-  // What was committed meanwhile is clean again.
+  // Files committed in the meantime have a clean status.
   if (before.head !== after.head && after.head !== '') {
-    // Before its first commit a repository is as empty as this tree.
+    // A repository without commits is compared with the empty tree.
     const from = before.head || (await git(top, ['hash-object', '-t', 'tree', '/dev/null']))?.trim() || after.head
     const list = await git(top, ['diff', '--name-status', '--no-renames', '-z', from, after.head])
     const words = (list ?? '').split('\0')
@@ -113,7 +113,7 @@ async function stampOf(path: string): Promise<string> {
   return found ? `${found.size} ${found.mtimeNs}` : 'none'
 }
 
-/** Standard output of git; undefined where there is no git, no repository or no answer. Hooks and the file monitor of the repository do not run. */
+/** Standard output of git; undefined on any failure. Hooks and the file monitor of the repository are disabled. */
 function git(cwd: string, args: readonly string[]): Promise<string | undefined> {
   const safe = ['-c', 'core.fsmonitor=false', '-c', 'core.hooksPath=/dev/null']
   const options = {

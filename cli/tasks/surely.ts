@@ -4,7 +4,7 @@ import { CliFault, exitCodes } from '../fault.js'
 import type { Io } from '../io.js'
 import type { Output } from '../show/output.js'
 
-// Commands that do something also where no daemon answers.
+// Commands that also work when the daemon cannot be reached.
 
 interface World {
   readonly io: Io
@@ -12,12 +12,12 @@ interface World {
   readonly home: string
 }
 
-/** Asks the daemon; resolves to the exit code. */
+/** Sends the request to the daemon; resolves to the exit code. */
 type Ask = () => Promise<number>
 
 type Surely = (ask: Ask, entry: Entry, given: Given, world: World) => Promise<number>
 
-/** What holds the daemon must not be what keeps it from being switched off. A link to one workspace is no note's business. */
+/** An extension that blocks the daemon can be disabled for the next start. Disabling it for one workspace needs the daemon. */
 const disableSurely: Surely = async (ask, _, given, { io, home, out }) => {
   const [name = ''] = Object.values(given.args).flat()
   try {
@@ -30,7 +30,7 @@ const disableSurely: Surely = async (ask, _, given, { io, home, out }) => {
   }
 }
 
-/** Without a daemon the doctor says what can be seen without one, and ends as every command does then. */
+/** Without a daemon, `doctor` runs the offline checks and exits like any other command. */
 const doctorSurely: Surely = async (ask, entry, _, world) => {
   try {
     return await ask()
@@ -41,7 +41,7 @@ const doctorSurely: Surely = async (ask, entry, _, world) => {
   }
 }
 
-/** A setting that keeps the daemon from starting must not need one to be changed. */
+/** A setting that prevents the daemon from starting can be changed without it. */
 const changeSurely: Surely = async (ask, entry, given, world) => {
   try {
     return await ask()

@@ -3,15 +3,16 @@ import type { InboxReply } from '../../schemas/tasks.js'
 
 export { runRequestReview, runReviewVerdict } from './reviews/commands.js'
 
-const HEADS = {
-  my_work: 'My work',
-  approvals: 'To approve: svc task approve <id>',
-  failed_runs: 'Failed: svc task retry <run-id>',
-  blocked: 'Blocked, and what helps: svc task inspect <id>',
-  archived: 'Archived',
+/** Title of each lane, and the command that resolves its tasks. */
+const LANES = {
+  my_work: ['My work', ''],
+  approvals: ['Waiting for approval', '; next: svc task approve <id>'],
+  failed_runs: ['Failed runs', '; next: svc task retry <run-id>'],
+  blocked: ['Blocked', '; next: svc task inspect <id>'],
+  archived: ['Archived', ''],
 } as const
 
-/** `svc task inbox`: the tasks that wait for the caller, by the reason. */
+/** `svc task inbox`: the tasks that need action from the caller, grouped by reason. */
 export async function runInbox({ options, client, out }: CommandContext): Promise<void> {
   const query = new URLSearchParams()
   for (const name of ['lane', 'status', 'priority', 'query', 'limit'] as const)
@@ -21,14 +22,15 @@ export async function runInbox({ options, client, out }: CommandContext): Promis
   const reply = (await client.request('GET', `/api/observe/tasks/inbox?${query}`)) as InboxReply
   if (out.json) return out.value(reply)
   const { groups, page } = reply.inbox
-  if (page.total === 0) return out.line('no task waits for you here; what needs attention: svc inbox, svc task board')
+  if (page.total === 0) return out.line('no tasks in your inbox. Runs that need attention: svc inbox, svc task board')
   for (const { lane, count, unread_count: unread, items = [] } of groups) {
     if (items.length === 0) continue
-    out.line(`${HEADS[lane]} (${count}, ${unread} unread)`)
+    const [title, next] = LANES[lane]
+    out.line(`${title}: ${count}, ${unread} unread${next}`)
     for (const { task, run, blocking_reason: reason } of items) {
       const what = reason ?? (run?.status === 'failed' ? `${run.id}: ${run.error ?? 'failed'}` : task.status)
       out.line(`  ${task.id}  ${task.title}  ${what}`)
     }
   }
-  if (page.has_more) out.line(`${page.total} in all; the next ones: svc task inbox --limit 200`)
+  if (page.has_more) out.line(`${page.total} tasks in total. Show more: svc task inbox --limit 200`)
 }

@@ -21,30 +21,30 @@ export type TaskKernel = PluginKernel<{
   workspaces: typeof Workspaces
 }>
 
-/** Brings tasks, and all whose status follows from theirs, up to date within the transaction. */
+/** Reconciles the statuses of the given tasks and of the tasks that depend on them, within the transaction. */
 export type Settle = (...tasks: readonly string[]) => void
 
-/** How long nobody who waits for runs goes without a look, in milliseconds: leases and blocks expire without a word. */
+/** Poll interval of waiting claims in milliseconds, since the expiry of a lease or block is not signaled. */
 const LOOK_MS = 5000
 
-/** What all parts of the plugin work with. */
+/** State and stores shared by all parts of the plugin. */
 export class TaskCore {
   readonly tasks: TaskStore
-  /** How many tasks and runs there are, by status; tasks also by scope, runs also by kind of origin. */
+  /** Counts of tasks and runs by status; tasks also by scope, runs also by kind of origin. */
   readonly totals: { readonly tasks: Totals; readonly runs: Totals }
   readonly runs: RunStore
   readonly journal: TaskJournal
   readonly reservations: Reservations
   readonly #reconciler: Reconciler
-  /** Those that {@link untilClaimable} keeps waiting. */
+  /** Callers waiting in {@link untilClaimable}. */
   readonly #waiting = new Set<() => void>()
-  /** Queues a run for a task that nothing blocks any more. */
+  /** Queues a run for a task that became unblocked. */
   autoEnqueue: (task: string) => void = () => {}
-  /** Cancels the reviews of a task that nobody has given a verdict on. */
+  /** Cancels the open reviews of a task. */
   cancelReviews: (t: Tx, who: Who, task: string) => void = () => {}
-  /** Told of each change of a status, in its transaction, with the task as it was. */
+  /** Called in the transaction for each status change, with the task before the change. */
   statusChanged: (t: Tx, who: Who, task: TaskRow, status: TaskStatus) => void = () => {}
-  /** Ends blocks whose time is over. */
+  /** Expires transient blocks. */
   expireBlocks: (t: Tx, settle: Settle) => void = () => {}
 
   constructor(
@@ -69,17 +69,17 @@ export class TaskCore {
     return this.kernel.clock.now()
   }
 
-  /** One change, atomic. What follows from it for others is done when it is on the disk. */
+  /** One atomic change. Its effects on waiting claims and other tasks follow once it is durable. */
   write<T>(who: Who, work: (t: Tx, settle: Settle) => T): Promise<T> {
     return this.kernel.db.tx(t => work(t, (...ids) => this.#settle(t, who, ids)))
   }
 
-  /** Runs can be claimed that could not before. */
+  /** Wakes the waiting claims: a run has become claimable. */
   tellClaimable(): void {
     for (const tell of [...this.#waiting]) tell()
   }
 
-  /** Resolves when a run can be claimed that could not before, when some time has passed, or when the signal aborts. */
+  /** Resolves when a run becomes claimable, after the poll interval, or when the signal aborts. */
   untilClaimable(signal: AbortSignal): Promise<void> {
     return new Promise(resolve => {
       const end = () => {

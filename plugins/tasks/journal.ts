@@ -7,7 +7,7 @@ import { insert, json, update } from './rows.js'
 import type { TaskRow } from './tasks/task-row.js'
 import type { Who } from './who.js'
 
-/** An event of a task as it is stored; `seq` is its position in the log of the daemon. */
+/** A stored event of a task; `seq` is its position in the event log of the daemon. */
 export interface EventRow {
   readonly seq: number
   readonly event_id: string
@@ -22,23 +22,23 @@ export interface EventRow {
   readonly payload: string | null
 }
 
-/** What happened, in the transaction in which it did. */
+/** The contents of an event. */
 export interface Told {
   readonly task: { readonly id: string; readonly workspace_id: string | null; readonly event_count?: number }
   readonly run?: string
   readonly payload?: Readonly<Record<string, unknown>>
-  /** Columns of the task that change with it. */
+  /** Columns of the task that change in the same statement. */
   readonly changes?: Partial<TaskRow>
 }
 
-/** That somebody still works is no activity: what was read stays read, and no list is put in another order for it. */
+/** A heartbeat does not count as activity: it neither marks a task as unread nor reorders lists. */
 const QUIET: TaskEventName = 'task.run_lease_extended'
 
-/** Tells the log of events of what happens to tasks, and keeps the newest of it with each task. */
+/** Writes task events to the event log, and keeps the newest events of each task. */
 export class TaskJournal {
   constructor(private readonly kernel: Pick<PluginKernel<{ events: typeof Events }>, 'clock' | 'needs'>) {}
 
-  /** Its position in the log. */
+  /** Returns the position in the log. */
   write(t: Tx, who: Who, name: TaskEventName, { task, run, payload, changes }: Told): number {
     const now = this.kernel.clock.now()
     const options = { actor: who.actor, subject: task.id, scope: task.workspace_id ?? undefined }
@@ -58,7 +58,7 @@ export class TaskJournal {
       payload: json(payload),
     }
     insert(t, 'tasks_event', row)
-    // The count as it was is good enough, and asking for it costs less than having it returned.
+    // The count before the change is accurate enough, and reading it is cheaper than RETURNING.
     const count = task.event_count ?? Number(t.row('SELECT event_count FROM tasks_task WHERE id = ?', [task.id])?.[0])
     const marks = { ...changes, latest_event_seq: seq, ...(name === QUIET ? {} : { last_activity_at: now }) }
     update(t, 'tasks_task', task.id, marks, 'event_count = event_count + 1')

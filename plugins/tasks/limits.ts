@@ -1,4 +1,4 @@
-/** What tasks may be at most. Sizes in bytes of UTF-8, times in milliseconds. */
+/** Limits of tasks. Sizes in bytes of UTF-8, times in milliseconds. */
 export const LIMITS = {
   title: 500,
   text: 64 * 1024,
@@ -6,28 +6,28 @@ export const LIMITS = {
   metadata: 16 * 1024,
   result: 64 * 1024,
   key: 200,
-  /** Levels of a hierarchy, its root being the first. */
+  /** Levels of a hierarchy, including the root. */
   depth: 8,
   children: 64,
   dependencies: 32,
-  /** Tasks that are walked through to find a cycle. */
+  /** Maximum number of tasks visited by the cycle check. */
   graph: 10_000,
   attempts: { byDefault: 3, most: 10 },
   designations: 5,
-  /** Runs that a retry or recovery goes back to, one by the other. */
+  /** Maximum length of a chain of retries and recoveries. */
   chain: 10,
   bulk: 100,
   capabilities: 64,
   lease: { byDefault: 5 * 60_000, most: 24 * 60 * 60_000 },
   sweep: { everyMs: 15_000, batch: 100 },
   force: { count: 10, windowMs: 60_000 },
-  /** Events of one task that are kept; so many more are added before the oldest are taken away. */
+  /** Events kept per task, and how many more are written before the oldest are pruned. */
   events: { kept: 1000, slack: 100 },
 } as const
 
-/** How a priority is ordered. */
+/** Sort order of priorities. */
 export const PRIORITY = { low: 10, medium: 20, high: 30, urgent: 40 } as const
 
-/** The priority of an order, the nearest one at or below it. */
+/** The priority name for a rank: the nearest at or below it. */
 export const priorityOf = (rank: number): keyof typeof PRIORITY =>
   rank >= PRIORITY.urgent ? 'urgent' : rank >= PRIORITY.high ? 'high' : rank >= PRIORITY.medium ? 'medium' : 'low'

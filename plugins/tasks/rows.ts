@@ -1,7 +1,7 @@
 import { sqlName } from '../../kernel/kit/text.js'
 import type { SqlValue, Tx } from '../../kernel/plugin.js'
 
-/** Statements by what they are made of: the same few, again and again. */
+/** Cache of SQL texts: the same few statements are used repeatedly. */
 const statements = new Map<string, string>()
 
 function statementOf(parts: string, make: () => string): string {
@@ -10,7 +10,7 @@ function statementOf(parts: string, make: () => string): string {
   return sql
 }
 
-/** Adds a row; the names of its members are those of columns. */
+/** Inserts a row; its members are named like the columns. */
 export function insert<R extends object>(t: Tx, table: string, row: R): void {
   const names = Object.keys(row)
   const sql = statementOf(`+${table} ${names}`, () => {
@@ -20,7 +20,7 @@ export function insert<R extends object>(t: Tx, table: string, row: R): void {
   t.run(sql, Object.values(row) as SqlValue[])
 }
 
-/** Changes columns of the row with that id; `also`: one more change, as SQL has it. */
+/** Updates columns of the row with that id; `also`: one more assignment, in SQL. */
 export function update<R extends object>(t: Tx, table: string, id: string, changes: R, also = ''): void {
   const names = Object.keys(changes)
   if (names.length === 0) return
@@ -31,10 +31,10 @@ export function update<R extends object>(t: Tx, table: string, id: string, chang
   t.run(sql, [...(Object.values(changes) as SqlValue[]), id])
 }
 
-/** A member of plain JSON that is there only where there is something to say. */
+/** A member of a JSON object that is omitted when empty. */
 export const given = <K extends string, T>(name: K, value: T | null | undefined | ''): { readonly [N in K]?: T } =>
   (value === null || value === undefined || value === '' ? {} : { [name]: value }) as { readonly [N in K]?: T }
 
-/** Text of a JSON column; null for what is not there. */
+/** Text of a JSON column; null when undefined or null. */
 export const json = (value: unknown): string | null =>
   value === undefined || value === null ? null : JSON.stringify(value)

@@ -59,7 +59,7 @@ import { Ladder } from './workers/ladder.js'
 import { Workers } from './workers/workers.js'
 
 const DEFAULT_RUNS = 100
-/** Milliseconds for what programs of a person may have a say in; whoever runs them bounds each. */
+/** Deadline in milliseconds for all pre-claim hooks together; each hook has its own timeout. */
 const DECIDE_MS = 600_000
 type Headers = Readonly<Record<string, string | undefined>>
 
@@ -163,7 +163,7 @@ export class TaskService implements TasksApi {
     await this.recovery.boot()
   }
 
-  /** Takes back, again and again, what nobody holds any more. */
+  /** Periodically recovers expired leases, budgets, wakes and reviews. */
   async sweep(signal: AbortSignal): Promise<void> {
     const { clock } = this.kernel
     while (!signal.aborted) {
@@ -175,7 +175,7 @@ export class TaskService implements TasksApi {
     }
   }
 
-  /** Creates a task where the caller may. An agent has its own workspace. */
+  /** Creates a task. An agent can only create tasks in its own workspace. */
   async create(who: Who, body: CreateTaskBody): Promise<Task> {
     return this.writer.create(who, body, await this.#place(who, body))
   }
@@ -199,7 +199,7 @@ export class TaskService implements TasksApi {
     return statusOf(this.#core, this.recovery.since, this.runs.forcedStops)
   }
 
-  /** What doctor says of tasks: how their scheduler stands, and runs that something is wrong with. */
+  /** Doctor findings: the scheduler and all unhealthy runs. */
   check(): DiagnosticItem[] {
     return [schedulerFinding(this.scheduler.toWire(), this.stalls.current), ...runFindings(this.#core)]
   }
@@ -220,7 +220,7 @@ export class TaskService implements TasksApi {
     return this.inbox.list(whoOf(actor), query, await this.#workspaceId(query.workspace))
   }
 
-  /** What a session works on; undefined: nothing. */
+  /** The active run of a session. */
   runOf(session: string): TaskRun | undefined {
     const [run] = this.#core.runs.ofSession(session)
     return run && runToWire(run)
@@ -252,7 +252,7 @@ export class TaskService implements TasksApi {
     return this.#core.runs.list(task, filter).map(runToWire)
   }
 
-  /** Throws `task_workspace_foreign` (403) for a task that is not of the workspace of the agent that asks. */
+  /** Throws `task_workspace_foreign` (403) when an agent accesses a task of another workspace. */
   visible({ by }: Who, id: string): void {
     const task = this.#core.tasks.find(id)
     if (by.kind !== 'agent_session') return
@@ -261,22 +261,26 @@ export class TaskService implements TasksApi {
   }
 
   /**
-   * The session that calls: that of the socket or token, or the one that an operator speaks for by headers, which `identity`
-   * has judged. Throws `identity_required` (401), `AUTONOMY_SESSION_REQUIRED` (409).
+   * The calling session: that of the socket or token, or the one that an operator names in headers, which the plugin
+   * `identity` has verified. Throws `identity_required` (401), `AUTONOMY_SESSION_REQUIRED` (409).
    */
   caller(actor: Actor, headers: Headers): { readonly session: SessionInfo; readonly who: Who } {
     const own = sessionOf(actor)
     const agent = headers['x-service-agent']
     const id = own ?? headers['x-service-session-id']
     if (id === undefined || (own === undefined && agent === undefined)) {
-      const next = 'run it inside a session, where SVC_SOCKET is set'
-      throw KernelErrors.identity_required('a session claims and holds runs, and the operator is none', { next })
+      const next = 'run the command in a session, where SVC_SOCKET is set'
+      throw KernelErrors.identity_required('this operation requires an agent session; the caller is the operator', {
+        next,
+      })
     }
     const session = this.kernel.needs.sessions.get(id)
     if (!session || (agent !== undefined && session.agentName !== agent))
-      throw KernelErrors.identity_required('the headers name no session of that agent', { next: 'svc session list' })
+      throw KernelErrors.identity_required('the headers do not name a session of that agent', {
+        next: 'svc session list',
+      })
     if (session.state !== 'active' && session.state !== 'starting')
-      throw TaskErrors.AUTONOMY_SESSION_REQUIRED(`session ${id} is ${session.state}`)
+      throw TaskErrors.AUTONOMY_SESSION_REQUIRED(`session ${id} is ${session.state}, not active`)
     return { session, who: whoOfSession(actor, session.id) }
   }
 
@@ -284,7 +288,7 @@ export class TaskService implements TasksApi {
     const { sessions, workspaces } = this.kernel.needs
     const own = by.kind === 'agent_session' ? sessions.get(by.ref)?.workspaceId : undefined
     if (scope === 'global') {
-      if (workspace) throw TaskErrors.task_invalid('workspace: not for scope global')
+      if (workspace) throw TaskErrors.task_invalid('workspace: not allowed with scope global')
       return { scope }
     }
     if (!workspace && own === undefined) throw TaskErrors.task_invalid('workspace: required for scope workspace')

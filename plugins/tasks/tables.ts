@@ -3,7 +3,7 @@ import { REVIEW_TABLE } from './reviews/review-row.js'
 import { WAKE_TABLE } from './wakes/wakes.js'
 import { workerTable } from './workers/worker-row.js'
 
-/** Tables of the plugin; one only ever adds to the list. Times in epoch milliseconds. */
+/** Tables of the plugin. Append only: released migrations never change. Times in epoch milliseconds. */
 export const TASK_TABLES = [
   {
     id: '001-tasks',

@@ -1,11 +1,11 @@
 import type { Db, Tx } from '../../kernel/plugin.js'
 
-/** What of a run its totals are told by: where it came from, and the scope of its task. */
+/** The key by which runs are counted: kind of origin and scope of the task. */
 export const runKinds = (origin: string, place: string): string => `${origin}/${place === '' ? 'global' : 'workspace'}`
-/** The same of all rows. */
+/** The same as a SQL expression. */
 const RUN_KINDS = "origin_kind || CASE place WHEN '' THEN '/global' ELSE '/workspace' END"
 
-/** How many rows have a status and something else that never changes. */
+/** The number of rows with a status and an immutable key. */
 export interface Total {
   readonly status: string
   readonly of: string
@@ -13,8 +13,8 @@ export interface Total {
 }
 
 /**
- * Counts the rows of a table by status. They are counted once in the table, at the first question, and from then on as they change:
- * a view that is asked for every second does not walk through all tasks that ever were.
+ * Counts the rows of a table by status. The table is counted once, on first use; after that, every status change updates the
+ * counts, so that a view that is polled every second does not scan all tasks.
  */
 export class Totals {
   #totals: Map<string, Total> | undefined
@@ -24,9 +24,9 @@ export class Totals {
     private readonly table: 'tasks_task' | 'tasks_run',
   ) {}
 
-  /** A row has changed from one status to another one; undefined: it is new, or gone. Counts when that is on the disk. */
+  /** Reports a status change; undefined: the row was inserted or deleted. Takes effect once it is durable. */
   moved(t: Tx, of: string, from: string | undefined, to: string | undefined): void {
-    // What was committed before the rows are counted is counted with them.
+    // Changes committed before the first count are part of it.
     if (this.#totals === undefined || from === to) return
     this.db.onDurable(t, () => {
       if (from !== undefined) this.#add(from, of, -1)
@@ -34,7 +34,7 @@ export class Totals {
     })
   }
 
-  /** By status and scope, or by status and origin for runs; in the order of their names. */
+  /** By status and scope, or by status and origin for runs; sorted by name. */
   all(): Total[] {
     const sums = new Map<string, Total>()
     for (const { status, of: kinds, count } of this.#counted().values()) {
@@ -46,7 +46,7 @@ export class Totals {
     return counted.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, total]) => total)
   }
 
-  /** Of one scope, or of both. */
+  /** By status, for one scope or for both. */
   byStatus(scope?: string): Map<string, number> {
     const counts = new Map<string, number>()
     for (const { status, of, count } of this.#counted().values())

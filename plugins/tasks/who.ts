@@ -2,7 +2,7 @@ import type { Actor } from '../../kernel/plugin.js'
 import type { TaskActor, TaskOrigin } from '../../schemas/tasks.js'
 import { AGENT_SESSION } from '../identity/api.js'
 
-/** Who does something to a task, as tasks record it and as the log of events does. */
+/** The actor of an operation, as recorded with tasks and in the event log. */
 export interface Who {
   readonly actor: Actor
   readonly by: TaskActor
@@ -11,7 +11,7 @@ export interface Who {
 
 const ORIGINS: readonly string[] = ['cli', 'web', 'uds', 'http', 'extension', 'daemon']
 
-/** Of a request, or of a plugin that acts by itself. */
+/** The actor of a request, or of a plugin. */
 export function whoOf(actor: Actor): Who {
   const session = sessionOf(actor)
   if (session !== undefined) return whoOfSession(actor, session)
@@ -20,12 +20,12 @@ export function whoOf(actor: Actor): Who {
   return { actor, by, origin: { kind: kind as TaskOrigin['kind'], ref: actor.id } }
 }
 
-/** Of the agent of a session. */
+/** The agent of a session. */
 export function whoOfSession(actor: Actor, session: string): Who {
   return { actor, by: { kind: 'agent_session', ref: session }, origin: { kind: 'agent_session', ref: session } }
 }
 
-/** The session whose agent this is, or for which an operator acts. */
+/** The session of the agent, or the session on whose behalf an operator acts. */
 export function sessionOf({ id, origin, onBehalfOf }: Actor): string | undefined {
   if (origin === AGENT_SESSION) return id
   return onBehalfOf?.kind === AGENT_SESSION ? onBehalfOf.id : undefined

@@ -1,4 +1,4 @@
-/** Budgets: what the runs of a task, or those of an agent in a day, may use of tokens, money and time. */
+/** Budgets: limits on tokens, cost and time for a task in total or for an agent per day. */
 import * as v from 'valibot'
 import { Integer, Timestamp } from '../kernel/common.js'
 
@@ -8,19 +8,19 @@ export type BudgetKind = v.InferOutput<typeof BudgetKind>
 const tokens = v.nullish(Integer)
 const cost = v.nullish(v.number())
 
-/** Amounts; a member that is absent or null is not limited, or was not told. */
+/** Amounts; an omitted or null member is unlimited, or was not reported. */
 export const BudgetAmounts = v.object({ tokens, cost_usd: cost, wall_seconds: cost })
 export type BudgetAmounts = v.InferOutput<typeof BudgetAmounts>
 
-/** A budget and how it stands. */
+/** A budget with its current usage. */
 export const Budget = v.object({
   kind: BudgetKind,
-  ref: v.pipe(v.string(), v.description('id of the task, or name of the agent')),
-  /** `day`: a day in UTC. */
+  ref: v.pipe(v.string(), v.description('task ID or agent name')),
+  /** `day`: a UTC day. */
   period: v.picklist(['total', 'day']),
   limit: BudgetAmounts,
   spent: BudgetAmounts,
-  /** What runs that are held now may still use. */
+  /** Unused amounts reserved by active runs. */
   reserved: BudgetAmounts,
   left: BudgetAmounts,
   exhausted: v.boolean(),
@@ -28,11 +28,11 @@ export const Budget = v.object({
 })
 export type Budget = v.InferOutput<typeof Budget>
 
-/** PUT of a budget: what is left out is not limited. */
+/** PUT of a budget: an omitted limit is unlimited. */
 export const SetBudgetBody = v.strictObject({
-  tokens: v.optional(v.pipe(Integer, v.description('tokens, as the agent tells of them'))),
-  cost_usd: v.optional(v.pipe(v.number(), v.description('US dollars, as the agent tells of them'))),
-  wall_seconds: v.optional(v.pipe(Integer, v.description('seconds that runs are held'))),
+  tokens: v.optional(v.pipe(Integer, v.description('token limit, as reported by the agent'))),
+  cost_usd: v.optional(v.pipe(v.number(), v.description('cost limit in US dollars, as reported by the agent'))),
+  wall_seconds: v.optional(v.pipe(Integer, v.description('time limit in seconds, counted while runs hold a lease'))),
 })
 export type SetBudgetBody = v.InferOutput<typeof SetBudgetBody>
 

@@ -1,4 +1,4 @@
-/** What the holder of a run is told of it, of its task, and of what was done before. */
+/** The context of a run for its lease holder: the task, earlier attempts, reviews and recent events. */
 import * as v from 'valibot'
 import { Integer, Timestamp } from '../kernel/common.js'
 import { TaskSummary } from './definitions.js'
@@ -7,7 +7,7 @@ import { ReviewStatus } from './reviews.js'
 import { ActiveRun, TaskLease } from './run.js'
 import { TimelineEntry } from './views.js'
 
-/** A run with all its times; one that has not come is `0001-01-01T00:00:00Z`. */
+/** A run with all its times; a time that is not set is `0001-01-01T00:00:00Z`. */
 export const DatedRun = v.object({
   ...ActiveRun.entries,
   claimed_at: Timestamp,
@@ -18,7 +18,7 @@ export const DatedRun = v.object({
 })
 export type DatedRun = v.InferOutput<typeof DatedRun>
 
-/** A review that an earlier run of the task had. */
+/** A review of an earlier run. */
 const PastReview = v.object({
   review_id: v.string(),
   run_id: v.string(),
@@ -31,7 +31,7 @@ const PastReview = v.object({
   reviewer_label: v.optional(v.string()),
 })
 
-/** What a reviewer wants of the run that goes on. */
+/** The verdict that caused this run. */
 export const ReviewContinuation = v.object({
   review_id: v.string(),
   review_round: Integer,
@@ -43,12 +43,12 @@ export const ReviewContinuation = v.object({
 })
 export type ReviewContinuation = v.InferOutput<typeof ReviewContinuation>
 
-/** The run and its task, bounded as the settings of `task.orchestration` say. */
+/** The context of a run, bounded by the settings in `task.orchestration`. */
 export const TaskBundle = v.object({
   task: TaskSummary,
   current_run: v.nullish(DatedRun),
   execution_profile: v.nullish(ExecutionProfile),
-  /** What the run before it left: its result, else its error. */
+  /** Result, or else error, of the previous run. */
   handoff_summary: v.optional(v.string()),
   latest_event_seq: Integer,
   limits: v.object({
@@ -56,16 +56,16 @@ export const TaskBundle = v.object({
     max_runtime_seconds: Integer,
     summary_max_bytes: Integer,
   }),
-  /** The newest first. */
+  /** Newest first. */
   prior_attempts: v.array(DatedRun),
-  /** The oldest first. Payloads that are too large together are left out of the oldest. */
+  /** Oldest first. When the payloads exceed the limit, the oldest events have none. */
   recent_events: v.array(v.object({ ...TimelineEntry.entries, run: v.nullish(DatedRun) })),
   review_continuation: v.nullish(ReviewContinuation),
   review_history: v.array(PastReview),
 })
 export type TaskBundle = v.InferOutput<typeof TaskBundle>
 
-/** What a session works on now; `available`: it holds a run. */
+/** The current work of a session; `available`: it holds a lease. */
 export const TaskSituation = v.object({
   available: v.boolean(),
   bundle: v.nullish(TaskBundle),

@@ -1,4 +1,4 @@
-/** The objects of tasks: the task itself, what it waits for, and who did what to it. */
+/** Tasks, dependencies, blocks, owners and actors. */
 import * as v from 'valibot'
 import { Integer, maybeTimestamp, Timestamp } from '../kernel/common.js'
 import { ResolvedParticipation } from '../network.js'
@@ -17,14 +17,14 @@ export const TaskActor = v.object({
 })
 export type TaskActor = v.InferOutput<typeof TaskActor>
 
-/** Through what it was asked. */
+/** The channel through which a request came. */
 export const TaskOrigin = v.object({
   kind: v.picklist(['cli', 'web', 'uds', 'http', 'automation', 'extension', 'network', 'agent_session', 'daemon']),
   ref: v.string(),
 })
 export type TaskOrigin = v.InferOutput<typeof TaskOrigin>
 
-/** States of a task. All but `draft` and `canceled` follow from its runs and from what it waits for. */
+/** Task statuses. All except `draft` and `canceled` are derived from the runs, dependencies and blocks of the task. */
 export const TaskStatus = v.picklist([
   'draft',
   'pending',
@@ -54,7 +54,7 @@ export type ApprovalState = v.InferOutput<typeof ApprovalState>
 export const BlockKind = v.picklist(['needs_input', 'capability', 'transient'])
 export type BlockKind = v.InferOutput<typeof BlockKind>
 
-/** Something that keeps the runs of a task from being claimed. */
+/** A block: while it is open, no run of the task can be claimed. */
 export const TaskBlock = v.object({
   id: v.string(),
   task_id: v.string(),
@@ -71,7 +71,7 @@ export const TaskBlock = v.object({
 })
 export type TaskBlock = v.InferOutput<typeof TaskBlock>
 
-/** Why a task is blocked; all reasons that hold now. */
+/** One current reason why a task is blocked. */
 export const BlockedReason = v.object({
   source: v.picklist(['dependency', 'approval', 'paused', 'block']),
   block_id: v.optional(v.string()),
@@ -81,7 +81,7 @@ export const BlockedReason = v.object({
 })
 export type BlockedReason = v.InferOutput<typeof BlockedReason>
 
-/** A task in short. */
+/** The main members of a task. */
 export const TaskSummary = v.object({
   id: v.string(),
   identifier: v.optional(v.string()),
@@ -93,7 +93,7 @@ export const TaskSummary = v.object({
   owner: v.nullish(Owner),
   paused: v.optional(v.boolean()),
   effective_paused: v.optional(v.boolean()),
-  /** The task whose pause it shares; its own id when it was paused itself. */
+  /** The paused ancestor, or the task itself when it was paused directly. */
   paused_by_task_id: v.optional(v.string()),
   latest_event_seq: Integer,
 })
@@ -133,7 +133,7 @@ export const Task = v.object({
 })
 export type Task = v.InferOutput<typeof Task>
 
-/** That a task waits until another one is completed. */
+/** A dependency: the task waits until the other one is completed. */
 export const DependencyEdge = v.object({
   task_id: v.string(),
   depends_on_task_id: v.string(),
@@ -142,9 +142,9 @@ export const DependencyEdge = v.object({
 })
 export type DependencyEdge = v.InferOutput<typeof DependencyEdge>
 
-/** The same with the task that is waited for. */
+/** The same with the task that it depends on. */
 export const Dependency = v.object({ ...DependencyEdge.entries, depends_on: TaskSummary })
 export type Dependency = v.InferOutput<typeof Dependency>
 
-/** What lists and details of a task have in common. */
+/** Members shared by lists and details. */
 export const taskOverview = common

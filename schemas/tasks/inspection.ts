@@ -1,4 +1,4 @@
-/** One run, or one task, with all that helps to find out why it does not move. */
+/** Inspection of a task or a run: why it is not progressing and what to do next. */
 import * as v from 'valibot'
 import { Integer, maybeTimestamp, Timestamp } from '../kernel/common.js'
 import { DiagnosticItem } from '../kernel/diagnostic.js'
@@ -16,7 +16,7 @@ const ParticipationStatus = v.object({
   }),
 })
 
-/** What the talk of a run in the network has cost. */
+/** Network usage of a run. */
 export const ConversationUsage = v.object({
   workspace_id: v.string(),
   budget: v.nullish(
@@ -67,7 +67,7 @@ export const RunDetailReply = v.object({
   run: v.object({
     run: TaskRun,
     task: v.nullish(TaskSummary),
-    /** The session that the daemon started for it last, and why that was in vain. */
+    /** The latest session that the daemon started for the run, and its error if it failed. */
     worker: v.optional(
       v.object({
         session_id: v.optional(v.string()),
@@ -76,7 +76,7 @@ export const RunDetailReply = v.object({
         error: v.optional(v.string()),
       }),
     ),
-    /** Where that works, or did: the result is on the branch. */
+    /** The worktree of that session; the result is on the branch. */
     worktree: v.optional(
       v.object({
         name: v.string(),
@@ -125,7 +125,7 @@ export const RunDetailReply = v.object({
 })
 export type RunDetailReply = v.InferOutput<typeof RunDetailReply>
 
-/** A run in short, ages in seconds. */
+/** The main members of a run; ages in seconds. */
 export const InspectedRun = v.object({
   run_id: v.string(),
   task_id: v.string(),
@@ -151,9 +151,9 @@ export const InspectReply = v.object({
   inspect: v.object({
     target: v.string(),
     as_of: Timestamp,
-    /** Why it does not move on by itself. */
+    /** Why the task or run is not progressing. */
     why: v.optional(v.string()),
-    /** The command that helps, or what is waited for. */
+    /** The command to run next, or what the task is waiting for. */
     next_action: v.string(),
     task: TaskOverview,
     current_run: v.nullish(InspectedRun),

@@ -1,4 +1,4 @@
-/** How the runs of a task are worked on: by which agents, in which sandbox, in which git worktree. */
+/** Execution profiles: which agent works on the runs of a task, in which sandbox and in which git worktree. */
 import * as v from 'valibot'
 import { Timestamp } from '../kernel/common.js'
 import { ParticipationRequest } from '../network.js'
@@ -17,7 +17,7 @@ const participants = {
   preferred_peer_ids: names,
 }
 
-/** Which sessions work on the runs; `select` names the agent of those that the daemon starts. */
+/** Which sessions may claim the runs; with `select`, the daemon starts sessions of `agent_name`. */
 export const WorkerProfile = v.strictObject({
   mode: v.picklist(['inherit', 'select']),
   agent_name: v.optional(v.string()),
@@ -38,10 +38,10 @@ export const CoordinatorProfile = v.strictObject({
   guidance: v.optional(v.string()),
 })
 
-/** Who may take part at all. */
+/** Which agents may work on the task at all. */
 export const ProfileParticipants = v.strictObject(participants)
 
-/** Who reviews what a run has done. */
+/** Which agents may review the runs. */
 export const ReviewProfile = v.strictObject({
   ...participants,
   agent_name: v.optional(v.string()),
@@ -51,13 +51,18 @@ export const ReviewProfile = v.strictObject({
 
 export const SandboxPolicy = v.strictObject({
   mode: v.picklist(['inherit', 'none', 'ref']),
-  sandbox_ref: v.optional(v.pipe(v.string(), v.description('a sandbox profile; for mode ref'))),
+  sandbox_ref: v.optional(v.pipe(v.string(), v.description('name of a sandbox profile, for mode ref'))),
 })
 
-/** Where a session that the daemon starts works: in the workspace, in one worktree of it, or in a new one for each run. */
+/** Where a session started by the daemon works: in the workspace, in one named worktree, or in a new worktree per run. */
 export const WorktreePolicy = v.strictObject({
-  mode: v.pipe(v.picklist(['inherit', 'none', 'ref', 'per_run']), v.description('per_run: a branch for each run')),
-  worktree_ref: v.optional(v.pipe(v.string(), v.description('the folder of a worktree, or its name; for mode ref'))),
+  mode: v.pipe(
+    v.picklist(['inherit', 'none', 'ref', 'per_run']),
+    v.description(
+      'inherit or none: the workspace folder; ref: a named worktree; per_run: a new worktree and branch per run',
+    ),
+  ),
+  worktree_ref: v.optional(v.pipe(v.string(), v.description('folder or name of a worktree, for mode ref'))),
 })
 export type WorktreePolicy = v.InferOutput<typeof WorktreePolicy>
 
@@ -74,7 +79,7 @@ const parts = {
   network_participation: v.nullish(ParticipationRequest),
 }
 
-/** An execution profile; `created_at` is that of the task while it has none of its own. */
+/** An execution profile. Without a stored profile, these are the defaults and `created_at` is that of the task. */
 export const ExecutionProfile = v.object({
   ...parts,
   task_id: v.string(),
@@ -83,19 +88,21 @@ export const ExecutionProfile = v.object({
 })
 export type ExecutionProfile = v.InferOutput<typeof ExecutionProfile>
 
-/** PUT of a profile: what is absent is as it is without a profile. A profile that was read can be sent back. */
+/** PUT of a profile: omitted members get their defaults. A profile from a reply can be sent back unchanged. */
 export const ExecutionProfileBody = v.strictObject({
-  worker: v.optional(json(WorkerProfile, '{"mode":"select","agent_name":"coder"}')),
-  worktree: v.optional(json(WorktreePolicy, '{"mode":"per_run"}')),
-  sandbox: v.optional(json(SandboxPolicy, '{"mode":"ref","sandbox_ref":"default"}')),
-  participants: v.optional(json(ProfileParticipants, '{"required_capabilities":["ts"]}')),
-  review: v.optional(ReviewProfile),
-  coordinator: v.optional(CoordinatorProfile),
-  runtime: v.optional(RuntimeProfile),
-  network_participation: v.nullish(ParticipationRequest),
-  task_id: v.optional(v.string()),
-  created_at: v.optional(v.string()),
-  updated_at: v.optional(v.string()),
+  worker: v.optional(json(WorkerProfile, 'worker as JSON: {"mode":"select","agent_name":"coder"}')),
+  worktree: v.optional(json(WorktreePolicy, 'worktree policy as JSON: {"mode":"per_run"}')),
+  sandbox: v.optional(json(SandboxPolicy, 'sandbox policy as JSON: {"mode":"ref","sandbox_ref":"default"}')),
+  participants: v.optional(json(ProfileParticipants, 'participants as JSON: {"required_capabilities":["ts"]}')),
+  review: v.optional(json(ReviewProfile, 'reviewers as JSON: {"agent_name":"critic"}')),
+  coordinator: v.optional(json(CoordinatorProfile, 'coordinator as JSON; only {"mode":"inherit"}')),
+  runtime: v.optional(json(RuntimeProfile, 'runtime as JSON; {"mode":"evidence"} requires a result on completion')),
+  network_participation: v.nullish(
+    json(ParticipationRequest, 'requested network participation as JSON; always resolves to local'),
+  ),
+  task_id: v.optional(v.pipe(v.string(), v.description('ID of the task; must match the path'))),
+  created_at: v.optional(v.pipe(v.string(), v.description('ignored'))),
+  updated_at: v.optional(v.pipe(v.string(), v.description('ignored'))),
 })
 export type ExecutionProfileBody = v.InferOutput<typeof ExecutionProfileBody>
 

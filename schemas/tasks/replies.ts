@@ -1,4 +1,4 @@
-/** What tasks, runs and leases answer with. */
+/** Replies of the routes of tasks, runs and leases. */
 import * as v from 'valibot'
 import { Integer, maybeTimestamp, Page, Timestamp } from '../kernel/common.js'
 import { DiagnosticItem } from '../kernel/diagnostic.js'
@@ -8,14 +8,14 @@ import { TaskClaim, TaskItem, TaskLease, TaskOverview, TaskRun } from './run.js'
 export const TaskReply = v.object({ task: Task })
 export type TaskReply = v.InferOutput<typeof TaskReply>
 
-/** An execution of a task; `existing_run`: the key was used before, and this is the run of then. */
+/** A queued run of a task; `existing_run`: the idempotency key was used before and this is the run it created. */
 export const ExecutionReply = v.object({ run: TaskRun, task: Task, existing_run: v.optional(v.boolean()) })
 export type ExecutionReply = v.InferOutput<typeof ExecutionReply>
 
 export const TaskRunReply = v.object({ run: TaskRun, existing_run: v.optional(v.boolean()) })
 export type TaskRunReply = v.InferOutput<typeof TaskRunReply>
 
-/** A run that goes on with the work of another. */
+/** A retried or recovered run and its successor. */
 export const SuccessorReply = v.object({ previous_run: TaskRun, run: TaskRun })
 export type SuccessorReply = v.InferOutput<typeof SuccessorReply>
 
@@ -32,7 +32,7 @@ export type AllRunsReply = v.InferOutput<typeof AllRunsReply>
 export const FanOutReply = v.object({ designation_group_id: v.string(), runs: v.array(TaskRun) })
 export type FanOutReply = v.InferOutput<typeof FanOutReply>
 
-/** Of several runs at once, one result for each. */
+/** One result per run. */
 export const BulkRunsReply = v.object({
   results: v.array(
     v.object({
@@ -51,7 +51,7 @@ export const BulkRunsReply = v.object({
 })
 export type BulkRunsReply = v.InferOutput<typeof BulkRunsReply>
 
-/** What happened to a task. */
+/** An event of a task. */
 export const TaskEvent = v.object({
   id: v.string(),
   task_id: v.string(),
@@ -64,12 +64,12 @@ export const TaskEvent = v.object({
 })
 export type TaskEvent = v.InferOutput<typeof TaskEvent>
 
-/** A task with all that belongs to it. */
+/** A task with its runs, children, dependencies and events. */
 export const TaskDetail = v.object({
   task: Task,
-  /** Why it does not move on by itself. */
+  /** Why the task is not progressing. */
   why: v.optional(v.string()),
-  /** The command that helps, or what is waited for. */
+  /** The command to run next, or what the task is waiting for. */
   next_action: v.string(),
   summary: TaskOverview,
   children: v.optional(v.array(TaskOverview)),
@@ -115,7 +115,7 @@ export type ClaimReply = v.InferOutput<typeof ClaimReply>
 export const LeaseReply = v.object({ lease: TaskLease })
 export type LeaseReply = v.InferOutput<typeof LeaseReply>
 
-/** Of the start of a claimed run; where it works. */
+/** A started run and the worktree of its session. */
 export const AgentRunReply = v.object({
   run: v.object({
     ...TaskRun.entries,
@@ -126,7 +126,7 @@ export const AgentRunReply = v.object({
 })
 export type AgentRunReply = v.InferOutput<typeof AgentRunReply>
 
-/** How the claims of runs stand. */
+/** The state of the scheduler. */
 export const TaskScheduler = v.object({
   as_of: Timestamp,
   paused: v.boolean(),
@@ -137,7 +137,7 @@ export const TaskScheduler = v.object({
   needs_attention_run_count: Integer,
   paused_task_count: Integer,
   queued_run_count: Integer,
-  /** Could have been claimed for two minutes, and nobody did. */
+  /** Runs that have been claimable for two minutes or longer. */
   starved_run_count: Integer,
 })
 export type TaskScheduler = v.InferOutput<typeof TaskScheduler>
@@ -145,7 +145,7 @@ export type TaskScheduler = v.InferOutput<typeof TaskScheduler>
 export const SchedulerReply = v.object({ scheduler: TaskScheduler })
 export type SchedulerReply = v.InferOutput<typeof SchedulerReply>
 
-/** Of a drain: whether nothing is held any more. */
+/** Result of a drain; `completed`: no active claim is left. */
 export const DrainReply = v.object({
   completed: v.boolean(),
   completed_at: Timestamp,

@@ -1,4 +1,4 @@
-/** Reviews of runs: somebody else looks at what a run has made, and says what he thinks of it. */
+/** Reviews: another session or a person judges the outcome of a run. */
 import * as v from 'valibot'
 import { Integer, queryInteger, Timestamp } from '../kernel/common.js'
 import { TaskActor } from './definitions.js'
@@ -7,15 +7,15 @@ import { TaskRun } from './run.js'
 export const ReviewStatus = v.picklist(['requested', 'routed', 'in_review', 'recorded', 'circuit_opened', 'canceled'])
 export type ReviewStatus = v.InferOutput<typeof ReviewStatus>
 
-/** Which runs are to be reviewed, by how they ended. */
+/** Run outcomes that are reviewed. */
 export const ReviewPolicy = v.picklist(['none', 'always', 'on_success', 'on_failure'])
 export type ReviewPolicy = v.InferOutput<typeof ReviewPolicy>
 
-/** What a review came to. The last three say that it came to nothing. */
+/** Outcome of a review. The last three mean that there is no judgement of the run. */
 export const ReviewOutcome = v.picklist(['approved', 'rejected', 'blocked', 'error', 'timeout', 'invalid_output'])
 export type ReviewOutcome = v.InferOutput<typeof ReviewOutcome>
 
-/** A review; a time that has not come is `0001-01-01T00:00:00Z`. */
+/** A review; a time that is not set is `0001-01-01T00:00:00Z`. */
 export const TaskReview = v.object({
   review_id: v.string(),
   task_id: v.string(),
@@ -49,14 +49,16 @@ export type TaskReview = v.InferOutput<typeof TaskReview>
 
 /** POST /api/task-runs/{id}/reviews. */
 export const RequestReviewBody = v.strictObject({
-  run_id: v.pipe(v.string(), v.description('the same run as in the path')),
-  task_id: v.string(),
-  deadline_at: v.pipe(Timestamp, v.description('without a verdict by then the review comes to nothing')),
-  policy: v.optional(v.pipe(ReviewPolicy, v.description('default always'))),
-  reason: v.optional(v.string()),
-  attempt: v.optional(Integer),
-  review_round: v.optional(v.pipe(Integer, v.description('default: that after the parent review, else 1'))),
-  parent_review_id: v.optional(v.string()),
+  run_id: v.pipe(v.string(), v.description('run ID; must match the path')),
+  task_id: v.pipe(v.string(), v.description('ID of the task of the run')),
+  deadline_at: v.pipe(Timestamp, v.description('deadline; without a verdict by then the outcome is timeout')),
+  policy: v.optional(v.pipe(ReviewPolicy, v.description('run outcomes to review; default always'))),
+  reason: v.optional(v.pipe(v.string(), v.description('what to review'))),
+  attempt: v.optional(v.pipe(Integer, v.description('attempt of the run; must match'))),
+  review_round: v.optional(
+    v.pipe(Integer, v.description('review round; default: one after the parent review, else 1')),
+  ),
+  parent_review_id: v.optional(v.pipe(v.string(), v.description('ID of the review that this one follows'))),
 })
 export type RequestReviewBody = v.InferOutput<typeof RequestReviewBody>
 
@@ -67,8 +69,8 @@ export const VerdictBody = v.strictObject({
     outcome: ReviewOutcome,
     reason: v.string(),
     confidence: v.nullable(v.number()),
-    delivery_id: v.pipe(v.string(), v.description('the same verdict with the same id is recorded once')),
-    missing_work: v.optional(v.pipe(v.unknown(), v.description('JSON, at most 8 KiB'))),
+    delivery_id: v.pipe(v.string(), v.description('idempotency key; the same delivery is recorded once')),
+    missing_work: v.optional(v.pipe(v.unknown(), v.description('missing work as JSON, at most 8 KiB'))),
     next_round_guidance: v.optional(v.string()),
     review_text: v.optional(v.string()),
   }),
@@ -77,27 +79,27 @@ export type VerdictBody = v.InferOutput<typeof VerdictBody>
 
 /** POST /api/task-reviews/{id}/route. */
 export const RouteReviewBody = v.strictObject({
-  session_id: v.pipe(v.string(), v.description('the session that is to review, which is not the one that worked')),
+  session_id: v.pipe(v.string(), v.description('ID of the reviewing session; not the session that worked on the run')),
 })
 export type RouteReviewBody = v.InferOutput<typeof RouteReviewBody>
 
 export const ListReviewsQuery = v.object({
-  status: v.optional(ReviewStatus),
-  reviewer_session_id: v.optional(v.string()),
-  limit: v.optional(queryInteger(1, 200)),
+  status: v.optional(v.pipe(ReviewStatus, v.description('show only reviews with this status'))),
+  reviewer_session_id: v.optional(v.pipe(v.string(), v.description('show only reviews assigned to this session'))),
+  limit: v.optional(v.pipe(queryInteger(1, 200), v.description('maximum number of results; default 50, at most 200'))),
 })
 export type ListReviewsQuery = v.InferOutput<typeof ListReviewsQuery>
 
 export const ReviewReply = v.object({ review: TaskReview })
 export const ReviewsReply = v.object({ reviews: v.array(TaskReview) })
-/** `created` is false for a review that was asked for before. */
+/** `created` is false when the review already existed. */
 export const ReviewRequestReply = v.object({ review: TaskReview, created: v.boolean() })
 export type ReviewRequestReply = v.InferOutput<typeof ReviewRequestReply>
 export const VerdictReply = v.object({
   review: TaskReview,
-  /** Nothing more is tried by itself; a person looks at the task. */
+  /** No run is queued; the task needs attention. */
   circuit_opened: v.optional(v.boolean()),
-  /** The run that goes on with what was rejected. */
+  /** The run that was queued because of the rejection. */
   continuation_run: v.nullish(TaskRun),
 })
 export type VerdictReply = v.InferOutput<typeof VerdictReply>

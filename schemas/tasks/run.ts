@@ -4,7 +4,7 @@ import { Integer, maybeTimestamp, Timestamp } from '../kernel/common.js'
 import { ResolvedParticipation } from '../network.js'
 import { Dependency, TaskActor, TaskOrigin, TaskSummary, taskOverview } from './definitions.js'
 
-/** States of a run; the last is not final, somebody has to decide. */
+/** Run statuses. `needs_attention` is open: an operator has to recover or cancel the run. */
 export const TaskRunStatus = v.picklist([
   'queued',
   'claimed',
@@ -17,7 +17,7 @@ export const TaskRunStatus = v.picklist([
 ])
 export type TaskRunStatus = v.InferOutput<typeof TaskRunStatus>
 
-/** Where the agents of one run talk to each other. */
+/** Network channel for the agents of one run. */
 export const CoordinationChannel = v.object({
   id: v.string(),
   display_name: v.string(),
@@ -33,7 +33,7 @@ export const CoordinationChannel = v.object({
 })
 export type CoordinationChannel = v.InferOutput<typeof CoordinationChannel>
 
-/** Which part of the work a run of a fan-out has. */
+/** The part of the work that a run of a fan-out does. */
 export const Designation = v.object({ brief: v.optional(v.string()), index: Integer })
 export type Designation = v.InferOutput<typeof Designation>
 
@@ -76,15 +76,15 @@ export const TaskRun = v.object({
 })
 export type TaskRun = v.InferOutput<typeof TaskRun>
 
-/** The run of a task that is not over, as lists show it. */
+/** The open run of a task, as lists show it. */
 export const ActiveRun = v.object({ ...held, max_attempts: Integer })
 export type ActiveRun = v.InferOutput<typeof ActiveRun>
 
-/** The same without what the holder alone needs. */
+/** The same without the members that only the lease holder needs. */
 export const InboxRun = v.object({ ...timesAndHolder, max_attempts: Integer })
 export type InboxRun = v.InferOutput<typeof InboxRun>
 
-/** The hold of a session on a run. */
+/** The lease of a session on a run. */
 export const TaskLease = v.object({
   run_id: v.string(),
   task_id: v.string(),
@@ -99,7 +99,7 @@ export const TaskLease = v.object({
 })
 export type TaskLease = v.InferOutput<typeof TaskLease>
 
-/** What a session gets that claims a run. */
+/** Reply to a successful claim. */
 export const TaskClaim = v.object({
   lease: TaskLease,
   run: TaskRun,

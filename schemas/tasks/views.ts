@@ -1,4 +1,4 @@
-/** Tasks and runs as people look at them: what happened, the tree, the dashboard and the inbox. */
+/** Views of tasks and runs: timeline, tree, backlog, dashboard and inbox. */
 import * as v from 'valibot'
 import { Integer, maybeTimestamp, Page, queryBoolean, queryInteger, Timestamp } from '../kernel/common.js'
 import { ResolvedParticipation } from '../network.js'
@@ -17,12 +17,14 @@ import { ActiveRun, InboxRun, TaskOverview, TaskRun, TaskRunStatus } from './run
 
 /** GET of the timeline of a task, and of its stream. */
 export const TimelineQuery = v.object({
-  after_sequence: v.optional(queryInteger(0)),
-  limit: v.optional(queryInteger(1, 1000)),
+  after_sequence: v.optional(v.pipe(queryInteger(0), v.description('show only events after this sequence number'))),
+  limit: v.optional(
+    v.pipe(queryInteger(1, 1000), v.description('maximum number of events; default 200, at most 1000')),
+  ),
 })
 export type TimelineQuery = v.InferOutput<typeof TimelineQuery>
 
-/** Something that happened to a task, with the task and the run as they are now. */
+/** An event of a task, with the current state of the task and the run. */
 export const TimelineEntry = v.object({
   sequence: Integer,
   event_id: v.string(),
@@ -30,7 +32,7 @@ export const TimelineEntry = v.object({
   actor: TaskActor,
   origin: TaskOrigin,
   payload: v.optional(v.unknown()),
-  /** What of the payload a person wants to read. */
+  /** The part of the payload that people want to read. */
   note: v.optional(v.string()),
   run: v.nullish(ActiveRun),
   task: TaskSummary,
@@ -59,37 +61,41 @@ export type TreeNode = v.InferOutput<typeof TreeNode>
 export const TreeReply = v.object({ tree: v.object({ root: TreeNode, descendants: v.optional(v.array(TreeNode)) }) })
 export type TreeReply = v.InferOutput<typeof TreeReply>
 
+const workspace = v.optional(v.pipe(v.string(), v.description('show only this workspace: ID, name or path')))
+
 /** GET /api/scheduler/backlog. */
 export const BacklogQuery = v.object({
-  scope: v.optional(v.picklist(['all', 'global', 'workspace'])),
-  workspace: v.optional(v.string()),
-  include_paused: v.optional(queryBoolean()),
-  limit: v.optional(queryInteger(1, 200)),
+  scope: v.optional(v.pipe(v.picklist(['all', 'global', 'workspace']), v.description('show only runs of this scope'))),
+  workspace,
+  include_paused: v.optional(v.pipe(queryBoolean(), v.description('include runs of paused tasks'))),
+  limit: v.optional(v.pipe(queryInteger(1, 200), v.description('maximum number of runs; default 50, at most 200'))),
 })
 export type BacklogQuery = v.InferOutput<typeof BacklogQuery>
 
-/** Runs that wait, in the order in which they are claimed, and why the tasks of some are blocked. */
+/** Queued runs in claim order, with their tasks. */
 export const BacklogReply = v.object({
   backlog: v.object({ runs: v.array(v.object({ run: TaskRun, task: TaskOverview })), total: Integer }),
 })
 export type BacklogReply = v.InferOutput<typeof BacklogReply>
 
 const scoped = {
-  scope: v.optional(TaskScope),
-  workspace: v.optional(v.string()),
-  owner_kind: v.optional(Owner.entries.kind),
-  owner_ref: v.optional(v.string()),
+  scope: v.optional(v.pipe(TaskScope, v.description('show only tasks of this scope'))),
+  workspace,
+  owner_kind: v.optional(v.pipe(Owner.entries.kind, v.description('show only tasks with an owner of this kind'))),
+  owner_ref: v.optional(v.pipe(v.string(), v.description('show only tasks of this owner, such as a session ID'))),
 }
 
 /** GET /api/observe/tasks/dashboard. */
 export const DashboardQuery = v.object({
   ...scoped,
-  participation_channel: v.optional(v.string()),
-  origin_kind: v.optional(TaskOrigin.entries.kind),
+  participation_channel: v.optional(
+    v.pipe(v.string(), v.description('show only tasks that requested this network channel')),
+  ),
+  origin_kind: v.optional(v.pipe(TaskOrigin.entries.kind, v.description('show only tasks with this kind of origin'))),
 })
 export type DashboardQuery = v.InferOutput<typeof DashboardQuery>
 
-/** A run that is not over. */
+/** An open run. */
 export const DashboardRun = v.object({
   run_id: v.string(),
   run_status: TaskRunStatus,
@@ -108,12 +114,12 @@ export const DashboardRun = v.object({
   stuck: v.boolean(),
   health_status: v.string(),
   error: v.optional(v.string()),
-  /** What of the task this run does, where it is one of several. */
+  /** The part of the task that this run of a fan-out works on. */
   part: v.optional(v.string()),
   agent_name: v.optional(v.string()),
-  /** Why it does not move on by itself. */
+  /** Why the run is not progressing. */
   why: v.optional(v.string()),
-  /** The command that helps, where one does. */
+  /** The command to run next, if there is one. */
   next_action: v.optional(v.string()),
   latest_event_seq: Integer,
   last_activity_at: Timestamp,
@@ -123,7 +129,7 @@ export type DashboardRun = v.InferOutput<typeof DashboardRun>
 
 const Latency = v.object({ average_ms: Integer, maximum_ms: Integer, samples: Integer })
 
-/** How all tasks stand. Durations in milliseconds. */
+/** Totals, active runs and health of the task subsystem. Durations in milliseconds. */
 export const Dashboard = v.object({
   totals: v.object({
     tasks_total: Integer,
@@ -220,7 +226,7 @@ export type DashboardReply = v.InferOutput<typeof DashboardReply>
 export const InboxLane = v.picklist(['my_work', 'approvals', 'failed_runs', 'blocked', 'archived'])
 export type InboxLane = v.InferOutput<typeof InboxLane>
 
-/** GET /api/observe/tasks/inbox; `query` is looked for in title and identifier. */
+/** GET /api/observe/tasks/inbox; `query` is matched against title and identifier. */
 export const InboxQuery = v.object({
   ...scoped,
   lane: v.optional(InboxLane),
@@ -233,7 +239,7 @@ export const InboxQuery = v.object({
 })
 export type InboxQuery = v.InferOutput<typeof InboxQuery>
 
-/** What somebody made of a task in the inbox. */
+/** The inbox state of a task for one actor. */
 export const Triage = v.object({
   task_id: v.string(),
   actor: TaskActor,
@@ -263,7 +269,7 @@ export const InboxItem = v.object({
 })
 export type InboxItem = v.InferOutput<typeof InboxItem>
 
-/** Totals and facets are those of everything the filters leave, groups hold the page. */
+/** Totals and facets cover all matching tasks; groups hold the current page. */
 export const Inbox = v.object({
   groups: v.array(
     v.object({ lane: InboxLane, count: Integer, unread_count: Integer, items: v.optional(v.array(InboxItem)) }),

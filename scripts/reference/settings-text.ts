@@ -104,25 +104,23 @@ export const settingTexts: Readonly<Record<string, string>> = {
   'window_manager.snap.repeat_ratios': 'Shares of the screen that repeated snapping goes through',
   'window_manager.swap_modifier': 'Key that swaps two windows',
   'autonomy.block_recurrence_limit':
-    'How often a kind of block of a task may come back before a person has to look; 0: no limit',
-  'task.orchestration.summary_max_bytes': 'Bytes of what one run leaves to the next that its holder is told',
+    'How often a kind of block may recur on a task before the task needs attention; 0: no limit',
+  'task.orchestration.summary_max_bytes': 'Bytes of the handoff from the previous run in the context of a run',
   'task.orchestration.context_body_max_bytes':
-    'Bytes of a description, and of the payloads of events, that the holder of a run is told',
-  'task.orchestration.context_prior_attempts': 'Earlier runs, and reviews, that the holder of a run is told of',
-  'task.orchestration.context_recent_events': 'Events of its task that the holder of a run is told of, the newest',
+    'Bytes of the description, and of all event payloads, in the context of a run',
+  'task.orchestration.context_prior_attempts': 'Number of earlier runs and reviews in the context of a run',
+  'task.orchestration.context_recent_events': 'Number of recent events in the context of a run',
   'task.orchestration.scheduler_bad_tick_threshold':
-    'Looks in a row that found runs to start and started none, after which a warning says so; 0: never',
-  'task.orchestration.scheduler_bad_tick_cooldown': 'How long until that is said again',
-  'task.orchestration.default_max_runtime':
-    'How long a session that the daemon starts for a run may work on it; 0: no limit.',
-  'task.orchestration.designated_run_max': 'How many runs one fan-out may have.',
-  'task.orchestration.review_rounds_max': 'Rounds of review after which what is rejected is for a person; 0: no limit.',
-  'task.orchestration.spawn_failure_limit':
-    'Sessions that are started for one run in vain before a person has to look; 0: no limit.',
+    'Consecutive scheduler passes that started none of the queued runs before a warning; 0: never',
+  'task.orchestration.scheduler_bad_tick_cooldown': 'Minimum time between two such warnings',
+  'task.orchestration.default_max_runtime': 'How long a session started by the daemon may work on a run; 0: no limit',
+  'task.orchestration.designated_run_max': 'Maximum number of runs per fan-out',
+  'task.orchestration.review_rounds_max':
+    'Review rounds after which a rejection makes the task need attention; 0: no limit',
+  'task.orchestration.spawn_failure_limit': 'Failed sessions per run before the run needs attention; 0: no limit',
   'task.recovery.allow_agent_force':
-    'Whether agents may release, fail, retry and recover runs of their workspace that others hold.',
-  'task.orchestration.max_active_runs_per_workspace':
-    'Runs of tasks that are held in one workspace at once; 0: no limit',
+    'Whether agents may force-release, force-fail, retry and recover runs in their workspace',
+  'task.orchestration.max_active_runs_per_workspace': 'Maximum number of active task runs per workspace; 0: no limit',
   'tools.enabled': 'Whether tools can be called',
   'tools.max_result_bytes':
     'Bytes of a result that a caller is handed; the whole of a larger one is kept as an artifact',

@@ -36,7 +36,7 @@ const recover = async (world: TaskWorld, run: string) =>
     )
   ).run.id
 
-test('a task of three agents goes on when one is killed, one stands still and the daemon is killed', async () => {
+test('a fan-out to three agents completes after one agent is killed, one is suspended and the daemon is killed', async () => {
   const world = await TaskWorld.open({ session: SUPERVISION })
   try {
     world.agent('coder')
@@ -49,16 +49,16 @@ test('a task of three agents goes on when one is killed, one stands still and th
     process.kill(killed?.pid ?? 0, 'SIGKILL')
     process.kill(frozen?.pid ?? 0, 'SIGSTOP')
     const stuck = await Promise.all([a, b].map(run => world.untilRun(run, is('needs_attention'), 'needs attention')))
-    assert.match(stuck[0].run.error, 'ended unexpectedly')
-    assert.match(stuck[1].run.error, 'stands still')
+    assert.match(stuck[0].run.error, 'exited unexpectedly')
+    assert.match(stuck[1].run.error, 'is unresponsive')
     assert.is((await world.run(c)).run.status, 'claimed')
     for (const run of [a, b])
       assert.match(await world.svc.svc('task', 'run', 'inspect', run), `svc task run recover ${run}`)
     // What a person sees who only asks what is going on: the two that are stuck and why, and the one that is not.
     const board = await world.svc.svc('task', 'board')
     for (const [run, why] of [
-      [a, 'ended unexpectedly'],
-      [b, 'stands still'],
+      [a, 'exited unexpectedly'],
+      [b, 'is unresponsive'],
     ] as const) {
       const [, about = ''] = board.split(run)
       assert.match(about.split('trun_')[0] ?? '', new RegExp(`^\\s+needs_attention[^]*${why}`), board)
@@ -125,7 +125,7 @@ test('a task of three agents goes on when one is killed, one stands still and th
   }
 })
 
-test('with a threshold of 0 the run of an agent that stands still is queued again when its lease expires', async () => {
+test('with a threshold of 0, the run of an unresponsive agent is requeued when its lease expires', async () => {
   const world = await TaskWorld.open({ session: SUPERVISION, daemon: { subprocess_health_escalation_threshold: 0 } })
   try {
     world.agent('coder', '--lease=10')

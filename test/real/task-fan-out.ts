@@ -106,7 +106,7 @@ for (const byTools of [true, false]) {
   })
 }
 
-test('what one that is killed and one that stands still held goes on, also when the daemon is killed', async () => {
+test('runs of a killed and of a suspended agent are recovered, also after the daemon is killed', async () => {
   const [first = '', second = first] = names
   const stuck = (run: Reply) => run.run.status === 'needs_attention'
   const go = world.signalFile('go')
@@ -150,11 +150,11 @@ test('what one that is killed and one that stands still held goes on, also when 
   process.kill(ofKilled?.[0] ?? 0, 'SIGKILL')
   for (const pid of ofFrozen) process.kill(pid, 'SIGSTOP')
   const [byKill, byStop] = [await world.untilRun(killed, stuck, 'stuck'), await world.untilRun(frozen, stuck, 'stuck')]
-  assert.match(byKill.run.error, 'ended unexpectedly')
-  assert.match(byStop.run.error, 'stands still')
+  assert.match(byKill.run.error, 'exited unexpectedly')
+  assert.match(byStop.run.error, 'is unresponsive')
   const board = await world.svc.svc('task', 'board')
-  assert.match(board, new RegExp(`${killed}[^]*?ended unexpectedly`))
-  assert.match(board, new RegExp(`${frozen}[^]*?stands still`))
+  assert.match(board, new RegExp(`${killed}[^]*?exited unexpectedly`))
+  assert.match(board, new RegExp(`${frozen}[^]*?is unresponsive`))
   assert.match(board, new RegExp(`${third}\\s+claimed`))
   const recover = async (run: string): Promise<string> => {
     const command = ['task', 'run', 'recover', run, '--reason', 'go on']

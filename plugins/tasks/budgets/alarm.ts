@@ -1,12 +1,12 @@
 import { messageOf, type Timer } from '../../../kernel/plugin.js'
 import type { TaskCore } from '../core.js'
 
-/** Between two looks at least, in milliseconds: what is left for a hold may become ever less. */
+/** Minimum delay in milliseconds, since the remaining time of a hold can become arbitrarily small. */
 const LEAST_MS = 100
-/** A day at most: nothing is due for longer than that without a look. */
+/** Maximum delay in milliseconds. */
 const MOST_MS = 86_400_000
 
-/** One timer for the first hold whose time ends; the sweep would be late. */
+/** One timer for the hold whose time budget ends first. The periodic sweep would be too late for it. */
 export class Alarm {
   #timer: Timer | undefined
   #isStopped = false
@@ -18,7 +18,7 @@ export class Alarm {
     private readonly due: () => Promise<void>,
   ) {}
 
-  /** Waits for what ends first now. */
+  /** Schedules the timer for the earliest deadline. */
   set(): void {
     this.#timer?.cancel()
     if (this.#isStopped) return
@@ -40,7 +40,7 @@ export class Alarm {
     try {
       await this.due()
     } catch (error) {
-      this.core.kernel.log.error(`what is held to time could not be counted: ${messageOf(error)}`)
+      this.core.kernel.log.error(`time budgets were not checked: ${messageOf(error)}`)
     }
     this.set()
   }

@@ -6,7 +6,7 @@ export type Dimension = (typeof DIMENSIONS)[number]
 
 /** What was used. */
 export type Amounts = { readonly [D in Dimension]: number }
-/** What may be used; null: as much as one likes. */
+/** What may be used; null: unlimited. */
 export type Limits = { readonly [D in Dimension]: number | null }
 
 export const NOTHING: Amounts = { tokens: 0, cost: 0, wall_ms: 0 }
@@ -20,19 +20,19 @@ const each = <T>(of: (dimension: Dimension) => T): { readonly [D in Dimension]: 
 
 export const plus = (a: Amounts, b: Amounts): Amounts => each(name => a[name] + b[name])
 
-/** What of a limit is not used. */
+/** The unused part of a limit. */
 export const leftOf = (limit: Limits, used: Amounts): Limits =>
   each(name => (limit[name] === null ? null : Math.max(0, limit[name] - used[name])))
 
-/** What somebody may still use of what he has reserved; nothing where he is not limited. */
+/** The unused part of a reservation; 0 for an unlimited dimension. */
 export const unusedOf = (cap: Limits, used: Amounts): Amounts =>
   each(name => Math.max(0, (cap[name] ?? used[name]) - used[name]))
 
-/** The first that is used up. */
+/** The first exhausted dimension. */
 export const usedUp = (limit: Limits, used: Amounts): Dimension | undefined =>
   DIMENSIONS.find(name => limit[name] !== null && used[name] >= limit[name])
 
-/** What one of several gets besides what it has used already. */
+/** The cap of one of several sharers: its use so far and an equal share of what is left. */
 export const shareOf = (left: Limits, used: Amounts, sharers: number): Limits =>
   each(name => (left[name] === null ? null : used[name] + left[name] / sharers))
 
@@ -52,6 +52,6 @@ const UNITS: { readonly [D in Dimension]: (amount: number) => string } = {
   wall_ms: amount => `${Math.round(amount / 1000)} s`,
 }
 
-/** `1200 of 1000 tokens`, for people. */
+/** `1200 tokens of 1000 tokens used`, for people. */
 export const inWords = (name: Dimension, used: number, limit: number): string =>
-  `${UNITS[name](used)} of ${UNITS[name](limit)} are used`
+  `${UNITS[name](used)} of ${UNITS[name](limit)} used`

@@ -1,3 +1,4 @@
+import { shown } from '../../../kernel/kit/text.js'
 import type { Reads, Tx } from '../../../kernel/plugin.js'
 import type { Budget, BudgetKind, SetBudgetBody } from '../../../schemas/tasks.js'
 import type { SessionInfo, SessionUse, SessionUses } from '../../sessions/api.js'
@@ -14,16 +15,16 @@ import { type Caps, type Hold, Ledger, limitsOf, toldOf } from './ledger.js'
 import { exhausted, judgeMeasured, wordsOf } from './refusals.js'
 import { AgentUses, type Told } from './uses.js'
 
-/** Of an agent so many runs are thought to share what is left, at most. */
+/** At most this many runs share the rest of a budget. */
 const SHARERS = 16
 const KINDS = ['task', 'agent'] as const
 
-/** Makes a run need a person, and takes its lease away. */
+/** Moves a run to needs_attention and revokes its lease. */
 export type Escalate = (t: Tx, who: Who, run: RunRow, error: string, settle: Settle) => void
 
 /**
- * Holds runs to their budgets. What a run may use is reserved when it is claimed: an equal part of what is left for it and for those
- * that wait. Whoever has used his part gets more while there is some; at the next word of its agent after that its turn is canceled.
+ * Enforces budgets. A claim reserves an equal share of the remaining budget for the run, counting the queued runs. A run that
+ * has used its share gets another one while anything is left; after that, the next usage report of its agent cancels the turn.
  */
 export class Budgets {
   readonly #ledger: Ledger
@@ -52,15 +53,15 @@ export class Budgets {
   /** Throws `task_budget_not_found` (404). */
   show(kind: BudgetKind, ref: string): Budget {
     const row = this.#ledger.budget(kind, ref)
-    if (!row) throw BudgetErrors.task_budget_not_found(`there is no budget of ${kind} ${ref.slice(0, 100)}`)
+    if (!row) throw BudgetErrors.task_budget_not_found(`budget not found: ${kind} ${shown(ref)}`)
     return this.#ledger.toWire(row)
   }
 
-  /** Sets the limits of a task or an agent; runs that are held now are held to them as well. */
+  /** Sets the limits of a task or an agent. They also apply to active runs. */
   async set(who: Who, kind: BudgetKind, ref: string, body: SetBudgetBody): Promise<Budget> {
     const limits = checked(body)
     if (kind === 'task') this.core.tasks.find(ref)
-    else if (ref === '' || ref.length > LIMITS.key) throw invalid(`ref: from 1 to ${LIMITS.key} characters`)
+    else if (ref === '' || ref.length > LIMITS.key) throw invalid(`ref: must have 1 to ${LIMITS.key} characters`)
     const sessions = this.core.kernel.needs.sessions
     const held = sessions.unstopped().filter(({ agentName }) => kind === 'task' || agentName === ref)
     for (const { id } of held) await this.learn(id)
@@ -85,24 +86,24 @@ export class Budgets {
     })
   }
 
-  /** What the claimant of a run of a task has to tell of its use. */
+  /** The usage that the agent of a claimant has to report for the runs of a task. */
   measures(t: Tx, task: string): readonly ('tokens' | 'cost')[] {
     if (this.#isUnused()) return []
     const budget = this.#ledger.budget('task', task, t)
     return budget ? toldOf(limitsOf(budget)) : []
   }
 
-  /** What the agent of a session tells of its use; undefined where that is not known, or matters to nobody. */
+  /** The usage that the agent of a session reports; undefined when unknown or when there are no budgets. */
   tells({ agentName, provider }: SessionInfo): ReturnType<SessionUses['tells']> {
     return this.#isUnused() ? undefined : this.core.kernel.needs.sessions.uses.tells(agentName, provider)
   }
 
-  /** What an agent has told so far, before it is asked for within a transaction. */
+  /** Loads the reported usage of a session, since a transaction cannot wait for it. */
   async learn(session: string): Promise<void> {
     if (!this.#isUnused()) await this.#uses.learn(session)
   }
 
-  /** Throws where a budget of the agent itself keeps it from claiming: `AUTONOMY_BUDGET_…` (409). */
+  /** Throws `AUTONOMY_BUDGET_…` (409) when the agent's own budget does not allow a claim. */
   judgeAgent(t: Reads, session: SessionInfo): void {
     const budget = this.#isUnused() ? undefined : this.#ledger.budget('agent', session.agentName, t)
     if (!budget) return
@@ -111,13 +112,13 @@ export class Budgets {
     if (name !== undefined) throw exhausted(budget, name)
   }
 
-  /** Throws where the budget of a task keeps an agent from having one of its runs, which it names. */
+  /** Throws when the budget of a task does not allow the agent to claim one of its runs. */
   judgeTask(t: Reads, session: SessionInfo, task: string): void {
     const budget = this.#isUnused() ? undefined : this.#ledger.budget('task', task, t)
     if (budget) judgeMeasured(limitsOf(budget), session, this.tells(session))
   }
 
-  /** Reserves what the run may use; in words why it may not, where nothing is left for its task. */
+  /** Reserves the share of the run. Returns the reason when nothing is left. */
   reserve(t: Tx, session: SessionInfo, run: RunRow): string | undefined {
     if (this.#isUnused()) return undefined
     const caps: { [K in BudgetKind]?: Limits } = {}
@@ -134,15 +135,15 @@ export class Budgets {
     return undefined
   }
 
-  /** An agent told of its use. */
+  /** Counts the usage that an agent reported. */
   async told(session: string, use: SessionUse): Promise<void> {
     this.#uses.note(session, use)
     if (!this.#isUnused() && this.#ledger.hold('session_id', session)) await this.#measure(session)
   }
 
   /**
-   * A turn of a session has ended: who is held to what it does not tell is stopped.
-   * @param canceled it may have ended before there was anything to tell
+   * A turn has ended. A run with a limit that its agent did not report on during the turn is stopped.
+   * @param canceled the turn may have ended before the agent could report anything
    */
   async turnEnded(session: string, canceled: boolean): Promise<void> {
     const fresh = this.#uses.turnEnded(session)
@@ -150,7 +151,7 @@ export class Budgets {
       await this.#measure(session, canceled ? { tokens: true, cost: true } : fresh)
   }
 
-  /** Counts the time of all that are held. */
+  /** Counts the time of all active runs. */
   async sweep(): Promise<void> {
     if (this.#isUnused()) return
     for (const { sessionId } of this.#ledger.holds()) await this.#measure(sessionId)
@@ -165,7 +166,7 @@ export class Budgets {
     this.#alarm.stop()
   }
 
-  /** Counts what was used, and stops the run where that is more than it may. */
+  /** Counts the usage and stops the run when it exceeds its budget. */
   async #measure(session: string, fresh?: Told): Promise<void> {
     const who = whoOf(this.core.kernel.actor)
     const { sessions } = this.core.kernel.needs
@@ -182,7 +183,7 @@ export class Budgets {
       this.core.journal.write(t, who, 'task.budget_exceeded', { task, run: run.id, payload: { reason: why } })
       return true
     })
-    // Where nothing can be written down the turn ends all the same, and the run when there is room again.
+    // If the store cannot be written, the turn is canceled anyway; the run is escalated once writes work again.
     const stopped = await written.catch(async error => {
       if (this.#isOver(session)) await sessions.interrupt(session).catch(() => {})
       throw error
@@ -190,7 +191,7 @@ export class Budgets {
     if (stopped) await sessions.interrupt(session).catch(() => {})
   }
 
-  /** In words what is used up, after everything that is left was given to it. */
+  /** Gives the run another share when it has used its own. Returns the reason when nothing is left. */
   #overrun(t: Tx, hold: Hold, run: RunRow): string | undefined {
     let caps: Caps = hold.caps
     for (const kind of KINDS) {
@@ -211,7 +212,7 @@ export class Budgets {
   #untold({ caps, told, agentName }: Hold, fresh: Told): string | undefined {
     const names = KINDS.flatMap(kind => toldOf(caps[kind] ?? { tokens: null, cost: null, wall_ms: null }))
     const missing = names.find(name => told[name] === null || !fresh[name])
-    return missing && `budget_unmeasured: agent ${agentName} had a turn and told of no ${missing}`
+    return missing && `budget_unmeasured: agent ${agentName} ended a turn without reporting its ${missing}`
   }
 
   #counted(t: Tx, hold: Hold): Hold {
@@ -223,7 +224,7 @@ export class Budgets {
     )
   }
 
-  /** Has the holder of a run used its part of some budget. */
+  /** Has the lease holder used its share of a budget? */
   #isOver(session: string): boolean {
     const hold = this.#ledger.hold('session_id', session)
     if (!hold) return false
@@ -231,7 +232,7 @@ export class Budgets {
     return KINDS.some(kind => hold.caps[kind] !== undefined && usedUp(hold.caps[kind], used) !== undefined)
   }
 
-  /** The lease has ended, in whatever way: what was reserved and not used is there for others. */
+  /** The lease has ended: its unused reservation becomes available to other runs. */
   #release(t: Tx, run: RunRow): void {
     if (this.#isUnused()) return
     const hold = this.#ledger.hold('run_id', run.id, t)
@@ -254,7 +255,7 @@ export class Budgets {
     })
   }
 
-  /** Other limits hold from now on, also for runs that are held and for those that wait. */
+  /** Applies changed limits to active and queued runs. */
   #changed(t: Tx, kind: BudgetKind, ref: string): void {
     if (kind === 'task') {
       const wants = json(this.core.reservations.wants(t, this.core.tasks.find(ref, t)))
@@ -278,7 +279,7 @@ export class Budgets {
     }
   }
 
-  /** How many other runs what is left is to be shared with. */
+  /** The number of queued runs that share the rest of the budget. */
   #waiting(t: Tx, kind: BudgetKind, run: RunRow): number {
     const [column, value] = kind === 'task' ? ['task_id', run.task_id] : ['place', run.place]
     const row = t.row(
@@ -289,7 +290,7 @@ export class Budgets {
     return Number(row?.[0] ?? 0)
   }
 
-  /** There are no budgets at all: claims cost nothing more. */
+  /** Without any budget, claims skip all of this. */
   #isUnused(): boolean {
     this.#count ??= Number(this.core.kernel.db.row('SELECT count(*) FROM tasks_budget')?.[0] ?? 0)
     return this.#count === 0

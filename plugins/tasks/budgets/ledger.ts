@@ -13,10 +13,10 @@ import {
 } from './amounts.js'
 import type { BudgetRow, HoldRow } from './tables.js'
 
-/** What a hold has reserved of each budget that it is under. */
+/** The share that a hold has reserved of each budget. */
 export type Caps = { readonly [K in BudgetKind]?: Limits }
 
-/** A hold as the ledger reads it. */
+/** The reservation of an active run. */
 export interface Hold {
   readonly runId: string
   readonly sessionId: string
@@ -31,7 +31,7 @@ export interface Hold {
 export const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
 export const PERIOD = { task: 'total', agent: 'day' } as const
 
-/** How budgets stand: limits, what was used of them, and what is reserved. */
+/** Limits, usage and reservations of budgets. */
 export class Ledger {
   constructor(
     private readonly reads: Reads,
@@ -46,7 +46,7 @@ export class Ledger {
     return this.reads.all<BudgetRow>('SELECT * FROM tasks_budget ORDER BY kind, ref LIMIT 1000')
   }
 
-  /** Of a task: all that its runs ever used; of an agent: what it used today for runs that it held. */
+  /** Total usage of all runs of a task, or today's usage of all runs of an agent. */
   spent(kind: BudgetKind, ref: string, reads: Reads = this.reads): Amounts {
     const sums = 'SELECT total(tokens) AS tokens, total(cost) AS cost, total(wall_ms) AS wall_ms FROM tasks_spend'
     const row =
@@ -56,7 +56,7 @@ export class Ledger {
     return row ?? NOTHING
   }
 
-  /** What the holders of leases may still use, without one of them. */
+  /** Unused reservations of active runs, except one of them. */
   reserved(kind: BudgetKind, ref: string, without = '', reads: Reads = this.reads): Amounts {
     const column = kind === 'task' ? 'task_id' : 'agent_name'
     const rows = reads.all<HoldRow>(`SELECT * FROM tasks_hold WHERE ${column} = ? AND run_id <> ?`, [ref, without])
@@ -66,7 +66,7 @@ export class Ledger {
     }, NOTHING)
   }
 
-  /** What one hold could have of a budget besides what it has used. */
+  /** What a hold could still get of a budget. */
   left(budget: BudgetRow, without: string, reads: Reads = this.reads): Limits {
     const { kind, ref } = budget
     return leftOf(limitsOf(budget), plus(this.spent(kind, ref, reads), this.reserved(kind, ref, without, reads)))
@@ -81,7 +81,7 @@ export class Ledger {
     return this.reads.all<HoldRow>('SELECT * FROM tasks_hold').map(holdOf)
   }
 
-  /** When the first hold will have used up its time, in epoch milliseconds; undefined where none is held to time. */
+  /** When the first hold exhausts its time, in epoch milliseconds; undefined without time budgets. */
   nextEnd(): number | undefined {
     const ends = this.holds().flatMap(({ caps, used, countedAt }) =>
       [caps.task, caps.agent].flatMap(cap =>
@@ -91,7 +91,7 @@ export class Ledger {
     return ends.length === 0 ? undefined : Math.min(...ends)
   }
 
-  /** Counts what a hold has used since it was counted last, and what its agent has told by now. */
+  /** Adds the usage since the last count, and stores what the agent has reported so far. */
   add(t: Tx, hold: Hold, more: Amounts, told: Hold['told']): Hold {
     const used = plus(hold.used, more)
     const now = this.now()
@@ -142,7 +142,7 @@ export class Ledger {
 
 export const limitsOf = ({ tokens, cost, wall_ms }: BudgetRow): Limits => ({ tokens, cost, wall_ms })
 
-/** What of an agent has to be told for a budget to hold it. */
+/** The usage that an agent has to report so that the limits can be enforced. */
 export const toldOf = (limits: Limits): readonly Exclude<Dimension, 'wall_ms'>[] =>
   (['tokens', 'cost'] as const).filter(name => limits[name] !== null)
 

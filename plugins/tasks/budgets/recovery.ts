@@ -4,10 +4,10 @@ import { type Dimension, type Limits, NOTHING, toWire, usedUp } from './amounts.
 import { Ledger, limitsOf } from './ledger.js'
 import type { BudgetRow } from './tables.js'
 
-/** How many times as much a budget that is used up is suggested to be. */
+/** Factor by which the suggested limit exceeds the exhausted one. */
 const MORE = 2
 
-/** The command that lets a run go on that needs attention. A budget with nothing left is raised first: another attempt would end as this one did. */
+/** The command that recovers a run. An exhausted budget has to be raised first, since the next attempt would fail the same way. */
 export function recoveryOf(
   core: TaskCore,
   run: { readonly id: string; readonly task_id: string; readonly session_id: string | null },
@@ -24,7 +24,7 @@ export function recoveryOf(
   return `svc task run recover ${run.id} --reason <text>`
 }
 
-/** Sets a budget whole: a limit that is left out would hold no more. */
+/** Repeats all limits of the budget: `svc budget set` removes a limit that is omitted. */
 function raiseOf(budget: BudgetRow, name: Dimension, spent: number): string {
   const limits: Limits = { ...limitsOf(budget), [name]: Math.max(budget[name] ?? 0, spent) * MORE }
   const { tokens = null, cost_usd = null, wall_seconds = null } = toWire(limits)

@@ -6,13 +6,13 @@ import { toldOf } from './ledger.js'
 import type { BudgetRow } from './tables.js'
 import type { Told } from './uses.js'
 
-/** What says whether budgets keep a session from a run. */
+/** Decides whether budgets allow a session to claim a run. */
 interface Judge {
   judgeAgent(reads: Reads, session: SessionInfo): void
   judgeTask(reads: Reads, session: SessionInfo, task: string): void
 }
 
-/** Why budgets keep a session from the runs of a task, for people; undefined where they do not. */
+/** The reason why budgets do not allow a session to claim runs of a task; undefined when they do. */
 export function refusalOf(
   judge: Judge,
   reads: Reads,
@@ -30,22 +30,22 @@ export function refusalOf(
   }
 }
 
-/** What is used up, for people. */
+/** Describes an exhausted budget. */
 export const wordsOf = (budget: BudgetRow, name: Dimension, used: number): string =>
-  `${inWords(name, used, budget[name] ?? 0)}, the budget of ${budget.kind} ${budget.ref}${budget.kind === 'agent' ? ' for today' : ''}`
+  `${inWords(name, used, budget[name] ?? 0)} in the ${budget.kind === 'agent' ? 'daily ' : ''}budget of ${budget.kind} ${budget.ref}`
 
-const NAMES: { readonly [D in Dimension]: string } = { tokens: 'tokens are', cost: 'money is', wall_ms: 'time is' }
+const NAMES: { readonly [D in Dimension]: string } = { tokens: 'token', cost: 'cost', wall_ms: 'time' }
 
 export const exhausted = (budget: BudgetRow, name: Dimension) =>
   BudgetErrors.AUTONOMY_BUDGET_EXHAUSTED(
-    `no ${NAMES[name]} left in the budget of ${budget.kind} ${budget.ref}: used up, or reserved by runs that are held`,
+    `the ${NAMES[name]} budget of ${budget.kind} ${budget.ref} is used up or reserved by active runs`,
     { next: `svc budget show ${budget.kind} ${budget.ref}` },
   )
 
-/** Throws `AUTONOMY_BUDGET_UNMEASURED` (409) where an agent is known not to tell of what is limited. */
+/** Throws `AUTONOMY_BUDGET_UNMEASURED` (409) when the agent is known not to report a limited dimension. */
 export function judgeMeasured(limits: Limits, { agentName }: SessionInfo, tells: Told | undefined): void {
   const missing = tells && toldOf(limits).find(name => !tells[name])
   if (missing === undefined) return
-  const text = `agent ${agentName} does not tell of its ${missing}; a budget of time alone can hold it`
+  const text = `agent ${agentName} does not report its ${missing}; only a time budget can limit it`
   throw BudgetErrors.AUTONOMY_BUDGET_UNMEASURED(text)
 }

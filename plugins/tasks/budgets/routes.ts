@@ -1,3 +1,4 @@
+import { shown } from '../../../kernel/kit/text.js'
 import { noContent, ok, routeOf } from '../../../kernel/plugin.js'
 import { BudgetKind, BudgetReply, BudgetsReply, SetBudgetBody } from '../../../schemas/tasks.js'
 import type { TaskService } from '../service.js'
@@ -6,27 +7,32 @@ import { BudgetErrors } from './errors.js'
 
 const route = routeOf<TaskService>()
 const area = 'Task budgets'
+const ARGS = [
+  { name: 'kind', in: 'path', summary: 'task or agent' },
+  { name: 'ref', in: 'path', summary: 'task ID or agent name' },
+] as const
 const one = {
   item: 'budget',
   fields: [
-    { header: 'Of', path: 'kind' },
+    { header: 'Kind', path: 'kind' },
     { header: 'Name', path: 'ref' },
     { header: 'Period', path: 'period' },
-    { header: 'Tokens', path: 'limit.tokens' },
+    { header: 'Token limit', path: 'limit.tokens' },
     { header: 'Tokens used', path: 'spent.tokens' },
     { header: 'Tokens reserved', path: 'reserved.tokens' },
-    { header: 'US dollars', path: 'limit.cost_usd' },
-    { header: 'US dollars used', path: 'spent.cost_usd' },
-    { header: 'US dollars reserved', path: 'reserved.cost_usd' },
-    { header: 'Time', path: 'limit.wall_seconds', as: 'duration' },
+    { header: 'Cost limit (USD)', path: 'limit.cost_usd' },
+    { header: 'Cost used (USD)', path: 'spent.cost_usd' },
+    { header: 'Cost reserved (USD)', path: 'reserved.cost_usd' },
+    { header: 'Time limit', path: 'limit.wall_seconds', as: 'duration' },
     { header: 'Time used', path: 'spent.wall_seconds', as: 'duration' },
-    { header: 'Used up', path: 'exhausted' },
+    { header: 'Exhausted', path: 'exhausted' },
   ],
 } as const
 
 function kindOf(text: string): BudgetKind {
   const kind = BudgetKind.options.find(option => option === text)
-  if (kind === undefined) throw BudgetErrors.task_budget_invalid('kind: task or agent')
+  if (kind === undefined)
+    throw BudgetErrors.task_budget_invalid(`invalid budget kind: ${shown(text)}; use task or agent`)
   return kind
 }
 
@@ -35,7 +41,7 @@ export const budgetRoutes = [
     method: 'GET',
     path: '/api/budgets',
     area,
-    summary: 'List what tasks and agents may use, and what they have used of it',
+    summary: 'List the budgets of tasks and agents',
     replies: { 200: BudgetsReply },
     errors: [500, 503],
     cli: {
@@ -44,16 +50,16 @@ export const budgetRoutes = [
         rows: 'budgets',
         columns: [
           { header: 'NAME', path: 'ref' },
-          { header: 'OF', path: 'kind' },
+          { header: 'KIND', path: 'kind' },
           { header: 'TOKENS', path: 'limit.tokens' },
           { header: 'USED', path: 'spent.tokens' },
           { header: 'USD', path: 'limit.cost_usd' },
           { header: 'USED', path: 'spent.cost_usd' },
           { header: 'TIME', path: 'limit.wall_seconds', as: 'duration' },
           { header: 'USED', path: 'spent.wall_seconds', as: 'duration' },
-          { header: 'OVER', path: 'exhausted' },
+          { header: 'EXHAUSTED', path: 'exhausted' },
         ],
-        empty: 'no budgets; set one: svc budget set task <id> --tokens 100000',
+        empty: 'no budgets. Set one: svc budget set task <id> --tokens 100000',
       },
     },
     handle: self => ok({ budgets: self.budgets.list() }),
@@ -65,19 +71,19 @@ export const budgetRoutes = [
     summary: 'Show the budget of a task or an agent',
     replies: { 200: BudgetReply },
     errors: [404, 422, 500, 503],
-    cli: { path: 'budget show', view: one },
+    cli: { path: 'budget show', args: ARGS, view: one },
     handle: (self, { params }) => ok({ budget: self.budgets.show(kindOf(params.kind), params.ref) }),
   }),
   route({
     method: 'PUT',
     path: '/api/budgets/{kind}/{ref}',
     area,
-    summary: 'Set what the runs of a task, or those of an agent in a day, may use; what is left out is not limited',
+    summary: 'Set the total budget of a task or the daily budget of an agent; an omitted limit is unlimited',
     body: SetBudgetBody,
     invalid: 422,
     replies: { 200: BudgetReply },
     errors: [404, 422, 500, 503],
-    cli: { path: 'budget set', view: one },
+    cli: { path: 'budget set', args: ARGS, view: one },
     handle: async (self, { actor, params, body }) =>
       ok({ budget: await self.budgets.set(whoOf(actor), kindOf(params.kind), params.ref, body) }),
   }),
@@ -85,11 +91,11 @@ export const budgetRoutes = [
     method: 'DELETE',
     path: '/api/budgets/{kind}/{ref}',
     area,
-    summary: 'Remove a budget: nothing is limited by it from then on',
+    summary: 'Remove the budget of a task or an agent',
     essential: true,
     replies: { 204: null },
     errors: [404, 422, 500, 503],
-    cli: { path: 'budget remove', done: 'the budget is removed' },
+    cli: { path: 'budget remove', args: ARGS, done: 'removed the budget of {kind} {ref}' },
     handle: async (self, { actor, params }) => {
       await self.budgets.remove(whoOf(actor), kindOf(params.kind), params.ref)
       return noContent()

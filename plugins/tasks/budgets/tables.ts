@@ -1,8 +1,8 @@
 import type { BudgetKind } from '../../../schemas/tasks.js'
 
 /**
- * Limits, what was used by run, agent and day, and what the holders of leases may use. A hold is there for as long as the lease;
- * `caps` has what it has reserved of each of its budgets, `told` what its agent had told of its use when it was counted last.
+ * Limits, usage by run, agent and day, and the reservations of active runs. A hold exists as long as the lease; `caps` is its
+ * share of each budget, `told` the usage that its agent had reported at the last count.
  */
 export const BUDGET_TABLES = `
 CREATE TABLE tasks_budget (

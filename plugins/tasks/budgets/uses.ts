@@ -2,16 +2,16 @@ import type { SessionUse, SessionUses } from '../../sessions/api.js'
 import type { Amounts } from './amounts.js'
 import type { Hold } from './ledger.js'
 
-/** Tokens that are counted of one word of an agent, at most: sums stay numbers that the database can hold. */
+/** Maximum number of tokens counted per report, so that sums fit into a database integer. */
 const MOST_TOKENS = 1e15
 
-/** Of what an agent has told. */
+/** Which usage an agent has reported. */
 export interface Told {
   readonly tokens: boolean
   readonly cost: boolean
 }
 
-/** What agents told last of their use, and of what in the turn that runs. */
+/** The latest usage that agents reported, and what they reported in the current turn. */
 export class AgentUses {
   readonly #last = new Map<string, SessionUse>()
   readonly #fresh = new Map<string, Told>()
@@ -22,7 +22,7 @@ export class AgentUses {
     return this.#last.get(session)
   }
 
-  /** Asks for what a session of which nothing is known here has used before. */
+  /** Loads the earlier usage of a session that is not known here. */
   async learn(session: string): Promise<void> {
     if (this.#last.has(session)) return
     const use = await this.uses().of(session)
@@ -31,7 +31,7 @@ export class AgentUses {
 
   note(session: string, use: SessionUse): void {
     const before = this.#last.get(session)
-    // What one word leaves out is what it was.
+    // A report that omits a value leaves it unchanged.
     this.#last.set(session, { tokens: use.tokens ?? before?.tokens ?? null, cost: use.cost ?? before?.cost ?? null })
     const fresh = this.#fresh.get(session)
     this.#fresh.set(session, {
@@ -40,7 +40,7 @@ export class AgentUses {
     })
   }
 
-  /** What the holder of a run has used since that was counted last. */
+  /** The usage of a lease holder since the last count. */
   since({ sessionId, told, countedAt }: Hold, now: number): Amounts {
     const use = this.get(sessionId) ?? told
     return {
@@ -50,7 +50,7 @@ export class AgentUses {
     }
   }
 
-  /** Of what the agent told in the turn that has ended. */
+  /** What the agent reported in the turn that has ended. */
   turnEnded(session: string): Told {
     const fresh = this.#fresh.get(session) ?? { tokens: false, cost: false }
     this.#fresh.delete(session)
@@ -63,6 +63,6 @@ export class AgentUses {
   }
 }
 
-/** What was added to what an agent told; a count that became smaller began anew. */
+/** Growth of a reported counter. A smaller value means that the counter was reset. */
 const grown = (before: number | null, now: number | null): number =>
   now === null ? 0 : before === null || now < before ? now : now - before

@@ -1,3 +1,4 @@
+import { shown } from '../../../kernel/kit/text.js'
 import { KernelErrors, type Tx } from '../../../kernel/plugin.js'
 import type { ClaimNextBody, TaskClaim } from '../../../schemas/tasks.js'
 import type { SessionInfo } from '../../sessions/api.js'
@@ -24,13 +25,13 @@ export class Claims {
     private readonly recovery: Recovery,
     private readonly scheduler: SchedulerState,
     private readonly budgets: Budgets,
-    /** What others make of a claim before it is one. */
+    /** Runs the `task.run.pre_claim` hooks. */
     private readonly preClaim: (wish: ClaimWish, session: SessionInfo) => Promise<ClaimWish>,
-    /** Runs that are held in one workspace at once; 0 for no limit. */
+    /** Maximum number of active runs per workspace; 0: no limit. */
     private readonly maxHeld: () => number,
   ) {}
 
-  /** The run that the session holds from now on; undefined when there is none for it. */
+  /** Claims a run; undefined when the session can claim none. */
   async next(session: SessionInfo, who: Who, body: ClaimNextBody, signal: AbortSignal): Promise<TaskClaim | undefined> {
     const tells = this.budgets.tells(session)
     const claimant = await this.#asked({ ...this.#claimant(session, body), tells })
@@ -42,10 +43,10 @@ export class Claims {
       if (claim || !body.wait) return claim
       await this.core.untilClaimable(signal)
     }
-    throw KernelErrors.invalid_request('the caller has hung up')
+    throw KernelErrors.invalid_request('the caller disconnected')
   }
 
-  /** The claim as hooks leave it: they may refuse it, add to what the session is able to do, and raise the least priority. */
+  /** Applies the hooks: they may deny the claim, add capabilities and raise the minimum priority. */
   async #asked(claimant: Claimant): Promise<Claimant> {
     const { session, runId, capabilities, priorityMin } = claimant
     const wish = await this.preClaim({ capabilities, priorityMin, runId }, session)
@@ -54,7 +55,7 @@ export class Claims {
     return { ...claimant, capabilities: able, priorityMin: Math.max(priorityMin, wish.priorityMin) }
   }
 
-  /** A session that was started for a run has that one, and no other. */
+  /** A session that was started for a run can claim only that run. */
   #claimant(session: SessionInfo, body: ClaimNextBody): Omit<Claimant, 'tells'> {
     const claimant = claimantOf(session, body)
     const offered = offeredTo(this.core.kernel.db, session.id)
@@ -97,7 +98,7 @@ export class Claims {
     return { lease: leaseToWire(run), run: runToWire(run), task: summaryToWire(task) }
   }
 
-  /** The run that the session has by the same request before. Throws `AUTONOMY_LEASE_ALREADY_HELD` for one of another. */
+  /** The run that the same request claimed before. Throws `AUTONOMY_LEASE_ALREADY_HELD` when another request did. */
   #held(t: Tx, settle: Settle, session: string, key: string | undefined): RunRow | undefined {
     const run = t.get<RunRow>('SELECT * FROM tasks_run WHERE session_id = ? AND lease_until IS NOT NULL', [session])
     if (!run) return undefined
@@ -106,12 +107,15 @@ export class Claims {
       return undefined
     }
     if (key !== undefined && run.claim_key === key) return run
-    throw TaskErrors.AUTONOMY_LEASE_ALREADY_HELD(`this session holds run ${run.id}`, {
-      next: `svc task release ${run.id}`,
-    })
+    throw TaskErrors.AUTONOMY_LEASE_ALREADY_HELD(
+      `session ${session} already holds run ${run.id}; complete, fail or release it first`,
+      {
+        next: `svc task release ${run.id}`,
+      },
+    )
   }
 
-  /** The run that the session gets and that its budgets leave something for. A run whose task has nothing left is for a person. */
+  /** Selects a claimable run within the budgets. A run whose budget is exhausted needs attention. */
   #select(t: Tx, who: Who, settle: Settle, claimant: Claimant): RunRow | undefined {
     const { session, runId } = claimant
     this.budgets.judgeAgent(t, session)
@@ -137,7 +141,7 @@ export class Claims {
     )
     if (Number(held?.[0] ?? 0) < most) return false
     if (waits) return true
-    throw TaskErrors.AUTONOMY_WORKSPACE_FULL(`${most} runs are held in workspace ${place}, as many as may be`)
+    throw TaskErrors.AUTONOMY_WORKSPACE_FULL(`workspace ${place} has reached its limit of ${most} active runs`)
   }
 }
 
@@ -146,20 +150,22 @@ export function leaseOf(seconds: number | undefined): number | undefined {
   if (seconds === undefined || seconds === 0) return undefined
   const ms = seconds * 1000
   if (seconds > 0 && ms <= LIMITS.lease.most) return ms
-  throw TaskErrors.AUTONOMY_LEASE_INVALID(`lease_seconds: ${seconds} is not from 0, the default, to 86400`)
+  throw TaskErrors.AUTONOMY_LEASE_INVALID(`lease_seconds: must be between 0 (default) and 86400, not ${seconds}`)
 }
 
 function claimantOf(session: SessionInfo, body: ClaimNextBody): Omit<Claimant, 'tells'> {
   const { workspace_id: workspace, run_id: runId, required_capabilities: capabilities = [] } = body
   if (workspace && workspace !== session.workspaceId)
-    throw TaskErrors.task_workspace_foreign(`session ${session.id} works in workspace ${session.workspaceId}`)
+    throw TaskErrors.task_workspace_foreign(
+      `session ${session.id} belongs to workspace ${session.workspaceId}, not ${shown(workspace)}`,
+    )
   if (capabilities.length > LIMITS.capabilities || capabilities.some(name => name.length > LIMITS.key))
-    throw invalid(`required_capabilities: at most ${LIMITS.capabilities}, of ${LIMITS.key} characters each`)
+    throw invalid(`required_capabilities: at most ${LIMITS.capabilities} entries of at most ${LIMITS.key} characters`)
   if ((body.idempotency_key?.length ?? 0) > LIMITS.key)
     throw invalid(`idempotency_key: at most ${LIMITS.key} characters`)
-  if (body.scope === 'global' && workspace) throw invalid('workspace_id: not for scope global')
+  if (body.scope === 'global' && workspace) throw invalid('workspace_id: not allowed with scope global')
   const place = workspace || body.scope === 'workspace' ? session.workspaceId : ''
-  // Who names a workspace and one run of it may have a global one as well.
+  // With both a run id and a workspace, the run may also belong to a global task.
   const places = place !== '' && runId !== undefined ? ['', place] : [place]
   return { session, runId, places, capabilities, priorityMin: body.priority_min ?? 0 }
 }

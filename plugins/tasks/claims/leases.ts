@@ -14,7 +14,7 @@ import { latestWorker, resolvedWorktree } from '../workers/worker-row.js'
 import { leaseOf } from './claims.js'
 import type { ClaimTokens } from './tokens.js'
 
-/** Ids as the daemon makes them. */
+/** Ids as the daemon generates them. */
 const NAMED = /\b(?:task|trun)_[0-9a-f]{16}\b/g
 
 /** How a lease ends. */
@@ -25,16 +25,16 @@ interface End {
   readonly payload?: Readonly<Record<string, unknown>>
 }
 
-/** What the holder of a lease does with its run. Everything is refused to whoever does not hold it any more. */
+/** Operations of a lease holder on its run. Every operation is fenced: a former holder is rejected. */
 export class Leases {
   constructor(
     private readonly core: TaskCore,
     private readonly tokens: ClaimTokens,
-    /** Has the profile of a task its runs say what they have done. */
+    /** Does the profile of a task require a result on completion? */
     private readonly wantsResult: (t: Tx, task: string) => boolean,
   ) {}
 
-  /** The lease lasts so much longer from now on. */
+  /** Renews the lease, counted from now. */
   heartbeat(session: SessionInfo, who: Who, id: string, seconds: number | undefined): Promise<TaskLease> {
     const asked = leaseOf(seconds)
     return this.core.write(who, t => {
@@ -48,7 +48,7 @@ export class Leases {
     })
   }
 
-  /** The work has begun. Nothing happens to a run that is running already. */
+  /** Marks the run as running; has no effect on a running run. */
   start(session: SessionInfo, who: Who, id: string): Promise<AgentRunReply['run']> {
     return this.core.write(who, (t, settle) => {
       const run = this.#fence(t, session, id)
@@ -64,7 +64,7 @@ export class Leases {
   complete(session: SessionInfo, who: Who, id: string, body: CompleteRunBody): Promise<TaskLease> {
     const result = bounded('result', body.result, LIMITS.result)
     const created = body.created_task_ids ?? []
-    if (created.length > LIMITS.children) throw invalid(`created_task_ids: at most ${LIMITS.children}`)
+    if (created.length > LIMITS.children) throw invalid(`created_task_ids: at most ${LIMITS.children} entries`)
     return this.#end(
       session,
       who,
@@ -87,7 +87,7 @@ export class Leases {
     })
   }
 
-  /** Gives the run back; it waits for the next claim, its attempt unchanged. */
+  /** Returns the run to the queue with its attempt unchanged. */
   release(session: SessionInfo, who: Who, id: string, { reason }: ReleaseBody): Promise<TaskLease> {
     const why = checked('reason', reason, LIMITS.reason) ?? ''
     return this.#end(session, who, id, { move: 'releaseByLease', event: 'task.run_released', payload: { reason: why } })
@@ -104,7 +104,9 @@ export class Leases {
       const run = this.#fence(t, session, id)
       const task = taskOf(run)
       if (move === 'completeByLease' && !changes?.result && this.wantsResult(t, task.id))
-        throw TaskErrors.task_result_required(`run ${id} is completed with a result; the run goes on`)
+        throw TaskErrors.task_result_required(
+          `the execution profile of task ${task.id} requires a result to complete run ${id}; the run stays open`,
+        )
       const unknown = this.#unknown(t, session, task.workspace_id, created)
       if (unknown.length > 0) {
         this.core.journal.write(t, who, 'task.completion.hallucination_blocked', {
@@ -130,11 +132,11 @@ export class Leases {
     }
     const names = ended.map(name => shown(name)).join(', ')
     throw TaskErrors.AUTONOMY_CREATED_TASKS_UNKNOWN(
-      `this session did not create ${names} in this workspace; the run goes on`,
+      `session ${session.id} did not create these tasks in this workspace: ${names}; run ${id} stays open`,
     )
   }
 
-  /** Those that are no tasks which this session created in that workspace. */
+  /** The ids that are not tasks created by this session in that workspace. */
   #unknown(t: Tx, session: SessionInfo, workspace: string | null, ids: readonly string[]): string[] {
     return ids.filter(id => {
       const task = this.core.tasks.get(id, t)
@@ -143,7 +145,7 @@ export class Leases {
     })
   }
 
-  /** Ids in a result that look like those of tasks and runs, and are of none that the session can have seen. */
+  /** Ids in a result that have the form of a task or run id, but belong to nothing that the session can have seen. */
   #suspected(t: Tx, session: SessionInfo, workspace: string | null, result: string | null | undefined): string[] {
     const named = new Set(result?.match(NAMED) ?? [])
     return [...named].slice(0, LIMITS.children).filter(id => {
@@ -152,15 +154,17 @@ export class Leases {
     })
   }
 
-  /** The run, while the session holds it. */
+  /** The run, if the session holds its lease. */
   #fence(t: Tx, session: SessionInfo, id: string): RunRow {
     const run = this.core.runs.find(id, t)
     if (run.session_id !== null && run.session_id !== session.id)
-      throw TaskErrors.AUTONOMY_FOREIGN_RUN(`another session holds run ${id}`)
+      throw TaskErrors.AUTONOMY_FOREIGN_RUN(`run ${id} is held by another session`)
     if (run.session_id === null || run.lease_until === null)
-      throw TaskErrors.AUTONOMY_NO_ACTIVE_LEASE(`nobody holds run ${id}: it is ${run.status}`)
+      throw TaskErrors.AUTONOMY_NO_ACTIVE_LEASE(`run ${id} has no active lease: it is ${run.status}`)
     if (run.lease_until <= this.core.now() || !this.tokens.fits(session.id, run))
-      throw TaskErrors.AUTONOMY_LEASE_EXPIRED(`the lease of run ${id} has expired; what was done since does not count`)
+      throw TaskErrors.AUTONOMY_LEASE_EXPIRED(
+        `the lease of run ${id} has expired; updates from this session are rejected`,
+      )
     return run
   }
 }

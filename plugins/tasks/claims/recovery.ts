@@ -7,14 +7,14 @@ import type { RunRow } from '../runs/run-row.js'
 import { type Who, whoOf } from '../who.js'
 import type { ClaimTokens } from './tokens.js'
 
-/** What the daemon made of runs whose holders it found gone, since its start. */
+/** Counts of runs recovered at the start of the daemon. */
 export interface Recovered {
   failed: number
   marked_running: number
   requeued: number
 }
 
-/** Takes runs back whose leases have expired or whose holders are gone. */
+/** Recovers runs whose leases have expired or whose sessions are gone. */
 export class Recovery {
   readonly since: Recovered = { failed: 0, marked_running: 0, requeued: 0 }
 
@@ -23,7 +23,7 @@ export class Recovery {
     private readonly tokens: ClaimTokens,
   ) {}
 
-  /** What an earlier daemon left: first the leases that have expired, then those whose holders died with it. */
+  /** Recovers the runs of the previous daemon: first expired leases, then the others. */
   async boot(): Promise<void> {
     while ((await this.sweep()) === LIMITS.sweep.batch);
     const runs = this.core.kernel.db.all<RunRow>(
@@ -32,7 +32,7 @@ export class Recovery {
     for (const { id } of runs) await this.core.write(this.#who, (t, settle) => this.#adopt(t, id, settle))
   }
 
-  /** Takes back what has expired, the oldest first; says how many those were. */
+  /** Recovers expired leases, oldest first. Returns their number. */
   sweep(): Promise<number> {
     return this.core.write(this.#who, (t, settle) => {
       this.core.expireBlocks(t, settle)
@@ -45,7 +45,7 @@ export class Recovery {
     })
   }
 
-  /** A run whose lease has expired waits again; when that was the last time, a person has to look at it. */
+  /** Requeues a run with an expired lease, or escalates it when its attempts are exhausted. */
   expire(t: Tx, run: RunRow, settle: Settle): void {
     const task = this.core.tasks.find(run.task_id, t)
     const left = run.attempt + run.recovery_count < task.max_attempts
@@ -61,7 +61,7 @@ export class Recovery {
     settle(task.id)
   }
 
-  /** Nobody goes on with the run until a person has decided. */
+  /** Moves the run and its task to needs_attention: an operator has to decide. */
   escalate(t: Tx, who: Who, run: RunRow, error: string, settle: Settle): void {
     const task = this.core.tasks.find(run.task_id, t)
     this.core.runs.move(t, run, 'escalate', { error })
@@ -78,19 +78,20 @@ export class Recovery {
     settle(task.id)
   }
 
-  /** A session is no more: its runs wait again, and need attention where its process ended by itself. */
+  /** Requeues the runs of a stopped session. They need attention when its process exited unexpectedly. */
   sessionStopped(session: SessionInfo): Promise<void> {
     const crashed = session.stopReason === 'agent_crashed' || session.failure?.kind === 'process_exit'
     return this.core.write(this.#who, (t, settle) => {
       for (const run of this.core.runs.ofSession(session.id, t)) {
         this.tokens.forget(session.id, run.id)
-        if (crashed) this.escalate(t, this.#who, run, `the process of session ${session.id} ended unexpectedly`, settle)
+        if (crashed)
+          this.escalate(t, this.#who, run, `the agent process of session ${session.id} exited unexpectedly`, settle)
         else this.#requeue(t, run, session.stopDetail || session.stopReason || 'session_stopped', settle)
       }
     })
   }
 
-  /** The session has not answered for long: the runs that it has need attention, once. */
+  /** Escalates the runs of an unresponsive session. */
   sessionUnhealthy(session: string, reason: string): Promise<void> {
     return this.core.write(this.#who, (t, settle) => {
       for (const run of this.core.runs.ofSession(session, t)) {
@@ -113,7 +114,7 @@ export class Recovery {
     const session = run.session_id ?? ''
     const state = this.core.kernel.needs.sessions.get(session)?.state
     if (state === 'active' || state === 'starting') {
-      // The token of the earlier daemon is lost with its memory.
+      // The previous daemon kept the claim token in memory only.
       const { token, hash } = this.tokens.make()
       this.core.runs.move(t, run, 'adopt', { token_hash: hash })
       this.tokens.keep(session, id, token)
@@ -122,7 +123,7 @@ export class Recovery {
       this.#requeue(t, run, 'daemon_restarted', settle)
       this.since.requeued++
     } else {
-      const error = 'the daemon ended while this run went on, and its session with it'
+      const error = 'the daemon restarted during this run and its session ended'
       this.core.runs.move(t, run, 'abandon', { error, failure_kind: 'daemon_restarted' })
       this.core.journal.write(t, this.#who, 'task.run_failed', { task, run: id, payload: { error } })
       this.since.failed++

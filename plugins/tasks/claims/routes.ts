@@ -12,11 +12,11 @@ import {
 } from '../../../schemas/tasks.js'
 import { AGENT_SESSION } from '../../identity/api.js'
 import type { TaskService } from '../service.js'
-import { leaseItem, runItem } from '../views/columns.js'
+import { AGENT_RUN_ARG, leaseItem, runItem } from '../views/columns.js'
 
 const route = routeOf<TaskService>()
 const area = 'Agent task claims'
-/** Optional for the agent itself, whose socket says who it is. */
+/** Optional for the agent itself, which its socket identifies. */
 const headers = { 'X-Service-Session-ID': { required: false }, 'X-Service-Agent': { required: false } }
 const common = {
   method: 'POST',
@@ -24,7 +24,7 @@ const common = {
   headers,
   origins: [AGENT_SESSION],
   invalid: 422,
-  // A holder changes the state of its own run; what follows from that was arranged by whoever made the tasks.
+  // A lease holder changes its own run only. Whatever that triggers was set up by the creator of the tasks.
   runsCode: false,
 } as const
 
@@ -32,7 +32,7 @@ export const claimRoutes = [
   route({
     ...common,
     path: '/api/agent/tasks/claim-next',
-    summary: 'Claim the next run for the calling session, under a lease',
+    summary: 'Claim the next run for the calling session',
     body: ClaimNextBody,
     bodyOptional: true,
     replies: { 200: ClaimReply, 204: null },
@@ -47,10 +47,10 @@ export const claimRoutes = [
           { header: 'Title', path: 'task.title' },
           { header: 'Part', path: 'run.designation.brief' },
           { header: 'Attempt', path: 'run.attempt' },
-          { header: 'Lease until', path: 'lease.lease_until', as: 'time' },
+          { header: 'Lease expires', path: 'lease.lease_until', as: 'time' },
         ],
       },
-      done: 'nothing to claim; for tasks of the workspace of the session: svc task next --scope workspace',
+      done: 'no run to claim. For tasks in the workspace of the session: svc task next --scope workspace',
     },
     handle: async (self, { actor, headers, body, signal }) => {
       const { session, who } = self.caller(actor, headers)
@@ -61,12 +61,12 @@ export const claimRoutes = [
   route({
     ...common,
     path: '/api/agent/tasks/{run_id}/start',
-    summary: 'Say that the work on a claimed run has begun',
+    summary: 'Mark a claimed run as running',
     body: StartRunBody,
     bodyOptional: true,
     replies: { 200: AgentRunReply },
     errors: [401, 403, 404, 409, 422, 500, 503],
-    cli: { path: 'task begin', view: runItem },
+    cli: { path: 'task begin', args: [AGENT_RUN_ARG], view: runItem },
     handle: async (self, { actor, headers, params }) => {
       const { session, who } = self.caller(actor, headers)
       return ok({ run: await self.leases.start(session, who, params.run_id) })
@@ -75,13 +75,13 @@ export const claimRoutes = [
   route({
     ...common,
     path: '/api/agent/tasks/{run_id}/heartbeat',
-    summary: 'Extend the lease of a claimed run',
+    summary: 'Renew the lease of a claimed run',
     body: HeartbeatBody,
     bodyOptional: true,
     essential: true,
     replies: { 200: LeaseReply },
     errors: [401, 403, 404, 409, 422, 500, 503],
-    cli: { path: 'task heartbeat', view: leaseItem },
+    cli: { path: 'task heartbeat', args: [AGENT_RUN_ARG], view: leaseItem },
     handle: async (self, { actor, headers, params, body }) => {
       const { session, who } = self.caller(actor, headers)
       return ok({ lease: await self.leases.heartbeat(session, who, params.run_id, body?.lease_seconds) })
@@ -96,7 +96,7 @@ export const claimRoutes = [
     essential: true,
     replies: { 200: LeaseReply },
     errors: [401, 403, 404, 409, 422, 500, 503],
-    cli: { path: 'task complete', view: leaseItem },
+    cli: { path: 'task complete', args: [AGENT_RUN_ARG], view: leaseItem },
     handle: async (self, { actor, headers, params, body }) => {
       const { session, who } = self.caller(actor, headers)
       return ok({ lease: await self.leases.complete(session, who, params.run_id, body ?? {}) })
@@ -110,7 +110,7 @@ export const claimRoutes = [
     essential: true,
     replies: { 200: LeaseReply },
     errors: [401, 403, 404, 409, 422, 500, 503],
-    cli: { path: 'task fail', view: leaseItem },
+    cli: { path: 'task fail', args: [AGENT_RUN_ARG], view: leaseItem },
     handle: async (self, { actor, headers, params, body }) => {
       const { session, who } = self.caller(actor, headers)
       return ok({ lease: await self.leases.fail(session, who, params.run_id, body) })
@@ -119,13 +119,13 @@ export const claimRoutes = [
   route({
     ...common,
     path: '/api/agent/tasks/{run_id}/release',
-    summary: 'Give a claimed run back, so that it can be claimed again',
+    summary: 'Release a claimed run back to the queue',
     body: ReleaseBody,
     bodyOptional: true,
     essential: true,
     replies: { 200: LeaseReply },
     errors: [401, 403, 404, 409, 422, 500, 503],
-    cli: { path: 'task release', view: leaseItem },
+    cli: { path: 'task release', args: [AGENT_RUN_ARG], view: leaseItem },
     handle: async (self, { actor, headers, params, body }) => {
       const { session, who } = self.caller(actor, headers)
       return ok({ lease: await self.leases.release(session, who, params.run_id, body ?? {}) })

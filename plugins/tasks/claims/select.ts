@@ -3,29 +3,28 @@ import type { SessionInfo } from '../../sessions/api.js'
 import type { Wants } from '../runs/reserve.js'
 import type { RunRow } from '../runs/run-row.js'
 
-/** What a session that wants work says of itself and of the work. */
+/** A session that claims a run, and which runs it accepts. */
 export interface Claimant {
   readonly session: SessionInfo
-  /** It was started for the run that it wants: what the run wants of its claimant was seen to then. */
+  /** The session was started for this run, which already meets the requirements of the run. */
   readonly isStartedForIt?: boolean
-  /** The one run that it wants. */
+  /** The only acceptable run. */
   readonly runId: string | undefined
   /** Ids of workspaces of the tasks; the empty one stands for global tasks. */
   readonly places: readonly string[]
   readonly capabilities: readonly string[]
   readonly priorityMin: number
-  /** What its agent tells of its use; undefined: nobody knows yet. */
+  /** The usage that its agent reports; undefined: not known yet. */
   readonly tells: { readonly tokens: boolean; readonly cost: boolean } | undefined
 }
 
 const CLAIMABLE = "status = 'queued' AND claimable = 1"
 const ORDER = 'priority DESC, queued_at, id'
-/** Runs that want something of their claimant are looked at one by one, so many at a time. */
+/** Runs with requirements are checked one by one, in batches of this size. */
 const WINDOW = 200
 
 /**
- * The run that a session gets: the highest priority first, then one that prefers what the session is able to do, then the one
- * that waits longest, then the smallest id.
+ * Selects the run for a claim: by priority, then preferred capabilities, then time in the queue, then id.
  */
 export function selectRun(reads: Reads, claimant: Claimant): RunRow | undefined {
   if (claimant.runId !== undefined) {
@@ -37,7 +36,7 @@ export function selectRun(reads: Reads, claimant: Claimant): RunRow | undefined 
   return found.reduce((best, run) => (run && (!best || isBefore(run, best, claimant)) ? run : best), undefined)
 }
 
-/** The first run that anybody may have: one look into an index. */
+/** The first run without requirements: one index lookup. */
 function free(reads: Reads, place: string, { priorityMin }: Claimant): RunRow | undefined {
   return reads.get<RunRow>(
     `SELECT * FROM tasks_run WHERE place = ? AND ${CLAIMABLE} AND wants IS NULL AND priority >= ? ORDER BY ${ORDER} LIMIT 1`,
@@ -45,7 +44,7 @@ function free(reads: Reads, place: string, { priorityMin }: Claimant): RunRow | 
   )
 }
 
-/** The first run among those that want something. Those of one priority are all seen: one of them may prefer the session. */
+/** The first suitable run with requirements. All runs of one priority are checked, since one may prefer this session. */
 function choosy(reads: Reads, place: string, claimant: Claimant): RunRow | undefined {
   let best: RunRow | undefined
   let after: readonly SqlValue[] = [Number.MAX_SAFE_INTEGER, 0, '']
@@ -78,7 +77,7 @@ const wantsOf = ({ wants }: RunRow): Wants => (wants === null ? {} : JSON.parse(
 const prefers = (run: RunRow, { capabilities }: Claimant) =>
   (wantsOf(run).preferred ?? []).some(name => capabilities.includes(name))
 
-/** Is the session one that may have the run? */
+/** Does the session meet the requirements of the run? */
 function suits(
   { owner, required = [], agents, provider, measured = [] }: Wants,
   { session, capabilities, tells }: Claimant,

@@ -4,19 +4,19 @@ import type { RunRow } from '../runs/run-row.js'
 
 const BYTES = 32
 
-/** The tokens of the leases that are held. They are in the memory of the daemon alone; what is stored is their hash. */
+/** The claim tokens of active leases. Tokens exist in the memory of the daemon only; the store has their hashes. */
 export class ClaimTokens {
   readonly #tokens = new Map<string, string>()
 
   constructor(private readonly ids: Ids) {}
 
-  /** A new token, and its hash as it is stored and shown. */
+  /** A new token and the hash that is stored and shown. */
   make(): { readonly token: string; readonly hash: string } {
     const token = `tclaim_${this.ids.hex(BYTES)}`
     return { token, hash: hashOf(token) }
   }
 
-  /** The session holds the run by this token from now on. */
+  /** Records the token of a claimed run. */
   keep(session: string, run: string, token: string): void {
     this.#tokens.set(`${session}/${run}`, token)
   }
@@ -25,7 +25,7 @@ export class ClaimTokens {
     this.#tokens.delete(`${session}/${run}`)
   }
 
-  /** Has the session the token that the run was claimed with? */
+  /** Does the token of the session match the stored hash of the run? */
   fits(session: string, { id, token_hash: hash }: RunRow): boolean {
     const token = this.#tokens.get(`${session}/${id}`)
     return token !== undefined && hashOf(token) === hash

@@ -13,20 +13,20 @@ import type { TaskRow } from '../tasks/task-row.js'
 /** What can be wrong with a run; the code of the finding is `task_run_` and this. */
 type Trouble = 'crashed' | 'stale_lease' | 'orphan' | 'stuck' | 'stranded'
 
-/** A claimable run that nobody has claimed for so long is stranded, in milliseconds. */
+/** A run that has been claimable for this many milliseconds is stranded. */
 const STRANDED_MS = 10 * 60_000
-/** Runs that a check looks at, of each state. */
+/** Maximum number of runs per status that a check reads. */
 const SEEN = 100
 
 const TITLES: { readonly [T in Trouble]: string } = {
-  crashed: 'waits for a person to decide',
-  stale_lease: 'has a lease that has expired',
-  orphan: 'is held by a session that is not there any more',
-  stuck: 'has been at work for unusually long',
-  stranded: 'could be claimed, and nobody claims it',
+  crashed: 'needs attention',
+  stale_lease: 'has an expired lease',
+  orphan: 'is held by a session that has ended',
+  stuck: 'has been active for unusually long',
+  stranded: 'has not been claimed',
 }
 
-/** What is wrong with a run that is not over; undefined for one that is well. */
+/** What is wrong with an open run; undefined for a healthy one. */
 export function troubleOf(core: TaskCore, run: RunRow, task: TaskRow): Trouble | undefined {
   const now = core.now()
   if (run.status === 'needs_attention') return 'crashed'
@@ -39,7 +39,7 @@ export function troubleOf(core: TaskCore, run: RunRow, task: TaskRow): Trouble |
   return isStuck(run, now) ? 'stuck' : undefined
 }
 
-/** The finding about a run; undefined where nothing is wrong with it. */
+/** The finding for a run; undefined for a healthy one. */
 export function runFinding(core: TaskCore, run: RunRow): DiagnosticItem | undefined {
   const task = core.tasks.find(run.task_id)
   const trouble = troubleOf(core, run, task)
@@ -61,7 +61,7 @@ export function runFinding(core: TaskCore, run: RunRow): DiagnosticItem | undefi
   })
 }
 
-/** Runs that something is wrong with, those that wait for a person first. */
+/** The findings for all unhealthy runs, those that need attention first. */
 export function runFindings(core: TaskCore): DiagnosticItem[] {
   const rows = (['needs_attention', 'running', 'starting', 'claimed', 'queued'] as const).flatMap(status =>
     core.kernel.db.all<RunRow>(
@@ -73,13 +73,13 @@ export function runFindings(core: TaskCore): DiagnosticItem[] {
 }
 
 function messageOf(run: RunRow, task: TaskRow, trouble: Trouble): string {
-  const of = `of task ${task.id}, ${shown(task.title)}`
-  if (trouble === 'crashed') return `${of}: ${run.error ?? 'it does not say why'}`
+  const of = `task ${task.id}, ${shown(task.title)}`
+  if (trouble === 'crashed') return `${of}: ${run.error ?? 'no reason recorded'}`
   if (trouble === 'stale_lease')
-    return `${of}: its lease ended at ${iso(run.lease_until ?? 0)}; the next sweep takes it back`
+    return `${of}: the lease expired at ${iso(run.lease_until ?? 0)}; the next sweep recovers the run`
   if (trouble === 'stranded')
-    return `${of}: queued since ${iso(run.queued_at)}; a session claims it by svc task next${run.place === '' ? '' : ` --workspace-id ${run.place}`}`
-  return `${of}: session ${run.session_id ?? '-'} has it since ${iso(run.claimed_at ?? run.queued_at)}`
+    return `${of}: queued since ${iso(run.queued_at)}; claim it in a session: svc task next${run.place === '' ? '' : ` --workspace-id ${run.place}`}`
+  return `${of}: held by session ${run.session_id ?? '-'} since ${iso(run.claimed_at ?? run.queued_at)}`
 }
 
 function commandOf(core: TaskCore, run: RunRow, trouble: Trouble): string {
@@ -90,7 +90,7 @@ function commandOf(core: TaskCore, run: RunRow, trouble: Trouble): string {
 
 const plural = (count: number, one: string, many: string) => `${count} ${count === 1 ? one : many}`
 
-/** How the scheduler of tasks stands. */
+/** The finding for the task scheduler. */
 export function schedulerFinding(scheduler: TaskScheduler, stall: Stall | undefined): DiagnosticItem {
   const { paused, paused_by, paused_reason, ...counts } = scheduler
   const { queued_run_count: queued, active_claim_count: held } = counts
@@ -101,21 +101,27 @@ export function schedulerFinding(scheduler: TaskScheduler, stall: Stall | undefi
       ...base,
       code: 'scheduler_stalled',
       severity: 'warning',
-      title: 'no session is started for runs that wait',
-      message: `${stall.looks} looks in a row found ${stall.waiting} runs to start and started none; each run says why`,
+      title: 'the scheduler starts no sessions for queued runs',
+      message: `${stall.looks} passes in a row started none of ${plural(stall.waiting, 'queued run', 'queued runs')}; each run shows the reason`,
       suggested_command: 'svc scheduler backlog',
     })
   }
   if (!paused) {
-    const message = `${plural(queued, 'run waits', 'runs wait')}, ${plural(held, 'is held', 'are held')}`
-    return finding({ ...base, code: 'scheduler_ready', severity: 'info', title: 'runs of tasks are claimed', message })
+    const message = `${plural(queued, 'queued run', 'queued runs')}, ${plural(held, 'active claim', 'active claims')}`
+    return finding({
+      ...base,
+      code: 'scheduler_ready',
+      severity: 'info',
+      title: 'the task scheduler is running',
+      message,
+    })
   }
   return finding({
     ...base,
     code: 'scheduler_paused',
     severity: 'warning',
-    title: 'no run of a task is claimed',
-    message: `paused ${because || 'without a reason'}; ${plural(queued, 'run waits', 'runs wait')}`,
+    title: 'the task scheduler is paused',
+    message: `paused${because && ` ${because}`}; ${plural(queued, 'queued run', 'queued runs')}`,
     suggested_command: 'svc scheduler resume',
   })
 }

@@ -1,38 +1,38 @@
 import type { SessionInfo } from '../../sessions/api.js'
 import type { Recovery } from '../claims/recovery.js'
 
-/** Sessions that are remembered to have stood still. */
+/** Maximum number of unresponsive sessions that are remembered. */
 const REMEMBERED = 1024
 
-/** What becomes of the runs of sessions whose processes stand still, or have ended. */
+/** Recovers the runs of sessions whose processes are unresponsive or have ended. */
 export class Health {
   readonly #frozen = new Set<string>()
 
   constructor(
     private readonly recovery: Recovery,
-    /** Checks that fail in a row until a run needs attention; 0: none does for that. */
+    /** Consecutive failed health checks after which a run needs attention; 0: never. */
     private readonly threshold: () => number,
   ) {}
 
   /**
-   * The process of a session stands still. Its runs need attention when that was seen often enough, or when it is ended for
-   * it; with a threshold of 0 they stay its own until their leases expire.
+   * The process of a session is unresponsive. Its runs need attention once the threshold is reached or the process is killed.
+   * With a threshold of 0, the session keeps them until their leases expire.
    */
   async checkFailed({ id }: SessionInfo, failures: number, isLast: boolean): Promise<void> {
     if (isLast) this.#remember(id)
     const threshold = this.threshold()
     if (threshold === 0 || (failures < threshold && !isLast)) return
-    const reason = `session ${id} did not pass ${failures} health checks in a row: its process stands still`
+    const reason = `session ${id} is unresponsive: it failed ${failures} health checks in a row`
     await this.recovery.sessionUnhealthy(id, reason)
   }
 
-  /** A process that was ended because it stood still did not end unexpectedly. */
+  /** A process that was killed because it was unresponsive did not exit unexpectedly. */
   async sessionStopped(session: SessionInfo): Promise<void> {
     if (this.threshold() === 0 && this.#frozen.has(session.id)) return
     await this.recovery.sessionStopped(session)
   }
 
-  /** Was its process ended because it stood still? */
+  /** Was the process of the session killed because it was unresponsive? */
   hasFrozen(session: string | null): boolean {
     return session !== null && this.#frozen.has(session)
   }

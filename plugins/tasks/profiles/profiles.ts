@@ -10,7 +10,7 @@ import { look, ownerOf, type TaskRow } from '../tasks/task-row.js'
 import type { Who } from '../who.js'
 import { ProfileErrors } from './errors.js'
 
-/** What a profile says, without whose it is. */
+/** The contents of a profile, without its task. */
 export type ProfileParts = Omit<ExecutionProfile, 'task_id' | 'created_at' | 'updated_at'>
 
 interface ProfileRow {
@@ -20,7 +20,7 @@ interface ProfileRow {
   readonly updated_at: number
 }
 
-/** How a task is worked on that has no profile. */
+/** The profile of a task that has none of its own. */
 const DEFAULTS: ProfileParts = {
   worker: { mode: 'inherit' },
   worktree: { mode: 'inherit' },
@@ -32,7 +32,7 @@ const DEFAULTS: ProfileParts = {
   network_participation: null,
 }
 
-/** The execution profiles of tasks. A change counts for runs that wait, and for those to come. */
+/** The execution profiles of tasks. A change applies to queued and future runs. */
 export class Profiles {
   constructor(private readonly core: TaskCore) {}
 
@@ -42,30 +42,30 @@ export class Profiles {
     return { ...this.partsOf(id), task_id: id, ...times(row ?? task) }
   }
 
-  /** What holds for a task. */
+  /** The profile that applies to a task. */
   partsOf(id: string, reads: Reads = this.core.kernel.db): ProfileParts {
     const row = rowOf(reads, id)
     return row ? { ...DEFAULTS, ...JSON.parse(row.body) } : DEFAULTS
   }
 
-  /** Has somebody said how the task is worked on? */
+  /** Does the task have a profile of its own? */
   has(id: string, reads: Reads = this.core.kernel.db): boolean {
     return rowOf(reads, id) !== undefined
   }
 
-  /** Throws `task_profile_invalid` (400) with the path of the fault, `task_conflict` (409) for a task that is over. */
+  /** Throws `task_profile_invalid` (400) with the invalid path, `task_conflict` (409) for a task that has ended. */
   set(who: Who, id: string, body: ExecutionProfileBody): Promise<ExecutionProfile> {
-    if (body.task_id !== undefined && body.task_id !== id) throw fault('task_id', `this is the profile of ${id}`)
+    if (body.task_id !== undefined && body.task_id !== id) throw fault('task_id', `must be ${id}, as in the path`)
     const { task_id: _, created_at: _c, updated_at: _u, ...parts } = body
     return this.#write(who, id, () => ({ ...DEFAULTS, ...defined(parts) }) as ProfileParts)
   }
 
-  /** Changes where the runs are worked on, and nothing else. */
+  /** Changes the worktree policy only. */
   setWorktree(who: Who, id: string, worktree: WorktreePolicy): Promise<ExecutionProfile> {
     return this.#write(who, id, before => ({ ...before, worktree }))
   }
 
-  /** Runs that an earlier version queued, and that are not over, learn whether their tasks have a profile. */
+  /** Fills in `profiled` for open runs that an earlier version queued. */
   async adopt(): Promise<void> {
     const unknown = `status IN ('queued', 'claimed', 'starting', 'running', 'needs_attention') AND profiled IS NULL`
     const { db } = this.core.kernel
@@ -106,10 +106,10 @@ export class Profiles {
   #changeable(t: Tx, id: string): TaskRow {
     const task = this.core.tasks.find(id, t)
     if (task.status !== 'completed' && task.status !== 'canceled') return task
-    throw TaskErrors.task_conflict(`task ${id} is ${task.status}; nothing works on it any more`, look(id))
+    throw TaskErrors.task_conflict(`the profile of task ${id} cannot change: the task is ${task.status}`, look(id))
   }
 
-  /** Runs that wait want what the profile says now; those that wait again some day know whether there is one. */
+  /** Queued runs get the requirements of the new profile. Other runs only record that there is one, in case they are requeued. */
   #spread(t: Tx, task: TaskRow, profiled: boolean): void {
     t.run('UPDATE tasks_run SET profiled = ? WHERE task_id = ?', [Number(profiled), task.id])
     const wants = this.core.reservations.wants(t, task)
@@ -126,7 +126,7 @@ const times = (row: { readonly created_at: number; readonly updated_at: number }
 const defined = <T extends object>(value: T) =>
   Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as Partial<T>
 
-/** What of a task its claimants have to be: its owner, and what its profile says. */
+/** The requirements on claimants of a task: its owner and its profile. */
 export function wantsOf(task: TaskRow, { worker, participants }: ProfileParts): Wants {
   const owner = ownerOf(task)
   const named = worker.mode === 'select' && worker.agent_name !== undefined ? [worker.agent_name] : []
@@ -144,10 +144,10 @@ export function wantsOf(task: TaskRow, { worker, participants }: ProfileParts): 
 }
 
 /**
- * The agent whose session is started for a run: the one that is selected, else one of those that are preferred or allowed, in
- * turn over the runs of a fan-out and over what failed to start; undefined: whichever the workspace has.
- * @param turn of the run
- * @param byDefault the agent of the workspace
+ * The agent whose session is started for a run: the selected one, else the preferred or allowed ones in turn.
+ * Undefined: the default agent of the workspace.
+ * @param turn index of the run in its fan-out plus the number of failed sessions
+ * @param byDefault the default agent of the workspace
  */
 export function agentFor(parts: ProfileParts, turn: number, byDefault: string): string | undefined {
   const { worker, participants } = parts
@@ -160,7 +160,7 @@ export function agentFor(parts: ProfileParts, turn: number, byDefault: string): 
   return turn === 0 && allowed.includes(byDefault) ? byDefault : allowed[turn % allowed.length]
 }
 
-/** May a session of that agent review the runs of the task. */
+/** May a session of that agent review the runs of the task? */
 export function mayReview({ review }: ProfileParts, { agentName, provider }: SessionInfo): boolean {
   const named = review.agent_name === undefined ? [] : [review.agent_name]
   const agents = [...named, ...(review.allowed_agent_names ?? [])]
@@ -171,19 +171,19 @@ export function mayReview({ review }: ProfileParts, { agentName, provider }: Ses
 }
 
 const union = (a: readonly string[] = [], b: readonly string[] = []) => [...new Set([...a, ...b])]
-/** What both lists allow; an empty list allows everything. */
+/** The intersection of both lists; an empty list allows everything. */
 const both = (a: readonly string[], b: readonly string[]) =>
   a.length === 0 || b.length === 0 ? union(a, b) : a.filter(name => b.includes(name))
 
 const fault = (path: string, text: string) => ProfileErrors.task_profile_invalid(`${path}: ${text}`)
 
-/** Throws `task_profile_invalid` (400) with the path of the first fault. */
+/** Throws `task_profile_invalid` (400) with the first invalid path. */
 function judge(parts: ProfileParts): void {
   for (const [name, part] of Object.entries(parts)) judgePart(name, part)
   const { worker, participants, sandbox, worktree, coordinator } = parts
   if (worker.mode === 'select' && !worker.agent_name) throw fault('worker.agent_name', 'required for mode select')
   if (worker.mode === 'inherit' && (worker.agent_name || worker.model))
-    throw fault(worker.agent_name ? 'worker.agent_name' : 'worker.model', 'for mode select alone')
+    throw fault(worker.agent_name ? 'worker.agent_name' : 'worker.model', 'only allowed for mode select')
   for (const [name, part] of [
     ['worker', worker] as const,
     ['participants', participants] as const,
@@ -191,38 +191,38 @@ function judge(parts: ProfileParts): void {
   ]) {
     const allowed = part.allowed_agent_names ?? []
     const at = (part.preferred_agent_names ?? []).findIndex(one => allowed.length > 0 && !allowed.includes(one))
-    if (at >= 0) throw fault(`${name}.preferred_agent_names.${at}`, 'is not among allowed_agent_names')
+    if (at >= 0) throw fault(`${name}.preferred_agent_names.${at}`, 'must be one of allowed_agent_names')
   }
   const mayWork = participants.allowed_agent_names ?? []
   if (worker.agent_name && mayWork.length > 0 && !mayWork.includes(worker.agent_name))
-    throw fault('worker.agent_name', 'is not among participants.allowed_agent_names')
-  if (coordinator.mode === 'guided') throw fault('coordinator.mode', 'no coordinator is started here; only inherit')
+    throw fault('worker.agent_name', 'must be one of participants.allowed_agent_names')
+  if (coordinator.mode === 'guided') throw fault('coordinator.mode', 'must be inherit: coordinators are not supported')
   const guided = (['agent_name', 'provider', 'model', 'guidance'] as const).find(
     name => coordinator[name] !== undefined,
   )
-  if (guided !== undefined) throw fault(`coordinator.${guided}`, 'for mode guided alone')
+  if (guided !== undefined) throw fault(`coordinator.${guided}`, 'only allowed for mode guided')
   paired('sandbox.sandbox_ref', sandbox.mode === 'ref', sandbox.sandbox_ref)
   paired('worktree.worktree_ref', worktree.mode === 'ref', worktree.worktree_ref)
 }
 
 function paired(path: string, isWanted: boolean, ref: string | undefined): void {
   if (isWanted && !ref?.trim()) throw fault(path, 'required for mode ref')
-  if (!isWanted && ref !== undefined) throw fault(path, 'for mode ref alone')
+  if (!isWanted && ref !== undefined) throw fault(path, 'only allowed for mode ref')
 }
 
-/** Texts and lists within their bounds, names without holes. */
+/** Checks the sizes of texts and lists, and that lists have no empty or duplicate names. */
 function judgePart(name: string, part: unknown): void {
   for (const [member, value] of Object.entries(Object(part))) {
     const path = `${name}.${member}`
     const most = member === 'guidance' ? LIMITS.text : LIMITS.key
     if (typeof value === 'string' && (value.trim() === '' || value.length > most))
-      throw fault(path, `from 1 to ${most} characters`)
+      throw fault(path, `must have 1 to ${most} characters`)
     if (!Array.isArray(value)) continue
-    if (value.length > LIMITS.capabilities) throw fault(path, `at most ${LIMITS.capabilities}`)
+    if (value.length > LIMITS.capabilities) throw fault(path, `at most ${LIMITS.capabilities} entries`)
     for (const [at, entry] of value.entries()) {
       if (entry.trim() === '' || entry.length > LIMITS.key)
-        throw fault(`${path}.${at}`, `from 1 to ${LIMITS.key} characters`)
-      if (value.indexOf(entry) !== at) throw fault(`${path}.${at}`, 'is there twice')
+        throw fault(`${path}.${at}`, `must have 1 to ${LIMITS.key} characters`)
+      if (value.indexOf(entry) !== at) throw fault(`${path}.${at}`, 'duplicate entry')
     }
   }
 }

@@ -1,6 +1,7 @@
 import { noContent, ok, routeOf } from '../../../kernel/plugin.js'
 import { ExecutionProfileBody, ExecutionProfileReply, WorktreePolicy } from '../../../schemas/tasks.js'
 import type { TaskService } from '../service.js'
+import { TASK_ARG } from '../views/columns.js'
 import { whoOf } from '../who.js'
 
 const route = routeOf<TaskService>()
@@ -11,16 +12,16 @@ const view = {
   item: 'profile',
   fields: [
     { header: 'Task', path: 'task_id' },
-    { header: 'Worker', path: 'worker.mode' },
+    { header: 'Worker mode', path: 'worker.mode' },
     { header: 'Agent', path: 'worker.agent_name' },
     { header: 'Provider', path: 'worker.provider' },
     { header: 'Model', path: 'worker.model' },
     { header: 'Capabilities', path: 'worker.required_capabilities', as: 'list' },
-    { header: 'Worktree', path: 'worktree.mode' },
-    { header: 'In', path: 'worktree.worktree_ref' },
-    { header: 'Sandbox', path: 'sandbox.mode' },
-    { header: 'Profile', path: 'sandbox.sandbox_ref' },
-    { header: 'Changed', path: 'updated_at', as: 'time' },
+    { header: 'Worktree mode', path: 'worktree.mode' },
+    { header: 'Worktree', path: 'worktree.worktree_ref' },
+    { header: 'Sandbox mode', path: 'sandbox.mode' },
+    { header: 'Sandbox profile', path: 'sandbox.sandbox_ref' },
+    { header: 'Updated', path: 'updated_at', as: 'time' },
   ],
 } as const
 
@@ -29,22 +30,23 @@ export const profileRoutes = [
     method: 'GET',
     path,
     area,
-    summary: 'Show who works on the runs of a task, and where',
+    summary: 'Show the execution profile of a task',
     replies,
     errors: [404, 422, 500, 503],
-    cli: { path: 'task profile show', view },
+    cli: { path: 'task profile show', args: [TASK_ARG], view },
     handle: (self, { params }) => ok({ profile: self.profiles.get(params.id) }),
   }),
   route({
     method: 'PUT',
     path,
     area,
-    summary: 'Say who works on the runs of a task, and where; the daemon starts its sessions from then on',
+    summary: 'Set the execution profile of a task: the agent, worktree and sandbox of its runs',
     body: ExecutionProfileBody,
     replies,
     errors: [400, 404, 409, 500, 503],
     cli: {
       path: 'task profile set',
+      args: [TASK_ARG],
       view,
       shorthands: [
         {
@@ -52,7 +54,7 @@ export const profileRoutes = [
           member: 'worker',
           value: { mode: 'select', agent_name: '$' },
           type: 'text',
-          summary: 'the agent that works on it',
+          summary: 'agent that works on the runs of the task',
         },
       ],
     },
@@ -63,10 +65,10 @@ export const profileRoutes = [
     method: 'DELETE',
     path,
     area,
-    summary: 'Forget the execution profile of a task',
+    summary: 'Delete the execution profile of a task',
     replies: { 204: null },
     errors: [404, 409, 500, 503],
-    cli: { path: 'task profile reset', done: 'the task has no profile of its own any more' },
+    cli: { path: 'task profile reset', args: [TASK_ARG], done: 'deleted the execution profile of task {id}' },
     handle: async (self, { actor, params }) => {
       await self.profiles.reset(whoOf(actor), params.id)
       return noContent()
@@ -76,11 +78,11 @@ export const profileRoutes = [
     method: 'PATCH',
     path: `${path}/worktree`,
     area,
-    summary: 'Say where the runs of a task are worked on: in the workspace, or in a git worktree',
+    summary: 'Set the worktree mode of a task',
     body: WorktreePolicy,
     replies,
     errors: [400, 404, 409, 500, 503],
-    cli: { path: 'task profile worktree', args: [{ name: 'id', in: 'path' }, { name: 'mode' }], view },
+    cli: { path: 'task profile worktree', args: [TASK_ARG, { name: 'mode' }], view },
     handle: async (self, { actor, params, body }) =>
       ok({ profile: await self.profiles.setWorktree(whoOf(actor), params.id, body) }),
   }),

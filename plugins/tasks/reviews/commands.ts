@@ -17,8 +17,13 @@ const url = (...parts: string[]) => `/api/${parts.map(encodeURIComponent).join('
 export async function runRequestReview({ args, options, client, out, fault }: CommandContext): Promise<void> {
   const { 'run-id': id = '' } = args
   const ms = options.within === undefined ? DAY_MS : durationMs(String(options.within))
-  if (!ms) return fault('usage', '--within is a time such as 30m or 1d', 'svc task review request --help')
-  // Deadlines are judged by the clock of the daemon.
+  if (!ms)
+    return fault(
+      'usage',
+      `invalid value for --within: ${options.within}; use a duration such as 30m or 1d`,
+      'svc task review request --help',
+    )
+  // The daemon compares deadlines with its own clock.
   const { scheduler } = (await client.request('GET', '/api/scheduler')) as SchedulerReply
   const { run } = (await client.request('GET', url('task-runs', id))) as RunDetailReply
   const body = {
@@ -32,9 +37,7 @@ export async function runRequestReview({ args, options, client, out, fault }: Co
   const reply = (await client.request('POST', url('task-runs', id, 'reviews'), body)) as ReviewRequestReply
   if (out.json) return out.value(reply)
   out.id(reply.review.review_id)
-  out.line(
-    `${reply.review.review_id}  ${reply.created ? 'asked for' : 'was asked for before'}: ${stateOf(reply.review)}`,
-  )
+  out.line(`${reply.review.review_id}  ${reply.created ? 'requested' : 'already requested'}: ${stateOf(reply.review)}`)
   const { review_id: review, status } = reply.review
   if (status === 'requested')
     out.line(
@@ -47,10 +50,11 @@ export async function runReviewVerdict({ args, options, client, out, fault }: Co
   const { id = '', outcome = '' } = args
   const next = 'svc task review verdict --help'
   if (!ReviewOutcome.options.includes(outcome as ReviewOutcome))
-    fault('usage', `an outcome is one of ${ReviewOutcome.options.join(', ')}`, next)
-  if (options.reason === undefined) fault('usage', '--reason: say why', next)
+    fault('usage', `invalid outcome: ${outcome}; use one of ${ReviewOutcome.options.join(', ')}`, next)
+  if (options.reason === undefined) fault('usage', '--reason is required', next)
   const confidence = options.confidence === undefined ? null : Number(options.confidence)
-  if (confidence !== null && !(confidence >= 0 && confidence <= 1)) fault('usage', '--confidence is from 0 to 1', next)
+  if (confidence !== null && !(confidence >= 0 && confidence <= 1))
+    fault('usage', `invalid value for --confidence: ${options.confidence}; use a number from 0 to 1`, next)
   const { review } = (await client.request('GET', url('task-reviews', id))) as { review: TaskReview }
   const said = {
     outcome,
@@ -59,7 +63,7 @@ export async function runReviewVerdict({ args, options, client, out, fault }: Co
     ...(options.guidance === undefined ? {} : { next_round_guidance: options.guidance }),
     ...(options.text === undefined ? {} : { review_text: options.text }),
   }
-  // The same verdict that is given twice is the same delivery.
+  // Derived from the verdict, so that sending the same verdict twice records it once.
   const delivery_id = `cli-${createHash('sha256')
     .update(JSON.stringify([id, said]))
     .digest('hex')
@@ -68,8 +72,8 @@ export async function runReviewVerdict({ args, options, client, out, fault }: Co
   const reply = (await client.request('POST', url('task-reviews', id, 'verdict'), body)) as VerdictReply
   if (out.json) return out.value(reply)
   out.line(`${id}  ${stateOf(reply.review)}`)
-  if (reply.continuation_run) out.line(`run ${reply.continuation_run.id} goes on with it`)
-  if (reply.circuit_opened) out.line(`nothing follows by itself: svc task inspect ${reply.review.task_id}`)
+  if (reply.continuation_run) out.line(`queued run ${reply.continuation_run.id} to continue the work`)
+  if (reply.circuit_opened) out.line(`the task needs attention; next: svc task inspect ${reply.review.task_id}`)
 }
 
 const stateOf = ({ status, review_round: round, outcome, deadline_at: by }: TaskReview) =>

@@ -47,7 +47,7 @@ CREATE INDEX tasks_review_task ON tasks_review (task_id, requested_at);
 CREATE INDEX tasks_review_open ON tasks_review (deadline_at, id) WHERE status IN ('requested', 'routed', 'in_review');
 CREATE INDEX tasks_review_session ON tasks_review (session_id) WHERE status IN ('routed', 'in_review');`
 
-/** A review that is asked for. */
+/** A requested review. */
 export interface ReviewWish {
   readonly round: number
   readonly policy: ReviewPolicy
@@ -78,7 +78,7 @@ export function newReview(id: string, now: number, run: RunRow, wish: ReviewWish
   }
 }
 
-/** A time that has not come, where the contract has no absent ones. */
+/** Placeholder for a time that is not set, where the contract requires one. */
 export const NEVER = '0001-01-01T00:00:00Z'
 const time = (at: number | null) => (at === null ? NEVER : iso(at))
 

@@ -26,13 +26,13 @@ const DEFAULT_LIMIT = 50
 const MOST_ROUNDS = 100
 const OPEN = OPEN_REVIEW.map(status => `'${status}'`).join(', ')
 
-/** Reviews of runs that are over. */
+/** Reviews of ended runs. */
 export class Reviews {
   constructor(
     private readonly core: TaskCore,
-    /** Rounds after which a rejection is for a person; 0 for no limit. */
+    /** Rounds after which a rejection needs attention; 0: no limit. */
     private readonly mostRounds: () => number,
-    /** May the session review the runs of that task, as its profile has it. */
+    /** Does the profile of the task allow the session to review its runs? */
     private readonly mayReview: (t: Tx, task: string, session: SessionInfo) => boolean,
   ) {
     core.cancelReviews = (t, who, task) => this.#cancelOf(t, who, task)
@@ -40,7 +40,7 @@ export class Reviews {
 
   find(id: string, reads: Reads = this.core.kernel.db): ReviewRow {
     const row = reads.get<ReviewRow>('SELECT * FROM tasks_review WHERE id = ?', [id])
-    if (!row) throw ReviewErrors.task_review_not_found(`there is no review ${shown(id)}`)
+    if (!row) throw ReviewErrors.task_review_not_found(`review not found: ${shown(id)}`)
     return row
   }
 
@@ -48,7 +48,7 @@ export class Reviews {
     return reviewToWire(this.find(id))
   }
 
-  /** Of a task or a run, the newest first. */
+  /** The reviews of a task or a run, newest first. */
   list(of: { readonly task: string } | { readonly run: string }, query: ListReviewsQuery): TaskReview[] {
     const [column, id] =
       'task' in of ? ['task_id', this.core.tasks.find(of.task).id] : ['run_id', this.core.runs.find(of.run).id]
@@ -66,39 +66,42 @@ export class Reviews {
     return rows.map(reviewToWire)
   }
 
-  /** Asks for a review of a run that is over; of one round there is one review. */
+  /** Requests a review of an ended run. There is one review per round. */
   request(who: Who, id: string, body: RequestReviewBody): Promise<ReviewRequestReply> {
     const deadline = Date.parse(body.deadline_at)
     const reason = text('reason', body.reason, LIMITS.reason)
     return this.core.write(who, t => {
       const run = this.core.runs.find(id, t)
-      if (body.run_id !== id) throw invalid(`run_id: ${id}, as in the path`)
-      if (body.task_id !== run.task_id) throw invalid(`task_id: run ${id} is of task ${run.task_id}`)
+      if (body.run_id !== id) throw invalid(`run_id: must be ${id}, as in the path`)
+      if (body.task_id !== run.task_id) throw invalid(`task_id: must be ${run.task_id}, the task of run ${id}`)
       if (body.attempt !== undefined && body.attempt !== run.attempt)
-        throw invalid(`attempt: run ${id} is attempt ${run.attempt}`)
+        throw invalid(`attempt: must be ${run.attempt}, the attempt of run ${id}`)
       const parent = body.parent_review_id === undefined ? undefined : this.find(body.parent_review_id, t)
-      if (parent && parent.task_id !== run.task_id) throw invalid('parent_review_id: of another task')
+      if (parent && parent.task_id !== run.task_id)
+        throw invalid(`parent_review_id: review ${parent.id} belongs to another task`)
       const round = body.review_round ?? (parent ?? this.#before(t, run))?.round ?? 0
       const own = body.review_round === undefined ? round + 1 : round
-      if (own < 1 || own > MOST_ROUNDS) throw invalid(`review_round: from 1 to ${MOST_ROUNDS}`)
+      if (own < 1 || own > MOST_ROUNDS) throw invalid(`review_round: must be between 1 and ${MOST_ROUNDS}, not ${own}`)
       const known = this.#of(t, id, body.review_round)
       if (known) return { review: reviewToWire(known), created: false }
-      if (deadline <= this.core.now()) throw invalid('deadline_at: it is over')
+      if (deadline <= this.core.now()) throw invalid(`deadline_at: must be in the future, not ${body.deadline_at}`)
       const policy = body.policy ?? 'always'
       if (!isDue(policy, run.status))
-        throw ReviewErrors.task_review_not_due(`run ${id} is ${run.status}, and the policy is ${policy}`)
+        throw ReviewErrors.task_review_not_due(
+          `run ${id} is ${run.status}; only ended runs that review policy ${policy} covers can be reviewed`,
+        )
       const review = this.#insert(t, who, run, { round: own, policy, reason, deadline, parent: parent?.id ?? null })
       return { review: reviewToWire(review), created: true }
     })
   }
 
-  /** Names the session that is to review. */
+  /** Assigns the review to a session. */
   route(who: Who, id: string, sessionId: string): Promise<TaskReview> {
     return this.core.write(who, t => {
       const review = this.find(id, t)
       const session = this.core.kernel.needs.sessions.get(sessionId)
       if (!session || session.state === 'stopped')
-        throw TaskErrors.AUTONOMY_SESSION_REQUIRED(`there is no active session ${shown(sessionId)}`)
+        throw TaskErrors.AUTONOMY_SESSION_REQUIRED(`no active session: ${shown(sessionId)}`)
       this.#refuseUnfit(t, review, session)
       return this.#move(t, who, review, 'route', 'task.run_review_routed', {
         session_id: session.id,
@@ -108,7 +111,7 @@ export class Reviews {
     })
   }
 
-  /** The calling session begins with the review; it alone gives the verdict from then on, or a person. */
+  /** The calling session starts the review. From then on, only this session or a person can record the verdict. */
   start(who: Who, id: string, session: SessionInfo): Promise<TaskReview> {
     return this.core.write(who, t => {
       const review = this.find(id, t)
@@ -128,13 +131,13 @@ export class Reviews {
     return this.core.write(who, t => this.#move(t, who, this.find(id, t), 'cancel', 'task.run_review_canceled', {}))
   }
 
-  /** Records what the reviewer says, and does what follows: another run for what was rejected, or a person is asked. */
+  /** Records the verdict. A rejection queues another run or makes the task need attention. */
   async verdict(who: Who, id: string, body: VerdictBody, session: SessionInfo | undefined): Promise<VerdictReply> {
     const { verdict } = body
     const said = checkedVerdict(verdict)
     return this.core.write(who, (t, settle) => {
       const review = this.find(id, t)
-      if (body.run_id !== review.run_id) throw invalid(`run_id: review ${id} is of run ${review.run_id}`)
+      if (body.run_id !== review.run_id) throw invalid(`run_id: must be ${review.run_id}, the run of review ${id}`)
       if (session) this.#refuseForeign(t, review, session)
       if (review.delivery_id === verdict.delivery_id) return this.#recorded(t, review)
       const reviewer = session ? { session_id: session.id, agent_name: session.agentName } : {}
@@ -142,7 +145,7 @@ export class Reviews {
     })
   }
 
-  /** Reviews whose time is over come to nothing; says how many those were. */
+  /** Records the outcome timeout for overdue reviews. Returns their number. */
   async sweep(): Promise<number> {
     const who = whoOf(this.core.kernel.actor)
     const read = (reads: Reads) =>
@@ -153,13 +156,13 @@ export class Reviews {
     if (read(this.core.kernel.db).length === 0) return 0
     return this.core.write(who, (t, settle) => {
       const late = read(t)
-      const said = { outcome: 'timeout', verdict_reason: 'there was no verdict by its deadline' } as const
+      const said = { outcome: 'timeout', verdict_reason: 'no verdict before the deadline' } as const
       for (const review of late) this.#record(t, who, review, said, settle)
       return late.length
     })
   }
 
-  /** What a session was to review is anybody's again. */
+  /** Unassigns the open reviews of a stopped session. */
   sessionStopped(session: string): Promise<void> {
     const who = whoOf(this.core.kernel.actor)
     return this.core.write(who, t => {
@@ -203,7 +206,7 @@ export class Reviews {
     return this.#recorded(t, this.find(review.id, t))
   }
 
-  /** Queues the run that goes on; none where somebody works on the task again already, or where it was canceled. */
+  /** Queues the next run, unless the task is canceled or already has an open run. */
   #continue(t: Tx, who: Who, task: TaskRow, review: ReviewRow, said: Partial<ReviewRow>): RunRow | undefined {
     if (task.status === 'canceled' || this.core.runs.open(task.id, t).length > 0) return undefined
     const metadata = {
@@ -231,7 +234,7 @@ export class Reviews {
 
   #move(t: Tx, who: Who, review: ReviewRow, move: ReviewMove, event: TaskEventName, changes: Partial<ReviewRow>) {
     if (!allowsReview(move, review.status)) {
-      const text = `review ${review.id} is ${review.status}; this is for those that are ${REVIEW_MOVES[move].from.join(', ')}`
+      const text = `review ${review.id} is ${review.status}; this operation requires status ${REVIEW_MOVES[move].from.join(', ')}`
       throw ReviewErrors.task_review_conflict(text, { next: `svc task review show ${review.id}` })
     }
     update(t, 'tasks_review', review.id, { ...changes, status: REVIEW_MOVES[move].to, updated_at: this.core.now() })
@@ -251,7 +254,7 @@ export class Reviews {
     for (const row of rows) this.#move(t, who, row, 'cancel', 'task.run_review_canceled', {})
   }
 
-  /** The review of that round of a run, or its newest that is open. */
+  /** The review of a run in that round, or its latest open review. */
   #of(t: Tx, run: string, round: number | undefined): ReviewRow | undefined {
     return round === undefined
       ? t.get<ReviewRow>(`SELECT * FROM tasks_review WHERE run_id = ? AND status IN (${OPEN}) ORDER BY round DESC`, [
@@ -260,7 +263,7 @@ export class Reviews {
       : t.get<ReviewRow>('SELECT * FROM tasks_review WHERE run_id = ? AND round = ?', [run, round])
   }
 
-  /** The review that a run goes on after: its own, or that of the run before it. */
+  /** The latest review of a run or of its previous run. */
   #before(t: Tx, run: RunRow): ReviewRow | undefined {
     return t.get<ReviewRow>('SELECT * FROM tasks_review WHERE run_id IN (?, ?) ORDER BY round DESC LIMIT 1', [
       run.id,
@@ -271,17 +274,19 @@ export class Reviews {
   #refuseForeign(t: Tx, review: ReviewRow, session: SessionInfo): void {
     this.#refuseUnfit(t, review, session)
     if (review.session_id !== null && review.session_id !== session.id)
-      throw ReviewErrors.task_review_foreign(`session ${review.session_id} has review ${review.id}`)
+      throw ReviewErrors.task_review_foreign(`review ${review.id} is assigned to session ${review.session_id}`)
   }
 
   #refuseUnfit(t: Tx, review: ReviewRow, session: SessionInfo): void {
     if (!this.mayReview(t, review.task_id, session))
       throw ReviewErrors.task_review_foreign(
-        `the profile of task ${review.task_id} has others review than the agent ${session.agentName}`,
+        `the profile of task ${review.task_id} does not allow agent ${session.agentName} to review its runs`,
         { next: `svc task profile show ${review.task_id}` },
       )
     const worked = this.core.runs.find(review.run_id, t).session_id
     if (worked === session.id)
-      throw ReviewErrors.task_review_own_work(`session ${session.id} worked on run ${review.run_id} itself`)
+      throw ReviewErrors.task_review_own_work(
+        `session ${session.id} worked on run ${review.run_id} and cannot review it`,
+      )
   }
 }

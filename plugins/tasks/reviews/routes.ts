@@ -11,9 +11,11 @@ import {
 } from '../../../schemas/tasks.js'
 import { AGENT_SESSION } from '../../identity/api.js'
 import type { TaskService } from '../service.js'
+import { RUN_ARG, TASK_ARG } from '../views/columns.js'
 import { sessionOf, whoOf } from '../who.js'
 
 const route = routeOf<TaskService>()
+const REVIEW_ARG = { name: 'id', in: 'path', summary: 'review ID, ID prefix or @last' } as const
 const area = 'Task reviews'
 const headers = { 'X-Service-Session-ID': { required: false }, 'X-Service-Agent': { required: false } } as const
 const rows = {
@@ -28,7 +30,7 @@ const rows = {
     { header: 'DEADLINE', path: 'deadline_at', as: 'ago' },
     { header: 'REASON', path: 'reason', below: true },
   ],
-  empty: 'no reviews; ask for one: svc task review request <run-id>',
+  empty: 'no reviews. Request one: svc task review request <run-id>',
 } as const
 const fields = [
   { header: 'Review', path: 'review_id' },
@@ -38,9 +40,9 @@ const fields = [
   { header: 'Status', path: 'status' },
   { header: 'Outcome', path: 'outcome' },
   { header: 'Reason', path: 'reason' },
-  { header: 'Next round', path: 'next_round_guidance' },
+  { header: 'Guidance', path: 'next_round_guidance' },
   { header: 'Reviewer', path: 'reviewer_agent_name' },
-  { header: 'Session', path: 'reviewer_session_id' },
+  { header: 'Reviewer session', path: 'reviewer_session_id' },
   { header: 'Deadline', path: 'deadline_at', as: 'time' },
 ] as const
 const item = { item: 'review', fields } as const
@@ -50,12 +52,12 @@ export const reviewRoutes = [
     method: 'GET',
     path: '/api/tasks/{id}/reviews',
     area,
-    summary: 'List the reviews of the runs of a task, the newest first',
+    summary: 'List the reviews of a task, newest first',
     query: ListReviewsQuery,
     origins: [AGENT_SESSION],
     replies: { 200: ReviewsReply },
     errors: [400, 403, 404, 500, 503],
-    cli: { path: 'task review list', view: rows },
+    cli: { path: 'task review list', args: [TASK_ARG], view: rows },
     handle: (self, { actor, params, query }) => {
       self.visible(whoOf(actor), params.id)
       return ok({ reviews: self.reviews.list({ task: params.id }, query) })
@@ -65,12 +67,12 @@ export const reviewRoutes = [
     method: 'GET',
     path: '/api/task-runs/{id}/reviews',
     area,
-    summary: 'List the reviews of a run, the newest first',
+    summary: 'List the reviews of a run, newest first',
     query: ListReviewsQuery,
     origins: [AGENT_SESSION],
     replies: { 200: ReviewsReply },
     errors: [400, 403, 404, 500, 503],
-    cli: { path: 'task run reviews', view: rows },
+    cli: { path: 'task run reviews', args: [RUN_ARG], view: rows },
     handle: (self, { actor, params, query }) => {
       const reviews = self.reviews.list({ run: params.id }, query)
       self.visible(whoOf(actor), self.run(params.id)?.task_id ?? '')
@@ -81,7 +83,7 @@ export const reviewRoutes = [
     method: 'POST',
     path: '/api/task-runs/{id}/reviews',
     area,
-    summary: 'Ask for a review of a run that is over',
+    summary: 'Request a review of a run that has ended',
     body: RequestReviewBody,
     runsCode: false,
     replies: { 200: ReviewRequestReply, 201: ReviewRequestReply },
@@ -99,7 +101,7 @@ export const reviewRoutes = [
     origins: [AGENT_SESSION],
     replies: { 200: ReviewReply },
     errors: [403, 404, 500, 503],
-    cli: { path: 'task review show', view: item },
+    cli: { path: 'task review show', args: [REVIEW_ARG], view: item },
     handle: (self, { actor, params }) => {
       const review = self.reviews.show(params.id)
       self.visible(whoOf(actor), review.task_id)
@@ -110,12 +112,12 @@ export const reviewRoutes = [
     method: 'POST',
     path: '/api/task-reviews/{id}/route',
     area,
-    summary: 'Give a review to a session',
+    summary: 'Assign a review to a session',
     body: RouteReviewBody,
     runsCode: false,
     replies: { 200: ReviewReply },
     errors: [400, 404, 409, 500, 503],
-    cli: { path: 'task review route', view: item },
+    cli: { path: 'task review route', args: [REVIEW_ARG], view: item },
     handle: async (self, { actor, params, body }) =>
       ok({ review: await self.reviews.route(whoOf(actor), params.id, body.session_id) }),
   }),
@@ -123,13 +125,13 @@ export const reviewRoutes = [
     method: 'POST',
     path: '/api/task-reviews/{id}/start',
     area,
-    summary: 'Begin a review as the calling session',
+    summary: 'Start a review as the calling session',
     headers,
     origins: [AGENT_SESSION],
     runsCode: false,
     replies: { 200: ReviewReply },
     errors: [400, 401, 403, 404, 409, 500, 503],
-    cli: { path: 'task review start', view: item },
+    cli: { path: 'task review start', args: [REVIEW_ARG], view: item },
     handle: async (self, { actor, headers, params }) => {
       const { session, who } = self.caller(actor, headers)
       self.visible(who, self.reviews.show(params.id).task_id)
@@ -140,19 +142,19 @@ export const reviewRoutes = [
     method: 'POST',
     path: '/api/task-reviews/{id}/cancel',
     area,
-    summary: 'Cancel a review; a verdict is refused from then on',
+    summary: 'Cancel a review',
     essential: true,
     runsCode: false,
     replies: { 200: ReviewReply },
     errors: [400, 404, 409, 500, 503],
-    cli: { path: 'task review cancel', view: item },
+    cli: { path: 'task review cancel', args: [REVIEW_ARG], view: item },
     handle: async (self, { actor, params }) => ok({ review: await self.reviews.cancel(whoOf(actor), params.id) }),
   }),
   route({
     method: 'POST',
     path: '/api/task-reviews/{id}/verdict',
     area,
-    summary: 'Record the verdict of a review, as a person or as the session that has it',
+    summary: 'Record the verdict of a review',
     body: VerdictBody,
     headers,
     origins: [AGENT_SESSION],

@@ -4,25 +4,26 @@ import { json } from '../rows.js'
 import { ReviewErrors } from './errors.js'
 import type { ReviewRow } from './review-row.js'
 
-/** Bytes of what a reviewer writes for the next round, which the next run has in its metadata. */
+/** Maximum sizes in bytes. Guidance and missing work become part of the metadata of the next run. */
 const MOST = { guidance: 4096, missing: 8192, text: 64 * 1024 }
 
-/** What makes a review or a verdict invalid: the member, and what is wrong with it. */
+/** The error for an invalid review or verdict; the text names the member. */
 export const invalid = (text: string) => ReviewErrors.task_review_invalid(text)
 
-/** A text without the spaces around it; null for none. */
+/** The trimmed text; null when empty. */
 export function text(member: string, value: string | undefined, most: number): string | null {
   const trimmed = value?.trim() || null
   if (trimmed !== null && Buffer.byteLength(trimmed) > most) throw invalid(`${member}: at most ${most} bytes`)
   return trimmed
 }
 
-/** What a verdict says of a review, within its bounds. Throws `task_review_invalid` (400). */
+/** Checks a verdict. Throws `task_review_invalid` (400). */
 export function checkedVerdict(verdict: VerdictBody['verdict']): Partial<ReviewRow> {
   const { confidence, delivery_id: delivery } = verdict
-  if (confidence !== null && !(confidence >= 0 && confidence <= 1)) throw invalid('verdict.confidence: from 0 to 1')
+  if (confidence !== null && !(confidence >= 0 && confidence <= 1))
+    throw invalid(`verdict.confidence: must be between 0 and 1, not ${confidence}`)
   if (delivery === '' || delivery.length > LIMITS.key)
-    throw invalid(`verdict.delivery_id: from 1 to ${LIMITS.key} characters`)
+    throw invalid(`verdict.delivery_id: must have 1 to ${LIMITS.key} characters`)
   const reason = text('verdict.reason', verdict.reason, LIMITS.reason)
   if (reason === null) throw invalid('verdict.reason: required')
   const missing = json(verdict.missing_work)

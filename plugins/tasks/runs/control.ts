@@ -1,3 +1,4 @@
+import { shown } from '../../../kernel/kit/text.js'
 import { Fault, messageOf, TokenBucket, type Tx } from '../../../kernel/plugin.js'
 import type {
   BulkRunsBody,
@@ -28,33 +29,33 @@ interface Change {
   readonly payload?: Readonly<Record<string, unknown>>
 }
 
-/** Buckets of callers and tasks at most; beyond it they begin anew. */
+/** Maximum number of rate-limit buckets; beyond that, all are reset. */
 const MAX_BUCKETS = 10_000
 
-/** What an operator does with runs: without a lease, and where that is needed by force. */
+/** Operations of an operator on runs without a lease, and forced operations on leased ones. */
 export class RunControl {
   readonly #buckets = new Map<string, TokenBucket>()
-  /** Runs that were failed by force since the daemon was started. */
+  /** Number of force-failed runs since the daemon started. */
   forcedStops = 0
 
   constructor(
     private readonly core: TaskCore,
     private readonly tokens: ClaimTokens,
-    /** May agents force anything? */
+    /** May agents use forced operations? */
     private readonly agentForce: () => boolean,
   ) {}
 
-  /** Says that a session works on the run. A run that waits is claimed for it, without a lease. */
+  /** Binds a session to a run. A queued run is claimed for it without a lease. */
   attach(who: Who, id: string, session: string): Promise<TaskRun> {
     return this.#write(who, id, (t, run, settle) => {
       const known = this.core.kernel.needs.sessions.get(session)
       if (!known || known.state === 'stopped')
-        throw TaskErrors.AUTONOMY_SESSION_REQUIRED(`there is no active session ${session.slice(0, 100)}`)
+        throw TaskErrors.AUTONOMY_SESSION_REQUIRED(`no active session: ${shown(session)}`)
       const task = this.core.tasks.find(run.task_id, t)
       if (run.session_id !== null && run.session_id !== session)
-        throw TaskErrors.task_run_leased(`session ${run.session_id} has run ${id}`)
+        throw TaskErrors.task_run_leased(`run ${id} is held by session ${run.session_id}`)
       if (run.status === 'queued' && task.claimable === 0)
-        throw TaskErrors.task_conflict(`task ${task.id} is ${task.status}; its runs are not begun`, look(task.id))
+        throw TaskErrors.task_conflict(`run ${id} cannot be claimed: task ${task.id} is ${task.status}`, look(task.id))
       const by = { session_id: session, claimed_by_kind: who.by.kind, claimed_by_ref: who.by.ref }
       const claimed =
         run.status === 'queued' ? this.core.runs.move(t, run, 'claim', { ...by, claimed_at: this.core.now() }) : run
@@ -86,7 +87,7 @@ export class RunControl {
     return this.#write(who, id, (t, run, settle) => this.#apply(t, who, unleased(run), settle, change))
   }
 
-  /** Ends a run for good; whoever holds it is refused from here on. */
+  /** Cancels a run and revokes its lease. */
   cancel(who: Who, id: string, { reason, metadata }: ReasonBody): Promise<TaskRun> {
     bounded('metadata', metadata)
     const why = checked('reason', reason, LIMITS.reason) ?? ''
@@ -113,7 +114,7 @@ export class RunControl {
   forceFail(who: Who, id: string, { reason, metadata }: ReasonBody): Promise<TaskRun> {
     bounded('metadata', metadata)
     const why = checked('reason', reason, LIMITS.reason)
-    if (why === undefined) throw TaskErrors.task_reason_required()
+    if (why === undefined) throw TaskErrors.task_reason_required(`reason: required to force-fail run ${id}`)
     const changes = { error: why, failure_kind: 'operator_forced' }
     const change: Change = {
       move: 'forceFail',
@@ -128,34 +129,34 @@ export class RunControl {
     })
   }
 
-  /** Another attempt at what failed, whatever the number of attempts says. */
+  /** Queues another attempt of a failed run, regardless of max_attempts. */
   retry(who: Who, id: string, metadata: unknown): Promise<SuccessorReply> {
     return this.#succeed(who, id, metadata, { event: 'task.run_operator_retry' }, (_t, run) => {
       if (run.status !== 'failed')
-        throw TaskErrors.task_run_conflict(`run ${id} is ${run.status}; those that failed are tried again`, {
+        throw TaskErrors.task_run_conflict(`run ${id} is ${run.status}; only failed runs can be retried`, {
           next: `svc task run inspect ${id}`,
         })
     })
   }
 
-  /** Another attempt in the place of a run that needed attention, which ends with it. */
+  /** Queues another attempt in place of a run that needs attention, and fails that run as superseded. */
   recover(who: Who, id: string, { reason, metadata }: ReasonBody): Promise<SuccessorReply> {
     const why = checked('reason', reason, LIMITS.reason)
     const payload = why === undefined ? {} : { reason: why }
     return this.#succeed(who, id, metadata, { event: 'task.run_recovered_from_attention', payload }, (t, run) => {
-      // What went wrong stays with the run; why it is done again is in the event.
+      // The run keeps its original error; the reason for the recovery is in the event.
       this.core.runs.move(t, run, 'supersede', { failure_kind: 'superseded' })
       update(t, 'tasks_task', run.task_id, NO_ATTENTION)
     })
   }
 
-  /** Somebody has looked at a task that needed attention: it goes on, with another attempt where it had a run. */
+  /** Recovers a task that needs attention, and its run if one needs attention. */
   async recoverTask(who: Who, id: string, note: string | undefined): Promise<Task> {
     const why = checked('note', note, LIMITS.reason)
     const task = this.core.tasks.find(id)
     const stuck = this.core.runs.open(id).find(run => run.status === 'needs_attention')
     if (task.attention_at === null)
-      throw TaskErrors.task_conflict(`task ${id} needs no attention: it is ${task.status}`, look(id))
+      throw TaskErrors.task_conflict(`task ${id} does not need attention: it is ${task.status}`, look(id))
     if (stuck) await this.recover(who, stuck.id, { reason: why })
     return this.core.write(who, (t, settle) => {
       update(t, 'tasks_task', id, { ...NO_ATTENTION, recurrences: null })
@@ -165,13 +166,13 @@ export class RunControl {
     })
   }
 
-  /** The same to many runs; what is refused for one leaves the others. */
+  /** Applies the operation to each run. An error for one run does not affect the others. */
   async bulk(
     who: Who,
     what: 'forceRelease' | 'forceFail',
     { run_ids: ids, ...body }: BulkRunsBody,
   ): Promise<BulkRunsReply> {
-    if (ids.length < 1 || ids.length > LIMITS.bulk) throw invalid(`run_ids: from 1 to ${LIMITS.bulk}`)
+    if (ids.length < 1 || ids.length > LIMITS.bulk) throw invalid(`run_ids: must have 1 to ${LIMITS.bulk} entries`)
     const results: BulkRunsReply['results'] = []
     for (const id of ids) {
       try {
@@ -197,9 +198,12 @@ export class RunControl {
       this.#force(who, run)
       end(t, run)
       if (this.#chain(t, run) >= LIMITS.chain)
-        throw TaskErrors.task_chain_too_long(`run ${id} goes back to ${LIMITS.chain} others`, {
-          next: `svc task run list ${run.task_id}`,
-        })
+        throw TaskErrors.task_chain_too_long(
+          `run ${id} already has a chain of ${LIMITS.chain} retries and recoveries; find out why they fail`,
+          {
+            next: `svc task run list ${run.task_id}`,
+          },
+        )
       const previous = this.core.runs.find(id, t)
       const task = this.core.tasks.find(run.task_id, t)
       const { run: next } = this.core.reservations.reserve(t, who, task, {
@@ -224,7 +228,7 @@ export class RunControl {
   #apply(t: Tx, who: Who, run: RunRow, settle: Settle, { move, event, changes, payload }: Change): void {
     const task = this.core.tasks.find(run.task_id, t)
     this.core.runs.move(t, run, move, changes)
-    // Whoever ends a run that waits for a person has decided; others of the task may still wait.
+    // Ending a run that needs attention clears the mark of its task, unless another run still needs attention.
     const isAsked = () => this.core.runs.open(task.id, t).some(({ status }) => status === 'needs_attention')
     if (run.status === 'needs_attention' && !isAsked()) update(t, 'tasks_task', task.id, NO_ATTENTION)
     if (run.session_id !== null && move !== 'start') this.tokens.forget(run.session_id, run.id)
@@ -239,7 +243,7 @@ export class RunControl {
     })
   }
 
-  /** Throws where an agent may not force, or not here (403), and `task_force_limit` (429) when one caller forces too much about one task. */
+  /** Throws 403 when the agent may not use forced operations here, and `task_force_limit` (429) above the rate limit per caller and task. */
   #force({ by }: Who, run: RunRow): void {
     if (by.kind === 'agent_session') {
       if (!this.agentForce()) throw TaskErrors.task_force_refused()
@@ -253,7 +257,7 @@ export class RunControl {
     const bucket = this.#buckets.get(key) ?? new TokenBucket(rate, this.core.kernel.clock)
     this.#buckets.set(key, bucket)
     if (!bucket.tryTake(1)) {
-      const text = `task ${run.task_id} was forced ${count} times in a minute`
+      const text = `more than ${count} forced operations per minute on task ${run.task_id}`
       throw TaskErrors.task_force_limit(text, { retryAfter: Math.ceil(windowMs / count / 1000) })
     }
   }
@@ -263,11 +267,12 @@ export class RunControl {
 function unleased(run: RunRow): RunRow {
   if (run.lease_until === null) return run
   throw TaskErrors.task_run_leased(
-    `session ${run.session_id} holds run ${run.id} under a lease; it alone completes and fails it`,
+    `run ${run.id} is leased to session ${run.session_id}; only that session can complete or fail it`,
+    { next: `svc task run show ${run.id}` },
   )
 }
 
-/** The part of the work that a run of a fan-out has, which whoever goes on with it has too. */
+/** The part of a fan-out that a run works on; its successor gets the same part. */
 function partOf({ designation_group_id: group, designation_index: index, designation_brief: brief }: RunRow) {
   return group === null || index === null ? {} : { designation: { group, index, brief: brief ?? '' } }
 }

@@ -11,32 +11,32 @@ import type { Who } from '../who.js'
 import { type RunRow, UNCLAIMED } from './run-row.js'
 import type { RunStore } from './run-store.js'
 
-/** A run that is asked for. */
+/** A request to queue a run. */
 export interface Reservation {
   readonly key: string
   readonly metadata?: unknown
   readonly participation?: ParticipationRequest | null | undefined
-  /** The run whose work it goes on with; then the number of attempts of the task does not bound it. */
+  /** The run that it succeeds; max_attempts does not apply then. */
   readonly previous?: RunRow
-  /** It goes on also with a task that is completed: what was made was not good. */
+  /** Allows a run of a completed task whose result was rejected. */
   readonly reopens?: boolean
   readonly designation?: { readonly index: number; readonly brief: string; readonly group: string }
 }
 
-/** What the claimant of a run has to be. Stored with the run; nothing of it for a run that anybody may claim. */
+/** Requirements on the claimant, stored with the run; empty for a run that any session may claim. */
 export interface Wants {
   readonly owner?: { readonly kind: string; readonly ref: string }
   readonly required?: readonly string[]
   readonly preferred?: readonly string[]
   readonly agents?: readonly string[]
   readonly provider?: string
-  /** What it has to tell of its use, since the budget of the task limits that. */
+  /** Usage that its agent has to report, because the budget of the task limits it. */
   readonly measured?: readonly ('tokens' | 'cost')[]
 }
 
-/** Queues runs: the one way in which they come to be. */
+/** Queues runs. All runs are created here. */
 export class Reservations {
-  /** Since the daemon was started: requests that had a run already, and runs that do not take part where they were to. */
+  /** Since the daemon started: repeated requests, and runs that requested a network channel but stay local. */
   readonly counts = { duplicates: 0, mismatches: 0 }
 
   constructor(
@@ -45,13 +45,13 @@ export class Reservations {
     private readonly runs: RunStore,
     private readonly journal: TaskJournal,
     private readonly totals: Totals,
-    /** What the claimants of the runs of a task have to be. */
+    /** The requirements on claimants of a task. */
     readonly wants: (t: Tx, task: TaskRow) => Wants,
   ) {}
 
   /**
-   * Queues a run, or finds the one that was queued by the same origin with the same key. The status of the task is the caller's
-   * to bring up to date.
+   * Queues a run, or returns the one that the same origin queued with the same key. The caller has to reconcile the status
+   * of the task.
    * @throws Fault `task_run_open`, `task_attempts_exhausted`, `task_conflict`, `task_key_conflict`
    */
   reserve(t: Tx, who: Who, task: TaskRow, wish: Reservation): { readonly run: RunRow; readonly existing: boolean } {
@@ -107,22 +107,27 @@ export class Reservations {
       [origin.kind, origin.ref, key],
     )
     if (run && run.task_id !== task.id)
-      throw TaskErrors.task_key_conflict(`run ${run.id} of task ${run.task_id} has this key`)
+      throw TaskErrors.task_key_conflict(`idempotency_key already used by run ${run.id} of task ${run.task_id}`)
     return run
   }
 
   #judge(t: Tx, task: TaskRow, { designation, previous, reopens }: Reservation): void {
     const next = `svc task get ${task.id}`
     if (task.status === 'draft')
-      throw TaskErrors.task_conflict(`task ${task.id} is a draft`, { next: `svc task publish ${task.id}` })
+      throw TaskErrors.task_conflict(`task ${task.id} is a draft; publish it first`, {
+        next: `svc task publish ${task.id}`,
+      })
     const goesOn = previous !== undefined && (task.status === 'failed' || (reopens && task.status === 'completed'))
     if (FINAL_TASK.has(task.status) && !goesOn)
-      throw TaskErrors.task_conflict(`task ${task.id} is ${task.status}; no run can follow`, { next })
+      throw TaskErrors.task_conflict(`task ${task.id} is ${task.status}; no run can be queued`, { next })
     const other = this.runs.open(task.id, t).find(run => run.designation_group_id !== (designation?.group ?? ''))
-    if (other) throw TaskErrors.task_run_open(`run ${other.id} of task ${task.id} is ${other.status}`, { next })
+    if (other)
+      throw TaskErrors.task_run_open(`task ${task.id} already has an open run: ${other.id} is ${other.status}`, {
+        next,
+      })
   }
 
-  /** Runs of one group are one attempt together. */
+  /** All runs of a fan-out have the same attempt. */
   #attempt(t: Tx, task: TaskRow, { designation }: Reservation): number {
     const group =
       designation &&
@@ -133,7 +138,7 @@ export class Reservations {
     if (group) return Number(group[0])
     const attempt = this.runs.nextAttempt(task.id, t)
     if (attempt <= task.max_attempts) return attempt
-    throw TaskErrors.task_attempts_exhausted(`all ${task.max_attempts} attempts of task ${task.id} are used`, {
+    throw TaskErrors.task_attempts_exhausted(`task ${task.id} has used all ${task.max_attempts} attempts`, {
       next: `svc task run list ${task.id}`,
     })
   }
@@ -150,14 +155,14 @@ function metadataOf({ metadata, designation }: Reservation): string | null {
 const isObject = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The channel by name that the run was to take part in. */
+/** The named channel that was requested. */
 function channelOf(task: TaskRow, asked: ParticipationRequest | null | undefined): string | null {
   const wish: ParticipationRequest | null | undefined =
     asked ?? (task.participation === null ? undefined : JSON.parse(task.participation))
   return wish?.mode === 'live' && wish.channel_strategy === 'named' ? wish.channel_id : null
 }
 
-/** There is no network yet: whatever was asked for, the run takes no part, and says who would have decided. */
+/** There is no network yet: every request resolves to local; `source` records what decided. */
 function participationOf(task: TaskRow, asked: ParticipationRequest | null | undefined): ResolvedParticipation {
   const source = asked ? 'explicit_request' : task.participation === null ? 'built_in_local' : 'task_profile'
   return { mode: 'local', source, version: 'network-participation/v1' }

@@ -28,14 +28,14 @@ export interface RunRow {
   readonly claimed_by_ref: string | null
   /** `sha256:` and hex of the token that the daemon holds for the lease. */
   readonly token_hash: string | null
-  /** The key under which it was claimed, for a claim that is sent again. */
+  /** Idempotency key of the claim, for a repeated request. */
   readonly claim_key: string | null
   readonly queued_at: number
   readonly claimed_at: number | null
   readonly started_at: number | null
   readonly ended_at: number | null
   readonly heartbeat_at: number | null
-  /** There only while a lease holds the run. */
+  /** Set while the run is leased. */
   readonly lease_until: number | null
   readonly lease_ms: number | null
   readonly designation_index: number | null
@@ -45,21 +45,21 @@ export interface RunRow {
   readonly result: string | null
   readonly error: string | null
   readonly failure_kind: string | null
-  /** As it was settled when the run was queued. */
+  /** Resolved when the run was queued. */
   readonly participation: string | null
-  /** Of the network, by name: the one that was asked for, whatever came of it. */
+  /** Name of the requested network channel, whether or not it was resolved. */
   readonly channel: string | null
   /** Id of the workspace of its task; empty for a global one. */
   readonly place: string
   readonly priority: number
   readonly claimable: number
-  /** What its claimant has to be; null: anybody may claim it. */
+  /** Requirements on the claimant; null: none. */
   readonly wants: string | null
-  /** Its task has an execution profile: a session is started for it where none comes by itself. Null: from an earlier version. */
+  /** The task has an execution profile, so a session is started for an unclaimed run. Null: queued by an earlier version. */
   readonly profiled: number | null
 }
 
-/** Columns of a claim, of a run that nobody holds. */
+/** Claim columns of an unclaimed run. */
 export const UNCLAIMED = {
   session_id: null,
   claimed_by_kind: null,
@@ -129,7 +129,7 @@ export function runToWire(row: RunRow): TaskRun {
   }
 }
 
-/** The lease of a run, or what was left of it when it ended. */
+/** The lease of a run, or its final state after the lease has ended. */
 export function leaseToWire(row: RunRow): TaskLease {
   return {
     run_id: row.id,

@@ -10,14 +10,14 @@ import { type RunRow, UNCLAIMED } from './run-row.js'
 export interface RunFilter {
   readonly status?: string | undefined
   readonly sessionId?: string | undefined
-  /** Of the network, as it was asked for. */
+  /** The requested network channel. */
   readonly channel?: string | undefined
   readonly limit: number
 }
 
-/** Reads runs, and moves them along the table of {@link RUN_MOVES}. */
+/** Reads runs and applies the transitions of {@link RUN_MOVES}. */
 export class RunStore {
-  /** Told of each lease that ends, in the transaction, with the run as it was. */
+  /** Called in the transaction for each lease that ends, with the run before the change. */
   leaseEnded: (t: Tx, run: RunRow) => void = () => {}
 
   constructor(
@@ -33,11 +33,11 @@ export class RunStore {
   /** Throws `task_run_not_found` (404). */
   find(id: string, reads: Reads = this.db): RunRow {
     const row = this.get(id, reads)
-    if (!row) throw TaskErrors.task_run_not_found(`there is no run ${shown(id)}`)
+    if (!row) throw TaskErrors.task_run_not_found(`task run not found: ${shown(id)}`)
     return row
   }
 
-  /** Of a task, the newest first. */
+  /** The runs of a task, newest first. */
   list(task: string, { status, sessionId, channel, limit }: RunFilter): RunRow[] {
     const conditions: [string, SqlValue | undefined][] = [
       ['task_id = ?', task],
@@ -53,7 +53,7 @@ export class RunStore {
     )
   }
 
-  /** Those of a task that are not over, the newest first. */
+  /** The open runs of a task, newest first. */
   open(task: string, reads: Reads = this.db): RunRow[] {
     return reads.all<RunRow>(
       `SELECT * FROM tasks_run WHERE task_id = ? AND status NOT IN ('completed', 'failed', 'canceled')
@@ -62,7 +62,7 @@ export class RunStore {
     )
   }
 
-  /** Those that a session holds or that are bound to it, and that are not over. */
+  /** The active runs that a session holds or is bound to. */
   ofSession(session: string, reads: Reads = this.db): RunRow[] {
     return reads.all<RunRow>(
       `SELECT * FROM tasks_run WHERE session_id = ? AND status IN ('claimed', 'starting', 'running') ORDER BY id`,
@@ -70,19 +70,19 @@ export class RunStore {
     )
   }
 
-  /** Runs that a task had at most at once or one by the other, and the number of the next attempt. */
+  /** The number of the next attempt. */
   nextAttempt(task: string, reads: Reads = this.db): number {
     return Number(reads.row('SELECT max(attempt) FROM tasks_run WHERE task_id = ?', [task])?.[0] ?? 0) + 1
   }
 
   /**
-   * Does to a run what the move says. A run that is over or waits again is nobody's any more: the lease goes with it.
-   * @throws Fault `task_run_conflict` where the table does not foresee it
+   * Applies a transition. A run that ends or returns to the queue loses its lease.
+   * @throws Fault `task_run_conflict` when the table does not allow the transition
    */
   move(t: Tx, run: RunRow, move: RunMove, changes: Partial<RunRow> = {}): RunRow {
     const { to } = RUN_MOVES[move]
     if (!allows(move, run.status)) {
-      const text = `run ${run.id} is ${run.status}; this is for those that are ${RUN_MOVES[move].from.join(', ')}`
+      const text = `run ${run.id} is ${run.status}; this operation requires status ${RUN_MOVES[move].from.join(', ')}`
       throw TaskErrors.task_run_conflict(text, { next: `svc task run show ${run.id}` })
     }
     const ended = FINAL_RUN.has(to) ? { ended_at: this.now(), lease_until: null } : {}

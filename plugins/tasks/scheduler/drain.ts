@@ -8,10 +8,10 @@ import type { SchedulerState } from './state.js'
 
 const DEFAULT_S = 60
 const MOST_S = 3600
-/** How often it is looked whether runs are still held, in milliseconds. */
+/** Poll interval for active claims, in milliseconds. */
 const LOOK_MS = 250
 
-/** Pauses claims and waits until nothing is held any more; it stays paused in either case. */
+/** Pauses claims and waits until no claim is active. The scheduler stays paused, also after a timeout. */
 export async function drainScheduler(
   core: TaskCore,
   state: SchedulerState,
@@ -20,7 +20,7 @@ export async function drainScheduler(
   signal: AbortSignal,
 ): Promise<DrainReply> {
   const limit = seconds ?? DEFAULT_S
-  if (limit < 0 || limit > MOST_S) throw invalid(`timeout_seconds: from 0 to ${MOST_S}`)
+  if (limit < 0 || limit > MOST_S) throw invalid(`timeout_seconds: must be between 0 and ${MOST_S}, not ${limit}`)
   const { clock, needs } = core.kernel
   const [started, begun] = [core.now(), clock.monotonic()]
   const tell = (type: typeof SchedulerDrainStarted) =>

@@ -3,22 +3,22 @@ import type { TaskCore } from '../core.js'
 import { TaskSettings } from '../settings.js'
 import { whoOf } from '../who.js'
 
-/** What a look at the runs that wait came to. */
+/** Result of a scheduler pass. */
 export type Look =
-  /** Nothing was to be started, or runs are held. */
+  /** No run had to be started, or runs are active. */
   | 'fine'
   /** A session is being started. */
   | 'starting'
-  /** There were runs to start, and none was. */
+  /** No session was started for the queued runs. */
   | 'vain'
 
-/** How the scheduler has stood still; nothing while it does not. */
+/** A stalled scheduler: passes without a started session, and queued runs. */
 export interface Stall {
   readonly looks: number
   readonly waiting: number
 }
 
-/** Counts the looks in a row that came to nothing, and says so when those are too many; not again for a while. */
+/** Counts consecutive passes without a started session and warns above the threshold, at most once per cooldown. */
 export class Stalls {
   #looks = 0
   #waiting = 0
@@ -26,7 +26,7 @@ export class Stalls {
 
   constructor(private readonly core: TaskCore) {}
 
-  /** Undefined while it is well, or while so few looks were in vain that it may be. */
+  /** Undefined below the threshold. */
   get current(): Stall | undefined {
     const most = this.core.kernel.config.get(TaskSettings.badTicks)
     return most > 0 && this.#looks >= most ? { looks: this.#looks, waiting: this.#waiting } : undefined
@@ -37,7 +37,7 @@ export class Stalls {
     this.#looks = 0
   }
 
-  /** @param waiting runs that were to be started */
+  /** @param waiting number of runs to start */
   async note(look: Look, waiting: number): Promise<void> {
     if (look === 'starting') return
     this.#looks = look === 'vain' ? this.#looks + 1 : 0
@@ -46,7 +46,7 @@ export class Stalls {
     if (!current || !this.#isDue()) return
     this.#saidAt = this.core.now()
     const { actor, log, needs } = this.core.kernel
-    log.warn(`${current.looks} looks in a row found ${waiting} runs to start and started none`)
+    log.warn(`the scheduler is stalled: ${current.looks} passes in a row started none of ${waiting} queued runs`)
     await this.core.write(whoOf(actor), t => needs.events.emit(t, SchedulerStalled, { ...current }, { actor }))
   }
 

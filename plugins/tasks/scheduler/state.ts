@@ -13,23 +13,23 @@ interface Row {
 }
 
 const ID = 'scheduler'
-/** A run that could be claimed and that nobody has claimed for so long is starved. */
+/** A run that has been claimable for this many milliseconds is starved. */
 const STARVED_MS = 2 * 60_000
 
-/** Is nothing claimed at all? */
+/** Is the scheduler paused? */
 export const isPaused = (reads: Reads): boolean =>
   typeof reads.row('SELECT paused_at FROM tasks_scheduler WHERE id = ?', [ID])?.[0] === 'number'
 
-/** Whether runs are claimed at all. A pause outlives the daemon. */
+/** Pause state and counts of the scheduler. A pause survives a restart of the daemon. */
 export class SchedulerState {
   constructor(private readonly core: TaskCore) {}
 
-  /** Is it paused, within a transaction? */
+  /** The same within a transaction. */
   pausedIn(reads: Reads): boolean {
     return isPaused(reads)
   }
 
-  /** No run is claimed from here on; what goes on goes on. */
+  /** Stops new claims; active runs continue. */
   pause(who: Who, reason: string | undefined): Promise<void> {
     return this.core.write(who, t => {
       const now = this.core.now()
@@ -55,7 +55,7 @@ export class SchedulerState {
     })
   }
 
-  /** Runs that somebody holds now. */
+  /** Number of active runs. */
   activeClaims(): number {
     return this.#count(
       "SELECT count(*) FROM tasks_run WHERE status IN ('claimed', 'starting', 'running') AND ifnull(lease_until, 9e15) > ?",

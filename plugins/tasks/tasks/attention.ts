@@ -4,7 +4,7 @@ import { update } from '../rows.js'
 import type { Who } from '../who.js'
 import type { TaskRow } from './task-row.js'
 
-/** Marks a task as one that a person has to look at, once. The caller settles it. */
+/** Marks a task as needing attention, unless it is marked already. The caller reconciles its status. */
 export function wantAttention(core: TaskCore, t: Tx, who: Who, task: TaskRow, reason: string, run?: string): void {
   if (core.tasks.find(task.id, t).attention_at !== null) return
   update(t, 'tasks_task', task.id, {

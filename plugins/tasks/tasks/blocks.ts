@@ -1,3 +1,4 @@
+import { shown } from '../../../kernel/kit/text.js'
 import { iso, type Tx } from '../../../kernel/plugin.js'
 import type { CreateBlockBody, TaskActor, TaskBlock } from '../../../schemas/tasks.js'
 import { TaskErrors } from '../api.js'
@@ -26,11 +27,11 @@ interface BlockRow {
   readonly clear_note: string | null
 }
 
-/** What keeps tasks waiting by somebody's word. */
+/** Blocks of tasks. */
 export class Blocks {
   constructor(
     private readonly core: TaskCore,
-    /** How often a kind of block may come back before a person has to look; 0 for no limit. */
+    /** How often a kind of block may recur before the task needs attention; 0: no limit. */
     private readonly recurrenceLimit: () => number,
   ) {
     core.expireBlocks = (t, settle) => this.#expire(t, settle)
@@ -45,16 +46,17 @@ export class Blocks {
     return rows.map(row => blockToWire(row, workspace))
   }
 
-  /** Puts a block on a task. One that comes back too often makes the task need attention. */
+  /** Blocks a task. A block that recurs too often makes the task need attention. */
   create(who: Who, id: string, body: CreateBlockBody): Promise<TaskBlock> {
     const reason = checked('reason', body.reason, LIMITS.reason)
     if (reason === undefined) throw invalid('reason: required')
     const expires = body.expires_at ? Date.parse(body.expires_at) : null
     if ((expires !== null) !== (body.kind === 'transient'))
-      throw invalid('expires_at: for kind transient, and only for it')
+      throw invalid(`expires_at: ${body.kind === 'transient' ? 'required' : 'only allowed'} for kind transient`)
     return this.core.write(who, (t, settle) => {
       const task = this.core.tasks.find(id, t)
-      if (FINAL_TASK.has(task.status)) throw TaskErrors.task_conflict(`task ${id} is ${task.status}`, look(id))
+      if (FINAL_TASK.has(task.status))
+        throw TaskErrors.task_conflict(`task ${id} cannot be blocked: it is ${task.status}`, look(id))
       const row: BlockRow = {
         id: this.core.kernel.ids.id('tblk'),
         task_id: id,
@@ -85,7 +87,9 @@ export class Blocks {
       const task = this.core.tasks.find(id, t)
       const block = t.get<BlockRow>('SELECT * FROM tasks_block WHERE id = ? AND task_id = ?', [blockId, id])
       if (!block)
-        throw TaskErrors.task_block_not_found(`task ${id} has no such block`, { next: `svc task blocks ${id}` })
+        throw TaskErrors.task_block_not_found(`task ${id} has no block ${shown(blockId)}`, {
+          next: `svc task blocks ${id}`,
+        })
       if (block.cleared_at !== null) return blockToWire(block, task.workspace_id)
       this.#clear(t, who, block, why)
       this.core.journal.write(t, who, 'task.block.cleared', { task, payload: { block_id: blockId, note: why ?? '' } })
@@ -102,7 +106,7 @@ export class Blocks {
     const count = (counts[kind] ?? 0) + 1
     update(t, 'tasks_task', task.id, { recurrences: JSON.stringify({ ...counts, [kind]: count }) })
     const limit = this.recurrenceLimit()
-    if (limit > 0 && count > limit) wantAttention(this.core, t, who, task, `blocked by ${kind} ${count} times`)
+    if (limit > 0 && count > limit) wantAttention(this.core, t, who, task, `blocked ${count} times with kind ${kind}`)
   }
 
   #clear(t: Tx, who: Who, block: BlockRow, note: string | null): void {
@@ -123,7 +127,7 @@ export class Blocks {
     )
     for (const block of over) {
       const task = this.core.tasks.find(block.task_id, t)
-      this.#clear(t, who, block, 'its time is over')
+      this.#clear(t, who, block, 'expired')
       this.core.journal.write(t, who, 'task.block.expired', { task, payload: { block_id: block.id } })
       settle(task.id)
     }

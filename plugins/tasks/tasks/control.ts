@@ -10,21 +10,21 @@ import type { Who } from '../who.js'
 import { look, type TaskRow } from './task-row.js'
 import { bounded, checked, invalid } from './write.js'
 
-/** Stops, holds up and lets go on tasks. */
+/** Cancels, pauses, resumes, rejects and deletes tasks. */
 export class TaskControl {
   constructor(private readonly core: TaskCore) {}
 
-  /** Cancels a task, all below it, and their runs. One that is over stays what it is. */
+  /** Cancels a task, its descendants and their open runs. Descendants that have ended keep their status. */
   cancel(who: Who, id: string, { reason, metadata: more }: ReasonBody): Promise<Task> {
     bounded('metadata', more)
     const why = checked('reason', reason, LIMITS.reason)
     return this.#change(who, id, (t, task, settle) => {
       if (task.status === 'completed')
-        throw TaskErrors.task_conflict(`task ${id} is completed; there is nothing to cancel`, look(id))
+        throw TaskErrors.task_conflict(`task ${id} is completed and cannot be canceled`, look(id))
       const tree = this.core.tasks.subtree(id, t)
       for (const each of tree) {
         for (const run of this.core.runs.open(each.id, t)) {
-          this.core.runs.move(t, run, 'cancel', { error: why ?? 'its task was canceled' })
+          this.core.runs.move(t, run, 'cancel', { error: why ?? 'the task was canceled' })
           this.core.journal.write(t, who, 'task.run_canceled', {
             task: each,
             run: run.id,
@@ -43,13 +43,14 @@ export class TaskControl {
     })
   }
 
-  /** New claims of it and of all below it wait; what goes on goes on. */
+  /** Stops new claims for the task and its descendants; active runs continue. */
   pause(who: Who, id: string, { reason, metadata: more }: PauseTaskBody): Promise<Task> {
     bounded('metadata', more)
     const why = checked('reason', reason, LIMITS.reason)
     if (why === undefined) throw invalid('reason: required')
     return this.#change(who, id, (t, task, settle) => {
-      if (FINAL_TASK.has(task.status)) throw TaskErrors.task_conflict(`task ${id} is ${task.status}`, look(id))
+      if (FINAL_TASK.has(task.status))
+        throw TaskErrors.task_conflict(`task ${id} cannot be paused: it is ${task.status}`, look(id))
       if (task.paused_at !== null) return
       update(t, 'tasks_task', id, { paused_at: this.core.now(), paused_by: who.by.ref, paused_reason: why })
       this.core.journal.write(t, who, 'task.paused', { task, payload: { reason: why } })
@@ -69,25 +70,28 @@ export class TaskControl {
   reject(who: Who, id: string): Promise<Task> {
     return this.#change(who, id, (t, task, settle) => {
       if (task.approval_policy !== 'manual' || task.approval_state !== 'pending')
-        throw TaskErrors.task_conflict(`task ${id} waits for no approval: ${task.approval_state}`, look(id))
+        throw TaskErrors.task_conflict(
+          `task ${id} is not waiting for approval: its approval state is ${task.approval_state}`,
+          look(id),
+        )
       update(t, 'tasks_task', id, { approval_state: 'rejected' })
       this.core.journal.write(t, who, 'task.rejected', { task })
       settle(id)
     })
   }
 
-  /** Deletes a task that has neither children nor a run that is not over. */
+  /** Deletes a task that has no children and no open run. */
   remove(who: Who, id: string): Promise<void> {
     return this.core.write(who, (t, settle) => {
       const task = this.core.tasks.find(id, t)
       const [child] = this.core.tasks.children(id, t)
       if (child)
-        throw TaskErrors.task_conflict(`task ${id} has children, ${child.id} for one; delete them first`, {
+        throw TaskErrors.task_conflict(`task ${id} has children, such as ${child.id}; delete them first`, {
           next: `svc task tree ${id}`,
         })
       const [run] = this.core.runs.open(id, t)
       if (run)
-        throw TaskErrors.task_run_open(`run ${run.id} of task ${id} is ${run.status}`, {
+        throw TaskErrors.task_run_open(`task ${id} has an open run: ${run.id} is ${run.status}`, {
           next: `svc task run cancel ${run.id}`,
         })
       this.core.journal.write(t, who, 'task.deleted', { task, payload: { title: task.title } })
@@ -102,7 +106,7 @@ export class TaskControl {
     })
   }
 
-  /** Which paused task is the nearest one above each task of the tree. */
+  /** Updates the nearest paused ancestor of each task in the tree. */
   #spread(t: Tx, root: string, settle: Settle): void {
     const tree = this.core.tasks.subtree(root, t)
     const above = this.core.tasks.get(tree[0]?.parent_task_id ?? '', t)?.pausing_task ?? null
@@ -123,7 +127,7 @@ export class TaskControl {
   }
 }
 
-/** What goes with a task. A task that waited for it waits no more. */
+/** Rows that are deleted with a task, including dependencies on it. */
 const BELONGINGS = [
   ['tasks_dependency', 'task_id'],
   ['tasks_dependency', 'depends_on'],

@@ -10,7 +10,7 @@ import { type Who, whoOf } from '../who.js'
 import { look } from './task-row.js'
 import { checked, invalid } from './write.js'
 
-/** A task with the run that was queued for it, or that the same key had queued before. */
+/** A task and the run that was queued for it, now or earlier with the same key. */
 export interface Executed {
   readonly task: Task
   readonly run: TaskRun
@@ -21,7 +21,7 @@ export interface Executed {
 export class TaskExecution {
   constructor(
     private readonly core: TaskCore,
-    /** Runs of one fan-out at most. */
+    /** Maximum number of runs per fan-out. */
     private readonly mostRuns: () => number,
   ) {
     core.autoEnqueue = id => void this.#auto(id)
@@ -35,13 +35,13 @@ export class TaskExecution {
     return this.#execute(who, id, 'enqueue', body)
   }
 
-  /** Makes a draft a task and queues its first run, which waits for whatever blocks the task. */
+  /** Publishes a draft and queues its first run, which cannot be claimed while the task is blocked. */
   async publish(who: Who, id: string, body: ExecutionBody): Promise<Executed> {
     await this.core.kernel.needs.daemon.admit('task run')
     return this.core.write(who, (t, settle) => {
       const draft = this.core.tasks.find(id, t)
       if (draft.status !== 'draft')
-        throw TaskErrors.task_conflict(`task ${id} is ${draft.status}, and no draft`, look(id))
+        throw TaskErrors.task_conflict(`task ${id} is ${draft.status}; only drafts can be published`, look(id))
       update(t, 'tasks_task', id, { status: 'pending' })
       this.core.totals.tasks.moved(t, draft.scope, draft.status, 'pending')
       this.core.journal.write(t, who, 'task.published', { task: draft })
@@ -49,13 +49,16 @@ export class TaskExecution {
     })
   }
 
-  /** Lets a task go on that waits for its approval, and queues a run unless it has one. */
+  /** Approves a task and queues a run, unless it has an open run. */
   async approve(who: Who, id: string, body: ExecutionBody): Promise<Executed> {
     await this.core.kernel.needs.daemon.admit('task run')
     return this.core.write(who, (t, settle) => {
       const before = this.core.tasks.find(id, t)
       if (before.approval_policy !== 'manual' || before.approval_state !== 'pending')
-        throw TaskErrors.task_conflict(`task ${id} waits for no approval: ${before.approval_state}`, look(id))
+        throw TaskErrors.task_conflict(
+          `task ${id} is not waiting for approval: its approval state is ${before.approval_state}`,
+          look(id),
+        )
       if (before.status === 'draft')
         throw TaskErrors.task_conflict(`task ${id} is a draft; publish it first`, { next: `svc task publish ${id}` })
       update(t, 'tasks_task', id, { approval_state: 'approved' })
@@ -69,22 +72,23 @@ export class TaskExecution {
     })
   }
 
-  /** Queues several runs that share the work. They are queued one by one: when one is refused, the earlier ones stay. */
+  /** Queues several runs, one by one: when one fails, the earlier ones stay queued. */
   async fanOut(who: Who, id: string, body: FanOutBody): Promise<FanOutReply> {
     await this.core.kernel.needs.daemon.admit('task run')
     const { designations, idempotency_key: key, network_participation: participation } = body
     const most = this.mostRuns()
-    if (designations.length < 1 || designations.length > most) throw invalid(`designations: from 1 to ${most}`)
+    if (designations.length < 1 || designations.length > most)
+      throw invalid(`designations: must have 1 to ${most} entries, not ${designations.length}`)
     const wishes = designations.map(({ brief, idempotency_key: own, metadata }, index) => {
       const name = `designations.${index}`
       const text = checked(`${name}.brief`, brief, LIMITS.reason)
       if (text === undefined) throw invalid(`${name}.brief: required`)
       const its = own ?? (key === undefined ? undefined : `${key}.${index}`)
-      if (its === undefined) throw invalid(`${name}.idempotency_key: required where the request has none`)
+      if (its === undefined) throw invalid(`${name}.idempotency_key: required when the request has no idempotency_key`)
       return { key: its, metadata, participation, index, brief: text }
     })
     if (new Set(wishes.map(wish => wish.key)).size < wishes.length)
-      throw invalid('designations: each needs an idempotency_key of its own')
+      throw invalid('designations: each entry must have a different idempotency_key')
     const group = this.#groupOf(
       who,
       wishes.map(wish => wish.key),
@@ -102,7 +106,7 @@ export class TaskExecution {
     return { designation_group_id: group, runs }
   }
 
-  /** The group that the same request made before, so that it goes on where it was refused. */
+  /** The group of an earlier, partly failed request with the same keys, so that a repeated request completes it. */
   #groupOf({ origin }: Who, keys: readonly string[]): string {
     for (const key of keys) {
       const row = this.core.kernel.db.row(
@@ -119,9 +123,9 @@ export class TaskExecution {
     return this.core.write(who, (t, settle) => {
       const before = this.core.tasks.find(id, t)
       if (before.approval_policy === 'manual' && before.approval_state === 'rejected')
-        throw TaskErrors.task_conflict(`the approval of task ${id} was refused`, { next: `svc task cancel ${id}` })
+        throw TaskErrors.task_conflict(`task ${id} was rejected`, { next: `svc task cancel ${id}` })
       if (before.approval_policy === 'manual' && before.approval_state !== 'approved')
-        throw TaskErrors.task_approval_pending(`task ${id} waits for its approval`, { next: `svc task approve ${id}` })
+        throw TaskErrors.task_approval_pending(`task ${id} is waiting for approval`, { next: `svc task approve ${id}` })
       return this.#queue(t, who, id, wishOf(body, action, id), settle)
     })
   }
@@ -133,7 +137,7 @@ export class TaskExecution {
     return { task, run: runToWire(this.core.runs.find(run.id, t)), existing_run: existing }
   }
 
-  /** Best effort: what keeps it from being queued is written into the log. */
+  /** Best effort: a failure is logged. */
   async #auto(id: string): Promise<void> {
     const who = whoOf(this.core.kernel.actor)
     try {
@@ -147,7 +151,7 @@ export class TaskExecution {
         settle(id)
       })
     } catch (error) {
-      this.core.kernel.log.warn(`task ${id} is ready, and no run was queued: ${messageOf(error)}`)
+      this.core.kernel.log.warn(`no run was queued for ready task ${id}: ${messageOf(error)}`)
     }
   }
 }

@@ -1,3 +1,4 @@
+import { shown } from '../../../kernel/kit/text.js'
 import type { Tx } from '../../../kernel/plugin.js'
 import { TaskErrors } from '../api.js'
 import type { TaskCore } from '../core.js'
@@ -7,26 +8,23 @@ import type { Who } from '../who.js'
 import { look } from './task-row.js'
 import { invalid } from './write.js'
 
-/** Which tasks wait for which. */
+/** Dependencies between tasks. */
 export class TaskGraph {
   constructor(private readonly core: TaskCore) {}
 
-  /** Nothing happens where it waits for it already. Throws `task_cycle`, `task_graph_limit` (409). */
+  /** Adds a dependency; has no effect if it exists. Throws `task_cycle`, `task_graph_limit` (409). */
   add(who: Who, id: string, on: string): Promise<void> {
     return this.core.write(who, (t, settle) => {
       const { tasks, journal } = this.core
       const [task, other] = [tasks.find(id, t), tasks.find(on, t)]
       if (task.workspace_id !== other.workspace_id && other.workspace_id !== null && task.workspace_id !== null)
-        throw invalid('depends_on_task_id: of another workspace')
+        throw invalid(`depends_on_task_id: task ${on} belongs to another workspace`)
       if (t.row('SELECT 1 FROM tasks_dependency WHERE task_id = ? AND depends_on = ?', [id, on])) return
       if (FINAL_TASK.has(task.status))
-        throw TaskErrors.task_conflict(`task ${id} is ${task.status}; it waits for nothing`, look(id))
+        throw TaskErrors.task_conflict(`task ${id} is ${task.status} and cannot get dependencies`, look(id))
       const count = t.row('SELECT count(*) FROM tasks_dependency WHERE task_id = ?', [id])
       if (Number(count?.[0]) >= LIMITS.dependencies)
-        throw TaskErrors.task_graph_limit(
-          `task ${id} waits for ${LIMITS.dependencies} others, as many as may be`,
-          look(id),
-        )
+        throw TaskErrors.task_graph_limit(`task ${id} has ${LIMITS.dependencies} dependencies, the maximum`, look(id))
       this.#refuseCycle(t, id, on)
       t.run('INSERT INTO tasks_dependency (task_id, depends_on, created_at) VALUES (?, ?, ?)', [
         id,
@@ -42,24 +40,26 @@ export class TaskGraph {
     return this.core.write(who, (t, settle) => {
       const task = this.core.tasks.find(id, t)
       const { changes } = t.run('DELETE FROM tasks_dependency WHERE task_id = ? AND depends_on = ?', [id, on])
-      if (changes === 0) throw TaskErrors.task_not_found(`task ${id} does not wait for such a task`)
+      if (changes === 0) throw TaskErrors.task_not_found(`task ${id} does not depend on ${shown(on)}`, look(id))
       this.core.journal.write(t, who, 'task.dependency_removed', { task, payload: { depends_on_task_id: on } })
       settle(id)
     })
   }
 
   /**
-   * Follows what the other one waits for. A child may wait for its parent, which is completed by a run of its own as well as by
-   * its children.
+   * Follows the dependencies of the other task. A child may depend on its parent, since a parent also completes by a run of
+   * its own.
    */
   #refuseCycle(t: Tx, id: string, on: string): void {
     const seen = new Set([on])
     const waiting = [on]
     for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
-      if (at === id)
-        throw TaskErrors.task_cycle(`task ${on} waits for task ${id} already, by itself or by others`, look(id))
+      if (at === id) {
+        const why = on === id ? 'cannot depend on itself' : `is already a direct or indirect dependency of task ${on}`
+        throw TaskErrors.task_cycle(`task ${id} ${why}`, look(id))
+      }
       if (seen.size > LIMITS.graph)
-        throw TaskErrors.task_graph_limit(`over ${LIMITS.graph} tasks wait for each other here`, look(id))
+        throw TaskErrors.task_graph_limit(`the dependency graph has more than ${LIMITS.graph} tasks`, look(id))
       for (const [next] of t.rows('SELECT depends_on FROM tasks_dependency WHERE task_id = ?', [at])) {
         if (seen.has(String(next))) continue
         seen.add(String(next))

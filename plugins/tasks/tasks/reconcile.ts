@@ -8,17 +8,17 @@ import type { Who } from '../who.js'
 import type { TaskRow } from './task-row.js'
 import type { TaskStore } from './task-store.js'
 
-/** What came of a change for others, to be done when it is durable. */
+/** Effects of a change on other tasks and on waiting claims, applied when it is durable. */
 export interface Consequences {
-  /** Tasks that nothing blocks any more and that want a run then. */
+  /** Unblocked tasks with auto_enqueue_on_ready. */
   readonly enqueue: string[]
-  /** Runs that can be claimed now and could not before. */
+  /** A run has become claimable. */
   claimable: boolean
 }
 
 type RunState = [status: TaskFacts['ended'] | 'queued' | 'claimed' | 'starting' | 'running', attempt: number]
 
-/** Brings the statuses of tasks up to what follows from their runs, dependencies, approvals, pauses and blocks. */
+/** Derives the statuses of tasks from their runs, dependencies, approvals, pauses and blocks. */
 export class Reconciler {
   constructor(
     private readonly tasks: TaskStore,
@@ -28,7 +28,7 @@ export class Reconciler {
     private readonly changed: (t: Tx, who: Who, task: TaskRow, status: TaskStatus) => void,
   ) {}
 
-  /** Of these tasks, and of all whose status follows from theirs. */
+  /** Reconciles these tasks and all tasks whose status depends on theirs. */
   reconcile(t: Tx, who: Who, ids: readonly string[]): Consequences {
     const consequences: Consequences = { enqueue: [], claimable: false }
     const waiting = [...ids]
@@ -40,7 +40,7 @@ export class Reconciler {
     return consequences
   }
 
-  /** Tasks whose status may follow from that of this one. */
+  /** Returns the tasks whose status may change as a result. */
   #one(t: Tx, who: Who, before: TaskRow, consequences: Consequences): string[] {
     const blocked = this.tasks.blockedBy(before, t).length > 0
     const { facts, lastFailed, queued } = this.#facts(t, before, blocked)
@@ -51,7 +51,7 @@ export class Reconciler {
       ...(lastFailed === (before.last_run_failed === 1) ? {} : { last_run_failed: Number(lastFailed) }),
       ...(claimableChanged ? { claimable: Number(claimable) } : {}),
     }
-    // The plus keeps SQLite from the index of all queued runs: those of one task are few.
+    // The plus keeps SQLite from using the index of all queued runs; one task has only a few.
     if (claimableChanged && queued)
       t.run("UPDATE tasks_run SET claimable = ? WHERE task_id = ? AND +status = 'queued'", [
         Number(claimable),
@@ -69,7 +69,7 @@ export class Reconciler {
     const now = this.now()
     const over = FINAL_TASK.has(status)
     const closed = over ? (before.closed_at ?? now) : null
-    // What was put on it before it was done does not count when it is done anew.
+    // A completed task starts with fresh block counters if it is reopened.
     const recurrences = status === 'completed' ? { recurrences: null } : {}
     const changes = { status, closed_at: closed, updated_at: now, ...recurrences, ...marks }
     this.totals.moved(t, before.scope, before.status, status)
@@ -81,7 +81,7 @@ export class Reconciler {
     return [...dependents.map(([id]) => String(id)), ...this.#rollUp(t, who, before, status)]
   }
 
-  /** A parent is completed once, when each of its children is and nothing is left to do for itself. */
+  /** Completes a parent once all its children are completed and it has no open run of its own. */
   #rollUp(t: Tx, who: Who, { parent_task_id: parentId }: TaskRow, status: TaskStatus): string[] {
     const parent = status === 'completed' && parentId !== null ? this.tasks.get(parentId, t) : undefined
     if (!parent || FINAL_TASK.has(parent.status) || parent.status === 'draft') return []

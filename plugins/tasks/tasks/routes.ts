@@ -17,33 +17,33 @@ import {
 } from '../../../schemas/tasks.js'
 import { AGENT_SESSION } from '../../identity/api.js'
 import type { TaskService } from '../service.js'
-import { runRows, taskFields, taskItem } from '../views/columns.js'
+import { runRows, TASK_ARG, taskFields, taskItem } from '../views/columns.js'
 import { whoOf } from '../who.js'
 
 const route = routeOf<TaskService>()
 const area = 'Tasks'
-/** Agents see and create the tasks of their own workspace. */
+/** Agents see and create tasks in their own workspace only. */
 const origins = [AGENT_SESSION]
 const taskDetail = {
   item: 'task',
   fields: [
     ...taskFields.map(field => ({ ...field, path: `task.${field.path}` })),
     { header: 'Children', path: 'children' },
-    { header: 'Why', path: 'why' },
-    { header: 'Next', path: 'next_action', words: { none: '-' } },
+    { header: 'Reason', path: 'why' },
+    { header: 'Next step', path: 'next_action', words: { none: '-' } },
   ],
   table: { path: 'runs', columns: runRows.columns },
 } as const
 const invalid = 422
 
-const TITLE = [{ name: 'title', option: true }] as const
+const TITLE = [{ name: 'title', option: true, summary: 'title of the task' }] as const
 
 export const taskRoutes = [
   route({
     method: 'GET',
     path: '/api/tasks',
     area,
-    summary: 'List tasks, filtered and in pages',
+    summary: 'List tasks',
     query: ListTasksQuery,
     origins,
     replies: { 200: ListTasksReply },
@@ -58,9 +58,9 @@ export const taskRoutes = [
           { header: 'PRIORITY', path: 'priority' },
           { header: 'TITLE', path: 'title' },
           { header: 'RUN', path: 'active_run.status' },
-          { header: 'ACTIVE', path: 'last_activity_at', as: 'ago' },
+          { header: 'LAST ACTIVITY', path: 'last_activity_at', as: 'ago' },
         ],
-        empty: 'no tasks; make one: svc task create <title>',
+        empty: 'no tasks. Create one: svc task create <title>',
       },
     },
     handle: async (self, { actor, query }) => ok(await self.list(actor, query)),
@@ -88,11 +88,11 @@ export const taskRoutes = [
     method: 'GET',
     path: '/api/tasks/{id}',
     area,
-    summary: 'Show a task with its runs, children, dependencies and what happened to it',
+    summary: 'Show a task with its runs, children, dependencies and events',
     origins,
     replies: { 200: TaskDetailReply },
     errors: [403, 404, 422, 500, 503],
-    cli: { path: 'task get', view: taskDetail },
+    cli: { path: 'task get', args: [TASK_ARG], view: taskDetail },
     handle: (self, { actor, params }) => {
       self.visible(whoOf(actor), params.id)
       return ok({ task: self.details.of(params.id) })
@@ -102,12 +102,17 @@ export const taskRoutes = [
     method: 'PATCH',
     path: '/api/tasks/{id}',
     area,
-    summary: 'Update a task; members that are absent or null stay',
+    summary: 'Update a task; omitted or null members keep their values',
     body: UpdateTaskBody,
     invalid,
     replies: { 200: TaskReply },
     errors: [404, 409, 413, 422, 500, 503],
-    cli: { path: 'task update', options: { auto_enqueue_on_ready: 'auto-enqueue' }, view: taskItem },
+    cli: {
+      path: 'task update',
+      args: [TASK_ARG],
+      options: { auto_enqueue_on_ready: 'auto-enqueue' },
+      view: taskItem,
+    },
     handle: async (self, { actor, params, body }) =>
       ok({ task: await self.writer.update(whoOf(actor), params.id, body) }),
   }),
@@ -115,11 +120,11 @@ export const taskRoutes = [
     method: 'DELETE',
     path: '/api/tasks/{id}',
     area,
-    summary: 'Delete a task that has no children and no run that is not over',
+    summary: 'Delete a task that has no children and no open run',
     essential: true,
     replies: { 204: null },
     errors: [404, 409, 422, 500, 503],
-    cli: { path: 'task delete', done: 'deleted task {id}' },
+    cli: { path: 'task delete', args: [TASK_ARG], done: 'deleted task {id}' },
     handle: async (self, { actor, params }) => {
       await self.control.remove(whoOf(actor), params.id)
       return noContent()
@@ -129,7 +134,7 @@ export const taskRoutes = [
     method: 'POST',
     path: '/api/tasks/{id}/children',
     area,
-    summary: 'Create a task below another one, which is completed when all of its children are',
+    summary: 'Create a child task; the parent completes when all its children are completed',
     body: CreateTaskBody,
     origins,
     invalid,
@@ -137,8 +142,8 @@ export const taskRoutes = [
     errors: [400, 403, 404, 409, 413, 422, 500, 503],
     cli: {
       path: 'task child create',
-      args: [{ name: 'id', in: 'path' }, ...TITLE],
-      // The parameter has the name already.
+      args: [{ ...TASK_ARG, summary: `parent ${TASK_ARG.summary}` }, ...TITLE],
+      // The path parameter is already named `id`.
       options: { auto_enqueue_on_ready: 'auto-enqueue', id: 'child-id' },
       scoped: { scope: 'scope', workspace: 'workspace' },
       view: taskItem,
@@ -156,7 +161,7 @@ export const taskRoutes = [
     invalid,
     replies: { 200: ExecutionReply },
     errors: [404, 409, 422, 500, 503],
-    cli: { path: 'task publish', view: taskItem },
+    cli: { path: 'task publish', args: [TASK_ARG], view: taskItem },
     handle: async (self, { actor, params, body }) =>
       ok(await self.execution.publish(whoOf(actor), params.id, body ?? {})),
   }),
@@ -164,13 +169,13 @@ export const taskRoutes = [
     method: 'POST',
     path: '/api/tasks/{id}/start',
     area,
-    summary: 'Queue a run for a task; again only with another idempotency key',
+    summary: 'Queue a run of a task; starting it again requires a new idempotency key',
     body: ExecutionBody,
     bodyOptional: true,
     invalid,
     replies: { 201: ExecutionReply },
     errors: [404, 409, 422, 500, 503],
-    cli: { path: 'task start', view: taskItem },
+    cli: { path: 'task start', args: [TASK_ARG], view: taskItem },
     handle: async (self, { actor, params, body }) =>
       created(await self.execution.start(whoOf(actor), params.id, body ?? {})),
   }),
@@ -178,13 +183,13 @@ export const taskRoutes = [
     method: 'POST',
     path: '/api/tasks/{id}/approve',
     area,
-    summary: 'Approve a task that waits for it, and queue a run',
+    summary: 'Approve a task that is waiting for approval and queue a run',
     body: ExecutionBody,
     bodyOptional: true,
     invalid,
     replies: { 201: ExecutionReply },
     errors: [404, 409, 422, 500, 503],
-    cli: { path: 'task approve', view: taskItem },
+    cli: { path: 'task approve', args: [TASK_ARG], view: taskItem },
     handle: async (self, { actor, params, body }) =>
       created(await self.execution.approve(whoOf(actor), params.id, body ?? {})),
   }),
@@ -192,24 +197,24 @@ export const taskRoutes = [
     method: 'POST',
     path: '/api/tasks/{id}/reject',
     area,
-    summary: 'Refuse a task that waits for its approval',
+    summary: 'Reject a task that is waiting for approval',
     replies: { 200: TaskReply },
     errors: [404, 409, 422, 500, 503],
-    cli: { path: 'task reject', view: taskItem },
+    cli: { path: 'task reject', args: [TASK_ARG], view: taskItem },
     handle: async (self, { actor, params }) => ok({ task: await self.control.reject(whoOf(actor), params.id) }),
   }),
   route({
     method: 'POST',
     path: '/api/tasks/{id}/cancel',
     area,
-    summary: 'Cancel a task, all below it, and their runs',
+    summary: 'Cancel a task, its descendants and their open runs',
     body: ReasonBody,
     bodyOptional: true,
     invalid,
     essential: true,
     replies: { 200: TaskReply },
     errors: [404, 409, 422, 500, 503],
-    cli: { path: 'task cancel', view: taskItem },
+    cli: { path: 'task cancel', args: [TASK_ARG], view: taskItem },
     handle: async (self, { actor, params, body }) =>
       ok({ task: await self.control.cancel(whoOf(actor), params.id, body ?? {}) }),
   }),
@@ -217,12 +222,12 @@ export const taskRoutes = [
     method: 'POST',
     path: '/api/tasks/{id}/pause',
     area,
-    summary: 'Keep the runs of a task and of all below it from being claimed',
+    summary: 'Pause new claims for a task and its descendants',
     body: PauseTaskBody,
     invalid,
     replies: { 200: TaskReply },
     errors: [404, 409, 422, 500, 503],
-    cli: { path: 'task pause', view: taskItem },
+    cli: { path: 'task pause', args: [TASK_ARG], view: taskItem },
     handle: async (self, { actor, params, body }) =>
       ok({ task: await self.control.pause(whoOf(actor), params.id, body) }),
   }),
@@ -230,26 +235,26 @@ export const taskRoutes = [
     method: 'POST',
     path: '/api/tasks/{id}/resume',
     area,
-    summary: 'Let the runs of a paused task be claimed again',
+    summary: 'Resume claims for a paused task',
     body: MetadataBody,
     bodyOptional: true,
     invalid,
     replies: { 200: TaskReply },
     errors: [404, 409, 422, 500, 503],
-    cli: { path: 'task resume', view: taskItem },
+    cli: { path: 'task resume', args: [TASK_ARG], view: taskItem },
     handle: async (self, { actor, params }) => ok({ task: await self.control.resume(whoOf(actor), params.id) }),
   }),
   route({
     method: 'POST',
     path: '/api/tasks/{id}/recover',
     area,
-    summary: 'Let a task go on that needed attention',
+    summary: 'Recover a task that needs attention',
     body: RecoverTaskBody,
     bodyOptional: true,
     invalid,
     replies: { 200: TaskReply },
     errors: [404, 409, 422, 429, 500, 503],
-    cli: { path: 'task recover', view: taskItem },
+    cli: { path: 'task recover', args: [TASK_ARG], view: taskItem },
     handle: async (self, { actor, params, body }) =>
       ok({ task: await self.runs.recoverTask(whoOf(actor), params.id, body?.note) }),
   }),
@@ -257,12 +262,12 @@ export const taskRoutes = [
     method: 'POST',
     path: '/api/tasks/{id}/runs/fan-out',
     area,
-    summary: 'Queue several runs that share the work of a task',
+    summary: 'Fan a task out into several runs, one for each part of the work',
     body: FanOutBody,
     invalid,
     replies: { 201: FanOutReply },
     errors: [404, 409, 422, 500, 503],
-    cli: { path: 'task fan-out', view: runRows },
+    cli: { path: 'task fan-out', args: [TASK_ARG], view: runRows },
     handle: async (self, { actor, params, body }) =>
       created(await self.execution.fanOut(whoOf(actor), params.id, body)),
   }),

@@ -34,12 +34,12 @@ export interface TaskRow {
   readonly origin_ref: string
   readonly wake_creator: number
   readonly metadata: string | null
-  /** What part in the network was asked for. */
+  /** The requested network participation. */
   readonly participation: string | null
   readonly paused_at: number | null
   readonly paused_by: string | null
   readonly paused_reason: string | null
-  /** The nearest task above it that is paused, itself included. */
+  /** The nearest paused ancestor, including the task itself. */
   readonly pausing_task: string | null
   readonly attention_at: number | null
   readonly attention_reason: string | null
@@ -47,9 +47,9 @@ export interface TaskRow {
   readonly attention_by_ref: string | null
   /** May its queued runs be claimed? */
   readonly claimable: number
-  /** Its latest run, of whatever attempt, has failed. */
+  /** The latest run has failed. */
   readonly last_run_failed: number
-  /** How often each kind of block was put on it since it was completed last. */
+  /** Count of blocks by kind since the last completion. */
   readonly recurrences: string | null
   readonly created_at: number
   readonly updated_at: number
@@ -67,7 +67,7 @@ export const NO_ATTENTION = {
   attention_by_ref: null,
 } as const
 
-/** What is read of other tables with it. */
+/** Data from other tables. */
 export interface TaskMore {
   readonly currentRun: string | undefined
   readonly blockedReasons: readonly BlockedReason[]
@@ -93,7 +93,7 @@ export function summaryToWire(row: TaskRow): TaskSummary {
   }
 }
 
-/** What a task and its overview have in common. */
+/** Members shared by a task and its overview. */
 export function taskFacts(
   row: TaskRow,
   { currentRun, blockedReasons }: TaskMore,
@@ -137,5 +137,5 @@ export function taskToWire(row: TaskRow, more: TaskMore): Task {
   }
 }
 
-/** What to run to see why a task does not allow something. */
+/** The command that shows the state of a task, as the next step of an error. */
 export const look = (id: string) => ({ next: `svc task get ${id}` })

@@ -25,7 +25,7 @@ export class TaskStore {
   /** Throws `task_not_found` (404). */
   find(id: string, reads: Reads = this.db): TaskRow {
     const row = this.get(id, reads)
-    if (!row) throw TaskErrors.task_not_found(`there is no task ${shown(id)}`)
+    if (!row) throw TaskErrors.task_not_found(`task not found: ${shown(id)}`)
     return row
   }
 
@@ -42,18 +42,18 @@ export class TaskStore {
     return { currentRun: run ? String(run[0]) : undefined, blockedReasons: this.blockedBy(row, reads) }
   }
 
-  /** Everything that keeps the runs of a task from being claimed now; nothing for one that is over. */
+  /** All current reasons why the runs of a task cannot be claimed; none for a task that has ended. */
   blockedBy(row: TaskRow, reads: Reads = this.db): BlockedReason[] {
     if (row.status === 'completed' || row.status === 'canceled') return []
     const waitsFor = this.unresolved(row.id, reads)
     const reasons: BlockedReason[] = []
     if (waitsFor.length > 0) reasons.push({ source: 'dependency', depends_on_task_ids: waitsFor })
     if (row.approval_policy === 'manual' && row.approval_state !== 'approved') {
-      const reason = row.approval_state === 'rejected' ? 'the approval was refused' : 'it waits for its approval'
+      const reason = row.approval_state === 'rejected' ? 'approval rejected' : 'waiting for approval'
       reasons.push({ source: 'approval', reason })
     }
     if (row.pausing_task !== null) {
-      const reason = row.pausing_task === row.id ? row.paused_reason : `task ${row.pausing_task} above it is paused`
+      const reason = row.pausing_task === row.id ? row.paused_reason : `parent task ${row.pausing_task} is paused`
       reasons.push({ source: 'paused', reason: reason ?? '' })
     }
     for (const { id, kind, reason } of this.openBlocks(row.id, reads))
@@ -61,7 +61,7 @@ export class TaskStore {
     return reasons
   }
 
-  /** Tasks that a task waits for and that are not completed. */
+  /** Uncompleted dependencies of a task. */
   unresolved(id: string, reads: Reads = this.db): string[] {
     return reads
       .rows(
@@ -78,7 +78,7 @@ export class TaskStore {
        WHERE task_id = ? AND cleared_at IS NULL AND ifnull(expires_at, 9e15) > ?`,
       [id, this.now()],
     )
-    // Most tasks have none, and every change of one asks: setting up a sort in SQLite costs more than the rest of it.
+    // Called on every change and usually empty: setting up a sort in SQLite would cost more than the query.
     return open.sort((a, b) => a.created_at - b.created_at || (a.id < b.id ? -1 : 1))
   }
 
@@ -86,14 +86,14 @@ export class TaskStore {
     return reads.all<TaskRow>('SELECT * FROM tasks_task WHERE parent_task_id = ? ORDER BY created_at, id', [id])
   }
 
-  /** A task and all that are below it, parents first. */
+  /** A task and its descendants, parents first. */
   subtree(id: string, reads: Reads = this.db): TaskRow[] {
     const found: TaskRow[] = [this.find(id, reads)]
     for (let at = 0; at < found.length; at++) found.push(...this.children(found[at]?.id ?? '', reads))
     return found
   }
 
-  /** How many levels a task is below the root of its hierarchy; 1 for a root. */
+  /** Level of a task in its hierarchy; 1 for the root. */
   depth(id: string, reads: Reads = this.db): number {
     let depth = 0
     for (let at = this.get(id, reads); at; at = at.parent_task_id ? this.get(at.parent_task_id, reads) : undefined)

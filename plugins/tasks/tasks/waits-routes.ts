@@ -10,7 +10,7 @@ import {
 } from '../../../schemas/tasks.js'
 import { AGENT_SESSION } from '../../identity/api.js'
 import type { TaskService } from '../service.js'
-import { taskFields } from '../views/columns.js'
+import { TASK_ARG, taskFields } from '../views/columns.js'
 import { whoOf } from '../who.js'
 
 const route = routeOf<TaskService>()
@@ -23,25 +23,25 @@ const blockItem = {
     { header: 'Block', path: 'id' },
     { header: 'Kind', path: 'kind' },
     { header: 'Reason', path: 'reason' },
-    { header: 'Until', path: 'expires_at', as: 'time' },
+    { header: 'Expires', path: 'expires_at', as: 'time' },
     { header: 'Cleared', path: 'cleared_at', as: 'time' },
   ],
 } as const
 
-/** What tasks wait for: other tasks, and somebody's word. */
+/** Routes for what a task waits for: dependencies and blocks. */
 export const waitsRoutes = [
   route({
     method: 'POST',
     path: '/api/tasks/{id}/dependencies',
     area,
-    summary: 'Make a task wait until another one is completed',
+    summary: 'Add a dependency: the task waits until the other task is completed',
     body: AddDependencyBody,
     invalid,
     replies: { 200: TaskDetailReply },
     errors: [404, 409, 422, 500, 503],
     cli: {
       path: 'task dependency add',
-      args: [{ name: 'id', in: 'path' }, { name: 'depends_on_task_id' }],
+      args: [TASK_ARG, { name: 'depends_on_task_id' }],
       view: detail,
     },
     handle: async (self, { actor, params, body }) => {
@@ -53,10 +53,14 @@ export const waitsRoutes = [
     method: 'DELETE',
     path: '/api/tasks/{id}/dependencies/{depends_on_id}',
     area,
-    summary: 'Make a task wait for another one no longer',
+    summary: 'Remove a dependency of a task',
     replies: { 200: TaskDetailReply },
     errors: [404, 409, 422, 500, 503],
-    cli: { path: 'task dependency remove', view: detail },
+    cli: {
+      path: 'task dependency remove',
+      args: [TASK_ARG, { name: 'depends_on_id', in: 'path', summary: 'ID of the task that it depends on' }],
+      view: detail,
+    },
     handle: async (self, { actor, params }) => {
       await self.graph.remove(whoOf(actor), params.id, params.depends_on_id)
       return ok({ task: self.details.of(params.id) })
@@ -66,13 +70,14 @@ export const waitsRoutes = [
     method: 'GET',
     path: '/api/tasks/{id}/blocks',
     area,
-    summary: 'List the blocks on a task',
+    summary: 'List the blocks of a task',
     query: ListBlocksQuery,
     origins: [AGENT_SESSION],
     replies: { 200: BlocksReply },
     errors: [403, 404, 422, 500, 503],
     cli: {
       path: 'task blocks',
+      args: [TASK_ARG],
       view: {
         rows: 'blocks',
         columns: [
@@ -82,7 +87,7 @@ export const waitsRoutes = [
           { header: 'CREATED', path: 'created_at', as: 'ago' },
           { header: 'CLEARED', path: 'cleared_at', as: 'ago' },
         ],
-        empty: 'nothing blocks it by somebody’s word',
+        empty: 'no blocks. Show why a task is not progressing: svc task inspect <id>',
       },
     },
     handle: (self, { actor, params, query }) => {
@@ -94,14 +99,14 @@ export const waitsRoutes = [
     method: 'POST',
     path: '/api/tasks/{id}/blocks',
     area,
-    summary: 'Keep the runs of a task from being claimed until the block is cleared',
+    summary: 'Block a task: its runs cannot be claimed until the block is cleared',
     body: CreateBlockBody,
     origins: [AGENT_SESSION],
     runsCode: false,
     invalid,
     replies: { 201: BlockReply },
     errors: [403, 404, 409, 422, 500, 503],
-    cli: { path: 'task block', view: blockItem },
+    cli: { path: 'task block', args: [TASK_ARG], view: blockItem },
     handle: async (self, { actor, params, body }) => {
       const who = whoOf(actor)
       self.visible(who, params.id)
@@ -112,13 +117,17 @@ export const waitsRoutes = [
     method: 'POST',
     path: '/api/tasks/{id}/blocks/{block_id}/clear',
     area,
-    summary: 'Clear a block',
+    summary: 'Clear a block of a task',
     body: ClearBlockBody,
     bodyOptional: true,
     invalid,
     replies: { 200: BlockReply },
     errors: [404, 409, 422, 500, 503],
-    cli: { path: 'task unblock', view: blockItem },
+    cli: {
+      path: 'task unblock',
+      args: [TASK_ARG, { name: 'block_id', in: 'path', summary: 'block ID; list them: svc task blocks <id>' }],
+      view: blockItem,
+    },
     handle: async (self, { actor, params, body }) =>
       ok({ block: await self.blocks.clear(whoOf(actor), params.id, params.block_id, body?.note) }),
   }),

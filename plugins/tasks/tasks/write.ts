@@ -10,10 +10,10 @@ import { look, type TaskRow } from './task-row.js'
 
 const ID = /^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$/
 
-/** Where a new task is. */
+/** Scope and workspace of a new task. */
 export type Place = { readonly scope: 'global' } | { readonly scope: 'workspace'; readonly workspaceId: string }
 
-/** Creates tasks and changes what they say. */
+/** Creates and updates tasks. */
 export class TaskWriter {
   constructor(private readonly core: TaskCore) {}
 
@@ -26,15 +26,15 @@ export class TaskWriter {
     })
   }
 
-  /** The same in a transaction of the caller, who brings its status up to date. */
+  /** The same in a transaction of the caller, who has to reconcile the status. */
   insert(t: Tx, who: Who, body: CreateTaskBody, place: Place, parentId?: string): TaskRow {
     const { tasks, journal, kernel } = this.core
     const now = this.core.now()
     const parent = parentId === undefined ? undefined : this.#parent(t, parentId, place)
     if (body.id !== undefined && !ID.test(body.id))
-      throw invalid('id: letters, digits and _ . : -, at most 128 of them')
+      throw invalid('id: must start with a letter or digit and have at most 128 letters, digits, and _ . : -')
     const id = body.id ?? kernel.ids.id('task')
-    if (tasks.get(id, t)) throw TaskErrors.task_exists(`there is a task ${shown(id)} already`)
+    if (tasks.get(id, t)) throw TaskErrors.task_exists(`a task with this ID already exists: ${shown(id)}`)
     const policy = body.approval_policy ?? 'none'
     const row: TaskRow = {
       id,
@@ -104,7 +104,7 @@ export class TaskWriter {
 
   #changes(before: TaskRow, body: UpdateTaskBody): Partial<TaskRow> {
     const { owner, priority, approval_policy: policy } = body
-    if (owner && body.clear_owner) throw invalid('clear_owner: not together with owner')
+    if (owner && body.clear_owner) throw invalid('clear_owner: not allowed together with owner')
     if (typeof body.title === 'string' && body.title.trim() === '') missing('title')
     const changed: { -readonly [K in keyof TaskRow]?: TaskRow[K] | undefined } = {
       title: checked('title', body.title, LIMITS.title),
@@ -128,13 +128,13 @@ export class TaskWriter {
     const parent = tasks.find(id, t)
     const workspace = place.scope === 'workspace' ? place.workspaceId : null
     if (parent.scope !== place.scope || parent.workspace_id !== workspace)
-      throw invalid('scope: a child is where its parent is')
+      throw invalid('scope: a child must have the scope and workspace of its parent')
     if (parent.status === 'completed' || parent.status === 'canceled')
-      throw TaskErrors.task_conflict(`task ${id} is ${parent.status}; it takes no children`, look(id))
+      throw TaskErrors.task_conflict(`task ${id} is ${parent.status} and cannot get children`, look(id))
     if (tasks.depth(id, t) >= LIMITS.depth)
-      throw TaskErrors.task_graph_limit(`tasks are at most ${LIMITS.depth} levels deep`, look(id))
+      throw TaskErrors.task_graph_limit(`task ${id} is at the maximum depth of ${LIMITS.depth} levels`, look(id))
     if (tasks.children(id, t).length >= LIMITS.children)
-      throw TaskErrors.task_graph_limit(`task ${id} has ${LIMITS.children} children, as many as may be`, look(id))
+      throw TaskErrors.task_graph_limit(`task ${id} has ${LIMITS.children} children, the maximum`, look(id))
     return parent
   }
 }
@@ -144,21 +144,21 @@ const missing = (member: string): never => {
   throw invalid(`${member}: required`)
 }
 
-/** A text without the spaces around it; undefined where there is none. */
+/** The trimmed text; undefined when empty. */
 export function checked(member: string, text: string | null | undefined, most: number): string | undefined {
   const trimmed = text?.trim()
   if (trimmed !== undefined && trimmed.length > most) throw invalid(`${member}: at most ${most} characters`)
   return trimmed || undefined
 }
 
-/** JSON of what a caller gave. Throws `task_invalid` (422). */
+/** The JSON of a member, within its size limit. Throws `task_invalid` (422). */
 export function bounded(member: string, value: unknown, most: number = LIMITS.metadata): string | null {
   const text = json(value)
   if (text !== null && Buffer.byteLength(text) > most) throw invalid(`${member}: at most ${most} bytes`)
   return text
 }
 
-/** The same of the metadata of a task. Throws `task_too_large` (413). */
+/** The same for the metadata of a task. Throws `task_too_large` (413). */
 function metadata(value: unknown): string | null {
   const text = json(value)
   if (text === null || Buffer.byteLength(text) <= LIMITS.metadata) return text
@@ -167,6 +167,7 @@ function metadata(value: unknown): string | null {
 
 function attempts(count: number | null | undefined): number | undefined {
   if (count === null || count === undefined) return undefined
-  if (count < 1 || count > LIMITS.attempts.most) throw invalid(`max_attempts: from 1 to ${LIMITS.attempts.most}`)
+  if (count < 1 || count > LIMITS.attempts.most)
+    throw invalid(`max_attempts: must be between 1 and ${LIMITS.attempts.most}, not ${count}`)
   return count
 }

@@ -1,12 +1,12 @@
 import type { NativeTool } from '../../tools/api.js'
 
-/** What an agent needs to work on tasks, and nothing that decides about the tasks of others. */
+/** Toolsets with the tools that an agent needs to work on tasks, without those that manage tasks. */
 const working = ['tasks', 'autonomy', 'coordination'] as const
 const toolsets = ['tasks'] as const
 
 /**
- * How agents find, claim and finish work. What the holder of a lease does with its run changes that run alone and needs no
- * approval; what makes, queues or frees work for others may start an agent, and needs a person.
+ * Native tools to find, claim and finish work. Operations of a lease holder change its own run only and need no approval.
+ * Operations that create, queue or release work for others can start an agent and need approval.
  */
 export const nativeTools: readonly NativeTool[] = [
   { name: 'task_list', route: 'GET /api/tasks', toolsets: working },
@@ -19,9 +19,9 @@ export const nativeTools: readonly NativeTool[] = [
     name: 'task_run_claim_next',
     route: 'POST /api/agent/tasks/claim-next',
     description:
-      'Claim the next piece of work for this session. It answers nothing when there is none; else the run, its task and until when ' +
-      'the lease holds. Then call task_run_start, task_run_heartbeat before the lease ends, and at the end task_run_complete, ' +
-      'task_run_fail or task_run_release',
+      'Claim the next run for this session. Returns the run, its task and the lease with its expiry, or nothing when no run can ' +
+      'be claimed. After a claim, call task_run_start, then task_run_heartbeat before each expiry of the lease, and finally ' +
+      'task_run_complete, task_run_fail or task_run_release',
     toolsets: working,
     tags: ['work', 'next', 'claim'],
   },

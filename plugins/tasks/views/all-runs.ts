@@ -9,7 +9,7 @@ import { sessionOf } from '../who.js'
 const DEFAULT_LIMIT = 50
 
 interface Row extends RunRow {
-  /** Its number in the table: a run that was queued later has a higher one. */
+  /** The rowid: a run that was queued later has a higher one. */
   readonly number: number
   readonly task_title: string
 }
@@ -20,8 +20,7 @@ const paging = new Paging({
 })
 
 /**
- * A page of the runs of all tasks, the newest first, so that a run is found without its task. An agent sees those of global tasks
- * and of its own workspace.
+ * A page of the runs of all tasks, newest first. An agent sees the runs of global tasks and of its own workspace.
  */
 export function listAllRuns(core: TaskCore, actor: Actor, query: ListAllRunsQuery): AllRunsReply {
   const session = sessionOf(actor)
@@ -59,5 +58,5 @@ function conditionsOf(conditions: readonly Given[]) {
   return { given, values, where: given.length === 0 ? '' : `WHERE ${given.map(([sql]) => sql).join(' AND ')}` }
 }
 
-/** From the totals that are kept: counting the rows would walk through them all. */
+/** From the maintained totals: counting the rows would scan the table. */
 const allOf = (core: TaskCore) => [...core.totals.runs.byStatus().values()].reduce((sum, count) => sum + count, 0)

@@ -21,7 +21,7 @@ import type { TaskHistory } from './timeline.js'
 
 const CUT = '\n[truncated]'
 
-/** What the holder of a run is told of it, of its task, and of what was done before; bounded as the settings say. */
+/** The context of a run for its lease holder, bounded by the settings in `task.orchestration`. */
 export class TaskBundles {
   constructor(
     private readonly core: TaskCore,
@@ -29,12 +29,12 @@ export class TaskBundles {
     private readonly history: TaskHistory,
   ) {}
 
-  /** Leases that a session has now. */
+  /** The active leases of a session. */
   leases({ id }: SessionInfo): TaskLease[] {
     return this.#held(id).map(leaseToWire)
   }
 
-  /** What a session works on now. */
+  /** The current work of a session. */
   situation({ id }: SessionInfo): TaskSituation {
     const [run] = this.#held(id)
     if (!run) return { available: false }
@@ -42,10 +42,10 @@ export class TaskBundles {
     return { available: true, bundle: this.#bundle(task, run), lease: leaseToWire(run), task: summaryToWire(task) }
   }
 
-  /** Runs of a task that are over, without the one that goes on, the newest first. */
+  /** The ended runs of a task, newest first, without the given one. */
   earlier(run: RunRow): RunRow[] {
     const most = this.core.kernel.config.get(TaskSettings.priorAttempts)
-    // Those of its own group go on beside it.
+    // Open runs of the same fan-out are in the list and are filtered out.
     const open = this.core.runs.open(run.task_id).length
     return this.core.runs
       .list(run.task_id, { limit: most + open + 1 })
@@ -53,7 +53,7 @@ export class TaskBundles {
       .slice(0, most)
   }
 
-  /** What the run before one left, in at most so many bytes as `summary_max_bytes` allows. */
+  /** Result or error of the previous run, cut to `summary_max_bytes`. */
   handoff(run: RunRow, earlier = this.earlier(run)): string | undefined {
     const before = earlier.find(({ id }) => id === run.previous_run_id) ?? earlier[0]
     if (!before) return undefined
@@ -128,7 +128,7 @@ const dated = (run: ActiveRun): DatedRun => ({
   lease_until: run.lease_until ?? NEVER,
 })
 
-/** What a reviewer wants of a run that was queued because the one before it was rejected. */
+/** The verdict that caused a run, when the previous run was rejected. */
 export function continuationOf({ metadata, previous_run_id: reviewed }: RunRow): ReviewContinuation | undefined {
   const review =
     metadata === null ? undefined : (JSON.parse(metadata) as { review?: Partial<ReviewContinuation> })?.review
@@ -145,7 +145,7 @@ export function continuationOf({ metadata, previous_run_id: reviewed }: RunRow):
   }
 }
 
-/** The result of a run in words: its summary where it has one. */
+/** The result of a run as text: its summary if it has one. */
 function textOf(result: unknown): string {
   if (typeof result === 'string') return result
   const { summary } = Object(result)

@@ -8,10 +8,10 @@ import { runFacts } from '../runs/run-row.js'
 import { type TaskRow, taskFacts } from '../tasks/task-row.js'
 
 const DEFAULT_LIMIT = 50
-/** Owners that the facets name, those with the most tasks. */
+/** Maximum number of owners in the facets, those with the most tasks. */
 const OWNERS = 50
 
-/** A run of the task was to take part in that channel of the network. */
+/** A run of the task requested that network channel. */
 export const IN_CHANNEL = 'id IN (SELECT task_id FROM tasks_run WHERE channel = ?)'
 
 type Condition = readonly [sql: string, ...params: SqlValue[]]
@@ -25,7 +25,7 @@ export class TaskCatalog {
 
   constructor(private readonly core: TaskCore) {}
 
-  /** One page, the newest activity or the highest priority first. `workspace` is the id of the one that was asked for. */
+  /** One page, by last activity or by priority. `workspace` is the id of the requested workspace. */
   list(actor: Actor, query: ListTasksQuery, workspace: string | undefined): ListTasksReply {
     const { db } = this.core.kernel
     const conditions = conditionsOf(query, workspace)
@@ -73,7 +73,7 @@ export class TaskCatalog {
   }
 }
 
-/** What a list is narrowed to; drafts are left out unless they are asked for. */
+/** The filters of a list; drafts are excluded unless requested. */
 function conditionsOf(query: ListTasksQuery, workspace: string | undefined): Condition[] {
   const given: (Condition | undefined)[] = [
     query.scope && query.scope !== 'all' ? ['scope = ?', query.scope] : undefined,

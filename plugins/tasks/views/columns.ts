@@ -1,5 +1,11 @@
 import type { CliColumn } from '../../../kernel/plugin.js'
 
+/** Arguments of the commands for tasks and runs. */
+export const TASK_ARG = { name: 'id', in: 'path', summary: 'task ID, ID prefix, identifier or @last' } as const
+export const RUN_ARG = { name: 'id', in: 'path', summary: 'run ID, ID prefix or @last' } as const
+/** The same in the routes for agents. */
+export const AGENT_RUN_ARG = { ...RUN_ARG, name: 'run_id' } as const
+
 /** How the command line shows tasks and runs. */
 export const taskFields: readonly CliColumn[] = [
   { header: 'Task', path: 'id' },
@@ -13,8 +19,8 @@ export const taskFields: readonly CliColumn[] = [
   { header: 'Parent', path: 'parent_task_id' },
   { header: 'Owner', path: 'owner.ref' },
   { header: 'Approval', path: 'approval_state' },
-  { header: 'Paused because', path: 'paused_reason' },
-  { header: 'Needs attention', path: 'needs_attention_reason' },
+  { header: 'Pause reason', path: 'paused_reason' },
+  { header: 'Attention reason', path: 'needs_attention_reason' },
   { header: 'Run', path: 'current_run_id' },
   { header: 'Created', path: 'created_at', as: 'time' },
 ]
@@ -25,14 +31,14 @@ export const runFields: readonly CliColumn[] = [
   { header: 'Task', path: 'task_id' },
   { header: 'Status', path: 'status' },
   { header: 'Attempt', path: 'attempt' },
-  { header: 'Recovered', path: 'recovery_count' },
-  { header: 'Goes on with', path: 'previous_run_id' },
+  { header: 'Recoveries', path: 'recovery_count' },
+  { header: 'Previous run', path: 'previous_run_id' },
   { header: 'Session', path: 'session_id' },
   { header: 'Part', path: 'designation.brief' },
   { header: 'Queued', path: 'queued_at', as: 'time' },
   { header: 'Claimed', path: 'claimed_at', as: 'time' },
   { header: 'Ended', path: 'ended_at', as: 'time' },
-  { header: 'Lease until', path: 'lease_until', as: 'time' },
+  { header: 'Lease expires', path: 'lease_until', as: 'time' },
   { header: 'Error', path: 'error' },
   { header: 'Result', path: 'result' },
 ]
@@ -50,10 +56,10 @@ export const runRows = {
     { header: 'PART', path: 'designation.brief', below: true },
     { header: 'ERROR', path: 'error', below: true },
   ],
-  empty: 'no runs; queue one: svc task start <id>',
+  empty: 'no runs. Queue one: svc task start <id>',
 } as const
 
-/** The runs of all tasks. */
+/** Columns of `svc task run all`. */
 export const allRunRows = {
   rows: 'runs',
   columns: [
@@ -65,7 +71,7 @@ export const allRunRows = {
     { header: 'PART', path: 'designation.brief', below: true },
     { header: 'ERROR', path: 'error', below: true },
   ],
-  empty: 'no runs; queue one: svc task start <id>',
+  empty: 'no runs. Queue one: svc task start <id>',
 } as const
 
 export const leaseItem = {
@@ -74,6 +80,6 @@ export const leaseItem = {
     { header: 'Run', path: 'run_id' },
     { header: 'Task', path: 'task_id' },
     { header: 'Status', path: 'status' },
-    { header: 'Lease until', path: 'lease_until', as: 'time' },
+    { header: 'Lease expires', path: 'lease_until', as: 'time' },
   ],
 } as const

@@ -13,22 +13,22 @@ import { nextStepOf } from './next-step.js'
 const MINUTE = 60_000
 const BACKLOG_MS = 10 * MINUTE
 const STALE_MS = 2 * MINUTE
-/** Runs that are shown one by one, those that wait or work longest. */
+/** Maximum number of runs that are listed, longest waiting or active first. */
 const SHOWN_RUNS = 50
-/** Runs of which the latencies are told, the newest. */
+/** Number of newest runs in the latency statistics. */
 const SAMPLES = 1000
-/** Runs of one state that are looked through for those that the query asks for. */
+/** Maximum number of runs per status that a filtered latency query reads. */
 const LOOKED_AT = 2000
 
 /** The condition on tasks, `1` for all of them, and its values. */
 interface Filter {
-  /** Nothing else is asked for: there are totals of it, and a run tells its scope by itself. */
+  /** Set when scope is the only filter: it has maintained totals, and a run row contains its scope. */
   readonly scope?: DashboardQuery['scope'] | undefined
   readonly sql: string
   readonly params: readonly SqlValue[]
 }
 
-/** How all tasks stand, or those that the query asks for. */
+/** The dashboard of all tasks, or of those that match the query. */
 export function dashboardOf(core: TaskCore, query: DashboardQuery, workspace: string | undefined): Dashboard {
   const filter = filterOf(query, workspace)
   const isCounted = filter.sql === '1' || filter.scope !== undefined
@@ -165,13 +165,13 @@ function filterOf(query: DashboardQuery, workspace: string | undefined): Filter 
   const asked = conditions.filter((entry): entry is [string, SqlValue] => entry[1] !== undefined)
   const sql = asked.map(([condition]) => condition).join(' AND ') || '1'
   const scope = asked.length === 1 ? query.scope : undefined
-  // Alone it is one of two words in the text, by which the indexes of a scope are found.
+  // As a literal, SQLite can use the partial indexes of the scope.
   return scope === undefined
     ? { sql, params: asked.map(([, value]) => value) }
     : { scope, sql: `t.scope = '${scope}'`, params: [] }
 }
 
-/** Runs of the tasks that are asked for, with the beginning of a condition; without tasks where all are. */
+/** FROM and WHERE for the runs of matching tasks; joins tasks only if necessary. */
 function runsOf({ scope, sql }: Filter, runs = 'tasks_run'): string {
   if (sql === '1') return `${runs} r WHERE 1`
   if (scope !== undefined) return `${runs} r WHERE +r.place ${scope === 'global' ? '=' : '<>'} ''`
@@ -184,7 +184,7 @@ function countsOf(core: TaskCore, sql: string, { params }: Filter): Map<string, 
 
 const sum = (counts: Map<string, number>) => [...counts.values()].reduce((all, count) => all + count, 0)
 
-/** Runs that wait for a person, those that somebody holds, and the first that wait for a claim. */
+/** Runs that need attention, active runs, and the first queued runs. */
 function activeRuns(core: TaskCore, filter: Filter): DashboardRun[] {
   const read = (status: string, limit: number) =>
     core.kernel.db.all<RunRow>(
@@ -223,7 +223,7 @@ function runToDashboard(core: TaskCore, run: RunRow): DashboardRun {
   }
 }
 
-/** A run as it is shown: with who works on it, why it stands still, and what helps. */
+/** Adds the agent, the reason and the next step to a run. */
 function explained(core: TaskCore, item: DashboardRun): DashboardRun {
   const run = core.runs.find(item.run_id)
   const step = nextStepOf(core, core.tasks.find(run.task_id), run)
@@ -236,7 +236,7 @@ const newest = (status: string) =>
   `(SELECT task_id, place, queued_at, claimed_at, started_at FROM tasks_run WHERE status = '${status}'
      ORDER BY queued_at DESC LIMIT ${LOOKED_AT})`
 
-/** Of the newest runs that have ended, those that have both times: older ones are not looked through for more. */
+/** Latency of the newest ended runs that have both timestamps. */
 function latency(core: TaskCore, filter: Filter, of: string): Dashboard['cards']['latency']['claim_latency_ms'] {
   const ended = ['completed', 'failed'].map(
     status =>
@@ -251,7 +251,7 @@ function latency(core: TaskCore, filter: Filter, of: string): Dashboard['cards']
   return { samples: samples ?? 0, average_ms: average ?? 0, maximum_ms: maximum ?? 0 }
 }
 
-/** Left to itself, SQLite sorts all tasks of a scope. */
+/** Without it, SQLite sorts all tasks of a scope. */
 const NEWEST_FIRST = 'INDEXED BY tasks_task_recent'
 
 function freshness(
@@ -261,14 +261,14 @@ function freshness(
 ): Dashboard['freshness'] {
   const { scope, sql, params } = filter
   const now = core.now()
-  // Where there is none, all others would be looked through for one.
+  // Without any match, the query would scan the whole index.
   const latest = isEmpty
     ? undefined
     : core.kernel.db.row(
         `SELECT t.last_activity_at FROM tasks_task t ${scope === undefined ? '' : NEWEST_FIRST} WHERE ${sql} ORDER BY t.last_activity_at DESC LIMIT 1`,
         params,
       )?.[0]
-  // Whoever extends a lease is at work, though nothing else happens.
+  // A heartbeat counts as activity here.
   const beat = live
     ? core.kernel.db.row(
         `SELECT max(r.heartbeat_at) FROM ${runsOf(filter)} AND r.status IN ('claimed', 'starting', 'running')`,

@@ -63,7 +63,7 @@ export class TaskDetails {
     })
   }
 
-  /** How the runs of each fan-out stand. */
+  /** Counts of runs by status for each fan-out. */
   #rollups(id: string): NonNullable<TaskDetail['designation_rollups']> {
     const rows = this.core.kernel.db.rows(
       `SELECT designation_group_id, min(queued_at), json_group_object(status, count) FROM (

@@ -10,7 +10,7 @@ import { summaryToWire, type TaskRow } from '../tasks/task-row.js'
 import type { Who } from '../who.js'
 
 const DEFAULT_LIMIT = 50
-/** In the order in which the inbox shows them. */
+/** In display order. */
 const LANES: readonly InboxLane[] = ['my_work', 'approvals', 'failed_runs', 'blocked', 'archived']
 
 interface TriageRow {
@@ -21,19 +21,19 @@ interface TriageRow {
   readonly updated_at: number
 }
 
-/** A task of the inbox, with what the caller made of it. */
+/** A task in the inbox with its inbox state for the caller. */
 interface Entry extends TaskRow {
   readonly lane: InboxLane
   readonly unread: number
   readonly seen: string | null
 }
 
-/** How many tasks of one kind there are. */
+/** Number of tasks per group. */
 type Count = readonly [lane: InboxLane, unread: number, status: TaskStatus, priority: number, count: number]
 
 /**
- * Tasks that somebody may have to do something about, by their numbers in the table, from the indexes of what can be a reason for it.
- * Left to itself, SQLite walks through all tasks for those whose last run failed, since they are wanted in the order of the table.
+ * The row ids of tasks that may need action, one index lookup per reason. Without INDEXED BY, SQLite scans all tasks for the
+ * failed ones, since the union wants them in rowid order.
  */
 const CANDIDATES = `
   SELECT rowid AS task FROM tasks_task WHERE status = 'blocked'
@@ -53,7 +53,7 @@ const LANE = `CASE
 const SEEN = 'ifnull(g.last_seen_at, -1) >= t.last_activity_at'
 const UNREAD = `CASE WHEN ifnull(g.archived, 0) = 1 OR (${SEEN} AND g.read = 1) THEN 0 ELSE 1 END`
 
-/** What waits for somebody, and what he made of it. */
+/** The inbox of tasks, per actor. */
 export class TaskInbox {
   readonly #paging = new Paging({
     place: v.tuple([v.number(), v.number(), v.number(), v.string()]),
@@ -62,13 +62,13 @@ export class TaskInbox {
 
   constructor(private readonly core: TaskCore) {}
 
-  /** Marks what has happened until now as read, dismissed or archived. */
+  /** Marks the events so far as read, dismissed or archived. */
   triage(who: Who, id: string, mark: 'read' | 'dismissed' | 'archived'): Promise<Triage> {
     return this.core.write(who, t => {
       const task = this.core.tasks.find(id, t)
       const { kind, ref } = who.by
       const before = this.#triageOf(who, id)
-      // What was said of something older does not hold for what has happened since.
+      // Marks on older events do not apply to newer ones.
       const seen = before !== undefined && before.last_seen_at >= task.last_activity_at
       const marks = {
         read: seen ? before.read : 0,
@@ -116,7 +116,7 @@ export class TaskInbox {
     }
   }
 
-  /** What the filters leave, from FROM on; `lane` and `unread` are to be selected. */
+  /** The query from FROM on, with all filters; the caller selects `lane` and `unread`. */
   #asked(who: Who, query: InboxQuery, workspace: string | undefined) {
     const { kind, ref } = who.by
     const conditions: [string, SqlValue | undefined][] = [
@@ -139,7 +139,7 @@ export class TaskInbox {
     return { sql, values: [kind, ref, ...given.map(([, value]) => value)] }
   }
 
-  /** The first rows behind a place, in order: all are sorted by their numbers, and those of the page alone are read whole. */
+  /** The rows after a position. Sorting uses few columns; only the rows of the page are read in full. */
   #page(sql: string, values: readonly SqlValue[], after: Place | undefined, limit: number): Entry[] {
     const [unread, activity, priority, id] = [1, 2, 3, 4].map(n => `?${values.length + n}`)
     const behind = `AND (unread < ${unread} OR unread = ${unread} AND (activity < ${activity} OR activity = ${activity}
@@ -163,7 +163,7 @@ export class TaskInbox {
     const { paused: _p, effective_paused: _e, paused_by_task_id: _b, ...summary } = summaryToWire(task)
     const [run] = this.core.runs.list(task.id, { limit: 1 })
     const [reason] = task.status === 'blocked' ? this.core.tasks.blockedBy(task) : []
-    const why = reason && (reason.reason || `it waits for ${reason.depends_on_task_ids?.join(', ')}`)
+    const why = reason && (reason.reason || `waiting for ${reason.depends_on_task_ids?.join(', ')}`)
     return {
       lane,
       task: summary,

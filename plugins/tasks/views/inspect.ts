@@ -13,11 +13,11 @@ import type { TaskDetails } from './detail.js'
 import { decidingRun, nextStepOf } from './next-step.js'
 
 const RECENT = { runs: 10, events: 20 }
-/** Characters of a hash that are enough to tell two leases apart. */
+/** Characters of a hash that distinguish two leases. */
 const HASH_CHARS = 'sha256:'.length + 12
 const ERROR_CHARS = 500
 
-/** Runs and tasks with all that helps to find out why they do not move. */
+/** Inspection of tasks and runs: why they are not progressing and what to do next. */
 export class TaskInspection {
   constructor(
     private readonly core: TaskCore,

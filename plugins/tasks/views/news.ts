@@ -5,22 +5,22 @@ import type { TaskCore } from '../core.js'
 import { whoOfSession } from '../who.js'
 import type { TaskInbox } from './inbox.js'
 
-/** Tasks that are told one by one. */
+/** Maximum number of tasks that are listed. */
 const TOLD = 5
 
-/** What an agent that is woken is told of its tasks. It is told alone: nothing is claimed, no lease renewed. */
+/** Task context for an agent that is woken. It is read-only: nothing is claimed and no lease renewed. */
 export class TaskNews {
   constructor(
     private readonly core: TaskCore,
     private readonly inbox: TaskInbox,
   ) {}
 
-  /** The run that a session holds, or what it could claim. */
+  /** The run that a session holds, or the number of runs that it could claim. */
   async task({ id, workspaceId }: SessionInfo): Promise<string | undefined> {
     const [run] = this.core.runs.ofSession(id)
     if (run) {
       const task = this.core.tasks.find(run.task_id)
-      const until = run.lease_until === null ? '' : `, under a lease until ${iso(run.lease_until)}`
+      const until = run.lease_until === null ? '' : `, lease expires at ${iso(run.lease_until)}`
       return `you hold run ${run.id} of task ${task.id}, ${shown(task.title)}: ${run.status}${until}`
     }
     const row = this.core.kernel.db.row(
@@ -28,10 +28,10 @@ export class TaskNews {
       [workspaceId],
     )
     const count = Number(row?.[0] ?? 0)
-    return count === 0 ? undefined : `you hold no run; runs that wait to be claimed: ${count}`
+    return count === 0 ? undefined : `you hold no run; claimable runs: ${count}`
   }
 
-  /** What waits for the session in its inbox. */
+  /** The inbox of the session. */
   async summary(session: SessionInfo): Promise<string | undefined> {
     const who = whoOfSession(this.core.kernel.actor, session.id)
     const { groups, page } = this.inbox.list(who, { limit: TOLD }, session.workspaceId)

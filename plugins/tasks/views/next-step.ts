@@ -7,21 +7,21 @@ import { isPaused } from '../scheduler/state.js'
 import type { TaskRow } from '../tasks/task-row.js'
 import { latestWorker } from '../workers/worker-row.js'
 
-/** Tasks that are waited for and named. */
+/** Maximum number of dependencies that are named. */
 const NAMED = 3
 
-/** Why a task or a run stands where it does, where there is a reason, and the command that moves it on, or what is waited for. */
+/** Why a task or run is not progressing, if there is a reason, and the command to run next or what it is waiting for. */
 export interface NextStep {
   readonly why?: string
   readonly next: string
 }
 
-/** The run of a task that decides how the task goes on: one that waits for a person, else the newest one. */
+/** The run that determines the next step of a task: one that needs attention, else the newest. */
 export function decidingRun(core: TaskCore, id: string): RunRow | undefined {
   return core.runs.list(id, { status: 'needs_attention', limit: 1 })[0] ?? core.runs.list(id, { limit: 1 })[0]
 }
 
-/** What moves the task on from where it is; `run` is the one that is asked about. */
+/** The next step of a task or, with `run`, of one of its runs. */
 export function nextStepOf(core: TaskCore, task: TaskRow, run: RunRow | undefined): NextStep {
   if (run?.status === 'needs_attention') return { ...because(run.error), next: recoveryOf(core, run) }
   if (task.status === 'needs_attention' || (task.attention_at !== null && isOver(task))) {
@@ -31,7 +31,7 @@ export function nextStepOf(core: TaskCore, task: TaskRow, run: RunRow | undefine
       next: stuck?.status === 'needs_attention' ? recoveryOf(core, stuck) : `svc task recover ${task.id}`,
     }
   }
-  if (task.status === 'draft') return { why: 'it is a draft', next: `svc task publish ${task.id}` }
+  if (task.status === 'draft') return { why: 'draft', next: `svc task publish ${task.id}` }
   if (run !== undefined && run.session_id !== null && run.ended_at === null && run.status !== 'queued')
     return heldStep(core, run.session_id)
   const [blocked] = core.tasks.blockedBy(task)
@@ -44,7 +44,7 @@ export function nextStepOf(core: TaskCore, task: TaskRow, run: RunRow | undefine
   const children = core.tasks.children(task.id).filter(({ status }) => status !== 'completed')
   if (children.length > 0)
     return {
-      why: `it is completed when its children are; ${children.length === 1 ? 'one is' : `${children.length} are`} not`,
+      why: `waiting for ${children.length === 1 ? '1 child task' : `${children.length} child tasks`} to complete`,
       next: `svc task tree ${task.id}`,
     }
   return { next: `svc task start ${task.id}` }
@@ -58,7 +58,7 @@ function heldStep(core: TaskCore, session: string): NextStep {
     : { why: `session ${session} waits for your answer`, next: answer }
 }
 
-/** Of a run that nobody has claimed yet. */
+/** The next step of a queued run. */
 export function queuedStep(core: TaskCore, run: RunRow): NextStep {
   if (isPaused(core.kernel.db)) return { why: 'the scheduler is paused', next: 'svc scheduler resume' }
   const worker = latestWorker(core.kernel.db, run.id)
@@ -67,20 +67,20 @@ export function queuedStep(core: TaskCore, run: RunRow): NextStep {
     const of = agent === undefined ? '' : ` of agent ${agent}`
     const answer = core.kernel.needs.sessions.answerTo(worker.session_id)
     if (answer !== undefined)
-      return { why: `session ${worker.session_id}${of}, started for it, waits for your answer`, next: answer }
+      return { why: `session ${worker.session_id}${of}, started for this run, waits for your answer`, next: answer }
     return {
-      why: `session ${worker.session_id}${of} was started for it and has not claimed it yet`,
-      next: `wait for session ${worker.session_id}, which was started for run ${run.id}; what it asks: svc inbox`,
+      why: `session ${worker.session_id}${of} was started for this run and has not claimed it yet`,
+      next: `wait for session ${worker.session_id}, which was started for run ${run.id}`,
     }
   }
   if (worker?.error) {
-    const next = `wait for the next session, the one before failed: svc task run show ${run.id}`
-    return { why: `the last session that was started for it ended in vain: ${worker.error}`, next }
+    const next = `wait for the next session; show the error of the last one: svc task run show ${run.id}`
+    return { why: `the last session started for this run failed: ${worker.error}`, next }
   }
-  return { next: 'wait for a session to claim the run: svc task next' }
+  return { next: 'wait for a session to claim the run with svc task next' }
 }
 
-/** It is done, well or not, and may still be one that somebody has to look at. */
+/** A task that has ended can still be marked as needing attention. */
 const isOver = ({ status }: TaskRow) => status === 'completed' || status === 'failed'
 
 const because = (text: string | null | undefined) => (text ? { why: text } : {})
@@ -93,27 +93,27 @@ function blockedStep(core: TaskCore, task: TaskRow, blocked: BlockedReason): Nex
   if (blocked.source === 'paused') return { why, next: `svc task resume ${task.pausing_task}` }
   if (blocked.source === 'block') return { why, next: `svc task unblock ${task.id} ${blocked.block_id}` }
   const ids = blocked.depends_on_task_ids ?? []
-  // Only a completed task ends the wait, and one that was canceled stays so.
+  // Only completion resolves a dependency, and a canceled task never completes.
   const canceled = ids.find(id => core.tasks.get(id)?.status === 'canceled')
   if (canceled !== undefined) return { why, next: `svc task dependency remove ${task.id} ${canceled}` }
-  // Waited for by its own child a task is completed by a run of its own alone.
+  // A parent that its own child depends on can only complete by a run of its own.
   const parent = core.tasks.get(ids.find(id => id === task.parent_task_id) ?? '')
   if (parent?.status === 'ready' && !core.runs.list(parent.id, { limit: 1 })[0])
     return { why, next: `svc task start ${parent.id}` }
   return { why, next: `wait for ${ids.join(', ')}` }
 }
 
-/** A reason for which a task is blocked, in words; other tasks go by their titles. */
+/** Describes a reason why a task is blocked; other tasks are named by title. */
 export function blockedText(
   core: TaskCore,
   { source, kind, reason, depends_on_task_ids: ids = [] }: BlockedReason,
 ): string {
   if (source === 'paused') return reason ? `paused: ${reason}` : 'paused'
   if (source === 'block') return `blocked (${kind}): ${reason}`
-  if (source === 'approval') return reason ?? 'it waits for its approval'
+  if (source === 'approval') return reason ?? 'waiting for approval'
   const named = ids.slice(0, NAMED).map(id => {
     const other = core.tasks.get(id)
     return other ? `${shown(other.title)} (${id}, ${other.status})` : id
   })
-  return `it waits for ${named.join(', ')}${ids.length > NAMED ? ` and ${ids.length - NAMED} more` : ''}`
+  return `waiting for ${named.join(', ')}${ids.length > NAMED ? ` and ${ids.length - NAMED} more` : ''}`
 }

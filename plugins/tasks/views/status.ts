@@ -3,7 +3,7 @@ import type { Recovered } from '../claims/recovery.js'
 import type { TaskCore } from '../core.js'
 import { dashboardOf } from './dashboard.js'
 
-/** Member `tasks` of the status: totals that are kept as they change. */
+/** Member `tasks` of the daemon status, from totals that are maintained on every change. */
 export function statusOf(
   core: TaskCore,
   since: Recovered,

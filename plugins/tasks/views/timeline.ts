@@ -18,13 +18,13 @@ import type { TaskDetails } from './detail.js'
 import { eventToWire } from './detail.js'
 
 const DEFAULT_ENTRIES = 200
-/** Entries that a stream reads at once. */
+/** Entries that a stream reads per batch. */
 const BATCH = 200
-/** Without a change a stream looks again after so long, in milliseconds. */
+/** Poll interval of a stream, in milliseconds. */
 const LOOK_MS = 1000
 const DEFAULT_BACKLOG = 50
 
-/** Of a payload, what a person wants to read of an event. */
+/** The part of an event payload that people want to read. */
 function noteOf(payload: unknown): string | undefined {
   const { from, to, ...more } = (payload ?? {}) as Readonly<Record<string, unknown>>
   if (typeof from === 'string' && typeof to === 'string') return `${from} -> ${to}`
@@ -32,19 +32,19 @@ function noteOf(payload: unknown): string | undefined {
   return texts.map(name => more[name]).find(text => typeof text === 'string' && text !== '') as string | undefined
 }
 
-/** What happened to tasks, and how they hang together. */
+/** Timelines, trees and the backlog. */
 export class TaskHistory {
   constructor(
     private readonly core: TaskCore,
     private readonly details: TaskDetails,
   ) {}
 
-  /** Of all tasks, the newest first. */
+  /** The runs of all tasks, newest first. */
   runs(actor: Actor, query: ListAllRunsQuery): AllRunsReply {
     return listAllRuns(this.core, actor, query)
   }
 
-  /** Oldest first, after a position. */
+  /** The events after a position, oldest first. */
   timeline(id: string, after = 0, limit = DEFAULT_ENTRIES): TimelineEntry[] {
     const task = this.core.tasks.find(id)
     const rows = this.core.kernel.db.all<EventRow>(
@@ -72,7 +72,7 @@ export class TaskHistory {
     })
   }
 
-  /** The newest of it, the oldest of those first. */
+  /** The newest events, oldest first. */
   newest(id: string, count: number): TimelineEntry[] {
     const row = this.core.kernel.db.row(
       'SELECT seq FROM tasks_event WHERE task_id = ? ORDER BY seq DESC LIMIT 1 OFFSET +?',
@@ -81,7 +81,7 @@ export class TaskHistory {
     return this.timeline(id, Number(row?.[0] ?? 0), count)
   }
 
-  /** The same for as long as somebody reads, each event once; it ends when the task is deleted. */
+  /** Streams events, each once, until the reader disconnects or the task is deleted. */
   async *stream(id: string, after: number, signal: AbortSignal): AsyncGenerator<Frame> {
     let at = after
     while (!signal.aborted && this.core.tasks.get(id)) {
@@ -105,7 +105,7 @@ export class TaskHistory {
     return { root: root as TreeNode, descendants }
   }
 
-  /** Runs that wait, in the order of claims; with `include_paused` also those that cannot be claimed now. */
+  /** Queued runs in claim order; with `include_paused` also those of paused tasks. */
   backlog(query: BacklogQuery, workspace: string | undefined): BacklogReply['backlog'] {
     const conditions = ["r.status = 'queued'"]
     const params: SqlValue[] = []

@@ -9,17 +9,17 @@ import { FINAL_TASK } from '../states.js'
 import type { TaskRow } from '../tasks/task-row.js'
 import { type Who, whoOf } from '../who.js'
 
-/** Something that became of a task and that its creator has not been told of. */
+/** A status change of a task that its creator has not been notified of. */
 interface WakeRow {
   readonly id: string
   readonly task_id: string
   readonly session_id: string
   readonly status: TaskStatus
-  /** The task as the turn names it, from the time of the change. */
+  /** Title of the task at the time of the change. */
   readonly title: string
   readonly why: string | null
   readonly at: number
-  /** Key of the turn that tells of it; null until one is to be queued. */
+  /** Idempotency key of the turn that reports it; null until the turn is about to be queued. */
   readonly batch: string | null
 }
 
@@ -31,16 +31,16 @@ CREATE TABLE tasks_wake (
 CREATE INDEX tasks_wake_session ON tasks_wake (session_id, at);
 CREATE INDEX tasks_wake_task ON tasks_wake (task_id);`
 
-/** Changes that one turn tells of, at most. */
+/** Maximum number of changes per turn. */
 const BATCH = 20
-/** What keeps a turn from being queued now and says nothing about the session. */
+/** Temporary reasons why a turn cannot be queued. */
 const LATER: ReadonlySet<string> = new Set(['draining', 'storage_full', 'stopping', 'queue_full', 'session_limit'])
-/** The turn of this batch was queued before, with the titles that its tasks had then. */
+/** The turn of this batch has been queued before, with the titles at that time. */
 const QUEUED = 'prompt_idempotency_conflict'
 
 /**
- * Wakes the session that created a task, where it wants that: once for each time that the task ends, is blocked or needs a
- * person. What is to be told is on the disk with the change itself and goes when its turn has been queued.
+ * Wakes the session that created a task, once for each time that the task ends, is blocked or needs attention. The pending
+ * notification is written in the transaction of the change and deleted when its turn has been queued.
  */
 export class Wakes {
   #running: Promise<void> | undefined
@@ -50,7 +50,7 @@ export class Wakes {
     core.statusChanged = (t, who, task, status) => this.#note(t, who, task, status)
   }
 
-  /** Queues the turns that are due; what cannot be queued now stays. Never rejects. */
+  /** Queues all pending turns; those that cannot be queued now stay pending. Never rejects. */
   deliver(): Promise<void> {
     this.#again = true
     this.#running ??= this.#all().finally(() => {
@@ -63,7 +63,7 @@ export class Wakes {
     if (task.wake_creator !== 1 || task.created_by_kind !== 'agent_session') return
     if (!FINAL_TASK.has(status) && status !== 'blocked' && status !== 'needs_attention') return
     const session = task.created_by_ref
-    // Whoever changes a task knows what came of it.
+    // The session that made the change needs no notification.
     if (who.by.kind === 'agent_session' && who.by.ref === session) {
       this.#suppressed(t, task, session, [status], 'own_change')
       return
@@ -90,13 +90,13 @@ export class Wakes {
         try {
           while (await this.#wake(String(session)));
         } catch (error) {
-          this.core.kernel.log.warn(`a session was not told of its tasks: ${messageOf(error)}`, { session })
+          this.core.kernel.log.warn(`a session was not notified of its tasks: ${messageOf(error)}`, { session })
         }
       }
     }
   }
 
-  /** Tells a session of what it was not told; true where there is more. */
+  /** Sends the next batch to a session; true when there may be more. */
   async #wake(id: string): Promise<boolean> {
     const rows = await this.#batch(id)
     const batch = rows[0]?.batch
@@ -120,7 +120,7 @@ export class Wakes {
     return true
   }
 
-  /** What one turn tells of: the batch that a daemon which was killed may have queued, else a new one. */
+  /** The next batch: one that the previous daemon may have queued before it was killed, else a new one. */
   #batch(session: string): Promise<readonly WakeRow[]> {
     return this.core.write(whoOf(this.core.kernel.actor), t => {
       const rows = t.all<WakeRow>(
@@ -139,7 +139,7 @@ export class Wakes {
     })
   }
 
-  /** The code of what kept the turn from being queued. */
+  /** Returns the error code when the turn was not queued. */
   async #queue(session: string, key: string, rows: readonly WakeRow[]): Promise<string | undefined> {
     try {
       await this.core.kernel.needs.sessions.queue(session, { text: textOf(rows), source: 'tasks', key })
@@ -156,7 +156,7 @@ export class Wakes {
   }
 }
 
-/** Why a session is not woken: it is gone, or somebody has stopped it. One that ended by nobody's wish goes on. */
+/** Why a session is not woken: it is deleted or was stopped on purpose. A crashed session is resumed. */
 function refusalOf(session: SessionInfo | undefined): string | undefined {
   if (!session) return 'session_gone'
   const { state, stopReason } = session
@@ -172,10 +172,10 @@ function byTask(rows: readonly WakeRow[]): ReadonlyMap<string, TaskStatus[]> {
 
 const textOf = (rows: readonly WakeRow[]): string =>
   [
-    'This is no message of a person: tasks that you created have changed.',
+    'Automatic notification, not a message from a person: tasks that you created have changed.',
     ...rows.map(
       ({ task_id: id, title, status, why }) =>
         `- task ${id}, ${shown(title)}: ${status}${why === null ? '' : `, ${shown(why)}`}`,
     ),
-    'See what came of them: svc task get <id>',
+    'Show a task: svc task get <id>',
   ].join('\n')

@@ -6,21 +6,21 @@ import type { RunRow } from '../runs/run-row.js'
 import { whoOf } from '../who.js'
 import type { WorkerRow } from './worker-row.js'
 
-/** Between two attempts to start a session for one run: doubled with each that fails. */
+/** Exponential back-off between two sessions for one run, in milliseconds. */
 const AGAIN_MS = { least: 1000, most: 60_000 }
 
-/** Limits as the configuration says; 0 for none. */
+/** Configured limits; 0: no limit. */
 export interface WorkerLimits {
-  /** Runs that are held in one workspace at once. */
+  /** Active runs per workspace. */
   readonly activeRuns: () => number
-  /** Sessions that are started for one run in vain. */
+  /** Failed sessions per run. */
   readonly failures: () => number
 }
 
-/** Is it for somebody who comes for it himself. */
+/** Is the run reserved for an owner, who has to claim it? */
 export const isOwned = ({ wants }: RunRow): boolean => wants !== null && JSON.parse(wants).owner !== undefined
 
-/** Decides for which runs a session may be started now. */
+/** Decides whether a session may be started for a run. */
 export class Admission {
   constructor(
     private readonly core: TaskCore,
@@ -28,7 +28,7 @@ export class Admission {
     private readonly limits: WorkerLimits,
   ) {}
 
-  /** The worker for a run; undefined when none may be started now. A run that used up its sessions needs attention. */
+  /** Reserves a worker for a run; undefined when none may be started now. A run that exceeds the failure limit needs attention. */
   async take(wanted: RunRow): Promise<WorkerRow | undefined> {
     return this.core.write(whoOf(this.core.kernel.actor), (t, settle) => {
       const run = this.core.runs.get(wanted.id, t)
@@ -37,7 +37,13 @@ export class Admission {
       if (open > 0) return undefined
       const most = this.limits.failures()
       if (most > 0 && failures >= most) {
-        this.recovery.escalate(t, whoOf(this.core.kernel.actor), run, `spawn_failure_limit: ${error ?? ''}`, settle)
+        this.recovery.escalate(
+          t,
+          whoOf(this.core.kernel.actor),
+          run,
+          `spawn_failure_limit: ${failures} sessions failed, the last with: ${error ?? 'unknown error'}`,
+          settle,
+        )
         return undefined
       }
       const wait = Math.min(AGAIN_MS.most, AGAIN_MS.least * 2 ** (failures - 1))
@@ -61,7 +67,7 @@ export class Admission {
     })
   }
 
-  /** Runs that are held count, and sessions that are about to claim theirs. */
+  /** Counts active runs, and sessions that have not claimed their run yet. */
   #hasRoom(t: Tx, { place }: RunRow): boolean {
     const most = this.limits.activeRuns()
     if (most === 0) return true

@@ -3,12 +3,12 @@ import type { TaskCore } from '../core.js'
 import type { RunRow } from '../runs/run-row.js'
 import { whoOf } from '../who.js'
 
-/** A run that could be claimed and that nobody has claimed for so long is starved. */
+/** A run that has been claimable for this many milliseconds is starved. */
 const STARVED_MS = 2 * 60_000
-/** Between two steps of one run. */
+/** Milliseconds between two steps of one run. */
 const STEP_MS = 60_000
 const BATCH = 100
-/** What happens at which step. */
+/** Step numbers of the actions. */
 const STEPS = { fanOut: 2, spawn: 4, tell: 6, escalate: 10 }
 
 interface Rung {
@@ -17,9 +17,9 @@ interface Rung {
 }
 
 /**
- * What becomes of runs of a workspace that nobody claims and of which no profile says who works on them: they wait, then all
- * who wait for work are told of them once more, then a session is started, then it is told that they starve, and in the end they need attention. Sessions that hold other runs
- * there may come for them: as long as there is one, nothing happens.
+ * Starvation ladder for unclaimed runs of tasks without a profile: wake all waiting claims again, start a session, emit
+ * `task.run_starved`, and finally escalate to needs_attention. While a session is active in the same workspace, which may claim
+ * the run next, the ladder does not advance.
  */
 export class Ladder {
   readonly #rungs = new Map<string, Rung>()
@@ -29,7 +29,7 @@ export class Ladder {
     private readonly recovery: Recovery,
   ) {}
 
-  /** Takes the steps that are due; runs for which a session is to be started now. */
+  /** Advances the ladder. Returns the runs for which a session has to be started. */
   async starved(): Promise<RunRow[]> {
     const now = this.core.now()
     const runs = this.core.kernel.db.all<RunRow>(
@@ -46,7 +46,7 @@ export class Ladder {
       const step = (before?.step ?? 0) + Number(isDue)
       if (isDue) {
         this.#rungs.set(run.id, { step, at: now })
-        // Each new run is offered to all who wait, so that this is for one whose word was lost.
+        // Every new run wakes the waiting claims; this repeats it in case the first signal was lost.
         if (step === STEPS.fanOut) this.core.tellClaimable()
         await this.#take(run, step)
       }
@@ -71,7 +71,8 @@ export class Ladder {
     await this.core.write(who, (t, settle) => {
       const run = this.core.runs.get(wanted.id, t)
       if (run?.status !== 'queued') return
-      if (step === STEPS.escalate) return this.recovery.escalate(t, who, run, 'starved: no session came for it', settle)
+      if (step === STEPS.escalate)
+        return this.recovery.escalate(t, who, run, 'starved: no session claimed the run', settle)
       const task = this.core.tasks.find(run.task_id, t)
       this.core.journal.write(t, who, 'task.run_starved', { task, run: run.id, payload: { queued_at: run.queued_at } })
     })

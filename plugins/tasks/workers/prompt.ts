@@ -4,58 +4,58 @@ import type { RunRow } from '../runs/run-row.js'
 import type { TaskRow } from '../tasks/task-row.js'
 import { continuationOf } from '../views/bundle.js'
 
-/** Characters of an error that are told, or kept with a session that ended. */
+/** Maximum length of an error in the prompt and in a worker row. */
 export const ERROR_CHARS = 500
 
-/** What is known of a run besides itself. */
+/** Context of a run for its prompt. */
 export interface Before {
-  /** Runs that are over, the newest first. */
+  /** Ended runs, newest first. */
   readonly earlier: readonly RunRow[]
-  /** What the last of them left. */
+  /** Result or error of the previous run. */
   readonly handoff: string | undefined
-  /** Of its worktree. */
+  /** Branch of the worktree. */
   readonly branch: string | undefined
-  /** Bytes of the description that are told; the whole is read by a command. */
+  /** Maximum size of the description in the prompt. */
   readonly bodyBytes: number
 }
 
-/** What an agent is told that was started for a run. */
+/** The first prompt of a session that was started for a run. */
 export function promptOf(task: TaskRow, run: RunRow, { earlier, handoff, branch, bodyBytes }: Before): string {
   const { text, truncated } = cutText(task.description ?? '', bodyBytes)
-  const cut = truncated ? `${text}\n(the whole: svc task get ${task.id})` : text
+  const cut = truncated ? `${text}\n[truncated; full description: svc task get ${task.id}]` : text
   const wanted = continuationOf(run)
   const failed = earlier.flatMap(({ attempt, status, error }) =>
-    error === null ? [] : [`- attempt ${attempt} is ${status}: ${error.slice(0, ERROR_CHARS)}`],
+    error === null ? [] : [`- attempt ${attempt} (${status}): ${error.slice(0, ERROR_CHARS)}`],
   )
   return [
     `Work on this task: ${task.title}`,
-    ...(run.designation_brief === null ? [] : [`Your part of it: ${run.designation_brief}`]),
+    ...(run.designation_brief === null ? [] : [`Your part of the task: ${run.designation_brief}`]),
     ...(cut === '' ? [] : [cut]),
-    ...(failed.length === 0 ? [] : [`What was tried before:\n${failed.join('\n')}`]),
-    ...(handoff === undefined ? [] : [`What the run before this one left:\n${handoff}`]),
+    ...(failed.length === 0 ? [] : [`Earlier attempts:\n${failed.join('\n')}`]),
+    ...(handoff === undefined ? [] : [`Handoff from the previous run:\n${handoff}`]),
     ...(wanted === undefined ? [] : [wishOf(wanted)]),
-    ...(branch ? [`You are in a git worktree of your own, on the branch ${branch}. Commit what you do there.`] : []),
-    `You work on run ${run.id} of task ${task.id} under a lease. Run these commands in a shell:
-1. svc task next --lease-seconds 900   (claims the run; do it first)
-2. svc task begin ${run.id}   (when the work begins)
-3. svc task heartbeat ${run.id}   (before the lease runs out; again and again while you work)
-4. svc task complete ${run.id} --result '{"summary":"what you did"}'   (when it is done)
-   or svc task fail ${run.id} --error "why"   (when it cannot be done)
-   or svc task release ${run.id}   (when another session has to do it)
-A command that is refused with AUTONOMY_LEASE_EXPIRED or AUTONOMY_FOREIGN_RUN says that the run is no longer yours: stop then.`,
+    ...(branch ? [`You work in your own git worktree on branch ${branch}. Commit your changes to this branch.`] : []),
+    `You work on run ${run.id} of task ${task.id}. Claim it first and hold its lease while you work. Run these commands in a shell:
+1. svc task next --lease-seconds 900   (claim the run; run this first)
+2. svc task begin ${run.id}   (when you start working)
+3. svc task heartbeat ${run.id}   (renew the lease before it expires; repeat while you work)
+4. svc task complete ${run.id} --result '{"summary":"what you did"}'   (when the work is done)
+   or svc task fail ${run.id} --error "reason"   (when the work cannot be done)
+   or svc task release ${run.id}   (to return the run to the queue for another session)
+If a command fails with AUTONOMY_LEASE_EXPIRED or AUTONOMY_FOREIGN_RUN, you no longer hold the run: stop working on it.`,
   ].join('\n\n')
 }
 
-/** What a reviewer wants of the run. */
+/** The verdict of the reviewer. */
 const wishOf = ({ reason, next_round_guidance: guidance, missing_work: missing }: ReviewContinuation) =>
   [
-    `What was done before was reviewed and rejected: ${reason}`,
+    `A reviewer rejected the previous run: ${reason}`,
     ...(guidance === '' ? [] : [guidance]),
     ...missing.map(item => `- missing: ${item}`),
   ].join('\n')
 
-/** What it is told when its turn ended and the run has not. */
+/** The reminder after a turn that did not end the run. */
 export const reminderOf = (run: RunRow): string =>
   run.status === 'queued'
-    ? `You have not claimed run ${run.id}. Claim it with svc task next, do the work, and complete or fail it.`
-    : `Run ${run.id} is still yours and is ${run.status}. End it: svc task complete ${run.id}, svc task fail ${run.id} --error "why", or svc task release ${run.id}.`
+    ? `You have not claimed run ${run.id}. Claim it with svc task next, do the work, then complete or fail it.`
+    : `You still hold run ${run.id}, which is ${run.status}. End it: svc task complete ${run.id}, svc task fail ${run.id} --error "reason", or svc task release ${run.id}.`

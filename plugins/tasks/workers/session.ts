@@ -5,7 +5,7 @@ import { update } from '../rows.js'
 import { whoOf } from '../who.js'
 import type { WorkerRow } from './worker-row.js'
 
-/** The session for a run, in a worktree where the profile says so. Leaves nothing behind when it throws. */
+/** Starts the session for a run, in a worktree if the profile requires one. Cleans up when it throws. */
 export async function startSession(
   core: TaskCore,
   profiles: Profiles,
@@ -35,7 +35,7 @@ export async function startSession(
     const { provider } = profile.worker
     if (provider === undefined || provider === session.provider) return { session, branch: worktree?.branch }
     throw new Error(
-      `provider_mismatch: the agent ${session.agentName} runs with ${session.provider}, and not with ${provider}`,
+      `provider_mismatch: agent ${session.agentName} uses provider ${session.provider}, the profile requires ${provider}`,
     )
   } catch (error) {
     await worktree?.undo()
@@ -43,7 +43,7 @@ export async function startSession(
   }
 }
 
-/** Which of several agents a run is for: its place in the fan-out, and one further with each session that ended in vain. */
+/** Index into the allowed agents: position in the fan-out plus the number of failed sessions. */
 function turnOf(core: TaskCore, { run_id: run }: WorkerRow): number {
   const [failed] = core.kernel.db.row('SELECT count(*) FROM tasks_worker WHERE run_id = ? AND failed = 1', [run]) ?? [0]
   return (core.runs.get(run)?.designation_index ?? 0) + Number(failed)
@@ -61,6 +61,6 @@ async function worktreeFor(
   const [before] = core.kernel.db.row('SELECT count(*) FROM tasks_worker WHERE run_id = ? AND worktree IS NOT NULL', [
     run,
   ]) ?? [0]
-  // Whoever had the run before may still write into the folder that it had.
+  // The previous session may still write into its worktree, so a new session gets a new one.
   return worktrees.of(place, { create: Number(before) === 0 ? run : `${run}-${Number(before) + 1}` })
 }

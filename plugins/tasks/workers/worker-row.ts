@@ -2,7 +2,7 @@ import { iso, type Reads } from '../../../kernel/plugin.js'
 import type { SessionWorktree } from '../../sessions/api.js'
 import { given } from '../rows.js'
 
-/** A session that the daemon started for a run, or tried to; times in epoch milliseconds. */
+/** A session that the daemon started, or tried to start, for a run; times in epoch milliseconds. */
 export interface WorkerRow {
   readonly id: string
   readonly run_id: string
@@ -18,9 +18,9 @@ export interface WorkerRow {
   readonly started_at: number
   /** Null until its session has claimed the run. */
   readonly claimed_at: number | null
-  /** Null while something is left to do about it. */
+  /** Null until the worker is finished and cleaned up. */
   readonly ended_at: number | null
-  /** It ended, and the run was neither ended nor given to another. */
+  /** The session ended without ending the run or passing it on. */
   readonly failed: number
   readonly error: string | null
 }
@@ -38,17 +38,17 @@ CREATE INDEX tasks_worker_open ON tasks_worker (place) WHERE ended_at IS NULL;`
 export const worktreeOf = ({ worktree }: WorkerRow): SessionWorktree | undefined =>
   worktree === null ? undefined : JSON.parse(worktree)
 
-/** What works on a run, or did last. */
+/** The current or last worker of a run. */
 export const latestWorker = (reads: Reads, run: string): WorkerRow | undefined =>
   reads.get<WorkerRow>('SELECT * FROM tasks_worker WHERE run_id = ? ORDER BY started_at DESC, id DESC LIMIT 1', [run])
 
-/** The run that a session was started for, while it has not ended. */
+/** The run that a session was started for, while its worker is open. */
 export function offeredTo(reads: Reads, session: string): string | undefined {
   const row = reads.row('SELECT run_id FROM tasks_worker WHERE session_id = ? AND ended_at IS NULL', [session])
   return row && String(row[0])
 }
 
-/** Where the work on a run is, or was. */
+/** The worktree of a run. */
 export function runWorktree(row: WorkerRow | undefined) {
   const worktree = row && worktreeOf(row)
   if (!worktree) return undefined
@@ -63,7 +63,7 @@ export const workerToWire = (row: WorkerRow) => ({
   ...given('error', row.error),
 })
 
-/** The same as the holder of a run is told. */
+/** The worktree as reported to the lease holder. */
 export function resolvedWorktree(row: WorkerRow | undefined, session: string) {
   const worktree = row?.session_id === session ? worktreeOf(row) : undefined
   if (!row || !worktree) return { resolved_worktree_mode: 'none' as const }

@@ -17,26 +17,26 @@ import { ERROR_CHARS, promptOf, reminderOf } from './prompt.js'
 import { startSession } from './session.js'
 import { type WorkerRow, worktreeOf } from './worker-row.js'
 
-/** How long a run is offered to sessions that wait for one, before a session is started for it. */
+/** How long waiting sessions can claim a new run before a session is started for it. */
 const OFFER_MS = 250
-/** Runs that are looked at together. */
+/** Maximum number of runs per pass. */
 const BATCH = 100
-/** How long the end of a process may take to be written down. */
+/** How long to wait until the exit of a process is recorded. */
 const END_MS = 10_000
 const POLL_MS = 50
-/** How long a turn may go on whose run has ended. */
+/** How long a turn may continue after its run has ended. */
 const LINGER_MS = 60_000
 
-/** What keeps a session from being started now and says nothing about the run. */
+/** Temporary errors that do not count as a failed session. */
 const LATER: ReadonlySet<string> = new Set(['session_limit', 'draining', 'storage_full', 'stopping', 'tasks_stopping'])
 
-/** Whose a run is: `over` when it ended by the hand of the worker, `lost` when it is not the worker's any more. */
+/** State of a run from the view of its worker: `over`: ended by the worker; `lost`: no longer held by it. */
 type Holding = 'mine' | 'unclaimed' | 'attention' | 'over' | 'lost'
 
-/** Starts sessions for runs that nobody claims, one for each, and sees to it that they end with them. */
+/** Starts one session per unclaimed run, and stops it when the run ends. */
 export class Workers {
   readonly #active = new Map<string, Promise<void>>()
-  /** Why sessions are stopped that worked for too long. */
+  /** Stop reason of sessions that exceeded the maximum runtime. */
   readonly #late = new Map<string, string>()
   #closing = false
 
@@ -49,9 +49,9 @@ export class Workers {
     private readonly admission: Admission,
     private readonly bundles: TaskBundles,
     private readonly stalls: Stalls,
-    /** Milliseconds that a session may work on a run; 0 for no limit. */
+    /** Maximum runtime of a session in milliseconds; 0: no limit. */
     private readonly runtimeMs: () => number,
-    /** Why a session may not have the runs of a task. */
+    /** Why budgets do not allow a session to claim runs of a task. */
     private readonly refused: (session: SessionInfo | undefined, task: string) => string | undefined,
   ) {}
 
@@ -65,14 +65,14 @@ export class Workers {
       try {
         await this.look()
       } catch (error) {
-        log.error(`the runs that wait could not be looked at: ${messageOf(error)}`)
+        log.error(`the worker pass failed: ${messageOf(error)}`)
       }
       await this.core.untilClaimable(signal)
       if (!signal.aborted) await clock.sleep(OFFER_MS, signal).catch(() => {})
     }
   }
 
-  /** Ends what has nothing more to do, and starts what is missing. */
+  /** One pass: ends finished workers and starts missing ones. */
   async look(): Promise<void> {
     const { db } = this.core.kernel
     for (const worker of db.all<WorkerRow>('SELECT * FROM tasks_worker WHERE ended_at IS NULL'))
@@ -85,7 +85,7 @@ export class Workers {
     await this.stalls.note(isIdle ? 'fine' : this.#active.size > 0 ? 'starting' : 'vain', wanted.length)
   }
 
-  /** Runs of tasks with a profile that nobody works on. */
+  /** Claimable runs of tasks with a profile that have no open worker. */
   #wanted(): RunRow[] {
     return this.core.kernel.db.all<RunRow>(
       `SELECT r.* FROM tasks_run r INDEXED BY tasks_run_profiled
@@ -95,12 +95,12 @@ export class Workers {
     )
   }
 
-  /** Throws nothing: what keeps a session from being started is written with the run. */
+  /** Never throws: an error is recorded with the run. */
   async #start(wanted: RunRow): Promise<void> {
     const worker = await this.admission.take(wanted)
     if (!worker) return
     const work = this.#work(worker).catch(error =>
-      this.core.kernel.log.error(`the session for run ${worker.run_id} was lost: ${messageOf(error)}`, {
+      this.core.kernel.log.error(`the worker of run ${worker.run_id} failed: ${messageOf(error)}`, {
         run: worker.run_id,
       }),
     )
@@ -129,7 +129,7 @@ export class Workers {
     const bodyBytes = this.core.kernel.config.get(TaskSettings.bodyBytes)
     const ms = this.runtimeMs()
     const stop = () => {
-      const detail = `it worked longer than task.orchestration.default_max_runtime, ${ms / 1000} s`
+      const detail = `exceeded task.orchestration.default_max_runtime (${ms / 1000} s)`
       this.#late.set(session.id, detail)
       void sessions.stop(session.id, { reason: 'timeout', detail })
     }
@@ -142,7 +142,7 @@ export class Workers {
     }
   }
 
-  /** One turn, and another one when the agent has forgotten to end its run. */
+  /** Runs one turn, and a reminder turn when the agent has not ended its run. */
   async #turns(worker: WorkerRow, session: string, prompt: string): Promise<void> {
     let error = await this.#turn(session, prompt)
     let holding = this.#holding(worker)
@@ -150,26 +150,24 @@ export class Workers {
       error = await this.#turn(session, reminderOf(this.core.runs.find(worker.run_id)))
       holding = this.#holding(worker)
     }
-    // What stood still keeps its lease until that has expired or a person has decided; a daemon that ends decides nothing.
+    // An unresponsive session keeps its lease until that expires or an operator decides; a stopping daemon decides nothing.
     if (this.#closing || holding === 'attention' || (holding === 'mine' && this.health.hasFrozen(session))) {
       await this.#save(worker)
       return
     }
     if (holding === 'over' || holding === 'lost') await this.#end(worker)
     else {
-      // Its agent alone was told of the refusal.
+      // Only the agent has seen the error of its claim.
       const refused =
         holding === 'unclaimed' ? this.refused(this.core.kernel.needs.sessions.get(session), worker.task_id) : undefined
       await this.#end(
         worker,
-        error ??
-          refused ??
-          `the agent ended its turn, and the run is ${holding === 'mine' ? 'not ended' : 'not claimed'}`,
+        error ?? refused ?? `the agent ended its turn without ${holding === 'mine' ? 'ending' : 'claiming'} the run`,
       )
     }
   }
 
-  /** What went wrong; undefined when the agent was done. */
+  /** Returns the error of the turn; undefined when it completed. */
   async #turn(session: string, text: string): Promise<string | undefined> {
     const { sessions } = this.core.kernel.needs
     let outcome: TurnOutcome
@@ -180,7 +178,7 @@ export class Workers {
     }
     if (outcome.status === 'completed') return undefined
     if (outcome.status === 'canceled') return this.#late.get(session) ?? 'the turn was canceled'
-    // Whoever has the run then is decided when the end of the process is written down.
+    // The holder of the run is only known once the exit of the process is recorded.
     if (outcome.failure.kind === 'process_exit') await this.#until(() => this.core.runs.ofSession(session).length === 0)
     return outcome.error
   }
@@ -190,7 +188,7 @@ export class Workers {
     for (let waited = 0; !isSo() && waited < END_MS; waited += POLL_MS) await clock.sleep(POLL_MS)
   }
 
-  /** Whose the run is, seen from a worker. */
+  /** State of the run from the view of its worker. */
   #holding(worker: WorkerRow): Holding {
     const { run_id: runId, session_id: session, claimed_at: claimed } = this.#row(worker)
     const run = this.core.runs.get(runId)
@@ -200,7 +198,7 @@ export class Workers {
     return run.status === 'needs_attention' ? 'attention' : 'mine'
   }
 
-  /** Is there nothing more that the turn which runs could do for the run. One that has ended it may say a few words more. */
+  /** Should the turn be stopped? A session that has ended its run may finish its turn within the linger time. */
   #isOverdue(worker: WorkerRow): boolean {
     const holding = this.#holding(worker)
     if (holding === 'lost') return true
@@ -211,11 +209,11 @@ export class Workers {
   #stop(session: string, run: string): void {
     const { needs, log } = this.core.kernel
     needs.sessions
-      .stop(session, { reason: 'completed', detail: `run ${run} is not its own any more` })
-      .catch(error => log.warn(`the session of a run did not stop: ${messageOf(error)}`, { session }))
+      .stop(session, { reason: 'completed', detail: `run ${run} is no longer held by this session` })
+      .catch(error => log.warn(`the session of run ${run} did not stop: ${messageOf(error)}`, { session }))
   }
 
-  /** Of a worker of which nobody waits for the end of a turn: an earlier daemon started it, or its process stood still. */
+  /** Ends a worker without a running turn: the previous daemon started it, or its process was unresponsive. */
   async #retire(worker: WorkerRow): Promise<void> {
     const holding = this.#holding(worker)
     if (holding === 'attention' || (holding === 'mine' && this.health.hasFrozen(worker.session_id))) return
@@ -223,16 +221,18 @@ export class Workers {
     await this.#end(worker)
   }
 
-  /** It ends: its session is stopped, which gives its run back, and what it has done is on its branch. */
+  /** Ends a worker: stops its session, which requeues an open run, and commits its worktree. */
   async #end(worker: WorkerRow, error?: string): Promise<void> {
     const { actor, needs, log } = this.core.kernel
     const row = this.#row(worker)
     const reason = error === undefined ? 'completed' : 'error'
     if (row.session_id !== null)
       await needs.sessions
-        .stop(row.session_id, { reason, detail: error ?? `run ${worker.run_id} is over` })
+        .stop(row.session_id, { reason, detail: error ?? `run ${worker.run_id} has ended` })
         .catch(failed =>
-          log.warn(`the session of a run did not stop: ${messageOf(failed)}`, { session: row.session_id }),
+          log.warn(`the session of run ${worker.run_id} did not stop: ${messageOf(failed)}`, {
+            session: row.session_id,
+          }),
         )
     await this.#save(worker)
     const changes = {
@@ -243,16 +243,18 @@ export class Workers {
     await this.core.write(whoOf(actor), t => update(t, 'tasks_worker', worker.id, changes))
   }
 
-  /** Commits what the agent has not. */
+  /** Commits uncommitted changes in the worktree. */
   async #save(worker: WorkerRow): Promise<void> {
     const { actor, needs, log } = this.core.kernel
     const worktree = worktreeOf(this.#row(worker))
     if (!worktree) return
     try {
-      const commit = await needs.sessions.worktrees.save(worktree, `What was left of run ${worker.run_id}`)
+      const commit = await needs.sessions.worktrees.save(worktree, `Uncommitted changes of run ${worker.run_id}`)
       await this.core.write(whoOf(actor), t => update(t, 'tasks_worker', worker.id, { commit_id: commit }))
     } catch (error) {
-      log.warn(`what run ${worker.run_id} left in ${worktree.folder} was not committed: ${messageOf(error)}`)
+      log.warn(
+        `uncommitted changes of run ${worker.run_id} in ${worktree.folder} were not committed: ${messageOf(error)}`,
+      )
     }
   }
 

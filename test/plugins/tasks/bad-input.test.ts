@@ -47,7 +47,7 @@ const RULES: readonly Rule[] = [
   ['POST', '/api/tasks/none/children', { title: 't', scope: 'global' }, '404 task_not_found', 'none'],
   ['POST', '/api/tasks/:done/children', { title: 't', scope: 'global' }, '409 task_conflict', ':done'],
   ['DELETE', '/api/tasks/:task', undefined, '409 task_run_open', ':run'],
-  ['POST', '/api/tasks/:task/publish', {}, '409 task_conflict', 'no draft'],
+  ['POST', '/api/tasks/:task/publish', {}, '409 task_conflict', 'only drafts'],
   ['POST', '/api/tasks/:task/approve', {}, '409 task_conflict', 'approval'],
   ['POST', '/api/tasks/:task/reject', {}, '409 task_conflict', 'approval'],
   ['POST', '/api/tasks/:task/recover', {}, '409 task_conflict', 'attention'],
@@ -97,7 +97,7 @@ const RULES: readonly Rule[] = [
   ['GET', '/api/observe/tasks/inbox?limit=201', undefined, '400 invalid_query', 'limit'],
 ]
 
-test('each rule has its status and its code, and names what is wrong', async ({ world }) => {
+test('each validation error has its status and code and names the invalid member', async ({ world }) => {
   const { task, run } = await world.queued()
   const done = await world.queued()
   const ada = world.agent()
@@ -117,9 +117,7 @@ test('each rule has its status and its code, and names what is wrong', async ({ 
   assert.equal(wrong, [])
 })
 
-test('what the holder of a lease sends is bounded, and its lease is looked at first by state, then by time', async ({
-  world,
-}) => {
+test('input of a lease holder is bounded, and its lease is checked by state, then by time', async ({ world }) => {
   const { run } = await world.queued()
   const other = await world.queued()
   const [ada, eve] = [world.agent(), world.agent()]
@@ -149,7 +147,7 @@ test('what the holder of a lease sends is bounded, and its lease is looked at fi
   assert.is((await ada.act('complete', run)).body.code, 'AUTONOMY_LEASE_EXPIRED')
 })
 
-test('one caller forces a task ten times a minute at most', async ({ world }) => {
+test('a caller is limited to ten forced operations per minute and task', async ({ world }) => {
   const { run } = await world.queued()
   const codes: Reply[] = []
   for (let n = 0; n < 11; n++) {
@@ -163,7 +161,7 @@ test('one caller forces a task ten times a minute at most', async ({ world }) =>
   assert.is((await world.post(`/api/runs/${run}/release`)).status, 409)
 })
 
-test('while the daemon drains nothing new begins, and what goes on ends', async ({ world }) => {
+test('a draining daemon starts nothing new and lets active runs end', async ({ world }) => {
   const { task, run } = await world.queued()
   const failed = await world.queued()
   await world.post(`/api/runs/${failed.run}/fail`, { reason: 'r' })
@@ -179,7 +177,7 @@ test('while the daemon drains nothing new begins, and what goes on ends', async 
   assert.is((await ada.act('complete', run)).status, 200)
 })
 
-test('a cursor is good for the query and the caller that it was given for', async ({ world }) => {
+test('a cursor is only valid for its query and caller', async ({ world }) => {
   for (let n = 0; n < 3; n++) await world.post('/api/tasks', { title: `t${n}`, scope: 'global' })
   const { page } = (await world.request('GET', '/api/tasks?limit=1')).body
   const after = (more: string) => world.request('GET', `/api/tasks?limit=1&cursor=${page.next_cursor}${more}`)

@@ -49,7 +49,7 @@ const stopped = (world: World, of: { run: string }) =>
     return run.status === 'needs_attention' && run
   }, 'the run to be stopped')
 
-test('what an agent uses counts when its journal is full', async ({ world }) => {
+test('usage counts even when the session journal is full', async ({ world }) => {
   const held = await holder(world, { tokens: 1000 })
   await world.prompt(held.at, [used(100), 'flood 6000', 'say end'].join('\n'))
   const full = (await world.events(held.at)).filter(event => event.content.warning === 'journal_full')
@@ -59,7 +59,7 @@ test('what an agent uses counts when its journal is full', async ({ world }) => 
   await eventually(async () => (await world.row(held.id)).badge !== 'running', 'the end of the turn')
 })
 
-test('a number that is none takes nothing off, and stands for nothing told', async ({ world }) => {
+test('an invalid number in a usage report is ignored', async ({ world }) => {
   const held = await holder(world, { tokens: 1000, cost_usd: 10 })
   await world.prompt(held.at, [used(500, { cost: { amount: 1, currency: 'USD' } })].join('\n'))
   for (const [tokens, amount] of [
@@ -77,7 +77,7 @@ test('a number that is none takes nothing off, and stands for nothing told', asy
   assert.match((await stopped(world, held)).error, /^budget_unmeasured: /)
 })
 
-test('an agent that tells of more than there is is stopped, whatever it tells next', async ({ world }) => {
+test('an agent that reports an absurdly high usage is stopped whatever it reports next', async ({ world }) => {
   const held = await holder(world, { tokens: 1000 })
   const text = [used(Number.MAX_SAFE_INTEGER), used(1), used(Number.MAX_SAFE_INTEGER), 'sleep 60000'].join('\n')
   await world.kernel.request('POST', `${held.at}/prompt`, { text })

@@ -31,7 +31,7 @@ const stateOf = async (world: Scene, { task, run }: { task: string; run: string 
 }
 const STOPPED = ['needs_attention', 'budget_exceeded', 'budget_exhausted']
 
-test('a run that uses more than its task may is stopped at the next word of its agent, and a person is asked', async ({
+test('a run that exceeds its task budget is stopped at the next usage report and needs attention', async ({
   world,
 }) => {
   const work = await world.queued()
@@ -50,7 +50,7 @@ test('a run that uses more than its task may is stopped at the next word of its 
   const { task } = await world.task(work.task)
   assert.equal(
     [task.status, task.needs_attention_reason],
-    ['needs_attention', `budget_exhausted: 1300 tokens of 1000 tokens are used, the budget of task ${work.task}`],
+    ['needs_attention', `budget_exhausted: 1300 tokens of 1000 tokens used in the budget of task ${work.task}`],
   )
   assert.is(
     (await ada.act('complete', work.run)).body.code,
@@ -58,7 +58,7 @@ test('a run that uses more than its task may is stopped at the next word of its 
     'what it did since does not count',
   )
 
-  // What waits for a person is a larger budget, and another attempt once there is one.
+  // The inbox suggests raising the budget first, then recovering the run.
   const helps = async () => (await world.request('GET', `/api/runs/${work.run}/inspect`)).body
   assert.match(JSON.stringify(await helps()), `"svc budget set task ${work.task} --tokens 2600"`)
   await set(world, `task/${work.task}`, { tokens: 2000 })
@@ -69,7 +69,7 @@ test('a run that uses more than its task may is stopped at the next word of its 
   assert.is((await budget(world, `task/${work.task}`)).reserved.tokens, 700)
 })
 
-test('what a session used before its claim, and after it, is not that of the run', async ({ world }) => {
+test('usage before the claim and after the run does not count for the run', async ({ world }) => {
   const work = await world.queued()
   await set(world, `task/${work.task}`, { tokens: 1000, cost_usd: 1 })
   const ada = world.agent()
@@ -82,7 +82,7 @@ test('what a session used before its claim, and after it, is not that of the run
   assert.equal([spent.tokens, spent.cost_usd, reserved.tokens, reserved.cost_usd], [300, 0.25, 0, 0])
 })
 
-test('runs that share the work share the budget, and one that needs less leaves the rest to the others', async ({
+test('runs of a fan-out share the budget, and the unused share of one is available to the others', async ({
   world,
 }) => {
   const { task } = (await world.post('/api/tasks', { title: 'shared', scope: 'global' })).body
@@ -102,7 +102,7 @@ test('runs that share the work share the budget, and one that needs less leaves 
   assert.is((await world.run(runs[2].id, task.id)).status, 'claimed')
 })
 
-test('a run is held for so long as its task may take', async ({ world }) => {
+test('a run is stopped when the time budget of its task is used up', async ({ world }) => {
   const work = await world.queued()
   await set(world, `task/${work.task}`, { wall_seconds: 60 })
   const ada = world.agent()
@@ -117,7 +117,7 @@ test('a run is held for so long as its task may take', async ({ world }) => {
   assert.equal(world.interrupted, [ada.id])
 })
 
-test('the time of several runs ends for each by itself, also when it was made longer', async ({ world }) => {
+test('the time budget ends each run on its own, also after it was raised', async ({ world }) => {
   const [short, long] = [await world.queued(), await world.queued()]
   await set(world, `task/${short.task}`, { wall_seconds: 20 })
   await set(world, `task/${long.task}`, { wall_seconds: 40 })
@@ -134,7 +134,7 @@ test('the time of several runs ends for each by itself, also when it was made lo
   assert.equal([await stateOf(world, long), world.interrupted], [STOPPED, [ada.id, eve.id]])
 })
 
-test('an agent that told of its use and stops telling is stopped at the end of that turn', async ({ world }) => {
+test('an agent that stops reporting its usage is stopped at the end of the turn', async ({ world }) => {
   const work = await world.queued()
   await set(world, `task/${work.task}`, { tokens: 1000 })
   const ada = world.agent()
@@ -150,7 +150,7 @@ test('an agent that told of its use and stops telling is stopped at the end of t
   assert.equal(await stateOf(world, work), ['needs_attention', 'budget_exceeded', 'budget_unmeasured'])
 })
 
-test('what one word of an agent leaves out is not counted anew with the next', async ({ world }) => {
+test('a value that is missing in one usage report is not counted twice in the next', async ({ world }) => {
   const work = await world.queued()
   await set(world, `task/${work.task}`, { tokens: 1000, cost_usd: 5 })
   const ada = world.agent()
@@ -161,7 +161,7 @@ test('what one word of an agent leaves out is not counted anew with the next', a
   assert.equal([spent.tokens, spent.cost_usd], [200, 2])
 })
 
-test('an agent has a budget for each day', async ({ world }) => {
+test('an agent budget is renewed every UTC day', async ({ world }) => {
   await set(world, 'agent/ada', { tokens: 1000 })
   const [first, second] = [await world.queued(), await world.queued()]
   const ada = world.agent()
@@ -180,9 +180,7 @@ test('an agent has a budget for each day', async ({ world }) => {
   await held(third, world.agent())
 })
 
-test('a run whose task has nothing left is not claimed; it is for a person, and others are not kept waiting', async ({
-  world,
-}) => {
+test('a run whose task budget is exhausted needs attention and does not hold up other runs', async ({ world }) => {
   const work = await world.queued({ priority: 'urgent', max_attempts: 5 })
   await set(world, `task/${work.task}`, { tokens: 10 })
   const ada = world.agent()
@@ -196,7 +194,7 @@ test('a run whose task has nothing left is not claimed; it is for a person, and 
   assert.is((await world.run(again.id, work.task)).status, 'needs_attention')
 })
 
-test('an agent that does not tell of its use is held by time alone', async ({ world }) => {
+test('an agent that does not report its usage can only have a time budget', async ({ world }) => {
   const work = await world.queued({ priority: 'urgent' })
   await set(world, `task/${work.task}`, { tokens: 1000 })
   const other = await world.queued({ priority: 'low' })
@@ -210,9 +208,7 @@ test('an agent that does not tell of its use is held by time alone', async ({ wo
   assert.is((await mute().claim()).body.code, 'AUTONOMY_BUDGET_UNMEASURED')
 })
 
-test('an agent of which nobody knows whether it tells is stopped after a turn in which it did not', async ({
-  world,
-}) => {
+test('an agent with unknown reporting is stopped after a turn without a usage report', async ({ world }) => {
   const work = await world.queued()
   await set(world, `task/${work.task}`, { tokens: 1000 })
   const eve = world.agent({ agentName: 'eve' })
@@ -221,7 +217,7 @@ test('an agent of which nobody knows whether it tells is stopped after a turn in
   assert.equal(await stateOf(world, work), ['needs_attention', 'budget_exceeded', 'budget_unmeasured'])
 })
 
-test('a budget that is set while runs are held holds them, and one that is removed lets them go', async ({ world }) => {
+test('setting a budget applies to active runs, and removing it lifts the limit', async ({ world }) => {
   const work = await world.queued()
   const ada = world.agent()
   await held(work, ada)
@@ -235,7 +231,7 @@ test('a budget that is set while runs are held holds them, and one that is remov
   assert.is((await world.request('GET', `/api/budgets/task/${work.task}`)).body.code, 'task_budget_not_found')
 })
 
-test('what was used survives the daemon', async ({ world }) => {
+test('usage survives a restart of the daemon', async ({ world }) => {
   const work = await world.queued()
   await set(world, `task/${work.task}`, { tokens: 1000 })
   const ada = world.agent()
@@ -247,7 +243,7 @@ test('what was used survives the daemon', async ({ world }) => {
   await after.close()
 })
 
-test('where nothing can be written down the turn ends all the same, and the run when there is room', async () => {
+test('with a full disk the turn is canceled at once and the run is escalated when writes work again', async () => {
   let isFull = false
   const guard = definePlugin({ name: 'full', version: '1.0.0', requires: { events: Events } }).surface({
     taps: [
@@ -279,7 +275,7 @@ test('where nothing can be written down the turn ends all the same, and the run 
   }
 })
 
-test('a budget that is not valid is refused', async ({ world }) => {
+test('an invalid budget is refused', async ({ world }) => {
   const { task } = await world.queued()
   const refused: [string, object, string][] = [
     [`task/${task}`, {}, '422 task_budget_invalid'],

@@ -6,7 +6,7 @@ import { History } from './history.js'
 /** `npm run prove:models` has more, and `npm run prove:tasks -- --histories 10000` many. */
 const STEPS = Number(process.env.SVC_STEPS ?? 60)
 
-test('a run has one holder at most, is never lost, and no late holder ends it', async () => {
+test('a run has at most one holder, is never lost, and is never ended by a former holder', async () => {
   await forSeeds(4, seed => new History(new Dice(seed), STEPS).play())
 })
 

@@ -13,9 +13,7 @@ test.after.each(({ world }) => world.close())
 const dashboard = async (world: Scene, query: string): Promise<Reply> =>
   (await world.request('GET', `/api/observe/tasks/dashboard${query}`)).body.dashboard
 
-test('the dashboard of a scope has the tasks and runs of that scope, as all of them has, also when these change', async ({
-  world,
-}) => {
+test('the dashboard of a scope counts only that scope, also after changes', async ({ world }) => {
   const place = { scope: 'workspace', workspace: world.workspace }
   const global = await world.queued()
   const local = await world.queued(place)

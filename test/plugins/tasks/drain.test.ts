@@ -21,7 +21,7 @@ const told = async (): Promise<unknown[]> =>
     .filter(({ name }) => name.startsWith('scheduler.'))
     .map(({ name, payload }) => [name, (payload as { remaining_claims?: number }).remaining_claims])
 
-test('it waits until what is held has ended, and nothing is given out or started meanwhile', async ({ world }) => {
+test('a drain waits for active runs to end and starts nothing meanwhile', async ({ world }) => {
   const held = await world.queued()
   const ada = world.agent()
   await ada.claim({ lease_seconds: 3600 })
@@ -53,7 +53,7 @@ test('it waits until what is held has ended, and nothing is given out or started
   assert.ok(world.created.length > 0, 'the run that waited gets its session')
 })
 
-test('one whose time is over says what is left, and is not told as completed', async ({ world }) => {
+test('a drain that times out reports the remaining claims and is not completed', async ({ world }) => {
   await world.queued()
   await world.agent().claim({ lease_seconds: 3600 })
   const drain = world.post('/api/scheduler/drain', { timeout_seconds: 20 })

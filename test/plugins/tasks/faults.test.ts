@@ -13,14 +13,14 @@ test.after.each(({ world }) => world.close())
 
 const get = async (world: Scene, url: string): Promise<Reply> => (await world.request('GET', url)).body
 
-test('the board says since when something waits, and nothing where nothing does', async ({ world }) => {
+test('the board shows the oldest queued run, and nothing for an empty queue', async ({ world }) => {
   const depth = async () => (await get(world, '/api/observe/tasks/dashboard')).dashboard.queue.depth
   assert.equal(await depth(), [])
   await world.queued()
   assert.is((await depth())[0].oldest_queued_at, new Date(world.clock.now()).toISOString())
 })
 
-test('runs and tasks are found by the channel that they were to take part in', async ({ world }) => {
+test('runs and tasks can be filtered by the requested network channel', async ({ world }) => {
   const live = { mode: 'live', channel_strategy: 'named', channel_id: 'reviews' }
   const { task, run } = await world.queued({ network_participation: live })
   await world.queued()
@@ -36,7 +36,7 @@ test('runs and tasks are found by the channel that they were to take part in', a
   assert.is(board.dashboard.totals.tasks_total, 1)
 })
 
-test('the status counts what was sent twice, forced, and did not come to its channel', async ({ world }) => {
+test('the status counts repeated requests, forced stops and unresolved channels', async ({ world }) => {
   const counts = async () => {
     const { tasks } = await get(world, '/api/status')
     return [tasks.duplicate_ingress_since_start, tasks.forced_stops_since_start, tasks.channel_mismatch_since_start]
@@ -50,7 +50,7 @@ test('the status counts what was sent twice, forced, and did not come to its cha
   assert.equal(await counts(), [1, 1, 1])
 })
 
-test('a claim that names no workspace is for global tasks alone', async ({ world }) => {
+test('a claim without a workspace only matches global tasks', async ({ world }) => {
   const mine = await world.queued({ scope: 'workspace', workspace: world.workspace, priority: 'urgent' })
   assert.is((await world.agent().claim()).status, 204)
   assert.is((await world.agent().claim({ run_id: mine.run })).status, 204)
@@ -63,7 +63,7 @@ test('a claim that names no workspace is for global tasks alone', async ({ world
   assert.is(own.body.claim.run.id, mine.run)
 })
 
-test('doctor and an inspection tell what is wrong with a run', async ({ world }) => {
+test('doctor and inspection report the same findings for a run', async ({ world }) => {
   const told = async (run: string) => {
     const { items } = await get(world, '/api/doctor?only=tasks')
     const { diagnostics } = (await get(world, `/api/runs/${run}/inspect`)).inspect

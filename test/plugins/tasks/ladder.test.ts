@@ -5,7 +5,7 @@ import { scene } from './scene.js'
 
 const MINUTE = 60_000
 
-test('a run that nobody claims waits, gets a session, is told of, and needs attention in the end', async () => {
+test('an unclaimed run climbs the ladder: session, starved event, needs attention', async () => {
   const world = await scene({ config: { task: { orchestration: { spawn_failure_limit: 0 } } } })
   try {
     const { task, run } = await world.queued({ scope: 'workspace', workspace: world.workspace })
@@ -35,7 +35,7 @@ test('a run that nobody claims waits, gets a session, is told of, and needs atte
   }
 })
 
-test('while a session holds another run of the workspace, a run goes on waiting', async () => {
+test('the ladder does not advance while a session is active in the workspace', async () => {
   const world = await scene()
   try {
     const body = { scope: 'workspace', workspace: world.workspace }

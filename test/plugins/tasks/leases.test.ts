@@ -10,7 +10,7 @@ test.before.each(async context => {
 })
 test.after.each(({ world }) => world.close())
 
-test('a session claims a run, extends its lease and completes it', async ({ world }) => {
+test('a session claims a run, renews its lease and completes it', async ({ world }) => {
   const { task, run } = await world.queued()
   const ada = world.agent()
   const claimed = await ada.claim()
@@ -33,13 +33,13 @@ test('a session claims a run, extends its lease and completes it', async ({ worl
   assert.ok(detail.task.closed_at)
 })
 
-test('there is nothing to claim where nothing is queued', async ({ world }) => {
+test('a claim without a queued run returns 204', async ({ world }) => {
   assert.is((await world.agent().claim()).status, 204)
   await world.post('/api/tasks', { title: 'without a run', scope: 'global' })
   assert.is((await world.agent().claim()).status, 204)
 })
 
-test('a run has one holder, and a session holds one run', async ({ world }) => {
+test('a run has one holder and a session holds one run', async ({ world }) => {
   const { run } = await world.queued()
   await world.queued()
   const [ada, eve] = [world.agent(), world.agent()]
@@ -53,14 +53,14 @@ test('a run has one holder, and a session holds one run', async ({ world }) => {
   }
 })
 
-test('a claim that is sent again with its key gives the same lease', async ({ world }) => {
+test('a repeated claim with the same key returns the same lease', async ({ world }) => {
   await world.queued()
   const ada = world.agent()
   const first = (await ada.claim({ idempotency_key: 'k' })).body.claim
   assert.equal((await ada.claim({ idempotency_key: 'k' })).body.claim.lease, first.lease)
 })
 
-test('a holder that comes too late is refused, before and after its run has been taken back', async ({ world }) => {
+test('a late holder is refused before and after its run is recovered', async ({ world }) => {
   const { run } = await world.queued()
   const ada = world.agent()
   await ada.claim({ lease_seconds: 1 })
@@ -72,7 +72,9 @@ test('a holder that comes too late is refused, before and after its run has been
   assert.equal([later.status, later.body.code], [409, 'AUTONOMY_NO_ACTIVE_LEASE'])
 })
 
-test('a run whose lease expires waits again, and needs attention when that was the last time', async ({ world }) => {
+test('a run with an expired lease is requeued until its attempts are exhausted, then needs attention', async ({
+  world,
+}) => {
   const { task, run } = await world.queued({ max_attempts: 2 })
   const ada = world.agent()
   await ada.claim()
@@ -98,7 +100,7 @@ test('a run whose lease expires waits again, and needs attention when that was t
   assert.is((await world.post(`/api/runs/${run}/recover`)).status, 409)
 })
 
-test('a session that is stopped gives its run back, one whose process dies leaves it to a person', async ({
+test('stopping a session requeues its run, and a crash of its process makes the run need attention', async ({
   world,
 }) => {
   const first = await world.queued()
@@ -114,7 +116,7 @@ test('a session that is stopped gives its run back, one whose process dies leave
   assert.equal([gone.status, gone.body.code], [409, 'AUTONOMY_SESSION_REQUIRED'])
 })
 
-test('after a kill of the daemon, claimed runs wait again, begun ones have failed, and those of living sessions go on', async ({
+test('after a daemon kill, claimed runs are requeued, started runs fail, and runs of live sessions continue', async ({
   world,
 }) => {
   const [claimed, begun, kept] = [await world.queued(), await world.queued(), await world.queued()]
@@ -133,7 +135,7 @@ test('after a kill of the daemon, claimed runs wait again, begun ones have faile
   await after.close()
 })
 
-test('the operator without the headers of a session claims nothing', async ({ world }) => {
+test('an operator without session headers cannot claim', async ({ world }) => {
   const reply = await world.post('/api/agent/tasks/claim-next')
   assert.equal([reply.status, reply.body.code], [401, 'identity_required'])
   const { run } = await world.queued()
@@ -146,7 +148,7 @@ test('the operator without the headers of a session claims nothing', async ({ wo
   }
 })
 
-test('a caller that waits gets the run that is queued meanwhile', async ({ world }) => {
+test('a waiting claim gets a run that is queued later', async ({ world }) => {
   const waiting = world.agent().claim({ wait: true })
   const { run } = await world.queued()
   assert.is((await waiting).body.claim.run.id, run)

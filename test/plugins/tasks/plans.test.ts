@@ -28,23 +28,23 @@ const planOf = (sql: string) =>
 const isWide = (sql: string) =>
   /\bSCAN tasks_|USING (?:COVERING )?INDEX tasks_run_(?:status|free|active)/.test(planOf(sql))
 
-test('what concerns one task is looked up by it, however many runs of others wait', () => {
+test('queries for one task use its index, not the index of all queued runs', () => {
   assert.ok(statements.length >= 8, `${statements.length} statements were found`)
   assert.equal(statements.filter(isWide), [])
 })
 
-test('runs that want a session are found in an index of them, in order', () => {
+test('runs that need a session are read in order from a partial index', () => {
   const source = readFileSync(path.join(root, 'plugins/tasks/workers/workers.ts'), 'utf8')
   const wanted = /`(SELECT r\.\* [^`]*profiled[^`]*) LIMIT/.exec(source)?.[1] ?? ''
   assert.match(planOf(wanted), /USING INDEX tasks_run_profiled/)
   assert.not.match(planOf(wanted), /TEMP B-TREE|SCAN tasks_task/)
 })
 
-test('without its plus, a condition on the status makes SQLite read all queued runs', () => {
+test('without the plus, SQLite reads all queued runs for a condition on the status', () => {
   assert.ok(isWide("UPDATE tasks_run SET claimable = ? WHERE task_id = ? AND status = 'queued'"))
 })
 
-test('the inbox finds what waits for somebody in indexes, however many tasks are done', () => {
+test('the inbox reads its candidates from indexes and does not scan completed tasks', () => {
   const source = readFileSync(path.join(root, 'plugins/tasks/views/inbox.ts'), 'utf8')
   const candidates = /const CANDIDATES = `([^`]*)`/.exec(source)?.[1] ?? ''
   const inOrder = (sql: string) => planOf(`SELECT count(*) FROM (${sql}) c JOIN tasks_task t ON t.rowid = c.task`)

@@ -14,7 +14,7 @@ test.after.each(({ world }) => world.close())
 
 const at = (task: string) => `/api/tasks/${task}/execution-profile`
 
-test('a task without a profile shows how it is worked on by default', async ({ world }) => {
+test('a task without a profile shows the defaults', async ({ world }) => {
   const { task } = await world.queued()
   const { profile } = (await world.request('GET', at(task))).body
   assert.equal(
@@ -25,7 +25,7 @@ test('a task without a profile shows how it is worked on by default', async ({ w
   assert.is((await world.request('GET', at('none'))).body.code, 'task_not_found')
 })
 
-test('a profile is set, read, sent back as it was read, changed in part and forgotten', async ({ world }) => {
+test('a profile can be set, read, sent back unchanged, changed in part and deleted', async ({ world }) => {
   const { task } = await world.queued()
   const worker = { mode: 'select', agent_name: 'ada', required_capabilities: ['typescript'] }
   const set = await world.request('PUT', at(task), { worker })
@@ -65,7 +65,7 @@ const faults: readonly (readonly [string, object])[] = [
   ['task_id', { task_id: 'another' }],
 ]
 
-test('what a profile may not say is refused with its path', async ({ world }) => {
+test('an invalid profile is refused with the invalid path', async ({ world }) => {
   const { task } = await world.queued()
   for (const [path, body] of faults) {
     const { status, body: answer } = await world.request('PUT', at(task), body)
@@ -83,7 +83,7 @@ test('what a profile may not say is refused with its path', async ({ world }) =>
   assert.is((await world.request('PUT', at(task), {})).status, 409)
 })
 
-test('runs that wait are given only to whom the profile allows, also after it was changed', async ({ world }) => {
+test('queued runs are only given to agents that the current profile allows', async ({ world }) => {
   const { task, run } = await world.queued()
   await world.request('PUT', at(task), { worker: { mode: 'select', agent_name: 'eve' } })
   assert.is((await world.agent({ agentName: 'ada' }).claim()).status, 204)
@@ -98,7 +98,7 @@ test('runs that wait are given only to whom the profile allows, also after it wa
   assert.is((await world.agent({ agentName: 'ada' }).claim()).body.claim.run.id, run)
 })
 
-test('a run goes to the agents that a profile allows or prefers, in turn', async () => {
+test('runs rotate over the agents that a profile allows or prefers', async () => {
   const world = await scene({ config: { task: { orchestration: { spawn_failure_limit: 0 } } } })
   try {
     const { task } = (
@@ -128,7 +128,7 @@ test('a run goes to the agents that a profile allows or prefers, in turn', async
   }
 })
 
-test('a run that waits again gets a session, whenever its task came by its profile', async ({ world }) => {
+test('a requeued run gets a session even if the profile was set after the claim', async ({ world }) => {
   const body = { scope: 'workspace', workspace: world.workspace }
   const { task, run } = await world.queued(body)
   const ada = world.agent()
@@ -139,7 +139,7 @@ test('a run that waits again gets a session, whenever its task came by its profi
   assert.ok(world.created.length > 0)
 })
 
-test('runs that an earlier version queued get their sessions', async ({ world }) => {
+test('runs that an earlier version queued get sessions', async ({ world }) => {
   const { task } = await world.queued({ scope: 'workspace', workspace: world.workspace })
   assert.is((await world.post('/api/scheduler/pause', { reason: 'update' })).status, 200)
   await world.request('PUT', at(task), { worktree: { mode: 'none' } })
@@ -158,7 +158,7 @@ test('runs that an earlier version queued get their sessions', async ({ world })
   }
 })
 
-test('a run is completed with a result where its profile wants evidence', async ({ world }) => {
+test('a run with runtime mode evidence can only be completed with a result', async ({ world }) => {
   const { task, run } = await world.queued()
   await world.request('PUT', at(task), { runtime: { mode: 'evidence' } })
   const ada = world.agent()
@@ -169,7 +169,7 @@ test('a run is completed with a result where its profile wants evidence', async 
   assert.is((await ada.act('complete', run, { result: 'done' })).status, 200)
 })
 
-test('only those review whom the profile has review', async ({ world }) => {
+test('only agents that the profile allows can review', async ({ world }) => {
   const { task, run } = await world.queued()
   await world.request('PUT', at(task), { review: { agent_name: 'eve', provider: 'local' } })
   const ada = world.agent()

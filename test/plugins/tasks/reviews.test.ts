@@ -51,7 +51,7 @@ const as = async ({ kernel }: Scene, { id }: Agent, url: string, body: object = 
   return { status: reply.status, body: JSON.parse(reply.body) as Reply }
 }
 
-test('a review that is approved is recorded, and nothing follows', async ({ world }) => {
+test('an approval is recorded and queues no run', async ({ world }) => {
   const work = await done(world)
   const asked = await ask(world, work, { reason: 'look at the colours' })
   assert.equal([asked.status, asked.body.created, asked.body.review.status], [201, true, 'requested'])
@@ -71,9 +71,7 @@ test('a review that is approved is recorded, and nothing follows', async ({ worl
   assert.is((await world.task(work.task)).task.status, 'completed')
 })
 
-test('what is rejected is done again by a run that knows what was missing, and its task is open again', async ({
-  world,
-}) => {
+test('a rejection reopens the task with a run that has the missing work', async ({ world }) => {
   const work = await done(world)
   const { review_id: id } = (await ask(world, work)).body.review
   const said = verdict('rejected', { missing_work: ['tests'], next_round_guidance: 'write tests' })
@@ -95,7 +93,7 @@ test('what is rejected is done again by a run that knows what was missing, and i
   assert.is(second.body.review.review_round, 2)
 })
 
-test('after three rounds, and where the reviewer is blocked, a person is asked', async ({ world }) => {
+test('a rejection in the third round and a blocked reviewer make the task need attention', async ({ world }) => {
   const last = await done(world)
   const { review_id: third } = (await ask(world, last, { review_round: 3 })).body.review
   const opened = (await judge(world, third, last.run, verdict('rejected'))).body
@@ -107,7 +105,7 @@ test('after three rounds, and where the reviewer is blocked, a person is asked',
   assert.is((await judge(world, id, other.run, verdict('blocked'))).body.circuit_opened, true)
 })
 
-test('a review is done by a session that did not do the work, and by nobody else once it has it', async ({ world }) => {
+test('a review needs a session other than the worker and is exclusive to the assigned session', async ({ world }) => {
   const work = await done(world)
   const { review_id: id } = (await ask(world, work)).body.review
   const own = await as(world, work.ada, `/api/task-reviews/${id}/start`)
@@ -129,7 +127,7 @@ test('a review is done by a session that did not do the work, and by nobody else
   assert.equal([review.status, review.reviewed_by], ['recorded', { kind: 'agent_session', ref: eve.id }])
 })
 
-test('the review of a session that is stopped is anybody’s again', async ({ world }) => {
+test('stopping the reviewing session unassigns the review', async ({ world }) => {
   const work = await done(world)
   const { review_id: id } = (await ask(world, work)).body.review
   const eve = world.agent()
@@ -139,7 +137,7 @@ test('the review of a session that is stopped is anybody’s again', async ({ wo
   assert.equal([review.status, review.reviewer_session_id], ['requested', undefined])
 })
 
-test('a review without a verdict by its deadline comes to nothing', async ({ world }) => {
+test('a review without a verdict before the deadline times out', async ({ world }) => {
   const work = await done(world)
   const { review_id: id } = (await ask(world, work)).body.review
   await world.pass(HOUR + 15_000)
@@ -148,7 +146,7 @@ test('a review without a verdict by its deadline comes to nothing', async ({ wor
   assert.is((await world.task(work.task)).task.status, 'completed')
 })
 
-test('the reviews of a task that is canceled are canceled, and one by itself', async ({ world }) => {
+test('reviews are canceled individually or with their task', async ({ world }) => {
   const work = await done(world, 'fail')
   const { review_id: id } = (await ask(world, work)).body.review
   await world.post(`/api/tasks/${work.task}/cancel`)
@@ -157,7 +155,7 @@ test('the reviews of a task that is canceled are canceled, and one by itself', a
   assert.equal([late.status, late.body.code], [409, 'task_review_conflict'])
 })
 
-test('a request or verdict that is not valid is refused, and says by which member', async ({ world }) => {
+test('an invalid request or verdict is refused with the invalid member', async ({ world }) => {
   const work = await done(world, 'fail')
   const open = await world.queued()
   const refused = async (body: object, of = work) => {
@@ -185,7 +183,7 @@ test('a request or verdict that is not valid is refused, and says by which membe
   assert.is((await world.request('GET', '/api/task-reviews/trev_none')).body.code, 'task_review_not_found')
 })
 
-test('every move of a review is in the table, and what follows from a verdict is another', () => {
+test('review transitions follow the table, and each outcome has its consequence', () => {
   const states: ReviewStatus[] = ['requested', 'routed', 'in_review', 'recorded', 'circuit_opened', 'canceled']
   for (const move of Object.keys(REVIEW_MOVES) as ReviewMove[])
     for (const final of ['recorded', 'circuit_opened', 'canceled'] as const)

@@ -33,7 +33,7 @@ const as = async ({ id }: Agent, url: string, body: object | undefined = {}, met
   return { status: reply.status, body: JSON.parse(reply.body) }
 }
 
-test('whoever is asked before a claim may refuse it, and narrow it, but not widen it', async ({ world }) => {
+test('a pre-claim hook can refuse or narrow a claim but not widen it', async ({ world }) => {
   const low = await world.queued({ priority: 'low' })
   change = wish => ({ ...wish, deny: 'not on a Sunday' })
   const denied = await world.agent().claim()
@@ -46,7 +46,7 @@ test('whoever is asked before a claim may refuse it, and narrow it, but not wide
   assert.is((await world.agent().claim()).body.claim.run.id, low.run)
 })
 
-test('an agent lists the runs of global tasks and of its own workspace, and counts no others', async ({ world }) => {
+test('an agent lists and counts only runs of global tasks and of its own workspace', async ({ world }) => {
   const root = await temporaryFolder('elsewhere')
   const { workspace } = (await world.post('/api/workspaces', { root_dir: root })).body
   const everywhere = await world.queued()
@@ -62,9 +62,7 @@ test('an agent lists the runs of global tasks and of its own workspace, and coun
   assert.is((await world.request('GET', '/api/task-runs')).body.page.total, 3)
 })
 
-test('an agent that is woken is told of the run it holds, of what it could claim, and of its inbox', async ({
-  world,
-}) => {
+test('a wake contains the held run, the claimable runs and the inbox of the agent', async ({ world }) => {
   const ada = world.agent()
   const told = async (name: string) => {
     const { entry } = look
@@ -76,13 +74,13 @@ test('an agent that is woken is told of the run it holds, of what it could claim
   assert.equal([await told('task'), await told('inbox_summary')], [undefined, undefined])
   const owner = { kind: 'agent_session', ref: ada.id }
   const { task, run } = await world.queued({ scope: 'workspace', workspace: world.workspace, title: 'paint it', owner })
-  assert.match(await told('task'), /wait to be claimed: 1/)
+  assert.match(await told('task'), /claimable runs: 1/)
   await ada.claim({ scope: 'workspace' })
   assert.match(await told('task'), new RegExp(`you hold run ${run} of task ${task}, .*paint it.*: claimed`))
   assert.match(await told('inbox_summary'), new RegExp(`tasks in your inbox: 1\\n.*my_work: ${task}`))
 })
 
-test('agents force runs of their workspace, unless the operator does not want that', async ({ world }) => {
+test('agents can force runs of their workspace unless task.recovery.allow_agent_force is false', async ({ world }) => {
   const eve = world.agent()
   const { run } = await world.queued()
   await world.agent().claim({ run_id: run })
@@ -99,12 +97,12 @@ test('agents force runs of their workspace, unless the operator does not want th
   await strict.close()
 })
 
-test('so many share the work as the operator lets', async () => {
+test('task.orchestration.designated_run_max limits a fan-out', async () => {
   const world = await scene({ config: { task: { orchestration: { designated_run_max: 2 } } } })
   const { task } = (await world.post('/api/tasks', { title: 'shared', scope: 'global' })).body
   const designations = ['a', 'b', 'c'].map(brief => ({ brief, idempotency_key: brief }))
   const many = await world.post(`/api/tasks/${task.id}/runs/fan-out`, { designations })
-  assert.equal([many.status, many.body.error], [422, 'designations: from 1 to 2'])
+  assert.equal([many.status, many.body.error], [422, 'designations: must have 1 to 2 entries, not 3'])
   await world.close()
 })
 

@@ -56,9 +56,7 @@ async function newTask(world: World): Promise<{ task: string; run: string }> {
   return { task: task.id, run: run.id }
 }
 
-test('a session without a run has none; with one it has its task, its lease and what was done before', async ({
-  world,
-}) => {
+test('the context of a session with a run has the task, the lease and earlier attempts', async ({ world }) => {
   const ada = await speaker(world)
   assert.equal((await ada.context()).task, { available: false })
   assert.equal([(await ada.me()).active_task_leases, (await ada.me()).limits.max_active_task_leases], [[], 1])
@@ -81,7 +79,7 @@ test('a session without a run has none; with one it has its task, its lease and 
   assert.equal((await ada.context()).task, { available: false })
 })
 
-test('what is told of before is as much as the settings say, the newest of it', async ({ world }) => {
+test('the context of a run is bounded by the settings and keeps the newest entries', async ({ world }) => {
   const ada = await speaker(world)
   const { task, run } = await newTask(world)
   const runs = [run]
@@ -110,7 +108,7 @@ test('what is told of before is as much as the settings say, the newest of it', 
   await post(world, `/api/task-runs/${last}/cancel`)
 })
 
-test('a run that goes on after a rejection is told what the reviewer wants', async ({ world }) => {
+test('the context of a run after a rejection has the guidance of the reviewer', async ({ world }) => {
   const ada = await speaker(world)
   const { task, run } = await newTask(world)
   await ada.claim(run)

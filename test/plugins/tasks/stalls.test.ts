@@ -19,7 +19,7 @@ const finding = async (world: Scene): Promise<string> =>
 const warned = async (): Promise<number> =>
   (await look.kernel().needs.events.list({ name: 'scheduler.stalled' })).length
 
-test('looks in a row that start nothing are said, again only after a while, and no more when a run is held', async () => {
+test('consecutive passes without a started session are reported once per cooldown, until a run is active', async () => {
   const world = await scene({ plugins: [look.plugin], config: { task: { orchestration } } })
   try {
     const { task, run } = await world.queued({ scope: 'workspace', workspace: world.workspace })
@@ -44,7 +44,7 @@ test('looks in a row that start nothing are said, again only after a while, and 
   }
 })
 
-test('with a threshold of 0 nothing is said', async () => {
+test('a threshold of 0 disables the stall warning', async () => {
   const world = await scene({
     config: { task: { orchestration: { ...orchestration, scheduler_bad_tick_threshold: 0 } } },
   })

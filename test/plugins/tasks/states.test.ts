@@ -21,13 +21,13 @@ const facts = (more: Partial<TaskFacts> = {}): TaskFacts => ({
   ...more,
 })
 
-test('nothing follows a run that is over', () => {
+test('a terminal run has no transitions', () => {
   for (const move of Object.keys(RUN_MOVES) as RunMove[])
     for (const status of TaskRunStatus.options)
       if (FINAL_RUN.has(status)) assert.is(allows(move, status), false, `${move} from ${status}`)
 })
 
-test('a run that is not over can be canceled, and only one that waits is claimed', () => {
+test('an open run can be canceled and only a queued run can be claimed', () => {
   const open = TaskRunStatus.options.filter(status => !FINAL_RUN.has(status))
   assert.equal(
     open.filter(status => allows('cancel', status)),

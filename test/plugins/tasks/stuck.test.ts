@@ -14,7 +14,7 @@ test.before.each(async context => {
 })
 test.after.each(({ world }) => world.close())
 
-/** What waits for a person, as `svc inbox` lists it. */
+/** The items of `svc inbox`. */
 const waiting = async (): Promise<Reply[]> => {
   const sources = look.kernel().collect(InboxSources)
   return (await Promise.all(sources.map(({ entry }) => entry.read()))).flat()
@@ -39,7 +39,7 @@ async function fannedOut(world: Scene) {
   return { id: task.id as string, holders, runs: runs as [string, string] }
 }
 
-test('a run that needs attention waits for a person though another run of its task is at work', async ({ world }) => {
+test('a run that needs attention is in the inbox while another run of its task is active', async ({ world }) => {
   const { id, holders, runs } = await fannedOut(world)
   await world.stop(holders[0], 'crashed')
   assert.is((await world.task(id)).task.status, 'in_progress')
@@ -48,10 +48,10 @@ test('a run that needs attention waits for a person though another run of its ta
     items.map(({ task_id, task_run_id, kind, command }) => [task_id, task_run_id, kind, command]),
     [[id, runs[0], 'attention', `svc task run recover ${runs[0]} --reason <text>`]],
   )
-  assert.match(items[0].title, /^two parts: the process of session .* ended unexpectedly$/)
+  assert.match(items[0].title, /^two parts: the agent process of session .* exited unexpectedly$/)
 })
 
-test('each of two runs that need attention is told by its own reason, also once the other was recovered', async ({
+test('each run that needs attention keeps its own reason after another run of the task is recovered', async ({
   world,
 }) => {
   const { holders, runs } = await fannedOut(world)
@@ -63,7 +63,7 @@ test('each of two runs that need attention is told by its own reason, also once 
   assert.ok(item?.title.includes(holders[1].id), item?.title)
 })
 
-test('a completed task that somebody has to look at waits for a person until he has', async ({ world }) => {
+test('a completed task that needs attention stays in the inbox until it is recovered', async ({ world }) => {
   const { task: id, run } = await world.queued()
   const holder = world.agent()
   await holder.claim({ run_id: run })
@@ -89,7 +89,7 @@ test('a completed task that somebody has to look at waits for a person until he 
   assert.is((await inspect(world, `/api/tasks/${id}`)).next_action, 'none')
 })
 
-test('whoever cancels a run that waits for a person has decided', async ({ world }) => {
+test('canceling a run that needs attention clears the mark of its task', async ({ world }) => {
   const { id, holders, runs } = await fannedOut(world)
   for (const holder of holders) await world.stop(holder, 'crashed')
   await world.post(`/api/task-runs/${runs[0]}/cancel`, { reason: 'not needed' })
@@ -98,7 +98,7 @@ test('whoever cancels a run that waits for a person has decided', async ({ world
   assert.equal([(await world.task(id)).task.needs_attention, await waiting()], [false, []])
 })
 
-test('a task whose last attempt needs attention waits for a person, and has not failed', async ({ world }) => {
+test('a task whose last attempt needs attention has not failed', async ({ world }) => {
   const { task } = (await world.post('/api/tasks', { title: 'work', scope: 'global', max_attempts: 2 })).body
   let { run } = (await world.post(`/api/tasks/${task.id}/start`)).body
   for (const attempt of [1, 2]) {
@@ -111,7 +111,7 @@ test('a task whose last attempt needs attention waits for a person, and has not 
   assert.equal([run.attempt, (await world.task(task.id)).task.status], [3, 'ready'])
 })
 
-test('an inspection of a task is about the run that needs attention, not about the newest', async ({ world }) => {
+test('inspecting a task shows the run that needs attention, not the newest run', async ({ world }) => {
   const { id, holders, runs } = await fannedOut(world)
   await world.stop(holders[0], 'crashed')
   const seen = await inspect(world, `/api/tasks/${id}`)
@@ -119,14 +119,12 @@ test('an inspection of a task is about the run that needs attention, not about t
     [seen.current_run.run_id, seen.next_action],
     [runs[0], `svc task run recover ${runs[0]} --reason <text>`],
   )
-  assert.match(seen.why, /ended unexpectedly/)
+  assert.match(seen.why, /exited unexpectedly/)
   const { why, next_action: next } = await world.task(id)
   assert.equal([why, next], [seen.why, seen.next_action], 'the detail says the same')
 })
 
-test('the board counts what needs attention, and says of each run why it stands still and what helps', async ({
-  world,
-}) => {
+test('the board counts runs that need attention and shows the reason and next step of each run', async ({ world }) => {
   const { id, holders, runs } = await fannedOut(world)
   await world.stop(holders[0], 'crashed')
   const seen = await board(world)
@@ -137,7 +135,7 @@ test('the board counts what needs attention, and says of each run why it stands 
     [stuck.run_id, stuck.part, stuck.next_action],
     [runs[0], designation.brief, `svc task run recover ${runs[0]} --reason <text>`],
   )
-  assert.match(stuck.why, /ended unexpectedly/)
+  assert.match(stuck.why, /exited unexpectedly/)
   assert.equal([working.agent_name, working.why, working.next_action], ['ada', undefined, undefined])
   await world.post('/api/scheduler/pause')
   const { run } = await world.queued()
@@ -145,7 +143,7 @@ test('the board counts what needs attention, and says of each run why it stands 
   assert.equal([queued.why, queued.next_action], ['the scheduler is paused', 'svc scheduler resume'])
 })
 
-test('what keeps a task from moving is named with the command that helps', async ({ world }) => {
+test('inspecting a blocked task shows the reason and the command to run next', async ({ world }) => {
   const create = async (more: object): Promise<string> =>
     (await world.post('/api/tasks', { title: 'work', scope: 'global', ...more })).body.task.id
   const step = async (id: string) => {
@@ -155,13 +153,13 @@ test('what keeps a task from moving is named with the command that helps', async
   const first = await create({ title: 'Write the notes' })
   const second = await create({})
   await world.post(`/api/tasks/${second}/dependencies`, { depends_on_task_id: first })
-  assert.equal(await step(second), [`it waits for "Write the notes" (${first}, ready)`, `wait for ${first}`])
+  assert.equal(await step(second), [`waiting for "Write the notes" (${first}, ready)`, `wait for ${first}`])
   await world.post(`/api/tasks/${first}/cancel`)
   assert.is((await step(second))[1], `svc task dependency remove ${second} ${first}`)
 
   const parent = await create({ title: 'Release' })
   const { task: child } = (await world.post(`/api/tasks/${parent}/children`, { title: 'child', scope: 'global' })).body
-  assert.equal(await step(parent), ['it is completed when its children are; one is not', `svc task tree ${parent}`])
+  assert.equal(await step(parent), ['waiting for 1 child task to complete', `svc task tree ${parent}`])
 
   await world.post(`/api/tasks/${child.id}/dependencies`, { depends_on_task_id: parent })
   assert.is((await step(child.id))[1], `svc task start ${parent}`)
@@ -169,10 +167,10 @@ test('what keeps a task from moving is named with the command that helps', async
   assert.is((await step(child.id))[1], `wait for ${parent}`)
 
   const approved = await create({ approval_policy: 'manual' })
-  assert.equal(await step(approved), ['it waits for its approval', `svc task approve ${approved}`])
+  assert.equal(await step(approved), ['waiting for approval', `svc task approve ${approved}`])
   await world.post(`/api/tasks/${approved}/reject`)
-  // An approval is refused then: what it says has to be possible.
-  assert.equal(await step(approved), ['the approval was refused', `svc task cancel ${approved}`])
+  // Approving a rejected task fails, so the next step has to be another command.
+  assert.equal(await step(approved), ['approval rejected', `svc task cancel ${approved}`])
   assert.is((await world.post(`/api/tasks/${approved}/cancel`)).status, 200)
 
   const blocked = await create({})
@@ -184,9 +182,7 @@ test('what keeps a task from moving is named with the command that helps', async
   assert.equal(await step(paused), ['paused: until Monday', `svc task resume ${paused}`])
 })
 
-test('a run that was recovered keeps why it needed attention; why it was recovered is in the timeline', async ({
-  world,
-}) => {
+test('a recovered run keeps its error, and the timeline has the reason for the recovery', async ({ world }) => {
   const { id, holders, runs } = await fannedOut(world)
   await world.stop(holders[0], 'crashed')
   const { error } = await world.run(runs[0], id)
@@ -199,7 +195,7 @@ test('a run that was recovered keeps why it needed attention; why it was recover
   assert.ok(notes('task.status_changed').includes('ready -> in_progress'))
 })
 
-test('a refusal names the task in what it says to run next', async ({ world }) => {
+test('the next step of an error contains the task id', async ({ world }) => {
   const { task } = (await world.post('/api/tasks', { title: 'a', scope: 'global' })).body
   const child = (await world.post(`/api/tasks/${task.id}/children`, { title: 'b', scope: 'global' })).body.task
   const nextOf = async (reply: Promise<Reply>) => (await reply).body.details.next
@@ -211,7 +207,7 @@ test('a refusal names the task in what it says to run next', async ({ world }) =
   assert.is(await nextOf(world.post(`/api/tasks/${child.id}/dependencies`, cycle)), `svc task get ${child.id}`)
 })
 
-test('the doctor counts in words that fit', async ({ world }) => {
+test('the doctor message uses singular and plural correctly', async ({ world }) => {
   await world.queued()
   const [check] = look
     .kernel()
@@ -219,14 +215,12 @@ test('the doctor counts in words that fit', async ({ world }) => {
     .filter(({ entry }) => entry.id === 'tasks')
   const items = (await check?.entry.run(AbortSignal.timeout(60_000) as never)) as readonly { message: string }[]
   assert.ok(
-    items.some(({ message }) => message === '1 run waits, 0 are held'),
+    items.some(({ message }) => message === '1 queued run, 0 active claims'),
     JSON.stringify(items),
   )
 })
 
-test('the runs of all tasks are listed in pages, the newest first, with the titles of their tasks', async ({
-  world,
-}) => {
+test('the runs of all tasks are listed in pages, newest first, with task titles', async ({ world }) => {
   const made: string[] = []
   for (const title of ['first', 'second', 'third']) made.unshift((await world.queued({ title })).run)
   const list = async (query: string) => (await world.request('GET', `/api/task-runs${query}`)).body

@@ -19,7 +19,7 @@ async function work(world: Scene, run?: string): Promise<void> {
   assert.is((await agent.act('complete', claim.run.id)).status, 200)
 }
 
-test('a task that is not valid is refused with the path of the fault', async ({ world }) => {
+test('an invalid task is refused with the path of the invalid member', async ({ world }) => {
   const cases: readonly (readonly [object, number, RegExp])[] = [
     [{ title: ' ' }, 422, /title/],
     [{ title: 'x'.repeat(501) }, 422, /title/],
@@ -40,7 +40,7 @@ test('a task that is not valid is refused with the path of the fault', async ({ 
   assert.is((await world.post('/api/tasks', { id: 'mine', title: 'work', scope: 'global' })).body.code, 'task_exists')
 })
 
-test('a draft is nothing that can be done until it is published', async ({ world }) => {
+test('a draft has no runs until it is published', async ({ world }) => {
   const id = await make(world, { draft: true })
   assert.is((await world.post(`/api/tasks/${id}/start`)).status, 409)
   assert.is(await status(world, id), 'draft')
@@ -49,7 +49,7 @@ test('a draft is nothing that can be done until it is published', async ({ world
   assert.is((await world.post(`/api/tasks/${id}/publish`)).status, 409)
 })
 
-test('a start that is sent again finds its run, also when that is over, and a new key has none left', async ({
+test('a repeated start returns its run, even an ended one, and a new key is refused without attempts left', async ({
   world,
 }) => {
   const { task, run } = await world.queued({ max_attempts: 1 })
@@ -80,7 +80,7 @@ test('a failed run leaves a task ready while an attempt is left', async ({ world
   assert.equal([row.status, runs[0].error, runs[0].failure_kind], ['ready', 'no network', 'agent_reported'])
 })
 
-test('a task waits for another one, and has its run by itself when nothing blocks it any more', async ({ world }) => {
+test('a task with auto-enqueue gets a run when its dependency completes', async ({ world }) => {
   const { task: first, run } = await world.queued()
   const second = await make(world, { auto_enqueue_on_ready: true })
   const added = await world.post(`/api/tasks/${second}/dependencies`, { depends_on_task_id: first })
@@ -95,7 +95,7 @@ test('a task waits for another one, and has its run by itself when nothing block
   assert.is((await waiting).body.claim.task.id, second)
 })
 
-test('a parent that waits for what is below it is completed with it', async ({ world }) => {
+test('a parent that depends on its children completes with them', async ({ world }) => {
   const root = await make(world)
   const child = async (of: string) =>
     (await world.post(`/api/tasks/${of}/children`, { title: 'part', scope: 'global' })).body.task.id as string
@@ -108,7 +108,7 @@ test('a parent that waits for what is below it is completed with it', async ({ w
   assert.equal([await status(world, middle), await status(world, root)], ['completed', 'completed'])
 })
 
-test('a run of a task that waits is not claimed, and the first in order is', async ({ world }) => {
+test('claims skip blocked tasks and follow the claim order', async ({ world }) => {
   const { run: low } = await world.queued({ priority: 'low' })
   await world.clock.advance(1)
   const { run: first } = await world.queued()
@@ -128,9 +128,7 @@ test('a run of a task that waits is not claimed, and the first in order is', asy
   assert.is((await world.agent().claim({ priority_min: 40 })).body.claim.run.id, urgent)
 })
 
-test('a block that comes back too often makes the task need attention, and recovery lets it go on', async ({
-  world,
-}) => {
+test('a recurring block makes the task need attention until it is recovered', async ({ world }) => {
   const { task } = await world.queued()
   for (let n = 0; n < 3; n++) {
     const { block } = (await world.post(`/api/tasks/${task}/blocks`, { kind: 'capability', reason: 'no browser' })).body
@@ -142,7 +140,7 @@ test('a block that comes back too often makes the task need attention, and recov
   assert.is((await world.agent().claim()).status, 200)
 })
 
-test('a block with an end is over then', async ({ world }) => {
+test('a transient block expires', async ({ world }) => {
   const { task } = await world.queued()
   const until = new Date(world.clock.now() + 60_000).toISOString()
   const made = await world.post(`/api/tasks/${task}/blocks`, {
@@ -156,7 +154,7 @@ test('a block with an end is over then', async ({ world }) => {
   assert.is((await world.agent().claim()).status, 200)
 })
 
-test('the run of a task that waits for its approval is not claimed until it is given', async ({ world }) => {
+test('a run cannot be claimed before its task is approved', async ({ world }) => {
   const id = await make(world, { approval_policy: 'manual', draft: true })
   const { run } = (await world.post(`/api/tasks/${id}/publish`)).body
   assert.is((await world.agent().claim({ run_id: run.id })).status, 204)
@@ -170,10 +168,10 @@ test('the run of a task that waits for its approval is not claimed until it is g
   assert.is((await world.post(`/api/tasks/${other}/approve`)).status, 409)
   const started = await world.post(`/api/tasks/${other}/start`)
   assert.equal([started.status, started.body.code], [409, 'task_conflict'])
-  assert.match(started.body.error, 'was refused')
+  assert.match(started.body.error, 'was rejected')
 })
 
-test('a pause holds for all below, and what goes on goes on', async ({ world }) => {
+test('a pause applies to descendants and does not interrupt active runs', async ({ world }) => {
   const { task: parent } = await world.queued()
   const { task: child } = (await world.post(`/api/tasks/${parent}/children`, { title: 'part', scope: 'global' })).body
   const { run } = (await world.post(`/api/tasks/${child.id}/start`)).body
@@ -188,7 +186,7 @@ test('a pause holds for all below, and what goes on goes on', async ({ world }) 
   assert.is((await world.agent().claim()).status, 200)
 })
 
-test('a parent is completed when each of its children is', async ({ world }) => {
+test('a parent completes when all its children are completed', async ({ world }) => {
   const parent = await make(world)
   const children = []
   for (const title of ['a', 'b']) {
@@ -203,7 +201,7 @@ test('a parent is completed when each of its children is', async ({ world }) => 
   assert.is((await world.kernel.inject({ method: 'DELETE', url: `/api/tasks/${parent}` })).status, 409)
 })
 
-test('a hierarchy has 8 levels at most, a task 64 children and 32 dependencies', async ({ world }) => {
+test('a hierarchy is limited to 8 levels, 64 children and 32 dependencies per task', async ({ world }) => {
   let at = await make(world)
   for (let level = 2; level <= 8; level++)
     at = (await world.post(`/api/tasks/${at}/children`, { title: 'below', scope: 'global' })).body.task.id
@@ -226,7 +224,7 @@ test('a hierarchy has 8 levels at most, a task 64 children and 32 dependencies',
   )
 })
 
-test('a fan-out queues runs that share the work', async ({ world }) => {
+test('a fan-out queues one run for each part', async ({ world }) => {
   const id = await make(world)
   const designations = ['the tests', 'the code', 'the docs'].map(brief => ({ brief }))
   assert.is((await world.post(`/api/tasks/${id}/runs/fan-out`, { designations })).status, 422)
@@ -253,7 +251,7 @@ test('a fan-out queues runs that share the work', async ({ world }) => {
   assert.is(await status(world, id), 'completed')
 })
 
-test('a canceled task takes all below it and their runs with it', async ({ world }) => {
+test('canceling a task cancels its descendants and their runs', async ({ world }) => {
   const { task, run } = await world.queued()
   const { task: child } = (await world.post(`/api/tasks/${task}/children`, { title: 'part', scope: 'global' })).body
   const ada = world.agent()
@@ -264,7 +262,7 @@ test('a canceled task takes all below it and their runs with it', async ({ world
   assert.is((await ada.claim()).status, 204)
 })
 
-test('an operator forces a claimed run, but not too often', async ({ world }) => {
+test('an operator can force a claimed run within the rate limit', async ({ world }) => {
   const { task, run } = await world.queued()
   const ada = world.agent()
   for (let n = 0; n < 10; n++) {
@@ -286,9 +284,7 @@ test('an operator forces a claimed run, but not too often', async ({ world }) =>
   )
 })
 
-test('a completion that names tasks which the session did not create is refused, and the run goes on', async ({
-  world,
-}) => {
+test('a completion with tasks that the session did not create is refused and the run stays open', async ({ world }) => {
   const { task, run } = await world.queued()
   const ada = world.agent()
   await ada.claim()
@@ -300,7 +296,7 @@ test('a completion that names tasks which the session did not create is refused,
   assert.is((await ada.act('complete', run)).status, 200)
 })
 
-test('a task that another actor owns is left alone by others', async ({ world }) => {
+test('a task with an owner can only be claimed by the owner', async ({ world }) => {
   const ada = world.agent()
   const { run } = await world.queued({ owner: { kind: 'agent_session', ref: ada.id } })
   await world.queued({ owner: { kind: 'human', ref: 'operator' } })
@@ -308,7 +304,7 @@ test('a task that another actor owns is left alone by others', async ({ world })
   assert.is((await ada.claim()).body.claim.run.id, run)
 })
 
-test('in one workspace 16 runs are held at once', async ({ world }) => {
+test('a workspace has at most 16 active runs', async ({ world }) => {
   for (let n = 0; n < 17; n++) await world.queued({ scope: 'workspace', workspace: world.workspace })
   for (let n = 0; n < 16; n++) assert.is((await world.agent().claim({ scope: 'workspace' })).status, 200)
   const full = await world.agent().claim({ workspace_id: world.workspace })
@@ -317,7 +313,7 @@ test('in one workspace 16 runs are held at once', async ({ world }) => {
   assert.equal([foreign.status, foreign.body.code], [403, 'task_workspace_foreign'])
 })
 
-test('while the daemon drains nothing new is queued or claimed, and holders go on', async ({ world }) => {
+test('a draining daemon queues and claims nothing, and lease holders continue', async ({ world }) => {
   const { task, run } = await world.queued()
   await world.queued()
   const ada = world.agent()
@@ -329,7 +325,7 @@ test('while the daemon drains nothing new is queued or claimed, and holders go o
   assert.is((await ada.act('complete', run)).status, 200)
 })
 
-test('the list is narrowed and goes in pages, each cursor for its own query', async ({ world }) => {
+test('the list is filtered and paged, and a cursor is valid for its query only', async ({ world }) => {
   for (let n = 0; n < 5; n++) {
     await world.clock.advance(1)
     await make(world, { title: `part ${n}`, priority: n % 2 ? 'high' : 'low' })
@@ -350,7 +346,7 @@ test('the list is narrowed and goes in pages, each cursor for its own query', as
   assert.equal(first.facets.statuses, [{ status: 'ready', count: 5 }])
 })
 
-test('runs without a lease are an operator’s, those with one their holder’s', async ({ world }) => {
+test('an operator completes runs without a lease, and only the holder completes leased runs', async ({ world }) => {
   const { task, run } = await world.queued()
   const ada = world.agent()
   assert.is((await world.post(`/api/task-runs/${run}/start`)).status, 409)
@@ -369,7 +365,7 @@ test('runs without a lease are an operator’s, those with one their holder’s'
   assert.is((await world.post(`/api/task-runs/${held.run}/cancel`)).body.run.status, 'canceled')
 })
 
-test('a pause of the scheduler keeps claims waiting, also over a restart', async ({ world }) => {
+test('a paused scheduler stops claims and stays paused after a restart', async ({ world }) => {
   await world.queued()
   assert.is((await world.post('/api/scheduler/pause', { reason: 'night' })).body.scheduler.paused_reason, 'night')
   const after = await world.killed()

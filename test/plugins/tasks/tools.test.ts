@@ -51,7 +51,7 @@ async function queued({ kernel, workspaceId }: World, more: object = {}) {
   return { task: task.id as string, run: run.id as string }
 }
 
-test('an agent works a task by tools alone, without a person', async ({ world, at, call }) => {
+test('an agent completes a task with tools only, without an approval', async ({ world, at, call }) => {
   const recap = async () => (await world.kernel.request('GET', `${at}/recap`)).body.recap
   assert.is((await recap()).active_run, null)
   assert.equal(await call('task_run_claim_next'), { failed: false, text: '' }, 'there is nothing to do')
@@ -71,7 +71,7 @@ test('an agent works a task by tools alone, without a person', async ({ world, a
   assert.equal([body.task.task.status, body.task.runs[0].result], ['completed', { branch: 'work' }])
 })
 
-test('it gives a run back, and fails one; whoever holds nothing is refused by the code of the route', async ({
+test('an agent releases and fails runs, and a call without a lease returns the error code of the route', async ({
   world,
   call,
 }) => {
@@ -79,12 +79,12 @@ test('it gives a run back, and fails one; whoever holds nothing is refused by th
   await call('task_run_claim_next')
   await call('task_run_release', { run_id: run, reason: 'too much' })
   const late = await call('task_run_heartbeat', { run_id: run })
-  assert.equal([late.failed, /AUTONOMY_NO_ACTIVE_LEASE|nobody holds run/.test(late.text)], [true, true], late.text)
+  assert.equal([late.failed, /AUTONOMY_NO_ACTIVE_LEASE|has no active lease/.test(late.text)], [true, true], late.text)
   await call('task_run_claim_next', { run_id: run })
   assert.is(JSON.parse((await call('task_run_fail', { run_id: run, error: 'no paint' })).text).lease.status, 'failed')
 })
 
-test('global tasks are claimed by their name, those of another workspace never', async ({ world, call }) => {
+test('a global task can be claimed by run id, a task of another workspace cannot', async ({ world, call }) => {
   const { run } = await queued(world, { scope: 'global', workspace: undefined })
   assert.is((await call('task_run_claim_next')).text, '')
   assert.is(JSON.parse((await call('task_run_claim_next', { scope: 'global' })).text).claim.run.id, run)
@@ -92,7 +92,7 @@ test('global tasks are claimed by their name, those of another workspace never',
   assert.ok((await call('task_run_claim_next', { workspace_id: 'ws_other' })).failed)
 })
 
-test('the turn of an agent that goes over its budget is canceled in the middle, and a person is asked', async ({
+test('the turn of an agent that exceeds its budget is canceled and the run needs attention', async ({
   world,
   at,
   call,
@@ -111,7 +111,7 @@ test('the turn of an agent that goes over its budget is canceled in the middle, 
   assert.ok((await call('task_run_complete', { run_id: run })).failed)
 })
 
-test('what may start agents needs a person, and what decides about tasks is for people', async ({ world }) => {
+test('tools that can start agents need approval, and tools that manage tasks are for operators', async ({ world }) => {
   const { body } = await world.kernel.request('GET', '/api/tools')
   const risks = new Map<string, Reply>(body.tools.map(({ descriptor }: Reply) => [descriptor.tool_id, descriptor]))
   const risk = (name: string) => risks.get(`service__${name}`)?.risk

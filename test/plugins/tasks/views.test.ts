@@ -26,9 +26,7 @@ const lanes = async (world: Scene, query = ''): Promise<Record<string, string[]>
 const dashboard = async (world: Scene, query = ''): Promise<Reply> =>
   (await world.request('GET', `/api/observe/tasks/dashboard${query}`)).body.dashboard
 
-test('the timeline tells everything that happened to a task, in order, and goes on behind a position', async ({
-  world,
-}) => {
+test('the timeline lists the events of a task in order and continues after a position', async ({ world }) => {
   const { task, run } = await world.queued()
   const ada = world.agent()
   await ada.claim()
@@ -56,7 +54,7 @@ test('the timeline tells everything that happened to a task, in order, and goes 
   )
 })
 
-test('the tree shows all below a task with their levels', async ({ world }) => {
+test('the tree lists the descendants of a task with their depth', async ({ world }) => {
   const { task } = await world.queued()
   const child = (await world.post(`/api/tasks/${task}/children`, { title: 'child', scope: 'global' })).body.task.id
   await world.post(`/api/tasks/${child}/children`, { title: 'grandchild', scope: 'global' })
@@ -72,7 +70,7 @@ test('the tree shows all below a task with their levels', async ({ world }) => {
   )
 })
 
-test('an inspection tells why a task does not move, and what helps', async ({ world }) => {
+test('an inspection shows why a task is not progressing and what to do next', async ({ world }) => {
   const next = async (id: string) => (await world.request('GET', `/api/tasks/${id}/inspect`)).body.inspect.next_action
   const { task, run } = await world.queued({ max_attempts: 1 })
   const ada = world.agent()
@@ -93,7 +91,7 @@ test('an inspection tells why a task does not move, and what helps', async ({ wo
   assert.is((await dashboard(world)).active_runs.items[0].health_status, 'needs_attention')
 })
 
-test('the backlog is in the order of claims', async ({ world }) => {
+test('the backlog is in claim order', async ({ world }) => {
   const { run: low } = await world.queued({ priority: 'low' })
   const { run: high } = await world.queued({ priority: 'high' })
   const { task: paused } = await world.queued({ priority: 'urgent' })
@@ -103,7 +101,7 @@ test('the backlog is in the order of claims', async ({ world }) => {
   assert.is((await world.request('GET', '/api/scheduler/backlog?include_paused=true&limit=1')).body.backlog.total, 3)
 })
 
-test('a drain pauses claims, and tells whether what is held has ended', async ({ world }) => {
+test('a drain pauses claims and reports whether active runs have ended', async ({ world }) => {
   const { run } = await world.queued()
   const ada = world.agent()
   await ada.claim()
@@ -114,7 +112,7 @@ test('a drain pauses claims, and tells whether what is held has ended', async ({
   assert.is((await world.post('/api/scheduler/drain')).body.completed, true)
 })
 
-test('totals follow every change of a task or run, and are those of the table', async ({ world }) => {
+test('maintained totals match the table after every change', async ({ world }) => {
   const totals = async (query = '') =>
     (await world.request('GET', `/api/observe/tasks/dashboard${query}`)).body.dashboard.totals
   const same = async () => assert.equal(await totals(), await totals('?scope=global'))
@@ -142,7 +140,7 @@ test('totals follow every change of a task or run, and are those of the table', 
   assert.equal([(await totals()).completed_tasks, (await totals()).runs_total], [0, 1])
 })
 
-test('the dashboard counts tasks and runs, and tells what is stuck', async ({ world }) => {
+test('the dashboard counts tasks and runs and shows stuck runs', async ({ world }) => {
   const { run } = await world.queued()
   await world.queued()
   await world.post('/api/tasks', { title: 'to approve', scope: 'global', approval_policy: 'manual' })
@@ -176,7 +174,7 @@ test('the dashboard counts tasks and runs, and tells what is stuck', async ({ wo
   assert.is((await dashboard(world, '?scope=workspace')).totals.tasks_total, 0)
 })
 
-test('the inbox has each task in the first lane that it fits', async ({ world }) => {
+test('the inbox has each task in the first matching lane', async ({ world }) => {
   const operator = (await world.task((await world.queued({ title: 'nothing to do' })).task)).task.created_by
   await world.post('/api/tasks', { title: 'approve me', scope: 'global', approval_policy: 'manual' })
   const { task: blocked } = await world.queued({ title: 'blocked' })
@@ -198,7 +196,7 @@ test('the inbox has each task in the first lane that it fits', async ({ world })
   assert.ok(operator.ref)
 })
 
-test('a task that was read, dismissed or archived is so until something new happens to it', async ({ world }) => {
+test('read, dismissed and archived marks apply until the next event of the task', async ({ world }) => {
   const { task } = await world.queued({ title: 'blocked' })
   const block = (reason: string) => world.post(`/api/tasks/${task}/blocks`, { kind: 'needs_input', reason })
   await block('a')
@@ -218,7 +216,7 @@ test('a task that was read, dismissed or archived is so until something new happ
   assert.equal([(await inbox(world)).archived_total, (await inbox(world)).unread_total], [1, 0])
 })
 
-test('a heartbeat says no more than that somebody still works: a task that was read stays read', async ({ world }) => {
+test('a heartbeat does not mark a read task as unread', async ({ world }) => {
   const { task, run } = await world.queued({ title: 'mine' })
   const ada = world.agent()
   await ada.claim()
@@ -244,7 +242,7 @@ test('a heartbeat says no more than that somebody still works: a task that was r
   assert.is((await inbox(world)).unread_total, 1)
 })
 
-test('of each task the newest thousand events stay, however it came by them', async ({ world }) => {
+test('the newest 1000 events of each task are kept', async ({ world }) => {
   const { task, run } = await world.queued()
   const { run: other, task: quiet } = await world.queued()
   const [ada, bob] = [world.agent(), world.agent()]
@@ -262,7 +260,7 @@ test('of each task the newest thousand events stay, however it came by them', as
   assert.is((await events(quiet))[0], 'task.created')
 })
 
-test('the inbox goes in pages, and a cursor is good for its own query', async ({ world }) => {
+test('the inbox is paged, and a cursor is valid for its query only', async ({ world }) => {
   for (let n = 0; n < 5; n++) {
     await world.clock.advance(1)
     await world.post('/api/tasks', { title: `t${n}`, scope: 'global', approval_policy: 'manual' })

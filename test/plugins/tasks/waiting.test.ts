@@ -5,7 +5,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { StartedDaemon } from '../../../testing/daemon.js'
 
-test('tasks that wait for a person stand in the inbox until he has answered', async () => {
+test('tasks that need a decision stay in the inbox until it is made', async () => {
   const daemon = await StartedDaemon.start()
   try {
     const items = async () => (await daemon.request('GET', '/api/inbox')).body as { items: Record<string, string>[] }
@@ -26,7 +26,7 @@ test('tasks that wait for a person stand in the inbox until he has answered', as
   }
 })
 
-test('a suggestion stands in the inbox until a person has answered it, and quiet lists its id', async () => {
+test('a suggestion stays in the inbox until it is answered, and --quiet prints its id', async () => {
   const daemon = await StartedDaemon.start()
   try {
     const root = mkdtempSync(path.join(tmpdir(), 'suggested-'))

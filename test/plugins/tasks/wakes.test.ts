@@ -38,7 +38,7 @@ const told = async (world: Scene, task: string): Promise<Reply[]> =>
     .filter((entry: Reply) => entry.event_type.startsWith('task.wake.'))
     .map((entry: Reply) => [entry.event_type, entry.payload])
 
-test('each end, block and call for a person wakes the creator once', async ({ world }) => {
+test('each end, block and need for attention wakes the creator once', async ({ world }) => {
   const [boss, worker] = [world.agent(), world.agent()]
   const { task, run } = await created(world, boss, { title: 'paint it' })
   const { block } = (await world.post(`/api/tasks/${task}/blocks`, { kind: 'needs_input', reason: 'which colour?' }))
@@ -67,7 +67,7 @@ test('each end, block and call for a person wakes the creator once', async ({ wo
   )
 })
 
-test('who made the change, who wants none and who is stopped is not woken', async ({ world }) => {
+test('the creator is not woken by its own change, with wake_creator false, or when stopped', async ({ world }) => {
   const [boss, worker] = [world.agent(), world.agent()]
   const own = await created(world, boss)
   await as(boss, `/api/tasks/${own.task}/cancel`, { reason: 'not needed' })
@@ -89,7 +89,7 @@ test('who made the change, who wants none and who is stopped is not woken', asyn
   assert.equal(world.woken, [])
 })
 
-test('what cannot be told now is told later, together, once, also by the next daemon', async ({ world }) => {
+test('undeliverable wakes are delivered later in one turn, once, also after a daemon restart', async ({ world }) => {
   const [boss, worker] = [world.agent(), world.agent()]
   const tasks: string[] = []
   refusal = DaemonErrors.draining('not now')
@@ -115,9 +115,7 @@ test('what cannot be told now is told later, together, once, also by the next da
   }
 })
 
-test('a result that names tasks and runs which are not there is told as suspected, and completes', async ({
-  world,
-}) => {
+test('a result with unknown task and run ids is reported as suspected and completes', async ({ world }) => {
   const ada = world.agent()
   const other = await world.queued()
   const { task, run } = await world.queued({ priority: 'high' })

@@ -16,7 +16,7 @@ test.after(({ world }) => world.close())
 const open = { sandbox: { mode: 'none' } }
 const by = (agent: string) => ({ ...open, worker: { mode: 'select', agent_name: agent } })
 
-test('a run of a task with a profile is worked on by a session of its agent, which ends with it', async ({ world }) => {
+test('a run of a task with a profile gets a session of its agent, which stops when the run ends', async ({ world }) => {
   const task = await world.task('write a.txt; begin; complete', by('coder'))
   const run = await world.start(task)
   const done = await world.untilRun(
@@ -31,7 +31,7 @@ test('a run of a task with a profile is worked on by a session of its agent, whi
   assert.is(first?.cwd, world.repository)
 })
 
-test('a worktree for each run has the result on a branch, also what the agent did not commit', async ({ world }) => {
+test('a per-run worktree keeps the result on a branch, including uncommitted changes', async ({ world }) => {
   const task = await world.task('write b.txt; commit one; write c.txt; complete', {
     ...by('coder'),
     worktree: { mode: 'per_run' },
@@ -48,9 +48,7 @@ test('a worktree for each run has the result on a branch, also what the agent di
   assert.not(world.git('ls-files').includes('b.txt'))
 })
 
-test('the built-in agent claims its run, and completes it with the report, which lies on the branch', async ({
-  world,
-}) => {
+test('the built-in agent claims its run and completes it with the report on the branch', async ({ world }) => {
   world.svc.writeHome(
     'agents/reporter/AGENT.md',
     '---\nname: reporter\npermissions: approve-all\ncommand: svc-report-agent\n---\n\nYou report.\n',
@@ -67,7 +65,7 @@ test('the built-in agent claims its run, and completes it with the report, which
   assert.match(failed.run.error, 'report_path_outside_workspace')
 })
 
-test('in a sandbox the agent works in its worktree and commits there', async ({ world }) => {
+test('a sandboxed agent works and commits in its worktree', async ({ world }) => {
   const task = await world.task('write d.txt; commit two; complete', {
     worker: { mode: 'select', agent_name: 'coder' },
     worktree: { mode: 'per_run' },
@@ -78,7 +76,7 @@ test('in a sandbox the agent works in its worktree and commits there', async ({ 
   assert.match(world.git('log', '-1', '--format=%s', done.worktree.branch), 'two')
 })
 
-test('an agent that fails to start is tried again, and the run needs attention in the end', async ({ world }) => {
+test('a session that fails to start is retried until the run needs attention', async ({ world }) => {
   await world.svc.svc('config', 'set', 'task.orchestration.spawn_failure_limit', '2')
   const run = await world.start(await world.task('never', by('broken')))
   const stuck = await world.untilRun(run, ({ run }) => run.status === 'needs_attention', 'needs attention')
@@ -87,27 +85,27 @@ test('an agent that fails to start is tried again, and the run needs attention i
   await world.svc.svc('config', 'set', 'task.orchestration.spawn_failure_limit', '5')
 })
 
-test('an agent that does nothing is reminded once, and its run goes to another session', async ({ world }) => {
+test('an idle agent is reminded once before its run goes to another session', async ({ world }) => {
   await world.svc.svc('config', 'set', 'task.orchestration.spawn_failure_limit', '1')
   const run = await world.start(await world.task('never', by('idler')))
   const stuck = await world.untilRun(run, ({ run }) => run.status === 'needs_attention', 'needs attention')
-  assert.match(stuck.run.error, 'not claimed')
+  assert.match(stuck.run.error, 'without claiming the run')
   const prompts = world.notes().filter(({ session, step }) => session === stuck.worker.session_id && step === 'prompt')
   assert.is(prompts.length, 2)
   await world.svc.svc('config', 'set', 'task.orchestration.spawn_failure_limit', '5')
 })
 
-test('a session that works for too long is stopped, and the run says why', async ({ world }) => {
+test('a session that exceeds the maximum runtime is stopped and the run records the reason', async ({ world }) => {
   await world.svc.svc('config', 'set', 'task.orchestration.spawn_failure_limit', '1')
   await world.svc.svc('config', 'set', 'task.orchestration.default_max_runtime', '3s')
   const run = await world.start(await world.task(`wait ${world.signalFile('never')}`, by('coder')))
   const stuck = await world.untilRun(run, ({ run }) => run.status === 'needs_attention', 'needs attention')
-  assert.match(stuck.run.error, 'longer than task.orchestration.default_max_runtime, 3 s')
+  assert.match(stuck.run.error, 'exceeded task.orchestration.default_max_runtime (3 s)')
   await world.svc.svc('config', 'unset', 'task.orchestration.default_max_runtime')
   await world.svc.svc('config', 'set', 'task.orchestration.spawn_failure_limit', '5')
 })
 
-test('runs of a task with a named worktree are worked on there, one after the other', async ({ world }) => {
+test('runs of a task with a named worktree use it one after the other', async ({ world }) => {
   const first = await world.start(
     await world.task('write e.txt; complete', { ...by('coder'), worktree: { mode: 'per_run' } }),
   )
@@ -121,7 +119,7 @@ test('runs of a task with a named worktree are worked on there, one after the ot
   for (const name of ['e.txt', 'f.txt']) assert.match(world.git('show', `${worktree.branch}:${name}`), 'by ses_')
 })
 
-test('nothing is started while the scheduler or the task is paused', async ({ world }) => {
+test('no session is started while the scheduler or the task is paused', async ({ world }) => {
   await world.post('/api/scheduler/pause')
   const run = await world.start(await world.task('complete', by('coder')))
   const other = await world.task('complete', by('coder'))
@@ -134,7 +132,7 @@ test('nothing is started while the scheduler or the task is paused', async ({ wo
   await world.untilRun(second, ({ run }) => run.status === 'completed', 'is completed')
 })
 
-test('a drain lets a session end its run, and starts none for what waits', async ({ world }) => {
+test('a drain lets a session end its run and starts no session for queued runs', async ({ world }) => {
   const go = world.signalFile('drained')
   const first = await world.start(await world.task(`wait ${go}; complete`, by('coder')))
   await world.untilRun(first, ({ run }) => run.status === 'claimed', 'is claimed')
@@ -153,7 +151,7 @@ test('a drain lets a session end its run, and starts none for what waits', async
   await world.untilRun(second, ({ run }) => run.status === 'completed', 'is completed')
 })
 
-test('an agent is told of a long task so much as the settings say, and of what was left before', async ({ world }) => {
+test('a prompt cuts a long description to the configured size and has the handoff', async ({ world }) => {
   await world.svc.svc('config', 'set', 'task.orchestration.context_body_max_bytes', '1024')
   const task = await world.task('fail it broke', by('coder'), { description: `${'é'.repeat(600)} the end` })
   const first = await world.start(task)
@@ -163,14 +161,14 @@ test('an agent is told of a long task so much as the settings say, and of what w
     ({ step, out }) => step === 'prompt' && String(out).includes(run.id),
     'the prompt of the next run',
   )
-  const [, told = ''] = /Work on this task: .*\n\n(é+)\n\(the whole/.exec(String(prompt.out)) ?? []
+  const [, told = ''] = /Work on this task: .*\n\n(é+)\n\[truncated/.exec(String(prompt.out)) ?? []
   assert.is(Buffer.byteLength(told), 1024)
-  assert.match(String(prompt.out), 'What the run before this one left:\nit broke')
+  assert.match(String(prompt.out), 'Handoff from the previous run:\nit broke')
   await world.untilRun(run.id, ({ worker }) => worker?.ended_at, 'has ended')
   await world.svc.svc('config', 'unset', 'task.orchestration.context_body_max_bytes')
 })
 
-test('no more sessions are started than may hold runs of a workspace', async ({ world }) => {
+test('the number of started sessions is limited to the active runs allowed per workspace', async ({ world }) => {
   await world.svc.svc('config', 'set', 'task.orchestration.max_active_runs_per_workspace', '1')
   const go = world.signalFile('go')
   const first = await world.start(await world.task(`wait ${go}; complete`, by('coder')))
@@ -184,15 +182,13 @@ test('no more sessions are started than may hold runs of a workspace', async ({ 
   await world.svc.svc('config', 'set', 'task.orchestration.max_active_runs_per_workspace', '16')
 })
 
-test('a run of which the process of its session ends needs attention, and recovering queues it once', async ({
-  world,
-}) => {
+test('a run whose agent process exits needs attention, and recovery queues one new run', async ({ world }) => {
   const task = await world.task(`wait ${world.signalFile('never')}`, by('coder'))
   const run = await world.start(task)
   await world.untilRun(run, ({ run }) => run.status === 'claimed', 'is claimed')
   process.kill((await world.untilNoted(note => note.run === run, 'a step')).pid, 'SIGKILL')
   const stuck = await world.untilRun(run, ({ run }) => run.status === 'needs_attention', 'needs attention')
-  assert.match(stuck.run.error, 'ended unexpectedly')
+  assert.match(stuck.run.error, 'exited unexpectedly')
   const { body } = await world.request('POST', `/api/runs/${run}/recover`, { reason: 'again' })
   assert.equal([body.previous_run.status, body.run.previous_run_id, body.run.status], ['failed', run, 'queued'])
   assert.is((await world.request('POST', `/api/runs/${run}/recover`, { reason: 'again' })).status, 409)
@@ -202,7 +198,7 @@ test('a run of which the process of its session ends needs attention, and recove
   assert.is(over.session.state, 'stopped')
 })
 
-test('a job with a task ends as delegated when the task is made, and its agent works on it', async ({ world }) => {
+test('a job with a task ends as delegated once the task exists, and its agent works on the task', async ({ world }) => {
   const { job } = await world.post('/api/automation/jobs', {
     name: 'nightly',
     agent_name: 'coder',
@@ -228,7 +224,7 @@ test('a job with a task ends as delegated when the task is made, and its agent w
   assert.equal([first.run.idempotency_key, first.session.agent_name], [`automation-run:${run.id}`, 'coder'])
 })
 
-test('a run that a budget keeps its agent from says so', async ({ world }) => {
+test('a run that a budget does not allow its agent to claim records the reason', async ({ world }) => {
   await world.svc.svc('config', 'set', 'task.orchestration.spawn_failure_limit', '1')
   const first = await world.start(await world.task('complete', by('coder')))
   await world.untilRun(first, ({ run }) => run.status === 'completed', 'is completed')
@@ -236,7 +232,7 @@ test('a run that a budget keeps its agent from says so', async ({ world }) => {
   await world.svc.svc('budget', 'set', 'task', task, '--tokens', '1000')
   const run = await world.start(task)
   const stuck = await world.untilRun(run, ({ run }) => run.status === 'needs_attention', 'needs attention')
-  assert.match(stuck.run.error, 'AUTONOMY_BUDGET_UNMEASURED: agent coder does not tell of its tokens')
+  assert.match(stuck.run.error, 'AUTONOMY_BUDGET_UNMEASURED: agent coder does not report its tokens')
   await world.svc.svc('config', 'set', 'task.orchestration.spawn_failure_limit', '5')
 })
 
