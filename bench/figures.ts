@@ -9,11 +9,11 @@ export interface Measured {
 
 /** Rows that README shows, and what it says of them. */
 const shown: Readonly<Record<string, string>> = {
-  'durable PUT, 64 clients': 'Writes answered once they are on the disk, 64 clients',
-  'reopen after 100,000 transactions and a kill': 'Start of the store after 100,000 transactions and `kill -9`',
-  'a turn of 10 chunks, durable, to its last frame': 'A turn of an agent, every event stored before it is shown',
-  'cold start until the API answers': 'Start of the daemon until it answers',
-  'svc status': '`svc status`, from the key to the prompt',
+  'durable PUT, 64 clients': 'Durable writes, 64 clients',
+  'reopen after 100,000 transactions and a kill': 'Store recovery after 100,000 transactions and `kill -9`',
+  'a turn of 10 chunks, durable, to its last frame': 'Agent turn, every event stored before it is shown',
+  'cold start until the API answers': 'Daemon start until the API answers',
+  'svc status': '`svc status`, start to exit',
   'idle RSS': 'Memory of an idle daemon',
 }
 

@@ -3032,7 +3032,7 @@ export interface Worktree {
 
 /** What each operation takes and gives. */
 export interface Operations {
-  /** Remove the definition of an agent; its other files stay: DELETE /api/agents/{name} */
+  /** Delete the definition of an agent; its other files are kept: DELETE /api/agents/{name} */
   deleteAgentsByName: {
     input: {
       readonly path: {
@@ -3114,7 +3114,7 @@ export interface Operations {
       204: undefined
     }
   }
-  /** Deactivate a profile: remove exactly what its activation has: DELETE /api/bundles/activations/{id} */
+  /** Deactivate a profile and remove what its activation created: DELETE /api/bundles/activations/{id} */
   deleteBundlesActivationsById: {
     input: {
       readonly path: {
@@ -3125,7 +3125,7 @@ export interface Operations {
       204: undefined
     }
   }
-  /** Remove an extension; its records and tables stay unless it is purged: DELETE /api/extensions/{name} */
+  /** Remove an extension; its records and tables are kept unless it is purged: DELETE /api/extensions/{name} */
   deleteExtensionsByName: {
     input: {
       readonly path: {
@@ -3147,7 +3147,7 @@ export interface Operations {
       }
     }
   }
-  /** Forget where a variable of an extension comes from: DELETE /api/extensions/{name}/secrets/{env_name} */
+  /** Remove the source of a variable of an extension: DELETE /api/extensions/{name}/secrets/{env_name} */
   deleteExtensionsByNameSecretsByEnvName: {
     input: {
       readonly path: {
@@ -3162,7 +3162,7 @@ export interface Operations {
       204: undefined
     }
   }
-  /** Remove a record at its current version: DELETE /api/resources/{kind}/{id} */
+  /** Delete a record at its current version: DELETE /api/resources/{kind}/{id} */
   deleteResourcesByKindById: {
     input: {
       readonly path: {
@@ -3224,7 +3224,7 @@ export interface Operations {
       200: DeleteSettingsHooksByName
     }
   }
-  /** Remove an installed skill; its author is forgotten: DELETE /api/skills/marketplace/{name} */
+  /** Remove an installed skill and the recorded key of its author: DELETE /api/skills/marketplace/{name} */
   deleteSkillsMarketplaceByName: {
     input: {
       readonly path: {
@@ -3276,7 +3276,7 @@ export interface Operations {
       204: undefined
     }
   }
-  /** Forget a remembered decision: DELETE /api/tool-approval-grants/{id} */
+  /** Delete a remembered decision: DELETE /api/tool-approval-grants/{id} */
   deleteToolApprovalGrantsById: {
     input: {
       readonly path: {
@@ -3290,7 +3290,7 @@ export interface Operations {
       204: undefined
     }
   }
-  /** Delete an API key; what it has under way ends at once: DELETE /api/v0/auth/keys/{id} */
+  /** Delete an API key and end its open requests: DELETE /api/v0/auth/keys/{id} */
   deleteV0AuthKeysById: {
     input: {
       readonly path: {
@@ -3317,7 +3317,7 @@ export interface Operations {
       204: undefined
     }
   }
-  /** Forget a workspace and its records; its files stay: DELETE /api/workspaces/{id} */
+  /** Remove a workspace and its records; its files are kept: DELETE /api/workspaces/{id} */
   deleteWorkspacesById: {
     input: {
       readonly path: {
@@ -3328,7 +3328,7 @@ export interface Operations {
       204: undefined
     }
   }
-  /** Stop the files of a workspace from running code: DELETE /api/workspaces/{id}/trust */
+  /** Revoke the trust in a workspace: DELETE /api/workspaces/{id}/trust */
   deleteWorkspacesByIdTrust: {
     input: {
       readonly path: {
@@ -3339,7 +3339,7 @@ export interface Operations {
       204: undefined
     }
   }
-  /** Delete a session: it is stopped first, its history goes: DELETE /api/workspaces/{workspace_id}/sessions/{session_id} */
+  /** Stop and delete a session with its history: DELETE /api/workspaces/{workspace_id}/sessions/{session_id} */
   deleteWorkspacesByWorkspaceIdSessionsBySessionId: {
     input: {
       readonly path: {
@@ -3351,7 +3351,7 @@ export interface Operations {
       204: undefined
     }
   }
-  /** Remove a file that was stored for prompts: DELETE /api/workspaces/{workspace_id}/sessions/{session_id}/attachments/{attachment_id} */
+  /** Delete an uploaded file: DELETE /api/workspaces/{workspace_id}/sessions/{session_id}/attachments/{attachment_id} */
   deleteWorkspacesByWorkspaceIdSessionsBySessionIdAttachmentsByAttachmentId: {
     input: {
       readonly path: {
@@ -3364,7 +3364,7 @@ export interface Operations {
       204: undefined
     }
   }
-  /** Take a prompt out of the queue: DELETE /api/workspaces/{workspace_id}/sessions/{session_id}/prompt/queue/{queue_entry_id} */
+  /** Remove a prompt from the queue: DELETE /api/workspaces/{workspace_id}/sessions/{session_id}/prompt/queue/{queue_entry_id} */
   deleteWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueueByQueueEntryId: {
     input: {
       readonly path: {
@@ -3377,7 +3377,7 @@ export interface Operations {
       200: DeleteWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueueByQueueEntryId
     }
   }
-  /** Drop what was chosen: later prompts run as the session began: DELETE /api/workspaces/{workspace_id}/sessions/{session_id}/runtime */
+  /** Reset provider, model, effort and speed to those the session started with: DELETE /api/workspaces/{workspace_id}/sessions/{session_id}/runtime */
   deleteWorkspacesByWorkspaceIdSessionsBySessionIdRuntime: {
     input: {
       readonly path: {
@@ -3588,7 +3588,7 @@ export interface Operations {
       200: Soul
     }
   }
-  /** List agents that a workspace sees, or all: GET /api/agents */
+  /** List the agents that a workspace sees, or all: GET /api/agents */
   getAgents: {
     input: {
       readonly query?: {
@@ -3649,7 +3649,7 @@ export interface Operations {
       }
     }
   }
-  /** Show whether a policy is in force, the session that it wakes, and its last decisions: GET /api/agents/{name}/heartbeat/status */
+  /** Show whether a heartbeat policy applies, the session it wakes and its latest decisions: GET /api/agents/{name}/heartbeat/status */
   getAgentsByNameHeartbeatStatus: {
     input: {
       readonly path: {
@@ -3717,7 +3717,7 @@ export interface Operations {
       }
     }
   }
-  /** Agents of a workspace, searched and counted, page by page: GET /api/agents/catalog */
+  /** Search the agents of a workspace, with counts, in pages: GET /api/agents/catalog */
   getAgentsCatalog: {
     input: {
       readonly query: {
@@ -3753,7 +3753,7 @@ export interface Operations {
       }
     }
   }
-  /** List changes of the control plane, the newest first: GET /api/audit */
+  /** List audited changes, newest first: GET /api/audit */
   getAudit: {
     input: {
       readonly query?: {
@@ -3790,7 +3790,7 @@ export interface Operations {
       }
     }
   }
-  /** Check the chain of the audit, and name the first entry that is not as it was written: GET /api/audit/verify */
+  /** Verify the audit chain and report the first altered entry: GET /api/audit/verify */
   getAuditVerify: {
     input: {
       readonly query?: {
@@ -3811,7 +3811,7 @@ export interface Operations {
       }
     }
   }
-  /** Show why something happened, back to the request that caused it: GET /api/audit/why */
+  /** Trace a run, session, event or record back to the request that caused it: GET /api/audit/why */
   getAuditWhy: {
     input: {
       readonly query: {
@@ -3835,7 +3835,7 @@ export interface Operations {
       }
     }
   }
-  /** List what each caller may do on each route: GET /api/auth/matrix */
+  /** List which callers may use each route: GET /api/auth/matrix */
   getAuthMatrix: {
     input: Record<never, never>
     replies: {
@@ -4038,7 +4038,7 @@ export interface Operations {
       }
     }
   }
-  /** Show an activation with all that it has: GET /api/bundles/activations/{id} */
+  /** Show an activation and everything it created: GET /api/bundles/activations/{id} */
   getBundlesActivationsById: {
     input: {
       readonly path: {
@@ -4049,7 +4049,7 @@ export interface Operations {
       200: GetBundlesActivationsById
     }
   }
-  /** List bundles of the loaded extensions, with their profiles: GET /api/bundles/catalog */
+  /** List the bundles of loaded extensions and their profiles: GET /api/bundles/catalog */
   getBundlesCatalog: {
     input: Record<never, never>
     replies: {
@@ -4073,7 +4073,7 @@ export interface Operations {
       }
     }
   }
-  /** List channels that active profiles declare; nobody takes part by that: GET /api/bundles/network/settings */
+  /** List the network channels that active profiles declare; none is joined: GET /api/bundles/network/settings */
   getBundlesNetworkSettings: {
     input: Record<never, never>
     replies: {
@@ -4093,7 +4093,7 @@ export interface Operations {
       }
     }
   }
-  /** Show the files of the database, what was written and room on the disk: GET /api/db/status */
+  /** Show database files, write statistics and free disk space: GET /api/db/status */
   getDbStatus: {
     input: Record<never, never>
     replies: {
@@ -4110,7 +4110,7 @@ export interface Operations {
       }
     }
   }
-  /** Check every table of the database that the daemon works on: GET /api/db/verify */
+  /** Check every table of the open database: GET /api/db/verify */
   getDbVerify: {
     input: Record<never, never>
     replies: {
@@ -4125,7 +4125,7 @@ export interface Operations {
       }
     }
   }
-  /** Say what is wrong and what to do about it: GET /api/doctor */
+  /** Diagnose problems and suggest fixes: GET /api/doctor */
   getDoctor: {
     input: {
       readonly query?: {
@@ -4148,7 +4148,7 @@ export interface Operations {
       }
     }
   }
-  /** List extensions and their state: GET /api/extensions */
+  /** List extensions and their status: GET /api/extensions */
   getExtensions: {
     input: Record<never, never>
     replies: {
@@ -4171,7 +4171,7 @@ export interface Operations {
       200: GetExtensionsByName
     }
   }
-  /** Show what an extension ships, and what of it is in use: GET /api/extensions/{name}/inventory */
+  /** Show what an extension ships, and which parts are in use: GET /api/extensions/{name}/inventory */
   getExtensionsByNameInventory: {
     input: {
       readonly path: {
@@ -4191,7 +4191,7 @@ export interface Operations {
       }
     }
   }
-  /** Show what an extension wrote for people, and what happened to it: GET /api/extensions/{name}/logs */
+  /** Show the log of an extension and its load history: GET /api/extensions/{name}/logs */
   getExtensionsByNameLogs: {
     input: {
       readonly path: {
@@ -4260,7 +4260,7 @@ export interface Operations {
       }
     }
   }
-  /** Variables that an extension declares, and whether they are there; never a value: GET /api/extensions/{name}/secrets */
+  /** List the variables that an extension declares and whether each is set; values are never shown: GET /api/extensions/{name}/secrets */
   getExtensionsByNameSecrets: {
     input: {
       readonly path: {
@@ -4274,7 +4274,7 @@ export interface Operations {
       200: GetExtensionsByNameSecrets
     }
   }
-  /** List commands that tools of extensions bring: GET /api/extensions/commands */
+  /** List the commands that extensions add: GET /api/extensions/commands */
   getExtensionsCommands: {
     input: {
       readonly query?: {
@@ -4375,7 +4375,7 @@ export interface Operations {
       }
     }
   }
-  /** List what waits for you, over all sessions and tasks: GET /api/inbox */
+  /** List questions, approvals and tasks that wait for you: GET /api/inbox */
   getInbox: {
     input: Record<never, never>
     replies: {
@@ -4413,7 +4413,7 @@ export interface Operations {
       }
     }
   }
-  /** List entries of one kind of the marketplace: GET /api/marketplace/{kind} */
+  /** List marketplace entries of one kind: GET /api/marketplace/{kind} */
   getMarketplaceByKind: {
     input: {
       readonly path: {
@@ -4431,7 +4431,7 @@ export interface Operations {
       200: GetMarketplaceByKind
     }
   }
-  /** Show an entry of the marketplace: GET /api/marketplace/{kind}/{entry_id} */
+  /** Show a marketplace entry: GET /api/marketplace/{kind}/{entry_id} */
   getMarketplaceByKindByEntryId: {
     input: {
       readonly path: {
@@ -4516,7 +4516,7 @@ export interface Operations {
       }
     }
   }
-  /** End a login to an MCP server; a browser is led here: GET /api/mcp/oauth/callback */
+  /** Complete a login to an MCP server; the browser is redirected here: GET /api/mcp/oauth/callback */
   getMcpOauthCallback: {
     input: {
       readonly query: {
@@ -4563,7 +4563,7 @@ export interface Operations {
       200: GetModelCatalogModels
     }
   }
-  /** Show how fresh the models of one provider are: GET /api/model-catalog/providers/{provider_id}/models/status */
+  /** Show when the models of one provider were refreshed: GET /api/model-catalog/providers/{provider_id}/models/status */
   getModelCatalogProvidersByProviderIdModelsStatus: {
     input: {
       readonly path: {
@@ -4574,7 +4574,7 @@ export interface Operations {
       200: GetModelCatalogProvidersByProviderIdModelsStatus
     }
   }
-  /** Show how fresh all sources of models are: GET /api/model-catalog/sources/status */
+  /** Show when each model source was refreshed: GET /api/model-catalog/sources/status */
   getModelCatalogSourcesStatus: {
     input: Record<never, never>
     replies: {
@@ -4777,7 +4777,7 @@ export interface Operations {
       }
     }
   }
-  /** List models in the common chat-API shape: GET /api/openai/v1/models */
+  /** List models in the format of OpenAI-compatible APIs: GET /api/openai/v1/models */
   getOpenaiV1Models: {
     input: {
       readonly query?: {
@@ -4815,7 +4815,7 @@ export interface Operations {
       }
     }
   }
-  /** The OpenAPI document of everything that is routed now: GET /api/openapi.json */
+  /** Get the OpenAPI document of all current routes: GET /api/openapi.json */
   getOpenapiJson: {
     input: Record<never, never>
     replies: {
@@ -4824,7 +4824,7 @@ export interface Operations {
       }
     }
   }
-  /** List plugins: which run, which do not and why: GET /api/plugins */
+  /** List plugins and why some do not run: GET /api/plugins */
   getPlugins: {
     input: Record<never, never>
     replies: {
@@ -4841,7 +4841,7 @@ export interface Operations {
       }
     }
   }
-  /** Show what a plugin requires, provides and holds, and its faults: GET /api/plugins/{name} */
+  /** Show what a plugin requires, provides and holds, and its errors: GET /api/plugins/{name} */
   getPluginsByName: {
     input: {
       readonly path: {
@@ -4870,7 +4870,7 @@ export interface Operations {
       }
     }
   }
-  /** List programs that can run agents, and whether they are installed: GET /api/providers */
+  /** List providers and whether they are installed: GET /api/providers */
   getProviders: {
     input: {
       readonly query?: {
@@ -4956,7 +4956,7 @@ export interface Operations {
       200: GetRunsByIdInspect
     }
   }
-  /** List the sandboxes of sessions that are not stopped: GET /api/sandboxes */
+  /** List the sandboxes of active sessions: GET /api/sandboxes */
   getSandboxes: {
     input: {
       readonly query?: {
@@ -5058,7 +5058,7 @@ export interface Operations {
       }
     }
   }
-  /** Count the sessions that wait for you, and those that finished unseen: GET /api/sessions/attention-summary */
+  /** Count the sessions that wait for you or finished unseen: GET /api/sessions/attention-summary */
   getSessionsAttentionSummary: {
     input: Record<never, never>
     replies: {
@@ -5087,7 +5087,7 @@ export interface Operations {
       200: GetSessionsBySessionId
     }
   }
-  /** Which workspace owns a session: GET /api/sessions/{session_id}/owner */
+  /** Show which workspace owns a session: GET /api/sessions/{session_id}/owner */
   getSessionsBySessionIdOwner: {
     input: {
       readonly path: {
@@ -5102,7 +5102,7 @@ export interface Operations {
       }
     }
   }
-  /** Changes of the list of sessions as they happen (server-sent events): GET /api/sessions/catalog-stream */
+  /** Stream changes of the session list (server-sent events): GET /api/sessions/catalog-stream */
   getSessionsCatalogStream: {
     input: Record<never, never>
     stream: {
@@ -5111,7 +5111,7 @@ export interface Operations {
       readonly workspace_id: string
     }
   }
-  /** Show how far a restart of the daemon is: GET /api/settings/actions/restart/{operation_id} */
+  /** Show the progress of a daemon restart: GET /api/settings/actions/restart/{operation_id} */
   getSettingsActionsRestartByOperationId: {
     input: {
       readonly path: {
@@ -5135,7 +5135,7 @@ export interface Operations {
       }
     }
   }
-  /** List changes of settings, the newest first: GET /api/settings/apply */
+  /** List changes of settings, newest first: GET /api/settings/apply */
   getSettingsApply: {
     input: {
       readonly query?: {
@@ -5216,7 +5216,7 @@ export interface Operations {
       }
     }
   }
-  /** Check config.json as it is: GET /api/settings/check */
+  /** Check config.json: GET /api/settings/check */
   getSettingsCheck: {
     input: Record<never, never>
     replies: {
@@ -5369,7 +5369,7 @@ export interface Operations {
       }
     }
   }
-  /** List keys of the configuration with their values: GET /api/settings/keys */
+  /** List configuration keys and their values: GET /api/settings/keys */
   getSettingsKeys: {
     input: {
       readonly query?: {
@@ -5386,7 +5386,7 @@ export interface Operations {
       }
     }
   }
-  /** Show a key of the configuration and where its value comes from: GET /api/settings/keys/{key} */
+  /** Show a configuration key and where its value comes from: GET /api/settings/keys/{key} */
   getSettingsKeysByKey: {
     input: {
       readonly path: {
@@ -5400,7 +5400,7 @@ export interface Operations {
       200: Key
     }
   }
-  /** List MCP servers and how each of them is: GET /api/settings/mcp-servers */
+  /** List MCP servers and their status: GET /api/settings/mcp-servers */
   getSettingsMcpServers: {
     input: {
       readonly query?: {
@@ -5829,7 +5829,7 @@ export interface Operations {
       }
     }
   }
-  /** List skills, the hidden and inactive ones explained: GET /api/skills */
+  /** List skills, and why some are hidden or inactive: GET /api/skills */
   getSkills: {
     input: {
       readonly query?: {
@@ -5878,7 +5878,7 @@ export interface Operations {
       }
     }
   }
-  /** List the skills of one name, the one that is used first: GET /api/skills/{name}/shadows */
+  /** List the skills with the same name; the first one is in use: GET /api/skills/{name}/shadows */
   getSkillsByNameShadows: {
     input: {
       readonly path: {
@@ -5897,7 +5897,7 @@ export interface Operations {
       }
     }
   }
-  /** Show the state of the daemon and everything in it: GET /api/status */
+  /** Show the status of the daemon: GET /api/status */
   getStatus: {
     input: {
       readonly query?: {
@@ -6244,7 +6244,7 @@ export interface Operations {
       }
     }
   }
-  /** Which daemon this is; cheap enough to be asked often: GET /api/status/identity */
+  /** Identify the daemon; cheap enough for polling: GET /api/status/identity */
   getStatusIdentity: {
     input: Record<never, never>
     replies: {
@@ -6656,7 +6656,7 @@ export interface Operations {
       }
     }
   }
-  /** List the calls that wait for a person: GET /api/tool-approvals */
+  /** List tool calls that wait for approval: GET /api/tool-approvals */
   getToolApprovals: {
     input: Record<never, never>
     replies: {
@@ -6676,7 +6676,7 @@ export interface Operations {
       }
     }
   }
-  /** List tools, and whether they can be called: GET /api/tools */
+  /** List tools and whether they can be called: GET /api/tools */
   getTools: {
     input: {
       readonly query?: {
@@ -6690,7 +6690,7 @@ export interface Operations {
       200: GetTools
     }
   }
-  /** Show where an approval stands, and what came of the call: GET /api/tools/approvals/{id} */
+  /** Show the status of an approval and the result of the call: GET /api/tools/approvals/{id} */
   getToolsApprovalsById: {
     input: {
       readonly path: {
@@ -6701,7 +6701,7 @@ export interface Operations {
       200: GetToolsApprovalsById
     }
   }
-  /** Show a tool, its input, and why it cannot be called: GET /api/tools/{id} */
+  /** Show a tool, its input schema, and why it cannot be called: GET /api/tools/{id} */
   getToolsById: {
     input: {
       readonly path: {
@@ -6736,7 +6736,7 @@ export interface Operations {
       }
     }
   }
-  /** Show a toolset with all its tools: GET /api/toolsets/{id} */
+  /** Show a toolset and its tools: GET /api/toolsets/{id} */
   getToolsetsById: {
     input: {
       readonly path: {
@@ -6810,7 +6810,7 @@ export interface Operations {
       }
     }
   }
-  /** Show a workspace and what it sees; by id, name or path: GET /api/workspaces/{id} */
+  /** Show a workspace and what it sees: GET /api/workspaces/{id} */
   getWorkspacesById: {
     input: {
       readonly path: {
@@ -6914,7 +6914,7 @@ export interface Operations {
       200: GetSessionsBySessionId
     }
   }
-  /** The bytes of a file that was stored for prompts: GET /api/workspaces/{workspace_id}/sessions/{session_id}/attachments/{attachment_id}/bytes */
+  /** Download an uploaded file: GET /api/workspaces/{workspace_id}/sessions/{session_id}/attachments/{attachment_id}/bytes */
   getWorkspacesByWorkspaceIdSessionsBySessionIdAttachmentsByAttachmentIdBytes: {
     input: {
       readonly path: {
@@ -6927,7 +6927,7 @@ export interface Operations {
       200: string
     }
   }
-  /** List the questions of an agent that wait for an answer in words: GET /api/workspaces/{workspace_id}/sessions/{session_id}/clarifications */
+  /** List the open questions of an agent: GET /api/workspaces/{workspace_id}/sessions/{session_id}/clarifications */
   getWorkspacesByWorkspaceIdSessionsBySessionIdClarifications: {
     input: {
       readonly path: {
@@ -6975,7 +6975,7 @@ export interface Operations {
       }
     }
   }
-  /** List stored events of a session: the newest that match, ascending: GET /api/workspaces/{workspace_id}/sessions/{session_id}/events */
+  /** List stored events of a session: the newest matches in ascending order: GET /api/workspaces/{workspace_id}/sessions/{session_id}/events */
   getWorkspacesByWorkspaceIdSessionsBySessionIdEvents: {
     input: {
       readonly path: {
@@ -6997,7 +6997,7 @@ export interface Operations {
       }
     }
   }
-  /** Show what a session works towards, and how far it has come: GET /api/workspaces/{workspace_id}/sessions/{session_id}/goal */
+  /** Show the goal of a session and its progress: GET /api/workspaces/{workspace_id}/sessions/{session_id}/goal */
   getWorkspacesByWorkspaceIdSessionsBySessionIdGoal: {
     input: {
       readonly path: {
@@ -7011,7 +7011,7 @@ export interface Operations {
       }
     }
   }
-  /** Show whether the agent of a session answers: GET /api/workspaces/{workspace_id}/sessions/{session_id}/health */
+  /** Show the health of a session and its agent: GET /api/workspaces/{workspace_id}/sessions/{session_id}/health */
   getWorkspacesByWorkspaceIdSessionsBySessionIdHealth: {
     input: {
       readonly path: {
@@ -7050,7 +7050,7 @@ export interface Operations {
       }
     }
   }
-  /** Show a session with everything that helps to find a fault: GET /api/workspaces/{workspace_id}/sessions/{session_id}/inspect */
+  /** Show a session with diagnostic details: GET /api/workspaces/{workspace_id}/sessions/{session_id}/inspect */
   getWorkspacesByWorkspaceIdSessionsBySessionIdInspect: {
     input: {
       readonly path: {
@@ -7073,7 +7073,7 @@ export interface Operations {
       }
     }
   }
-  /** List what the agent asked a person, what waits and what was answered: GET /api/workspaces/{workspace_id}/sessions/{session_id}/interactions */
+  /** List the questions of an agent, open and answered: GET /api/workspaces/{workspace_id}/sessions/{session_id}/interactions */
   getWorkspacesByWorkspaceIdSessionsBySessionIdInteractions: {
     input: {
       readonly path: {
@@ -7090,7 +7090,7 @@ export interface Operations {
       }
     }
   }
-  /** List prompts that wait, the next one first: GET /api/workspaces/{workspace_id}/sessions/{session_id}/prompt/queue */
+  /** List queued prompts, next first: GET /api/workspaces/{workspace_id}/sessions/{session_id}/prompt/queue */
   getWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueue: {
     input: {
       readonly path: {
@@ -7104,7 +7104,7 @@ export interface Operations {
       }
     }
   }
-  /** Show where a session stands, for whoever comes back to it: GET /api/workspaces/{workspace_id}/sessions/{session_id}/recap */
+  /** Show a recap of a session: GET /api/workspaces/{workspace_id}/sessions/{session_id}/recap */
   getWorkspacesByWorkspaceIdSessionsBySessionIdRecap: {
     input: {
       readonly path: {
@@ -7141,7 +7141,7 @@ export interface Operations {
       }
     }
   }
-  /** Show what a session does now: GET /api/workspaces/{workspace_id}/sessions/{session_id}/status */
+  /** Show the current status of a session: GET /api/workspaces/{workspace_id}/sessions/{session_id}/status */
   getWorkspacesByWorkspaceIdSessionsBySessionIdStatus: {
     input: {
       readonly path: {
@@ -7165,7 +7165,7 @@ export interface Operations {
       }
     }
   }
-  /** Live session events or transcript changes (server-sent events): GET /api/workspaces/{workspace_id}/sessions/{session_id}/stream */
+  /** Stream session events or transcript changes (server-sent events): GET /api/workspaces/{workspace_id}/sessions/{session_id}/stream */
   getWorkspacesByWorkspaceIdSessionsBySessionIdStream: {
     input: {
       readonly path: {
@@ -7255,7 +7255,7 @@ export interface Operations {
       }
     }
   }
-  /** Show tokens and cost as far as the agent tells: GET /api/workspaces/{workspace_id}/sessions/{session_id}/usage */
+  /** Show the tokens and cost that the agent reports: GET /api/workspaces/{workspace_id}/sessions/{session_id}/usage */
   getWorkspacesByWorkspaceIdSessionsBySessionIdUsage: {
     input: {
       readonly path: {
@@ -7285,7 +7285,7 @@ export interface Operations {
       }
     }
   }
-  /** Read a result that was too large to be handed over, in pages: GET /api/workspaces/{workspace_id}/tool-artifacts/{artifact_id} */
+  /** Read a large tool result in pages: GET /api/workspaces/{workspace_id}/tool-artifacts/{artifact_id} */
   getWorkspacesByWorkspaceIdToolArtifactsByArtifactId: {
     input: {
       readonly path: {
@@ -7320,7 +7320,7 @@ export interface Operations {
       200: WindowManagerState
     }
   }
-  /** List screens that show the workspace now: GET /api/workspaces/{workspace_id}/window-manager/clients */
+  /** List the screens that show the workspace: GET /api/workspaces/{workspace_id}/window-manager/clients */
   getWorkspacesByWorkspaceIdWindowManagerClients: {
     input: {
       readonly path: {
@@ -7334,7 +7334,7 @@ export interface Operations {
       }
     }
   }
-  /** Show the arrangement as a layout document: GET /api/workspaces/{workspace_id}/window-manager/layout */
+  /** Export the current arrangement as a layout document: GET /api/workspaces/{workspace_id}/window-manager/layout */
   getWorkspacesByWorkspaceIdWindowManagerLayout: {
     input: {
       readonly path: {
@@ -7356,7 +7356,7 @@ export interface Operations {
       200: GetResources
     }
   }
-  /** Changes as they happen, over a WebSocket; a reader goes on behind the revision that it knows: GET /api/workspaces/{workspace_id}/window-manager/stream */
+  /** Stream changes over a WebSocket, from a known revision on: GET /api/workspaces/{workspace_id}/window-manager/stream */
   getWorkspacesByWorkspaceIdWindowManagerStream: {
     input: {
       readonly path: {
@@ -7445,7 +7445,7 @@ export interface Operations {
       200: GetAutomationTriggersById
     }
   }
-  /** Update an activation to its profile as it is now, and confirm what its extension requires of the network: PATCH /api/bundles/activations/{id} */
+  /** Update an activation to the current profile, and confirm the network requirements of its extension: PATCH /api/bundles/activations/{id} */
   patchBundlesActivationsById: {
     input: {
       readonly path: {
@@ -7571,7 +7571,7 @@ export interface Operations {
       200: DeleteSettingsHooksByName
     }
   }
-  /** Update keys of the configuration in one file, all or none: PATCH /api/settings/keys */
+  /** Update configuration keys in one file atomically: PATCH /api/settings/keys */
   patchSettingsKeys: {
     input: {
       readonly body: {
@@ -7885,7 +7885,7 @@ export interface Operations {
       200: GetTasksByIdExecutionProfile
     }
   }
-  /** Change name, further directories, default agent or sandbox: PATCH /api/workspaces/{id} */
+  /** Change the name, additional folders, default agent or sandbox of a workspace: PATCH /api/workspaces/{id} */
   patchWorkspacesById: {
     input: {
       readonly path: {
@@ -7902,7 +7902,7 @@ export interface Operations {
       200: PatchWorkspacesById
     }
   }
-  /** Rename a session, or change what its agent may do without asking: PATCH /api/workspaces/{workspace_id}/sessions/{session_id} */
+  /** Rename a session or change its permission mode: PATCH /api/workspaces/{workspace_id}/sessions/{session_id} */
   patchWorkspacesByWorkspaceIdSessionsBySessionId: {
     input: {
       readonly path: {
@@ -7935,7 +7935,7 @@ export interface Operations {
       200: Soul
     }
   }
-  /** Start a session with a part of the rights of the calling one: POST /api/agent/spawn */
+  /** Start a session with fewer rights than the calling session: POST /api/agent/spawn */
   postAgentSpawn: {
     input: {
       readonly headers?: {
@@ -8121,7 +8121,7 @@ export interface Operations {
       204: undefined
     }
   }
-  /** Write a new agent, of a workspace or of the home: POST /api/agents */
+  /** Create an agent in a workspace or in the home: POST /api/agents */
   postAgents: {
     input: {
       readonly body: {
@@ -8199,7 +8199,7 @@ export interface Operations {
       200: Heartbeat
     }
   }
-  /** Ask for a wake-up now; 409: the session cannot be woken. A wake-up claims no work: POST /api/agents/{name}/heartbeat/wake */
+  /** Request a wake-up now; 409: the session cannot be woken. A wake-up claims no work: POST /api/agents/{name}/heartbeat/wake */
   postAgentsByNameHeartbeatWake: {
     input: {
       readonly path: {
@@ -8339,7 +8339,7 @@ export interface Operations {
       201: GetAutomationTriggersById
     }
   }
-  /** Activate a profile: its agents, jobs, triggers, layouts and bridges as one unit: POST /api/bundles/activations */
+  /** Activate a profile: its agents, jobs, triggers, layouts and bridges: POST /api/bundles/activations */
   postBundlesActivations: {
     input: {
       readonly body: PostBundlesActivations
@@ -8348,7 +8348,7 @@ export interface Operations {
       201: GetBundlesActivationsById
     }
   }
-  /** Show what an activation would do; changes nothing: POST /api/bundles/preview */
+  /** Show what an activation would do, without changing anything: POST /api/bundles/preview */
   postBundlesPreview: {
     input: {
       readonly body: PostBundlesActivations
@@ -8357,7 +8357,7 @@ export interface Operations {
       200: GetBundlesActivationsById
     }
   }
-  /** Move the log of the database into it and empty the log: POST /api/db/checkpoint */
+  /** Checkpoint the write-ahead log into the database: POST /api/db/checkpoint */
   postDbCheckpoint: {
     input: Record<never, never>
     replies: {
@@ -8367,7 +8367,7 @@ export interface Operations {
       }
     }
   }
-  /** Refuse new work; running work goes on: POST /api/drain */
+  /** Refuse new work and let running work finish: POST /api/drain */
   postDrain: {
     input: Record<never, never>
     replies: {
@@ -8394,7 +8394,7 @@ export interface Operations {
       201: GetExtensionsByName
     }
   }
-  /** Disable an extension; its files, records and tables stay: POST /api/extensions/{name}/disable */
+  /** Disable an extension; its files, records and tables are kept: POST /api/extensions/{name}/disable */
   postExtensionsByNameDisable: {
     input: {
       readonly path: {
@@ -8422,7 +8422,7 @@ export interface Operations {
       200: GetExtensionsByName
     }
   }
-  /** Read an extension again and start it again: POST /api/extensions/{name}/reload */
+  /** Reload an extension: POST /api/extensions/{name}/reload */
   postExtensionsByNameReload: {
     input: {
       readonly path: {
@@ -8471,7 +8471,7 @@ export interface Operations {
       201: PostExtensionsByNameReload
     }
   }
-  /** What installing or updating an extension would do: POST /api/extensions/preview */
+  /** Show what installing or updating an extension would do: POST /api/extensions/preview */
   postExtensionsPreview: {
     input: {
       readonly body: {
@@ -8517,7 +8517,7 @@ export interface Operations {
       }
     }
   }
-  /** Update all that were installed, to the first that fails: POST /api/extensions/update */
+  /** Update all installed extensions; stop at the first failure: POST /api/extensions/update */
   postExtensionsUpdate: {
     input: {
       readonly body: {
@@ -8537,7 +8537,7 @@ export interface Operations {
       }
     }
   }
-  /** Read the catalog of the marketplace now: POST /api/marketplace/refresh */
+  /** Refresh the marketplace catalog: POST /api/marketplace/refresh */
   postMarketplaceRefresh: {
     input: {
       readonly query?: {
@@ -8583,7 +8583,7 @@ export interface Operations {
       204: undefined
     }
   }
-  /** Send a message of an MCP client and wait for its answer; a notification has none: POST /api/mcp/messages */
+  /** Send a message of an MCP client and wait for its answer: POST /api/mcp/messages */
   postMcpMessages: {
     input: {
       readonly body: {
@@ -8596,7 +8596,7 @@ export interface Operations {
       204: undefined
     }
   }
-  /** Read all sources of models anew: POST /api/model-catalog/models/refresh */
+  /** Refresh all model sources: POST /api/model-catalog/models/refresh */
   postModelCatalogModelsRefresh: {
     input: {
       readonly body?: PostModelCatalogModelsRefresh | undefined
@@ -8620,7 +8620,7 @@ export interface Operations {
       }
     }
   }
-  /** Read the sources of models of one provider anew: POST /api/model-catalog/providers/{provider_id}/models/refresh */
+  /** Refresh the model sources of one provider: POST /api/model-catalog/providers/{provider_id}/models/refresh */
   postModelCatalogProvidersByProviderIdModelsRefresh: {
     input: {
       readonly path: {
@@ -8632,7 +8632,7 @@ export interface Operations {
       200: PostModelCatalogModelsRefresh2
     }
   }
-  /** Ask a provider whether it is logged in: POST /api/providers/{provider_id}/auth/probe */
+  /** Show the login status of a provider: POST /api/providers/{provider_id}/auth/probe */
   postProvidersByProviderIdAuthProbe: {
     input: {
       readonly path: {
@@ -8718,7 +8718,7 @@ export interface Operations {
       201: PostRunsByIdRecover2
     }
   }
-  /** Run a command in the sandbox of a session whose agent runs: POST /api/sandboxes/{session_id}/exec */
+  /** Run a command in the sandbox of a session with a running agent: POST /api/sandboxes/{session_id}/exec */
   postSandboxesBySessionIdExec: {
     input: {
       readonly path: {
@@ -8802,7 +8802,7 @@ export interface Operations {
       201: GetSessionsBySessionId
     }
   }
-  /** Restart the daemon, or join the restart under way: POST /api/settings/actions/restart */
+  /** Restart the daemon, or join a restart in progress: POST /api/settings/actions/restart */
   postSettingsActionsRestart: {
     input: Record<never, never>
     replies: {
@@ -8814,7 +8814,7 @@ export interface Operations {
       }
     }
   }
-  /** Begin a login to an MCP server: POST /api/settings/mcp-servers/{name}/auth/begin */
+  /** Start a login to an MCP server: POST /api/settings/mcp-servers/{name}/auth/begin */
   postSettingsMcpServersByNameAuthBegin: {
     input: {
       readonly path: {
@@ -8838,7 +8838,7 @@ export interface Operations {
       }
     }
   }
-  /** End a login to an MCP server with the code or the address that the browser was led to: POST /api/settings/mcp-servers/{name}/auth/exchange */
+  /** Complete a login to an MCP server with the code or the redirect URL: POST /api/settings/mcp-servers/{name}/auth/exchange */
   postSettingsMcpServersByNameAuthExchange: {
     input: {
       readonly path: {
@@ -8873,7 +8873,7 @@ export interface Operations {
       200: AuthStatus2
     }
   }
-  /** Install an MCP server of the marketplace: POST /api/settings/mcp-servers/install */
+  /** Install an MCP server from the marketplace: POST /api/settings/mcp-servers/install */
   postSettingsMcpServersInstall: {
     input: {
       readonly body: {
@@ -8896,7 +8896,7 @@ export interface Operations {
       }
     }
   }
-  /** Read config.json again: POST /api/settings/reload */
+  /** Reload config.json: POST /api/settings/reload */
   postSettingsReload: {
     input: Record<never, never>
     replies: {
@@ -8932,7 +8932,7 @@ export interface Operations {
       }
     }
   }
-  /** Check a text as config.json would have it; nothing is changed: POST /api/settings/validate */
+  /** Check a text as config.json, without changing anything: POST /api/settings/validate */
   postSettingsValidate: {
     input: {
       readonly body: {
@@ -8977,7 +8977,7 @@ export interface Operations {
       }
     }
   }
-  /** Install a skill of the marketplace: POST /api/skills/marketplace/install */
+  /** Install a skill from the marketplace: POST /api/skills/marketplace/install */
   postSkillsMarketplaceInstall: {
     input: {
       readonly body: {
@@ -8999,7 +8999,7 @@ export interface Operations {
       }
     }
   }
-  /** Update an installed skill, or all; without either, show what could be updated: POST /api/skills/marketplace/update */
+  /** Update one installed skill or all; without arguments, list available updates: POST /api/skills/marketplace/update */
   postSkillsMarketplaceUpdate: {
     input: {
       readonly body: {
@@ -9413,7 +9413,7 @@ export interface Operations {
       200: PostTasksByIdTriageArchive
     }
   }
-  /** Allow or reject a call that waits: POST /api/tool-approvals/{id}/decide */
+  /** Approve or reject a pending tool call: POST /api/tool-approvals/{id}/decide */
   postToolApprovalsByIdDecide: {
     input: {
       readonly path: {
@@ -9428,7 +9428,7 @@ export interface Operations {
       200: GetToolsApprovalsById
     }
   }
-  /** Withdraw a question to a person: POST /api/tools/approvals/{id}/cancel */
+  /** Withdraw an approval request: POST /api/tools/approvals/{id}/cancel */
   postToolsApprovalsByIdCancel: {
     input: {
       readonly path: {
@@ -9439,7 +9439,7 @@ export interface Operations {
       200: GetToolsApprovalsById
     }
   }
-  /** Allow one call of a session beforehand: make a token that counts once: POST /api/tools/{id}/approvals */
+  /** Approve one call of a session in advance with a single-use token: POST /api/tools/{id}/approvals */
   postToolsByIdApprovals: {
     input: {
       readonly path: {
@@ -9519,7 +9519,7 @@ export interface Operations {
       202: ToolErrorBody
     }
   }
-  /** Find tools by words, the best first: POST /api/tools/search */
+  /** Search tools, best match first: POST /api/tools/search */
   postToolsSearch: {
     input: {
       readonly body: PostToolsSearch
@@ -9528,7 +9528,7 @@ export interface Operations {
       200: GetTools
     }
   }
-  /** Admit new work again: POST /api/undrain */
+  /** Accept new work again: POST /api/undrain */
   postUndrain: {
     input: Record<never, never>
     replies: {
@@ -9537,7 +9537,7 @@ export interface Operations {
       }
     }
   }
-  /** Create an API key; the reply is the only place where it is shown: POST /api/v0/auth/generate */
+  /** Create an API key; only this reply contains it: POST /api/v0/auth/generate */
   postV0AuthGenerate: {
     input: {
       readonly headers: {
@@ -9554,7 +9554,7 @@ export interface Operations {
       }
     }
   }
-  /** Make another operator token; the one before counts no more: POST /api/v0/auth/rotate */
+  /** Rotate the operator token; the old one becomes invalid: POST /api/v0/auth/rotate */
   postV0AuthRotate: {
     input: {
       readonly headers: {
@@ -9567,7 +9567,7 @@ export interface Operations {
       }
     }
   }
-  /** Seal all secrets with a new key: POST /api/vault/rotate */
+  /** Re-encrypt all secrets with a new key: POST /api/vault/rotate */
   postVaultRotate: {
     input: Record<never, never>
     replies: {
@@ -9622,7 +9622,7 @@ export interface Operations {
       200: PostWebhooksGlobalByEndpoint
     }
   }
-  /** Register a directory as workspace: POST /api/workspaces */
+  /** Register a folder as a workspace: POST /api/workspaces */
   postWorkspaces: {
     input: {
       readonly body: {
@@ -9722,7 +9722,7 @@ export interface Operations {
       }
     }
   }
-  /** Put a stopped session away: lists leave it out, no prompt starts it: POST /api/workspaces/{workspace_id}/sessions/{session_id}/archive */
+  /** Archive a stopped session: lists omit it and prompts do not start it: POST /api/workspaces/{workspace_id}/sessions/{session_id}/archive */
   postWorkspacesByWorkspaceIdSessionsBySessionIdArchive: {
     input: {
       readonly path: {
@@ -9734,7 +9734,7 @@ export interface Operations {
       200: DeleteWorkspacesByWorkspaceIdSessionsBySessionIdRuntime
     }
   }
-  /** Hold a session for a time, or hold it longer; nobody else can meanwhile: POST /api/workspaces/{workspace_id}/sessions/{session_id}/attach */
+  /** Lock a session for a time, or extend the lock: POST /api/workspaces/{workspace_id}/sessions/{session_id}/attach */
   postWorkspacesByWorkspaceIdSessionsBySessionIdAttach: {
     input: {
       readonly path: {
@@ -9758,7 +9758,7 @@ export interface Operations {
       }
     }
   }
-  /** Store a file for prompts of a session: a form with one file: POST /api/workspaces/{workspace_id}/sessions/{session_id}/attachments */
+  /** Upload a file for prompts of a session, as a form with one file: POST /api/workspaces/{workspace_id}/sessions/{session_id}/attachments */
   postWorkspacesByWorkspaceIdSessionsBySessionIdAttachments: {
     input: {
       readonly path: {
@@ -9786,7 +9786,7 @@ export interface Operations {
       }
     }
   }
-  /** Ask the person of a session something, and wait for the answer: POST /api/workspaces/{workspace_id}/sessions/{session_id}/clarifications */
+  /** Ask the user of a session a question and wait for the answer: POST /api/workspaces/{workspace_id}/sessions/{session_id}/clarifications */
   postWorkspacesByWorkspaceIdSessionsBySessionIdClarifications: {
     input: {
       readonly path: {
@@ -9830,7 +9830,7 @@ export interface Operations {
       }
     }
   }
-  /** Empty the conversation of a session; its agent begins anew, files stay as they are: POST /api/workspaces/{workspace_id}/sessions/{session_id}/clear */
+  /** Clear the conversation of a session; files are kept: POST /api/workspaces/{workspace_id}/sessions/{session_id}/clear */
   postWorkspacesByWorkspaceIdSessionsBySessionIdClear: {
     input: {
       readonly path: {
@@ -9842,7 +9842,7 @@ export interface Operations {
       200: GetSessionsBySessionId
     }
   }
-  /** Say that a viewer sees a session, or does so no longer: POST /api/workspaces/{workspace_id}/sessions/{session_id}/presence */
+  /** Report that a viewer opened or left a session: POST /api/workspaces/{workspace_id}/sessions/{session_id}/presence */
   postWorkspacesByWorkspaceIdSessionsBySessionIdPresence: {
     input: {
       readonly path: {
@@ -9861,7 +9861,7 @@ export interface Operations {
       204: undefined
     }
   }
-  /** Send, queue, interrupt with, or steer by a prompt; answered by a stream where one is accepted: POST /api/workspaces/{workspace_id}/sessions/{session_id}/prompt */
+  /** Send a prompt: run, queue, interrupt or steer; replies with a stream where the client accepts one: POST /api/workspaces/{workspace_id}/sessions/{session_id}/prompt */
   postWorkspacesByWorkspaceIdSessionsBySessionIdPrompt: {
     input: {
       readonly path: {
@@ -9913,7 +9913,7 @@ export interface Operations {
       }
     }
   }
-  /** Let a prompt that waits steer the turn that runs: POST /api/workspaces/{workspace_id}/sessions/{session_id}/prompt/queue/{queue_entry_id}/steer */
+  /** Use a queued prompt to steer the running turn: POST /api/workspaces/{workspace_id}/sessions/{session_id}/prompt/queue/{queue_entry_id}/steer */
   postWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueueByQueueEntryIdSteer: {
     input: {
       readonly path: {
@@ -9953,7 +9953,7 @@ export interface Operations {
       }
     }
   }
-  /** Find and close what an interrupted transcript left open: POST /api/workspaces/{workspace_id}/sessions/{session_id}/repair */
+  /** Repair an interrupted transcript: POST /api/workspaces/{workspace_id}/sessions/{session_id}/repair */
   postWorkspacesByWorkspaceIdSessionsBySessionIdRepair: {
     input: {
       readonly path: {
@@ -9989,7 +9989,7 @@ export interface Operations {
       }
     }
   }
-  /** Cut the conversation back to before a prompt; files stay as they are, and are told: POST /api/workspaces/{workspace_id}/sessions/{session_id}/rewind */
+  /** Rewind the conversation to before a prompt; changed files are kept and listed: POST /api/workspaces/{workspace_id}/sessions/{session_id}/rewind */
   postWorkspacesByWorkspaceIdSessionsBySessionIdRewind: {
     input: {
       readonly path: {
@@ -10065,7 +10065,7 @@ export interface Operations {
       204: undefined
     }
   }
-  /** Find tools of a session by words, the best first: POST /api/workspaces/{workspace_id}/sessions/{session_id}/tools/search */
+  /** Search the tools of a session, best match first: POST /api/workspaces/{workspace_id}/sessions/{session_id}/tools/search */
   postWorkspacesByWorkspaceIdSessionsBySessionIdToolsSearch: {
     input: {
       readonly path: {
@@ -10078,7 +10078,7 @@ export interface Operations {
       200: GetTools
     }
   }
-  /** Bring a session back from the archive: POST /api/workspaces/{workspace_id}/sessions/{session_id}/unarchive */
+  /** Restore an archived session: POST /api/workspaces/{workspace_id}/sessions/{session_id}/unarchive */
   postWorkspacesByWorkspaceIdSessionsBySessionIdUnarchive: {
     input: {
       readonly path: {
@@ -10090,7 +10090,7 @@ export interface Operations {
       200: DeleteWorkspacesByWorkspaceIdSessionsBySessionIdRuntime
     }
   }
-  /** Wait until a session is in one of some states; default: no turn runs any more: POST /api/workspaces/{workspace_id}/sessions/{session_id}/wait */
+  /** Wait until a session reaches one of the given states; default: no running turn: POST /api/workspaces/{workspace_id}/sessions/{session_id}/wait */
   postWorkspacesByWorkspaceIdSessionsBySessionIdWait: {
     input: {
       readonly path: {
@@ -10116,7 +10116,7 @@ export interface Operations {
       }
     }
   }
-  /** Go on with a conversation in a git worktree of its own, as a new session: POST /api/workspaces/{workspace_id}/sessions/{session_id}/worktree-fork */
+  /** Fork a conversation into a new session in its own git worktree: POST /api/workspaces/{workspace_id}/sessions/{session_id}/worktree-fork */
   postWorkspacesByWorkspaceIdSessionsBySessionIdWorktreeFork: {
     input: {
       readonly path: {
@@ -10135,7 +10135,7 @@ export interface Operations {
       201: DeleteWorkspacesByWorkspaceIdSessionsBySessionIdRuntime
     }
   }
-  /** Attach a client, or refresh one; without a stream it expires after five minutes: POST /api/workspaces/{workspace_id}/window-manager/clients */
+  /** Attach or refresh a client; without a stream it expires after five minutes: POST /api/workspaces/{workspace_id}/window-manager/clients */
   postWorkspacesByWorkspaceIdWindowManagerClients: {
     input: {
       readonly path: {
@@ -10151,7 +10151,7 @@ export interface Operations {
       201: WindowClient
     }
   }
-  /** Run a command at the revision that it was written for: POST /api/workspaces/{workspace_id}/window-manager/commands */
+  /** Run a command at a given revision: POST /api/workspaces/{workspace_id}/window-manager/commands */
   postWorkspacesByWorkspaceIdWindowManagerCommands: {
     input: {
       readonly path: {
@@ -10163,7 +10163,7 @@ export interface Operations {
       200: PostWorkspacesByWorkspaceIdWindowManagerCommands2
     }
   }
-  /** List everything that is wrong with a layout document: POST /api/workspaces/{workspace_id}/window-manager/layout/validate */
+  /** Validate a layout document and list all errors: POST /api/workspaces/{workspace_id}/window-manager/layout/validate */
   postWorkspacesByWorkspaceIdWindowManagerLayoutValidate: {
     input: {
       readonly path: {
@@ -10200,7 +10200,7 @@ export interface Operations {
       }
     }
   }
-  /** The workspace that a path lies in, registered when there is none: POST /api/workspaces/resolve */
+  /** Resolve the workspace of a path; register one if there is none: POST /api/workspaces/resolve */
   postWorkspacesResolve: {
     input: {
       readonly body: {
@@ -10274,7 +10274,7 @@ export interface Operations {
       200: GetBudgetsByKindByRef
     }
   }
-  /** Update an extension from where it came: PUT /api/extensions/{name} */
+  /** Update an extension from its source: PUT /api/extensions/{name} */
   putExtensionsByName: {
     input: {
       readonly path: {
@@ -10303,7 +10303,7 @@ export interface Operations {
       }
     }
   }
-  /** Say where variables of an extension come from: PUT /api/extensions/{name}/secrets */
+  /** Set where the variables of an extension come from: PUT /api/extensions/{name}/secrets */
   putExtensionsByNameSecrets: {
     input: {
       readonly path: {
@@ -10514,7 +10514,7 @@ export interface Operations {
       200: GetTasksByIdExecutionProfile
     }
   }
-  /** Remember whether agents may call a tool without being asked: PUT /api/tool-approval-grants */
+  /** Remember whether agents may call a tool without approval: PUT /api/tool-approval-grants */
   putToolApprovalGrants: {
     input: {
       readonly query: {
@@ -10547,7 +10547,7 @@ export interface Operations {
       200: GetVaultSecretsMetadata
     }
   }
-  /** Trust the files of a workspace that have a digest: PUT /api/workspaces/{id}/trust */
+  /** Trust the files of a workspace at a digest: PUT /api/workspaces/{id}/trust */
   putWorkspacesByIdTrust: {
     input: {
       readonly path: {
@@ -10561,7 +10561,7 @@ export interface Operations {
       200: GetWorkspacesByIdTrust
     }
   }
-  /** Another text for a prompt that waits: PUT /api/workspaces/{workspace_id}/sessions/{session_id}/prompt/queue/{queue_entry_id} */
+  /** Change the text of a queued prompt: PUT /api/workspaces/{workspace_id}/sessions/{session_id}/prompt/queue/{queue_entry_id} */
   putWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueueByQueueEntryId: {
     input: {
       readonly path: {
@@ -10581,7 +10581,7 @@ export interface Operations {
       }
     }
   }
-  /** Choose provider, model, effort and speed of later prompts; another provider starts with the next one: PUT /api/workspaces/{workspace_id}/sessions/{session_id}/runtime */
+  /** Set the provider, model, effort and speed of later prompts: PUT /api/workspaces/{workspace_id}/sessions/{session_id}/runtime */
   putWorkspacesByWorkspaceIdSessionsBySessionIdRuntime: {
     input: {
       readonly path: {
@@ -10597,7 +10597,7 @@ export interface Operations {
       200: DeleteWorkspacesByWorkspaceIdSessionsBySessionIdRuntime
     }
   }
-  /** Replace the arrangement by a layout document: PUT /api/workspaces/{workspace_id}/window-manager/layout */
+  /** Replace the arrangement with a layout document: PUT /api/workspaces/{workspace_id}/window-manager/layout */
   putWorkspacesByWorkspaceIdWindowManagerLayout: {
     input: {
       readonly path: {

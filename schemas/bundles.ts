@@ -40,24 +40,22 @@ export const BundleCatalogReply = v.object({
 })
 export type BundleCatalogReply = v.InferOutput<typeof BundleCatalogReply>
 
-const confirm = v.optional(
-  v.pipe(v.boolean(), v.description('the live participation that the extension requires of the network is wanted')),
-)
+const confirm = v.optional(v.pipe(v.boolean(), v.description('confirm that the extension may join the network')))
 
 /** POST /api/bundles/preview and /api/bundles/activations. */
 export const BundleActivationRequest = v.strictObject({
-  extension_name: v.pipe(text, v.description('extension that has the bundle')),
-  bundle_name: v.pipe(text, v.description('bundle of svc bundle catalog')),
-  profile_name: v.pipe(text, v.description('profile of the bundle')),
-  scope: v.optional(v.pipe(BundleScope, v.description('global unless given'))),
-  workspace: v.optional(v.pipe(text, v.description('id, name or path of the workspace, with scope workspace'))),
+  extension_name: v.pipe(text, v.description('name of the extension')),
+  bundle_name: v.pipe(text, v.description('name of the bundle: svc bundle catalog')),
+  profile_name: v.pipe(text, v.description('name of the profile')),
+  scope: v.optional(v.pipe(BundleScope, v.description('scope of the activation; default: global'))),
+  workspace: v.optional(v.pipe(text, v.description('id, name or path of the workspace; for scope workspace'))),
   confirm_network_requirement: confirm,
 })
 export type BundleActivationRequest = v.InferOutput<typeof BundleActivationRequest>
 
 /** PATCH /api/bundles/activations/{id}. */
 export const BundleActivationPatch = v.strictObject({
-  expected_version: v.pipe(Integer, v.description('version of the activation as svc bundle get shows it')),
+  expected_version: v.pipe(Integer, v.description('current version of the activation: svc bundle get')),
   confirm_network_requirement: confirm,
 })
 export type BundleActivationPatch = v.InferOutput<typeof BundleActivationPatch>

@@ -123,9 +123,7 @@ export type ModelSource = v.InferOutput<typeof ModelSource>
 /** GET /api/providers. */
 export const ListProvidersQuery = v.object({
   /** PATH of the caller, who may have installed a program since the daemon started. */
-  search_path: v.optional(
-    v.pipe(v.string(), v.maxLength(16_384), v.description('PATH to look at beside that of the daemon')),
-  ),
+  search_path: v.optional(v.pipe(v.string(), v.maxLength(16_384), v.description('additional PATH to search'))),
 })
 export type ListProvidersQuery = v.InferOutput<typeof ListProvidersQuery>
 

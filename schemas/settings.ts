@@ -133,9 +133,9 @@ export type SettingKey = v.InferOutput<typeof SettingKey>
 
 /** GET /api/settings/keys. */
 export const ListKeysQuery = v.object({
-  section: v.optional(v.pipe(v.string(), v.description('keys of one section'))),
-  workspace_id: v.optional(v.pipe(v.string(), v.description('as sessions of a workspace see them'))),
-  prefix: v.optional(v.pipe(v.string(), v.maxLength(256), v.description('keys that begin so'))),
+  section: v.optional(v.pipe(v.string(), v.description('list only the keys of this section'))),
+  workspace_id: v.optional(v.pipe(v.string(), v.description('show values as the sessions of this workspace see them'))),
+  prefix: v.optional(v.pipe(v.string(), v.maxLength(256), v.description('list only keys with this prefix'))),
 })
 export type ListKeysQuery = v.InferOutput<typeof ListKeysQuery>
 

@@ -32,9 +32,9 @@ export function commandHelp(entry: Entry, width: number): string[] {
       'Options',
       [
         ...options,
-        [`-o, --output <${outputModes.join('|')}>`, 'form of the output; --json is short for -o json'],
+        [`-o, --output <${outputModes.join('|')}>`, 'output format; --json is short for -o json'],
         ...(options.some(([left]) => left === '--quiet') ? [] : [['--quiet', 'print only ids'] as Row]),
-        ['--help', 'show this'],
+        ['--help', 'show this help'],
       ],
       width,
     ),
@@ -82,14 +82,14 @@ function listOf(name: string, entries: readonly Entry[]): string {
 /** What a person wants to do, and the commands and groups that do it. */
 const purposes: readonly (readonly [string, readonly string[]])[] = [
   ['Work with agents', ['run', 'inbox', 'session', 'agent', 'provider', 'workspace']],
-  ['Work without being there', ['automation', 'bundle', 'hooks', 'task', 'scheduler', 'budget']],
-  ['What agents may use', ['tool', 'toolset', 'skill', 'mcp', 'marketplace', 'sandbox']],
-  ['Set up and look after the daemon', ['init', 'daemon', 'status', 'doctor', 'logs', 'drain', 'undrain', 'db']],
-  ['Settings, secrets, rights', ['config', 'vault', 'auth', 'audit', 'why']],
-  ['Extend it', ['extension', 'plugin', 'resource']],
+  ['Automate and delegate work', ['automation', 'bundle', 'hooks', 'task', 'scheduler', 'budget']],
+  ['Manage tools, skills and sandboxes', ['tool', 'toolset', 'skill', 'mcp', 'marketplace', 'sandbox']],
+  ['Set up and operate the daemon', ['init', 'daemon', 'status', 'doctor', 'logs', 'drain', 'undrain', 'db']],
+  ['Manage settings, secrets and access', ['config', 'vault', 'auth', 'audit', 'why']],
+  ['Extend svc', ['extension', 'plugin', 'resource']],
   ['Arrange windows', ['desktop', 'layout', 'window']],
-  ['From inside a session', ['me', 'whoami', 'spawn']],
-  ['The command line itself', ['completion', 'version']],
+  ['Use inside a session', ['me', 'whoami', 'spawn']],
+  ['Manage the command line', ['completion', 'version']],
 ]
 
 /** Commands by purpose, in the order in which they are needed; those of extensions at the end. */
@@ -102,7 +102,7 @@ function purposeRows(entries: readonly Entry[]): (readonly [string, Row[]])[] {
   }
   const known = new Set(purposes.flatMap(([, names]) => names))
   const other = [...rows.keys()].filter(name => !known.has(name)).sort()
-  return [...purposes, ['Of extensions', other] as const].map(([title, names]) => [
+  return [...purposes, ['Extension commands', other] as const].map(([title, names]) => [
     title,
     names.flatMap(name => (rows.has(name) ? [rows.get(name) as Row] : [])),
   ])
@@ -212,11 +212,11 @@ function optionRows(entry: Entry): { left: string; right: string; required: bool
   if (entry.body !== 'none') {
     rows.push({
       left: '--data <json>',
-      right: 'the body as JSON, @file or - for standard input; options go over it',
+      right: 'request body as JSON, @file, or - for standard input; options override its members',
       required: false,
     })
   }
-  if (entry.follow) rows.push({ left: '--follow', right: 'go on with what happens from now', required: false })
-  if (isWatchable(entry)) rows.push({ left: '--watch', right: 'show it again until Ctrl-C', required: false })
+  if (entry.follow) rows.push({ left: '--follow', right: 'follow new events', required: false })
+  if (isWatchable(entry)) rows.push({ left: '--watch', right: 'refresh the output until Ctrl-C', required: false })
   return rows
 }

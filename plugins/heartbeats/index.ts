@@ -19,7 +19,7 @@ const name = { name: 'name', summary: 'name of an agent' }
 const workspace = {
   name: 'workspace',
   type: 'workspace',
-  summary: 'id, name or path; default: SVC_WORKSPACE, else that of this folder, else everywhere',
+  summary: 'id, name or path; default: SVC_WORKSPACE, else the workspace of this folder, else none (global)',
 } as const
 const everywhere = {
   name: 'everywhere',
@@ -86,9 +86,9 @@ export default definePlugin({
   commands: [
     {
       path: 'agent heartbeat status',
-      summary: 'Show whether an agent is woken by its policy, and what came of it lately',
+      summary: 'Show the heartbeat policy of an agent and its latest decisions',
       args: [name],
-      options: [{ name: 'session', type: 'text', summary: 'only of this session' }, workspace, everywhere],
+      options: [{ name: 'session', type: 'text', summary: 'only show this session' }, workspace, everywhere],
       load: () => import('./commands.js').then(module => ({ run: module.runStatus })),
     },
     {
@@ -96,9 +96,13 @@ export default definePlugin({
       summary: 'Wake a session of an agent now, if its policy and the session allow it',
       args: [
         name,
-        { name: 'session', optional: true, summary: 'id of a session of this agent; default: the one active last' },
+        {
+          name: 'session',
+          optional: true,
+          summary: 'id of a session of this agent; default: the most recently active',
+        },
       ],
-      options: [{ name: 'dry-run', type: 'boolean', summary: 'only say what would happen' }, workspace, everywhere],
+      options: [{ name: 'dry-run', type: 'boolean', summary: 'show what would happen' }, workspace, everywhere],
       load: () => import('./commands.js').then(module => ({ run: module.runWake })),
     },
   ],
@@ -107,7 +111,7 @@ export default definePlugin({
       method: 'GET',
       path: '/api/agents/{name}/heartbeat/status',
       area,
-      summary: 'Show whether a policy is in force, the session that it wakes, and its last decisions',
+      summary: 'Show whether a heartbeat policy applies, the session it wakes and its latest decisions',
       query: HeartbeatStatusQuery,
       replies: { 200: HeartbeatStatus },
       errors: [400, 403, 404, 410, 422, 500],
@@ -117,7 +121,7 @@ export default definePlugin({
       method: 'POST',
       path: '/api/agents/{name}/heartbeat/wake',
       area,
-      summary: 'Ask for a wake-up now; 409: the session cannot be woken. A wake-up claims no work',
+      summary: 'Request a wake-up now; 409: the session cannot be woken. A wake-up claims no work',
       body: WakeBody,
       replies: { 200: WakeReply, 409: WakeReply },
       errors: [400, 403, 404, 410, 422, 500],

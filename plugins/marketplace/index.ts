@@ -15,7 +15,7 @@ import { pinTable } from './signatures.js'
 const { contribute, tap } = surfaceOf<MarketplaceService>()
 
 const load = () => import('./commands.js')
-const query = [{ name: 'query', optional: true, summary: 'words that an entry has to have' }] as const
+const query = [{ name: 'query', optional: true, summary: 'words to search for' }] as const
 
 /** The marketplace: a catalog of skills, extensions and MCP servers, and the skills that are installed from it. */
 export default definePlugin({
@@ -67,26 +67,26 @@ export default definePlugin({
     },
     {
       path: 'mcp install',
-      summary: 'Install an MCP server of the marketplace',
+      summary: 'Install an MCP server from the marketplace',
       args: [{ name: 'entry', summary: 'id of an entry: svc marketplace list mcp' }],
       options: [
-        { name: 'name', type: 'text', summary: 'what to call it; default: the name of the entry' },
-        { name: 'workspace', type: 'text', summary: 'only for this workspace; default: as the entry says' },
-        { name: 'global', type: 'boolean', summary: 'for all workspaces, whatever the entry says' },
-        { name: 'env', type: 'list', summary: 'NAME=value of a variable of the entry; a secret goes into the vault' },
-        { name: 'secret', type: 'list', summary: 'NAME of a secret that is typed unseen, or NAME=vault:mcp/…' },
+        { name: 'name', type: 'text', summary: 'name of the server; default: the name of the entry' },
+        { name: 'workspace', type: 'text', summary: 'workspace that gets the server; default: as the entry says' },
+        { name: 'global', type: 'boolean', summary: 'install for all workspaces' },
+        { name: 'env', type: 'list', summary: 'variable of the entry as NAME=value; secrets are stored in the vault' },
+        { name: 'secret', type: 'list', summary: 'secret as NAME (prompts for the value) or NAME=vault:mcp/…' },
       ],
       load: () => load().then(module => ({ run: module.installServer })),
     },
     {
       path: 'extension search',
-      summary: 'Search extensions of the marketplace',
+      summary: 'Search the marketplace for extensions',
       args: query,
       load: () => load().then(module => ({ run: module.searchExtensions })),
     },
     {
       path: 'skill search',
-      summary: 'Search skills of the marketplace',
+      summary: 'Search the marketplace for skills',
       args: query,
       load: () => load().then(module => ({ run: module.searchSkills })),
     },

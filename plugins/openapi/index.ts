@@ -20,7 +20,7 @@ export default definePlugin({
       path: '/api/openapi.json',
       origins: ['agent_session'],
       area: 'Daemon status and control',
-      summary: 'The OpenAPI document of everything that is routed now',
+      summary: 'Get the OpenAPI document of all current routes',
       replies: { 200: OpenApiReply },
       errors: [500],
       handle: async self => ok(await self.document()),

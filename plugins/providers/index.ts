@@ -37,7 +37,7 @@ export default definePlugin({
       method: 'GET',
       path: '/api/providers',
       area,
-      summary: 'List programs that can run agents, and whether they are installed',
+      summary: 'List providers and whether they are installed',
       query: ListProvidersQuery,
       replies: { 200: ListProvidersReply },
       errors: [500],
@@ -82,7 +82,7 @@ export default definePlugin({
       method: 'POST',
       path: '/api/providers/{provider_id}/auth/probe',
       area,
-      summary: 'Ask a provider whether it is logged in',
+      summary: 'Show the login status of a provider',
       replies: { 200: ProbeProviderReply },
       errors: [404, 422, 500],
       cli: {

@@ -33,16 +33,20 @@ export default definePlugin({
       path: 'resource put',
       summary: 'Create or change a record',
       args: [
-        { name: 'kind', summary: 'automation.job, say' },
-        { name: 'id', summary: 'stable identity inside the kind' },
+        { name: 'kind', summary: 'kind of the record, such as automation.job' },
+        { name: 'id', summary: 'id of the record, unique within its kind' },
       ],
       options: [
-        { name: 'file', type: 'text', summary: 'JSON file with the spec, - for standard input' },
-        { name: 'spec', type: 'text', summary: 'the spec itself as JSON' },
+        { name: 'file', type: 'text', summary: 'JSON file with the spec; - reads standard input' },
+        { name: 'spec', type: 'text', summary: 'spec as JSON' },
         { name: 'scope-kind', type: 'text', summary: 'user, global (default) or workspace' },
         { name: 'scope-id', type: 'text', summary: 'workspace id; implies --scope-kind workspace' },
-        { name: 'expected-version', type: 'integer', summary: 'current version of the record; left out for a new one' },
-        { name: 'force', type: 'boolean', summary: 'also when no plugin has that kind' },
+        {
+          name: 'expected-version',
+          type: 'integer',
+          summary: 'current version of the record; omit it to create a record',
+        },
+        { name: 'force', type: 'boolean', summary: 'store the record even if no plugin has that kind' },
       ],
       load: () => import('./commands.js'),
     },
@@ -59,7 +63,7 @@ export default definePlugin({
       errors: [403, 422, 500],
       cli: {
         path: 'resource list',
-        args: [{ name: 'kind', in: 'query', optional: true, summary: 'all kinds when left out' }],
+        args: [{ name: 'kind', in: 'query', optional: true, summary: 'kind of the records; default: all kinds' }],
         view: {
           rows: 'records',
           columns: [
@@ -140,7 +144,7 @@ export default definePlugin({
       method: 'DELETE',
       path: '/api/resources/{kind}/{id}',
       area,
-      summary: 'Remove a record at its current version',
+      summary: 'Delete a record at its current version',
       essential: true,
       body: DeleteRecordBody,
       bodyOptional: true,

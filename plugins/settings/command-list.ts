@@ -2,7 +2,7 @@ import type { Command } from '../../kernel/plugin.js'
 import { SettingsWriteTarget } from '../../schemas/settings.js'
 
 const load = () => import('./commands.js')
-const key = { name: 'key', summary: 'a key of svc config list, log.level' } as const
+const key = { name: 'key', summary: 'key such as log.level: svc config list' } as const
 const inWorkspace = { name: 'workspace', type: 'text', summary: 'id, name or path of a workspace' } as const
 const write = [
   inWorkspace,
@@ -10,10 +10,10 @@ const write = [
     name: 'target',
     type: 'text',
     values: SettingsWriteTarget.options,
-    summary: 'file that is written; default: config.json of the home, or of the workspace',
+    summary: 'file to write; default: config.json of the home or the workspace',
   },
-  { name: 'agent', type: 'text', summary: 'name of an agent, for its definition file' },
-  { name: 'dry-run', type: 'boolean', summary: 'only say what the change would come to' },
+  { name: 'agent', type: 'text', summary: 'name of an agent, to write its definition file' },
+  { name: 'dry-run', type: 'boolean', summary: 'show what the change would do' },
 ] as const
 
 /** Commands of `svc config` beside those of routes. */
@@ -21,18 +21,18 @@ export const commands: readonly Command[] = [
   { path: 'config get', summary: 'Print the value of a key', args: [key], options: [inWorkspace], load },
   {
     path: 'config set',
-    summary: 'Set a key; says when the change takes effect',
-    args: [key, { name: 'value', summary: 'JSON, or a text as it is' }],
+    summary: 'Set a key and show when the change takes effect',
+    args: [key, { name: 'value', summary: 'JSON, or plain text' }],
     options: write,
     load,
   },
-  { path: 'config unset', summary: 'Remove a key, so that its default counts', args: [key], options: write, load },
-  { path: 'config check', summary: 'Check config.json as it is', load },
+  { path: 'config unset', summary: 'Remove a key, so that its default applies', args: [key], options: write, load },
+  { path: 'config check', summary: 'Check config.json', load },
   {
     path: 'config validate',
-    summary: 'Check a file before it becomes config.json',
-    args: [{ name: 'file', summary: 'a file; - is standard input' }],
+    summary: 'Check a file before using it as config.json',
+    args: [{ name: 'file', summary: 'path of the file; - reads standard input' }],
     load,
   },
-  { path: 'config reload', summary: 'Read config.json again', load },
+  { path: 'config reload', summary: 'Reload config.json', load },
 ]

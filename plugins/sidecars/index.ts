@@ -19,14 +19,14 @@ const name = { name: 'name', summary: 'name of an agent' }
 const workspace = {
   name: 'workspace',
   type: 'workspace',
-  summary: 'id, name or path; default: SVC_WORKSPACE, else that of this folder, else everywhere',
+  summary: 'id, name or path; default: SVC_WORKSPACE, else the workspace of this folder, else none (global)',
 } as const
 const everywhere = {
   name: 'everywhere',
   type: 'boolean',
   summary: 'use the global agent even inside a workspace',
 } as const
-const file = { name: 'file', type: 'text', summary: 'a file with the text; - is standard input' } as const
+const file = { name: 'file', type: 'text', summary: 'file with the text; - reads standard input' } as const
 const digest = {
   name: 'expected-digest',
   type: 'text',
@@ -73,8 +73,8 @@ function commandsOf(which: 'soul' | 'heartbeat', title: string, fileName: string
       summary: `List changes of ${fileName}, the newest first`,
       args: [name],
       options: [
-        { name: 'limit', type: 'integer', summary: 'at most 100; default 20' },
-        { name: 'cursor', type: 'text', summary: 'next_cursor of the page before' },
+        { name: 'limit', type: 'integer', summary: 'number of changes; at most 100, default 20' },
+        { name: 'cursor', type: 'text', summary: 'next_cursor of the previous page' },
         workspace,
         everywhere,
       ],
@@ -118,7 +118,7 @@ export default definePlugin({
     {
       path: 'session soul refresh',
       summary: 'Reload SOUL.md; it is used from the next prompt on',
-      args: [{ name: 'session_id', summary: 'id of a session of which no turn runs' }],
+      args: [{ name: 'session_id', summary: 'id of a session without a running turn' }],
       options: [digest],
       load: () => import('./commands.js').then(module => ({ run: module.soulRefresh })),
     },

@@ -53,7 +53,7 @@ export default definePlugin({
   commands: [
     {
       path: 'tool call',
-      summary: 'Call a tool with an input of JSON',
+      summary: 'Call a tool with a JSON input',
       args: [
         { name: 'id', summary: 'id of a tool' },
         {
@@ -63,23 +63,23 @@ export default definePlugin({
         },
       ],
       options: [
-        { name: 'session', type: 'text', summary: 'id of the session for which it is called' },
-        { name: 'workspace', type: 'workspace', summary: 'where it is called; default: that of the caller' },
+        { name: 'session', type: 'text', summary: 'id of the session to call it for' },
+        { name: 'workspace', type: 'workspace', summary: 'workspace to call it in; default: that of the caller' },
         { name: 'token', type: 'text', summary: 'approval token for this one call' },
       ],
       load: () => import('./commands.js').then(module => ({ run: module.runCall })),
     },
     {
       path: 'tool approve',
-      summary: 'Allow a call that waits, or reject it',
+      summary: 'Approve or reject a pending tool call',
       args: [{ name: 'approval', summary: 'id of an approval, as in svc tool approvals' }],
       options: [
-        { name: 'reject', type: 'boolean', summary: 'reject it' },
+        { name: 'reject', type: 'boolean', summary: 'reject the call' },
         {
           name: 'remember',
           type: 'text',
           values: ['input', 'agent'],
-          summary: 'for this input, or for all calls of the agent',
+          summary: 'what to remember: this input, or all calls of the agent',
         },
       ],
       load: () => import('./commands.js').then(module => ({ run: module.runApprove })),

@@ -34,7 +34,7 @@ export default definePlugin({
   commands: [
     {
       path: 'workspace trust',
-      summary: 'Allow the files of a workspace to run code, as they are now',
+      summary: 'Trust the current files of a workspace to run code',
       args: [workspace],
       load: () => import('./commands.js'),
     },
@@ -67,7 +67,7 @@ export default definePlugin({
       method: 'PUT',
       path: '/api/workspaces/{id}/trust',
       area,
-      summary: 'Trust the files of a workspace that have a digest',
+      summary: 'Trust the files of a workspace at a digest',
       body: PutTrustBody,
       privileged: true,
       replies: { 200: WorkspaceTrustReply },
@@ -79,7 +79,7 @@ export default definePlugin({
       method: 'DELETE',
       path: '/api/workspaces/{id}/trust',
       area,
-      summary: 'Stop the files of a workspace from running code',
+      summary: 'Revoke the trust in a workspace',
       privileged: true,
       essential: true,
       replies: { 204: null },

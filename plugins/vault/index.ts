@@ -50,12 +50,12 @@ export default definePlugin({
   commands: [
     {
       path: 'vault put',
-      summary: 'Store a secret; its value is read from standard input, or typed unseen',
+      summary: 'Store a secret, read from standard input or a hidden prompt',
       args: [{ name: 'ref', summary: ref.summary }],
       options: [
         { name: 'kind', type: 'text', summary: 'a label, such as token or password' },
-        { name: 'value-stdin', type: 'boolean', summary: 'read the value from standard input, also on a terminal' },
-        { name: 'allow-short', type: 'boolean', summary: 'also a value of 4 to 7 bytes' },
+        { name: 'value-stdin', type: 'boolean', summary: 'read the value from standard input even on a terminal' },
+        { name: 'allow-short', type: 'boolean', summary: 'accept a value of 4 to 7 bytes' },
       ],
       load: () => import('./commands.js').then(module => ({ run: module.runPut })),
     },
@@ -72,7 +72,7 @@ export default definePlugin({
       errors: [400, 403, 500, 503],
       cli: {
         path: 'vault list',
-        args: [{ name: 'prefix', in: 'query', optional: true, summary: 'what the reference begins with' }],
+        args: [{ name: 'prefix', in: 'query', optional: true, summary: 'prefix of the reference' }],
         view: { rows: 'secrets', columns, empty: 'The vault has no secrets. Store one: svc vault put <ref>' },
       },
       handle: async (self, { query }) => ok({ secrets: await self.list(query) }),
@@ -130,7 +130,7 @@ export default definePlugin({
       method: 'POST',
       path: '/api/vault/rotate',
       area,
-      summary: 'Seal all secrets with a new key',
+      summary: 'Re-encrypt all secrets with a new key',
       privileged: true,
       replies: { 200: RotateVaultReply },
       errors: [403, 409, 500, 503],

@@ -23,15 +23,17 @@ export interface CliCommand {
 
 const desktop: Part = { name: 'desktop', member: 'desktop_id', summary: 'id of a desktop' }
 const window: Part = { name: 'window', member: 'window_id', summary: 'id of a window' }
-const beside: Part = { name: 'beside', member: 'target_window_id', summary: 'id of the window that it goes to' }
+const beside: Part = { name: 'beside', member: 'target_window_id', summary: 'id of the window to move it next to' }
 const edge: Part = { name: 'edge', member: 'edge', summary: 'left, right, top, bottom or center (on top of it)' }
-const onDesktop: Part = { ...desktop, summary: 'id of the desktop; without it the one that is shown, or the first' }
+const onDesktop: Part = { ...desktop, summary: 'id of the desktop; default: the current one, else the first' }
 
 /** Verbs of `svc desktop`, `svc window` and `svc layout` that do a command, by their path. */
 export const cliVerbs = {
   'desktop create': {
     command: 'desktop.create',
-    args: [{ name: 'name', member: 'name', optional: true, summary: 'Desktop 2 and so on when left out' }],
+    args: [
+      { name: 'name', member: 'name', optional: true, summary: 'name of the desktop; default: Desktop 2 and so on' },
+    ],
     options: [
       { name: 'id', member: 'id', summary: 'generated if omitted' },
       { name: 'purpose', member: 'purpose', summary: 'standard (default) or focus' },
@@ -55,14 +57,18 @@ export const cliVerbs = {
     command: 'desktop.delete',
     args: [desktop],
     options: [{ name: 'move-to', member: 'move_to', summary: 'id of the desktop that takes its windows' }],
-    summary: 'Remove a desktop; --move-to says which other one takes its windows',
+    summary: 'Delete a desktop; --move-to sets the desktop that takes its windows',
   },
   'window open': {
     command: 'window.open',
     args: [{ name: 'app', member: 'app', summary: 'what the window shows' }],
     options: [
       { name: 'id', member: 'id', summary: 'generated if omitted' },
-      { name: 'instance', member: 'instance_key', summary: 'the window that has it is focused and none is opened' },
+      {
+        name: 'instance',
+        member: 'instance_key',
+        summary: 'key of the window; a window with this key is focused instead',
+      },
       onDesktop,
       beside,
       edge,
@@ -79,12 +85,12 @@ export const cliVerbs = {
   'window move': {
     command: 'window.move',
     args: [window],
-    options: [{ ...desktop, summary: 'id of the desktop that it goes to' }, beside, edge],
+    options: [{ ...desktop, summary: 'id of the target desktop' }, beside, edge],
     summary: 'Move a window beside another (--beside, --edge) or to another desktop (--desktop)',
   },
   'window group': {
     command: 'window.move',
-    args: [window, { name: 'onto', member: 'target_window_id', summary: 'id of the window that it is stacked with' }],
+    args: [window, { name: 'onto', member: 'target_window_id', summary: 'id of the window to stack with' }],
     fixed: { edge: 'center' },
     summary: 'Stack a window with another',
   },
@@ -96,7 +102,7 @@ export const cliVerbs = {
     command: 'window.toggle_floating',
     args: [window],
     options: [
-      { name: 'minimized', member: 'minimized', as: 'boolean', summary: 'out of sight until it has the focus' },
+      { name: 'minimized', member: 'minimized', as: 'boolean', summary: 'hide the window until it is focused' },
     ],
   },
   'window zoom': { command: 'window.zoom', args: [window] },
@@ -105,9 +111,9 @@ export const cliVerbs = {
     args: [
       window,
       { name: 'axis', member: 'axis', summary: 'horizontal or vertical' },
-      { name: 'delta', member: 'delta', as: 'number', summary: 'part of the split to grow by, 0.1 say' },
+      { name: 'delta', member: 'delta', as: 'number', summary: 'fraction of the split to grow by, such as 0.1' },
     ],
-    options: [{ name: 'shrink', member: 'delta', as: 'minus', summary: 'by that much smaller instead' }],
+    options: [{ name: 'shrink', member: 'delta', as: 'minus', summary: 'shrink by this fraction instead' }],
     summary: 'Make a window larger or smaller',
   },
   'layout arrange': {
@@ -177,13 +183,13 @@ export const cliCommands: readonly Command[] = [
   ...(Object.keys(cliVerbs) as CliVerb[]).map(verb),
   {
     path: 'layout get',
-    summary: 'Show the arrangement as a layout document',
+    summary: 'Export the current arrangement as a layout document',
     options: common,
     load: load(module => module.runLayout),
   },
   {
     path: 'layout apply',
-    summary: 'Apply a saved layout to the windows that are open, or replace the arrangement by a document',
+    summary: 'Apply a saved layout, or replace the arrangement with a layout document',
     args: [{ ...layoutId, optional: true }],
     options: [...fitting, ...changing],
     load: load(module => module.runApply),
@@ -197,20 +203,20 @@ export const cliCommands: readonly Command[] = [
   },
   {
     path: 'layout validate',
-    summary: 'List everything that is wrong with a layout document',
-    args: [{ name: 'file', summary: 'JSON file, - for standard input' }],
+    summary: 'Validate a layout document and list all errors',
+    args: [{ name: 'file', summary: 'JSON file; - reads standard input' }],
     options: common,
     load: load(module => module.runValidate),
   },
   {
     path: 'layout export',
-    summary: 'Export the arrangement as a layout that other workspaces can apply; --save keeps it in the daemon',
+    summary: 'Export the arrangement as a reusable layout; --save stores it in the daemon',
     options: [
       ...common,
-      { name: 'save', type: 'text', summary: 'id to save it under, for all workspaces' },
-      { name: 'name', type: 'text', summary: 'name for people; default: the id' },
+      { name: 'save', type: 'text', summary: 'id of the saved layout, available to all workspaces' },
+      { name: 'name', type: 'text', summary: 'display name; default: the id' },
       { name: 'aspect', type: 'text', summary: 'any (default), landscape or portrait' },
-      { name: 'overflow', type: 'text', summary: 'stack (default) or reject windows that it has no place for' },
+      { name: 'overflow', type: 'text', summary: 'what to do with windows without a place: stack (default) or reject' },
     ],
     load: load(module => module.runExport),
   },

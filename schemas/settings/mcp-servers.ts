@@ -87,7 +87,7 @@ export type McpPlaceQuery = v.InferOutput<typeof McpPlaceQuery>
 /** GET /api/settings/mcp-servers/{name}: `probe` starts or reaches the server and lists its tools anew. */
 export const ShowMcpServerQuery = v.object({
   ...place,
-  probe: v.optional(v.pipe(queryBoolean(), v.description('start or reach it now, and list its tools anew'))),
+  probe: v.optional(v.pipe(queryBoolean(), v.description('connect to the server now and refresh its tools'))),
 })
 export type ShowMcpServerQuery = v.InferOutput<typeof ShowMcpServerQuery>
 

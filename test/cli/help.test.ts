@@ -75,7 +75,7 @@ test('help fits the narrowest terminal, whatever a name takes', async () => {
 })
 
 test('every group of the build stands under what it is for', async () => {
-  assert.not.match((await svc('help')).stdout, 'Of extensions')
+  assert.not.match((await svc('help')).stdout, 'Extension commands')
 })
 
 test('an option with more values than a line or two can name says where they are listed', async () => {

@@ -179,7 +179,7 @@ holds('questions', 'a tool that needs permission: asked, allowed, done; rejected
     const said = events.find(event => event.content.warning === 'permission_never_asked')
     assert.match(said?.content.text ?? '', /never asks|without asking|no questions/i)
     await stop(id, at)
-    return 'never asks; the session says so'
+    return 'never asks; the session warns'
   }
   const ask = async (file: string, decision: string) => {
     const id = await send(at, `[[forget]]${real.tool(`touch ${file}`)}[[say:all done]]`)
@@ -216,7 +216,7 @@ holds(
   'hook',
   'a hook in Python that stays refuses rm -rf before a person is asked, and lets the rest pass',
   async () => {
-    if (real.neverAsks) return 'never asks, so no hook is asked'
+    if (real.neverAsks) return 'never asks, so no hook runs'
     const { id, at } = await world.session('asking')
     const kept = path.join(world.root, 'kept')
     await mkdir(kept, { recursive: true })
@@ -289,10 +289,10 @@ holds('errors', 'a model that answers 500: within 30 s the stream says so, the s
   const inWords = word.type === 'error' ? (word.failure.summary as string) : said(events)
   await answers(at)
   await stop(id, at)
-  if (silent(word)) return 'retries in silence; the session says so'
+  if (silent(word)) return 'retries silently; the session shows it'
   if (inWords.trim() === '') {
     assert.ok(events.some(event => event.content.warning === 'empty_turn'))
-    return 'ends in silence; the session says so'
+    return 'ends silently; the session shows it'
   }
   return /500|fail|error/i.test(inWords) ? undefined : 'says something else'
 })
@@ -395,7 +395,7 @@ holds('load', 'session/load gives a new process the conversation; without it a s
   await answers(at)
   const marker = await until(at, 'the marker', event => event.type === 'transcript_marker.created')
   await stop(id, at)
-  return marker.content.loaded ? undefined : 'fails; it is given a summary'
+  return marker.content.loaded ? undefined : 'fails; it receives a summary'
 })
 
 /** Has the tool of an MCP server called; returns what of the session said that it is left out, or 'ignores them'. */
@@ -409,7 +409,7 @@ async function callTool(agent: string, file: string): Promise<string | undefined
   const leftOut = (await world.events(at)).some(({ content }) => content.warning === 'mcp_server_left_out')
   assert.not(called && leftOut)
   await stop(id, at)
-  if (leftOut) return 'reaches none; the session says so'
+  if (leftOut) return 'reaches none; the session warns'
   return called ? undefined : 'ignores them'
 }
 
@@ -442,7 +442,7 @@ holds(
       const { status, body } = await put({ provider, model: 'no-such-model' })
       assert.equal([status, body.code], [400, 'runtime_invalid'], JSON.stringify(body))
       await stop(id, at)
-      return 'has one here; another is refused'
+      return 'one model only; others are refused'
     }
     const chosen = await put({ provider, model })
     assert.is(chosen.status, 200, JSON.stringify(chosen.body))
@@ -520,7 +520,7 @@ holds('sandbox', 'in a sandbox, a session that asks: its shell runs what was all
   await stop(id, at)
   assert.ok(made)
   assert.ok(first.type === 'permission' || real.neverAsks, 'it asked')
-  return first.type === 'permission' ? undefined : 'runs it without a question'
+  return first.type === 'permission' ? undefined : 'runs without asking'
 })
 
 test('nothing is left behind', async () => {

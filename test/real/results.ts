@@ -3,9 +3,9 @@ import { realAgents } from './agents.js'
 /** What a real agent has to do through the daemon, as a column of the table in README. */
 export const capabilities = {
   questions: 'asks permission',
-  hook: 'a hook refuses',
+  hook: 'hooks can refuse',
   cancel: 'cancel',
-  errors: 'a failing model is said within 30 s',
+  errors: 'reports a failing model within 30 s',
   dropped: 'survives a dropped stream',
   killed: 'restored after a crash',
   frozen: 'ended when unresponsive',
@@ -13,8 +13,8 @@ export const capabilities = {
   load: '`session/load`',
   mcp: 'MCP servers',
   mcpHttp: 'MCP servers over HTTP',
-  model: 'another model',
-  models: 'tells its models',
+  model: 'switches models',
+  models: 'lists its models',
   job: 'jobs, in a sandbox',
   sandbox: 'asks and works in a sandbox',
 } as const

@@ -60,10 +60,10 @@ export default definePlugin({
       method: 'GET',
       path: '/api/ext/acme.keep/kept',
       area: 'Keep',
-      summary: 'Workspaces that are kept, by name',
+      summary: 'List kept workspaces by name',
       replies: { 200: Kept },
       handle: self => ok({ kept: self.list() }),
     }),
   ],
-  commands: [{ path: 'acme keep list', summary: 'Kept workspaces', load: () => import('./list.js') }],
+  commands: [{ path: 'acme keep list', summary: 'List kept workspaces', load: () => import('./list.js') }],
 })

@@ -29,7 +29,7 @@ export default definePlugin({
       method: 'GET',
       path: '/api/ext/acme.notes/search',
       area: 'Notes',
-      summary: 'Notes in which a word occurs',
+      summary: 'Find notes that contain a word',
       query: v.object({ word: v.pipe(v.string(), v.minLength(1)) }),
       replies: { 200: v.object({ notes: v.array(v.string()) }) },
       cli: { path: 'note search', args: [{ name: 'word', in: 'query' }] },

@@ -56,7 +56,7 @@ export default definePlugin({
       method: 'GET',
       path: '/api/ext/${name}/greeting',
       area: 'Greetings',
-      summary: 'Greets somebody',
+      summary: 'Greet somebody',
       query: v.object({ name: v.pipe(v.string(), v.minLength(1), v.maxLength(100)) }),
       replies: { 200: v.object({ text: v.string() }) },
       cli: { path: '${name.replace('.', ' ')}', args: [{ name: 'name', in: 'query' }], view: { text: 'text' } },

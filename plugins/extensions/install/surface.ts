@@ -38,7 +38,7 @@ export const installRoutes: readonly Route<Installs>[] = [
     method: 'POST',
     path: '/api/extensions/preview',
     area,
-    summary: 'What installing or updating an extension would do',
+    summary: 'Show what installing or updating an extension would do',
     body: PreviewInstallBody,
     replies: { 200: InstallPreviewReply },
     errors: [...refusals, 404],
@@ -49,7 +49,7 @@ export const installRoutes: readonly Route<Installs>[] = [
     method: 'POST',
     path: '/api/extensions/update',
     area,
-    summary: 'Update all that were installed, to the first that fails',
+    summary: 'Update all installed extensions; stop at the first failure',
     body: UpdateAllBody,
     replies: { 200: UpdateAllReply },
     errors: refusals,
@@ -60,7 +60,7 @@ export const installRoutes: readonly Route<Installs>[] = [
     method: 'PUT',
     path: '/api/extensions/{name}',
     area,
-    summary: 'Update an extension from where it came',
+    summary: 'Update an extension from its source',
     body: UpdateExtensionBody,
     replies: { 200: UpdateExtensionReply },
     errors: [...refusals, 404, 409],
@@ -72,7 +72,7 @@ export const installRoutes: readonly Route<Installs>[] = [
     method: 'DELETE',
     path: '/api/extensions/{name}',
     area,
-    summary: 'Remove an extension; its records and tables stay unless it is purged',
+    summary: 'Remove an extension; its records and tables are kept unless it is purged',
     query: RemoveExtensionQuery,
     essential: true,
     replies: { 200: RemoveExtensionReply },
@@ -108,9 +108,9 @@ const trustOptions = [
   {
     name: 'checksum',
     type: 'text',
-    summary: 'digest that its author published: SHA-256 of the archive, or the commit',
+    summary: 'digest published by its author: SHA-256 of the archive, or the commit',
   },
-  { name: 'allow-unverified', type: 'boolean', summary: 'take it without a digest' },
+  { name: 'allow-unverified', type: 'boolean', summary: 'install without a digest' },
   { name: 'ref', type: 'text', summary: 'branch, tag or commit of a repository' },
   { name: 'dry-run', type: 'boolean', summary: 'only show what it would do' },
 ] as const
@@ -120,16 +120,13 @@ const installOptions = [
   {
     name: 'from',
     type: 'text',
-    summary: 'local_path, url, git, github or curated (the marketplace), where the source does not tell',
+    summary: 'local_path, url, git, github or curated (the marketplace); default: derived from the source',
   },
-  { name: 'yes', type: 'boolean', summary: 'ask nothing on a terminal' },
-  { name: 'asset', type: 'text', summary: 'archive among the files of a release on GitHub' },
+  { name: 'yes', type: 'boolean', summary: 'skip the confirmation' },
+  { name: 'asset', type: 'text', summary: 'name of the archive in a GitHub release' },
 ] as const
 
-const updateOptions = [
-  ...trustOptions,
-  { name: 'yes', type: 'boolean', summary: 'also when it asks for more permissions than before' },
-] as const
+const updateOptions = [...trustOptions, { name: 'yes', type: 'boolean', summary: 'accept added permissions' }] as const
 
 const nameOfOne = { name: 'name', summary: 'name of an extension' }
 
@@ -137,25 +134,25 @@ const nameOfOne = { name: 'name', summary: 'name of an extension' }
 export const installCommands: readonly Command[] = [
   {
     path: 'extension install',
-    summary: 'Install an extension, after showing what it is and what it asks for',
-    args: [{ name: 'source', summary: 'a folder, a .tar.gz, an address, a repository or owner/repository on GitHub' }],
+    summary: 'Install an extension, after showing what it contains and which permissions it requests',
+    args: [{ name: 'source', summary: 'a folder, a .tar.gz file, a URL, a repository, or owner/repository on GitHub' }],
     options: installOptions,
     load: () => import('../commands.js').then(module => ({ run: module.runInstall })),
   },
   {
     path: 'extension update',
-    summary: 'Update an extension from where it came, or without a name all of them',
+    summary: 'Update an extension from its source; without a name, update all',
     args: [{ ...nameOfOne, optional: true }],
     options: updateOptions,
     load: () => import('../commands.js').then(module => ({ run: module.runUpdate })),
   },
   {
     path: 'extension remove',
-    summary: 'Remove an extension, records and tables only with --purge; or unlink the folder of a developer',
+    summary: 'Remove an extension, or unlink a development folder; --purge also removes its records and tables',
     args: [nameOfOne],
     options: [
-      { name: 'purge', type: 'boolean', summary: 'its records, tables and secrets as well' },
-      { name: 'workspace', type: 'text', summary: 'the link of a developer to this workspace; * for that to all' },
+      { name: 'purge', type: 'boolean', summary: 'also remove its records, tables and secrets' },
+      { name: 'workspace', type: 'text', summary: 'workspace of a development link; * for the link to all workspaces' },
     ],
     load: () => import('../commands.js').then(module => ({ run: module.runRemove })),
   },

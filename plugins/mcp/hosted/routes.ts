@@ -33,7 +33,7 @@ export const connectionRoutes = [
     method: 'POST',
     path: '/api/mcp/messages',
     area,
-    summary: 'Send a message of an MCP client and wait for its answer; a notification has none',
+    summary: 'Send a message of an MCP client and wait for its answer',
     body: McpMessageBody,
     bodyLimit: MOST_BYTES,
     privileged: true,

@@ -19,7 +19,7 @@ export const serverRoutes = [
     method: 'GET',
     path: '/api/settings/mcp-servers',
     area,
-    summary: 'List MCP servers and how each of them is',
+    summary: 'List MCP servers and their status',
     query: McpPlaceQuery,
     replies: { 200: ListMcpServersReply },
     errors: [400, 404, 500, 503],

@@ -14,7 +14,7 @@ export const attachmentRoutes: readonly Route<SessionsService>[] = [
     method: 'POST',
     path: `${ONE}/attachments`,
     area,
-    summary: 'Store a file for prompts of a session: a form with one file',
+    summary: 'Upload a file for prompts of a session, as a form with one file',
     body: { as: 'stream', types: ['multipart/form-data'] },
     bodyLimit: MAX_BYTES + FORM_BYTES,
     headers: { 'Content-Type': { required: true } },
@@ -32,7 +32,7 @@ export const attachmentRoutes: readonly Route<SessionsService>[] = [
     runsCode: false,
     essential: true,
     area,
-    summary: 'Remove a file that was stored for prompts',
+    summary: 'Delete an uploaded file',
     replies: { 204: null },
     errors: [400, 404, 500, 503],
     handle: async (self, { params }) => {
@@ -45,7 +45,7 @@ export const attachmentRoutes: readonly Route<SessionsService>[] = [
     method: 'GET',
     path: `${ONE}/attachments/{attachment_id}/bytes`,
     area,
-    summary: 'The bytes of a file that was stored for prompts',
+    summary: 'Download an uploaded file',
     replies: { 200: { as: 'bytes', types: ['application/octet-stream', '*/*'] } },
     errors: [400, 404, 500, 503],
     handle: async (self, { params }) => {

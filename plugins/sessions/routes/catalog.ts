@@ -64,7 +64,7 @@ export const catalogRoutes: readonly Route<SessionsService>[] = [
     path: '/api/sessions/{session_id}/owner',
     origins: ['agent_session'],
     area,
-    summary: 'Which workspace owns a session',
+    summary: 'Show which workspace owns a session',
     replies: { 200: schemas.SessionOwnerReply },
     errors: [404, 500],
     handle: (self, { params }) => {

@@ -12,7 +12,7 @@ export const forkRoutes: readonly Route<SessionsService>[] = [
     method: 'POST',
     path: `${ONE}/worktree-fork`,
     area,
-    summary: 'Go on with a conversation in a git worktree of its own, as a new session',
+    summary: 'Fork a conversation into a new session in its own git worktree',
     body: schemas.ForkSessionBody,
     replies: { 201: schemas.SessionDetailReply },
     errors: [400, 404, 409, 500, 503],

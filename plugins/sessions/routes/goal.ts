@@ -13,7 +13,7 @@ export const goalRoutes: readonly Route<SessionsService>[] = [
     path: `${ONE}/goal`,
     origins: ['agent_session'],
     area,
-    summary: 'Show what a session works towards, and how far it has come',
+    summary: 'Show the goal of a session and its progress',
     replies: { 200: schemas.SessionGoalReply },
     errors: [400, 404, 500, 503],
     cli: {
