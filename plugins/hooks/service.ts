@@ -7,7 +7,7 @@ import type { Workspace } from '../workspaces/api.js'
 import type { Dispatched, HookPayload, HookRequest, HookRun, HooksApi, Whom } from './api.js'
 import { BroughtHooks, placeOf } from './brought.js'
 import { readAgentHooks, readDeclarations } from './declarations.js'
-import { type ByEvent, byEvent, type DeclaredHook, type Resolved, resolve } from './declared.js'
+import { type ByEvent, byEvent, type DeclaredHook, hasEnabled, type Resolved, resolve } from './declared.js'
 import { Deltas } from './dispatch/deltas.js'
 import { Dispatcher } from './dispatch/dispatcher.js'
 import { Nesting } from './dispatch/nesting.js'
@@ -76,8 +76,8 @@ export class HooksService implements HooksApi {
   }
 
   has(event: HookEvent, sessionId = ''): boolean {
-    const ofAgent = this.#ofSessions.get(sessionId)
-    return this.#byEvent.has(event) || ofAgent?.has(event) || this.#brought.has(event, sessionId)
+    const own = this.#ofSessions.get(sessionId)
+    return hasEnabled(this.#byEvent, event) || hasEnabled(own, event) || this.#brought.has(event, sessionId)
   }
 
   dispatch(event: HookEvent, whom: Whom, payload: HookPayload): Promise<Dispatched> {
@@ -287,7 +287,7 @@ export class HooksService implements HooksApi {
 
   /** Ends programs whose hook nobody declares any more. */
   #dropPrograms(): void {
-    const of = (events: ByEvent) => [...events.values()].flat()
+    const of = (events: ByEvent) => [...events.values()].flat().filter(({ enabled }) => enabled)
     const ofSessions = [...this.#ofSessions.values()].flatMap(of)
     this.#executors.keep([...of(this.#byEvent), ...ofSessions, ...this.#brought.all])
   }
