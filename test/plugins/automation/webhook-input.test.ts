@@ -111,7 +111,12 @@ function slowVault() {
   let [asked, answer] = [() => {}, () => {}]
   const waits = new Promise<void>(resolve => (asked = resolve))
   const may = new Promise<void>(resolve => (answer = resolve))
-  const resolver = { scheme: 'vault', resolve: async () => (asked(), await may, SECRET) }
+  const resolve = async () => {
+    asked()
+    await may
+    return SECRET
+  }
+  const resolver = { scheme: 'vault', resolve }
   const plugin = definePlugin({ name: 'test.slow-vault', version: '1.0.0' }).surface({
     registries: [surfaceOf().contribute(SecretResolvers, () => [resolver])],
   })
