@@ -13,6 +13,7 @@ import { Dispatcher } from './dispatch/dispatcher.js'
 import { Nesting } from './dispatch/nesting.js'
 import { type ExecutorNeeds, Executors } from './executors/executors.js'
 import { HookRuns, journalNote, UNMADE } from './runs.js'
+import { recordedPayload } from './told.js'
 import { entryToWire } from './wire.js'
 
 export type HooksKernel = PluginKernel<
@@ -143,13 +144,9 @@ export class HooksService implements HooksApi {
     if (told) void this.dispatch(event, whomOf(told.session), told.payload)
   }
 
-  #told(event: HookEvent, { sessionId, type, turnId, content }: Recorded) {
+  #told(event: HookEvent, { sessionId, ...record }: Recorded) {
     const session = this.has(event, sessionId) ? this.kernel.needs.sessions.get(sessionId) : undefined
-    if (!session) return undefined
-    const kind = typeof content.kind === 'string' ? { tool_name: content.kind } : {}
-    const piece = event === 'message.delta' ? { message_delta_type: 'text' } : {}
-    const told = { turn_id: turnId, acp_event_type: type, ...kind, ...roleOf(type), ...piece, content }
-    return { session, payload: { ...this.about(session), ...told } }
+    return session && { session, payload: { ...this.about(session), ...recordedPayload(event, record) } }
   }
 
   /**
@@ -294,6 +291,3 @@ export class HooksService implements HooksApi {
 }
 
 const whomOf = ({ id, workspaceId }: SessionInfo): Whom => ({ sessionId: id, workspaceId })
-
-const roleOf = (type: Recorded['type']): HookPayload =>
-  type === 'user_message' ? { message_role: 'user' } : type === 'agent_message' ? { message_role: 'assistant' } : {}

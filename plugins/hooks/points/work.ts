@@ -7,6 +7,7 @@ import { TaskEvents, Tasks } from '../../tasks/api.js'
 import { type ToolCallEnd, type ToolCallWish, Tools } from '../../tools/api.js'
 import { happeningEvents, LayoutApplied, WindowManager } from '../../window-manager/api.js'
 import { Hooks, type HooksApi } from '../api.js'
+import { namespaceOf } from '../told.js'
 import type { Self, WithSessions } from './self.js'
 
 const version = '0.1.0'
@@ -116,7 +117,7 @@ const windowManager = definePlugin({
 
 /** A call of a tool as hooks are told of it. */
 const toolOf = ({ toolId, risk, input }: ToolCallWish | ToolCallEnd) => ({
-  ...{ tool_name: toolId, tool_id: toolId, tool_read_only: risk === 'read' },
+  ...{ tool_name: toolId, tool_id: toolId, tool_namespace: namespaceOf(toolId), tool_read_only: risk === 'read' },
   ...{ title: toolId, input },
 })
 
