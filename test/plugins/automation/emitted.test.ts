@@ -181,6 +181,38 @@ test('the end of a hook fires triggers on it, and one that feeds itself by it en
   await scene.close()
 })
 
+test('a trigger on a session is told its state and the id that its agent gave it', async () => {
+  const scene = await openScene({}, { plugins: [automation, ...hookPoints] })
+  const { request } = scene.kernel
+  await scene.agent('worker')
+  const command = await scene.program('seen.sh', '#!/bin/sh\nexit 0\n')
+  await scene.configure({ seen: { event: 'turn.end', command, timeout: '60s' } })
+  const where = { request, workspace: scene.workspaceId }
+  const once = { agent_name: 'worker', fire_limit: { max: 1, window: '1h' } }
+  const prompt = 'say {{ .Data.state }} {{ .Data.acp_session_id }} {{ .Data.updated_at }}'
+  const ids = [
+    await create(where, { ...once, name: 'hook', event: 'hook.seen.completed', prompt }),
+    await create(where, { ...once, name: 'stop', event: 'session.stopped', prompt }),
+  ]
+  const { id, at } = await scene.session('worker')
+  await scene.prompt(at, 'say hello')
+  const { acp_session_id: given } = await scene.row(id)
+  assert.ok(given)
+  await request('POST', `${at}/stop`)
+  const said: string[] = []
+  for (const trigger of ids) {
+    const run: Reply = await eventually(async () => {
+      const all: Reply[] = (await request('GET', `/api/automation/triggers/${trigger}/runs`)).body.runs
+      return all.find(one => one.session_id && one.ended_at)
+    }, 'a run')
+    const events = await scene.events(`/api/workspaces/${scene.workspaceId}/sessions/${run.session_id}`)
+    said.push(events.find(event => event.type === 'user_message')?.content.text)
+  }
+  for (const [n, state] of ['active', 'stopped'].entries())
+    assert.match(said[n] ?? '', new RegExp(`^say ${state} ${given} 20\\d\\d-`))
+  await scene.close()
+})
+
 for (const [event, begins] of [
   ['session.pre_create', 'session'],
   ['session.post_create', 'session'],
