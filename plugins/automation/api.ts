@@ -17,6 +17,8 @@ export interface Fire {
   readonly triggerId?: string
   readonly triggerName?: string
   readonly agentName: string
+  /** Where it works. */
+  readonly workspaceId?: string | undefined
   readonly attempt: number
   /** Epoch milliseconds of the occurrence; absent for one that was triggered by hand. */
   readonly scheduledAt?: number | undefined
@@ -61,6 +63,15 @@ export interface HookAsked {
   readonly whoms: readonly { readonly sessionId?: string; readonly cause?: string | undefined }[]
 }
 
+/** Whom a run is for. */
+export interface RunAbout {
+  readonly agentName: string
+  /** Where it works. */
+  readonly workspaceId?: string | undefined
+  /** It failed, and its definition has it tried again. */
+  readonly willRetry: boolean
+}
+
 /** The prompt of a run that is about to be dispatched; with `deny`, the reason in words, it becomes `canceled`. */
 export interface FirePrompt {
   readonly prompt: string
@@ -83,6 +94,8 @@ export interface AutomationApi {
   emit(t: Tx, event: ExtensionEvent): { readonly id: string }
   /** Tells triggers of `hook.<name>.completed` that a hook was run; nothing is written when there is none. */
   hookCompleted(t: Tx, run: HookCompletion): void
+  /** Whom a run is for, by its id; undefined when it or its definition is gone. */
+  about(run: string): RunAbout | undefined
   /** The program of a hook asks for something: what follows from that follows from the runs of triggers before the hook. */
   hookAsks(request: HookAsked): Promise<void>
 }

@@ -1,11 +1,13 @@
 import { shown } from '../../kernel/kit/text.js'
 import type { Actor, Clock, PluginKernel, Tx } from '../../kernel/plugin.js'
-import { AutomationErrors } from './api.js'
+import type { Workspaces } from '../workspaces/api.js'
+import { AutomationErrors, type RunAbout } from './api.js'
 import type { CursorStore } from './cursors.js'
 import type { DefinitionRecord } from './definitions.js'
 import { decodeJob, JobKind, type JobRecord, jobProblem } from './job-kind.js'
 import { planOccurrence } from './jobs/plan.js'
-import { type Limits, limitOf, type Skip, skipOf } from './runs/room.js'
+import { type Limits, limitOf, retryDelay, type Skip, skipOf } from './runs/room.js'
+import { workspaceOf } from './runs/run-place.js'
 import { type RunOf, type RunRow, runOf } from './runs/run-row.js'
 import type { RunStore } from './runs/runs.js'
 import { decodeTrigger, TriggerKind, type TriggerRecord } from './triggers/trigger-kind.js'
@@ -44,7 +46,10 @@ export interface ClaimLimits extends Limits {
 /** Claims occurrences and reserves runs, each in one transaction, before any work is done. */
 export class Claims {
   constructor(
-    private readonly kernel: Pick<PluginKernel, 'db' | 'records' | 'clock' | 'ids'>,
+    private readonly kernel: Pick<
+      PluginKernel<{ workspaces: typeof Workspaces }>,
+      'db' | 'records' | 'clock' | 'ids' | 'needs'
+    >,
     private readonly runs: RunStore,
     private readonly cursors: CursorStore,
     private readonly limits: ClaimLimits,
@@ -131,6 +136,18 @@ export class Claims {
     return 'jobId' in of
       ? decodeJob(this.kernel.records.get(JobKind.name, of.jobId))
       : decodeTrigger(this.kernel.records.get(TriggerKind.name, of.triggerId))
+  }
+
+  /** Whom a run is for, by its definition as it is now; undefined when one of them is gone. */
+  about(id: string): RunAbout | undefined {
+    const run = this.runs.get(id)
+    const definition = run && this.definition(runOf(run))
+    if (!definition) return undefined
+    return {
+      agentName: definition.spec.agent_name ?? '',
+      workspaceId: workspaceOf(this.kernel.needs.workspaces, definition),
+      willRetry: run.status === 'failed' && retryDelay(definition.spec, run.attempt) !== undefined,
+    }
   }
 
   /**

@@ -113,6 +113,7 @@ export abstract class Definitions<S extends JobSpec | TriggerSpec, W> {
     const spec = { ...before.spec, ...change }
     const wanted = this.#validate(spec, before.scope)
     if ('schedule' in change) this.refuse(wanted)
+    if ('agent_name' in change) await this.#agentExists(wanted, before.scope)
     const write = { id, scope: before.scope, spec, expectedVersion: before.version, owner: before.owner }
     await this.kernel.db.tx(t => this.put(t, actor, write))
     return this.settled(id)

@@ -18,6 +18,7 @@ import type { Pace } from './pace.js'
 import { delegate } from './runs/delegate.js'
 import { type Ending, unsupported } from './runs/ending.js'
 import { retryDelay } from './runs/room.js'
+import { workspaceOf } from './runs/run-place.js'
 import { isFinal, type RunRow } from './runs/run-row.js'
 import type { RunStore } from './runs/runs.js'
 
@@ -135,8 +136,10 @@ export class Dispatcher {
     const { spec } = definition
     const agentName = spec.agent_name ?? ''
     if (isLoop(spec)) return unsupported('loops_unavailable: loop targets need the loops plugin')
+    const workspaceId = workspaceOf(this.kernel.needs.workspaces, definition)
     const fire: Fire = {
       runId: run.id,
+      workspaceId,
       ...(run.trigger_id === null
         ? { jobId: run.job_id, jobName: spec.name }
         : { triggerId: run.trigger_id, triggerName: spec.name }),
@@ -151,8 +154,9 @@ export class Dispatcher {
     if (deny !== undefined) return { status: 'canceled', error: coded('hook_denied', deny) }
     if (this.#closing.signal.aborted) return shutdown
     if ('task' in spec && spec.task) return delegate(this.kernel, run, definition, spec.task)
+    if (workspaceId === undefined) throw AutomationErrors.workspace_required()
     const session = await sessions.create({
-      workspaceId: this.#workspace(definition),
+      workspaceId,
       agentName,
       name: spec.name,
       unattended: true,
@@ -207,16 +211,6 @@ export class Dispatcher {
       this.kernel.log.warn(`the session ${session} of a run did not stop: ${messageOf(error)}`, { session })
       return text
     }
-  }
-
-  /** The workspace of the definition's scope; for those of all workspaces the one that was registered first. */
-  #workspace({ scope }: DefinitionRecord): string {
-    if (scope.id !== undefined) return scope.id
-    const [first] = this.kernel.needs.workspaces
-      .list()
-      .toSorted((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1))
-    if (first) return first.id
-    throw AutomationErrors.workspace_required()
   }
 }
 

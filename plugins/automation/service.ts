@@ -189,6 +189,7 @@ export class AutomationService {
       suggest: (actor, workspace, wish) => this.suggestions.propose(actor, workspace, wish),
       emit: (t, event) => this.emitted.emit(t, name, event),
       hookCompleted: (t, run) => this.emitted.completed(t, run),
+      about: run => this.#claims.about(run),
       hookAsks: request => this.#observed.asked.note(request),
     }
   }

@@ -5,7 +5,7 @@ import type { SessionInfo } from '../sessions/api.js'
 import type { Workspace, Workspaces } from '../workspaces/api.js'
 import { HookDeclarers, type HookPlace, type Whom } from './api.js'
 import { hookOf } from './declarations.js'
-import { type ByEvent, byEvent, type DeclaredHook } from './declared.js'
+import { type ByEvent, byEvent, type DeclaredHook, hasEnabled } from './declared.js'
 
 type BroughtKernel = PluginKernel<{ workspaces: typeof Workspaces }>
 
@@ -23,7 +23,7 @@ export class BroughtHooks {
 
   has(event: HookEvent, sessionId: string): boolean {
     const own = this.#ofSessions.get(sessionId)
-    return own ? own.hooks.has(event) : [...this.#ofPlaces.values()].some(hooks => hooks.has(event))
+    return own ? hasEnabled(own.hooks, event) : [...this.#ofPlaces.values()].some(hooks => hasEnabled(hooks, event))
   }
 
   of(event: HookEvent, { sessionId = '', workspaceId = '' }: Whom): readonly DeclaredHook[] {
@@ -89,7 +89,7 @@ export class BroughtHooks {
 
   get all(): readonly DeclaredHook[] {
     const events = [...this.#ofPlaces.values(), ...[...this.#ofSessions.values()].map(({ hooks }) => hooks)]
-    return events.flatMap(hooks => [...hooks.values()].flat())
+    return events.flatMap(hooks => [...hooks.values()].flat()).filter(({ enabled }) => enabled)
   }
 
   get #isUsed(): boolean {

@@ -91,17 +91,20 @@ export function resolve(hooks: readonly DeclaredHook[]): Resolved[] {
 
 export type ByEvent = ReadonlyMap<HookEvent, readonly DeclaredHook[]>
 
-/** Those that are enabled, in their order. */
+/** All of them in their order; one that is disabled runs never, and hides weaker ones. */
 export function byEvent(hooks: readonly DeclaredHook[]): ByEvent {
   const all = new Map<HookEvent, DeclaredHook[]>()
   for (const hook of hooks.toSorted(inOrder)) {
-    if (!hook.enabled) continue
     const some = all.get(hook.event)
     if (some) some.push(hook)
     else all.set(hook.event, [hook])
   }
   return all
 }
+
+/** Is there one that runs? */
+export const hasEnabled = (hooks: ByEvent | undefined, event: HookEvent): boolean =>
+  hooks?.get(event)?.some(({ enabled }) => enabled) ?? false
 
 /** The test of a valid matcher: every field that is set has to match; a field that an event lacks does not. */
 export function matcherTest(matcher: HookSpec['matcher']): (payload: HookPayload) => boolean {

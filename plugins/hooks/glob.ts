@@ -1,13 +1,28 @@
-/** Whether a text is a pattern of `*`, `?`, `[abc]` and `\` before one of these: brackets close, and have something in them. */
-export const isGlob = (glob: string): boolean => /^(?:\\.|[^[\]\\]|\[!?[^[\]]+\])*$/s.test(glob)
+/** Parts of a pattern; brackets close, and have something in them besides a `!` or `^` that turns them round. */
+const PARTS = /\\.|\[(?:[!^][^[\]]+|[^[\]!^][^[\]]*)\]|\*+|[^[\]\\]/gsu
+
+/** Whether a text is a pattern of `*`, `?`, `[abc]` and `\` before one of these. */
+export const isGlob = (glob: string): boolean => stepsOf(glob) !== undefined
 
 /** A test for a valid pattern; the empty one and `*` take everything. Runs in time that the length of both bounds. */
 export function globTest(glob: string): (text: string) => boolean {
   if (glob === '' || glob === '*') return () => true
   if (!/[*?[\\]/.test(glob)) return text => text === glob
-  const parts = glob.match(/\\.|\[!?[^[\]]+\]|\*+|[\s\S]/gs) ?? []
-  const steps = parts.map(part => (part.startsWith('*') ? undefined : new RegExp(`^${oneOf(part)}$`, 's')))
+  const steps = stepsOf(glob)
+  if (!steps) throw new Error(`${glob} is not a valid pattern`)
   return text => matches(steps, [...text])
+}
+
+/** A test of one character for each part, undefined for a star; undefined for what is no pattern. */
+function stepsOf(glob: string): (RegExp | undefined)[] | undefined {
+  const parts = glob.match(PARTS) ?? []
+  if (parts.join('') !== glob) return undefined
+  try {
+    return parts.map(part => (part.startsWith('*') ? undefined : new RegExp(`^${oneOf(part)}$`, 'su')))
+  } catch {
+    // A range that ends before it begins.
+    return undefined
+  }
 }
 
 /** One character of a pattern as a regular expression of one character. */

@@ -1,9 +1,10 @@
 import type { HookEvent } from '../../schemas/hooks.js'
 import { familyOf, type HookFamily } from './families.js'
 
-/** What an answer may change; `deny` refuses what is about to happen. Whatever else an answer has makes it `rejected`. */
+/** What an answer may change; `deny`, and `cancel` of a run, refuse what is about to happen. Whatever else an answer has makes it `rejected`. */
 export type PatchMember =
   | 'deny'
+  | 'cancel'
   | 'session_name'
   | 'session_type'
   | 'agent_name'
@@ -51,9 +52,9 @@ export const hookEvents: Readonly<Record<HookEvent, EventFacts>> = {
   'prompt.post_assemble': decides('prompt', 'deny'),
   'event.pre_record': told(ASYNC),
   'event.post_record': told(ASYNC),
-  'automation.job.pre_fire': decides('prompt', 'deny'),
+  'automation.job.pre_fire': decides('prompt', 'cancel', 'deny'),
   'automation.job.post_fire': told(ASYNC),
-  'automation.trigger.pre_fire': decides('prompt', 'deny'),
+  'automation.trigger.pre_fire': decides('prompt', 'cancel', 'deny'),
   'automation.trigger.post_fire': told(ASYNC),
   'automation.run.completed': told(ASYNC),
   'automation.run.failed': told(ASYNC),

@@ -97,7 +97,8 @@ function matcherProblem({ event, matcher }: HookSpec): string | undefined {
     const at = `matcher.${name}`
     if (!allowed.includes(name)) return `${at}: ${event} is matched by ${allowed.join(', ')}`
     if (name === 'tool_read_only' && typeof wanted !== 'boolean') return `${at}: true or false`
-    if ((name === 'autonomy') !== (typeof wanted === 'object')) return `${at}: not the right type`
+    const type = name === 'tool_read_only' ? 'boolean' : name === 'autonomy' ? 'object' : 'string'
+    if (typeof wanted !== type) return `${at}: not the right type`
     for (const glob of typeof wanted === 'object' ? Object.values(wanted) : [wanted])
       if (typeof glob === 'string' && !isGlob(glob)) return `${at}: not a valid pattern of *, ? and [abc]`
   }

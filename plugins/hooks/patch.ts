@@ -1,6 +1,8 @@
+import * as v from 'valibot'
 import { shown } from '../../kernel/kit/text.js'
 import { messageOf } from '../../kernel/plugin.js'
 import type { HookEvent } from '../../schemas/hooks.js'
+import { SessionType } from '../../schemas/sessions/session.js'
 import type { HookPayload } from './api.js'
 import { hookEvents, type PatchMember } from './hook-events.js'
 
@@ -15,11 +17,14 @@ const isTexts = (value: unknown) => Array.isArray(value) && value.length <= 1000
 const isObject = (value: unknown): value is HookPayload =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+const isRefusal = (value: unknown) => typeof value === 'boolean' || isText(value)
+
 /** What each member has to be. */
 const FORMS: Readonly<Record<PatchMember, (value: unknown, before: unknown) => boolean>> = {
-  deny: value => typeof value === 'boolean' || isText(value),
+  deny: isRefusal,
+  cancel: isRefusal,
   session_name: isText,
-  session_type: isText,
+  session_type: value => v.is(SessionType, value),
   agent_name: isText,
   message: isText,
   // Of an agent the texts that it is given, of a job or trigger the one that it sends.
@@ -67,10 +72,11 @@ export function judge(event: HookEvent, payload: HookPayload, answer: unknown): 
     if (!FORMS[member as PatchMember](patch[member], payload[member]))
       return { outcome: 'rejected', error: `${member}: not of the form that it has to have`, patch: answer }
   }
-  const { deny, ...changes } = patch
-  const isRefused = (deny !== undefined && deny !== false) || patch.decision === 'deny'
-  if (isRefused) {
-    const words = typeof deny === 'string' && deny !== '' ? deny : typeof reason === 'string' ? reason : ''
+  const { deny, cancel, ...changes } = patch
+  const refusals = [deny, cancel].filter(given => given !== undefined && given !== false)
+  if (refusals.length > 0 || patch.decision === 'deny') {
+    const said = [...refusals, reason].find(given => typeof given === 'string' && given !== '')
+    const words = typeof said === 'string' ? said : ''
     return { outcome: 'denied', reason: words.slice(0, 1000) || 'a hook refused it', patch: answer }
   }
   if (patch.decision === 'allow' && payload.decision !== 'allow')

@@ -7,12 +7,13 @@ import type { Workspace } from '../workspaces/api.js'
 import type { Dispatched, HookPayload, HookRequest, HookRun, HooksApi, Whom } from './api.js'
 import { BroughtHooks, placeOf } from './brought.js'
 import { readAgentHooks, readDeclarations } from './declarations.js'
-import { type ByEvent, byEvent, type DeclaredHook, type Resolved, resolve } from './declared.js'
+import { type ByEvent, byEvent, type DeclaredHook, hasEnabled, type Resolved, resolve } from './declared.js'
 import { Deltas } from './dispatch/deltas.js'
 import { Dispatcher } from './dispatch/dispatcher.js'
 import { Nesting } from './dispatch/nesting.js'
 import { type ExecutorNeeds, Executors } from './executors/executors.js'
 import { HookRuns, journalNote, UNMADE } from './runs.js'
+import { recordedPayload } from './told.js'
 import { entryToWire } from './wire.js'
 
 export type HooksKernel = PluginKernel<
@@ -76,8 +77,8 @@ export class HooksService implements HooksApi {
   }
 
   has(event: HookEvent, sessionId = ''): boolean {
-    const ofAgent = this.#ofSessions.get(sessionId)
-    return this.#byEvent.has(event) || ofAgent?.has(event) || this.#brought.has(event, sessionId)
+    const own = this.#ofSessions.get(sessionId)
+    return hasEnabled(this.#byEvent, event) || hasEnabled(own, event) || this.#brought.has(event, sessionId)
   }
 
   dispatch(event: HookEvent, whom: Whom, payload: HookPayload): Promise<Dispatched> {
@@ -143,13 +144,9 @@ export class HooksService implements HooksApi {
     if (told) void this.dispatch(event, whomOf(told.session), told.payload)
   }
 
-  #told(event: HookEvent, { sessionId, type, turnId, content }: Recorded) {
+  #told(event: HookEvent, { sessionId, ...record }: Recorded) {
     const session = this.has(event, sessionId) ? this.kernel.needs.sessions.get(sessionId) : undefined
-    if (!session) return undefined
-    const kind = typeof content.kind === 'string' ? { tool_name: content.kind } : {}
-    const piece = event === 'message.delta' ? { message_delta_type: 'text' } : {}
-    const told = { turn_id: turnId, acp_event_type: type, ...kind, ...roleOf(type), ...piece, content }
-    return { session, payload: { ...this.about(session), ...told } }
+    return session && { session, payload: { ...this.about(session), ...recordedPayload(event, record) } }
   }
 
   /**
@@ -287,13 +284,10 @@ export class HooksService implements HooksApi {
 
   /** Ends programs whose hook nobody declares any more. */
   #dropPrograms(): void {
-    const of = (events: ByEvent) => [...events.values()].flat()
+    const of = (events: ByEvent) => [...events.values()].flat().filter(({ enabled }) => enabled)
     const ofSessions = [...this.#ofSessions.values()].flatMap(of)
     this.#executors.keep([...of(this.#byEvent), ...ofSessions, ...this.#brought.all])
   }
 }
 
 const whomOf = ({ id, workspaceId }: SessionInfo): Whom => ({ sessionId: id, workspaceId })
-
-const roleOf = (type: Recorded['type']): HookPayload =>
-  type === 'user_message' ? { message_role: 'user' } : type === 'agent_message' ? { message_role: 'assistant' } : {}

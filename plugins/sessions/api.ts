@@ -75,6 +75,8 @@ export interface SessionInfo {
   readonly provider: string
   readonly model?: string
   readonly lineage?: SessionLineage
+  /** What its agent calls it; from the first start of its agent on. */
+  readonly acpSessionId?: string
   readonly createdAt: number
   readonly updatedAt: number
 }

@@ -33,6 +33,7 @@ export function infoOf(row: SessionRow): SessionInfo {
     provider: providerOf(row),
     ...(row.model && { model: row.model }),
     ...(row.lineage && { lineage: JSON.parse(row.lineage) }),
+    ...(row.acp_session_id && { acpSessionId: row.acp_session_id }),
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { History } from '../../../kernel/kit/history.js'
 import { shown } from '../../../kernel/kit/text.js'
 import { type Actor, canonicalJson, iso, type PluginKernel } from '../../../kernel/plugin.js'
@@ -73,7 +74,11 @@ export class Suggestions {
       id,
       workspace: place,
       kind,
-      dedup_key: given ?? canonicalJson([kind, body]).slice(0, 200),
+      dedup_key:
+        given ??
+        createHash('sha256')
+          .update(canonicalJson([kind, body]))
+          .digest('hex'),
       body: JSON.stringify(body),
       source,
       status: 'pending',

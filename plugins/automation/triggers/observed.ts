@@ -129,7 +129,7 @@ export class Observed {
 
 /** What triggers see of a session. */
 export function sessionData(
-  session: Pick<SessionInfo, 'id' | 'name' | 'type' | 'agentName' | 'workspaceId'> & { readonly createdAt?: number },
+  session: Pick<SessionInfo, 'id' | 'name' | 'type' | 'agentName' | 'workspaceId'> & Partial<SessionInfo>,
   workspace: Workspace | undefined,
 ) {
   return {
@@ -139,7 +139,10 @@ export function sessionData(
     agent_name: session.agentName,
     workspace: workspace?.rootDir ?? '',
     workspace_id: session.workspaceId,
+    state: session.state ?? '',
+    acp_session_id: session.acpSessionId ?? '',
     created_at: session.createdAt === undefined ? '' : iso(session.createdAt),
+    updated_at: session.updatedAt === undefined ? '' : iso(session.updatedAt),
   }
 }
 

@@ -8,7 +8,6 @@ const FIELDS = {
   Source: envelope => envelope.source,
   Data: envelope => envelope.data,
 } as const satisfies Readonly<Record<string, (envelope: Envelope) => unknown>>
-const ACTION = /\{\{(-?)([\s\S]*?)(-?)\}\}/g
 const FIELD = /^\.([A-Za-z]+)((?:\.[A-Za-z_][A-Za-z0-9_]*)*)$/
 const INDEX = /^index\s+\.Data((?:\s+"(?:[^"\\]|\\.)*")+)$/
 const STRING = /"(?:[^"\\]|\\.)*"/g
@@ -38,17 +37,46 @@ function unquoted(text: string): string | undefined {
   }
 }
 
+/** An action of a template with the text in front of it. */
+interface Action {
+  readonly before: string
+  readonly whole: string
+  /** Without braces and trim marks. */
+  readonly inner: string
+  readonly trimsBefore: boolean
+  readonly trimsBehind: boolean
+}
+
+/** Goes through a prompt once: a regular expression would read the rest anew at every brace that never closes. */
+function parsed(prompt: string): { readonly actions: readonly Action[]; readonly rest: string } {
+  const actions: Action[] = []
+  for (let at = 0; ; ) {
+    const start = prompt.indexOf('{{', at)
+    const end = start < 0 ? -1 : prompt.indexOf('}}', start + 2)
+    if (end < 0) return { actions, rest: prompt.slice(at) }
+    const between = prompt.slice(start + 2, end)
+    const trimsBefore = between.startsWith('-')
+    const trimsBehind = between.endsWith('-')
+    actions.push({
+      ...{ before: prompt.slice(at, start), whole: prompt.slice(start, end + 2), trimsBefore, trimsBehind },
+      inner: between.slice(trimsBefore ? 1 : 0, trimsBehind ? -1 : undefined),
+    })
+    at = end + 2
+  }
+}
+
 /**
  * What is wrong with the prompt of a trigger as a template, or undefined. Known are `{{ .Kind }}` and the other fields,
  * `{{ .Data.a.b }}` and `{{ index .Data "a" "b" }}`; a text without braces is itself.
  */
 export function templateProblem(prompt: string): string | undefined {
-  for (const [whole, , inner = ''] of prompt.matchAll(ACTION)) {
+  const { actions, rest } = parsed(prompt)
+  for (const { whole, inner } of actions) {
     if (pathOf(inner)) continue
     return `the template does not know ${whole.slice(0, 80)}; it has .Kind, .Scope, .WorkspaceID, .Source and .Data`
   }
-  const rest = prompt.replace(ACTION, '')
-  return /\{\{|\}\}/.test(rest) ? 'the template has {{ or }} without its other half' : undefined
+  const isHalf = [...actions.map(({ before }) => before), rest].some(text => /\{\{|\}\}/.test(text))
+  return isHalf ? 'the template has {{ or }} without its other half' : undefined
 }
 
 /**
@@ -57,20 +85,19 @@ export function templateProblem(prompt: string): string | undefined {
  */
 export function renderTemplate(prompt: string, envelope: Envelope): string | undefined {
   if (!/\{\{|\}\}/.test(prompt)) return prompt
-  let [text, from, trims] = ['', 0, false]
+  let [text, trims] = ['', false]
   const append = (literal: string, trimsEnd: boolean) => {
     const start = trims ? literal.trimStart() : literal
     text += trimsEnd ? start.trimEnd() : start
   }
-  for (const action of prompt.matchAll(ACTION)) {
-    const [whole, before, inner = '', behind] = action
-    append(prompt.slice(from, action.index), before === '-')
+  const { actions, rest } = parsed(prompt)
+  for (const { before, inner, trimsBefore, trimsBehind } of actions) {
+    append(before, trimsBefore)
     text += shownOf(valueAt(pathOf(inner), envelope))
     if (text.length > MAX_RENDERED) return undefined
-    from = action.index + whole.length
-    trims = behind === '-'
+    trims = trimsBehind
   }
-  append(prompt.slice(from), false)
+  append(rest, false)
   return text.trim()
 }
 

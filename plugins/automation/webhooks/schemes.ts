@@ -31,7 +31,7 @@ type Reader = (headers: Headers, body: Buffer, now: number) => Signed
 /** Reads the headers of each scheme. Throws 400 `webhook_headers_invalid`. */
 export const schemes: Readonly<Record<WebhookScheme, Reader>> = {
   service: (headers, body) => {
-    const signature = required(headers, 'X-Service-Webhook-Signature')
+    const signature = hexSignature(headers, 'X-Service-Webhook-Signature')
     const seconds = secondsOf(required(headers, 'X-Service-Webhook-Timestamp'))
     const id = headers['x-service-webhook-delivery-id']
     const at = seconds * 1000
@@ -59,7 +59,7 @@ export const schemes: Readonly<Record<WebhookScheme, Reader>> = {
     }
   },
   github: (headers, body, now) => {
-    const signature = required(headers, 'X-Hub-Signature-256')
+    const signature = hexSignature(headers, 'X-Hub-Signature-256')
     return {
       given: [signature],
       expected: secret => `sha256=${hmac(secret, [body]).toString('hex')}`,
@@ -83,9 +83,19 @@ function hmac(secret: string | Buffer, parts: readonly (string | Buffer)[]): Buf
   return mac.digest()
 }
 
-/** Secrets of Standard Webhooks are base64 behind a prefix; any other text is the key itself. */
-const standardKey = (secret: string) =>
-  secret.startsWith('whsec_') ? Buffer.from(secret.slice('whsec_'.length), 'base64') : secret
+/**
+ * Secrets of Standard Webhooks are base64 behind a prefix; any other text is the key itself. Throws 400 `webhook_secret_missing`
+ * for what is not base64: Node drops such characters, and the key could be empty.
+ */
+function standardKey(secret: string): Buffer | string {
+  if (!secret.startsWith('whsec_')) return secret
+  const encoded = secret.slice('whsec_'.length)
+  if (!/^[A-Za-z0-9+/_-]{2,}={0,2}$/.test(encoded)) throw AutomationErrors.webhook_secret_missing()
+  return Buffer.from(encoded, 'base64')
+}
+
+/** A signature in hex has one form here: it is what a delivery is known by. */
+const hexSignature = (headers: Headers, name: string) => required(headers, name).toLowerCase()
 
 function required(headers: Headers, name: string): string {
   const value = headers[name.toLowerCase()]?.trim()
@@ -99,11 +109,14 @@ function boundedKey(key: string): string {
   return key
 }
 
+/** Of RFC 3339: without a zone it would be another time on another machine. */
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/i
+
 /** Unix seconds, or a time of RFC 3339. */
 function secondsOf(text: string): number {
   const seconds = /^\d{1,12}$/.test(text)
     ? Number(text)
-    : /^\d{4}-\d\d-\d\dT/.test(text)
+    : TIME.test(text)
       ? Math.floor(Date.parse(text) / 1000)
       : Number.NaN
   if (!Number.isSafeInteger(seconds))

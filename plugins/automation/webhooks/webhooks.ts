@@ -67,9 +67,18 @@ export class Webhooks {
    * for what is not signed, 409 for what was taken before or finds no room: then it may be sent again.
    */
   async deliver(delivery: Delivery): Promise<WebhookReply['result']> {
-    const trigger = this.#find(delivery)
+    let trigger = this.#find(delivery)
     this.#pass(trigger, delivery)
-    if (!trigger) throw AutomationErrors.webhook_not_found()
+    for (;;) {
+      if (!trigger) throw AutomationErrors.webhook_not_found()
+      const taken = await this.#take(trigger, delivery)
+      if (taken) return taken
+      trigger = this.#find(delivery)
+    }
+  }
+
+  /** Undefined: the trigger was changed meanwhile, and nothing was done. */
+  async #take(trigger: TriggerRecord, delivery: Delivery): Promise<WebhookReply['result'] | undefined> {
     const now = this.kernel.clock.now()
     const signed = schemes[trigger.spec.webhook_scheme ?? 'service'](delivery.headers, delivery.body, now)
     if (!isSigned(signed, await this.#secret(trigger))) throw AutomationErrors.webhook_signature_invalid()
@@ -85,16 +94,24 @@ export class Webhooks {
       data: this.#data(trigger, delivery, signed.data, signed.at ?? now),
     }
     const keys = signed.keys.map(key => createHash('sha256').update(key).digest('hex'))
-    const run = await this.kernel.db.tx(t => {
+    const taken = await this.kernel.db.tx(t => {
+      const present = this.#find(delivery)
+      if (present?.id !== trigger.id || present.version !== trigger.version) return undefined
       this.#once(t, trigger.id, keys, signed.until)
-      if (!matches(trigger, envelope)) return undefined
+      if (!matches(trigger, envelope)) return {}
       this.work.claims.room(trigger, { triggerId: trigger.id })
       const { prompt, skip } = promptOf(trigger, envelope, 1)
       const { actor, cause } = delivery
       const metadata = { activation: 'webhook' }
       const id = runId(trigger.id, `webhook|${keys[0]}|${signed.until}`)
-      return this.work.claims.fired(t, trigger, { id, prompt, skip, actor, cause, depth: 1, metadata, hasRoom: true })
+      const fire = { id, prompt, skip, actor, cause, depth: 1, metadata, hasRoom: true }
+      const run = this.work.claims.fired(t, trigger, fire)
+      // Its keys were forgotten, and then the clock was set back.
+      if (!run) throw AutomationErrors.webhook_replayed()
+      return { run }
     })
+    if (!taken) return undefined
+    const { run } = taken
     // After the reply, which waits for whatever is being written when it goes out.
     if (run?.status === 'scheduled') void turn().then(() => this.work.dispatch(run, trigger))
     return { matched: run ? 1 : 0, runs: run ? [runToWire(run)] : [] }

@@ -148,7 +148,8 @@ export class WarmProgram {
     }
     const asked = waiting.get(message?.id as number)
     if (!message || !asked) return false
-    if (message.error === undefined) {
+    // Many JSON libraries write members that have no value as null.
+    if (message.error === undefined || message.error === null) {
       this.#failures = 0
       asked.resolve(message.patch)
     } else asked.reject(new Error(String(message.error).slice(0, 1000)))

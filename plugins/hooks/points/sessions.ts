@@ -2,9 +2,9 @@ import { surfaceOf, type Tap } from '../../../kernel/plugin.js'
 import type { HookEvent } from '../../../schemas/hooks.js'
 import { type Recorded, SessionErrors, type SessionInfo, type SessionPoints, Sessions } from '../../sessions/api.js'
 import type { HooksService } from '../service.js'
+import { isReading } from '../told.js'
 
 const { tap } = surfaceOf<HooksService>()
-const READING = ['read', 'search', 'fetch', 'think']
 
 /** Points that tell of a session. */
 const OF_SESSIONS = {
@@ -155,7 +155,7 @@ const decided: readonly Tap<HooksService>[] = [
       const { toolKind, title, command } = request
       const done = await self.ask('permission.request', session, {
         tool_name: toolKind,
-        tool_read_only: READING.includes(toolKind),
+        tool_read_only: isReading(toolKind),
         decision_class: toolKind,
         title,
         ...(command !== undefined && { command }),

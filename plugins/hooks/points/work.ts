@@ -6,7 +6,8 @@ import { Sessions } from '../../sessions/api.js'
 import { TaskEvents, Tasks } from '../../tasks/api.js'
 import { type ToolCallEnd, type ToolCallWish, Tools } from '../../tools/api.js'
 import { happeningEvents, LayoutApplied, WindowManager } from '../../window-manager/api.js'
-import { Hooks } from '../api.js'
+import { Hooks, type HooksApi } from '../api.js'
+import { namespaceOf } from '../told.js'
 import type { Self, WithSessions } from './self.js'
 
 const version = '0.1.0'
@@ -27,13 +28,21 @@ const automation = definePlugin({
         async ({ prompt }, fire) => {
           const event = fire.triggerId === undefined ? 'automation.job.pre_fire' : 'automation.trigger.pre_fire'
           if (!needs.hooks.has(event)) return undefined
-          const { runId, agentName, attempt, jobId, jobName, triggerId, triggerName, cause } = fire
+          const { runId, agentName, workspaceId, attempt, jobId, jobName, triggerId, triggerName, cause } = fire
+          const place = workspaceId === undefined ? {} : { workspaceId }
           const about =
             jobId === undefined
               ? { trigger_id: triggerId, trigger_name: triggerName }
               : { job_id: jobId, job_name: jobName }
-          const told = { run_id: runId, agent_name: agentName, attempt, ...about, prompt }
-          const { deny, payload } = await needs.hooks.dispatch(event, { cause }, told)
+          const told = {
+            run_id: runId,
+            agent_name: agentName,
+            workspace_id: workspaceId ?? '',
+            attempt,
+            ...about,
+            prompt,
+          }
+          const { deny, payload } = await needs.hooks.dispatch(event, { ...place, cause }, told)
           return deny === undefined ? { prompt: String(payload.prompt) } : { prompt, deny }
         },
     ),
@@ -55,30 +64,40 @@ const automation = definePlugin({
           return undefined
         },
     ),
-    tap(
+    tapFires(
       Events,
       events => events.of(RunStarted),
       ({ needs }) =>
-        ({ id, payload }) =>
-          needs.hooks.announce(
-            payload.trigger_id === undefined ? 'automation.job.post_fire' : 'automation.trigger.post_fire',
-            undefined,
-            payload,
-            id,
+        event =>
+          announceRun(
+            needs,
+            event.payload.trigger_id === undefined ? 'automation.job.post_fire' : 'automation.trigger.post_fire',
+            event,
           ),
     ),
-    tap(
+    tapFires(
       Events,
       events => events.of(RunEnded),
       ({ needs }) =>
-        ({ id, payload }) => {
-          const { status } = payload
-          if (status === 'completed' || status === 'failed')
-            needs.hooks.announce(`automation.run.${status}`, undefined, payload, id)
+        event => {
+          const { status } = event.payload
+          if (status === 'completed' || status === 'failed') announceRun(needs, `automation.run.${status}`, event)
         },
     ),
   ],
 })
+
+/** Tells of a run to the hooks of its workspace, and by which agent. */
+function announceRun(
+  { hooks, automation }: { readonly hooks: HooksApi; readonly automation: AutomationApi },
+  event: HookEvent,
+  { id, payload }: { readonly id: string; readonly payload: { readonly id: string } },
+): void {
+  if (!hooks.has(event)) return
+  const { agentName = '', workspaceId, willRetry = false } = automation.about(payload.id) ?? {}
+  const retry = event === 'automation.run.failed' ? { will_retry: willRetry } : {}
+  hooks.announce(event, workspaceId, { agent_name: agentName, ...payload, ...retry }, id)
+}
 
 const windowManager = definePlugin({
   name: 'hooks-window-manager',
@@ -98,7 +117,7 @@ const windowManager = definePlugin({
 
 /** A call of a tool as hooks are told of it. */
 const toolOf = ({ toolId, risk, input }: ToolCallWish | ToolCallEnd) => ({
-  ...{ tool_name: toolId, tool_id: toolId, tool_read_only: risk === 'read' },
+  ...{ tool_name: toolId, tool_id: toolId, tool_namespace: namespaceOf(toolId), tool_read_only: risk === 'read' },
   ...{ title: toolId, input },
 })
 

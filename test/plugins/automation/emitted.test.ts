@@ -181,11 +181,43 @@ test('the end of a hook fires triggers on it, and one that feeds itself by it en
   await scene.close()
 })
 
-for (const [event, scope] of [
-  ['session.pre_create', 'workspace'],
-  ['session.post_create', 'workspace'],
-  ['automation.trigger.pre_fire', 'global'],
-  ['automation.run.completed', 'global'],
+test('a trigger on a session is told its state and the id that its agent gave it', async () => {
+  const scene = await openScene({}, { plugins: [automation, ...hookPoints] })
+  const { request } = scene.kernel
+  await scene.agent('worker')
+  const command = await scene.program('seen.sh', '#!/bin/sh\nexit 0\n')
+  await scene.configure({ seen: { event: 'turn.end', command, timeout: '60s' } })
+  const where = { request, workspace: scene.workspaceId }
+  const once = { agent_name: 'worker', fire_limit: { max: 1, window: '1h' } }
+  const prompt = 'say {{ .Data.state }} {{ .Data.acp_session_id }} {{ .Data.updated_at }}'
+  const ids = [
+    await create(where, { ...once, name: 'hook', event: 'hook.seen.completed', prompt }),
+    await create(where, { ...once, name: 'stop', event: 'session.stopped', prompt }),
+  ]
+  const { id, at } = await scene.session('worker')
+  await scene.prompt(at, 'say hello')
+  const { acp_session_id: given } = await scene.row(id)
+  assert.ok(given)
+  await request('POST', `${at}/stop`)
+  const said: string[] = []
+  for (const trigger of ids) {
+    const run: Reply = await eventually(async () => {
+      const all: Reply[] = (await request('GET', `/api/automation/triggers/${trigger}/runs`)).body.runs
+      return all.find(one => one.session_id && one.ended_at)
+    }, 'a run')
+    const events = await scene.events(`/api/workspaces/${scene.workspaceId}/sessions/${run.session_id}`)
+    said.push(events.find(event => event.type === 'user_message')?.content.text)
+  }
+  for (const [n, state] of ['active', 'stopped'].entries())
+    assert.match(said[n] ?? '', new RegExp(`^say ${state} ${given} 20\\d\\d-`))
+  await scene.close()
+})
+
+for (const [event, begins] of [
+  ['session.pre_create', 'session'],
+  ['session.post_create', 'session'],
+  ['automation.trigger.pre_fire', 'trigger'],
+  ['automation.run.completed', 'trigger'],
 ] as const)
   test(`a trigger that feeds itself by a hook on ${event} is stopped as that, not by its limit`, async () => {
     const scene = await openScene({}, { plugins: [automation, ...hookPoints] })
@@ -197,7 +229,7 @@ for (const [event, scope] of [
     const command = await scene.program('seen.sh', '#!/bin/sh\nexit 0\n')
     await scene.configure({ seen: { event, command, mode: 'async', timeout: '60s' } })
     const common = { agent_name: 'worker', prompt: 'say hello', fire_limit: { max: 500, window: '1h' } }
-    const place = scope === 'global' ? { scope } : { scope, workspace_id: scene.workspaceId }
+    const place = { scope: 'workspace', workspace_id: scene.workspaceId }
     const make = async (body: object): Promise<string> => {
       const made = await request('POST', '/api/automation/triggers', { ...common, ...place, ...body })
       assert.is(made.status, 201, JSON.stringify(made.body))
@@ -205,10 +237,9 @@ for (const [event, scope] of [
     }
     const id = await make({ name: 'again', event: 'hook.seen.completed' })
     // Something has to be the first.
-    if (scope === 'workspace') await scene.session('worker')
+    if (begins === 'session') await scene.session('worker')
     else {
-      const workspace = { scope: 'workspace', workspace_id: scene.workspaceId }
-      await make({ ...workspace, name: 'first', event: 'session.stopped', fire_limit: { max: 1, window: '1h' } })
+      await make({ name: 'first', event: 'session.stopped', fire_limit: { max: 1, window: '1h' } })
       const { at } = await scene.session('worker')
       await request('POST', `${at}/stop`)
     }
@@ -217,7 +248,7 @@ for (const [event, scope] of [
       return all.some(run => run.status === 'canceled') && all.every(run => run.ended_at) && all.reverse()
     }, 'a run that was stopped')
     // The first run was of the other trigger, where there is one.
-    const ran = scope === 'workspace' ? 3 : 2
+    const ran = begins === 'session' ? 3 : 2
     assert.equal(
       runs.map(run => [run.status, run.metadata.reason]),
       [...Array(ran).fill(['completed', undefined]), ['canceled', 'trigger_depth']],

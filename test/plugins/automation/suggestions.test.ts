@@ -47,6 +47,17 @@ test('what is suggested does nothing until it is accepted, and is then made once
   await b.end()
 })
 
+test('suggestions that differ only behind the same long beginning are two', async () => {
+  const b = await bench()
+  const long = { ...job, prompt: 'Look at everything. '.repeat(50) }
+  const one = (await propose(b, { job: long })).body.suggestion
+  const other = { ...long, schedule: { mode: 'every', interval: '2h' } }
+  const two = (await propose(b, { job: other })).body.suggestion
+  assert.is.not(one.id, two.id)
+  assert.is((await propose(b, { job: other })).body.suggestion.id, two.id)
+  await b.end()
+})
+
 test('a trigger is suggested as well, and what is dismissed is not made', async () => {
   const b = await bench()
   const trigger = { name: 'after', agent_name: 'report', prompt: 'See {{ .Kind }}.', event: 'session.stopped' }

@@ -1,5 +1,8 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { templateProblem } from '../../../plugins/automation/triggers/prompt-template.js'
+import { inTree } from '../../../plugins/index.js'
+import { boot } from '../../harness/kernel.js'
 import { bench } from './bench.js'
 
 const KIND = '/api/resources/automation.trigger'
@@ -93,6 +96,39 @@ test('a trigger whose prompt ends the daemon is refused, as a job is', async () 
   const reply = await b.request('PUT', `${KIND}/t`, { scope: { kind: 'global' }, spec, expected_version: 0 })
   assert.equal([reply.status, reply.body.code], [400, 'lifecycle_command'])
   await b.end()
+})
+
+for (const kind of ['jobs', 'triggers'])
+  test(`an agent that is not there is refused when one of the ${kind} is made, and when it is changed`, async () => {
+    const b = await boot({ plugins: inTree })
+    const what = kind === 'jobs' ? { schedule: { mode: 'every', interval: '1h' } } : { event: 'session.stopped' }
+    const body = { name: 'x', prompt: 'Go.', scope: 'global', agent_name: 'nobody', ...what }
+    const path = `/api/automation/${kind}`
+    const noun = kind.slice(0, -1)
+    const made = await b.request('POST', path, body)
+    assert.equal([made.status, made.body.code], [400, `${noun}_invalid`])
+    const { id } = (await b.request('POST', path, { ...body, agent_name: 'general' })).body[noun]
+    const changed = await b.request('PATCH', `${path}/${id}`, { agent_name: 'nobody' })
+    assert.equal([changed.status, changed.body.code], [400, `${noun}_invalid`])
+    assert.match(changed.body.error, /there is no agent "nobody"/)
+    assert.is((await b.request('GET', `${path}/${id}`)).body[noun].agent_name, 'general')
+    // One whose agent went away since may be changed otherwise.
+    assert.is((await b.request('PATCH', `${path}/${id}`, { prompt: 'Go on.' })).status, 200)
+    await b.close()
+  })
+
+test('a prompt of braces that never close is refused in about the time that any prompt takes', () => {
+  const took = (prompt: string, says: string | undefined) => {
+    const began = performance.now()
+    assert.is(templateProblem(prompt)?.slice(0, 12), says)
+    return performance.now() - began
+  }
+  const size = 250_000
+  const plain = Math.max(1, took('{{ .Kind }} '.repeat(size / 12), undefined))
+  for (const braces of ['{', '{{ ', '{{ .Kind }']) {
+    const half = took(braces.repeat(size / braces.length), 'the template')
+    assert.ok(half < plain * 100, `${braces}: ${half} ms, and ${plain} ms for a prompt without a mistake`)
+  }
 })
 
 test.run()

@@ -82,6 +82,16 @@ test('a program whose time is over before it has begun is ended all the same', a
   await scene.kernel.request('POST', `${at}/stop`)
 })
 
+test('a program that leaves another behind has answered when it ends, and both are gone', async () => {
+  const command = await scene.program('leaves', '#!/bin/sh\nsleep 600 &\necho \'{"message": "say left"}\'\n')
+  await scene.configure({ leaves: { event: 'input.pre_submit', command, mode: 'sync', timeout: '5m' } })
+  const { id, at } = await scene.session('free')
+  assert.is(said(await scene.prompt(at, 'say hello')), 'left\n')
+  assert.is((await scene.ran(id, run => run.hook_name === 'leaves')).outcome, 'applied')
+  await drop('leaves')
+  await scene.kernel.request('POST', `${at}/stop`)
+})
+
 test('a hook whose file is gone fails, and the one after it runs', async () => {
   const gone = await declaration('gone')
   await scene.configure({

@@ -88,4 +88,59 @@ test('a hook changes the prompt of a job before it fires, and not into what is n
   assert.is(await prompted(), 'say as written')
 })
 
+test('hooks of runs are matched by agent and workspace, cancel them, and hear whether they are tried again', async () => {
+  await request('DELETE', '/api/settings/hooks/change')
+  const heard = path.join(scene.home, 'heard-runs')
+  const hear = await scene.program('hear.sh', `#!/bin/sh\ncat >>'${heard}'\n`)
+  const matcher = { workspace_id: scene.workspaceId, agent_name: 'worker' }
+  const [elsewhere, cancel] = await Promise.all([
+    scene.program('elsewhere.sh', answers({ prompt: 'say elsewhere' })),
+    scene.program('cancel.sh', answers({ cancel: true, reason: 'not today' })),
+  ])
+  const sync = { event: 'automation.job.pre_fire', mode: 'sync', timeout: '60s' }
+  await scene.configure({
+    elsewhere: { ...sync, command: elsewhere, matcher: { ...matcher, workspace_id: 'ws_other' } },
+    cancel: { ...sync, command: cancel, matcher },
+    begun: { event: 'automation.job.post_fire', command: hear, matcher, timeout: '60s' },
+    failed: { event: 'automation.run.failed', command: hear, matcher, timeout: '60s' },
+  })
+  const retry = { strategy: 'backoff', max_retries: 1, base_delay: '10ms' }
+  const made = await request('POST', '/api/automation/jobs', {
+    ...{ name: 'fails', agent_name: 'worker', prompt: 'exit 3', retry },
+    ...{ scope: 'workspace', workspace_id: scene.workspaceId },
+    schedule: { mode: 'every', interval: '24h' },
+  })
+  assert.is(made.status, 201, JSON.stringify(made.body))
+  const fire = async () => {
+    const { run } = (await request('POST', `/api/automation/jobs/${made.body.job.id}/trigger`)).body
+    return eventually(async () => {
+      const now = (await request('GET', `/api/automation/runs/${run.id}`)).body.run
+      return now.ended_at && now
+    }, 'the end of the run')
+  }
+  const canceled = await fire()
+  assert.equal([canceled.status, canceled.error], ['canceled', 'hook_denied: not today (hook cancel)'])
+  const asked = await scene.ran('none', ({ hook_name }) => hook_name === 'cancel')
+  assert.equal([asked.outcome, asked.event], ['denied', sync.event])
+  await request('DELETE', '/api/settings/hooks/cancel')
+  await fire()
+  const lines = await eventually(async () => {
+    const all = existsSync(heard) ? readFileSync(heard, 'utf8').trim().split('\n') : []
+    return all.length === 4 && all.map(line => JSON.parse(line))
+  }, 'both tries')
+  assert.equal(new Set(lines.map(line => line.workspace_root)), new Set([scene.root]))
+  const failures = lines.filter(({ event }) => event === 'automation.run.failed')
+  assert.equal(failures.map(({ will_retry }) => will_retry).sort(), [false, true])
+})
+
+test('a hook cannot give a session a type that there is not', async () => {
+  const command = await scene.program('type.sh', answers({ session_type: 'banana' }))
+  await scene.configure({ type: { event: 'session.pre_create', mode: 'sync', timeout: '60s', command } })
+  const { id } = await scene.session('worker')
+  assert.is((await scene.row(id)).type, 'user')
+  const run = await scene.ran('none', ({ hook_name }) => hook_name === 'type')
+  assert.equal([run.outcome, /session_type/.test(run.error)], ['rejected', true])
+  await request('DELETE', '/api/settings/hooks/type')
+})
+
 test.run()

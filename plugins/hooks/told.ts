@@ -1,0 +1,32 @@
+import type { HookEvent } from '../../schemas/hooks.js'
+import type { Recorded } from '../sessions/api.js'
+import type { HookPayload } from './api.js'
+import { familyOf } from './families.js'
+
+/** Kinds of tools of agents that change nothing. */
+const READING = ['read', 'search', 'fetch', 'think']
+
+export const isReading = (toolKind: string): boolean => READING.includes(toolKind)
+
+/** What hooks are told of a record of a journal besides its session: matchers may name all of it but `content`. */
+export function recordedPayload(event: HookEvent, { type, turnId, content }: Omit<Recorded, 'sessionId'>): HookPayload {
+  const family = familyOf(event)
+  const kind = typeof content.kind === 'string' ? content.kind : undefined
+  return {
+    ...{ turn_id: turnId, acp_event_type: type },
+    ...(kind !== undefined && { tool_name: kind }),
+    ...(kind !== undefined && family === 'tool' && { tool_read_only: isReading(kind) }),
+    ...(kind !== undefined && family === 'permission' && { decision_class: kind }),
+    ...(family === 'turn' && { input_class: 'user' }),
+    ...(type === 'user_message' && { message_role: 'user' }),
+    ...(type === 'agent_message' && { message_role: 'assistant' }),
+    ...(event === 'message.delta' && { message_delta_type: 'text' }),
+    content,
+  }
+}
+
+/** The namespace of a tool of the daemon, by its id: `service`, `ext__<extension>` or `mcp__<server>`. */
+export function namespaceOf(toolId: string): string {
+  const [first = '', second = ''] = toolId.split('__')
+  return first === 'ext' || first === 'mcp' ? `${first}__${second}` : first
+}
