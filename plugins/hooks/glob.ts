@@ -1,7 +1,7 @@
-/** Whether a text is a pattern of `*`, `?`, `[abc]` and `\` before one of these: brackets close, and have something in them. */
+/** Whether a text is a valid pattern of `*`, `?`, `[abc]` and `\` escapes: brackets are closed and not empty. */
 export const isGlob = (glob: string): boolean => /^(?:\\.|[^[\]\\]|\[!?[^[\]]+\])*$/s.test(glob)
 
-/** A test for a valid pattern; the empty one and `*` take everything. Runs in time that the length of both bounds. */
+/** Compiles a valid pattern; the empty pattern and `*` match everything. Matching takes at most quadratic time. */
 export function globTest(glob: string): (text: string) => boolean {
   if (glob === '' || glob === '*') return () => true
   if (!/[*?[\\]/.test(glob)) return text => text === glob
@@ -10,7 +10,7 @@ export function globTest(glob: string): (text: string) => boolean {
   return text => matches(steps, [...text])
 }
 
-/** One character of a pattern as a regular expression of one character. */
+/** One pattern element as a regular expression for one character. */
 function oneOf(part: string): string {
   if (part === '?') return '.'
   if (part.startsWith('['))
@@ -21,7 +21,7 @@ function oneOf(part: string): string {
   return part.replace(/^\\/s, '').replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
 }
 
-/** Goes back to the last star alone: a regular expression with many of them would take exponential time. */
+/** Backtracks to the last star only; a regular expression with many stars would take exponential time. */
 function matches(steps: readonly (RegExp | undefined)[], text: readonly string[]): boolean {
   let at = 0
   let step = 0

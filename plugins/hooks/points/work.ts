@@ -96,7 +96,7 @@ const windowManager = definePlugin({
   ),
 })
 
-/** A call of a tool as hooks are told of it. */
+/** Payload members of a tool call. */
 const toolOf = ({ toolId, risk, input }: ToolCallWish | ToolCallEnd) => ({
   ...{ tool_name: toolId, tool_id: toolId, tool_read_only: risk === 'read' },
   ...{ title: toolId, input },
@@ -140,7 +140,7 @@ const tools = definePlugin({
   ],
 })
 
-/** Events of the log that tell what these hooks are for. */
+/** Hook events by the logged event that emits them. */
 export const OF_TASKS = {
   'task.block.created': 'task.blocked',
   'task.block.cleared': 'task.unblocked',
@@ -157,7 +157,7 @@ export const OF_TASKS = {
   'task.run_failed': 'task.run.failed',
 } as const satisfies Readonly<Record<string, HookEvent>>
 
-/** They are told by the log alone: without the plugin `tasks` there are none. */
+/** Taps on logged task events; without the tasks plugin there are none. */
 const tasks = definePlugin({
   name: 'hooks-tasks',
   version,
@@ -197,5 +197,5 @@ const claims = definePlugin({
   ],
 })
 
-/** Taps on what works beside sessions, a plugin each. */
+/** Taps on automation, window manager, tools and tasks, one plugin each. */
 export const workPoints: readonly Plugin[] = [automation, windowManager, tools, tasks, claims]
