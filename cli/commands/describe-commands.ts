@@ -141,7 +141,7 @@ function shorthandOptions(shorthands: readonly CliShorthand[]): Parameter[] {
   const optional = { in: 'shorthand', type: 'text', required: false } as const
   const options = shorthands.map(({ option, summary }) => ({ ...optional, name: option, option, summary }))
   if (!shorthands.some(({ type }) => type === 'time')) return options
-  const summary = 'of a time without one, as Europe/Paris; default: that of this machine'
+  const summary = 'time zone of times without an offset, such as Europe/Paris (default: that of this machine)'
   return [...options, { ...optional, name: 'time-zone', option: 'time-zone', summary }]
 }
 
