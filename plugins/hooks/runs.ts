@@ -185,7 +185,7 @@ function runToWire(row: RunRow): HookRunWire {
   }
 }
 
-/** One that was cut is no JSON any more, and is shown as it is. */
+/** A truncated patch is not valid JSON and is returned as text. */
 function parsed(patch: string): unknown {
   try {
     return JSON.parse(patch)

@@ -52,7 +52,7 @@ export const HookCatalogReply = v.object({ hooks: v.array(HookCatalogEntry) })
 
 export const HookEventsQuery = v.object({
   family: v.optional(
-    v.pipe(v.string(), v.maxLength(64), v.description('filter by family: the event name up to its last part')),
+    v.pipe(v.string(), v.maxLength(64), v.description('filter by event family, such as session or task.run')),
   ),
   sync_only: v.optional(v.pipe(queryBoolean(), v.description('show only events that support sync hooks'))),
 })

@@ -19,14 +19,14 @@ const PROGRAMS: Readonly<Record<string, string>> = {
 }
 const OUTCOME: Readonly<Record<string, [string, RegExp]>> = {
   hangs: ['failed', /1000|in time|took|late|longer/],
-  floods: ['failed', /not JSON/],
-  garbage: ['failed', /not JSON/],
+  floods: ['failed', /invalid JSON/],
+  garbage: ['failed', /invalid JSON/],
   list: ['failed', /JSON object/],
   dies: ['failed', /exit code 3: it broke/],
   escalates: ['rejected', /"decision"|"message"/],
   'warm-dies': ['failed', /exit code 4/],
   'warm-hangs': ['failed', /1000|in time|took|late|longer/],
-  'warm-junk': ['failed', /no answers|line|flood/],
+  'warm-junk': ['failed', /invalid answer lines|flood/],
 }
 
 let scene: Scene

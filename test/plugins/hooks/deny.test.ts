@@ -111,7 +111,7 @@ test('a hook rewrites a command before it is authorized and run', async () => {
   assert.match(said(events), /would remove precious/)
   const { content: note } = events.find(({ type }) => type === 'hook_run') as Reply
   // What it was changed to may be a secret: the journal names the member.
-  assert.match(note.text, /^hook rewrite \(config\): changed input at tool\.pre_call, /)
+  assert.match(note.text, /^hook rewrite \(config\): patched input at tool\.pre_call, /)
   assert.not.match(JSON.stringify(note), /precious/)
   const [run] = await scene.runs(id, '&event=tool.pre_call')
   assert.equal(run.patch_applied, { input: { command: 'echo', args: ['would remove', 'precious'] } })

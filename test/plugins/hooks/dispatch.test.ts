@@ -81,7 +81,7 @@ test('a patch may turn allow into deny, but not deny into allow', async () => {
   const rejected = (await scene.runs('none')).filter(run => run.hook_name === 'judge' && run.outcome === 'rejected')
   assert.is(rejected.length, 2, JSON.stringify(rejected))
   says = 'deny'
-  assert.match((await ask({ decision: 'allow' })).deny ?? '', /a hook refused it/)
+  assert.match((await ask({ decision: 'allow' })).deny ?? '', /denied by a hook/)
   use()
 })
 
@@ -183,7 +183,7 @@ test('hook dispatch nests at most three levels deep', async () => {
   )
   const { deny } = await service.dispatch('input.pre_submit', about(), { message: 'x' })
   assert.equal(depths, [1, 2, 3])
-  assert.match(String(deny), /more than 3 deep/)
+  assert.match(String(deny), /maximum depth of 3/)
   use(hook('quietly', async () => void (await service.dispatch('input.pre_submit', about(), {})), { mode: 'async' }))
   await service.dispatch('input.pre_submit', about(), { message: 'x' })
   await scene.ran('none', run => run.hook_name === 'quietly' && run.outcome === 'skipped' && run.dispatch_depth === 4)
