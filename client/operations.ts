@@ -1176,7 +1176,14 @@ export interface Job {
   readonly scope: "global" | "workspace"
   readonly source: "config" | "package" | "dynamic"
   readonly target_kind: string
-  readonly task?: Task2 | null | undefined
+  readonly task?: {
+    readonly description?: string | undefined
+    readonly network_participation?: {
+      readonly mode?: "local" | undefined
+    } | NetworkParticipation | NetworkParticipation2 | null | undefined
+    readonly owner?: Owner | null | undefined
+    readonly title?: string | undefined
+  } | null | undefined
   readonly workspace_id?: string | undefined
   readonly created_at: string
   readonly updated_at: string
@@ -1298,6 +1305,16 @@ export interface Lineage {
 }
 
 export interface LoopTarget {
+  readonly input_mapping?: { readonly [name: string]: string } | undefined
+  readonly inputs?: { readonly [name: string]: unknown } | undefined
+  readonly loop_name: string
+  readonly network_participation?: {
+    readonly mode?: "local" | undefined
+  } | NetworkParticipation | NetworkParticipation2 | null | undefined
+  readonly workspace_id: string
+}
+
+export interface LoopTarget2 {
   readonly input_mapping?: { readonly [name: string]: string } | undefined
   readonly inputs?: { readonly [name: string]: unknown } | undefined
   readonly loop_name: string
@@ -3080,7 +3097,7 @@ export interface Operations {
       200: DeleteAgentsByNameSoul
     }
   }
-  /** Delete a job; its history stays: DELETE /api/automation/jobs/{id} */
+  /** Delete a job; its run history is kept: DELETE /api/automation/jobs/{id} */
   deleteAutomationJobsById: {
     input: {
       readonly path: {
@@ -3091,7 +3108,7 @@ export interface Operations {
       204: undefined
     }
   }
-  /** Delete a trigger; its history stays: DELETE /api/automation/triggers/{id} */
+  /** Delete a trigger; its run history is kept: DELETE /api/automation/triggers/{id} */
   deleteAutomationTriggersById: {
     input: {
       readonly path: {
@@ -3858,7 +3875,7 @@ export interface Operations {
       }
     }
   }
-  /** List jobs, the newest first, filtered and in pages: GET /api/automation/jobs */
+  /** List jobs, newest first: GET /api/automation/jobs */
   getAutomationJobs: {
     input: {
       readonly query?: {
@@ -3866,10 +3883,10 @@ export interface Operations {
         readonly workspace_id?: string | undefined
         readonly source?: "config" | "package" | "dynamic" | undefined
         readonly enabled?: boolean | undefined
-        readonly q?: string | undefined
         readonly cursor?: string | undefined
         readonly limit?: number | undefined
         readonly loop?: string | undefined
+        readonly q?: string | undefined
       } | undefined
     }
     replies: {
@@ -3890,7 +3907,7 @@ export interface Operations {
       200: GetAutomationJobsById
     }
   }
-  /** List runs of a job, the newest first: GET /api/automation/jobs/{id}/runs */
+  /** List the runs of a job, newest first: GET /api/automation/jobs/{id}/runs */
   getAutomationJobsByIdRuns: {
     input: {
       readonly path: {
@@ -3907,7 +3924,7 @@ export interface Operations {
       200: GetAutomationJobsByIdRuns
     }
   }
-  /** List runs of all jobs and triggers, the newest first: GET /api/automation/runs */
+  /** List the runs of all jobs and triggers, newest first: GET /api/automation/runs */
   getAutomationRuns: {
     input: {
       readonly query?: {
@@ -3934,7 +3951,7 @@ export interface Operations {
       200: GetAutomationRunsById
     }
   }
-  /** Simulate jobs over days to come, and triggers over the recorded events of past ones; nothing is run or written: GET /api/automation/simulation */
+  /** Simulate jobs over the coming days and triggers over recorded events, without running or writing anything: GET /api/automation/simulation */
   getAutomationSimulation: {
     input: {
       readonly query?: {
@@ -3958,7 +3975,7 @@ export interface Operations {
       }
     }
   }
-  /** List triggers, the newest first, filtered and in pages: GET /api/automation/triggers */
+  /** List triggers, newest first: GET /api/automation/triggers */
   getAutomationTriggers: {
     input: {
       readonly query?: {
@@ -3966,11 +3983,11 @@ export interface Operations {
         readonly workspace_id?: string | undefined
         readonly source?: "config" | "package" | "dynamic" | undefined
         readonly enabled?: boolean | undefined
-        readonly event?: string | undefined
-        readonly q?: string | undefined
         readonly cursor?: string | undefined
         readonly limit?: number | undefined
         readonly loop?: string | undefined
+        readonly event?: string | undefined
+        readonly q?: string | undefined
       } | undefined
     }
     replies: {
@@ -3991,7 +4008,7 @@ export interface Operations {
       200: GetAutomationTriggersById
     }
   }
-  /** List runs of a trigger, the newest first: GET /api/automation/triggers/{id}/runs */
+  /** List the runs of a trigger, newest first: GET /api/automation/triggers/{id}/runs */
   getAutomationTriggersByIdRuns: {
     input: {
       readonly path: {
@@ -4313,7 +4330,7 @@ export interface Operations {
       }
     }
   }
-  /** List the hooks in force, in the order in which they run: GET /api/hooks/catalog */
+  /** List hooks in execution order: GET /api/hooks/catalog */
   getHooksCatalog: {
     input: {
       readonly query?: {
@@ -4351,7 +4368,7 @@ export interface Operations {
       }
     }
   }
-  /** List the events that hooks can be declared for: GET /api/hooks/events */
+  /** List the events that hooks can subscribe to: GET /api/hooks/events */
   getHooksEvents: {
     input: {
       readonly query?: {
@@ -6850,7 +6867,7 @@ export interface Operations {
       200: GetWorkspacesByIdTrust
     }
   }
-  /** List suggestions of a workspace, the newest first: GET /api/workspaces/{workspace_id}/automation/suggestions */
+  /** List the suggestions of a workspace, newest first: GET /api/workspaces/{workspace_id}/automation/suggestions */
   getWorkspacesByWorkspaceIdAutomationSuggestions: {
     input: {
       readonly path: {
@@ -6866,7 +6883,7 @@ export interface Operations {
       }
     }
   }
-  /** List runs of hooks about a session, the oldest first: GET /api/workspaces/{workspace_id}/hooks/runs */
+  /** List the hook runs of a session, oldest first: GET /api/workspaces/{workspace_id}/hooks/runs */
   getWorkspacesByWorkspaceIdHooksRuns: {
     input: {
       readonly path: {
@@ -7396,7 +7413,7 @@ export interface Operations {
       readonly error: WindowManagerErrorBody
     }
   }
-  /** Update a job; members that are absent or null stay: PATCH /api/automation/jobs/{id} */
+  /** Update a job; fields that are omitted or null keep their value: PATCH /api/automation/jobs/{id} */
   patchAutomationJobsById: {
     input: {
       readonly path: {
@@ -7407,7 +7424,7 @@ export interface Operations {
         readonly agent_name?: string | null | undefined
         readonly enabled?: boolean | null | undefined
         readonly fire_limit?: FireLimit2 | null | undefined
-        readonly loop_target?: LoopTarget | null | undefined
+        readonly loop_target?: LoopTarget2 | null | undefined
         readonly prompt?: string | null | undefined
         readonly retry?: Retry2 | null | undefined
         readonly schedule?: Schedule | null | undefined
@@ -7418,7 +7435,7 @@ export interface Operations {
       200: GetAutomationJobsById
     }
   }
-  /** Update a trigger; members that are absent or null stay: PATCH /api/automation/triggers/{id} */
+  /** Update a trigger; fields that are omitted or null keep their value: PATCH /api/automation/triggers/{id} */
   patchAutomationTriggersById: {
     input: {
       readonly path: {
@@ -7432,7 +7449,7 @@ export interface Operations {
         readonly event?: string | null | undefined
         readonly filter?: { readonly [name: string]: string } | undefined
         readonly fire_limit?: FireLimit2 | null | undefined
-        readonly loop_target?: LoopTarget | null | undefined
+        readonly loop_target?: LoopTarget2 | null | undefined
         readonly prompt?: string | null | undefined
         readonly retry?: Retry2 | null | undefined
         readonly webhook_id?: string | null | undefined
@@ -8263,7 +8280,7 @@ export interface Operations {
       200: Soul
     }
   }
-  /** Tell triggers of an event that an extension declares; extensions alone: POST /api/automation/events */
+  /** Emit an event declared by the calling extension; only extensions may call this: POST /api/automation/events */
   postAutomationEvents: {
     input: {
       readonly body: {
@@ -8287,7 +8304,7 @@ export interface Operations {
         readonly agent_name?: string | undefined
         readonly enabled?: boolean | null | undefined
         readonly fire_limit?: FireLimit2 | null | undefined
-        readonly loop_target?: LoopTarget | null | undefined
+        readonly loop_target?: LoopTarget2 | null | undefined
         readonly prompt: string
         readonly retry?: Retry2 | null | undefined
         readonly schedule: Schedule
@@ -8301,7 +8318,7 @@ export interface Operations {
       201: GetAutomationJobsById
     }
   }
-  /** Run a job now, also one that is disabled: POST /api/automation/jobs/{id}/trigger */
+  /** Run a job now, even if it is disabled: POST /api/automation/jobs/{id}/trigger */
   postAutomationJobsByIdTrigger: {
     input: {
       readonly path: {
@@ -8323,7 +8340,7 @@ export interface Operations {
         readonly event: string
         readonly filter?: { readonly [name: string]: string } | undefined
         readonly fire_limit?: FireLimit2 | null | undefined
-        readonly loop_target?: LoopTarget | null | undefined
+        readonly loop_target?: LoopTarget2 | null | undefined
         readonly prompt: string
         readonly retry?: Retry2 | null | undefined
         readonly scope: "global" | "workspace"
@@ -9577,7 +9594,7 @@ export interface Operations {
       }
     }
   }
-  /** Take a signed delivery for a trigger of no workspace: POST /api/webhooks/global/{endpoint} */
+  /** Receive a signed webhook delivery for a global trigger: POST /api/webhooks/global/{endpoint} */
   postWebhooksGlobalByEndpoint: {
     input: {
       readonly path: {
@@ -9599,7 +9616,7 @@ export interface Operations {
       200: PostWebhooksGlobalByEndpoint
     }
   }
-  /** Take a signed delivery for a trigger of a workspace: POST /api/webhooks/workspaces/{workspace_id}/{endpoint} */
+  /** Receive a signed webhook delivery for a trigger of a workspace: POST /api/webhooks/workspaces/{workspace_id}/{endpoint} */
   postWebhooksWorkspacesByWorkspaceIdByEndpoint: {
     input: {
       readonly path: {
@@ -9637,7 +9654,7 @@ export interface Operations {
       201: PatchWorkspacesById
     }
   }
-  /** Suggest a job or trigger; nothing of it runs before a person accepts it: POST /api/workspaces/{workspace_id}/automation/suggestions */
+  /** Suggest a job or trigger; it does not run until a user accepts it: POST /api/workspaces/{workspace_id}/automation/suggestions */
   postWorkspacesByWorkspaceIdAutomationSuggestions: {
     input: {
       readonly path: {
@@ -9649,7 +9666,7 @@ export interface Operations {
           readonly agent_name?: string | undefined
           readonly enabled?: boolean | null | undefined
           readonly fire_limit?: FireLimit2 | null | undefined
-          readonly loop_target?: LoopTarget | null | undefined
+          readonly loop_target?: LoopTarget2 | null | undefined
           readonly prompt: string
           readonly retry?: Retry2 | null | undefined
           readonly schedule: Schedule
@@ -9663,7 +9680,7 @@ export interface Operations {
           readonly event: string
           readonly filter?: { readonly [name: string]: string } | undefined
           readonly fire_limit?: FireLimit2 | null | undefined
-          readonly loop_target?: LoopTarget | null | undefined
+          readonly loop_target?: LoopTarget2 | null | undefined
           readonly prompt: string
           readonly retry?: Retry2 | null | undefined
           readonly target_kind?: string | undefined
@@ -9675,7 +9692,7 @@ export interface Operations {
       201: PostWorkspacesByWorkspaceIdAutomationSuggestions
     }
   }
-  /** Accept a suggestion: its job or trigger is created: POST /api/workspaces/{workspace_id}/automation/suggestions/{suggestion_id}/accept */
+  /** Accept a suggestion and create its job or trigger: POST /api/workspaces/{workspace_id}/automation/suggestions/{suggestion_id}/accept */
   postWorkspacesByWorkspaceIdAutomationSuggestionsBySuggestionIdAccept: {
     input: {
       readonly path: {

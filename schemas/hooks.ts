@@ -1,7 +1,7 @@
-/** The events that hooks can be declared for. */
+/** Hook events. */
 import * as v from 'valibot'
 
-/** Every moment that a hook can be declared for. */
+/** Every event that a hook can subscribe to. */
 export const HookEvent = v.picklist([
   'session.pre_create',
   'session.post_create',

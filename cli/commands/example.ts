@@ -74,6 +74,8 @@ const written: Readonly<Record<string, string>> = {
   'automation jobs history': 'nightly',
   'automation jobs update': `nightly --prompt 'Look at the tests'`,
   'automation runs list': '--status completed',
+  'automation suggestions accept': 'sug_0000000000000001',
+  'automation suggestions dismiss': 'sug_0000000000000001',
   'automation suggestions propose': `'{"job":{"name":"tests","prompt":"Look at the tests","schedule":{"mode":"every","interval":"1d"}}}'`,
   'automation triggers create': `after --event session.stopped --prompt 'Look at the tests'`,
   'automation triggers update': `after --prompt 'Look at the tests'`,

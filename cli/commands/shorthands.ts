@@ -26,7 +26,7 @@ export function expandShorthands(
   }
   if (zone !== undefined && !given.some(({ type }) => type === 'time')) {
     const timed = shorthands.filter(({ type }) => type === 'time').map(({ option }) => `--${option}`)
-    throw usageFault(`--time-zone goes with ${timed.join(', ')}; that of a cron expression is automation.timezone`)
+    throw usageFault(`--time-zone requires ${timed.join(', ')}; cron expressions use automation.timezone`)
   }
   return body
 }

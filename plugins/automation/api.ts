@@ -10,42 +10,42 @@ export type RunStatus = 'scheduled' | 'running' | 'delegated' | 'completed' | 'f
 /** A run that is about to be dispatched. */
 export interface Fire {
   readonly runId: string
-  /** Of a run of a job. */
+  /** Set for runs of jobs. */
   readonly jobId?: string
   readonly jobName?: string
-  /** Of a run of a trigger. */
+  /** Set for runs of triggers. */
   readonly triggerId?: string
   readonly triggerName?: string
   readonly agentName: string
   /** Where it works. */
   readonly workspaceId?: string | undefined
   readonly attempt: number
-  /** Epoch milliseconds of the occurrence; absent for one that was triggered by hand. */
+  /** Epoch milliseconds of the occurrence; absent for a manual run. */
   readonly scheduledAt?: number | undefined
   /** Id of the newest event about the run. */
   readonly cause?: string | undefined
 }
 
-/** Something of its own that an extension tells triggers of. */
+/** An event that an extension emits for triggers. */
 export interface ExtensionEvent {
-  /** `ext.<extension>.<name>`, a name that its manifest declares below `[resources] events`. */
+  /** `ext.<extension>.<name>`, with a name that the manifest declares in `[resources] events`. */
   readonly event: string
-  /** Where it happened: the triggers of that workspace see it. Default: that of a link to one, else those of none. */
+  /** The workspace whose triggers see the event. Default: the workspace the extension is linked to, else global triggers. */
   readonly workspaceId?: string
   /** Plain JSON, at most 64 KiB. */
   readonly data?: Readonly<Record<string, unknown>>
-  /** Id of the event of the log that led to it: so a trigger that feeds itself is found out. */
+  /** Id of the logged event that caused this one; used to detect triggers that fire themselves. */
   readonly cause?: string
 }
 
-/** A hook that was run. */
+/** A finished hook run. */
 export interface HookCompletion {
   readonly hook: string
   readonly event: string
   readonly source: string
   readonly mode: string
   readonly required: boolean
-  /** Empty: about none. */
+  /** Empty when the run is not about a session. */
   readonly sessionId: string
   readonly workspaceId: string
   readonly depth: number
@@ -53,50 +53,50 @@ export interface HookCompletion {
   /** Epoch milliseconds. */
   readonly at: number
   readonly error: string | undefined
-  /** Id of the event that the hook was run for, where that is known. */
+  /** Id of the event that the hook ran for, if known. */
   readonly cause?: string | undefined
 }
 
-/** A request that the program of a hook makes, and what the hook was run for: a session, an event of the log. */
+/** A request made by a hook program, with the sessions and events that the hook runs for. */
 export interface HookAsked {
   readonly id: string
   readonly whoms: readonly { readonly sessionId?: string; readonly cause?: string | undefined }[]
 }
 
-/** Whom a run is for. */
+/** The agent and workspace of a run. */
 export interface RunAbout {
   readonly agentName: string
-  /** Where it works. */
+  /** The workspace that the run works in. */
   readonly workspaceId?: string | undefined
-  /** It failed, and its definition has it tried again. */
+  /** The run failed and its definition retries it. */
   readonly willRetry: boolean
 }
 
-/** The prompt of a run that is about to be dispatched; with `deny`, the reason in words, it becomes `canceled`. */
+/** The prompt of a run about to be dispatched. Setting `deny` (the reason) cancels the run. */
 export interface FirePrompt {
   readonly prompt: string
   readonly deny?: string
 }
 
 export interface AutomationApi {
-  /** Is the scheduler at work? */
+  /** Whether the scheduler is running. */
   readonly running: boolean
-  /** May a claimed run be dispatched; a refusal makes it `canceled`. */
+  /** Called before a claimed run is dispatched. A refusal cancels the run. */
   readonly preFire: Hook<(fire: Fire) => Promise<Fault | undefined>>
-  /** The same where nobody refused: taps may change the prompt of the run, and refuse as well. One that fails has no say. */
+  /** Called after `preFire` passed. A tap may change the prompt or deny the run; a tap that fails is ignored. */
   readonly prompting: Hook<(asked: FirePrompt, fire: Fire) => Promise<FirePrompt | undefined>>
-  /** Proposes a job or trigger to the people of a workspace, for plugins and extensions; see the errors `suggestion_…`. */
+  /** Suggests a job or trigger for a user to accept, on behalf of a plugin or extension. Throws `suggestion_…` errors. */
   suggest(actor: Actor, workspace: string, wish: SuggestBody): Promise<Suggestion>
   /**
-   * Tells triggers of something, as the extension that requires this: they see it when the transaction is durable. Throws 403
-   * `event_undeclared`, 404 `workspace_not_found`, 413 `event_too_large`, 429 `event_rate`: 100 at once, 10 a second.
+   * Emits an event as the extension that requires this token. Triggers see it once the transaction is durable. Throws 403
+   * `event_undeclared`, 404 `workspace_not_found`, 413 `event_too_large`, 429 `event_rate` (burst 100, sustained 10/s).
    */
   emit(t: Tx, event: ExtensionEvent): { readonly id: string }
-  /** Tells triggers of `hook.<name>.completed` that a hook was run; nothing is written when there is none. */
+  /** Emits `hook.<name>.completed`. Writes nothing when no trigger uses the event. */
   hookCompleted(t: Tx, run: HookCompletion): void
-  /** Whom a run is for, by its id; undefined when it or its definition is gone. */
+  /** The agent and workspace of a run, by its ID; undefined if the run or its definition is gone. */
   about(run: string): RunAbout | undefined
-  /** The program of a hook asks for something: what follows from that follows from the runs of triggers before the hook. */
+  /** Records that a hook program makes a request, so that its effects inherit the trigger depth of the hook. */
   hookAsks(request: HookAsked): Promise<void>
 }
 
@@ -104,7 +104,7 @@ export const Automation = token<AutomationApi>('automation@1')
 
 const run = v.object({
   id: v.string(),
-  /** Of a run of a job; one of a trigger has `trigger_id`. */
+  /** Set for runs of jobs; runs of triggers have `trigger_id`. */
   job_id: v.optional(v.string()),
   trigger_id: v.optional(v.string()),
   status: v.string(),
@@ -115,7 +115,7 @@ export const RunCreated = event('automation.run.created', run)
 export const RunStarted = event('automation.run.started', run)
 export const RunEnded = event('automation.run.ended', run)
 
-/** What triggers may be about and nothing else in the log tells: `ext.<extension>.<name>`, `hook.<name>.completed`. */
+/** Trigger events that are not in the log otherwise: `ext.<extension>.<name>` and `hook.<name>.completed`. */
 export const Observation = event(
   'automation.observation',
   v.object({
@@ -131,137 +131,143 @@ export interface Observation {
 }
 
 export const AutomationErrors = defineErrors({
-  job_not_found: { status: 404, message: 'no such job', next: 'svc automation jobs list' },
-  run_not_found: { status: 404, message: 'no such run', next: 'svc automation runs list' },
-  trigger_not_found: { status: 404, message: 'no such trigger', next: 'svc automation triggers list' },
-  job_invalid: { status: 400, message: 'the job is not valid', next: 'svc automation jobs create --help' },
+  job_not_found: { status: 404, message: 'job not found', next: 'svc automation jobs list' },
+  run_not_found: { status: 404, message: 'run not found', next: 'svc automation runs list' },
+  trigger_not_found: { status: 404, message: 'trigger not found', next: 'svc automation triggers list' },
+  job_invalid: { status: 400, message: 'invalid job', next: 'svc automation jobs create --help' },
   job_damaged: {
     status: 409,
-    message: 'the stored definition of this job is not valid; write it anew or delete it',
+    message: 'the stored definition of this job is invalid; delete the job and create it again',
     next: 'svc doctor',
   },
   trigger_invalid: {
     status: 400,
-    message: 'the trigger is not valid',
+    message: 'invalid trigger',
     next: 'svc automation triggers create --help',
   },
   trigger_damaged: {
     status: 409,
-    message: 'the stored definition of this trigger is not valid; write it anew or delete it',
+    message: 'the stored definition of this trigger is invalid; delete the trigger and create it again',
     next: 'svc doctor',
   },
-  trigger_name_taken: { status: 409, message: 'another trigger has this name', next: 'svc automation triggers list' },
+  trigger_name_taken: { status: 409, message: 'trigger name already in use', next: 'svc automation triggers list' },
   trigger_read_only: {
     status: 409,
-    message: 'this trigger is defined by the configuration or a package; only enabled may be changed here',
+    message: 'this trigger is defined in the configuration or a package; only enabled can be changed here',
     next: 'svc automation triggers list',
   },
   webhook_id_taken: {
     status: 409,
-    message: 'another trigger has this webhook_id',
+    message: 'webhook_id already in use by another trigger',
     next: 'svc automation triggers list',
   },
   webhook_vault_missing: {
     status: 503,
-    message: 'there is no vault that could keep the secret',
-    next: 'set the secret in the environment of the daemon and give webhook_secret_ref env:NAME',
+    message: 'cannot store webhook_secret_value: the vault is not available',
+    next: 'set the secret in the environment of the daemon and use webhook_secret_ref env:NAME',
   },
-  webhook_not_found: { status: 404, message: 'there is no such webhook' },
+  webhook_not_found: { status: 404, message: 'webhook not found' },
   webhook_headers_invalid: {
     status: 400,
-    message: 'the headers that sign a delivery are missing or malformed',
-    next: 'sign it by the scheme of the trigger: svc automation triggers get <trigger>',
+    message: 'missing or malformed signature headers',
+    next: 'use the signature scheme of the trigger: svc automation triggers get <trigger>',
   },
   webhook_secret_missing: {
     status: 400,
-    message: 'this webhook has no secret, and takes no delivery without one',
-    next: 'store the one that svc automation triggers get <trigger> names: svc vault put <reference>',
+    message: 'delivery refused: the signing secret of this webhook is not set',
+    next: 'store the secret that svc automation triggers get <trigger> shows: svc vault put <reference>',
   },
-  webhook_signature_invalid: { status: 401, message: 'the signature does not belong to this body and time' },
-  webhook_stale: { status: 401, message: 'the time of the delivery is more than 5 minutes away from now' },
-  webhook_replayed: { status: 409, message: 'this delivery was taken before' },
-  webhook_rate_limit: { status: 429, message: 'too many deliveries to this webhook; send it again later' },
+  webhook_signature_invalid: { status: 401, message: 'the signature does not match the body and timestamp' },
+  webhook_stale: {
+    status: 401,
+    message: 'the delivery timestamp differs from the current time by more than 5 minutes',
+  },
+  webhook_replayed: { status: 409, message: 'duplicate delivery: it was already accepted' },
+  webhook_rate_limit: { status: 429, message: 'too many deliveries to this webhook; retry later' },
   loop_invalid: {
     status: 422,
-    message: 'the loop target is not valid',
+    message: 'invalid loop target',
     next: 'svc automation jobs create --help',
   },
-  job_name_taken: { status: 409, message: 'another job has this name', next: 'svc automation jobs list' },
+  job_name_taken: { status: 409, message: 'job name already in use', next: 'svc automation jobs list' },
   job_read_only: {
     status: 409,
-    message: 'this job is defined by the configuration or a package; only enabled may be changed here',
+    message: 'this job is defined in the configuration or a package; only enabled can be changed here',
     next: 'svc automation jobs list',
   },
   lifecycle_command: {
     status: 400,
-    message: 'the prompt looks like a command that stops or restarts the daemon, which a run must not do',
+    message: 'the prompt contains a command that stops or restarts the daemon; a run must not do that',
     next: 'svc automation jobs create --help',
   },
   event_foreign: {
     status: 403,
-    message: 'extensions alone tell of events of their own',
+    message: 'only extensions can emit events',
     next: 'svc automation triggers create --help',
   },
   event_undeclared: {
     status: 403,
-    message: 'the manifest of the extension declares no such event below [resources] events',
+    message: 'the extension does not declare this event in [resources] events of its manifest',
     next: 'svc extension list',
   },
-  event_too_large: { status: 413, message: 'the data of an event has at most 64 KiB' },
-  event_rate: { status: 429, message: 'this extension tells of too many events; try again later' },
+  event_too_large: { status: 413, message: 'the event data is larger than 64 KiB' },
+  event_rate: {
+    status: 429,
+    message: 'this extension emits too many events (limit: burst 100, then 10/s); retry later',
+  },
   suggestion_invalid: {
     status: 400,
-    message: 'this cannot be suggested',
+    message: 'invalid suggestion',
     next: 'svc automation suggestions propose --help',
   },
   suggestion_foreign: {
     status: 403,
-    message: 'an agent suggests for its own workspace only',
+    message: 'an agent can only make suggestions for its own workspace',
     next: 'svc whoami',
   },
   suggestion_not_found: {
     status: 404,
-    message: 'no such suggestion',
+    message: 'suggestion not found',
     next: 'svc automation suggestions list',
   },
   suggestion_resolved: {
     status: 409,
-    message: 'this suggestion was answered already',
+    message: 'this suggestion was already accepted or dismissed',
     next: 'svc automation suggestions list',
   },
   suggestion_limit: {
     status: 409,
-    message: 'this workspace has 50 suggestions that wait for an answer',
+    message: 'this workspace already has 50 pending suggestions; accept or dismiss some first',
     next: 'svc automation suggestions list',
   },
   simulation_invalid: {
     status: 400,
-    message: 'this cannot be simulated',
+    message: 'invalid simulation request',
     next: 'svc automation simulate --help',
   },
   simulation_busy: {
     status: 429,
-    message: 'another simulation is going on; try again when it has ended',
+    message: 'another simulation is running; retry when it has finished',
     next: 'svc automation simulate',
   },
   concurrency_limit: {
     status: 409,
-    message: 'automation.max_concurrent_jobs runs are going on; wait for one to end',
+    message: 'concurrency limit reached (automation.max_concurrent_jobs); wait for a run to end',
     next: 'svc automation runs list --status running',
   },
   fire_limit: {
     status: 409,
-    message: 'the fire limit is reached; wait or raise fire_limit',
+    message: 'fire limit reached; wait or raise fire_limit',
     next: 'svc automation runs list',
   },
   workspace_required: {
     status: 422,
-    message: 'there is no workspace to run in; register one: svc workspace add <dir>',
-    next: 'svc workspace add',
+    message: 'no workspace to run in: none is registered',
+    next: 'svc workspace add <dir>',
   },
   automation_disabled: {
     status: 503,
-    message: 'automation is switched off by automation.enabled, or is stopping',
+    message: 'automation is disabled (automation.enabled is false) or the daemon is stopping',
     next: 'svc doctor --only scheduler',
   },
 })

@@ -12,18 +12,18 @@ import { type RunOf, type RunRow, runOf } from './runs/run-row.js'
 import type { RunStore } from './runs/runs.js'
 import { decodeTrigger, TriggerKind, type TriggerRecord } from './triggers/trigger-kind.js'
 
-/** What came of claiming a job that looked due. */
+/** The result of claiming a job that looked due. */
 export type Claim =
-  /** Claimed: the run is `scheduled`, to be dispatched once this is durable. */
+  /** The run is `scheduled` and is dispatched once the transaction is durable. */
   | { readonly outcome: 'claimed'; readonly run: RunRow; readonly job: JobRecord }
-  /** The occurrence is recorded as `canceled`, or was claimed before; the cursor went on. */
+  /** The occurrence was recorded as `canceled`, or claimed before; the cursor advanced. */
   | { readonly outcome: 'passed' }
-  /** Nothing was due after all, or the job is gone, switched off or about to be projected anew. */
+  /** Nothing was due, or the job was deleted, disabled or changed. */
   | { readonly outcome: 'idle' }
-  /** A backlog is run one after the other, and a run of it is going on. */
+  /** A backlog is replayed and its previous run is still open. */
   | { readonly outcome: 'waiting' }
 
-/** One fire of a trigger; its id is made of what fired it, so that it can be claimed only once. */
+/** One fire of a trigger. The id is derived from its cause, so that it can be claimed only once. */
 export interface TriggerFire {
   readonly id: string
   readonly prompt: string
@@ -31,19 +31,19 @@ export interface TriggerFire {
   readonly actor?: Actor | undefined
   readonly depth: number
   readonly metadata: Readonly<Record<string, unknown>>
-  /** It must not run, whatever room there is. */
+  /** Reason to skip it regardless of the limits. */
   readonly skip?: Skip | undefined
-  /** There is {@link Claims.room}: asked for in this transaction. */
+  /** {@link Claims.room} was already checked in this transaction. */
   readonly hasRoom?: boolean | undefined
 }
 
-/** The limits of a daemon. */
+/** Limits and start time of the daemon. */
 export interface ClaimLimits extends Limits {
-  /** Epoch milliseconds: what was due before was missed. */
+  /** Epoch milliseconds: occurrences due before were missed. */
   readonly startedAt: () => number
 }
 
-/** Claims occurrences and reserves runs, each in one transaction, before any work is done. */
+/** Claims occurrences and reserves runs, each in one transaction before any work starts. */
 export class Claims {
   constructor(
     private readonly kernel: Pick<
@@ -55,7 +55,7 @@ export class Claims {
     private readonly limits: ClaimLimits,
   ) {}
 
-  /** Claims what is due of a job; resolves when that is durable. */
+  /** Claims the due occurrence of a job; resolves when the claim is durable. */
   due(job: string): Promise<Claim> {
     return this.kernel.db.tx(t => this.#due(t, job))
   }
@@ -64,7 +64,7 @@ export class Claims {
     const now = this.kernel.clock.now()
     const cursor = this.cursors.get(id)
     if (!cursor || cursor.next_run_at === null || cursor.next_run_at > now) return { outcome: 'idle' }
-    // The record decides, not what was projected from it: it may have changed a moment ago.
+    // Read the record, not its projection: it may have just changed.
     const job = decodeJob(this.kernel.records.get(JobKind.name, id))
     if (!job || !this.cursors.enabled(job) || this.cursors.hash(job) !== cursor.schedule_hash) {
       return { outcome: 'idle' }
@@ -104,8 +104,8 @@ export class Claims {
   }
 
   /**
-   * Reserves another attempt after a run that failed. One for which there is no room is recorded as `canceled`, and the last;
-   * undefined also when the job is gone.
+   * Reserves a retry after a failed run. If a limit is reached, the retry is recorded as `canceled` and ends the retries.
+   * Returns undefined then, and when the definition was deleted.
    */
   retry(t: Tx, failed: RunRow): { readonly run: RunRow; readonly definition: DefinitionRecord } | undefined {
     const of = runOf(failed)
@@ -131,7 +131,7 @@ export class Claims {
     return { run, definition }
   }
 
-  /** The definition of a run as it is now; undefined for one that is gone or damaged. */
+  /** The current definition of a run; undefined when it was deleted or is invalid. */
   definition(of: RunOf): DefinitionRecord | undefined {
     return 'jobId' in of
       ? decodeJob(this.kernel.records.get(JobKind.name, of.jobId))
@@ -151,8 +151,8 @@ export class Claims {
   }
 
   /**
-   * Claims a fire of a trigger under the id that it is given. One for which there is no room is recorded as `canceled`;
-   * undefined when it was claimed before.
+   * Claims a fire of a trigger under its id. If a limit is reached, the run is recorded as `canceled`.
+   * Returns undefined when it was claimed before.
    */
   fired(t: Tx, trigger: TriggerRecord, fire: TriggerFire): RunRow | undefined {
     if (this.runs.has(fire.id)) return undefined
@@ -174,14 +174,14 @@ export class Claims {
     })
   }
 
-  /** Is there room for a run? Throws 409 `concurrency_limit`, 409 `fire_limit`. */
+  /** Checks the limits. Throws 409 `concurrency_limit`, 409 `fire_limit`. */
   room(definition: DefinitionRecord, of: RunOf): void {
     if (this.runs.openCount() >= this.limits.maxConcurrent) throw AutomationErrors.concurrency_limit()
     const now = this.kernel.clock.now()
     const limit = limitOf(definition.spec, of, now, this.limits, this.runs)
     if (limit.freeAt === undefined) return
     throw AutomationErrors.fire_limit(
-      `${'jobId' in of ? 'job' : 'trigger'} ${definition.spec.name} ran ${limit.max} times within ${limit.window}; wait, or raise its fire_limit`,
+      `fire limit reached: ${'jobId' in of ? 'job' : 'trigger'} ${definition.spec.name} ran ${limit.max} times within ${limit.window}; wait or raise its fire_limit`,
       { retryAfter: Math.max(1, Math.ceil((limit.freeAt - now) / 1000)) },
     )
   }
@@ -190,17 +190,19 @@ export class Claims {
     if (this.cursors.get(job)) this.cursors.update(t, job, { last_run_at: at })
   }
 
-  /** Reserves a run by hand. Throws 404, 409 `concurrency_limit`, 409 `fire_limit`. */
+  /** Reserves a manual run. Throws 404, 409 `concurrency_limit`, 409 `fire_limit`. */
   reserve(
     t: Tx,
     id: string,
     more: { readonly actor: Actor; readonly cause: string },
   ): { readonly run: RunRow; readonly job: JobRecord } {
     const record = this.kernel.records.get(JobKind.name, id)
-    if (!record) throw AutomationErrors.job_not_found(`there is no job ${shown(id)}`)
+    if (!record) throw AutomationErrors.job_not_found(`job not found: ${shown(id)}`)
     const job = decodeJob(record)
     if (!job || jobProblem(job.spec, job.scope))
-      throw AutomationErrors.job_damaged(`the stored definition of job ${id} is not valid; write it anew or delete it`)
+      throw AutomationErrors.job_damaged(
+        `the stored definition of job ${id} is invalid; delete the job and create it again`,
+      )
     this.room(job, { jobId: id })
     const what = { id: this.kernel.ids.id('run'), jobId: id, status: 'scheduled', attempt: 1 } as const
     const run = this.runs.insert(t, { ...what, scope: job.scope.id, ...more })
@@ -213,7 +215,7 @@ export class Claims {
     this.cursors.resumed(t, job, true)
   }
 
-  /** Why there is no room for a run of a definition now; of a job also while another one goes on. */
+  /** Why a run cannot start now. A job also waits for its previous run. */
   #skip({ spec }: DefinitionRecord, of: RunOf): Skip | undefined {
     const { limits, runs } = this
     const limit = limitOf(spec, of, this.kernel.clock.now(), limits, runs)
@@ -221,7 +223,7 @@ export class Claims {
   }
 }
 
-/** When the daemon started by the present wall clock; by that of then, if it was set forward since. Epoch milliseconds. */
+/** Start time of the daemon in epoch milliseconds, corrected when the wall clock was set back since. */
 export function startOf(clock: Clock): () => number {
   const [wall, monotonic] = [clock.now(), clock.monotonic()]
   return () => Math.min(wall, clock.now() - (clock.monotonic() - monotonic))

@@ -2,13 +2,13 @@ import type { Command } from '../../kernel/plugin.js'
 
 const SWITCHES = {
   enable: (noun: string) => `Enable a ${noun}`,
-  disable: (noun: string) => `Disable a ${noun}; it keeps its history and starts nothing by itself`,
+  disable: (noun: string) => `Disable a ${noun}; its run history is kept`,
 }
 
 const suggestion = { name: 'id', summary: 'id of a suggestion' } as const
 const workspace = { name: 'workspace', type: 'workspace', summary: 'id, name or path of a workspace' } as const
 
-/** Commands of `svc automation` beside those of routes. */
+/** Commands of `svc automation` that are not generated from routes. */
 export const commands: readonly Command[] = [
   ...(['Job', 'Trigger'] as const).flatMap(noun =>
     (['enable', 'disable'] as const).map(verb => ({
@@ -20,37 +20,63 @@ export const commands: readonly Command[] = [
   ),
   {
     path: 'automation simulate',
-    summary: 'Show what jobs would do in days to come, and triggers about recorded events',
+    summary: 'Simulate jobs over the coming days and triggers over recorded events',
     options: [
-      { name: 'days', type: 'integer', summary: 'days to come of jobs, past days of triggers; default 30' },
-      { name: 'part', type: 'text', values: ['all', 'jobs', 'triggers'], summary: 'only jobs, or only triggers' },
-      { name: 'only', type: 'text', summary: 'list only this job or trigger, by id or name' },
-      { name: 'failing', type: 'text', summary: 'ids or names whose runs fail, separated by commas, or *' },
-      { name: 'run-seconds', type: 'integer', summary: 'how long each run takes; default: as its latest did, else 60' },
-      { name: 'offline', type: 'text', summary: 'when the daemon does not run: <from>/<to>, several by commas' },
-      { name: 'limit', type: 'integer', summary: 'occasions that are listed; default 1000, at most 20000' },
+      { name: 'days', type: 'integer', summary: 'number of days: future for jobs, past for triggers (default 30)' },
+      {
+        name: 'part',
+        type: 'text',
+        values: ['all', 'jobs', 'triggers'],
+        summary: 'simulate only jobs or only triggers (default all)',
+      },
+      { name: 'only', type: 'text', summary: 'show only this job or trigger (id or name)' },
+      {
+        name: 'failing',
+        type: 'text',
+        summary: 'assume that runs of these jobs or triggers fail: comma-separated ids or names, or *',
+      },
+      {
+        name: 'run-seconds',
+        type: 'integer',
+        summary: 'assumed duration of a run (default: median of recent runs, else 60)',
+      },
+      {
+        name: 'offline',
+        type: 'text',
+        summary: 'assume that the daemon is down: <from>/<to>[,<from>/<to>...] in RFC 3339',
+      },
+      {
+        name: 'limit',
+        type: 'integer',
+        summary: 'maximum number of fires and skips to show (default 1000, maximum 20000)',
+      },
     ],
     load: () => import('./commands.js').then(module => ({ run: module.runSimulate })),
   },
   {
     path: 'automation suggestions list',
-    summary: 'List jobs and triggers that agents and extensions suggest for a workspace',
+    summary: 'List jobs and triggers suggested by agents and extensions',
     options: [
-      { name: 'status', type: 'text', values: ['pending', 'accepted', 'dismissed'], summary: 'only of this status' },
+      {
+        name: 'status',
+        type: 'text',
+        values: ['pending', 'accepted', 'dismissed'],
+        summary: 'show only suggestions with this status',
+      },
       workspace,
     ],
     load: () => import('./commands.js').then(module => ({ run: module.runListSuggestions })),
   },
   {
     path: 'automation suggestions propose',
-    summary: 'Suggest a job or trigger; a person accepts or dismisses it',
-    args: [{ name: 'json', summary: '{"job":{…}} or {"trigger":{…}}, as a request that creates one has it' }],
+    summary: 'Suggest a job or trigger for a user to accept or dismiss',
+    args: [{ name: 'json', summary: '{"job":{…}} or {"trigger":{…}}, with the fields of a create request' }],
     options: [workspace],
     load: () => import('./commands.js').then(module => ({ run: module.runPropose })),
   },
   {
     path: 'automation suggestions accept',
-    summary: 'Create the job or trigger of a suggestion',
+    summary: 'Accept a suggestion and create its job or trigger',
     args: [suggestion],
     options: [workspace],
     load: () => import('./commands.js').then(module => ({ run: module.runAccept })),

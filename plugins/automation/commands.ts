@@ -4,13 +4,13 @@ import type { JobReply, TriggerReply } from '../../schemas/automation.js'
 export { runSimulate } from './simulate/commands.js'
 export { runAccept, runDismiss, runListSuggestions, runPropose } from './suggestions/commands.js'
 
-/** `svc automation jobs enable <id>` */
+/** `svc automation jobs enable <id>`. */
 export const enableJob = (context: CommandContext) => setEnabled(context, 'job', true)
-/** `svc automation jobs disable <id>`: it keeps its history, and starts nothing by itself. */
+/** `svc automation jobs disable <id>`. */
 export const disableJob = (context: CommandContext) => setEnabled(context, 'job', false)
-/** `svc automation triggers enable <id>` */
+/** `svc automation triggers enable <id>`. */
 export const enableTrigger = (context: CommandContext) => setEnabled(context, 'trigger', true)
-/** `svc automation triggers disable <id>`: it keeps its history, and nothing fires it. */
+/** `svc automation triggers disable <id>`. */
 export const disableTrigger = (context: CommandContext) => setEnabled(context, 'trigger', false)
 
 async function setEnabled(

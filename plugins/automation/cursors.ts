@@ -5,14 +5,14 @@ import { JobKind, type JobRecord, jobProblem } from './job-kind.js'
 import { Overlays } from './overlays.js'
 import { Occurrences, scheduleHash } from './schedule.js'
 
-/** The scheduler's state of a job; times in epoch milliseconds. */
+/** Scheduler state of a job; times in epoch milliseconds. */
 export interface CursorRow {
   readonly job: string
   /** With the overlay applied. */
   readonly enabled: number
   readonly record_version: number
   readonly schedule_hash: string
-  /** When it is due; null: it is not registered with the scheduler. */
+  /** When it is due; null when it is not registered with the scheduler. */
   readonly next_run_at: number | null
   readonly last_run_at: number | null
   readonly last_scheduled_at: number | null
@@ -22,12 +22,12 @@ export interface CursorRow {
   readonly consecutive_resume_failures: number
   readonly last_misfire_at: number | null
   readonly misfire_count: number
-  /** Id of the newest event about the job's record: the cause of its runs. */
+  /** Id of the newest event about the record of the job: the cause of its runs. */
   readonly event: string | null
   readonly updated_at: number
   /** {@link nameKey} of the record. */
   readonly name_key: string | null
-  /** The default zone that its times were reckoned with. */
+  /** The default time zone used to compute the cursor. */
   readonly timezone: string | null
 }
 
@@ -42,12 +42,12 @@ export const cursorTables = `CREATE TABLE automation_cursor (
     job TEXT NOT NULL UNIQUE, enabled INTEGER NOT NULL, updated_at INTEGER NOT NULL
   ) STRICT;`
 
-/** What a start compares before it believes a cursor, and by what a name is found. Null: written by an earlier version. */
+/** Columns checked at startup before a cursor is reused, and the name index. Null when written by an earlier version. */
 export const bootColumns = `ALTER TABLE automation_cursor ADD COLUMN name_key TEXT;
   ALTER TABLE automation_cursor ADD COLUMN timezone TEXT;
   CREATE INDEX automation_cursor_name ON automation_cursor (name_key);`
 
-/** For the counts of the status, and for runs that failed (see `RunStore.latestFailures`). */
+/** Indexes for the status counts and for failed runs (see `RunStore.latestFailures`). */
 export const countIndexes = `CREATE INDEX automation_cursor_off ON automation_cursor (enabled) WHERE enabled = 0;
   CREATE INDEX automation_run_failed ON automation_run (seq) WHERE status = 'failed';`
 
@@ -59,14 +59,14 @@ export type CursorChange = Partial<
   >
 >
 
-/** The name of a definition as it is stored. */
+/** The stored name of a definition. */
 export const nameOf = ({ spec }: Pick<StoredRecord, 'spec'>) => (spec as { name?: string } | null)?.name ?? ''
 
 /** Names are unique within a scope. */
 export const nameKey = (record: Pick<StoredRecord, 'scope' | 'spec'>) =>
   JSON.stringify([record.scope.id ?? '', nameOf(record)])
 
-/** One durable cursor a job. */
+/** One durable cursor per job. */
 export class CursorStore {
   constructor(
     private readonly kernel: Pick<PluginKernel<{ events: typeof Events }>, 'db' | 'clock' | 'records' | 'needs'>,
@@ -78,7 +78,7 @@ export class CursorStore {
     return this.kernel.db.get<CursorRow>('SELECT * FROM automation_cursor WHERE job = ?', [job])
   }
 
-  /** Is the job enabled, its overlay applied? `overlays` saves looking it up for every job of many. */
+  /** Whether the job is enabled, with its overlay applied. Pass `overlays` to avoid one query per job. */
   enabled(record: JobRecord, overlays?: ReadonlyMap<string, boolean>): boolean {
     return this.overlays.enabled(record, overlays)
   }
@@ -88,8 +88,8 @@ export class CursorStore {
   }
 
   /**
-   * Brings the cursor of a record up to date. A changed schedule starts anew from now, and so does one that was switched
-   * off; an unchanged one goes on, also when it is overdue. Throws when the job is not valid. Returns when it is due.
+   * Updates the cursor of a record. A changed or re-enabled schedule restarts from now; an unchanged cursor is kept, even
+   * when it is overdue. Throws when the job is invalid. Returns when the job is due.
    */
   project(t: Tx, record: JobRecord, overlays: ReadonlyMap<string, boolean>): number | undefined {
     const before = this.get(record.id)
@@ -137,7 +137,7 @@ export class CursorStore {
     return next ?? undefined
   }
 
-  /** Jobs whose cursor was written later than it is now: the clock has been set back since. */
+  /** Jobs whose cursor was written in the future: the clock has been set back since. */
   ahead(): string[] {
     const rows = this.kernel.db.rows('SELECT job FROM automation_cursor WHERE enabled = 1 AND updated_at > ?', [
       this.kernel.clock.now(),
@@ -146,8 +146,8 @@ export class CursorStore {
   }
 
   /**
-   * Plans such a job from now, or a clock that was wrong once would silence it until that time comes. Instants that were
-   * claimed before are passed over when they come again, for the ids of their runs are the same.
+   * Replans a job from now. Otherwise a clock that was once ahead would silence it until that time comes. Occurrences that
+   * were already claimed are skipped when they recur, because their run ids are the same.
    */
   replan(t: Tx, record: JobRecord): void {
     const cursor = this.get(record.id)
@@ -168,7 +168,7 @@ export class CursorStore {
     )
   }
 
-  /** Counts runs in a row that a restart of the daemon made fail; one that did not fail for it begins anew. */
+  /** Counts consecutive runs that failed because of a daemon restart; any other run resets the counter. */
   resumed(t: Tx, job: string, well: boolean): void {
     t.run(
       `UPDATE automation_cursor SET consecutive_resume_failures = ${well ? '0' : 'consecutive_resume_failures + 1'}
@@ -183,8 +183,8 @@ export class CursorStore {
   }
 
   /**
-   * The jobs that have a cursor, with the version of the record that it was made from, or -1 where it has to be looked at
-   * again: the default zone is another one, or it was switched on or off and the daemon ended before that was done.
+   * The jobs that have a cursor, with the record version it was computed from, or -1 when it must be recomputed: the default
+   * time zone changed, or the job was enabled or disabled and the daemon stopped before the cursor was updated.
    */
   projected(): ReadonlyMap<string, number> {
     const [jobs = [], versions = []] = this.#columns(
@@ -198,7 +198,7 @@ export class CursorStore {
     return projected
   }
 
-  /** Jobs that are registered, and when each is due. */
+  /** Registered jobs and when each is due. */
   registered(): [job: string, at: number][] {
     const [jobs = [], times = []] = this.#columns(
       `SELECT json_group_array(job), json_group_array(next_run_at) FROM automation_cursor WHERE next_run_at IS NOT NULL`,
@@ -206,12 +206,12 @@ export class CursorStore {
     return jobs.map((job, i) => [job, times[i] as number])
   }
 
-  /** Columns as one text each, for 100,000 rows would take twice as long. */
+  /** Returns each column as one JSON text: reading 100,000 rows one by one takes twice as long. */
   #columns(sql: string, params: readonly SqlValue[] = []): unknown[] {
     return (this.kernel.db.row(sql, params) ?? []).map(text => JSON.parse(String(text)))
   }
 
-  /** Jobs that had this name when their cursor was made. */
+  /** Jobs that had this name when their cursor was computed. */
   named(key: string): string[] {
     return this.kernel.db
       .rows('SELECT job FROM automation_cursor WHERE name_key = ?', [key])
@@ -219,7 +219,7 @@ export class CursorStore {
   }
 
   totals(): { readonly total: number; readonly enabled: number } {
-    // Two statements that an index answers; one with a sum would look at every row.
+    // Two statements answered by an index; a single sum would scan every row.
     const count = (where: string) => Number(this.kernel.db.row(`SELECT count(*) FROM automation_cursor ${where}`)?.[0])
     const total = count('')
     return { total, enabled: total - count('WHERE enabled = 0') }
@@ -233,7 +233,7 @@ export class CursorStore {
     )
   }
 
-  /** An instant that is over when the job is heard of or switched on was missed, unless it ran or was counted before. */
+  /** An `at` time that has passed when the job is created or enabled is a misfire, unless it ran or was counted before. */
   #missed({ time }: Schedule, before: CursorRow | undefined, fresh: boolean): boolean {
     const instant = Date.parse(time ?? '')
     if (before?.last_scheduled_at === instant) return false
@@ -245,7 +245,7 @@ export class CursorStore {
   }
 }
 
-/** A cursor as the contract has it. */
+/** The wire form of a cursor. */
 export function cursorToWire(row: CursorRow): SchedulerState {
   const time = (at: number | null) => (at === null ? null : iso(at))
   return {

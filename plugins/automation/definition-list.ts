@@ -16,26 +16,26 @@ import { sourceFilters } from './job-kind.js'
 
 const DEFAULT_LIMIT = 50
 const MAX_LIMIT = 200
-/** Records that are looked at in one turn of the event loop: by their columns, or decoded. */
+/** Records examined per turn of the event loop: by columns only, or decoded. */
 const WINDOW = { columns: 2000, decoded: 200 }
 
-/** What a list is asked for; `event` of triggers alone. */
+/** Query of a list; `event` applies to triggers only. */
 export type DefinitionQuery = ListJobsQuery & Pick<ListTriggersQuery, 'event'>
 
-/** Reads definitions of one kind, `F` as far as a list filters them; undefined for one that is gone or damaged. */
+/** Reads definitions of one kind; `F` are the members used by filters. Undefined for deleted or invalid ones. */
 export interface DefinitionReader<F, W> {
   facts(record: StoredRecord): F | undefined
   wire(id: string): W | undefined
-  /** What a search looks into, besides what all definitions have. */
+  /** Texts to search in addition to the common members. */
   searched(facts: F): readonly string[]
 }
 
 type Facts = ReturnType<typeof factsOf>
 
 /**
- * One page of definitions, the newest first, and how many the filter leaves in all. Records are gone through in the order in which
- * they were made, window by window, so that a hundred thousand do not hold the event loop; only what no column tells is asked
- * of the decoded definition. The cursor is the place of the last one of the page before.
+ * One page of definitions, newest first, with the total number of matches. Records are read window by window, so that 100,000
+ * of them do not block the event loop, and are decoded only when a filter needs it. The cursor is the place of the last
+ * record of the previous page.
  */
 export async function pageDefinitions<F extends Facts, W>(
   { kind, records, next }: { readonly kind: string; readonly records: Records; readonly next: string },
@@ -52,10 +52,10 @@ export async function pageDefinitions<F extends Facts, W>(
   const before = paging.after(of, query.cursor) ?? Number.POSITIVE_INFINITY
   const columns = columnFilter(kind, query)
   const matches = specFilter(query, reader)
-  /** One more than the page has, where there is one. */
+  /** One more than the page size, to detect a next page. */
   const found: RecordHead[] = []
   let total = 0
-  // A record that is written meanwhile has no part in this list.
+  // Records written meanwhile are not included.
   const newest = columns ? (records.page({ limit: 1 })[0]?.place ?? 0) : 0
   const size = matches ? WINDOW.decoded : WINDOW.columns
   for (let high = newest; high > 0; high -= size) {
@@ -74,7 +74,7 @@ export async function pageDefinitions<F extends Facts, W>(
   return { definitions: rows.flatMap(({ id }) => reader.wire(id) ?? []), page: { limit, total, ...more } }
 }
 
-/** What the store filters by, specs as they are stored; undefined where nothing can match. */
+/** The part of the filter that the store evaluates; undefined when nothing can match. */
 function columnFilter(
   kind: string,
   { scope, workspace_id: workspace, source, event }: DefinitionQuery,
@@ -93,7 +93,7 @@ function idsOf<F, W>(records: readonly StoredRecord[], reader: DefinitionReader<
   return new Set(matching.map(({ id }) => id))
 }
 
-/** What only the decoded definition tells; undefined when nothing of that is asked for. */
+/** The part of the filter that needs decoded definitions; undefined when there is none. */
 function specFilter<F extends Facts, W>(
   { enabled, loop, q }: DefinitionQuery,
   reader: DefinitionReader<F, W>,

@@ -36,10 +36,10 @@ export type DefinitionKernel = Pick<PluginKernel<DefinitionNeeds>, 'clock' | 'db
 /** A stored job or trigger. */
 export type DefinitionRecord = StoredRecord<JobSpec> | StoredRecord<TriggerSpec>
 
-/** What sets one kind of definitions apart. */
+/** What differs between jobs and triggers. */
 export interface Family<S> {
   readonly noun: 'job' | 'trigger'
-  /** The command that switches one off. */
+  /** The command that disables one. */
   readonly disable: (id: string) => string
   readonly kind: Kind<S>
   readonly schema: v.GenericSchema<unknown, S>
@@ -48,54 +48,56 @@ export interface Family<S> {
 
 type DefinitionWrite = Omit<RecordWrite, 'kind'>
 
-/** Where a request wants a definition. */
+/** Requested scope of a definition. */
 export interface Wanted {
   readonly scope: 'global' | 'workspace'
   readonly workspace_id?: string | undefined
 }
 
-/** Reads and writes the records of jobs, or of triggers: they are their only definitions. */
+/** Reads and writes the records of jobs or triggers. */
 export abstract class Definitions<S extends JobSpec | TriggerSpec, W> {
-  /** Ids that were given a name and may not be projected yet; what is in here is looked up before it is believed. */
+  /** Id by name of definitions that may not be projected yet; entries are verified before use. */
   readonly #named = new Map<string, string>()
 
   constructor(
     protected readonly kernel: DefinitionKernel,
     protected readonly overlays: Overlays,
     protected readonly family: Family<S>,
-    /** Of definitions that have none of their own. */
+    /** Default fire limit. */
     readonly fireLimit: FireLimit,
   ) {}
 
-  /** As the contract has it. */
+  /** The wire form. */
   abstract toWire(record: StoredRecord<S>): W
-  /** Definitions that have this name already. */
+  /** Ids of definitions with this name. */
   protected abstract named(key: string, record: Pick<StoredRecord, 'scope' | 'spec'>): readonly string[]
-  /** Refuses what is right in a stored definition and a mistake in one that a person writes now. */
+  /** Extra checks for requests that must not apply to stored definitions. */
   protected refuse(_spec: S): void {}
 
-  /** As `by` finds it, or the daemon itself. Throws `…_not_found`, `…_damaged`. */
+  /** Finds a definition visible to `by` (default: the daemon). Throws `…_not_found`, `…_damaged`. */
   find(id: string, by?: Actor): StoredRecord<S> {
     const record = this.decode(this.stored(id, by))
     if (record) return record
     const { noun } = this.family
-    throw this.#fault('damaged')(`the stored definition of ${noun} ${id} is not valid; write it anew or delete it`)
+    throw this.#fault('damaged')(
+      `the stored definition of ${noun} ${id} is invalid; delete the ${noun} and create it again`,
+    )
   }
 
-  /** The record as it is stored, valid or not. Throws `…_not_found`. */
+  /** The stored record, valid or not. Throws `…_not_found`. */
   stored(id: string, by?: Actor): StoredRecord {
     const record = this.kernel.records.get(this.family.kind.name, id)
     if (!record || (by && isElsewhere(by, record.scope)))
-      throw this.#fault('not_found')(`there is no ${this.family.noun} ${shown(id)}`)
+      throw this.#fault('not_found')(`${this.family.noun} not found: ${shown(id)}`)
     return record
   }
 
-  /** A record that may have been stored before its codec was there; undefined when it does not match the schema. */
+  /** Decodes a record; undefined when it does not match the schema. */
   decode(record: StoredRecord | undefined): StoredRecord<S> | undefined {
     return decodeAs(this.family.schema, record)
   }
 
-  /** Null and absent members stay as they are. */
+  /** Null and absent members keep their value. */
   async patch(actor: Actor, id: string, body: object): Promise<W> {
     const before = this.find(id, actor)
     const change = Object.fromEntries(
@@ -122,44 +124,47 @@ export abstract class Definitions<S extends JobSpec | TriggerSpec, W> {
   async remove(actor: Actor, id: string): Promise<void> {
     const { kind, noun } = this.family
     if (jobSource(this.stored(id, actor)) !== 'dynamic') {
-      throw this.#fault('read_only')(`this ${noun} is defined by the configuration or a package and goes with it`, {
-        next: this.family.disable(id),
-      })
+      throw this.#fault('read_only')(
+        `this ${noun} is defined in the configuration or a package and can only be removed there`,
+        {
+          next: this.family.disable(id),
+        },
+      )
     }
     await this.kernel.db.tx(t => this.kernel.records.delete(t, actor, { kind, id }))
     await this.kernel.needs.reconcile.settled([{ kind: kind.name, id }])
   }
 
-  /** What was projected has its name now. */
+  /** The record was projected: its name is found by the index from now on. */
   projected(record: StoredRecord): void {
     this.#named.delete(nameKey(record))
   }
 
-  /** Refuses, inside the transaction of a write at any door, a prompt that ends the daemon. */
+  /** Refuses a prompt that would stop the daemon, inside the transaction of any write. */
   guard(change: RecordChange): Fault | undefined {
     if (change.verb !== 'put' || jobSource(change.after) !== 'dynamic') return undefined
     return lifecycleFault(change.after.spec as Partial<JobSpec>)
   }
 
-  /** Refuses a name that another definition of the same scope has. */
+  /** Refuses a name already used in the same scope. */
   protected nameTaken(record: Pick<StoredRecord, 'id' | 'scope' | 'spec'>): Fault | undefined {
     const { noun, kind } = this.family
     const key = nameKey(record)
     for (const id of [this.#named.get(key) ?? record.id, ...this.named(key, record)]) {
       const other = id === record.id ? undefined : this.kernel.records.get(kind.name, id)
       if (other && nameKey(other) === key)
-        return this.#fault('name_taken')(`${noun} ${id} has the name ${JSON.stringify(nameOf(other))} already`)
+        return this.#fault('name_taken')(`${noun} name ${JSON.stringify(nameOf(other))} is already in use by ${id}`)
     }
     this.#named.set(key, record.id)
     return undefined
   }
 
-  /** Writes a definition that a request wants. */
+  /** Writes a definition. */
   protected put(t: Tx, actor: Actor, write: DefinitionWrite): void {
     this.kernel.records.put(t, actor, { kind: this.family.kind, ...write })
   }
 
-  /** Checks a new definition as a request for it would be. */
+  /** Validates a new definition. */
   protected async checked({ scope: kind, workspace_id: workspace }: Wanted, spec: object): Promise<RecordScope> {
     const scope = this.#scopeOf(kind, workspace)
     const wanted = this.#validate(spec, scope)
@@ -170,7 +175,7 @@ export abstract class Definitions<S extends JobSpec | TriggerSpec, W> {
     return scope
   }
 
-  /** Checks and stores a new definition. */
+  /** Validates and stores a new definition. */
   protected async insert(actor: Actor, id: string, place: Wanted, spec: object) {
     const scope = await this.checked(place, spec)
     await this.kernel.db.tx(t => this.put(t, actor, { id, scope, spec, expectedVersion: 0 }))
@@ -183,7 +188,7 @@ export abstract class Definitions<S extends JobSpec | TriggerSpec, W> {
     return this.toWire(this.find(id))
   }
 
-  /** Members that jobs and triggers have alike. */
+  /** Members that jobs and triggers share. */
   protected common(record: StoredRecord<S>) {
     const { spec } = record
     return {
@@ -211,7 +216,7 @@ export abstract class Definitions<S extends JobSpec | TriggerSpec, W> {
     return decoded.output
   }
 
-  /** Refuses an agent that is not there when this is written; one that is invalid may be mended before it runs. */
+  /** Refuses an unknown agent. An invalid agent is accepted: it may be fixed before the first run. */
   async #agentExists({ agent_name: name }: S, scope: RecordScope): Promise<void> {
     const agents = this.kernel.needs.agents.current
     if (!agents || !name) return
@@ -221,7 +226,7 @@ export abstract class Definitions<S extends JobSpec | TriggerSpec, W> {
     } catch (error) {
       if (!(error instanceof Fault)) throw error
       if (error.code === 'agent_not_found')
-        throw this.#fault('invalid')(`agent_name: there is no agent ${shown(name)}`, { next: 'svc agent list' })
+        throw this.#fault('invalid')(`agent_name: agent not found: ${shown(name)}`, { next: 'svc agent list' })
     }
   }
 
@@ -240,7 +245,7 @@ function lifecycleFault({ prompt = '', task }: Partial<Pick<JobSpec, 'prompt' | 
   return found && AutomationErrors.lifecycle_command(undefined, { details: { class: found } })
 }
 
-/** What a record says of a definition by itself. */
+/** The members of a definition that come from its record alone. */
 export function factsOf(record: DefinitionRecord, enabled: boolean) {
   const { id, spec, scope } = record
   return {

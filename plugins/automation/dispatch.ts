@@ -31,7 +31,7 @@ type Kernel = PluginKernel<{
   tasks: MaybeToken<TasksApi>
 }>
 
-/** A dispatch that goes on, with the session of its present attempt. */
+/** A dispatch in progress, with the session of its current attempt. */
 interface Active {
   session?: string
 }
@@ -41,7 +41,7 @@ export class Dispatcher {
   readonly #active = new Map<Active, Promise<void>>()
   readonly #closing = new AbortController()
 
-  /** @param ended told of the job of every run that is over */
+  /** @param ended called with the job id when a run of a job has ended */
   constructor(
     private readonly kernel: Kernel,
     private readonly runs: RunStore,
@@ -51,16 +51,19 @@ export class Dispatcher {
     private readonly ended: (job: string) => void,
   ) {}
 
-  /** Starts the work of a run that is durably `scheduled`; returns at once. */
+  /** Starts a durably `scheduled` run; returns at once. */
   start(run: RunRow, definition: DefinitionRecord): void {
-    // The next start begins it, as it would after a kill.
+    // The next daemon dispatches it, as it would after a kill.
     if (this.#closing.signal.aborted && run.trigger_id !== null) return
     const active: Active = {}
     const done = this.#run(run, definition, active).catch(error => {
-      this.kernel.log.error(`run ${run.id} of ${definition.kind} ${definition.id} was lost: ${messageOf(error)}`, {
-        run: run.id,
-        definition: definition.id,
-      })
+      this.kernel.log.error(
+        `run ${run.id} of ${definition.kind} ${definition.id} could not be recorded: ${messageOf(error)}`,
+        {
+          run: run.id,
+          definition: definition.id,
+        },
+      )
     })
     this.#active.set(
       active,
@@ -68,7 +71,7 @@ export class Dispatcher {
     )
   }
 
-  /** Ends what goes on: sessions are stopped, their runs become `canceled`. Resolves when all of it is written. */
+  /** Stops the sessions of open runs, which become `canceled`. Resolves when everything is written. */
   async close(): Promise<void> {
     this.#closing.abort()
     const { sessions } = this.kernel.needs
@@ -79,7 +82,7 @@ export class Dispatcher {
     await Promise.all(this.#active.values())
   }
 
-  /** One run and, where its definition wants that, further attempts. */
+  /** One run and its retries. */
   async #run(first: RunRow, firstDefinition: DefinitionRecord, active: Active): Promise<void> {
     let [run, definition] = [first, firstDefinition]
     for (;;) {
@@ -100,12 +103,12 @@ export class Dispatcher {
     return !signal.aborted
   }
 
-  /** Reserves the next attempt; limits or a definition that is gone end the tries. */
+  /** Reserves the next attempt; undefined when a limit is reached or the definition was deleted. */
   async #again(run: RunRow): Promise<{ run: RunRow; definition: DefinitionRecord } | undefined> {
     try {
       return await this.kernel.db.tx(t => this.claims.retry(t, run))
     } catch (error) {
-      this.kernel.log.warn(`run ${run.id} failed and is not tried again: ${messageOf(error)}`, { run: run.id })
+      this.kernel.log.warn(`run ${run.id} failed and is not retried: ${messageOf(error)}`, { run: run.id })
       return undefined
     }
   }
@@ -120,7 +123,7 @@ export class Dispatcher {
     }
     await this.pace.pass()
     await this.kernel.db.tx(t => {
-      // Whoever deletes a definition does not end its runs, so the row is there; a run that is over stays as it is.
+      // The run outlives its definition, so the row exists. A final state is never overwritten.
       const now = this.runs.get(run.id)
       if (!now || isFinal(now.status)) return
       const { task } = ending
@@ -135,7 +138,7 @@ export class Dispatcher {
     const { sessions } = this.kernel.needs
     const { spec } = definition
     const agentName = spec.agent_name ?? ''
-    if (isLoop(spec)) return unsupported('loops_unavailable: loop targets need the loops plugin')
+    if (isLoop(spec)) return unsupported('loops_unavailable: loop targets require the loops plugin')
     const workspaceId = workspaceOf(this.kernel.needs.workspaces, definition)
     const fire: Fire = {
       runId: run.id,
@@ -193,7 +196,7 @@ export class Dispatcher {
     }
   }
 
-  /** Stops the session of a run; says what is wrong when that does not work in time. */
+  /** Stops the session of a run; returns the error when it does not stop in time. */
   async #stop(session: string, ending: Ending, cause: string): Promise<string | undefined> {
     const reasons = {
       completed: 'completed',
@@ -208,7 +211,7 @@ export class Dispatcher {
       return undefined
     } catch (error) {
       const text = coded('session_stop_failed', messageOf(error))
-      this.kernel.log.warn(`the session ${session} of a run did not stop: ${messageOf(error)}`, { session })
+      this.kernel.log.warn(`session ${session} of a run did not stop: ${messageOf(error)}`, { session })
       return text
     }
   }
@@ -218,13 +221,13 @@ const shutdown: Ending = { status: 'canceled', error: 'shutdown: the daemon was 
 
 const coded = (code: string, text: string) => (text.startsWith(`${code}:`) ? text : `${code}: ${text}`)
 
-/** An error as it stands in a run: the stable code first. */
+/** The error text of a run: the stable code first. */
 function describe(error: unknown): string {
   return error instanceof Fault ? coded(error.code, error.message) : messageOf(error)
 }
 
-/** What a completed run says of questions that nobody answered; undefined without one. */
+/** Note of a completed run about permission requests that expired; undefined without any. */
 function expiredText(count: number): string | undefined {
   if (count === 0) return undefined
-  return `requests_expired: ${count === 1 ? '1 request' : `${count} requests`} expired, nobody answered`
+  return `requests_expired: ${count === 1 ? '1 request' : `${count} requests`} expired without an answer`
 }

@@ -3,7 +3,7 @@ import { finding } from '../daemon/api.js'
 import type { RunRow } from './runs/run-row.js'
 import type { RunStore } from './runs/runs.js'
 
-/** What doctor says of the scheduler, and of jobs and triggers whose latest run failed or had questions that nobody answered. */
+/** Doctor items: the scheduler, and jobs and triggers whose latest run failed or had requests that expired unanswered. */
 export function findings(
   { running, isEnabled, jobs }: { readonly running: boolean; readonly isEnabled: boolean; readonly jobs: number },
   runs: RunStore,
@@ -13,21 +13,21 @@ export function findings(
     ? {
         code: 'scheduler_ready',
         severity: 'info',
-        title: 'the scheduler runs',
-        message: `${jobs} jobs are enabled`,
+        title: 'scheduler is running',
+        message: `enabled jobs: ${jobs}`,
       }
     : isEnabled
       ? {
           code: 'scheduler_paused',
           severity: 'error',
-          title: 'the scheduler does not run',
-          message: 'nothing is fired; restart the daemon',
+          title: 'scheduler is not running',
+          message: 'no job fires; restart the daemon: svc daemon restart',
         }
       : {
           code: 'scheduler_paused',
           severity: 'warning',
-          title: 'automation is switched off',
-          message: 'automation.enabled is false in config.json; nothing is fired',
+          title: 'automation is disabled',
+          message: 'automation.enabled is false in config.json; no job or trigger fires',
         }
 
   const fired = runs.latestTriggerFailures(100).filter(run => isTrigger(run.trigger_id ?? ''))
@@ -35,7 +35,7 @@ export function findings(
   return [finding({ id: 'scheduler', category: 'automation', ...scheduler }), ...troubled.map(trouble)]
 }
 
-/** What is wrong with the latest run of a job or trigger. */
+/** Doctor item for the latest run of a job or trigger. */
 function trouble(run: RunRow): DiagnosticItem {
   const [noun, of] = run.trigger_id === null ? ['job', run.job_id] : ['trigger', run.trigger_id]
   const failed = run.status === 'failed'
@@ -44,8 +44,10 @@ function trouble(run: RunRow): DiagnosticItem {
     code: failed ? 'automation_run_failed' : 'automation_requests_expired',
     category: 'automation',
     severity: 'warning',
-    title: `the latest run of ${noun} ${of} ${failed ? 'failed' : 'was not answered'}`,
-    message: run.error ?? 'it says nothing about why',
+    title: failed
+      ? `the latest run of ${noun} ${of} failed`
+      : `the latest run of ${noun} ${of} had unanswered requests`,
+    message: run.error ?? 'no error message was recorded',
     suggested_command: noun === 'job' ? `svc automation jobs history ${of}` : `svc automation triggers history ${of}`,
     evidence: { run_id: run.id, ...(run.session_id === null ? {} : { session_id: run.session_id }) },
   })

@@ -27,7 +27,7 @@ const common = {
   retry: v.optional(Retry),
   target_kind: v.optional(v.picklist(['agent', 'loop'])),
   loop_target: v.optional(LoopTarget),
-  /** Id, name or path; absent: everywhere. */
+  /** Id, name or path of a workspace; absent for global scope. */
   workspace: v.optional(line),
 }
 const ConfiguredJob = v.strictObject({ ...common, schedule: Schedule, task: v.optional(JobTask) })
@@ -52,15 +52,15 @@ const byName = <T>(name: string, entry: v.GenericSchema<unknown, T>): Setting<Re
   merge: 'by-name',
 })
 
-/** Jobs and triggers of the configuration, by name. */
+/** Jobs and triggers defined in the configuration, by name. */
 export const DefinitionSettings = {
   jobs: byName('jobs', ConfiguredJob),
   triggers: byName('triggers', ConfiguredTrigger),
 }
 
-/** Who writes them; every other door refuses to change what is his. */
+/** The source of these records; other writers may not change them. */
 const party = { kind: 'daemon', id: 'config' }
-/** Others may have records of that source; these are the ones that follow the file. */
+/** The owner of records that follow config.json; records of the same source with another owner are left alone. */
 const writer = { kind: 'daemon', id: 'config.json' }
 const config: Actor = { kind: 'daemon', id: 'config', owner: writer, source: party }
 
@@ -69,7 +69,7 @@ const families = [
   { path: 'automation.triggers', prefix: 'trg', kind: TriggerKind as Kind, setting: DefinitionSettings.triggers },
 ]
 
-/** Makes the records of source `config` what the configuration says. What is wrong with one leaves the others alone. */
+/** Synchronizes the records of source `config` with the configuration. An invalid entry does not affect the others. */
 export class ConfiguredDefinitions {
   #items: readonly DiagnosticItem[] = []
 
@@ -88,7 +88,7 @@ export class ConfiguredDefinitions {
         try {
           await this.#put(kind, idOf(prefix, name), name, definition)
         } catch (error) {
-          this.kernel.log.warn(`${path}.${name} of config.json is not in force: ${messageOf(error)}`)
+          this.kernel.log.warn(`${path}.${name} in config.json is ignored: ${messageOf(error)}`)
           items.push(wrong(`${path}.${name}`, messageOf(error)))
         }
       }
@@ -96,7 +96,7 @@ export class ConfiguredDefinitions {
     this.#items = items
   }
 
-  /** Doctor: definitions that could not be stored. */
+  /** Doctor items: definitions that could not be stored. */
   items(): readonly DiagnosticItem[] {
     return this.#items
   }
@@ -104,9 +104,9 @@ export class ConfiguredDefinitions {
   async #put(kind: Kind, id: string, name: string, { workspace, ...definition }: Configured): Promise<void> {
     const scope = await this.#scopeOf(workspace)
     const before = this.kernel.records.get(kind.name, id)
-    if (before && !isMine(before)) throw new Error(`the record ${id} is somebody else's`)
+    if (before && !isMine(before)) throw new Error(`record ${id} exists and was not created from config.json`)
     const spec = { ...definition, name }
-    // One of another workspace is another record: a record keeps its scope.
+    // A record cannot change its scope: delete it and create it in the other workspace.
     if (before && before.scope.id !== scope.id) await this.#remove(kind, id)
     await this.kernel.db.tx(t => this.kernel.records.put(t, config, { kind, id, scope, spec, quiet: true }))
   }
@@ -123,7 +123,7 @@ export class ConfiguredDefinitions {
 
 const isMine = (record: StoredRecord) => record.owner.kind === writer.kind && record.owner.id === writer.id
 
-/** The same for a name at every start: history and the switch of a person belong to it. */
+/** Derived from the name, so that run history and the enabled overlay survive a restart. */
 const idOf = (prefix: string, name: string) =>
   `${prefix}_${createHash('sha256').update(`config\0${prefix}\0${name}`).digest('hex').slice(0, 16)}`
 
@@ -133,7 +133,7 @@ const wrong = (key: string, why: string) =>
     code: 'automation_definition_invalid',
     category: 'automation',
     severity: 'warning',
-    title: `${shown(key)} of config.json is not in force`,
+    title: `${shown(key)} in config.json is ignored`,
     message: why,
     suggested_command: `svc config get ${key.split('.').slice(0, 2).join('.')}`,
   })

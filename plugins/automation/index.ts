@@ -40,7 +40,7 @@ import { deliveryTable } from './webhooks/webhooks.js'
 
 const { contribute, reconciler, tap } = surfaceOf<AutomationService>()
 
-/** Events whose runs share a commit: one after the other, each would wait for the disk by itself. */
+/** Events handled per batch: their runs share a commit instead of one disk sync each. */
 const EVENTS_AT_ONCE = 32
 
 export default definePlugin({
@@ -84,7 +84,7 @@ export default definePlugin({
   taps: [SessionCreated, SessionStopped, RunEnded, Observation].map(type =>
     tap(
       Events,
-      // Each has a cursor of its own: one of all events would be written down with every event that there is.
+      // One cursor per event type: a shared cursor would be written for every event in the log.
       events =>
         events.of<unknown>({
           cursor: `triggers.${type.name}`,

@@ -27,13 +27,13 @@ export type JobSpec = v.InferOutput<typeof JobSpec>
 /** A stored job. */
 export type JobRecord = StoredRecord<JobSpec>
 
-/** What is wrong with a job: `loop` problems answer 422 at every door, others 400 at the door of jobs. */
+/** A validation problem: `loop` problems are answered with 422, others with 400 by the jobs and triggers API. */
 export interface JobProblem {
   readonly of: 'job' | 'loop'
   readonly text: string
 }
 
-/** Members that jobs and triggers have alike. */
+/** Members that jobs and triggers share. */
 type Definition = Partial<
   Pick<
     JobSpec,
@@ -41,15 +41,15 @@ type Definition = Partial<
   >
 > & { readonly task?: JobSpec['task'] }
 
-/** What is wrong with the fire limit or the retries of a definition. */
+/** Validates the fire limit and the retry policy. */
 export function limitsProblem({ fire_limit: limit, retry }: Definition): string | undefined {
-  if (limit && !(limit.max > 0)) return 'fire_limit.max: more than 0'
-  if (limit && !durationMs(limit.window)) return 'fire_limit.window: a duration like 1h, more than 0'
+  if (limit && !(limit.max > 0)) return 'fire_limit.max: must be greater than 0'
+  if (limit && !durationMs(limit.window)) return 'fire_limit.window: must be a duration greater than 0, such as 1h'
   if (retry?.strategy === 'none' && (retry.max_retries !== 0 || retry.base_delay !== '')) {
-    return 'retry: strategy none takes max_retries 0 and base_delay ""'
+    return 'retry: strategy none requires max_retries 0 and base_delay ""'
   }
   if (retry?.strategy === 'backoff' && !(retry.max_retries > 0 && durationMs(retry.base_delay))) {
-    return 'retry: strategy backoff needs max_retries and base_delay, both more than 0'
+    return 'retry: strategy backoff requires max_retries and base_delay greater than 0'
   }
   return undefined
 }
@@ -60,25 +60,24 @@ export function jobProblem(spec: JobSpec, scope: RecordScope): JobProblem | unde
   const wrong = limitsProblem(spec) ?? (spec.schedule ? scheduleProblem(spec.schedule) : undefined)
   if (wrong) return job(wrong)
   if (isLoop(spec)) return loopProblem(spec, scope, 'job')
-  if (spec.loop_target) return job('loop_target: not possible with target_kind agent')
-  if (spec.task)
-    return spec.retry?.strategy === 'backoff' ? job('retry: a job with a task cannot be tried again') : undefined
+  if (spec.loop_target) return job('loop_target: not allowed with target_kind agent')
+  if (spec.task) return spec.retry?.strategy === 'backoff' ? job('retry: not allowed for a job with a task') : undefined
   if (!spec.agent_name) return job('agent_name: required')
   if (!spec.prompt?.trim()) return job('prompt: required')
   return undefined
 }
 
-/** A loop is the target when the definition says so, or names one and no other target. */
+/** Whether the target is a loop: by `target_kind`, or because `loop_target` is set and `target_kind` is not. */
 export const isLoop = (spec: Definition) =>
   spec.target_kind === 'loop' || (!spec.target_kind && Boolean(spec.loop_target))
 
-/** What is wrong with a definition whose target is a loop. */
+/** Validates a definition whose target is a loop. */
 export function loopProblem(spec: Definition, scope: RecordScope, of: 'job' | 'trigger'): JobProblem | undefined {
   const loop = (text: string): JobProblem => ({ of: 'loop', text })
   const target = spec.loop_target
   if (!target?.loop_name.trim()) return loop('loop_target.loop_name: required')
   if (spec.agent_name || spec.prompt || spec.task) return loop('loop_target: agent_name, prompt and task must be empty')
-  if (target.input_mapping && of === 'job') return loop('loop_target.input_mapping: triggers alone have it')
+  if (target.input_mapping && of === 'job') return loop('loop_target.input_mapping: only allowed for triggers')
   if (!target.workspace_id) return loop('loop_target.workspace_id: required')
   if (scope.kind === 'workspace' && target.workspace_id !== scope.id) {
     return loop(`loop_target.workspace_id: must be the workspace of the ${of}`)
@@ -86,17 +85,19 @@ export function loopProblem(spec: Definition, scope: RecordScope, of: 'job' | 't
   return undefined
 }
 
-/** What a definition says of its own id and scope is what its record has. */
+/** The id and scope in a spec must agree with those of its record. */
 export function identityProblem(id: string, scope: RecordScope, spec: Definition): string | undefined {
-  if (spec.id !== undefined && spec.id !== id) return `id: ${JSON.stringify(spec.id)} is not the id of the record`
+  if (spec.id !== undefined && spec.id !== id)
+    return `id: ${JSON.stringify(spec.id)} does not match the record id ${id}`
   if (spec.scope !== undefined && (spec.scope === 'workspace') !== (scope.kind === 'workspace')) {
-    return `scope: ${spec.scope}, but the record has scope ${scope.kind}`
+    return `scope: ${spec.scope} does not match the record scope ${scope.kind}`
   }
-  if (spec.workspace_id && spec.workspace_id !== scope.id) return 'workspace_id: not that of the scope of the record'
+  if (spec.workspace_id && spec.workspace_id !== scope.id)
+    return 'workspace_id: does not match the workspace of the record'
   return undefined
 }
 
-/** The kind of jobs. A record is the only definition of its job. */
+/** The record kind of jobs. The record is the only definition of a job. */
 export const JobKind = kind<JobSpec>({
   name: 'automation.job',
   spec: JobSpec,
@@ -104,7 +105,7 @@ export const JobKind = kind<JobSpec>({
   check: ({ id, scope, spec }) => identityProblem(id, scope, spec) ?? jobProblem(spec, scope)?.text,
 })
 
-/** Who wrote a job. Jobs of `package` and `config` are read-only in the jobs API, except for `enabled`. */
+/** The source of a definition. Those from `package` and `config` are read-only in the API, except for `enabled`. */
 export function jobSource(record: StoredRecord): AutomationSource {
   if (record.owner.kind === 'bundle.activation' || record.source.kind === 'extension') return 'package'
   return record.source.kind === 'daemon' && record.source.id === 'config' ? 'config' : 'dynamic'
@@ -116,14 +117,14 @@ const PACKAGE: readonly PartyOf[] = [
 ]
 const CONFIG: PartyOf = { of: 'source', kind: 'daemon', id: 'config' }
 
-/** {@link jobSource}, as the store filters by it. */
+/** {@link jobSource} as store filters. */
 export const sourceFilters: Readonly<Record<AutomationSource, RecordFilter>> = {
   package: { anyOf: PACKAGE },
   config: { anyOf: [CONFIG], noneOf: PACKAGE },
   dynamic: { noneOf: [...PACKAGE, CONFIG] },
 }
 
-/** A record that may have been stored before its codec was there: decoded, or undefined when it does not match the schema. */
+/** Decodes a record; undefined when it does not match the schema (it may have been stored before the codec existed). */
 export function decodeAs<S>(schema: v.GenericSchema<unknown, S>, record: StoredRecord | undefined) {
   if (!record) return undefined
   const decoded = v.safeParse(schema, record.spec)

@@ -1,4 +1,4 @@
-/** Kinds of commands that would end the daemon that runs them. */
+/** Classes of commands that would stop the daemon running them. */
 export type LifecycleClass = 'svc_daemon' | 'process_signal' | 'service_manager'
 
 const PRODUCT = /\bsvc\b/i
@@ -7,7 +7,7 @@ const SIGNAL = /\b(?:pkill|killall)\s|\bkill\s+(?:-\w+\s+){0,3}["']?(?:\$\(|`)?\
 const MANAGER = /\b(?:systemctl|service|launchctl|rc-service|initctl|supervisorctl|pm2|brew\s+services)\s/i
 const ENDING = /\b(?:stop|restart|kill|bootout|unload|disable|kickstart|reload|delete)\b/i
 
-/** Does a line of the text look like a command that stops, restarts or kills the daemon? A job must not do that to itself. */
+/** Detects a line that looks like a command to stop, restart or kill the daemon. */
 export function lifecycleCommand(text: string): LifecycleClass | undefined {
   for (const line of text.split('\n')) {
     if (!PRODUCT.test(line)) continue

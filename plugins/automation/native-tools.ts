@@ -2,7 +2,7 @@ import type { NativeTool } from '../tools/api.js'
 
 const toolsets = ['automation'] as const
 
-/** How agents see and arrange what runs by itself. */
+/** Tools that let agents list and manage jobs, triggers and runs. */
 export const nativeTools: readonly NativeTool[] = [
   { name: 'automation_jobs_list', route: 'GET /api/automation/jobs', toolsets },
   { name: 'automation_jobs_info', route: 'GET /api/automation/jobs/{id}', toolsets },

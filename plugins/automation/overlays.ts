@@ -1,11 +1,11 @@
 import type { PluginKernel, SqlValue, StoredRecord, Tx } from '../../kernel/plugin.js'
 
-/** What is switched on or off of definitions that are read-only here: `job` is the id of the definition, of either kind. */
+/** The `enabled` overlay of read-only definitions; column `job` holds the id of a job or trigger. */
 export const triggerOverlayTable = `CREATE TABLE automation_trigger_overlay (
     job TEXT NOT NULL UNIQUE, enabled INTEGER NOT NULL, updated_at INTEGER NOT NULL
   ) STRICT;`
 
-/** The switches of `enabled` of one kind of definitions, those of the configuration and of packages. */
+/** The `enabled` overlays of definitions from the configuration and packages. */
 export class Overlays {
   /** @param table of columns job, enabled and updated_at */
   constructor(
@@ -14,7 +14,7 @@ export class Overlays {
     private readonly kind: string,
   ) {}
 
-  /** Is the definition enabled, its switch applied? `all` saves looking it up for every one of many. */
+  /** Whether the definition is enabled, with its overlay applied. Pass `all` to avoid one query per definition. */
   enabled({ id, spec }: StoredRecord<{ readonly enabled: boolean }>, all?: ReadonlyMap<string, boolean>): boolean {
     if (all) return all.get(id) ?? spec.enabled
     const row = this.kernel.db.row(`SELECT enabled FROM ${this.table} WHERE job = ?`, [id])
@@ -39,7 +39,7 @@ export class Overlays {
     t.run(`DELETE FROM ${this.table} WHERE job = ?`, [id])
   }
 
-  /** Forgets switches of definitions that are gone; there are few. */
+  /** Removes overlays of deleted definitions; there are few. */
   removeOrphans(t: Tx): void {
     const orphans = new Set(this.all().keys())
     for (const { id } of this.kernel.records.getAll(this.kind, [...orphans])) orphans.delete(id)

@@ -1,16 +1,16 @@
 import { turn } from '../../kernel/plugin.js'
 
-/** Who does not hurry, of those that pass in one turn while there is more to hurry for: nothing stands still. */
+/** Non-urgent steps per turn while urgent work is pending, so that they are never starved. */
 const MEANWHILE = 1
 
-/** Lets so many pass in one turn of the event loop, the others in the next ones: those who hurry first, else as they came. */
+/** Limits the steps per turn of the event loop. Urgent steps go first, the others in order of arrival. */
 export class Pace {
   #left: number
   #renewing = false
   readonly #hurrying: (() => void)[] = []
   readonly #waiting: (() => void)[] = []
 
-  /** @param isBehind there is more to come that hurries: who does not leaves the turns to it */
+  /** @param isBehind whether urgent work is pending; other steps then yield to it */
   constructor(
     private readonly perTurn: number,
     private readonly isBehind: () => boolean = () => false,

@@ -4,66 +4,67 @@ import { canonicalJson } from '../../kernel/plugin.js'
 import type { Schedule } from '../../schemas/automation.js'
 import { durationMs } from '../../schemas/duration.js'
 
-/** Epoch milliseconds: a clock that says less has not been set yet, as on a machine that lost its battery. */
+/** Epoch milliseconds: an earlier time means that the clock is not set yet (a machine without a clock battery). */
 const CLOCK_IS_SET = Date.UTC(2020, 0, 1)
 
-/** An occurrence that is claimed so much later was not due just now. */
+/** An occurrence claimed later than this counts as late. */
 const LATE_MS = 1000
 
-/** Two instants of one schedule are never in the same second, because run ids are made of seconds. */
+/** Run ids are derived from whole seconds, so two occurrences must not fall into the same second. */
 const SHORTEST_INTERVAL_MS = 1000
 const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/
 const CRON_FIELD = /^[\d*,/-]+$/
 const CRON_NAMES = /\b(?:JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC|SUN|MON|TUE|WED|THU|FRI|SAT)\b/gi
-/** Any leap year will do: an expression that is never due after it never is. */
+/** A leap year: an expression without an occurrence after this date never has one. */
 const SOME_TIME = new Date(Date.UTC(2024, 0, 1))
 
 const FIELDS = { cron: 'expr', every: 'interval', at: 'time' } as const
 
-/** What is wrong with a schedule, or undefined. */
+/** Validates a schedule; undefined when it is valid. */
 export function scheduleProblem(schedule: Schedule): string | undefined {
   const own = FIELDS[schedule.mode]
   for (const field of Object.values(FIELDS)) {
-    if (field !== own && schedule[field]) return `schedule.${field}: mode ${schedule.mode} takes ${own} only`
+    if (field !== own && schedule[field])
+      return `schedule.${field}: not allowed with mode ${schedule.mode}, which uses ${own}`
   }
   const value = schedule[own]?.trim()
   if (!value) return `schedule.${own}: required for mode ${schedule.mode}`
   const grace = schedule.misfire_grace_seconds
   if (grace !== undefined && (grace < 0 || !Number.isSafeInteger(grace))) {
-    return 'schedule.misfire_grace_seconds: seconds, 0 or more'
+    return 'schedule.misfire_grace_seconds: must be an integer of 0 or more'
   }
   switch (schedule.mode) {
     case 'cron':
       return cronProblem(value)
     case 'every': {
       const interval = durationMs(value)
-      if (interval === undefined) return 'schedule.interval: a duration like 30s, 1h30m or 7d'
-      return interval < SHORTEST_INTERVAL_MS ? 'schedule.interval: at least 1s' : undefined
+      if (interval === undefined) return 'schedule.interval: must be a duration such as 30s, 1h30m or 7d'
+      return interval < SHORTEST_INTERVAL_MS ? 'schedule.interval: must be at least 1s' : undefined
     }
     case 'at':
-      if (schedule.catch_up_policy !== undefined) return 'schedule.catch_up_policy: not possible with mode at'
-      if (grace !== undefined) return 'schedule.misfire_grace_seconds: not possible with mode at'
+      if (schedule.catch_up_policy !== undefined) return 'schedule.catch_up_policy: not allowed with mode at'
+      if (grace !== undefined) return 'schedule.misfire_grace_seconds: not allowed with mode at'
       return RFC3339.test(value) && !Number.isNaN(Date.parse(value))
         ? undefined
-        : 'schedule.time: a date-time like 2030-01-31T09:00:00Z'
+        : 'schedule.time: must be an RFC 3339 time such as 2030-01-31T09:00:00Z'
   }
 }
 
 function cronProblem(expr: string): string | undefined {
   const fields = expr.split(/\s+/)
-  if (expr.length > 256 || fields.length !== 5) return 'schedule.expr: five fields, as in 0 9 * * 1-5'
+  if (expr.length > 256 || fields.length !== 5) return 'schedule.expr: must have five fields, as in 0 9 * * 1-5'
   if (!fields.every(field => CRON_FIELD.test(field.replace(CRON_NAMES, '0')))) {
-    return 'schedule.expr: only numbers, names of months and days, and * , - / are known'
+    return 'schedule.expr: only numbers, month and weekday names, and * , - / are allowed'
   }
   try {
-    return cronOf(expr, 'UTC').nextRun(SOME_TIME) ? undefined : 'schedule.expr: no such day ever comes'
+    return cronOf(expr, 'UTC').nextRun(SOME_TIME) ? undefined : 'schedule.expr: never matches any date'
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error)
     return `schedule.expr: ${text.replace(/^CronPattern: /, '')}`
   }
 }
 
-/** Parsed expressions, the oldest first: parsing costs ten times what the next instant does. */
+/** Cache of parsed expressions, oldest first: parsing costs ten times as much as computing the next occurrence. */
 const parsed = new Map<string, Cron>()
 const PARSED = 2000
 
@@ -78,7 +79,7 @@ function cronOf(expr: string, timezone: string): Cron {
   return cron
 }
 
-/** Is it a time zone that this system knows, by its IANA name? */
+/** Whether this system knows the IANA time zone. */
 export function isTimezone(name: string): boolean {
   try {
     new Intl.DateTimeFormat('en', { timeZone: name })
@@ -88,7 +89,7 @@ export function isTimezone(name: string): boolean {
   }
 }
 
-/** Changes whenever the instants of a schedule do, or what is done about missed ones. */
+/** Changes whenever the occurrences of a schedule or its handling of misfires change. */
 export function scheduleHash(schedule: Schedule | undefined, timezone: string): string {
   if (!schedule) return ''
   const { mode, expr, interval, time, catch_up_policy: policy, misfire_grace_seconds: grace } = schedule
@@ -99,14 +100,14 @@ export function scheduleHash(schedule: Schedule | undefined, timezone: string): 
     .slice(0, 32)
 }
 
-/** The instants of one schedule, all in epoch milliseconds. */
+/** The occurrences of one schedule, in epoch milliseconds. */
 export class Occurrences {
   constructor(
     private readonly schedule: Schedule,
     private readonly timezone: string,
   ) {}
 
-  /** The first one for a job that is new or changed at `now`; undefined when there is none. */
+  /** The first occurrence of a job created or changed at `now`; undefined when there is none. */
   first(now: number): number | undefined {
     if (this.schedule.mode === 'every') return now + this.#interval
     if (this.schedule.mode === 'cron') return this.#cronAfter(now)
@@ -114,21 +115,21 @@ export class Occurrences {
     return time > now ? time : undefined
   }
 
-  /** The first one after `instant` on the grid of which `due` is a point. Intervals never drift. */
+  /** The first occurrence after `instant`, on the grid that contains `due`. Intervals never drift. */
   after(due: number, instant: number): number | undefined {
     if (this.schedule.mode === 'at') return undefined
     if (this.schedule.mode === 'cron') return this.#cronAfter(instant)
     return due + (Math.floor((instant - due) / this.#interval) + 1) * this.#interval
   }
 
-  /** The first one after `now`, which lies before a cursor that points at `due`: the clock was set back. */
+  /** The first occurrence after `now` when the clock was set back to before the cursor `due`. */
   again(due: number | undefined, now: number): number | undefined {
     return due === undefined || this.schedule.mode === 'at' ? this.first(now) : this.after(due, now)
   }
 
   /**
-   * Where a cursor stands that an unset clock planned, now that the clock is right: behind the last occurrence that was
-   * claimed by a right one, else behind now. Between the two times lie decades of occurrences that never were.
+   * Corrects a cursor that was computed while the clock was not set: it moves past the last occurrence claimed with a
+   * correct clock, else past now. Otherwise decades of occurrences would be replayed.
    */
   corrected(due: number, last: number | undefined, now: number): number | undefined {
     if (due >= CLOCK_IS_SET || now < CLOCK_IS_SET) return due
@@ -136,11 +137,11 @@ export class Occurrences {
     return known ? this.after(last, last) : this.again(due, now)
   }
 
-  /** The latest one from `due` up to `now`. */
+  /** The latest occurrence from `due` up to `now`. */
   latest(due: number, now: number): number {
     if (this.schedule.mode === 'at' || now < due) return due
     if (this.schedule.mode === 'every') return due + Math.floor((now - due) / this.#interval) * this.#interval
-    // Looks at whole seconds strictly before its reference.
+    // croner only returns whole seconds strictly before its reference.
     const [last] = this.#cron.previousRuns(1, new Date(Math.floor(now / 1000) * 1000 + 1000))
     return Math.max(due, last?.getTime() ?? due)
   }
@@ -158,30 +159,30 @@ export class Occurrences {
   }
 }
 
-/** What becomes of a cursor that is due. */
+/** The decision for a cursor that is due. */
 export interface Decision {
-  /** The occurrence that is claimed. */
+  /** The occurrence to claim. */
   readonly at: number
-  /** Where the cursor goes; undefined: nowhere, the schedule has ended. */
+  /** The next cursor position; undefined when the schedule has ended. */
   readonly next: number | undefined
   /** Occurrences were missed. */
   readonly misfire: boolean
-  /** The occurrence is recorded and not run. */
+  /** The occurrence is recorded as canceled instead of run. */
   readonly skip?: 'misfire_grace_exceeded'
-  /** Others wait behind it, which are to be run one after the other. */
+  /** Part of a backlog that is replayed one run after another. */
   readonly backlog: boolean
 }
 
 /**
- * Decides about one occurrence. `missed`: it was due before this daemon started. Otherwise it counts as missed only when the
- * next one is due as well (the machine slept): lateness of the loop alone skips nothing.
+ * Decides about one due occurrence. `missed`: it was due before this daemon started. Otherwise it counts as a misfire only
+ * when the next occurrence is due as well (the machine slept): lateness of the event loop alone skips nothing.
  */
 export function decide(schedule: Schedule, timezone: string, due: number, now: number, missed: boolean): Decision {
   const occurrences = new Occurrences(schedule, timezone)
   const following = occurrences.after(due, due)
   const overtaken = following !== undefined && following <= now
   if (!missed && !overtaken) {
-    // The last of a backlog waits for the one before it, as those did.
+    // The last occurrence of a backlog also waits for the previous run.
     const backlog = schedule.catch_up_policy === 'replay' && now - due >= LATE_MS
     return { at: due, next: following, misfire: false, backlog }
   }

@@ -2,20 +2,20 @@ import { Alarm } from '../../kernel/kit/alarm.js'
 import { messageOf, type PluginKernel } from '../../kernel/plugin.js'
 import type { Claim } from './claim.js'
 
-/** Claims that are waited for together: they share a few syncs of the disk, and the next ones begin behind them. */
+/** Claims per batch: they share a few disk syncs. */
 const BATCH = 128
-/** After a claim that could not be written. */
+/** Delay before retrying a claim that could not be written. */
 const RETRY_MS = 5000
 
-/** What the scheduler asks of its surroundings. */
+/** What the scheduler needs from the plugin. */
 export interface SchedulerWork {
-  /** Claims what is due of a job, durably. */
+  /** Durably claims the due occurrence of a job. */
   claim(job: string): Promise<Claim>
-  /** The clock was set back: plans the jobs anew that this concerns, and names them. */
+  /** The clock was set back: replans the affected jobs and returns their ids. */
   setBack(): Promise<readonly string[]>
-  /** When a job is due by its cursor. */
+  /** When a job is due, by its cursor. */
   dueAt(job: string): number | undefined
-  /** Starts the work of a claim. */
+  /** Dispatches a claimed run. */
   dispatch(claim: Claim & { outcome: 'claimed' }): void
 }
 
@@ -39,12 +39,12 @@ export class Scheduler {
     return this.#alarm.next
   }
 
-  /** A job is due that has not been claimed yet. */
+  /** Whether a due job has not been claimed yet. */
   get isBehind(): boolean {
     return this.#running && (this.nextDue ?? Number.POSITIVE_INFINITY) <= this.kernel.clock.now()
   }
 
-  /** Takes over from the cursor when a job is due. */
+  /** Reloads the due time of a job from its cursor. */
   refresh(job: string): void {
     this.set(job, this.work.dueAt(job))
   }
@@ -53,13 +53,13 @@ export class Scheduler {
     this.#alarm.set(job, at)
   }
 
-  /** Fires what is due until `signal` aborts. */
+  /** Fires due jobs until `signal` aborts. */
   async run(signal: AbortSignal): Promise<void> {
     this.#running = true
     try {
       await this.#alarm.run(signal, {
         fire: async jobs => void (await Promise.all(jobs.map(job => this.#fire(job)))),
-        failed: error => this.kernel.log.error(`jobs that are due were not claimed: ${messageOf(error)}`),
+        failed: error => this.kernel.log.error(`due jobs were not claimed: ${messageOf(error)}`),
         setBack: ms => this.#replan(ms),
       })
     } finally {
@@ -71,21 +71,21 @@ export class Scheduler {
     try {
       const jobs = await this.work.setBack()
       for (const job of jobs) this.refresh(job)
-      this.kernel.log.warn(`the clock was set back by ${Math.round(ms / 1000)} s; ${jobs.length} jobs are planned anew`)
+      this.kernel.log.warn(`the clock was set back by ${Math.round(ms / 1000)} s; replanned ${jobs.length} jobs`)
     } catch (error) {
-      this.kernel.log.error(`the clock was set back, and jobs could not be planned anew: ${messageOf(error)}`)
+      this.kernel.log.error(`the clock was set back, but jobs could not be replanned: ${messageOf(error)}`)
     }
   }
 
   async #fire(job: string): Promise<void> {
     try {
       const claim = await this.work.claim(job)
-      // A backlog goes on when its run has ended, an idle one when its record has been projected.
+      // A waiting backlog is refreshed when its run ends, an idle job when its record has been projected.
       if (claim.outcome !== 'waiting' && claim.outcome !== 'idle') this.refresh(job)
       else if ((this.work.dueAt(job) ?? 0) > this.kernel.clock.now()) this.refresh(job)
       if (claim.outcome === 'claimed') this.work.dispatch(claim)
     } catch (error) {
-      this.kernel.log.error(`job ${job} is due and could not be claimed: ${messageOf(error)}`, { job })
+      this.kernel.log.error(`due job ${job} could not be claimed: ${messageOf(error)}`, { job })
       this.set(job, this.kernel.clock.now() + RETRY_MS)
     }
   }

@@ -52,11 +52,11 @@ import { Triggers } from './triggers/triggers.js'
 import { WebhookIds } from './webhooks/webhook-ids.js'
 import { Webhooks } from './webhooks/webhooks.js'
 
-/** Jobs that are planned anew in one transaction. */
+/** Jobs replanned in one transaction. */
 const REPLANNED_AT_ONCE = 200
-/** Steps of runs in one turn of the event loop: each is a transaction of some tenths of a millisecond. */
+/** Run steps per turn of the event loop: each is a transaction of a few tenths of a millisecond. */
 const STEPS_A_TURN = 16
-/** Jobs that the status names, the next ones to be due. */
+/** Number of upcoming jobs shown in the status. */
 const SHOWN_JOBS = 50
 
 type Needs = {
@@ -71,7 +71,7 @@ type Needs = {
   tasks: MaybeToken<TasksApi>
 }
 
-/** Jobs with their schedules, triggers with what fires them, and the runs of both. */
+/** Jobs, triggers and their runs. */
 export class AutomationService {
   readonly preFire: Gate<[Fire]>
   readonly prompting: Pipeline<FirePrompt, [Fire]>
@@ -93,7 +93,7 @@ export class AutomationService {
   readonly #observed: Observed
   readonly #enabled: boolean
   readonly #stopping = new AbortController()
-  /** Runs of triggers that an earlier daemon claimed and had not begun. */
+  /** Runs of triggers that a previous daemon claimed but did not dispatch. */
   #waiting: readonly RunRow[] = []
 
   constructor(private readonly kernel: PluginKernel<Needs>) {
@@ -118,7 +118,7 @@ export class AutomationService {
       claim: async job => {
         const full = await kernel.needs.disk.refusal()
         if (full) throw full
-        // Before what follows from earlier claims: that can be late, an occurrence should not.
+        // Claims take precedence over the steps of earlier runs: an occurrence should not be late.
         await pace.pass(true)
         return this.#claims.due(job)
       },
@@ -157,14 +157,14 @@ export class AutomationService {
     this.#waiting = await repairRuns(this.kernel, this.#runs, this.#cursors)
   }
 
-  /** At the first change of plugins that this one runs in: workspaces, kinds and guards are there. */
+  /** Runs once all plugins are loaded, when workspaces, kinds and guards exist. */
   async configure(): Promise<void> {
     if (this.#isConfigured) return
     this.#isConfigured = true
     await this.configured.sync()
   }
 
-  /** Plans anew what was planned by a clock that was ahead of the present one. */
+  /** Replans jobs whose cursor was computed while the clock was ahead. */
   async #replan(): Promise<readonly string[]> {
     const ahead = this.#cursors.ahead()
     for (let from = 0; from < ahead.length; from += REPLANNED_AT_ONCE) {
@@ -198,23 +198,23 @@ export class AutomationService {
     return this.#scheduler.running
   }
 
-  /** The scheduler's loop, after what an earlier daemon left to be begun. */
+  /** Dispatches runs left by a previous daemon, then runs the scheduler loop. */
   async schedule(signal: AbortSignal): Promise<void> {
     await this.#resume()
     if (this.#enabled) await this.#scheduler.run(AbortSignal.any([signal, this.#stopping.signal]))
-    // A loop that returns would be taken for one that failed.
+    // A service that returns counts as failed.
     if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
   }
 
-  /** Begins the runs of triggers that were claimed and not begun; without their trigger they end. */
+  /** Dispatches claimed runs of triggers; a run whose trigger was deleted is canceled. */
   async #resume(): Promise<void> {
     const waiting = this.#waiting
     this.#waiting = []
     for (const run of waiting) {
       const trigger = decodeTrigger(this.kernel.records.get(TriggerKind.name, run.trigger_id ?? ''))
       const error = this.#enabled
-        ? 'trigger_not_found: the trigger is gone'
-        : 'automation_disabled: automation is switched off'
+        ? 'trigger_not_found: the trigger was deleted'
+        : 'automation_disabled: automation is disabled (automation.enabled is false)'
       if (trigger && this.#enabled) this.#dispatcher.start(run, trigger)
       else await this.kernel.db.tx(t => this.#runs.move(t, run.id, 'canceled', { error }))
     }
@@ -225,12 +225,12 @@ export class AutomationService {
     await this.#dispatcher.close()
   }
 
-  /** What the cursors hold: a start looks only at jobs that changed since. */
+  /** Record versions of the cursors: at startup only changed jobs are reconciled. */
   projected(): ReadonlyMap<string, number> {
     return this.#cursors.projected()
   }
 
-  /** Projects records into cursors, and cursors into the heap of the scheduler. */
+  /** Projects records into cursors, and cursors into the scheduler's heap. */
   async reconcile(batch: Batch<JobSpec>): Promise<void> {
     const due = new Map<string, number | undefined>(batch.removed.map(id => [id, undefined]))
     await this.kernel.db.tx(t => {
@@ -245,7 +245,7 @@ export class AutomationService {
       }
     })
     for (const record of batch.records) this.jobs.projected(record)
-    // A claim may have moved a cursor meanwhile; on the boot nothing is claimed yet.
+    // A claim may have advanced a cursor meanwhile. During boot nothing is claimed yet.
     for (const [id, at] of due) batch.first ? this.#scheduler.set(id, at) : this.#scheduler.refresh(id)
   }
 
@@ -263,7 +263,7 @@ export class AutomationService {
     return { triggers, page }
   }
 
-  /** Reserves a run by hand and starts it; whether the job is enabled does not matter. Answers with the `scheduled` run. */
+  /** Starts a manual run, also of a disabled job. Returns the `scheduled` run. */
   async trigger(actor: Actor, id: string, cause: string): Promise<Run> {
     this.jobs.find(id, actor)
     if (!this.#enabled || this.#stopping.signal.aborted) throw AutomationErrors.automation_disabled()
@@ -273,7 +273,7 @@ export class AutomationService {
     return runToWire(run)
   }
 
-  /** Member `automation` of the status. */
+  /** The `automation` member of the status. */
   status(): StatusAutomation {
     const next = this.running ? this.#scheduler.nextDue : undefined
     return {
@@ -287,7 +287,7 @@ export class AutomationService {
     }
   }
 
-  /** Doctor: the scheduler, and jobs and triggers whose latest run failed or had questions that nobody answered. */
+  /** Doctor items of automation. */
   check(): DiagnosticItem[] {
     const scheduler = { running: this.running, isEnabled: this.#enabled, jobs: this.#cursors.totals().enabled }
     const isTrigger = (id: string) => this.kernel.records.get(TriggerKind.name, id) !== undefined

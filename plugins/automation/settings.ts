@@ -8,22 +8,29 @@ const setting = settingsSection({ path: 'automation', section: 'automation', app
 
 /** The settings of automation. */
 export const AutomationSettings = {
-  /** False: nothing is fired, by schedule or by hand; definitions and history stay. */
+  /** False: nothing fires, neither on schedule nor manually; definitions and history are kept. */
   enabled: setting('enabled', v.boolean(), true),
-  /** Of cron expressions: an IANA name. */
-  timezone: setting('timezone', v.pipe(v.string(), v.check(isTimezone, 'an IANA time zone like Europe/Paris')), 'UTC'),
-  /** Runs that go on at once, over all jobs. */
+  /** IANA time zone of cron expressions. */
+  timezone: setting(
+    'timezone',
+    v.pipe(v.string(), v.check(isTimezone, 'must be an IANA time zone such as Europe/Paris')),
+    'UTC',
+  ),
+  /** Maximum number of concurrent runs of all jobs and triggers. */
   maxConcurrentJobs: setting(
     'max_concurrent_jobs',
     v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1000)),
     5,
   ),
-  /** Of jobs that have none of their own. */
+  /** Fire limit of jobs and triggers that set none. */
   fireLimit: setting(
     'default_fire_limit',
     v.pipe(
       FireLimit,
-      v.check(limit => limit.max > 0 && Boolean(durationMs(limit.window)), 'max above 0 and a window like 1h'),
+      v.check(
+        limit => limit.max > 0 && Boolean(durationMs(limit.window)),
+        'max must be greater than 0 and window a duration such as 1h',
+      ),
     ),
     { max: 12, window: '1h' },
   ),

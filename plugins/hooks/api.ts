@@ -1,4 +1,4 @@
-/** `svc/plugins/hooks`: programs and functions that are run when something happens, and have a say in it. */
+/** `svc/plugins/hooks`: programs and functions that run on events and may deny or patch them. */
 import {
   type Awaitable,
   defineErrors,
@@ -17,95 +17,97 @@ import type { HookRun } from './runs.js'
 export { HookKind, type HookSpec, specOf as hookSpecOf } from './hook-kind.js'
 export type { HookRun } from './runs.js'
 
-/** Where hooks come from, in the order in which they run; a stronger source hides a hook of the same name and event. */
+/** Hook sources in execution order. An earlier source shadows a hook of the same name and event in a later one. */
 export const HOOK_SOURCES = ['native', 'config', 'extension', 'agent_definition', 'skill'] as const
 export type HookSource = (typeof HOOK_SOURCES)[number]
 
-/** What happened, or is about to: JSON, with the members that the event has. */
+/** The payload of an event: a JSON object. */
 export type HookPayload = Readonly<Record<string, unknown>>
 
-/** A hook that is a function of a plugin. It may dispatch in its turn, three deep at most. */
+/** A hook implemented by a function of a plugin. It may itself trigger hooks, up to three levels deep. */
 export interface NativeHook
   extends Pick<HookSpec, 'name' | 'event'>,
     Partial<Pick<HookSpec, 'mode' | 'required' | 'matcher' | 'priority' | 'timeout'>> {
-  /** Returns what it changes, as a program would print it; undefined: nothing. A throw makes the run `failed`. */
+  /** Returns a patch, like the output of a program, or undefined. A throw makes the run `failed`. */
   readonly run: (payload: HookPayload) => Awaitable<Readonly<Record<string, unknown>> | undefined>
 }
 
-/** Contributes functions as hooks; the owner of an entry is whose hook it is. */
+/** Functions of plugins as hooks. */
 export const NativeHooks = registry<NativeHook>('hooks.native@1')
 
-/** For whom hooks are looked up: everybody, a workspace, an agent in it, or a session of that. */
+/** Where hooks are looked up: globally, or for a workspace, an agent or a session. */
 export interface HookPlace {
   readonly workspace?: Workspace
-  /** Name of an agent. */
+  /** Agent name. */
   readonly agent?: string
   readonly session?: SessionInfo
 }
 
-/** Declarations that somebody keeps for a source of its own, skills say. */
+/** Hook declarations contributed by another plugin, such as those of skills. */
 export interface HookDeclarations {
   readonly source: Extract<HookSource, 'skill'>
   /**
-   * Those of a place: `of` names what has one, `base` is the folder that its command is relative to. Asked at the start of each
-   * session and at each {@link HooksApi.refresh}; one that is not valid is left out and named in the log.
+   * The declarations for a place. Read at the start of each session and on each {@link HooksApi.refresh}; an invalid
+   * declaration is logged and ignored.
    */
   readonly read: (place: HookPlace) => Promise<readonly HookDeclaration[]>
 }
 
-/** A hook as its source has it. */
+/** A hook declaration as written in its source. */
 export interface HookDeclaration {
   readonly written: unknown
+  /** The owner, such as the skill. */
   readonly of: string
+  /** Folder that the command is relative to. */
   readonly base?: string
-  /** It came with the files of the workspace of the place: each run needs these to be trusted still. */
+  /** Declared in workspace files: these must still be trusted at each run. */
   readonly isOfFiles?: boolean
 }
 
 export const HookDeclarers = registry<HookDeclarations>('hooks.declarations@1')
 
-/** What hooks made of an event. */
+/** The result of running the hooks of an event. */
 export interface Dispatched {
-  /** As the last hook left it. */
+  /** The payload with all patches applied. */
   readonly payload: HookPayload
-  /** A hook refused, in words, or one that is required failed: what was about to happen must not. */
+  /** Reason of a denial, or of the failure of a required hook. The operation must be aborted. */
   readonly deny?: string
 }
 
-/** Whom an event is about; what hooks are declared for is found by it. */
+/** The subject of an event, used to find its hooks. */
 export interface Whom {
   readonly sessionId?: string
   readonly workspaceId?: string
-  /** Id of the event that led to it, for who follows causes. */
+  /** Id of the logged event that caused this one. */
   readonly cause?: string | undefined
 }
 
-/** A request that changes something, which the program of a hook makes. */
+/** A mutating request made by a hook program. */
 export interface HookRequest {
-  /** `req_…`: what it leads to has this as its cause. */
+  /** `req_…`: the cause of everything the request changes. */
   readonly id: string
-  /** What the runs are about that it may be made for: a program that stays answers several at once. */
+  /** Subjects of the runs that may have made it: a warm program handles several at once. */
   readonly whoms: readonly Whom[]
 }
 
 export interface HooksApi {
-  /** Is there a hook for this event. Costs a look into a table. */
+  /** Whether there is a hook for this event. A table look-up. */
   has(event: HookEvent, sessionId?: string): boolean
-  /** Runs the hooks of an event, the sync ones one after the other, and queues the async ones when none of those refused. */
+  /** Runs the sync hooks of an event one by one, then queues the async ones unless the event was denied. */
   dispatch(event: HookEvent, whom: Whom, payload: HookPayload): Promise<Dispatched>
-  /** Tells hooks of something about a session; nobody waits for them. */
+  /** Dispatches an event about a session without waiting. */
   tell(event: HookEvent, session: SessionInfo, more?: HookPayload): void
-  /** The same of something about a workspace, or about none. */
+  /** Dispatches an event about a workspace, or a global event, without waiting. */
   announce(event: HookEvent, workspaceId: string | undefined, payload: HookPayload, cause?: string): void
-  /** Asks hooks about a session; undefined when there is none. */
+  /** Dispatches an event about a session and returns the result; undefined without hooks. */
   ask(event: HookEvent, session: SessionInfo, more?: HookPayload): Promise<Dispatched | undefined>
-  /** Collects the declarations anew: a source has others by now. Resolves when those that are read from files are in force. */
+  /** Reloads the declarations. Resolves when those read from files are active. */
   refresh(): Promise<void>
-  /** A hook was run, or was not and why: told in the transaction that writes it down. */
+  /** A hook run was recorded; called in the transaction that writes it. */
   readonly completed: Hook<GuardTap<[run: HookRun]>>
-  /** The program of a hook asks the daemon for something: told before that is done; a refusal answers the request. */
+  /** A hook program makes a mutating request; called before it is handled. A refusal answers the request. */
   readonly asking: Hook<GateTap<[request: HookRequest]>>
-  /** Runs of the hook of that name that are under way. */
+  /** Number of runs in progress of the hook with this name. */
   running(name: string): number
 }
 
@@ -114,8 +116,8 @@ export const Hooks = token<HooksApi>('hooks@1')
 export const HookErrors = defineErrors({
   hook_failed_to_run: {
     status: 500,
-    message: 'the program of a hook did not answer as it should',
+    message: 'hook program failed',
     next: 'svc hooks runs <session>',
   },
-  hook_not_found: { status: 404, message: 'there is no hook of this name', next: 'svc hooks list' },
+  hook_not_found: { status: 404, message: 'hook not found', next: 'svc hooks list' },
 })

@@ -10,12 +10,12 @@ import { type ByEvent, byEvent, type DeclaredHook, hasEnabled } from './declared
 type BroughtKernel = PluginKernel<{ workspaces: typeof Workspaces }>
 
 /**
- * Hooks of sources that are not the same everywhere, as skills are: each session has those of its place, its agent and itself from
- * its start on, and what is about no session those of its workspace. They are read anew when their source says that it has others.
+ * Hooks that differ by place, such as those of skills. A session gets the hooks of its workspace, agent and itself when it
+ * starts; events without a session use the hooks of their workspace. Hooks are reloaded when their source changes.
  */
 export class BroughtHooks {
   readonly #ofSessions = new Map<string, { readonly place: HookPlace; readonly hooks: ByEvent }>()
-  /** By workspace; the empty id stands for none. */
+  /** By workspace id; the empty id holds global hooks. */
   #ofPlaces: ReadonlyMap<string, ByEvent> = new Map()
   readonly #turns = new Serial()
 
@@ -31,13 +31,13 @@ export class BroughtHooks {
     return own?.get(event) ?? []
   }
 
-  /** A session is about to start, or to be made: its id may stand for one that is not there yet. */
+  /** Loads the hooks of a session that is about to start; the id may be provisional. */
   async adopt(sessionId: string, place: HookPlace): Promise<void> {
     if (!this.#isUsed) return
     this.#ofSessions.set(sessionId, { place, hooks: byEvent(await this.read(place)) })
   }
 
-  /** The first that somebody asks about a session may be before it starts. */
+  /** Loads the hooks of a session on its first event, which may precede its start. */
   async meet(session: SessionInfo, workspace: Workspace | undefined): Promise<void> {
     if (!this.knows(session.id)) await this.adopt(session.id, placeOf(session, workspace))
   }
@@ -50,14 +50,14 @@ export class BroughtHooks {
     return this.#ofSessions.delete(sessionId)
   }
 
-  /** Their source has others by now. */
+  /** Reloads all hooks. */
   refresh(): Promise<void> {
     return this.#turns.run(async () => {
       if (!this.#isUsed) return
       const places: [string, HookPlace][] = [['', {}]]
       for (const workspace of this.kernel.needs.workspaces.list()) places.push([workspace.id, { workspace }])
       const read = places.map(async ([id, place]) => [id, byEvent(await this.read(place))] as const)
-      // Asked for each event: places without any are left out.
+      // Consulted for every event, so places without hooks are omitted.
       this.#ofPlaces = new Map((await Promise.all(read)).filter(([, hooks]) => hooks.size > 0))
       for (const [id, { place }] of [...this.#ofSessions]) {
         const hooks = byEvent(await this.read(place))
@@ -66,13 +66,13 @@ export class BroughtHooks {
     })
   }
 
-  /** Those of a place. What is wrong with one is logged, and leaves the others alone. */
+  /** The hooks of a place. An invalid declaration is logged and does not affect the others. */
   async read(place: HookPlace): Promise<DeclaredHook[]> {
     const workspaceId = place.workspace?.id
     const all: DeclaredHook[] = []
     for (const { owner, entry } of this.kernel.collect(HookDeclarers)) {
       const declared = await entry.read(place).catch(error => {
-        this.kernel.log.warn(`hooks of ${owner} are not in force: ${messageOf(error)}`)
+        this.kernel.log.warn(`hooks of ${owner} could not be read and are ignored: ${messageOf(error)}`)
         return []
       })
       for (const { written, of, base, isOfFiles } of declared) {
@@ -80,7 +80,7 @@ export class BroughtHooks {
           const where = { source: entry.source, owner: of, workspaceId, isOfFiles, ...(base !== undefined && { base }) }
           all.push(hookOf(written, where))
         } catch (error) {
-          this.kernel.log.warn(`a hook of ${entry.source} ${of} is not in force: ${messageOf(error)}`)
+          this.kernel.log.warn(`a hook of ${entry.source} ${of} is invalid and ignored: ${messageOf(error)}`)
         }
       }
     }

@@ -2,7 +2,7 @@ import type { CommandContext } from '../../kernel/plugin.js'
 import type { HookCatalogEntry } from '../../schemas/hooks/replies.js'
 import { HookErrors } from './api.js'
 
-/** What is shown of a hook, a line each. */
+/** Fields of a hook, one per line. */
 const fields = {
   Name: 'name',
   Event: 'event',
@@ -14,13 +14,13 @@ const fields = {
   Order: 'order',
   Priority: 'priority',
   Command: 'command',
-  'Process of': 'extension',
-  Stays: 'warm',
+  Extension: 'extension',
+  Warm: 'warm',
   Timeout: 'timeout_ms',
   Matcher: 'matcher',
   Workspace: 'workspace_id',
-  'Hides those of': 'shadowed_sources',
-  Reaches: 'reach',
+  'Shadowed sources': 'shadowed_sources',
+  Coverage: 'reach',
 } as const satisfies Readonly<Record<string, keyof HookCatalogEntry>>
 const WIDTH = Math.max(...Object.keys(fields).map(header => header.length))
 
@@ -28,7 +28,7 @@ function textOf(member: keyof HookCatalogEntry, value: unknown): string {
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
   if (member === 'timeout_ms') return `${Number(value) / 1000}s`
   if (Array.isArray(value)) return value.join(', ')
-  // Within a value a line break could pass for another line of these.
+  // A line break in a value must not look like another field.
   return typeof value === 'object' || /[\n\r\u2028\u2029]/.test(String(value)) ? JSON.stringify(value) : String(value)
 }
 
@@ -40,9 +40,9 @@ export async function runInfo({ client, out, args, options }: CommandContext): P
   const { hooks } = (await client.request('GET', `/api/hooks/catalog?${query}`)) as { hooks: HookCatalogEntry[] }
   const found = hooks.filter(({ name }) => name === args.name)
   if (found.length === 0) {
-    // `permission.request` is an event, and hooks have names of their own.
+    // A dotted name such as `permission.request` is probably an event.
     const more = args.name?.includes('.') ? { next: 'svc hooks events' } : {}
-    throw HookErrors.hook_not_found(`there is no hook ${args.name}`, more)
+    throw HookErrors.hook_not_found(`hook not found: ${args.name}`, more)
   }
   if (out.json) out.value({ hooks: found })
   else for (const [n, hook] of found.entries()) show(hook, n > 0, out)

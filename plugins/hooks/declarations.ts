@@ -7,19 +7,19 @@ import { type DeclaredHook, type Executor, matcherTest, priorityOf } from './dec
 import { HookKind, type HookSpec, hookProblem, specOf } from './hook-kind.js'
 import { ConfiguredHooks } from './settings.js'
 
-/** The longest time that anything waits for one hook. */
+/** Maximum timeout of a hook. */
 const LONGEST_MS = 300_000
 
 interface Place {
   readonly source: HookSource
   readonly owner: string
   readonly workspaceId?: string | undefined
-  /** Folder that commands are relative to; default: the home. */
+  /** Folder that commands are relative to; default: the svc home. */
   readonly base?: string
   readonly isOfFiles?: boolean | undefined
 }
 
-/** A declaration that was checked, as a hook. */
+/** Converts a validated declaration into a hook. */
 function declared(
   spec: HookSpec,
   { source, owner, workspaceId, base = '', isOfFiles }: Place,
@@ -45,21 +45,21 @@ function declared(
   }
 }
 
-/** What somebody wrote as a hook. Throws an Error that says what is wrong with it. */
+/** Parses a declaration into a hook. Throws an Error that describes the problem. */
 export function hookOf(written: unknown, place: Place): DeclaredHook {
   const read = specOf(written)
   if ('problem' in read) throw new Error(read.problem)
   return declared(read.spec, place)
 }
 
-/** Every hook that is the same for all sessions. What is wrong with one is logged, and leaves the others alone. */
+/** Reads the hooks that apply to all sessions. An invalid declaration is logged and does not affect the others. */
 export function readDeclarations(kernel: PluginKernel): DeclaredHook[] {
   const all: DeclaredHook[] = []
   const attempt = (what: string, make: () => DeclaredHook) => {
     try {
       all.push(make())
     } catch (error) {
-      kernel.log.warn(`the hook ${what} is not in force: ${messageOf(error)}`)
+      kernel.log.warn(`hook ${what} is invalid and ignored: ${messageOf(error)}`)
     }
   }
   for (const { owner, entry } of kernel.collect(NativeHooks))
@@ -84,7 +84,7 @@ export function readDeclarations(kernel: PluginKernel): DeclaredHook[] {
   for (const { spec, source, scope } of kernel.records.list({ kind: HookKind }))
     attempt(`${spec.name} of ${source.id}`, () => {
       const isExtension = source.kind === 'extension'
-      if (spec.process && !isExtension) throw new Error('process: only an extension has one')
+      if (spec.process && !isExtension) throw new Error('process: only allowed for hooks of extensions')
       const workspaceId = scope.kind === 'workspace' ? scope.id : undefined
       const place: Place = { source: isExtension ? 'extension' : 'config', owner: source.id, workspaceId }
       return declared(spec, place, spec.process ? { kind: 'extension', key: source.id } : undefined)
@@ -92,7 +92,7 @@ export function readDeclarations(kernel: PluginKernel): DeclaredHook[] {
   return all
 }
 
-/** The hooks of an agent's definition, in a workspace. Throws for one that is wrong: a gate that cannot be built stays shut. */
+/** The hooks of an agent definition in a workspace. Throws for an invalid one: the session must not start without it. */
 export function readAgentHooks(
   definition: Pick<AgentDefinition, 'name' | 'hooks' | 'path' | 'source'>,
   workspaceId: string,
@@ -108,7 +108,7 @@ export function readAgentHooks(
     try {
       return hookOf(written, place)
     } catch (error) {
-      throw new Error(`the hook ${written.name} of the agent ${definition.name} is not valid: ${messageOf(error)}`)
+      throw new Error(`hook ${written.name} of agent ${definition.name} is invalid: ${messageOf(error)}`)
     }
   })
 }

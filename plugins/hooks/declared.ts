@@ -3,30 +3,30 @@ import { HOOK_SOURCES, type HookPayload, type HookSource, type NativeHook } from
 import { globTest } from './glob.js'
 import type { HookSpec } from './hook-kind.js'
 
-/** How a hook is run. */
+/** What executes a hook. */
 export type Executor =
   | { readonly kind: 'native'; readonly run: NativeHook['run'] }
-  /** The process of an extension is asked, by the key of that. */
+  /** The process of the extension with this key. */
   | { readonly kind: 'extension'; readonly key: string }
   | {
       readonly kind: 'subprocess'
-      /** It stays, and is asked line by line. */
+      /** The program keeps running and reads one JSON line per event. */
       readonly warm: boolean
       readonly command: string
       readonly args: readonly string[]
       readonly env: Readonly<Record<string, string>>
-      /** References, by variable. */
+      /** Secret references by variable name. */
       readonly secretEnv: Readonly<Record<string, string>>
-      /** Folder that a command with a slash is relative to; empty: the home of the daemon. */
+      /** Folder that a command with a slash is relative to; empty for the svc home. */
       readonly base: string
     }
 
-/** A hook that is declared, whoever declared it. */
+/** A declared hook of any source. */
 export interface DeclaredHook {
   readonly name: string
   readonly event: HookEvent
   readonly source: HookSource
-  /** Whose: a plugin, an extension, an agent, a skill; empty for the configuration. */
+  /** The plugin, extension, agent or skill; empty for the configuration. */
   readonly owner: string
   readonly priority: number
   readonly mode: 'sync' | 'async'
@@ -35,15 +35,15 @@ export interface DeclaredHook {
   readonly matcher: HookSpec['matcher']
   readonly timeoutMs: number
   readonly metadata: Readonly<Record<string, string>>
-  /** Only there; absent: everywhere. */
+  /** Limits the hook to one workspace. */
   readonly workspaceId?: string
-  /** It came with the files of this workspace, which may have been changed since it was read. */
+  /** Declared in files of the workspace, which may have changed since. */
   readonly isOfFiles?: true
   readonly executor: Executor
   readonly matches: (payload: HookPayload) => boolean
 }
 
-/** Priorities of declarations that name none. */
+/** Default priorities. */
 const PRIORITY: Readonly<Record<HookSource, number>> = {
   native: 1000,
   config: 500,
@@ -54,7 +54,7 @@ const PRIORITY: Readonly<Record<HookSource, number>> = {
 
 export const priorityOf = (source: HookSource, written: number | undefined): number => written ?? PRIORITY[source]
 
-/** The order in which hooks of one event run: the source decides before the priority, the name last. */
+/** Execution order of the hooks of an event: by source, then priority, then name. */
 export function inOrder(a: DeclaredHook, b: DeclaredHook): number {
   return (
     HOOK_SOURCES.indexOf(a.source) - HOOK_SOURCES.indexOf(b.source) ||
@@ -66,13 +66,13 @@ export function inOrder(a: DeclaredHook, b: DeclaredHook): number {
 
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
 
-/** A hook, and the weaker sources that declare one of its name for its event and place. */
+/** A hook with the declarations that it shadows. */
 export interface Resolved {
   readonly hook: DeclaredHook
   readonly shadowed: readonly DeclaredHook[]
 }
 
-/** Hooks in their order, each with those that it hides. A disabled one hides as well: that is how one is switched off. */
+/** Orders hooks and resolves shadowing. A disabled hook also shadows: that is how a hook of a later source is disabled. */
 export function resolve(hooks: readonly DeclaredHook[]): Resolved[] {
   const kept: { readonly hook: DeclaredHook; readonly shadowed: DeclaredHook[] }[] = []
   for (const hook of hooks.toSorted(inOrder)) {
@@ -91,7 +91,7 @@ export function resolve(hooks: readonly DeclaredHook[]): Resolved[] {
 
 export type ByEvent = ReadonlyMap<HookEvent, readonly DeclaredHook[]>
 
-/** All of them in their order; one that is disabled runs never, and hides weaker ones. */
+/** All hooks by event, in execution order. A disabled hook does not run, but shadows weaker ones. */
 export function byEvent(hooks: readonly DeclaredHook[]): ByEvent {
   const all = new Map<HookEvent, DeclaredHook[]>()
   for (const hook of hooks.toSorted(inOrder)) {
@@ -102,11 +102,11 @@ export function byEvent(hooks: readonly DeclaredHook[]): ByEvent {
   return all
 }
 
-/** Is there one that runs? */
+/** Whether an enabled hook is declared for the event. */
 export const hasEnabled = (hooks: ByEvent | undefined, event: HookEvent): boolean =>
   hooks?.get(event)?.some(({ enabled }) => enabled) ?? false
 
-/** The test of a valid matcher: every field that is set has to match; a field that an event lacks does not. */
+/** Compiles a valid matcher. Every field that is set must match; a field missing in the payload does not match. */
 export function matcherTest(matcher: HookSpec['matcher']): (payload: HookPayload) => boolean {
   const tests = Object.entries(matcher).flatMap(([name, wanted]): ((payload: HookPayload) => boolean)[] => {
     if (typeof wanted === 'boolean') return [payload => payload[name] === wanted]

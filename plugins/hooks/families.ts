@@ -1,6 +1,6 @@
 import type { HookEvent } from '../../schemas/hooks.js'
 
-/** Families of events, the longer name before the one that it begins with. */
+/** Event families; a longer name precedes its prefix. */
 const families = [
   'automation',
   'task.run',
@@ -31,7 +31,7 @@ export const familyOf = (event: HookEvent): HookFamily =>
 const place = ['agent_name', 'workspace_id', 'workspace_root'] as const
 const autonomy = [...place, 'autonomy'] as const
 
-/** The fields that a matcher of each event family may test. */
+/** Matcher fields by event family. */
 const matcherFields: Readonly<Record<HookFamily, readonly string[]>> = {
   session: [...place, 'session_type'],
   input: [...place, 'input_class'],
@@ -55,9 +55,9 @@ const matcherFields: Readonly<Record<HookFamily, readonly string[]>> = {
   worktree: ['workspace_id', 'workspace_root'],
 }
 
-/** Participation events ask about other things than the rest of their family. */
+/** Participation events have their own matcher fields. */
 const participationFields = ['workspace_id', 'channel', 'participation_mode', 'participation_source'] as const
 
-/** The fields that hooks of an event may be matched by. */
+/** The matcher fields of an event. */
 export const fieldsOf = (event: HookEvent): readonly string[] =>
   event.startsWith('network.participation.') ? participationFields : matcherFields[familyOf(event)]

@@ -1,10 +1,10 @@
-/** Parts of a pattern; brackets close, and have something in them besides a `!` or `^` that turns them round. */
+/** The elements of a pattern. Brackets are closed and contain more than the `!` or `^` that negates them. */
 const PARTS = /\\.|\[(?:[!^][^[\]]+|[^[\]!^][^[\]]*)\]|\*+|[^[\]\\]/gsu
 
-/** Whether a text is a pattern of `*`, `?`, `[abc]` and `\` before one of these. */
+/** Whether a text is a valid pattern of `*`, `?`, `[abc]` and `\` escapes. */
 export const isGlob = (glob: string): boolean => stepsOf(glob) !== undefined
 
-/** A test for a valid pattern; the empty one and `*` take everything. Runs in time that the length of both bounds. */
+/** Compiles a valid pattern; the empty pattern and `*` match everything. Matching takes at most quadratic time. */
 export function globTest(glob: string): (text: string) => boolean {
   if (glob === '' || glob === '*') return () => true
   if (!/[*?[\\]/.test(glob)) return text => text === glob
@@ -13,19 +13,19 @@ export function globTest(glob: string): (text: string) => boolean {
   return text => matches(steps, [...text])
 }
 
-/** A test of one character for each part, undefined for a star; undefined for what is no pattern. */
+/** One test per pattern element, undefined for a star; undefined if the pattern is invalid. */
 function stepsOf(glob: string): (RegExp | undefined)[] | undefined {
   const parts = glob.match(PARTS) ?? []
   if (parts.join('') !== glob) return undefined
   try {
     return parts.map(part => (part.startsWith('*') ? undefined : new RegExp(`^${oneOf(part)}$`, 'su')))
   } catch {
-    // A range that ends before it begins.
+    // An inverted range such as [z-a].
     return undefined
   }
 }
 
-/** One character of a pattern as a regular expression of one character. */
+/** One pattern element as a regular expression for one character. */
 function oneOf(part: string): string {
   if (part === '?') return '.'
   if (part.startsWith('['))
@@ -36,7 +36,7 @@ function oneOf(part: string): string {
   return part.replace(/^\\/s, '').replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
 }
 
-/** Goes back to the last star alone: a regular expression with many of them would take exponential time. */
+/** Backtracks to the last star only; a regular expression with many stars would take exponential time. */
 function matches(steps: readonly (RegExp | undefined)[], text: readonly string[]): boolean {
   let at = 0
   let step = 0

@@ -1,7 +1,7 @@
 import type { HookEvent } from '../../schemas/hooks.js'
 import { familyOf, type HookFamily } from './families.js'
 
-/** What an answer may change; `deny`, and `cancel` of a run, refuse what is about to happen. Whatever else an answer has makes it `rejected`. */
+/** Fields that a patch may set; `deny`, and `cancel` for a run, abort the operation. A patch with any other field is `rejected`. */
 export type PatchMember =
   | 'deny'
   | 'cancel'
@@ -19,13 +19,13 @@ export type PatchMember =
   | 'capabilities'
   | 'priority_min'
 
-/** What is known of an event before anything happens. */
+/** Static properties of an event. */
 export interface EventFacts {
-  /** Hooks may be waited for. */
+  /** Whether sync hooks are allowed. */
   readonly sync: boolean
-  /** Empty: it is only told of. */
+  /** Fields that a patch may set; empty for observation-only events. */
   readonly patch: readonly PatchMember[]
-  /** False: the part of the daemon that it belongs to is not there yet, or does not tell. */
+  /** False for events that the daemon does not emit yet. */
   readonly emitted: boolean
 }
 
@@ -34,7 +34,7 @@ const told = (sync = true): EventFacts => ({ sync, patch: [], emitted: true })
 const pending = (sync = true): EventFacts => ({ sync, patch: [], emitted: false })
 const decides = (...patch: PatchMember[]): EventFacts => ({ sync: true, patch, emitted: true })
 
-/** Every event, as data: what is emitted, what waits for its hooks, and what they may change. */
+/** The catalog of hook events. */
 export const hookEvents: Readonly<Record<HookEvent, EventFacts>> = {
   'session.pre_create': decides('session_name', 'session_type', 'agent_name', 'deny'),
   'session.post_create': told(),
@@ -142,15 +142,15 @@ export const hookEvents: Readonly<Record<HookEvent, EventFacts>> = {
   'worktree.removed': told(),
 }
 
-/** Which work of agents an event reaches, where that is less than all. The daemon only sees what an agent shows it. */
+/** Which agents and actions an event covers. The daemon only sees what an agent reports or requests. */
 export function reachOf(event: HookEvent): string {
   return REACH[familyOf(event)] ?? 'every agent'
 }
 
 const REACH: { readonly [F in HookFamily]?: string } = {
   tool:
-    'files and commands that an agent has the daemon read, write or run for it, and tools of the daemon; tools that it runs itself ' +
-    'are told of afterwards and cannot be changed',
-  permission: 'agents that ask before they act; one that never asks cannot be refused',
-  context: 'agents that tell how much of their context is used',
+    'file access and commands that an agent requests through ACP, and tools of the daemon; tools that an agent runs itself are only ' +
+    'reported afterwards and cannot be denied or changed',
+  permission: 'agents that request permission; an agent that never asks cannot be denied',
+  context: 'agents that report their context usage',
 }

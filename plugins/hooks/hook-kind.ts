@@ -9,20 +9,23 @@ import { isGlob } from './glob.js'
 import { hookEvents } from './hook-events.js'
 
 const Reference = secretRef({ env: '', vault: '' })
-const Duration = v.pipe(v.string(), v.regex(/^(?:\d{1,9}(?:\.\d{1,6})?(?:ms|s|m|h))+$/, 'a duration like 5s or 1m30s'))
+const Duration = v.pipe(
+  v.string(),
+  v.regex(/^(?:\d{1,9}(?:\.\d{1,6})?(?:ms|s|m|h))+$/, 'must be a duration such as 5s or 1m30s'),
+)
 const ExecutorKind = v.picklist(['native', 'subprocess', 'wasm'])
 
-/** Time that a program has unless the declaration says more. */
+/** Default timeout of a hook program. */
 const SUBPROCESS_TIMEOUT = '5s'
 
-/** What runs a hook; written at the top level or, not both, as `executor`. */
+/** Executor fields, written either at the top level or in `executor`. */
 const executor = {
   command: v.optional(text(4096)),
   args: v.optional(v.array(v.string())),
   env: v.optional(StringMap),
   secret_env: v.optional(v.record(v.string(), Reference)),
   timeout: v.optional(Duration),
-  /** The program stays and is asked line by line, instead of being started for each happening. */
+  /** Keep the program running and send it one JSON line per event, instead of starting it for each event. */
   warm: v.optional(v.boolean()),
 }
 
@@ -40,10 +43,10 @@ export const Written = v.object({
   metadata: v.optional(StringMap),
 })
 
-/** The same, where the process of an extension may answer: of one with a process, in the place of a command. */
+/** A declaration in a record: `process` selects the process of the extension instead of a command. */
 const Recorded = v.object({ ...Written.entries, process: v.optional(v.boolean()) })
 
-/** Members that say how a hook is run. */
+/** Executor members. */
 const running = ['command', 'args', 'env', 'secret_env', 'timeout', 'warm'] as const
 
 type Given = v.InferOutput<typeof Recorded>
@@ -51,14 +54,14 @@ type Given = v.InferOutput<typeof Recorded>
 function canonical(value: Given, refuse: (message: string) => never) {
   const { executor: nested, enabled, ...flat } = value
   const mixed = nested && [...running, 'executor_kind' as const].find(member => flat[member] !== undefined)
-  if (mixed) return refuse(`${mixed}: write the executor at the top level or in executor, not both`)
+  if (mixed) return refuse(`${mixed}: set the executor fields either at the top level or in executor, not both`)
   const { kind: nestedKind, ...inner } = nested ?? {}
   const mode = flat.mode ?? (flat.required ? ('sync' as const) : ('async' as const))
   const executor_kind = nestedKind ?? flat.executor_kind ?? ('subprocess' as const)
   return { timeout: SUBPROCESS_TIMEOUT, ...flat, ...inner, mode, executor_kind, enabled: enabled ?? true }
 }
 
-/** The canonical form: the executor at the top level, and everything that follows from something else written down. */
+/** The canonical form: executor fields at the top level and all defaults filled in. */
 export const HookSpec = v.pipe(
   Written,
   v.rawTransform(({ dataset: { value }, addIssue, NEVER }) =>
@@ -79,33 +82,34 @@ const RecordedSpec = v.pipe(
 )
 export type HookSpec = v.InferOutput<typeof RecordedSpec>
 
-/** Checks the declaration rules that the schema cannot express; undefined when all hold. */
+/** Checks the rules that the schema cannot express; undefined when all hold. */
 export function hookProblem(spec: HookSpec): string | undefined {
   const { event, mode, executor_kind, process, command } = spec
   if (executor_kind === 'wasm') return 'executor_kind: wasm is reserved and not implemented'
-  if (executor_kind === 'native') return 'executor_kind: native hooks are the daemon’s own; a record names a program'
-  if (process && command !== undefined) return 'process: the process of the extension answers, so there is no command'
+  if (executor_kind === 'native') return 'executor_kind: native is reserved for plugins of the daemon; use subprocess'
+  if (process && command !== undefined) return 'process: cannot be combined with command'
   if (!process && command === undefined) return 'command: required'
-  if (spec.required && mode === 'async') return 'mode: a required hook is sync'
-  if (mode === 'sync' && !hookEvents[event].sync) return `mode: nothing waits for ${event}; its hooks are async`
+  if (spec.required && mode === 'async') return 'mode: a required hook must be sync'
+  if (mode === 'sync' && !hookEvents[event].sync) return `mode: ${event} does not support sync hooks; use async`
   return matcherProblem(spec)
 }
+
+const TYPES = { boolean: 'true or false', object: 'an object', string: 'a string' } as const
 
 function matcherProblem({ event, matcher }: HookSpec): string | undefined {
   const allowed = fieldsOf(event)
   for (const [name, wanted] of Object.entries(matcher)) {
     const at = `matcher.${name}`
-    if (!allowed.includes(name)) return `${at}: ${event} is matched by ${allowed.join(', ')}`
-    if (name === 'tool_read_only' && typeof wanted !== 'boolean') return `${at}: true or false`
+    if (!allowed.includes(name)) return `${at}: not a field of ${event}; allowed: ${allowed.join(', ')}`
     const type = name === 'tool_read_only' ? 'boolean' : name === 'autonomy' ? 'object' : 'string'
-    if (typeof wanted !== type) return `${at}: not the right type`
+    if (typeof wanted !== type) return `${at}: must be ${TYPES[type]}`
     for (const glob of typeof wanted === 'object' ? Object.values(wanted) : [wanted])
-      if (typeof glob === 'string' && !isGlob(glob)) return `${at}: not a valid pattern of *, ? and [abc]`
+      if (typeof glob === 'string' && !isGlob(glob)) return `${at}: invalid pattern; use *, ? and [abc]`
   }
   return undefined
 }
 
-/** What somebody wrote as a hook, in its canonical form, or what is wrong with it. */
+/** Parses a declaration: the canonical form, or the problem. */
 export function specOf(written: unknown): { readonly spec: HookSpec } | { readonly problem: string } {
   const parsed = v.safeParse(HookSpec, written)
   if (!parsed.success) {
@@ -116,7 +120,7 @@ export function specOf(written: unknown): { readonly spec: HookSpec } | { readon
   return problem === undefined ? { spec: parsed.output } : { problem }
 }
 
-/** Hooks that packages and programs provide, as records. */
+/** The record kind of hooks provided by extensions and API clients. */
 export const HookKind = kind<HookSpec>({
   name: 'hook.binding',
   spec: RecordedSpec,

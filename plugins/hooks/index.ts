@@ -15,14 +15,14 @@ import { ConfiguredHooks } from './settings.js'
 
 const { contribute, reconciler, tap } = surfaceOf<HooksService>()
 
-/** How extensions have their hooks read. */
+/** Reads `[[resources.hooks]]` of extension manifests. */
 const family: ResourceFamily = {
   name: 'hooks',
   kinds: [HookKind],
   load: async extension => ({ records: await (await import('./shipped.js')).readHooks(extension) }),
 }
 
-/** Runs programs and functions when something happens, and lets them have a say in it. */
+/** Runs programs and functions on events and applies their patches and denials. */
 export default definePlugin({
   name: 'hooks',
   version: '0.2.0',
@@ -56,16 +56,16 @@ export default definePlugin({
   commands: [
     {
       path: 'hooks info',
-      summary: 'Show a hook, what it hides, and which work of agents it reaches',
-      args: [{ name: 'name', summary: 'name of a hook' }],
+      summary: 'Show a hook with its shadowed sources and coverage',
+      args: [{ name: 'name', summary: 'name of the hook' }],
       options: [
-        { name: 'workspace', type: 'workspace', summary: 'as it is in force there: id, name or path' },
-        { name: 'agent', type: 'text', summary: 'with the hooks of this agent' },
+        { name: 'workspace', type: 'workspace', summary: 'include the hooks of this workspace (id, name or path)' },
+        { name: 'agent', type: 'text', summary: 'include the hooks of this agent' },
       ],
       load: () => import('./commands.js').then(module => ({ run: module.runInfo })),
     },
   ],
   quiesce: [{ phase: 'hooks', run: self => self.quiesce() }],
-  // Plugins that come later may bring hooks of their own.
+  // Plugins that start later may contribute hooks.
   hooks: { running: self => self.refresh(), admit: (self, incoming) => self.nesting.nest(incoming) },
 })

@@ -6,7 +6,7 @@ import { SessionType } from '../../schemas/sessions/session.js'
 import type { HookPayload } from './api.js'
 import { hookEvents, type PatchMember } from './hook-events.js'
 
-/** What came of an answer: `rejected` is one that changes what it may not. */
+/** The result of applying an answer. `rejected`: the patch sets a field that the event does not allow. */
 export type Judged =
   | { readonly outcome: 'applied'; readonly payload: HookPayload; readonly patch?: HookPayload }
   | { readonly outcome: 'denied'; readonly reason: string; readonly patch: HookPayload }
@@ -19,7 +19,7 @@ const isObject = (value: unknown): value is HookPayload =>
 
 const isRefusal = (value: unknown) => typeof value === 'boolean' || isText(value)
 
-/** What each member has to be. */
+/** Type check per patch field. */
 const FORMS: Readonly<Record<PatchMember, (value: unknown, before: unknown) => boolean>> = {
   deny: isRefusal,
   cancel: isRefusal,
@@ -27,7 +27,7 @@ const FORMS: Readonly<Record<PatchMember, (value: unknown, before: unknown) => b
   session_type: value => v.is(SessionType, value),
   agent_name: isText,
   message: isText,
-  // Of an agent the texts that it is given, of a job or trigger the one that it sends.
+  // prompt.post_assemble has a list of texts, the pre_fire events have one text.
   prompt: (value, before) => (Array.isArray(before) ? isTexts(value) : isText(value)),
   command: isText,
   args: isTexts,
@@ -39,47 +39,47 @@ const FORMS: Readonly<Record<PatchMember, (value: unknown, before: unknown) => b
   priority_min: Number.isSafeInteger,
 }
 
-/** The answer of a program: JSON, or nothing. Throws for anything else. */
+/** Parses the output of a program: JSON or empty. Throws otherwise. */
 export function parsePatch(text: string): unknown {
   if (text.trim() === '') return undefined
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw new Error(`what it printed is not JSON: ${messageOf(error)}`)
+    throw new Error(`invalid JSON on standard output: ${messageOf(error)}`)
   }
 }
 
 /**
- * Judges what a hook answered and applies it. `reason` goes with a refusal. A refusal stands for good: what is refused already
- * cannot be allowed by an answer. Throws for an answer that is no object.
+ * Validates a patch and applies it. `reason` explains a denial. A hook cannot turn a denial into an approval. Throws when
+ * the answer is not an object.
  */
 export function judge(event: HookEvent, payload: HookPayload, answer: unknown): Judged {
   if (answer === undefined || answer === null) return { outcome: 'applied', payload }
-  if (!isObject(answer)) throw new Error('an answer is a JSON object, or nothing')
+  if (!isObject(answer)) throw new Error('the patch must be a JSON object')
   const { reason, ...patch } = answer
   const members = Object.keys(patch)
   if (members.length === 0) return { outcome: 'applied', payload }
   const { patch: allowed } = hookEvents[event]
   for (const member of members) {
     if (!(allowed as readonly string[]).includes(member)) {
-      const may = allowed.length > 0 ? `it may change ${allowed.join(', ')}` : 'nothing can be changed then'
+      const may = allowed.length > 0 ? `allowed: ${allowed.join(', ')}` : 'the event is observation-only'
       return {
         outcome: 'rejected',
-        error: `${event} has no ${shown(member, 64)} to change; ${may}`,
+        error: `a patch of ${event} cannot set ${shown(member, 64)}; ${may}`,
         patch: answer,
       }
     }
     if (!FORMS[member as PatchMember](patch[member], payload[member]))
-      return { outcome: 'rejected', error: `${member}: not of the form that it has to have`, patch: answer }
+      return { outcome: 'rejected', error: `${member}: invalid value in the patch`, patch: answer }
   }
   const { deny, cancel, ...changes } = patch
   const refusals = [deny, cancel].filter(given => given !== undefined && given !== false)
   if (refusals.length > 0 || patch.decision === 'deny') {
     const said = [...refusals, reason].find(given => typeof given === 'string' && given !== '')
     const words = typeof said === 'string' ? said : ''
-    return { outcome: 'denied', reason: words.slice(0, 1000) || 'a hook refused it', patch: answer }
+    return { outcome: 'denied', reason: words.slice(0, 1000) || 'denied by a hook', patch: answer }
   }
   if (patch.decision === 'allow' && payload.decision !== 'allow')
-    return { outcome: 'rejected', error: 'an answer cannot allow what nobody else has allowed', patch: answer }
+    return { outcome: 'rejected', error: 'a hook cannot change a decision from deny to allow', patch: answer }
   return { outcome: 'applied', payload: { ...payload, ...changes }, patch: answer }
 }

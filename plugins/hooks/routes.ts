@@ -28,10 +28,10 @@ const eventColumns: readonly CliColumn[] = [
   { header: 'EVENT', path: 'event' },
   { header: 'SYNC', path: 'sync_eligible' },
   { header: 'EMITTED', path: 'emitted' },
-  { header: 'MAY CHANGE', path: 'patch_members', as: 'list' },
+  { header: 'PATCH FIELDS', path: 'patch_members', as: 'list' },
 ]
 const runColumns: readonly CliColumn[] = [
-  { header: 'WHEN', path: 'recorded_at', as: 'ago' },
+  { header: 'RECORDED', path: 'recorded_at', as: 'ago' },
   { header: 'EVENT', path: 'event' },
   { header: 'HOOK', path: 'hook_name' },
   { header: 'SOURCE', path: 'source' },
@@ -46,13 +46,13 @@ export const hookRoutes = [
     method: 'GET',
     path: '/api/hooks/catalog',
     area,
-    summary: 'List the hooks in force, in the order in which they run',
+    summary: 'List hooks in execution order',
     query: HookCatalogQuery,
     replies: { 200: HookCatalogReply },
     errors: [400, 404, 410, 500, 503],
     cli: {
       path: 'hooks list',
-      view: { rows: 'hooks', columns: hookColumns, empty: 'no hooks; declare one: svc config set hooks.<name> <json>' },
+      view: { rows: 'hooks', columns: hookColumns, empty: 'No hooks. Declare one: svc config set hooks.<name> <json>' },
     },
     handle: async (self, { query }) => ok({ hooks: await self.catalog(query) }),
   }),
@@ -60,11 +60,14 @@ export const hookRoutes = [
     method: 'GET',
     path: '/api/hooks/events',
     area,
-    summary: 'List the events that hooks can be declared for',
+    summary: 'List the events that hooks can subscribe to',
     query: HookEventsQuery,
     replies: { 200: HookEventsReply },
     errors: [400, 500, 503],
-    cli: { path: 'hooks events', view: { rows: 'events', columns: eventColumns, empty: 'no such events' } },
+    cli: {
+      path: 'hooks events',
+      view: { rows: 'events', columns: eventColumns, empty: 'No matching events. List all: svc hooks events' },
+    },
     handle: async (_, { query: { family, sync_only: syncOnly } }) =>
       ok({
         events: eventEntries().filter(
@@ -76,7 +79,7 @@ export const hookRoutes = [
     method: 'GET',
     path: '/api/workspaces/{workspace_id}/hooks/runs',
     area,
-    summary: 'List runs of hooks about a session, the oldest first',
+    summary: 'List the hook runs of a session, oldest first',
     query: HookRunsQuery,
     replies: { 200: HookRunsReply },
     errors: [400, 404, 410, 500, 503],
@@ -86,7 +89,7 @@ export const hookRoutes = [
         {
           name: 'session',
           in: 'query',
-          summary: 'id of a session; none: runs about no session, as of session.pre_create',
+          summary: 'id of a session, or none for runs without a session (such as session.pre_create)',
         },
         { name: 'workspace_id', type: 'workspace', optional: true },
       ],
@@ -94,7 +97,7 @@ export const hookRoutes = [
       view: {
         rows: 'runs',
         columns: runColumns,
-        empty: 'no hook has run for it; what ran about no session: svc hooks runs none',
+        empty: 'No hook runs. Runs without a session: svc hooks runs none',
       },
     },
     handle: async (self, { params, query }) => ok({ runs: await self.runs(params.workspace_id, query) }),

@@ -5,34 +5,34 @@ import type { HookPayload, HookSource } from './api.js'
 
 export type HookOutcome = 'applied' | 'denied' | 'failed' | 'skipped' | 'dropped' | 'rejected'
 
-/** One execution of a hook, or why there was none. */
+/** A hook run, or why the hook did not run. */
 export interface HookRun {
   readonly hook: string
   readonly event: HookEvent
   readonly source: HookSource
   readonly mode: 'sync' | 'async'
   readonly required: boolean
-  /** Empty: about no session. */
+  /** Empty for runs without a session. */
   readonly sessionId: string
   readonly workspaceId: string
   readonly depth: number
   readonly outcome: HookOutcome
-  /** Epoch milliseconds of its end. */
+  /** End of the run in epoch milliseconds. */
   readonly at: number
   readonly micros: number
   readonly error: string | undefined
   readonly patch: HookPayload | undefined
-  /** Id of the event that led to it; told, and not kept. */
+  /** Id of the causing event; not stored. */
   readonly cause: string | undefined
 }
 
-/** A run as the journal of its session has it: who, what, how long, and which members it changed, but not to what. */
+/** The journal entry of a run: names of the changed fields, but not their values. */
 export function journalNote(run: HookRun): Readonly<Record<string, unknown>> | undefined {
   const { hook, event, source, mode, required, depth, outcome, micros, error, patch } = run
-  // They are about what is in the journal: each would be there twice.
+  // These events are about journal entries; recording them would duplicate every entry.
   if (/^(?:event|message)\.|^session\.message_persisted$/.test(event)) return undefined
   const changed = outcome === 'applied' ? Object.keys(patch ?? {}).filter(member => member !== 'reason') : []
-  const what = changed.length > 0 ? `changed ${changed.join(', ')} at` : `${outcome === 'applied' ? 'saw' : outcome} `
+  const what = changed.length > 0 ? `patched ${changed.join(', ')} at` : `${outcome === 'applied' ? 'saw' : outcome} `
   const took = micros < 1000 ? `${micros} µs` : `${Math.round(micros / 1000)} ms`
   const why = error === undefined ? '' : `: ${error.slice(0, 300)}`
   return {
@@ -60,12 +60,12 @@ export const RUN_TABLES = `CREATE TABLE hooks_run (
 ) STRICT;
 CREATE INDEX hooks_run_session ON hooks_run (session_id, seq);`
 
-/** Runs that are kept, over all sessions, and characters of a patch. */
+/** Maximum number of kept runs over all sessions, and maximum length of a stored patch. */
 const KEPT = 50_000
 const PATCH = 16 * 1024
-/** Runs between two looks at how many there are. */
+/** Prune once per this many runs. */
 const PRUNE_EVERY = 500
-/** Runs that wait for the disk; what comes on top is counted in the log, and lost. */
+/** Maximum number of unwritten runs; further runs are dropped. */
 const UNWRITTEN = 10_000
 
 interface RunRow {
@@ -82,16 +82,16 @@ interface RunRow {
   readonly patch: string | null
 }
 
-/** What the name of a session begins with, for its hooks, before it is made. */
+/** Prefix of the provisional id of a session that is about to be created. */
 export const UNMADE = 'new '
 
-/** The runs of hooks, the newest 50,000. They are written behind the work, together, so that no hook waits for the disk. */
+/** The newest 50,000 hook runs. They are written asynchronously in batches, so that no hook waits for the disk. */
 export class HookRuns {
   #unwritten: HookRun[] = []
   #writing: Promise<void> | undefined
   #sincePruned = PRUNE_EVERY
 
-  /** @param told in the transaction that writes a run */
+  /** @param told called in the transaction that writes a run */
   constructor(
     private readonly kernel: Pick<PluginKernel, 'log' | 'redact'> & { readonly db: Db },
     private readonly told: (t: Tx, run: HookRun) => void,
@@ -99,17 +99,17 @@ export class HookRuns {
 
   add(run: HookRun): void {
     if (this.#unwritten.length >= UNWRITTEN) return
-    // Nobody could ask for the runs of a session that is not made yet: they are about none.
+    // The session does not exist yet, so its runs are stored without a session.
     this.#unwritten.push(run.sessionId.startsWith(UNMADE) ? { ...run, sessionId: '' } : run)
     this.#writing ??= this.#write()
   }
 
-  /** Resolves when all runs so far are in the table. */
+  /** Resolves when all runs so far are written. */
   async written(): Promise<void> {
     while (this.#writing) await this.#writing
   }
 
-  /** Of one session, or of a workspace those about none; oldest first, the newest so many of them. */
+  /** The newest runs of a session, or of a workspace those without a session; oldest first. */
   async list(sessionId: string, workspaceId: string, query: Omit<HookRunsQuery, 'session'>): Promise<HookRunWire[]> {
     await this.written()
     const { event, outcome, since, last = 100 } = query
@@ -123,7 +123,7 @@ export class HookRuns {
 
   async #write(): Promise<void> {
     const { db, log, redact } = this.kernel
-    // What is added in this turn goes with it.
+    // Batch the runs added in this turn.
     await Promise.resolve()
     while (this.#unwritten.length > 0) {
       const runs = this.#unwritten
@@ -185,7 +185,7 @@ function runToWire(row: RunRow): HookRunWire {
   }
 }
 
-/** One that was cut is no JSON any more, and is shown as it is. */
+/** A truncated patch is not valid JSON and is returned as text. */
 function parsed(patch: string): unknown {
   try {
     return JSON.parse(patch)

@@ -20,12 +20,12 @@ export type HooksKernel = PluginKernel<
   ExecutorNeeds & { readonly sessions: typeof Sessions; readonly agents: typeof Agents }
 >
 
-/** Milliseconds that async runs have at the end. */
+/** Time for async hooks to finish during shutdown, in milliseconds. */
 const DRAIN_MS = 10_000
-/** Milliseconds that hooks of an agent outlive its session. */
+/** How long the hooks of an agent outlive its session, in milliseconds. */
 const LINGER_MS = 5000
 
-/** The one runtime of hooks: which there are, running them, and what came of it. */
+/** The hook runtime: declarations, dispatch and run history. */
 export class HooksService implements HooksApi {
   readonly completed: Guard<[run: HookRun]>
   readonly asking: Gate<[request: HookRequest]>
@@ -33,9 +33,9 @@ export class HooksService implements HooksApi {
   readonly #dispatcher: Dispatcher
   #resolved: readonly Resolved[] = []
   #byEvent: ByEvent = new Map()
-  /** Hooks of the definitions of agents, by the id of a session that runs with them. */
+  /** Hooks of agent definitions, by session id. */
   readonly #ofSessions = new Map<string, ByEvent>()
-  /** When they are forgotten, by the id of a session that has stopped. */
+  /** Timers that remove the hooks of stopped sessions, by session id. */
   readonly #leaving = new Map<string, Timer>()
   readonly #brought: BroughtHooks
   readonly #executors: Executors
@@ -66,7 +66,7 @@ export class HooksService implements HooksApi {
     this.nesting = new Nesting(kernel, this.#dispatcher, this.asking)
   }
 
-  /** What goes with the plugin, in reverse. */
+  /** Registers cleanup, which runs in reverse order. */
   async start(): Promise<void> {
     const { scope } = this.kernel
     scope.defer('runs of hooks', () => this.#runs.written())
@@ -97,12 +97,12 @@ export class HooksService implements HooksApi {
     this.#dropPrograms()
   }
 
-  /** Declarations changed while the daemon runs; before that they are read once, when all plugins are there. */
+  /** Declarations changed at runtime. Before all plugins are loaded this is ignored: they are read once then. */
   changed(): void {
     if (this.#isReady) void this.refresh()
   }
 
-  /** What hooks are told of a session besides what happened to it. */
+  /** Payload members that describe a session. */
   about(session: SessionInfo): HookPayload {
     return {
       session_id: session.id,
@@ -118,7 +118,7 @@ export class HooksService implements HooksApi {
     return { workspace_id: workspaceId, workspace_root: workspace?.rootDir ?? '' }
   }
 
-  /** Tells hooks of something about a session. */
+  /** Dispatches an event about a session without waiting. */
   tell(event: HookEvent, session: SessionInfo, more: HookPayload = {}): void {
     if (this.has(event, session.id)) void this.dispatch(event, whomOf(session), { ...this.about(session), ...more })
   }
@@ -130,7 +130,7 @@ export class HooksService implements HooksApi {
     void this.dispatch(event, whom, { ...place, ...payload })
   }
 
-  /** Asks them; undefined when there is none. */
+  /** Dispatches an event about a session and waits; undefined without hooks. */
   async ask(event: HookEvent, session: SessionInfo, more: HookPayload = {}): Promise<Dispatched | undefined> {
     const { workspaces } = this.kernel.needs
     if (session.state !== 'stopped') await this.#brought.meet(session, workspaces.get(session.workspaceId))
@@ -138,7 +138,7 @@ export class HooksService implements HooksApi {
     return this.dispatch(event, whomOf(session), { ...this.about(session), ...more })
   }
 
-  /** Tells of what is in the journal of a session. */
+  /** Dispatches an event about a journal entry of a session. */
   recorded(event: HookEvent, record: Recorded): void {
     const told = this.#told(event, record)
     if (told) void this.dispatch(event, whomOf(told.session), told.payload)
@@ -150,8 +150,8 @@ export class HooksService implements HooksApi {
   }
 
   /**
-   * Takes up the hooks of the agent of a session that is about to start. Resolves with why it must not: one of them is not
-   * valid. Whether files of its workspace may run anything is asked of who plans starts.
+   * Loads the hooks of the agent of a session that is about to start. Resolves with an error text when one is invalid: the
+   * session must not start. Workspace trust is checked by the planner.
    */
   async adopt(session: SessionInfo): Promise<string | undefined> {
     const { workspaces } = this.kernel.needs
@@ -165,7 +165,7 @@ export class HooksService implements HooksApi {
     return undefined
   }
 
-  /** Those of the agent of a session that is not there yet. */
+  /** Dispatches an event before the session exists, with the hooks of its agent. */
   async askBefore(
     event: HookEvent,
     agent: string,
@@ -191,7 +191,7 @@ export class HooksService implements HooksApi {
     return this.kernel.needs.sessions.get(id)
   }
 
-  /** A session has stopped. Its hooks hear of that, and what its agent said last may still be on its way to them. */
+  /** A session stopped. Keep its hooks for a while: its last messages may still be in delivery. */
   ended(id: string): void {
     if (!this.#ofSessions.has(id) && !this.#brought.knows(id)) return
     this.#stay(id)
@@ -201,7 +201,7 @@ export class HooksService implements HooksApi {
     )
   }
 
-  /** A session goes on, or is forgotten already. */
+  /** Cancels the removal of the hooks of a session. */
   #stay(id: string): void {
     this.#leaving.get(id)?.cancel()
     this.#leaving.delete(id)
@@ -216,12 +216,12 @@ export class HooksService implements HooksApi {
   async quiesce(): Promise<void> {
     const drained = Promise.all([this.#dispatcher.drain(), this.deltas.drain()])
     await within(this.kernel.clock, DRAIN_MS, drained).catch(() => {
-      this.kernel.log.warn('async hooks were still running at the end', { ms: DRAIN_MS })
+      this.kernel.log.warn('async hooks did not finish before the shutdown deadline', { ms: DRAIN_MS })
     })
     await this.#runs.written()
   }
 
-  /** The hooks in force for a workspace and an agent, in their order. @throws Fault `workspace_not_found` */
+  /** The active hooks for a workspace and an agent, in execution order. @throws Fault `workspace_not_found` */
   async catalog(query: HookCatalogQuery): Promise<HookCatalogEntry[]> {
     const { workspaces } = this.kernel.needs
     const workspace = query.workspace === undefined ? undefined : await workspaces.find(query.workspace)
@@ -246,11 +246,11 @@ export class HooksService implements HooksApi {
       )
   }
 
-  /** Runs about a session of a workspace. @throws Fault `workspace_not_found`, `session_not_found` */
+  /** Hook runs of a session. @throws Fault `workspace_not_found`, `session_not_found` */
   async runs(reference: string, { session: id, ...query }: HookRunsQuery): Promise<HookRunWire[]> {
     const workspace = await this.kernel.needs.workspaces.find(reference)
     if (id !== 'none' && this.kernel.needs.sessions.get(id)?.workspaceId !== workspace.id)
-      throw SessionErrors.session_not_found(`no session ${id} in ${workspace.name}`)
+      throw SessionErrors.session_not_found(`session not found in workspace ${workspace.name}: ${id}`)
     return this.#runs.list(id === 'none' ? '' : id, workspace.id, query)
   }
 
@@ -272,7 +272,7 @@ export class HooksService implements HooksApi {
 
   async #agentHooks(agent: string, workspace: Workspace | undefined): Promise<readonly DeclaredHook[] | string> {
     if (agent === '') return []
-    // Whoever cannot be planned is not started either; why, says who tries.
+    // An agent that cannot be planned is not started either; the start reports the error.
     const plan = await this.kernel.needs.agents.plan(agent, workspace).catch(() => undefined)
     if (!plan || plan.definition.hooks.length === 0) return []
     try {
@@ -282,7 +282,7 @@ export class HooksService implements HooksApi {
     }
   }
 
-  /** Ends programs whose hook nobody declares any more. */
+  /** Stops warm programs of hooks that are no longer declared. */
   #dropPrograms(): void {
     const of = (events: ByEvent) => [...events.values()].flat().filter(({ enabled }) => enabled)
     const ofSessions = [...this.#ofSessions.values()].flatMap(of)

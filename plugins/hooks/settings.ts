@@ -4,13 +4,13 @@ import { HookSpec, hookProblem, Written } from './hook-kind.js'
 
 const { name: _, ...members } = Written.entries
 
-/** What is wrong with a declaration whose members are of the right types. */
+/** Validates a declaration whose members have the right types. */
 function problemOf(declaration: unknown): string | undefined {
   const parsed = v.safeParse(HookSpec, { ...(declaration as object), name: 'x' })
   return parsed.success ? hookProblem(parsed.output) : issueText(parsed.issues[0])
 }
 
-/** A hook of the configuration; its name is its key. */
+/** A hook of the configuration; the key is its name. */
 const Configured = v.pipe(
   v.strictObject({ ...members, name: v.optional(v.string()) }),
   v.check(
@@ -26,11 +26,17 @@ export const ConfiguredHooks: Setting<Record<string, Configured>> = {
   section: 'hooks',
   schema: v.pipe(
     v.record(
-      v.pipe(v.string(), v.regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/, 'a name of letters, digits, _, . and -')),
+      v.pipe(
+        v.string(),
+        v.regex(
+          /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/,
+          'must start with a letter or digit and contain only letters, digits, _, . and -',
+        ),
+      ),
       Configured,
     ),
     v.maxEntries(500),
-    v.description('Programs that are run when something happens, by name'),
+    v.description('Hooks by name: programs that run on events'),
   ),
   default: {},
   apply: 'live',

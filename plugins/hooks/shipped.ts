@@ -2,8 +2,8 @@ import { callOf, type InstalledExtension, type ShippedRecord, shippedId } from '
 import { HookKind } from './api.js'
 
 /**
- * Declarations of `[[resources.hooks]]`, with the programs and paths of the extension's folder. One without a command is
- * answered by the process of the extension.
+ * Reads `[[resources.hooks]]`, with commands resolved in the extension folder. A hook without a command is handled by the
+ * process of the extension.
  */
 export function readHooks(extension: InstalledExtension): Promise<ShippedRecord[]> {
   const { name: from, manifest } = extension

@@ -25,7 +25,7 @@ export function entryToWire({ hook, shadowed }: Resolved, order: number): HookCa
   }
 }
 
-/** The table of events as it is served. */
+/** The event catalog in wire form. */
 export const eventEntries = (): HookEventEntry[] =>
   HookEvent.options.map(event => {
     const { sync, patch, emitted } = hookEvents[event]

@@ -1,4 +1,4 @@
-/** The objects of automation: job, trigger and run. */
+/** Jobs, triggers, runs and suggestions. */
 import * as v from 'valibot'
 import { Integer, JsonMap, maybeTimestamp, StringMap, Timestamp } from '../kernel/common.js'
 import { ParticipationRequest } from '../network.js'
@@ -24,15 +24,15 @@ export type ScheduleMode = v.InferOutput<typeof ScheduleMode>
 export const CatchUpPolicy = v.picklist(['skip_missed', 'coalesce', 'replay', 'run_once_on_catchup'])
 export type CatchUpPolicy = v.InferOutput<typeof CatchUpPolicy>
 
-/** Whether a failed run is tried again. */
+/** Whether failed runs are retried. */
 export const RetryStrategy = v.picklist(['none', 'backoff'])
 export type RetryStrategy = v.InferOutput<typeof RetryStrategy>
 
-/** At most `max` runs in a sliding `window`, as `1h`. */
+/** At most `max` runs in a sliding `window` such as `1h`. */
 export const FireLimit = v.strictObject({ max: Integer, window: v.string() })
 export type FireLimit = v.InferOutput<typeof FireLimit>
 
-/** Tries after a failure; `base_delay` doubles each time. */
+/** Retries after a failed run; `base_delay` doubles with every retry. */
 export const Retry = v.strictObject({
   base_delay: v.string(),
   max_retries: Integer,
@@ -51,7 +51,7 @@ export const Schedule = v.strictObject({
 })
 export type Schedule = v.InferOutput<typeof Schedule>
 
-/** The loop that is run in place of an agent. */
+/** The loop to start instead of an agent. */
 export const LoopTarget = v.strictObject({
   input_mapping: v.optional(StringMap),
   inputs: v.optional(JsonMap),
@@ -61,7 +61,7 @@ export const LoopTarget = v.strictObject({
 })
 export type LoopTarget = v.InferOutput<typeof LoopTarget>
 
-/** The task that a run creates in place of a session. */
+/** The task that a run creates instead of a session. */
 export const JobTask = v.strictObject({
   description: v.optional(v.string()),
   network_participation: v.nullish(ParticipationRequest),
@@ -70,7 +70,7 @@ export const JobTask = v.strictObject({
 })
 export type JobTask = v.InferOutput<typeof JobTask>
 
-/** The scheduler's state of a job. */
+/** The scheduler state of a job. */
 export const SchedulerState = v.object({
   catch_up_policy: v.optional(CatchUpPolicy),
   consecutive_resume_failures: v.optional(Integer),
@@ -87,7 +87,7 @@ export const SchedulerState = v.object({
 })
 export type SchedulerState = v.InferOutput<typeof SchedulerState>
 
-/** The newest run of a job, skipped ones too. */
+/** The newest run of a job, including skipped occurrences. */
 export const LastRun = v.object({
   id: v.string(),
   status: RunStatus,
@@ -143,11 +143,11 @@ export const Run = v.object({
 })
 export type Run = v.InferOutput<typeof Run>
 
-/** How deliveries to a webhook are signed: the daemon's own headers, those of Standard Webhooks, or those of GitHub. */
+/** Signature scheme of webhook deliveries: the daemon's own, Standard Webhooks, or GitHub. */
 export const WebhookScheme = v.picklist(['service', 'standard', 'github'])
 export type WebhookScheme = v.InferOutput<typeof WebhookScheme>
 
-/** A prompt for an agent, started by an event. */
+/** A trigger: a prompt template, an agent and an event that fires it. */
 export const Trigger = v.object({
   id: v.string(),
   name: v.string(),
@@ -163,7 +163,7 @@ export const Trigger = v.object({
   scope: AutomationScope,
   source: AutomationSource,
   target_kind: v.string(),
-  /** Path that deliveries are posted to. */
+  /** Path to POST deliveries to. */
   webhook_endpoint: v.optional(v.string()),
   webhook_id: v.optional(v.string()),
   webhook_scheme: v.optional(WebhookScheme),
@@ -176,11 +176,11 @@ export const Trigger = v.object({
 })
 export type Trigger = v.InferOutput<typeof Trigger>
 
-/** A job or trigger that is proposed and waits for an answer. */
+/** A suggested job or trigger. */
 export const Suggestion = v.object({
   id: v.string(),
   dedup_key: v.string(),
-  /** Of a trigger: what it has in common with a job. */
+  /** For a trigger: the members that jobs and triggers share. */
   payload: Job,
   trigger: v.optional(Trigger),
   resolved_at: maybeTimestamp,

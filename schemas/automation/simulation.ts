@@ -1,4 +1,4 @@
-/** What jobs and triggers would do. */
+/** Simulation of jobs and triggers. */
 import * as v from 'valibot'
 import { Integer, queryInteger, Timestamp } from '../kernel/common.js'
 
@@ -7,39 +7,42 @@ const Part = v.picklist(['all', 'jobs', 'triggers'])
 /** GET /api/automation/simulation. */
 export const SimulationQuery = v.object({
   days: v.optional(
-    v.pipe(queryInteger(1, 366), v.description('jobs over so many days to come, triggers over as many past ones')),
+    v.pipe(queryInteger(1, 366), v.description('number of days: future for jobs, past for triggers; default 30')),
   ),
-  part: v.optional(v.pipe(Part, v.description('only jobs, or only triggers'))),
+  part: v.optional(v.pipe(Part, v.description('simulate only jobs or only triggers; default all'))),
   only: v.optional(
-    v.pipe(v.string(), v.description('list only this job or trigger, by id or name; all of them are simulated')),
+    v.pipe(v.string(), v.description('list only this job or trigger (id or name); the others are still simulated')),
   ),
   failing: v.optional(
     v.pipe(
       v.string(),
       v.maxLength(4096),
-      v.description('ids or names whose runs fail, separated by commas, or *: shows retries'),
+      v.description('assume that runs of these jobs or triggers fail: comma-separated ids or names, or *'),
     ),
   ),
   run_seconds: v.optional(
     v.pipe(
       queryInteger(0, 86_400),
-      v.description('how long each run takes; default: the median of its latest ones, else 60'),
+      v.description('assumed duration of a run; default: the median of its recent runs, else 60'),
     ),
   ),
   offline: v.optional(
     v.pipe(
       v.string(),
       v.maxLength(4096),
-      v.description('when the daemon does not run, as <from>/<to> in RFC 3339, several separated by commas'),
+      v.description('assume that the daemon is down: comma-separated <from>/<to> in RFC 3339'),
     ),
   ),
   limit: v.optional(
-    v.pipe(queryInteger(1, 20_000), v.description('occasions that are listed, the earliest; default 1000')),
+    v.pipe(
+      queryInteger(1, 20_000),
+      v.description('maximum number of fires and skips to list, earliest first; default 1000'),
+    ),
   ),
 })
 export type SimulationQuery = v.InferOutput<typeof SimulationQuery>
 
-/** One thing that would happen. */
+/** One simulated fire or skip. */
 export const SimulatedOccasion = v.object({
   at: Timestamp,
   job_id: v.optional(v.string()),
@@ -47,23 +50,23 @@ export const SimulatedOccasion = v.object({
   name: v.string(),
   outcome: v.picklist(['fires', 'skips']),
   attempt: Integer,
-  /** Why it is skipped, as in the metadata of a run. */
+  /** Why it is skipped: the `metadata.reason` that the run would have. */
   reason: v.optional(v.string()),
   text: v.optional(v.string()),
-  /** Of a job: the occurrence, and the run that it would have. */
+  /** Jobs only: the scheduled occurrence and the ID of its run. */
   scheduled_at: v.optional(Timestamp),
   run_id: v.optional(v.string()),
-  /** Occurrences from here on have no run of their own: this one stands for them. */
+  /** Catch-up: this run stands for all occurrences missed since then. */
   missed_since: v.optional(Timestamp),
-  /** Occurrences before this are passed over, for the fire limit is reached. */
+  /** Fire limit reached: occurrences before this time are skipped. */
   resumes_at: v.optional(Timestamp),
-  /** Of a trigger: the recorded event. */
+  /** Triggers only: the recorded event. */
   event: v.optional(v.string()),
   event_seq: v.optional(Integer),
 })
 export type SimulatedOccasion = v.InferOutput<typeof SimulatedOccasion>
 
-/** A job or trigger that would do nothing. */
+/** A job or trigger that would not fire, and why. */
 const Silent = v.object({
   job_id: v.optional(v.string()),
   trigger_id: v.optional(v.string()),
@@ -75,20 +78,20 @@ const Silent = v.object({
 const Timeline = v.object({
   from: Timestamp,
   to: Timestamp,
-  /** Jobs or triggers that were looked at. */
+  /** Number of jobs or triggers simulated. */
   definitions: Integer,
   fires: Integer,
   skips: Integer,
-  /** By reason. */
+  /** Number of skips by reason. */
   skipped: v.record(v.string(), Integer),
   occasions: v.array(SimulatedOccasion),
-  /** Occasions that are not listed, for there are more than the limit. */
+  /** Number of fires and skips left out because of `limit`. */
   unlisted: Integer,
-  /** Those that would do nothing, at most 100 of them. */
+  /** Jobs or triggers that would not fire, at most 100. */
   silent: v.array(Silent),
-  /** It was given up here, for too much happens: simulate fewer days. */
+  /** The simulation stopped here after 200,000 fires and skips. */
   ended_early: v.optional(Timestamp),
-  /** Of triggers: events that were read. */
+  /** Triggers only: number of recorded events read. */
   events: v.optional(Integer),
 })
 export type Timeline = v.InferOutput<typeof Timeline>
@@ -96,12 +99,12 @@ export type Timeline = v.InferOutput<typeof Timeline>
 /** GET /api/automation/simulation. */
 export const SimulationReply = v.object({
   simulation: v.object({
-    /** Zone of cron expressions. */
+    /** Time zone of cron expressions. */
     timezone: v.string(),
     max_concurrent_jobs: Integer,
-    /** What is to come. */
+    /** Future occurrences. */
     jobs: v.optional(Timeline),
-    /** What the triggers of now would have done about the events of the past. */
+    /** The current triggers applied to recorded events. */
     triggers: v.optional(Timeline),
   }),
 })

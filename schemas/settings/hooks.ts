@@ -1,4 +1,4 @@
-/** Hooks as settings show them. */
+/** Hooks in the settings API. */
 import * as v from 'valibot'
 import { HookEvent } from '../hooks.js'
 import { Integer, StringMap } from '../kernel/common.js'
@@ -8,7 +8,7 @@ const text = v.optional(v.string())
 const texts = <const N extends string>(...names: readonly N[]) =>
   Object.fromEntries(names.map(name => [name, text])) as { [K in N]: typeof text }
 
-/** Which happenings a hook is for. */
+/** Conditions on the payload of an event; all must match. */
 export const HookMatcher = v.strictObject({
   ...texts(
     'acp_event_type',
@@ -60,7 +60,7 @@ export const HookMatcher = v.strictObject({
   ),
 })
 
-/** Where an entry of a collection comes from. */
+/** Source of an entry of a collection. */
 export const EffectiveSource = v.object({
   agent_name: v.optional(v.string()),
   kind: v.picklist(['builtin-provider', ...SettingsWriteTarget.options]),
@@ -69,7 +69,7 @@ export const EffectiveSource = v.object({
 })
 export type EffectiveSource = v.InferOutput<typeof EffectiveSource>
 
-/** Where an entry comes from, what it hides, and which files a change may go to. */
+/** Source of an entry, the sources it shadows, and the files that a change can be written to. */
 export const SourceMetadata = v.object({
   available_targets: v.array(SettingsWriteTarget),
   effective_source: EffectiveSource,
@@ -77,7 +77,7 @@ export const SourceMetadata = v.object({
 })
 export type SourceMetadata = v.InferOutput<typeof SourceMetadata>
 
-/** What a hook is for and how it is run. */
+/** A hook declaration. */
 export const HookDeclaration = v.strictObject({
   name: v.string(),
   args: v.optional(v.array(v.string())),
@@ -93,14 +93,14 @@ export const HookDeclaration = v.strictObject({
   required: v.optional(v.boolean()),
   secret_env: v.optional(StringMap),
   timeout: v.optional(v.string()),
-  /** The program stays and is asked line by line, instead of being started for each happening. */
+  /** Keep the program running and send it one JSON line per event, instead of starting it for each event. */
   warm: v.optional(v.boolean()),
 })
 
 export const PutHookBody = v.strictObject({ declaration: HookDeclaration })
 export type PutHookBody = v.InferOutput<typeof PutHookBody>
 
-/** One hook and where it is declared. */
+/** A hook and its source. */
 export const HookEntry = v.object({
   name: v.string(),
   declaration: HookDeclaration,

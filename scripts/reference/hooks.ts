@@ -4,6 +4,7 @@ import { fieldsOf } from '../../plugins/hooks/families.js'
 import { hookEvents, reachOf } from '../../plugins/hooks/hook-events.js'
 import { inTree } from '../../plugins/index.js'
 import { HookEvent } from '../../schemas/hooks.js'
+import { hookEventsText } from './hook-events-text.js'
 import { byName, code, page, table } from './markdown.js'
 import { apis, bracketed, commentBefore } from './sources.js'
 
@@ -15,7 +16,7 @@ export interface PluginHook {
   readonly comment: string
 }
 
-/** The hooks that plugins show in their `api.ts`. */
+/** The hooks that plugins expose in their `api.ts`. */
 export const pluginHooks = (): PluginHook[] =>
   apis().flatMap(({ plugin, text }) =>
     [...text.matchAll(/readonly (\w+): Hook(?=<)/g)].map(match => {
@@ -25,14 +26,14 @@ export const pluginHooks = (): PluginHook[] =>
     }),
   )
 
-/** What its taps answer is what tells the kinds apart. */
+/** The kind of a hook follows from the return type of its taps. */
 function kindOf(type: string): PluginHook['kind'] {
   if (type.endsWith('=> unknown')) return 'notify'
   if (/=> (?:Promise|Awaitable)<(?:\w+ \| )*Fault \| (?:\w+ \| )*undefined>$/.test(type)) return 'gate'
   return type.endsWith('=> Fault | undefined') ? 'guard' : 'pipeline'
 }
 
-/** The hooks of the kernel, with what their comments say. */
+/** The hooks of the kernel, with their comments. */
 function kernelHooks(): string[][] {
   const file = path.join(import.meta.dirname, '../../kernel/contract/kernel-hooks.ts')
   const text = readFileSync(file, 'utf8')
@@ -57,6 +58,7 @@ export function hooksPage(): string {
     const fields = fieldsOf(event).map(code).join(', ')
     return [
       code(event),
+      hookEventsText[event],
       emitted ? 'yes' : 'not yet',
       sync ? 'sync, async' : 'async',
       patch.map(code).join(', '),
@@ -69,21 +71,22 @@ export function hooksPage(): string {
     'Hooks and events',
     `## Hooks of plugins
 
-A tap names the token of the plugin and the hook: ${code('tap(Workspaces, workspaces => workspaces.deleting, self => …)')}. What each kind
-does when a tap fails is in [plugins.md](../plugins.md#hooks).`,
+A tap names the token of the plugin and the hook: ${code('tap(Workspaces, workspaces => workspaces.deleting, self => …)')}. See
+[plugins.md](../plugins.md#hooks) for the kinds and what happens when a tap fails.`,
     table(['plugin', 'hook', 'kind', 'tap', 'meaning'], hooks),
     `## Hooks of the kernel
 
-Tapped by the surface entry ${code('hooks')}.`,
+Tapped with the surface entry ${code('hooks')}.`,
     table(['hook', 'tap', 'meaning'], kernelHooks()),
     `## Events of the journal
 
-Declared on surfaces and kept by the plugin ${code('events')}; ${code('requires: { events: Events }')} of ${code('svc/plugins/events')} gives access to them.`,
+Declared on plugin surfaces and stored by the ${code('events')} plugin. Access them with ${code('requires: { events: Events }')} from ${code('svc/plugins/events')}.`,
     table(['event', 'plugin'], events.sort(byName(([name = '']) => name))),
-    `## Events that programs hook
+    `## Hook events
 
-For ${code('hooks')} of the configuration and of agents, ${code('[[resources.hooks]]')} of a manifest and records of the kind ${code('hook.binding')};
-[hooks.md](../hooks.md) explains them. A sync hook is waited for, and may refuse or change what stands here; an async hook is told.`,
-    table(['event', 'emitted', 'modes', 'may change', 'matcher fields', 'reaches'], programs),
+Events for the ${code('hooks')} setting, hooks in agent definitions and skills, ${code('[[resources.hooks]]')} in extension manifests and
+records of kind ${code('hook.binding')}; see [hooks.md](../hooks.md). The daemon waits for sync hooks, which may set the patch fields;
+${code('deny')} aborts the operation. Async hooks only observe.`,
+    table(['event', 'dispatched', 'emitted', 'modes', 'patch fields', 'matcher fields', 'coverage'], programs),
   )
 }

@@ -58,12 +58,12 @@ export const settingTexts: Readonly<Record<string, string>> = {
   'session.startup.initialize_timeout': 'Time that an agent has to answer `initialize`',
   'session.startup.new_session_timeout': 'Time that an agent has to open a session',
   'automation.enabled': 'Whether jobs and triggers fire',
-  'automation.timezone': 'Time zone of schedules that name none',
-  'automation.max_concurrent_jobs': 'Runs that are under way at the same time',
-  'automation.default_fire_limit': 'Rate limit of jobs and triggers that have none of their own',
-  'automation.jobs':
-    'Jobs by name: `agent_name`, `prompt`, `schedule` and what else a job has; `workspace` for one of a workspace',
-  'automation.triggers': 'Triggers by name: `agent_name`, `prompt`, `event` and what else a trigger has',
+  'automation.timezone': 'IANA time zone of cron expressions',
+  'automation.max_concurrent_jobs': 'Maximum number of concurrent runs of all jobs and triggers',
+  'automation.default_fire_limit': 'Fire limit of jobs and triggers that set none',
+  'automation.jobs': 'Jobs by name, with the fields of the API (`agent_name`, `prompt`, `schedule`, …) and `workspace`',
+  'automation.triggers':
+    'Triggers by name, with the fields of the API (`agent_name`, `prompt`, `event`, …) and `workspace`',
   'agents.soul.enabled': 'Whether `SOUL.md` of an agent is part of what it is told',
   'agents.soul.max_body_bytes': 'Largest body of a `SOUL.md`',
   'agents.soul.context_projection_bytes': 'Bytes of it that an agent is told; at most `max_body_bytes`',

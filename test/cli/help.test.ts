@@ -80,7 +80,7 @@ test('every group of the build stands under what it is for', async () => {
 
 test('an option with more values than a line or two can name says where they are listed', async () => {
   const { stdout } = await svc('hooks', 'runs', '--help')
-  assert.match(stdout.replace(/\s+/g, ' '), '--event <text> one of svc hooks events')
+  assert.match(stdout.replace(/\s+/g, ' '), '--event <text> filter by event; see svc hooks events')
   assert.not.match(stdout, 'session.pre_create|')
 })
 

@@ -8,7 +8,7 @@ import { JobKind, type JobRecord, JobSpec, jobProblem } from '../job-kind.js'
 import { lastRunToWire } from '../runs/run-row.js'
 import type { RunStore } from '../runs/runs.js'
 
-/** The jobs API: reads and writes the jobs' records. */
+/** The jobs API: reads and writes job records. */
 export class Jobs extends Definitions<JobSpec, Job> {
   constructor(
     kernel: DefinitionKernel,
@@ -25,18 +25,18 @@ export class Jobs extends Definitions<JobSpec, Job> {
     return this.insert(actor, id, body, this.#specOf(body))
   }
 
-  /** Throws what a request for such a job is refused with. */
+  /** Throws the error that creating this job would fail with. */
   async judge(body: CreateJobBody): Promise<void> {
     await this.checked(body, this.#specOf(body))
   }
 
   #specOf({ scope, workspace_id, ...rest }: CreateJobBody): object {
-    // A loop has no agent of its own.
+    // A loop target takes no agent.
     const agent = rest.loop_target ? '' : this.kernel.needs.sessions.agentFor(workspace_id || undefined)
     return { ...rest, agent_name: rest.agent_name || agent, enabled: rest.enabled ?? true }
   }
 
-  /** For one list. */
+  /** Reader for one list request. */
   reader(): DefinitionReader<ReturnType<typeof jobFacts>, Job> {
     const overlays = this.overlays.all()
     return {
@@ -53,7 +53,7 @@ export class Jobs extends Definitions<JobSpec, Job> {
     }
   }
 
-  /** A job as the contract has it: from its record and its cursor. */
+  /** The wire form of a job, from its record and cursor. */
   toWire(record: JobRecord): Job {
     const { spec } = record
     const cursor = this.cursors.get(record.id)
@@ -68,7 +68,7 @@ export class Jobs extends Definitions<JobSpec, Job> {
     }
   }
 
-  /** Refuses also a name that is taken: whatever the door, jobs are named by it. */
+  /** Also refuses a duplicate name, whichever API writes the record. */
   override guard(change: RecordChange): Fault | undefined {
     return super.guard(change) ?? (change.verb === 'put' ? this.nameTaken(change.after) : undefined)
   }
@@ -77,10 +77,10 @@ export class Jobs extends Definitions<JobSpec, Job> {
     return this.cursors.named(key)
   }
 
-  /** A person who gives a time that is over made a mistake; stored jobs whose time passes are not judged by this. */
+  /** A new `at` time in the past is a mistake. Stored jobs whose time passes later stay valid. */
   protected override refuse({ schedule }: JobSpec): void {
     if (schedule?.mode === 'at' && Date.parse(schedule.time ?? '') <= this.kernel.clock.now())
-      throw AutomationErrors.job_invalid(`schedule.time: ${schedule.time} is over, and the job would never run`)
+      throw AutomationErrors.job_invalid(`schedule.time: ${schedule.time} is in the past; the job would never run`)
   }
 }
 

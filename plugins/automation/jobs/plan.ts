@@ -3,49 +3,49 @@ import type { Schedule } from '../../../schemas/automation.js'
 import { type Limited, type Limits, limitOf, type RunBook, type Skip, skipOf } from '../runs/room.js'
 import { decide, Occurrences, occurrenceIds } from '../schedule.js'
 
-/** A job as far as its occurrences depend on it. */
+/** The part of a job that its occurrences depend on. */
 export interface Scheduled {
   readonly id: string
   readonly spec: Limited & { readonly schedule?: Schedule | null | undefined }
 }
 
-/** Where a job stands, in epoch milliseconds. */
+/** Cursor position of a job, in epoch milliseconds. */
 export interface Standing {
   readonly next_run_at: number | null
   readonly last_scheduled_at: number | null
 }
 
-/** An occurrence that is claimed: it runs, or is recorded as skipped. */
+/** An occurrence to claim: it runs, or is recorded as skipped. */
 export interface PlannedRun {
   readonly outcome: 'run'
   /** The occurrence, in epoch milliseconds. */
   readonly at: number
   readonly run: string
   readonly fire: string
-  /** Where the cursor goes; undefined: nowhere, the schedule has ended. */
+  /** The next cursor position; undefined when the schedule has ended. */
   readonly next: number | undefined
   /** Occurrences were missed. */
   readonly misfire: boolean
   readonly skip?: Skip | undefined
-  /** What else is known of the run: its reason, the occurrences that have no run of their own. */
+  /** Metadata of the run: skip reason, start of the missed range it stands for. */
   readonly metadata: Readonly<Record<string, string>>
 }
 
-/** What becomes of a job now. */
+/** The decision for a job. */
 export type JobPlan =
   | PlannedRun
   /** Nothing is due. */
   | { readonly outcome: 'idle' }
-  /** An unset clock had planned it: the cursor goes to where the right one has it. */
+  /** The cursor was computed with an unset clock and is corrected. */
   | { readonly outcome: 'moved'; readonly next: number | undefined }
-  /** The occurrence was claimed before; the cursor goes on. */
+  /** The occurrence was already claimed; the cursor advances. */
   | { readonly outcome: 'known'; readonly next: number | undefined; readonly misfire: boolean }
-  /** A backlog is run one after the other, and a run of it is going on. */
+  /** A backlog is replayed and its previous run is still open. */
   | { readonly outcome: 'waiting' }
 
 /**
- * Decides about a job at one instant, from nothing but its arguments: the scheduler carries out what this says, and a simulation
- * tells of it. `missedBefore`, in epoch milliseconds: what was due before was missed, for the daemon was not there.
+ * Decides about a job at one instant. A pure function of its arguments, shared by the scheduler and the simulation.
+ * `missedBefore` (epoch milliseconds): occurrences due before it were missed because the daemon was down.
  */
 export function planOccurrence(
   { id, spec }: Scheduled,
@@ -68,14 +68,14 @@ export function planOccurrence(
   if (runs.has(ids.run)) return { outcome: 'known', next: decision.next, misfire }
   const limit = limitOf(spec, { jobId: id }, now, limits, runs)
   const skip = decision.skip
-    ? { reason: decision.skip, text: 'it was due while the daemon was not running' }
+    ? { reason: decision.skip, text: 'missed while the daemon was not running' }
     : skipOf(overlaps, limit, limits, runs)
   const resumes = skip?.reason === 'fire_limit' ? limit.freeAt : undefined
   const next =
     resumes === undefined || decision.next === undefined || decision.next >= resumes
       ? decision.next
       : occurrences.after(at, resumes - 1)
-  // What has no run of its own is named by the run that stands for it.
+  // Coalesced occurrences have no run of their own: this run records the range it stands for.
   const metadata = {
     ...(skip ? { reason: skip.reason } : {}),
     ...(at > due ? { missed_since: iso(due) } : {}),

@@ -8,8 +8,8 @@ import type { RunRow } from './run-row.js'
 type Kernel = Pick<PluginKernel<{ tasks: MaybeToken<TasksApi> }>, 'needs' | 'actor'>
 
 /**
- * Makes a task of a run, which ends with that. The task has an id that follows from the run's: a daemon that was killed
- * before it could write the end of the run makes no second one.
+ * Delegates a run to a new task, which ends the run. The task id is derived from the run id, so a daemon that was killed
+ * before it recorded the delegation does not create a second task.
  */
 export async function delegate(
   kernel: Kernel,
@@ -18,7 +18,7 @@ export async function delegate(
   wish: JobTask,
 ): Promise<Ending> {
   const tasks = kernel.needs.tasks.current
-  if (!tasks) return unsupported('tasks_unavailable: task-backed jobs need the tasks plugin')
+  if (!tasks) return unsupported('tasks_unavailable: task-backed jobs require the tasks plugin')
   const body = {
     id: `task_of_${run.id}`,
     title: wish.title ?? spec.name,

@@ -1,7 +1,7 @@
-/** Ids that are counted; any other is due each time. */
+/** Maximum number of ids counted at a time. */
 const COUNTED = 1000
 
-/** Says at the first time of an id and at every n-th after it that it is due: for work that need not be done each time. */
+/** True on the first call for an id and on every n-th call after it: for work that need not be done every time. */
 export class EveryNth {
   readonly #since = new Map<string, number>()
 

@@ -8,13 +8,13 @@ import type { RunStore } from './runs.js'
 
 type Kernel = PluginKernel<{ sessions: typeof Sessions; events: typeof Events }>
 
-/** Events that are read at once while the session of a run is looked for. */
+/** Page size when searching the log for the session of a run. */
 const PAGE = 1000
 
 /**
- * Ends the runs that an earlier daemon left behind: a claimed run of a job is never dispatched again, for its next occurrence
- * will come; a running one ends as its session did. A claimed run of a trigger, whose event does not come again, is handed back
- * as long as no session was made for it. Sessions have been repaired before.
+ * Ends the runs that a previous daemon left open. A claimed run of a job is not dispatched again: the job has further
+ * occurrences. A running run ends as its session did. A claimed run of a trigger is returned for dispatch, because its event
+ * does not recur, unless it already has a session. Sessions have been repaired before.
  */
 export async function repairRuns(kernel: Kernel, runs: RunStore, cursors: CursorStore): Promise<readonly RunRow[]> {
   const { sessions } = kernel.needs
@@ -26,10 +26,10 @@ export async function repairRuns(kernel: Kernel, runs: RunStore, cursors: Cursor
     .filter(run => !waiting.includes(run))
     .map(run => ({ run, session: run.session_id === null ? undefined : sessions.get(run.session_id) }))
   if (left.length === 0) return waiting
-  // One that outlived the restart has nobody who waits for it any more.
+  // A session that survived the restart has no run that waits for it.
   for (const { session } of left) {
     if (!session || session.state === 'stopped') continue
-    await sessions.stop(session.id, { reason: 'error', detail: 'the run that it worked for is over' })
+    await sessions.stop(session.id, { reason: 'error', detail: 'its automation run has ended' })
   }
   await kernel.db.tx(t => {
     for (const { run, session } of left) {
@@ -38,13 +38,13 @@ export async function repairRuns(kernel: Kernel, runs: RunStore, cursors: Cursor
       if (run.trigger_id === null) cursors.resumed(t, run.job_id, status !== 'failed')
     }
   })
-  kernel.log.warn(`${left.length} runs that an earlier daemon left were ended`)
+  kernel.log.warn(`ended ${left.length} runs that a previous daemon left open`)
   return waiting
 }
 
-/** Was a session made for a run before that was written into its row? */
+/** Whether a session was created for a run before its id was written to the run. */
 async function hasSession({ needs: { events } }: Kernel, run: RunRow): Promise<boolean> {
-  // By its subject, of which there is an index: there may be very many such runs.
+  // Looked up by subject, which is indexed: there may be many such runs.
   let after = events.latest({ name: RunCreated.name, subject: run.id })?.seq
   while (after !== undefined) {
     const page = await events.list({ name: SessionCreated.name, after, limit: PAGE })
@@ -61,15 +61,15 @@ function endingOf(
   if (run.status === 'scheduled') {
     return [
       'failed',
-      { error: 'daemon_restarted: the daemon ended before this run was dispatched; it is not dispatched again' },
+      { error: 'daemon_restarted: the daemon stopped before this run was dispatched; the run is not retried' },
     ]
   }
   if (session?.state !== 'stopped' || !session.stopReason) {
-    return ['failed', { error: 'daemon_restarted: the daemon ended during this run' }]
+    return ['failed', { error: 'daemon_restarted: the daemon stopped during this run' }]
   }
-  // The session was stopped, and the daemon ended before that was written here.
+  // The session stopped, but the daemon stopped before it updated the run.
   if (session.stopReason === 'completed') return ['completed', {}]
-  const error = `${session.stopReason}: ${session.stopDetail ?? session.failure?.summary ?? 'the daemon ended during this run'}`
+  const error = `${session.stopReason}: ${session.stopDetail ?? session.failure?.summary ?? 'the daemon stopped during this run'}`
   return [
     session.stopReason === 'shutdown' || session.stopReason === 'user_canceled' ? 'canceled' : 'failed',
     { error },

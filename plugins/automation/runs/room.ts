@@ -2,38 +2,38 @@ import type { FireLimit, Retry } from '../../../schemas/automation.js'
 import { durationMs } from '../../../schemas/duration.js'
 import type { RunOf } from './run-row.js'
 
-/** Why an occurrence or a fire of a trigger does not run. */
+/** Why an occurrence of a job or a fire of a trigger is skipped. */
 export interface Skip {
   readonly reason: string
   readonly text: string
 }
 
-/** The runs that a decision depends on: the table of the daemon, or the books of a simulation. */
+/** The runs that a decision depends on: the daemon's table, or the in-memory runs of a simulation. */
 export interface RunBook {
   has(run: string): boolean
-  /** Runs of one job that are claimed or going on. */
+  /** Number of scheduled or running runs of one job. */
   openOf(job: string): number
-  /** Those of all jobs and triggers. */
+  /** Number of scheduled or running runs of all jobs and triggers. */
   openCount(): number
-  /** Runs claimed in (now - window, now] that were not canceled, and when the oldest of them was; milliseconds. */
+  /** Runs claimed in (now - window, now] and not canceled, with the claim time of the oldest; milliseconds. */
   counted(of: RunOf, window: number, now: number): { readonly count: number; readonly oldest: number }
 }
 
-/** Limits that are the same for all definitions. */
+/** Limits shared by all definitions. */
 export interface Limits {
-  /** Default zone of cron expressions, an IANA name. */
+  /** IANA time zone of cron expressions. */
   readonly timezone: string
   readonly maxConcurrent: number
   readonly fireLimit: FireLimit
 }
 
-/** The members of a definition that decide about its runs. */
+/** The members of a definition that limit its runs. */
 export interface Limited {
   readonly fire_limit?: FireLimit | null | undefined
   readonly retry?: Retry | null | undefined
 }
 
-/** The fire limit in force; `freeAt`, in epoch milliseconds, is when the next run may start if it is reached. */
+/** The effective fire limit. When it is reached, `freeAt` (epoch milliseconds) is when the next run may start. */
 export type ReachedLimit = FireLimit & { readonly freeAt?: number | undefined }
 
 export function limitOf(spec: Limited, of: RunOf, now: number, limits: Limits, runs: RunBook): ReachedLimit {
@@ -43,16 +43,20 @@ export function limitOf(spec: Limited, of: RunOf, now: number, limits: Limits, r
   return count < limit.max ? limit : { ...limit, freeAt: oldest + window }
 }
 
-/** Why there is no room for a run now; undefined when there is. */
+/** Why a run cannot start now; undefined when it can. */
 export function skipOf(overlaps: boolean, limit: ReachedLimit, limits: Limits, runs: RunBook): Skip | undefined {
-  if (overlaps) return { reason: 'self_overlap', text: 'another run of this job is going on' }
-  if (limit.freeAt !== undefined) return { reason: 'fire_limit', text: 'too many runs of this job lately' }
+  if (overlaps) return { reason: 'self_overlap', text: 'the previous run of this job is still running' }
+  if (limit.freeAt !== undefined)
+    return { reason: 'fire_limit', text: `already ran ${limit.max} times within ${limit.window}` }
   if (runs.openCount() >= limits.maxConcurrent)
-    return { reason: 'concurrency_limit', text: 'automation.max_concurrent_jobs runs are going on' }
+    return {
+      reason: 'concurrency_limit',
+      text: `${limits.maxConcurrent} runs are in progress (automation.max_concurrent_jobs)`,
+    }
   return undefined
 }
 
-/** Milliseconds until a run that failed is tried again; undefined: it is not. `attempt` counts from 1. */
+/** Milliseconds until a failed run is retried; undefined when it is not. `attempt` counts from 1. */
 export function retryDelay({ retry }: Limited, attempt: number): number | undefined {
   if (retry?.strategy !== 'backoff' || attempt > retry.max_retries) return undefined
   return (durationMs(retry.base_delay) ?? 0) * 2 ** (attempt - 1)

@@ -29,11 +29,11 @@ export const runFields: readonly CliColumn[] = [
   { header: 'Error', path: 'error' },
 ]
 
-/** How lists of runs are shown. */
+/** The table view of a list of runs. */
 export const runRows = {
   rows: 'runs',
   columns: runColumns,
-  empty: 'no runs; start one: svc automation jobs trigger <id>',
+  empty: 'No runs. Start one: svc automation jobs trigger <id>',
 } as const
 
 export const runRoutes = [
@@ -41,7 +41,7 @@ export const runRoutes = [
     method: 'GET',
     path: '/api/automation/runs',
     area,
-    summary: 'List runs of all jobs and triggers, the newest first',
+    summary: 'List the runs of all jobs and triggers, newest first',
     query: ListRunsQuery,
     replies: { 200: ListRunsReply },
     errors: [400, 500, 503],
@@ -55,7 +55,11 @@ export const runRoutes = [
     summary: 'Show a run',
     replies: { 200: RunReply },
     errors: [404, 500, 503],
-    cli: { path: 'automation runs get', view: { item: 'run', fields: runFields } },
+    cli: {
+      path: 'automation runs get',
+      args: [{ name: 'id', summary: 'id of a run' }],
+      view: { item: 'run', fields: runFields },
+    },
     handle: (self, { actor, params }) => ok({ run: self.runs.get(actor, params.id) }),
   }),
 ]

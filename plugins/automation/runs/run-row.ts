@@ -12,14 +12,14 @@ export const RUN_TRANSITIONS = {
   canceled: [],
 } as const satisfies Readonly<Record<RunStatus, readonly RunStatus[]>>
 
-/** Does nothing follow this state? */
+/** Whether the state has no successor. */
 export const isFinal = (status: RunStatus) => RUN_TRANSITIONS[status].length === 0
 
 /** A run as it is stored; times in epoch milliseconds. */
 export interface RunRow {
   readonly seq: number
   readonly id: string
-  /** Empty in a run of a trigger. */
+  /** Empty for runs of triggers. */
   readonly job_id: string
   readonly trigger_id: string | null
   readonly status: RunStatus
@@ -30,32 +30,32 @@ export interface RunRow {
   readonly started_at: number
   readonly ended_at: number | null
   readonly session_id: string | null
-  /** Of one that was delegated: the task that goes on with it, and its first run. */
+  /** Delegated runs: the task that continues the work, and its first run. */
   readonly task_id: string | null
   readonly task_run_id: string | null
   readonly error: string | null
   readonly metadata: string | null
-  /** Why it never got going, where it was claimed by schedule; then `error` says the same. */
+  /** Why a claimed occurrence could not be dispatched; equal to `error`. */
   readonly delivery_error: string | null
   readonly delivery_error_at: number | null
   /** Workspace of the job, for events. */
   readonly scope: string | null
   /** The newest event about it: the cause of the next. */
   readonly event: string
-  /** Of a trigger, until the run is over: the prompt as it was rendered when it was fired. */
+  /** Runs of triggers: the rendered prompt, until the run ends. */
   readonly prompt: string | null
-  /** How many runs of triggers led to it, one by the other; 0: none. */
+  /** Number of trigger runs in the chain of causes; 0 for none. */
   readonly depth: number
 }
 
-/** The definition that a run is of. */
+/** The job or trigger of a run. */
 export type RunOf = { readonly jobId: string } | { readonly triggerId: string }
 
-/** The definition of a stored run. */
+/** The job or trigger of a stored run. */
 export const runOf = ({ job_id: jobId, trigger_id: triggerId }: Pick<RunRow, 'job_id' | 'trigger_id'>): RunOf =>
   triggerId === null ? { jobId } : { triggerId }
 
-/** The column of a definition and its id. */
+/** The column and id that select the runs of a definition. */
 export const columnOf = (of: RunOf): ['job_id' | 'trigger_id', string] =>
   'jobId' in of ? ['job_id', of.jobId] : ['trigger_id', of.triggerId]
 
@@ -71,7 +71,7 @@ export const runTable = `CREATE TABLE automation_run (
 export const deliveryColumns = `ALTER TABLE automation_run ADD COLUMN delivery_error TEXT;
   ALTER TABLE automation_run ADD COLUMN delivery_error_at INTEGER;`
 
-/** Runs of triggers: `job_id` of them is empty. */
+/** Columns for runs of triggers, whose `job_id` is empty. */
 export const triggerColumns = `ALTER TABLE automation_run ADD COLUMN trigger_id TEXT;
   ALTER TABLE automation_run ADD COLUMN prompt TEXT;
   ALTER TABLE automation_run ADD COLUMN depth INTEGER NOT NULL DEFAULT 0;
@@ -82,7 +82,7 @@ export const triggerColumns = `ALTER TABLE automation_run ADD COLUMN trigger_id 
 export const taskColumns = `ALTER TABLE automation_run ADD COLUMN task_id TEXT;
   ALTER TABLE automation_run ADD COLUMN task_run_id TEXT;`
 
-/** All that is written of a new run: its place is given. */
+/** Columns of a new run; `seq` is assigned by the database. */
 const INSERTED = [
   ...([
     'id',
@@ -99,18 +99,18 @@ const INSERTED = [
   ...(['scope', 'event', 'prompt', 'depth'] as const),
 ]
 
-/** Writes {@link valuesOf} a run and answers its `seq`. */
+/** Inserts {@link valuesOf} a run and returns its `seq`. */
 export const INSERT_RUN = `INSERT INTO automation_run (${INSERTED.join(', ')})
   VALUES (${INSERTED.map(() => '?').join(', ')}) RETURNING seq`
 
 export const valuesOf = (row: Omit<RunRow, 'seq'>) => INSERTED.map(column => row[column])
 
-/** What a job says of its newest run. */
+/** The `last_run` member of a job. */
 export function lastRunToWire({ id, status, error, started_at: at }: RunRow): LastRun {
   return { id, status, started_at: iso(at), ...(error === null ? {} : { error }) }
 }
 
-/** A run as the contract has it. */
+/** The wire form of a run. */
 export function runToWire(row: RunRow): Run {
   return {
     id: row.id,

@@ -13,7 +13,7 @@ const MAX_RUNS = 1000
 
 type HistoryQuery = Omit<ListRunsQuery, 'job_id' | 'trigger_id'>
 
-/** Runs as the contract has them. */
+/** Wire form of runs. */
 export class RunViews {
   constructor(
     private readonly store: RunStore,
@@ -25,11 +25,11 @@ export class RunViews {
   get(by: Actor, id: string): Run {
     const row = this.store.get(id)
     if (!row || isElsewhere(by, { kind: row.scope === null ? 'global' : 'workspace', id: row.scope ?? undefined }))
-      throw AutomationErrors.run_not_found(`there is no run ${shown(id)}`)
+      throw AutomationErrors.run_not_found(`run not found: ${shown(id)}`)
     return runToWire(row)
   }
 
-  /** Newest first; none of another workspace than the one that the caller is held to. */
+  /** Newest first; limited to the workspace the caller is restricted to. */
   list(by: Actor, { job_id: jobId, trigger_id: triggerId, status, since, until, limit }: ListRunsQuery): Run[] {
     const time = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text))
     const workspace = by.maxScope?.kind === 'workspace' ? by.maxScope.id : undefined
@@ -37,14 +37,14 @@ export class RunViews {
     return this.store.list({ ...filter, limit: Math.min(limit || DEFAULT_RUNS, MAX_RUNS) }).map(runToWire)
   }
 
-  /** Runs of a job that is there, or that was. Throws `job_not_found`. */
+  /** Runs of an existing or deleted job. Throws `job_not_found`. */
   ofJob(by: Actor, id: string, query: HistoryQuery): Run[] {
     const runs = this.list(by, { ...query, job_id: id })
     if (runs.length === 0) this.jobs.stored(id, by)
     return runs
   }
 
-  /** The same of a trigger. Throws `trigger_not_found`. */
+  /** Runs of an existing or deleted trigger. Throws `trigger_not_found`. */
   ofTrigger(by: Actor, id: string, query: HistoryQuery): Run[] {
     const runs = this.list(by, { ...query, trigger_id: id })
     if (runs.length === 0) this.triggers.stored(id, by)

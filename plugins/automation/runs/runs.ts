@@ -6,17 +6,17 @@ import { EveryNth } from './every-nth.js'
 import type { RunBook } from './room.js'
 import { columnOf, INSERT_RUN, isFinal, RUN_TRANSITIONS, type RunOf, type RunRow, runOf, valuesOf } from './run-row.js'
 
-/** Runs of one job that are kept: the newest so many, and of the older ones those that ran less than a week ago. */
+/** Retention per definition: the newest KEPT_RUNS runs, and older ones for KEPT_MS. */
 const KEPT_RUNS = 1000
 const KEPT_MS = 7 * 24 * 60 * 60_000
-/** What never ran is not kept for its age, and what is not over is kept in any case. */
+/** Canceled runs are not kept for their age; open runs are always kept. */
 const KEPT_TIME =
   "CASE status WHEN 'canceled' THEN 0 WHEN 'scheduled' THEN 9e15 WHEN 'running' THEN 9e15 ELSE started_at END"
 
-/** Ends of runs of one definition from one look for old ones to the next: so many more than {@link KEPT_RUNS} may be there. */
+/** Prune once per this many ended runs of a definition, so up to that many more than {@link KEPT_RUNS} may exist. */
 const PRUNED_EVERY = 32
 
-/** A run to be written. One that is `canceled` from the start never was anything else: a skip. */
+/** A run to insert. A run inserted as `canceled` is a skip. */
 export type NewRun = RunOf & {
   readonly id: string
   readonly status: 'scheduled' | 'canceled'
@@ -26,7 +26,7 @@ export type NewRun = RunOf & {
   readonly error?: string | undefined
   readonly metadata?: Readonly<Record<string, unknown>> | undefined
   readonly scope?: string | undefined
-  /** Id of what led to it. */
+  /** Id of the event or request that caused it. */
   readonly cause?: string | undefined
   readonly actor?: EmitOptions['actor']
   readonly prompt?: string | undefined
@@ -40,15 +40,15 @@ export interface RunFilter {
   readonly status?: RunStatus | undefined
   readonly since?: number | undefined
   readonly until?: number | undefined
-  /** Only of it and of none. */
+  /** Only runs of this workspace and global runs. */
   readonly workspace?: string | undefined
   readonly limit: number
 }
 
-/** Runs that doctor looks through for requests that expired. */
+/** Number of newest runs that doctor searches for expired requests. */
 const NOTED_AMONG = 500
 
-/** The runs of all jobs and triggers. Every change is one row and one event in the caller's transaction. */
+/** The runs of all jobs and triggers. Every change writes one row and one event in the caller's transaction. */
 export class RunStore implements RunBook {
   readonly #history: History<RunRow>
   readonly #pruning = new EveryNth(PRUNED_EVERY)
@@ -66,7 +66,7 @@ export class RunStore implements RunBook {
     const conditions: [string, SqlValue | undefined][] = [
       ['job_id = ?', jobId],
       ['trigger_id = ?', triggerId],
-      // Those that failed have an index, which SQLite takes where the statement names the state.
+      // Failed runs have a partial index, which SQLite only uses when the status is a literal.
       [status === 'failed' ? "status = 'failed' AND ? IS NOT NULL" : 'status = ?', status],
       ['started_at >= ?', since],
       ['started_at <= ?', until],
@@ -78,7 +78,7 @@ export class RunStore implements RunBook {
     return this.kernel.db.all<RunRow>(`SELECT * FROM automation_run ${where} ORDER BY seq DESC LIMIT +?`, params)
   }
 
-  /** Runs that are claimed or going on, of one job or of all. */
+  /** Scheduled and running runs, of one job or of all. */
   open(jobId?: string): RunRow[] {
     const sql = "SELECT * FROM automation_run WHERE status IN ('scheduled', 'running')"
     return jobId === undefined
@@ -100,17 +100,17 @@ export class RunStore implements RunBook {
     return Number(this.kernel.db.row(sql)?.[0] ?? 0)
   }
 
-  /** The newest run that this session worked for. */
+  /** The newest run of this session. */
   ofSession(session: string): RunRow | undefined {
     return this.kernel.db.get<RunRow>('SELECT * FROM automation_run WHERE session_id = ? ORDER BY seq DESC LIMIT 1', [
       session,
     ])
   }
 
-  /** For the fire limit. */
+  /** Runs that count toward the fire limit. */
   counted(of: RunOf, window: number, now: number): { readonly count: number; readonly oldest: number } {
     const [column, id] = columnOf(of)
-    // Later ones are there when the clock was set back; they must not block the definition until their time comes again.
+    // Runs in the future exist when the clock was set back; they must not block the definition until then.
     const row = this.kernel.db.row(
       `SELECT count(*), min(started_at) FROM automation_run
        WHERE ${column} = ? AND started_at > ? AND started_at <= ? AND status <> 'canceled'`,
@@ -119,7 +119,7 @@ export class RunStore implements RunBook {
     return { count: Number(row?.[0] ?? 0), oldest: Number(row?.[1] ?? 0) }
   }
 
-  /** When the runs that {@link counted} counts were claimed, ascending. */
+  /** Claim times of the runs that {@link counted} counts, ascending. */
   started(of: RunOf, window: number, now: number): number[] {
     const [column, id] = columnOf(of)
     const sql = `SELECT started_at FROM automation_run
@@ -127,12 +127,12 @@ export class RunStore implements RunBook {
     return this.kernel.db.rows(sql, [id, now - window, now]).map(([at]) => Number(at))
   }
 
-  /** Ids of runs of occurrences that are yet to come: they were claimed, and then the clock was set back. */
+  /** Ids of runs scheduled in the future: they were claimed before the clock was set back. */
   scheduledAfter(now: number): string[] {
     return this.kernel.db.rows('SELECT id FROM automation_run WHERE scheduled_at > ?', [now]).map(([id]) => String(id))
   }
 
-  /** How long its runs take, in milliseconds: the median of the latest that completed. */
+  /** Usual duration of a run in milliseconds: the median of the latest completed runs. */
   usualMs(of: RunOf): number | undefined {
     const [column, id] = columnOf(of)
     const sql = `SELECT ended_at - started_at FROM automation_run WHERE ${column} = ? AND status = 'completed'
@@ -141,7 +141,7 @@ export class RunStore implements RunBook {
     return took.toSorted((a, b) => a - b)[took.length >> 1]
   }
 
-  /** Runs that failed and are the latest of their job, of jobs that are there; newest first. */
+  /** Failed runs that are the latest of an existing job; newest first. */
   latestFailures(limit: number): RunRow[] {
     return this.kernel.db.all<RunRow>(
       `SELECT r.* FROM automation_run r WHERE r.status = 'failed'
@@ -153,7 +153,7 @@ export class RunStore implements RunBook {
     )
   }
 
-  /** The same of triggers, also of those that are gone. */
+  /** Failed runs that are the latest of a trigger, including deleted triggers. */
   latestTriggerFailures(limit: number): RunRow[] {
     return this.kernel.db.all<RunRow>(
       `SELECT r.* FROM automation_run r WHERE r.status = 'failed' AND r.trigger_id IS NOT NULL
@@ -165,8 +165,8 @@ export class RunStore implements RunBook {
   }
 
   /**
-   * Runs that completed with something to say, questions that nobody answered say, and are the latest of their job; newest
-   * first. Looked for among the newest {@link NOTED_AMONG}: there is no index of them.
+   * Completed runs with a note (such as expired requests) that are the latest of their job; newest first. Searches the
+   * newest {@link NOTED_AMONG} runs, because there is no index.
    */
   latestNoted(limit: number): RunRow[] {
     return this.kernel.db.all<RunRow>(
@@ -180,7 +180,7 @@ export class RunStore implements RunBook {
     )
   }
 
-  /** Writes a new run and its event. */
+  /** Inserts a run and emits its event. */
   insert(t: Tx, run: NewRun): RunRow {
     const now = this.kernel.clock.now()
     const ended = run.status === 'canceled'
@@ -207,15 +207,15 @@ export class RunStore implements RunBook {
       prompt: ended ? null : (run.prompt ?? null),
       depth: run.depth ?? 0,
     }
-    // Its place alone is read back: the whole row would cost as much as writing it.
+    // Read back only the seq: reading the whole row would cost as much as writing it.
     const given = t.row(INSERT_RUN, valuesOf(row))
     if (ended) this.#prune(t, run)
     return { seq: Number(given?.[0]), ...row }
   }
 
   /**
-   * Moves a run to its next state and tells of it. Throws when {@link RUN_TRANSITIONS} does not foresee it.
-   * @param run its id, or its row as it was read in this transaction
+   * Moves a run to its next state and emits the event. Throws when {@link RUN_TRANSITIONS} does not allow it.
+   * @param run the id, or the row as read in this transaction
    */
   move(
     t: Tx,
@@ -230,7 +230,7 @@ export class RunStore implements RunBook {
     const id = typeof run === 'string' ? run : run.id
     const before = typeof run === 'string' ? this.get(id) : run
     if (!before || !(RUN_TRANSITIONS[before.status] as readonly RunStatus[]).includes(to)) {
-      throw new Error(`run ${id} cannot become ${to}: it is ${before?.status ?? 'gone'}`)
+      throw new Error(`run ${id} cannot become ${to}: it is ${before?.status ?? 'deleted'}`)
     }
     const sessionId = more.sessionId ?? before.session_id ?? undefined
     const type = isFinal(to) ? RunEnded : RunStarted
@@ -290,7 +290,7 @@ export class RunStore implements RunBook {
 
   #prune(t: Tx, of: RunOf): void {
     const [column, id] = columnOf(of)
-    // A look reads over all runs that are kept.
+    // Pruning scans all kept runs of the definition.
     if (!this.#pruning.due(id)) return
     const since = this.kernel.clock.now() - KEPT_MS
     this.#history.prune(t, { [column]: id }, { newest: KEPT_RUNS, since })

@@ -1,9 +1,9 @@
 import type { CommandContext } from '../../../kernel/plugin.js'
 import type { SimulatedOccasion, SimulationReply, Timeline } from '../../../schemas/automation/simulation.js'
 
-/** Characters of a name, and of a line. */
+/** Width of a name and of a line. */
 const [NAME, WIDTH] = [24, 80]
-/** Times that a line lists; of more it says the first and the last. */
+/** Maximum number of times listed per line; beyond that the first and the last are shown. */
 const TIMES = 5
 const OPTIONS = {
   days: 'days',
@@ -16,13 +16,13 @@ const OPTIONS = {
 }
 const SILENT = {
   disabled: 'disabled',
-  ended: 'nothing to come',
-  not_due: 'not due in this time',
-  no_event: 'no recorded event',
-  webhook: 'fired by deliveries, which are not recorded',
+  ended: 'no further occurrence',
+  not_due: 'not due in this period',
+  no_event: 'no matching event recorded',
+  webhook: 'fired by webhook deliveries, which are not recorded',
 }
 
-/** `svc automation simulate` */
+/** `svc automation simulate`. */
 export async function runSimulate({ options, client, out }: CommandContext): Promise<void> {
   const query = new URLSearchParams()
   for (const [option, member] of Object.entries(OPTIONS)) {
@@ -33,14 +33,14 @@ export async function runSimulate({ options, client, out }: CommandContext): Pro
   const reply = (await client.request('GET', url)) as SimulationReply
   if (out.json) return out.value(reply)
   const { timezone, jobs, triggers } = reply.simulation
-  if (jobs) show('jobs, days to come', jobs, timezone, out)
-  if (triggers) show('triggers, recorded events of past days', triggers, timezone, out)
+  if (jobs) show('Jobs', jobs, timezone, out)
+  if (triggers) show('Triggers, replaying recorded events', triggers, timezone, out)
 }
 
 function show(title: string, timeline: Timeline, timezone: string, out: CommandContext['out']): void {
   const clock = clockOf(timezone)
   const { from, to, definitions, fires, skips, events } = timeline
-  out.line(out.color('bold', `${title}: ${clock(from).day} to ${clock(to).day} (${timezone})`))
+  out.line(out.color('bold', `${title}, ${clock(from).day} to ${clock(to).day} (${timezone})`))
   const read = events === undefined ? '' : `events: ${events}, `
   out.line(`${read}definitions: ${definitions}, fires: ${fires}, skips: ${skips}`)
   let today = ''
@@ -54,9 +54,9 @@ function show(title: string, timeline: Timeline, timezone: string, out: CommandC
     if (reason !== '') out.line(out.color('dim', `${' '.repeat(NAME + 4)}${reason}`.slice(0, WIDTH)))
   }
   for (const { name, why } of timeline.silent) out.line(out.color('dim', `  ${nameOf(name)}  ${SILENT[why]}`))
-  if (timeline.unlisted > 0) out.line(out.color('dim', `${timeline.unlisted} more are not listed: --limit, --only`))
+  if (timeline.unlisted > 0) out.line(out.color('dim', `${timeline.unlisted} more not shown; use --limit or --only`))
   if (timeline.ended_early)
-    out.line(out.color('yellow', `ended at ${timeline.ended_early}: too much happens; simulate fewer --days`))
+    out.line(out.color('yellow', `stopped at ${timeline.ended_early}: too many fires and skips; use fewer --days`))
 }
 
 interface Line {
@@ -67,7 +67,7 @@ interface Line {
   readonly times: string[]
 }
 
-/** One line for each definition, day and outcome, in the order of their first times. */
+/** One line per definition, day and outcome, ordered by their first time. */
 function linesOf(occasions: readonly SimulatedOccasion[], clock: ReturnType<typeof clockOf>): Line[] {
   const lines = new Map<string, Line>()
   for (const occasion of occasions) {
@@ -76,8 +76,8 @@ function linesOf(occasions: readonly SimulatedOccasion[], clock: ReturnType<type
     const reason = [
       occasion.reason,
       attempt > 1 ? `attempt ${attempt}` : '',
-      since ? `for all since ${clock(since).day} ${clock(since).time}` : '',
-      resumes ? `until ${clock(resumes).day} ${clock(resumes).time}` : '',
+      since ? `${occasion.reason ? '' : 'missed '}since ${clock(since).day} ${clock(since).time}` : '',
+      resumes ? `resumes ${clock(resumes).day} ${clock(resumes).time}` : '',
     ]
       .filter(Boolean)
       .join(', ')
@@ -91,7 +91,7 @@ function linesOf(occasions: readonly SimulatedOccasion[], clock: ReturnType<type
 
 const nameOf = (name: string) => (name.length > NAME ? `${name.slice(0, NAME - 1)}…` : name)
 
-/** Day and time as the clocks of a zone show them; seconds where there are any. */
+/** Day and time in a time zone; seconds only when not zero. */
 function clockOf(timezone: string) {
   const format = new Intl.DateTimeFormat('sv-SE', { timeZone: timezone, dateStyle: 'short', timeStyle: 'medium' })
   return (at: string) => {

@@ -3,12 +3,12 @@ import type { EventsApi, StoredEvent } from '../../events/api.js'
 import { sourceOf } from '../triggers/observed.js'
 import type { Span } from './simulate-jobs.js'
 
-/** Events of one name that are read at once. */
+/** Page size per event name. */
 const PAGE = 500
 
 /**
- * Recorded events of a time that triggers of these events may be about, oldest first, as far as retention has left them.
- * @param wanted events of triggers, as `session.created`
+ * Recorded events of a time span that can fire triggers on these events, oldest first, as far as they are still retained.
+ * @param wanted trigger events such as `session.created`
  */
 export async function* observedEvents(
   events: EventsApi,

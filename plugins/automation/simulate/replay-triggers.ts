@@ -14,7 +14,7 @@ export interface Replay {
   readonly player: (trigger: TriggerRecord) => Player
 }
 
-/** Lets the triggers of now see events of the past; returns how many there were. */
+/** Applies the current triggers to recorded events; returns the number of events. */
 export async function replayTriggers(
   { events, observed, limits, player }: Replay,
   told: (occasion: Occasion) => void,
@@ -39,7 +39,7 @@ export async function replayTriggers(
       runs.claim(one, { attempt: 1, skip, event: { name: event.name, seq: event.seq } })
     }
   }
-  // Retries of the last ones.
+  // Retries of the last runs.
   await clock?.runTo(Number.POSITIVE_INFINITY, stops)
   return seen
 }

@@ -10,7 +10,7 @@ export const simulationRoutes = [
     path: '/api/automation/simulation',
     area: 'Automation',
     summary:
-      'Simulate jobs over days to come, and triggers over the recorded events of past ones; nothing is run or written',
+      'Simulate jobs over the coming days and triggers over recorded events, without running or writing anything',
     query: SimulationQuery,
     replies: { 200: SimulationReply },
     errors: [400, 429, 500, 503],

@@ -5,7 +5,7 @@ import { Scheduler } from '../scheduler.js'
 import { SimulatedClock } from './simulated-clock.js'
 import { type Occasion, type Player, SimulatedRuns } from './simulated-runs.js'
 
-/** A job, and where it stands when the simulation begins; times in epoch milliseconds. */
+/** A job with its cursor; times in epoch milliseconds. */
 export interface SimulatedJob extends Player {
   readonly of: { readonly jobId: string }
   readonly spec: Scheduled['spec']
@@ -22,24 +22,24 @@ export interface Span {
 export interface JobSimulation extends Span {
   readonly jobs: readonly SimulatedJob[]
   readonly limits: Limits
-  /** What is due before was missed, and the daemon was not there. */
+  /** Occurrences due before were missed because the daemon was down. */
   readonly startedAt: number
-  /** When the daemon does not run, ascending. */
+  /** Assumed downtimes of the daemon, ascending. */
   readonly offline: readonly Span[]
-  /** Runs that were claimed before, as far as fire limits count them. */
+  /** Earlier runs that count toward fire limits. */
   readonly earlier: readonly { readonly of: Player['of']; readonly startedAt: number }[]
-  /** Runs that go on, and how long they still do. */
+  /** Open runs and their remaining duration. */
   readonly going: readonly {
     readonly player: Player
     readonly attempt: number
     readonly scheduledAt?: number
     readonly leftMs: number
   }[]
-  /** Ids of runs of occurrences that are to come, claimed before the clock was set back. */
+  /** Ids of runs scheduled in the future: they were claimed before the clock was set back. */
   readonly known: readonly string[]
 }
 
-/** Lets the scheduler run through a time to come: its own code, on a clock and books that nobody else has. */
+/** Runs the real scheduler over a future time span, on a simulated clock and in-memory runs. */
 export async function simulateJobs(
   { jobs, limits, from, to, startedAt, offline, earlier, going, known }: JobSimulation,
   log: PluginKernel['log'],
@@ -66,7 +66,7 @@ export async function simulateJobs(
     return 'passed'
   }
 
-  /** The life of one daemon. */
+  /** One daemon lifetime. */
   const live = async (until: number, missedBefore: number): Promise<void> => {
     const ending = new AbortController()
     scheduler = new Scheduler(
@@ -75,7 +75,7 @@ export async function simulateJobs(
         claim: async job => ({ outcome: claim(job, missedBefore) }),
         setBack: async () => [],
         dueAt: job => byId.get(job)?.next_run_at ?? undefined,
-        // What was claimed is going on already.
+        // The claim already started the simulated run.
         dispatch: () => {},
       },
     )

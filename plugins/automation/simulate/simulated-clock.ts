@@ -1,7 +1,7 @@
 import { DueHeap } from '../../../kernel/kit/due-heap.js'
 import { type Clock, type Timer, turn } from '../../../kernel/plugin.js'
 
-/** The time of a simulation: it goes from timer to timer, and the event loop has its turn at each. */
+/** A clock that jumps from timer to timer, with one turn of the event loop at each. */
 export class SimulatedClock implements Clock {
   readonly #due = new DueHeap()
   readonly #timers = new Map<string, () => void>()
@@ -24,7 +24,7 @@ export class SimulatedClock implements Clock {
   }
 
   timeout(ms: number, fn: () => void): Timer {
-    // Among equal times the heap takes the smaller key: the timer that was set first.
+    // At equal times the heap returns the smaller key: the timer that was set first.
     const key = String(this.#made++).padStart(12, '0')
     this.#due.set(key, this.#now + Math.max(0, ms))
     this.#timers.set(key, fn)
@@ -40,10 +40,10 @@ export class SimulatedClock implements Clock {
     return new Promise(resolve => this.timeout(ms, resolve))
   }
 
-  /** Lets timers fire, each at its own time, up to that instant; `stops` is asked between them. */
+  /** Fires timers in order up to the instant; `stops` is checked between them. */
   async runTo(instant: number, stops: () => boolean = () => false): Promise<void> {
     for (;;) {
-      // What a timer began has gone as far as it can without another one.
+      // Let the work of the last timer proceed as far as it can without another timer.
       await turn()
       if (stops()) return
       const next = this.#due.take(instant)

@@ -3,34 +3,34 @@ import { type Limited, type Limits, limitOf, type RunBook, retryDelay, type Skip
 import { columnOf, type RunOf } from '../runs/run-row.js'
 import type { SimulatedClock } from './simulated-clock.js'
 
-/** A definition as a simulation knows it. */
+/** A job or trigger in a simulation. */
 export interface Player {
   readonly of: RunOf
   readonly name: string
   readonly spec: Limited
-  /** How long each of its runs takes, in milliseconds. */
+  /** Assumed duration of each run in milliseconds. */
   readonly runMs: number
-  /** Its runs fail. */
+  /** Whether its runs are assumed to fail. */
   readonly fails: boolean
 }
 
-/** One line of a timeline; times in epoch milliseconds. */
+/** One fire or skip; times in epoch milliseconds. */
 export interface Occasion {
-  /** When it is decided. */
+  /** When the decision is made. */
   readonly at: number
   readonly of: RunOf
   readonly name: string
   readonly attempt: number
   readonly skip?: Skip | undefined
-  /** Of a job: the occurrence. */
+  /** Jobs only: the scheduled occurrence. */
   readonly scheduledAt?: number | undefined
   readonly run?: string
-  /** Of a trigger. */
+  /** Triggers only. */
   readonly event?: { readonly name: string; readonly seq: number } | undefined
   readonly metadata?: Readonly<Record<string, string>>
 }
 
-/** What further attempts have of the first one. */
+/** Members that retries inherit from the first attempt. */
 type Attempted = Pick<Occasion, 'attempt' | 'scheduledAt' | 'event'>
 
 interface Going {
@@ -40,17 +40,17 @@ interface Going {
 
 const keyOf = (of: RunOf) => columnOf(of).join(' ')
 
-/** The books of a simulation: what runs, and what ran; nothing of it is written anywhere. */
+/** In-memory runs of a simulation. */
 export class SimulatedRuns implements RunBook {
   readonly #going = new Set<Going>()
   readonly #open = new Map<string, number>()
-  /** Starts that count for a fire limit, ascending. */
+  /** Start times that count toward a fire limit, ascending. */
   readonly #started = new Map<string, number[]>()
   readonly #known: ReadonlySet<string>
 
   /**
-   * @param told called with everything that happens, in order
-   * @param ended called when a run of a job is over
+   * @param told called with every fire and skip, in order
+   * @param ended called when a run of a job has ended
    */
   constructor(
     private readonly clock: SimulatedClock,
@@ -82,18 +82,18 @@ export class SimulatedRuns implements RunBook {
     return { count: times.length, oldest: times[0] as number }
   }
 
-  /** A run that was claimed before the simulation begins. */
+  /** Adds a run that was claimed before the simulation. */
   recall(of: RunOf, startedAt: number): void {
     this.#count(of, startedAt)
   }
 
-  /** Why there is no room for a run of it now. */
+  /** Why a run cannot start now. */
   skip({ of, spec }: Player): Skip | undefined {
     const limit = limitOf(spec, of, this.clock.now(), this.limits, this)
     return skipOf('jobId' in of && this.openOf(of.jobId) > 0, limit, this.limits, this)
   }
 
-  /** A run begins, and ends when its time is over; then further attempts follow as the definition has them. */
+  /** Starts a run that ends after its duration; retries follow as the definition says. */
   begin(player: Player, { attempt, scheduledAt, event }: Attempted, leftMs = player.runMs): void {
     const going = { player, startedAt: this.clock.now() }
     const key = keyOf(player.of)
@@ -108,7 +108,7 @@ export class SimulatedRuns implements RunBook {
     })
   }
 
-  /** Tells of a claim, and begins the run unless it is skipped. */
+  /** Reports a claim and starts the run unless it is skipped. */
   claim(player: Player, occasion: Omit<Occasion, 'at' | 'of' | 'name'>): void {
     const at = this.clock.now()
     this.told({ at, of: player.of, name: player.name, ...occasion })
@@ -117,7 +117,7 @@ export class SimulatedRuns implements RunBook {
     this.begin(player, occasion)
   }
 
-  /** The daemon ends: what runs is canceled, and what was canceled does not count. */
+  /** The daemon stops: open runs are canceled and no longer count toward the fire limit. */
   shutDown(): void {
     for (const { player, startedAt } of this.#going) {
       const times = this.#started.get(keyOf(player.of))
@@ -145,7 +145,7 @@ export class SimulatedRuns implements RunBook {
   }
 }
 
-/** An occasion as it goes over the wire. */
+/** The wire form of a fire or skip. */
 export const occasionToWire = ({ at, of, name, attempt, skip, scheduledAt, run, event, metadata }: Occasion) => ({
   at: iso(at),
   ...('jobId' in of ? { job_id: of.jobId } : { trigger_id: of.triggerId }),

@@ -22,16 +22,16 @@ import { TimelineBook } from './timeline.js'
 const DAY_MS = 24 * 60 * 60_000
 const DEFAULT_DAYS = 30
 const DEFAULT_LISTED = 1000
-/** Of a definition that never completed a run. */
+/** Assumed duration when a definition has no completed run. */
 const DEFAULT_RUN_MS = 60_000
-/** Records that are decoded in one turn of the event loop. */
+/** Records decoded per turn of the event loop. */
 const WINDOW = 200
 const MAX_DEFINITIONS = 20_000
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/
 
 type Kernel = PluginKernel<{ events: typeof Events }>
 
-/** What a simulation reads of the daemon; it writes nothing. */
+/** What a simulation reads from the daemon. It writes nothing. */
 export interface SimulatorWork {
   readonly cursors: CursorStore
   readonly runs: RunStore
@@ -40,13 +40,13 @@ export interface SimulatorWork {
   readonly limits: ClaimLimits
 }
 
-/** What is assumed of all runs. */
+/** Assumptions about all runs. */
 interface Assumed {
   readonly runMs?: number | undefined
   readonly fails: (id: string, name: string) => boolean
 }
 
-/** Says what jobs and triggers would do, from the records as they are. */
+/** Simulates the stored jobs and triggers. */
 export class Simulator {
   #busy = false
 
@@ -145,7 +145,7 @@ export class Simulator {
     return { ...book.toWire(span, definitions), events }
   }
 
-  /** Throws 400 `simulation_invalid` where the one that is to be listed is not there. */
+  /** Throws 400 `simulation_invalid` when `only` names no job or trigger. */
   #checkOnly({ only, part = 'all' }: SimulationQuery): void {
     if (only === undefined) return
     const { records } = this.kernel
@@ -155,12 +155,12 @@ export class Simulator {
     )
     if (isThere) return
     const wanted = part === 'all' ? 'job or trigger' : part.replace(/s$/, '')
-    throw AutomationErrors.simulation_invalid(`only: there is no ${wanted} ${shown(only)}`, {
+    throw AutomationErrors.simulation_invalid(`only: ${wanted} not found: ${shown(only)}`, {
       next: part === 'triggers' ? 'svc automation triggers list' : 'svc automation jobs list',
     })
   }
 
-  /** Definitions of a kind, those that are damaged left out. */
+  /** Definitions of a kind, without invalid ones. */
   async #records<R extends DefinitionRecord>(
     kind: string,
     decode: (record: StoredRecord) => R | undefined,
@@ -168,7 +168,9 @@ export class Simulator {
     const { records } = this.kernel
     const ids = records.ids(kind)
     if (ids.length > MAX_DEFINITIONS)
-      throw AutomationErrors.simulation_invalid(`over ${MAX_DEFINITIONS} records of ${kind} are not simulated`)
+      throw AutomationErrors.simulation_invalid(
+        `more than ${MAX_DEFINITIONS} records of kind ${kind}: too many to simulate`,
+      )
     const found: R[] = []
     for (let from = 0; from < ids.length; from += WINDOW) {
       for (const record of records.getAll(kind, ids.slice(from, from + WINDOW))) {
@@ -185,7 +187,7 @@ export class Simulator {
     return { of, name: spec.name, spec, runMs: took, fails: fails(id, spec.name) }
   }
 
-  /** Runs that go on now, and those that are about to. */
+  /** Runs that are scheduled or running now. */
   #going(now: number, assumed: Assumed) {
     return this.work.runs.open().flatMap(run => {
       const of = runOf(run)
@@ -210,7 +212,7 @@ function assumedOf({ failing = '', run_seconds: seconds }: SimulationQuery): Ass
   }
 }
 
-/** Throws 400 `simulation_invalid` for what is no row of spans that lie in the time that is simulated. */
+/** Parses `offline`. Throws 400 `simulation_invalid` unless the spans are valid and within the simulated time. */
 function offlineOf(text: string, from: number, to: number): Span[] {
   const spans = text.split(',').flatMap(part => {
     if (part.trim() === '') return []
@@ -219,12 +221,12 @@ function offlineOf(text: string, from: number, to: number): Span[] {
     const isSpan = more.length === 0 && TIME.test(first) && TIME.test(last) && span.from < span.to
     if (!isSpan)
       throw AutomationErrors.simulation_invalid(
-        'offline: spans like 2030-01-31T09:00:00Z/2030-01-31T17:00:00Z, within the days that are simulated',
+        'offline: must be spans such as 2030-01-31T09:00:00Z/2030-01-31T17:00:00Z within the simulated days',
       )
     return [span]
   })
   const sorted = spans.toSorted((a, b) => a.from - b.from)
   if (sorted.some(({ from: next }, n) => n > 0 && next < (sorted[n - 1] as Span).to))
-    throw AutomationErrors.simulation_invalid('offline: the spans overlap')
+    throw AutomationErrors.simulation_invalid('offline: the spans must not overlap')
   return sorted
 }

@@ -3,12 +3,12 @@ import type { Timeline } from '../../../schemas/automation/simulation.js'
 import { columnOf, type RunOf } from '../runs/run-row.js'
 import { type Occasion, occasionToWire } from './simulated-runs.js'
 
-/** What happens in one simulation, at most: more take longer than anybody waits. */
+/** Maximum number of fires and skips in one simulation. */
 const MAX_OCCASIONS = 200_000
-/** Definitions that do nothing and are named. */
+/** Maximum number of listed definitions that do not fire. */
 const MAX_SILENT = 100
 
-/** What is left out of a list, and how long it is. */
+/** Which entries are listed, and how many. */
 export interface Listed {
   /** Id or name. */
   readonly only?: string | undefined
@@ -17,7 +17,7 @@ export interface Listed {
 
 type Silence = Timeline['silent'][number]['why']
 
-/** Collects what happens in one part of a simulation. */
+/** Collects the fires and skips of one part of a simulation. */
 export class TimelineBook {
   readonly #occasions: Occasion[] = []
   readonly #skipped: Record<string, number> = {}
@@ -29,7 +29,7 @@ export class TimelineBook {
 
   constructor(private readonly listed: Listed) {}
 
-  /** Is it enough? */
+  /** Whether the maximum is reached. */
   get isFull(): boolean {
     return this.#fires + this.#skips >= MAX_OCCASIONS
   }

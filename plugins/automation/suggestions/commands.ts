@@ -5,8 +5,8 @@ const columns: readonly CliColumn[] = [
   { header: 'ID', path: 'id' },
   { header: 'STATUS', path: 'status' },
   { header: 'NAME', path: 'payload.name' },
-  { header: 'BY', path: 'source' },
-  { header: 'WHEN', path: 'created_at', as: 'ago' },
+  { header: 'SOURCE', path: 'source' },
+  { header: 'CREATED', path: 'created_at', as: 'ago' },
   { header: 'EVENT', path: 'trigger.event' },
   { header: 'SCHEDULE', path: 'payload.schedule', below: true },
   { header: 'PROMPT', path: 'payload.prompt', below: true },
@@ -14,7 +14,8 @@ const columns: readonly CliColumn[] = [
 
 const urlOf = ({ options, fault }: CommandContext): string => {
   const { workspace } = options
-  if (typeof workspace !== 'string') return fault('usage', 'suggestions are those of a workspace', 'svc workspace list')
+  if (typeof workspace !== 'string')
+    return fault('usage', 'suggestions belong to a workspace: give --workspace', 'svc workspace list')
   return `/api/workspaces/${encodeURIComponent(workspace)}/automation/suggestions`
 }
 
@@ -25,24 +26,24 @@ export async function runListSuggestions(context: CommandContext): Promise<void>
   const reply = (await client.request('GET', `${urlOf(context)}${query}`)) as ListSuggestionsReply
   if (out.json) return out.value(reply)
   for (const { id } of reply.suggestions) out.id(id)
-  out.table(reply.suggestions, columns, 'no suggestions')
+  out.table(reply.suggestions, columns, 'No suggestions.')
 }
 
-/** `svc automation suggestions propose <json>`: what agents use from inside a session. */
+/** `svc automation suggestions propose <json>`: used by agents from inside a session. */
 export async function runPropose(context: CommandContext): Promise<void> {
   const { args, client, out, fault } = context
   let body: unknown
   try {
     body = JSON.parse(args.json ?? '')
   } catch {
-    return fault('usage', 'a suggestion is JSON: {"job": {…}} or {"trigger": {…}}')
+    return fault('usage', 'the suggestion is not valid JSON: expected {"job": {…}} or {"trigger": {…}}')
   }
   const reply = (await client.request('POST', urlOf(context), body)) as SuggestionReply
   if (out.json) return out.value(reply)
   const { id, payload, status } = reply.suggestion
   out.id(id)
-  out.line(`suggested ${payload.name}: ${id} is ${status}`)
-  if (status === 'pending') out.line(`next: svc automation suggestions accept ${id}, or dismiss ${id}`)
+  out.line(`suggested ${payload.name}: ${id} (${status})`)
+  if (status === 'pending') out.line(`next: svc automation suggestions accept ${id} (or dismiss ${id})`)
 }
 
 /** `svc automation suggestions accept <id>` */

@@ -18,7 +18,7 @@ export const suggestionRoutes = [
     method: 'GET',
     path: ALL,
     area,
-    summary: 'List suggestions of a workspace, the newest first',
+    summary: 'List the suggestions of a workspace, newest first',
     query: ListSuggestionsQuery,
     replies: { 200: ListSuggestionsReply },
     errors: [400, 404, 500, 503],
@@ -29,10 +29,10 @@ export const suggestionRoutes = [
     method: 'POST',
     path: ALL,
     area,
-    summary: 'Suggest a job or trigger; nothing of it runs before a person accepts it',
+    summary: 'Suggest a job or trigger; it does not run until a user accepts it',
     body: SuggestBody,
     bodyLimit: 64 * 1024,
-    // The agent of a session may: what it proposes waits for a person.
+    // Agents may call this: a suggestion has no effect until a user accepts it.
     origins: ['agent_session'],
     runsCode: false,
     replies: { 201: SuggestionReply },
@@ -44,7 +44,7 @@ export const suggestionRoutes = [
     method: 'POST',
     path: `${ONE}/accept`,
     area,
-    summary: 'Accept a suggestion: its job or trigger is created',
+    summary: 'Accept a suggestion and create its job or trigger',
     replies: { 200: AcceptSuggestionReply },
     errors: [400, 404, 409, 500, 503],
     handle: async (self, { params, actor }) =>

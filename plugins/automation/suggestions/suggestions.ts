@@ -10,9 +10,9 @@ import { AutomationErrors } from '../api.js'
 import type { Jobs } from '../jobs/jobs.js'
 import type { Triggers } from '../triggers/triggers.js'
 
-/** Suggestions of one workspace that wait for an answer. */
+/** Maximum number of pending suggestions per workspace. */
 const MAX_PENDING = 50
-/** How long one waits, and how many that were answered are kept. */
+/** How long a suggestion stays pending, and how many resolved ones are kept. */
 const PENDING_MS = 30 * 24 * 60 * 60_000
 const KEPT = 200
 
@@ -31,7 +31,7 @@ interface Row {
   readonly workspace: string
   readonly kind: 'job' | 'trigger'
   readonly dedup_key: string
-  /** The body of a request that would make it, without its workspace. */
+  /** The body of the create request, without the workspace. */
   readonly body: string
   readonly source: string
   readonly status: Status
@@ -41,7 +41,7 @@ interface Row {
 
 type Kernel = PluginKernel<{ sessions: typeof Sessions; workspaces: typeof Workspaces }>
 
-/** Jobs and triggers that agents and extensions propose; nothing of them runs before a person accepts it. */
+/** Jobs and triggers suggested by agents and extensions. They have no effect until a user accepts them. */
 export class Suggestions {
   readonly #history: History<Row>
 
@@ -58,15 +58,15 @@ export class Suggestions {
   }
 
   /**
-   * Keeps a proposal, checked as if it were made now; one with the `dedup_key` of another that waits is that one. Throws 404
-   * `workspace_not_found`, 403 `suggestion_foreign` for an agent of another workspace, 409 `suggestion_limit`, and what a job or
-   * trigger is refused for.
+   * Validates and stores a suggestion. A pending suggestion with the same `dedup_key` is returned instead. Throws 404
+   * `workspace_not_found`, 403 `suggestion_foreign` for an agent of another workspace, 409 `suggestion_limit`, and the errors of
+   * creating the job or trigger.
    */
   async propose(actor: Actor, workspace: string, { job, trigger, dedup_key: given }: SuggestBody): Promise<Suggestion> {
     const place = await this.#place(workspace)
     const source = this.#sourceOf(actor, place)
     if ((job === undefined) === (trigger === undefined))
-      throw AutomationErrors.suggestion_invalid('exactly one of job and trigger is proposed')
+      throw AutomationErrors.suggestion_invalid('exactly one of job and trigger is required')
     const kind = job ? 'job' : 'trigger'
     const body = job ?? trigger ?? {}
     const id = this.kernel.ids.id('sug')
@@ -99,7 +99,7 @@ export class Suggestions {
     return this.#toWire(kept as Row)
   }
 
-  /** Those of all workspaces that wait for a person, the oldest first. */
+  /** Pending suggestions of all workspaces, oldest first. */
   waiting(): InboxSuggestion[] {
     const since = this.kernel.clock.now() - PENDING_MS
     const rows = this.kernel.db.all<Row>(
@@ -110,7 +110,7 @@ export class Suggestions {
       suggestion_id: id,
       workspace_id: workspace,
       kind: 'suggestion',
-      title: `${kind} ${shown(String(JSON.parse(body).name))}, by ${source}`,
+      title: `suggested ${kind} ${shown(String(JSON.parse(body).name))} by ${source}`,
       command: `svc automation suggestions accept ${id} --workspace ${workspace}`,
       created_at: iso(created_at),
     }))
@@ -121,7 +121,7 @@ export class Suggestions {
     return this.#rows(await this.#place(workspace), status).map(row => this.#toWire(row))
   }
 
-  /** Makes what was proposed, as the person who accepts it, once: its id is made of the suggestion's. */
+  /** Creates the job or trigger on behalf of the caller. The id is derived from the suggestion, so it is created once. */
   async accept(
     actor: Actor,
     workspace: string,
@@ -131,7 +131,7 @@ export class Suggestions {
     const wanted = { ...JSON.parse(row.body), scope: 'workspace', workspace_id: row.workspace }
     const made = row.id.slice('sug_'.length)
     if (row.kind === 'job') {
-      // One that was made before the daemon ended is there; the suggestion had not been told yet.
+      // It exists when the daemon stopped after creating it and before the suggestion was resolved.
       const known = this.kernel.records.get('automation.job', `job_${made}`)
       if (!known) await this.jobs.create(actor, wanted, `job_${made}`)
       const suggestion = await this.#resolve(row, 'accepted')
@@ -152,12 +152,12 @@ export class Suggestions {
     return (await this.kernel.needs.workspaces.find(workspace)).id
   }
 
-  /** Agents act in their own workspace alone. */
+  /** The source of a suggestion. An agent may only use its own workspace. */
   #sourceOf({ id, origin, onBehalfOf }: Actor, workspace: string): string {
     if (origin !== 'agent_session') return `${origin ?? 'daemon'}:${onBehalfOf?.id ?? id}`
     const session = this.kernel.needs.sessions.get(id)
     if (!session || session.workspaceId !== workspace)
-      throw AutomationErrors.suggestion_foreign(`session ${id} is not one of workspace ${shown(workspace)}`)
+      throw AutomationErrors.suggestion_foreign(`session ${id} does not belong to workspace ${shown(workspace)}`)
     return `agent:${session.agentName}`
   }
 
@@ -179,15 +179,15 @@ export class Suggestions {
     const row = this.#row(id)
     const isOver = row?.status === 'pending' && row.created_at < this.kernel.clock.now() - PENDING_MS
     if (row?.workspace !== workspace || isOver)
-      throw AutomationErrors.suggestion_not_found(`there is no suggestion ${shown(id)} in this workspace`)
+      throw AutomationErrors.suggestion_not_found(`suggestion not found in this workspace: ${shown(id)}`)
     if (row.status !== 'pending')
-      throw AutomationErrors.suggestion_resolved(`suggestion ${id} is ${row.status} already`)
+      throw AutomationErrors.suggestion_resolved(`suggestion ${id} was already ${row.status}`)
     return row
   }
 
   async #resolve({ id, workspace }: Row, status: 'accepted' | 'dismissed'): Promise<Suggestion> {
     const row = await this.kernel.db.tx(t => {
-      // Another request may have answered it meanwhile.
+      // A concurrent request may have resolved it.
       const { status: before } = this.#pending(workspace, id)
       const now = this.kernel.clock.now()
       t.run('UPDATE automation_suggestion SET status = ?, resolved_at = ? WHERE id = ? AND status = ?', [
@@ -202,7 +202,7 @@ export class Suggestions {
     return this.#toWire(row as Row)
   }
 
-  /** Throws what a request for it would be refused with. */
+  /** Throws the error that creating the job or trigger would fail with. */
   #judge({ body, workspace, kind }: Pick<Row, 'body' | 'workspace' | 'kind'>): Promise<void> {
     const wanted = { ...JSON.parse(body), scope: 'workspace', workspace_id: workspace }
     return kind === 'job' ? this.jobs.judge(wanted) : this.triggers.judge(wanted)
@@ -242,7 +242,7 @@ export class Suggestions {
   }
 }
 
-/** What of a trigger a job has as well: clients that know jobs alone show it. */
+/** The members of a trigger that a job also has, for clients that only know jobs. */
 function asJob(trigger: Trigger): Job {
   const { event, filter, endpoint_slug, webhook_secret_present, ...common } = trigger
   return { ...common, schedule: null, last_run: null, next_run: null, scheduler: null }

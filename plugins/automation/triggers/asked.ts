@@ -1,24 +1,24 @@
 import type { PluginKernel } from '../../../kernel/plugin.js'
 import type { HookAsked } from '../api.js'
 
-/** So long events fire triggers after they happened. */
+/** Events fire triggers up to this long after they happened. */
 const KEPT_MS = 7 * 24 * 60 * 60_000
 
-/** Requests that programs of hooks made for what runs of triggers led to. */
+/** Requests made by hook programs, with the trigger depth they inherit. */
 export const askedTable = `CREATE TABLE automation_asked (
     request TEXT NOT NULL UNIQUE, depth INTEGER NOT NULL, at INTEGER NOT NULL
   ) STRICT;
   CREATE INDEX automation_asked_at ON automation_asked (at);`
 
-/** Follows the depth of triggers through programs of hooks: nothing else tells whom a request is made for. */
+/** Carries the trigger depth through hook programs, whose requests do not name their cause. */
 export class AskedByHooks {
-  /** @param depthBehind how many runs of triggers led to what a hook is run for */
+  /** @param depthBehind trigger depth of what a hook runs for */
   constructor(
     private readonly kernel: Pick<PluginKernel, 'db' | 'clock'>,
     private readonly depthBehind: (whom: HookAsked['whoms'][number]) => number,
   ) {}
 
-  /** Resolves when it is durable, so that a restart does not forget it. */
+  /** Resolves when the entry is durable. */
   async note({ id, whoms }: HookAsked): Promise<void> {
     const depth = Math.max(0, ...whoms.map(this.depthBehind))
     if (depth === 0) return
@@ -33,7 +33,7 @@ export class AskedByHooks {
     })
   }
 
-  /** How many runs of triggers led to a request; 0 also for one that no hook made. */
+  /** Trigger depth of a request; 0 when no hook program made it. */
   depthOf(request: string): number {
     return Number(this.kernel.db.row('SELECT depth FROM automation_asked WHERE request = ?', [request])?.[0] ?? 0)
   }

@@ -10,28 +10,28 @@ import { AutomationErrors, type ExtensionEvent, type HookCompletion, Observation
 import { sessionData } from './observed.js'
 import { TriggerKind } from './trigger-kind.js'
 
-/** Bytes of what one event says, as JSON. */
+/** Maximum size of the event data as JSON. */
 const DATA_BYTES = 64 * 1024
-/** Events of one extension. */
+/** Rate limit per extension. */
 const RATE = { burst: 100, perSecond: 10 }
 
 type Kernel = PluginKernel<{ events: typeof Events; sessions: typeof Sessions; workspaces: typeof Workspaces }>
 
-/** An extension with events of its own. */
+/** An extension that declares events. */
 interface Emitter {
   readonly events: ReadonlySet<string>
-  /** Only there; absent: everywhere. */
+  /** Limits the extension to one workspace. */
   readonly workspace?: string | undefined
   readonly bucket: TokenBucket
 }
 
-/** Writes what others tell triggers of into the log of events, from which it comes back by a durable cursor. */
+/** Writes emitted events to the event log, from which triggers read them with a durable cursor. */
 export class EmittedEvents {
   readonly #emitters = new Map<string, Emitter>()
 
   constructor(private readonly kernel: Kernel) {}
 
-  /** How the manifests of extensions say which events they have. */
+  /** Reads `[resources] events` of extension manifests. */
   readonly family: ResourceFamily = {
     name: 'events',
     load: extension => ({
@@ -45,23 +45,27 @@ export class EmittedEvents {
   }
 
   /**
-   * Tells triggers of something on behalf of an extension, by its key or name. Throws 403 `event_undeclared`, 404
+   * Emits an event on behalf of an extension, by its key or name. Throws 403 `event_undeclared`, 404
    * `workspace_not_found`, 413 `event_too_large`, 429 `event_rate`.
    */
   emit(t: Tx, extension: string, { event, workspaceId, data = {}, cause }: ExtensionEvent): { readonly id: string } {
     const emitter = this.#emitters.get(extension)
     if (!emitter?.events.has(event)) {
-      const says = emitter ? [...emitter.events].join(', ') : 'none'
-      throw AutomationErrors.event_undeclared(`${extension} declares ${says}, and not ${shown(event)}`)
+      const says = (emitter && [...emitter.events].join(', ')) || 'none'
+      throw AutomationErrors.event_undeclared(
+        `extension ${extension} does not declare ${shown(event)}; declared: ${says}`,
+      )
     }
     const place = workspaceId ?? emitter.workspace
     if (place !== undefined && (place !== (emitter.workspace ?? place) || !this.kernel.needs.workspaces.get(place)))
-      throw WorkspaceErrors.workspace_not_found(`no workspace ${shown(place)} that ${extension} could tell of`)
+      throw WorkspaceErrors.workspace_not_found(
+        `workspace not found, or not accessible to extension ${extension}: ${shown(place)}`,
+      )
     const text = JSON.stringify(data)
     if (Buffer.byteLength(text) > DATA_BYTES)
-      throw AutomationErrors.event_too_large(`the data of ${event} has more than ${DATA_BYTES} bytes`)
+      throw AutomationErrors.event_too_large(`the data of ${event} is larger than ${DATA_BYTES} bytes`)
     if (!emitter.bucket.tryTake(1)) throw AutomationErrors.event_rate(undefined, { retryAfter: 1 })
-    // A copy: what the caller does to its object afterwards is not part of it.
+    // A copy, so that later changes by the caller have no effect.
     const payload = { event, source: 'extension' as const, data: JSON.parse(text) }
     return this.kernel.needs.events.emit(t, Observation, payload, {
       actor: { kind: 'extension', id: extension, origin: 'extension' },
@@ -71,7 +75,7 @@ export class EmittedEvents {
     })
   }
 
-  /** The same as a request. Throws 403 `event_foreign` for who is no extension. */
+  /** Handles an emit request. Throws 403 `event_foreign` unless the caller is an extension. */
   async request({ owner, origin }: Actor, body: EmitEventBody): Promise<{ readonly id: string }> {
     if (origin !== 'extension' || owner?.kind !== 'extension') throw AutomationErrors.event_foreign()
     const { event, workspace_id: workspaceId, data, cause } = body
@@ -85,13 +89,13 @@ export class EmittedEvents {
     )
   }
 
-  /** A hook was run. It goes into the log only when a trigger is about it: most hooks are nobody's business. */
+  /** Logs a hook completion, but only when a trigger uses the event. */
   completed(t: Tx, run: HookCompletion): void {
     const event = `hook.${run.hook}.completed`
     const { records, needs } = this.kernel
     if (records.count({ kind: TriggerKind, members: { event } }) === 0) return
     const session = needs.sessions.get(run.sessionId)
-    // What a session does follows from what made it: a run of a trigger has its session only once that is there.
+    // The session.created event links the session to the trigger run that created it.
     const made = session && needs.events.latest({ name: SessionCreated.name, subject: session.id })
     const cause = run.cause ?? made?.id
     const data = {
@@ -128,5 +132,5 @@ export class EmittedEvents {
   }
 }
 
-/** One segment behind the name of the extension: no name of one extension can be that of another. */
+/** A single segment after the extension name, so that event names of two extensions never collide. */
 const fullName = (extension: string, event: string) => `ext.${extension}.${event}`

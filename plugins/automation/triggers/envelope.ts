@@ -1,4 +1,4 @@
-/** What happened, as triggers see it. */
+/** The envelope of an event, as triggers see it. */
 export interface Envelope {
   readonly kind: string
   readonly scope: 'global' | 'workspace'
@@ -8,11 +8,11 @@ export interface Envelope {
   readonly data: Readonly<Record<string, unknown>>
 }
 
-/** Where triggers are that see it: those of one workspace, or those of none. */
+/** The scope of an event: one workspace, or global. */
 export const placeOf = (workspaceId: string | undefined) =>
   workspaceId === undefined ? { scope: 'global' as const } : { scope: 'workspace' as const, workspaceId }
 
-/** What is at a path in plain data; undefined where nothing is. */
+/** The value at a path in plain data; undefined when there is none. */
 export function memberOf(value: unknown, keys: readonly string[]): unknown {
   let at = value
   for (const key of keys) {

@@ -11,7 +11,7 @@ import { renderTemplate } from './prompt-template.js'
 import type { TriggerRecord } from './trigger-kind.js'
 import type { Triggers } from './triggers.js'
 
-/** Runs of triggers that may follow from each other; one more would be a trigger that feeds itself. */
+/** Maximum number of trigger runs in one chain of causes. */
 const MAX_DEPTH = 3
 
 type Kernel = PluginKernel<{
@@ -19,18 +19,18 @@ type Kernel = PluginKernel<{
   daemon: typeof Daemon
 }>
 
-/** What the fires of triggers ask of the plugin. */
+/** What firing triggers needs from the plugin. */
 export interface FireWork {
   readonly observed: Observed
   readonly triggers: Triggers
   readonly claims: Claims
-  /** False: automation is switched off, and what happens goes by. */
+  /** False when automation is disabled: events are ignored. */
   readonly enabled: boolean
-  /** Starts the work of runs that are durably claimed. */
+  /** Dispatches a durably claimed run. */
   dispatch(run: RunRow, trigger: TriggerRecord): void
 }
 
-/** Claims a run for each trigger that an event of the log is about. */
+/** Claims a run for each trigger that matches a logged event. */
 export class TriggerFires {
   constructor(
     private readonly kernel: Kernel,
@@ -38,13 +38,13 @@ export class TriggerFires {
   ) {}
 
   /**
-   * Fires what an event fires. A run has its id from trigger and event, so that an event that is handed over again after a
-   * crash fires nothing twice. Throws when it cannot be written now: then it comes again.
+   * Fires the matching triggers. Run ids are derived from trigger and event, so an event redelivered after a crash fires
+   * nothing twice. Throws when the runs cannot be written now; the event is then redelivered.
    */
   async observe(event: StoredEvent | GapEvent): Promise<void> {
     if (!this.work.enabled) return
     if (isGap(event)) {
-      this.kernel.log.warn(`${event.payload.missed} events are over 7 days old and fire no trigger`)
+      this.kernel.log.warn(`${event.payload.missed} events are older than 7 days and fire no triggers`)
       return
     }
     const envelope = this.work.observed.envelopeOf(event)
@@ -67,23 +67,23 @@ export class TriggerFires {
   }
 }
 
-/** The rendered prompt, or why the run must not be. */
+/** The rendered prompt, or why the run is skipped. */
 export function promptOf(
   { spec }: TriggerRecord,
   envelope: Envelope,
   depth: number,
 ): { readonly prompt: string; readonly skip?: Skip } {
   if (depth > MAX_DEPTH) {
-    const text = `${MAX_DEPTH} runs of triggers led to it one by the other: a trigger must not feed itself`
+    const text = `the event was caused by a chain of ${MAX_DEPTH} trigger runs (loop protection)`
     return { prompt: '', skip: { reason: 'trigger_depth', text } }
   }
   const prompt = renderTemplate(spec.prompt ?? '', envelope)
   if (prompt !== undefined && (prompt !== '' || spec.loop_target)) return { prompt }
   const reason = prompt === undefined ? 'prompt_too_large' : 'prompt_empty'
-  const text = prompt === undefined ? 'the rendered prompt has over 1 MiB' : 'the rendered prompt has no text'
+  const text = prompt === undefined ? 'the rendered prompt is larger than 1 MiB' : 'the rendered prompt is empty'
   return { prompt: '', skip: { reason, text } }
 }
 
-/** Made of the trigger and what fired it, so that it can be claimed only once. */
+/** Derived from the trigger and its cause, so that a fire can be claimed only once. */
 export const runId = (trigger: string, what: string) =>
   `run_${createHash('sha256').update(`${trigger}|${what}`).digest('hex').slice(0, 24)}`

@@ -1,7 +1,7 @@
 import { type Envelope, memberOf } from './envelope.js'
 import type { TriggerRecord } from './trigger-kind.js'
 
-/** Is the trigger about this? Its scope has to be the same: one of no workspace does not see what happens in them. */
+/** Whether the trigger matches. The scope must be equal: a global trigger does not see events of workspaces. */
 export function matches({ spec, scope }: TriggerRecord, envelope: Envelope): boolean {
   return (
     spec.event === envelope.kind &&
@@ -16,7 +16,7 @@ function memberOfKey(key: string, envelope: Envelope): unknown {
   return memberOf({ kind, scope, workspace_id: workspaceId, source, data }, [name, ...below])
 }
 
-/** A value as filters write it: objects, lists and null are never equal to anything. */
+/** A value as filters compare it: objects, arrays and null never match. */
 function comparable(value: unknown): string | undefined {
   if (typeof value === 'number') return Number.isInteger(value) ? BigInt(value).toString() : String(value)
   return typeof value === 'string' || typeof value === 'boolean' ? String(value) : undefined

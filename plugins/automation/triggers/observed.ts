@@ -11,12 +11,12 @@ import { matches } from './match.js'
 import type { TriggerRecord } from './trigger-kind.js'
 import type { Triggers } from './triggers.js'
 
-/** Causes that are followed to find the run that led to an event. */
+/** Maximum length of a followed chain of causes. */
 const MAX_CAUSES = 64
 
 type Kernel = PluginKernel<{ events: typeof Events; sessions: typeof Sessions; workspaces: typeof Workspaces }>
 
-/** What the log says of a session. */
+/** Payload of a session event. */
 interface SessionTold {
   readonly id: string
   readonly agent_name: string
@@ -25,7 +25,7 @@ interface SessionTold {
   readonly stop_detail?: string
 }
 
-/** Reads events of the log as triggers see them. */
+/** Converts logged events into envelopes for triggers. */
 export class Observed {
   readonly asked: AskedByHooks
 
@@ -37,14 +37,14 @@ export class Observed {
     this.asked = new AskedByHooks(kernel, whom => this.#depthBehind(whom))
   }
 
-  /** In the order of their ids. */
+  /** The enabled triggers that match, in ascending id order. */
   matching(envelope: Envelope): TriggerRecord[] {
     return this.triggers
       .about(envelope.kind, envelope.workspaceId)
       .filter(trigger => this.triggers.enabled(trigger) && matches(trigger, envelope))
   }
 
-  /** What happened; undefined for an event that no trigger is about. */
+  /** The envelope of an event; undefined for events that fire no triggers. */
   envelopeOf(event: StoredEvent): Envelope | undefined {
     if (event.name === RunEnded.name) return this.#runEnvelope(event)
     if (event.name === Observation.name) return observationEnvelope(event as StoredEvent<Observation>)
@@ -71,7 +71,7 @@ export class Observed {
     return { ...sessionData(session ?? bare, workspace), agent_name, workspace_id }
   }
 
-  /** The end of a run; one that was canceled fires nothing. */
+  /** The end of a run; canceled runs fire nothing. */
   #runEnvelope({ payload, at, scope }: StoredEvent): Envelope | undefined {
     const run = payload as {
       id: string
@@ -91,7 +91,7 @@ export class Observed {
     }
   }
 
-  /** How many runs of triggers led to an event, one by the other, by the chain of its causes. */
+  /** Number of trigger runs in the chain of causes of an event. */
   depthOf(event: StoredEvent): number {
     const { events } = this.kernel.needs
     let at: StoredEvent | undefined = event
@@ -104,13 +104,13 @@ export class Observed {
       const before: StoredEvent | undefined = cause === undefined ? undefined : events.find(cause, at.seq)
       const asked = before || cause === undefined ? 0 : this.asked.depthOf(cause)
       if (asked > 0) return asked
-      // What a session does follows from what made it.
+      // Without a cause, continue with the event that created the session.
       at = before ?? (actor.kind === 'session' ? this.#madeBy(actor.id) : undefined)
     }
     return 0
   }
 
-  /** The same of what a hook is run for. */
+  /** Trigger depth of what a hook runs for. */
   #depthBehind({ sessionId, cause }: HookAsked['whoms'][number]): number {
     const run = sessionId ? this.runs.ofSession(sessionId) : undefined
     if (run && run.trigger_id !== null) return run.depth
@@ -127,7 +127,7 @@ export class Observed {
   }
 }
 
-/** What triggers see of a session. */
+/** Session members of the event data. */
 export function sessionData(
   session: Pick<SessionInfo, 'id' | 'name' | 'type' | 'agentName' | 'workspaceId'> & Partial<SessionInfo>,
   workspace: Workspace | undefined,
@@ -153,7 +153,7 @@ const observationEnvelope = ({ payload: { event, source, data }, scope }: Stored
   data,
 })
 
-/** The name of the events of the log that an event of triggers is made of; undefined for one that is not in the log. */
+/** The logged event behind a trigger event; undefined when it is not logged. */
 export function sourceOf(event: string): string | undefined {
   if (event === SessionCreated.name || event === SessionStopped.name) return event
   if (event.startsWith('automation.run.')) return RunEnded.name

@@ -1,6 +1,6 @@
 import { type Envelope, memberOf } from './envelope.js'
 
-/** What a template may name; `Data` has members of its own. */
+/** Fields available in templates; `Data` has nested members. */
 const FIELDS = {
   Kind: envelope => envelope.kind,
   Scope: envelope => envelope.scope,
@@ -11,12 +11,12 @@ const FIELDS = {
 const FIELD = /^\.([A-Za-z]+)((?:\.[A-Za-z_][A-Za-z0-9_]*)*)$/
 const INDEX = /^index\s+\.Data((?:\s+"(?:[^"\\]|\\.)*")+)$/
 const STRING = /"(?:[^"\\]|\\.)*"/g
-/** Characters of a rendered prompt. */
+/** Maximum number of characters of a rendered prompt. */
 const MAX_RENDERED = 1024 * 1024
 
 type Field = keyof typeof FIELDS
 
-/** What an action names, as a path; undefined when it is none that templates know. */
+/** The path that an action names; undefined when the action is not supported. */
 function pathOf(inner: string): readonly [Field, ...string[]] | undefined {
   const text = inner.trim()
   const index = INDEX.exec(text)?.[1]
@@ -66,22 +66,22 @@ function parsed(prompt: string): { readonly actions: readonly Action[]; readonly
 }
 
 /**
- * What is wrong with the prompt of a trigger as a template, or undefined. Known are `{{ .Kind }}` and the other fields,
- * `{{ .Data.a.b }}` and `{{ index .Data "a" "b" }}`; a text without braces is itself.
+ * Validates a prompt template; undefined when it is valid. Supported are `{{ .Kind }}` and the other fields,
+ * `{{ .Data.a.b }}` and `{{ index .Data "a" "b" }}`. A prompt without braces is used verbatim.
  */
 export function templateProblem(prompt: string): string | undefined {
   const { actions, rest } = parsed(prompt)
   for (const { whole, inner } of actions) {
     if (pathOf(inner)) continue
-    return `the template does not know ${whole.slice(0, 80)}; it has .Kind, .Scope, .WorkspaceID, .Source and .Data`
+    return `unknown template field ${whole.slice(0, 80)}; available: .Kind, .Scope, .WorkspaceID, .Source, .Data`
   }
   const isHalf = [...actions.map(({ before }) => before), rest].some(text => /\{\{|\}\}/.test(text))
-  return isHalf ? 'the template has {{ or }} without its other half' : undefined
+  return isHalf ? 'unbalanced {{ or }} in the template' : undefined
 }
 
 /**
- * The prompt with what happened in the place of its actions, trimmed; one without braces as it is. What is not there is
- * empty, objects and lists are JSON, and `-` takes away the space before or behind. Undefined: it would be too long.
+ * Renders a prompt template and trims the result. Missing values are empty, objects and arrays are rendered as JSON, and
+ * `{{-` and `-}}` trim adjacent white space. Undefined when the result would be too long.
  */
 export function renderTemplate(prompt: string, envelope: Envelope): string | undefined {
   if (!/\{\{|\}\}/.test(prompt)) return prompt
@@ -113,7 +113,7 @@ function shownOf(value: unknown): string {
   try {
     return JSON.stringify(value)
   } catch {
-    // Nested deeper than the stack is.
+    // Too deeply nested for the stack.
     return ''
   }
 }

@@ -24,7 +24,7 @@ export const TriggerSpec = v.object({
   endpoint_slug: v.optional(text(128, 0)),
   webhook_id: v.optional(text(128, 0)),
   webhook_secret_ref: v.optional(text(512, 0)),
-  /** How its deliveries are signed; default `service`. */
+  /** Signature scheme of deliveries; default `service`. */
   webhook_scheme: v.optional(WebhookScheme),
 })
 export type TriggerSpec = v.InferOutput<typeof TriggerSpec>
@@ -45,12 +45,12 @@ export function triggerProblem(spec: TriggerSpec, scope: RecordScope): JobProble
     limitsProblem(spec) ??
     (EVENT.test(spec.event)
       ? undefined
-      : `event: ${shown(spec.event)} fires no trigger; what does is session.created, session.stopped, automation.run.completed, automation.run.failed, memory.consolidated, hook.<name>.completed, ext.<extension>.<name> and webhook`) ??
+      : `event: unknown event ${shown(spec.event)}; use session.created, session.stopped, automation.run.completed, automation.run.failed, memory.consolidated, hook.<name>.completed, ext.<extension>.<name> or webhook`) ??
     webhookProblem(spec) ??
     filterProblem(spec.filter ?? {})
   if (text !== undefined) return { of: 'job', text }
   if (isLoop(spec)) return loopProblem(spec, scope, 'trigger')
-  if (spec.loop_target) return { of: 'job', text: 'loop_target: not possible with target_kind agent' }
+  if (spec.loop_target) return { of: 'job', text: 'loop_target: not allowed with target_kind agent' }
   if (!spec.agent_name) return { of: 'job', text: 'agent_name: required' }
   if (!spec.prompt?.trim()) return { of: 'job', text: 'prompt: required' }
   const wrong = templateProblem(spec.prompt)
@@ -68,26 +68,28 @@ function webhookProblem({
     const own = Object.entries({ endpoint_slug, webhook_id, webhook_secret_ref, webhook_scheme }).find(
       ([, value]) => value,
     )
-    return own && `${own[0]}: triggers of event webhook alone have it`
+    return own && `${own[0]}: only allowed with event webhook`
   }
-  if (!endpoint_slug && !webhook_id) return 'endpoint_slug: a webhook needs it, or webhook_id'
-  if (endpoint_slug && !SLUG.test(endpoint_slug)) return 'endpoint_slug: words of a-z and 0-9 joined by single hyphens'
-  if (webhook_id && !/^wbh_\w+$/.test(webhook_id)) return 'webhook_id: starts with wbh_'
-  if (!webhook_secret_ref) return 'webhook_secret_ref: a webhook needs a secret: env:NAME or vault:automation/…'
-  if (!v.is(Reference, webhook_secret_ref)) return 'webhook_secret_ref: env:NAME or vault:automation/… is expected'
+  if (!endpoint_slug && !webhook_id) return 'endpoint_slug: a webhook requires endpoint_slug or webhook_id'
+  if (endpoint_slug && !SLUG.test(endpoint_slug))
+    return 'endpoint_slug: must be lower-case letters and digits separated by single hyphens'
+  if (webhook_id && !/^wbh_\w+$/.test(webhook_id))
+    return 'webhook_id: must start with wbh_ and contain only letters, digits and _'
+  if (!webhook_secret_ref) return 'webhook_secret_ref: a webhook requires a secret: env:NAME or vault:automation/…'
+  if (!v.is(Reference, webhook_secret_ref)) return 'webhook_secret_ref: must be env:NAME or vault:automation/…'
   return undefined
 }
 
 function filterProblem(filter: Readonly<Record<string, string>>): string | undefined {
   for (const [key, value] of Object.entries(filter)) {
     if (!FILTER_KEY.test(key))
-      return `filter: a key is kind, scope, workspace_id, source or data.<name>, not ${shown(key)}`
-    if (value === '') return `filter.${key}: not empty`
+      return `filter: unknown key ${shown(key)}; use kind, scope, workspace_id, source or data.<name>`
+    if (value === '') return `filter.${key}: must not be empty`
   }
   return undefined
 }
 
-/** The kind of triggers. */
+/** The record kind of triggers. */
 export const TriggerKind = kind<TriggerSpec>({
   name: 'automation.trigger',
   spec: TriggerSpec,

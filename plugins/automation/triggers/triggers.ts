@@ -9,17 +9,17 @@ import { Overlays } from '../overlays.js'
 import type { WebhookIds } from '../webhooks/webhook-ids.js'
 import { decodeTrigger, TriggerKind, type TriggerRecord, TriggerSpec, triggerProblem } from './trigger-kind.js'
 
-/** Where the vault keeps the secret that was given with a trigger. */
+/** Vault reference of a secret passed as `webhook_secret_value`. */
 const secretOf = (id: string) => `vault:automation/triggers/${id}`
 
-/** Events and places of which it is kept which triggers are about them. */
+/** Maximum number of cached lookups. */
 const KEPT_PLACES = 1000
 
-/** The triggers API: reads and writes the triggers' records. */
+/** The triggers API: reads and writes trigger records. */
 export class Triggers extends Definitions<TriggerSpec, Trigger> {
-  /** By event and workspace, what was looked up since a record changed: events come by the hundred, triggers do not. */
+  /** Cache by event and workspace, cleared when a record changes: events are frequent, changes are rare. */
   readonly #about = new Map<string, readonly TriggerRecord[]>()
-  /** By the id of its webhook, likewise. */
+  /** Cache by webhook id, cleared likewise. */
   readonly #ofWebhook = new Map<string, TriggerRecord>()
 
   constructor(
@@ -45,7 +45,7 @@ export class Triggers extends Definitions<TriggerSpec, Trigger> {
     return this.#keeping(id, secret, actor, () => this.insert(actor, id, body, this.#specOf(body, id)))
   }
 
-  /** Throws what a request for such a trigger is refused with. */
+  /** Throws the error that creating this trigger would fail with. */
   async judge(body: CreateTriggerBody): Promise<void> {
     await this.checked(body, this.#specOf(body, ''))
   }
@@ -68,7 +68,7 @@ export class Triggers extends Definitions<TriggerSpec, Trigger> {
     return this.#keeping(id, secret, actor, () => super.patch(actor, id, { ...rest, webhook_secret_ref: secretOf(id) }))
   }
 
-  /** Those of an event in a workspace, or in none, whether enabled or not; in the order of their ids. */
+  /** Triggers on an event in a workspace, or global ones, enabled or not; in ascending id order. */
   about(event: string, workspaceId: string | undefined): readonly TriggerRecord[] {
     const key = `${workspaceId ?? ''} ${event}`
     const known = this.#about.get(key)
@@ -83,7 +83,7 @@ export class Triggers extends Definitions<TriggerSpec, Trigger> {
     return found
   }
 
-  /** The trigger that deliveries to this webhook are for, whether enabled or not. */
+  /** The trigger of a webhook, enabled or not. */
   ofWebhook(webhookId: string): TriggerRecord | undefined {
     const known = this.#ofWebhook.get(webhookId)
     if (known) return known
@@ -96,15 +96,15 @@ export class Triggers extends Definitions<TriggerSpec, Trigger> {
     return found
   }
 
-  /** What was looked up may be otherwise now. */
+  /** Clears the caches. */
   #forget(): void {
     this.#about.clear()
     this.#ofWebhook.clear()
   }
 
-  /** Assigns webhooks their ids; forgets what belongs to triggers that are gone. */
+  /** Assigns webhook ids and cleans up after deleted triggers. */
   async reconcile(batch: Batch<TriggerSpec>): Promise<void> {
-    // Also after the commit: what was looked up before may be of one that failed.
+    // Also needed after the commit: a lookup may have cached a record of a failed transaction.
     this.#forget()
     await this.kernel.db.tx(t => {
       for (const id of batch.removed) {
@@ -117,13 +117,13 @@ export class Triggers extends Definitions<TriggerSpec, Trigger> {
         else this.webhooks.project(t, record)
       }
     })
-    // What came meanwhile saw the ids of webhooks as they were.
+    // A concurrent delivery may have cached the previous webhook id.
     this.#ofWebhook.clear()
     for (const record of batch.records) this.projected(record)
     for (const id of batch.removed) await this.vault.current?.delete(secretOf(id))
   }
 
-  /** Is it enabled, the switch of one that is read-only applied? */
+  /** Whether the trigger is enabled, with its overlay applied. */
   enabled(record: TriggerRecord): boolean {
     return this.overlays.enabled(record)
   }
@@ -132,7 +132,7 @@ export class Triggers extends Definitions<TriggerSpec, Trigger> {
     this.overlays.removeOrphans(t)
   }
 
-  /** Totals for the status, switches applied. */
+  /** Totals for the status, with overlays applied. */
   totals(): { readonly total: number; readonly enabled: number } {
     const { records } = this.kernel
     let enabled = records.count({ kind: TriggerKind, members: { enabled: true } })
@@ -144,7 +144,7 @@ export class Triggers extends Definitions<TriggerSpec, Trigger> {
     return { total: records.count({ kind: TriggerKind }), enabled }
   }
 
-  /** For one list. */
+  /** Reader for one list request. */
   reader(): DefinitionReader<ReturnType<typeof factsOf> & Pick<Trigger, 'event' | 'filter'>, Trigger> {
     const overlays = this.overlays.all()
     return {
@@ -160,7 +160,7 @@ export class Triggers extends Definitions<TriggerSpec, Trigger> {
     }
   }
 
-  /** A trigger as the contract has it. */
+  /** The wire form of a trigger. */
   toWire(record: TriggerRecord): Trigger {
     const { spec } = record
     const webhookId = spec.event === 'webhook' ? this.webhooks.of(record.id) : undefined
@@ -175,13 +175,13 @@ export class Triggers extends Definitions<TriggerSpec, Trigger> {
     }
   }
 
-  /** Refuses also a name, and a `webhook_id`, that another trigger has. */
+  /** Also refuses a duplicate name or `webhook_id`. */
   override guard(change: RecordChange): Fault | undefined {
     this.#forget()
     const fault = super.guard(change)
     if (fault || change.verb !== 'put') return fault
     const { id, spec } = change.after
-    // Earlier versions let packages write equal names: such a trigger keeps its own.
+    // Earlier versions let packages create duplicate names: such a trigger keeps its name.
     const isNamed = change.before !== undefined && nameKey(change.before) === nameKey(change.after)
     const taken = isNamed ? undefined : this.nameTaken(change.after)
     if (taken) return taken
@@ -193,7 +193,9 @@ export class Triggers extends Definitions<TriggerSpec, Trigger> {
         .map(found => found.id),
       this.webhooks.trigger(webhookId) ?? id,
     ].filter(found => found !== id)
-    return other === undefined ? undefined : AutomationErrors.webhook_id_taken(`trigger ${other} has this webhook_id`)
+    return other === undefined
+      ? undefined
+      : AutomationErrors.webhook_id_taken(`webhook_id ${webhookId} is already in use by trigger ${other}`)
   }
 
   protected named(_key: string, { spec, scope }: Pick<StoredRecord, 'scope' | 'spec'>): readonly string[] {
@@ -206,7 +208,7 @@ export class Triggers extends Definitions<TriggerSpec, Trigger> {
     return { ...factsOf(record, enabled), event, ...(filter ? { filter } : {}) }
   }
 
-  /** Stores a secret first, for a trigger without one is none; what was there before is put back when the write fails. */
+  /** Stores the secret before the trigger, which requires it; restores the previous secret when the write fails. */
   async #keeping<T>(id: string, secret: string | undefined, actor: Actor, write: () => Promise<T>): Promise<T> {
     if (secret === undefined) return write()
     const vault = this.vault.current
@@ -214,8 +216,8 @@ export class Triggers extends Definitions<TriggerSpec, Trigger> {
     const ref = secretOf(id)
     const before = await vault.reveal(ref)
     await vault.put(ref, secret, { kind: 'webhook_secret', actor }).catch(error => {
-      // The advice of the vault is about another command.
-      const next = 'use a longer secret'
+      // Replace the hint of the vault, which is about `svc vault put`.
+      const next = 'pass a longer webhook_secret_value'
       throw error instanceof Fault ? new Fault(error.code, error.status, error.message, { next }) : error
     })
     try {
@@ -228,7 +230,7 @@ export class Triggers extends Definitions<TriggerSpec, Trigger> {
   }
 }
 
-/** The path that deliveries to a trigger are posted to. */
+/** The path to POST deliveries to. */
 function endpointOf({ scope, spec }: TriggerRecord, webhookId: string): string {
   const where = scope.id === undefined ? 'global' : `workspaces/${scope.id}`
   return `/api/webhooks/${where}/${spec.endpoint_slug ? `${spec.endpoint_slug}--` : ''}${webhookId}`

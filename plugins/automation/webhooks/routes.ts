@@ -4,7 +4,7 @@ import type { AutomationService } from '../service.js'
 
 const route = routeOf<AutomationService>()
 
-/** What both doors have alike. The signature of a scheme is its own proof, so nobody has to be known. */
+/** Common to both webhook routes. They are public: the signature authenticates the delivery. */
 const delivery = {
   method: 'POST',
   area: 'Automation',
@@ -20,7 +20,7 @@ const delivery = {
     'X-Hub-Signature-256': { required: false },
     'X-GitHub-Event': { required: false },
   },
-  // A sender that signs text or a form is as good as one that signs JSON: what it sent is the payload.
+  // Any content type is accepted. A body that is not a JSON object is only available as `payload`.
   body: { as: 'raw', types: ['application/json', '*/*'] },
   bodyLimit: 1024 * 1024,
   replies: { 200: WebhookReply },
@@ -31,14 +31,14 @@ export const webhookRoutes = [
   route({
     ...delivery,
     path: '/api/webhooks/global/{endpoint}',
-    summary: 'Take a signed delivery for a trigger of no workspace',
+    summary: 'Receive a signed webhook delivery for a global trigger',
     handle: async (self, { params, headers, body, actor, id }) =>
       ok({ result: await self.webhooks.deliver({ endpoint: params.endpoint, headers, body, actor, cause: id }) }),
   }),
   route({
     ...delivery,
     path: '/api/webhooks/workspaces/{workspace_id}/{endpoint}',
-    summary: 'Take a signed delivery for a trigger of a workspace',
+    summary: 'Receive a signed webhook delivery for a trigger of a workspace',
     handle: async (self, { params, headers, body, actor, id }) => {
       const { workspace_id: workspaceId, endpoint } = params
       return ok({ result: await self.webhooks.deliver({ workspaceId, endpoint, headers, body, actor, cause: id }) })

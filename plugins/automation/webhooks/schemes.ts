@@ -5,24 +5,24 @@ import { AutomationErrors } from '../api.js'
 /** Headers as Node provides them: names in lower case. */
 export type Headers = Readonly<Record<string, string | undefined>>
 
-/** How far the time of a delivery may lie from now. */
+/** Maximum difference between the delivery timestamp and the current time. */
 export const FRESH_MS = 5 * 60_000
-/** How long a delivery without a time of its own is remembered. */
+/** How long a delivery without a timestamp is remembered for replay protection. */
 const REMEMBERED_MS = 30 * 24 * 60 * 60_000
 
-/** What the headers of a delivery say; nothing of it is believed before {@link isSigned}. */
+/** Parsed headers of a delivery. Untrusted until {@link isSigned} passed. */
 export interface Signed {
-  /** Signatures in the form of {@link Signed.expected}; one has to fit. */
+  /** Signatures in the form of {@link Signed.expected}; one must match. */
   readonly given: readonly string[]
-  /** The right signature under a secret. */
+  /** The expected signature for a secret. */
   readonly expected: (secret: string) => string
-  /** Epoch milliseconds; undefined: the scheme has no time. */
+  /** Epoch milliseconds; undefined when the scheme has no timestamp. */
   readonly at?: number
-  /** What the delivery is known by, so that it is taken once: no other may have one of them. */
+  /** Keys for replay protection: a delivery that shares any of them is a duplicate. */
   readonly keys: readonly [string, ...string[]]
-  /** Epoch milliseconds: from then on it is refused by its time, or forgotten. */
+  /** Epoch milliseconds until which the keys are remembered. */
   readonly until: number
-  /** What the scheme adds to the data. */
+  /** Members that the scheme adds to the event data. */
   readonly data: Readonly<Record<string, string>>
 }
 
@@ -39,7 +39,7 @@ export const schemes: Readonly<Record<WebhookScheme, Reader>> = {
       given: [signature],
       expected: secret => `sha256=${hmac(secret, [`${seconds}.`, body]).toString('hex')}`,
       at,
-      // The id is not signed: whoever repeats a delivery could make up another one.
+      // The delivery id is not signed, so a replay could change it: the signature is a key as well.
       keys: [boundedKey(signature), ...(id === undefined ? [] : [`id ${boundedKey(id)}`])],
       until: at + FRESH_MS,
       data: {},
@@ -63,7 +63,7 @@ export const schemes: Readonly<Record<WebhookScheme, Reader>> = {
     return {
       given: [signature],
       expected: secret => `sha256=${hmac(secret, [body]).toString('hex')}`,
-      // Its delivery id is not signed, so that whoever repeats a delivery could make one up.
+      // The delivery id of GitHub is not signed, so a replay could change it: the signature is the key.
       keys: [boundedKey(signature)],
       until: now + REMEMBERED_MS,
       data: { github_event: headers['x-github-event']?.slice(0, 200) ?? '' },
@@ -71,7 +71,7 @@ export const schemes: Readonly<Record<WebhookScheme, Reader>> = {
   },
 }
 
-/** Is one of the signatures right? Takes as long for a wrong one as for a right one. */
+/** Whether one of the signatures is valid. Compares in constant time. */
 export function isSigned({ given, expected }: Signed, secret: string): boolean {
   const wanted = Buffer.from(expected(secret))
   return given.map(text => Buffer.from(text)).some(one => one.length === wanted.length && timingSafeEqual(one, wanted))
@@ -84,8 +84,8 @@ function hmac(secret: string | Buffer, parts: readonly (string | Buffer)[]): Buf
 }
 
 /**
- * Secrets of Standard Webhooks are base64 behind a prefix; any other text is the key itself. Throws 400 `webhook_secret_missing`
- * for what is not base64: Node drops such characters, and the key could be empty.
+ * A Standard Webhooks secret is `whsec_` and base64; any other text is the key itself. Throws 400 `webhook_secret_missing` for
+ * invalid base64: Node skips invalid characters, which could leave an empty key.
  */
 function standardKey(secret: string): Buffer | string {
   if (!secret.startsWith('whsec_')) return secret
@@ -94,25 +94,25 @@ function standardKey(secret: string): Buffer | string {
   return Buffer.from(encoded, 'base64')
 }
 
-/** A signature in hex has one form here: it is what a delivery is known by. */
+/** A hex signature in lower case, since the replay guard keys on it. */
 const hexSignature = (headers: Headers, name: string) => required(headers, name).toLowerCase()
 
 function required(headers: Headers, name: string): string {
   const value = headers[name.toLowerCase()]?.trim()
-  if (!value) throw AutomationErrors.webhook_headers_invalid(`the header ${name} is missing`)
+  if (!value) throw AutomationErrors.webhook_headers_invalid(`missing header: ${name}`)
   return value
 }
 
 function boundedKey(key: string): string {
   if (key === '' || key.length > 256)
-    throw AutomationErrors.webhook_headers_invalid('the id of a delivery has 1 to 256 characters')
+    throw AutomationErrors.webhook_headers_invalid('the delivery id must have 1 to 256 characters')
   return key
 }
 
-/** Of RFC 3339: without a zone it would be another time on another machine. */
+/** RFC 3339 with a zone: without one the time would depend on the machine. */
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/i
 
-/** Unix seconds, or a time of RFC 3339. */
+/** Unix seconds or an RFC 3339 time, as Unix seconds. */
 function secondsOf(text: string): number {
   const seconds = /^\d{1,12}$/.test(text)
     ? Number(text)
@@ -120,6 +120,6 @@ function secondsOf(text: string): number {
       ? Math.floor(Date.parse(text) / 1000)
       : Number.NaN
   if (!Number.isSafeInteger(seconds))
-    throw AutomationErrors.webhook_headers_invalid('the time of a delivery is in Unix seconds or RFC 3339')
+    throw AutomationErrors.webhook_headers_invalid('the delivery timestamp must be in Unix seconds or RFC 3339')
   return seconds
 }

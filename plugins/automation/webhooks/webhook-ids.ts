@@ -1,16 +1,16 @@
 import type { PluginKernel, Tx } from '../../../kernel/plugin.js'
 import type { TriggerRecord } from '../triggers/trigger-kind.js'
 
-/** The id of each webhook, and by it its trigger. */
+/** Maps triggers to webhook ids. */
 export const webhookTable = `CREATE TABLE automation_webhook (
     trigger_id TEXT NOT NULL UNIQUE, webhook_id TEXT NOT NULL UNIQUE
   ) STRICT;`
 
-/** Ids of webhooks: those that their definitions name, and for the others one that nobody can guess. */
+/** Webhook ids: the one of the definition, else a random one. */
 export class WebhookIds {
   constructor(private readonly kernel: Pick<PluginKernel, 'db' | 'ids'>) {}
 
-  /** A new id, of 128 random bits. */
+  /** A new id with 128 random bits. */
   make(): string {
     return `wbh_${this.kernel.ids.hex(16)}`
   }
@@ -25,7 +25,7 @@ export class WebhookIds {
     return row && String(row[0])
   }
 
-  /** What the definition says; one that names no id keeps the one that it was given first. */
+  /** Stores the id of the definition; a definition without one keeps its first random id. */
   project(t: Tx, { id, spec }: TriggerRecord): void {
     if (spec.event !== 'webhook') {
       this.remove(t, id)

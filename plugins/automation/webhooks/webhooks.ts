@@ -14,15 +14,15 @@ import { matches } from '../triggers/match.js'
 import type { TriggerRecord } from '../triggers/trigger-kind.js'
 import { FRESH_MS, type Headers, isSigned, schemes } from './schemes.js'
 
-/** Deliveries that a webhook takes, right or wrong. */
+/** Rate limit per webhook, counting refused deliveries. */
 const DELIVERIES = { burst: 60, perSecond: 10 }
-/** Endpoints that are not there and whose rate is kept nevertheless: they must not be told apart by it. */
+/** Rate limits kept for unknown endpoints, so that the limit does not reveal which endpoints exist. */
 const UNKNOWN_ENDPOINTS = 1000
-/** Keys that are remembered of one webhook, two a delivery: more do not come while their signatures are good. */
+/** Replay keys kept per webhook, two per delivery: more cannot arrive within the freshness window. */
 const REMEMBERED = 20_000
-/** Deliveries of one webhook from one look for too many keys to the next. */
+/** Prune the replay keys of a webhook once per this many deliveries. */
 const PRUNED_EVERY = 100
-/** From one look for keys that are too old to the next, in milliseconds. */
+/** Minimum time between two sweeps of expired replay keys, in milliseconds. */
 const SWEPT_MS = 1000
 
 export const deliveryTable = `CREATE TABLE automation_webhook_delivery (
@@ -35,7 +35,7 @@ export const deliveryTable = `CREATE TABLE automation_webhook_delivery (
 type DeliveryRow = { readonly seq: number; readonly trigger_id: string; readonly key: string; readonly until: number }
 type Kernel = PluginKernel<{ disk: typeof DiskSpace; daemon: typeof Daemon }>
 
-/** A delivery as it came. */
+/** A delivery as received. */
 export interface Delivery {
   readonly workspaceId?: string
   /** `<slug>--<webhook id>`, or the id alone. */
@@ -43,11 +43,11 @@ export interface Delivery {
   readonly headers: Headers
   readonly body: Buffer
   readonly actor: Actor
-  /** Id of the request. */
+  /** Id of the HTTP request. */
   readonly cause: string
 }
 
-/** Takes signed deliveries: each one is a fire of its trigger, once. */
+/** Accepts signed deliveries. Each delivery fires its trigger once. */
 export class Webhooks {
   readonly #known = new Map<string, TokenBucket>()
   readonly #unknown = new Map<string, TokenBucket>()
@@ -63,8 +63,8 @@ export class Webhooks {
   }
 
   /**
-   * Resolves when the run is durable. Throws 404 for whatever is not a webhook now, 429 before anything is reckoned, 400, 401
-   * for what is not signed, 409 for what was taken before or finds no room: then it may be sent again.
+   * Resolves when the run is durable. Throws 404 for an unknown or disabled webhook, 429 before any signature is computed, 400
+   * and 401 for missing or invalid signatures, 409 for a duplicate, and 409 when a limit is reached (the delivery may be retried).
    */
   async deliver(delivery: Delivery): Promise<WebhookReply['result']> {
     let trigger = this.#find(delivery)
@@ -112,12 +112,12 @@ export class Webhooks {
     })
     if (!taken) return undefined
     const { run } = taken
-    // After the reply, which waits for whatever is being written when it goes out.
+    // Dispatch after the reply: the reply would wait for the writes of the dispatch.
     if (run?.status === 'scheduled') void turn().then(() => this.work.dispatch(run, trigger))
     return { matched: run ? 1 : 0, runs: run ? [runToWire(run)] : [] }
   }
 
-  /** The trigger that a delivery is for; undefined also for one that is switched off, or named by other words. */
+  /** The trigger of a delivery; undefined when it is disabled or slug, scope or workspace differ. */
   #find({ endpoint, workspaceId }: Delivery): TriggerRecord | undefined {
     const at = endpoint.lastIndexOf('--')
     const [slug, webhookId] = at < 0 ? ['', endpoint] : [endpoint.slice(0, at), endpoint.slice(at + 2)]
@@ -144,16 +144,16 @@ export class Webhooks {
       return await resolveSecret(this.kernel, spec.webhook_secret_ref ?? '', `webhook_secret_ref of trigger ${id}`)
     } catch (error) {
       if (!(error instanceof Fault)) throw error
-      // Who sends deliveries learns nothing of where the secret should be.
-      this.kernel.log.warn(`a delivery to trigger ${id} was refused: ${error.message}`, { trigger: id })
+      // The sender must not learn where the secret is stored.
+      this.kernel.log.warn(`refused a delivery to trigger ${id}: ${error.message}`, { trigger: id })
       throw AutomationErrors.webhook_secret_missing()
     }
   }
 
-  /** Remembers a delivery. Throws 409 `webhook_replayed`. */
+  /** Stores the replay keys. Throws 409 `webhook_replayed`. */
   #once(t: Tx, trigger: string, keys: readonly string[], until: number): void {
     const now = this.kernel.clock.now()
-    // One that is too old is refused by its time in any case, so the rest can wait; also when the clock was set back.
+    // Expired keys are refused by their timestamp anyway, so a sweep per second suffices. abs(): the clock may be set back.
     if (Math.abs(now - this.#sweptAt) >= SWEPT_MS) {
       t.run('DELETE FROM automation_webhook_delivery WHERE until < ?', [now])
       this.#sweptAt = now
@@ -166,7 +166,7 @@ export class Webhooks {
       )
       if (changes === 0) throw AutomationErrors.webhook_replayed()
     }
-    // A look reads over all that are kept.
+    // Pruning scans all kept keys.
     if (this.#pruning.due(trigger)) this.#history.prune(t, { trigger_id: trigger }, { newest: REMEMBERED })
   }
 
@@ -184,7 +184,7 @@ export class Webhooks {
   }
 }
 
-/** The members of a JSON object; nothing of any other text. */
+/** The members of a JSON object; empty for any other text. */
 function objectOf(text: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(text)

@@ -1,4 +1,4 @@
-/** Runs work that nobody waits for: so many at once, so many waiting, and what comes on top is refused. */
+/** A bounded queue: runs `workers` items concurrently, queues `size` more and refuses the rest. */
 export class AsyncQueue {
   readonly #waiting: (() => Promise<void>)[] = []
   readonly #idle: (() => void)[] = []
@@ -10,7 +10,7 @@ export class AsyncQueue {
     private readonly size: number,
   ) {}
 
-  /** False when there is no room. @param work must not reject */
+  /** False when the queue is full. @param work must not reject */
   add(work: () => Promise<void>): boolean {
     if (this.#isClosed) return false
     if (this.#running < this.workers) void this.#run(work)
@@ -19,7 +19,7 @@ export class AsyncQueue {
     return true
   }
 
-  /** Takes nothing new; resolves when all of it has run. */
+  /** Accepts no more work; resolves when all accepted work has finished. */
   async drain(): Promise<void> {
     this.#isClosed = true
     if (this.#running > 0) await new Promise<void>(resolve => this.#idle.push(resolve))

@@ -3,13 +3,13 @@ import type { HookEvent } from '../../../schemas/hooks.js'
 import type { Recorded, Sessions } from '../../sessions/api.js'
 import { AsyncQueue } from './async-queue.js'
 
-/** Sessions whose pieces are told at the same time. */
+/** Sessions processed concurrently. */
 const WORKERS = 4
 const EVENT: HookEvent = 'message.delta'
 
 type Piece = Pick<Recorded, 'sessionId' | 'turnId' | 'content'>
 
-/** What telling of pieces needs of the plugin. */
+/** What delivering deltas needs from the plugin. */
 export interface DeltaHost {
   wanted(event: HookEvent, sessionId: string): boolean
   /** Resolves when the hooks have run. */
@@ -17,12 +17,12 @@ export interface DeltaHost {
 }
 
 /**
- * Tells hooks of the pieces of messages, read from the journal: a hook that is slower than its agent falls behind, and neither
- * holds the agent up nor misses a piece. Of one session each piece is told after the one before.
+ * Delivers message deltas to hooks, reading them from the journal. A hook slower than its agent falls behind, but neither
+ * blocks the agent nor misses a delta. The deltas of a session are delivered in order.
  */
 export class Deltas {
   readonly #queue = new AsyncQueue(WORKERS, Number.POSITIVE_INFINITY)
-  /** The newest piece that is known of, by session, of those that are read. */
+  /** Sequence of the newest known delta, by session being read. */
   readonly #newest = new Map<string, number>()
 
   constructor(
@@ -37,7 +37,7 @@ export class Deltas {
     if (!isRead && !this.#queue.add(() => this.#follow(sessionId, sequence))) this.#newest.delete(sessionId)
   }
 
-  /** Takes no more; resolves when what was taken has been told. */
+  /** Accepts no more deltas; resolves when all accepted ones are delivered. */
   drain(): Promise<void> {
     return this.#queue.drain()
   }
@@ -51,12 +51,12 @@ export class Deltas {
           if (!this.host.wanted(EVENT, sessionId)) return
           if (type === 'agent_message') await this.host.deliver(EVENT, { sessionId, turnId, content })
         }
-        // A journal that was closed meanwhile has no more of it.
+        // The journal was closed meanwhile.
         if (page.next <= next) return
         next = page.next
       }
     } catch (error) {
-      log.warn('pieces of messages were not told to hooks', { session: sessionId, error: messageOf(error) })
+      log.warn('message deltas were not delivered to hooks', { session: sessionId, error: messageOf(error) })
     } finally {
       this.#newest.delete(sessionId)
     }

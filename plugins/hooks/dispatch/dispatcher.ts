@@ -8,19 +8,19 @@ import { judge } from '../patch.js'
 import type { HookOutcome, HookRun } from '../runs.js'
 import { AsyncQueue } from './async-queue.js'
 
-/** Hooks that run for what hooks do: so many levels, the first one included. */
+/** Maximum depth of nested hook dispatch, including the first level. */
 export const MAX_DEPTH = 3
 const WORKERS = 4
 const WAITING = 64
-/** Hooks of which it is kept what their latest run was about. */
+/** Number of hooks whose latest subject is remembered. */
 const KEPT_LATEST = 1000
 
-/** What dispatching needs of its plugin. */
+/** What dispatching needs from the plugin. */
 export interface DispatchHost {
   readonly clock: Clock
-  /** The enabled hooks of an event, in their order. */
+  /** The enabled hooks of an event, in execution order. */
   hooksOf(event: HookEvent, whom: Whom): readonly DeclaredHook[]
-  /** The answer of a hook. Fails with what is wrong with its program; the time is bounded by the caller. */
+  /** Runs a hook and returns its answer; rejects when it fails. The caller enforces the timeout. */
   execute(hook: DeclaredHook, payload: HookPayload, cutoff: Cutoff): Awaitable<unknown>
   record(run: HookRun): void
   warn(text: string, fields: Readonly<Record<string, unknown>>): void
@@ -28,23 +28,23 @@ export interface DispatchHost {
 
 /** Runs the hooks of events. */
 export class Dispatcher {
-  /** How deep what runs now is nested in hooks, those of other processes that asked for it included. */
+  /** Current nesting depth, including requests from other processes. */
   readonly #depth = new AsyncLocalStorage<number>()
   readonly #queue = new AsyncQueue(WORKERS, WAITING)
-  /** Runs that are under way, and how deep each is. */
+  /** Runs in progress with their depth. */
   readonly #running = new Set<{ readonly hook: DeclaredHook; readonly depth: number; readonly whom: Whom }>()
-  /** By name, the latest runs outside of this process: what they started may outlive them. */
+  /** By name, the latest runs of programs: processes they started may outlive them. */
   readonly #latest = new Map<string, { readonly hook: DeclaredHook; readonly whom: Whom }>()
   #hasLeft = false
 
   constructor(private readonly host: DispatchHost) {}
 
-  /** Does what the program of a hook asks the daemon for: hooks that run for it are one deeper. */
+  /** Handles a request of a hook program: hooks that it triggers are one level deeper. */
   within<T>(depth: number, work: () => T): T {
     return this.#depth.run(depth, work)
   }
 
-  /** Never rejects: a hook that fails is a run that failed, and refuses where it is required. */
+  /** Never rejects: a failed hook becomes a failed run, and a denial when the hook is required. */
   async dispatch(event: HookEvent, whom: Whom, given: HookPayload): Promise<Dispatched> {
     const hooks = this.host.hooksOf(event, whom)
     if (hooks.length === 0) return { payload: given }
@@ -53,7 +53,7 @@ export class Dispatcher {
     for (const hook of hooks) {
       if (hook.mode !== 'sync' || !hook.matches(payload)) continue
       if (depth > MAX_DEPTH) {
-        const error = `hooks run for what hooks do, more than ${MAX_DEPTH} deep`
+        const error = `nested hook dispatch exceeds the maximum depth of ${MAX_DEPTH}`
         this.#record(hook, whom, depth, { outcome: 'failed', error })
         return { payload, deny: `${hook.name}: ${error}` }
       }
@@ -66,24 +66,24 @@ export class Dispatcher {
     return { payload }
   }
 
-  /** Runs the async hooks of an event one after the other, outside of the queue: whoever waits for them holds nothing up. */
+  /** Runs the async hooks of an event one by one, outside of the queue. */
   async deliver(event: HookEvent, whom: Whom, given: HookPayload): Promise<void> {
     const payload: HookPayload = { ...given, event, dispatch_depth: 1 }
     for (const hook of this.host.hooksOf(event, whom))
       if (hook.mode === 'async' && hook.matches(payload)) await this.#run(hook, whom, 1, payload)
   }
 
-  /** Runs of hooks of that name that are under way. */
+  /** Number of runs in progress of the hook with this name. */
   running(name: string): number {
     return [...this.#running].filter(({ hook }) => hook.name === name).length
   }
 
-  /** How deep the deepest run is that is under way, of such hooks; 0 without one. */
+  /** Depth of the deepest run in progress of matching hooks; 0 without one. */
   depthOf(wanted: (hook: DeclaredHook) => boolean): number {
     return Math.max(0, ...[...this.#running].map(({ hook, depth }) => (wanted(hook) ? depth : 0)))
   }
 
-  /** What the runs of such hooks are about that are under way; without one, what the latest was about. */
+  /** Subjects of the runs in progress of matching hooks, else of their latest runs. */
   whomsOf(wanted: (hook: DeclaredHook) => boolean): readonly Whom[] {
     const those = (all: Iterable<{ readonly hook: DeclaredHook; readonly whom: Whom }>) =>
       [...all].filter(({ hook }) => wanted(hook)).map(({ whom }) => whom)
@@ -91,28 +91,31 @@ export class Dispatcher {
     return now.length > 0 ? now : those(this.#latest.values())
   }
 
-  /** A hook has run that is not a function of this process. */
+  /** Whether any hook program has run. */
   get hasLeft(): boolean {
     return this.#hasLeft
   }
 
-  /** Takes no more async runs; resolves when those that were taken have ended. */
+  /** Accepts no more async runs; resolves when the accepted ones have ended. */
   drain(): Promise<void> {
     return this.#queue.drain()
   }
 
   #enqueue(hook: DeclaredHook, whom: Whom, depth: number, payload: HookPayload): void {
     if (depth > MAX_DEPTH) {
-      this.#record(hook, whom, depth, { outcome: 'skipped', error: `nested more than ${MAX_DEPTH} deep` })
+      this.#record(hook, whom, depth, {
+        outcome: 'skipped',
+        error: `nested hook dispatch exceeds the maximum depth of ${MAX_DEPTH}`,
+      })
       return
     }
     const taken = this.#queue.add(async () => {
       await this.#run(hook, whom, depth, payload)
     })
-    if (!taken) this.#record(hook, whom, depth, { outcome: 'dropped', error: `${WAITING} runs were waiting already` })
+    if (!taken) this.#record(hook, whom, depth, { outcome: 'dropped', error: `queue full: ${WAITING} runs waiting` })
   }
 
-  /** One run: what the payload is afterwards, and why not to go on. */
+  /** One run: the patched payload, and the reason of a denial. */
   async #run(
     hook: DeclaredHook,
     whom: Whom,
@@ -122,7 +125,7 @@ export class Dispatcher {
     const { clock } = this.host
     const began = clock.monotonic()
     const isNative = hook.executor.kind === 'native'
-    // A function of this process cannot be told to end.
+    // A function in this process cannot be interrupted.
     const cutoff = isNative ? NEVER : new Cutoff()
     const run = { hook, depth, whom }
     this.#running.add(run)
@@ -131,18 +134,17 @@ export class Dispatcher {
       this.#record(hook, whom, depth, { outcome, ms: clock.monotonic() - began, ...more })
     const failed = (outcome: 'failed' | 'rejected', error: string, patch?: HookPayload) => {
       tell(outcome, { error, ...(patch && { patch }) })
-      return { next: payload, ...(hook.required && { deny: `the required hook ${hook.name} failed: ${error}` }) }
+      return { next: payload, ...(hook.required && { deny: `required hook ${hook.name} failed: ${error}` }) }
     }
     try {
       const execute = () => this.host.execute(hook, payload, cutoff)
-      // Only what runs in this process can dispatch from within, and following it slows every promise of the daemon down.
+      // Only native hooks dispatch from within, and async context tracking slows down every promise.
       const given = isNative ? this.#depth.run(depth, execute) : execute()
       const answer = isPromise(given) ? await within(clock, hook.timeoutMs, given) : given
       const judged = judge(hook.event, payload, answer)
       if (judged.outcome === 'rejected') return failed('rejected', judged.error, judged.patch)
       const { patch } = judged
-      if (hook.mode === 'async' && patch)
-        return failed('rejected', 'nothing waits for what an async hook answers', patch)
+      if (hook.mode === 'async' && patch) return failed('rejected', 'an async hook cannot return a patch', patch)
       tell(judged.outcome, patch && { patch })
       if (judged.outcome === 'denied') return { next: payload, deny: `${judged.reason} (hook ${hook.name})` }
       return { next: judged.payload }
@@ -179,7 +181,7 @@ export class Dispatcher {
       cause,
     })
     if (outcome === 'applied' || outcome === 'denied') return
-    this.host.warn(`a hook ended as ${outcome}`, { hook: name, event, error, ...(sessionId && { session: sessionId }) })
+    this.host.warn(`hook run ${outcome}`, { hook: name, event, error, ...(sessionId && { session: sessionId }) })
   }
 }
 

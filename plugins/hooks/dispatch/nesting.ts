@@ -5,16 +5,16 @@ import type { DeclaredHook } from '../declared.js'
 import { hookLabel } from '../executors/launch.js'
 import { type Dispatcher, MAX_DEPTH } from './dispatcher.js'
 
-/** How deep in hooks the program is that makes a request, as it says itself. */
+/** Nesting depth claimed by the hook program that makes a request. */
 const DEPTH_HEADER = 'x-svc-hook-depth'
 
-/** A run of a hook that somebody may be part of: how deep it is, and what it is about. */
+/** Depth and subjects of the hook runs that a request may belong to. */
 interface Part {
   readonly depth: number
   readonly whoms: readonly Whom[]
 }
 
-/** Finds out how deep in hooks whoever makes a request is, so that hooks which run for it are one deeper. */
+/** Determines the nesting depth of a request, so that hooks triggered by it are one level deeper. */
 export class Nesting {
   constructor(
     private readonly kernel: PluginKernel<{ processes: typeof Processes }>,
@@ -22,11 +22,11 @@ export class Nesting {
     private readonly asking: Pick<Gate<[HookRequest]>, 'ask'>,
   ) {}
 
-  /** What its header says counts, for nobody gains by that; what is known of its process counts where that is deeper. */
+  /** The claimed depth is trusted, because claiming more gains nothing. The depth known from the process wins if it is deeper. */
   nest(incoming: Identified): Awaitable<Fault | undefined> {
     const said = incoming.headers[DEPTH_HEADER]
     const claimed = said === undefined ? 0 : /^[1-9]$/.test(String(said)) ? Number(said) : MAX_DEPTH
-    // Reading makes nothing happen, and until a program of a hook has run nobody can be one.
+    // GET requests trigger no hooks, and before any hook program has run no caller can be one.
     if (incoming.method === 'GET' || !this.dispatcher.hasLeft) return this.#take(incoming, claimed)
     return this.#asks(incoming, claimed)
   }
@@ -53,7 +53,7 @@ export class Nesting {
     return owner === 'extensions' ? this.#part(ofExtension(label.replace(/^extension /, ''))) : NO_PART
   }
 
-  /** The deepest run that the caller may belong to: one that stays answers several at once. */
+  /** The deepest run that the caller may belong to: a warm program handles several at once. */
   #part(wanted: (hook: DeclaredHook) => boolean): Part {
     return { depth: this.dispatcher.depthOf(wanted), whoms: this.dispatcher.whomsOf(wanted) }
   }

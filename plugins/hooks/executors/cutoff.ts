@@ -1,22 +1,22 @@
 /**
- * Tells who runs a hook that nobody waits for its answer any more. An AbortController does the same, and takes longer to make
- * and to collect than a warm program takes to answer.
+ * Signals that the answer of a hook is no longer awaited. An AbortController would do, but creating and collecting one takes
+ * longer than a warm program takes to answer.
  */
 export class Cutoff {
   #isOver = false
   #told: (() => void) | undefined
 
-  /** Calls `fn` when it is over, unless it is by now; one at a time is told, `undefined` ends that. */
+  /** Sets the only listener, called at the cutoff; `undefined` removes it. */
   tell(fn: (() => void) | undefined): void {
     this.#told = fn
   }
 
-  /** Throws when it is over. */
+  /** Throws after the cutoff. */
   check(): void {
-    if (this.#isOver) throw new Error('nobody waits for the answer of the hook any more')
+    if (this.#isOver) throw new Error('the hook timed out before its program was started')
   }
 
-  /** Nobody waits from here on. */
+  /** Marks the cutoff. */
   end(): void {
     if (this.#isOver) return
     this.#isOver = true

@@ -17,7 +17,7 @@ export type ExecutorNeeds = {
   readonly extensions: MaybeToken<ExtensionsApi>
 }
 
-/** Runs hooks by whatever their declarations name. */
+/** Runs hooks with the executor of their declaration. */
 export class Executors {
   readonly #programs: WarmPrograms
 
@@ -25,7 +25,7 @@ export class Executors {
     this.#programs = new WarmPrograms(kernel)
   }
 
-  /** The answer of a hook; rejects with what is wrong with who gives it. */
+  /** Runs a hook and returns its answer; rejects when it fails. */
   execute(hook: DeclaredHook, payload: HookPayload, cutoff: Cutoff): Awaitable<unknown> {
     const { executor } = hook
     if (executor.kind === 'native') return executor.run(payload)
@@ -37,17 +37,17 @@ export class Executors {
     return hook.isOfFiles ? this.#trusted(hook).then(run) : run()
   }
 
-  /** Trust was asked for when the hook was read; the agent that it watches may have rewritten its program since. */
+  /** Trust was checked when the hook was read, but the agent may have changed the program since. */
   async #trusted({ workspaceId = '' }: DeclaredHook): Promise<void> {
     const { workspaces, agents } = this.kernel.needs
     const workspace = workspaces.get(workspaceId)
     if (workspace && (await agents.mayRunFilesOf(workspace))) return
     throw new Error(
-      `the files below .svc of its workspace are not trusted, or were changed since: svc workspace trust ${workspaceId}`,
+      `the .svc folder of the workspace is not trusted or has changed: svc workspace trust ${workspaceId}`,
     )
   }
 
-  /** Ends the programs that stay, of hooks that are not among these. */
+  /** Stops the warm programs of all other hooks. */
   keep(hooks: readonly DeclaredHook[]): void {
     this.#programs.keep(hooks)
   }

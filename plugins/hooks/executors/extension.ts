@@ -6,9 +6,8 @@ import type { DeclaredHook } from '../declared.js'
 type ExtensionKernel = PluginKernel<{ extensions: MaybeToken<ExtensionsApi> }>
 
 /**
- * Asks the process of an extension, which stays like a warm program: `hooks/execute` with `{ hook, event, payload }`, answered by
- * `{ "patch": … }`. Rejects with what is wrong: it does not run, it did not name the event in its handshake, it answered with an
- * error or something else.
+ * Calls `hooks/execute` with `{ hook, event, payload }` in the process of an extension, which returns `{ "patch": … }` or null.
+ * Rejects when the process is not running, does not support the event, or returns an error or an invalid answer.
  */
 export async function askExtension(
   { needs }: ExtensionKernel,
@@ -17,10 +16,10 @@ export async function askExtension(
   payload: HookPayload,
 ): Promise<unknown> {
   const extensions = needs.extensions.current
-  if (!extensions) throw new Error('there are no extensions in this daemon')
+  if (!extensions) throw new Error('the extensions plugin is not available')
   const answer = await extensions.call(key, HOOK_METHOD, { hook: name, event, payload }, { timeoutMs })
   if (answer === null || answer === undefined) return undefined
   if (typeof answer !== 'object' || Array.isArray(answer))
-    throw new Error('the process of an extension answers with an object that has a patch, or null')
+    throw new Error('the extension process must answer with {"patch": …} or null')
   return (answer as { readonly patch?: unknown }).patch
 }

@@ -12,12 +12,12 @@ export type LaunchKernel = PluginKernel<{ processes: typeof Processes; workspace
 export type Program = Extract<Executor, { kind: 'subprocess' }>
 export type { MaybeToken }
 
-/** What its process is called. */
+/** Label of the process. */
 export const hookLabel = ({ name }: Pick<DeclaredHook, 'name'>) => `hook ${name}`
 
 /**
- * How the program of a hook is started: an argument list and never a shell, with what every program needs of the daemon's
- * environment and what the declaration names. A command with a slash is relative to the place of its declaration.
+ * The spawn request of a hook program: an argument list without a shell, an allowlist of the daemon's environment and the
+ * declared variables. A command with a slash is relative to the folder of its declaration.
  * @throws Fault `secret_missing` and the other faults of a reference
  */
 export async function launchOf(
@@ -33,7 +33,7 @@ export async function launchOf(
   )
   const secrets: [string, string][] = []
   for (const [name, reference] of Object.entries(program.secretEnv))
-    secrets.push([name, await resolveSecret(kernel, reference, `${name} of the hook ${hook.name}`)])
+    secrets.push([name, await resolveSecret(kernel, reference, `${name} of hook ${hook.name}`)])
   const base = program.base || home.root
   const command = program.command.includes('/') ? path.resolve(base, program.command) : program.command
   const root = workspaceId === undefined ? undefined : needs.workspaces.get(workspaceId)?.rootDir
@@ -49,14 +49,14 @@ export async function launchOf(
       ...Object.fromEntries(secrets),
       SVC_HOOK_NAME: hook.name,
       SVC_HOOK_EVENT: hook.event,
-      // What it asks the daemon for by `svc` carries it along.
+      // `svc` passes this on with every request to the daemon.
       SVC_HOOK_DEPTH: String(depth),
     },
     stdio: 'pipe',
   }
 }
 
-/** The folder in canonical form; undefined when it is gone. */
+/** The canonical path of a folder; undefined when it does not exist. */
 async function folder(root: string): Promise<string | undefined> {
   try {
     const real = await realpath(root)

@@ -6,13 +6,13 @@ import { parsePatch } from '../patch.js'
 import type { Cutoff } from './cutoff.js'
 import { type LaunchKernel, launchOf, type Program } from './launch.js'
 
-/** Bytes of each output that count. */
+/** Maximum captured bytes of each output stream. */
 const OUTPUT = 8 * 1024
 const CUT = '… (truncated)'
-/** Milliseconds between the end of input, SIGTERM and SIGKILL, when its time is over. */
+/** Milliseconds from end of input to SIGTERM, and from SIGTERM to SIGKILL. */
 const STOP = { graceMs: 100, termMs: 500 }
 
-/** Starts the program of a hook for one happening: the payload on its standard input, the answer on its standard output. */
+/** Starts a hook program for one event: payload on standard input, patch on standard output. */
 export async function runSpawned(
   kernel: LaunchKernel,
   hook: DeclaredHook,
@@ -28,29 +28,29 @@ export async function runSpawned(
   cutoff.tell(stop)
   try {
     const [out, err] = [gather(handle.stdout), gather(handle.stderr)]
-    // A program may end without having read what it was told.
+    // A program may exit without reading its input.
     handle.stdin.on('error', () => {})
-    // Its time may be over before it has begun; then nobody is told of it any more.
+    // The cutoff may have passed while spawning; then the listener is not called.
     cutoff.check()
     handle.stdin.end(`${JSON.stringify(payload)}\n`)
     const { code, signal: killed } = await handle.exited
     const [text, complaint] = await Promise.all([out, err])
     if (code !== 0)
-      throw new Error(`it ended with ${killed ?? `exit code ${code}`}${complaint && `: ${complaint.trim()}`}`)
+      throw new Error(`the program ended with ${killed ?? `exit code ${code}`}${complaint && `: ${complaint.trim()}`}`)
     return parsePatch(text)
   } finally {
     cutoff.tell(undefined)
-    // What it left of its group goes with it.
+    // Also stops the rest of its process group.
     stop()
   }
 }
 
 const end = (kernel: LaunchKernel, handle: ProcessHandle) =>
   handle.stop(STOP).catch(error => {
-    kernel.log.warn('the program of a hook does not end', { pid: handle.pid, error: String(error) })
+    kernel.log.warn('a hook program does not stop', { pid: handle.pid, error: String(error) })
   })
 
-/** The first bytes of a stream, and a mark where there was more. Reads on to the end, so that the program is not held up. */
+/** The first bytes of a stream with a truncation mark. Reads to the end, so that the program does not block. */
 export function gather(stream: Readable): Promise<string> {
   const chunks: Buffer[] = []
   let bytes = 0

@@ -5,7 +5,7 @@ import type { Cutoff } from './cutoff.js'
 import type { LaunchKernel, Program } from './launch.js'
 import { WarmProgram } from './warm.js'
 
-/** The programs that stay, one for each declaration that has been asked. */
+/** The warm programs, one per declaration that has run. */
 export class WarmPrograms {
   readonly #programs = new Map<string, WarmProgram>()
 
@@ -21,7 +21,7 @@ export class WarmPrograms {
     return running.ask(payload, cutoff)
   }
 
-  /** Ends those of hooks that are not among these. */
+  /** Stops the programs of all other hooks. */
   keep(hooks: readonly DeclaredHook[]): void {
     const used = new Set(hooks.map(keyOf))
     void this.#end(key => used.has(key))
@@ -38,6 +38,6 @@ export class WarmPrograms {
   }
 }
 
-/** The same for two declarations that one program may serve. */
+/** Equal for declarations that can share a program. */
 const keyOf = ({ name, event, source, owner, workspaceId, executor }: DeclaredHook) =>
   canonicalJson({ name, event, source, owner, workspaceId: workspaceId ?? '', ...executor, run: '' })

@@ -6,7 +6,7 @@ import type { DeclaredHook } from '../declared.js'
 import type { Cutoff } from './cutoff.js'
 import { type LaunchKernel, launchOf, type Program } from './launch.js'
 
-/** Bytes of one answer, requests that may wait for theirs, bytes that it has not read, lines of nonsense in a row. */
+/** Limits: bytes per answer line, pending requests, unread input bytes, consecutive invalid lines. */
 const LINE = 64 * 1024
 const ASKED = 64
 const UNREAD = 4 * 1024 * 1024
@@ -14,7 +14,7 @@ const JUNK = 20
 const STOP = { graceMs: 100, termMs: 500 }
 
 type State =
-  /** Nothing runs; not before then, on the monotonic clock, is it started again. */
+  /** Not running; restarted no earlier than `until` (monotonic clock). */
   | { readonly status: 'resting'; readonly until: number; readonly why: string }
   | { readonly status: 'starting'; readonly ready: Promise<Running> }
   | { readonly status: 'running'; readonly running: Running }
@@ -26,8 +26,8 @@ interface Running {
 }
 
 /**
- * The program of a hook that stays. Each request is a line `{"id":1,"event":…,"payload":{…}}`, each answer a line
- * `{"id":1,"patch":{…}}`, in any order. It is started with the first request, and again, ever later, when it has died.
+ * A warm hook program. Each request is a line `{"id":1,"event":…,"payload":{…}}`, each answer a line
+ * `{"id":1,"patch":{…}}`, in any order. It is started on the first request and restarted with back-off after a failure.
  */
 export class WarmProgram {
   #state: State = { status: 'resting', until: Number.NEGATIVE_INFINITY, why: '' }
@@ -40,16 +40,16 @@ export class WarmProgram {
     private readonly program: Program,
   ) {}
 
-  /** The patch that it answers. A cutoff that comes before the answer ends the program: it hangs. */
+  /** Sends a request and returns the patch. When the cutoff comes first, the program is unresponsive and is stopped. */
   async ask(payload: HookPayload, cutoff: Cutoff): Promise<unknown> {
     const running = await this.#ready()
     cutoff.check()
     const { handle, waiting } = running
-    if (waiting.size >= ASKED) throw new Error(`${ASKED} requests wait for an answer of its program`)
-    if (handle.stdin.writableLength > UNREAD) throw new Error('its program does not read what it is asked')
+    if (waiting.size >= ASKED) throw new Error(`${ASKED} requests are already waiting for the program`)
+    if (handle.stdin.writableLength > UNREAD) throw new Error('the program does not read its standard input')
     const id = this.#nextId++
     return new Promise((resolve, reject) => {
-      const late = () => this.#fail(running, 'it did not answer in time')
+      const late = () => this.#fail(running, 'the program did not answer within the timeout')
       const settle = () => {
         waiting.delete(id)
         cutoff.tell(undefined)
@@ -69,7 +69,7 @@ export class WarmProgram {
     })
   }
 
-  /** Ends the program; nothing can be asked any more. */
+  /** Stops the program and refuses further requests. */
   async close(): Promise<void> {
     const before = this.#state
     this.#state = { status: 'closed' }
@@ -77,7 +77,7 @@ export class WarmProgram {
       before.status === 'running'
         ? before.running
         : before.status === 'starting' && (await before.ready.catch(() => undefined))
-    if (running) await this.#end(running, 'the hook is gone')
+    if (running) await this.#end(running, 'the hook was removed')
   }
 
   #ready(): Promise<Running> | Running {
@@ -88,10 +88,10 @@ export class WarmProgram {
       case 'starting':
         return state.ready
       case 'closed':
-        throw new Error('the hook is gone')
+        throw new Error('the hook was removed')
       case 'resting': {
         if (this.kernel.clock.monotonic() < state.until)
-          throw new Error(`its program rests after it failed: ${state.why}`)
+          throw new Error(`the program failed and is in restart back-off: ${state.why}`)
         const ready = this.#start()
         this.#state = { status: 'starting', ready }
         return ready
@@ -127,18 +127,21 @@ export class WarmProgram {
           if (line === '') continue
           if (this.#answered(running, line)) junk = 0
           else if (++junk > JUNK)
-            return this.#fail(running, `it prints lines that are no answers: ${line.slice(0, 200)}`)
+            return this.#fail(running, `the program prints invalid answer lines: ${line.slice(0, 200)}`)
         }
       } catch (error) {
         this.#fail(running, messageOf(error))
       }
     })
     void handle.exited.then(({ code, signal }) =>
-      this.#fail(running, `it ended with ${signal ?? `exit code ${code}`}${complaint && `: ${complaint.trim()}`}`),
+      this.#fail(
+        running,
+        `the program ended with ${signal ?? `exit code ${code}`}${complaint && `: ${complaint.trim()}`}`,
+      ),
     )
   }
 
-  /** Whether the line is an answer that somebody waits for. */
+  /** Whether the line answers a pending request. */
   #answered({ waiting }: Running, line: string): boolean {
     let message: { readonly id?: unknown; readonly patch?: unknown; readonly error?: unknown } | null
     try {
@@ -165,7 +168,7 @@ export class WarmProgram {
     if (this.#state.status === 'closed') return
     const { clock, ids } = this.kernel
     this.#failures++
-    // The first failure may be one happening that it cannot cope with: the next one finds it again.
+    // No delay after the first failure: a single event may have caused it.
     const pause = this.#failures === 1 ? 0 : backoff(this.#failures, () => ids.random())
     this.#state = { status: 'resting', until: clock.monotonic() + pause, why }
   }
@@ -173,7 +176,7 @@ export class WarmProgram {
   async #end({ handle, waiting }: Running, why: string): Promise<void> {
     for (const { reject } of [...waiting.values()]) reject(new Error(why))
     await handle.stop(STOP).catch(error => {
-      this.kernel.log.warn('the program of a hook does not end', { hook: this.hook.name, error: messageOf(error) })
+      this.kernel.log.warn('a hook program does not stop', { hook: this.hook.name, error: messageOf(error) })
     })
   }
 }

@@ -159,7 +159,7 @@ const spawning = definePlugin({
 
 type Lists = Readonly<Record<string, unknown>>
 
-/** Of each list what a hook left of it; what was not asked for is nobody's to add. */
+/** Narrows each permission list to what a hook left; a hook cannot add permissions. */
 function narrowed<P extends object>(asked: P, wanted: Lists): P {
   const rest = Object.entries(asked as Readonly<Record<string, readonly string[]>>).map(([name, atoms]) => {
     const left = wanted[name]
@@ -168,5 +168,5 @@ function narrowed<P extends object>(asked: P, wanted: Lists): P {
   return Object.fromEntries(rest) as P
 }
 
-/** Taps on parts of the daemon that may be switched off, a plugin each: hooks go on without them. */
+/** Taps on optional plugins, one plugin each, so that hooks work without them. */
 export const hookPoints: readonly Plugin[] = [sandboxes, sidecars, heartbeats, spawning, ...workPoints]

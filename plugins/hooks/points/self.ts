@@ -1,10 +1,10 @@
 import type { HooksApi } from '../api.js'
 
-/** What the taps here are bound to: a plugin without a service of its own. */
+/** The `self` of taps of plugins without a service. */
 export interface Self {
   readonly needs: { readonly hooks: HooksApi }
 }
-/** The same with sessions. */
+/** {@link Self} with sessions. */
 export interface WithSessions {
   readonly needs: { readonly hooks: HooksApi; readonly sessions: { get(id: string): SessionOf | undefined } }
 }

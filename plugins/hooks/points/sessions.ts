@@ -6,7 +6,7 @@ import { isReading } from '../told.js'
 
 const { tap } = surfaceOf<HooksService>()
 
-/** Points that tell of a session. */
+/** Points about a session. */
 const OF_SESSIONS = {
   postCreate: 'session.post_create',
   postResume: 'session.post_resume',
@@ -18,7 +18,7 @@ const OF_SESSIONS = {
   agentStopped: 'agent.stopped',
 } as const satisfies Partial<Record<keyof SessionPoints, HookEvent>>
 
-/** Points that tell what is in a journal. */
+/** Points about a journal entry. */
 const OF_JOURNALS = {
   messagePersisted: 'session.message_persisted',
   eventRecording: 'event.pre_record',
@@ -216,16 +216,16 @@ const decided: readonly Tap<HooksService>[] = [
 
 type Call = { readonly kind: string; readonly title: string; readonly argv?: readonly string[] }
 
-/** A command may become another one; where a file lies is for nobody to change. */
+/** Applies a changed command. The path of a file access cannot be changed. */
 function changedCall<C extends Call>(call: C, before: object, input: Readonly<Record<string, unknown>>): C | undefined {
   if (input === before) return undefined
   const { command, args = [] } = input
   const isCommand =
     call.argv && typeof command === 'string' && Array.isArray(args) && args.every(arg => typeof arg === 'string')
-  if (!isCommand) return { ...call, deny: 'a hook changed the input of this call into something that cannot be run' }
+  if (!isCommand) return { ...call, deny: 'a hook changed the input of this call to an invalid command' }
   const argv = [command, ...args]
   return { ...call, argv, title: argv.join(' ') }
 }
 
-/** Taps on what sessions tell and ask. */
+/** Taps on the points of sessions. */
 export const sessionTaps: readonly Tap<HooksService>[] = [...told, ...recorded, ...decided]

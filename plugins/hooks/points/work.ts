@@ -115,7 +115,7 @@ const windowManager = definePlugin({
   ),
 })
 
-/** A call of a tool as hooks are told of it. */
+/** Payload members of a tool call. */
 const toolOf = ({ toolId, risk, input }: ToolCallWish | ToolCallEnd) => ({
   ...{ tool_name: toolId, tool_id: toolId, tool_namespace: namespaceOf(toolId), tool_read_only: risk === 'read' },
   ...{ title: toolId, input },
@@ -159,7 +159,7 @@ const tools = definePlugin({
   ],
 })
 
-/** Events of the log that tell what these hooks are for. */
+/** Hook events by the logged event that emits them. */
 export const OF_TASKS = {
   'task.block.created': 'task.blocked',
   'task.block.cleared': 'task.unblocked',
@@ -176,7 +176,7 @@ export const OF_TASKS = {
   'task.run_failed': 'task.run.failed',
 } as const satisfies Readonly<Record<string, HookEvent>>
 
-/** They are told by the log alone: without the plugin `tasks` there are none. */
+/** Taps on logged task events; without the tasks plugin there are none. */
 const tasks = definePlugin({
   name: 'hooks-tasks',
   version,
@@ -216,5 +216,5 @@ const claims = definePlugin({
   ],
 })
 
-/** Taps on what works beside sessions, a plugin each. */
+/** Taps on automation, window manager, tools and tasks, one plugin each. */
 export const workPoints: readonly Plugin[] = [automation, windowManager, tools, tasks, claims]

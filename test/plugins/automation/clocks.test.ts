@@ -6,7 +6,7 @@ import { completed } from './fake-sessions.js'
 const HOUR = 3_600_000
 const at = (ms: number) => new Date(START + ms).toISOString()
 
-test('a clock that was ahead by a year and is set right does not silence anything', async () => {
+test('a clock that was a year ahead and is corrected does not silence any job', async () => {
   const b = await bench()
   b.sessions.answer = () => completed
   const YEAR = 365 * 24 * HOUR
@@ -40,7 +40,7 @@ test('a clock that was ahead by a year and is set right does not silence anythin
   await b.end()
 })
 
-test('set back by hours: what ran does not run again, and goes on when its time has come', async () => {
+test('after the clock is set back by hours, past occurrences do not run again and later ones do', async () => {
   const b = await bench()
   b.sessions.answer = () => completed
   await b.put('demo', hourly({ fire_limit: { max: 4, window: '1h' } }))
@@ -68,7 +68,7 @@ test('set back by hours: what ran does not run again, and goes on when its time 
   await b.end()
 })
 
-test('set back behind its start, the daemon takes nothing for missed that is on time', async () => {
+test('after the clock is set back to before the start, occurrences on time are not misfires', async () => {
   const b = await bench()
   b.sessions.answer = () => completed
   b.clock.jump(-5 * HOUR)
@@ -79,7 +79,7 @@ test('set back behind its start, the daemon takes nothing for missed that is on 
   await b.end()
 })
 
-test('runs that lie ahead of a clock that was set back do not count for the fire limit', async () => {
+test('runs in the future of a clock that was set back do not count toward the fire limit', async () => {
   const b = await bench()
   b.sessions.answer = () => completed
   await b.put('demo', hourly({ fire_limit: { max: 1, window: '1h' } }))
@@ -91,7 +91,7 @@ test('runs that lie ahead of a clock that was set back do not count for the fire
   await b.end()
 })
 
-test('a clock that was never set and is put right makes nobody replay decades', async () => {
+test('correcting a clock that was never set does not replay decades', async () => {
   const b = await bench()
   b.sessions.answer = () => completed
   const replay = (more: object) =>

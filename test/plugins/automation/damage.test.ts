@@ -44,7 +44,7 @@ async function damaged(): Promise<Bench> {
   return bench({ home: b.home, clock: new VirtualClock(START + HOUR / 2), answer: () => completed })
 }
 
-test('damaged jobs are set aside and named; the others run; what is written anew runs at once', async () => {
+test('invalid jobs are set aside and reported; the others run; a rewritten job runs at once', async () => {
   const b = await damaged()
   const ids = DAMAGES.map(([id]) => id)
   const { items } = (await b.request('GET', '/api/doctor')).body
@@ -83,7 +83,7 @@ test('damaged jobs are set aside and named; the others run; what is written anew
   await rm(b.home, { recursive: true, force: true })
 })
 
-test('a damaged job can be deleted at the door of jobs', async () => {
+test('an invalid job can be deleted through the jobs API', async () => {
   const b = await damaged()
   for (const [id] of DAMAGES) {
     assert.is((await b.request('DELETE', `/api/automation/jobs/${id}`)).status, 204, id)

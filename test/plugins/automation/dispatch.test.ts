@@ -39,7 +39,7 @@ function observer() {
   return { events, plugin }
 }
 
-test('by hand: at once the scheduled run, also of a job that is off; then running, completed, session stopped', async () => {
+test('a manual trigger returns the scheduled run, also of a disabled job, which then completes', async () => {
   const b = await bench()
   await b.put('demo', hourly({ enabled: false }))
   const run = await trigger(b)
@@ -91,7 +91,7 @@ test('the events of a run lead back to the request, or to the record', async () 
   await b.end()
 })
 
-test('how a turn fails stands in the run, the code first', async () => {
+test('the run records how a turn failed, with the code first', async () => {
   const b = await bench()
   await b.put('demo', hourly())
   const first = await trigger(b)
@@ -126,7 +126,7 @@ test('how a turn fails stands in the run, the code first', async () => {
   await b.end()
 })
 
-test('a run whose questions nobody answered is completed, and doctor warns of it until one is answered', async () => {
+test('a run with expired requests is completed, and doctor warns until a later run has none', async () => {
   const b = await bench()
   await b.put('demo', hourly())
   const warnings = async () =>
@@ -135,7 +135,7 @@ test('a run whose questions nobody answered is completed, and doctor warns of it
     )
   b.sessions.answer = () => ({ ...completed, expired: 2 })
   const run = await ended(b, (await trigger(b)).id)
-  assert.equal([run.status, run.error], ['completed', 'requests_expired: 2 requests expired, nobody answered'])
+  assert.equal([run.status, run.error], ['completed', 'requests_expired: 2 requests expired without an answer'])
   const [warning, ...others] = await warnings()
   assert.equal([warning.code, warning.severity, others.length], ['automation_requests_expired', 'warning', 0])
   b.sessions.answer = () => completed
@@ -160,7 +160,7 @@ test('a session that does not stop within ten seconds fails its run', async () =
   await b.end()
 })
 
-test('what this daemon cannot run says so', async () => {
+test('a run with an unavailable target fails with the reason', async () => {
   const b = await bench()
   await b.put('task', { name: 't', task: { title: 'x' } })
   await b.put('loop', { name: 'l', loop_target: { loop_name: 'l', workspace_id: b.workspace } })
@@ -172,7 +172,7 @@ test('what this daemon cannot run says so', async () => {
   await b.end()
 })
 
-test('a job of all workspaces runs in the one that was registered first; with none its run fails', async () => {
+test('a global job runs in the workspace registered first, and fails without one', async () => {
   const b = await bench()
   b.sessions.answer = () => completed
   await b.put('demo', hourly(), 0, { kind: 'global' })
@@ -184,7 +184,7 @@ test('a job of all workspaces runs in the one that was registered first; with no
   await b.end()
 })
 
-test('backoff: every attempt is a run of its own, later each time, up to the limit', async () => {
+test('backoff: every retry is a run of its own with a longer delay, up to the limit', async () => {
   const b = await bench()
   b.sessions.answer = () => failed('no')
   await b.put('demo', hourly({ retry: { strategy: 'backoff', max_retries: 2, base_delay: '10s' } }))
@@ -210,7 +210,7 @@ test('backoff: every attempt is a run of its own, later each time, up to the lim
   await b.end()
 })
 
-test('another attempt for which there is no room is recorded as canceled, with the reason', async () => {
+test('a retry refused by a limit is recorded as canceled with the reason', async () => {
   const b = await bench()
   b.sessions.answer = () => failed('no')
   await b.put('demo', hourly({ retry: { strategy: 'backoff', max_retries: 2, base_delay: '10s' } }))
@@ -226,7 +226,12 @@ test('another attempt for which there is no room is recorded as canceled, with t
   )
   assert.equal(
     [third.status, third.attempt, third.metadata, third.error],
-    ['canceled', 2, { retry_of: first, reason: 'self_overlap' }, 'self_overlap: another run of this job is going on'],
+    [
+      'canceled',
+      2,
+      { retry_of: first, reason: 'self_overlap' },
+      'self_overlap: the previous run of this job is still running',
+    ],
   )
   await b.clock.advance(HOUR / 2)
   assert.equal((await b.runs()).length, 3)
@@ -234,7 +239,7 @@ test('another attempt for which there is no room is recorded as canceled, with t
   await b.end()
 })
 
-test('a drained daemon takes no trigger; a scheduled run fails with that cause', async () => {
+test('a draining daemon refuses manual runs, and a scheduled run fails with that cause', async () => {
   const b = await bench()
   await b.put('demo', hourly())
   assert.is((await b.request('POST', '/api/drain')).status, 200)
@@ -248,7 +253,7 @@ test('a drained daemon takes no trigger; a scheduled run fails with that cause',
   await b.end()
 })
 
-test('a veto makes a claimed run canceled, and nothing is started', async () => {
+test('a veto cancels a claimed run, and nothing is started', async () => {
   const { tap } = surfaceOf<object>()
   const veto = definePlugin({
     name: 'veto',
@@ -273,7 +278,7 @@ test('a veto makes a claimed run canceled, and nothing is started', async () => 
   await b.end()
 })
 
-test('a clean stop ends what goes on: the run is canceled, its session stopped with shutdown', async () => {
+test('a clean stop cancels open runs and stops their sessions with reason shutdown', async () => {
   const b = await bench()
   await b.put('demo', hourly())
   const run = await trigger(b)

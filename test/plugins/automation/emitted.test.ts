@@ -70,7 +70,7 @@ const runsOf = (b: Bench, id: string, count: number): Promise<Reply[]> =>
     return runs.length >= count && runs.every((run: Reply) => run.ended_at) && runs.reverse()
   }, `trigger ${id} has ${count} runs that are over`)
 
-test('what an extension in the daemon tells of fires triggers of its workspace, and of what they filter', async () => {
+test('an event of an in-process extension fires the matching triggers of its workspace', async () => {
   const { b, acme, trigger } = await open()
   const emit = (data: Record<string, unknown>, workspaceId = b.workspace) =>
     acme.db.tx(t => acme.needs.automation.emit(t, { event: DONE, workspaceId, data }))
@@ -86,7 +86,7 @@ test('what an extension in the daemon tells of fires triggers of its workspace, 
   await b.end()
 })
 
-test('an extension tells only of what its manifest declares, of workspaces that are there, and not too much', async () => {
+test('an extension can only emit declared events, for existing workspaces, within its rate limit', async () => {
   const { b, acme } = await open()
   const code = (event: { event: string; workspaceId?: string; data?: Record<string, unknown> }) =>
     acme.db
@@ -112,7 +112,7 @@ test('an extension tells only of what its manifest declares, of workspaces that 
   await b.end()
 })
 
-test('the process of an extension tells by the Host API, of its own events alone', async () => {
+test('an extension process emits only its own events through the Host API', async () => {
   const kernels: PluginKernel<{ extensions: typeof Extensions }>[] = []
   const caller = definePlugin({
     name: 'test.caller',
@@ -150,7 +150,7 @@ test('the process of an extension tells by the Host API, of its own events alone
   await b.end()
 })
 
-test('the end of a hook fires triggers on it, and one that feeds itself by it ends', async () => {
+test('a hook completion fires its triggers, and a cycle through the hook ends', async () => {
   const scene = await openScene({}, { plugins: [automation, ...hookPoints] })
   const { request } = scene.kernel
   await scene.agent('worker')
@@ -219,7 +219,7 @@ for (const [event, begins] of [
   ['automation.trigger.pre_fire', 'trigger'],
   ['automation.run.completed', 'trigger'],
 ] as const)
-  test(`a trigger that feeds itself by a hook on ${event} is stopped as that, not by its limit`, async () => {
+  test(`a trigger that fires itself through a hook on ${event} is stopped by its depth, not by its fire limit`, async () => {
     const scene = await openScene({}, { plugins: [automation, ...hookPoints] })
     const { request } = scene.kernel
     const folder = path.join(scene.home, 'agents', 'worker')

@@ -20,7 +20,7 @@ const runsOf = (b: Bench, id: string, count: number) =>
     return runs.length >= count && runs.every((run: Reply) => run.ended_at) && runs.reverse()
   }, `trigger ${id} has ${count} runs that are over`)
 
-test('a trigger on session.stopped runs its agent with what happened, once for each session', async () => {
+test('a trigger on session.stopped runs its agent with the event data, once per session', async () => {
   const b = await bench()
   b.sessions.answer = () => completed
   const prompt =
@@ -61,7 +61,7 @@ test('a name belongs to one trigger of a scope, a PATCH changes what it names, a
   await b.end()
 })
 
-test('what is switched off, of another scope or filtered out does not fire', async () => {
+test('a trigger that is disabled, in another scope or filtered out does not fire', async () => {
   const b = await bench()
   b.sessions.answer = () => completed
   const event = 'session.created'
@@ -80,7 +80,7 @@ test('what is switched off, of another scope or filtered out does not fire', asy
   await b.end()
 })
 
-test('a trigger that feeds itself ends after three runs, and the fourth says why', async () => {
+test('a trigger that fires itself stops after three runs, and the fourth run records the reason', async () => {
   const b = await bench()
   b.sessions.answer = () => completed
   const trigger = await create(b, { event: 'session.created' })
@@ -91,7 +91,7 @@ test('a trigger that feeds itself ends after three runs, and the fourth says why
     runs.map((run: Reply) => [run.status, run.metadata.reason]),
     [...Array(3).fill(['completed', undefined]), ['canceled', 'trigger_depth']],
   )
-  assert.match(runs[3].error, /must not feed itself/)
+  assert.match(runs[3].error, /loop protection/)
   await b.end()
 })
 
@@ -116,7 +116,7 @@ test('the end of a run fires triggers of its outcome, and a retry keeps the prom
   await b.end()
 })
 
-test('beyond its fire limit a trigger leaves canceled runs that say so', async () => {
+test('beyond its fire limit a trigger records canceled runs with the reason', async () => {
   const b = await bench()
   b.sessions.answer = () => completed
   const trigger = await create(b, {
@@ -136,7 +136,7 @@ test('beyond its fire limit a trigger leaves canceled runs that say so', async (
   await b.end()
 })
 
-test('a daemon that is killed between a claim and its session begins the run when it is back, and only once', async () => {
+test('a run claimed before a kill and without a session is dispatched once after the restart', async () => {
   const first = await bench()
   first.sessions.hangs = true
   const trigger = await create(first, {

@@ -19,7 +19,7 @@ const jobsOf = async (daemon: TestKernel) =>
     [member: string]: unknown
   }[]
 
-test('jobs and triggers of the configuration are records of source config, and follow it at each start', async () => {
+test('jobs and triggers of the configuration are records of source config, synchronized at each start', async () => {
   const home = await temporaryFolder('home')
   const first = await start(home, { jobs: { nightly: job, other: job }, triggers: { seen: trigger } })
   const [nightly] = (await jobsOf(first)).filter(({ name }) => name === 'nightly')
@@ -55,7 +55,7 @@ test('jobs and triggers of the configuration are records of source config, and f
   }
 })
 
-test('a definition that is not valid is told of by doctor, and the others run', async () => {
+test('an invalid definition is reported by doctor, and the others run', async () => {
   const home = await temporaryFolder('home')
   const jobs = {
     good: job,

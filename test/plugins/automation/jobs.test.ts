@@ -18,7 +18,7 @@ const base = {
   schedule: { mode: 'every', interval: '1h' },
 }
 
-test('the door of jobs writes records: create, read, change, delete', async () => {
+test('the jobs API creates, reads, updates and deletes records', async () => {
   const b = await bench()
   const made = await b.request('POST', '/api/automation/jobs', {
     ...base,
@@ -62,7 +62,7 @@ test('the door of jobs writes records: create, read, change, delete', async () =
   await b.end()
 })
 
-test('a job that names no agent has that of a session that names none', async () => {
+test('a job without an agent gets the default agent of a session', async () => {
   const b = await bench()
   const { agent_name: _, ...unnamed } = base
   const made = await b.request('POST', '/api/automation/jobs', unnamed)
@@ -70,7 +70,7 @@ test('a job that names no agent has that of a session that names none', async ()
   await b.close()
 })
 
-test('an agent that is not there is refused, and one that a workspace has is taken in that workspace alone', async () => {
+test('an unknown agent is refused, and a workspace agent is accepted only in its workspace', async () => {
   const own = await boot({ plugins: inTree })
   const root = await temporaryFolder('workspace')
   mkdirSync(path.join(root, '.svc/agents/tester'), { recursive: true })
@@ -79,7 +79,7 @@ test('an agent that is not there is refused, and one that a workspace has is tak
   const create = (name: string, more: object) => own.request('POST', '/api/automation/jobs', { ...base, name, ...more })
   const refused = await create('a', { agent_name: 'tester' })
   assert.equal([refused.status, refused.body.code], [400, 'job_invalid'])
-  assert.match(refused.body.error, /there is no agent "tester"/)
+  assert.match(refused.body.error, /agent not found: "tester"/)
   const scope = { scope: 'workspace', workspace_id: workspace.id }
   const { status, body } = await create('b', { agent_name: 'tester', ...scope })
   assert.is(status, 201, body.error)
@@ -95,12 +95,12 @@ const WRONG: readonly [what: string, body: Record<string, unknown>, status: numb
   ['a descriptor', { schedule: { mode: 'cron', expr: '@daily' } }, 400, /five fields/],
   ['an extension of cron', { schedule: { mode: 'cron', expr: '0 0 L * *' } }, 400, /schedule.expr/],
   ['a minute that is none', { schedule: { mode: 'cron', expr: '61 0 * * *' } }, 400, /schedule.expr/],
-  ['a day that never comes', { schedule: { mode: 'cron', expr: '0 0 31 2 *' } }, 400, /no such day/],
+  ['a day that never comes', { schedule: { mode: 'cron', expr: '0 0 31 2 *' } }, 400, /never matches/],
   ['no duration', { schedule: { mode: 'every', interval: 'hourly' } }, 400, /interval/],
   ['nothing as interval', { schedule: { mode: 'every', interval: '0s' } }, 400, /interval/],
   ['an interval below the second', { schedule: { mode: 'every', interval: '10ms' } }, 400, /at least 1s/],
   ['no time', { schedule: { mode: 'at', time: 'tomorrow' } }, 400, /time/],
-  ['a time that is over', { schedule: { mode: 'at', time: '2020-01-01T00:00:00Z' } }, 400, /is over/],
+  ['a time that is over', { schedule: { mode: 'at', time: '2020-01-01T00:00:00Z' } }, 400, /in the past/],
   [
     'a policy with at',
     { schedule: { mode: 'at', time: '2031-01-01T00:00:00Z', catch_up_policy: 'replay' } },
@@ -135,7 +135,7 @@ const WRONG: readonly [what: string, body: Record<string, unknown>, status: numb
   ['a service manager', { prompt: 'sudo systemctl restart svc' }, 400, /daemon/],
   ['an unknown member', { colour: 'red' }, 400, /colour/],
 ]
-test('what is wrong is refused, names itself, and changes nothing', async () => {
+test('an invalid job is refused with the field in the error, and changes nothing', async () => {
   const b = await bench()
   for (const [what, change, status, says] of WRONG) {
     const reply = await b.request('POST', '/api/automation/jobs', { ...base, ...change })
@@ -146,7 +146,7 @@ test('what is wrong is refused, names itself, and changes nothing', async () => 
   await b.end()
 })
 
-test('the door of records: 422 for what is wrong, and what disagrees with the record', async () => {
+test('the resources API returns 422 for an invalid spec and for a spec that contradicts its record', async () => {
   const b = await bench()
   const wrong = [
     { schedule: { mode: 'cron', expr: 'x' } },
@@ -169,7 +169,7 @@ test('the door of records: 422 for what is wrong, and what disagrees with the re
   await b.end()
 })
 
-test('names are unique in a scope, at both doors, and free again when their job is gone', async () => {
+test('job names are unique in a scope in both APIs, and free again after a delete', async () => {
   const b = await bench()
   await b.put('demo', hourly({ name: 'one' }))
   const taken = await b.put('other', hourly({ name: 'one' }))
@@ -211,7 +211,7 @@ const definer = definePlugin({
     },
 }).surface({})
 
-test('jobs of the configuration and of packages: only enabled can be changed, as an overlay', async () => {
+test('only enabled can be changed on jobs of the configuration and of packages, as an overlay', async () => {
   // It writes jobs, so it has to come after the plugin that knows them.
   const after = { ...definer, requires: { automation: { id: 'automation@1' } } }
   const { name: _, ...configured } = hourly()
@@ -245,7 +245,7 @@ test('jobs of the configuration and of packages: only enabled can be changed, as
   await b.end()
 })
 
-test('lists: filters, search, pages, and cursors that belong to their filter', async () => {
+test('job lists support filters, search and pages, and cursors are bound to their filter', async () => {
   const b = await bench()
   for (const n of [1, 2, 3, 4, 5])
     await b.put(
@@ -282,7 +282,7 @@ test('lists: filters, search, pages, and cursors that belong to their filter', a
   await b.end()
 })
 
-test('runs: newest first, filtered, and one by id', async () => {
+test('runs are listed newest first, filtered, and found by id', async () => {
   const b = await bench()
   b.sessions.answer = () => completed
   for (const id of ['a', 'b']) await b.put(id, hourly({ name: id }))

@@ -65,7 +65,7 @@ function observer() {
   return { plugin, all }
 }
 
-test('kill -9 under deliveries and events: each that was taken or told of has one run, and no run two sessions', async () => {
+test('kill -9 under load: every accepted delivery and emitted event has one run, and no run has two sessions', async () => {
   const home = await temporaryFolder('killed-triggers')
   const ledger = path.join(await temporaryFolder('killed-ledger'), 'ledger')
   await writeFile(ledger, '')

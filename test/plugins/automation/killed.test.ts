@@ -18,7 +18,7 @@ const HOUR = 3_600_000
 const KILLS = Number(process.env.KILLS ?? 2)
 const program = fileURLToPath(new URL('killed-daemon.ts', import.meta.url))
 
-test('kill -9 between claim and dispatch, again and again: nothing is dispatched twice, no instant is lost', async () => {
+test('repeated kill -9 between claim and dispatch: no run is dispatched twice, no occurrence is lost', async () => {
   const home = await temporaryFolder('killed')
   const ledger = path.join(await temporaryFolder('killed-ledger'), 'ledger')
   await writeFile(ledger, '')

@@ -4,7 +4,7 @@ import { turn } from '../../../kernel/plugin.js'
 import { Pace } from '../../../plugins/automation/pace.js'
 import { EveryNth } from '../../../plugins/automation/runs/every-nth.js'
 
-test('those who hurry pass before others that came earlier, and the others pass nevertheless', async () => {
+test('urgent steps pass before earlier steps, which still pass', async () => {
   const pace = new Pace(2)
   const passed: string[] = []
   const pass = (name: string, hurries: boolean) => pace.pass(hurries).then(() => passed.push(name))
@@ -15,7 +15,7 @@ test('those who hurry pass before others that came earlier, and the others pass 
   assert.equal(passed, ['a', 'b', 'X', 'Y', 'Z', 'c', 'd'])
 })
 
-test('while more is to come that hurries, the others pass one a turn and none stands still', async () => {
+test('while urgent work is pending, other steps pass one per turn and are not starved', async () => {
   let isBehind = true
   const pace = new Pace(4, () => isBehind)
   let passed = 0
@@ -31,7 +31,7 @@ test('while more is to come that hurries, the others pass one a turn and none st
   await Promise.all(all)
 })
 
-test('an id is due at first and then at every n-th time, whatever others do', () => {
+test('an id is due on its first call and on every n-th call after it', () => {
   const some = new EveryNth(3)
   const due = (id: string, times: number) => Array.from({ length: times }, () => some.due(id))
   assert.equal(due('a', 7), [true, false, false, true, false, false, true])

@@ -21,7 +21,7 @@ import { boot } from '../../harness/kernel.js'
 const HOUR = 3_600_000
 const utc = (text: string) => Date.parse(text)
 
-test('cron follows the wall clock of its zone over both changes of the year', () => {
+test('cron follows the wall clock of its time zone over both DST changes', () => {
   const paris = new Occurrences({ mode: 'cron', expr: '30 2 * * *' }, 'Europe/Paris')
   const days = (from: string, count: number) => {
     const seen: string[] = []
@@ -71,7 +71,7 @@ const CHANGES = [
   ['America/Santiago', '2026-04-04T12:00:00Z'],
 ] as const
 for (const [zone, from] of CHANGES) {
-  test(`no instant is lost or comes twice when ${zone} changes its clocks after ${from}`, () => {
+  test(`no occurrence is lost or duplicated when ${zone} changes its clocks after ${from}`, () => {
     const [begin, end] = [utc(from), utc(from) + 60 * HOUR]
     const wall = wallClock(zone)
     for (const [expr, matches] of [
@@ -115,7 +115,7 @@ function sequence(expr: string, zone: string, from: number, to: number): number[
   return seen
 }
 
-test('the latest instant up to now, and the first after it, on one grid', () => {
+test('the latest occurrence up to now and the next one are on the same grid', () => {
   const every = new Occurrences({ mode: 'every', interval: '10m' }, 'UTC')
   assert.is(every.latest(1000, 1000 + 25 * 60_000), 1000 + 20 * 60_000)
   assert.is(every.after(1000, 1000 + 25 * 60_000), 1000 + 30 * 60_000)
@@ -133,7 +133,7 @@ test('the latest instant up to now, and the first after it, on one grid', () => 
   }
 })
 
-test('lateness alone is no misfire while the daemon runs; a start after the instant is one', () => {
+test('lateness alone is not a misfire while the daemon runs; a start after the occurrence is', () => {
   const schedule = { mode: 'every', interval: '1h' } as const
   assert.equal(decide(schedule, 'UTC', HOUR, HOUR + 5000, false), {
     at: HOUR,
@@ -155,7 +155,7 @@ test('lateness alone is no misfire while the daemon runs; a start after the inst
   assert.is(decide(once, 'UTC', HOUR, 9 * HOUR, true).skip, 'misfire_grace_exceeded')
 })
 
-test('ids are made of job and second; the hash of what the instants depend on', () => {
+test('ids are derived from job and second, the hash from everything that occurrences depend on', () => {
   const ids = occurrenceIds('job_1', utc('2030-01-01T09:00:00.250Z'))
   assert.equal(ids, occurrenceIds('job_1', utc('2030-01-01T09:00:00.750Z')))
   assert.is.not(ids.run, occurrenceIds('job_2', utc('2030-01-01T09:00:00Z')).run)
@@ -172,7 +172,7 @@ test('ids are made of job and second; the hash of what the instants depend on', 
   assert.is.not(scheduleHash(cron, 'UTC'), scheduleHash(cron, 'Europe/Paris'))
 })
 
-test('commands that end the daemon, and texts that only speak of them', () => {
+test('commands that stop the daemon are detected, texts that only mention them are not', () => {
   const commands = {
     'run svc daemon stop now': 'svc_daemon',
     'SVC  DAEMON restart': 'svc_daemon',
@@ -197,7 +197,7 @@ test('commands that end the daemon, and texts that only speak of them', () => {
   assert.is(lifecycleCommand(`${'kill '.repeat(50_000)} svcx ${'systemctl '.repeat(20_000)}`), undefined)
 })
 
-test('runs move as their table says, and no other way', async () => {
+test('runs only make the transitions of their table', async () => {
   const made: RunStore[] = []
   const kernels: PluginKernel<{ events: typeof Events }>[] = []
   const plugin = definePlugin({
@@ -255,7 +255,7 @@ test('runs move as their table says, and no other way', async () => {
   await bench.close()
 })
 
-test('steps pass in their order, so many in a turn of the event loop, and none is kept when there is room', async () => {
+test('steps pass in order, a limited number per turn, without delay below the limit', async () => {
   const pace = new Pace(3)
   const passed: number[] = []
   const step = async (n: number) => {

@@ -23,7 +23,7 @@ async function endAll(...benches: Bench[]): Promise<void> {
   }
 }
 
-test('the cursor survives a clean restart, and the past is not fired again', async () => {
+test('the cursor survives a clean restart, and past occurrences do not fire again', async () => {
   const b = await bench()
   b.sessions.answer = () => completed
   await b.put('demo', hourly())
@@ -93,7 +93,7 @@ for (const [policy, grace, hours, expected] of MISSED) {
   })
 }
 
-test('killed after the claim: the occurrence is not dispatched again, its run failed', async () => {
+test('a run claimed before a kill fails and is not dispatched again', async () => {
   const b = await bench()
   b.sessions.hangs = true
   await b.put('demo', hourly())
@@ -102,7 +102,7 @@ test('killed after the claim: the occurrence is not dispatched again, its run fa
   const [run, ...others] = await next.runs()
   assert.equal(others, [])
   assert.equal([run.status, run.error.split(':')[0], run.session_id], ['failed', 'daemon_restarted', undefined])
-  assert.match(run.error, 'not dispatched again')
+  assert.match(run.error, 'the run is not retried')
   assert.is(run.delivery_error, run.error)
   assert.ok(run.ended_at)
   assert.is((await next.job('demo')).next_run, at(2 * HOUR))
@@ -116,7 +116,7 @@ test('killed after the claim: the occurrence is not dispatched again, its run fa
   await endAll(b, next)
 })
 
-test('killed during a run: it failed as its session did, and is not run again', async () => {
+test('a run interrupted by a kill fails with its session and is not run again', async () => {
   const b = await bench()
   await b.put('demo', hourly())
   await b.after(HOUR, async () => b.sessions.prompts.length === 1, 'it runs')
@@ -131,7 +131,7 @@ test('killed during a run: it failed as its session did, and is not run again', 
   await endAll(b, next)
 })
 
-test('killed between the end of the session and that of the run: it has completed', async () => {
+test('a run whose session ended before a kill is completed', async () => {
   const b = await bench()
   await b.put('demo', hourly())
   await b.after(HOUR, async () => b.sessions.prompts.length === 1, 'it runs')
@@ -144,7 +144,7 @@ test('killed between the end of the session and that of the run: it has complete
   await endAll(b, next)
 })
 
-test('a record that was deleted while nobody looked leaves no cursor', async () => {
+test('a record deleted while the daemon was down leaves no cursor', async () => {
   const b = await bench()
   await b.put('demo', hourly())
   const home = await b.snapshot()

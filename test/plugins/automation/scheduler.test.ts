@@ -63,7 +63,7 @@ test('cron in a time zone, and at, use the same heap', async () => {
   await b.end()
 })
 
-test('self overlap: the occurrence is recorded as canceled, the cursor goes on', async () => {
+test('self overlap: the occurrence is recorded as canceled and the cursor advances', async () => {
   const b = await bench()
   await b.put('demo', hourly())
   await b.after(HOUR, async () => b.sessions.prompts.length === 1, 'the first prompt runs')
@@ -105,7 +105,7 @@ test('fire limit: a canceled run, and the cursor moves to when a run may start a
   await b.end()
 })
 
-test('concurrency: no slot is a canceled run by schedule and 409 by hand', async () => {
+test('concurrency: without a free slot a scheduled run is canceled and a manual run returns 409', async () => {
   const b = await bench({ config: { automation: { max_concurrent_jobs: 1 } } })
   await b.put('a', hourly({ name: 'a' }))
   await b.put('b', hourly({ name: 'b' }))
@@ -121,7 +121,7 @@ test('concurrency: no slot is a canceled run by schedule and 409 by hand', async
   await b.end()
 })
 
-test('a changed schedule starts anew, another change does not; switched off is not due', async () => {
+test('a changed schedule restarts, another change does not; a disabled job is not due', async () => {
   const b = await bench()
   b.sessions.answer = () => completed
   await b.put('demo', hourly())
@@ -144,7 +144,7 @@ test('a changed schedule starts anew, another change does not; switched off is n
   await b.end()
 })
 
-test('an instant that passed while its job was off counts as missed once, one that ran does not', async () => {
+test('an at time that passed while its job was disabled is one misfire, unless it ran', async () => {
   const b = await bench()
   b.sessions.answer = () => completed
   const once = (enabled: boolean) => hourly({ enabled, schedule: { mode: 'at', time: at(HOUR) } })
@@ -171,7 +171,7 @@ test('an instant that passed while its job was off counts as missed once, one th
   await b.end()
 })
 
-test('an occurrence is claimed once, also when the clock goes back and it comes again', async () => {
+test('an occurrence is claimed once, even when the clock is set back and it recurs', async () => {
   const b = await bench()
   b.sessions.answer = () => completed
   await b.put('demo', hourly())
@@ -211,7 +211,7 @@ test('a machine that slept: one occurrence within its grace, none far beyond it,
   await b.end()
 })
 
-test('a time zone that is none keeps the daemon from starting, and is named', async () => {
+test('an invalid time zone prevents the start and is named', async () => {
   const boots = bench({ config: { automation: { timezone: 'Mars/Olympus' } } })
   const error = await boots.then(
     () => 'it started',
@@ -221,7 +221,7 @@ test('a time zone that is none keeps the daemon from starting, and is named', as
   assert.match(error, /IANA/)
 })
 
-test('automation that is switched off fires nothing and says so', async () => {
+test('disabled automation fires nothing and reports it', async () => {
   const b = await bench({ config: { automation: { enabled: false } } })
   await b.put('demo', hourly())
   await b.clock.advance(5 * HOUR)
@@ -235,7 +235,7 @@ test('automation that is switched off fires nothing and says so', async () => {
   await b.end()
 })
 
-test('while the disk is full nothing is claimed, and what is due runs once there is room', async () => {
+test('a full disk defers claims, and due jobs run once there is space', async () => {
   const plenty = 1024 ** 3
   const room = { free: plenty }
   const b = await bench({ freeBytes: async () => room.free })
@@ -255,7 +255,7 @@ test('while the disk is full nothing is claimed, and what is due runs once there
   await b.end()
 })
 
-test('jobs that are due at one instant start a few in a turn of the event loop, not all in one', async () => {
+test('jobs due at the same instant start over several turns of the event loop', async () => {
   const b = await bench({ config: { automation: { max_concurrent_jobs: 1000 } } })
   b.sessions.answer = () => completed
   const jobs = 100

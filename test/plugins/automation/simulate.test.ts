@@ -13,7 +13,7 @@ const simulated = async (b: Bench, query: string): Promise<Reply> => {
   return reply.body.simulation
 }
 
-test('a simulation says what fires, when, and what is skipped and why, and changes nothing', async () => {
+test('a simulation reports fires and skips with their reasons, and changes nothing', async () => {
   const b = await bench({ config: { automation: { max_concurrent_jobs: 2 } } })
   await b.put('one', hourly({ name: 'one', fire_limit: { max: 3, window: '5h' } }))
   await b.put('slow', hourly({ name: 'slow', schedule: { mode: 'cron', expr: '0 */6 * * *' } }))
@@ -50,12 +50,12 @@ test('a simulation says what fires, when, and what is skipped and why, and chang
   for (const query of ['only=nobody', 'only=one&part=triggers']) {
     const { status, body } = await b.request('GET', `/api/automation/simulation?${query}`)
     assert.equal([status, body.code], [400, 'simulation_invalid'])
-    assert.match(body.error, /only: there is no (?:job or )?trigger "(?:nobody|one)"/)
+    assert.match(body.error, /only: (?:job or )?trigger not found: "(?:nobody|one)"/)
   }
   await b.end()
 })
 
-test('runs that fail are tried again, runs that go on overlap, and what is missed offline is caught up with', async () => {
+test('a simulation includes retries, overlaps and catch-up after an outage', async () => {
   const b = await bench()
   const retry = { strategy: 'backoff', max_retries: 2, base_delay: '10s' }
   await b.put('fails', hourly({ name: 'fails', schedule: { mode: 'every', interval: '6h' }, retry }))
@@ -93,7 +93,7 @@ test('runs that fail are tried again, runs that go on overlap, and what is misse
   await b.end()
 })
 
-test('triggers are shown with the recorded events of past days, filters, limits and depth applied', async () => {
+test('a simulation replays recorded events through filters, limits and depth of triggers', async () => {
   const b = await bench()
   b.sessions.answer = () => completed
   await b.put('demo', hourly({ agent_name: 'worker' }))

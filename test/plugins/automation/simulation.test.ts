@@ -245,7 +245,7 @@ class Simulation {
 }
 
 const seed = firstSeed()
-test(`months of jobs, edits, stops, kills and wrong clocks: every instant is accounted for (SVC_SEED=${seed})`, async () => {
+test(`months of jobs, edits, stops, kills and wrong clocks: every occurrence is accounted for (SVC_SEED=${seed})`, async () => {
   const simulation = await Simulation.start(seed)
   try {
     for (let step = 0; step < Number(process.env.SVC_STEPS ?? 15); step++) await simulation.step()

@@ -15,7 +15,7 @@ const propose = (b: Bench, body: Record<string, unknown>) => b.request('POST', u
 const listed = async (b: Bench, query = ''): Promise<Reply[]> =>
   (await b.request('GET', `${urlOf(b)}${query}`)).body.suggestions
 
-test('what is suggested does nothing until it is accepted, and is then made once', async () => {
+test('a suggestion has no effect until it is accepted, and creates its job once', async () => {
   const b = await bench()
   const made = await propose(b, { job })
   assert.is(made.status, 201, JSON.stringify(made.body))
@@ -47,7 +47,7 @@ test('what is suggested does nothing until it is accepted, and is then made once
   await b.end()
 })
 
-test('suggestions that differ only behind the same long beginning are two', async () => {
+test('suggestions that share a long prefix are not duplicates', async () => {
   const b = await bench()
   const long = { ...job, prompt: 'Look at everything. '.repeat(50) }
   const one = (await propose(b, { job: long })).body.suggestion
@@ -58,7 +58,7 @@ test('suggestions that differ only behind the same long beginning are two', asyn
   await b.end()
 })
 
-test('a trigger is suggested as well, and what is dismissed is not made', async () => {
+test('a trigger can be suggested, and a dismissed suggestion creates nothing', async () => {
   const b = await bench()
   const trigger = { name: 'after', agent_name: 'report', prompt: 'See {{ .Kind }}.', event: 'session.stopped' }
   const one = (await propose(b, { trigger })).body.suggestion
@@ -74,7 +74,7 @@ test('a trigger is suggested as well, and what is dismissed is not made', async 
   await b.end()
 })
 
-test('what a request would be refused for is not suggested, and suggestions are bounded and expire', async () => {
+test('an invalid suggestion is refused, and pending suggestions are limited and expire', async () => {
   const b = await bench()
   for (const [body, code] of [
     [{}, 'suggestion_invalid'],
@@ -100,7 +100,7 @@ test('what a request would be refused for is not suggested, and suggestions are 
   await b.end()
 })
 
-test('an agent suggests in its own workspace alone, an extension by the API of automation', async () => {
+test('an agent suggests only in its own workspace, an extension through the automation API', async () => {
   const kernels: PluginKernel<{ automation: typeof Automation }>[] = []
   const acme = definePlugin({
     name: 'acme.tips',

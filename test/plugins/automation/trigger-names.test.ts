@@ -5,7 +5,7 @@ import { completed, failed } from './fake-sessions.js'
 
 const spec = { name: 'one', agent_name: 'report', prompt: 'Look.', event: 'session.created' }
 
-test('the name of a trigger belongs to one of its scope, whatever the door', async () => {
+test('trigger names are unique in a scope, whichever API writes them', async () => {
   const b = await bench()
   const put = (id: string, scope: unknown, more: Record<string, unknown> = {}, version = 0) => {
     const body = { expected_version: version, scope, spec: { ...spec, ...more } }

@@ -36,37 +36,37 @@ const VALID: readonly Record<string, unknown>[] = [
 
 const INVALID: readonly (readonly [Record<string, unknown>, RegExp])[] = [
   [trigger({ name: ' ' }), /name/],
-  [trigger({ event: 'task.done' }), /event: "task\.done" fires no trigger; what does is session\.created/],
+  [trigger({ event: 'task.done' }), /event: unknown event "task\.done"; use session\.created/],
   [trigger({ event: 'hook..completed' }), /event: /],
   [trigger({ event: 'ext.' }), /event: /],
   [trigger({ agent_name: '' }), /agent_name: required/],
   [trigger({ prompt: ' ' }), /prompt: required/],
-  [trigger({ prompt: '{{ .Nope }}' }), /does not know \{\{ \.Nope \}\}/],
-  [trigger({ prompt: '{{ .Kind' }), /without its other half/],
-  [trigger({ prompt: '{{ .Kind.x }}' }), /does not know/],
-  [trigger({ filter: { name: 'x' } }), /filter: a key is/],
-  [trigger({ filter: { 'data.': 'x' } }), /filter: a key is/],
-  [trigger({ filter: { kind: '' } }), /filter\.kind: not empty/],
-  [trigger({ webhook_id: 'wbh_1' }), /webhook_id: triggers of event webhook alone/],
-  [trigger({ webhook_secret_ref: 'env:X' }), /webhook_secret_ref: triggers of event webhook alone/],
-  [hook({ endpoint_slug: undefined }), /endpoint_slug: a webhook needs it/],
+  [trigger({ prompt: '{{ .Nope }}' }), /unknown template field \{\{ \.Nope \}\}/],
+  [trigger({ prompt: '{{ .Kind' }), /unbalanced/],
+  [trigger({ prompt: '{{ .Kind.x }}' }), /unknown template field/],
+  [trigger({ filter: { name: 'x' } }), /filter: unknown key/],
+  [trigger({ filter: { 'data.': 'x' } }), /filter: unknown key/],
+  [trigger({ filter: { kind: '' } }), /filter\.kind: must not be empty/],
+  [trigger({ webhook_id: 'wbh_1' }), /webhook_id: only allowed with event webhook/],
+  [trigger({ webhook_secret_ref: 'env:X' }), /webhook_secret_ref: only allowed with event webhook/],
+  [hook({ endpoint_slug: undefined }), /endpoint_slug: a webhook requires/],
   [hook({ endpoint_slug: 'a--b' }), /single hyphens/],
-  [hook({ webhook_id: 'x' }), /starts with wbh_/],
+  [hook({ webhook_id: 'x' }), /must start with wbh_/],
   [hook({ webhook_secret_ref: 'the secret' }), /env:NAME or vault:automation/],
-  [hook({ webhook_secret_ref: undefined }), /a webhook needs a secret/],
+  [hook({ webhook_secret_ref: undefined }), /a webhook requires a secret/],
   [trigger({ fire_limit: { max: 0, window: '1h' } }), /fire_limit\.max/],
   [trigger({ retry: { strategy: 'none', max_retries: 1, base_delay: '' } }), /strategy none/],
   [loop({ prompt: 'x' }), /must be empty/],
   [loop({ loop_target: { loop_name: '', workspace_id: 'w' } }), /loop_name: required/],
   [
     trigger({ target_kind: 'agent', loop_target: { loop_name: 'x', workspace_id: 'w' } }),
-    /not possible with target_kind agent/,
+    /not allowed with target_kind agent/,
   ],
-  [trigger({ id: 'other' }), /id: "other" is not the id/],
-  [trigger({ scope: 'workspace' }), /the record has scope global/],
+  [trigger({ id: 'other' }), /id: "other" does not match/],
+  [trigger({ scope: 'workspace' }), /the record scope global/],
 ]
 
-test('triggers (7.1 to 7.4) are stored, checked and listed; unknown members are dropped, enabled is filled in', async () => {
+test('triggers are stored, validated and listed; unknown members are dropped and enabled is filled in', async () => {
   const b = await bench()
   const put = (id: string, spec: unknown) =>
     b.request('PUT', `${KIND}/${id}`, { scope: { kind: 'global' }, spec, expected_version: 0 })
@@ -90,7 +90,7 @@ test('triggers (7.1 to 7.4) are stored, checked and listed; unknown members are 
   await b.end()
 })
 
-test('a trigger whose prompt ends the daemon is refused, as a job is', async () => {
+test('a trigger whose prompt stops the daemon is refused, like a job', async () => {
   const b = await bench()
   const spec = trigger({ prompt: 'Run svc daemon stop.' })
   const reply = await b.request('PUT', `${KIND}/t`, { scope: { kind: 'global' }, spec, expected_version: 0 })

@@ -43,7 +43,7 @@ function randomJob(n: number, below: (n: number) => number): Record<string, unkn
   })
 }
 
-test(`a daemon on the virtual clock does exactly what the simulation of ${JOBS} jobs said (SVC_SEED=${seed})`, async () => {
+test(`a daemon on a virtual clock does exactly what the simulation of ${JOBS} jobs predicted (SVC_SEED=${seed})`, async () => {
   const { random } = seededIds(seed)
   const below = (n: number) => Math.floor(random() * n)
   const config = { automation: { max_concurrent_jobs: 4, timezone: 'Europe/Paris' } }

@@ -61,7 +61,7 @@ const github = (body: string) => ({
 })
 const coded = ({ status, body }: Answer) => [status, body.code]
 
-test('a signed delivery starts one session, also when it is sent twice and the daemon has started anew', async () => {
+test('a signed delivery starts one session, even when it is replayed after a restart', async () => {
   const first = await open()
   const prompt = '{{ .Data.ref }} {{ .Data.head.id }} {{ index .Data "a key" }} {{ .Data.endpoint_slug }}'
   const hook = await first.hook({ prompt })
@@ -90,7 +90,7 @@ test('a signed delivery starts one session, also when it is sent twice and the d
   await second.end()
 })
 
-test('what is not signed by the secret and the time is refused', async () => {
+test('a delivery with an invalid signature or timestamp is refused', async () => {
   const b = await open()
   const { webhook_endpoint: path, id } = await b.hook()
   const now = b.clock.now()
@@ -117,7 +117,7 @@ test('what is not signed by the secret and the time is refused', async () => {
   await b.end()
 })
 
-test('an endpoint that is not there, switched off, or named by another slug or workspace gives one identical 404', async () => {
+test('unknown, disabled and mismatched endpoints return an identical 404', async () => {
   const b = await open()
   const { id, webhook_id: webhookId, webhook_endpoint: path } = await b.hook()
   const off = await b.hook({ name: 'off', enabled: false })
@@ -142,7 +142,7 @@ test('an endpoint that is not there, switched off, or named by another slug or w
   await b.end()
 })
 
-test('a webhook takes Standard Webhooks where its trigger says so', async () => {
+test('a webhook with scheme standard accepts Standard Webhooks', async () => {
   const b = await open({ env: { CI_SECRET: `whsec_${Buffer.from(SECRET).toString('base64')}` } })
   const { webhook_endpoint: path } = await b.hook({ webhook_scheme: 'standard' })
   const seconds = Math.floor(b.clock.now() / 1000)
@@ -159,7 +159,7 @@ test('a webhook takes Standard Webhooks where its trigger says so', async () => 
   await b.end()
 })
 
-test("GitHub's signature is good once, for weeks, and its event can be filtered by", async () => {
+test('a GitHub signature is accepted once within 30 days, and its event can be filtered', async () => {
   const b = await open()
   const more = { webhook_scheme: 'github', filter: { 'data.github_event': 'push' }, prompt: '{{ .Data.github_event }}' }
   const { webhook_endpoint: path, id } = await b.hook(more)
@@ -173,7 +173,7 @@ test("GitHub's signature is good once, for weeks, and its event can be filtered 
   await b.end()
 })
 
-test('a signed body that is no JSON object is the payload as it came; one that is, is spread out beside it', async () => {
+test('a body is available as payload, and the members of a JSON object as data', async () => {
   const b = await open()
   const prompt = '[{{ .Data.payload }}] [{{ .Data.a }}] [{{ .Data.endpoint_slug }}]'
   const hook = await b.hook({ name: 'all', prompt, fire_limit: { max: 100, window: '1h' } })
@@ -211,7 +211,7 @@ test('a signed body that is no JSON object is the payload as it came; one that i
   await b.end()
 })
 
-test('too many deliveries are refused before their signature is looked at, of endpoints that are not there alike', async () => {
+test('the rate limit applies before the signature is checked, also for unknown endpoints', async () => {
   const b = await open()
   const { webhook_endpoint: path } = await b.hook()
   for (const [where, first] of [
@@ -227,7 +227,7 @@ test('too many deliveries are refused before their signature is looked at, of en
   await b.end()
 })
 
-test('a delivery that finds no room is refused and may be sent again', async () => {
+test('a delivery refused by a limit may be sent again', async () => {
   const b = await open()
   const { webhook_endpoint: path, id } = await b.hook({ fire_limit: { max: 1, window: '2m' } })
   assert.is((await b.send(path, '{}', { 'x-service-webhook-delivery-id': 'a' })).status, 200)
@@ -239,7 +239,7 @@ test('a delivery that finds no room is refused and may be sent again', async () 
   await b.end()
 })
 
-test('a secret that is given with a trigger lies in the vault, is shown nowhere and goes with it', async () => {
+test('a secret passed with a trigger is stored in the vault, never shown, and deleted with the trigger', async () => {
   const b = await open()
   const {
     id,
@@ -253,7 +253,7 @@ test('a secret that is given with a trigger lies in the vault, is shown nowhere 
   assert.not.match(JSON.stringify((await b.request('GET', `/api/automation/triggers/${id}`)).body), SECRET)
   assert.is((await b.send(path, '{}')).status, 200)
   const short = await b.request('PATCH', `/api/automation/triggers/${id}`, { webhook_secret_value: 'short' })
-  assert.equal([short.body.code, short.body.details.next], ['vault_value_short', 'use a longer secret'])
+  assert.equal([short.body.code, short.body.details.next], ['vault_value_short', 'pass a longer webhook_secret_value'])
   const other = await b.request('PATCH', `/api/automation/triggers/${id}`, { agent_name: 'other' })
   assert.is(other.body.trigger.agent_name, 'other', JSON.stringify(other.body))
   await b.request('PATCH', `/api/automation/triggers/${id}`, { agent_name: hook.agent_name })
@@ -269,7 +269,7 @@ test('a secret that is given with a trigger lies in the vault, is shown nowhere 
   await b.end()
 })
 
-test('without its secret a webhook takes nothing, and a webhook_id belongs to one trigger', async () => {
+test('a webhook without its secret refuses deliveries, and a webhook_id is unique', async () => {
   const b = await open()
   const { webhook_endpoint: path } = await b.hook({ webhook_secret_ref: 'env:NOT_THERE', webhook_id: 'wbh_mine' })
   assert.equal(coded(await b.send(path, '{}')), [400, 'webhook_secret_missing'])
@@ -281,7 +281,7 @@ test('without its secret a webhook takes nothing, and a webhook_id belongs to on
   await b.end()
 })
 
-test('what was changed of a webhook holds for the very next delivery', async () => {
+test('a change of a webhook applies to the next delivery', async () => {
   const b = await open()
   const hook = await b.hook()
   const [at, url] = [hook.webhook_endpoint, `/api/automation/triggers/${hook.id}`]

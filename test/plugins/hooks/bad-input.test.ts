@@ -19,14 +19,14 @@ const PROGRAMS: Readonly<Record<string, string>> = {
 }
 const OUTCOME: Readonly<Record<string, [string, RegExp]>> = {
   hangs: ['failed', /1000|in time|took|late|longer/],
-  floods: ['failed', /not JSON/],
-  garbage: ['failed', /not JSON/],
+  floods: ['failed', /invalid JSON/],
+  garbage: ['failed', /invalid JSON/],
   list: ['failed', /JSON object/],
   dies: ['failed', /exit code 3: it broke/],
   escalates: ['rejected', /"decision"|"message"/],
   'warm-dies': ['failed', /exit code 4/],
   'warm-hangs': ['failed', /1000|in time|took|late|longer/],
-  'warm-junk': ['failed', /no answers|line|flood/],
+  'warm-junk': ['failed', /invalid answer lines|flood/],
 }
 
 let scene: Scene
@@ -51,7 +51,7 @@ const declaration = async (name: string, more: object = {}) => ({
 const drop = (name: string) => scene.kernel.request('DELETE', `/api/settings/hooks/${name}`)
 
 for (const name of Object.keys(PROGRAMS)) {
-  test(`a hook that ${name}: its run says so, the call goes on; a required one refuses it`, async () => {
+  test(`a hook that ${name}: its run fails and the call proceeds; a required hook denies it`, async () => {
     await scene.configure({ [name]: await declaration(name) })
     const free = await scene.session('free')
     assert.match(said(await scene.prompt(free.at, turn)), /"output":"done/)
@@ -64,13 +64,13 @@ for (const name of Object.keys(PROGRAMS)) {
     const held = await scene.session('free')
     assert.match(
       said(await scene.prompt(held.at, create)),
-      new RegExp(`error permission denied: the required hook ${name}`),
+      new RegExp(`error permission denied: required hook ${name}`),
     )
     await drop(name)
   })
 }
 
-test('a program whose time is over before it has begun is ended all the same', async () => {
+test('a program that times out before it has started is stopped', async () => {
   const command = await scene.program('early', '#!/bin/sh\nsleep 600\n')
   await scene.configure({ early: { event: 'input.pre_submit', command, mode: 'sync', timeout: '1ms' } })
   const { id, at } = await scene.session('free')
@@ -82,7 +82,7 @@ test('a program whose time is over before it has begun is ended all the same', a
   await scene.kernel.request('POST', `${at}/stop`)
 })
 
-test('a program that leaves another behind has answered when it ends, and both are gone', async () => {
+test('a program that leaves a background process answers when it ends, and both are killed', async () => {
   const command = await scene.program('leaves', '#!/bin/sh\nsleep 600 &\necho \'{"message": "say left"}\'\n')
   await scene.configure({ leaves: { event: 'input.pre_submit', command, mode: 'sync', timeout: '5m' } })
   const { id, at } = await scene.session('free')
@@ -92,7 +92,7 @@ test('a program that leaves another behind has answered when it ends, and both a
   await scene.kernel.request('POST', `${at}/stop`)
 })
 
-test('a hook whose file is gone fails, and the one after it runs', async () => {
+test('a hook with a missing program fails, and the next hook runs', async () => {
   const gone = await declaration('gone')
   await scene.configure({
     gone,
@@ -109,7 +109,7 @@ test('a hook whose file is gone fails, and the one after it runs', async () => {
   await Promise.all(['gone', 'after'].map(drop))
 })
 
-test('a program that stays is started again when it has died, and ends with its declaration', async () => {
+test('a warm program is restarted after a crash, and stopped when its declaration is removed', async () => {
   const command = await scene.program(
     'once.py',
     warmPython(`if p.get("title", "").endswith("die"): os._exit(1)

@@ -42,7 +42,7 @@ const options = ['allow_once', 'reject_once'].map(kind => ({ optionId: kind, kin
 const ask = (title: string, more = {}) =>
   `ask ${JSON.stringify({ toolCall: { toolCallId: title, kind: 'execute', title, rawInput: { command: title }, ...more }, options })}`
 
-test('a sync hook that stays denies a permission, and the run shows who, how long and what', async () => {
+test('a warm sync hook denies a permission, and the run records hook, duration and patch', async () => {
   const { id, at } = await scene.session('free')
   const events = await scene.prompt(at, [ask('rm -rf /'), ask('ls')].join('\n'))
   assert.is(said(events), 'answer: reject_once\nanswer: allow_once\n')
@@ -72,7 +72,7 @@ test('a sync hook that stays denies a permission, and the run shows who, how lon
   assert.is(noted[0].duration_us, asked[0].duration_us)
 })
 
-test('a person is not asked what a hook refuses, and is asked what it lets pass', async () => {
+test('a request denied by a hook is not shown to the user, any other request is', async () => {
   const { id, at } = await scene.session('asks')
   const permissions = (events: readonly Reply[]) =>
     events.filter(({ type }) => type === 'permission').map(({ content }) => [content.status, content.resolved_by])
@@ -101,7 +101,7 @@ test('a person is not asked what a hook refuses, and is asked what it lets pass'
   assert.equal(outcomes, ['denied', 'applied'])
 })
 
-test('a command that an agent has the daemon run is rewritten before it is judged and run', async () => {
+test('a hook rewrites a command before it is authorized and run', async () => {
   const { id, at } = await scene.session('free')
   const create = `call terminal/create ${JSON.stringify({ command: 'rm', args: ['-rf', 'precious'] })}`
   const events = await scene.prompt(
@@ -111,7 +111,7 @@ test('a command that an agent has the daemon run is rewritten before it is judge
   assert.match(said(events), /would remove precious/)
   const { content: note } = events.find(({ type }) => type === 'hook_run') as Reply
   // What it was changed to may be a secret: the journal names the member.
-  assert.match(note.text, /^hook rewrite \(config\): changed input at tool\.pre_call, /)
+  assert.match(note.text, /^hook rewrite \(config\): patched input at tool\.pre_call, /)
   assert.not.match(JSON.stringify(note), /precious/)
   const [run] = await scene.runs(id, '&event=tool.pre_call')
   assert.equal(run.patch_applied, { input: { command: 'echo', args: ['would remove', 'precious'] } })

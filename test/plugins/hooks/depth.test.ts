@@ -18,12 +18,12 @@ request({ socketPath: ${JSON.stringify(`${home}/daemon.sock`)}, method: 'POST', 
 `
 
 for (const [what, header, sessions] of [
-  ['nests as deep as hooks may', `'x-svc-hook-depth': process.env.SVC_HOOK_DEPTH`, 3],
-  ['gains nothing by a depth that is none', `'x-svc-hook-depth': '-1'`, 1],
-  ['is known by its descent when it says nothing', '', 3],
-  ['is not believed to be less deep than it is', `'x-svc-hook-depth': '1'`, 3],
+  ['nests up to the maximum depth', `'x-svc-hook-depth': process.env.SVC_HOOK_DEPTH`, 3],
+  ['with an invalid depth header counts as the deepest', `'x-svc-hook-depth': '-1'`, 1],
+  ['without a depth header is recognized by its process', '', 3],
+  ['cannot claim less depth than its process has', `'x-svc-hook-depth': '1'`, 3],
 ] as const)
-  test(`what the program of a hook asks the daemon for ${what}`, async () => {
+  test(`a request of a hook program ${what}`, async () => {
     const scene = await openScene({}, { listen: ['socket'] })
     await scene.agent('plain')
     const command = await scene.program('again.cjs', MAKES(scene.home, scene.workspaceId, header))
@@ -34,7 +34,7 @@ for (const [what, header, sessions] of [
     await scene.close()
   })
 
-test('what triggers and the program of a hook make of each other ends with the third run', async () => {
+test('a cycle of triggers and a hook program ends with the third run', async () => {
   const scene = await openScene({}, { listen: ['socket'], plugins: [automation, ...hookPoints] })
   const { request } = scene.kernel
   for (const name of ['plain', 'made']) await scene.agent(name)

@@ -46,7 +46,7 @@ const about = () => ({ workspaceId: scene.workspaceId })
 const names = async (event = 'input.pre_submit') =>
   (await scene.kernel.request('GET', `/api/hooks/catalog?event=${event}`)).body.hooks
 
-test('the source decides before the priority, then the priority, then the name; each sees what the one before left', async () => {
+test('hooks run by source, then priority, then name; each sees the patched payload', async () => {
   const program = await scene.program(
     'config.sh',
     `#!/bin/sh\nsed 's/.*"message":"\\([^"]*\\)".*/{"message":"\\1 config"}/'\n`,
@@ -69,7 +69,7 @@ test('the source decides before the priority, then the priority, then the name; 
   await scene.kernel.request('DELETE', '/api/settings/hooks/strong')
 })
 
-test('an answer cannot allow what is refused when hooks are asked, and may refuse what is allowed', async () => {
+test('a patch may turn allow into deny, but not deny into allow', async () => {
   let says: string | undefined = 'allow'
   use(hook('judge', () => ({ decision: says }), { event: 'permission.request' }))
   const ask = (payload: HookPayload) => service.dispatch('permission.request', about(), payload)
@@ -81,11 +81,11 @@ test('an answer cannot allow what is refused when hooks are asked, and may refus
   const rejected = (await scene.runs('none')).filter(run => run.hook_name === 'judge' && run.outcome === 'rejected')
   assert.is(rejected.length, 2, JSON.stringify(rejected))
   says = 'deny'
-  assert.match((await ask({ decision: 'allow' })).deny ?? '', /a hook refused it/)
+  assert.match((await ask({ decision: 'allow' })).deny ?? '', /denied by a hook/)
   use()
 })
 
-test('a stronger source hides a hook of the same name and event, and a disabled one hides as well', async () => {
+test('an earlier source shadows a hook of the same name and event, even when disabled', async () => {
   const command = await scene.program('noop.sh', '#!/bin/sh\n')
   const ran: string[] = []
   use(hook('same', () => void ran.push('native')))
@@ -105,7 +105,7 @@ test('a stronger source hides a hook of the same name and event, and a disabled 
   await eventually(async () => (await names()).length === 0, 'the end of the record')
 })
 
-test('a refusal ends the chain, async hooks included; a required hook that fails refuses too', async () => {
+test('a denial stops the chain and the async hooks; a failed required hook denies too', async () => {
   const ran: string[] = []
   use(
     hook('first', () => ({ deny: 'no' })),
@@ -132,11 +132,11 @@ test('a refusal ends the chain, async hooks included; a required hook that fails
   )
   assert.is(
     (await service.dispatch('input.pre_submit', about(), { message: 'x' })).deny,
-    'the required hook must failed: broken',
+    'required hook must failed: broken',
   )
 })
 
-test('a refusal cannot become a permission, and only what an event has can be changed', async () => {
+test('a patch that escalates a decision or sets an unknown field is rejected', async () => {
   use(hook('soft', () => ({ decision: 'allow' }), { event: 'permission.request' }))
   const given = { decision: 'deny' }
   const { payload } = await service.dispatch('permission.request', about(), given)
@@ -157,7 +157,7 @@ test('a refusal cannot become a permission, and only what an event has can be ch
   )
 })
 
-test('a matcher tests what is told: texts by patterns, whether a tool only reads exactly', async () => {
+test('a matcher compares texts by pattern and tool_read_only exactly', async () => {
   const ran: string[] = []
   const on = (name: string, matcher: NativeHook['matcher']) =>
     hook(name, () => void ran.push(name), { event: 'tool.pre_call', ...(matcher && { matcher }) })
@@ -172,7 +172,7 @@ test('a matcher tests what is told: texts by patterns, whether a tool only reads
   assert.equal(ran, ['all', 'glob'])
 })
 
-test('hooks run for what hooks do, three deep, and no deeper', async () => {
+test('hook dispatch nests at most three levels deep', async () => {
   const depths: unknown[] = []
   use(
     hook('again', async ({ dispatch_depth: depth }) => {
@@ -183,13 +183,13 @@ test('hooks run for what hooks do, three deep, and no deeper', async () => {
   )
   const { deny } = await service.dispatch('input.pre_submit', about(), { message: 'x' })
   assert.equal(depths, [1, 2, 3])
-  assert.match(String(deny), /more than 3 deep/)
+  assert.match(String(deny), /maximum depth of 3/)
   use(hook('quietly', async () => void (await service.dispatch('input.pre_submit', about(), {})), { mode: 'async' }))
   await service.dispatch('input.pre_submit', about(), { message: 'x' })
   await scene.ran('none', run => run.hook_name === 'quietly' && run.outcome === 'skipped' && run.dispatch_depth === 4)
 })
 
-test('four async hooks run at once, 64 wait, and what comes on top is dropped', async () => {
+test('four async hooks run concurrently, 64 are queued, further ones are dropped', async () => {
   let open = () => {}
   const gate = new Promise<void>(resolve => {
     open = resolve
@@ -217,7 +217,7 @@ test('four async hooks run at once, 64 wait, and what comes on top is dropped', 
   assert.is(most, 4)
 })
 
-test('hooks of a definition run for sessions of that agent alone; one that is not valid starts none', async () => {
+test('hooks of an agent definition run only for its sessions; an invalid hook prevents their start', async () => {
   use()
   const command = await scene.program('mark.sh', `#!/bin/sh\necho '{"message":"say marked"}'\n`)
   const write = async (name: string, line: string) => {
@@ -238,10 +238,10 @@ test('hooks of a definition run for sessions of that agent alone; one that is no
   const body = { workspace: scene.workspaceId, agent_name: 'broken' }
   const refused = await scene.kernel.request('POST', '/api/sessions', body)
   assert.equal([refused.status, refused.body.code], [403, 'hook_denied'])
-  assert.match(refused.body.error, /the hook mark of the agent broken is not valid/)
+  assert.match(refused.body.error, /hook mark of agent broken is invalid/)
 })
 
-test('a declaration that is not valid is refused, and changes nothing', async () => {
+test('an invalid declaration is refused and changes nothing', async () => {
   const put = async (name: string, declaration: object) => {
     const { status, body } = await scene.kernel.request('PUT', `/api/settings/hooks/${name}`, {
       declaration: { name, matcher: {}, ...declaration },
@@ -267,7 +267,7 @@ test('a declaration that is not valid is refused, and changes nothing', async ()
   assert.equal((await scene.kernel.request('DELETE', '/api/settings/hooks/none')).status, 404)
 })
 
-test('runs before a session is made are listed with those about none', async () => {
+test('runs before a session exists are listed without a session', async () => {
   use(hook('doorkeeper', () => ({ deny: true, reason: 'not today' }), { event: 'session.pre_create' }))
   const refused = await scene.kernel.request('POST', '/api/sessions', {
     agent_name: 'free',

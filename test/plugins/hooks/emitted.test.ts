@@ -104,7 +104,7 @@ test.after(async () => {
   await rm(path.dirname(world.root), { recursive: true, force: true })
 })
 
-test('sessions, turns, messages, tools and permissions', async () => {
+test('session, turn, message, tool and permission events are emitted', async () => {
   const { id, at } = await world.session('plain', { sandbox: 'none' })
   const result = { sessionUpdate: 'tool_call', toolCallId: 'a', title: 'well', kind: 'read', status: 'completed' }
   const usage = (used: number) => `update ${JSON.stringify({ sessionUpdate: 'usage_update', used, size: 1000 })}`
@@ -152,7 +152,7 @@ test('sessions, turns, messages, tools and permissions', async () => {
   assert.is(heard.get('turn.start')?.workspace_root, world.root)
 })
 
-test('worktrees', async () => {
+test('worktree events are emitted', async () => {
   const { at } = await world.session('plain', { sandbox: 'none' })
   const fork = (body: Reply) => request('POST', `${at}/worktree-fork`, { confirmed: true, ...body })
   const made = await fork({ new_worktree: { name: 'one' } })
@@ -164,7 +164,7 @@ test('worktrees', async () => {
   await wait('worktree.pre_remove', 'worktree.removed')
 })
 
-test('personas, heartbeats and their policies', async () => {
+test('soul and heartbeat events are emitted', async () => {
   const sidecar = async (name: string, text: string) => {
     const { status, body } = await request('PUT', `/api/agents/asks/${name}`, { body: text })
     assert.is(status, 200, JSON.stringify(body))
@@ -181,7 +181,7 @@ test('personas, heartbeats and their policies', async () => {
   await wait('agent.heartbeat.wake.before', 'agent.heartbeat.wake.after', 'session.health.update.after')
 })
 
-test('spawned sessions and sandboxes', async () => {
+test('spawn and sandbox events are emitted', async () => {
   const { at } = await world.session('plain', { sandbox: 'none' })
   const socketPath = /SVC_SOCKET=(.*)/.exec(said(await world.prompt(at, 'env SVC_SOCKET')))?.[1] ?? ''
   const permissions = {
@@ -204,7 +204,7 @@ test('spawned sessions and sandboxes', async () => {
   await wait('sandbox.prepare', 'sandbox.ready', 'sandbox.stop')
 })
 
-test('jobs, triggers and their runs', async () => {
+test('automation events are emitted', async () => {
   const definition = { agent_name: 'asks', prompt: 'say hello', scope: 'workspace', workspace_id: world.workspaceId }
   const job = async (name: string, more: object = {}) => {
     const schedule = { mode: 'every', interval: '24h' }
@@ -222,7 +222,7 @@ test('jobs, triggers and their runs', async () => {
   await wait('automation.run.failed')
 })
 
-test('the window manager', async () => {
+test('window manager events are emitted', async () => {
   const at = `/api/workspaces/${world.workspaceId}/window-manager`
   const run = async (command_id: string, payload: object) => {
     const { revision } = (await request('GET', at)).body
@@ -245,7 +245,7 @@ test('the window manager', async () => {
   await wait(...wanted)
 })
 
-test('a tool of the daemon is refused by a hook', async () => {
+test('a hook denies a tool call', async () => {
   const { tools: all } = (await request('GET', '/api/tools')).body
   const id = all.find(({ descriptor }: Reply) => descriptor.read_only && !descriptor.input_schema?.required?.length)
     .descriptor.tool_id
@@ -256,7 +256,7 @@ test('a tool of the daemon is refused by a hook', async () => {
   await eventually(async () => members.get('tool.post_call')?.has('tool_namespace'), 'the end of the call')
 })
 
-test('a claim is refused by a hook', async () => {
+test('a hook denies a claim', async () => {
   const { at } = await world.session('plain', { sandbox: 'none' })
   const socketPath = /SVC_SOCKET=(.*)/.exec(said(await world.prompt(at, 'env SVC_SOCKET')))?.[1] ?? ''
   const claim = () => ask({ socketPath }, '/api/agent/tasks/claim-next', { method: 'POST', body: {} })
@@ -267,7 +267,7 @@ test('a claim is refused by a hook', async () => {
   await stop(at)
 })
 
-test('tasks, as the log tells of them', async () => {
+test('task events are emitted from the event log', async () => {
   for (const name of Object.keys(OF_TASKS) as (keyof typeof OF_TASKS)[])
     await log.kernel().db.tx(t => {
       log.kernel().needs.events.emit(t, TaskEvents[name], { task_id: 'tsk_1' }, { scope: world.workspaceId })
@@ -276,7 +276,7 @@ test('tasks, as the log tells of them', async () => {
   assert.is(heard.get('task.run.enqueued')?.workspace_root, world.root)
 })
 
-test('every event that is marked as emitted was told by now', () => {
+test('every event marked as emitted was emitted by these tests', () => {
   assert.equal(
     emitted.filter(event => !heard.has(event)),
     [],

@@ -24,7 +24,7 @@ const active = (name: string) =>
   }, `the process of ${name}`)
 const folder = (name: string) => path.join(scene.home, 'extensions', name)
 
-test('the process of an extension refuses and rewrites as a warm program does', async () => {
+test('an extension process denies and patches like a warm program', async () => {
   await cp(guard, folder('guard-python'), { recursive: true })
   await active('guard-python')
   const { hooks } = (await request('GET', '/api/hooks/catalog?source=extension')).body
@@ -75,7 +75,7 @@ const NODE = `require('node:readline').createInterface({ input: process.stdin })
 })
 `
 
-test('a process that hangs, answers nonsense, changes what it may not, or did not name the event fails its run', async () => {
+test('a run fails when the extension process is unresponsive, answers invalidly, patches a forbidden field or does not support the event', async () => {
   const hook = (name: string, event: string, more = '') =>
     `[[resources.hooks]]\nname = "${name}"\nevent = "${event}"\nmode = "sync"\n${more}`
   await mkdir(folder('odd'), { recursive: true })
@@ -88,8 +88,8 @@ test('a process that hangs, answers nonsense, changes what it may not, or did no
   const { id, at } = await scene.session('free', { sandbox: 'none' })
   for (const [text, outcome, error] of [
     ['say hang', 'failed', /1000 ms|no end within/],
-    ['say text', 'failed', /answers with an object/],
-    ['say patch', 'rejected', /no "?decision"? to change/],
+    ['say text', 'failed', /must answer with/],
+    ['say patch', 'rejected', /cannot set "?decision"?/],
   ] as const) {
     await scene.prompt(at, text)
     const run = await scene.ran(id, one => one.hook_name === 'odd' && error.test(one.error ?? ''))
@@ -99,7 +99,7 @@ test('a process that hangs, answers nonsense, changes what it may not, or did no
   assert.match(unnamed.error, /does not name prompt.post_assemble in supported_hook_events/)
 })
 
-test('while the process does not run, a hook that is required refuses', async () => {
+test('a required hook denies while its extension process is not running', async () => {
   const { id, at } = await scene.session('free', { sandbox: 'none' })
   const off = await request('POST', '/api/extensions/guard-python/disable')
   assert.is(off.status, 200, JSON.stringify(off.body))
@@ -121,7 +121,7 @@ test('while the process does not run, a hook that is required refuses', async ()
   assert.is(run.outcome, 'failed')
 })
 
-test('a manifest with a hook that nobody answers is not valid', async () => {
+test('a manifest is invalid when a hook has neither a command nor a process', async () => {
   await mkdir(folder('none'), { recursive: true })
   await writeFile(
     path.join(folder('none'), 'extension.toml'),

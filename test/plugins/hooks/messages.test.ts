@@ -12,7 +12,7 @@ p = json.load(sys.stdin)
 with open(${JSON.stringify(file)}, 'a') as f: f.write(json.dumps([p['event'], p.get('message_delta_type'), p['content'].get('text')]) + '\\n')
 `
 
-test('a message begins once, comes in pieces, and is whole at its end', async () => {
+test('a message emits one start, its deltas, and an end with the whole text', async () => {
   const scene = await openScene()
   await scene.agent('talks')
   const file = path.join(scene.home, 'told')
@@ -50,7 +50,7 @@ test('a message begins once, comes in pieces, and is whole at its end', async ()
   await scene.close()
 })
 
-test('a hook that is slower than its agent misses no piece and holds nothing up', async () => {
+test('a hook slower than its agent misses no delta and does not block the agent', async () => {
   const scene = await openScene()
   await scene.agent('talks')
   const file = path.join(scene.home, 'slow')

@@ -20,7 +20,7 @@ test.after(() => scene.close())
 
 const answers = (patch: object) => `#!/bin/sh\ncat >/dev/null\necho '${JSON.stringify(patch)}'\n`
 
-test('a hook changes the input of a tool of the daemon, which is held to its schema again, and hears of its end', async () => {
+test('a hook patches the input of a tool, which is validated again, and observes the end of the call', async () => {
   const { tools: all } = (await request('GET', '/api/tools')).body
   const id = all.map(({ descriptor }: Reply) => descriptor.tool_id).find((name: string) => name.endsWith('hooks_list'))
   const call = (input: object) => request('POST', `/api/tools/${id}/invoke`, { input })
@@ -49,7 +49,7 @@ test('a hook changes the input of a tool of the daemon, which is held to its sch
   assert.match(JSON.stringify(refused.body), /tool_invalid_input/)
 })
 
-test('a hook that takes longer than anything else to refuse a tool is waited for', async () => {
+test('the daemon waits for a slow hook that denies a tool call', async () => {
   const { tools: all } = (await request('GET', '/api/tools')).body
   const id = all
     .map(({ descriptor }: Reply) => descriptor.tool_id)
@@ -62,7 +62,7 @@ test('a hook that takes longer than anything else to refuse a tool is waited for
   assert.equal([status >= 400, body.error?.reason_codes], [true, ['hook_denied']], JSON.stringify(body))
 })
 
-test('a hook changes the prompt of a job before it fires, and not into what is no text', async () => {
+test('a hook patches the prompt of a job before it fires; a patch that is not a text is rejected', async () => {
   await scene.agent('worker')
   const schedule = { mode: 'every', interval: '24h' }
   const given = { name: 'daily', agent_name: 'worker', scope: 'workspace', workspace_id: scene.workspaceId, schedule }
