@@ -1,9 +1,11 @@
+import { shown } from '../../kernel/kit/text.js'
 import type { DiskSpace, PluginKernel, Tx } from '../../kernel/plugin.js'
 import type { TaskStatus } from '../../schemas/tasks.js'
 import type { Daemon } from '../daemon/api.js'
 import type { Events } from '../events/api.js'
-import type { Sessions } from '../sessions/api.js'
+import type { SessionInfo, Sessions } from '../sessions/api.js'
 import type { Workspaces } from '../workspaces/api.js'
+import { TaskErrors } from './api.js'
 import { TaskJournal } from './journal.js'
 import { Reservations, type Wants } from './runs/reserve.js'
 import { RunStore } from './runs/run-store.js'
@@ -26,6 +28,9 @@ export type Settle = (...tasks: readonly string[]) => void
 
 /** How long nobody who waits for runs goes without a look, in milliseconds: leases and blocks expire without a word. */
 const LOOK_MS = 5000
+
+/** States of sessions that may hold runs. */
+const WORKING: ReadonlySet<SessionInfo['state']> = new Set(['active', 'starting'])
 
 /** What all parts of the plugin work with. */
 export class TaskCore {
@@ -67,6 +72,14 @@ export class TaskCore {
 
   now(): number {
     return this.kernel.clock.now()
+  }
+
+  /** Throws `AUTONOMY_SESSION_REQUIRED` (409) unless there is such a session and it is neither stopping nor stopped. */
+  activeSession(id: string): SessionInfo {
+    const session = this.kernel.needs.sessions.get(id)
+    if (session && WORKING.has(session.state)) return session
+    const text = session ? `session ${id} is ${session.state}` : `there is no active session ${shown(id, 100)}`
+    throw TaskErrors.AUTONOMY_SESSION_REQUIRED(text)
   }
 
   /** One change, atomic. What follows from it for others is done when it is on the disk. */

@@ -275,9 +275,7 @@ export class TaskService implements TasksApi {
     const session = this.kernel.needs.sessions.get(id)
     if (!session || (agent !== undefined && session.agentName !== agent))
       throw KernelErrors.identity_required('the headers name no session of that agent', { next: 'svc session list' })
-    if (session.state !== 'active' && session.state !== 'starting')
-      throw TaskErrors.AUTONOMY_SESSION_REQUIRED(`session ${id} is ${session.state}`)
-    return { session, who: whoOfSession(actor, session.id) }
+    return { session: this.#core.activeSession(id), who: whoOfSession(actor, session.id) }
   }
 
   async #place({ by }: Who, { scope, workspace }: CreateTaskBody): Promise<Place> {

@@ -66,6 +66,8 @@ export class Claims {
     const { session } = claimant
     const { token, hash } = this.tokens.make()
     const claimed = await this.core.write(who, (t, settle) => {
+      // The claim may have waited, and its session may have stopped meanwhile.
+      this.core.activeSession(session.id)
       this.core.expireBlocks(t, settle)
       const held = this.#held(t, settle, session.id, body.idempotency_key)
       if (held) return { run: held, task: this.core.tasks.find(held.task_id, t), isNew: false }

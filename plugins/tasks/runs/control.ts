@@ -47,9 +47,7 @@ export class RunControl {
   /** Says that a session works on the run. A run that waits is claimed for it, without a lease. */
   attach(who: Who, id: string, session: string): Promise<TaskRun> {
     return this.#write(who, id, (t, run, settle) => {
-      const known = this.core.kernel.needs.sessions.get(session)
-      if (!known || known.state === 'stopped')
-        throw TaskErrors.AUTONOMY_SESSION_REQUIRED(`there is no active session ${session.slice(0, 100)}`)
+      this.core.activeSession(session)
       const task = this.core.tasks.find(run.task_id, t)
       if (run.session_id !== null && run.session_id !== session)
         throw TaskErrors.task_run_leased(`session ${run.session_id} has run ${id}`)

@@ -152,4 +152,33 @@ test('a caller that waits gets the run that is queued meanwhile', async ({ world
   assert.is((await waiting).body.claim.run.id, run)
 })
 
+test('a claim that waits ends when its session stops, and gets no run after that', async ({ world }) => {
+  const [ada, eve] = [world.agent(), world.agent()]
+  const waiting = ada.claim({ wait: true })
+  await world.pass(0)
+  await world.stop(ada)
+  const { run } = await world.queued()
+  const refused = await waiting
+  assert.equal([refused.status, refused.body.code], [409, 'AUTONOMY_SESSION_REQUIRED'])
+  assert.is((await eve.claim()).body.claim.run.id, run)
+})
+
+test('a session that is stopping is given no run and no review', async ({ world }) => {
+  const { task, run } = await world.queued()
+  const done = await world.queued()
+  const [ada, eve] = [world.agent(), world.agent({ state: 'stopping' })]
+  await ada.claim({ run_id: done.run })
+  await ada.act('complete', done.run)
+  const asked = { run_id: done.run, task_id: done.task, deadline_at: '2031-01-01T00:00:00Z' }
+  const { review } = (await world.post(`/api/task-runs/${done.run}/reviews`, asked)).body
+  for (const [url, body] of [
+    [`/api/task-runs/${run}/attach-session`, { session_id: eve.id }],
+    [`/api/task-reviews/${review.review_id}/route`, { session_id: eve.id }],
+  ] as const) {
+    const { status, body: told } = await world.post(url, body)
+    assert.equal([status, told.code], [409, 'AUTONOMY_SESSION_REQUIRED'], url)
+  }
+  assert.is((await world.run(run, task)).status, 'queued')
+})
+
 test.run()
