@@ -48,10 +48,7 @@ export class TaskGraph {
     })
   }
 
-  /**
-   * Follows what the other one waits for. A child may wait for its parent, which is completed by a run of its own as well as by
-   * its children.
-   */
+  /** Follows what the other task waits for: its dependencies, and its children, with which it is completed. */
   #refuseCycle(t: Tx, id: string, on: string): void {
     const seen = new Set([on])
     const waiting = [on]
@@ -60,7 +57,12 @@ export class TaskGraph {
         throw TaskErrors.task_cycle(`task ${on} waits for task ${id} already, by itself or by others`, look(id))
       if (seen.size > LIMITS.graph)
         throw TaskErrors.task_graph_limit(`over ${LIMITS.graph} tasks wait for each other here`, look(id))
-      for (const [next] of t.rows('SELECT depends_on FROM tasks_dependency WHERE task_id = ?', [at])) {
+      const waitsFor = t.rows(
+        `SELECT depends_on FROM tasks_dependency WHERE task_id = ?1
+         UNION ALL SELECT id FROM tasks_task WHERE parent_task_id = ?1`,
+        [at],
+      )
+      for (const [next] of waitsFor) {
         if (seen.has(String(next))) continue
         seen.add(String(next))
         waiting.push(String(next))

@@ -85,10 +85,6 @@ function blockedStep(core: TaskCore, task: TaskRow, blocked: BlockedReason): Nex
   // Only a completed task ends the wait, and one that was canceled stays so.
   const canceled = ids.find(id => core.tasks.get(id)?.status === 'canceled')
   if (canceled !== undefined) return { why, next: `svc task dependency remove ${task.id} ${canceled}` }
-  // Waited for by its own child a task is completed by a run of its own alone.
-  const parent = core.tasks.get(ids.find(id => id === task.parent_task_id) ?? '')
-  if (parent?.status === 'ready' && !core.runs.list(parent.id, { limit: 1 })[0])
-    return { why, next: `svc task start ${parent.id}` }
   return { why, next: `wait for ${ids.join(', ')}` }
 }
 
