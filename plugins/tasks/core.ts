@@ -87,6 +87,11 @@ export class TaskCore {
     return this.kernel.db.tx(t => work(t, (...ids) => this.#settle(t, who, ids)))
   }
 
+  /** A child of that task is deleted: all that are left may be completed. */
+  childDeleted(t: Tx, who: Who, parent: string | null): void {
+    this.#settle(t, who, this.#reconciler.rollUp(t, who, parent))
+  }
+
   /** Runs can be claimed that could not before. */
   tellClaimable(): void {
     for (const tell of [...this.#waiting]) tell()

@@ -53,4 +53,18 @@ test('a task may wait for its sibling and for the child of another task', async 
   assert.equal([await status(world, root), await status(world, other)], ['completed', 'completed'])
 })
 
+test('a parent is completed when its last child that was not completed is deleted', async ({ world }) => {
+  const root = await make(world)
+  const [done, dropped] = [await child(world, root), await child(world, root)]
+  const after = await make(world)
+  assert.is(await wait(world, after, root), 200)
+  await complete(world, done)
+  assert.equal([await status(world, root), await status(world, after)], ['ready', 'blocked'])
+  assert.is((await world.request('DELETE', `/api/tasks/${dropped}`)).status, 204)
+  assert.equal([await status(world, root), await status(world, after)], ['completed', 'ready'])
+  const alone = await make(world)
+  assert.is((await world.request('DELETE', `/api/tasks/${await child(world, alone)}`)).status, 204)
+  assert.is(await status(world, alone), 'ready', 'a task without children is not done')
+})
+
 test.run()
