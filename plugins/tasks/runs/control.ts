@@ -45,7 +45,8 @@ export class RunControl {
   ) {}
 
   /** Says that a session works on the run. A run that waits is claimed for it, without a lease. */
-  attach(who: Who, id: string, session: string): Promise<TaskRun> {
+  async attach(who: Who, id: string, session: string): Promise<TaskRun> {
+    if (this.core.runs.find(id).status === 'queued') await this.core.kernel.needs.daemon.admit('task run claim')
     return this.#write(who, id, (t, run, settle) => {
       this.core.activeSession(session)
       const task = this.core.tasks.find(run.task_id, t)
@@ -150,13 +151,14 @@ export class RunControl {
   /** Somebody has looked at a task that needed attention: it goes on, with another attempt where it had a run. */
   async recoverTask(who: Who, id: string, note: string | undefined): Promise<Task> {
     const why = checked('note', note, LIMITS.reason)
+    await this.core.kernel.needs.daemon.admit('task recovery')
     const task = this.core.tasks.find(id)
     const stuck = this.core.runs.open(id).find(run => run.status === 'needs_attention')
     if (task.attention_at === null)
       throw TaskErrors.task_conflict(`task ${id} needs no attention: it is ${task.status}`, look(id))
     if (stuck) await this.recover(who, stuck.id, { reason: why })
     return this.core.write(who, (t, settle) => {
-      update(t, 'tasks_task', id, { ...NO_ATTENTION, recurrences: null })
+      update(t, 'tasks_task', id, NO_ATTENTION)
       this.core.journal.write(t, who, 'task.recovered', { task, payload: { note: why ?? '' } })
       settle(id)
       return this.core.tasks.toWire(this.core.tasks.find(id, t), t)
@@ -200,13 +202,16 @@ export class RunControl {
         })
       const previous = this.core.runs.find(id, t)
       const task = this.core.tasks.find(run.task_id, t)
-      const { run: next } = this.core.reservations.reserve(t, who, task, {
+      const { run: next, existing } = this.core.reservations.reserve(t, who, task, {
         key: `run.${event}.${id}`,
         metadata,
         previous,
+        // Of a fan-out one part may have failed while the last to end completed the task.
+        reopens: previous.attempt + 1 === this.core.runs.nextAttempt(task.id, t),
         ...partOf(previous),
       })
-      this.core.journal.write(t, who, event, { task, run: next.id, payload: { ...payload, previous_run_id: id } })
+      if (!existing)
+        this.core.journal.write(t, who, event, { task, run: next.id, payload: { ...payload, previous_run_id: id } })
       settle(task.id)
       return [previous, this.core.runs.find(next.id, t)] as const
     })

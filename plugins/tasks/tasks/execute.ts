@@ -7,7 +7,7 @@ import { update } from '../rows.js'
 import type { Reservation } from '../runs/reserve.js'
 import { runToWire } from '../runs/run-row.js'
 import { type Who, whoOf } from '../who.js'
-import { look } from './task-row.js'
+import { look, type TaskRow } from './task-row.js'
 import { checked, invalid } from './write.js'
 
 /** A task with the run that was queued for it, or that the same key had queued before. */
@@ -93,6 +93,7 @@ export class TaskExecution {
     for (const { index, brief, ...wish } of wishes) {
       const run = await this.core.write(who, (t, settle) => {
         const task = this.core.tasks.find(id, t)
+        refuseUnapproved(task)
         const { run } = this.core.reservations.reserve(t, who, task, { ...wish, designation: { index, brief, group } })
         settle(id)
         return this.core.runs.find(run.id, t)
@@ -118,10 +119,7 @@ export class TaskExecution {
     await this.core.kernel.needs.daemon.admit('task run')
     return this.core.write(who, (t, settle) => {
       const before = this.core.tasks.find(id, t)
-      if (before.approval_policy === 'manual' && before.approval_state === 'rejected')
-        throw TaskErrors.task_conflict(`the approval of task ${id} was refused`, { next: `svc task cancel ${id}` })
-      if (before.approval_policy === 'manual' && before.approval_state !== 'approved')
-        throw TaskErrors.task_approval_pending(`task ${id} waits for its approval`, { next: `svc task approve ${id}` })
+      refuseUnapproved(before)
       return this.#queue(t, who, id, wishOf(body, action, id), settle)
     })
   }
@@ -150,6 +148,14 @@ export class TaskExecution {
       this.core.kernel.log.warn(`task ${id} is ready, and no run was queued: ${messageOf(error)}`)
     }
   }
+}
+
+/** Throws `task_conflict` or `task_approval_pending` (409) for a task that a person has not approved. */
+function refuseUnapproved({ id, approval_policy: policy, approval_state: state }: TaskRow): void {
+  if (policy !== 'manual' || state === 'approved') return
+  if (state === 'rejected')
+    throw TaskErrors.task_conflict(`the approval of task ${id} was refused`, { next: `svc task cancel ${id}` })
+  throw TaskErrors.task_approval_pending(`task ${id} waits for its approval`, { next: `svc task approve ${id}` })
 }
 
 const wishOf = (
