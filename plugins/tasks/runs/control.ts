@@ -94,7 +94,8 @@ export class RunControl {
     return this.#write(who, id, (t, run, settle) => this.#apply(t, who, run, settle, change))
   }
 
-  forceRelease(who: Who, id: string, { reason }: ReasonBody): Promise<TaskRun> {
+  forceRelease(who: Who, id: string, { reason, metadata }: ReasonBody): Promise<TaskRun> {
+    bounded('metadata', metadata)
     const why = checked('reason', reason, LIMITS.reason) ?? ''
     return this.#write(who, id, (t, run, settle) => {
       this.#force(who, run)
@@ -172,6 +173,11 @@ export class RunControl {
     { run_ids: ids, ...body }: BulkRunsBody,
   ): Promise<BulkRunsReply> {
     if (ids.length < 1 || ids.length > LIMITS.bulk) throw invalid(`run_ids: from 1 to ${LIMITS.bulk}`)
+    // What is wrong with the request, and not with a run, refuses all of it.
+    this.#refuseAgent(who)
+    bounded('metadata', body.metadata)
+    if (checked('reason', body.reason, LIMITS.reason) === undefined && what === 'forceFail')
+      throw TaskErrors.task_reason_required()
     const results: BulkRunsReply['results'] = []
     for (const id of ids) {
       try {
@@ -242,10 +248,16 @@ export class RunControl {
     })
   }
 
+  /** Throws `task_force_refused` (403) where agents may not force. */
+  #refuseAgent({ by }: Who): void {
+    if (by.kind === 'agent_session' && !this.agentForce()) throw TaskErrors.task_force_refused()
+  }
+
   /** Throws where an agent may not force, or not here (403), and `task_force_limit` (429) when one caller forces too much about one task. */
-  #force({ by }: Who, run: RunRow): void {
+  #force(who: Who, run: RunRow): void {
+    const { by } = who
+    this.#refuseAgent(who)
     if (by.kind === 'agent_session') {
-      if (!this.agentForce()) throw TaskErrors.task_force_refused()
       const own = this.core.kernel.needs.sessions.get(by.ref)?.workspaceId
       if (run.place !== '' && run.place !== own) throw TaskErrors.task_workspace_foreign()
     }

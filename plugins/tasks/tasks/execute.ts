@@ -8,7 +8,7 @@ import type { Reservation } from '../runs/reserve.js'
 import { runToWire } from '../runs/run-row.js'
 import { type Who, whoOf } from '../who.js'
 import { look, type TaskRow } from './task-row.js'
-import { checked, invalid } from './write.js'
+import { bounded, checked, checkedKey, invalid } from './write.js'
 
 /** A task with the run that was queued for it, or that the same key had queued before. */
 export interface Executed {
@@ -72,15 +72,17 @@ export class TaskExecution {
   /** Queues several runs that share the work. They are queued one by one: when one is refused, the earlier ones stay. */
   async fanOut(who: Who, id: string, body: FanOutBody): Promise<FanOutReply> {
     await this.core.kernel.needs.daemon.admit('task run')
-    const { designations, idempotency_key: key, network_participation: participation } = body
+    const { designations, network_participation: participation } = body
+    const key = checkedKey(body.idempotency_key)
     const most = this.mostRuns()
     if (designations.length < 1 || designations.length > most) throw invalid(`designations: from 1 to ${most}`)
     const wishes = designations.map(({ brief, idempotency_key: own, metadata }, index) => {
       const name = `designations.${index}`
       const text = checked(`${name}.brief`, brief, LIMITS.reason)
       if (text === undefined) throw invalid(`${name}.brief: required`)
-      const its = own ?? (key === undefined ? undefined : `${key}.${index}`)
+      const its = checkedKey(own, `${name}.idempotency_key`) ?? checkedKey(key && `${key}.${index}`)
       if (its === undefined) throw invalid(`${name}.idempotency_key: required where the request has none`)
+      bounded(`${name}.metadata`, metadata)
       return { key: its, metadata, participation, index, brief: text }
     })
     if (new Set(wishes.map(wish => wish.key)).size < wishes.length)
@@ -163,7 +165,7 @@ const wishOf = (
   action: string,
   id: string,
 ) => ({
-  key: key ?? `task.${action}.${id}`,
+  key: checkedKey(key) ?? `task.${action}.${id}`,
   metadata,
   participation,
 })
