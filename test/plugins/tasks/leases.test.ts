@@ -181,4 +181,33 @@ test('a session that is stopping is given no run and no review', async ({ world 
   assert.is((await world.run(run, task)).status, 'queued')
 })
 
+test('a lease lasts no longer than its length when the clock is set back', async ({ world }) => {
+  const { task, run } = await world.queued()
+  const ada = world.agent()
+  await ada.claim()
+  world.clock.jump(-60 * MINUTE)
+  for (let passed = 0; passed < 2; passed++) await world.pass(MINUTE)
+  assert.is((await world.run(run, task)).status, 'claimed')
+  for (let passed = 0; passed < 6; passed++) await world.pass(MINUTE)
+  const row = await world.run(run, task)
+  assert.equal([row.status, row.recovery_count], ['queued', 1])
+})
+
+test('a run that a person attached to a session fails when the session died with the daemon', async ({ world }) => {
+  const attached = async (world: Scene) => {
+    const { task, run } = await world.queued()
+    const agent = world.agent()
+    await world.post(`/api/task-runs/${run}/attach-session`, { session_id: agent.id })
+    await world.post(`/api/task-runs/${run}/start`)
+    return { task, run, agent }
+  }
+  const [dead, alive] = [await attached(world), await attached(world)]
+  const after = await world.killed([alive.agent])
+  const row = await after.run(dead.run, dead.task)
+  assert.equal([row.status, row.failure_kind], ['failed', 'daemon_restarted'])
+  assert.is((await after.run(alive.run, alive.task)).status, 'running')
+  assert.is((await after.post(`/api/task-runs/${alive.run}/complete`)).status, 200)
+  await after.close()
+})
+
 test.run()
