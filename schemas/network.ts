@@ -2,6 +2,9 @@
 import * as v from 'valibot'
 import { Integer } from './kernel/common.js'
 
+/** The name of a channel in its workspace. */
+const CHANNEL = /^[a-z0-9][a-z0-9_-]{0,63}$/
+
 /** Limits of a live participation; durations as `90s`, `1h30m`. */
 export const ParticipationBounds = v.strictObject({
   coalesce_window: v.optional(v.string()),
@@ -22,7 +25,7 @@ export type LocalParticipationRequest = v.InferOutput<typeof LocalParticipationR
 export const NamedParticipationRequest = v.strictObject({
   mode: v.literal('live'),
   channel_strategy: v.literal('named'),
-  channel_id: v.string(),
+  channel_id: v.pipe(v.string(), v.regex(CHANNEL, 'Expected a channel like team-1')),
   bounds: v.optional(ParticipationBounds),
 })
 export type NamedParticipationRequest = v.InferOutput<typeof NamedParticipationRequest>

@@ -22,7 +22,12 @@ import {
 import { routeSchemas, wholeAreas } from './harness/contract-schemas.js'
 
 const convert = (schema: v.GenericSchema, typeMode: 'input' | 'output' = 'output') =>
-  toJsonSchema(schema, { typeMode, target: 'draft-2020-12', errorMode: 'throw' }) as JsonSchema
+  toJsonSchema(schema, {
+    typeMode,
+    target: 'draft-2020-12',
+    errorMode: 'throw',
+    ignoreActions: ['check'],
+  }) as JsonSchema
 
 /** The facts of a schema of ours, which may refer to itself. */
 const ownFacts = (schema: v.GenericSchema, mode: 'input' | 'output' = 'output') => {
@@ -232,7 +237,8 @@ test('a timestamp is a date-time with seconds and offset', () => {
   assert.equal(schema, { type: 'string', format: 'date-time' })
   for (const text of ['2030-01-31T09:00:00.000Z', '2030-01-31T09:00:00Z', '2030-01-31T09:00:00+02:00'])
     assert.ok(v.safeParse(Timestamp, text).success, text)
-  for (const text of ['2030-01-31', '2030-01-31T09:00:00', '2030-13-31T09:00:00Z', 'now', 1_900_000_000_000])
+  const wrong = ['2030-02-29T09:00:00Z', '2030-01-31T09:00:00+05', '2030-13-31T09:00:00Z']
+  for (const text of ['2030-01-31', '2030-01-31T09:00:00', ...wrong, 'now', 1_900_000_000_000])
     assert.not(v.safeParse(Timestamp, text).success, String(text))
 })
 

@@ -1,9 +1,11 @@
+import { shown } from '../../kernel/kit/text.js'
 import type { DiskSpace, PluginKernel, Tx } from '../../kernel/plugin.js'
 import type { TaskStatus } from '../../schemas/tasks.js'
 import type { Daemon } from '../daemon/api.js'
 import type { Events } from '../events/api.js'
-import type { Sessions } from '../sessions/api.js'
+import type { SessionInfo, Sessions } from '../sessions/api.js'
 import type { Workspaces } from '../workspaces/api.js'
+import { TaskErrors } from './api.js'
 import { TaskJournal } from './journal.js'
 import { Reservations, type Wants } from './runs/reserve.js'
 import { RunStore } from './runs/run-store.js'
@@ -26,6 +28,9 @@ export type Settle = (...tasks: readonly string[]) => void
 
 /** Poll interval of waiting claims in milliseconds, since the expiry of a lease or block is not signaled. */
 const LOOK_MS = 5000
+
+/** The states of sessions that may hold runs. */
+const WORKING: ReadonlySet<SessionInfo['state']> = new Set(['active', 'starting'])
 
 /** State and stores shared by all parts of the plugin. */
 export class TaskCore {
@@ -69,9 +74,22 @@ export class TaskCore {
     return this.kernel.clock.now()
   }
 
+  /** Returns a session that can hold runs. Throws `AUTONOMY_SESSION_REQUIRED` (409) if it is unknown, stopping or stopped. */
+  activeSession(id: string): SessionInfo {
+    const session = this.kernel.needs.sessions.get(id)
+    if (session && WORKING.has(session.state)) return session
+    const text = session ? `session ${id} is ${session.state}, not active` : `no active session: ${shown(id, 100)}`
+    throw TaskErrors.AUTONOMY_SESSION_REQUIRED(text)
+  }
+
   /** One atomic change. Its effects on waiting claims and other tasks follow once it is durable. */
   write<T>(who: Who, work: (t: Tx, settle: Settle) => T): Promise<T> {
     return this.kernel.db.tx(t => work(t, (...ids) => this.#settle(t, who, ids)))
+  }
+
+  /** Called when a child is deleted: the remaining children may complete the parent. */
+  childDeleted(t: Tx, who: Who, parent: string | null): void {
+    this.#settle(t, who, this.#reconciler.rollUp(t, who, parent))
   }
 
   /** Wakes the waiting claims: a run has become claimable. */

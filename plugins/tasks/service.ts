@@ -279,9 +279,7 @@ export class TaskService implements TasksApi {
       throw KernelErrors.identity_required('the headers do not name a session of that agent', {
         next: 'svc session list',
       })
-    if (session.state !== 'active' && session.state !== 'starting')
-      throw TaskErrors.AUTONOMY_SESSION_REQUIRED(`session ${id} is ${session.state}, not active`)
-    return { session, who: whoOfSession(actor, session.id) }
+    return { session: this.#core.activeSession(id), who: whoOfSession(actor, session.id) }
   }
 
   async #place({ by }: Who, { scope, workspace }: CreateTaskBody): Promise<Place> {

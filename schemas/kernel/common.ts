@@ -1,14 +1,21 @@
 /**
  * Building blocks of the wire contract.
  *
- * Conversion to JSON Schema: `toJsonSchema(schema, { typeMode: 'output', target: 'draft-2020-12' })` gives the types
- * that a query parameter stands for (`{type: 'integer'}`), `typeMode: 'input'` the strings that carry them. For bodies
- * and replies both give the same, since only query helpers transform.
+ * Conversion to JSON Schema: `toJsonSchema(schema, { typeMode: 'output', target: 'draft-2020-12', ignoreActions: ['check'] })`
+ * gives the types that a query parameter stands for (`{type: 'integer'}`), `typeMode: 'input'` the strings that carry them. For
+ * bodies and replies both give the same, since only query helpers transform. Rules that are code (`check`) have no counterpart.
  */
 import * as v from 'valibot'
 
+const expectedTime = 'Expected a date-time like 2030-01-31T09:00:00.000Z'
+/** Not, say, 31 February, nor an offset without minutes: JavaScript has another day or none for them. */
+const isTime = (text: string): boolean => {
+  const midnight = Date.parse(`${text.slice(0, 10)}T00:00:00Z`)
+  return new Date(midnight).getUTCDate() === Number(text.slice(8, 10)) && !Number.isNaN(Date.parse(text))
+}
+
 /** A point in time: ISO 8601 with seconds and offset; what the service itself writes is UTC, milliseconds, `Z`. */
-export const Timestamp = v.pipe(v.string(), v.isoTimestamp('Expected a date-time like 2030-01-31T09:00:00.000Z'))
+export const Timestamp = v.pipe(v.string(), v.isoTimestamp(expectedTime), v.check(isTime, expectedTime))
 export type Timestamp = v.InferOutput<typeof Timestamp>
 
 /** A JSON number without fraction. */

@@ -10,7 +10,7 @@ import { LIMITS } from '../limits.js'
 import { leaseToWire, type RunRow, runToWire } from '../runs/run-row.js'
 import type { SchedulerState } from '../scheduler/state.js'
 import { summaryToWire } from '../tasks/task-row.js'
-import { invalid } from '../tasks/write.js'
+import { checked, checkedKey, invalid } from '../tasks/write.js'
 import type { Who } from '../who.js'
 import { offeredTo } from '../workers/worker-row.js'
 import type { Recovery } from './recovery.js'
@@ -67,8 +67,10 @@ export class Claims {
     const { session } = claimant
     const { token, hash } = this.tokens.make()
     const claimed = await this.core.write(who, (t, settle) => {
+      // The claim may have waited, and its session may have stopped meanwhile.
+      this.core.activeSession(session.id)
       this.core.expireBlocks(t, settle)
-      const held = this.#held(t, settle, session.id, body.idempotency_key)
+      const held = this.#held(t, settle, session.id, checkedKey(body.idempotency_key))
       if (held) return { run: held, task: this.core.tasks.find(held.task_id, t), isNew: false }
       if (this.scheduler.pausedIn(t) || this.#isFull(t, claimant, body.wait === true)) return undefined
       const free = this.#select(t, who, settle, claimant)
@@ -79,7 +81,7 @@ export class Claims {
         claimed_by_kind: who.by.kind,
         claimed_by_ref: who.by.ref,
         token_hash: hash,
-        claim_key: body.idempotency_key ?? null,
+        claim_key: checkedKey(body.idempotency_key) ?? null,
         claimed_at: now,
         heartbeat_at: now,
         lease_until: now + leaseMs,
@@ -154,15 +156,15 @@ export function leaseOf(seconds: number | undefined): number | undefined {
 }
 
 function claimantOf(session: SessionInfo, body: ClaimNextBody): Omit<Claimant, 'tells'> {
-  const { workspace_id: workspace, run_id: runId, required_capabilities: capabilities = [] } = body
+  const { workspace_id: workspace, run_id: runId, required_capabilities: names = [] } = body
   if (workspace && workspace !== session.workspaceId)
     throw TaskErrors.task_workspace_foreign(
       `session ${session.id} belongs to workspace ${session.workspaceId}, not ${shown(workspace)}`,
     )
-  if (capabilities.length > LIMITS.capabilities || capabilities.some(name => name.length > LIMITS.key))
+  if (names.length > LIMITS.capabilities)
     throw invalid(`required_capabilities: at most ${LIMITS.capabilities} entries of at most ${LIMITS.key} characters`)
-  if ((body.idempotency_key?.length ?? 0) > LIMITS.key)
-    throw invalid(`idempotency_key: at most ${LIMITS.key} characters`)
+  const capabilities = names.flatMap((name, at) => checked(`required_capabilities.${at}`, name, LIMITS.key) ?? [])
+  checkedKey(body.idempotency_key)
   if (body.scope === 'global' && workspace) throw invalid('workspace_id: not allowed with scope global')
   const place = workspace || body.scope === 'workspace' ? session.workspaceId : ''
   // With both a run id and a workspace, the run may also belong to a global task.

@@ -27,7 +27,7 @@ export class Recovery {
   async boot(): Promise<void> {
     while ((await this.sweep()) === LIMITS.sweep.batch);
     const runs = this.core.kernel.db.all<RunRow>(
-      `SELECT * FROM tasks_run WHERE status IN ('claimed', 'starting', 'running') AND lease_until IS NOT NULL`,
+      `SELECT * FROM tasks_run WHERE status IN ('claimed', 'starting', 'running') AND session_id IS NOT NULL`,
     )
     for (const { id } of runs) await this.core.write(this.#who, (t, settle) => this.#adopt(t, id, settle))
   }
@@ -36,6 +36,11 @@ export class Recovery {
   sweep(): Promise<number> {
     return this.core.write(this.#who, (t, settle) => {
       this.core.expireBlocks(t, settle)
+      // No lease lasts longer than its length: the clock may have been set back since.
+      t.run(
+        'UPDATE tasks_run SET lease_until = ?1 + lease_ms WHERE lease_until IS NOT NULL AND lease_until > ?1 + lease_ms',
+        [this.core.now()],
+      )
       const expired = t.all<RunRow>(
         'SELECT * FROM tasks_run WHERE lease_until IS NOT NULL AND lease_until <= ? ORDER BY lease_until, id LIMIT +?',
         [this.core.now(), LIMITS.sweep.batch],
@@ -113,7 +118,10 @@ export class Recovery {
     const task = this.core.tasks.find(run.task_id, t)
     const session = run.session_id ?? ''
     const state = this.core.kernel.needs.sessions.get(session)?.state
-    if (state === 'active' || state === 'starting') {
+    const isLive = state === 'active' || state === 'starting'
+    // An operator attached the session without a lease, and ends the run.
+    if (isLive && run.lease_until === null) return
+    if (isLive) {
       // The previous daemon kept the claim token in memory only.
       const { token, hash } = this.tokens.make()
       this.core.runs.move(t, run, 'adopt', { token_hash: hash })

@@ -9,7 +9,7 @@ import type {
   VerdictReply,
 } from '../../../schemas/tasks.js'
 import type { SessionInfo } from '../../sessions/api.js'
-import { TaskErrors, type TaskEventName } from '../api.js'
+import type { TaskEventName } from '../api.js'
 import type { Settle, TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
 import { insert, update } from '../rows.js'
@@ -99,9 +99,7 @@ export class Reviews {
   route(who: Who, id: string, sessionId: string): Promise<TaskReview> {
     return this.core.write(who, t => {
       const review = this.find(id, t)
-      const session = this.core.kernel.needs.sessions.get(sessionId)
-      if (!session || session.state === 'stopped')
-        throw TaskErrors.AUTONOMY_SESSION_REQUIRED(`no active session: ${shown(sessionId)}`)
+      const session = this.core.activeSession(sessionId)
       this.#refuseUnfit(t, review, session)
       return this.#move(t, who, review, 'route', 'task.run_review_routed', {
         session_id: session.id,

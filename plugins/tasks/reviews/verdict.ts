@@ -1,6 +1,7 @@
 import type { VerdictBody } from '../../../schemas/tasks.js'
 import { LIMITS } from '../limits.js'
 import { json } from '../rows.js'
+import { UNSTORABLE } from '../tasks/write.js'
 import { ReviewErrors } from './errors.js'
 import type { ReviewRow } from './review-row.js'
 
@@ -13,6 +14,8 @@ export const invalid = (text: string) => ReviewErrors.task_review_invalid(text)
 /** The trimmed text; null when empty. */
 export function text(member: string, value: string | undefined, most: number): string | null {
   const trimmed = value?.trim() || null
+  if (trimmed !== null && UNSTORABLE.test(trimmed))
+    throw invalid(`${member}: NUL and unpaired surrogates are not allowed`)
   if (trimmed !== null && Buffer.byteLength(trimmed) > most) throw invalid(`${member}: at most ${most} bytes`)
   return trimmed
 }

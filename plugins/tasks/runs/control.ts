@@ -1,4 +1,3 @@
-import { shown } from '../../../kernel/kit/text.js'
 import { Fault, messageOf, TokenBucket, type Tx } from '../../../kernel/plugin.js'
 import type {
   BulkRunsBody,
@@ -46,11 +45,10 @@ export class RunControl {
   ) {}
 
   /** Binds a session to a run. A queued run is claimed for it without a lease. */
-  attach(who: Who, id: string, session: string): Promise<TaskRun> {
+  async attach(who: Who, id: string, session: string): Promise<TaskRun> {
+    if (this.core.runs.find(id).status === 'queued') await this.core.kernel.needs.daemon.admit('task run claim')
     return this.#write(who, id, (t, run, settle) => {
-      const known = this.core.kernel.needs.sessions.get(session)
-      if (!known || known.state === 'stopped')
-        throw TaskErrors.AUTONOMY_SESSION_REQUIRED(`no active session: ${shown(session)}`)
+      this.core.activeSession(session)
       const task = this.core.tasks.find(run.task_id, t)
       if (run.session_id !== null && run.session_id !== session)
         throw TaskErrors.task_run_leased(`run ${id} is held by session ${run.session_id}`)
@@ -96,7 +94,8 @@ export class RunControl {
     return this.#write(who, id, (t, run, settle) => this.#apply(t, who, run, settle, change))
   }
 
-  forceRelease(who: Who, id: string, { reason }: ReasonBody): Promise<TaskRun> {
+  forceRelease(who: Who, id: string, { reason, metadata }: ReasonBody): Promise<TaskRun> {
+    bounded('metadata', metadata)
     const why = checked('reason', reason, LIMITS.reason) ?? ''
     return this.#write(who, id, (t, run, settle) => {
       this.#force(who, run)
@@ -153,13 +152,14 @@ export class RunControl {
   /** Recovers a task that needs attention, and its run if one needs attention. */
   async recoverTask(who: Who, id: string, note: string | undefined): Promise<Task> {
     const why = checked('note', note, LIMITS.reason)
+    await this.core.kernel.needs.daemon.admit('task recovery')
     const task = this.core.tasks.find(id)
     const stuck = this.core.runs.open(id).find(run => run.status === 'needs_attention')
     if (task.attention_at === null)
       throw TaskErrors.task_conflict(`task ${id} does not need attention: it is ${task.status}`, look(id))
     if (stuck) await this.recover(who, stuck.id, { reason: why })
     return this.core.write(who, (t, settle) => {
-      update(t, 'tasks_task', id, { ...NO_ATTENTION, recurrences: null })
+      update(t, 'tasks_task', id, NO_ATTENTION)
       this.core.journal.write(t, who, 'task.recovered', { task, payload: { note: why ?? '' } })
       settle(id)
       return this.core.tasks.toWire(this.core.tasks.find(id, t), t)
@@ -173,6 +173,11 @@ export class RunControl {
     { run_ids: ids, ...body }: BulkRunsBody,
   ): Promise<BulkRunsReply> {
     if (ids.length < 1 || ids.length > LIMITS.bulk) throw invalid(`run_ids: must have 1 to ${LIMITS.bulk} entries`)
+    // A fault of the request refuses all of it; a fault of one run is the result of that run.
+    this.#refuseAgent(who)
+    bounded('metadata', body.metadata)
+    if (checked('reason', body.reason, LIMITS.reason) === undefined && what === 'forceFail')
+      throw TaskErrors.task_reason_required()
     const results: BulkRunsReply['results'] = []
     for (const id of ids) {
       try {
@@ -206,13 +211,16 @@ export class RunControl {
         )
       const previous = this.core.runs.find(id, t)
       const task = this.core.tasks.find(run.task_id, t)
-      const { run: next } = this.core.reservations.reserve(t, who, task, {
+      const { run: next, existing } = this.core.reservations.reserve(t, who, task, {
         key: `run.${event}.${id}`,
         metadata,
         previous,
+        // Of a fan-out one part may have failed while the last to end completed the task.
+        reopens: previous.attempt + 1 === this.core.runs.nextAttempt(task.id, t),
         ...partOf(previous),
       })
-      this.core.journal.write(t, who, event, { task, run: next.id, payload: { ...payload, previous_run_id: id } })
+      if (!existing)
+        this.core.journal.write(t, who, event, { task, run: next.id, payload: { ...payload, previous_run_id: id } })
       settle(task.id)
       return [previous, this.core.runs.find(next.id, t)] as const
     })
@@ -243,10 +251,16 @@ export class RunControl {
     })
   }
 
+  /** Throws `task_force_refused` (403) when agents may not use forced operations. */
+  #refuseAgent({ by }: Who): void {
+    if (by.kind === 'agent_session' && !this.agentForce()) throw TaskErrors.task_force_refused()
+  }
+
   /** Throws 403 when the agent may not use forced operations here, and `task_force_limit` (429) above the rate limit per caller and task. */
-  #force({ by }: Who, run: RunRow): void {
+  #force(who: Who, run: RunRow): void {
+    const { by } = who
+    this.#refuseAgent(who)
     if (by.kind === 'agent_session') {
-      if (!this.agentForce()) throw TaskErrors.task_force_refused()
       const own = this.core.kernel.needs.sessions.get(by.ref)?.workspaceId
       if (run.place !== '' && run.place !== own) throw TaskErrors.task_workspace_foreign()
     }

@@ -2,7 +2,9 @@ import { iso, type Reads } from '../../../kernel/plugin.js'
 import type { TaskScheduler } from '../../../schemas/tasks.js'
 import { SchedulerPaused, SchedulerResumed } from '../api.js'
 import type { TaskCore } from '../core.js'
+import { LIMITS } from '../limits.js'
 import { given } from '../rows.js'
+import { checked } from '../tasks/write.js'
 import type { Who } from '../who.js'
 
 interface Row {
@@ -30,7 +32,8 @@ export class SchedulerState {
   }
 
   /** Stops new claims; active runs continue. */
-  pause(who: Who, reason: string | undefined): Promise<void> {
+  pause(who: Who, why: string | undefined): Promise<void> {
+    const reason = checked('reason', why, LIMITS.reason)
     return this.core.write(who, t => {
       const now = this.core.now()
       t.run(
@@ -42,7 +45,8 @@ export class SchedulerState {
     })
   }
 
-  resume(who: Who, reason: string | undefined): Promise<void> {
+  resume(who: Who, why: string | undefined): Promise<void> {
+    const reason = checked('reason', why, LIMITS.reason)
     return this.core.write(who, t => {
       t.run(
         'UPDATE tasks_scheduler SET paused_at = NULL, paused_by = NULL, paused_reason = NULL, updated_at = ? WHERE id = ?',

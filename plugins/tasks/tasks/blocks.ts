@@ -74,7 +74,7 @@ export class Blocks {
       }
       insert(t, 'tasks_block', row)
       const payload = { block_id: row.id, kind: row.kind, reason }
-      this.core.journal.write(t, who, 'task.block.created', { task, payload })
+      this.core.journal.write(t, who, 'task.block.created', { task, payload, ...this.#runOf(t, id, body.run_id) })
       this.#count(t, who, task, row.kind)
       settle(id)
       return blockToWire(row, task.workspace_id)
@@ -99,6 +99,14 @@ export class Blocks {
         task.workspace_id,
       )
     })
+  }
+
+  /** The run that the block is about. Throws `task_run_not_found` (404), `task_invalid` (422) for one of another task. */
+  #runOf(t: Tx, task: string, id: string | undefined): { readonly run?: string } {
+    if (id === undefined) return {}
+    const run = this.core.runs.find(id, t)
+    if (run.task_id !== task) throw invalid(`run_id: run ${id} is of task ${run.task_id}`)
+    return { run: id }
   }
 
   #count(t: Tx, who: Who, task: TaskRow, kind: string): void {

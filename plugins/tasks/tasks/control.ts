@@ -103,6 +103,7 @@ export class TaskControl {
       for (const [table, column] of BELONGINGS) t.run(`DELETE FROM ${table} WHERE ${column} = ?`, [id])
       t.run("DELETE FROM tasks_budget WHERE kind = 'task' AND ref = ?", [id])
       settle(...dependents.map(([dependent]) => String(dependent)))
+      this.core.childDeleted(t, who, task.parent_task_id)
     })
   }
 

@@ -7,8 +7,8 @@ import { update } from '../rows.js'
 import type { Reservation } from '../runs/reserve.js'
 import { runToWire } from '../runs/run-row.js'
 import { type Who, whoOf } from '../who.js'
-import { look } from './task-row.js'
-import { checked, invalid } from './write.js'
+import { look, type TaskRow } from './task-row.js'
+import { bounded, checked, checkedKey, invalid } from './write.js'
 
 /** A task and the run that was queued for it, now or earlier with the same key. */
 export interface Executed {
@@ -75,7 +75,8 @@ export class TaskExecution {
   /** Queues several runs, one by one: when one fails, the earlier ones stay queued. */
   async fanOut(who: Who, id: string, body: FanOutBody): Promise<FanOutReply> {
     await this.core.kernel.needs.daemon.admit('task run')
-    const { designations, idempotency_key: key, network_participation: participation } = body
+    const { designations, network_participation: participation } = body
+    const key = checkedKey(body.idempotency_key)
     const most = this.mostRuns()
     if (designations.length < 1 || designations.length > most)
       throw invalid(`designations: must have 1 to ${most} entries, not ${designations.length}`)
@@ -83,8 +84,9 @@ export class TaskExecution {
       const name = `designations.${index}`
       const text = checked(`${name}.brief`, brief, LIMITS.reason)
       if (text === undefined) throw invalid(`${name}.brief: required`)
-      const its = own ?? (key === undefined ? undefined : `${key}.${index}`)
+      const its = checkedKey(own, `${name}.idempotency_key`) ?? checkedKey(key && `${key}.${index}`)
       if (its === undefined) throw invalid(`${name}.idempotency_key: required when the request has no idempotency_key`)
+      bounded(`${name}.metadata`, metadata)
       return { key: its, metadata, participation, index, brief: text }
     })
     if (new Set(wishes.map(wish => wish.key)).size < wishes.length)
@@ -97,6 +99,7 @@ export class TaskExecution {
     for (const { index, brief, ...wish } of wishes) {
       const run = await this.core.write(who, (t, settle) => {
         const task = this.core.tasks.find(id, t)
+        refuseUnapproved(task)
         const { run } = this.core.reservations.reserve(t, who, task, { ...wish, designation: { index, brief, group } })
         settle(id)
         return this.core.runs.find(run.id, t)
@@ -122,10 +125,7 @@ export class TaskExecution {
     await this.core.kernel.needs.daemon.admit('task run')
     return this.core.write(who, (t, settle) => {
       const before = this.core.tasks.find(id, t)
-      if (before.approval_policy === 'manual' && before.approval_state === 'rejected')
-        throw TaskErrors.task_conflict(`task ${id} was rejected`, { next: `svc task cancel ${id}` })
-      if (before.approval_policy === 'manual' && before.approval_state !== 'approved')
-        throw TaskErrors.task_approval_pending(`task ${id} is waiting for approval`, { next: `svc task approve ${id}` })
+      refuseUnapproved(before)
       return this.#queue(t, who, id, wishOf(body, action, id), settle)
     })
   }
@@ -156,12 +156,19 @@ export class TaskExecution {
   }
 }
 
+/** Throws `task_conflict` or `task_approval_pending` (409) for a task that a person has not approved. */
+function refuseUnapproved({ id, approval_policy: policy, approval_state: state }: TaskRow): void {
+  if (policy !== 'manual' || state === 'approved') return
+  if (state === 'rejected') throw TaskErrors.task_conflict(`task ${id} was rejected`, { next: `svc task cancel ${id}` })
+  throw TaskErrors.task_approval_pending(`task ${id} is waiting for approval`, { next: `svc task approve ${id}` })
+}
+
 const wishOf = (
   { idempotency_key: key, metadata, network_participation: participation }: ExecutionBody,
   action: string,
   id: string,
 ) => ({
-  key: key ?? `task.${action}.${id}`,
+  key: checkedKey(key) ?? `task.${action}.${id}`,
   metadata,
   participation,
 })

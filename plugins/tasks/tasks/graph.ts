@@ -46,10 +46,7 @@ export class TaskGraph {
     })
   }
 
-  /**
-   * Follows the dependencies of the other task. A child may depend on its parent, since a parent also completes by a run of
-   * its own.
-   */
+  /** Follows what the other task waits for: its dependencies and its children, with which it completes. */
   #refuseCycle(t: Tx, id: string, on: string): void {
     const seen = new Set([on])
     const waiting = [on]
@@ -60,7 +57,12 @@ export class TaskGraph {
       }
       if (seen.size > LIMITS.graph)
         throw TaskErrors.task_graph_limit(`the dependency graph has more than ${LIMITS.graph} tasks`, look(id))
-      for (const [next] of t.rows('SELECT depends_on FROM tasks_dependency WHERE task_id = ?', [at])) {
+      const waitsFor = t.rows(
+        `SELECT depends_on FROM tasks_dependency WHERE task_id = ?1
+         UNION ALL SELECT id FROM tasks_task WHERE parent_task_id = ?1`,
+        [at],
+      )
+      for (const [next] of waitsFor) {
         if (seen.has(String(next))) continue
         seen.add(String(next))
         waiting.push(String(next))

@@ -78,16 +78,22 @@ export class Reconciler {
     this.changed(t, who, before, status)
     if (status !== 'completed' && before.status !== 'completed') return []
     const dependents = t.rows('SELECT task_id FROM tasks_dependency WHERE depends_on = ?', [before.id])
-    return [...dependents.map(([id]) => String(id)), ...this.#rollUp(t, who, before, status)]
+    const above = status === 'completed' ? this.rollUp(t, who, before.parent_task_id) : []
+    return [...dependents.map(([id]) => String(id)), ...above]
   }
 
-  /** Completes a parent once all its children are completed and it has no open run of its own. */
-  #rollUp(t: Tx, who: Who, { parent_task_id: parentId }: TaskRow, status: TaskStatus): string[] {
-    const parent = status === 'completed' && parentId !== null ? this.tasks.get(parentId, t) : undefined
+  /**
+   * Completes a parent once all its children are completed and it has no open run of its own. Called when a child is completed or
+   * deleted; returns the tasks whose status may change with it.
+   */
+  rollUp(t: Tx, who: Who, parentId: string | null): string[] {
+    const parent = parentId === null ? undefined : this.tasks.get(parentId, t)
     if (!parent || FINAL_TASK.has(parent.status) || parent.status === 'draft') return []
-    const left = t.row("SELECT 1 FROM tasks_task WHERE parent_task_id = ? AND status <> 'completed' LIMIT 1", [
-      parent.id,
-    ])
+    const [children, completed] = t.row(
+      "SELECT count(*), sum(status = 'completed') FROM tasks_task WHERE parent_task_id = ?",
+      [parent.id],
+    ) ?? [0]
+    const left = children === 0 || children !== completed
     const open = t.row(
       "SELECT 1 FROM tasks_run WHERE task_id = ? AND status NOT IN ('completed', 'failed', 'canceled') LIMIT 1",
       [parent.id],

@@ -1,6 +1,6 @@
 import { shown } from '../../../kernel/kit/text.js'
 import type { Tx } from '../../../kernel/plugin.js'
-import type { CreateTaskBody, Task, UpdateTaskBody } from '../../../schemas/tasks.js'
+import type { CreateTaskBody, Owner, Task, UpdateTaskBody } from '../../../schemas/tasks.js'
 import { TaskErrors } from '../api.js'
 import type { TaskCore } from '../core.js'
 import { LIMITS, PRIORITY } from '../limits.js'
@@ -50,8 +50,7 @@ export class TaskWriter {
       auto_enqueue: Number(body.auto_enqueue_on_ready ?? false),
       approval_policy: policy,
       approval_state: policy === 'manual' ? 'pending' : 'not_required',
-      owner_kind: body.owner?.kind ?? null,
-      owner_ref: checked('owner.ref', body.owner?.ref, LIMITS.key) ?? null,
+      ...ownerColumns(body.owner),
       created_by_kind: who.by.kind,
       created_by_ref: who.by.ref,
       origin_kind: who.origin.kind,
@@ -108,16 +107,17 @@ export class TaskWriter {
     if (typeof body.title === 'string' && body.title.trim() === '') missing('title')
     const changed: { -readonly [K in keyof TaskRow]?: TaskRow[K] | undefined } = {
       title: checked('title', body.title, LIMITS.title),
-      description: checked('description', body.description, LIMITS.text),
+      description:
+        typeof body.description === 'string'
+          ? (checked('description', body.description, LIMITS.text) ?? null)
+          : undefined,
       priority: priority ? PRIORITY[priority] : undefined,
       max_attempts: attempts(body.max_attempts),
       auto_enqueue: typeof body.auto_enqueue_on_ready === 'boolean' ? Number(body.auto_enqueue_on_ready) : undefined,
       metadata: body.metadata === undefined ? undefined : metadata(body.metadata),
       participation: body.network_participation ? json(body.network_participation) : undefined,
     }
-    if (owner)
-      [changed.owner_kind, changed.owner_ref] = [owner.kind, checked('owner.ref', owner.ref, LIMITS.key) ?? null]
-    if (body.clear_owner) [changed.owner_kind, changed.owner_ref] = [null, null]
+    if (owner || body.clear_owner) Object.assign(changed, ownerColumns(owner))
     if (policy && policy !== before.approval_policy)
       [changed.approval_policy, changed.approval_state] = [policy, policy === 'manual' ? 'pending' : 'not_required']
     return Object.fromEntries(Object.entries(changed).filter(([, value]) => value !== undefined))
@@ -144,12 +144,25 @@ const missing = (member: string): never => {
   throw invalid(`${member}: required`)
 }
 
-/** The trimmed text; undefined when empty. */
+function ownerColumns(owner: Owner | null | undefined): Pick<TaskRow, 'owner_kind' | 'owner_ref'> {
+  if (!owner) return { owner_kind: null, owner_ref: null }
+  return { owner_kind: owner.kind, owner_ref: checked('owner.ref', owner.ref, LIMITS.key) ?? missing('owner.ref') }
+}
+
+/** Characters that the store cannot return unchanged: NUL and unpaired surrogates. */
+export const UNSTORABLE = /\0|\p{Surrogate}/u
+
+/** The trimmed text; undefined when empty. Throws `task_invalid` (422). */
 export function checked(member: string, text: string | null | undefined, most: number): string | undefined {
   const trimmed = text?.trim()
-  if (trimmed !== undefined && trimmed.length > most) throw invalid(`${member}: at most ${most} characters`)
-  return trimmed || undefined
+  if (!trimmed) return undefined
+  if (trimmed.length > most) throw invalid(`${member}: at most ${most} characters`)
+  if (UNSTORABLE.test(trimmed)) throw invalid(`${member}: NUL and unpaired surrogates are not allowed`)
+  return trimmed
 }
+
+/** The idempotency key of a request; undefined when empty. Throws `task_invalid` (422). */
+export const checkedKey = (key: string | undefined, member = 'idempotency_key') => checked(member, key, LIMITS.key)
 
 /** The JSON of a member, within its size limit. Throws `task_invalid` (422). */
 export function bounded(member: string, value: unknown, most: number = LIMITS.metadata): string | null {

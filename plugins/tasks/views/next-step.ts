@@ -96,10 +96,6 @@ function blockedStep(core: TaskCore, task: TaskRow, blocked: BlockedReason): Nex
   // Only completion resolves a dependency, and a canceled task never completes.
   const canceled = ids.find(id => core.tasks.get(id)?.status === 'canceled')
   if (canceled !== undefined) return { why, next: `svc task dependency remove ${task.id} ${canceled}` }
-  // A parent that its own child depends on can only complete by a run of its own.
-  const parent = core.tasks.get(ids.find(id => id === task.parent_task_id) ?? '')
-  if (parent?.status === 'ready' && !core.runs.list(parent.id, { limit: 1 })[0])
-    return { why, next: `svc task start ${parent.id}` }
   return { why, next: `wait for ${ids.join(', ')}` }
 }
 

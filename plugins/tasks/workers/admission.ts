@@ -47,7 +47,9 @@ export class Admission {
         return undefined
       }
       const wait = Math.min(AGAIN_MS.most, AGAIN_MS.least * 2 ** (failures - 1))
-      if (failures > 0 && this.core.now() < last + wait) return undefined
+      const since = this.core.now() - last
+      // Less than nothing: the clock was set back.
+      if (failures > 0 && since >= 0 && since < wait) return undefined
       const row: WorkerRow = {
         id: this.core.kernel.ids.id('twrk'),
         run_id: run.id,

@@ -16,7 +16,7 @@ const FUTURE = '2031-01-01T00:00:00Z'
 /** What is sent, and the answer: its status, its code, and a word of its text that says where the fault is. */
 type Rule = readonly [method: string, url: string, body: object | undefined, answer: string, where: string]
 
-/** `:task` is one with a queued run, `:run` that run, `:done` a completed one, `:over` its run. */
+/** `:task` is one with a queued run, `:run` that run, `:done` a completed one, `:over` its run, `:free` one without. */
 const RULES: readonly Rule[] = [
   ['POST', '/api/tasks', { scope: 'global' }, '422 unprocessable', 'title'],
   ['POST', '/api/tasks', { title: ' ', scope: 'global' }, '422 task_invalid', 'title'],
@@ -39,6 +39,26 @@ const RULES: readonly Rule[] = [
     '422 unprocessable',
     'owner',
   ],
+  [
+    'POST',
+    '/api/tasks',
+    { title: 't', scope: 'global', owner: { kind: 'human', ref: ' ' } },
+    '422 task_invalid',
+    'owner.ref',
+  ],
+  ['POST', '/api/tasks', { title: '\0', scope: 'global' }, '422 task_invalid', 'title'],
+  ['POST', '/api/tasks', { title: 't', scope: 'global', description: 'a\ud800b' }, '422 task_invalid', 'description'],
+  [
+    'POST',
+    '/api/tasks',
+    {
+      title: 't',
+      scope: 'global',
+      network_participation: { mode: 'live', channel_strategy: 'named', channel_id: 'The Team' },
+    },
+    '422 unprocessable',
+    'network_participation.channel_id',
+  ],
   ['POST', '/api/tasks', { title: 't', scope: 'global', nonsense: 1 }, '400 invalid_request', 'nonsense'],
   ['PATCH', '/api/tasks/:task', { title: '' }, '422 task_invalid', 'title'],
   ['PATCH', '/api/tasks/:task', { scope: 'workspace' }, '400 invalid_request', 'scope'],
@@ -56,6 +76,27 @@ const RULES: readonly Rule[] = [
   ['POST', '/api/tasks/:task/runs', { idempotency_key: 'other' }, '409 task_run_open', ':run'],
   ['POST', '/api/tasks/:task/runs/fan-out', { designations: [] }, '422 task_invalid', 'designations'],
   ['POST', '/api/tasks/:task/runs/fan-out', { designations: [{ brief: 'a' }] }, '422 task_invalid', 'designations.0'],
+  [
+    'POST',
+    '/api/tasks/:free/runs/fan-out',
+    { designations: [{ brief: 'a' }, { brief: 'b', metadata: text(16 * KIB) }], idempotency_key: 'f' },
+    '422 task_invalid',
+    'designations.1.metadata',
+  ],
+  [
+    'POST',
+    '/api/tasks/:free/runs/fan-out',
+    { designations: [{ brief: 'a' }, { brief: 'b', idempotency_key: text(201) }], idempotency_key: 'f' },
+    '422 task_invalid',
+    'designations.1.idempotency_key',
+  ],
+  [
+    'POST',
+    '/api/tasks/:free/runs/fan-out',
+    { designations: [{ brief: 'a' }, { brief: 'b', idempotency_key: ' ' }] },
+    '422 task_invalid',
+    'designations.0.idempotency_key',
+  ],
   ['POST', '/api/tasks/:task/dependencies', { depends_on_task_id: ':task' }, '409 task_cycle', ':task'],
   ['POST', '/api/tasks/:task/dependencies', { depends_on_task_id: 'none' }, '404 task_not_found', 'none'],
   ['POST', '/api/tasks/:task/dependencies', { depends_on_task_id: ':done', kind: 'x' }, '422 unprocessable', 'kind'],
@@ -78,6 +119,34 @@ const RULES: readonly Rule[] = [
     '422 task_invalid',
     'details',
   ],
+  [
+    'POST',
+    '/api/tasks/:task/blocks',
+    { kind: 'transient', reason: 'r', expires_at: '2030-02-31T00:00:00Z' },
+    '422 unprocessable',
+    'expires_at',
+  ],
+  [
+    'POST',
+    '/api/tasks/:task/blocks',
+    { kind: 'transient', reason: 'r', expires_at: '2031-01-01T00:00:00+05' },
+    '422 unprocessable',
+    'expires_at',
+  ],
+  [
+    'POST',
+    '/api/tasks/:task/blocks',
+    { kind: 'needs_input', reason: 'r', run_id: 'none' },
+    '404 task_run_not_found',
+    'none',
+  ],
+  [
+    'POST',
+    '/api/tasks/:task/blocks',
+    { kind: 'needs_input', reason: 'r', run_id: ':over' },
+    '422 task_invalid',
+    'run_id',
+  ],
   ['POST', '/api/tasks/:task/blocks/none/clear', {}, '404 task_block_not_found', ':task'],
   ['POST', '/api/task-runs/:run/complete', {}, '409 task_run_conflict', ':run'],
   ['POST', '/api/task-runs/:run/fail', {}, '422 unprocessable', 'error'],
@@ -90,6 +159,13 @@ const RULES: readonly Rule[] = [
   ['POST', '/api/runs/:run/retry', {}, '409 task_run_conflict', ':run'],
   ['POST', '/api/runs/:run/recover', {}, '409 task_run_conflict', ':run'],
   ['POST', '/api/runs/bulk/fail', { run_ids: [], reason: 'r' }, '422 task_invalid', 'run_ids'],
+  ['POST', '/api/runs/bulk/fail', { run_ids: [':run'] }, '422 task_reason_required', 'reason'],
+  ['POST', '/api/runs/bulk/fail', { run_ids: [':run'], reason: text(2001) }, '422 task_invalid', 'reason'],
+  ['POST', '/api/runs/bulk/release', { run_ids: [':run'], metadata: text(16 * KIB) }, '422 task_invalid', 'metadata'],
+  ['POST', '/api/runs/:run/release', { metadata: text(16 * KIB) }, '422 task_invalid', 'metadata'],
+  ['POST', '/api/scheduler/pause', { reason: text(2001) }, '422 task_invalid', 'reason'],
+  ['POST', '/api/scheduler/resume', { reason: text(2001) }, '422 task_invalid', 'reason'],
+  ['POST', '/api/scheduler/drain', { reason: text(2001) }, '422 task_invalid', 'reason'],
   ['POST', '/api/scheduler/drain', { timeout_seconds: 3601 }, '422 task_invalid', 'timeout_seconds'],
   ['GET', '/api/tasks?status=odd', undefined, '400 invalid_query', 'status'],
   ['GET', '/api/tasks?limit=0', undefined, '400 invalid_query', 'limit'],
@@ -103,8 +179,9 @@ test('each validation error has its status and code and names the invalid member
   const ada = world.agent()
   await ada.claim({ run_id: done.run })
   await ada.act('complete', done.run)
-  const names: Readonly<Record<string, string>> = { task, run, done: done.task, over: done.run }
-  const named = (part: string) => part.replace(/:(task|run|done|over)\b/g, (_, name: string) => names[name] ?? '')
+  const free = (await world.post('/api/tasks', { title: 'no run', scope: 'global' })).body.task.id
+  const names: Readonly<Record<string, string>> = { task, run, done: done.task, over: done.run, free }
+  const named = (part: string) => part.replace(/:(task|run|done|over|free)\b/g, (_, name: string) => names[name] ?? '')
   const wrong: string[] = []
   for (const [method, url, body, answer, where] of RULES) {
     const given = body === undefined ? undefined : JSON.parse(named(JSON.stringify(body)))
@@ -115,6 +192,25 @@ test('each validation error has its status and code and names the invalid member
       )
   }
   assert.equal(wrong, [])
+  assert.equal((await world.request('GET', `/api/tasks/${free}/runs`)).body.runs, [], 'nothing of a fan-out is queued')
+})
+
+test('an empty idempotency_key is none', async ({ world }) => {
+  for (const key of ['', ' ', '']) {
+    const { task } = (await world.post('/api/tasks', { title: 'work', scope: 'global' })).body
+    const { status, body } = await world.post(`/api/tasks/${task.id}/start`, { idempotency_key: key })
+    assert.equal([status, body.run?.idempotency_key], [201, `task.start.${task.id}`])
+  }
+  const ada = world.agent()
+  await ada.claim({ idempotency_key: '' })
+  assert.is((await ada.claim({ idempotency_key: '' })).body.code, 'AUTONOMY_LEASE_ALREADY_HELD')
+})
+
+test('an empty description takes the description away', async ({ world }) => {
+  const { task } = (await world.post('/api/tasks', { title: 'work', scope: 'global', description: 'long' })).body
+  const change = async (body: object) => (await world.request('PATCH', `/api/tasks/${task.id}`, body)).body.task
+  assert.is((await change({ description: null })).description, 'long')
+  assert.is((await change({ description: ' ' })).description, undefined)
 })
 
 test('input of a lease holder is bounded, and its lease is checked by state, then by time', async ({ world }) => {

@@ -27,6 +27,8 @@ const FINAL: readonly Status[] = ['completed', 'failed', 'canceled']
 /** One history. What has expired is whatever the sweep has made of it, within what the rules allow; all else is known exactly. */
 export class History {
   readonly #runs = new Map<string, Believed>()
+  /** The runs that retries queued, by the run that was retried. */
+  readonly #retries = new Map<string, string>()
   readonly #trace: string[] = []
   #agents: Agent[] = []
   #world!: Scene
@@ -210,7 +212,9 @@ export class History {
     const isOpen = ofTask.some(other => other !== run && !FINAL.includes(other.status))
     const isOver = ['completed', 'canceled'].includes(ofTask.at(-1)?.status ?? '')
     const follows = what === 'retry' || what === 'recover'
-    const may = from[what].includes(run.status) && !(follows && (isOpen || isOver))
+    // A retry of the same run is the same request, whatever became of the run that it queued.
+    const retried = what === 'retry' && run.status === 'failed' ? this.#retries.get(run.id) : undefined
+    const may = retried !== undefined || (from[what].includes(run.status) && !(follows && (isOpen || isOver)))
     if (what === 'retry' && reply.body.code === 'task_chain_too_long') return
     assert.is(reply.status < 300, may, `${what} of ${run.id}, which is ${run.status}, was ${reply.status}`)
     if (!may) return
@@ -219,6 +223,8 @@ export class History {
     else if (what === 'fail' || what === 'recover') Object.assign(run, { status: 'failed', holder: undefined })
     if (!follows) return
     const next: Reply = reply.body.run
+    if (retried !== undefined) assert.is(next.id, retried, `the run that a second retry of ${run.id} gives`)
+    if (what === 'retry') this.#retries.set(run.id, next.id)
     if (!this.#runs.has(next.id))
       this.#believe({ task: run.task, id: next.id, maxAttempts: run.maxAttempts, attempt: next.attempt })
   }

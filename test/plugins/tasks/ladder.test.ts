@@ -4,6 +4,7 @@ import type { Reply } from '../../harness/kernel.js'
 import { scene } from './scene.js'
 
 const MINUTE = 60_000
+const LOOK_MS = 5250
 
 test('an unclaimed run climbs the ladder: session, starved event, needs attention', async () => {
   const world = await scene({ config: { task: { orchestration: { spawn_failure_limit: 0 } } } })
@@ -47,6 +48,20 @@ test('the ladder does not advance while a session is active in the workspace', a
     assert.is((await world.run(second.run, second.task)).status, 'queued')
     assert.is(world.created.length, 0)
     assert.is((await ada.act('complete', first.run)).status, 200)
+  } finally {
+    await world.close()
+  }
+})
+
+test('a session that could not be started is tried again though the clock was set back', async () => {
+  const world = await scene()
+  try {
+    const { task } = await world.queued({ scope: 'workspace', workspace: world.workspace })
+    await world.request('PUT', `/api/tasks/${task}/execution-profile`, { worktree: { mode: 'none' } })
+    for (let looks = 0; looks < 50 && world.created.length < 1; looks++) await world.pass(LOOK_MS)
+    world.clock.jump(-60 * MINUTE)
+    for (let looks = 0; looks < 50 && world.created.length < 2; looks++) await world.pass(LOOK_MS)
+    assert.ok(world.created.length >= 2, `${world.created.length} sessions were tried`)
   } finally {
     await world.close()
   }

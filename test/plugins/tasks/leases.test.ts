@@ -154,4 +154,62 @@ test('a waiting claim gets a run that is queued later', async ({ world }) => {
   assert.is((await waiting).body.claim.run.id, run)
 })
 
+test('a claim that waits ends when its session stops, and gets no run after that', async ({ world }) => {
+  const [ada, eve] = [world.agent(), world.agent()]
+  const waiting = ada.claim({ wait: true })
+  await world.pass(0)
+  await world.stop(ada)
+  const { run } = await world.queued()
+  const refused = await waiting
+  assert.equal([refused.status, refused.body.code], [409, 'AUTONOMY_SESSION_REQUIRED'])
+  assert.is((await eve.claim()).body.claim.run.id, run)
+})
+
+test('a session that is stopping is given no run and no review', async ({ world }) => {
+  const { task, run } = await world.queued()
+  const done = await world.queued()
+  const [ada, eve] = [world.agent(), world.agent({ state: 'stopping' })]
+  await ada.claim({ run_id: done.run })
+  await ada.act('complete', done.run)
+  const asked = { run_id: done.run, task_id: done.task, deadline_at: '2031-01-01T00:00:00Z' }
+  const { review } = (await world.post(`/api/task-runs/${done.run}/reviews`, asked)).body
+  for (const [url, body] of [
+    [`/api/task-runs/${run}/attach-session`, { session_id: eve.id }],
+    [`/api/task-reviews/${review.review_id}/route`, { session_id: eve.id }],
+  ] as const) {
+    const { status, body: told } = await world.post(url, body)
+    assert.equal([status, told.code], [409, 'AUTONOMY_SESSION_REQUIRED'], url)
+  }
+  assert.is((await world.run(run, task)).status, 'queued')
+})
+
+test('a lease lasts no longer than its length when the clock is set back', async ({ world }) => {
+  const { task, run } = await world.queued()
+  const ada = world.agent()
+  await ada.claim()
+  world.clock.jump(-60 * MINUTE)
+  for (let passed = 0; passed < 2; passed++) await world.pass(MINUTE)
+  assert.is((await world.run(run, task)).status, 'claimed')
+  for (let passed = 0; passed < 6; passed++) await world.pass(MINUTE)
+  const row = await world.run(run, task)
+  assert.equal([row.status, row.recovery_count], ['queued', 1])
+})
+
+test('a run that a person attached to a session fails when the session died with the daemon', async ({ world }) => {
+  const attached = async (world: Scene) => {
+    const { task, run } = await world.queued()
+    const agent = world.agent()
+    await world.post(`/api/task-runs/${run}/attach-session`, { session_id: agent.id })
+    await world.post(`/api/task-runs/${run}/start`)
+    return { task, run, agent }
+  }
+  const [dead, alive] = [await attached(world), await attached(world)]
+  const after = await world.killed([alive.agent])
+  const row = await after.run(dead.run, dead.task)
+  assert.equal([row.status, row.failure_kind], ['failed', 'daemon_restarted'])
+  assert.is((await after.run(alive.run, alive.task)).status, 'running')
+  assert.is((await after.post(`/api/task-runs/${alive.run}/complete`)).status, 200)
+  await after.close()
+})
+
 test.run()
