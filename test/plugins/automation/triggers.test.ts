@@ -99,7 +99,7 @@ test('a trigger whose prompt stops the daemon is refused, like a job', async () 
 })
 
 for (const kind of ['jobs', 'triggers'])
-  test(`an agent that is not there is refused when one of the ${kind} is made, and when it is changed`, async () => {
+  test(`an unknown agent is refused when one of the ${kind} is created or updated`, async () => {
     const b = await boot({ plugins: inTree })
     const what = kind === 'jobs' ? { schedule: { mode: 'every', interval: '1h' } } : { event: 'session.stopped' }
     const body = { name: 'x', prompt: 'Go.', scope: 'global', agent_name: 'nobody', ...what }
@@ -110,14 +110,14 @@ for (const kind of ['jobs', 'triggers'])
     const { id } = (await b.request('POST', path, { ...body, agent_name: 'general' })).body[noun]
     const changed = await b.request('PATCH', `${path}/${id}`, { agent_name: 'nobody' })
     assert.equal([changed.status, changed.body.code], [400, `${noun}_invalid`])
-    assert.match(changed.body.error, /there is no agent "nobody"/)
+    assert.match(changed.body.error, /agent not found: "nobody"/)
     assert.is((await b.request('GET', `${path}/${id}`)).body[noun].agent_name, 'general')
-    // One whose agent went away since may be changed otherwise.
+    // Other fields of a definition whose agent was removed can still be updated.
     assert.is((await b.request('PATCH', `${path}/${id}`, { prompt: 'Go on.' })).status, 200)
     await b.close()
   })
 
-test('a prompt of braces that never close is refused in about the time that any prompt takes', () => {
+test('a prompt of unclosed braces is refused about as fast as any other prompt', () => {
   const took = (prompt: string, says: string | undefined) => {
     const began = performance.now()
     assert.is(templateProblem(prompt)?.slice(0, 12), says)
@@ -126,7 +126,7 @@ test('a prompt of braces that never close is refused in about the time that any 
   const size = 250_000
   const plain = Math.max(1, took('{{ .Kind }} '.repeat(size / 12), undefined))
   for (const braces of ['{', '{{ ', '{{ .Kind }']) {
-    const half = took(braces.repeat(size / braces.length), 'the template')
+    const half = took(braces.repeat(size / braces.length), 'unbalanced {')
     assert.ok(half < plain * 100, `${braces}: ${half} ms, and ${plain} ms for a prompt without a mistake`)
   }
 })

@@ -57,13 +57,13 @@ test('every valid pattern can be tried, whatever is in it', () => {
   assert.ok(valid > 1000)
 })
 
-test('a field that holds a text is not matched by true or false', () => {
+test('a text field cannot be matched by true or false', () => {
   const spec = (matcher: object) => {
     const read = specOf({ name: 'x', event: 'tool.pre_call', command: 'true', matcher })
     return 'problem' in read ? read.problem : hookProblem(read.spec)
   }
-  assert.match(spec({ tool_name: true }) ?? '', /matcher\.tool_name: not the right type/)
-  assert.match(spec({ tool_read_only: 'yes' }) ?? '', /matcher\.tool_read_only: true or false/)
+  assert.match(spec({ tool_name: true }) ?? '', /matcher\.tool_name: must be a string/)
+  assert.match(spec({ tool_read_only: 'yes' }) ?? '', /matcher\.tool_read_only: must be true or false/)
   assert.is(spec({ tool_read_only: false, tool_name: 'x*' }), undefined)
 })
 
