@@ -40,7 +40,7 @@ test('a pattern that could not be tried is not valid', () => {
     const { problem = '' } = specOf({
       ...{ name: 'x', event: 'tool.pre_call', command: 'true', matcher: { tool_name: glob } },
     }) as { problem?: string }
-    assert.match(problem, /matcher\.tool_name: not a valid pattern/, glob)
+    assert.match(problem, /matcher\.tool_name: invalid pattern/, glob)
   }
 })
 
