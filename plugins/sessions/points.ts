@@ -76,6 +76,8 @@ export interface Recorded {
   readonly content: EventContent
   /** Of what is in the journal: its place there. */
   readonly sequence?: number
+  /** The turn failed because the agent process did: nothing more comes from it. */
+  readonly isCrash?: true
 }
 
 /** Events of a journal, ascending, and where the next page begins. */

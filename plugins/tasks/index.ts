@@ -110,9 +110,9 @@ export default definePlugin({
       Sessions,
       sessions => sessions.points.eventRecorded,
       self =>
-        ({ sessionId, type, content }) =>
+        ({ sessionId, type, content, isCrash }) =>
           type === 'done' || type === 'error'
-            ? self.budgets.turnEnded(sessionId, content.status === 'canceled')
+            ? self.budgets.turnEnded(sessionId, content.status === 'canceled' || isCrash === true)
             : undefined,
     ),
   ],

@@ -1,3 +1,4 @@
+import { isProcessFailure } from '../agent/crash-bundle.js'
 import type { EventContent, NewEvent, SessionEventType } from '../events.js'
 import type { SessionHooks } from '../hooks.js'
 import type { LiveSession } from '../lifecycle/live-session.js'
@@ -35,13 +36,14 @@ export class Telling {
   }
 
   recorded(sessionId: string, event: NewEvent, sequence: number): void {
-    const { type, turnId, content } = event
+    const { type, turnId, content, failure } = event
+    const isCrash = failure !== undefined && isProcessFailure(failure)
     // A hook on what is recorded would have its own runs recorded, and be told of them.
     if (type === 'hook_run') return
     const open = this.#open.get(sessionId)
     if (open && (ENDS.has(type) || open.turnId !== turnId)) this.#end(sessionId, open)
     if (type === 'agent_message') this.#piece(sessionId, event)
-    tellRecorded(this.points, { sessionId, type, turnId, content, sequence })
+    tellRecorded(this.points, { sessionId, type, turnId, content, sequence, ...(isCrash && { isCrash }) })
   }
 
   #piece(sessionId: string, { type, turnId, content }: NewEvent): void {

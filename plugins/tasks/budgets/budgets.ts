@@ -143,12 +143,12 @@ export class Budgets {
 
   /**
    * A turn has ended. A run with a limit that its agent did not report on during the turn is stopped.
-   * @param canceled the turn may have ended before the agent could report anything
+   * @param cutShort a cancel or a crash may have ended the turn before the agent could report anything
    */
-  async turnEnded(session: string, canceled: boolean): Promise<void> {
+  async turnEnded(session: string, cutShort: boolean): Promise<void> {
     const fresh = this.#uses.turnEnded(session)
     if (!this.#isUnused() && this.#ledger.hold('session_id', session))
-      await this.#measure(session, canceled ? { tokens: true, cost: true } : fresh)
+      await this.#measure(session, cutShort ? undefined : fresh)
   }
 
   /** Counts the time of all active runs. */

@@ -77,6 +77,16 @@ test('an invalid number in a usage report is ignored', async ({ world }) => {
   assert.match((await stopped(world, held)).error, /^budget_unmeasured: /)
 })
 
+test('a run under a budget whose agent crashed says so, although the turn ended without a report', async ({
+  world,
+}) => {
+  const held = await holder(world, { tokens: 1000 })
+  await world.kernel.request('POST', `${held.at}/prompt`, { text: 'exit 3' })
+  const { error, failure_kind: kind } = await stopped(world, held)
+  assert.not.match(error, /budget/)
+  assert.is.not(kind, 'budget_exceeded')
+})
+
 test('an agent that reports an absurdly high usage is stopped whatever it reports next', async ({ world }) => {
   const held = await holder(world, { tokens: 1000 })
   const text = [used(Number.MAX_SAFE_INTEGER), used(1), used(Number.MAX_SAFE_INTEGER), 'sleep 60000'].join('\n')
