@@ -146,7 +146,7 @@ const INVALID: readonly (readonly [string, KitOptions, string, RegExp])[] = [
     'a job with a schedule of two modes',
     { profiles: [profile({ jobs: [job('a', { schedule: { mode: 'every', interval: '1h', expr: '0 9 * * *' } })] })] },
     `${KIT}: profiles.0.jobs.0.schedule.expr`,
-    /mode every takes interval only/,
+    /not allowed with mode every/,
   ],
   [
     'a job without a prompt',
@@ -170,13 +170,13 @@ const INVALID: readonly (readonly [string, KitOptions, string, RegExp])[] = [
     'a trigger with a filter of another key',
     { profiles: [profile({ triggers: [trigger('a', { filter: { name: 'x' } })] })] },
     `${KIT}: profiles.0.triggers.0.filter`,
-    /not "name"/,
+    /unknown key "name"/,
   ],
   [
     'a trigger whose prompt is no template',
     { profiles: [profile({ triggers: [trigger('a', { prompt: 'For {{ .Name }}' })] })] },
     `${KIT}: profiles.0.triggers.0.prompt`,
-    /does not know \{\{ \.Name \}\}/,
+    /unknown template field \{\{ \.Name \}\}/,
   ],
   [
     'a bridge without a platform',
