@@ -227,9 +227,12 @@ export class EventLog {
   /** Moves what the table need not keep into the journal and drops what retention lets go; failures are reported. */
   sweep(): Promise<void> {
     this.#sweeping ??= this.#sweep()
-      .catch(error => this.report({ owner: 'kernel', hook: 'events outbox', error }))
-      .finally(() => {
-        this.#sweepDue = this.#durable + this.limits.chunkRows
+      .catch(error => {
+        this.report({ owner: 'kernel', hook: 'events outbox', error })
+        return this.#durable
+      })
+      .then(reached => {
+        this.#sweepDue = reached + this.limits.chunkRows
         this.#sweeping = undefined
       })
     return this.#sweeping
@@ -243,10 +246,13 @@ export class EventLog {
     await this.archive.close()
   }
 
-  async #sweep(): Promise<void> {
+  /** Resolves with the position up to which it looked: events appended while it drops old ones count towards the next sweep. */
+  async #sweep(): Promise<number> {
     await Promise.all([...this.#consumers].map(consumer => consumer.save()))
-    while (!this.#closed && (await this.outbox.move(this.#durable, this.clock.now())));
+    let reached = this.#durable
+    while (!this.#closed && (await this.outbox.move(reached, this.clock.now()))) reached = this.#durable
     if (!this.#closed) await this.outbox.drop(this.clock.now())
+    return reached
   }
 
   /** Once for all events of a commit. */
