@@ -1,5 +1,5 @@
-import { type Awaitable, backoff, type Scope, turn } from '../../kernel/plugin.js'
-import type { EventFilter, GapEvent, StoredEvent } from './api.js'
+import { type Awaitable, backoff, type EventType, type Scope, turn } from '../../kernel/plugin.js'
+import type { DurableCursor, EventFilter, GapEvent, StoredEvent } from './api.js'
 import type { EventLog } from './log.js'
 import { conditions } from './rows.js'
 
@@ -144,3 +144,12 @@ export class Consumer {
     this.log.report({ owner: this.scope.owner, hook, error })
   }
 }
+
+/** What a consumer follows: events of a type, all of them, or either from where it stood. */
+// biome-ignore lint/suspicious/noExplicitAny: what is handed over is checked where it is emitted
+export type Followed = EventType<any> | '*' | DurableCursor<any>
+
+// biome-ignore lint/suspicious/noExplicitAny: as above
+export const isCursor = (what: Followed): what is DurableCursor<any> => typeof what === 'object' && 'cursor' in what
+
+export const nameOf = (what: Followed): string => (what === '*' ? what : isCursor(what) ? what.cursor : what.name)

@@ -20,7 +20,6 @@ import {
 } from '../../kernel/plugin.js'
 import {
   type DayCount,
-  type DurableCursor,
   type EmitOptions,
   EventErrors,
   type EventFilter,
@@ -28,7 +27,7 @@ import {
   type StoredEvent,
 } from './api.js'
 import { Archive, type ArchiveJournal } from './archive.js'
-import { Consumer } from './consumer.js'
+import { Consumer, type Followed, isCursor, nameOf } from './consumer.js'
 import { Outbox } from './outbox.js'
 import { redacted } from './redacted.js'
 import { conditions, DAY_MS, type EventRow, eventOf, fromRow, newRow } from './rows.js'
@@ -227,12 +226,9 @@ export class EventLog {
   /** Moves what the table need not keep into the journal and drops what retention lets go; failures are reported. */
   sweep(): Promise<void> {
     this.#sweeping ??= this.#sweep()
-      .catch(error => {
-        this.report({ owner: 'kernel', hook: 'events outbox', error })
-        return this.#durable
-      })
+      .catch(error => this.report({ owner: 'kernel', hook: 'events outbox', error }))
       .then(reached => {
-        this.#sweepDue = reached + this.limits.chunkRows
+        this.#sweepDue = (reached ?? this.#durable) + this.limits.chunkRows
         this.#sweeping = undefined
       })
     return this.#sweeping
@@ -246,7 +242,7 @@ export class EventLog {
     await this.archive.close()
   }
 
-  /** Resolves with the position up to which it looked: events appended while it drops old ones count towards the next sweep. */
+  /** Resolves with the position it reached: events appended while it drops old ones count towards the next sweep. */
   async #sweep(): Promise<number> {
     await Promise.all([...this.#consumers].map(consumer => consumer.save()))
     let reached = this.#durable
@@ -295,12 +291,3 @@ export class EventLog {
     void consumer.pump()
   }
 }
-
-/** What a consumer follows: events of a type, all of them, or either from where it stood. */
-// biome-ignore lint/suspicious/noExplicitAny: what is handed over is checked where it is emitted
-type Followed = EventType<any> | '*' | DurableCursor<any>
-
-// biome-ignore lint/suspicious/noExplicitAny: as above
-const isCursor = (what: Followed): what is DurableCursor<any> => typeof what === 'object' && 'cursor' in what
-
-const nameOf = (what: Followed): string => (what === '*' ? what : isCursor(what) ? what.cursor : what.name)
