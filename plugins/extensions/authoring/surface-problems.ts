@@ -19,7 +19,7 @@ export function surfaceProblems({ name, requires, replaces, surface }: Plugin): 
       ...(KIND_NAME.test(kind.name) ? [] : [`kind ${kind.name}: not a valid name`]),
       ...unconvertible(`kind ${kind.name}`, kind.spec, WRITTEN),
     ]),
-    ...events.flatMap(event => unconvertible(`event ${event.name}`, event.payload, {})),
+    ...events.flatMap(event => unconvertible(`event ${event.name}`, event.payload, { ignoreActions })),
     ...settings.flatMap(({ path, schema }) => [
       ...(isOwnDropIn && !path.startsWith(`plugins.${name}.`) ? [`setting ${path}: not below plugins.${name}.`] : []),
       ...unconvertible(`setting ${path}`, schema, WRITTEN),
