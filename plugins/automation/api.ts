@@ -17,7 +17,7 @@ export interface Fire {
   readonly triggerId?: string
   readonly triggerName?: string
   readonly agentName: string
-  /** Where it works. */
+  /** ID of the workspace that the run works in. */
   readonly workspaceId?: string | undefined
   readonly attempt: number
   /** Epoch milliseconds of the occurrence; absent for a manual run. */

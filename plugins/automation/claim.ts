@@ -138,7 +138,7 @@ export class Claims {
       : decodeTrigger(this.kernel.records.get(TriggerKind.name, of.triggerId))
   }
 
-  /** Whom a run is for, by its definition as it is now; undefined when one of them is gone. */
+  /** The agent and workspace of a run, from its current definition; undefined when the run or its definition was deleted. */
   about(id: string): RunAbout | undefined {
     const run = this.runs.get(id)
     const definition = run && this.definition(runOf(run))

@@ -3,12 +3,12 @@ import type { Recorded } from '../sessions/api.js'
 import type { HookPayload } from './api.js'
 import { familyOf } from './families.js'
 
-/** Kinds of tools of agents that change nothing. */
+/** Kinds of agent tools that only read. */
 const READING = ['read', 'search', 'fetch', 'think']
 
 export const isReading = (toolKind: string): boolean => READING.includes(toolKind)
 
-/** What hooks are told of a record of a journal besides its session: matchers may name all of it but `content`. */
+/** The hook payload of a journal record, without the members of its session. Matchers can use every member but `content`. */
 export function recordedPayload(event: HookEvent, { type, turnId, content }: Omit<Recorded, 'sessionId'>): HookPayload {
   const family = familyOf(event)
   const kind = typeof content.kind === 'string' ? content.kind : undefined
@@ -25,7 +25,7 @@ export function recordedPayload(event: HookEvent, { type, turnId, content }: Omi
   }
 }
 
-/** The namespace of a tool of the daemon, by its id: `service`, `ext__<extension>` or `mcp__<server>`. */
+/** The namespace in the ID of a daemon tool: `service`, `ext__<extension>` or `mcp__<server>`. */
 export function namespaceOf(toolId: string): string {
   const [first = '', second = ''] = toolId.split('__')
   return first === 'ext' || first === 'mcp' ? `${first}__${second}` : first

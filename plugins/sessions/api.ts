@@ -75,7 +75,7 @@ export interface SessionInfo {
   readonly provider: string
   readonly model?: string
   readonly lineage?: SessionLineage
-  /** What its agent calls it; from the first start of its agent on. */
+  /** The session ID that the agent assigned; absent until the agent has started once. */
   readonly acpSessionId?: string
   readonly createdAt: number
   readonly updatedAt: number

@@ -76,7 +76,7 @@ export interface Recorded {
   readonly content: EventContent
   /** Of what is in the journal: its place there. */
   readonly sequence?: number
-  /** The turn failed because the agent process did: nothing more comes from it. */
+  /** The turn failed because the agent process failed. */
   readonly isCrash?: true
 }
 

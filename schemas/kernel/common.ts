@@ -8,7 +8,7 @@
 import * as v from 'valibot'
 
 const expectedTime = 'Expected a date-time like 2030-01-31T09:00:00.000Z'
-/** Not, say, 31 February, nor an offset without minutes: JavaScript has another day or none for them. */
+/** Refuses dates such as 31 February, which JavaScript moves to March, and offsets without minutes, which it cannot parse. */
 const isTime = (text: string): boolean => {
   const midnight = Date.parse(`${text.slice(0, 10)}T00:00:00Z`)
   return new Date(midnight).getUTCDate() === Number(text.slice(8, 10)) && !Number.isNaN(Date.parse(text))

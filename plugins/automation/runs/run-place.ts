@@ -2,8 +2,8 @@ import type { WorkspacesApi } from '../../workspaces/api.js'
 import type { DefinitionRecord } from '../definitions.js'
 
 /**
- * The workspace that runs of a definition work in: its own; of one of all workspaces the one that was registered first. Undefined:
- * there is none, or what they make is a task of all workspaces.
+ * The workspace that the runs of a definition work in: that of its scope, else the workspace registered first. Undefined when no
+ * workspace is registered, and for a global job that creates global tasks.
  */
 export function workspaceOf(
   workspaces: Pick<WorkspacesApi, 'list'>,

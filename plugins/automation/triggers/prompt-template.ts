@@ -37,17 +37,17 @@ function unquoted(text: string): string | undefined {
   }
 }
 
-/** An action of a template with the text in front of it. */
+/** One `{{ … }}` of a template, with the text before it. */
 interface Action {
   readonly before: string
   readonly whole: string
-  /** Without braces and trim marks. */
+  /** The text between the braces, without trim marks. */
   readonly inner: string
   readonly trimsBefore: boolean
   readonly trimsBehind: boolean
 }
 
-/** Goes through a prompt once: a regular expression would read the rest anew at every brace that never closes. */
+/** Parses a template in linear time: a regular expression would rescan the rest of it at every unclosed brace. */
 function parsed(prompt: string): { readonly actions: readonly Action[]; readonly rest: string } {
   const actions: Action[] = []
   for (let at = 0; ; ) {

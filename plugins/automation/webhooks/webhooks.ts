@@ -77,7 +77,7 @@ export class Webhooks {
     }
   }
 
-  /** Undefined: the trigger was changed meanwhile, and nothing was done. */
+  /** Accepts one delivery; undefined, with nothing written, when the trigger changed after it was read. */
   async #take(trigger: TriggerRecord, delivery: Delivery): Promise<WebhookReply['result'] | undefined> {
     const now = this.kernel.clock.now()
     const signed = schemes[trigger.spec.webhook_scheme ?? 'service'](delivery.headers, delivery.body, now)
@@ -106,7 +106,7 @@ export class Webhooks {
       const id = runId(trigger.id, `webhook|${keys[0]}|${signed.until}`)
       const fire = { id, prompt, skip, actor, cause, depth: 1, metadata, hasRoom: true }
       const run = this.work.claims.fired(t, trigger, fire)
-      // Its keys were forgotten, and then the clock was set back.
+      // The keys had expired and the clock was set back: the run ID still identifies the duplicate.
       if (!run) throw AutomationErrors.webhook_replayed()
       return { run }
     })

@@ -151,7 +151,7 @@ export class WarmProgram {
     }
     const asked = waiting.get(message?.id as number)
     if (!message || !asked) return false
-    // Many JSON libraries write members that have no value as null.
+    // Many JSON libraries write an absent member as null.
     if (message.error === undefined || message.error === null) {
       this.#failures = 0
       asked.resolve(message.patch)

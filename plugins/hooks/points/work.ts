@@ -87,7 +87,7 @@ const automation = definePlugin({
   ],
 })
 
-/** Tells of a run to the hooks of its workspace, and by which agent. */
+/** Notifies the hooks of the workspace of a run; the payload names its agent. */
 function announceRun(
   { hooks, automation }: { readonly hooks: HooksApi; readonly automation: AutomationApi },
   event: HookEvent,

@@ -67,7 +67,7 @@ export class Claims {
     const { session } = claimant
     const { token, hash } = this.tokens.make()
     const claimed = await this.core.write(who, (t, settle) => {
-      // The claim may have waited, and its session may have stopped meanwhile.
+      // The session may have stopped while its claim waited.
       this.core.activeSession(session.id)
       this.core.expireBlocks(t, settle)
       const held = this.#held(t, settle, session.id, checkedKey(body.idempotency_key))

@@ -36,7 +36,7 @@ export class Recovery {
   sweep(): Promise<number> {
     return this.core.write(this.#who, (t, settle) => {
       this.core.expireBlocks(t, settle)
-      // No lease lasts longer than its length: the clock may have been set back since.
+      // A clock that was set back must not extend a lease beyond its duration.
       t.run(
         'UPDATE tasks_run SET lease_until = ?1 + lease_ms WHERE lease_until IS NOT NULL AND lease_until > ?1 + lease_ms',
         [this.core.now()],

@@ -215,7 +215,7 @@ export class RunControl {
         key: `run.${event}.${id}`,
         metadata,
         previous,
-        // Of a fan-out one part may have failed while the last to end completed the task.
+        // In a fan-out, one run may have failed before the last run completed the task.
         reopens: previous.attempt + 1 === this.core.runs.nextAttempt(task.id, t),
         ...partOf(previous),
       })

@@ -101,7 +101,7 @@ export class Blocks {
     })
   }
 
-  /** The run that the block is about. Throws `task_run_not_found` (404), `task_invalid` (422) for one of another task. */
+  /** The run that the block refers to. Throws `task_run_not_found` (404), `task_invalid` (422) for one of another task. */
   #runOf(t: Tx, task: string, id: string | undefined): { readonly run?: string } {
     if (id === undefined) return {}
     const run = this.core.runs.find(id, t)

@@ -156,7 +156,7 @@ export class TaskExecution {
   }
 }
 
-/** Throws `task_conflict` or `task_approval_pending` (409) for a task that a person has not approved. */
+/** Throws `task_conflict` or `task_approval_pending` (409) for a task that needs an approval and has none. */
 function refuseUnapproved({ id, approval_policy: policy, approval_state: state }: TaskRow): void {
   if (policy !== 'manual' || state === 'approved') return
   if (state === 'rejected') throw TaskErrors.task_conflict(`task ${id} was rejected`, { next: `svc task cancel ${id}` })

@@ -48,7 +48,7 @@ export class Admission {
       }
       const wait = Math.min(AGAIN_MS.most, AGAIN_MS.least * 2 ** (failures - 1))
       const since = this.core.now() - last
-      // Less than nothing: the clock was set back.
+      // A negative time means that the clock was set back.
       if (failures > 0 && since >= 0 && since < wait) return undefined
       const row: WorkerRow = {
         id: this.core.kernel.ids.id('twrk'),
