@@ -1,6 +1,12 @@
 // Sessions that keep nothing and end at once: what is measured is what comes before them.
 import { definePlugin, type PluginKernel } from '../kernel/plugin.js'
-import { type CreateSession, type SessionInfo, Sessions, type SessionsApi } from '../plugins/sessions/api.js'
+import {
+  type CreateSession,
+  type PermissionAsked,
+  type SessionInfo,
+  Sessions,
+  type SessionsApi,
+} from '../plugins/sessions/api.js'
 import type { SessionHealth } from '../schemas/sessions.js'
 
 class NoSessions implements SessionsApi {
@@ -20,7 +26,7 @@ class NoSessions implements SessionsApi {
   constructor(private readonly kernel: PluginKernel) {
     this.healthUpdated = kernel.hooks.notify<[SessionHealth]>('health')
     this.stopped = kernel.hooks.notify<[SessionInfo]>('stopped')
-    this.permission = kernel.hooks.gate<[{ sessionId: string; toolKind: string; title: string }]>('permission')
+    this.permission = kernel.hooks.gate<[PermissionAsked]>('permission')
     this.creating = kernel.hooks.gate<never>('creating') as never
     this.launching = kernel.hooks.gate<never>('launching') as never
     this.prepare = kernel.hooks.pipeline<never, [SessionInfo]>('prepare') as never

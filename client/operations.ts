@@ -4372,7 +4372,7 @@ export interface Operations {
   getHooksEvents: {
     input: {
       readonly query?: {
-        readonly family?: string | undefined
+        readonly family?: "automation" | "task.run" | "task" | "session" | "input" | "prompt" | "event" | "agent" | "turn" | "tool" | "permission" | "message" | "context" | "network" | "coordinator" | "spawn" | "loop" | "sandbox" | "window_manager" | "worktree" | undefined
         readonly sync_only?: boolean | undefined
       } | undefined
     }

@@ -109,3 +109,28 @@ export const HookEvent = v.picklist([
   'worktree.removed',
 ])
 export type HookEvent = v.InferOutput<typeof HookEvent>
+
+/** Event families; a longer name precedes its prefix. */
+export const HOOK_FAMILIES = [
+  'automation',
+  'task.run',
+  'task',
+  'session',
+  'input',
+  'prompt',
+  'event',
+  'agent',
+  'turn',
+  'tool',
+  'permission',
+  'message',
+  'context',
+  'network',
+  'coordinator',
+  'spawn',
+  'loop',
+  'sandbox',
+  'window_manager',
+  'worktree',
+] as const
+export type HookFamily = (typeof HOOK_FAMILIES)[number]

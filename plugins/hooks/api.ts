@@ -11,6 +11,7 @@ import {
 import type { HookEvent } from '../../schemas/hooks.js'
 import type { SessionInfo } from '../sessions/api.js'
 import type { Workspace } from '../workspaces/api.js'
+import type { PatchMember } from './hook-events.js'
 import type { HookSpec } from './hook-kind.js'
 import type { HookRun } from './runs.js'
 
@@ -74,8 +75,16 @@ export interface Dispatched {
   readonly deny?: string
 }
 
+/** What patches of one dispatch cannot set, although those of the event can: a patch that tries is `rejected`. */
+export interface Fixed {
+  readonly members: readonly PatchMember[]
+  /** For the hook's author: `the agent has run this tool itself`. */
+  readonly why: string
+}
+
 /** The subject of an event, used to find its hooks. */
 export interface Whom {
+  readonly fixed?: Fixed | undefined
   readonly sessionId?: string
   readonly workspaceId?: string
   /** Id of the logged event that caused this one. */
@@ -100,7 +109,7 @@ export interface HooksApi {
   /** Dispatches an event about a workspace, or a global event, without waiting. */
   announce(event: HookEvent, workspaceId: string | undefined, payload: HookPayload, cause?: string): void
   /** Dispatches an event about a session and returns the result; undefined without hooks. */
-  ask(event: HookEvent, session: SessionInfo, more?: HookPayload): Promise<Dispatched | undefined>
+  ask(event: HookEvent, session: SessionInfo, more?: HookPayload, fixed?: Fixed): Promise<Dispatched | undefined>
   /** Reloads the declarations. Resolves when those read from files are active. */
   refresh(): Promise<void>
   /** A hook run was recorded; called in the transaction that writes it. */

@@ -1,32 +1,9 @@
-import type { HookEvent } from '../../schemas/hooks.js'
+import { HOOK_FAMILIES, type HookEvent, type HookFamily } from '../../schemas/hooks.js'
 
-/** Event families; a longer name precedes its prefix. */
-const families = [
-  'automation',
-  'task.run',
-  'task',
-  'session',
-  'input',
-  'prompt',
-  'event',
-  'agent',
-  'turn',
-  'tool',
-  'permission',
-  'message',
-  'context',
-  'network',
-  'coordinator',
-  'spawn',
-  'loop',
-  'sandbox',
-  'window_manager',
-  'worktree',
-] as const
-export type HookFamily = (typeof families)[number]
+export type { HookFamily }
 
 export const familyOf = (event: HookEvent): HookFamily =>
-  families.find(family => event.startsWith(`${family}.`)) ?? 'worktree'
+  HOOK_FAMILIES.find(family => event.startsWith(`${family}.`)) ?? 'worktree'
 
 const place = ['agent_name', 'workspace_id', 'workspace_root'] as const
 const autonomy = [...place, 'autonomy'] as const

@@ -8,13 +8,23 @@ export type PatchMember =
   | 'session_name'
   | 'session_type'
   | 'agent_name'
+  | 'workspace_id'
+  | 'workspace'
   | 'message'
   | 'prompt'
+  | 'context_blocks'
   | 'command'
   | 'args'
   | 'cwd'
+  | 'name'
+  | 'namespace'
+  | 'read_only'
   | 'input'
+  | 'title'
+  | 'result'
+  | 'error'
   | 'decision'
+  | 'class'
   | 'permissions'
   | 'capabilities'
   | 'priority_min'
@@ -36,11 +46,11 @@ const decides = (...patch: PatchMember[]): EventFacts => ({ sync: true, patch, e
 
 /** The catalog of hook events. */
 export const hookEvents: Readonly<Record<HookEvent, EventFacts>> = {
-  'session.pre_create': decides('session_name', 'session_type', 'agent_name', 'deny'),
+  'session.pre_create': decides('session_name', 'session_type', 'agent_name', 'workspace_id', 'workspace', 'deny'),
   'session.post_create': told(),
-  'session.pre_resume': decides('deny'),
+  'session.pre_resume': decides('session_name', 'deny'),
   'session.post_resume': told(),
-  'session.pre_stop': told(),
+  'session.pre_stop': decides('deny'),
   'session.post_stop': told(),
   'session.message_persisted': told(),
   'sandbox.prepare': decides('deny'),
@@ -48,8 +58,8 @@ export const hookEvents: Readonly<Record<HookEvent, EventFacts>> = {
   'sandbox.sync.before': pending(),
   'sandbox.sync.after': pending(),
   'sandbox.stop': told(),
-  'input.pre_submit': decides('message', 'deny'),
-  'prompt.post_assemble': decides('prompt', 'deny'),
+  'input.pre_submit': decides('message', 'context_blocks', 'deny'),
+  'prompt.post_assemble': decides('prompt', 'context_blocks', 'deny'),
   'event.pre_record': told(ASYNC),
   'event.post_record': told(ASYNC),
   'automation.job.pre_fire': decides('prompt', 'cancel', 'deny'),
@@ -73,10 +83,10 @@ export const hookEvents: Readonly<Record<HookEvent, EventFacts>> = {
   'message.start': told(),
   'message.delta': told(ASYNC),
   'message.end': told(),
-  'tool.pre_call': decides('input', 'deny'),
-  'tool.post_call': told(),
-  'tool.post_error': told(),
-  'permission.request': decides('decision', 'deny'),
+  'tool.pre_call': decides('name', 'namespace', 'read_only', 'input', 'deny'),
+  'tool.post_call': decides('title', 'result', 'error'),
+  'tool.post_error': decides('title', 'result', 'error'),
+  'permission.request': decides('decision', 'class', 'deny'),
   'permission.resolved': told(ASYNC),
   'permission.denied': told(ASYNC),
   'context.pre_compact': pending(),

@@ -3,8 +3,9 @@ import { shown } from '../../kernel/kit/text.js'
 import { messageOf } from '../../kernel/plugin.js'
 import type { HookEvent } from '../../schemas/hooks.js'
 import { SessionType } from '../../schemas/sessions/session.js'
-import type { HookPayload } from './api.js'
+import type { Fixed, HookPayload } from './api.js'
 import { hookEvents, type PatchMember } from './hook-events.js'
+import { isReading } from './told.js'
 
 /** The result of applying an answer. `rejected`: the patch sets a field that the event does not allow. */
 export type Judged =
@@ -26,13 +27,23 @@ const FORMS: Readonly<Record<PatchMember, (value: unknown, before: unknown) => b
   session_name: isText,
   session_type: value => v.is(SessionType, value),
   agent_name: isText,
+  workspace_id: isText,
+  workspace: isText,
   message: isText,
   // prompt.post_assemble has a list of texts, the pre_fire events have one text.
   prompt: (value, before) => (Array.isArray(before) ? isTexts(value) : isText(value)),
+  context_blocks: isTexts,
   command: isText,
   args: isTexts,
   cwd: isText,
+  name: isText,
+  namespace: isText,
+  read_only: value => typeof value === 'boolean',
   input: isObject,
+  title: isText,
+  result: value => isText(value) || isObject(value),
+  error: isText,
+  class: isText,
   decision: value => value === 'allow' || value === 'deny',
   permissions: isObject,
   capabilities: isTexts,
@@ -49,11 +60,31 @@ export function parsePatch(text: string): unknown {
   }
 }
 
+/** Patch fields that payloads have under the names of their matchers. */
+const PAYLOAD_NAMES: Readonly<Record<string, string>> = {
+  name: 'tool_name',
+  namespace: 'tool_namespace',
+  read_only: 'tool_read_only',
+  class: 'decision_class',
+}
+
+/** Why a patch would allow more than without it; undefined when it would not. */
+function escalation(patch: HookPayload, payload: HookPayload): string | undefined {
+  if (patch.decision === 'allow' && payload.decision !== 'allow')
+    return 'a hook cannot change a decision from deny to allow'
+  if (patch.read_only === true && payload.tool_read_only !== true)
+    return 'a hook cannot declare a tool read-only that is not'
+  const before = String(payload.decision_class)
+  if (typeof patch.class === 'string' && isReading(patch.class) && !isReading(before))
+    return `a hook cannot lower the class from ${before} to ${shown(patch.class, 32)}`
+  return undefined
+}
+
 /**
  * Validates a patch and applies it. `reason` explains a denial. A hook cannot turn a denial into an approval. Throws when
  * the answer is not an object.
  */
-export function judge(event: HookEvent, payload: HookPayload, answer: unknown): Judged {
+export function judge(event: HookEvent, payload: HookPayload, answer: unknown, fixed?: Fixed): Judged {
   if (answer === undefined || answer === null) return { outcome: 'applied', payload }
   if (!isObject(answer)) throw new Error('the patch must be a JSON object')
   const { reason, ...patch } = answer
@@ -69,6 +100,8 @@ export function judge(event: HookEvent, payload: HookPayload, answer: unknown): 
         patch: answer,
       }
     }
+    if (fixed?.members.includes(member as PatchMember))
+      return { outcome: 'rejected', error: `a patch cannot set ${member} here: ${fixed.why}`, patch: answer }
     if (!FORMS[member as PatchMember](patch[member], payload[member]))
       return { outcome: 'rejected', error: `${member}: invalid value in the patch`, patch: answer }
   }
@@ -79,7 +112,8 @@ export function judge(event: HookEvent, payload: HookPayload, answer: unknown): 
     const words = typeof said === 'string' ? said : ''
     return { outcome: 'denied', reason: words.slice(0, 1000) || 'denied by a hook', patch: answer }
   }
-  if (patch.decision === 'allow' && payload.decision !== 'allow')
-    return { outcome: 'rejected', error: 'a hook cannot change a decision from deny to allow', patch: answer }
-  return { outcome: 'applied', payload: { ...payload, ...changes }, patch: answer }
+  const more = escalation(patch, payload)
+  if (more !== undefined) return { outcome: 'rejected', error: more, patch: answer }
+  const changed = Object.entries(changes).map(([member, value]) => [PAYLOAD_NAMES[member] ?? member, value])
+  return { outcome: 'applied', payload: { ...payload, ...Object.fromEntries(changed) }, patch: answer }
 }

@@ -28,7 +28,7 @@ const eventColumns: readonly CliColumn[] = [
   { header: 'EVENT', path: 'event' },
   { header: 'SYNC', path: 'sync_eligible' },
   { header: 'EMITTED', path: 'emitted' },
-  { header: 'PATCH FIELDS', path: 'patch_members', as: 'list' },
+  { header: 'PATCH FIELDS', path: 'patch_members', as: 'list', below: true },
 ]
 const runColumns: readonly CliColumn[] = [
   { header: 'RECORDED', path: 'recorded_at', as: 'ago' },
@@ -89,7 +89,7 @@ export const hookRoutes = [
         {
           name: 'session',
           in: 'query',
-          summary: 'id of a session, or none for runs without a session (such as session.pre_create)',
+          summary: 'id of a session, or none for runs without a session, such as session.pre_create',
         },
         { name: 'workspace_id', type: 'workspace', optional: true },
       ],
@@ -100,6 +100,7 @@ export const hookRoutes = [
         empty: 'No hook runs. Runs without a session: svc hooks runs none',
       },
     },
-    handle: async (self, { params, query }) => ok({ runs: await self.runs(params.workspace_id, query) }),
+    handle: async (self, { params, query, actor }) =>
+      ok({ runs: await self.runs.find(params.workspace_id, query, actor) }),
   }),
 ]

@@ -1,6 +1,9 @@
-import { type Db, iso, messageOf, type PluginKernel, type Tx } from '../../kernel/plugin.js'
+import { type Actor, iso, messageOf, type PluginKernel, type Tx } from '../../kernel/plugin.js'
 import type { HookRunsQuery, HookRunWire } from '../../schemas/hooks/replies.js'
 import type { HookEvent } from '../../schemas/hooks.js'
+import { agentSessionOf } from '../identity/api.js'
+import { SessionErrors, type Sessions } from '../sessions/api.js'
+import type { Workspaces } from '../workspaces/api.js'
 import type { HookPayload, HookSource } from './api.js'
 
 export type HookOutcome = 'applied' | 'denied' | 'failed' | 'skipped' | 'dropped' | 'rejected'
@@ -93,7 +96,10 @@ export class HookRuns {
 
   /** @param told called in the transaction that writes a run */
   constructor(
-    private readonly kernel: Pick<PluginKernel, 'log' | 'redact'> & { readonly db: Db },
+    private readonly kernel: Pick<
+      PluginKernel<{ readonly sessions: typeof Sessions; readonly workspaces: typeof Workspaces }>,
+      'log' | 'redact' | 'db' | 'needs'
+    >,
     private readonly told: (t: Tx, run: HookRun) => void,
   ) {}
 
@@ -109,14 +115,26 @@ export class HookRuns {
     while (this.#writing) await this.#writing
   }
 
-  /** The newest runs of a session, or of a workspace those without a session; oldest first. */
-  async list(sessionId: string, workspaceId: string, query: Omit<HookRunsQuery, 'session'>): Promise<HookRunWire[]> {
+  /**
+   * The newest runs of a session of a workspace, or of no session (`none`): those of the workspace and, for people alone, those
+   * of no workspace. Oldest first. @throws Fault `workspace_not_found`, `session_not_found`
+   */
+  async find(reference: string, { session, ...query }: HookRunsQuery, actor: Actor): Promise<HookRunWire[]> {
+    const { workspaces, sessions } = this.kernel.needs
+    const workspace = await workspaces.find(reference)
+    const isNone = session === 'none'
+    if (!isNone && sessions.get(session)?.workspaceId !== workspace.id)
+      throw SessionErrors.session_not_found(`session not found in workspace ${workspace.name}: ${session}`)
+    const other = isNone && !agentSessionOf(actor) ? '' : workspace.id
     await this.written()
     const { event, outcome, since, last = 100 } = query
     const rows = this.kernel.db.all<RunRow>(
-      `SELECT * FROM hooks_run WHERE session_id = ?1 AND workspace_id = ?2 AND (?3 IS NULL OR event = ?3)
+      `SELECT * FROM hooks_run WHERE session_id = ?1 AND workspace_id IN (?2, ?7) AND (?3 IS NULL OR event = ?3)
        AND (?4 IS NULL OR outcome = ?4) AND at >= ?5 ORDER BY seq DESC LIMIT +?6`,
-      [sessionId, workspaceId, event ?? null, outcome ?? null, since === undefined ? 0 : Date.parse(since), last],
+      [
+        ...[isNone ? '' : session, workspace.id, event ?? null, outcome ?? null],
+        ...[since === undefined ? 0 : Date.parse(since), last, other],
+      ],
     )
     return rows.reverse().map(runToWire)
   }

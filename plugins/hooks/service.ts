@@ -1,10 +1,10 @@
 import { type Gate, type Guard, messageOf, type PluginKernel, type Timer, within } from '../../kernel/plugin.js'
-import type { HookCatalogEntry, HookCatalogQuery, HookRunsQuery, HookRunWire } from '../../schemas/hooks/replies.js'
+import type { HookCatalogEntry, HookCatalogQuery } from '../../schemas/hooks/replies.js'
 import type { HookEvent } from '../../schemas/hooks.js'
 import type { Agents } from '../agents/api.js'
-import { type Recorded, SessionErrors, type SessionInfo, type Sessions } from '../sessions/api.js'
+import type { Recorded, SessionInfo, Sessions } from '../sessions/api.js'
 import type { Workspace } from '../workspaces/api.js'
-import type { Dispatched, HookPayload, HookRequest, HookRun, HooksApi, Whom } from './api.js'
+import type { Dispatched, Fixed, HookPayload, HookRequest, HookRun, HooksApi, Whom } from './api.js'
 import { BroughtHooks, placeOf } from './brought.js'
 import { readAgentHooks, readDeclarations } from './declarations.js'
 import { type ByEvent, byEvent, type DeclaredHook, hasEnabled, type Resolved, resolve } from './declared.js'
@@ -13,7 +13,7 @@ import { Dispatcher } from './dispatch/dispatcher.js'
 import { Nesting } from './dispatch/nesting.js'
 import { type ExecutorNeeds, Executors } from './executors/executors.js'
 import { HookRuns, journalNote, UNMADE } from './runs.js'
-import { recordedPayload } from './told.js'
+import { RECORDED, recordedPayload } from './told.js'
 import { entryToWire } from './wire.js'
 
 export type HooksKernel = PluginKernel<
@@ -29,7 +29,7 @@ const LINGER_MS = 5000
 export class HooksService implements HooksApi {
   readonly completed: Guard<[run: HookRun]>
   readonly asking: Gate<[request: HookRequest]>
-  readonly #runs: HookRuns
+  readonly runs: HookRuns
   readonly #dispatcher: Dispatcher
   #resolved: readonly Resolved[] = []
   #byEvent: ByEvent = new Map()
@@ -43,10 +43,10 @@ export class HooksService implements HooksApi {
   readonly nesting: Nesting
   #isReady = false
 
-  constructor(private readonly kernel: HooksKernel) {
+  constructor(readonly kernel: HooksKernel) {
     this.completed = kernel.hooks.guard('completed')
     this.asking = kernel.hooks.gate('asking')
-    this.#runs = new HookRuns(kernel, (t, run) => this.completed.check(t, run))
+    this.runs = new HookRuns(kernel, (t, run) => this.completed.check(t, run))
     this.#executors = new Executors(kernel)
     this.#brought = new BroughtHooks(kernel)
     this.deltas = new Deltas(kernel, {
@@ -69,7 +69,7 @@ export class HooksService implements HooksApi {
   /** Registers cleanup, which runs in reverse order. */
   async start(): Promise<void> {
     const { scope } = this.kernel
-    scope.defer('runs of hooks', () => this.#runs.written())
+    scope.defer('runs of hooks', () => this.runs.written())
     scope.defer('programs of hooks', () => this.#executors.close())
     scope.defer('hooks of stopped sessions', () => {
       for (const id of [...this.#leaving.keys()]) this.#stay(id)
@@ -115,7 +115,8 @@ export class HooksService implements HooksApi {
 
   place(workspaceId: string): HookPayload {
     const workspace = this.kernel.needs.workspaces.get(workspaceId)
-    return { workspace_id: workspaceId, workspace_root: workspace?.rootDir ?? '' }
+    const root = workspace?.rootDir ?? ''
+    return { workspace_id: workspaceId, workspace: root, workspace_root: root }
   }
 
   /** Dispatches an event about a session without waiting. */
@@ -125,23 +126,28 @@ export class HooksService implements HooksApi {
 
   announce(event: HookEvent, workspaceId: string | undefined, payload: HookPayload, cause?: string): void {
     if (!this.has(event)) return
-    const place = workspaceId === undefined ? {} : this.place(workspaceId)
+    const place = this.place(workspaceId ?? '')
     const whom = { ...(workspaceId !== undefined && { workspaceId }), cause }
     void this.dispatch(event, whom, { ...place, ...payload })
   }
 
   /** Dispatches an event about a session and waits; undefined without hooks. */
-  async ask(event: HookEvent, session: SessionInfo, more: HookPayload = {}): Promise<Dispatched | undefined> {
+  async ask(
+    event: HookEvent,
+    session: SessionInfo,
+    more: HookPayload = {},
+    fixed?: Fixed,
+  ): Promise<Dispatched | undefined> {
     const { workspaces } = this.kernel.needs
     if (session.state !== 'stopped') await this.#brought.meet(session, workspaces.get(session.workspaceId))
     if (!this.has(event, session.id)) return undefined
-    return this.dispatch(event, whomOf(session), { ...this.about(session), ...more })
+    return this.dispatch(event, { ...whomOf(session), fixed }, { ...this.about(session), ...more })
   }
 
   /** Dispatches an event about a journal entry of a session. */
   recorded(event: HookEvent, record: Recorded): void {
     const told = this.#told(event, record)
-    if (told) void this.dispatch(event, whomOf(told.session), told.payload)
+    if (told) void this.dispatch(event, { ...whomOf(told.session), fixed: RECORDED }, told.payload)
   }
 
   #told(event: HookEvent, { sessionId, ...record }: Recorded) {
@@ -171,7 +177,7 @@ export class HooksService implements HooksApi {
     agent: string,
     workspaceId: string,
     payload: HookPayload,
-    cause?: string,
+    { cause, fixed }: Pick<Whom, 'cause' | 'fixed'> = {},
   ): Promise<Dispatched | undefined> {
     const workspace = this.kernel.needs.workspaces.get(workspaceId)
     const hooks = await this.#agentHooks(agent, workspace)
@@ -181,7 +187,7 @@ export class HooksService implements HooksApi {
     if (hooks.length > 0) this.#ofSessions.set(unmade, byEvent(hooks))
     try {
       if (!this.has(event, unmade)) return undefined
-      return await this.dispatch(event, { sessionId: unmade, workspaceId, cause }, payload)
+      return await this.dispatch(event, { sessionId: unmade, workspaceId, cause, fixed }, payload)
     } finally {
       this.forget(unmade)
     }
@@ -218,7 +224,7 @@ export class HooksService implements HooksApi {
     await within(this.kernel.clock, DRAIN_MS, drained).catch(() => {
       this.kernel.log.warn('async hooks did not finish before the shutdown deadline', { ms: DRAIN_MS })
     })
-    await this.#runs.written()
+    await this.runs.written()
   }
 
   /** The active hooks for a workspace and an agent, in execution order. @throws Fault `workspace_not_found` */
@@ -246,16 +252,8 @@ export class HooksService implements HooksApi {
       )
   }
 
-  /** Hook runs of a session. @throws Fault `workspace_not_found`, `session_not_found` */
-  async runs(reference: string, { session: id, ...query }: HookRunsQuery): Promise<HookRunWire[]> {
-    const workspace = await this.kernel.needs.workspaces.find(reference)
-    if (id !== 'none' && this.kernel.needs.sessions.get(id)?.workspaceId !== workspace.id)
-      throw SessionErrors.session_not_found(`session not found in workspace ${workspace.name}: ${id}`)
-    return this.#runs.list(id === 'none' ? '' : id, workspace.id, query)
-  }
-
   #record(run: HookRun): void {
-    this.#runs.add(run)
+    this.runs.add(run)
     const note = run.sessionId === '' ? undefined : journalNote(run)
     if (note) this.kernel.needs.sessions.noteHookRun(run.sessionId, note)
   }

@@ -1,6 +1,6 @@
 import type { HookEvent } from '../../schemas/hooks.js'
 import type { Recorded } from '../sessions/api.js'
-import type { HookPayload } from './api.js'
+import type { Fixed, HookPayload } from './api.js'
 import { familyOf } from './families.js'
 
 /** Kinds of agent tools that only read. */
@@ -9,7 +9,10 @@ const READING = ['read', 'search', 'fetch', 'think']
 export const isReading = (toolKind: string): boolean => READING.includes(toolKind)
 
 /** The hook payload of a journal record, without the members of its session. Matchers can use every member but `content`. */
-export function recordedPayload(event: HookEvent, { type, turnId, content }: Omit<Recorded, 'sessionId'>): HookPayload {
+export function recordedPayload(
+  event: HookEvent,
+  { type, turnId, content, source }: Omit<Recorded, 'sessionId'>,
+): HookPayload {
   const family = familyOf(event)
   const kind = typeof content.kind === 'string' ? content.kind : undefined
   return {
@@ -17,10 +20,11 @@ export function recordedPayload(event: HookEvent, { type, turnId, content }: Omi
     ...(kind !== undefined && { tool_name: kind }),
     ...(kind !== undefined && family === 'tool' && { tool_read_only: isReading(kind) }),
     ...(kind !== undefined && family === 'permission' && { decision_class: kind }),
-    ...(family === 'turn' && { input_class: 'user' }),
+    ...(family === 'turn' && { input_class: source ?? 'user' }),
     ...(type === 'user_message' && { message_role: 'user' }),
     ...(type === 'agent_message' && { message_role: 'assistant' }),
-    ...(event === 'message.delta' && { message_delta_type: 'text' }),
+    ...(family === 'message' && { message_delta_type: 'text' }),
+    ...(family === 'context' && { compaction_reason: content.reason, compaction_strategy: content.strategy }),
     content,
   }
 }
@@ -30,3 +34,14 @@ export function namespaceOf(toolId: string): string {
   const [first = '', second = ''] = toolId.split('__')
   return first === 'ext' || first === 'mcp' ? `${first}__${second}` : first
 }
+
+/** The ID of the tool that a patched name and namespace stand for. A name with its namespace, `ext__github__search`, is an ID. */
+export function toolIdOf(toolId: string, name: string, namespace: string): string {
+  const before = namespaceOf(toolId)
+  const id = name === toolId ? toolId.slice(before.length + 2) : name
+  if (id.includes('__') && namespace === before) return id
+  return `${namespace}__${id}`
+}
+
+/** What an agent has done itself is in its journal as it was. */
+export const RECORDED: Fixed = { members: ['title', 'result', 'error'], why: 'the agent has run this tool itself' }

@@ -1,6 +1,7 @@
 /** `svc/plugins/identity`: who an agent is when its process calls the daemon. */
 import * as v from 'valibot'
 import { type Actor, defineErrors, event } from '../../kernel/plugin.js'
+import type { StoredEvent } from '../events/api.js'
 
 /** Origin of actors that are the agent of a session. Routes that serve them name it in `origins`. */
 export const AGENT_SESSION = 'agent_session'
@@ -8,6 +9,13 @@ export const AGENT_SESSION = 'agent_session'
 /** The session whose agent makes a request, or for which it is made; undefined: a person, or a program of theirs. */
 export const agentSessionOf = ({ origin, id, onBehalfOf }: Actor): string | undefined =>
   origin === AGENT_SESSION ? id : onBehalfOf?.kind === AGENT_SESSION ? onBehalfOf.id : undefined
+
+/** The same for the actor of a logged event. */
+export function agentSessionOfEvent({ actor }: Pick<StoredEvent, 'actor'>): string | undefined {
+  const { origin, id, on_behalf_of: other } = actor
+  if (origin === AGENT_SESSION) return id
+  return other?.startsWith(`${AGENT_SESSION}/`) ? other.slice(AGENT_SESSION.length + 1) : undefined
+}
 
 /**
  * Whoever has the operator token makes a request for the agent of a session. Its cause is the id of that request, which is the

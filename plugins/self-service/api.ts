@@ -20,6 +20,8 @@ export const SpawnErrors = defineErrors({
 /** A child that a session wants to start. */
 export interface SpawnWish extends Deniable {
   readonly agentName: string
+  /** Of the child, as its parent calls it. */
+  readonly role: string
   /** May be narrowed; it is checked afterwards against what the parent has. */
   readonly permissions: PermissionPolicy
 }

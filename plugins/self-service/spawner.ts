@@ -104,7 +104,7 @@ export class SessionSpawner {
     if (!workspace) throw SpawnErrors.spawn_parent_stopped('the workspace of this session is gone')
     const definition = await agents.find(parent.agentName, workspace)
     const { agent_name: agentName, permissions } = body
-    const wish = await this.points.preCreate.run({ agentName, permissions }, parent)
+    const wish = await this.points.preCreate.run({ agentName, role: body.spawn_role, permissions }, parent)
     if (wish.deny !== undefined) throw SessionErrors.hook_denied(wish.deny)
     const rights = await checkedRights(wish.permissions, { session: parent, definition, workspace })
     const plan = await agents.plan(body.agent_name, workspace).catch(error => {

@@ -1,7 +1,11 @@
 import { SessionErrors } from './api.js'
 import type { SessionsContext } from './context.js'
-import type { Deniable } from './points.js'
+import type { Stop } from './lifecycle/stopping.js'
+import type { Deniable, StopWish } from './points.js'
+import type { PermissionContext } from './requests/permission-context.js'
 import type { SessionRow } from './table.js'
+import type { PromptRow } from './turn/prompts.js'
+import type { TurnRequest } from './turn/turn.js'
 import { infoOf } from './wire.js'
 
 /** What taps handed on. Throws `hook_denied` (403) where one of them refused. */
@@ -10,13 +14,55 @@ export function allowed<T extends Deniable>(value: T): T {
   return value
 }
 
-/** The text of a prompt after everybody who may change it had a look. Throws `hook_denied` (403). */
-export async function submitted({ points }: SessionsContext, row: SessionRow | undefined, message: string) {
-  if (!row) return message
-  return allowed(await points.inputPreSubmit.run({ message }, infoOf(row))).message
+/** Asks the `permission` gate for one session. */
+export function permissionGate({ permission }: SessionsContext, sessionId: string): PermissionContext['gate'] {
+  return async (toolKind, title, command) => {
+    let judgedAs = toolKind
+    const judgeAs = (kind: string) => {
+      judgedAs = kind
+    }
+    const refusal = await permission.ask({
+      sessionId,
+      toolKind,
+      title,
+      ...(command !== undefined && { command }),
+      judgeAs,
+    })
+    return { judgedAs, ...(refusal && { refusal }) }
+  }
 }
 
-/** The same for what an agent is given. */
-export async function assembled({ points }: SessionsContext, row: SessionRow, texts: readonly string[]) {
-  return allowed(await points.promptPostAssemble.run({ texts }, infoOf(row))).texts
+/** Tells that a session is about to stop. Only a stop that can be refused is waited for. Rejects with `hook_denied` (403). */
+export function aboutToStop(
+  { points }: SessionsContext,
+  row: SessionRow,
+  { reason, isRefusable = false }: Stop,
+): Promise<StopWish> | undefined {
+  if (row.state === 'stopped') return undefined
+  const wish = points.preStop.run({ reason, isRefusable }, infoOf(row))
+  return isRefusable ? wish.then(allowed) : undefined
+}
+
+/** A prompt after everybody who may change it had a look. Throws `hook_denied` (403). */
+export async function submitted(
+  { points }: SessionsContext,
+  row: SessionRow | undefined,
+  given: { readonly message: string; readonly source: string },
+): Promise<Pick<PromptRow, 'text' | 'context_blocks'>> {
+  if (!row) return { text: given.message, context_blocks: null }
+  const input = await points.inputPreSubmit.run({ ...given, contextBlocks: [] }, infoOf(row))
+  const { message, contextBlocks = [] } = allowed(input)
+  return { text: message, context_blocks: contextBlocks.length > 0 ? JSON.stringify(contextBlocks) : null }
+}
+
+/** All texts that an agent is given, in order, after everybody who may change them had a look. Throws `hook_denied` (403). */
+export async function assembled(
+  { points }: SessionsContext,
+  row: SessionRow,
+  given: readonly string[],
+  { source, contextBlocks: written }: Pick<TurnRequest, 'source' | 'contextBlocks'>,
+): Promise<readonly string[]> {
+  const prompt = { texts: given, source, contextBlocks: written ? JSON.parse(written) : [] }
+  const { texts, contextBlocks = [] } = allowed(await points.promptPostAssemble.run(prompt, infoOf(row)))
+  return [...texts.slice(0, -1), ...contextBlocks, ...texts.slice(-1)]
 }

@@ -17,6 +17,7 @@ import type { SessionHooks } from './hooks.js'
 import type { Logs } from './journal/logs.js'
 import type { UsageDays } from './journal/usage-days.js'
 import type { HealthNews } from './lifecycle/health-news.js'
+import type { PermissionAsked } from './points.js'
 import type { SessionLimits } from './settings.js'
 import type { SessionTable } from './table.js'
 import type { PromptTable } from './turn/prompts.js'
@@ -54,7 +55,7 @@ export interface SessionsContext {
   readonly prepare: Pipeline<SessionStart, [SessionInfo]>
   readonly creating: Gate<[NewSession]>
   readonly launching: Gate<[SessionLaunch]>
-  readonly permission: Gate<[{ sessionId: string; toolKind: string; title: string }]>
+  readonly permission: Gate<[PermissionAsked]>
   readonly stopped: Notify<[SessionInfo]>
 }
 

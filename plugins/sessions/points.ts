@@ -1,5 +1,5 @@
 import type { Hook, Tx } from '../../kernel/plugin.js'
-import type { SessionInfo } from './api.js'
+import type { SessionInfo, StopReason } from './api.js'
 import type { EventContent, SessionEventType } from './events.js'
 
 /** A value that taps hand on; with `deny`, the reason in words, what is asked about is refused. */
@@ -13,8 +13,10 @@ export interface SessionWish extends Deniable {
   readonly sessionName: string
   readonly agentName: string
   readonly sessionType: SessionInfo['type']
-  /** Cannot be changed. */
+  /** Cannot be changed where {@link isPlaced}. */
   readonly workspaceId: string
+  /** Its workspace is fixed: it continues a worktree, or another session gave it a part of its rights. */
+  readonly isPlaced: boolean
   /** Id of the event or request that led to it. */
   readonly cause?: string | undefined
 }
@@ -22,11 +24,31 @@ export interface SessionWish extends Deniable {
 /** The text of a prompt as it was sent. */
 export interface Input extends Deniable {
   readonly message: string
+  /** Who prompts: `user`, `automation`, `goal` … */
+  readonly source?: string
+  /** Texts that the agent is given before the message, in this order. */
+  readonly contextBlocks?: readonly string[]
 }
 
 /** The texts that an agent is given: what it has to know first, and at the end the prompt itself. */
 export interface AssembledPrompt extends Deniable {
   readonly texts: readonly string[]
+  /** Who prompts, as in {@link Input}. */
+  readonly source?: string
+  /** Texts between the last of {@link texts} and those before it. */
+  readonly contextBlocks?: readonly string[]
+}
+
+/** A session that is to be started again, under another name where a tap gives it one. */
+export interface ResumeWish extends Deniable {
+  readonly sessionName?: string
+}
+
+/** A session that is about to be stopped. */
+export interface StopWish extends Deniable {
+  readonly reason: StopReason
+  /** Whether a tap may refuse: somebody asks for this stop, and nothing has ended or is about to. */
+  readonly isRefusable: boolean
 }
 
 /** The command of an agent; `cwd` stays in the folders of the session. */
@@ -44,7 +66,7 @@ export interface ClientCall extends Deniable {
   readonly argv?: readonly string[]
 }
 
-/** A permission that is about to be granted. */
+/** A permission that is about to be granted, or that a person is about to be asked for. */
 export interface PermissionAsked {
   readonly sessionId: string
   /** Of ACP: `read`, `edit`, `execute` … */
@@ -52,6 +74,8 @@ export interface PermissionAsked {
   readonly title: string
   /** Of a command, as far as the agent tells it. */
   readonly command?: string
+  /** Has the permission mode judge it as another kind, too: what either kind does not allow needs a person. */
+  judgeAs(toolKind: string): void
 }
 
 /** A worktree that is to be made for a fork. */
@@ -74,6 +98,8 @@ export interface Recorded {
   /** Empty outside of turns. */
   readonly turnId: string
   readonly content: EventContent
+  /** Who prompted the turn, at its start and end: `user`, `automation`, `goal` … */
+  readonly source?: string
   /** Of what is in the journal: its place there. */
   readonly sequence?: number
   /** The turn failed because the agent process failed. */
@@ -96,18 +122,18 @@ type Told = Hook<(event: Recorded) => unknown>
 
 /** Points at which other plugins hear of the work of sessions, named after the events that programs hook. No token of a text is one. */
 export interface SessionPoints {
-  /** `session.pre_create`: name, agent and type may be changed, and the session refused. */
+  /** `session.pre_create`: name, agent, type and workspace may be changed, and the session refused. */
   readonly preCreate: Hook<(wish: SessionWish) => SessionWish | undefined | Promise<SessionWish | undefined>>
   /** `session.post_create`: a session is stored. */
   readonly postCreate: Hook<(session: SessionInfo) => unknown>
-  /** `session.pre_resume`: a stopped session is about to be started again, and may be refused. */
+  /** `session.pre_resume`: a stopped session is about to be started again, and may be renamed or refused. */
   readonly preResume: Hook<
-    (asked: Deniable, session: SessionInfo) => Deniable | undefined | Promise<Deniable | undefined>
+    (wish: ResumeWish, session: SessionInfo) => ResumeWish | undefined | Promise<ResumeWish | undefined>
   >
   /** `session.post_resume`: its agent runs again. */
   readonly postResume: Hook<(session: SessionInfo) => unknown>
-  /** `session.pre_stop`: a session is about to be stopped. */
-  readonly preStop: Hook<(session: SessionInfo) => unknown>
+  /** `session.pre_stop`: a session is about to be stopped. A stop that somebody asks for may be refused. */
+  readonly preStop: Hook<(wish: StopWish, session: SessionInfo) => StopWish | undefined | Promise<StopWish | undefined>>
   /** `session.runtime_recovery.started`: the agent of an interrupted session is started again. */
   readonly recoveryStarted: Hook<(session: SessionInfo) => unknown>
   /** `session.runtime_recovery.succeeded`: it runs. */
@@ -118,7 +144,7 @@ export interface SessionPoints {
   readonly attentionChanged: Hook<(session: SessionInfo, wanted: boolean) => unknown>
   /** `session.message_persisted`: a message of a person or of the agent is in the journal. */
   readonly messagePersisted: Told
-  /** `input.pre_submit`: the text of a prompt may be changed, and the prompt refused. */
+  /** `input.pre_submit`: the text of a prompt may be changed, context added, and the prompt refused. */
   readonly inputPreSubmit: Hook<(input: Input, session: SessionInfo) => Input | undefined | Promise<Input | undefined>>
   /** `prompt.post_assemble`: what the agent is given may be changed, and the turn refused. */
   readonly promptPostAssemble: Hook<

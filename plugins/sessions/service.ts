@@ -24,6 +24,7 @@ import {
   type SessionsApi,
   type TurnOutcome,
 } from './api.js'
+import { aboutToStop } from './asked.js'
 import type { SessionsContext, SessionsKernel } from './context.js'
 import { Worktrees } from './fork/worktree.js'
 import { SessionHooks } from './hooks.js'
@@ -66,12 +67,7 @@ export class SessionsService extends SessionHooks implements SessionsApi {
     super(kernel)
     const { stopped, permission, prepare, creating, launching } = this
     this.context = contextOf(kernel, {
-      points: this,
-      stopped,
-      permission,
-      prepare,
-      creating,
-      launching,
+      ...{ points: this, stopped, permission, prepare, creating, launching },
       health: () => new HealthNews(kernel, this.healthUpdated, id => this.#healthOf(id)),
     })
     this.worktrees = new Worktrees(kernel)
@@ -155,10 +151,11 @@ export class SessionsService extends SessionHooks implements SessionsApi {
   async stop(id: string, how: Stop): Promise<void> {
     const row = this.context.table.get(id)
     if (!row) throw SessionErrors.session_not_found(`no session ${id}`)
-    if (row.state !== 'stopped') void this.preStop.call(infoOf(row))
+    const asked = aboutToStop(this.context, row, how)
+    if (asked) await asked
     const live = this.#open.peek(id)
     if (live) return live.stop(how)
-    if (row.state === 'stopped') return
+    if (row.state === 'stopped' || this.context.table.get(id)?.state === 'stopped') return
     const opened = await this.#open.open(id).catch(error => {
       this.kernel.log.error('a session is stopped without its journal', { id, error: messageOf(error) })
     })
@@ -232,7 +229,7 @@ export class SessionsService extends SessionHooks implements SessionsApi {
   }
 
   async remove(row: SessionRow): Promise<void> {
-    await this.stop(row.id, { reason: 'user_canceled', detail: 'deleted' })
+    await this.stop(row.id, { reason: 'user_canceled', detail: 'deleted', isRefusable: true })
     await catalog.removeSession(this.context, row.id)
   }
 

@@ -111,6 +111,7 @@ ALTER TABLE sessions_session ADD COLUMN lineage TEXT;
 ALTER TABLE sessions_session ADD COLUMN rights TEXT;`,
   },
   { id: '012-goal', sql: 'ALTER TABLE sessions_session ADD COLUMN goal TEXT' },
+  { id: '013-context', sql: 'ALTER TABLE sessions_prompt ADD COLUMN context_blocks TEXT' },
 ] as const
 
 /** Which sessions to list, in what order, from where. */

@@ -170,6 +170,10 @@ export interface JudgedTool extends OfferedTool {
 
 /** How a call went. */
 export interface ToolOutcome {
+  /** The tool that ran: a hook may have called another one than was asked for. */
+  readonly toolId: string
+  /** For people, where a hook gave the call one. */
+  readonly title?: string
   readonly result: ToolResult
   /** Bytes of the whole result; what is beyond the limit of the tool is in the artifact. */
   readonly bytes: number
@@ -180,18 +184,25 @@ export interface ToolOutcome {
 
 /** A call that has passed every rule but those of hooks; with `deny`, the reason in words, it is refused. */
 export interface ToolCallWish {
+  /** Another one is held to every rule and shown to every tap in turn. */
   readonly toolId: string
+  /** By which the call is judged; it can only be raised. */
   readonly risk: ToolRisk
   readonly input: Readonly<Record<string, unknown>>
   readonly place: ToolPlace
   readonly deny?: string
 }
 
-/** A call that is over. */
+/** A call that is over. A tap changes what the caller is told of it: the title, the result, the words of a failure. */
 export interface ToolCallEnd extends Omit<ToolCallWish, 'deny'> {
   /** Milliseconds that it ran. */
   readonly ms: number
   readonly isError: boolean
+  readonly title: string
+  /** As the caller gets it: secrets hidden, bounded. Absent where the call threw. */
+  readonly result?: ToolResult
+  /** Why it threw; set by a tap, the call has failed with it. */
+  readonly error?: string
 }
 
 /** Tools for other plugins. Every throw is a Fault with a {@link ToolErrorCode}, its reasons by {@link reasonsOf}. */
@@ -219,11 +230,11 @@ export interface ToolsApi {
       readonly among?: (tool: ToolDescriptor) => boolean
     },
   ): Promise<ToolOutcome>
-  /** A tool has been called; what was refused is not told of. */
-  readonly called: Hook<(call: ToolCallEnd) => unknown>
+  /** A tool has been called, and its caller not yet told; what was refused comes by no tap. One that fails has no say. */
+  readonly called: Hook<(call: ToolCallEnd) => ToolCallEnd | undefined | Promise<ToolCallEnd | undefined>>
   /**
-   * A tool is about to be called: taps may refuse, and change the input, which is then held to the schema and judged as if it had
-   * come so. One that fails has no say.
+   * A tool is about to be called: taps may refuse, call another tool, raise the risk, and change the input, which is then held to
+   * the schema and judged as if it had come so. One that fails has no say.
    */
   readonly calling: Hook<(wish: ToolCallWish) => ToolCallWish | undefined | Promise<ToolCallWish | undefined>>
   /** SHA-256, hex, of the canonical JSON of a value. */

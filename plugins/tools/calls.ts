@@ -1,17 +1,15 @@
-import { Fault, faultOf, iso, messageOf } from '../../kernel/plugin.js'
+import { faultOf, iso } from '../../kernel/plugin.js'
 import { MAX_INPUT_BYTES } from '../../schemas/tools.js'
-import { type ToolCaller, type ToolDescriptor, type ToolOutcome, type ToolPlace, toolFault } from './api.js'
+import { type ToolCaller, type ToolDescriptor, type ToolOutcome, toolFault } from './api.js'
 import type { Waiting } from './approvals/approvals.js'
 import { digestOf } from './digest.js'
-import { ApprovalRequested, ToolCalled } from './events.js'
+import { ApprovalRequested } from './events.js'
 import { noTool } from './faults.js'
 import { judge, judgeLeaving } from './policy.js'
 import type { Entry } from './registry/catalog.js'
 import { inputProblem } from './registry/schema-check.js'
-import { artifactUri } from './results/artifacts.js'
-import { bounded } from './results/bounded.js'
+import { aboutOf, execute } from './results/execution.js'
 import type { Scene, ToolsService } from './service.js'
-import { ToolSettings } from './settings.js'
 import { resultToWire } from './wire.js'
 
 type Input = Readonly<Record<string, unknown>>
@@ -35,21 +33,19 @@ export class Calls {
     by: ToolCaller,
     { approvalToken, wait = false, among }: CallOptions = {},
   ): Promise<ToolOutcome> {
-    const scene = await this.#readied(id, by, among)
-    const entry = this.tools.entryOf(scene, id)
-    mustBeCallable(entry, scene)
-    const input = await this.#wished(entry, inputOf(entry, given), by)
+    const { scene, entry, input } = await this.#wished(id, given, by, among)
     const inputDigest = digestOf(input)
     const isAsked = await this.#judged(scene, entry, input, by)
     if (isAsked) {
-      const bound = { toolId: id, toolDigest: entry.descriptor.digest, sessionId: by.sessionId ?? '', inputDigest }
+      const { id: toolId, digest: toolDigest } = entry.descriptor
+      const bound = { toolId, toolDigest, sessionId: by.sessionId ?? '', inputDigest }
       if (approvalToken !== undefined) this.tools.approvals.redeem(approvalToken, bound)
       else {
         await this.#approved(entry, input, inputDigest, by, wait)
         return this.#runAllowed(entry, input, by)
       }
     }
-    return this.#run(entry, input, by)
+    return execute(this.tools, entry, input, by)
   }
 
   /** How things are, after the backend of a tool that cannot be called now has done what it can about that. */
@@ -62,16 +58,33 @@ export class Calls {
     return this.tools.scene(by)
   }
 
-  /** The input as hooks leave it, held to the schema again. Throws where one refuses. */
-  async #wished(entry: Entry, input: Input, by: ToolCaller): Promise<Input> {
-    const { id, risk } = entry.descriptor
+  /**
+   * The call as hooks leave it. Another tool is held to every rule and shown to every hook as if it had been called, once.
+   * Throws where a rule or a hook refuses.
+   */
+  async #wished(
+    id: string,
+    given: unknown,
+    by: ToolCaller,
+    among: CallOptions['among'],
+    isRedirected = false,
+  ): Promise<{ readonly scene: Scene; readonly entry: Entry; readonly input: Input }> {
+    const scene = await this.#readied(id, by, among)
+    const entry = this.tools.entryOf(scene, id)
+    mustBeCallable(entry, scene)
+    const input = inputOf(entry, given)
+    const { risk } = entry.descriptor
     const wish = await this.tools.calling.run({ toolId: id, risk, input, place: by })
-    if (wish.deny !== undefined)
-      throw toolFault('tool_denied', ['hook_denied'], `a hook refused it: ${wish.deny}`, {
-        toolId: id,
-        details: { layer: 'hooks' },
-      })
-    return wish.input === input ? input : inputOf(entry, wish.input)
+    if (wish.deny !== undefined) throw deniedByHook(id, `a hook refused it: ${wish.deny}`)
+    if (wish.toolId !== id) {
+      if (isRedirected) throw deniedByHook(id, `hooks redirected this call twice, the second time to ${wish.toolId}`)
+      return this.#wished(wish.toolId, wish.input, by, among, true)
+    }
+    return {
+      scene,
+      entry: wish.risk === risk ? entry : { ...entry, descriptor: { ...entry.descriptor, risk: wish.risk } },
+      input: wish.input === input ? input : inputOf(entry, wish.input),
+    }
   }
 
   /** Whether a person has to be asked. Throws where a rule or a remembered decision refuses. */
@@ -119,7 +132,7 @@ export class Calls {
     const { approvals, kernel } = this.tools
     const tool = entry.descriptor
     const waiting = approvals.open({ tool, input, inputDigest, by, waits })
-    await this.tell(t =>
+    await kernel.db.tx(t =>
       kernel.needs.events.emit(
         t,
         ApprovalRequested,
@@ -149,12 +162,10 @@ export class Calls {
         toolId: id,
       })
     await this.#judged(scene, entry, input, by)
-    if (digestOf(await this.#wished(entry, input, by)) !== digestOf(input))
-      throw toolFault('tool_denied', ['hook_denied'], 'a hook changed the input that a person has allowed', {
-        toolId: id,
-        details: { layer: 'hooks' },
-      })
-    return this.#run(entry, input, by)
+    const wished = await this.#wished(id, input, by, undefined)
+    if (wished.entry.descriptor.id !== id || digestOf(wished.input) !== digestOf(input))
+      throw deniedByHook(id, 'a hook changed the call that a person has allowed')
+    return execute(this.tools, wished.entry, input, by)
   }
 
   /** Goes on with a call that nobody waits for. */
@@ -174,75 +185,6 @@ export class Calls {
         waiting.error = { code, message }
       },
     )
-  }
-
-  async #run({ descriptor, backend }: Entry, input: Input, by: ToolCaller): Promise<ToolOutcome> {
-    const { clock, config, redact } = this.tools.kernel
-    const began = clock.monotonic()
-    const stop = new AbortController()
-    const cancel = () => stop.abort(toolFault('tool_canceled', ['call_canceled'], undefined, { toolId: descriptor.id }))
-    const timer = clock.timeout(config.get(ToolSettings.callTimeout), () =>
-      stop.abort(toolFault('tool_timed_out', ['call_timed_out'], undefined, { toolId: descriptor.id })),
-    )
-    by.signal.addEventListener('abort', cancel, { once: true })
-    let failed: Fault | undefined
-    let isError = false
-    try {
-      if (by.signal.aborted) cancel()
-      const result = await Promise.race([
-        stopped(stop.signal),
-        // The rules have judged it, what it names included.
-        backend.call(descriptor, input, { ...by, signal: stop.signal, mayLeave: true }),
-      ])
-      isError = result.isError ?? false
-      const most = Math.min(
-        descriptor.maxResultBytes ?? Number.POSITIVE_INFINITY,
-        config.get(ToolSettings.maxResultBytes),
-      )
-      const { whole, ...kept } = bounded(result, most, redact)
-      const artifact =
-        whole &&
-        (await this.tools.artifacts.store(
-          {
-            workspace_id: by.workspaceId ?? 'global',
-            session_id: by.sessionId ?? '',
-            tool_id: descriptor.id,
-            mime_type: whole.mimeType,
-          },
-          whole.data,
-        ))
-      return {
-        ...kept,
-        truncated: whole !== undefined,
-        durationMs: Math.round(clock.monotonic() - began),
-        ...(artifact
-          ? {
-              artifact: { id: artifact.id, uri: artifactUri(artifact), bytes: artifact.bytes, sha256: artifact.sha256 },
-            }
-          : {}),
-      }
-    } catch (error) {
-      failed = failureOf(error, descriptor.id)
-      throw failed
-    } finally {
-      timer.cancel()
-      by.signal.removeEventListener('abort', cancel)
-      const ms = Math.round(clock.monotonic() - began)
-      const { id: toolId, risk } = descriptor
-      void this.tools.called.call({ toolId, risk, input, place: by, ms, isError: isError || failed !== undefined })
-      if (descriptor.risk !== 'read') {
-        const payload = {
-          ...aboutOf(descriptor.id, by),
-          risk: descriptor.risk,
-          ...(failed ? { error_code: failed.code } : {}),
-        }
-        await this.tell(t => this.tools.kernel.needs.events.emit(t, ToolCalled, payload, { actor: by.actor }))
-      }
-    }
-  }
-
-  async tell(work: Parameters<ToolsService['kernel']['db']['tx']>[0]): Promise<void> {
-    await this.tools.kernel.db.tx(work)
   }
 }
 
@@ -275,24 +217,5 @@ export function inputOf({ descriptor }: Entry, given: unknown): Input {
   return input
 }
 
-function failureOf(error: unknown, toolId: string): Fault {
-  if (error instanceof Fault) {
-    // What a backend throws as a refusal of its own stays; what is none is told as its failure.
-    if (error.code.startsWith('tool_')) return error
-    return toolFault('tool_backend_failed', [], error.message, { toolId, ...(error.next ? { next: error.next } : {}) })
-  }
-  return toolFault('tool_backend_failed', [], messageOf(error).slice(0, 1000), { toolId })
-}
-
-const stopped = (signal: AbortSignal): Promise<never> =>
-  new Promise((_, reject) => {
-    if (signal.aborted) reject(signal.reason)
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-  })
-
-export const aboutOf = (toolId: string, { sessionId, workspaceId, agentName }: ToolPlace) => ({
-  tool_id: toolId,
-  ...(sessionId === undefined ? {} : { session_id: sessionId }),
-  ...(workspaceId === undefined ? {} : { workspace_id: workspaceId }),
-  ...(agentName === undefined ? {} : { agent_name: agentName }),
-})
+const deniedByHook = (toolId: string, why: string) =>
+  toolFault('tool_denied', ['hook_denied'], why, { toolId, details: { layer: 'hooks' } })

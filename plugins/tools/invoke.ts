@@ -21,9 +21,10 @@ export async function invoke(
     approvalToken === undefined ? {} : { approvalToken },
   )
   const scene = await tools.scene(place)
-  const { descriptor } = tools.entryOf(scene, id)
+  const { descriptor } = tools.entryOf(scene, outcome.toolId)
   const about: Omit<ToolCallEvent, 'kind'> = {
-    tool_id: id,
+    tool_id: outcome.toolId,
+    ...(outcome.title === undefined ? {} : { display_title: outcome.title }),
     risk: descriptor.risk,
     read_only: descriptor.risk === 'read',
     destructive: descriptor.risk === 'destructive',
@@ -40,7 +41,7 @@ export async function invoke(
   }
   const done = { duration_ms: outcome.durationMs, result_bytes: outcome.bytes }
   return {
-    tool_id: id,
+    tool_id: outcome.toolId,
     status: outcome.result.isError ? 'failed' : 'completed',
     duration_ms: outcome.durationMs,
     truncated: outcome.truncated,

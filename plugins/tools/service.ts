@@ -1,4 +1,4 @@
-import type { Notify, Pipeline, PluginKernel, Requests } from '../../kernel/plugin.js'
+import type { Pipeline, PluginKernel, Requests } from '../../kernel/plugin.js'
 import type { Tool, Toolset } from '../../schemas/tools.js'
 import type { Agents } from '../agents/api.js'
 import type { Events } from '../events/api.js'
@@ -69,7 +69,7 @@ export class ToolsService implements ToolsApi {
   readonly decisions: Decisions
   readonly asking: Asking
   readonly calling: Pipeline<ToolCallWish>
-  readonly called: Notify<[call: ToolCallEnd]>
+  readonly called: Pipeline<ToolCallEnd>
   readonly #catalogs: Catalogs
   readonly #listed = new WeakMap<Catalog, { readonly rules: string; readonly tools: readonly JudgedTool[] }>()
   #toolsets: { readonly catalog: Catalog; readonly configured: object; readonly made: Toolsets } | undefined
@@ -88,7 +88,7 @@ export class ToolsService implements ToolsApi {
       ageMs: config.get(ToolSettings.artifactAge),
     }))
     this.calling = hooks.pipeline<ToolCallWish>('calling', { deadlineMs: HOOKS_MS })
-    this.called = hooks.notify<[call: ToolCallEnd]>('called')
+    this.called = hooks.pipeline<ToolCallEnd>('called', { deadlineMs: HOOKS_MS })
     this.calls = new Calls(this)
     this.decisions = new Decisions(this)
     this.asking = new Asking(needs, this.approvals, (waiting, answer, actor) =>

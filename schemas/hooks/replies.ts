@@ -1,6 +1,6 @@
 /** Wire schemas of hooks, hook events and hook runs. */
 import * as v from 'valibot'
-import { HookEvent } from '../hooks.js'
+import { HOOK_FAMILIES, HookEvent } from '../hooks.js'
 import { Integer, queryBoolean, queryInteger, StringMap, Timestamp } from '../kernel/common.js'
 import { HookMatcher } from '../settings/hooks.js'
 
@@ -52,7 +52,7 @@ export const HookCatalogReply = v.object({ hooks: v.array(HookCatalogEntry) })
 
 export const HookEventsQuery = v.object({
   family: v.optional(
-    v.pipe(v.string(), v.maxLength(64), v.description('filter by event family, such as session or task.run')),
+    v.pipe(v.picklist(HOOK_FAMILIES), v.description('filter by event family, such as session or task.run')),
   ),
   sync_only: v.optional(v.pipe(queryBoolean(), v.description('show only events that support sync hooks'))),
 })

@@ -7,6 +7,7 @@ import { Heartbeats, type HeartbeatsApi } from '../../plugins/heartbeats/api.js'
 import { agents, base, daemon, heartbeats, providers, resources, sidecars, workspaces } from '../../plugins/index.js'
 import {
   isRestartable,
+  type PermissionAsked,
   type SessionInfo,
   type SessionPrompt,
   Sessions,
@@ -74,7 +75,7 @@ export async function openWorld({ start, config = {}, plugins = [] }: WorldOptio
     constructor(kernel: PluginKernel) {
       this.healthUpdated = kernel.hooks.notify<[SessionHealth]>('health')
       this.stopped = kernel.hooks.notify<[SessionInfo]>('stopped')
-      this.permission = kernel.hooks.gate<[{ sessionId: string; toolKind: string; title: string }]>('permission')
+      this.permission = kernel.hooks.gate<[PermissionAsked]>('permission')
       this.creating = kernel.hooks.gate<never>('creating') as never
       this.launching = kernel.hooks.gate<never>('launching') as never
       const prepare = kernel.hooks.pipeline<never, [SessionInfo]>('prepare')

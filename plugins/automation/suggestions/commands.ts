@@ -8,7 +8,7 @@ const columns: readonly CliColumn[] = [
   { header: 'SOURCE', path: 'source' },
   { header: 'CREATED', path: 'created_at', as: 'ago' },
   { header: 'EVENT', path: 'trigger.event' },
-  { header: 'SCHEDULE', path: 'payload.schedule', below: true },
+  { header: 'SCHEDULE', path: 'payload.schedule_text', below: true },
   { header: 'PROMPT', path: 'payload.prompt', below: true },
 ]
 
@@ -26,7 +26,15 @@ export async function runListSuggestions(context: CommandContext): Promise<void>
   const reply = (await client.request('GET', `${urlOf(context)}${query}`)) as ListSuggestionsReply
   if (out.json) return out.value(reply)
   for (const { id } of reply.suggestions) out.id(id)
-  out.table(reply.suggestions, columns, 'No suggestions.')
+  const rows = reply.suggestions.map(one => ({ ...one, payload: { ...one.payload, schedule_text: whenOf(one) } }))
+  out.table(rows, columns, 'No suggestions.')
+}
+
+/** `cron 0 9 * * 1-5`, `every 1h`, `at 2030-01-31T09:00:00Z`; undefined for a trigger. */
+function whenOf({ payload: { schedule } }: ListSuggestionsReply['suggestions'][number]): string | undefined {
+  return schedule
+    ? [schedule.mode, schedule.expr, schedule.interval, schedule.time].filter(Boolean).join(' ')
+    : undefined
 }
 
 /** `svc automation suggestions propose <json>`: used by agents from inside a session. */

@@ -73,8 +73,9 @@ function webhookProblem({
   if (!endpoint_slug && !webhook_id) return 'endpoint_slug: a webhook requires endpoint_slug or webhook_id'
   if (endpoint_slug && !SLUG.test(endpoint_slug))
     return 'endpoint_slug: must be lower-case letters and digits separated by single hyphens'
-  if (webhook_id && !/^wbh_\w+$/.test(webhook_id))
-    return 'webhook_id: must start with wbh_ and contain only letters, digits and _'
+  // 22 characters of 6 bits hold the 128 random bits of a generated one.
+  if (webhook_id && !/^wbh_\w{22,}$/.test(webhook_id))
+    return 'webhook_id: must be wbh_ and at least 22 random letters, digits and _; leave it out to have one generated'
   if (!webhook_secret_ref) return 'webhook_secret_ref: a webhook requires a secret: env:NAME or vault:automation/…'
   if (!v.is(Reference, webhook_secret_ref)) return 'webhook_secret_ref: must be env:NAME or vault:automation/…'
   return undefined

@@ -141,7 +141,7 @@ export class Dispatcher {
       // Only native hooks dispatch from within, and async context tracking slows down every promise.
       const given = isNative ? this.#depth.run(depth, execute) : execute()
       const answer = isPromise(given) ? await within(clock, hook.timeoutMs, given) : given
-      const judged = judge(hook.event, payload, answer)
+      const judged = judge(hook.event, payload, answer, whom.fixed)
       if (judged.outcome === 'rejected') return failed('rejected', judged.error, judged.patch)
       const { patch } = judged
       if (hook.mode === 'async' && patch) return failed('rejected', 'an async hook cannot return a patch', patch)

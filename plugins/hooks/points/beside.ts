@@ -3,7 +3,7 @@ import { definePlugin, type Plugin, surfaceOf } from '../../../kernel/plugin.js'
 import { Heartbeats } from '../../heartbeats/api.js'
 import { Confinement } from '../../sandboxes/api.js'
 import { Spawning } from '../../self-service/api.js'
-import { SessionErrors, Sessions } from '../../sessions/api.js'
+import { SessionErrors, type SessionInfo, Sessions } from '../../sessions/api.js'
 import { Sidecars } from '../../sidecars/api.js'
 import { Hooks } from '../api.js'
 import type { Self, WithSessions } from './self.js'
@@ -24,9 +24,7 @@ const sandboxes = definePlugin({
       ({ points }) => points.prepare,
       ({ needs }) =>
         async (wish, session) => {
-          const { backend, profile } = wish
-          const more = { sandbox_backend: backend, sandbox_profile: profile }
-          const deny = (await needs.hooks.ask('sandbox.prepare', session, more))?.deny
+          const deny = (await needs.hooks.ask('sandbox.prepare', session, sandboxOf(session, wish)))?.deny
           return deny === undefined ? undefined : { ...wish, deny }
         },
     ),
@@ -34,17 +32,28 @@ const sandboxes = definePlugin({
       Confinement,
       ({ points }) => points.ready,
       ({ needs }) =>
-        ({ backend, profile }, session) =>
-          needs.hooks.tell('sandbox.ready', session, { sandbox_backend: backend, sandbox_profile: profile }),
+        (chosen, session) =>
+          needs.hooks.tell('sandbox.ready', session, sandboxOf(session, chosen)),
     ),
     tap(
       Confinement,
       ({ points }) => points.stop,
       ({ needs }) =>
-        session =>
-          needs.hooks.tell('sandbox.stop', session),
+        session => {
+          const { confinement } = session
+          const more = confinement?.kind === 'sandbox' ? sandboxOf(session, confinement) : {}
+          needs.hooks.tell('sandbox.stop', session, more)
+        },
     ),
   ],
+})
+
+/** A session has one sandbox, which goes by the ID of the session. */
+const sandboxOf = (
+  { id }: SessionInfo,
+  { backend, profile }: { readonly backend: string; readonly profile: string },
+) => ({
+  ...{ sandbox_id: id, sandbox_backend: backend, sandbox_profile: profile },
 })
 
 const sidecars = definePlugin({
@@ -126,8 +135,9 @@ const spawning = definePlugin({
       ({ points }) => points.preCreate,
       ({ needs }) =>
         async (wish, parent) => {
-          const { agentName, permissions } = wish
-          const more = { child_agent_name: agentName, permissions }
+          const { agentName, role, permissions } = wish
+          const autonomy = { parent_session_id: parent.id, root_session_id: parent.id, spawn_role: role }
+          const more = { child_agent_name: agentName, permissions, autonomy }
           const done = await needs.hooks.ask('spawn.pre_create', parent, more)
           if (!done) return undefined
           if (done.deny !== undefined) return { ...wish, deny: done.deny }
@@ -138,9 +148,9 @@ const spawning = definePlugin({
       Spawning,
       ({ points }) => points.created,
       ({ needs }) =>
-        (child, parent) => {
+        child => {
           const session = needs.sessions.get(child)
-          if (session) needs.hooks.tell('spawn.created', session, { autonomy: { parent_session_id: parent.id } })
+          if (session) needs.hooks.tell('spawn.created', session, { autonomy: descentOf(session) })
         },
     ),
     ...(Object.keys(TOLD_OF_CHILDREN) as (keyof typeof TOLD_OF_CHILDREN)[]).map(point =>
@@ -150,11 +160,20 @@ const spawning = definePlugin({
         ({ needs }) =>
           child => {
             const session = needs.sessions.get(child)
-            if (session) needs.hooks.tell(TOLD_OF_CHILDREN[point], session)
+            if (session) needs.hooks.tell(TOLD_OF_CHILDREN[point], session, { autonomy: descentOf(session) })
           },
       ),
     ),
   ],
+})
+
+/** The matcher fields of a spawned session. */
+const descentOf = ({ id, lineage }: SessionInfo) => ({
+  child_session_id: id,
+  ...(lineage && {
+    ...{ parent_session_id: lineage.parent_session_id, root_session_id: lineage.root_session_id },
+    spawn_role: lineage.spawn_role,
+  }),
 })
 
 type Lists = Readonly<Record<string, unknown>>

@@ -1,6 +1,7 @@
 import { surfaceOf, type Tap } from '../../../kernel/plugin.js'
 import type { HookEvent } from '../../../schemas/hooks.js'
 import { type Recorded, SessionErrors, type SessionInfo, type SessionPoints, Sessions } from '../../sessions/api.js'
+import type { Fixed, HookPayload } from '../api.js'
 import type { HooksService } from '../service.js'
 import { isReading } from '../told.js'
 
@@ -10,7 +11,6 @@ const { tap } = surfaceOf<HooksService>()
 const OF_SESSIONS = {
   postCreate: 'session.post_create',
   postResume: 'session.post_resume',
-  preStop: 'session.pre_stop',
   recoveryStarted: 'session.runtime_recovery.started',
   recoverySucceeded: 'session.runtime_recovery.succeeded',
   recoveryExhausted: 'session.runtime_recovery.exhausted',
@@ -55,21 +55,25 @@ const decided: readonly Tap<HooksService>[] = [
     Sessions,
     sessions => sessions.points.preCreate,
     self => async wish => {
-      const { sessionName, agentName, sessionType, workspaceId, cause } = wish
+      const { sessionName, agentName, sessionType, workspaceId, isPlaced, cause } = wish
       const given = {
         session_name: sessionName,
         agent_name: agentName,
         session_type: sessionType,
         ...self.place(workspaceId),
       }
-      const done = await self.askBefore('session.pre_create', agentName, workspaceId, given, cause)
+      const fixed = isPlaced ? PLACED : undefined
+      const done = await self.askBefore('session.pre_create', agentName, workspaceId, given, { cause, fixed })
       if (!done) return undefined
-      const { payload, deny } = done
+      const { payload } = done
+      const place = await placeOf(self.kernel.needs.workspaces, payload, given)
+      const deny = done.deny ?? (place === undefined ? unplaced(payload) : undefined)
       return {
         ...wish,
         sessionName: String(payload.session_name),
         agentName: String(payload.agent_name),
         sessionType: payload.session_type as SessionInfo['type'],
+        workspaceId: place ?? workspaceId,
         ...(deny !== undefined && { deny }),
       }
     },
@@ -77,27 +81,55 @@ const decided: readonly Tap<HooksService>[] = [
   tap(
     Sessions,
     sessions => sessions.points.preResume,
-    self => async (asked, session) => {
-      const deny = (await self.adopt(session)) ?? (await self.ask('session.pre_resume', session))?.deny
-      return deny === undefined ? undefined : { ...asked, deny }
+    self => async (wish, session) => {
+      const invalid = await self.adopt(session)
+      if (invalid !== undefined) return { ...wish, deny: invalid }
+      const done = await self.ask('session.pre_resume', session)
+      if (!done) return undefined
+      return { sessionName: String(done.payload.session_name), ...(done.deny !== undefined && { deny: done.deny }) }
+    },
+  ),
+  tap(
+    Sessions,
+    sessions => sessions.points.preStop,
+    self => async (wish, session) => {
+      const fixed = wish.isRefusable ? undefined : UNREFUSABLE
+      const done = await self.ask('session.pre_stop', session, { stop_reason: wish.reason }, fixed)
+      return done?.deny === undefined ? undefined : { ...wish, deny: done.deny }
     },
   ),
   tap(
     Sessions,
     sessions => sessions.points.inputPreSubmit,
     self => async (input, session) => {
-      const done = await self.ask('input.pre_submit', session, { message: input.message, input_class: 'user' })
-      return done && { message: String(done.payload.message), ...(done.deny !== undefined && { deny: done.deny }) }
+      const { message, contextBlocks = [], source = 'user' } = input
+      const given = { message, context_blocks: contextBlocks, input_class: source }
+      const done = await self.ask('input.pre_submit', session, given)
+      if (!done) return undefined
+      const { payload, deny } = done
+      return {
+        source,
+        message: String(payload.message),
+        contextBlocks: payload.context_blocks as readonly string[],
+        ...(deny !== undefined && { deny }),
+      }
     },
   ),
   tap(
     Sessions,
     sessions => sessions.points.promptPostAssemble,
     self => async (prompt, session) => {
-      const done = await self.ask('prompt.post_assemble', session, { prompt: prompt.texts, input_class: 'user' })
-      return (
-        done && { texts: done.payload.prompt as readonly string[], ...(done.deny !== undefined && { deny: done.deny }) }
-      )
+      const { texts, contextBlocks = [], source = 'user' } = prompt
+      const given = { prompt: texts, context_blocks: contextBlocks, input_class: source }
+      const done = await self.ask('prompt.post_assemble', session, given)
+      if (!done) return undefined
+      const { payload, deny } = done
+      return {
+        source,
+        texts: payload.prompt as readonly string[],
+        contextBlocks: payload.context_blocks as readonly string[],
+        ...(deny !== undefined && { deny }),
+      }
     },
   ),
   tap(
@@ -161,6 +193,7 @@ const decided: readonly Tap<HooksService>[] = [
         ...(command !== undefined && { command }),
         decision: 'allow',
       })
+      request.judgeAs(String(done?.payload.decision_class ?? toolKind))
       return done?.deny === undefined ? undefined : SessionErrors.hook_denied(done.deny)
     },
   ),
@@ -170,12 +203,8 @@ const decided: readonly Tap<HooksService>[] = [
     self => async (call, session) => {
       const [command = '', ...args] = call.argv ?? []
       const input = call.argv ? { command, args } : { path: call.title }
-      const done = await self.ask('tool.pre_call', session, {
-        tool_name: call.kind,
-        tool_read_only: call.kind === 'read',
-        title: call.title,
-        input,
-      })
+      const about = { tool_name: call.kind, tool_read_only: call.kind === 'read', title: call.title, input }
+      const done = await self.ask('tool.pre_call', session, about, CLIENT_CALL)
       if (!done) return undefined
       if (done.deny !== undefined) return { ...call, deny: done.deny }
       return changedCall(call, input, done.payload.input as Readonly<Record<string, unknown>>)
@@ -213,6 +242,31 @@ const decided: readonly Tap<HooksService>[] = [
     ),
   ),
 ]
+
+const PLACED: Fixed = {
+  members: ['workspace_id', 'workspace'],
+  why: 'this session continues a worktree, or has its rights from another session',
+}
+const UNREFUSABLE: Fixed = { members: ['deny'], why: 'the session has ended, or must end' }
+const CLIENT_CALL: Fixed = {
+  members: ['name', 'namespace', 'read_only'],
+  why: 'an agent asks for its own file access and commands through fixed ACP methods',
+}
+
+/** The ID of the workspace that a patch names by ID or by reference; undefined when there is none, or two. */
+async function placeOf(
+  workspaces: HooksService['kernel']['needs']['workspaces'],
+  { workspace_id: id, workspace: reference }: HookPayload,
+  given: HookPayload,
+): Promise<string | undefined> {
+  const named = reference === given.workspace ? undefined : await workspaces.find(String(reference)).catch(() => null)
+  if (named === null || (named && id !== given.workspace_id && named.id !== id)) return undefined
+  return (named ?? workspaces.get(String(id)))?.id
+}
+
+/** The denial of a session that a hook moved nowhere. */
+const unplaced = ({ workspace, workspace_id }: HookPayload): string =>
+  `a hook moved this session to a workspace that does not exist (workspace ${workspace}, workspace_id ${workspace_id})`
 
 type Call = { readonly kind: string; readonly title: string; readonly argv?: readonly string[] }
 

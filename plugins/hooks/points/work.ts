@@ -2,18 +2,20 @@ import { definePlugin, type EventType, type Plugin, surfaceOf } from '../../../k
 import type { HookEvent } from '../../../schemas/hooks.js'
 import { Automation, type AutomationApi, RunEnded, RunStarted } from '../../automation/api.js'
 import { Events } from '../../events/api.js'
+import { agentSessionOfEvent } from '../../identity/api.js'
 import { Sessions } from '../../sessions/api.js'
-import { TaskEvents, Tasks } from '../../tasks/api.js'
-import { type ToolCallEnd, type ToolCallWish, Tools } from '../../tools/api.js'
+import { TaskEvents, Tasks, type TasksApi } from '../../tasks/api.js'
+import { type ToolCallEnd, type ToolCallWish, type ToolResult, Tools } from '../../tools/api.js'
 import { happeningEvents, LayoutApplied, WindowManager } from '../../window-manager/api.js'
-import { Hooks, type HooksApi } from '../api.js'
-import { namespaceOf } from '../told.js'
+import { type HookPayload, Hooks, type HooksApi } from '../api.js'
+import { namespaceOf, toolIdOf } from '../told.js'
 import type { Self, WithSessions } from './self.js'
 
 const version = '0.1.0'
 const { tap } = surfaceOf<Self>()
 const { tap: tapFires } = surfaceOf<Self & { readonly needs: { readonly automation: AutomationApi } }>()
 const { tap: tapWith } = surfaceOf<WithSessions>()
+const { tap: tapTasks } = surfaceOf<WithSessions & { readonly needs: { readonly tasks: TasksApi } }>()
 
 const automation = definePlugin({
   name: 'hooks-automation',
@@ -121,6 +123,46 @@ const toolOf = ({ toolId, risk, input }: ToolCallWish | ToolCallEnd) => ({
   ...{ title: toolId, input },
 })
 
+/** Applies a patch: another tool by name, in the namespace of the one before or another one; a tool that counts as writing. */
+function wished(wish: ToolCallWish, { tool_name, tool_namespace, tool_read_only, input }: HookPayload): ToolCallWish {
+  const isWriting = tool_read_only === false && wish.risk === 'read'
+  return {
+    ...wish,
+    toolId: toolIdOf(wish.toolId, String(tool_name), String(tool_namespace)),
+    risk: isWriting ? 'mutating' : wish.risk,
+    input: input as ToolCallWish['input'],
+  }
+}
+
+/** What programs are told of the end of a call. */
+const endOf = ({ result, error }: ToolCallEnd) => ({
+  ...(result && { result: { content: result.content, structured: result.structured } }),
+  ...((error ?? textOf(result)) !== '' && { error: error ?? textOf(result) }),
+})
+
+/** The words of a failure that a tool told of itself. */
+const textOf = (result: ToolResult | undefined): string =>
+  result?.isError ? result.content.map(({ text = '' }) => text).join('\n') : ''
+
+/** Applies a patch to the end of a call. A result that a hook changed keeps whether it is a failure. */
+function ended(call: ToolCallEnd, { title, result, error }: HookPayload, told: HookPayload): ToolCallEnd {
+  return {
+    ...call,
+    title: String(title),
+    ...(error !== told.error && { error: String(error) }),
+    ...(result !== told.result && { result: resultOf(result, call) }),
+  }
+}
+
+/** A text, or an object with `content` and `structured` as the API returns them; anything else is the structured result. */
+function resultOf(patched: unknown, { isError }: ToolCallEnd): ToolResult {
+  const failure = isError ? { isError } : {}
+  if (typeof patched === 'string') return { content: [{ type: 'text', text: patched }], ...failure }
+  const { content, structured = content === undefined ? patched : undefined } = patched as HookPayload
+  const parts = Array.isArray(content) ? (content as ToolResult['content']) : []
+  return { content: parts, ...(structured === undefined ? {} : { structured }), ...failure }
+}
+
 const tools = definePlugin({
   name: 'hooks-tools',
   version,
@@ -140,20 +182,22 @@ const tools = definePlugin({
             : await hooks.dispatch('tool.pre_call', whom, toolOf(wish))
           if (!done) return undefined
           if (done.deny !== undefined) return { ...wish, deny: done.deny }
-          return { ...wish, input: done.payload.input as typeof wish.input }
+          return wished(wish, done.payload)
         },
     ),
     tapWith(
       Tools,
       service => service.called,
       ({ needs: { hooks, sessions } }) =>
-        call => {
+        async call => {
           const { place, ms, isError } = call
           const event = isError ? 'tool.post_error' : 'tool.post_call'
           const session = place.sessionId === undefined ? undefined : sessions.get(place.sessionId)
-          const told = { ...toolOf(call), duration_ms: ms }
-          if (session) hooks.tell(event, session, told)
-          else hooks.announce(event, place.workspaceId, told)
+          if (!hooks.has(event, session?.id)) return undefined
+          const whom = place.workspaceId === undefined ? {} : { workspaceId: place.workspaceId }
+          const told = { ...toolOf(call), duration_ms: ms, ...endOf(call) }
+          const done = session ? await hooks.ask(event, session, told) : await hooks.dispatch(event, whom, told)
+          return done && ended(call, done.payload, told)
         },
     ),
   ],
@@ -176,19 +220,28 @@ export const OF_TASKS = {
   'task.run_failed': 'task.run.failed',
 } as const satisfies Readonly<Record<string, HookEvent>>
 
-/** Taps on logged task events; without the tasks plugin there are none. */
+/** Taps on logged task events. */
 const tasks = definePlugin({
   name: 'hooks-tasks',
   version,
-  requires: { hooks: Hooks, events: Events },
+  requires: { hooks: Hooks, events: Events, tasks: Tasks, sessions: Sessions },
 }).surface({
   taps: (Object.keys(OF_TASKS) as (keyof typeof OF_TASKS)[]).map(name =>
-    tap(
+    tapTasks(
       Events,
       events => events.of(TaskEvents[name]),
-      ({ needs }) =>
-        ({ scope, payload }) =>
-          needs.hooks.announce(OF_TASKS[name], scope, payload),
+      ({ needs: { hooks, tasks, sessions } }) =>
+        ({ scope, payload, actor }) => {
+          if (!hooks.has(OF_TASKS[name])) return
+          const { task_id, run_id, reason } = payload
+          // A run that was given up has no session any more: who gave it up tells the agent.
+          const session =
+            (run_id === undefined ? undefined : tasks.run(run_id)?.session_id) ?? agentSessionOfEvent({ actor })
+          const agent = session === undefined ? undefined : sessions.get(session)?.agentName
+          const isReleased = name === 'task.run_released' && typeof reason === 'string'
+          const autonomy = { task_id, run_id, ...(isReleased && { release_reason: reason }) }
+          hooks.announce(OF_TASKS[name], scope, { agent_name: agent ?? '', autonomy, ...payload })
+        },
     ),
   ),
 })
@@ -205,7 +258,8 @@ const claims = definePlugin({
       ({ needs }) =>
         async (wish, session) => {
           const { capabilities, priorityMin, runId } = wish
-          const told = { capabilities, priority_min: priorityMin, ...(runId === undefined ? {} : { run_id: runId }) }
+          const run = runId === undefined ? {} : { run_id: runId }
+          const told = { capabilities, priority_min: priorityMin, ...run, autonomy: run }
           const done = await needs.hooks.ask('task.run.pre_claim', session, told)
           if (!done) return undefined
           if (done.deny !== undefined) return { ...wish, deny: done.deny }

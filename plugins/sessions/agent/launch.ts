@@ -1,6 +1,6 @@
 import { realpath } from 'node:fs/promises'
 import path from 'node:path'
-import { type Fault, messageOf } from '../../../kernel/plugin.js'
+import { messageOf } from '../../../kernel/plugin.js'
 import { type LaunchPlan, unheldText } from '../../agents/api.js'
 import { BUILT_IN_PROVIDER } from '../../providers/api.js'
 import { type Workspace, WorkspaceErrors } from '../../workspaces/api.js'
@@ -14,9 +14,10 @@ import type {
   SessionRights,
   SessionStart,
 } from '../api.js'
-import { allowed } from '../asked.js'
+import { allowed, permissionGate } from '../asked.js'
 import type { SessionsContext } from '../context.js'
 import type { EventContent } from '../events.js'
+import { checkResume } from '../lifecycle/catalog.js'
 import { Clarifications } from '../requests/clarifications.js'
 import { contains, resolveInside, type Territory } from '../requests/paths.js'
 import { Permissions } from '../requests/permissions.js'
@@ -75,14 +76,15 @@ export interface RunningAgent {
  * Checks what a process of this session needs; starts nothing. One that was made before there was anything to be told takes
  * it now, once, and keeps it like any other. Throws the faults of workspaces and agents, and of who has something to tell.
  */
-export async function planLaunch({ kernel, briefings, points }: SessionsContext, row: SessionRow): Promise<Launch> {
+export async function planLaunch(context: SessionsContext, row: SessionRow): Promise<Launch> {
+  const { kernel, briefings } = context
   const workspace = kernel.needs.workspaces.get(row.workspace_id)
   if (!workspace) throw WorkspaceErrors.workspace_not_found(`the workspace ${row.workspace_id} of this session is gone`)
   const root = await realpath(workspace.rootDir).catch(() => {
     throw WorkspaceErrors.workspace_root_missing(`the root ${workspace.rootDir} of workspace ${workspace.name} is gone`)
   })
   const plan = await kernel.needs.agents.plan(row.agent_name, workspace, otherProviderOf(row))
-  if (row.state === 'stopped') allowed(await points.preResume.run({}, infoOf(row)))
+  if (row.state === 'stopped') await checkResume(context, row)
   const late = await readBriefing(kernel, infoOf(row), workspace, briefings.names(row.id))
   if (late.length > 0) await kernel.db.tx(t => briefings.insert(t, row.id, late, row.acp_session_id !== null))
   const rights = rightsOf(row)
@@ -145,13 +147,10 @@ async function start(
     mode,
     tools,
     territory,
-    clock,
-    ids,
-    timeoutMs: limits.permissionTimeout,
+    ...{ clock, ids, timeoutMs: limits.permissionTimeout },
     turnId: () => listener.turnId(),
     known: id => listener.known(id),
-    gate: (toolKind, title, command): Promise<Fault | undefined> =>
-      context.permission.ask({ sessionId: row.id, toolKind, title, ...(command !== undefined && { command }) }),
+    gate: permissionGate(context, row.id),
     record: (turnId, content) => listener.record(turnId, content),
     warn: (turnId, content) => listener.warn(turnId, content),
   })

@@ -28,6 +28,8 @@ interface OpenMessage {
 /** Tells the points of sessions what is written into journals. Nobody waits for them. */
 export class Telling {
   readonly #open = new Map<string, OpenMessage>()
+  /** Who prompted the turn that runs, by session. */
+  readonly #sources = new Map<string, string>()
 
   constructor(private readonly points: SessionHooks) {}
 
@@ -43,7 +45,11 @@ export class Telling {
     const open = this.#open.get(sessionId)
     if (open && (ENDS.has(type) || open.turnId !== turnId)) this.#end(sessionId, open)
     if (type === 'agent_message') this.#piece(sessionId, event)
-    tellRecorded(this.points, { sessionId, type, turnId, content, sequence, ...(isCrash && { isCrash }) })
+    if (type === 'user_message' && typeof content.source === 'string') this.#sources.set(sessionId, content.source)
+    const source = this.#sources.get(sessionId)
+    if (type === 'done' || type === 'error') this.#sources.delete(sessionId)
+    const more = { ...(source !== undefined && { source }), ...(isCrash && { isCrash }) }
+    tellRecorded(this.points, { sessionId, type, turnId, content, sequence, ...more })
   }
 
   #piece(sessionId: string, { type, turnId, content }: NewEvent): void {

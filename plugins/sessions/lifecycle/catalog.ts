@@ -35,17 +35,21 @@ export function agentFor({ kernel }: SessionsContext, workspace?: { readonly def
 export async function createSession(context: SessionsContext, request: CreateSession): Promise<SessionInfo> {
   const { kernel, table, slots, briefings, points } = context
   await kernel.needs.daemon.admit('session')
-  const workspace = kernel.needs.workspaces.get(request.workspaceId)
-  if (!workspace) throw WorkspaceErrors.workspace_not_found(`no workspace ${request.workspaceId}`)
-  const { sessionName, agentName, sessionType } = allowed(
+  const asked = kernel.needs.workspaces.get(request.workspaceId)
+  if (!asked) throw WorkspaceErrors.workspace_not_found(`no workspace ${request.workspaceId}`)
+  const isPlaced = [request.worktree, request.parent, request.lineage, request.rights].some(one => one !== undefined)
+  const { sessionName, agentName, sessionType, workspaceId } = allowed(
     await points.preCreate.run({
       sessionName: request.name === undefined ? '' : checkedName(request.name),
-      agentName: request.agentName || agentFor(context, workspace),
+      agentName: request.agentName || agentFor(context, asked),
       sessionType: request.type ?? 'user',
-      workspaceId: workspace.id,
+      workspaceId: asked.id,
+      isPlaced,
       cause: request.cause,
     }),
   )
+  const workspace = isPlaced ? asked : kernel.needs.workspaces.get(workspaceId)
+  if (!workspace) throw WorkspaceErrors.workspace_not_found(`no workspace ${workspaceId}`)
   const name = sessionName === '' ? '' : checkedName(sessionName)
   const plan = await kernel.needs.agents.plan(agentName, workspace)
   const model = request.model ?? plan.model
@@ -111,6 +115,12 @@ export async function renameSession(context: SessionsContext, row: SessionRow, n
   const change = { name: checkedName(name), updated_at: kernel.clock.now() }
   await kernel.db.tx(t => table.update(t, row.id, change))
   await writeMeta(context, { ...row, ...change })
+}
+
+/** Asks whether a stopped session may be started again, and renames it where a tap does. Throws `hook_denied` (403). */
+export async function checkResume(context: SessionsContext, row: SessionRow): Promise<void> {
+  const { sessionName = row.name } = allowed(await context.points.preResume.run({ sessionName: row.name }, infoOf(row)))
+  if (sessionName !== row.name) await renameSession(context, row, sessionName)
 }
 
 /** The session that a request asks for; all of the request is checked before anything is made. */

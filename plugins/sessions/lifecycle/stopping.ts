@@ -24,6 +24,8 @@ export interface Stop {
   readonly detail?: string | undefined
   readonly failure?: SessionFailure | undefined
   readonly cause?: string | undefined
+  /** Somebody asks for it, so that a hook may refuse it. */
+  readonly isRefusable?: boolean
 }
 
 /**

@@ -20,8 +20,8 @@ export interface PermissionContext {
   turnId(): string | undefined
   /** What earlier updates said about a tool call. */
   known(toolCallId: string): Partial<ToolCallFields> | undefined
-  /** Asks the `permission` gate. */
-  gate(kind: string, title: string, command?: string): Promise<Fault | undefined>
+  /** Asks the `permission` gate: whether it refuses, and the kind that the mode is to judge as well. */
+  gate(kind: string, title: string, command?: string): Promise<{ readonly judgedAs: string; readonly refusal?: Fault }>
   record(turnId: string, content: EventContent): void
   /** Writes a warning into the journal. */
   warn(turnId: string, content: EventContent): void

@@ -111,14 +111,12 @@ export class Permissions {
     const requestId = this.context.ids.id('per')
     const head = questionContent(requestId, toolCallId, action, options)
     const places = await this.#places(action)
-    const automatic = automaticVerdict({
-      mode: this.mode,
-      action,
-      lacking,
-      places,
-      remembered: this.#remembered.get(rules.subjectOf(action)),
-    })
-    const verdict = await this.#gated(action, automatic)
+    const judged = (action: rules.WantedAction) =>
+      automaticVerdict({
+        ...{ mode: this.mode, action, lacking, places },
+        remembered: this.#remembered.get(rules.subjectOf(action)),
+      })
+    const verdict = await this.#gated(action, judged)
     if (verdict) return this.#conclude(turnId, head, action, places, options, verdict).reply
     // Paths and hooks took a moment: what ended the turn meanwhile has answered all that waited then.
     if (signal.aborted || this.context.turnId() !== turnId) return rules.CANCELLED
@@ -180,7 +178,7 @@ export class Permissions {
   }
 
   async #checkGate(kind: string, title: string, command?: string): Promise<void> {
-    const refusal = await this.context.gate(kind, title, command)
+    const { refusal } = await this.context.gate(kind, title, command)
     if (refusal) throw permissionDenied(`permission denied: ${refusal.message}`)
   }
 
@@ -201,10 +199,17 @@ export class Permissions {
   }
 
   /** Nothing is granted, and nobody is asked, before the gate was: a person is not shown what a hook refuses anyway. */
-  async #gated(action: rules.WantedAction, verdict: Verdict | undefined): Promise<Verdict | undefined> {
+  async #gated(
+    action: rules.WantedAction,
+    judged: (action: rules.WantedAction) => Verdict | undefined,
+  ): Promise<Verdict | undefined> {
+    const verdict = judged(action)
     if (verdict && !verdict.decision.startsWith('allow')) return verdict
-    const refusal = await this.context.gate(action.kind, action.title, action.command ?? action.written)
-    return refusal ? { decision: 'reject-once', by: 'hook', note: refusal.message } : verdict
+    const { kind, title, command, written } = action
+    const { judgedAs, refusal } = await this.context.gate(kind, title, command ?? written)
+    if (refusal) return { decision: 'reject-once', by: 'hook', note: refusal.message }
+    // Another kind can only take away what its own allows.
+    return verdict && judgedAs !== kind ? judged({ ...action, kind: judgedAs }) : verdict
   }
 
   #wait(

@@ -98,7 +98,7 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
     cli: { path: 'session stop', args: [id], find, done: '{session_id} is stopped' },
     handle: async (self, { params, actor }) => {
       const row = self.find(params.session_id, params.workspace_id)
-      await self.stop(row.id, { reason: 'user_canceled', cause: actor.cause })
+      await self.stop(row.id, { reason: 'user_canceled', cause: actor.cause, isRefusable: true })
       return noContent()
     },
   }),

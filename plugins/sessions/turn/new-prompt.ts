@@ -26,6 +26,7 @@ export function newPrompt(
     turn_id: ids.id('trn'),
     cause: null,
     attachments: null,
+    context_blocks: null,
     runtime: null,
     enqueued_at: clock.now(),
     ...given,

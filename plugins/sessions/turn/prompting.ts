@@ -73,12 +73,11 @@ export class Prompting {
       const row = unarchived(this.context, id)
       if (row && body.runtime) checkSelection(this.context, row, body.runtime, this.sessions.peek(id), true)
       for (const file of body.attachments ?? []) this.context.attachments.get(id, file)
-      const request = newPrompt(kernel, id, await submitted(this.context, row, text), {
+      const request = newPrompt(kernel, id, text, {
+        ...(await submitted(this.context, row, { message: text, source })),
         ...(messageId !== undefined && { message_id: messageId }),
         idempotency_key: body.idempotency_key ?? null,
-        digest,
-        mode,
-        source,
+        ...{ digest, mode, source },
         cause: actor.cause ?? null,
         attachments: body.attachments?.length ? JSON.stringify(body.attachments) : null,
         runtime: body.runtime ? JSON.stringify(body.runtime) : null,
@@ -193,11 +192,11 @@ export class Prompting {
     const begins = (t: Tx) => write(t, live.binding.running ? 'running' : 'starting')
     const sends = (t: Tx) => prompts.setStatus(t, request, 'running')
     const ends: TurnRequest['ends'] = (t, status) => prompts.finish(t, request, status)
-    const { turn_id: turnId, message_id: messageId, text, source } = request
+    const { turn_id: turnId, message_id: messageId, text, source, context_blocks: contextBlocks } = request
     const runtime = request.runtime === null ? null : JSON.parse(request.runtime)
     const attachments = request.attachments === null ? [] : JSON.parse(request.attachments)
     const { outcome } = await this.#guarded(live, () =>
-      live.begin({ turnId, messageId, text, source, runtime, attachments, begins, sends, ends }),
+      live.begin({ turnId, messageId, text, source, contextBlocks, runtime, attachments, begins, sends, ends }),
     )
     const written = outcome.catch(error => {
       kernel.log.error('a turn could not be written down', { id: request.session_id, error: messageOf(error) })

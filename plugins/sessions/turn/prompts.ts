@@ -50,6 +50,8 @@ export interface PromptRow {
   readonly runtime: string | null
   /** Ids of the files that go along with it, as JSON. */
   readonly attachments: string | null
+  /** Texts that the agent is given before it, as JSON; null for none. */
+  readonly context_blocks: string | null
   readonly enqueued_at: number
 }
 
@@ -66,9 +68,11 @@ export function promptEvent({
   text,
   source,
   message_id,
+  context_blocks,
   files = [],
 }: Pick<PromptRow, 'turn_id' | 'text' | 'source'> & {
   readonly message_id?: string | undefined
+  readonly context_blocks?: string | null
   readonly files?: readonly EventContent[]
 }): NewEvent {
   return {
@@ -79,6 +83,7 @@ export function promptEvent({
       source,
       ...(message_id !== undefined && { message_id }),
       ...(files.length > 0 && { attachments: files }),
+      ...(context_blocks != null && { context_blocks: JSON.parse(context_blocks) }),
     },
   }
 }
@@ -159,7 +164,7 @@ export class PromptTable {
   finish(t: Tx, { id, session_id }: Pick<PromptRow, 'id' | 'session_id'>, status: PromptStatus): void {
     this.#left(session_id, id)
     if (t.run('DELETE FROM sessions_prompt WHERE id = ? AND idempotency_key IS NULL', [id]).changes > 0) return
-    t.run("UPDATE sessions_prompt SET status = ?, text = '' WHERE id = ?", [status, id])
+    t.run("UPDATE sessions_prompt SET status = ?, text = '', context_blocks = NULL WHERE id = ?", [status, id])
     this.#history.prune(t, { session_id }, { newest: KEPT })
   }
 
@@ -170,10 +175,15 @@ export class PromptTable {
   }
 
   /** Another text for a prompt that waits, under new identities. */
-  change(t: Tx, id: string, to: Pick<PromptRow, 'text' | 'digest' | 'message_id' | 'idempotency_key'>): void {
+  change(
+    t: Tx,
+    id: string,
+    to: Pick<PromptRow, 'text' | 'context_blocks' | 'digest' | 'message_id' | 'idempotency_key'>,
+  ): void {
     this.#queues.changedAll()
-    const sql = 'UPDATE sessions_prompt SET text = ?, digest = ?, message_id = ?, idempotency_key = ? WHERE id = ?'
-    t.run(sql, [to.text, to.digest, to.message_id, to.idempotency_key, id])
+    const sql =
+      'UPDATE sessions_prompt SET text = ?, context_blocks = ?, digest = ?, message_id = ?, idempotency_key = ? WHERE id = ?'
+    t.run(sql, [to.text, to.context_blocks, to.digest, to.message_id, to.idempotency_key, id])
   }
 
   /** Lets a prompt that waits steer the turn that runs. `reply`: what its sender was told, as JSON. */
@@ -185,7 +195,8 @@ export class PromptTable {
   /** Ends all that wait; returns how many. */
   dropQueued(t: Tx, sessionId: string, status: 'canceled' | 'dropped'): number {
     this.#queues.changed(sessionId)
-    const sql = "UPDATE sessions_prompt SET status = ?, text = '' WHERE session_id = ? AND status = 'queued'"
+    const sql =
+      "UPDATE sessions_prompt SET status = ?, text = '', context_blocks = NULL WHERE session_id = ? AND status = 'queued'"
     return t.run(sql, [status, sessionId]).changes
   }
 

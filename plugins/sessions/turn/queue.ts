@@ -7,6 +7,7 @@ import type {
   SteerQueuedPromptReply,
 } from '../../../schemas/sessions.js'
 import { SessionErrors } from '../api.js'
+import { submitted } from '../asked.js'
 import { attachmentToWire } from '../attachments/store.js'
 import type { SessionsContext } from '../context.js'
 import type { SessionRow } from '../table.js'
@@ -48,13 +49,26 @@ export async function changeInQueue(
 ): Promise<QueuedPrompt> {
   if (text.trim() === '') throw SessionErrors.prompt_text_missing()
   const { kernel, prompts } = context
+  const input = await changedText(context, row, id, text)
   return kernel.db.tx(t => {
     const entry = find(prompts.queued(row.id), id)
     if (prompts.isBound(row.id, message_id, idempotency_key, id)) throw SessionErrors.prompt_idempotency_conflict()
-    const digest = digestOf(text, entry.mode, undefined)
-    prompts.change(t, id, { text, digest, message_id, idempotency_key })
-    return toWire(context, { ...entry, text, message_id, idempotency_key })
+    const change = { ...input, digest: digestOf(text, entry.mode, undefined), message_id, idempotency_key }
+    prompts.change(t, id, change)
+    return toWire(context, { ...entry, ...change })
   })
+}
+
+/** The text of a prompt that waits, as everybody who may change it leaves it; the one that it has was looked at before. */
+async function changedText(
+  context: SessionsContext,
+  row: SessionRow,
+  id: string,
+  text: string,
+): Promise<Pick<PromptRow, 'text' | 'context_blocks'>> {
+  const { source, text: before, context_blocks } = find(context.prompts.queued(row.id), id)
+  if (text === before) return { text, context_blocks }
+  return submitted(context, row, { message: text, source })
 }
 
 function find(queued: readonly PromptRow[], id: string): PromptRow {
@@ -94,17 +108,23 @@ function toWire(context: SessionsContext, entry: PromptRow): QueuedPrompt {
  * @throws Fault `no_active_prompt`, `turn_changed`, `prompt_idempotency_conflict` (409), `prompt_not_queued` (404)
  */
 export async function steerFromQueue(
-  { kernel, prompts }: SessionsContext,
+  context: SessionsContext,
   row: SessionRow,
   id: string,
   { text, message_id, idempotency_key, expected_turn_id: expected }: SteerQueuedPromptBody,
   running: () => Turn | undefined,
 ): Promise<SteerQueuedPromptReply['prompt']> {
   if (text.trim() === '') throw SessionErrors.prompt_text_missing()
+  const { kernel, prompts } = context
+  const digest = digestOf(text, 'steer', undefined)
+  const told = { delivery: 'steer' as const, idempotency_key, message_id }
+  const replayed = () => prompts.replay(row.id, idempotency_key, undefined, digest)
+  const before = replayed()
+  if (before) return { ...before, ...told, replayed: true }
+  if (!running()) throw SessionErrors.no_active_prompt()
+  const input = await changedText(context, row, id, text)
   return kernel.db.tx(t => {
-    const digest = digestOf(text, 'steer', undefined)
-    const replay = prompts.replay(row.id, idempotency_key, undefined, digest)
-    const told = { delivery: 'steer', idempotency_key, message_id }
+    const replay = replayed()
     if (replay) return { ...replay, ...told, replayed: true }
     const turn = running()
     if (!turn) throw SessionErrors.no_active_prompt()
@@ -125,7 +145,7 @@ export async function steerFromQueue(
       message_id,
       idempotency_key,
     }
-    prompts.change(t, id, { text, digest, message_id, idempotency_key })
+    prompts.change(t, id, { ...input, digest, message_id, idempotency_key })
     prompts.stage(t, id, JSON.stringify(receipt))
     return { ...receipt, ...told, replayed: false }
   })

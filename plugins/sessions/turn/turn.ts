@@ -32,6 +32,8 @@ export interface TurnRequest {
   readonly messageId?: string | undefined
   /** Ids of the files that go along with it. */
   readonly attachments?: readonly string[] | undefined
+  /** Texts that the agent is given before it, as JSON. */
+  readonly contextBlocks?: string | null | undefined
   /** For this turn alone. */
   readonly runtime?: RuntimeSelection | null | undefined
   begins?(t: Tx): void
@@ -202,6 +204,7 @@ export class Turn {
         ...this.request,
         turn_id: this.id,
         message_id: this.request.messageId,
+        context_blocks: this.request.contextBlocks ?? null,
         files: this.context.files(this.request.attachments ?? []),
       }),
       true,

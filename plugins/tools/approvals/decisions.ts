@@ -2,10 +2,11 @@ import { type Actor, iso, KernelErrors } from '../../../kernel/plugin.js'
 import type { ApprovalReply, Grant, MintApprovalBody, PutGrantBody } from '../../../schemas/tools.js'
 import { agentSessionOf } from '../../identity/api.js'
 import { toolFault } from '../api.js'
-import { aboutOf, inputOf } from '../calls.js'
+import { inputOf } from '../calls.js'
 import { digestOf } from '../digest.js'
 import { ApprovalDecided } from '../events.js'
 import { ApprovalErrors } from '../faults.js'
+import { aboutOf } from '../results/execution.js'
 import type { ToolsService } from '../service.js'
 import { approvalToWire, type Decision, type Waiting } from './approvals.js'
 
@@ -38,7 +39,7 @@ export class Decisions {
       sessionId: body.session_id,
       inputDigest: digest,
     })
-    await this.tools.calls.tell(t =>
+    await this.tools.kernel.db.tx(t =>
       this.tools.kernel.needs.events.emit(t, ApprovalDecided, { ...aboutOf(id, place), decision: 'token' }, { actor }),
     )
     return { approval_token: token, expires_at: iso(expiresAt), input_digest: digest, tool_id: id }
@@ -81,7 +82,7 @@ export class Decisions {
     remember: 'input' | 'agent' | undefined,
     actor: Actor,
   ): Promise<void> {
-    await this.tools.calls.tell(t => {
+    await this.tools.kernel.db.tx(t => {
       this.tools.kernel.needs.events.emit(
         t,
         ApprovalDecided,

@@ -2,6 +2,7 @@ import { definePlugin, type Fault, type PluginKernel } from '../../../kernel/plu
 import { Events } from '../../../plugins/events/api.js'
 import {
   type CreateSession,
+  type PermissionAsked,
   SessionCreated,
   type SessionInfo,
   SessionStopped,
@@ -101,7 +102,7 @@ export function fakeSessions() {
     constructor(private readonly kernel: PluginKernel<{ events: typeof Events }>) {
       this.healthUpdated = kernel.hooks.notify<[SessionHealth]>('health')
       this.stopped = kernel.hooks.notify<[SessionInfo]>('stopped')
-      this.permission = kernel.hooks.gate<[{ sessionId: string; toolKind: string; title: string }]>('permission')
+      this.permission = kernel.hooks.gate<[PermissionAsked]>('permission')
       this.creating = kernel.hooks.gate<never>('creating') as never
       this.launching = kernel.hooks.gate<never>('launching') as never
       this.prepare = kernel.hooks.pipeline<never, [SessionInfo]>('prepare') as never

@@ -271,10 +271,20 @@ test('a secret passed with a trigger is stored in the vault, never shown, and de
 
 test('a webhook without its secret refuses deliveries, and a webhook_id is unique', async () => {
   const b = await open()
-  const { webhook_endpoint: path } = await b.hook({ webhook_secret_ref: 'env:NOT_THERE', webhook_id: 'wbh_mine' })
+  const { webhook_endpoint: path } = await b.hook({
+    webhook_secret_ref: 'env:NOT_THERE',
+    webhook_id: 'wbh_4c1ee2b97a0f4d6c9b3e5a8d7f60c2e1',
+  })
   assert.equal(coded(await b.send(path, '{}')), [400, 'webhook_secret_missing'])
   const taken = await b.request('POST', '/api/automation/triggers', {
-    ...{ name: 'x', agent_name: 'report', event: 'webhook', scope: 'global', prompt: 'x', webhook_id: 'wbh_mine' },
+    ...{
+      name: 'x',
+      agent_name: 'report',
+      event: 'webhook',
+      scope: 'global',
+      prompt: 'x',
+      webhook_id: 'wbh_4c1ee2b97a0f4d6c9b3e5a8d7f60c2e1',
+    },
     webhook_secret_ref: 'env:CI_SECRET',
   })
   assert.equal([taken.status, taken.body.code], [409, 'webhook_id_taken'])

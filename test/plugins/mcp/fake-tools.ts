@@ -56,7 +56,13 @@ export class FakeTools implements ToolsApi {
         }),
       )
     const text = JSON.stringify(input)
-    return { result: { content: [{ type: 'text', text }] }, bytes: text.length, truncated: false, durationMs: 1 }
+    return {
+      toolId: id,
+      result: { content: [{ type: 'text', text }] },
+      bytes: text.length,
+      truncated: false,
+      durationMs: 1,
+    }
   }
 }
 

@@ -378,7 +378,7 @@ test('a request whose turn ended while it was judged is canceled, and nobody wai
     timeoutMs: 1000,
     turnId: () => turn,
     known: () => undefined,
-    gate: async () => undefined,
+    gate: async kind => ({ judgedAs: kind }),
     record: (_turn, content) => recorded.push(content),
     warn: () => {},
   })
