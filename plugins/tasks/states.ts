@@ -45,9 +45,11 @@ export interface TaskFacts {
   readonly working: boolean
   /** At least one run is queued or claimed. */
   readonly waiting: boolean
+  /** At least one run needs attention: another part of a fan-out may have ended, and the task has not. */
+  readonly stuck: boolean
   /** Status of the latest terminal run: highest attempt, then `queued_at`, then id. */
   readonly ended: 'completed' | 'failed' | 'canceled' | undefined
-  /** All attempts are used and no run needs attention. */
+  /** All attempts are used. */
   readonly exhausted: boolean
   readonly needsAttention: boolean
   /** Something blocks it: a dependency, a missing approval, a pause, a block. */
@@ -58,8 +60,9 @@ export interface TaskFacts {
 export function deriveStatus(facts: TaskFacts): TaskStatus {
   if (facts.status === 'draft' || facts.status === 'canceled') return facts.status
   if (facts.working) return 'in_progress'
-  if (!facts.waiting && facts.ended !== undefined && (facts.ended !== 'failed' || facts.exhausted)) return facts.ended
-  if (!facts.waiting && FINAL_TASK.has(facts.status)) return facts.status
-  if (facts.needsAttention) return 'needs_attention'
+  const isOpen = facts.waiting || facts.stuck
+  if (!isOpen && facts.ended !== undefined && (facts.ended !== 'failed' || facts.exhausted)) return facts.ended
+  if (!isOpen && FINAL_TASK.has(facts.status)) return facts.status
+  if (facts.needsAttention || (facts.stuck && !facts.waiting)) return 'needs_attention'
   return facts.blocked ? 'blocked' : 'ready'
 }

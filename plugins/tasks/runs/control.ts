@@ -155,7 +155,7 @@ export class RunControl {
     await this.core.kernel.needs.daemon.admit('task recovery')
     const task = this.core.tasks.find(id)
     const stuck = this.core.runs.open(id).find(run => run.status === 'needs_attention')
-    if (task.attention_at === null)
+    if (task.attention_at === null && !stuck)
       throw TaskErrors.task_conflict(`task ${id} does not need attention: it is ${task.status}`, look(id))
     if (stuck) await this.recover(who, stuck.id, { reason: why })
     return this.core.write(who, (t, settle) => {

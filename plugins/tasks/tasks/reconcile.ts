@@ -118,7 +118,8 @@ export class Reconciler {
       working: is('starting', 'running'),
       waiting: is('queued', 'claimed'),
       ended: ended?.[0] as TaskFacts['ended'],
-      exhausted: highest + 1 > task.max_attempts && !is('needs_attention'),
+      stuck: is('needs_attention'),
+      exhausted: highest + 1 > task.max_attempts,
       needsAttention: task.attention_at !== null,
       blocked,
     }

@@ -42,6 +42,7 @@ export function promptOf(task: TaskRow, run: RunRow, { earlier, handoff, branch,
 4. svc task complete ${run.id} --result '{"summary":"what you did"}'   (when the work is done)
    or svc task fail ${run.id} --error "reason"   (when the work cannot be done)
    or svc task release ${run.id}   (to return the run to the queue for another session)
+If the shell does not find svc, as a login shell may not, run "$SVC_BIN" instead of svc.
 If a command fails with AUTONOMY_LEASE_EXPIRED or AUTONOMY_FOREIGN_RUN, you no longer hold the run: stop working on it.`,
   ].join('\n\n')
 }
@@ -57,5 +58,5 @@ const wishOf = ({ reason, next_round_guidance: guidance, missing_work: missing }
 /** The reminder after a turn that did not end the run. */
 export const reminderOf = (run: RunRow): string =>
   run.status === 'queued'
-    ? `You have not claimed run ${run.id}. Claim it with svc task next, do the work, then complete or fail it.`
+    ? `You have not claimed run ${run.id}. Claim it with svc task next ("$SVC_BIN" task next if the shell does not find svc), do the work, then complete or fail it.`
     : `You still hold run ${run.id}, which is ${run.status}. End it: svc task complete ${run.id}, svc task fail ${run.id} --error "reason", or svc task release ${run.id}.`

@@ -51,6 +51,21 @@ test('a run that needs attention is in the inbox while another run of its task i
   assert.match(items[0].title, /^two parts: the agent process of session .* exited unexpectedly$/)
 })
 
+test('a fan-out is not completed while one of its parts needs attention', async ({ world }) => {
+  const { id, holders, runs } = await fannedOut(world)
+  await world.stop(holders[0], 'crashed')
+  await holders[1].act('complete', runs[1])
+  const stuck = (await world.task(id)).task
+  assert.equal([stuck.status, stuck.closed_at ?? null], ['needs_attention', null])
+  assert.is((await inspect(world, `/api/tasks/${id}`)).next_action, `svc task run recover ${runs[0]} --reason <text>`)
+  await world.post(`/api/tasks/${id}/recover`, { note: 'again' })
+  const again = world.agent()
+  const run = (await again.claim()).body.claim.run.id
+  await again.act('start', run)
+  await again.act('complete', run)
+  assert.is((await world.task(id)).task.status, 'completed')
+})
+
 test('each run that needs attention keeps its own reason after another run of the task is recovered', async ({
   world,
 }) => {
