@@ -24,4 +24,9 @@ export interface SessionWorktrees {
   of(workspaceId: string, wish: { readonly create: string } | { readonly use: string }): Promise<WorktreeInUse>
   /** Commits what is not committed in a worktree; the id of its newest commit. Throws `worktree_failed` (409). */
   save(worktree: SessionWorktree, message: string): Promise<string>
+  /**
+   * Removes a worktree and its branch if both are as they were made: no changed or new file, and no commit that no other branch
+   * has. Resolves to whether it is removed. Throws `worktree_failed` (409).
+   */
+  discardUnused(worktree: SessionWorktree): Promise<boolean>
 }

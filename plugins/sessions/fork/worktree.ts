@@ -23,6 +23,23 @@ export class Worktrees implements SessionWorktrees {
   save(worktree: SessionWorktree, message: string): Promise<string> {
     return saveWorktree(this.kernel, worktree, message)
   }
+
+  async discardUnused({ folder, gitDir, branch }: SessionWorktree): Promise<boolean> {
+    const common = path.dirname(path.dirname(gitDir))
+    const run = async (...args: string[]) => (await git(this.kernel, common, [`--git-dir=${common}`, ...args])).trim()
+    const head = await git(this.kernel, common, [`--git-dir=${gitDir}`, 'rev-parse', '--abbrev-ref', 'HEAD'])
+    if (branch === '' || head.trim() !== branch) return false
+    const having = await run('for-each-ref', '--format=%(refname:lstrip=2)', '--contains', branch, 'refs/heads')
+    if (!having.split('\n').some(other => other !== branch)) return false
+    const changed = await git(this.kernel, folder, [
+      ...[`--git-dir=${gitDir}`, `--work-tree=${folder}`, '-c', 'diff.ignoreSubmodules=all'],
+      ...['status', '--porcelain', '--ignored'],
+    ])
+    if (changed.trim() !== '') return false
+    await run('worktree', 'remove', folder)
+    await run('branch', '-D', branch)
+    return true
+  }
 }
 
 /** What a worktree is to be: one that is there, by its name or folder, or a new one. */

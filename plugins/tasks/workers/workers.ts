@@ -221,7 +221,7 @@ export class Workers {
     await this.#end(worker)
   }
 
-  /** Ends a worker: stops its session, which requeues an open run, and commits its worktree. */
+  /** Ends a worker: stops its session, which requeues an open run, and commits its worktree, or removes an unused one. */
   async #end(worker: WorkerRow, error?: string): Promise<void> {
     const { actor, needs, log } = this.core.kernel
     const row = this.#row(worker)
@@ -234,13 +234,28 @@ export class Workers {
             session: row.session_id,
           }),
         )
-    await this.#save(worker)
+    if (error === undefined || !(await this.#discard(worker))) await this.#save(worker)
     const changes = {
       ended_at: this.core.now(),
       failed: Number(error !== undefined),
       error: error?.slice(0, ERROR_CHARS) ?? null,
     }
     await this.core.write(whoOf(actor), t => update(t, 'tasks_worker', worker.id, changes))
+  }
+
+  /** Removes the worktree made for a session that failed before it changed anything. */
+  async #discard(worker: WorkerRow): Promise<boolean> {
+    const { actor, needs, log } = this.core.kernel
+    const worktree = worktreeOf(this.#row(worker))
+    if (!worktree?.branch.startsWith(`svc/${worker.run_id}`)) return false
+    try {
+      if (!(await needs.sessions.worktrees.discardUnused(worktree))) return false
+    } catch (error) {
+      log.warn(`the unused worktree ${worktree.folder} was not removed: ${messageOf(error)}`)
+      return false
+    }
+    await this.core.write(whoOf(actor), t => update(t, 'tasks_worker', worker.id, { worktree: null }))
+    return true
   }
 
   /** Commits uncommitted changes in the worktree. */

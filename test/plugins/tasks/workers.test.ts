@@ -105,6 +105,19 @@ test('a session that exceeds the maximum runtime is stopped and the run records 
   await world.svc.svc('config', 'set', 'task.orchestration.spawn_failure_limit', '5')
 })
 
+test('a session that fails leaves no worktree, unless something is in it', async ({ world }) => {
+  await world.svc.svc('config', 'set', 'task.orchestration.spawn_failure_limit', '2')
+  const stuck = async (script: string) => {
+    const run = await world.start(await world.task(script, { ...by('coder'), worktree: { mode: 'per_run' } }))
+    await world.untilRun(run, ({ run, worker }) => run.status === 'needs_attention' && worker?.ended_at, 'is stuck')
+    return world.git('branch', '--list', `svc/${run}*`, '--format=%(refname:short)').split('\n').filter(Boolean)
+  }
+  assert.equal(await stuck('nothing'), [])
+  const [first, second] = await stuck('write g.txt; nothing')
+  for (const branch of [first, second]) assert.match(world.git('show', `${branch}:g.txt`), 'by ses_')
+  await world.svc.svc('config', 'set', 'task.orchestration.spawn_failure_limit', '5')
+})
+
 test('runs of a task with a named worktree use it one after the other', async ({ world }) => {
   const first = await world.start(
     await world.task('write e.txt; complete', { ...by('coder'), worktree: { mode: 'per_run' } }),
