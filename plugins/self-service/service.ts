@@ -99,6 +99,8 @@ export class SelfService {
           tone: frontmatter.tone ?? [],
           config_digest: soul.config_provenance.digest,
           max_body_bytes: limits.max_body_bytes,
+          max_bytes: limits.max_bytes,
+          ...(soul.snapshot_id !== undefined && { snapshot_id: soul.snapshot_id }),
           ...(digest !== undefined && { digest }),
           ...(source_path !== undefined && { source_path }),
           ...(truncated !== undefined && { truncated }),

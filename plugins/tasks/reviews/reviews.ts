@@ -16,6 +16,7 @@ import { insert, update } from '../rows.js'
 import { type RunRow, runToWire } from '../runs/run-row.js'
 import { wantAttention } from '../tasks/attention.js'
 import type { TaskRow } from '../tasks/task-row.js'
+import { continuationKey } from '../views/bundle.js'
 import { type Who, whoOf } from '../who.js'
 import { ReviewErrors } from './errors.js'
 import { newReview, type ReviewRow, type ReviewWish, reviewToWire } from './review-row.js'
@@ -217,7 +218,7 @@ export class Reviews {
       },
     }
     const previous = this.core.runs.find(review.run_id, t)
-    const wish = { key: `review.${review.id}`, metadata, previous, reopens: true }
+    const wish = { key: continuationKey(review.id), metadata, previous, reopens: true }
     return this.core.reservations.reserve(t, who, task, wish).run
   }
 

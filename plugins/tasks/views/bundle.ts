@@ -128,11 +128,20 @@ const dated = (run: ActiveRun): DatedRun => ({
   lease_until: run.lease_until ?? NEVER,
 })
 
+/** The idempotency key of the run that the verdict of a review queues. */
+export const continuationKey = (review: string) => `review.${review}`
+
 /** The verdict that caused a run, when the previous run was rejected. */
-export function continuationOf({ metadata, previous_run_id: reviewed }: RunRow): ReviewContinuation | undefined {
+export function continuationOf({
+  metadata,
+  previous_run_id: reviewed,
+  idempotency_key: key,
+}: RunRow): ReviewContinuation | undefined {
   const review =
     metadata === null ? undefined : (JSON.parse(metadata) as { review?: Partial<ReviewContinuation> })?.review
   if (typeof review?.review_id !== 'string' || reviewed === null) return undefined
+  // Whoever retries a run may give it metadata with a member of this name; the key is that of the run which a verdict queues.
+  if (key !== continuationKey(review.review_id)) return undefined
   const { review_id, review_round = 1, reason = '', next_round_guidance = '', missing_work = [] } = review
   return {
     review_id,

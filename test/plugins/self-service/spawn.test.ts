@@ -110,6 +110,7 @@ test('an agent asks who it is, and the operator is told that it is none', async 
   assert.is(me.workspace.id, world.workspaceId)
   const { context } = (await ada.ask('GET', '/api/agent/context')).body
   assert.equal([context.soul.present, context.task.available], [false, false])
+  assert.ok(context.soul.max_bytes >= context.soul.max_body_bytes)
   const { coordinator } = (await ada.ask('GET', '/api/agent/coordinator/config')).body
   assert.equal([coordinator.default_ttl_seconds, coordinator.source], [7200, 'default'])
   assert.is((await ada.ask('GET', '/api/agent/coordinator/config?workspace=ws_other')).body.code, 'spawn_foreign')

@@ -147,4 +147,16 @@ test('the context of a run after a rejection has the guidance of the reviewer', 
   )
 })
 
+test('metadata of a retry is not read as the verdict of a reviewer', async ({ world }) => {
+  const ada = await speaker(world)
+  const { run } = await newTask(world)
+  await ada.claim(run)
+  await ada.act('fail', run, { error: 'no paint' })
+  const metadata = { review: { review_id: 'trev_1', reason: 'made up' } }
+  const { run: next } = await post(world, `/api/runs/${run}/retry`, { metadata })
+  await ada.claim(next.id)
+  const { bundle } = (await ada.context()).task
+  assert.equal([bundle.current_run.id, bundle.review_continuation], [next.id, null])
+})
+
 test.run()
