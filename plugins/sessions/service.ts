@@ -228,8 +228,8 @@ export class SessionsService extends SessionHooks implements SessionsApi {
     return this.detail(this.find(row.id))
   }
 
-  async remove(row: SessionRow): Promise<void> {
-    await this.stop(row.id, { reason: 'user_canceled', detail: 'deleted', isRefusable: true })
+  async remove(row: SessionRow, isRefusable = true): Promise<void> {
+    await this.stop(row.id, { reason: 'user_canceled', detail: 'deleted', isRefusable })
     await catalog.removeSession(this.context, row.id)
   }
 
@@ -282,7 +282,7 @@ export class SessionsService extends SessionHooks implements SessionsApi {
 
   async forgetWorkspace(id: string): Promise<void> {
     for (const row of this.context.table.list({ workspaceId: id, sort: 'created_at' }, 1_000_000)) {
-      await this.remove(row).catch(error =>
+      await this.remove(row, false).catch(error =>
         this.kernel.log.error('a session of a deleted workspace stays', { id: row.id, error: messageOf(error) }),
       )
     }

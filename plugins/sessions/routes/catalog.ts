@@ -25,7 +25,6 @@ export const catalogRoutes: readonly Route<SessionsService>[] = [
           { header: 'Agent', path: 'agent_name' },
           { header: 'State', path: 'state' },
           { header: 'Badge', path: 'badge' },
-          { header: 'Permissions', path: 'permissions' },
           { header: 'Reason', path: 'stop_reason' },
           { header: 'Workspace', path: 'workspace_path', below: true },
           { header: 'Updated', path: 'updated_at', as: 'ago' },
