@@ -84,12 +84,15 @@ export function endTagged(tag: string): void {
     }
 }
 
-/** Waits until as many carry the tag and have settled: those that flee fork for a while. Gives back what there is after 30 s. */
+/**
+ * Waits until just as many carry the tag and have settled: those that flee fork for a while, and what they fork from may stand
+ * still on a busy machine before it ends. Gives back what there is after 30 s.
+ */
 export async function appear(tag: string, count: number): Promise<number[]> {
   let found: number[] = []
   for (let tries = 0, same = 0; tries < 150 && same < 3; tries++) {
     const now = tagged(tag)
-    same = now.length >= count && String(now) === String(found) ? same + 1 : 0
+    same = now.length === count && String(now) === String(found) ? same + 1 : 0
     found = now
     await sleep(200)
   }
