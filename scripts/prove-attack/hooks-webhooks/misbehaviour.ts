@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { processesWith, until } from '../../../test/e2e/installed.js'
 import { type Json, PATIENCE, prompt, type Scene, type Strike, trigger } from './scene.js'
@@ -64,8 +64,13 @@ export const misbehaviour: Readonly<Record<string, Strike>> = {
     })
   },
   'a trigger that feeds itself': async scene => {
-    const { id } = await trigger(scene, { event: 'session.created', filter: { 'data.agent_name': 'scripted' } })
-    const { workspace, ask } = scene
+    const { ask, at, random } = scene
+    // In a workspace of its own: what an earlier strike has started may still make sessions in the other one.
+    const folder = path.join(at.folder, `own${random.int(1e9)}`)
+    mkdirSync(folder)
+    const workspace = (await ask('POST', '/api/workspaces', { root_dir: folder })).body.workspace.id as string
+    const filter = { workspace_id: workspace, 'data.agent_name': 'scripted' }
+    const { id } = await trigger(scene, { event: 'session.created', workspace_id: workspace, filter })
     await ask('POST', '/api/sessions', { workspace, agent_name: 'scripted' })
     const url = `/api/automation/triggers/${id}`
     const runs = async () => (await ask('GET', `${url}/runs`)).body.runs as Json[]
