@@ -114,8 +114,8 @@ export const TaskErrors = defineErrors({
   task_not_found: { status: 404, message: 'task not found', next: tasks },
   task_run_not_found: { status: 404, message: 'task run not found', next: 'svc task run all' },
   task_block_not_found: { status: 404, message: 'block not found on this task', next: 'svc task blocks <task-id>' },
-  task_invalid: { status: 422, message: 'invalid task', next: 'svc task --help' },
-  task_too_large: { status: 413, message: 'the task exceeds a size limit', next: 'svc task --help' },
+  task_invalid: { status: 422, message: 'invalid task', next: 'svc task create --help' },
+  task_too_large: { status: 413, message: 'the task exceeds a size limit', next: 'svc task update --help' },
   task_exists: { status: 409, message: 'a task with this ID already exists', next: tasks },
   task_conflict: {
     status: 409,
