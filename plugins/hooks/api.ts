@@ -75,15 +75,16 @@ export interface Dispatched {
   readonly deny?: string
 }
 
-/** What patches of one dispatch cannot set, although those of the event can: a patch that tries is `rejected`. */
+/** Patch fields of an event that cannot be set in one dispatch; a patch that sets one is `rejected`. */
 export interface Fixed {
   readonly members: readonly PatchMember[]
-  /** For the hook's author: `the agent has run this tool itself`. */
+  /** The reason, for the author of the hook: `the agent has run this tool itself`. */
   readonly why: string
 }
 
 /** The subject of an event, used to find its hooks. */
 export interface Whom {
+  /** Patch fields that this dispatch does not accept. */
   readonly fixed?: Fixed | undefined
   readonly sessionId?: string
   readonly workspaceId?: string

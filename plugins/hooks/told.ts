@@ -43,5 +43,5 @@ export function toolIdOf(toolId: string, name: string, namespace: string): strin
   return `${namespace}__${id}`
 }
 
-/** What an agent has done itself is in its journal as it was. */
+/** The journal keeps what an agent did itself unchanged. */
 export const RECORDED: Fixed = { members: ['title', 'result', 'error'], why: 'the agent has run this tool itself' }

@@ -15,7 +15,7 @@ export interface SessionWish extends Deniable {
   readonly sessionType: SessionInfo['type']
   /** Cannot be changed where {@link isPlaced}. */
   readonly workspaceId: string
-  /** Its workspace is fixed: it continues a worktree, or another session gave it a part of its rights. */
+  /** Whether the workspace is fixed: the session continues a worktree or has its rights from another session. */
   readonly isPlaced: boolean
   /** Id of the event or request that led to it. */
   readonly cause?: string | undefined
@@ -39,7 +39,7 @@ export interface AssembledPrompt extends Deniable {
   readonly contextBlocks?: readonly string[]
 }
 
-/** A session that is to be started again, under another name where a tap gives it one. */
+/** A stopped session that is about to start again; a tap can rename it. */
 export interface ResumeWish extends Deniable {
   readonly sessionName?: string
 }
@@ -47,7 +47,7 @@ export interface ResumeWish extends Deniable {
 /** A session that is about to be stopped. */
 export interface StopWish extends Deniable {
   readonly reason: StopReason
-  /** Whether a tap may refuse: somebody asks for this stop, and nothing has ended or is about to. */
+  /** Whether a tap may refuse the stop: a request caused it, not a crash, a limit or a shutdown. */
   readonly isRefusable: boolean
 }
 
@@ -74,7 +74,7 @@ export interface PermissionAsked {
   readonly title: string
   /** Of a command, as far as the agent tells it. */
   readonly command?: string
-  /** Has the permission mode judge it as another kind, too: what either kind does not allow needs a person. */
+  /** Adds a second kind for the permission mode; the request is granted only if the mode allows both kinds. */
   judgeAs(toolKind: string): void
 }
 

@@ -170,9 +170,9 @@ export interface JudgedTool extends OfferedTool {
 
 /** How a call went. */
 export interface ToolOutcome {
-  /** The tool that ran: a hook may have called another one than was asked for. */
+  /** The ID of the tool that ran; a hook may have replaced the requested one. */
   readonly toolId: string
-  /** For people, where a hook gave the call one. */
+  /** The title that a hook gave the call. */
   readonly title?: string
   readonly result: ToolResult
   /** Bytes of the whole result; what is beyond the limit of the tool is in the artifact. */
@@ -184,24 +184,24 @@ export interface ToolOutcome {
 
 /** A call that has passed every rule but those of hooks; with `deny`, the reason in words, it is refused. */
 export interface ToolCallWish {
-  /** Another one is held to every rule and shown to every tap in turn. */
+  /** A tap may name another tool; all rules and taps then apply to that one. */
   readonly toolId: string
-  /** By which the call is judged; it can only be raised. */
+  /** The risk that the rules judge. A tap can make `mutating` of `read`; it cannot lower the risk. */
   readonly risk: ToolRisk
   readonly input: Readonly<Record<string, unknown>>
   readonly place: ToolPlace
   readonly deny?: string
 }
 
-/** A call that is over. A tap changes what the caller is told of it: the title, the result, the words of a failure. */
+/** A finished call. A tap can change what the caller gets: title, result and error text. */
 export interface ToolCallEnd extends Omit<ToolCallWish, 'deny'> {
   /** Milliseconds that it ran. */
   readonly ms: number
   readonly isError: boolean
   readonly title: string
-  /** As the caller gets it: secrets hidden, bounded. Absent where the call threw. */
+  /** The result that the caller gets, bounded and without secrets; absent when the call threw an error. */
   readonly result?: ToolResult
-  /** Why it threw; set by a tap, the call has failed with it. */
+  /** The error text of a call that threw. A tap that sets it makes the call a failure. */
   readonly error?: string
 }
 
@@ -230,7 +230,7 @@ export interface ToolsApi {
       readonly among?: (tool: ToolDescriptor) => boolean
     },
   ): Promise<ToolOutcome>
-  /** A tool has been called, and its caller not yet told; what was refused comes by no tap. One that fails has no say. */
+  /** A call has finished and its caller has no answer yet. Refused calls are left out; a tap that fails is ignored. */
   readonly called: Hook<(call: ToolCallEnd) => ToolCallEnd | undefined | Promise<ToolCallEnd | undefined>>
   /**
    * A tool is about to be called: taps may refuse, call another tool, raise the risk, and change the input, which is then held to

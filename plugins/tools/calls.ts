@@ -10,6 +10,7 @@ import type { Entry } from './registry/catalog.js'
 import { inputProblem } from './registry/schema-check.js'
 import { aboutOf, execute } from './results/execution.js'
 import type { Scene, ToolsService } from './service.js'
+import { riskier } from './tool-kind.js'
 import { resultToWire } from './wire.js'
 
 type Input = Readonly<Record<string, unknown>>
@@ -59,8 +60,8 @@ export class Calls {
   }
 
   /**
-   * The call as hooks leave it. Another tool is held to every rule and shown to every hook as if it had been called, once.
-   * Throws where a rule or a hook refuses.
+   * The call after all hooks. A hook can replace the tool once; all rules and hooks then apply to the new one.
+   * Throws when a rule or a hook refuses the call.
    */
   async #wished(
     id: string,
@@ -73,8 +74,8 @@ export class Calls {
     const entry = this.tools.entryOf(scene, id)
     mustBeCallable(entry, scene)
     const input = inputOf(entry, given)
-    const { risk } = entry.descriptor
-    const wish = await this.tools.calling.run({ toolId: id, risk, input, place: by })
+    const { descriptor } = entry
+    const wish = await this.tools.calling.run({ toolId: id, risk: descriptor.risk, input, place: by })
     if (wish.deny !== undefined) throw deniedByHook(id, `a hook refused it: ${wish.deny}`)
     if (wish.toolId !== id) {
       if (isRedirected) throw deniedByHook(id, `hooks redirected this call twice, the second time to ${wish.toolId}`)
@@ -82,7 +83,7 @@ export class Calls {
     }
     return {
       scene,
-      entry: wish.risk === risk ? entry : { ...entry, descriptor: { ...entry.descriptor, risk: wish.risk } },
+      entry: { ...entry, descriptor: { ...descriptor, risk: riskier(wish.risk, descriptor.risk) } },
       input: wish.input === input ? input : inputOf(entry, wish.input),
     }
   }

@@ -28,6 +28,12 @@ const JsonSchema = v.pipe(
 
 const Risk = v.picklist(['read', 'mutating', 'open_world', 'destructive'])
 
+type ToolRisk = v.InferOutput<typeof Risk>
+
+/** The more dangerous of two risks. */
+export const riskier = (a: ToolRisk, b: ToolRisk): ToolRisk =>
+  Risk.options.indexOf(a) > Risk.options.indexOf(b) ? a : b
+
 const ToolSpec = v.pipe(
   v.object({
     id: v.pipe(

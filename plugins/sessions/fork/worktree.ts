@@ -30,7 +30,7 @@ export class Worktrees implements SessionWorktrees {
     const head = await git(this.kernel, common, [`--git-dir=${gitDir}`, 'rev-parse', '--abbrev-ref', 'HEAD'])
     if (branch === '' || head.trim() !== branch) return false
     const having = await run('for-each-ref', '--format=%(refname:lstrip=2)', '--contains', branch, 'refs/heads')
-    if (!having.split('\n').some(other => other !== branch)) return false
+    if (!having.split('\n').some(other => other !== '' && other !== branch)) return false
     const changed = await git(this.kernel, folder, [
       ...[`--git-dir=${gitDir}`, `--work-tree=${folder}`, '-c', 'diff.ignoreSubmodules=all'],
       ...['status', '--porcelain', '--ignored'],

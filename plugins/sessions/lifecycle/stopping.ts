@@ -24,7 +24,7 @@ export interface Stop {
   readonly detail?: string | undefined
   readonly failure?: SessionFailure | undefined
   readonly cause?: string | undefined
-  /** Somebody asks for it, so that a hook may refuse it. */
+  /** Whether a hook may refuse the stop: a request caused it. */
   readonly isRefusable?: boolean
 }
 

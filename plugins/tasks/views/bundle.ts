@@ -140,7 +140,7 @@ export function continuationOf({
   const review =
     metadata === null ? undefined : (JSON.parse(metadata) as { review?: Partial<ReviewContinuation> })?.review
   if (typeof review?.review_id !== 'string' || reviewed === null) return undefined
-  // Whoever retries a run may give it metadata with a member of this name; the key is that of the run which a verdict queues.
+  // A retry may carry metadata with the same member; only the run that a verdict queued has this key.
   if (key !== continuationKey(review.review_id)) return undefined
   const { review_id, review_round = 1, reason = '', next_round_guidance = '', missing_work = [] } = review
   return {

@@ -28,6 +28,7 @@ import {
   toolFault,
 } from '../api.js'
 import { digestOf } from '../digest.js'
+import { riskier } from '../tool-kind.js'
 import { foreign, inOwnWorkspace, otherIn, renamed } from './own-place.js'
 import { type RouteInput, requestOf, routeInput } from './route-input.js'
 
@@ -41,8 +42,6 @@ interface Made {
   readonly input: RouteInput
   readonly fixed: Readonly<Record<string, unknown>>
 }
-
-const DANGER: readonly ToolRisk[] = ['read', 'mutating', 'open_world', 'destructive']
 
 /** Routes of the daemon as tools, as plugins name them. */
 export class NativeBackend implements ToolBackend {
@@ -177,7 +176,7 @@ function riskOf({ risk, judgedInside }: NativeTool, bound: BoundRoute | undefine
   const least: ToolRisk = canRunCode(bound.route)
     ? 'destructive'
     : (risk ?? (bound.route.method === 'GET' ? 'read' : 'mutating'))
-  return DANGER.indexOf(risk ?? least) > DANGER.indexOf(least) ? (risk as ToolRisk) : least
+  return riskier(risk ?? least, least)
 }
 
 /** An agent stays itself on routes that serve agents; on the others it is known by its origin and for whom it acts. */

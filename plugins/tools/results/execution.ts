@@ -9,7 +9,7 @@ import { type BoundedResult, bounded } from './bounded.js'
 
 type Input = Readonly<Record<string, unknown>>
 
-/** How a call ended: with a result, which may tell of a failure, or thrown. */
+/** The end of a call: a result, which may report a failure, or an error. */
 type Ending = { readonly shown: BoundedResult } | { readonly failed: Fault }
 
 /** Runs a tool that every rule allows, and records the call. @throws Fault `tool_*` */
@@ -65,7 +65,7 @@ async function run(tools: ToolsService, { descriptor, backend }: Entry, input: I
   }
 }
 
-/** The end of a call as taps leave it: they see what the caller would, and what they change is bounded again. */
+/** The end of a call after all taps. Taps get the bounded result; a changed result is bounded again. */
 async function told(
   tools: ToolsService,
   { descriptor }: Entry,
