@@ -165,10 +165,20 @@ test('a hook raises the class of a permission, which is then judged by it, and c
 
 test('hooks are told who prompts', async () => {
   const { id, at } = await scene.session('free')
-  const matcher = (input_class: string) => ({ matcher: { input_class } })
-  await patching('turn.end', {}, () => scene.prompt(at, 'say one'), matcher('user'))
-  await patching('turn.end', {}, () => scene.prompt(at, 'say two'), matcher('automation'))
-  assert.is((await scene.runs(id)).length, 1)
+  const command = await scene.program('other.sh', answers({}))
+  const other = { event: 'turn.end', mode: 'sync', timeout: '60s', command, matcher: { input_class: 'automation' } }
+  await scene.configure({ other })
+  const told = async () => {
+    await scene.prompt(at, 'say one')
+    await scene.ran(id, ({ event }) => event === 'turn.end')
+  }
+  await patching('turn.end', {}, told, { matcher: { input_class: 'user' } })
+  // Hooks run in the order of their names: this one would have run first.
+  assert.equal(
+    (await scene.runs(id)).map(({ hook_name }) => hook_name),
+    ['patch'],
+  )
+  await request('DELETE', '/api/settings/hooks/other')
 })
 
 test.run()
