@@ -46,13 +46,10 @@ export class Redaction implements Redact {
 
   /** A fault as its caller may see it: the same code and status. */
   fault(fault: Fault): Fault {
-    // Names in the details are those of members that a caller sent, and may be anything.
-    const { message: text, details: given = {}, next: help } = fault
-    const told = { message: text, names: Object.keys(given), given, next: help }
+    const told = { message: fault.message, details: fault.details ?? {}, next: fault.next }
     const clean = this.value(told)
     if (clean === told) return fault
-    const { message, names, next } = clean
-    const details = Object.fromEntries(Object.values(clean.given).map((value, at) => [names[at], value]))
+    const { message, details, next } = clean
     const { code, status, retryAfter, cause } = fault
     return new Fault(code, status, message, { details, next, retryAfter, cause })
   }

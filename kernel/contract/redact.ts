@@ -31,8 +31,9 @@ export interface Redact {
   /** At most `max` characters of a text. It is cut afterwards, for half a value is not found. */
   text(text: string, max?: number): string
   /**
-   * The strings of plain data, at any depth; the same object where nothing changed. Keys stay, and so do members that programs
-   * read: `id`, `*_id`, `kind`, `type`, `status`, `state`, `code`, `level`, unless `kept` decides otherwise.
+   * The strings and names of members of plain data, at any depth; the same object where nothing changed. What programs read
+   * stays as long as it is an ordinary word of letters: names of members, and the values of `id`, `*_id`, `kind`, `type`,
+   * `status`, `state`, `code`, `level`, or of those that `kept` chooses.
    */
   value<T>(value: T, kept?: (name: string) => boolean): T
   /** For a text that comes in pieces: values that are split between them are found. */

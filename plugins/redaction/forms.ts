@@ -3,8 +3,8 @@ const SHORTEST = 4
 /** Characters of one form; a longer value is hidden piece by piece, and the pieces overlap so that no gap is between them. */
 const PIECE = 512
 const OVERLAP = 16
-/** Characters of the longest writing of a piece: each may become three bytes of UTF-8, and each of these three of a URL. */
-export const LONGEST_FORM = 9 * PIECE
+/** Characters of the longest writing of a piece: each may become three bytes of UTF-8, and each of these six, as `, 0x7a`. */
+export const LONGEST_FORM = 18 * PIECE
 /** Characters from which on one line of a value is hidden by itself: programs print keys of many lines line by line. */
 const LINE = /^\S{32,}$/
 
@@ -18,17 +18,24 @@ export function folded(text: string): string {
   return lower.replaceAll('-', '+').replaceAll('_', '/')
 }
 
-/** Everything as which a checked value is looked for, folded: raw, base64, hex, URL-encoded and JSON-escaped. */
-export function secretForms(value: string): ReadonlySet<string> {
-  const forms = new Set<string>()
-  const add = (form: string) => {
-    if (form.length >= SHORTEST) forms.add(folded(form))
+/** Writings whose digits programs break into lines and groups. */
+export type Code = 'base64' | 'hex'
+
+/**
+ * Everything as which a checked value is looked for, folded, and which code it is: raw, base64, hex, URL-encoded and
+ * JSON-escaped.
+ */
+export function secretForms(value: string): ReadonlyMap<string, Code | undefined> {
+  const forms = new Map<string, Code | undefined>()
+  const add = (form: string, code?: Code) => {
+    const text = folded(form)
+    if (form.length >= SHORTEST) forms.set(text, code ?? forms.get(text))
   }
   for (const piece of piecesOf(value)) {
-    forms.add(folded(piece))
+    forms.set(folded(piece), undefined)
     const bytes = Buffer.from(`\0\0${piece}`)
-    add(bytes.toString('hex', 2))
-    for (const before of [0, 1, 2]) add(alignedBase64(bytes, before))
+    add(bytes.toString('hex', 2), 'hex')
+    for (const before of [0, 1, 2]) add(alignedBase64(bytes, before), 'base64')
     if (!/^[\w.~-]*$/.test(piece)) for (const form of escapedForms(piece, bytes.subarray(2))) add(form)
   }
   return forms

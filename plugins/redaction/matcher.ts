@@ -1,6 +1,7 @@
 import { checkedSecret } from '../../kernel/kit/secret-set.js'
 import type { RedactedStream, SecretOptions } from '../../kernel/plugin.js'
-import { folded, secretForms } from './forms.js'
+import { type Code, folded, secretForms } from './forms.js'
+import { CONTEXT, joinedDigits } from './spaced.js'
 
 /** Characters that the hash of a text's window covers: 32 bits, shifted by 4 for each character. */
 const WINDOW = 8
@@ -20,8 +21,20 @@ const LETTERS = Uint8Array.from({ length: 128 }, (_, code) =>
   Math.max(1, folded(String.fromCharCode(code)).charCodeAt(0)),
 )
 
+/** Digits of a shorter code are not looked for where they are broken into groups: ordinary text has such digits. */
+const SHORTEST_BROKEN = 12
+
+/** A place in a text that a form takes. */
+interface Hit {
+  readonly start: number
+  readonly end: number
+  readonly form: Form
+}
+const NO_HITS: readonly Hit[] = []
+
 interface Form {
   readonly text: string
+  readonly code: Code | undefined
   /** Of each value that has this form. */
   readonly names: (string | undefined)[]
 }
@@ -102,7 +115,7 @@ export class SecretMatcher {
   /** Hides a value until the returned function is called. @throws Fault `secret_too_short`, `secret_too_long` */
   add(value: string, options: SecretOptions = {}): () => void {
     const name = options.name?.replace(/[^\w.:/@-]/g, '_').slice(0, 128)
-    let forms = Array.from(secretForms(checkedSecret(value, options)), text => this.#known(text, name))
+    let forms = Array.from(secretForms(checkedSecret(value, options)), ([text, code]) => this.#known(text, code, name))
     return () => {
       for (const form of forms) this.#forget(form, name)
       forms = []
@@ -115,21 +128,29 @@ export class SecretMatcher {
   }
 
   stream(): RedactedStream {
+    /** What is held, behind characters that are given again because they say whether digits are broken. */
+    let rest = ''
+    /** Characters of `rest` that are written already, as they are or replaced. */
+    let covered = 0
+    let context = 0
     const next = (text: string, isLast: boolean) => {
-      if (this.#forms.size === 0 && state.covered === 0) {
-        state.rest = ''
-        return text
+      if (this.#forms.size === 0) {
+        const out = text.slice(covered)
+        rest = ''
+        covered = context = 0
+        return out
       }
-      const { out, hold, covered } = this.#pass(text, state.covered, isLast)
-      Object.assign(state, { rest: text.slice(hold), covered })
-      return out
+      const pass = this.#pass(text, covered, isLast)
+      context = isLast ? 0 : Math.min(pass.hold, CONTEXT)
+      rest = text.slice(pass.hold - context)
+      covered = context + pass.covered
+      return pass.out
     }
-    const state = { rest: '', covered: 0 }
     return {
-      push: piece => next(state.rest + piece, false),
-      end: () => next(state.rest, true),
+      push: piece => next(rest + piece, false),
+      end: () => next(rest, true),
       get held() {
-        return state.rest.length
+        return rest.length - context
       },
     }
   }
@@ -139,13 +160,40 @@ export class SecretMatcher {
    * again with what follows; `covered` characters of that belong to a value whose replacement is written already.
    */
   #pass(text: string, covered: number, isLast: boolean): { out: string; hold: number; covered: number } {
+    let { hits, hold } = this.#search(text, isLast)
+    for (const { code, text: joined, placeOf } of joinedDigits(text, isLast)) {
+      const broken = this.#search(joined, isLast, code)
+      hold = Math.min(hold, placeOf(broken.hold))
+      if (broken.hits.length === 0) continue
+      const placed = broken.hits.map(hit => ({
+        start: placeOf(hit.start),
+        end: endOfDigits(text, placeOf(hit.start), placeOf(hit.end - 1) + 1),
+        form: hit.form,
+      }))
+      hits = [...hits, ...placed].sort((a, b) => a.start - b.start || b.end - a.end)
+    }
+    let out = ''
+    let copied = covered
+    for (const { start, end, form } of hits) {
+      if (start >= hold) break
+      if (start >= copied) out += text.slice(copied, start) + labelOf(form)
+      copied = Math.max(copied, end)
+    }
+    if (copied < hold) out = copied === 0 && hold === text.length ? text : out + text.slice(copied, hold)
+    return { out, hold, covered: Math.max(0, copied - hold) }
+  }
+
+  /**
+   * Finds forms in a text, of one code if that is given.
+   * @returns by ascending place; `hold` is where the text may begin a form that goes on behind its end, else its length
+   */
+  #search(text: string, isLast: boolean, code?: Code): { hits: readonly Hit[]; hold: number } {
     const { length } = text
     const filter = this.#filter
     const shift = this.#shift
     // Where more than the filter is asked: short forms everywhere, the beginning of a form at the end of what goes on.
     const asked = this.#short.size > 0 ? 0 : isLast ? length : Math.max(0, length - HEAD)
-    let out = ''
-    let copied = covered
+    let hits: Hit[] | undefined
     let hash = 0
     for (let at = 0; at < WINDOW - 1 && at < length; at++) hash = rolled(hash, text, at)
     for (let start = 0, end = WINDOW - 1; start < length; start++, end++) {
@@ -156,16 +204,13 @@ export class SecretMatcher {
         if (((filter[slot >>> 3] as number) & (1 << (slot & 7))) !== 0) forms = this.#byHash.get(hash)
       }
       if (forms === undefined && start < asked) continue
-      if (!isLast && this.#mayGoOn(text, start, forms)) {
-        if (start > copied) out += text.slice(copied, start)
-        return { out, hold: start, covered: Math.max(0, copied - start) }
-      }
+      if (!isLast && this.#mayGoOn(text, start, forms)) return { hits: hits ?? NO_HITS, hold: start }
       const form = this.#longestAt(text, start, forms)
-      if (!form) continue
-      if (start >= copied) out += text.slice(copied, start) + labelOf(form)
-      copied = Math.max(copied, start + form.text.length)
+      if (!form || (code && (form.code !== code || form.text.length < SHORTEST_BROKEN))) continue
+      hits ??= []
+      hits.push({ start, end: start + form.text.length, form })
     }
-    return { out: copied === 0 ? text : out + text.slice(copied), hold: length, covered: 0 }
+    return { hits: hits ?? NO_HITS, hold: length }
   }
 
   #longestAt(text: string, start: number, forms: Forms | undefined): Form | undefined {
@@ -197,13 +242,13 @@ export class SecretMatcher {
     return low < heads.length && (heads[low] as number) < first + 128 ** (HEAD - text.length)
   }
 
-  #known(text: string, name: string | undefined): Form {
+  #known(text: string, code: Code | undefined, name: string | undefined): Form {
     const known = this.#forms.get(text)
     if (known) {
       known.names.push(name)
       return known
     }
-    const form = { text, names: [name] }
+    const form = { text, code, names: [name] }
     this.#forms.set(text, form)
     this.#heads = undefined
     if (text.length < WINDOW) this.#short.add(form)
@@ -265,6 +310,13 @@ function headOf(text: string): number {
   for (let at = 0; at < HEAD; at++)
     head = head * 128 + (at < text.length ? LETTERS[Math.min(127, text.charCodeAt(at))]! : 0)
   return head
+}
+
+/** The end of digits in a text; of a dump, with the characters that its last line repeats. */
+function endOfDigits(text: string, start: number, end: number): number {
+  if (!/\n[0-9a-f]{4,16}:? /i.test(text.slice(start, end))) return end
+  const lineEnd = text.indexOf('\n', end)
+  return lineEnd === -1 ? text.length : lineEnd
 }
 
 const labelOf = ({ names: [name] }: Form): string => (name === undefined ? '[redacted]' : `[redacted:${name}]`)

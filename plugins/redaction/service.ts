@@ -7,8 +7,10 @@ import { RedactionEnabled } from './settings.js'
 const DEEPEST = 64
 /** Members that programs read. A value that equals an ordinary word must not break them. */
 const READ_BY_PROGRAMS = /^(?:id|kind|type|status|state|code|level)$|(?:_id|Id)$/
-/** What is read by programs is one short word; a sentence under such a name is text for people. */
-const WORD = /^\S{1,128}$/
+/** What is read by programs is a word of a vocabulary; anything else under such a name is searched. */
+const WORD = /^[A-Za-z][A-Za-z_.:-]{0,31}$/
+/** Names of members that schemas have. A longer name, or one with other characters, may be anything and is searched. */
+const MEMBER = /^[A-Za-z][A-Za-z_]{0,14}$/
 
 interface Followed {
   readonly owner: string
@@ -49,8 +51,9 @@ export class RedactionService implements Redactor {
         return all.some((member, at) => member !== item[at]) ? all : item
       }
       const before = Object.entries(item)
-      const after = before.map(([key, member]) => [key, clean(member, key, depth + 1)] as const)
-      return after.some(([, member], at) => member !== before[at]?.[1]) ? Object.fromEntries(after) : item
+      const after = before.map(([key, member]) => [this.#member(key), clean(member, key, depth + 1)] as const)
+      const isSame = after.every(([key, member], at) => member === before[at]?.[1] && key === before[at]?.[0])
+      return isSame ? item : Object.fromEntries(unique(after))
     }
     return clean(value, '', 0) as T
   }
@@ -105,10 +108,25 @@ export class RedactionService implements Redactor {
     return { owner, leave, forget: () => ends.forEach(end => void end()) }
   }
 
+  #member(name: string): string {
+    return MEMBER.test(name) ? name : this.#matcher.replace(name)
+  }
+
   #error(error: Error, depth: number): Error {
     const { message, stack, cause } = error
     const safe = this.value({ message, stack, cause: depth < DEEPEST ? cause : undefined }, () => false)
     if (safe.message === message && safe.stack === stack && safe.cause === cause) return error
     return Object.assign(new Error(safe.message, { cause: safe.cause }), { name: error.name, stack: safe.stack })
+  }
+}
+
+/** Members of which no two have one name: names that differed in a value alone are numbered. */
+function* unique<T>(members: readonly (readonly [name: string, member: T])[]): Generator<[string, T]> {
+  const taken = new Set<string>()
+  for (const [name, member] of members) {
+    let own = name
+    for (let number = 2; taken.has(own); number++) own = `${name} ${number}`
+    taken.add(own)
+    yield [own, member]
   }
 }

@@ -267,18 +267,18 @@ test('a value is hidden before it is stored and until it is deleted, and until i
 
 test('a value that is an ordinary word leaves alone what programs read', () =>
   during(async ({ kernel, self }) => {
-    for (const word of ['completed', 'leaky.told', 'leaky_failed', 'leaky-id-1', 'a-plugin-name', 'messages'])
+    for (const word of ['completed', 'leaky.told', 'leaky_failed', 'leaky-id', 'a-plugin-name', 'messages'])
       self.hidden.hide(word, { name: 'test' })
-    await self.tell('it was completed', { id: 'leaky-id-1', why: 'completed' })
+    await self.tell('it was completed', { id: 'leaky-id', why: 'completed' })
     const [emitted] = await self.kernel.needs.events.list({ name: Told.name })
     const nested = [{ text: 'it was [redacted:test]', why: 'completed' }]
-    assert.equal(emitted?.payload, { id: 'leaky-id-1', mode: 'completed', nested })
+    assert.equal(emitted?.payload, { id: 'leaky-id', mode: 'completed', nested })
     const { body } = await kernel.request('GET', '/api/leaky/fault?text=completed')
     assert.is(body.code, 'leaky_failed')
     assert.equal(body.details, { got: '<[redacted:test]>', id: 'x', next: 'svc try [redacted:test]' })
-    self.kernel.log.warn('completed', { messages: 'completed', status: 'completed', session_id: 'leaky-id-1' })
+    self.kernel.log.warn('completed', { messages: 'completed', status: 'completed', session_id: 'leaky-id' })
     const { time: _, ...line } = kernel.log.at(-1) as { time: number }
-    const fields = { messages: '[redacted:test]', status: 'completed', session_id: 'leaky-id-1' }
+    const fields = { messages: '[redacted:test]', status: 'completed', session_id: 'leaky-id' }
     assert.equal(line, { ...fields, level: 'warn', msg: '[redacted:test]', plugin: 'leaky' })
     self.kernel.log.warn('a sentence', { code: 'it was completed' })
     assert.is(kernel.log.at(-1)?.code, 'it was [redacted:test]', 'a sentence is read by people, whatever it is called')

@@ -50,6 +50,13 @@ test('no other event of a session has a secret, and neither has a crash bundle, 
   const call = { toolCallId: 't1', status: 'completed', kind: 'execute' }
   const lines = [
     update({ sessionUpdate: 'tool_call', ...call, title: `run ${VALUE}`, rawInput: { command: VALUE } }),
+    update({
+      sessionUpdate: 'tool_call',
+      ...call,
+      toolCallId: VALUE,
+      title: 'run',
+      rawInput: { [VALUE]: { [`a ${VALUE}`]: 1 } },
+    }),
     update({ sessionUpdate: 'plan', entries: [{ content: VALUE, priority: 'high', status: 'pending' }] }),
     update({ sessionUpdate: 'session_info_update', title: `about ${VALUE}` }),
     `line ${VALUE}`,
@@ -144,8 +151,8 @@ test('a long text in small pieces is cut into events nowhere within a secret', (
 })
 
 test('the words of events stay as they are, whatever is a secret', () => {
-  const { log, events } = logOf(hiding('completed', 'journal_full', 'svc.session.event.v1', 'call-one-1'))
-  const content = { status: 'completed', warning: 'journal_full', tool_call_id: 'call-one-1', text: 'it was completed' }
+  const { log, events } = logOf(hiding('completed', 'journal_full', 'svc.session.event.v1', 'call-one'))
+  const content = { status: 'completed', warning: 'journal_full', tool_call_id: 'call-one', text: 'it was completed' }
   log.append({ type: 'runtime_warning', turnId: 't', content })
   assert.equal(events[0].content, { schema: 'svc.session.event.v1', ...content, text: 'it was [redacted]' })
 })

@@ -1,0 +1,81 @@
+import type { Code } from './forms.js'
+
+/** How programs break the digits of one code, and when a text is worth a look. */
+interface Spacing {
+  readonly code: Code
+  /** Whether a text may contain digits that are broken; bounded, so that a text takes time in proportion to its length. */
+  readonly gate: RegExp
+  /** What stands between two digits and is none. */
+  readonly separator: RegExp
+  /** The end of a text that goes on, if it may be a separator or a part of one. */
+  readonly openEnd: RegExp
+}
+
+/** Characters before a separator that {@link Spacing.gate} looks at; a text that goes on is given again with so many. */
+export const CONTEXT = 8
+/** Characters of the longest part of a separator that {@link Spacing.openEnd} looks for, with the digits before it. */
+const LONGEST_END = 64
+
+/** The end of a line, as it is or escaped in JSON, with the indentation around it. */
+const LINE_END = /[ \t]*(?:\r?\n|(?:\\r)?\\n)[ \t]*/.source
+/** From the last byte of a line of `xxd` or `hexdump -C` to the first of the next: the characters, and the offset. */
+const DUMP = / {2,3}\|?[^\n]{1,18}\n[0-9a-f]{4,16}:? {1,2}/.source
+const HEX_GAP = `(?:${DUMP}|${LINE_END}|,? ?(?:0x|\\\\x)|, ?| {1,2}|[:-])`
+
+const SPACINGS: readonly Spacing[] = [
+  {
+    code: 'base64',
+    gate: new RegExp(`[\\w+/-]{8}${LINE_END}[\\w+/=-]`),
+    separator: new RegExp(`(?<=[\\w+/=-]{4})${LINE_END}(?=[\\w+/=-])`, 'g'),
+    openEnd: new RegExp(`(?<=[\\w+/-]{4})(?:${LINE_END}|[ \\t]*(?:\\r|\\\\(?:r\\\\?)?))$`),
+  },
+  {
+    code: 'hex',
+    gate: new RegExp(`(?:[0-9a-f]{2}${HEX_GAP}){4}|(?:[0-9a-f]{4} ){3}|[0-9a-f]{8}${LINE_END}[0-9a-f]{2}`, 'i'),
+    separator: new RegExp(`(?<=[0-9a-f]{2})${HEX_GAP}(?=[0-9a-f]{2})`, 'gi'),
+    openEnd: new RegExp(
+      `(?<=[0-9a-f]{2})(?:${HEX_GAP}[0-9a-f]{0,4}|[ \\t]*(?:\\r|\\\\(?:r\\\\?)?)|,? ?(?:0|\\\\))$`,
+      'i',
+    ),
+  },
+]
+
+/** A text whose digits of one code stand together, and where each of its characters was. */
+export interface Joined {
+  readonly code: Code
+  readonly text: string
+  /** Place in the original text of the character at a place of this one; the length for the end. */
+  readonly placeOf: (at: number) => number
+}
+
+/**
+ * A text as it would be without the line breaks and separators that `base64`, `openssl`, `xxd` and certificates put between the
+ * digits of a code; only for codes that may be broken in it.
+ * @param isLast whether nothing follows: else what is at the end may be the beginning of such digits
+ */
+export function joinedDigits(text: string, isLast: boolean): Joined[] {
+  const joined: Joined[] = []
+  for (const { code, gate, separator, openEnd } of SPACINGS) {
+    const tail = isLast ? undefined : openEnd.exec(text.slice(-LONGEST_END))?.[0].length
+    if (tail !== undefined || gate.test(text))
+      joined.push({ code, ...without(tail ? text.slice(0, -tail) : text, separator, text.length) })
+  }
+  return joined
+}
+
+function without(text: string, separator: RegExp, end: number): Omit<Joined, 'code'> {
+  const places = new Int32Array(text.length + 1)
+  let out = ''
+  let copied = 0
+  const copy = (to: number) => {
+    for (let at = copied; at < to; at++) places[out.length + at - copied] = at
+    out += text.slice(copied, to)
+  }
+  for (const match of text.matchAll(separator)) {
+    copy(match.index)
+    copied = match.index + match[0].length
+  }
+  copy(text.length)
+  places[out.length] = end
+  return { text: out, placeOf: at => places[at] as number }
+}
