@@ -100,8 +100,7 @@ export default definePlugin({
       replies: { 200: AuthMessage },
       errors: [401, 403, 500],
       handle: async (self, { headers, id }) => {
-        self.mustBeOperator(headers.authorization)
-        await self.rotate(id)
+        await self.rotate(id, headers.authorization)
         return ok({ message: 'the operator token was rotated; svc auth token prints the new one' })
       },
     }),

@@ -1,4 +1,5 @@
 import { SecretSet } from '../../kernel/kit/secret-set.js'
+import { Serial } from '../../kernel/kit/serial.js'
 import {
   type Actor,
   type Callers,
@@ -25,6 +26,7 @@ export class AuthService implements AuthApi {
   readonly hidden = new SecretSet()
   readonly #token: OperatorToken
   readonly #keys: ApiKeys
+  readonly #rotations = new Serial()
   #showToken: (() => void) | undefined
 
   constructor(private readonly kernel: PluginKernel<{ callers: typeof Callers }>) {
@@ -74,12 +76,19 @@ export class AuthService implements AuthApi {
     await deleted
   }
 
-  /** Makes another operator token; what callers with the one before have under way ends. */
-  async rotate(request: string): Promise<void> {
-    await this.#token.rotate()
-    const isOver = ({ id, origin, cause }: Actor) =>
-      id === operator.id && (origin === 'http' || origin === 'web') && cause !== request
-    this.kernel.needs.callers.dismiss(isOver, AuthErrors.token_unknown('the operator token was rotated'))
+  /**
+   * Makes another operator token; what callers with the one before have under way ends. Rotations run one after the other, and
+   * the token is checked when the turn comes: two at once would race for the file, and the loser's token would be in it.
+   * @throws Fault `operator_token_required` also for a token that an earlier rotation replaced
+   */
+  rotate(request: string, authorization: string | undefined): Promise<void> {
+    return this.#rotations.run(async () => {
+      this.mustBeOperator(authorization)
+      await this.#token.rotate()
+      const isOver = ({ id, origin, cause }: Actor) =>
+        id === operator.id && (origin === 'http' || origin === 'web') && cause !== request
+      this.kernel.needs.callers.dismiss(isOver, AuthErrors.token_unknown('the operator token was rotated'))
+    })
   }
 
   /** What each caller may do on each route that is served now; by path. */

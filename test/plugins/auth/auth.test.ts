@@ -57,6 +57,25 @@ test('a rotated token counts from the next request on, and ends what the one bef
     assert.is((await tcp('GET', '/api/who', await token())).status, 200)
   }))
 
+test('rotations at once run one after the other, and the token in the file is the one that counts', () =>
+  during(async ({ tcp, where, token }) => {
+    for (let round = 0; round < 5; round++) {
+      const old = await token()
+      const headers = { authorization: `Bearer ${old}` }
+      const replies = await Promise.all(
+        Array.from({ length: 4 }, (_, at) =>
+          at % 2 === 0
+            ? tcp('POST', '/api/v0/auth/rotate', old)
+            : ask(where.socket, '/api/v0/auth/rotate', { method: 'POST', headers }),
+        ),
+      )
+      assert.equal(replies.map(({ status }) => status).sort(), [200, 401, 401, 401])
+      assert.is.not(await token(), old)
+      assert.is((await tcp('GET', '/api/who', await token())).status, 200)
+      assert.is((await tcp('GET', '/api/who', old)).code, 'token_unknown')
+    }
+  }))
+
 test('a key lets in until it is deleted, which ends its streams and requests and nobody else’s', () =>
   during(async ({ where, tcp, token, key }) => {
     const [mine, other] = [await key(), await key()]
