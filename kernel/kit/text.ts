@@ -6,11 +6,18 @@ import * as v from 'valibot'
  */
 export const text = (max: number, min = 1) => v.pipe(v.string(), v.trim(), v.minLength(min), v.maxLength(max))
 
+/** At most `max` UTF-16 code units of a text, then `…` if it was longer; a character of two units is never split. */
+export function cut(value: string, max: number): string {
+  if (value.length <= max) return value
+  const last = value.charCodeAt(max - 1)
+  return `${value.slice(0, last >= 0xd800 && last <= 0xdbff ? max - 1 : max)}…`
+}
+
 /**
  * A foreign text as an error quotes it: in quotation marks, control characters escaped, at most `max` code units and then `…`.
  */
 export function shown(value: string, max = 200): string {
-  return JSON.stringify(value.length > max ? `${value.slice(0, max)}…` : value)
+  return JSON.stringify(cut(value, max))
 }
 
 /** A name that goes into SQL as it is. Throws TypeError for anything but lower-case words. */

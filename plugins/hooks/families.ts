@@ -1,4 +1,5 @@
 import { HOOK_FAMILIES, type HookEvent, type HookFamily } from '../../schemas/hooks.js'
+import { SessionType } from '../../schemas/sessions/session.js'
 
 export type { HookFamily }
 
@@ -38,3 +39,19 @@ const participationFields = ['workspace_id', 'channel', 'participation_mode', 'p
 /** The matcher fields of an event. */
 export const fieldsOf = (event: HookEvent): readonly string[] =>
   event.startsWith('network.participation.') ? participationFields : matcherFields[familyOf(event)]
+
+/** Kinds of operation that an agent asks permission for. Source: `ToolKind` of ACP. */
+export const OPERATIONS: readonly string[] = [
+  ...['read', 'edit', 'delete', 'move', 'search', 'execute', 'think', 'fetch', 'switch_mode', 'other'],
+]
+
+/** Matcher fields of which all values are known. */
+const VOCABULARIES: Readonly<Partial<Record<HookFamily, Readonly<Record<string, readonly string[]>>>>> = {
+  session: { session_type: SessionType.options },
+  permission: { tool_name: OPERATIONS, decision_class: OPERATIONS },
+  message: { message_role: ['user', 'assistant'], message_delta_type: ['text'] },
+}
+
+/** All values that a matcher field of an event can have; undefined where they are not known. */
+export const vocabularyOf = (event: HookEvent, field: string): readonly string[] | undefined =>
+  VOCABULARIES[familyOf(event)]?.[field]

@@ -13,6 +13,18 @@ export function globTest(glob: string): (text: string) => boolean {
   return text => matches(steps, [...text])
 }
 
+/** The pattern that matches exactly these of all values of a vocabulary; undefined when none of a simple form does. */
+export function globOf(wanted: readonly string[], vocabulary: readonly string[]): string | undefined {
+  const [first = ''] = wanted
+  const starts = Array.from(first, (_, at) => `${first.slice(0, at + 1)}*`)
+  const ends = Array.from(first, (_, at) => `*${first.slice(at)}`)
+  const initials = [...new Set(wanted.map(word => word.slice(0, 1)))].join('')
+  return [first, ...starts, ...ends, `[${initials}]*`].find(glob => {
+    const test = globTest(glob)
+    return vocabulary.every(word => test(word) === wanted.includes(word))
+  })
+}
+
 /** One test per pattern element, undefined for a star; undefined if the pattern is invalid. */
 function stepsOf(glob: string): (RegExp | undefined)[] | undefined {
   const parts = glob.match(PARTS) ?? []

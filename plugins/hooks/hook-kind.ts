@@ -1,11 +1,11 @@
 import * as v from 'valibot'
 import { secretRef } from '../../kernel/kit/secret-ref.js'
-import { text } from '../../kernel/kit/text.js'
+import { shown, text } from '../../kernel/kit/text.js'
 import { issueText, kind } from '../../kernel/plugin.js'
 import { HookEvent } from '../../schemas/hooks.js'
 import { StringMap } from '../../schemas/kernel/common.js'
-import { fieldsOf } from './families.js'
-import { isGlob } from './glob.js'
+import { fieldsOf, vocabularyOf } from './families.js'
+import { globOf, globTest, isGlob } from './glob.js'
 import { hookEvents } from './hook-events.js'
 
 const Reference = secretRef({ env: '', vault: '' })
@@ -105,8 +105,24 @@ function matcherProblem({ event, matcher }: HookSpec): string | undefined {
     if (typeof wanted !== type) return `${at}: must be ${TYPES[type]}`
     for (const glob of typeof wanted === 'object' ? Object.values(wanted) : [wanted])
       if (typeof glob === 'string' && !isGlob(glob)) return `${at}: invalid pattern; use *, ? and [abc]`
+    const vocabulary = vocabularyOf(event, name)
+    const unknown = vocabulary && typeof wanted === 'string' ? unmatched(wanted, vocabulary) : undefined
+    if (unknown !== undefined) return `${at}: ${unknown}`
   }
   return undefined
+}
+
+/** Why a pattern matches no value of a vocabulary, and what to write instead; undefined when it matches one. */
+function unmatched(pattern: string, vocabulary: readonly string[]): string | undefined {
+  if (vocabulary.some(globTest(pattern))) return undefined
+  const words = pattern.split('|').map(word => vocabulary.find(known => known === word.trim().toLowerCase()))
+  const meant = words.filter(word => word !== undefined)
+  const values = `values are ${vocabulary.join(', ')}`
+  if (meant.length === 0 || meant.length < words.length) return `${shown(pattern, 64)} matches no value; ${values}`
+  const glob = globOf(meant, vocabulary)
+  if (words.length === 1) return `${shown(pattern, 64)} matches no value; write ${glob}`
+  const instead = glob ? `write ${glob}` : `declare a hook for each of ${meant.join(', ')}`
+  return `${shown(pattern, 64)} matches no value, because | is no part of a pattern; ${instead}`
 }
 
 /** Parses a declaration: the canonical form, or the problem. */

@@ -18,36 +18,45 @@ const isTexts = (value: unknown) => Array.isArray(value) && value.length <= 1000
 const isObject = (value: unknown): value is HookPayload =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-const isRefusal = (value: unknown) => typeof value === 'boolean' || isText(value)
+/** What a patch field must be: the check, and the words for an error. */
+interface Form {
+  readonly is: (value: unknown, before: unknown) => boolean
+  readonly words: string
+}
+const TEXT: Form = { is: isText, words: 'a string' }
+const TEXTS: Form = { is: isTexts, words: 'a list of at most 1000 strings' }
+const OBJECT: Form = { is: isObject, words: 'an object' }
+const REFUSAL: Form = { is: value => typeof value === 'boolean' || isText(value), words: 'true, false or the reason' }
 
-/** Type check per patch field. */
-const FORMS: Readonly<Record<PatchMember, (value: unknown, before: unknown) => boolean>> = {
-  deny: isRefusal,
-  cancel: isRefusal,
-  session_name: isText,
-  session_type: value => v.is(SessionType, value),
-  agent_name: isText,
-  workspace_id: isText,
-  workspace: isText,
-  message: isText,
-  // prompt.post_assemble has a list of texts, the pre_fire events have one text.
-  prompt: (value, before) => (Array.isArray(before) ? isTexts(value) : isText(value)),
-  context_blocks: isTexts,
-  command: isText,
-  args: isTexts,
-  cwd: isText,
-  name: isText,
-  namespace: isText,
-  read_only: value => typeof value === 'boolean',
-  input: isObject,
-  title: isText,
-  result: value => isText(value) || isObject(value),
-  error: isText,
-  class: isText,
-  decision: value => value === 'allow' || value === 'deny',
-  permissions: isObject,
-  capabilities: isTexts,
-  priority_min: Number.isSafeInteger,
+const FORMS: Readonly<Record<PatchMember, Form>> = {
+  deny: REFUSAL,
+  cancel: REFUSAL,
+  session_name: TEXT,
+  session_type: { is: value => v.is(SessionType, value), words: SessionType.options.join(', ') },
+  agent_name: TEXT,
+  workspace_id: TEXT,
+  workspace: TEXT,
+  message: TEXT,
+  prompt: {
+    is: (value, before) => (Array.isArray(before) ? isTexts(value) : isText(value)),
+    words: 'a list of strings in prompt.post_assemble, else a string',
+  },
+  context_blocks: TEXTS,
+  command: TEXT,
+  args: TEXTS,
+  cwd: TEXT,
+  name: TEXT,
+  namespace: TEXT,
+  read_only: { is: value => typeof value === 'boolean', words: 'true or false' },
+  input: OBJECT,
+  title: TEXT,
+  result: { is: value => isText(value) || isObject(value), words: 'a string or an object' },
+  error: TEXT,
+  class: TEXT,
+  decision: { is: value => value === 'allow' || value === 'deny', words: '"allow" or "deny"' },
+  permissions: OBJECT,
+  capabilities: TEXTS,
+  priority_min: { is: Number.isSafeInteger, words: 'an integer' },
 }
 
 /** Parses the output of a program: JSON or empty. Throws otherwise. */
@@ -102,8 +111,9 @@ export function judge(event: HookEvent, payload: HookPayload, answer: unknown, f
     }
     if (fixed?.members.includes(member as PatchMember))
       return { outcome: 'rejected', error: `a patch cannot set ${member} here: ${fixed.why}`, patch: answer }
-    if (!FORMS[member as PatchMember](patch[member], payload[member]))
-      return { outcome: 'rejected', error: `${member}: invalid value in the patch`, patch: answer }
+    const { is, words } = FORMS[member as PatchMember]
+    if (!is(patch[member], payload[member]))
+      return { outcome: 'rejected', error: `${member}: must be ${words}`, patch: answer }
   }
   const { deny, cancel, ...changes } = patch
   const refusals = [deny, cancel].filter(given => given !== undefined && given !== false)

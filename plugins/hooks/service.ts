@@ -81,6 +81,11 @@ export class HooksService implements HooksApi {
     return hasEnabled(this.#byEvent, event) || hasEnabled(own, event) || this.#brought.has(event, sessionId)
   }
 
+  /** The first required hook of an event that holds for a session; undefined without one. */
+  requiredOf(event: HookEvent, session: SessionInfo): string | undefined {
+    return this.#hooksOf(event, whomOf(session)).find(({ required, enabled }) => required && enabled)?.name
+  }
+
   dispatch(event: HookEvent, whom: Whom, payload: HookPayload): Promise<Dispatched> {
     return this.#dispatcher.dispatch(event, whom, payload)
   }

@@ -7,6 +7,11 @@ export const SessionErrors = defineErrors({
     message: 'this session was to run in a sandbox, and none can be started here',
     next: 'svc doctor --only sandboxes',
   },
+  agent_unguarded: {
+    status: 422,
+    message: 'a required hook has to be asked before each operation, and this agent never asks',
+    next: 'svc hooks list --event permission.request',
+  },
   session_not_found: { status: 404, message: 'no such session', next: 'svc session list' },
   session_attached: {
     status: 409,

@@ -55,6 +55,11 @@ export interface StopWish extends Deniable {
 export interface AgentCommandLine extends Deniable {
   readonly argv: readonly string[]
   readonly cwd: string
+  /**
+   * What has to be asked before each operation, for people. The agent is kept asking, whatever its permission mode, and the mode
+   * answers afterwards; an agent that cannot be kept asking is not started.
+   */
+  readonly guardedBy?: string
 }
 
 /** What an agent has the daemon do for it: a file read or written, a command run. */

@@ -1,14 +1,19 @@
 import type { Readable } from 'node:stream'
+import { cut } from '../../../kernel/kit/text.js'
 import type { ProcessHandle } from '../../processes/api.js'
 import type { HookPayload } from '../api.js'
 import type { DeclaredHook } from '../declared.js'
+import { hookEvents } from '../hook-events.js'
 import { parsePatch } from '../patch.js'
 import type { Cutoff } from './cutoff.js'
 import { type LaunchKernel, launchOf, type Program } from './launch.js'
 
 /** Maximum captured bytes of each output stream. */
-const OUTPUT = 8 * 1024
-const CUT = '… (truncated)'
+const OUTPUT = 64 * 1024
+/** Maximum characters of standard error that an error or a denial quotes. */
+const COMPLAINT = 1000
+/** Exit status with which a sync hook denies; its standard error is the reason. */
+const DENIED = 2
 /** Milliseconds from end of input to SIGTERM, and from SIGTERM to SIGKILL. */
 const STOP = { graceMs: 100, termMs: 500 }
 
@@ -34,10 +39,13 @@ export async function runSpawned(
     cutoff.check()
     handle.stdin.end(`${JSON.stringify(payload)}\n`)
     const { code, signal: killed } = await handle.exited
-    const [text, complaint] = await Promise.all([out, err])
+    const [patch, errors] = await Promise.all([out, err])
+    const complaint = cut(errors.text.trim(), COMPLAINT)
+    if (code === DENIED && mayDeny(hook)) return { deny: complaint || true }
     if (code !== 0)
-      throw new Error(`the program ended with ${killed ?? `exit code ${code}`}${complaint && `: ${complaint.trim()}`}`)
-    return parsePatch(text)
+      throw new Error(`the program ended with ${killed ?? `exit code ${code}`}${complaint && `: ${complaint}`}`)
+    if (patch.isCut) throw new Error(`the patch on standard output is longer than ${OUTPUT} bytes`)
+    return parsePatch(patch.text)
   } finally {
     cutoff.tell(undefined)
     // Also stops the rest of its process group.
@@ -50,14 +58,22 @@ const end = (kernel: LaunchKernel, handle: ProcessHandle) =>
     kernel.log.warn('a hook program does not stop', { pid: handle.pid, error: String(error) })
   })
 
-/** The first bytes of a stream with a truncation mark. Reads to the end, so that the program does not block. */
-export function gather(stream: Readable): Promise<string> {
+/** Whether exit status 2 of a hook is a denial: its event can be denied, and the operation waits for it. */
+const mayDeny = ({ event, mode }: DeclaredHook): boolean => mode === 'sync' && hookEvents[event].patch.includes('deny')
+
+interface Output {
+  readonly text: string
+  readonly isCut: boolean
+}
+
+/** The first {@link OUTPUT} bytes of a stream. It is read to its end, so that the program does not block. */
+export function gather(stream: Readable): Promise<Output> {
   const chunks: Buffer[] = []
   let bytes = 0
   return new Promise(resolve => {
     const done = () => {
-      const whole = Buffer.concat(chunks)
-      resolve(bytes > OUTPUT ? whole.subarray(0, OUTPUT).toString() + CUT : whole.toString())
+      const text = Buffer.concat(chunks).subarray(0, OUTPUT).toString()
+      resolve({ text, isCut: bytes > OUTPUT })
     }
     stream.on('data', (chunk: Buffer) => {
       if (bytes < OUTPUT) chunks.push(chunk)

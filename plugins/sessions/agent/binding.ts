@@ -272,11 +272,20 @@ export class AgentBinding implements Watched {
     owner.log.append({ type: 'runtime_warning', turnId: target.turnId, content })
   }
 
-  /** Says once for each process that the mode does not hold: the agent's own tools act without asking. */
+  /**
+   * Says once for each process that the mode does not hold: the agent's own tools act without asking. Where a guard has to be
+   * asked, the process ends: the next operation would pass the guard as well.
+   */
   #judgeUnasked(call: ToolCall, turnId: string): void {
     const permissions = this.#running?.permissions
     if (this.#toldUnasked || call.status !== 'completed' || !permissions?.wasUnasked(call)) return
     this.#toldUnasked = true
+    const { guardedBy } = permissions
+    if (guardedBy !== undefined)
+      this.#running?.agent.breakOff(
+        'permission_failure',
+        `the agent did "${call.title}" without asking, and ${guardedBy} has to be asked before each operation`,
+      )
     this.owner.log.append({ type: 'runtime_warning', turnId, content: unasked(call, permissions) })
   }
 

@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises'
 import path from 'node:path'
 import { messageOf } from '../../../kernel/plugin.js'
-import { type LaunchPlan, unheldText } from '../../agents/api.js'
+import { type LaunchPlan, type PermissionMode, unheldText } from '../../agents/api.js'
 import { BUILT_IN_PROVIDER } from '../../providers/api.js'
 import { type Workspace, WorkspaceErrors } from '../../workspaces/api.js'
 import { permissionDenied } from '../acp/error.js'
@@ -16,6 +16,7 @@ import type {
 } from '../api.js'
 import { allowed, permissionGate } from '../asked.js'
 import type { SessionsContext } from '../context.js'
+import { SessionErrors } from '../errors.js'
 import type { EventContent } from '../events.js'
 import { checkResume } from '../lifecycle/catalog.js'
 import { Clarifications } from '../requests/clarifications.js'
@@ -68,6 +69,8 @@ export interface RunningAgent {
   readonly preamble: string
   /** Why its permission mode does not hold for its own tools; undefined: it asks, as far as is known. */
   readonly unheld: string | undefined
+  /** The mode in which the agent is kept for a permission mode: one that asks where something has to be asked first. */
+  readonly asksIn: (mode: PermissionMode) => PermissionMode
   readonly confinement: SessionConfinement | undefined
   readonly provider: string
 }
@@ -130,11 +133,14 @@ async function start(
   const program = kernel.needs.providers.programOf(plan.argv)
   const mode = row.type === 'dream' ? 'approve-all' : (row.permissions_asked ?? plan.permissions)
   const tools = new ToolRights(rightsOf(row)?.tools)
-  // Only an agent that asks can be refused: one with a part of the tools asks in every mode.
-  const isBound = mode !== 'approve-all' || tools.isLimited
+  const { guardedBy } = command
+  if (guardedBy !== undefined && program?.neverAsks) throw unguarded(guardedBy, program.displayName)
+  // Only an agent that asks can be refused: one with a part of the tools, or with a guard, asks in every mode.
+  const mustAsk = tools.isLimited || guardedBy !== undefined
+  const isBound = mode !== 'approve-all' || mustAsk
   const confinement = confinementOf(row)
   const argv = [...command.argv, ...((isBound && confinement?.kind === 'sandbox' && program?.sandboxedArgs) || [])]
-  const asksIn = mode === 'approve-all' && isBound ? 'approve-reads' : mode
+  const asksIn = (mode: PermissionMode) => (mode === 'approve-all' && mustAsk ? 'approve-reads' : mode)
   const begin: SessionStart = await context.prepare.run(
     {
       env: { ...base, ...(isBound && program?.askingEnv), ...ownVariables(context, row) },
@@ -146,6 +152,7 @@ async function start(
   const permissions = new Permissions({
     mode,
     tools,
+    guardedBy,
     territory,
     ...{ clock, ids, timeoutMs: limits.permissionTimeout },
     turnId: () => listener.turnId(),
@@ -211,7 +218,8 @@ async function start(
         cwd,
         addDirs: territory.roots.slice(1),
         mcpServers: begin.mcpServers,
-        mode: asksIn,
+        mode: asksIn(mode),
+        guardedBy,
         version: kernel.needs.host.version,
         load: loadId,
         initializeMs: limits.initializeTimeout,
@@ -256,7 +264,7 @@ async function start(
     surroundings = await surround()
     return connect(undefined)
   })
-  const unheld = isBound && program?.neverAsks ? unheldText(program.displayName, asksIn) : undefined
+  const unheld = isBound && program?.neverAsks ? unheldText(program.displayName, asksIn(mode)) : undefined
   return {
     agent,
     permissions,
@@ -267,10 +275,17 @@ async function start(
     env: begin.env,
     preamble: begin.preamble,
     unheld,
+    asksIn,
     confinement,
     provider: plan.provider,
   }
 }
+
+/** The refusal to start an agent that acts without asking where something has to be asked first. */
+const unguarded = (guardedBy: string, agent: string) =>
+  SessionErrors.agent_unguarded(
+    `${guardedBy} has to be asked before each operation, and ${agent} never asks: it would act without the guard`,
+  )
 
 /** Canonical roots that exist: the workspace's own first, then its further folders, each once. */
 async function roots(root: string, addDirs: readonly string[]): Promise<string[]> {

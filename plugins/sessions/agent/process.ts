@@ -13,7 +13,7 @@ import type { Choice } from '../runtime/options.js'
 import { AgentFailure, type LastWords } from './failure.js'
 import { reasonIn } from './last-words.js'
 import { reachable } from './mcp.js'
-import { MODE_NAMES } from './modes.js'
+import { ASKING, MODE_NAMES } from './modes.js'
 import { OutputBuffer } from './output-buffer.js'
 import { stoppedGroups } from './pulse.js'
 import { describe, refused } from './refused.js'
@@ -49,6 +49,7 @@ export class AgentProcess {
   /** Of the prompt that runs. */
   #cancelAsked = false
   #stopped = false
+  #brokenOff: AgentFailure | undefined
 
   private constructor(private readonly start: AgentStart) {
     const { handle } = start
@@ -212,6 +213,7 @@ export class AgentProcess {
     const offered = (modes.success ? modes.output.modes?.availableModes : undefined)?.map(({ id }) => id) ?? []
     const current = modes.success ? modes.output.modes?.currentModeId : undefined
     if (modes.success) this.choices.opened(modes.output)
+    this.#mustBeAbleToAsk(offered)
     await this.#chooseMode(acpSessionId, offered, current, start.mode)
     const { image = false, audio = false, embeddedContext = false } = agentCapabilities?.promptCapabilities ?? {}
     return {
@@ -229,6 +231,12 @@ export class AgentProcess {
     return `no answer within ${ms / 1000} s${stands}`
   }
 
+  /** Ends the connection for a reason of the daemon's own: {@link ended} resolves with it. */
+  breakOff(kind: FailureKind, message: string): void {
+    this.#brokenOff ??= this.#failure(kind, message)
+    this.#connection.close(this.#brokenOff)
+  }
+
   /** Lets the agent ask, or not, as a permission mode wants it. */
   changeMode(mode: PermissionMode): Promise<void> {
     return this.#chooseMode(this.session.acpSessionId, this.session.modes, undefined, mode)
@@ -243,8 +251,26 @@ export class AgentProcess {
     const modeId = MODE_NAMES[mode].find(name => offered.includes(name))
     if (modeId === undefined || modeId === current) return
     const chosen = this.#connection.agent.request(methods.agent.session.setMode, { sessionId, modeId })
-    await within(this.start.clock, SET_MODE_MS, chosen).catch(error =>
-      this.start.log('the agent did not take the mode', { mode: modeId, error: describe(error, this.start.redact) }),
+    await within(this.start.clock, SET_MODE_MS, chosen).catch(error => {
+      const why = describe(error, this.start.redact)
+      const { guardedBy } = this.start
+      if (guardedBy !== undefined)
+        throw new AgentFailure(
+          'startup_failure',
+          `${guardedBy} has to be asked before each operation, and the agent did not take the mode ${modeId}, in which it asks: ${why}`,
+          error,
+        )
+      this.start.log('the agent did not take the mode', { mode: modeId, error: why })
+    })
+  }
+
+  /** An agent without modes is taken at its word that it asks; one whose modes are known must have one in which it does. */
+  #mustBeAbleToAsk(offered: readonly string[]): void {
+    const { guardedBy } = this.start
+    if (guardedBy === undefined || offered.length === 0 || ASKING.some(mode => offered.includes(mode))) return
+    throw new AgentFailure(
+      'startup_failure',
+      `${guardedBy} has to be asked before each operation, and the agent has no mode in which it asks (${offered.join(', ')})`,
     )
   }
 
@@ -258,6 +284,7 @@ export class AgentProcess {
       return this.#failure('process_exit', this.#withLastWords(`the agent process ended with code ${code}`))
     })
     const broken = this.#connection.closed.then(async () => {
+      if (this.#brokenOff) return this.#brokenOff
       // A process that ends closes its pipes a moment before it is gone.
       const gone = await within(clock, DRAIN_MS, exit).catch(() => undefined)
       const failure = linkFailure()

@@ -13,6 +13,8 @@ export interface AgentStart {
   readonly addDirs: readonly string[]
   readonly mcpServers: readonly unknown[]
   readonly mode: PermissionMode
+  /** What has to be asked before each operation: an agent that offers no mode in which it asks is not started. */
+  readonly guardedBy: string | undefined
   readonly version: string
   /** Id that the agent gave an earlier session of which this is the continuation. */
   readonly load: string | undefined

@@ -11,6 +11,8 @@ export interface PermissionContext {
   readonly mode: PermissionMode
   /** Default: all there are. */
   readonly tools?: ToolRights
+  /** What has to be asked before each operation, in every mode; for people. */
+  readonly guardedBy?: string | undefined
   readonly territory: Territory
   readonly clock: Clock
   readonly ids: Ids

@@ -66,8 +66,13 @@ export class Permissions {
    * can ask: what its own tools do without asking, nothing here holds up.
    */
   wasUnasked({ id, kind, title, fields }: Pick<ToolCall, 'id' | 'kind' | 'title' | 'fields'>): boolean {
-    const needsQuestion = rules.mustAsk(this.mode, kind) || this.tools.lacking(kind, { title }, fields) !== undefined
+    const mode = this.guardedBy !== undefined && this.mode === 'approve-all' ? 'approve-reads' : this.mode
+    const needsQuestion = rules.mustAsk(mode, kind) || this.tools.lacking(kind, { title }, fields) !== undefined
     return needsQuestion && !this.#asked.has(id)
+  }
+
+  get guardedBy(): string | undefined {
+    return this.context.guardedBy
   }
 
   get pending(): readonly PendingPermission[] {

@@ -15,5 +15,5 @@ export async function changePermissions(
   const running = live?.binding.running
   if (!running) return
   running.permissions.mode = mode
-  await running.agent.changeMode(running.permissions.tools.isLimited && mode === 'approve-all' ? 'approve-reads' : mode)
+  await running.agent.changeMode(running.asksIn(mode))
 }

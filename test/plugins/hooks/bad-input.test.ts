@@ -19,7 +19,7 @@ const PROGRAMS: Readonly<Record<string, string>> = {
 }
 const OUTCOME: Readonly<Record<string, [string, RegExp]>> = {
   hangs: ['failed', /1000|in time|took|late|longer/],
-  floods: ['failed', /invalid JSON/],
+  floods: ['failed', /longer than 65536 bytes/],
   garbage: ['failed', /invalid JSON/],
   list: ['failed', /JSON object/],
   dies: ['failed', /exit code 3: it broke/],
