@@ -65,6 +65,16 @@ export type ReplyCheck = <R extends object>(route: Route, reply: R) => R
 /** A body as `JSON.stringify` has it. */
 export type Encode = (body: unknown) => string | Readable
 
+/** A request that changed something and is about to be answered. */
+export interface Handled {
+  readonly id: string
+  readonly actor: Actor
+  readonly route: Route
+  readonly params: Readonly<Record<string, string>>
+  /** The body of the reply, before it is encoded; absent where it has none or is a stream. */
+  readonly body?: unknown
+}
+
 /** A request that is over: answered, refused, or left by its caller. */
 export interface Exchange extends Incoming {
   /** Path template of its route, and the plugin that serves it; absent where no route matched. */
@@ -118,6 +128,11 @@ export interface KernelTaps<S> {
   readonly reply?: (self: S) => readonly ReplyCheck[]
   /** Writes the body of a JSON reply; the first entry counts, of a generation of routes. A throw is the fault that is sent. */
   readonly encode?: (self: S) => readonly Encode[]
+  /**
+   * A handler succeeded at a route with another method than GET. What is committed here is on disk before the reply is sent. A
+   * throw is the plugin's fault; the reply is sent all the same.
+   */
+  readonly handled?: (self: S, handled: Handled) => Awaitable<void>
   /** A request is over. A throw is logged. */
   readonly replied?: (self: S, exchange: Exchange) => void
   /** Refuses a record scope, inside the transaction. A throw refuses. */

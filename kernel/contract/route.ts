@@ -240,6 +240,11 @@ export interface RouteDefinition<
   readonly navigation?: boolean
   /** Whether it can make code run on this machine, or decides what may; default: every method but GET. */
   readonly runsCode?: boolean
+  /**
+   * `false`: what it does is no change of what the daemon is set up to do, or events and journals tell of it. A route of any other
+   * method than GET leaves an entry in the audit otherwise.
+   */
+  readonly audited?: false
   /** Goes on while the disk is full: it stops or frees something. Reading always does. */
   readonly essential?: boolean
   readonly cli?: RouteCli

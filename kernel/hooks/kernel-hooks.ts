@@ -5,6 +5,7 @@ import type {
   Change,
   Encode,
   Exchange,
+  Handled,
   Identified,
   Incoming,
   KernelTaps,
@@ -81,6 +82,8 @@ export function kernelHooks(report: Report, clock: Clock) {
     reply: new Registry<ReplyCheck>('reply', report),
     /** Who writes the bodies of JSON replies. */
     encode: new Registry<Encode>('encode', report),
+    /** A handler succeeded that may have changed something. */
+    handled: new Notify<[Handled]>('handled', request),
     /** A request is over. */
     replied: new Announce<[Exchange]>('replied', report),
     /** Whether records may be bound to a scope. Fails closed. */

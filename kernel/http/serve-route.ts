@@ -30,6 +30,7 @@ declare module 'fastify' {
 export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: GenerationContext): void {
   const { owner, route, self } = bound
   const { entrance, db, disk, report, checkReply, encode } = context
+  const { handled } = context.hooks
   const streams = 101 in route.replies || route.frames !== undefined
   const decoded = decoderOf(route)
   /** Hands what the handler streams to whoever carries it, once the caller can be answered so. */
@@ -80,10 +81,15 @@ export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: Gen
             return call.signal
           },
         }
-        const handled = arrival.call(() => route.handle(self, asked as never))
-        const given = await call.orLeaving(handled as Awaitable<Reply>)
+        const working = arrival.call(() => route.handle(self, asked as never))
+        const given = await call.orLeaving(working as Awaitable<Reply>)
         if (body?.errored) throw body.errored
         const result = checkReply ? checkReply(route, given) : given
+        if (route.method !== 'GET' && handled.size > 0) {
+          const { id, params } = request
+          const changed = { id, actor: arrival.actor, route, params: params as Record<string, string> }
+          await handled.call('body' in result ? { ...changed, body: result.body } : changed)
+        }
         if ('stream' in result) {
           await opened(result, call, carry)
           return reply.hijack()

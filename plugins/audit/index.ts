@@ -39,6 +39,7 @@ export default definePlugin({
   hooks: {
     known: self => self.known(),
     admit: (self, incoming, to) => self.admit(incoming, to),
+    handled: (self, handled) => self.handled(handled),
     written: (self, t, written) => self.written(t, written),
   },
   taps: [
@@ -80,7 +81,7 @@ export default definePlugin({
             { header: 'Seq', path: 'seq' },
             { header: 'When', path: 'at', as: 'ago' },
             { header: 'Action', path: 'action' },
-            { header: 'Subject', path: 'subject' },
+            { header: 'Subject', path: 'subject', below: true },
             { header: 'Actor', path: 'actor.id' },
             { header: 'Origin', path: 'origin' },
             { header: 'On behalf of', path: 'on_behalf_of', below: true },

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { Paging } from '../../kernel/kit/page.js'
 import {
   type Actor,
+  type Handled,
   type Identified,
   KernelErrors,
   type PluginKernel,
@@ -15,6 +16,7 @@ import type { Events, StoredEvent } from '../events/api.js'
 import { AuditedEvents } from './api.js'
 import { Chain, type NewEntry } from './chain.js'
 import { digestOf, entryToWire } from './entry.js'
+import { namesOf } from './request-names.js'
 import { whyOf } from './why.js'
 
 /** Families of events (the part before the first dot) that are changes of the control plane. */
@@ -49,8 +51,8 @@ interface State {
 /** Writes down what is changed, in the transaction of the change. */
 export class AuditService {
   readonly #chain: Chain
-  /** Method and path template by request id, the oldest first. */
-  readonly #requests = new Map<string, string>()
+  /** By request id, the oldest first. */
+  readonly #requests = new Map<string, { readonly request: string; hasEntry: boolean }>()
   #audited: ReadonlySet<string> = new Set()
   #state: State = { key: '', config: null }
 
@@ -80,10 +82,20 @@ export class AuditService {
   /** A request is about to be served. */
   admit({ id, method }: Identified, { path }: Route): undefined {
     if (method === 'GET' || method === 'HEAD') return
-    this.#requests.set(id, `${method} ${path}`)
+    this.#requests.set(id, { request: `${method} ${path}`, hasEntry: false })
     if (this.#requests.size <= REMEMBERED) return
     const [oldest] = this.#requests.keys()
     this.#requests.delete(oldest as string)
+  }
+
+  /**
+   * A request succeeded. One that changes what the daemon is set up to do leaves an entry, whether or not its handler told an
+   * event or wrote a record; it is on disk before the reply.
+   */
+  async handled({ id, actor, route, params, body }: Handled): Promise<void> {
+    if (route.audited === false || this.#requests.get(id)?.hasEntry) return
+    const { action, subject } = namesOf(route, params, body)
+    await this.kernel.db.tx(t => this.#append(t, { ...actor, cause: actor.cause ?? id }, { action, subject }))
   }
 
   /** A record was written; its transaction is open. */
@@ -171,6 +183,8 @@ export class AuditService {
   // Each member by its name: every change of a record pays for it, and a spread costs more than the rest.
   #append(t: Tx, actor: Acting, entry: Partial<NewEntry> & Pick<NewEntry, 'action' | 'subject'>): void {
     const { cause, onBehalfOf } = actor
+    const known = cause === undefined ? undefined : this.#requests.get(cause)
+    if (known) known.hasEntry = true
     this.#chain.append(t, {
       at: this.kernel.clock.now(),
       action: entry.action,
@@ -180,7 +194,7 @@ export class AuditService {
       actor_id: actor.id,
       origin: actor.origin ?? null,
       cause: cause ?? null,
-      request: (cause !== undefined && this.#requests.get(cause)) || null,
+      request: known?.request ?? null,
       event: entry.event ?? null,
       before: entry.before ?? null,
       after: entry.after ?? null,

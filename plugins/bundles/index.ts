@@ -113,6 +113,7 @@ export default definePlugin({
     route({
       method: 'POST',
       path: '/api/bundles/preview',
+      audited: false,
       runsCode: false,
       area,
       before: self => self.settled(),

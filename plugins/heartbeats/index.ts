@@ -120,6 +120,7 @@ export default definePlugin({
     route({
       method: 'POST',
       path: '/api/agents/{name}/heartbeat/wake',
+      audited: false,
       area,
       summary: 'Request a wake-up now; 409: the session cannot be woken. A wake-up claims no work',
       body: WakeBody,

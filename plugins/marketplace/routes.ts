@@ -43,6 +43,7 @@ export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
   route({
     method: 'POST',
     path: '/api/marketplace/refresh',
+    audited: false,
     area,
     summary: 'Refresh the marketplace catalog',
     query: RefreshQuery,

@@ -87,6 +87,7 @@ export default definePlugin({
     route({
       method: 'POST',
       path: '/api/model-catalog/models/refresh',
+      audited: false,
       area,
       summary: 'Refresh all model sources',
       body: RefreshModelsBody,
@@ -127,6 +128,7 @@ export default definePlugin({
     route({
       method: 'POST',
       path: '/api/model-catalog/providers/{provider_id}/models/refresh',
+      audited: false,
       area,
       summary: 'Refresh the model sources of one provider',
       body: RefreshModelsBody,

@@ -81,6 +81,7 @@ export default definePlugin({
     route({
       method: 'POST',
       path: '/api/providers/{provider_id}/auth/probe',
+      audited: false,
       area,
       summary: 'Show the login status of a provider',
       replies: { 200: ProbeProviderReply },

@@ -147,6 +147,7 @@ export default definePlugin({
     route({
       method: 'POST',
       path: '/api/agent/soul/validate',
+      audited: false,
       area,
       summary: 'Check a persona of the calling agent without saving it',
       body: ValidateOwnSoulBody,

@@ -151,6 +151,7 @@ export const routes: readonly Route<SettingsService>[] = [
   route({
     method: 'POST',
     path: '/api/settings/validate',
+    audited: false,
     area,
     summary: 'Check a text as config.json, without changing anything',
     body: ValidateSettingsBody,

@@ -75,6 +75,7 @@ function routesOf<S extends Soul | Heartbeat, C, R>(which: Which, its: Differenc
     route({
       method: 'POST',
       path: `${path}/validate`,
+      audited: false,
       runsCode: false,
       area,
       summary: `Check a ${file} text${its.validates}`,
@@ -155,6 +156,7 @@ export const sidecarRoutes: readonly Route<SidecarsService>[] = [
   route({
     method: 'POST',
     path: '/api/workspaces/{workspace_id}/sessions/{session_id}/soul/refresh',
+    audited: false,
     area: 'Sessions',
     summary:
       'Gives a session the persona of its agent as it is now; expected_digest is that of the persona, empty for none',

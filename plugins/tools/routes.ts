@@ -65,6 +65,7 @@ export const toolRoutes = [
   route({
     method: 'POST',
     path: '/api/tools/search',
+    audited: false,
     area,
     faults,
     runsCode: false,
@@ -95,6 +96,7 @@ export const toolRoutes = [
   route({
     method: 'POST',
     path: '/api/tools/{id}/invoke',
+    audited: false,
     area,
     faults,
     origins,
@@ -120,6 +122,7 @@ export const toolRoutes = [
   route({
     method: 'POST',
     path: '/api/workspaces/{workspace_id}/sessions/{session_id}/tools/search',
+    audited: false,
     area: 'Sessions',
     faults,
     origins,

@@ -126,6 +126,7 @@ export default definePlugin({
     route({
       method: 'POST',
       path: `${BASE}/commands`,
+      audited: false,
       runsCode: false,
       area,
       summary: 'Run a command at a given revision',
@@ -138,6 +139,7 @@ export default definePlugin({
     route({
       method: 'POST',
       path: `${BASE}/preview`,
+      audited: false,
       runsCode: false,
       area,
       summary: 'Show what a command would do, without doing it',
@@ -158,6 +160,7 @@ export default definePlugin({
     route({
       method: 'PUT',
       path: `${BASE}/layout`,
+      audited: false,
       runsCode: false,
       area,
       summary: 'Replace the arrangement with a layout document',
@@ -172,6 +175,7 @@ export default definePlugin({
     route({
       method: 'POST',
       path: `${BASE}/layout/validate`,
+      audited: false,
       runsCode: false,
       area,
       summary: 'Validate a layout document and list all errors',
@@ -206,6 +210,7 @@ export default definePlugin({
     route({
       method: 'POST',
       path: `${BASE}/clients`,
+      audited: false,
       runsCode: false,
       area,
       summary: 'Attach or refresh a client; without a stream it expires after five minutes',
@@ -221,6 +226,7 @@ export default definePlugin({
     route({
       method: 'DELETE',
       path: `${BASE}/clients/{client_id}`,
+      audited: false,
       runsCode: false,
       area,
       summary: 'Detach a client',

@@ -28,6 +28,7 @@ export const suggestionRoutes = [
   route({
     method: 'POST',
     path: ALL,
+    audited: false,
     area,
     summary: 'Suggest a job or trigger; it does not run until a user accepts it',
     body: SuggestBody,

@@ -137,6 +137,7 @@ export const triggerRoutes = [
   route({
     method: 'POST',
     path: '/api/automation/events',
+    audited: false,
     area,
     summary: 'Emit an event declared by the calling extension; only extensions may call this',
     body: EmitEventBody,

@@ -23,6 +23,7 @@ const delivery = {
   // Any content type is accepted. A body that is not a JSON object is only available as `payload`.
   body: { as: 'raw', types: ['application/json', '*/*'] },
   bodyLimit: 1024 * 1024,
+  audited: false,
   replies: { 200: WebhookReply },
   errors: [400, 401, 404, 409, 413, 429, 500, 503],
 } as const

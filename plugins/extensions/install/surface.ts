@@ -37,6 +37,7 @@ export const installRoutes: readonly Route<Installs>[] = [
   route({
     method: 'POST',
     path: '/api/extensions/preview',
+    audited: false,
     area,
     summary: 'Show what installing or updating an extension would do',
     body: PreviewInstallBody,
@@ -84,6 +85,7 @@ export const installRoutes: readonly Route<Installs>[] = [
   route({
     method: 'POST',
     path: '/api/extensions/{name}/verify',
+    audited: false,
     area,
     summary: 'Compare the files of an extension with those that were installed',
     replies: { 200: VerifyExtensionReply },

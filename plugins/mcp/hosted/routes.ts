@@ -20,6 +20,7 @@ export const connectionRoutes = [
   route({
     method: 'POST',
     path: '/api/mcp/connections',
+    audited: false,
     area,
     summary: 'Open a connection of an MCP client to the daemon',
     body: OpenMcpConnectionBody,
@@ -32,6 +33,7 @@ export const connectionRoutes = [
   route({
     method: 'POST',
     path: '/api/mcp/messages',
+    audited: false,
     area,
     summary: 'Send a message of an MCP client and wait for its answer',
     body: McpMessageBody,
@@ -48,6 +50,7 @@ export const connectionRoutes = [
   route({
     method: 'POST',
     path: '/api/mcp/connections/close',
+    audited: false,
     area,
     summary: 'Close a connection of an MCP client',
     body: CloseMcpConnectionBody,

@@ -74,6 +74,7 @@ export const authRoutes = [
   route({
     method: 'POST',
     path: `${at}/begin`,
+    audited: false,
     area,
     summary: 'Start a login to an MCP server',
     query: McpAuthQuery,

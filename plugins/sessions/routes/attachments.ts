@@ -13,6 +13,7 @@ export const attachmentRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'POST',
     path: `${ONE}/attachments`,
+    audited: false,
     area,
     summary: 'Upload a file for prompts of a session, as a form with one file',
     body: { as: 'stream', types: ['multipart/form-data'] },
@@ -29,6 +30,7 @@ export const attachmentRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'DELETE',
     path: `${ONE}/attachments/{attachment_id}`,
+    audited: false,
     runsCode: false,
     essential: true,
     area,

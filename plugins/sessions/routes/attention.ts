@@ -53,6 +53,7 @@ export const attentionRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'POST',
     path: `${ONE}/attach`,
+    audited: false,
     runsCode: false,
     area,
     summary: 'Lock a session for a time, or extend the lock',
@@ -70,6 +71,7 @@ export const attentionRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'POST',
     path: `${ONE}/presence`,
+    audited: false,
     runsCode: false,
     area,
     summary: 'Report that a viewer opened or left a session',

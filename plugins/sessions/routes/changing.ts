@@ -43,6 +43,7 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'POST',
     path: `${ONE}/prompt`,
+    audited: false,
     area,
     summary: 'Send a prompt: run, queue, interrupt or steer; replies with a stream where the client accepts one',
     body: schemas.PromptBody,
@@ -63,6 +64,7 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'POST',
     path: `${ONE}/prompt/cancel`,
+    audited: false,
     runsCode: false,
     area,
     summary: 'Cancel the running prompt',

@@ -34,6 +34,7 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'POST',
     path: `${ONE}/clarifications`,
+    audited: false,
     origins: ['agent_session'],
     runsCode: false,
     area,
@@ -52,6 +53,7 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'POST',
     path: `${ONE}/clarifications/{request_id}/answer`,
+    audited: false,
     area,
     summary: 'Answer a question of an agent',
     essential: true,
@@ -110,6 +112,7 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'POST',
     path: `${ONE}/prompt/queue/{queue_entry_id}/steer`,
+    audited: false,
     area,
     summary: 'Use a queued prompt to steer the running turn',
     body: schemas.SteerQueuedPromptBody,

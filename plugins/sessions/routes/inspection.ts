@@ -122,6 +122,7 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'POST',
     path: `${ONE}/wait`,
+    audited: false,
     runsCode: false,
     area,
     summary: 'Wait until a session reaches one of the given states; default: no running turn',

@@ -12,6 +12,7 @@ export const queueRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'POST',
     path: `${ONE}/steer`,
+    audited: false,
     area,
     summary: 'Give the running turn guidance with its next tool result',
     body: schemas.SteerSessionBody,
@@ -52,6 +53,7 @@ export const queueRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'PUT',
     path: `${ONE}/prompt/queue/{queue_entry_id}`,
+    audited: false,
     area,
     summary: 'Change the text of a queued prompt',
     body: schemas.PutQueuedPromptBody,
@@ -65,6 +67,7 @@ export const queueRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'DELETE',
     path: `${ONE}/prompt/queue/{queue_entry_id}`,
+    audited: false,
     runsCode: false,
     area,
     summary: 'Remove a prompt from the queue',

@@ -32,6 +32,7 @@ export const claimRoutes = [
   route({
     ...common,
     path: '/api/agent/tasks/claim-next',
+    audited: false,
     summary: 'Claim the next run for the calling session',
     body: ClaimNextBody,
     bodyOptional: true,
@@ -61,6 +62,7 @@ export const claimRoutes = [
   route({
     ...common,
     path: '/api/agent/tasks/{run_id}/start',
+    audited: false,
     summary: 'Mark a claimed run as running',
     body: StartRunBody,
     bodyOptional: true,
@@ -75,6 +77,7 @@ export const claimRoutes = [
   route({
     ...common,
     path: '/api/agent/tasks/{run_id}/heartbeat',
+    audited: false,
     summary: 'Renew the lease of a claimed run',
     body: HeartbeatBody,
     bodyOptional: true,
@@ -90,6 +93,7 @@ export const claimRoutes = [
   route({
     ...common,
     path: '/api/agent/tasks/{run_id}/complete',
+    audited: false,
     summary: 'Complete a claimed run',
     body: CompleteRunBody,
     bodyOptional: true,
@@ -105,6 +109,7 @@ export const claimRoutes = [
   route({
     ...common,
     path: '/api/agent/tasks/{run_id}/fail',
+    audited: false,
     summary: 'Fail a claimed run',
     body: FailRunBody,
     essential: true,
@@ -119,6 +124,7 @@ export const claimRoutes = [
   route({
     ...common,
     path: '/api/agent/tasks/{run_id}/release',
+    audited: false,
     summary: 'Release a claimed run back to the queue',
     body: ReleaseBody,
     bodyOptional: true,

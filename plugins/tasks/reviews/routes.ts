@@ -82,6 +82,7 @@ export const reviewRoutes = [
   route({
     method: 'POST',
     path: '/api/task-runs/{id}/reviews',
+    audited: false,
     area,
     summary: 'Request a review of a run that has ended',
     body: RequestReviewBody,
@@ -111,6 +112,7 @@ export const reviewRoutes = [
   route({
     method: 'POST',
     path: '/api/task-reviews/{id}/route',
+    audited: false,
     area,
     summary: 'Assign a review to a session',
     body: RouteReviewBody,
@@ -124,6 +126,7 @@ export const reviewRoutes = [
   route({
     method: 'POST',
     path: '/api/task-reviews/{id}/start',
+    audited: false,
     area,
     summary: 'Start a review as the calling session',
     headers,
@@ -141,6 +144,7 @@ export const reviewRoutes = [
   route({
     method: 'POST',
     path: '/api/task-reviews/{id}/cancel',
+    audited: false,
     area,
     summary: 'Cancel a review',
     essential: true,
@@ -153,6 +157,7 @@ export const reviewRoutes = [
   route({
     method: 'POST',
     path: '/api/task-reviews/{id}/verdict',
+    audited: false,
     area,
     summary: 'Record the verdict of a review',
     body: VerdictBody,

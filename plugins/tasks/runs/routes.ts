@@ -66,6 +66,7 @@ export const runRoutes = [
   route({
     method: 'POST',
     path: '/api/tasks/{id}/runs',
+    audited: false,
     area,
     summary: 'Queue a run of a task under its own idempotency key',
     body: ExecutionBody,
@@ -82,6 +83,7 @@ export const runRoutes = [
   route({
     method: 'POST',
     path: '/api/task-runs/{id}/attach-session',
+    audited: false,
     area,
     summary: 'Bind a session to a run without a lease',
     body: AttachSessionBody,
@@ -95,6 +97,7 @@ export const runRoutes = [
   route({
     method: 'POST',
     path: '/api/task-runs/{id}/start',
+    audited: false,
     area,
     summary: 'Mark a run without a lease as running',
     body: StartRunBody,
@@ -108,6 +111,7 @@ export const runRoutes = [
   route({
     method: 'POST',
     path: '/api/task-runs/{id}/complete',
+    audited: false,
     area,
     summary: 'Complete a running run that has no lease',
     body: CompleteRunBody,
@@ -123,6 +127,7 @@ export const runRoutes = [
   route({
     method: 'POST',
     path: '/api/task-runs/{id}/fail',
+    audited: false,
     area,
     summary: 'Fail a starting or running run that has no lease',
     body: FailRunBody,
@@ -135,6 +140,7 @@ export const runRoutes = [
   route({
     method: 'POST',
     path: '/api/task-runs/{id}/cancel',
+    audited: false,
     area,
     summary: 'Cancel a run and revoke its lease',
     body: ReasonBody,

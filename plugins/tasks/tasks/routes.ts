@@ -68,6 +68,7 @@ export const taskRoutes = [
   route({
     method: 'POST',
     path: '/api/tasks',
+    audited: false,
     area,
     summary: 'Create a task',
     body: CreateTaskBody,
@@ -101,6 +102,7 @@ export const taskRoutes = [
   route({
     method: 'PATCH',
     path: '/api/tasks/{id}',
+    audited: false,
     area,
     summary: 'Update a task; omitted or null members keep their values',
     body: UpdateTaskBody,
@@ -119,6 +121,7 @@ export const taskRoutes = [
   route({
     method: 'DELETE',
     path: '/api/tasks/{id}',
+    audited: false,
     area,
     summary: 'Delete a task that has no children and no open run',
     essential: true,
@@ -133,6 +136,7 @@ export const taskRoutes = [
   route({
     method: 'POST',
     path: '/api/tasks/{id}/children',
+    audited: false,
     area,
     summary: 'Create a child task; the parent completes when all its children are completed',
     body: CreateTaskBody,
@@ -154,6 +158,7 @@ export const taskRoutes = [
   route({
     method: 'POST',
     path: '/api/tasks/{id}/publish',
+    audited: false,
     area,
     summary: 'Publish a draft and queue its first run',
     body: ExecutionBody,
@@ -168,6 +173,7 @@ export const taskRoutes = [
   route({
     method: 'POST',
     path: '/api/tasks/{id}/start',
+    audited: false,
     area,
     summary: 'Queue a run of a task; starting it again requires a new idempotency key',
     body: ExecutionBody,
@@ -182,6 +188,7 @@ export const taskRoutes = [
   route({
     method: 'POST',
     path: '/api/tasks/{id}/approve',
+    audited: false,
     area,
     summary: 'Approve a task that is waiting for approval and queue a run',
     body: ExecutionBody,
@@ -196,6 +203,7 @@ export const taskRoutes = [
   route({
     method: 'POST',
     path: '/api/tasks/{id}/reject',
+    audited: false,
     area,
     summary: 'Reject a task that is waiting for approval',
     replies: { 200: TaskReply },
@@ -206,6 +214,7 @@ export const taskRoutes = [
   route({
     method: 'POST',
     path: '/api/tasks/{id}/cancel',
+    audited: false,
     area,
     summary: 'Cancel a task, its descendants and their open runs',
     body: ReasonBody,
@@ -221,6 +230,7 @@ export const taskRoutes = [
   route({
     method: 'POST',
     path: '/api/tasks/{id}/pause',
+    audited: false,
     area,
     summary: 'Pause new claims for a task and its descendants',
     body: PauseTaskBody,
@@ -234,6 +244,7 @@ export const taskRoutes = [
   route({
     method: 'POST',
     path: '/api/tasks/{id}/resume',
+    audited: false,
     area,
     summary: 'Resume claims for a paused task',
     body: MetadataBody,
@@ -247,6 +258,7 @@ export const taskRoutes = [
   route({
     method: 'POST',
     path: '/api/tasks/{id}/recover',
+    audited: false,
     area,
     summary: 'Recover a task that needs attention',
     body: RecoverTaskBody,
@@ -261,6 +273,7 @@ export const taskRoutes = [
   route({
     method: 'POST',
     path: '/api/tasks/{id}/runs/fan-out',
+    audited: false,
     area,
     summary: 'Fan a task out into several runs, one for each part of the work',
     body: FanOutBody,

@@ -33,6 +33,7 @@ export const waitsRoutes = [
   route({
     method: 'POST',
     path: '/api/tasks/{id}/dependencies',
+    audited: false,
     area,
     summary: 'Add a dependency: the task waits until the other task is completed',
     body: AddDependencyBody,
@@ -52,6 +53,7 @@ export const waitsRoutes = [
   route({
     method: 'DELETE',
     path: '/api/tasks/{id}/dependencies/{depends_on_id}',
+    audited: false,
     area,
     summary: 'Remove a dependency of a task',
     replies: { 200: TaskDetailReply },
@@ -98,6 +100,7 @@ export const waitsRoutes = [
   route({
     method: 'POST',
     path: '/api/tasks/{id}/blocks',
+    audited: false,
     area,
     summary: 'Block a task: its runs cannot be claimed until the block is cleared',
     body: CreateBlockBody,
@@ -116,6 +119,7 @@ export const waitsRoutes = [
   route({
     method: 'POST',
     path: '/api/tasks/{id}/blocks/{block_id}/clear',
+    audited: false,
     area,
     summary: 'Clear a block of a task',
     body: ClearBlockBody,

@@ -171,6 +171,7 @@ export const viewRoutes = [
     route({
       method: 'POST',
       path: `/api/tasks/{id}/triage/${verb}`,
+      audited: false,
       area,
       summary: MARKS[verb].summary,
       replies: { 200: TriageReply },

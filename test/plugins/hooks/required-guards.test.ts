@@ -118,8 +118,11 @@ test('a matcher that can match no value is refused with the pattern to write ins
     problem('permission.request', { tool_name: 'Read' }),
     'matcher.tool_name: "Read" matches no value; write read',
   )
-  assert.match(problem('permission.request', { tool_name: 'bash' }), /"bash" matches no value; values are read, edit/)
-  assert.match(problem('message.start', { message_role: 'robot' }), /values are user, assistant/)
+  assert.match(
+    problem('permission.request', { tool_name: 'bash' }) ?? '',
+    /"bash" matches no value; values are read, edit/,
+  )
+  assert.match(problem('message.start', { message_role: 'robot' }) ?? '', /values are user, assistant/)
   for (const matcher of [{}, { tool_name: '' }, { tool_name: '*' }, { tool_name: 'e*' }, { decision_class: '[re]*' }])
     assert.is(problem('permission.request', matcher), undefined)
   assert.is(problem('tool.pre_call', { tool_name: 'mcp__github__*' }), undefined, 'names of tools are not known')
