@@ -18,6 +18,7 @@ import {
   Workspaces,
   WorkspaceUpdated,
 } from './api.js'
+import { toWire } from './detail.js'
 import { nativeTools } from './native-tools.js'
 import type { WorkspacesService } from './service.js'
 import { migrations } from './table.js'
@@ -71,7 +72,7 @@ export default definePlugin({
           empty: 'no workspaces; register one: svc workspace add <dir>',
         },
       },
-      handle: self => ok({ workspaces: self.list().map(self.toWire) }),
+      handle: self => ok({ workspaces: self.list().map(toWire) }),
     }),
     route({
       method: 'POST',
@@ -86,7 +87,7 @@ export default definePlugin({
         args: [{ name: 'root_dir', in: 'body', type: 'path', optional: true, default: '.', summary: 'the directory' }],
         view: { item: 'workspace', fields },
       },
-      handle: async (self, { body, actor }) => created({ workspace: self.toWire(await self.create(body, actor)) }),
+      handle: async (self, { body, actor }) => created({ workspace: toWire(await self.create(body, actor)) }),
     }),
     route({
       method: 'POST',
@@ -96,7 +97,7 @@ export default definePlugin({
       body: ResolveWorkspaceBody,
       replies: { 200: WorkspaceReply },
       errors: [400, 404, 410, 500],
-      handle: async (self, { body, actor }) => ok({ workspace: self.toWire(await self.resolve(body.path, actor)) }),
+      handle: async (self, { body, actor }) => ok({ workspace: toWire(await self.resolve(body.path, actor)) }),
     }),
     route({
       method: 'GET',
@@ -128,7 +129,7 @@ export default definePlugin({
         view: { item: 'workspace', fields },
       },
       handle: async (self, { params, body, actor }) =>
-        ok({ workspace: self.toWire(await self.update(params.id, body, actor)) }),
+        ok({ workspace: toWire(await self.update(params.id, body, actor)) }),
     }),
     route({
       method: 'DELETE',

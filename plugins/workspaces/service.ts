@@ -1,5 +1,3 @@
-import { realpath } from 'node:fs/promises'
-import path from 'node:path'
 import { shown } from '../../kernel/kit/text.js'
 import {
   type Actor,
@@ -7,42 +5,35 @@ import {
   type Gate,
   type Guard,
   type Host,
-  iso,
   KernelErrors,
   messageOf,
   type PluginKernel,
   type RecordScope,
   type Tx,
-  within,
 } from '../../kernel/plugin.js'
-import type {
-  CreateWorkspaceBody,
-  PatchWorkspaceBody,
-  WorkspaceDetail,
-  Workspace as WorkspaceWire,
-} from '../../schemas/workspaces.js'
+import type { CreateWorkspaceBody, PatchWorkspaceBody, WorkspaceDetail } from '../../schemas/workspaces.js'
 import type { Check, Daemon } from '../daemon/api.js'
 import type { Events } from '../events/api.js'
 import {
-  type DetailMember,
+  SCRATCH_ID,
+  SCRATCH_NAME,
   type Workspace,
   WorkspaceCreated,
   WorkspaceDeleted,
-  WorkspaceDetailMembers,
   WorkspaceErrors,
   type WorkspacesApi,
   WorkspaceUpdated,
 } from './api.js'
 import { rootItems } from './checks.js'
+import { detailOf } from './detail.js'
 import { WorkspaceFinder } from './finder.js'
+import { Homes } from './homes.js'
 import { ensureIdentity } from './identity.js'
 import { inUse, type Members, payloadOf, withoutAbsent } from './members.js'
 import { checkLabel, checkName, freeName } from './names.js'
 import { canonicalDirectories, canonicalDirectory, directoryAt } from './paths.js'
+import { Scratch } from './scratch.js'
 import { type StoredWorkspace, WorkspaceTable } from './table.js'
-
-/** Milliseconds that a plugin has to give its member of a detail. */
-const MEMBER_DEADLINE_MS = 5000
 
 /** Registered root directories. */
 export class WorkspacesService implements WorkspacesApi {
@@ -50,6 +41,7 @@ export class WorkspacesService implements WorkspacesApi {
   readonly deleting: Guard<[workspace: Workspace]>
   readonly #table: WorkspaceTable
   readonly #finder: WorkspaceFinder
+  readonly #scratch: Scratch
 
   constructor(
     private readonly kernel: PluginKernel<{ host: typeof Host; daemon: typeof Daemon; events: typeof Events }>,
@@ -57,7 +49,8 @@ export class WorkspacesService implements WorkspacesApi {
     this.saving = kernel.hooks.gate('saving')
     this.deleting = kernel.hooks.guard('deleting')
     this.#table = new WorkspaceTable(kernel.db)
-    this.#finder = new WorkspaceFinder(kernel, this.#table)
+    this.#finder = new WorkspaceFinder(kernel, this.#table, new Homes(kernel.home.root, kernel.needs.host.userHome))
+    this.#scratch = new Scratch(kernel, this.#table)
   }
 
   /** Refuses a record scope that names no workspace. */
@@ -68,18 +61,14 @@ export class WorkspacesService implements WorkspacesApi {
     })
   }
 
-  /** On a fresh install the user's home is the default workspace, unless the service was given a home of its own. */
+  /** The workspace `scratch` of a home that was moved or copied moves with it. */
   async start(): Promise<void> {
-    const { env, needs, home, clock, db, log } = this.kernel
-    if (env.SVC_HOME || this.#table.seeded) return
-    const userHome = await realpath(needs.host.userHome).catch(() => undefined)
-    if (userHome === undefined || home.root !== path.join(userHome, '.svc')) return
-    try {
-      if (this.#table.list().length === 0) await this.create({ root_dir: userHome }, this.kernel.actor)
-      await db.tx(t => this.#table.markSeeded(t, clock.now()))
-    } catch (error) {
-      log.warn(`the home directory ${userHome} cannot be the default workspace: ${messageOf(error)}`)
-    }
+    if (!this.#table.get(SCRATCH_ID)) return
+    await this.scratch().catch(error => this.kernel.log.warn(messageOf(error)))
+  }
+
+  scratch(): Promise<StoredWorkspace> {
+    return this.#scratch.use()
   }
 
   get(id: string): Workspace | undefined {
@@ -91,7 +80,7 @@ export class WorkspacesService implements WorkspacesApi {
   }
 
   async find(reference: string, actor: Actor = this.kernel.actor): Promise<Workspace> {
-    const found = await this.#finder.find(reference, actor)
+    const found = await this.#find(reference, actor)
     if (found) return found
     throw WorkspaceErrors.workspace_not_found(`no workspace encloses ${shown(reference)}`, {
       next: 'svc workspace add <dir>',
@@ -99,7 +88,11 @@ export class WorkspacesService implements WorkspacesApi {
   }
 
   async resolve(reference: string, actor: Actor = this.kernel.actor): Promise<Workspace> {
-    return (await this.#finder.find(reference, actor)) ?? this.#register({ root_dir: reference }, actor, known => known)
+    return (await this.#find(reference, actor)) ?? this.#register({ root_dir: reference }, actor, known => known)
+  }
+
+  async #find(reference: string, actor: Actor): Promise<StoredWorkspace | undefined> {
+    return this.#scratch.isMeant(reference) ? this.scratch() : this.#finder.find(reference, actor)
   }
 
   /** Throws `workspace_exists` and `workspace_name_taken` (409), `workspace_root_invalid` and others (400). */
@@ -111,8 +104,10 @@ export class WorkspacesService implements WorkspacesApi {
 
   /** `null` sets a member back to its default: no agent, no sandbox, no further directories, the name of the folder. */
   async update(reference: string, body: PatchWorkspaceBody, actor: Actor): Promise<Workspace> {
-    const known = await this.#finder.registered(reference)
+    const known = this.#scratch.isMeant(reference) ? await this.scratch() : await this.#finder.registered(reference)
     const { id, rootDir } = known
+    if (id === SCRATCH_ID && body.name && body.name !== SCRATCH_NAME)
+      throw WorkspaceErrors.workspace_reserved(`the workspace ${SCRATCH_NAME} keeps its name`)
     const given = await this.#membersOf(body, rootDir)
     await this.#ask({ ...known, ...withoutAbsent(given) })
     return this.kernel.db.tx(t => {
@@ -126,6 +121,10 @@ export class WorkspacesService implements WorkspacesApi {
 
   /** Removes the registration and the records of its scope, never files of the project. */
   async remove(reference: string, actor: Actor): Promise<void> {
+    if (this.#scratch.isMeant(reference)) {
+      const why = `the workspace ${SCRATCH_NAME} cannot be removed: work that belongs to no project runs in it`
+      throw WorkspaceErrors.workspace_reserved(why)
+    }
     const { id } = await this.#finder.registered(reference)
     await this.kernel.db.tx(t => {
       const workspace = this.#table.get(id)
@@ -144,36 +143,9 @@ export class WorkspacesService implements WorkspacesApi {
     })
   }
 
-  /** The workspace and what other plugins know of it; a member whose plugin is absent or fails is empty. */
+  /** The workspace and what other plugins know of it. */
   async detail(reference: string, actor: Actor): Promise<WorkspaceDetail> {
-    const workspace = await this.find(reference, actor)
-    const detail: Record<DetailMember['member'], unknown[]> = { agents: [], providers: [], sessions: [], skills: [] }
-    await Promise.all(
-      this.kernel.collect(WorkspaceDetailMembers).map(async ({ owner, entry: { member, read } }) => {
-        try {
-          const work = (async () => read(workspace))()
-          detail[member] = [...(await within(this.kernel.clock, MEMBER_DEADLINE_MS, work))]
-        } catch (error) {
-          this.kernel.log.warn(
-            `${owner} did not give the ${member} of workspace ${workspace.name}: ${messageOf(error)}`,
-          )
-        }
-      }),
-    )
-    return { workspace: this.toWire(workspace), ...(detail as Omit<WorkspaceDetail, 'workspace'>) }
-  }
-
-  toWire(workspace: Workspace): WorkspaceWire {
-    return {
-      id: workspace.id,
-      name: workspace.name,
-      root_dir: workspace.rootDir,
-      add_dirs: [...workspace.addDirs],
-      default_agent: workspace.defaultAgent,
-      sandbox_ref: workspace.sandboxRef,
-      created_at: iso(workspace.createdAt),
-      updated_at: iso(workspace.updatedAt),
-    }
+    return detailOf(this.kernel, await this.find(reference, actor))
   }
 
   checks(): readonly Check[] {
@@ -188,6 +160,7 @@ export class WorkspacesService implements WorkspacesApi {
   ): Promise<StoredWorkspace> {
     const rootDir = await canonicalDirectory(body.root_dir, 'root_dir')
     const given = await this.#membersOf(body, rootDir)
+    if (this.#scratch.isMeant(rootDir)) return known(await this.scratch())
     const before = this.#table.byRoot(rootDir)
     if (before) return known(before)
     this.#checkFree(given.name)
@@ -212,7 +185,7 @@ export class WorkspacesService implements WorkspacesApi {
       const old = moved && this.#table.get(moved.id)
       if (old) return this.#store(t, { ...this.#withMembers({ ...old, rootDir }, given), updatedAt: now }, actor)
       const named = this.#withMembers(
-        { ...fresh, id: ids.id('ws'), identity, createdAt: now, updatedAt: now },
+        { ...fresh, id: ids.id('ws'), identity, isChosen: true, createdAt: now, updatedAt: now },
         { ...given, name: given.name ?? null },
       )
       this.#table.insert(t, named)
@@ -241,7 +214,7 @@ export class WorkspacesService implements WorkspacesApi {
   }
 
   #withMembers(old: StoredWorkspace, given: Members): StoredWorkspace {
-    const taken = (name: string) => (this.#table.byName(name)?.id ?? old.id) !== old.id
+    const taken = (name: string) => this.#holderOf(name, old.id) !== undefined
     if (given.name) this.#checkFree(given.name, old.id)
     return {
       ...old,
@@ -253,11 +226,15 @@ export class WorkspacesService implements WorkspacesApi {
   }
 
   #checkFree(name: string | null | undefined, id?: string): void {
-    const holder = name ? this.#table.byName(name) : undefined
-    if (!holder || holder.id === id) return
-    throw WorkspaceErrors.workspace_name_taken(
-      `the name ${shown(holder.name)} belongs to the workspace at ${holder.rootDir}`,
-    )
+    const holder = name ? this.#holderOf(name, id) : undefined
+    if (holder === undefined) return
+    throw WorkspaceErrors.workspace_name_taken(`the name ${shown(String(name))} belongs to the workspace at ${holder}`)
+  }
+
+  /** Root of the other workspace that has a name. */
+  #holderOf(name: string, id: string | undefined): string | undefined {
+    const holder = name === SCRATCH_NAME ? { id: SCRATCH_ID, rootDir: this.#scratch.rootDir } : this.#table.byName(name)
+    return holder && holder.id !== id ? holder.rootDir : undefined
   }
 
   #store(t: Tx, workspace: StoredWorkspace, actor: Actor): StoredWorkspace {
