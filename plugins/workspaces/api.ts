@@ -12,7 +12,7 @@ import {
   token,
 } from '../../kernel/plugin.js'
 
-export { isInside, syncFolder, writeWhole } from './files.js'
+export { isInside, isOfDaemon, syncFolder, writeWhole } from './files.js'
 export { migrations as workspaceTables } from './table.js'
 
 /** Id of the workspace `scratch`, the folder of the daemon's home in which work that belongs to no project runs. */
@@ -94,6 +94,11 @@ export const WorkspaceErrors = defineErrors({
     status: 410,
     message: 'the root directory of this workspace is gone',
     next: 'svc workspace list',
+  },
+  workspace_too_wide: {
+    status: 409,
+    message: 'this folder is too wide to become a workspace without being asked',
+    next: 'svc workspace add <dir>',
   },
   workspace_exists: { status: 409, message: 'this directory is registered already', next: 'svc workspace list' },
   workspace_name_taken: { status: 409, message: 'another workspace has this name', next: 'svc workspace list' },

@@ -84,8 +84,7 @@ export class WorkspaceFinder {
   async #enclosing(wanted: string, actor: Actor): Promise<StoredWorkspace | undefined> {
     const { path: real, existing } = await canonicalPath(wanted)
     for (const form of new Set([real, wanted])) {
-      const enclosing = ancestorsOf(form).filter(folder => folder === form || !this.homes.isAbove(folder))
-      const nearest = this.table.nearest(enclosing)
+      const nearest = this.table.nearest(this.#enclosingFolders(form))
       // Something real lies below it, so the root is there and is the directory that it was.
       if (nearest && form === real && existing !== nearest.rootDir && isInside(existing, nearest.rootDir))
         return nearest
@@ -93,5 +92,15 @@ export class WorkspaceFinder {
       if (current && isInside(real, current.rootDir)) return current
     }
     return undefined
+  }
+
+  /** The nearest root around a canonical folder that a person registered. */
+  async chosen(folder: string, actor: Actor): Promise<StoredWorkspace | undefined> {
+    const nearest = this.table.nearest(this.#enclosingFolders(folder), true)
+    return nearest && this.refresh(nearest, actor)
+  }
+
+  #enclosingFolders(wanted: string): string[] {
+    return ancestorsOf(wanted).filter(folder => folder === wanted || !this.homes.isAbove(folder))
   }
 }

@@ -1,8 +1,10 @@
 import { created, definePlugin, Host, noContent, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
 import {
   CreateWorkspaceBody,
+  ListWorkspacesQuery,
   ListWorkspacesReply,
   PatchWorkspaceBody,
+  PlaceWorkspaceReply,
   ResolveWorkspaceBody,
   WorkspaceDetail,
   WorkspaceReply,
@@ -56,8 +58,9 @@ export default definePlugin({
       path: '/api/workspaces',
       area,
       summary: 'List registered workspaces',
+      query: ListWorkspacesQuery,
       replies: { 200: ListWorkspacesReply },
-      errors: [500],
+      errors: [400, 410, 500],
       cli: {
         path: 'workspace list',
         view: {
@@ -72,7 +75,7 @@ export default definePlugin({
           empty: 'no workspaces; register one: svc workspace add <dir>',
         },
       },
-      handle: self => ok({ workspaces: self.list().map(toWire) }),
+      handle: async (self, { query, actor }) => ok({ workspaces: (await self.around(query.path, actor)).map(toWire) }),
     }),
     route({
       method: 'POST',
@@ -98,6 +101,19 @@ export default definePlugin({
       replies: { 200: WorkspaceReply },
       errors: [400, 404, 410, 500],
       handle: async (self, { body, actor }) => ok({ workspace: toWire(await self.resolve(body.path, actor)) }),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/workspaces/place',
+      area,
+      summary: 'Choose the workspace of a command that runs in a folder; register its project if there is none',
+      body: ResolveWorkspaceBody,
+      replies: { 200: PlaceWorkspaceReply },
+      errors: [400, 409, 410, 500],
+      handle: async (self, { body, actor }) => {
+        const { workspace, registered } = await self.place(body.path, actor)
+        return ok({ workspace: toWire(workspace), registered })
+      },
     }),
     route({
       method: 'GET',

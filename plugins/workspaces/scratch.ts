@@ -3,7 +3,7 @@ import path from 'node:path'
 import type { PluginKernel } from '../../kernel/plugin.js'
 import type { Events } from '../events/api.js'
 import { SCRATCH_ID, SCRATCH_NAME, WorkspaceCreated, WorkspaceErrors, WorkspaceUpdated } from './api.js'
-import { isInside } from './files.js'
+import { isInside, scratchIn } from './files.js'
 import { payloadOf } from './members.js'
 import { freeName } from './names.js'
 import type { StoredWorkspace, WorkspaceTable } from './table.js'
@@ -16,7 +16,7 @@ export class Scratch {
     private readonly kernel: Pick<PluginKernel<{ events: typeof Events }>, 'actor' | 'clock' | 'db' | 'home' | 'needs'>,
     private readonly table: WorkspaceTable,
   ) {
-    this.rootDir = kernel.home.path('scratch')
+    this.rootDir = scratchIn(kernel.home.root)
   }
 
   /** Whether a reference names it, though it may not be there yet. */

@@ -26,12 +26,14 @@ import {
 } from './api.js'
 import { rootItems } from './checks.js'
 import { detailOf } from './detail.js'
+import { isOfDaemon } from './files.js'
 import { WorkspaceFinder } from './finder.js'
+import { rootFor } from './folder-root.js'
 import { Homes } from './homes.js'
-import { ensureIdentity } from './identity.js'
-import { inUse, type Members, payloadOf, withoutAbsent } from './members.js'
-import { checkLabel, checkName, freeName } from './names.js'
-import { canonicalDirectories, canonicalDirectory, directoryAt } from './paths.js'
+import { Identities } from './identities.js'
+import { inUse, type Members, membersOf, payloadOf, withoutAbsent } from './members.js'
+import { freeName } from './names.js'
+import { canonicalDirectory, checkAbsolute } from './paths.js'
 import { Scratch } from './scratch.js'
 import { type StoredWorkspace, WorkspaceTable } from './table.js'
 
@@ -41,7 +43,9 @@ export class WorkspacesService implements WorkspacesApi {
   readonly deleting: Guard<[workspace: Workspace]>
   readonly #table: WorkspaceTable
   readonly #finder: WorkspaceFinder
+  readonly #homes: Homes
   readonly #scratch: Scratch
+  readonly #identities: Identities
 
   constructor(
     private readonly kernel: PluginKernel<{ host: typeof Host; daemon: typeof Daemon; events: typeof Events }>,
@@ -49,8 +53,10 @@ export class WorkspacesService implements WorkspacesApi {
     this.saving = kernel.hooks.gate('saving')
     this.deleting = kernel.hooks.guard('deleting')
     this.#table = new WorkspaceTable(kernel.db)
-    this.#finder = new WorkspaceFinder(kernel, this.#table, new Homes(kernel.home.root, kernel.needs.host.userHome))
+    this.#homes = new Homes(kernel.home.root, kernel.needs.host.userHome)
+    this.#finder = new WorkspaceFinder(kernel, this.#table, this.#homes)
     this.#scratch = new Scratch(kernel, this.#table)
+    this.#identities = new Identities(kernel, this.#table)
   }
 
   /** Refuses a record scope that names no workspace. */
@@ -79,6 +85,13 @@ export class WorkspacesService implements WorkspacesApi {
     return this.#table.list()
   }
 
+  /** All, or the one that an absolute path belongs to. */
+  async around(path: string | undefined, actor: Actor): Promise<Workspace[]> {
+    if (path === undefined) return this.list()
+    const found = await this.#find(checkAbsolute(path, 'path'), actor)
+    return found ? [found] : []
+  }
+
   async find(reference: string, actor: Actor = this.kernel.actor): Promise<Workspace> {
     const found = await this.#find(reference, actor)
     if (found) return found
@@ -88,7 +101,30 @@ export class WorkspacesService implements WorkspacesApi {
   }
 
   async resolve(reference: string, actor: Actor = this.kernel.actor): Promise<Workspace> {
-    return (await this.#find(reference, actor)) ?? this.#register({ root_dir: reference }, actor, known => known)
+    return (
+      (await this.#find(reference, actor)) ?? this.#register({ root_dir: reference }, actor, { known: known => known })
+    )
+  }
+
+  /**
+   * The workspace of a command that runs in a folder: the nearest root that a person registered, else the root of its
+   * project, which is registered if need be. Throws `workspace_too_wide` (409).
+   */
+  async place(folder: string, actor: Actor): Promise<{ workspace: Workspace; registered: boolean }> {
+    if (this.#scratch.isMeant(folder)) return { workspace: await this.scratch(), registered: false }
+    const real = await canonicalDirectory(folder, 'path')
+    const chosen = await this.#finder.chosen(real, actor)
+    if (chosen) return { workspace: chosen, registered: false }
+    const rootDir = await rootFor(real, this.#homes)
+    let registered = true
+    const workspace = await this.#register({ root_dir: rootDir }, actor, {
+      isChosen: false,
+      known: known => {
+        registered = false
+        return known
+      },
+    })
+    return { workspace, registered }
   }
 
   async #find(reference: string, actor: Actor): Promise<StoredWorkspace | undefined> {
@@ -96,24 +132,33 @@ export class WorkspacesService implements WorkspacesApi {
   }
 
   /** Throws `workspace_exists` and `workspace_name_taken` (409), `workspace_root_invalid` and others (400). */
-  create(body: CreateWorkspaceBody, actor: Actor): Promise<Workspace> {
-    return this.#register(body, actor, known => {
-      throw WorkspaceErrors.workspace_exists(`${known.rootDir} is the workspace ${known.name} (${known.id}) already`)
+  async create(body: CreateWorkspaceBody, actor: Actor): Promise<Workspace> {
+    const made = await this.#register(body, actor, {
+      known: known => {
+        if (!known.isChosen) return known
+        throw WorkspaceErrors.workspace_exists(`${known.rootDir} is the workspace ${known.name} (${known.id}) already`)
+      },
     })
+    // Registered by a command until then: now it is a person's choice.
+    return made.isChosen ? made : this.#change(made, body, actor)
   }
 
   /** `null` sets a member back to its default: no agent, no sandbox, no further directories, the name of the folder. */
   async update(reference: string, body: PatchWorkspaceBody, actor: Actor): Promise<Workspace> {
     const known = this.#scratch.isMeant(reference) ? await this.scratch() : await this.#finder.registered(reference)
-    const { id, rootDir } = known
-    if (id === SCRATCH_ID && body.name && body.name !== SCRATCH_NAME)
+    if (known.id === SCRATCH_ID && body.name && body.name !== SCRATCH_NAME)
       throw WorkspaceErrors.workspace_reserved(`the workspace ${SCRATCH_NAME} keeps its name`)
-    const given = await this.#membersOf(body, rootDir)
+    return this.#change(known, body, actor)
+  }
+
+  async #change(known: StoredWorkspace, body: PatchWorkspaceBody, actor: Actor): Promise<Workspace> {
+    const { id, rootDir } = known
+    const given = await membersOf(body, rootDir)
     await this.#ask({ ...known, ...withoutAbsent(given) })
     return this.kernel.db.tx(t => {
       const current = this.#table.get(id)
       if (!current) throw WorkspaceErrors.workspace_not_found()
-      const changed = this.#withMembers(current, given)
+      const changed = { ...this.#withMembers(current, given), isChosen: true }
       const same = JSON.stringify(changed) === JSON.stringify(current)
       return same ? current : this.#store(t, { ...changed, updatedAt: this.kernel.clock.now() }, actor)
     })
@@ -156,11 +201,13 @@ export class WorkspacesService implements WorkspacesApi {
   async #register(
     body: CreateWorkspaceBody,
     actor: Actor,
-    known: (workspace: StoredWorkspace) => StoredWorkspace,
+    { known, isChosen = true }: { known: (workspace: StoredWorkspace) => StoredWorkspace; isChosen?: boolean },
   ): Promise<StoredWorkspace> {
     const rootDir = await canonicalDirectory(body.root_dir, 'root_dir')
-    const given = await this.#membersOf(body, rootDir)
+    const given = await membersOf(body, rootDir)
     if (this.#scratch.isMeant(rootDir)) return known(await this.scratch())
+    if (isOfDaemon(rootDir, this.#homes.daemon))
+      throw WorkspaceErrors.workspace_root_invalid(`root_dir ${shown(rootDir)} belongs to the daemon`)
     const before = this.#table.byRoot(rootDir)
     if (before) return known(before)
     this.#checkFree(given.name)
@@ -175,8 +222,8 @@ export class WorkspacesService implements WorkspacesApi {
       updatedAt: 0,
     }
     await this.#ask({ ...fresh, ...withoutAbsent(given) })
-    const identity = await this.#identify(rootDir)
-    const moved = identity === '' ? undefined : await this.#movedHere(identity)
+    const identity = await this.#identities.of(rootDir)
+    const moved = identity === '' ? undefined : await this.#identities.movedFrom(identity)
     const { clock, ids, db } = this.kernel
     return db.tx(t => {
       const meanwhile = this.#table.byRoot(rootDir)
@@ -185,7 +232,7 @@ export class WorkspacesService implements WorkspacesApi {
       const old = moved && this.#table.get(moved.id)
       if (old) return this.#store(t, { ...this.#withMembers({ ...old, rootDir }, given), updatedAt: now }, actor)
       const named = this.#withMembers(
-        { ...fresh, id: ids.id('ws'), identity, isChosen: true, createdAt: now, updatedAt: now },
+        { ...fresh, id: ids.id('ws'), identity, isChosen, createdAt: now, updatedAt: now },
         { ...given, name: given.name ?? null },
       )
       this.#table.insert(t, named)
@@ -201,16 +248,6 @@ export class WorkspacesService implements WorkspacesApi {
   async #ask(wanted: Workspace): Promise<void> {
     const refused = await this.saving.ask(wanted)
     if (refused) throw refused
-  }
-
-  async #membersOf(body: PatchWorkspaceBody, rootDir: string): Promise<Members> {
-    const { name, add_dirs, default_agent, sandbox_ref } = body
-    return {
-      name: typeof name === 'string' ? checkName(name) : name,
-      addDirs: add_dirs === undefined ? undefined : await canonicalDirectories(add_dirs ?? [], rootDir),
-      defaultAgent: default_agent === undefined ? undefined : checkLabel(default_agent ?? '', 'default_agent'),
-      sandboxRef: sandbox_ref === undefined ? undefined : checkLabel(sandbox_ref ?? '', 'sandbox_ref'),
-    }
   }
 
   #withMembers(old: StoredWorkspace, given: Members): StoredWorkspace {
@@ -245,28 +282,5 @@ export class WorkspacesService implements WorkspacesApi {
       subject: workspace.id,
     })
     return workspace
-  }
-
-  /** ULID of the folder; empty when it cannot be written, which is no reason to refuse it. */
-  async #identify(rootDir: string): Promise<string> {
-    const { clock, ids, log } = this.kernel
-    const source = { now: () => clock.now(), hex: (bytes: number) => ids.hex(bytes) }
-    try {
-      const isCopy = async (ulid: string) =>
-        this.#table.byIdentity(ulid).length > 0 && (await this.#movedHere(ulid)) === undefined
-      return (await ensureIdentity(rootDir, source, isCopy)).workspaceId
-    } catch (error) {
-      log.warn(`the workspace ${rootDir} gets no identity file: ${messageOf(error)}`)
-      return ''
-    }
-  }
-
-  /** The workspace of that identity whose root is gone: its folder was moved. */
-  async #movedHere(identity: string): Promise<StoredWorkspace | undefined> {
-    for (const workspace of this.#table.byIdentity(identity)) {
-      const found = await directoryAt(workspace.rootDir)
-      if (found.is === 'gone' && found.missing) return workspace
-    }
-    return undefined
   }
 }

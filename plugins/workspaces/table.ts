@@ -54,12 +54,12 @@ export class WorkspaceTable {
     return this.#one('root_dir', root)
   }
 
-  /** The one whose root is the longest of these folders. */
-  nearest(folders: readonly string[]): StoredWorkspace | undefined {
+  /** The one whose root is the longest of these folders; with `chosen` only of those that a person registered. */
+  nearest(folders: readonly string[], chosen = false): StoredWorkspace | undefined {
     const row = this.db.get<Row>(
-      `SELECT * FROM workspaces_workspace WHERE root_dir IN (SELECT value FROM json_each(?))
+      `SELECT * FROM workspaces_workspace WHERE root_dir IN (SELECT value FROM json_each(?)) AND chosen >= ?
        ORDER BY length(root_dir) DESC LIMIT 1`,
-      [JSON.stringify(folders)],
+      [JSON.stringify(folders), chosen ? 1 : 0],
     )
     return row && fromRow(row)
   }
