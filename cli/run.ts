@@ -119,7 +119,7 @@ async function carryOut(entry: Entry, given: Given, world: World): Promise<numbe
   if (startsDaemon(entry.path)) await ensureDaemon(world)
   const plain = contextOf(entry, await withWorkspace(entry, given, world), world)
   const context: LocalContext = isLive(entry.path)
-    ? Object.assign(plain, await taskWorld(world.out, world.io.screen))
+    ? Object.assign(plain, await taskWorld(world.out, world.io.screen, world.home))
     : plain
   if (entry.kind === 'local') return (await (await entry.load())(context)) ?? exitCodes.done
   try {

@@ -12,7 +12,7 @@ import {
   token,
 } from '../../kernel/plugin.js'
 
-export { isInside, isOfDaemon, syncFolder, writeWhole } from './files.js'
+export { isInside, isOfDaemon, ownFolder, syncFolder, writeWhole } from './files.js'
 export { migrations as workspaceTables } from './table.js'
 
 /** Id of the workspace `scratch`, the folder of the daemon's home in which work that belongs to no project runs. */

@@ -15,6 +15,12 @@ export function isOfDaemon(file: string, home: string): boolean {
   return isInside(file, home) && !isInside(file, scratchIn(home))
 }
 
+/** The folder `.svc` of a root, with what the workspace brings; undefined where that is the home of the daemon. */
+export function ownFolder(root: string, home: string): string | undefined {
+  const folder = path.join(root, '.svc')
+  return isOfDaemon(folder, home) ? undefined : folder
+}
+
 /** Folder of the workspace `scratch` in the home of the daemon. */
 export const scratchIn = (home: string) => path.join(home, 'scratch')
 
