@@ -118,12 +118,11 @@ async function fillScope(
   const { io, client } = world
   const named = typeof members[workspace] === 'string' ? members[workspace] : undefined
   if (named === undefined && members[scope] === 'global') return
-  if (opens) {
-    members[workspace] = await openWorkspace(world, named)
-    members[scope] ??= 'workspace'
-    return
-  }
-  const reference = named === undefined ? await currentWorkspace(io, client) : workspaceReference(named, io.cwd)
+  const reference = opens
+    ? await openWorkspace(world, named)
+    : named === undefined
+      ? await currentWorkspace(io, client)
+      : workspaceReference(named, io.cwd)
   members[scope] ??= reference === undefined ? 'global' : 'workspace'
   if (reference === undefined) return
   const about = await client.request('GET', `/api/workspaces/${encodeURIComponent(reference)}`)

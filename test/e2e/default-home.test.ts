@@ -1,7 +1,8 @@
 // proof, timeout: 240s: whole daemons, started by the command itself in the home of a new user
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Installed, type Ran } from './installed.js'
@@ -67,9 +68,7 @@ test('the home itself is not taken without asking', async () => {
 })
 
 test('a global job with an agent that brings a command runs in scratch', async () => {
-  const program = path.join(at.folder, 'agent.mjs')
-  const fixture = path.resolve('test/fixtures/acp-agent.mjs')
-  writeFileSync(program, readFileSync(fixture))
+  const program = fileURLToPath(new URL('../fixtures/acp-agent.mjs', import.meta.url))
   const agent = [
     'agent',
     'create',
