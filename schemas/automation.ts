@@ -57,13 +57,13 @@ const AGENT_HELP = 'agent to run; default: that of the workspace, else defaults.
 const ENABLED_HELP = 'fire automatically'
 const LOOP_HELP = 'loop to start instead of an agent'
 const TASK_HELP = 'create a task instead of a session: {"title":"…"}'
-const PLACE_HELP = 'workspace id; required for scope workspace'
+const PLACE_HELP = 'workspace id, for scope workspace; svc defaults to the workspace of this folder'
 const Name = v.pipe(v.string(), v.description(NAME_HELP))
 const AgentName = v.pipe(v.string(), v.description(AGENT_HELP))
 const Enabled = v.nullish(v.pipe(v.boolean(), v.description(ENABLED_HELP)))
 const Loop = v.nullish(v.pipe(LoopTarget, v.description(LOOP_HELP)))
 const Task = v.nullish(v.pipe(JobTask, v.description(TASK_HELP)))
-const Scope = v.pipe(AutomationScope, v.description('all workspaces (global) or one workspace'))
+const Scope = v.pipe(AutomationScope, v.description('a workspace (default: that of this folder), or global: runs in the workspace scratch'))
 const TargetKind = v.optional(v.pipe(v.string(), v.description('what a run starts: agent (default) or loop')))
 const JobPrompt = v.pipe(v.string(), v.description('prompt to send to the agent'))
 

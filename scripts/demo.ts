@@ -27,9 +27,12 @@ const program = join(root, 'dist', 'bin', 'svc')
 const keep = process.argv.includes('--keep')
 const deadline = AbortSignal.timeout(60_000)
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'svc-demo-')))
-const home = join(folder, 'home')
-const copy = join(folder, 'repository')
-const env = { ...process.env, SVC_HOME: home, HOME: join(folder, 'user'), NO_COLOR: '1' }
+const user = join(folder, 'user')
+const home = join(user, '.svc')
+const copy = join(user, 'code', 'repository')
+// As on a machine of a new user: no SVC_HOME, and the project lies below the home.
+const { SVC_HOME: _, ...inherited } = process.env
+const env = { ...inherited, HOME: user, NO_COLOR: '1' }
 const client = new Client({ address: () => findAddress(env), signal: deadline })
 /** Processes that the daemon was seen to have, by pid, with their start times. */
 const started = new Map<number, string>()
@@ -124,18 +127,29 @@ async function grantAll(workspace: string, session: string, daemon: number): Pro
   return granted
 }
 
+/** Jobs run in a sandbox unless the configuration says otherwise. */
+function hasSandboxes(): boolean {
+  try {
+    execFileSync('bwrap', ['--unshare-all', '--ro-bind', '/', '/', 'true'], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+}
+
 async function demo(): Promise<void> {
   say('Build')
   execFileSync(process.execPath, [join(root, 'scripts', 'build.mjs'), '--code'], {
     stdio: ['ignore', 'ignore', 'inherit'],
   })
 
-  for (const name of [home, env.HOME]) mkdirSync(name, { recursive: true })
+  for (const name of [home, join(user, 'code')]) mkdirSync(name, { recursive: true })
   const note = copyRepository()
   say(`Copy this repository to ${copy}${note && ', files only: there is no git history here'}`)
 
   say('Start a daemon on an empty home, on any free port')
-  writeFileSync(join(home, 'config.json'), '{ "http": { "port": 0 } }\n')
+  const config = { http: { port: 0 }, ...(hasSandboxes() ? {} : { defaults: { sandbox: 'none' } }) }
+  writeFileSync(join(home, 'config.json'), `${JSON.stringify(config)}\n`)
   show(svc('daemon', 'start'))
   const { pid } = JSON.parse(readFileSync(join(home, 'daemon.json'), 'utf8')) as { pid: number }
   noteProcesses(pid)

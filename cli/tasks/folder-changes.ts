@@ -21,19 +21,30 @@ interface Git {
   readonly stamps: Stamps
 }
 
-/** Takes a snapshot of a folder; the returned function reports the changes since. Never throws. */
-export async function watchFolder(root: string): Promise<() => Promise<FolderChanges>> {
+/**
+ * Takes a snapshot of a folder; the returned function reports the changes since. Never throws.
+ * @param isForeign whether an absolute path is none of the folder's own files
+ */
+export async function watchFolder(
+  root: string,
+  isForeign: (path: string) => boolean = () => false,
+): Promise<() => Promise<FolderChanges>> {
+  const own = (base: string, { changes, ...more }: FolderChanges): FolderChanges => {
+    return { ...more, changes: changes.filter(({ path }) => !isForeign(join(base, path))) }
+  }
   const top = await git(root, ['rev-parse', '--show-toplevel'])
   const before = top === undefined ? undefined : await readGit(top.trim())
   if (top !== undefined && before !== undefined) {
     return async () => {
       const after = await readGit(top.trim())
-      return after === undefined ? { changes: [], isComplete: false } : gitChanges(top.trim(), before, after)
+      return after === undefined
+        ? { changes: [], isComplete: false }
+        : own(top.trim(), await gitChanges(top.trim(), before, after))
     }
   }
-  const first = await scan(root)
+  const first = await scan(root, isForeign)
   return async () => {
-    const second = await scan(root)
+    const second = await scan(root, isForeign)
     return { changes: compare(first.stamps, second.stamps), isComplete: first.isWhole && second.isWhole }
   }
 }
@@ -79,7 +90,10 @@ async function gitChanges(top: string, before: Git, after: Git): Promise<FolderC
   return { changes: sorted(found.values()), isComplete: true, ...(before.head !== after.head && { head: after.head }) }
 }
 
-async function scan(root: string): Promise<{ readonly stamps: Stamps; readonly isWhole: boolean }> {
+async function scan(
+  root: string,
+  isForeign: (path: string) => boolean,
+): Promise<{ readonly stamps: Stamps; readonly isWhole: boolean }> {
   const stamps = new Map<string, string>()
   const until = Date.now() + scanMs
   const folders = [root]
@@ -89,6 +103,7 @@ async function scan(root: string): Promise<{ readonly stamps: Stamps; readonly i
     for await (const entry of entries) {
       if (stamps.size >= mostFiles || Date.now() > until) return { stamps, isWhole: false }
       const path = join(folder, entry.name)
+      if (isForeign(path)) continue
       if (entry.isDirectory() && !skipped.has(entry.name)) folders.push(path)
       else if (!entry.isDirectory()) stamps.set(relative(root, path), await stampOf(path))
     }

@@ -1,4 +1,6 @@
+import { realpath } from 'node:fs/promises'
 import type { TaskContext } from '../../plugins/sessions/cli/task-context.js'
+import { isOfDaemon } from '../../plugins/workspaces/files.js'
 import type { Io } from '../io.js'
 import type { Output } from '../show/output.js'
 
@@ -14,7 +16,7 @@ export const isLive = (path: string) => live.has(path)
 export const startsDaemon = (path: string) => starting.has(path)
 
 /** The additional context of live commands. */
-export async function taskWorld(out: Output, screen: Io['screen']): Promise<Partial<TaskContext>> {
+export async function taskWorld(out: Output, screen: Io['screen'], home: string): Promise<Partial<TaskContext>> {
   const [{ MarkdownText }, { wrapText }] = await Promise.all([import('../show/markdown.js'), import('../show/text.js')])
   const isStyled = out.color('bold', 'x') !== 'x'
   const paint = isStyled ? { paint: out.color.bind(out) } : {}
@@ -25,7 +27,11 @@ export async function taskWorld(out: Output, screen: Io['screen']): Promise<Part
       const timer = setInterval(fn, ms).unref()
       return () => clearInterval(timer)
     },
-    watchFolder: async root => (await import('./folder-changes.js')).watchFolder(root),
+    async watchFolder(root) {
+      const { watchFolder } = await import('./folder-changes.js')
+      const daemon = await realpath(home).catch(() => home)
+      return watchFolder(root, path => isOfDaemon(path, daemon))
+    },
     ...(screen && { screen }),
     ...(isWrapped && {
       // One column stays free: some terminals wrap a line that fills them a second time.

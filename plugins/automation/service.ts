@@ -37,6 +37,7 @@ import { decodeJob, JobKind, type JobSpec } from './job-kind.js'
 import { Jobs } from './jobs/jobs.js'
 import { Pace } from './pace.js'
 import { repairRuns } from './runs/repair.js'
+import { forgetPlaces, keepPlaces, placeItems } from './runs/run-place.js'
 import { type RunRow, runToWire } from './runs/run-row.js'
 import { RunViews } from './runs/run-views.js'
 import { RunStore } from './runs/runs.js'
@@ -149,6 +150,7 @@ export class AutomationService {
 
   async start(): Promise<void> {
     await this.kernel.db.tx(t => {
+      keepPlaces(this.kernel, t)
       this.#cursors.overlays.removeOrphans(t)
       this.triggers.removeOrphans(t)
     })
@@ -234,6 +236,7 @@ export class AutomationService {
   async reconcile(batch: Batch<JobSpec>): Promise<void> {
     const due = new Map<string, number | undefined>(batch.removed.map(id => [id, undefined]))
     await this.kernel.db.tx(t => {
+      forgetPlaces(t, batch.removed)
       for (const id of batch.removed) this.#cursors.remove(t, id)
       const overlays = this.#cursors.overlays.all()
       for (const record of batch.records) {
@@ -291,6 +294,6 @@ export class AutomationService {
   check(): DiagnosticItem[] {
     const scheduler = { running: this.running, isEnabled: this.#enabled, jobs: this.#cursors.totals().enabled }
     const isTrigger = (id: string) => this.kernel.records.get(TriggerKind.name, id) !== undefined
-    return [...findings(scheduler, this.#runs, isTrigger), ...this.configured.items()]
+    return [...findings(scheduler, this.#runs, isTrigger), ...placeItems(this.kernel), ...this.configured.items()]
   }
 }

@@ -4,7 +4,6 @@ import { resolveSecret } from '../../kernel/kit/secret-ref.js'
 import { type Fault, type PluginKernel, within } from '../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import type { ExecInSandboxReply, Sandbox, SandboxReply } from '../../schemas/sessions/sandboxes.js'
-import { finding } from '../daemon/api.js'
 import { TrustOwnUser } from '../own-user/api.js'
 import type { Processes } from '../processes/api.js'
 import type { Providers } from '../providers/api.js'
@@ -26,12 +25,14 @@ import {
   SandboxErrors,
 } from './api.js'
 import { type Enclosure, enclosed } from './bubblewrap.js'
+import { sandboxItems } from './doctor.js'
 import { SandboxHooks } from './hooks.js'
 import { KeptGuards } from './kept-guards.js'
 import { type Exec, OpenSandbox } from './open-sandbox.js'
 import { tooWide, viewOf } from './places.js'
 import { probe, type Support } from './probe.js'
 import { BACKEND, type Profile, profileOf } from './profiles.js'
+import { refusalOf } from './refusal.js'
 import { DefaultSandbox, Sandboxes } from './settings.js'
 
 /** Milliseconds after which a machine without sandboxes is looked at again. */
@@ -92,10 +93,12 @@ export class SandboxesService {
     if ('problem' in profile) return profile.fault
     if (inherited && isWeaker(profile, inherited)) return SandboxErrors.sandbox_weaker()
     const reason = await this.#obstacle(workspace ? [workspace.rootDir, ...workspace.addDirs] : [])
-    if (reason === undefined)
-      about.confine({ kind: 'sandbox', backend: BACKEND, profile: name, network: profile.network })
-    else if (asked !== undefined || inherited) return SandboxErrors.sandbox_unusable(reason)
-    else about.confine({ kind: 'none', reason })
+    if (reason !== undefined) {
+      // Nobody asked for one: who wants the session all the same says so.
+      const isOwnWish = asked !== undefined || inherited !== undefined
+      return isOwnWish ? SandboxErrors.sandbox_unusable(reason) : refusalOf(about, reason)
+    }
+    about.confine({ kind: 'sandbox', backend: BACKEND, profile: name, network: profile.network })
     return undefined
   }
 
@@ -157,33 +160,13 @@ export class SandboxesService {
   /** Doctor: whether sandboxes work, and what weakens them. */
   async check(): Promise<DiagnosticItem[]> {
     const support = await within(this.kernel.clock, CHECK_MS, this.support()).catch(() => undefined)
-    const item = { id: 'sandboxes', category: 'sandboxes', title: 'Sandboxes' }
-    if (!support) {
-      const message = 'whether sandboxes work here is being tried; ask again'
-      return [finding({ ...item, code: 'sandbox_unknown', severity: 'info', message })]
-    }
-    if (!support.works) {
-      const text = `agents run without a sandbox, jobs and approve-all included: ${support.reason}`
-      return [finding({ ...item, code: 'sandbox_unavailable', severity: 'warning', message: text })]
-    }
-    const text = `${support.program} works: jobs, spawned sessions and sessions with approve-all run in a sandbox`
-    const items = [finding({ ...item, code: 'sandbox_ok', severity: 'info', message: text })]
-    for (const name of Object.keys(this.kernel.config.get(Sandboxes))) {
+    const { config } = this.kernel
+    const problems = Object.keys(config.get(Sandboxes)).flatMap(name => {
       const profile = this.#profile(name)
-      if (!('problem' in profile)) continue
-      const id = `sandboxes:${name}`
-      items.push(
-        finding({ ...item, id, code: 'sandbox_profile_unusable', severity: 'warning', message: profile.problem }),
-      )
-    }
-    if (this.kernel.config.get(TrustOwnUser)) {
-      const message =
-        'http.trust_own_user is on: an agent in a sandbox with the network of the host is served over TCP as the operator'
-      const suggested_command = 'svc config set http.trust_own_user false'
-      const id = 'sandboxes:tcp'
-      items.push(finding({ ...item, id, code: 'sandbox_porous', severity: 'warning', message, suggested_command }))
-    }
-    return items
+      return 'problem' in profile ? [{ name, problem: profile.problem }] : []
+    })
+    const isOff = config.get(DefaultSandbox) === NO_SANDBOX
+    return sandboxItems({ support, problems, isOff, trustsOwnUser: config.get(TrustOwnUser) })
   }
 
   #profile(name: string): Profile | { readonly problem: string; readonly fault: Fault } {

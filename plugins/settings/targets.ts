@@ -11,7 +11,7 @@ import { McpSidecarServer } from '../../schemas/settings/entries.js'
 import type { ApplyOutcome, PatchKeysBody, SettingsWriteTarget } from '../../schemas/settings.js'
 import { removeAt, setAt } from '../configuration/api.js'
 import type { TextFile } from '../files/api.js'
-import { isInside, type Workspace, writeWhole } from '../workspaces/api.js'
+import { isInside, ownFolder, type Workspace, writeWhole } from '../workspaces/api.js'
 import { SettingsErrors } from './errors.js'
 import { strictest } from './lifecycle.js'
 import type { SettingsKernel } from './service.js'
@@ -57,6 +57,8 @@ export class Targets {
   /** Id of the overlay of a workspace; undefined while its files are not trusted: what they say has no effect. */
   async overlayOf(workspace: Workspace): Promise<string | undefined> {
     const { id } = workspace
+    // Where its folder is the home of the daemon, the files there are those of everybody.
+    if (ownFolder(workspace.rootDir, this.kernel.home.root) === undefined) return undefined
     const trust = this.kernel.needs.trust.current
     const { state, digest } = (await trust?.of(workspace).catch(() => undefined)) ?? { state: 'untrusted', digest: '' }
     const isAllowed = state === 'trusted' || state === 'empty'
@@ -76,6 +78,7 @@ export class Targets {
 
   /** @throws Fault `workspace_untrusted`, and those of the configuration */
   async writeWorkspace(workspace: Workspace, changes: Write['changes'], actor: Actor, about: About) {
+    this.#checkOwn(workspace)
     const trust = this.kernel.needs.trust.current
     const overlay = await this.overlayOf(workspace)
     if (!trust || overlay === undefined)
@@ -93,7 +96,16 @@ export class Targets {
     return outcome
   }
 
+  /** @throws Fault `settings_target_invalid` */
+  #checkOwn({ name, rootDir }: Workspace): void {
+    if (ownFolder(rootDir, this.kernel.home.root) !== undefined) return
+    throw SettingsErrors.settings_target_invalid(
+      `the folder .svc of workspace ${name} is the home of the daemon; change the global settings instead`,
+    )
+  }
+
   async writeSidecar({ changes, actor, target, workspace }: Asked): Promise<ApplyOutcome> {
+    if (workspace) this.#checkOwn(workspace)
     const servers = changes.map(({ key, name, value }) => {
       const [group, rest = name, ...more] = [...key.split('.')]
       if (group !== 'mcp_servers' || rest === undefined || more.length > 0)

@@ -2,7 +2,7 @@ import path from 'node:path'
 import type { StoredRecord } from '../../kernel/plugin.js'
 import { durationMs } from '../../schemas/duration.js'
 import type { AgentFolder } from '../agents/api.js'
-import type { Workspace } from '../workspaces/api.js'
+import { ownFolder, type Workspace } from '../workspaces/api.js'
 import type { SkillView } from './api.js'
 import { bundledSkills } from './bundled/index.js'
 import { type Broken, type Candidate, refusal } from './candidate.js'
@@ -42,17 +42,15 @@ export class SkillSources {
   }
 
   async #places(workspace: Workspace | undefined, agent: string | undefined): Promise<SkillPlace[]> {
-    const inside = (root: string, tier: 'workspace' | 'additional'): SkillPlace => ({
-      folder: path.join(root, '.svc', 'skills'),
-      root,
-      tier,
-      ofWorkspace: true,
-    })
+    const inside = (root: string, tier: 'workspace' | 'additional'): SkillPlace[] => {
+      const own = ownFolder(root, this.kernel.home.root)
+      return own === undefined ? [] : [{ folder: path.join(own, 'skills'), root, tier, ofWorkspace: true }]
+    }
     const where = agent === undefined ? undefined : await this.agentFolder(agent, workspace)
     return [
       { folder: this.home, root: this.home, tier: 'user', ofWorkspace: false },
-      ...(workspace?.addDirs ?? []).map(dir => inside(dir, 'additional')),
-      ...(workspace ? [inside(workspace.rootDir, 'workspace')] : []),
+      ...(workspace?.addDirs ?? []).flatMap(dir => inside(dir, 'additional')),
+      ...(workspace ? inside(workspace.rootDir, 'workspace') : []),
       ...(where && agent !== undefined
         ? [
             {

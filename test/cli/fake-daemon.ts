@@ -49,6 +49,22 @@ export class FakeDaemon {
     })
   }
 
+  /** One workspace: of this folder, and of no other one. */
+  hasWorkspace(id: string, root_dir: string): this {
+    const send = (response: ServerResponse, status: number, body: unknown) => {
+      response.writeHead(status, { 'content-type': 'application/json; charset=utf-8' }).end(JSON.stringify(body))
+    }
+    return this.answer('GET /api/workspaces', (response, { url }) => {
+      const isHere = new URL(url, 'http://d').searchParams.get('path') === root_dir
+      send(response, 200, { workspaces: isHere ? [{ id, root_dir }] : [] })
+    }).answer('POST /api/workspaces/place', (response, { body }) => {
+      if ((body as { path?: string }).path === root_dir)
+        return send(response, 200, { workspace: { id, root_dir }, registered: false })
+      const next = 'svc workspace add <dir>'
+      return send(response, 409, { error: 'this folder is too wide', code: 'workspace_too_wide', next })
+    })
+  }
+
   async listen(): Promise<void> {
     const server = createServer(async (request, response) => {
       response.setHeader('x-not-svc', '1')

@@ -141,7 +141,7 @@ const schedule = { mode: 'every', interval: '1d' }
 
 test('a query that wants to know for whom is told of the workspace here, and takes another', async ({ daemon }) => {
   const root_dir = realpathSync(daemon.home)
-  daemon.reply('GET /api/workspaces', 200, { workspaces: [{ id: WS, root_dir }] })
+  daemon.hasWorkspace(WS, root_dir)
   daemon.reply(`GET /api/workspaces/${WS}`, 200, { workspace: { id: WS } })
   const at = '/api/settings/mcp-servers/tracker'
   const status = { server_name: 'tracker', status: 'needs_login' }
@@ -165,7 +165,7 @@ test('a job is created with a name, a time and a prompt: the workspace here says
   daemon,
 }) => {
   const root_dir = realpathSync(daemon.home)
-  daemon.reply('GET /api/workspaces', 200, { workspaces: [{ id: WS, root_dir }] })
+  daemon.hasWorkspace(WS, root_dir)
   daemon.reply(`GET /api/workspaces/${WS}`, 200, { workspace: { id: WS, default_agent: 'coder' } })
   daemon.reply('GET /api/workspaces/other', 200, { workspace: { id: 'ws_00000000000000ff' } })
   daemon.reply('POST /api/automation/jobs', 201, { job: jobs[0] })
@@ -188,8 +188,9 @@ test('a job is created with a name, a time and a prompt: the workspace here says
   assert.is(byOption.code, 0, byOption.stderr)
   assert.equal(daemon.asked.at(-1)?.body, here)
   const everywhere = { ...job, scope: 'global' }
-  assert.equal(await svc('/'), everywhere)
-  assert.equal(await svc(root_dir, '--scope', 'global'), everywhere)
+  for (const cwd of ['/', root_dir]) assert.equal(await svc(cwd, '--scope', 'global'), everywhere)
+  const wide = await runCli(daemon.home, create, { data, root: dist, cwd: '/' })
+  assert.is(wide.code, exitCodes.usage)
   const twice = await runCli(daemon.home, [...create, '--name', 'other'], { data, root: dist, cwd: '/' })
   assert.is(twice.code, exitCodes.usage)
   assert.match(twice.stderr, /give name or --name, not both/)

@@ -226,7 +226,7 @@ test('the socket is found by SVC_SOCKET, then by the configuration', async ({ da
 })
 
 test('without a workspace around it a command that needs one says so, and how to name one', async ({ daemon }) => {
-  daemon.reply('GET /api/workspaces', 200, { workspaces: [{ id: 'ws_1', root_dir: '/elsewhere' }] })
+  daemon.hasWorkspace('ws_1', '/elsewhere')
   const { code, stderr } = await runCli(daemon.home, ['thing', 'here'])
   assert.is(code, 2)
   assert.match(stderr, 'no workspace encloses this directory')

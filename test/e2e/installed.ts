@@ -46,19 +46,23 @@ export interface Running {
 /** The built program on an empty home, with any free HTTP port, in an environment that has nothing of the caller's. */
 export class Installed {
   readonly folder = realpathSync(mkdtempSync(join(tmpdir(), 'svc-e2e-')))
-  readonly home = join(this.folder, 'home')
-  readonly env: Readonly<Record<string, string>> = {
-    ...watching(),
-    PATH: process.env.PATH ?? '',
-    HOME: join(this.folder, 'user'),
-    SVC_HOME: this.home,
-    GIT_CONFIG_GLOBAL: '/dev/null',
-    ...(process.env.SVC_TEST_MARK === undefined ? {} : { SVC_TEST_MARK: process.env.SVC_TEST_MARK }),
-  }
+  readonly user = join(this.folder, 'user')
+  readonly home: string
+  readonly env: Readonly<Record<string, string>>
 
-  constructor(config: unknown = { http: { port: 0 } }) {
+  /** @param how `default`: without SVC_HOME, so that the home of the daemon lies in that of the user */
+  constructor(config: unknown = { http: { port: 0 } }, how: 'given' | 'default' = 'given') {
     if (!existsSync(program)) throw new Error('dist/ is missing; run: node scripts/build.mjs --code')
-    for (const name of ['home', 'user']) mkdirSync(join(this.folder, name))
+    this.home = how === 'given' ? join(this.folder, 'home') : join(this.user, '.svc')
+    this.env = {
+      ...watching(),
+      PATH: process.env.PATH ?? '',
+      HOME: this.user,
+      ...(how === 'given' ? { SVC_HOME: this.home } : {}),
+      GIT_CONFIG_GLOBAL: '/dev/null',
+      ...(process.env.SVC_TEST_MARK === undefined ? {} : { SVC_TEST_MARK: process.env.SVC_TEST_MARK }),
+    }
+    for (const folder of [this.home, this.user]) mkdirSync(folder, { recursive: true })
     this.writeHome('config.json', JSON.stringify(config))
   }
 

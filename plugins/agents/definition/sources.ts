@@ -1,6 +1,6 @@
 import path from 'node:path'
 import type { PluginKernel } from '../../../kernel/plugin.js'
-import type { Workspace } from '../../workspaces/api.js'
+import { ownFolder, type Workspace } from '../../workspaces/api.js'
 import { type AgentDefinition, AgentSourceFolders } from '../api.js'
 import { digestOf } from './definition.js'
 import type { AgentFolder } from './files.js'
@@ -64,7 +64,9 @@ export class AgentSources {
 
   /** Folders in which people write definitions. */
   folders(workspace: Workspace | undefined): FolderIndex[] {
-    return [...(workspace ? foldersOf(workspace) : []), this.#home()].map(where => this.#index(where))
+    return [...(workspace ? foldersOf(workspace, this.kernel.home.root) : []), this.#home()].map(where =>
+      this.#index(where),
+    )
   }
 
   /** Folders that come with something else; read-only. */
@@ -100,15 +102,13 @@ export class AgentSources {
   }
 }
 
-function foldersOf({ id, rootDir, addDirs }: Workspace): AgentFolder[] {
-  return [rootDir, ...addDirs].map((root, at) => ({
-    root,
-    folder: path.join(root, '.svc', 'agents'),
-    origin: 'workspace',
-    source: 'workspace',
-    workspaceId: id,
-    writable: at === 0,
-  }))
+function foldersOf({ id, rootDir, addDirs }: Workspace, home: string): AgentFolder[] {
+  return [rootDir, ...addDirs].flatMap((root, at) => {
+    const own = ownFolder(root, home)
+    if (own === undefined) return []
+    const folder = path.join(own, 'agents')
+    return { root, folder, origin: 'workspace', source: 'workspace', workspaceId: id, writable: at === 0 }
+  })
 }
 
 /** The value of a key, made when it is not there; the one that was not asked for longest makes room. */

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { messageOf, type PluginKernel } from '../../../kernel/plugin.js'
 import type { AgentDefinition, Agents } from '../../agents/api.js'
-import type { Workspace, Workspaces } from '../../workspaces/api.js'
+import { ownFolder, type Workspace, type Workspaces } from '../../workspaces/api.js'
 import { McpServerKind, McpServerSources } from '../api.js'
 import { McpServers } from '../settings.js'
 import { type Declaration, merged, type Server, type Source } from './declaration.js'
@@ -75,9 +75,11 @@ export class Sources {
 
   /** Both files of a workspace; neither says anything before somebody trusted them. */
   #ofWorkspace(workspace: Workspace): (() => Promise<Declared[]>)[] {
+    const own = ownFolder(workspace.rootDir, this.kernel.home.root)
+    if (own === undefined) return []
     const read = async (kind: 'workspace-config' | 'workspace-mcp-sidecar', name: string, how: typeof readSidecar) => {
       if (!(await this.kernel.needs.agents.mayRunFilesOf(workspace))) return []
-      const file = path.join(workspace.rootDir, '.svc', name)
+      const file = path.join(own, name)
       const servers = await this.#files.read(file, workspace.rootDir, how)
       checkReferences(file, servers, workspace)
       const source = { kind, scope: 'workspace', workspaceId: workspace.id, where: `.svc/${name}` } as const

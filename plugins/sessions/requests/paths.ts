@@ -1,12 +1,13 @@
 import { lstat, realpath } from 'node:fs/promises'
 import path from 'node:path'
+import { isOfDaemon } from '../../workspaces/api.js'
 
 const MAX_PATH = 4096
 
 /** Where an agent may read and write: canonical roots, the first of which is its working folder. */
 export interface Territory {
   readonly roots: readonly string[]
-  /** The daemon's own files, never an agent's although a root may contain them. */
+  /** The home of the daemon: its files are never an agent's although a root may contain them, those of `scratch` apart. */
   readonly forbidden: string
   /** Files and folders inside that are not written for an agent. */
   readonly readOnly?: readonly string[]
@@ -30,7 +31,7 @@ export async function resolveInside(territory: Territory, wanted: string): Promi
   const canonical = await canonicalize(path.resolve(base, wanted))
   const root = territory.roots.find(candidate => contains(candidate, canonical))
   if (root === undefined) throw new PathRefused(`${wanted} is outside of the workspace`)
-  if (contains(territory.forbidden, canonical) && !contains(territory.forbidden, root)) {
+  if (isOfDaemon(canonical, territory.forbidden)) {
     throw new PathRefused(`${wanted} belongs to the daemon`)
   }
   return canonical

@@ -123,7 +123,8 @@ test('a sandbox that was asked for and cannot be had refuses the session', async
   assert.is((await create(world, { agent_name: 'ada', sandbox: 'none' })).body.session.sandbox, undefined)
 })
 
-test('where bubblewrap does not work, only a session that named a sandbox is refused, and the rest say so', async () => {
+/** A machine where bubblewrap does not work. */
+async function withoutBubblewrap(config: object, use: (world: World) => Promise<void>) {
   const folder = await temporaryFolder('bin')
   const bwrap = path.join(folder, 'bwrap')
   writeFileSync(bwrap, '#!/bin/sh\necho "bwrap: No permissions to create a new namespace" >&2; exit 1\n', {
@@ -131,27 +132,40 @@ test('where bubblewrap does not work, only a session that named a sandbox is ref
   })
   const before = process.env.PATH
   process.env.PATH = `${folder}:${before}`
-  const world = await openWorld({ plugins: [auth, identity, sandboxes] })
+  const world = await openWorld({ config, plugins: [auth, identity, sandboxes] })
   try {
     await world.agent('ada')
-    const { id, at } = await world.session('ada')
-    assert.is((await world.row(id)).sandbox.state, 'unavailable')
-    await world.prompt(at, 'say hello')
-    const [warning] = await world.events(at, '?type=runtime_warning')
-    assert.match(warning.content.text, /not in a sandbox: .*No permissions to create a new namespace/)
-    const asked = await world.kernel.request('POST', '/api/sessions', {
-      workspace: world.workspaceId,
-      agent_name: 'ada',
-      sandbox: 'default',
-    })
-    assert.equal([asked.status, asked.body.code], [422, 'sandbox_unusable'])
-    const { items } = (await world.kernel.request('GET', '/api/doctor?only=sandboxes')).body
-    assert.equal([items[0].code, items[0].severity], ['sandbox_unavailable', 'warning'])
+    await use(world)
   } finally {
     process.env.PATH = before
     await world.close()
     rmSync(folder, { recursive: true })
   }
+}
+
+test('where bubblewrap does not work, a session that is sandboxed by default does not start and says what to do', async () => {
+  await withoutBubblewrap({}, async world => {
+    const usual = await create(world, { agent_name: 'ada' })
+    assert.equal([usual.status, usual.body.code], [422, 'sandbox_unusable'])
+    assert.match(usual.body.error, /No permissions to create a new namespace.*--sandbox none.*defaults\.sandbox none/)
+    assert.is((await create(world, { agent_name: 'ada', sandbox: 'default' })).body.code, 'sandbox_unusable')
+    const without = await create(world, { agent_name: 'ada', sandbox: 'none' })
+    assert.equal([without.status, without.body.session.sandbox], [201, undefined])
+    const asking = await create(world, { agent_name: 'ada', permissions: 'approve-reads' })
+    assert.equal([asking.status, asking.body.session.sandbox], [201, undefined])
+    const { items } = (await world.kernel.request('GET', '/api/doctor?only=sandboxes')).body
+    assert.equal([items[0].code, items[0].severity], ['sandbox_unavailable', 'warning'])
+    assert.match(items[0].message, /do not start/)
+  })
+})
+
+test('where bubblewrap does not work, defaults.sandbox none lets every session start', async () => {
+  await withoutBubblewrap({ defaults: { sandbox: 'none' } }, async world => {
+    const { status, body } = await create(world, { agent_name: 'ada' })
+    assert.equal([status, body.session.sandbox], [201, undefined])
+    const { items } = (await world.kernel.request('GET', '/api/doctor?only=sandboxes')).body
+    assert.match(items[0].message, /as defaults.sandbox says/)
+  })
 })
 
 test('without the plugin nobody gets a session with a sandbox', async () => {
