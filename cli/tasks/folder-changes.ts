@@ -59,6 +59,10 @@ async function readGit(repository: RepositoryPlace): Promise<Git> {
         .filter(Boolean)
         .map((entry): [string, string] => [entry.slice(3), entry.slice(0, 2)]),
     )
+    // Compares no files, so that nothing is started in a submodule for the commit of it that is staged.
+    const staged = ['diff-index', '--cached', '--name-only', '-z', '--no-renames', '--ignore-submodules=none', 'HEAD']
+    const names = (await git(staged).catch(() => '')).split('\0').filter(Boolean)
+    for (const name of names) if (!status.has(name)) status.set(name, 'A ')
     const stamps = new Map<string, string>()
     for (const path of [...status.keys()].slice(0, mostFiles)) {
       stamps.set(path, await stampOf(join(repository.top, path)))
