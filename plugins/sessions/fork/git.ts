@@ -15,7 +15,8 @@ export async function inRepository<T>(
   const { providers } = kernel.needs
   const host: GitHost = { run: call => run(kernel, call), env: await providers.environment(providers.builtIn) }
   return withRepository(place, host, work).catch(error => {
-    throw error instanceof Fault ? error : SessionErrors.worktree_failed(messageOf(error), { cause: error })
+    const isTold = error instanceof Fault && error.code === 'worktree_failed'
+    throw isTold ? error : SessionErrors.worktree_failed(messageOf(error), { cause: error })
   })
 }
 
