@@ -114,7 +114,7 @@ test('a repository that appears in a folder is listed like any other the next ti
   assert.equal((await changesOf()).changes, [{ path: '.gitattributes', change: 'added' }])
   const again = await watchFolder(root)
   put(root, 'a.txt', 'other')
-  assert.equal((await again()).changes, [{ path: 'a.txt', change: 'added' }])
+  assert.equal((await again()).changes, [{ path: 'a.txt', change: 'modified' }])
 })
 
 test('a filter that the person configured for all repositories is used', async () => {
