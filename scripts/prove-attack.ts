@@ -14,6 +14,7 @@ const attacks: readonly (() => Promise<{ attack: Attack }>)[] = [
   () => import('./prove-attack/disk.js'),
   () => import('./prove-attack/browser.js'),
   () => import('./prove-attack/hooks-webhooks.js'),
+  () => import('./prove-attack/repositories.js'),
   () => import('./prove-attack/budgets.js'),
 ]
 

@@ -1,6 +1,13 @@
 import { execFile } from 'node:child_process'
 import { lstat, opendir } from 'node:fs/promises'
 import { join, relative } from 'node:path'
+import {
+  findRepository,
+  type Git as GitCommand,
+  type RepositoryPlace,
+  type RunGit,
+  withRepository,
+} from '../../kernel/kit/git/index.js'
 import type { FolderChange, FolderChanges } from '../../plugins/sessions/cli/task-context.js'
 
 const gitMs = 10_000
@@ -29,17 +36,14 @@ export async function watchFolder(
   root: string,
   isForeign: (path: string) => boolean = () => false,
 ): Promise<() => Promise<FolderChanges>> {
-  const own = (base: string, { changes, ...more }: FolderChanges): FolderChanges => {
-    return { ...more, changes: changes.filter(({ path }) => !isForeign(join(base, path))) }
-  }
-  const top = await git(root, ['rev-parse', '--show-toplevel'])
-  const before = top === undefined ? undefined : await readGit(top.trim())
-  if (top !== undefined && before !== undefined) {
+  const repository = await findRepository(root).catch(() => undefined)
+  const before = repository && (await readGit(repository).catch(() => undefined))
+  if (repository && before) {
     return async () => {
-      const after = await readGit(top.trim())
-      return after === undefined
-        ? { changes: [], isComplete: false }
-        : own(top.trim(), await gitChanges(top.trim(), before, after))
+      const after = await readGit(repository).catch(() => undefined)
+      const found = after && (await gitChanges(repository, before, after).catch(() => undefined))
+      if (!found) return { changes: [], isComplete: false }
+      return { ...found, changes: found.changes.filter(({ path }) => !isForeign(join(repository.top, path))) }
     }
   }
   const first = await scan(root, isForeign)
@@ -49,21 +53,39 @@ export async function watchFolder(
   }
 }
 
-async function readGit(top: string): Promise<Git | undefined> {
-  const text = await git(top, ['status', '--porcelain=v1', '-z', '--untracked-files=all', '--no-renames'])
-  if (text === undefined) return undefined
-  const status = new Map(
-    text
-      .split('\0')
-      .filter(Boolean)
-      .map((entry): [string, string] => [entry.slice(3), entry.slice(0, 2)]),
-  )
-  const stamps = new Map<string, string>()
-  for (const path of [...status.keys()].slice(0, mostFiles)) stamps.set(path, await stampOf(join(top, path)))
-  return { head: (await git(top, ['rev-parse', '--verify', '--quiet', 'HEAD']))?.trim() ?? '', status, stamps }
+async function readGit(repository: RepositoryPlace): Promise<Git> {
+  return withRepository(repository, gitHost, async git => {
+    const text = await git([
+      ...['status', '--porcelain=v1', '-z', '--untracked-files=all', '--no-renames'],
+      // Otherwise git starts itself in nested repositories, with their configuration.
+      '--ignore-submodules=all',
+    ])
+    const status = new Map(
+      text
+        .split('\0')
+        .filter(Boolean)
+        .map((entry): [string, string] => [entry.slice(3), entry.slice(0, 2)]),
+    )
+    // Compares no files, so that nothing is started in a submodule for the commit of it that is staged.
+    const staged = ['diff-index', '--cached', '--name-only', '-z', '--no-renames', '--ignore-submodules=none', 'HEAD']
+    const names = (await git(staged).catch(() => '')).split('\0').filter(Boolean)
+    for (const name of names) if (!status.has(name)) status.set(name, 'A ')
+    const stamps = new Map<string, string>()
+    for (const path of [...status.keys()].slice(0, mostFiles)) {
+      stamps.set(path, await stampOf(join(repository.top, path)))
+    }
+    return { head: await headOf(git), status, stamps }
+  })
 }
 
-async function gitChanges(top: string, before: Git, after: Git): Promise<FolderChanges> {
+/** The newest commit; empty in a repository that has none. */
+const headOf = (git: GitCommand) =>
+  git(['rev-parse', '--verify', '--quiet', 'HEAD']).then(
+    head => head.trim(),
+    () => '',
+  )
+
+async function gitChanges(repository: RepositoryPlace, before: Git, after: Git): Promise<FolderChanges> {
   const found = new Map<string, FolderChange>()
   const put = (path: string, change: FolderChange['change']) => found.set(path, { path, change })
   for (const [path, letters] of after.status) {
@@ -74,14 +96,11 @@ async function gitChanges(top: string, before: Git, after: Git): Promise<FolderC
   }
   for (const path of before.status.keys()) {
     if (after.status.has(path)) continue
-    put(path, (await stampOf(join(top, path))) === 'none' ? 'deleted' : 'modified')
+    put(path, (await stampOf(join(repository.top, path))) === 'none' ? 'deleted' : 'modified')
   }
   // Files committed in the meantime have a clean status.
   if (before.head !== after.head && after.head !== '') {
-    // A repository without commits is compared with the empty tree.
-    const from = before.head || (await git(top, ['hash-object', '-t', 'tree', '/dev/null']))?.trim() || after.head
-    const list = await git(top, ['diff', '--name-status', '--no-renames', '-z', from, after.head])
-    const words = (list ?? '').split('\0')
+    const words = (await committed(repository, before.head, after.head)).split('\0')
     for (let at = 0; at + 1 < words.length; at += 2) {
       const change = { A: 'added', D: 'deleted' }[words[at] ?? ''] as FolderChange['change'] | undefined
       put(words[at + 1] as string, change ?? 'modified')
@@ -89,6 +108,13 @@ async function gitChanges(top: string, before: Git, after: Git): Promise<FolderC
   }
   return { changes: sorted(found.values()), isComplete: true, ...(before.head !== after.head && { head: after.head }) }
 }
+
+/** Letters and paths of the files that differ between two commits; a repository without commits counts as the empty tree. */
+const committed = (repository: RepositoryPlace, before: string, after: string) =>
+  withRepository(repository, gitHost, async git => {
+    const from = before || (await git(['hash-object', '-t', 'tree', '--no-filters', '--stdin'])).trim()
+    return git(['diff-tree', '-r', '-z', '--name-status', '--no-renames', '--no-ext-diff', from, after])
+  }).catch(() => '')
 
 async function scan(
   root: string,
@@ -128,16 +154,15 @@ async function stampOf(path: string): Promise<string> {
   return found ? `${found.size} ${found.mtimeNs}` : 'none'
 }
 
-/** Standard output of git; undefined on any failure. Hooks and the file monitor of the repository are disabled. */
-function git(cwd: string, args: readonly string[]): Promise<string | undefined> {
-  const safe = ['-c', 'core.fsmonitor=false', '-c', 'core.hooksPath=/dev/null']
-  const options = {
-    cwd,
-    timeout: gitMs,
-    maxBuffer: gitBytes,
-    env: { ...process.env, GIT_OPTIONAL_LOCKS: '0', LC_ALL: 'C' },
-  }
-  return new Promise(resolve => {
-    execFile('git', [...safe, ...args], options, (error, stdout) => resolve(error ? undefined : stdout))
+/** Standard output of git. */
+const runGit: RunGit = ({ argv, cwd, env, input }) =>
+  new Promise((resolve, reject) => {
+    const options = { cwd, env, timeout: gitMs, killSignal: 'SIGKILL', maxBuffer: gitBytes } as const
+    const child = execFile(argv[0] as string, argv.slice(1), options, (error, stdout) =>
+      error ? reject(error) : resolve(stdout),
+    )
+    child.stdin?.on('error', () => {})
+    child.stdin?.end(input)
   })
-}
+
+const gitHost = { run: runGit, env: process.env }

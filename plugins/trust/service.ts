@@ -26,7 +26,7 @@ export class TrustService implements TrustApi {
   constructor(private readonly kernel: PluginKernel<{ workspaces: typeof Workspaces; hooks: MaybeToken<HooksApi> }>) {}
 
   async of(workspace: Workspace): Promise<WorkspaceTrust> {
-    const { files, digest } = await filesOf(workspace)
+    const { files, digest } = await filesOf(workspace, this.kernel.home.root)
     const row = this.#row(workspace.id)
     const state =
       files.length === 0 ? 'empty' : row === undefined ? 'untrusted' : row.digest === digest ? 'trusted' : 'changed'
@@ -54,7 +54,7 @@ export class TrustService implements TrustApi {
       const isAllowed = await this.allows(workspace)
       const result = await work()
       if (isAllowed) {
-        const { files, digest } = await filesOf(workspace)
+        const { files, digest } = await filesOf(workspace, this.kernel.home.root)
         if (files.length > 0) await this.#store(workspace.id, digest, this.kernel.actor)
       }
       return result
@@ -68,7 +68,7 @@ export class TrustService implements TrustApi {
   /** @throws Fault `trust_changed`, `trust_unreadable` */
   grant(workspace: Workspace, digest: string, actor: Actor): Promise<WorkspaceTrust> {
     return this.#writes.run(workspace.id, async () => {
-      const now = await filesOf(workspace)
+      const now = await filesOf(workspace, this.kernel.home.root)
       if (now.digest !== digest) throw TrustErrors.trust_changed()
       await this.#store(workspace.id, digest, actor)
       await this.#tell()

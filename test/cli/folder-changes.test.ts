@@ -79,12 +79,68 @@ test('what was changed before is no change, unless it changes again', async () =
   assert.equal((await changesOf()).changes, [{ path: 'deep/new.txt', change: 'modified' }])
 })
 
-test('no program that the repository names is run', async () => {
+test('no program that the repository, or one nested in it, names is run', async () => {
   const root = repository()
-  git(root, 'config', 'core.fsmonitor', 'touch ran; true')
+  const ran = `touch '${join(root, 'ran')}'; cat`
+  const nested = join(root, 'sub')
+  mkdirSync(nested)
+  for (const args of [
+    ['init', '-q'],
+    ['commit', '-q', '--allow-empty', '-m', 'one'],
+  ])
+    git(nested, ...args)
+  put(root, 'sub/f', 'one')
+  put(root, 'sub/.gitattributes', '* filter=x')
+  git(nested, 'add', '.')
+  git(nested, 'config', 'filter.x.clean', ran)
+  put(root, 'sub/f', 'two')
+  git(root, 'update-index', '--add', '--cacheinfo', `160000,${git(nested, 'rev-parse', 'HEAD').toString().trim()},sub`)
+  put(root, '.gitmodules', '[submodule "sub"]\n\tpath = sub\n\turl = ./sub\n\tignore = none\n')
+  put(root, '.gitattributes', '* filter=x')
+  git(root, 'config', 'core.fsmonitor', ran)
+  git(root, 'config', 'filter.x.clean', ran)
   const changesOf = await watchFolder(root)
   put(root, 'a.txt', 'changed')
   assert.equal((await changesOf()).changes, [{ path: 'a.txt', change: 'modified' }])
+})
+
+test('a repository that appears in a folder is listed like any other the next time, without its programs', async () => {
+  const root = folder({ 'a.txt': 'a' })
+  const changesOf = await watchFolder(root)
+  git(root, 'init', '-q')
+  put(root, '.gitattributes', '* filter=x')
+  git(root, 'add', 'a.txt')
+  git(root, 'config', 'filter.x.clean', `touch '${join(root, 'ran')}'; cat`)
+  assert.equal((await changesOf()).changes, [{ path: '.gitattributes', change: 'added' }])
+  const again = await watchFolder(root)
+  put(root, 'a.txt', 'other')
+  assert.equal((await again()).changes, [{ path: 'a.txt', change: 'modified' }])
+})
+
+test('a filter that the person configured for all repositories is used', async () => {
+  const root = repository()
+  const configured = join(folder({ config: '[filter "up"]\n\tclean = tr a-z A-Z\n' }), 'config')
+  const before = process.env.GIT_CONFIG_GLOBAL
+  process.env.GIT_CONFIG_GLOBAL = configured
+  try {
+    put(root, '.gitattributes', 'a.txt filter=up')
+    put(root, 'a.txt', 'upper')
+    git(root, 'add', '.')
+    git(root, 'commit', '-qm', 'upper')
+    const changesOf = await watchFolder(root)
+    put(root, 'a.txt', 'Upper')
+    assert.equal((await changesOf()).changes, [], 'it is the same to git')
+  } finally {
+    if (before === undefined) delete process.env.GIT_CONFIG_GLOBAL
+    else process.env.GIT_CONFIG_GLOBAL = before
+  }
+})
+
+test('a submodule whose commit was staged is listed', async () => {
+  const root = repository()
+  const changesOf = await watchFolder(root)
+  git(root, 'update-index', '--add', '--cacheinfo', `160000,${'1'.repeat(40)},sub`)
+  assert.equal((await changesOf()).changes, [{ path: 'sub', change: 'added' }])
 })
 
 test('the first commit of a repository tells what it added', async () => {

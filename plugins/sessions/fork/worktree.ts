@@ -1,11 +1,14 @@
-import { lstat, realpath, rmdir } from 'node:fs/promises'
+import { lstat, readdir, realpath, rm, rmdir } from 'node:fs/promises'
 import path from 'node:path'
+import { findRepository, headOf, type RepositoryPlace, repositoryAt } from '../../../kernel/kit/git/index.js'
 import { messageOf } from '../../../kernel/plugin.js'
 import type { ForkSessionBody } from '../../../schemas/sessions.js'
 import { WorkspaceErrors } from '../../workspaces/api.js'
 import { SessionErrors, type SessionWorktree, type SessionWorktrees, type WorktreeInUse } from '../api.js'
 import type { SessionsKernel } from '../context.js'
-import { git } from './git.js'
+import { inRepository } from './git.js'
+import { saveWorktree, submodules } from './save.js'
+import { addWorktree, placeOf, worktreeFolders } from './worktree-files.js'
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/
 
@@ -25,19 +28,31 @@ export class Worktrees implements SessionWorktrees {
   }
 
   async discardUnused({ folder, gitDir, branch }: SessionWorktree): Promise<boolean> {
-    const common = path.dirname(path.dirname(gitDir))
-    const run = async (...args: string[]) => (await git(this.kernel, common, [`--git-dir=${common}`, ...args])).trim()
-    const head = await git(this.kernel, common, [`--git-dir=${gitDir}`, 'rev-parse', '--abbrev-ref', 'HEAD'])
-    if (branch === '' || head.trim() !== branch) return false
-    const having = await run('for-each-ref', '--format=%(refname:lstrip=2)', '--contains', branch, 'refs/heads')
-    if (!having.split('\n').some(other => other !== '' && other !== branch)) return false
-    const changed = await git(this.kernel, folder, [
-      ...[`--git-dir=${gitDir}`, `--work-tree=${folder}`, '-c', 'diff.ignoreSubmodules=all'],
-      ...['status', '--porcelain', '--ignored'],
-    ])
-    if (changed.trim() !== '') return false
-    await run('worktree', 'remove', folder)
-    await run('branch', '-D', branch)
+    const place = await placeOf(folder, gitDir)
+    if (branch === '' || branchOf(await headOf(gitDir)) !== branch) return false
+    const isUnused = await inRepository(this.kernel, place, async git => {
+      const having = await git([
+        ...['for-each-ref', '--format=%(refname)', '--contains', `refs/heads/${branch}`, 'refs/heads'],
+      ])
+      if (!having.split('\n').some(other => other !== '' && other !== `refs/heads/${branch}`)) return false
+      const changed = await Promise.all([
+        git(['status', '--porcelain', '--ignored', '--ignore-submodules=all']),
+        // Only compares with the index: git starts nothing in a nested repository for it.
+        git(['diff-index', '--cached', '--name-only', '--ignore-submodules=none', 'HEAD']),
+      ])
+      if (changed.some(text => text.trim() !== '')) return false
+      for (const nested of await submodules(git)) {
+        const names = await readdir(path.join(folder, nested)).catch(() => [])
+        if (names.length > 0) return false
+      }
+      return true
+    })
+    if (!isUnused) return false
+    await rm(folder, { recursive: true, force: true })
+    await rm(gitDir, { recursive: true, force: true })
+    const { commonDir } = place
+    const shared = { top: commonDir, gitDir: commonDir, commonDir }
+    await inRepository(this.kernel, shared, git => git(['update-ref', '-d', `refs/heads/${branch}`]))
     return true
   }
 }
@@ -47,34 +62,48 @@ type WorktreeRequest = Pick<ForkSessionBody, 'worktree' | 'new_worktree'>
 
 /** The worktree that a request wants. Throws `worktree_invalid` (400), `worktree_failed` (409). */
 export async function worktreeFor(kernel: SessionsKernel, root: string, body: WorktreeRequest): Promise<WorktreeInUse> {
-  const top = (await git(kernel, root, ['rev-parse', '--show-toplevel'])).trim()
+  const repository = await findRepository(root)
+  if (!repository) throw SessionErrors.worktree_failed(`${root} is not a git repository, nor a folder of one`)
   if (body.worktree !== undefined) {
     if (body.new_worktree) throw SessionErrors.worktree_invalid('give worktree or new_worktree, not both')
-    return existing(kernel, top, body.worktree)
+    return existing(repository, body.worktree)
   }
   const name = body.new_worktree?.name ?? `fork-${kernel.ids.hex(4)}`
   if (!NAME.test(name) || name.endsWith('.lock') || name.includes('..')) {
     throw SessionErrors.worktree_invalid('the name of a worktree is 1 to 64 letters, digits, . _ and -')
   }
+  return created(kernel, repository, name)
+}
+
+async function created(kernel: SessionsKernel, repository: RepositoryPlace, name: string): Promise<WorktreeInUse> {
+  const { top } = repository
   const beside = path.join(path.dirname(top), `${path.basename(top)}.worktrees`)
   const folder = path.join(beside, name)
   if (await lstat(folder).catch(() => undefined)) throw SessionErrors.worktree_failed(`${folder} is there already`)
   const branch = `svc/${name}`
-  const known = await git(kernel, top, ['branch', '--list', branch])
-  if (known.trim() !== '') throw SessionErrors.worktree_failed(`there is a branch ${branch} already`)
+  const ref = `refs/heads/${branch}`
+  const undoing: (() => Promise<unknown>)[] = [() => rmdir(beside)]
   const undo = async () => {
-    const steps = [
-      () => git(kernel, top, ['worktree', 'remove', '--force', folder]),
-      () => git(kernel, top, ['worktree', 'prune']),
-      () => git(kernel, top, ['branch', '-D', branch]),
-      () => rmdir(beside),
-    ]
-    for (const step of steps)
+    for (const step of undoing.toReversed())
       await step().catch(error => kernel.log.debug('a fork is undone', { error: messageOf(error) }))
   }
   try {
-    await git(kernel, top, ['worktree', 'add', '-b', branch, folder, 'HEAD'])
-    return { ...(await described(kernel, name, folder)), undo }
+    await inRepository(kernel, repository, async git => {
+      if ((await git(['for-each-ref', ref])) !== '')
+        throw SessionErrors.worktree_failed(`there is a branch ${branch} already`)
+      const head = await git(['rev-parse', '--verify', '--quiet', 'HEAD']).catch(() => '')
+      if (head === '') throw SessionErrors.worktree_failed(`${top} has no commit yet that a worktree could begin with`)
+      // The empty value says that there must be no such branch.
+      await git(['update-ref', ref, head.trim(), ''])
+    })
+    undoing.push(() => inRepository(kernel, repository, git => git(['update-ref', '-d', ref])))
+    const unique = kernel.ids.hex(4)
+    const place = await addWorktree(repository, { folder, ref, unique }, undoing)
+    await inRepository(kernel, place, async git => {
+      await git(['reset', '--hard', '--quiet'])
+      await git.publish()
+    })
+    return { ...(await described(name, place)), undo }
   } catch (error) {
     await undo()
     throw error
@@ -82,36 +111,18 @@ export async function worktreeFor(kernel: SessionsKernel, root: string, body: Wo
 }
 
 /** One of the repository, by the name of its folder or by its path. */
-async function existing(kernel: SessionsKernel, top: string, wanted: string): Promise<WorktreeInUse> {
-  const listed = await git(kernel, top, ['worktree', 'list', '--porcelain'])
-  const folders = [...listed.matchAll(/^worktree (.+)$/gm)].map(([, folder = '']) => folder)
+async function existing(repository: RepositoryPlace, wanted: string): Promise<WorktreeInUse> {
+  const folders = await worktreeFolders(repository)
   const folder = folders.find(one => one === wanted || path.basename(one) === wanted)
-  if (!folder || folder === top) throw SessionErrors.worktree_invalid(`the repository has no other worktree ${wanted}`)
-  return { ...(await described(kernel, path.basename(folder), folder)), undo: async () => {} }
+  const place = folder && folder !== repository.top ? await repositoryAt(folder) : undefined
+  if (place?.commonDir !== repository.commonDir)
+    throw SessionErrors.worktree_invalid(`the repository has no other worktree ${wanted}`)
+  return { ...(await described(path.basename(place.top), place)), undo: async () => {} }
 }
 
-async function described(kernel: SessionsKernel, name: string, folder: string): Promise<SessionWorktree> {
-  const [gitDir = '', branch = ''] = (
-    await git(kernel, folder, ['rev-parse', '--absolute-git-dir', '--abbrev-ref', 'HEAD'])
-  )
-    .trim()
-    .split('\n')
-  return { name, folder: await realpath(folder), branch: branch === 'HEAD' ? '' : branch, gitDir }
+async function described(name: string, { top, gitDir }: RepositoryPlace): Promise<SessionWorktree> {
+  return { name, folder: await realpath(top), branch: branchOf(await headOf(gitDir)), gitDir }
 }
 
-/** Whose commits these are; nobody is asked who the operator is. */
-const AUTHOR = ['-c', 'user.name=svc', '-c', 'user.email=svc@localhost', '-c', 'commit.gpgSign=false']
-
-/**
- * Commits what is not committed yet, and gives the id of the newest commit. The folder of git is the one that it was made
- * with: an agent could have put another one, with a configuration of its own, into the worktree.
- * @throws Fault `worktree_failed` (409)
- */
-async function saveWorktree(kernel: SessionsKernel, { folder, gitDir }: SessionWorktree, message: string) {
-  const at = [`--git-dir=${gitDir}`, `--work-tree=${folder}`, ...AUTHOR, '-c', 'diff.ignoreSubmodules=all']
-  const run = (...args: string[]) => git(kernel, folder, [...at, ...args])
-  await run('add', '--all', '--', '.')
-  if ((await run('status', '--porcelain', '--untracked-files=no')).trim() !== '')
-    await run('commit', '--quiet', '--no-verify', '--message', message)
-  return (await run('rev-parse', 'HEAD')).trim()
-}
+/** Empty: a commit is checked out, and no branch. */
+const branchOf = (head: string) => /^ref: refs\/heads\/(.+)$/.exec(head)?.[1] ?? ''

@@ -1,8 +1,9 @@
-import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { scene } from '../settings/scene.js'
+import { temporaryFolder } from '../../harness/kernel.js'
+import { type Scene, scene } from '../settings/scene.js'
 
 const agent = (name: string, more = '') => `---\nname: ${name}\n${more}---\nYou do what you are told.\n`
 const RUNS = agent('runs', "command: 'cat'\n")
@@ -50,6 +51,143 @@ test('what a workspace brings along starts only when it is trusted, and a change
     assert.is((await state()).state, 'trusted')
     assert.is((await daemon.request('DELETE', at)).status, 204)
     assert.equal(await start(), [409, 'agent_untrusted'])
+  } finally {
+    await daemon.close()
+  }
+})
+
+const HOOKED = agent('hooked', 'hooks:\n  - { name: gate, event: tool.pre_call, command: ./gate.sh }\n')
+const server = (value: unknown) => JSON.stringify({ mcpServers: { one: value } })
+
+async function trusted(daemon: Scene, id: string): Promise<void> {
+  const { digest } = await trustOf(daemon, id)
+  const { status, body } = await daemon.request('PUT', `/api/workspaces/${id}/trust`, { digest })
+  assert.equal([status, body.trust?.state], [200, 'trusted'], JSON.stringify(body))
+}
+
+const trustOf = async (daemon: Scene, id: string) =>
+  (await daemon.request('GET', `/api/workspaces/${id}/trust`)).body.trust
+
+test('what can run code counts wherever it lies, whatever it is named', async () => {
+  const daemon = await scene()
+  try {
+    for (const [file, text] of [
+      ['.svc/agents/memory/AGENT.md', RUNS],
+      ['.svc/agents/SOUL.md/AGENT.md', RUNS],
+      ['.svc/agents/one/memory/run.sh', 'true'],
+      ['.svc/skills/memory/SKILL.md', HOOKED],
+      ['.svc/skills/HEARTBEAT.md', 'a text of no agent'],
+      ['.svc/skills/ok/memory/run.sh', 'true'],
+      ['.svc/skills/ok/SOUL.md', 'true'],
+      ['.svc/skills/ok/workspace.toml', ''],
+      ['.svc/Memory/run.sh', 'true'],
+      ['.svc/mcp.json', '{}'],
+      ['.svc/capabilities/one.toml', ''],
+      ['.svc/extensions/one/extension.toml', ''],
+      ['.agents/skills/one/SKILL.md', HOOKED],
+      ['.claude/skills/one/scripts/run.py', 'pass'],
+      ['.mcp.json', '{}'],
+    ] as const) {
+      const { id, root } = await daemon.workspace({ [file]: text })
+      const { state, files } = await trustOf(daemon, id)
+      assert.equal([state, files], ['untrusted', [file]])
+      await trusted(daemon, id)
+      await writeFile(path.join(root, file), `${text} `)
+      assert.is((await trustOf(daemon, id)).state, 'changed', file)
+    }
+  } finally {
+    await daemon.close()
+  }
+})
+
+test('identity, memories and texts that an agent is told run nothing, unless they are links', async () => {
+  const daemon = await scene()
+  try {
+    const { id, root } = await daemon.workspace({
+      '.svc/memory/notes/one.md': 'x',
+      '.svc/SOUL.md': 'x',
+      '.svc/agents/one/SOUL.md': 'x',
+      '.svc/agents/one/HEARTBEAT.md': 'x',
+      '.agents/readme.md': 'x',
+      'tools/run.sh': 'true',
+    })
+    assert.equal([(await trustOf(daemon, id)).state, (await trustOf(daemon, id)).files], ['empty', []])
+    await rm(path.join(root, '.svc/memory'), { recursive: true })
+    await symlink('../tools', path.join(root, '.svc/memory'))
+    await symlink('../tools/run.sh', path.join(root, '.svc/HEARTBEAT.md'))
+    assert.equal((await trustOf(daemon, id)).files, ['.svc/HEARTBEAT.md', '.svc/memory/run.sh'])
+  } finally {
+    await daemon.close()
+  }
+})
+
+test('a file that such a file names counts too: when it is changed, the workspace is', async () => {
+  const daemon = await scene()
+  const skill = (hook: string) => agent('one', `metadata:\n  svc:\n    hooks:\n      - ${hook}\n`)
+  try {
+    for (const [named, from, text] of [
+      ['.svc/agents/one/SOUL.md', '.svc/agents/one/AGENT.md', agent('one', 'command: ./SOUL.md\n')],
+      ['.svc/SOUL.md', '.svc/skills/one/SKILL.md', skill('{ event: turn.start, command: ./.svc/SOUL.md }')],
+      ['.svc/memory/run.sh', '.svc/mcp.json', server({ command: './.svc/memory/run.sh' })],
+      ['tools/server.mjs', '.svc/mcp.json', server({ command: 'node', args: ['tools/server.mjs'] })],
+      ['tools/server.mjs', '.mcp.json', server({ command: 'node', args: ['--flag=./tools/server.mjs'] })],
+      ['tools/server.mjs', '.svc/mcp.json', server({ command: 'node', args: ['server.mjs'], cwd: 'tools' })],
+      ['tools/server.mjs', '.svc/mcp.json', server({ command: '$' + '{workspace}/tools/server.mjs' })],
+      ['tools/server.mjs', '.svc/mcp.json', server({ command: '$' + '{SERVER:-./tools/server.mjs}' })],
+      ['tools/gate.sh', '.svc/config.json', '{ "hooks": [{ "command": "sh -c \'cd tools && ./gate.sh\'" }] }'],
+      ['tools/gate.sh', '.svc/config.json', '// of us\n{ "hooks": [{ "command": "\\u002e/tools\\u002fgate.sh" }] }'],
+      ['tools/gate.sh', '.svc/skills/one/SKILL.md', skill('{ event: turn.start, command: "tools\\x2fgate.sh" }')],
+      ['dev.env', '.svc/mcp.json', server({ command: 'x', envFile: './dev.env' })],
+      ['tools/hook.cjs', '.svc/mcp.json', server({ command: 'node', args: ['./tools/hook'] })],
+      ['pkg/tool.py', '.svc/mcp.json', server({ command: 'python3', args: ['-m', 'pkg.tool'] })],
+      ['pkg/__main__.py', '.svc/mcp.json', server({ command: 'python3', args: ['pkg'] })],
+      ['package.json', '.svc/mcp.json', server({ command: 'npm', args: ['run', 'serve'] })],
+      ['hooks.d/10-one', '.svc/mcp.json', server({ command: 'run-parts', args: ['./hooks.d'] })],
+      ['tools/lib.sh', '.svc/skills/one/run.sh', '. ./tools/lib.sh'],
+    ] as const) {
+      const { id, root } = await daemon.workspace({ [from]: text, [named]: 'one', 'other.txt': 'one' })
+      const { files } = await trustOf(daemon, id)
+      assert.equal([...files].sort(), [from, named].sort(), text)
+      await trusted(daemon, id)
+      await writeFile(path.join(root, 'other.txt'), 'two')
+      assert.is((await trustOf(daemon, id)).state, 'trusted')
+      await writeFile(path.join(root, named), 'two')
+      assert.is((await trustOf(daemon, id)).state, 'changed', text)
+    }
+  } finally {
+    await daemon.close()
+  }
+})
+
+test('a link that is named counts as what it leads to, and a file that appears later counts as well', async () => {
+  const daemon = await scene()
+  try {
+    const { id, root } = await daemon.workspace({ '.svc/mcp.json': server({ command: './run' }), 'real.sh': 'one' })
+    await trusted(daemon, id)
+    await symlink('real.sh', path.join(root, 'run'))
+    assert.is((await trustOf(daemon, id)).state, 'changed')
+    await trusted(daemon, id)
+    await writeFile(path.join(root, 'real.sh'), 'two')
+    assert.is((await trustOf(daemon, id)).state, 'changed')
+    await rm(path.join(root, 'run'))
+    await symlink('/bin/true', path.join(root, 'run'))
+    await trusted(daemon, id)
+    await rm(path.join(root, 'run'))
+    await symlink('/bin/false', path.join(root, 'run'))
+    assert.is((await trustOf(daemon, id)).state, 'changed')
+  } finally {
+    await daemon.close()
+  }
+})
+
+test('a workspace around the home of the daemon does not count what lies in there', async () => {
+  const root = await realpath(await temporaryFolder('around'))
+  await mkdir(path.join(root, '.svc/agents/runs'), { recursive: true })
+  await writeFile(path.join(root, '.svc/agents/runs/AGENT.md'), RUNS)
+  const daemon = await scene('', { home: path.join(root, '.svc') })
+  try {
+    const { body } = await daemon.request('POST', '/api/workspaces/resolve', { path: root })
+    assert.equal((await trustOf(daemon, body.workspace.id)).files, [])
   } finally {
     await daemon.close()
   }

@@ -1,5 +1,6 @@
 import { mkdir, readdir, stat } from 'node:fs/promises'
 import path from 'node:path'
+import { gitCall } from '../../../../kernel/kit/git/index.js'
 import { type Clock, messageOf, within } from '../../../../kernel/plugin.js'
 import type { ProcessHandle } from '../../../processes/api.js'
 import { InstallErrors, refused } from '../errors.js'
@@ -26,28 +27,6 @@ export interface GitTree {
   readonly commit: string
   readonly tree: Tree
 }
-
-/** Settings that stand above those of a repository: nothing in it may name a program, a file or a further repository. */
-const SETTINGS = [
-  'core.hooksPath=/dev/null',
-  'core.fsmonitor=false',
-  'core.attributesFile=/dev/null',
-  'protocol.allow=never',
-  'protocol.ext.allow=never',
-  'protocol.file.allow=always',
-  'protocol.http.allow=always',
-  'protocol.https.allow=always',
-  'protocol.ssh.allow=always',
-  'fetch.fsckObjects=true',
-  'fetch.recurseSubmodules=false',
-  'submodule.recurse=false',
-  'credential.helper=',
-  'gc.auto=0',
-  'maintenance.auto=false',
-]
-
-/** Of the daemon's environment: how the network is reached, and where git is. */
-const HANDED_ON = /^(PATH|SSH_AUTH_SOCK|SSL_CERT_FILE|SSL_CERT_DIR|(https?|all|no)_proxy|(HTTPS?|ALL|NO)_PROXY)$/
 
 /**
  * Fetches one commit into a bare repository below `workFolder` and reads its files out of the objects. Nothing is ever checked
@@ -118,9 +97,9 @@ interface GitCall {
 
 /** Runs git in the bare repository and returns what it prints; ends it after its time, or when it prints too much. */
 async function runGit(host: GitHost, { bare, args, input = '', watch }: GitCall): Promise<Buffer> {
-  const argv = ['git', ...SETTINGS.flatMap(setting => ['-c', setting]), ...args]
+  const { argv, cwd, env } = gitCall({ args, gitDir: bare, env: host.env, network: true })
   const child = await host
-    .spawn({ label: `git ${args[0]}`, argv, cwd: bare, env: environment(host.env, bare), stdio: 'pipe' })
+    .spawn({ label: `git ${args[0]}`, argv: [...argv], cwd, env: { ...env }, stdio: 'pipe' })
     .catch(error => {
       throw InstallErrors.extension_git_unavailable(`git cannot be started: ${messageOf(error)}`)
     })
@@ -146,25 +125,6 @@ async function runGit(host: GitHost, { bare, args, input = '', watch }: GitCall)
   } finally {
     watching.abort()
     await child.stop({ graceMs: 0 })
-  }
-}
-
-function environment(env: GitHost['env'], bare: string): Record<string, string> {
-  const handed = Object.entries(env).filter((pair): pair is [string, string] => HANDED_ON.test(pair[0]) && !!pair[1])
-  return {
-    ...Object.fromEntries(handed),
-    HOME: bare,
-    LC_ALL: 'C',
-    GIT_DIR: bare,
-    GIT_CONFIG_NOSYSTEM: '1',
-    GIT_CONFIG_GLOBAL: '/dev/null',
-    GIT_ATTR_NOSYSTEM: '1',
-    GIT_ALLOW_PROTOCOL: 'file:http:https:ssh',
-    GIT_TERMINAL_PROMPT: '0',
-    GIT_ASKPASS: 'false',
-    GIT_SSH_COMMAND: 'ssh -o BatchMode=yes -o ForwardAgent=no -o ClearAllForwardings=yes',
-    GIT_NO_REPLACE_OBJECTS: '1',
-    GIT_LFS_SKIP_SMUDGE: '1',
   }
 }
 
