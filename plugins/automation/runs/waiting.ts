@@ -1,0 +1,75 @@
+import { messageOf, type PluginKernel, type Timer } from '../../../kernel/plugin.js'
+import type { Admission } from '../claim.js'
+
+/** Milliseconds after which the queue is looked at again when it could not be written, and the longest sleep. */
+const RETRY_MS = 5000
+const LONGEST_MS = 60_000
+
+/** What the queue needs from the plugin. */
+export interface WaitingWork {
+  /** Durably admits the occurrences that have a slot now, and cancels those that have waited too long. */
+  admit(): Promise<readonly Admission[]>
+  /** When the first waiting occurrence has waited too long, in epoch milliseconds; undefined when none waits. */
+  nextEnd(): number | undefined
+  /** Dispatches an admitted run. */
+  dispatch(admitted: Admission & { readonly outcome: 'admitted' }): void
+  /** The run of a job has ended without being dispatched. */
+  ended(job: string): void
+}
+
+/** Claimed occurrences that wait for a slot. They are durable: a restarted daemon goes on with them. */
+export class WaitingRuns {
+  #timer: Timer | undefined
+  #looking: Promise<void> | undefined
+  #again = false
+  #open = false
+
+  constructor(
+    private readonly kernel: Pick<PluginKernel, 'clock' | 'log'>,
+    private readonly work: WaitingWork,
+  ) {}
+
+  /** Begins to hand out slots. Resolves when those that are free have been given to the occurrences of the previous daemon. */
+  start(): Promise<void> {
+    this.#open = true
+    return this.look()
+  }
+
+  close(): void {
+    this.#open = false
+    this.#timer?.cancel()
+  }
+
+  /** A slot may be free, or an occurrence waits that did not before. */
+  look(): Promise<void> {
+    if (!this.#open) return Promise.resolve()
+    this.#again = true
+    this.#looking ??= this.#all().finally(() => {
+      this.#looking = undefined
+    })
+    return this.#looking
+  }
+
+  async #all(): Promise<void> {
+    const { clock, log } = this.kernel
+    let wait = LONGEST_MS
+    while (this.#again && this.#open) {
+      this.#again = false
+      try {
+        if (this.work.nextEnd() === undefined) break
+        for (const admission of await this.work.admit()) {
+          if (admission.outcome === 'admitted') this.work.dispatch(admission)
+          else this.work.ended(admission.run.job_id)
+        }
+      } catch (error) {
+        log.error(`waiting occurrences were not admitted: ${messageOf(error)}`)
+        wait = RETRY_MS
+      }
+    }
+    this.#timer?.cancel()
+    const next = this.work.nextEnd()
+    if (next === undefined || !this.#open) return
+    const ms = Math.max(1, Math.min(wait, next - clock.now()))
+    this.#timer = clock.timeout(ms, () => void this.look(), { unref: true })
+  }
+}
