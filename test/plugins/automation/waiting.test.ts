@@ -69,8 +69,9 @@ test('the fire limit is judged when a slot is free', async ({ b }) => {
   await b.clock.advance(HOUR)
   await untilStates(b, 'a running', 'b scheduled')
   finish(b)
-  await untilStates(b, 'a completed', 'b running')
+  await b.until(async () => b.sessions.prompts.length === 2, 'b has begun')
   finish(b)
+  await untilStates(b, 'a completed', 'b completed')
   await b.clock.advance(HOUR)
   await b.until(async () => (await states(b)).length === 4, 'both are due again')
   await untilStates(b, 'a completed', 'b completed', 'a running', 'b scheduled')
@@ -146,6 +147,7 @@ test('with a wait of 0s an occurrence without a slot is canceled at once', async
     await put(other, ['a', 'b'])
     await other.clock.advance(HOUR)
     await untilStates(other, 'a running', 'b canceled concurrency_limit')
+    assert.is((await other.job('b')).next_run, new Date(START + 2 * HOUR).toISOString())
   } finally {
     await other.end()
   }
