@@ -11,7 +11,7 @@ import { readText } from './run.js'
 import { cellText, pick } from './show/cells.js'
 import type { Output } from './show/output.js'
 import { jsonText } from './show/text.js'
-import { currentWorkspace, workspaceReference } from './workspace-context.js'
+import { currentWorkspace, openWorkspace, workspaceReference } from './workspace-context.js'
 
 interface World {
   readonly io: Io
@@ -66,7 +66,8 @@ interface Values {
   readonly body: Record<string, unknown>
 }
 
-async function decodeGiven(entry: RouteCommand, given: Given, { io, client }: World): Promise<Values> {
+async function decodeGiven(entry: RouteCommand, given: Given, world: World): Promise<Values> {
+  const { io, client } = world
   const values: Values = { path: {}, query: {}, body: await wholeBody(given.options.data, io) }
   const contextOf = ({ fromContext }: Parameter) => (fromContext ? currentWorkspace(io, client) : undefined)
   const short = expandShorthands(entry, given.options)
@@ -103,24 +104,26 @@ async function decodeGiven(entry: RouteCommand, given: Given, { io, client }: Wo
   if (entry.scoped) {
     const { scope } = entry.scoped
     const isAsked = entry.options.some(({ name, in: at }) => name === scope && at === 'query')
-    await fillScope(entry.scoped, isAsked ? values.query : values.body, { io, client })
+    await fillScope(entry.scoped, isAsked ? values.query : values.body, world)
   }
   return values
 }
 
 /** Who a thing is for, when nothing says so: the caller's workspace, else everybody. */
 async function fillScope(
-  { scope, workspace }: NonNullable<RouteCommand['scoped']>,
+  { scope, workspace, opens }: NonNullable<RouteCommand['scoped']>,
   members: Record<string, unknown>,
-  { io, client }: Pick<World, 'io' | 'client'>,
+  world: World,
 ): Promise<void> {
-  const named = members[workspace]
-  const reference =
-    typeof named === 'string'
-      ? workspaceReference(named, io.cwd)
-      : members[scope] === 'global'
-        ? undefined
-        : await currentWorkspace(io, client)
+  const { io, client } = world
+  const named = typeof members[workspace] === 'string' ? members[workspace] : undefined
+  if (named === undefined && members[scope] === 'global') return
+  if (opens) {
+    members[workspace] = await openWorkspace(world, named)
+    members[scope] ??= 'workspace'
+    return
+  }
+  const reference = named === undefined ? await currentWorkspace(io, client) : workspaceReference(named, io.cwd)
   members[scope] ??= reference === undefined ? 'global' : 'workspace'
   if (reference === undefined) return
   const about = await client.request('GET', `/api/workspaces/${encodeURIComponent(reference)}`)

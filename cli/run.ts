@@ -20,7 +20,7 @@ import { Progress } from './show/progress.js'
 import { cleanText } from './show/text.js'
 import { surely } from './tasks/surely.js'
 import { isLive, startsDaemon, taskWorld } from './tasks/task-world.js'
-import { currentWorkspace, workspaceReference } from './workspace-context.js'
+import { currentWorkspace, openWorkspace, workspaceReference } from './workspace-context.js'
 
 /** Runs one command line and returns its exit code. Never throws. */
 export async function run(argv: readonly string[], world: Io): Promise<number> {
@@ -138,15 +138,17 @@ async function ensureDaemon({ io, home, client, progress, out }: World): Promise
 }
 
 /** A command that takes a workspace is told the caller's when none was given. */
-async function withWorkspace(
-  entry: Exclude<Entry, { kind: 'route' }>,
-  given: Given,
-  { io, client }: World,
-): Promise<Given> {
+async function withWorkspace(entry: Exclude<Entry, { kind: 'route' }>, given: Given, world: World): Promise<Given> {
+  const { io, client } = world
   const option = entry.options.find(({ type }) => type === 'workspace')
   if (!option || given.options.everywhere === true) return given
   const value = given.options[option.name]
-  const workspace = typeof value === 'string' ? workspaceReference(value, io.cwd) : await currentWorkspace(io, client)
+  const named = typeof value === 'string' ? value : undefined
+  const workspace = option.opens
+    ? await openWorkspace(world, named)
+    : named === undefined
+      ? await currentWorkspace(io, client)
+      : workspaceReference(named, io.cwd)
   return workspace === undefined ? given : { ...given, options: { ...given.options, [option.name]: workspace } }
 }
 

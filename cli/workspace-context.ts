@@ -1,12 +1,19 @@
-import fs from 'node:fs'
-import { resolve, sep } from 'node:path'
-import { CliFault } from './fault.js'
+import { isAbsolute, resolve } from 'node:path'
+import { CliFault, exitCodes } from './fault.js'
 import type { Io } from './io.js'
 import { pick } from './show/cells.js'
+import type { Output } from './show/output.js'
 
 /** What is asked of the daemon here. */
 interface Asks {
-  request(method: string, path: string): Promise<unknown>
+  request(method: string, path: string, body?: unknown): Promise<unknown>
+}
+
+/** Where a command that opens a workspace runs. */
+interface Place {
+  readonly io: Pick<Io, 'env' | 'cwd' | 'terminal'>
+  readonly client: Asks
+  readonly out: Output
 }
 
 /** A workspace as it was given: an id or a name as it stands, a path made absolute, for the daemon has another directory. */
@@ -37,16 +44,51 @@ async function ofSession(id: string | undefined, client: Asks): Promise<string |
   }
 }
 
+/** The daemon decides what a folder belongs to: it knows the homes that no workspace swallows. */
 async function nearest(cwd: string, client: Asks): Promise<string | undefined> {
-  const here = `${await fs.promises.realpath(cwd).catch(() => cwd)}${sep}`
-  const rows = pick(await client.request('GET', '/api/workspaces'), 'workspaces')
-  const around = (Array.isArray(rows) ? rows : []).flatMap(row => {
-    const [id, root] = [textAt(row, 'id'), textAt(row, 'root_dir')]
-    const encloses = root !== undefined && here.startsWith(root.endsWith(sep) ? root : root + sep)
-    return id !== undefined && encloses ? [{ id, root }] : []
-  })
-  return around.sort((a, b) => b.root.length - a.root.length)[0]?.id
+  const rows = pick(await client.request('GET', `/api/workspaces?path=${encodeURIComponent(cwd)}`), 'workspaces')
+  return Array.isArray(rows) ? textAt(rows[0], 'id') : undefined
 }
+
+/**
+ * The workspace of a command that needs one: as {@link currentWorkspace}, else the root of the project around the current
+ * directory, which is registered and told of. Who asks for a folder in which hardly anybody wants an agent at work is
+ * asked again; without a terminal the command ends with exit code 2.
+ * @param given a reference instead of the current directory
+ */
+export async function openWorkspace(world: Place, given?: string): Promise<string> {
+  const { io, client, out } = world
+  const { env, cwd } = io
+  const named = given ?? (env.SVC_WORKSPACE || undefined)
+  const reference = named === undefined ? await ofSession(env.SVC_SESSION_ID, client) : workspaceReference(named, cwd)
+  if (reference !== undefined && !isAbsolute(reference)) return reference
+  const folder = reference ?? cwd
+  try {
+    const reply = await client.request('POST', '/api/workspaces/place', { path: folder })
+    if (pick(reply, 'registered') === true) tell(pick(reply, 'workspace'), out)
+    return String(pick(reply, 'workspace.id'))
+  } catch (error) {
+    if (!(error instanceof CliFault) || error.code !== 'workspace_too_wide') throw error
+    return registerWide(error, folder, world)
+  }
+}
+
+async function registerWide(fault: CliFault, folder: string, { io, client, out }: Place): Promise<string> {
+  const terminal = out.json || out.quiet ? undefined : io.terminal
+  if (!terminal) throw new CliFault(fault.code, fault.message, { ...fault.more, exit: exitCodes.usage })
+  const { confirm } = await import('../plugins/sessions/cli/typed.js')
+  out.line(fault.message)
+  if (!(await confirm({ terminal, out }, 'Register it as a workspace?', false)))
+    throw new CliFault('workspace_refused', `${folder} was not registered as a workspace`, {
+      next: 'cd <folder of a project>',
+    })
+  const reply = await client.request('POST', '/api/workspaces', { root_dir: folder })
+  tell(pick(reply, 'workspace'), out)
+  return String(pick(reply, 'workspace.id'))
+}
+
+const tell = (workspace: unknown, out: Output) =>
+  out.note(`registered ${textAt(workspace, 'root_dir')} as workspace ${textAt(workspace, 'name')}`)
 
 function textAt(body: unknown, path: string): string | undefined {
   const value = pick(body, path)

@@ -6820,7 +6820,11 @@ export interface Operations {
   }
   /** List registered workspaces: GET /api/workspaces */
   getWorkspaces: {
-    input: Record<never, never>
+    input: {
+      readonly query?: {
+        readonly path?: string | undefined
+      } | undefined
+    }
     replies: {
       200: {
         readonly workspaces: readonly Workspace2[]
@@ -10217,6 +10221,20 @@ export interface Operations {
       }
     }
   }
+  /** Choose the workspace of a command that runs in a folder; register its project if there is none: POST /api/workspaces/place */
+  postWorkspacesPlace: {
+    input: {
+      readonly body: {
+        readonly path: string
+      }
+    }
+    replies: {
+      200: {
+        readonly workspace: Workspace2
+        readonly registered: boolean
+      }
+    }
+  }
   /** Resolve the workspace of a path; register one if there is none: POST /api/workspaces/resolve */
   postWorkspacesResolve: {
     input: {
@@ -10995,6 +11013,7 @@ export const routes = {
   postWorkspacesByWorkspaceIdWindowManagerCommands: { method: 'POST', path: '/api/workspaces/{workspace_id}/window-manager/commands' },
   postWorkspacesByWorkspaceIdWindowManagerLayoutValidate: { method: 'POST', path: '/api/workspaces/{workspace_id}/window-manager/layout/validate' },
   postWorkspacesByWorkspaceIdWindowManagerPreview: { method: 'POST', path: '/api/workspaces/{workspace_id}/window-manager/preview' },
+  postWorkspacesPlace: { method: 'POST', path: '/api/workspaces/place' },
   postWorkspacesResolve: { method: 'POST', path: '/api/workspaces/resolve' },
   putAgentsByName: { method: 'PUT', path: '/api/agents/{name}' },
   putAgentsByNameHeartbeat: { method: 'PUT', path: '/api/agents/{name}/heartbeat' },

@@ -32,6 +32,12 @@ export const WorkspaceDetail = v.object({
 })
 export type WorkspaceDetail = v.InferOutput<typeof WorkspaceDetail>
 
+/** Query of GET /api/workspaces. */
+export const ListWorkspacesQuery = v.strictObject({
+  path: v.optional(v.pipe(v.string(), v.description('only the workspace that this absolute path belongs to'))),
+})
+export type ListWorkspacesQuery = v.InferOutput<typeof ListWorkspacesQuery>
+
 /** GET /api/workspaces. */
 export const ListWorkspacesReply = v.object({ workspaces: v.array(Workspace) })
 export type ListWorkspacesReply = v.InferOutput<typeof ListWorkspacesReply>
@@ -53,6 +59,13 @@ export type CreateWorkspaceBody = v.InferOutput<typeof CreateWorkspaceBody>
 /** POST /api/workspaces/resolve: the workspace that a path lies in. */
 export const ResolveWorkspaceBody = v.strictObject({ path: v.string() })
 export type ResolveWorkspaceBody = v.InferOutput<typeof ResolveWorkspaceBody>
+
+/** POST /api/workspaces/place. */
+export const PlaceWorkspaceReply = v.object({
+  workspace: Workspace,
+  registered: v.pipe(v.boolean(), v.description('whether this request registered it')),
+})
+export type PlaceWorkspaceReply = v.InferOutput<typeof PlaceWorkspaceReply>
 
 /** PATCH /api/workspaces/{id}: the members that change. */
 export const PatchWorkspaceBody = v.strictObject({

@@ -157,6 +157,8 @@ export interface CliArgument {
 export interface CliScoped {
   readonly scope: string
   readonly workspace: string
+  /** Without a workspace the project around the current directory becomes one; else the scope is global then. */
+  readonly opens?: true
 }
 
 /** `--every 1h` for `{"mode":"every","interval":"1h"}`. A `time` without a zone is one of `--time-zone`, else the caller's. */

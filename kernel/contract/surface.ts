@@ -87,6 +87,8 @@ export interface CommandOption {
   readonly type: 'boolean' | 'text' | 'integer' | 'workspace' | 'list'
   /** Of a text: those that it can be. */
   readonly values?: readonly string[]
+  /** Of a workspace: when none is given, the project around the current directory becomes one. */
+  readonly opens?: true
   readonly summary: string
 }
 

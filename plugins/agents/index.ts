@@ -41,6 +41,8 @@ const inWorkspace = {
   type: 'workspace',
   summary: 'id, name or path; default: SVC_WORKSPACE, else the workspace of this folder, else none (global)',
 } as const
+const inOpened =
+  'id, name or path; default: SVC_WORKSPACE, else that of this folder, else its git repository, else the folder'
 const everywhere = {
   name: 'everywhere',
   type: 'boolean',
@@ -66,7 +68,7 @@ export default definePlugin({
       path: 'agent create',
       summary: 'Create an agent',
       args: [agentName],
-      options: [...fields, inWorkspace, everywhere],
+      options: [...fields, { ...inWorkspace, opens: true, summary: inOpened }, everywhere],
       load: () => import('./commands.js').then(module => ({ run: module.runCreate })),
     },
     {

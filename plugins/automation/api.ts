@@ -260,11 +260,6 @@ export const AutomationErrors = defineErrors({
     message: 'fire limit reached; wait or raise fire_limit',
     next: 'svc automation runs list',
   },
-  workspace_required: {
-    status: 422,
-    message: 'no workspace to run in: none is registered',
-    next: 'svc workspace add <dir>',
-  },
   automation_disabled: {
     status: 503,
     message: 'automation is disabled (automation.enabled is false) or the daemon is stopping',

@@ -196,7 +196,7 @@ export class Claims {
     if (!definition) return undefined
     return {
       agentName: definition.spec.agent_name ?? '',
-      workspaceId: workspaceOf(this.kernel.needs.workspaces, definition),
+      workspaceId: workspaceOf(this.kernel, definition),
       willRetry: run.status === 'failed' && retryDelay(definition.spec, run.attempt) !== undefined,
     }
   }

@@ -10,7 +10,7 @@ import {
 import type { Sessions, StopReason, TurnOutcome } from '../sessions/api.js'
 import type { TasksApi } from '../tasks/api.js'
 import type { Workspaces } from '../workspaces/api.js'
-import { AutomationErrors, type Fire, type FirePrompt } from './api.js'
+import type { Fire, FirePrompt } from './api.js'
 import type { Claims } from './claim.js'
 import type { DefinitionRecord } from './definitions.js'
 import { isLoop } from './job-kind.js'
@@ -18,7 +18,7 @@ import type { Pace } from './pace.js'
 import { delegate } from './runs/delegate.js'
 import { type Ending, unsupported } from './runs/ending.js'
 import { retryDelay } from './runs/room.js'
-import { workspaceOf } from './runs/run-place.js'
+import { openWorkspaceOf } from './runs/run-place.js'
 import { isFinal, type RunRow } from './runs/run-row.js'
 import type { RunStore } from './runs/runs.js'
 
@@ -139,7 +139,7 @@ export class Dispatcher {
     const { spec } = definition
     const agentName = spec.agent_name ?? ''
     if (isLoop(spec)) return unsupported('loops_unavailable: loop targets require the loops plugin')
-    const workspaceId = workspaceOf(this.kernel.needs.workspaces, definition)
+    const workspaceId = await openWorkspaceOf(this.kernel, definition)
     const fire: Fire = {
       runId: run.id,
       workspaceId,
@@ -157,7 +157,6 @@ export class Dispatcher {
     if (deny !== undefined) return { status: 'canceled', error: coded('hook_denied', deny) }
     if (this.#closing.signal.aborted) return shutdown
     if ('task' in spec && spec.task) return delegate(this.kernel, run, definition, spec.task)
-    if (workspaceId === undefined) throw AutomationErrors.workspace_required()
     const session = await sessions.create({
       workspaceId,
       agentName,

@@ -26,6 +26,7 @@ import { jobRoutes } from './jobs/routes.js'
 import { nativeTools } from './native-tools.js'
 import { triggerOverlayTable } from './overlays.js'
 import { runRoutes } from './runs/routes.js'
+import { placeTable } from './runs/run-place.js'
 import { deliveryColumns, runTable, taskColumns, triggerColumns, waitColumn } from './runs/run-row.js'
 import type { AutomationService } from './service.js'
 import { AutomationSettings } from './settings.js'
@@ -75,7 +76,8 @@ export default definePlugin({
     { id: '008-suggestions', sql: suggestionTable },
     { id: '009-tasks', sql: taskColumns },
     { id: '010-asked', sql: askedTable },
-    { id: '011-waiting', sql: waitColumn },
+    { id: '011-place', sql: placeTable },
+    { id: '012-waiting', sql: waitColumn },
   ],
   reconcilers: [
     reconciler({ kind: JobKind, projected: self => self.projected(), run: (self, batch) => self.reconcile(batch) }),

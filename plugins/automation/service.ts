@@ -38,6 +38,7 @@ import { Jobs } from './jobs/jobs.js'
 import { Pace } from './pace.js'
 import { NoteworthyRuns } from './runs/noteworthy.js'
 import { repairRuns, resumeFires } from './runs/repair.js'
+import { forgetPlaces, keepPlaces, placeItems } from './runs/run-place.js'
 import { type RunRow, runToWire } from './runs/run-row.js'
 import { RunViews } from './runs/run-views.js'
 import { RunStore } from './runs/runs.js'
@@ -126,21 +127,15 @@ export class AutomationService {
         if (full) throw full
         // Claims take precedence over the steps of earlier runs: an occurrence should not be late.
         await pace.pass(true)
-        const claim = await this.#claims.due(job)
-        if (claim.outcome === 'queued') void this.#waitingRuns.look()
-        return claim
+        return this.#waitingRuns.noted(await this.#claims.due(job))
       },
       setBack: () => this.#replan(),
       dueAt: job => this.#cursors.get(job)?.next_run_at ?? undefined,
       dispatch: ({ run, job }) => this.#dispatcher.start(run, job),
     })
-    this.#waitingRuns = new WaitingRuns(kernel, {
-      admit: () => this.#claims.admit(),
-      nextEnd: () => waiting.nextWaitEnd(),
-      dispatch: ({ run, job }) => this.#dispatcher.start(run, job),
-      ended: job => this.#scheduler.refresh(job),
-    })
-    this.#runs.slotFreed = () => void this.#waitingRuns.look()
+    const refresh = (job: string) => this.#scheduler.refresh(job)
+    const slots = { runs: this.#runs, claims: this.#claims, rows: waiting, dispatcher: this.#dispatcher }
+    this.#waitingRuns = new WaitingRuns(kernel, slots, refresh)
     this.jobs = new Jobs(kernel, this.#cursors, this.#runs, fireLimit)
     const ids = new WebhookIds(kernel)
     this.triggers = new Triggers(kernel, ids, kernel.needs.vault, fireLimit)
@@ -164,6 +159,7 @@ export class AutomationService {
 
   async start(): Promise<void> {
     await this.kernel.db.tx(t => {
+      keepPlaces(this.kernel, t)
       this.#cursors.overlays.removeOrphans(t)
       this.triggers.removeOrphans(t)
     })
@@ -237,6 +233,7 @@ export class AutomationService {
   async reconcile(batch: Batch<JobSpec>): Promise<void> {
     const due = new Map<string, number | undefined>(batch.removed.map(id => [id, undefined]))
     await this.kernel.db.tx(t => {
+      forgetPlaces(t, batch.removed)
       for (const id of batch.removed) this.#cursors.remove(t, id)
       const overlays = this.#cursors.overlays.all()
       for (const record of batch.records) {
@@ -294,6 +291,10 @@ export class AutomationService {
   check(): DiagnosticItem[] {
     const scheduler = { running: this.running, isEnabled: this.#enabled, jobs: this.#cursors.totals().enabled }
     const isTrigger = (id: string) => this.kernel.records.get(TriggerKind.name, id) !== undefined
-    return [...findings(scheduler, new NoteworthyRuns(this.kernel.db), isTrigger), ...this.configured.items()]
+    return [
+      ...findings(scheduler, new NoteworthyRuns(this.kernel.db), isTrigger),
+      ...placeItems(this.kernel),
+      ...this.configured.items(),
+    ]
   }
 }

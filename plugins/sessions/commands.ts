@@ -3,7 +3,6 @@ import type { Session, SessionEvent, SessionTurn, TranscriptEntry } from '../../
 import { attachedFiles, sendFiles } from './cli/attached-files.js'
 import { eventOf } from './cli/conversation.js'
 import { EventLines } from './cli/event-lines.js'
-import { openPlace } from './cli/place.js'
 import { sandboxText } from './cli/sandbox-text.js'
 import { sessionPath } from './cli/session-path.js'
 import type { TaskContext } from './cli/task-context.js'
@@ -25,9 +24,8 @@ export async function runNew(context: TaskContext): Promise<void> {
       'svc session new --prompt … --attach …',
     )
   }
-  const place = await openPlace(context)
   const body = {
-    ...place,
+    workspace: options.workspace,
     ...(agent !== undefined && { agent_name: agent }),
     ...(name !== undefined && { name }),
     ...(model !== undefined && { model }),

@@ -12,8 +12,13 @@ import {
   token,
 } from '../../kernel/plugin.js'
 
-export { isInside, syncFolder, writeWhole } from './files.js'
+export { isInside, isOfDaemon, syncFolder, writeWhole } from './files.js'
 export { migrations as workspaceTables } from './table.js'
+
+/** Id of the workspace `scratch`, the folder of the daemon's home in which work that belongs to no project runs. */
+export const SCRATCH_ID = 'ws_0000000000000000'
+/** Its name, which no other workspace takes. */
+export const SCRATCH_NAME = 'scratch'
 
 /** A registered root directory. */
 export interface Workspace {
@@ -36,6 +41,8 @@ export interface WorkspacesApi {
   list(): Workspace[]
   /** By id, then unique name, then absolute path (nearest enclosing root). Throws `workspace_not_found` (404), `workspace_path_relative` (400), `workspace_root_missing` (410). */
   find(reference: string): Promise<Workspace>
+  /** The workspace `scratch`, made with its first use. Throws `workspace_root_invalid` (400) when something else has its place. */
+  scratch(): Promise<Workspace>
   /** Like `find`, and registers an absolute path that no root encloses. */
   resolve(reference: string): Promise<Workspace>
   /** Forgets a workspace with its records; its folder stays. Throws `workspace_not_found` (404), `workspace_in_use` (409). */
@@ -88,7 +95,17 @@ export const WorkspaceErrors = defineErrors({
     message: 'the root directory of this workspace is gone',
     next: 'svc workspace list',
   },
+  workspace_too_wide: {
+    status: 409,
+    message: 'this folder is too wide to become a workspace without being asked',
+    next: 'svc workspace add <dir>',
+  },
   workspace_exists: { status: 409, message: 'this directory is registered already', next: 'svc workspace list' },
   workspace_name_taken: { status: 409, message: 'another workspace has this name', next: 'svc workspace list' },
+  workspace_reserved: {
+    status: 409,
+    message: 'the daemon keeps this workspace',
+    next: 'svc workspace list',
+  },
   workspace_in_use: { status: 409, message: 'the workspace is in use', next: 'svc session list' },
 })

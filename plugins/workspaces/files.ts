@@ -8,6 +8,17 @@ export function isInside(inner: string, root: string): boolean {
 }
 
 /**
+ * Whether a canonical path lies in the home of the daemon, outside of the workspace `scratch`: no workspace has it among its
+ * files, wherever its root is.
+ */
+export function isOfDaemon(file: string, home: string): boolean {
+  return isInside(file, home) && !isInside(file, scratchIn(home))
+}
+
+/** Folder of the workspace `scratch` in the home of the daemon. */
+export const scratchIn = (home: string) => path.join(home, 'scratch')
+
+/**
  * Writes a file so that after a crash there is all of it or nothing of it; resolves when it is on the disk. Its folder exists
  * and is resolved: a link at the end of the path is replaced, never followed.
  * @param unique makes the name of the temporary file beside it

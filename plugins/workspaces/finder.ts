@@ -4,6 +4,7 @@ import type { Actor, PluginKernel } from '../../kernel/plugin.js'
 import type { Events } from '../events/api.js'
 import { WorkspaceErrors, WorkspaceUpdated } from './api.js'
 import { isInside } from './files.js'
+import type { Homes } from './homes.js'
 import { advice, ancestorsOf, canonicalPath, checkAbsolute, checkText, directoryAt } from './paths.js'
 import type { StoredWorkspace, WorkspaceTable } from './table.js'
 
@@ -12,6 +13,7 @@ export class WorkspaceFinder {
   constructor(
     private readonly kernel: Pick<PluginKernel<{ events: typeof Events }>, 'db' | 'clock' | 'needs'>,
     private readonly table: WorkspaceTable,
+    private readonly homes: Homes,
   ) {}
 
   /**
@@ -76,12 +78,13 @@ export class WorkspaceFinder {
 
   /**
    * The nearest enclosing root, nested ones first. The path is judged with its links followed; as written it counts only for
-   * a root that has itself been moved, so that a link inside a workspace does not pull in what it points to.
+   * a root that has itself been moved, so that a link inside a workspace does not pull in what it points to. A root that
+   * contains a home encloses nothing but itself: everything of the user lies below it.
    */
   async #enclosing(wanted: string, actor: Actor): Promise<StoredWorkspace | undefined> {
     const { path: real, existing } = await canonicalPath(wanted)
     for (const form of new Set([real, wanted])) {
-      const nearest = this.table.nearest(ancestorsOf(form))
+      const nearest = this.table.nearest(this.#enclosingFolders(form))
       // Something real lies below it, so the root is there and is the directory that it was.
       if (nearest && form === real && existing !== nearest.rootDir && isInside(existing, nearest.rootDir))
         return nearest
@@ -89,5 +92,15 @@ export class WorkspaceFinder {
       if (current && isInside(real, current.rootDir)) return current
     }
     return undefined
+  }
+
+  /** The nearest root around a canonical folder that a person registered. */
+  async chosen(folder: string, actor: Actor): Promise<StoredWorkspace | undefined> {
+    const nearest = this.table.nearest(this.#enclosingFolders(folder), true)
+    return nearest && this.refresh(nearest, actor)
+  }
+
+  #enclosingFolders(wanted: string): string[] {
+    return ancestorsOf(wanted).filter(folder => folder === wanted || !this.homes.isAbove(folder))
   }
 }

@@ -1,8 +1,10 @@
 import { created, definePlugin, Host, noContent, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
 import {
   CreateWorkspaceBody,
+  ListWorkspacesQuery,
   ListWorkspacesReply,
   PatchWorkspaceBody,
+  PlaceWorkspaceReply,
   ResolveWorkspaceBody,
   WorkspaceDetail,
   WorkspaceReply,
@@ -18,6 +20,7 @@ import {
   Workspaces,
   WorkspaceUpdated,
 } from './api.js'
+import { toWire } from './detail.js'
 import { nativeTools } from './native-tools.js'
 import type { WorkspacesService } from './service.js'
 import { migrations } from './table.js'
@@ -55,8 +58,9 @@ export default definePlugin({
       path: '/api/workspaces',
       area,
       summary: 'List registered workspaces',
+      query: ListWorkspacesQuery,
       replies: { 200: ListWorkspacesReply },
-      errors: [500],
+      errors: [400, 410, 500],
       cli: {
         path: 'workspace list',
         view: {
@@ -71,7 +75,7 @@ export default definePlugin({
           empty: 'no workspaces; register one: svc workspace add <dir>',
         },
       },
-      handle: self => ok({ workspaces: self.list().map(self.toWire) }),
+      handle: async (self, { query, actor }) => ok({ workspaces: (await self.around(query.path, actor)).map(toWire) }),
     }),
     route({
       method: 'POST',
@@ -86,7 +90,7 @@ export default definePlugin({
         args: [{ name: 'root_dir', in: 'body', type: 'path', optional: true, default: '.', summary: 'the directory' }],
         view: { item: 'workspace', fields },
       },
-      handle: async (self, { body, actor }) => created({ workspace: self.toWire(await self.create(body, actor)) }),
+      handle: async (self, { body, actor }) => created({ workspace: toWire(await self.create(body, actor)) }),
     }),
     route({
       method: 'POST',
@@ -96,7 +100,20 @@ export default definePlugin({
       body: ResolveWorkspaceBody,
       replies: { 200: WorkspaceReply },
       errors: [400, 404, 410, 500],
-      handle: async (self, { body, actor }) => ok({ workspace: self.toWire(await self.resolve(body.path, actor)) }),
+      handle: async (self, { body, actor }) => ok({ workspace: toWire(await self.resolve(body.path, actor)) }),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/workspaces/place',
+      area,
+      summary: 'Choose the workspace of a command that runs in a folder; register its project if there is none',
+      body: ResolveWorkspaceBody,
+      replies: { 200: PlaceWorkspaceReply },
+      errors: [400, 409, 410, 500],
+      handle: async (self, { body, actor }) => {
+        const { workspace, registered } = await self.place(body.path, actor)
+        return ok({ workspace: toWire(workspace), registered })
+      },
     }),
     route({
       method: 'GET',
@@ -128,7 +145,7 @@ export default definePlugin({
         view: { item: 'workspace', fields },
       },
       handle: async (self, { params, body, actor }) =>
-        ok({ workspace: self.toWire(await self.update(params.id, body, actor)) }),
+        ok({ workspace: toWire(await self.update(params.id, body, actor)) }),
     }),
     route({
       method: 'DELETE',

@@ -1,5 +1,8 @@
 import type { StoredRecord } from '../../kernel/plugin.js'
+import type { PatchWorkspaceBody } from '../../schemas/workspaces.js'
 import { type Workspace, WorkspaceErrors } from './api.js'
+import { checkLabel, checkName } from './names.js'
+import { canonicalDirectories } from './paths.js'
 
 /** Members as a body gave them, checked; `null` asks for the default name. */
 export interface Members {
@@ -7,6 +10,17 @@ export interface Members {
   readonly addDirs: readonly string[] | undefined
   readonly defaultAgent: string | undefined
   readonly sandboxRef: string | undefined
+}
+
+/** Checks the members of a body; `rootDir` is canonical. */
+export async function membersOf(body: PatchWorkspaceBody, rootDir: string): Promise<Members> {
+  const { name, add_dirs, default_agent, sandbox_ref } = body
+  return {
+    name: typeof name === 'string' ? checkName(name) : name,
+    addDirs: add_dirs === undefined ? undefined : await canonicalDirectories(add_dirs ?? [], rootDir),
+    defaultAgent: default_agent === undefined ? undefined : checkLabel(default_agent ?? '', 'default_agent'),
+    sandboxRef: sandbox_ref === undefined ? undefined : checkLabel(sandbox_ref ?? '', 'sandbox_ref'),
+  }
 }
 
 /** Those that were given, but for the default name, which is not known yet. */

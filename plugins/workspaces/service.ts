@@ -1,5 +1,3 @@
-import { realpath } from 'node:fs/promises'
-import path from 'node:path'
 import { shown } from '../../kernel/kit/text.js'
 import {
   type Actor,
@@ -7,42 +5,37 @@ import {
   type Gate,
   type Guard,
   type Host,
-  iso,
   KernelErrors,
   messageOf,
   type PluginKernel,
   type RecordScope,
   type Tx,
-  within,
 } from '../../kernel/plugin.js'
-import type {
-  CreateWorkspaceBody,
-  PatchWorkspaceBody,
-  WorkspaceDetail,
-  Workspace as WorkspaceWire,
-} from '../../schemas/workspaces.js'
+import type { CreateWorkspaceBody, PatchWorkspaceBody, WorkspaceDetail } from '../../schemas/workspaces.js'
 import type { Check, Daemon } from '../daemon/api.js'
 import type { Events } from '../events/api.js'
 import {
-  type DetailMember,
+  SCRATCH_ID,
+  SCRATCH_NAME,
   type Workspace,
   WorkspaceCreated,
   WorkspaceDeleted,
-  WorkspaceDetailMembers,
   WorkspaceErrors,
   type WorkspacesApi,
   WorkspaceUpdated,
 } from './api.js'
 import { rootItems } from './checks.js'
+import { detailOf } from './detail.js'
+import { isOfDaemon } from './files.js'
 import { WorkspaceFinder } from './finder.js'
-import { ensureIdentity } from './identity.js'
-import { inUse, type Members, payloadOf, withoutAbsent } from './members.js'
-import { checkLabel, checkName, freeName } from './names.js'
-import { canonicalDirectories, canonicalDirectory, directoryAt } from './paths.js'
+import { rootFor } from './folder-root.js'
+import { Homes } from './homes.js'
+import { Identities } from './identities.js'
+import { inUse, type Members, membersOf, payloadOf, withoutAbsent } from './members.js'
+import { freeName } from './names.js'
+import { canonicalDirectory, checkAbsolute } from './paths.js'
+import { Scratch } from './scratch.js'
 import { type StoredWorkspace, WorkspaceTable } from './table.js'
-
-/** Milliseconds that a plugin has to give its member of a detail. */
-const MEMBER_DEADLINE_MS = 5000
 
 /** Registered root directories. */
 export class WorkspacesService implements WorkspacesApi {
@@ -50,6 +43,9 @@ export class WorkspacesService implements WorkspacesApi {
   readonly deleting: Guard<[workspace: Workspace]>
   readonly #table: WorkspaceTable
   readonly #finder: WorkspaceFinder
+  readonly #homes: Homes
+  readonly #scratch: Scratch
+  readonly #identities: Identities
 
   constructor(
     private readonly kernel: PluginKernel<{ host: typeof Host; daemon: typeof Daemon; events: typeof Events }>,
@@ -57,7 +53,10 @@ export class WorkspacesService implements WorkspacesApi {
     this.saving = kernel.hooks.gate('saving')
     this.deleting = kernel.hooks.guard('deleting')
     this.#table = new WorkspaceTable(kernel.db)
-    this.#finder = new WorkspaceFinder(kernel, this.#table)
+    this.#homes = new Homes(kernel.home.root, kernel.needs.host.userHome)
+    this.#finder = new WorkspaceFinder(kernel, this.#table, this.#homes)
+    this.#scratch = new Scratch(kernel, this.#table)
+    this.#identities = new Identities(kernel, this.#table)
   }
 
   /** Refuses a record scope that names no workspace. */
@@ -68,18 +67,14 @@ export class WorkspacesService implements WorkspacesApi {
     })
   }
 
-  /** On a fresh install the user's home is the default workspace, unless the service was given a home of its own. */
+  /** The workspace `scratch` of a home that was moved or copied moves with it. */
   async start(): Promise<void> {
-    const { env, needs, home, clock, db, log } = this.kernel
-    if (env.SVC_HOME || this.#table.seeded) return
-    const userHome = await realpath(needs.host.userHome).catch(() => undefined)
-    if (userHome === undefined || home.root !== path.join(userHome, '.svc')) return
-    try {
-      if (this.#table.list().length === 0) await this.create({ root_dir: userHome }, this.kernel.actor)
-      await db.tx(t => this.#table.markSeeded(t, clock.now()))
-    } catch (error) {
-      log.warn(`the home directory ${userHome} cannot be the default workspace: ${messageOf(error)}`)
-    }
+    if (!this.#table.get(SCRATCH_ID)) return
+    await this.scratch().catch(error => this.kernel.log.warn(messageOf(error)))
+  }
+
+  scratch(): Promise<StoredWorkspace> {
+    return this.#scratch.use()
   }
 
   get(id: string): Workspace | undefined {
@@ -90,8 +85,15 @@ export class WorkspacesService implements WorkspacesApi {
     return this.#table.list()
   }
 
+  /** All, or the one that an absolute path belongs to. */
+  async around(path: string | undefined, actor: Actor): Promise<Workspace[]> {
+    if (path === undefined) return this.list()
+    const found = await this.#find(checkAbsolute(path, 'path'), actor)
+    return found ? [found] : []
+  }
+
   async find(reference: string, actor: Actor = this.kernel.actor): Promise<Workspace> {
-    const found = await this.#finder.find(reference, actor)
+    const found = await this.#find(reference, actor)
     if (found) return found
     throw WorkspaceErrors.workspace_not_found(`no workspace encloses ${shown(reference)}`, {
       next: 'svc workspace add <dir>',
@@ -99,26 +101,64 @@ export class WorkspacesService implements WorkspacesApi {
   }
 
   async resolve(reference: string, actor: Actor = this.kernel.actor): Promise<Workspace> {
-    return (await this.#finder.find(reference, actor)) ?? this.#register({ root_dir: reference }, actor, known => known)
+    return (
+      (await this.#find(reference, actor)) ?? this.#register({ root_dir: reference }, actor, { known: known => known })
+    )
+  }
+
+  /**
+   * The workspace of a command that runs in a folder: the nearest root that a person registered, else the root of its
+   * project, which is registered if need be. Throws `workspace_too_wide` (409).
+   */
+  async place(folder: string, actor: Actor): Promise<{ workspace: Workspace; registered: boolean }> {
+    if (this.#scratch.isMeant(folder)) return { workspace: await this.scratch(), registered: false }
+    const real = await canonicalDirectory(folder, 'path')
+    const chosen = await this.#finder.chosen(real, actor)
+    if (chosen) return { workspace: chosen, registered: false }
+    const rootDir = await rootFor(real, this.#homes)
+    let registered = true
+    const workspace = await this.#register({ root_dir: rootDir }, actor, {
+      isChosen: false,
+      known: known => {
+        registered = false
+        return known
+      },
+    })
+    return { workspace, registered }
+  }
+
+  async #find(reference: string, actor: Actor): Promise<StoredWorkspace | undefined> {
+    return this.#scratch.isMeant(reference) ? this.scratch() : this.#finder.find(reference, actor)
   }
 
   /** Throws `workspace_exists` and `workspace_name_taken` (409), `workspace_root_invalid` and others (400). */
-  create(body: CreateWorkspaceBody, actor: Actor): Promise<Workspace> {
-    return this.#register(body, actor, known => {
-      throw WorkspaceErrors.workspace_exists(`${known.rootDir} is the workspace ${known.name} (${known.id}) already`)
+  async create(body: CreateWorkspaceBody, actor: Actor): Promise<Workspace> {
+    const made = await this.#register(body, actor, {
+      known: known => {
+        if (!known.isChosen) return known
+        throw WorkspaceErrors.workspace_exists(`${known.rootDir} is the workspace ${known.name} (${known.id}) already`)
+      },
     })
+    // Registered by a command until then: now it is a person's choice.
+    return made.isChosen ? made : this.#change(made, body, actor)
   }
 
   /** `null` sets a member back to its default: no agent, no sandbox, no further directories, the name of the folder. */
   async update(reference: string, body: PatchWorkspaceBody, actor: Actor): Promise<Workspace> {
-    const known = await this.#finder.registered(reference)
+    const known = this.#scratch.isMeant(reference) ? await this.scratch() : await this.#finder.registered(reference)
+    if (known.id === SCRATCH_ID && body.name && body.name !== SCRATCH_NAME)
+      throw WorkspaceErrors.workspace_reserved(`the workspace ${SCRATCH_NAME} keeps its name`)
+    return this.#change(known, body, actor)
+  }
+
+  async #change(known: StoredWorkspace, body: PatchWorkspaceBody, actor: Actor): Promise<Workspace> {
     const { id, rootDir } = known
-    const given = await this.#membersOf(body, rootDir)
+    const given = await membersOf(body, rootDir)
     await this.#ask({ ...known, ...withoutAbsent(given) })
     return this.kernel.db.tx(t => {
       const current = this.#table.get(id)
       if (!current) throw WorkspaceErrors.workspace_not_found()
-      const changed = this.#withMembers(current, given)
+      const changed = { ...this.#withMembers(current, given), isChosen: true }
       const same = JSON.stringify(changed) === JSON.stringify(current)
       return same ? current : this.#store(t, { ...changed, updatedAt: this.kernel.clock.now() }, actor)
     })
@@ -126,6 +166,10 @@ export class WorkspacesService implements WorkspacesApi {
 
   /** Removes the registration and the records of its scope, never files of the project. */
   async remove(reference: string, actor: Actor): Promise<void> {
+    if (this.#scratch.isMeant(reference)) {
+      const why = `the workspace ${SCRATCH_NAME} cannot be removed: work that belongs to no project runs in it`
+      throw WorkspaceErrors.workspace_reserved(why)
+    }
     const { id } = await this.#finder.registered(reference)
     await this.kernel.db.tx(t => {
       const workspace = this.#table.get(id)
@@ -144,36 +188,9 @@ export class WorkspacesService implements WorkspacesApi {
     })
   }
 
-  /** The workspace and what other plugins know of it; a member whose plugin is absent or fails is empty. */
+  /** The workspace and what other plugins know of it. */
   async detail(reference: string, actor: Actor): Promise<WorkspaceDetail> {
-    const workspace = await this.find(reference, actor)
-    const detail: Record<DetailMember['member'], unknown[]> = { agents: [], providers: [], sessions: [], skills: [] }
-    await Promise.all(
-      this.kernel.collect(WorkspaceDetailMembers).map(async ({ owner, entry: { member, read } }) => {
-        try {
-          const work = (async () => read(workspace))()
-          detail[member] = [...(await within(this.kernel.clock, MEMBER_DEADLINE_MS, work))]
-        } catch (error) {
-          this.kernel.log.warn(
-            `${owner} did not give the ${member} of workspace ${workspace.name}: ${messageOf(error)}`,
-          )
-        }
-      }),
-    )
-    return { workspace: this.toWire(workspace), ...(detail as Omit<WorkspaceDetail, 'workspace'>) }
-  }
-
-  toWire(workspace: Workspace): WorkspaceWire {
-    return {
-      id: workspace.id,
-      name: workspace.name,
-      root_dir: workspace.rootDir,
-      add_dirs: [...workspace.addDirs],
-      default_agent: workspace.defaultAgent,
-      sandbox_ref: workspace.sandboxRef,
-      created_at: iso(workspace.createdAt),
-      updated_at: iso(workspace.updatedAt),
-    }
+    return detailOf(this.kernel, await this.find(reference, actor))
   }
 
   checks(): readonly Check[] {
@@ -184,10 +201,13 @@ export class WorkspacesService implements WorkspacesApi {
   async #register(
     body: CreateWorkspaceBody,
     actor: Actor,
-    known: (workspace: StoredWorkspace) => StoredWorkspace,
+    { known, isChosen = true }: { known: (workspace: StoredWorkspace) => StoredWorkspace; isChosen?: boolean },
   ): Promise<StoredWorkspace> {
     const rootDir = await canonicalDirectory(body.root_dir, 'root_dir')
-    const given = await this.#membersOf(body, rootDir)
+    const given = await membersOf(body, rootDir)
+    if (this.#scratch.isMeant(rootDir)) return known(await this.scratch())
+    if (isOfDaemon(rootDir, this.#homes.daemon))
+      throw WorkspaceErrors.workspace_root_invalid(`root_dir ${shown(rootDir)} belongs to the daemon`)
     const before = this.#table.byRoot(rootDir)
     if (before) return known(before)
     this.#checkFree(given.name)
@@ -202,8 +222,8 @@ export class WorkspacesService implements WorkspacesApi {
       updatedAt: 0,
     }
     await this.#ask({ ...fresh, ...withoutAbsent(given) })
-    const identity = await this.#identify(rootDir)
-    const moved = identity === '' ? undefined : await this.#movedHere(identity)
+    const identity = await this.#identities.of(rootDir)
+    const moved = identity === '' ? undefined : await this.#identities.movedFrom(identity)
     const { clock, ids, db } = this.kernel
     return db.tx(t => {
       const meanwhile = this.#table.byRoot(rootDir)
@@ -212,7 +232,7 @@ export class WorkspacesService implements WorkspacesApi {
       const old = moved && this.#table.get(moved.id)
       if (old) return this.#store(t, { ...this.#withMembers({ ...old, rootDir }, given), updatedAt: now }, actor)
       const named = this.#withMembers(
-        { ...fresh, id: ids.id('ws'), identity, createdAt: now, updatedAt: now },
+        { ...fresh, id: ids.id('ws'), identity, isChosen, createdAt: now, updatedAt: now },
         { ...given, name: given.name ?? null },
       )
       this.#table.insert(t, named)
@@ -230,18 +250,8 @@ export class WorkspacesService implements WorkspacesApi {
     if (refused) throw refused
   }
 
-  async #membersOf(body: PatchWorkspaceBody, rootDir: string): Promise<Members> {
-    const { name, add_dirs, default_agent, sandbox_ref } = body
-    return {
-      name: typeof name === 'string' ? checkName(name) : name,
-      addDirs: add_dirs === undefined ? undefined : await canonicalDirectories(add_dirs ?? [], rootDir),
-      defaultAgent: default_agent === undefined ? undefined : checkLabel(default_agent ?? '', 'default_agent'),
-      sandboxRef: sandbox_ref === undefined ? undefined : checkLabel(sandbox_ref ?? '', 'sandbox_ref'),
-    }
-  }
-
   #withMembers(old: StoredWorkspace, given: Members): StoredWorkspace {
-    const taken = (name: string) => (this.#table.byName(name)?.id ?? old.id) !== old.id
+    const taken = (name: string) => this.#holderOf(name, old.id) !== undefined
     if (given.name) this.#checkFree(given.name, old.id)
     return {
       ...old,
@@ -253,11 +263,15 @@ export class WorkspacesService implements WorkspacesApi {
   }
 
   #checkFree(name: string | null | undefined, id?: string): void {
-    const holder = name ? this.#table.byName(name) : undefined
-    if (!holder || holder.id === id) return
-    throw WorkspaceErrors.workspace_name_taken(
-      `the name ${shown(holder.name)} belongs to the workspace at ${holder.rootDir}`,
-    )
+    const holder = name ? this.#holderOf(name, id) : undefined
+    if (holder === undefined) return
+    throw WorkspaceErrors.workspace_name_taken(`the name ${shown(String(name))} belongs to the workspace at ${holder}`)
+  }
+
+  /** Root of the other workspace that has a name. */
+  #holderOf(name: string, id: string | undefined): string | undefined {
+    const holder = name === SCRATCH_NAME ? { id: SCRATCH_ID, rootDir: this.#scratch.rootDir } : this.#table.byName(name)
+    return holder && holder.id !== id ? holder.rootDir : undefined
   }
 
   #store(t: Tx, workspace: StoredWorkspace, actor: Actor): StoredWorkspace {
@@ -268,28 +282,5 @@ export class WorkspacesService implements WorkspacesApi {
       subject: workspace.id,
     })
     return workspace
-  }
-
-  /** ULID of the folder; empty when it cannot be written, which is no reason to refuse it. */
-  async #identify(rootDir: string): Promise<string> {
-    const { clock, ids, log } = this.kernel
-    const source = { now: () => clock.now(), hex: (bytes: number) => ids.hex(bytes) }
-    try {
-      const isCopy = async (ulid: string) =>
-        this.#table.byIdentity(ulid).length > 0 && (await this.#movedHere(ulid)) === undefined
-      return (await ensureIdentity(rootDir, source, isCopy)).workspaceId
-    } catch (error) {
-      log.warn(`the workspace ${rootDir} gets no identity file: ${messageOf(error)}`)
-      return ''
-    }
-  }
-
-  /** The workspace of that identity whose root is gone: its folder was moved. */
-  async #movedHere(identity: string): Promise<StoredWorkspace | undefined> {
-    for (const workspace of this.#table.byIdentity(identity)) {
-      const found = await directoryAt(workspace.rootDir)
-      if (found.is === 'gone' && found.missing) return workspace
-    }
-    return undefined
   }
 }

@@ -14,11 +14,15 @@ export const migrations: readonly Migration[] = [
     CREATE INDEX workspaces_workspace_identity ON workspaces_workspace (identity);
     CREATE TABLE workspaces_seed (name TEXT NOT NULL PRIMARY KEY, at INTEGER NOT NULL) STRICT;`,
   },
+  { id: '002-chosen', sql: 'ALTER TABLE workspaces_workspace ADD COLUMN chosen INTEGER NOT NULL DEFAULT 1' },
 ]
 
-/** A workspace with the ULID of its identity file; empty when the file could not be written. */
+/** A workspace as it is stored. */
 export interface StoredWorkspace extends Workspace {
+  /** ULID of its identity file; empty when the file could not be written. */
   readonly identity: string
+  /** A person registered it. False: a command registered the folder that it ran in, which therefore encloses no other one. */
+  readonly isChosen: boolean
 }
 
 type Row = {
@@ -29,6 +33,7 @@ type Row = {
   default_agent: string
   sandbox_ref: string
   identity: string
+  chosen: number
   created_at: number
   updated_at: number
 }
@@ -49,12 +54,12 @@ export class WorkspaceTable {
     return this.#one('root_dir', root)
   }
 
-  /** The one whose root is the longest of these folders. */
-  nearest(folders: readonly string[]): StoredWorkspace | undefined {
+  /** The one whose root is the longest of these folders; with `chosen` only of those that a person registered. */
+  nearest(folders: readonly string[], chosen = false): StoredWorkspace | undefined {
     const row = this.db.get<Row>(
-      `SELECT * FROM workspaces_workspace WHERE root_dir IN (SELECT value FROM json_each(?))
+      `SELECT * FROM workspaces_workspace WHERE root_dir IN (SELECT value FROM json_each(?)) AND chosen >= ?
        ORDER BY length(root_dir) DESC LIMIT 1`,
-      [JSON.stringify(folders)],
+      [JSON.stringify(folders), chosen ? 1 : 0],
     )
     return row && fromRow(row)
   }
@@ -69,23 +74,28 @@ export class WorkspaceTable {
   }
 
   insert(t: Tx, workspace: StoredWorkspace): void {
-    t.run('INSERT INTO workspaces_workspace VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)', [
-      workspace.id,
-      workspace.name,
-      workspace.rootDir,
-      JSON.stringify(workspace.addDirs),
-      workspace.defaultAgent,
-      workspace.sandboxRef,
-      workspace.identity,
-      workspace.createdAt,
-      workspace.updatedAt,
-    ])
+    t.run(
+      `INSERT INTO workspaces_workspace (id, name, root_dir, add_dirs, default_agent, sandbox_ref, identity, chosen,
+         created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      [
+        workspace.id,
+        workspace.name,
+        workspace.rootDir,
+        JSON.stringify(workspace.addDirs),
+        workspace.defaultAgent,
+        workspace.sandboxRef,
+        workspace.identity,
+        workspace.isChosen ? 1 : 0,
+        workspace.createdAt,
+        workspace.updatedAt,
+      ],
+    )
   }
 
   update(t: Tx, workspace: StoredWorkspace): void {
     t.run(
       `UPDATE workspaces_workspace SET name = ?, root_dir = ?, add_dirs = ?, default_agent = ?, sandbox_ref = ?,
-         identity = ?, updated_at = ? WHERE id = ?`,
+         identity = ?, chosen = ?, updated_at = ? WHERE id = ?`,
       [
         workspace.name,
         workspace.rootDir,
@@ -93,6 +103,7 @@ export class WorkspaceTable {
         workspace.defaultAgent,
         workspace.sandboxRef,
         workspace.identity,
+        workspace.isChosen ? 1 : 0,
         workspace.updatedAt,
         workspace.id,
       ],
@@ -101,15 +112,6 @@ export class WorkspaceTable {
 
   delete(t: Tx, id: string): void {
     t.run('DELETE FROM workspaces_workspace WHERE id = ?', [id])
-  }
-
-  /** Was the default workspace registered once; it is not registered again after somebody removed it. */
-  get seeded(): boolean {
-    return this.db.get('SELECT at FROM workspaces_seed WHERE name = ?', ['default']) !== undefined
-  }
-
-  markSeeded(t: Tx, at: number): void {
-    t.run('INSERT OR IGNORE INTO workspaces_seed VALUES (?, ?)', ['default', at])
   }
 
   #one(column: 'id' | 'name' | 'root_dir', value: string): StoredWorkspace | undefined {
@@ -127,6 +129,7 @@ function fromRow(row: Row): StoredWorkspace {
     defaultAgent: row.default_agent,
     sandboxRef: row.sandbox_ref,
     identity: row.identity,
+    isChosen: row.chosen === 1,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   }

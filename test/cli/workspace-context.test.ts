@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { suite } from 'uvu'
@@ -12,19 +12,15 @@ test.before.each(context => {
 })
 test.after.each(({ folder }) => rmSync(folder, { recursive: true, force: true }))
 
-/** A daemon with two nested workspaces and one session. */
+/** A daemon with a session and a workspace around `folder`, which it tells by path. */
 function world(folder: string) {
   const asked: string[] = []
-  const rows = [
-    { id: 'ws_outer', root_dir: folder },
-    { id: 'ws_inner', root_dir: join(folder, 'inner') },
-    { id: 'ws_alike', root_dir: join(folder, 'inn') },
-  ]
   const request = async (_method: string, path: string): Promise<unknown> => {
     asked.push(path)
     if (path === '/api/sessions/ses_1/owner') return { workspace_id: 'ws_session' }
     if (path.startsWith('/api/sessions/')) throw new CliFault('session_not_found', 'there is no such session')
-    return { workspaces: rows }
+    const wanted = new URLSearchParams(path.split('?')[1]).get('path')
+    return { workspaces: wanted === folder ? [{ id: 'ws_here', root_dir: folder }] : [] }
   }
   return { asked, client: { request } }
 }
@@ -36,23 +32,18 @@ test('a path is made absolute, an id and a name stay as they are', () => {
   assert.equal(all, ['/home/me', '/home', '/home/me/a', '/home/me/a/b', '/y', 'app', 'ws_0123456789abcdef', '.hidden'])
 })
 
-test('the order: SVC_WORKSPACE, the session that it runs in, the nearest root around the current directory', async ({
+test('the order: SVC_WORKSPACE, the session that it runs in, what the daemon says of the current directory', async ({
   folder,
 }) => {
-  const cwd = join(folder, 'inner', 'src')
-  mkdirSync(cwd, { recursive: true })
-  const current = (env: Record<string, string>, at = cwd) => currentWorkspace({ env, cwd: at }, world(folder).client)
+  const current = (env: Record<string, string>, cwd = folder) => currentWorkspace({ env, cwd }, world(folder).client)
   assert.is(await current({ SVC_WORKSPACE: 'app', SVC_SESSION_ID: 'ses_1' }), 'app')
-  assert.is(await current({ SVC_WORKSPACE: '..' }), join(folder, 'inner'))
+  assert.is(await current({ SVC_WORKSPACE: '..' }, join(folder, 'inner')), folder)
   assert.is(await current({ SVC_SESSION_ID: 'ses_1' }), 'ws_session')
-  assert.is(await current({ SVC_SESSION_ID: 'ses_gone' }), 'ws_inner')
-  assert.is(await current({ SVC_WORKSPACE: '' }), 'ws_inner')
-  assert.is(await current({}, folder), 'ws_outer')
+  assert.is(await current({ SVC_SESSION_ID: 'ses_gone' }), 'ws_here')
+  assert.is(await current({ SVC_WORKSPACE: '' }), 'ws_here')
   assert.is(await current({}, '/'), undefined)
-  symlinkSync(cwd, join(folder, 'link'))
-  assert.is(await current({}, join(folder, 'link')), 'ws_inner')
   const { asked, client } = world(folder)
-  await currentWorkspace({ env: { SVC_WORKSPACE: 'app' }, cwd }, client)
+  await currentWorkspace({ env: { SVC_WORKSPACE: 'app' }, cwd: folder }, client)
   assert.equal(asked, [])
 })
 

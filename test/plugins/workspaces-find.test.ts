@@ -24,7 +24,7 @@ test('a workspace is found by id, then name, then the nearest enclosing root', a
   assert.is(await find(`${outer.root_dir}-not`), '404 workspace_not_found')
   assert.is(await find(path.join(outer.root_dir, '..')), '404 workspace_not_found')
   assert.is(await find('nobody'), '404 workspace_not_found')
-  assert.is(await find('ws_0000000000000000'), '404 workspace_not_found')
+  assert.is(await find('ws_0000000000000001'), '404 workspace_not_found')
   for (const relative of ['outer/deep', './outer', '~/outer'])
     assert.is(await find(relative), '400 workspace_path_relative')
   await symlink('/', path.join(outer.root_dir, 'escape'))

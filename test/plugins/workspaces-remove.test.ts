@@ -1,4 +1,4 @@
-import { realpath, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -76,28 +76,6 @@ test('workspaces outlive a restart', async () => {
   await second.end()
   await rm(first.folder, { recursive: true })
   await rm(home, { recursive: true })
-})
-
-test('the home of the user is the default workspace of a fresh install, and stays away once removed', async () => {
-  const user = await realpath(await temporaryFolder('user'))
-  const home = path.join(user, '.svc')
-  const env = { HOME: user, PATH: process.env.PATH }
-  const first = await scene({ home, env })
-  const { body } = await first.host.request('GET', '/api/workspaces')
-  assert.equal(
-    body.workspaces.map((workspace: { root_dir: string }) => workspace.root_dir),
-    [user],
-  )
-  assert.is(await outcome(first.host, 'DELETE', `/api/workspaces/${body.workspaces[0].id}`), '204')
-  await first.end()
-  const second = await scene({ home, env })
-  assert.equal(await names(second.host), [])
-  await second.end()
-  await rm(home, { recursive: true })
-  const given = await scene({ home, env: { ...env, SVC_HOME: home } })
-  assert.equal(await names(given.host), [])
-  await given.end()
-  await rm(user, { recursive: true })
 })
 
 test.run()

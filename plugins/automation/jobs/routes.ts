@@ -105,7 +105,7 @@ export const jobRoutes = [
       path: 'automation jobs create',
       args: [{ name: 'name', option: true, summary: 'name of the job, unique in its scope' }],
       options: { agent_name: 'agent', workspace_id: 'workspace' },
-      scoped: { scope: 'scope', workspace: 'workspace_id' },
+      scoped: { scope: 'scope', workspace: 'workspace_id', opens: true },
       view: jobItem,
       shorthands: schedules,
     },

@@ -1,5 +1,8 @@
 import { messageOf, type PluginKernel, type Timer } from '../../../kernel/plugin.js'
-import type { Admission } from '../claim.js'
+import type { Claim, Claims } from '../claim.js'
+import type { Dispatcher } from '../dispatch.js'
+import type { RunStore } from './runs.js'
+import type { WaitingRows } from './waiting-rows.js'
 
 /** Milliseconds after which the queue is looked at again when it could not be written, and the longest sleep. */
 const RETRY_MS = 5000
@@ -7,14 +10,10 @@ const LONGEST_MS = 60_000
 
 /** What the queue needs from the plugin. */
 export interface WaitingWork {
-  /** Durably admits the occurrences that have a slot now, and cancels those that have waited too long. */
-  admit(): Promise<readonly Admission[]>
-  /** When the first waiting occurrence has waited too long, in epoch milliseconds; undefined when none waits. */
-  nextEnd(): number | undefined
-  /** Dispatches an admitted run. */
-  dispatch(admitted: Admission & { readonly outcome: 'admitted' }): void
-  /** The run of a job has ended without being dispatched. */
-  ended(job: string): void
+  readonly runs: RunStore
+  readonly claims: Pick<Claims, 'admit'>
+  readonly rows: Pick<WaitingRows, 'nextWaitEnd'>
+  readonly dispatcher: Pick<Dispatcher, 'start'>
 }
 
 /** Claimed occurrences that wait for a slot. They are durable: a restarted daemon goes on with them. */
@@ -24,10 +23,20 @@ export class WaitingRuns {
   #again = false
   #open = false
 
+  /** @param ended called with the job of a run that has ended without being dispatched */
   constructor(
     private readonly kernel: Pick<PluginKernel, 'clock' | 'log'>,
     private readonly work: WaitingWork,
-  ) {}
+    private readonly ended: (job: string) => void,
+  ) {
+    work.runs.slotFreed = () => void this.look()
+  }
+
+  /** Looks after a claim that waits. */
+  noted(claim: Claim): Claim {
+    if (claim.outcome === 'queued') void this.look()
+    return claim
+  }
 
   /** Begins to hand out slots. Resolves when those that are free have been given to the occurrences of the previous daemon. */
   start(): Promise<void> {
@@ -56,10 +65,10 @@ export class WaitingRuns {
     while (this.#again && this.#open) {
       this.#again = false
       try {
-        if (this.work.nextEnd() === undefined) break
-        for (const admission of await this.work.admit()) {
-          if (admission.outcome === 'admitted') this.work.dispatch(admission)
-          else this.work.ended(admission.run.job_id)
+        if (this.work.rows.nextWaitEnd() === undefined) break
+        for (const admission of await this.work.claims.admit()) {
+          if (admission.outcome === 'admitted') this.work.dispatcher.start(admission.run, admission.job)
+          else this.ended(admission.run.job_id)
         }
       } catch (error) {
         log.error(`waiting occurrences were not admitted: ${messageOf(error)}`)
@@ -67,7 +76,7 @@ export class WaitingRuns {
       }
     }
     this.#timer?.cancel()
-    const next = this.work.nextEnd()
+    const next = this.work.rows.nextWaitEnd()
     if (next === undefined || !this.#open) return
     const ms = Math.max(1, Math.min(wait, next - clock.now()))
     this.#timer = clock.timeout(ms, () => void this.look(), { unref: true })

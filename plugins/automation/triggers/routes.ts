@@ -74,7 +74,7 @@ export const triggerRoutes = [
       path: 'automation triggers create',
       args: [{ name: 'name', option: true, summary: 'name of the trigger, unique in its scope' }],
       options: { agent_name: 'agent', workspace_id: 'workspace' },
-      scoped: { scope: 'scope', workspace: 'workspace_id' },
+      scoped: { scope: 'scope', workspace: 'workspace_id', opens: true },
       view: triggerItem,
     },
     handle: async (self, { actor, body }) => created({ trigger: await self.triggers.create(actor, body) }),

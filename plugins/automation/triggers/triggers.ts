@@ -6,6 +6,7 @@ import { nameKey } from '../cursors.js'
 import type { DefinitionReader } from '../definition-list.js'
 import { type DefinitionKernel, Definitions, factsOf } from '../definitions.js'
 import { Overlays } from '../overlays.js'
+import { forgetPlaces } from '../runs/run-place.js'
 import type { WebhookIds } from '../webhooks/webhook-ids.js'
 import { decodeTrigger, TriggerKind, type TriggerRecord, TriggerSpec, triggerProblem } from './trigger-kind.js'
 
@@ -107,6 +108,7 @@ export class Triggers extends Definitions<TriggerSpec, Trigger> {
     // Also needed after the commit: a lookup may have cached a record of a failed transaction.
     this.#forget()
     await this.kernel.db.tx(t => {
+      forgetPlaces(t, batch.removed)
       for (const id of batch.removed) {
         this.webhooks.remove(t, id)
         this.overlays.remove(t, id)

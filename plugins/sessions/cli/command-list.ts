@@ -20,6 +20,14 @@ const attach = {
   summary: 'file to send with the prompt, at most 20 MiB; may be repeated up to 10 times',
 } as const
 
+const openedWorkspace = {
+  name: 'workspace',
+  type: 'workspace',
+  opens: true,
+  summary:
+    'id, name or path; default: SVC_WORKSPACE, else that of this folder, else its git repository, else the folder',
+} as const
+
 /** The commands of sessions that are more than one request. */
 export const commandList: readonly Command[] = [
   {
@@ -32,7 +40,7 @@ export const commandList: readonly Command[] = [
         type: 'text',
         summary: 'name of an agent; default: the configured agent, else the first installed provider',
       },
-      { name: 'workspace', type: 'workspace', summary: 'id, name or path; default: the workspace of this folder' },
+      openedWorkspace,
       { name: 'model', type: 'text', summary: 'model to use instead of that of the agent' },
       attach,
       permissions,
@@ -45,11 +53,7 @@ export const commandList: readonly Command[] = [
     summary: 'Start a session in the current workspace',
     options: [
       { name: 'agent', type: 'text', summary: 'name of an agent; default: the default agent of the workspace' },
-      {
-        name: 'workspace',
-        type: 'workspace',
-        summary: 'id, name or path; default: SVC_WORKSPACE, else the workspace of this folder, else this folder',
-      },
+      openedWorkspace,
       { name: 'name', type: 'text', summary: 'name of the session' },
       { name: 'model', type: 'text', summary: 'model to use instead of that of the agent' },
       { name: 'prompt', type: 'text', summary: 'first prompt' },

@@ -4,7 +4,6 @@ import { goalText, queuedText, runSlash } from './attach-commands.js'
 import { attachedFiles, sendFiles } from './attached-files.js'
 import { Conversation, canGoOn, endOfTurn, newestSequence } from './conversation.js'
 import { contentOf } from './event-lines.js'
-import { openPlace } from './place.js'
 import { sandboxText, sandboxWarning } from './sandbox-text.js'
 import type { FolderChanges, TaskContext } from './task-context.js'
 import { confirm, fitted, promptText } from './typed.js'
@@ -33,8 +32,7 @@ export async function runRun(context: TaskContext): Promise<number> {
   const { options, out } = context
   const text = await promptText(context)
   const files = await attachedFiles(context)
-  const place = await openPlace(context)
-  const session = await openSession(context, place)
+  const session = await openSession(context)
   const base = `/api/workspaces/${encodeURIComponent(String(session.workspace_id))}/sessions/${session.id}`
   out.id(session.id)
   await announce(context, session)
@@ -128,11 +126,11 @@ function endOf(event: SessionEvent, open: ReadonlySet<string | undefined>) {
 }
 
 /** Starts the session; where no agent can run, offers the one that comes with the package. */
-async function openSession(context: TaskContext, place: Readonly<Record<string, string>>): Promise<Session> {
+async function openSession(context: TaskContext): Promise<Session> {
   const { options, client, out } = context
   const create = async (agent: unknown) => {
     const body = {
-      ...place,
+      workspace: options.workspace,
       ...(agent !== undefined && { agent_name: agent }),
       ...(options.model !== undefined && { model: options.model }),
       ...(options.permissions !== undefined && { permissions: options.permissions }),

@@ -78,7 +78,7 @@ export const taskRoutes = [
     cli: {
       path: 'task create',
       args: TITLE,
-      scoped: { scope: 'scope', workspace: 'workspace' },
+      scoped: { scope: 'scope', workspace: 'workspace', opens: true },
       options: { auto_enqueue_on_ready: 'auto-enqueue' },
       view: taskItem,
     },

@@ -1,8 +1,11 @@
+import { execFileSync } from 'node:child_process'
+import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { definePlugin, Fault, type PluginKernel, surfaceOf } from '../../../kernel/plugin.js'
 import { Automation } from '../../../plugins/automation/api.js'
 import { Events, type StoredEvent } from '../../../plugins/events/api.js'
+import { SCRATCH_ID } from '../../../plugins/workspaces/api.js'
 import { type Bench, bench, hourly } from './bench.js'
 import { completed, failed } from './fake-sessions.js'
 
@@ -172,16 +175,34 @@ test('a run with an unavailable target fails with the reason', async () => {
   await b.end()
 })
 
-test('a global job runs in the workspace registered first, and fails without one', async () => {
+test('a global job runs in the workspace scratch', async () => {
   const b = await bench()
   b.sessions.answer = () => completed
   await b.put('demo', hourly(), 0, { kind: 'global' })
   await ended(b, (await trigger(b)).id)
-  assert.is(b.sessions.created[0]?.workspaceId, b.workspace)
-  assert.is((await b.request('DELETE', `/api/workspaces/${b.workspace}`)).status, 204)
-  const run = await ended(b, (await trigger(b)).id)
-  assert.equal([run.status, run.error.split(':')[0]], ['failed', 'workspace_required'])
+  assert.is(b.sessions.created[0]?.workspaceId, SCRATCH_ID)
   await b.end()
+})
+
+test('global jobs of an older home stay in the workspace where they ran until they are created again', async () => {
+  const b = await bench()
+  await b.put('demo', hourly(), 0, { kind: 'global' })
+  await b.kernel.close()
+  const forget = "DROP TABLE automation_place; DELETE FROM kernel_migration WHERE id = '011-place'"
+  execFileSync('sqlite3', [path.join(b.home, 'svc.db'), forget])
+  const next = await bench({ home: b.home })
+  next.sessions.answer = () => completed
+  await ended(next, (await trigger(next)).id)
+  assert.is(next.sessions.created[0]?.workspaceId, b.workspace)
+  const { items } = (await next.request('GET', '/api/doctor?only=automation')).body
+  const [kept] = items.filter(({ code }: { code: string }) => code === 'automation_place_kept')
+  assert.match(kept.message, /^demo run in workspace w: /)
+
+  assert.is((await next.request('DELETE', '/api/automation/jobs/demo')).status, 204)
+  await next.put('demo', hourly(), 0, { kind: 'global' })
+  await ended(next, (await trigger(next)).id)
+  assert.is(next.sessions.created[1]?.workspaceId, SCRATCH_ID)
+  await next.end()
 })
 
 test('backoff: every retry is a run of its own with a longer delay, up to the limit', async () => {
