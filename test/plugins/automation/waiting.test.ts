@@ -77,7 +77,7 @@ test('the fire limit is judged when a slot is free', async ({ b }) => {
   await untilStates(b, 'a completed', 'b completed', 'a running', 'b scheduled')
   finish(b)
   await untilStates(b, 'a completed', 'b completed', 'a completed', 'b canceled fire_limit')
-  assert.is((await b.job('b')).next_run, new Date(START + 4 * HOUR).toISOString())
+  assert.is((await b.job('b')).next_run, new Date(START + 3 * HOUR).toISOString())
 })
 
 test('an occurrence of a job that was deleted or disabled meanwhile is canceled', async ({ b }) => {
