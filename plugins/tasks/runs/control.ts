@@ -19,6 +19,7 @@ import { look, NO_ATTENTION } from '../tasks/task-row.js'
 import { bounded, checked, invalid } from '../tasks/write.js'
 import type { Who } from '../who.js'
 import { type RunRow, runToWire } from './run-row.js'
+import { unleased } from './run-state.js'
 
 /** One change of a run without a lease. */
 interface Change {
@@ -291,13 +292,4 @@ export class RunControl {
       throw TaskErrors.task_force_limit(text, { retryAfter: Math.ceil(windowMs / count / 1000) })
     }
   }
-}
-
-/** Throws `task_run_leased` for a run that a session holds. */
-function unleased(run: RunRow): RunRow {
-  if (run.lease_until === null) return run
-  throw TaskErrors.task_run_leased(
-    `run ${run.id} is leased to session ${run.session_id}; only that session can complete or fail it`,
-    { next: `svc task run show ${run.id}` },
-  )
 }
