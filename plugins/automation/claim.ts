@@ -5,23 +5,35 @@ import { AutomationErrors, type RunAbout } from './api.js'
 import type { CursorStore } from './cursors.js'
 import type { DefinitionRecord } from './definitions.js'
 import { decodeJob, JobKind, type JobRecord, jobProblem } from './job-kind.js'
-import { planOccurrence } from './jobs/plan.js'
-import { type Limits, limitOf, retryDelay, type Skip, skipOf } from './runs/room.js'
+import { admitOccurrence, planOccurrence } from './jobs/plan.js'
+import { type Limits, limitOf, retryDelay, type Skip, skipOf, slotSkip } from './runs/room.js'
 import { workspaceOf } from './runs/run-place.js'
 import { type RunOf, type RunRow, runOf } from './runs/run-row.js'
 import type { RunStore } from './runs/runs.js'
+import type { WaitingRows } from './runs/waiting-rows.js'
 import { decodeTrigger, TriggerKind, type TriggerRecord } from './triggers/trigger-kind.js'
 
 /** The result of claiming a job that looked due. */
 export type Claim =
   /** The run is `scheduled` and is dispatched once the transaction is durable. */
   | { readonly outcome: 'claimed'; readonly run: RunRow; readonly job: JobRecord }
+  /** The run is `scheduled` and waits for a slot. */
+  | { readonly outcome: 'queued' }
   /** The occurrence was recorded as `canceled`, or claimed before; the cursor advanced. */
   | { readonly outcome: 'passed' }
   /** Nothing was due, or the job was deleted, disabled or changed. */
   | { readonly outcome: 'idle' }
   /** A backlog is replayed and its previous run is still open. */
   | { readonly outcome: 'waiting' }
+
+/** The result of a look at an occurrence that waited for a slot. */
+export type Admission =
+  /** It has one and is dispatched once the transaction is durable. */
+  | { readonly outcome: 'admitted'; readonly run: RunRow; readonly job: JobRecord }
+  | { readonly outcome: 'canceled'; readonly run: RunRow }
+
+/** Waiting occurrences that one transaction cancels at most. */
+const CANCELED_AT_ONCE = 200
 
 /** One fire of a trigger. The id is derived from its cause, so that it can be claimed only once. */
 export interface TriggerFire {
@@ -53,6 +65,7 @@ export class Claims {
     private readonly runs: RunStore,
     private readonly cursors: CursorStore,
     private readonly limits: ClaimLimits,
+    private readonly rows: WaitingRows,
   ) {}
 
   /** Claims the due occurrence of a job; resolves when the claim is durable. */
@@ -81,7 +94,7 @@ export class Claims {
       this.cursors.update(t, id, advance)
       return { outcome: 'passed' }
     }
-    const { at, skip, metadata } = plan
+    const { at, skip, metadata, waits } = plan
     const run = this.runs.insert(t, {
       id: plan.run,
       jobId: id,
@@ -89,6 +102,7 @@ export class Claims {
       attempt: 1,
       fireId: plan.fire,
       scheduledAt: at,
+      ...(waits ? { waitUntil: now + limits.queueWait } : {}),
       scope: job.scope.id,
       cause: cursor.event ?? undefined,
       ...(Object.keys(metadata).length > 0 ? { metadata } : {}),
@@ -98,9 +112,46 @@ export class Claims {
       ...advance,
       last_scheduled_at: at,
       last_fire_id: plan.fire,
-      ...(skip ? {} : { last_run_at: now }),
+      ...(skip || waits ? {} : { last_run_at: now }),
     })
-    return skip ? { outcome: 'passed' } : { outcome: 'claimed', run, job }
+    return skip ? { outcome: 'passed' } : waits ? { outcome: 'queued' } : { outcome: 'claimed', run, job }
+  }
+
+  /** Cancels the occurrences that have waited too long and gives the free slots to the others; durable when it resolves. */
+  admit(): Promise<readonly Admission[]> {
+    return this.kernel.db.tx(t => {
+      const { limits, runs, rows } = this
+      const now = this.kernel.clock.now()
+      rows.boundWaits(t, now + limits.queueWait)
+      const overdue = rows.overdue(now, CANCELED_AT_ONCE)
+      const canceled = overdue.map(run => this.#cancel(t, run, slotSkip(limits, limits.queueWait)))
+      const free = limits.maxConcurrent - runs.openCount()
+      return [...canceled, ...(free > 0 ? rows.waiting(free).map(run => this.#admit(t, run, now)) : [])]
+    })
+  }
+
+  #admit(t: Tx, run: RunRow, now: number): Admission {
+    const job = decodeJob(this.kernel.records.get(JobKind.name, run.job_id))
+    const cursor = this.cursors.get(run.job_id)
+    if (!job || !cursor) return this.#cancel(t, run, { reason: 'job_not_found', text: 'the job was deleted' })
+    if (!this.cursors.enabled(job))
+      return this.#cancel(t, run, { reason: 'job_disabled', text: 'the job was disabled' })
+    const occurrence = { at: run.scheduled_at ?? now, next: cursor.next_run_at ?? undefined }
+    const { skip, next, metadata } = admitOccurrence(job, occurrence, now, this.limits, this.runs)
+    if (!skip) {
+      this.cursors.update(t, job.id, { last_run_at: now })
+      return { outcome: 'admitted', run: this.rows.admit(t, run), job }
+    }
+    this.cursors.update(t, job.id, { next_run_at: next ?? null })
+    return this.#cancel(t, run, skip, metadata)
+  }
+
+  #cancel(t: Tx, run: RunRow, { reason, text }: Skip, metadata: Readonly<Record<string, string>> = {}): Admission {
+    const error = `${reason}: ${text}`
+    return {
+      outcome: 'canceled',
+      run: this.runs.move(t, run, 'canceled', { error, metadata: { reason, ...metadata } }),
+    }
   }
 
   /**

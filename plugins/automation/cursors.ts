@@ -47,7 +47,7 @@ export const bootColumns = `ALTER TABLE automation_cursor ADD COLUMN name_key TE
   ALTER TABLE automation_cursor ADD COLUMN timezone TEXT;
   CREATE INDEX automation_cursor_name ON automation_cursor (name_key);`
 
-/** Indexes for the status counts and for failed runs (see `RunStore.latestFailures`). */
+/** Indexes for the status counts and for failed runs (see `NoteworthyRuns`). */
 export const countIndexes = `CREATE INDEX automation_cursor_off ON automation_cursor (enabled) WHERE enabled = 0;
   CREATE INDEX automation_run_failed ON automation_run (seq) WHERE status = 'failed';`
 

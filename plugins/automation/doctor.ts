@@ -1,12 +1,12 @@
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import { finding } from '../daemon/api.js'
+import type { NoteworthyRuns } from './runs/noteworthy.js'
 import type { RunRow } from './runs/run-row.js'
-import type { RunStore } from './runs/runs.js'
 
 /** Doctor items: the scheduler, and jobs and triggers whose latest run failed or had requests that expired unanswered. */
 export function findings(
   { running, isEnabled, jobs }: { readonly running: boolean; readonly isEnabled: boolean; readonly jobs: number },
-  runs: RunStore,
+  runs: NoteworthyRuns,
   isTrigger: (id: string) => boolean,
 ): DiagnosticItem[] {
   const scheduler = running

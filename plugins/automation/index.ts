@@ -27,7 +27,7 @@ import { nativeTools } from './native-tools.js'
 import { triggerOverlayTable } from './overlays.js'
 import { runRoutes } from './runs/routes.js'
 import { placeTable } from './runs/run-place.js'
-import { deliveryColumns, runTable, taskColumns, triggerColumns } from './runs/run-row.js'
+import { deliveryColumns, runTable, taskColumns, triggerColumns, waitColumn } from './runs/run-row.js'
 import type { AutomationService } from './service.js'
 import { AutomationSettings } from './settings.js'
 import { simulationRoutes } from './simulate/routes.js'
@@ -77,6 +77,7 @@ export default definePlugin({
     { id: '009-tasks', sql: taskColumns },
     { id: '010-asked', sql: askedTable },
     { id: '011-place', sql: placeTable },
+    { id: '012-waiting', sql: waitColumn },
   ],
   reconcilers: [
     reconciler({ kind: JobKind, projected: self => self.projected(), run: (self, batch) => self.reconcile(batch) }),

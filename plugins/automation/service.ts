@@ -36,11 +36,14 @@ import { ConfiguredDefinitions } from './from-config.js'
 import { decodeJob, JobKind, type JobSpec } from './job-kind.js'
 import { Jobs } from './jobs/jobs.js'
 import { Pace } from './pace.js'
-import { repairRuns } from './runs/repair.js'
+import { NoteworthyRuns } from './runs/noteworthy.js'
+import { repairRuns, resumeFires } from './runs/repair.js'
 import { forgetPlaces, keepPlaces, placeItems } from './runs/run-place.js'
 import { type RunRow, runToWire } from './runs/run-row.js'
 import { RunViews } from './runs/run-views.js'
 import { RunStore } from './runs/runs.js'
+import { WaitingRuns } from './runs/waiting.js'
+import { WaitingRows } from './runs/waiting-rows.js'
 import { Scheduler } from './scheduler.js'
 import { AutomationSettings } from './settings.js'
 import { Simulator } from './simulate/simulator.js'
@@ -48,7 +51,7 @@ import { Suggestions } from './suggestions/suggestions.js'
 import { EmittedEvents } from './triggers/emitted.js'
 import { TriggerFires } from './triggers/fires.js'
 import { Observed } from './triggers/observed.js'
-import { decodeTrigger, TriggerKind } from './triggers/trigger-kind.js'
+import { TriggerKind } from './triggers/trigger-kind.js'
 import { Triggers } from './triggers/triggers.js'
 import { WebhookIds } from './webhooks/webhook-ids.js'
 import { Webhooks } from './webhooks/webhooks.js'
@@ -91,11 +94,12 @@ export class AutomationService {
   readonly #claims: Claims
   readonly #scheduler: Scheduler
   readonly #dispatcher: Dispatcher
+  readonly #waitingRuns: WaitingRuns
   readonly #observed: Observed
   readonly #enabled: boolean
   readonly #stopping = new AbortController()
   /** Runs of triggers that a previous daemon claimed but did not dispatch. */
-  #waiting: readonly RunRow[] = []
+  #waiting: RunRow[] = []
 
   constructor(private readonly kernel: PluginKernel<Needs>) {
     this.configured = new ConfiguredDefinitions(kernel)
@@ -110,9 +114,11 @@ export class AutomationService {
       timezone,
       fireLimit,
       maxConcurrent: kernel.config.get(AutomationSettings.maxConcurrentJobs),
+      queueWait: kernel.config.get(AutomationSettings.queueWait),
       startedAt: startOf(kernel.clock),
     }
-    this.#claims = new Claims(kernel, this.#runs, this.#cursors, limits)
+    const waiting = new WaitingRows(kernel)
+    this.#claims = new Claims(kernel, this.#runs, this.#cursors, limits, waiting)
     const pace = new Pace(STEPS_A_TURN, () => this.#scheduler.isBehind)
     this.#dispatcher = new Dispatcher(kernel, this.#runs, this.#claims, this, pace, job => this.#scheduler.refresh(job))
     this.#scheduler = new Scheduler(kernel, {
@@ -121,12 +127,15 @@ export class AutomationService {
         if (full) throw full
         // Claims take precedence over the steps of earlier runs: an occurrence should not be late.
         await pace.pass(true)
-        return this.#claims.due(job)
+        return this.#waitingRuns.noted(await this.#claims.due(job))
       },
       setBack: () => this.#replan(),
       dueAt: job => this.#cursors.get(job)?.next_run_at ?? undefined,
       dispatch: ({ run, job }) => this.#dispatcher.start(run, job),
     })
+    const refresh = (job: string) => this.#scheduler.refresh(job)
+    const slots = { runs: this.#runs, claims: this.#claims, rows: waiting, dispatcher: this.#dispatcher }
+    this.#waitingRuns = new WaitingRuns(kernel, slots, refresh)
     this.jobs = new Jobs(kernel, this.#cursors, this.#runs, fireLimit)
     const ids = new WebhookIds(kernel)
     this.triggers = new Triggers(kernel, ids, kernel.needs.vault, fireLimit)
@@ -156,7 +165,7 @@ export class AutomationService {
     })
     await this.#replan()
     for (const [job, at] of this.#cursors.registered()) this.#scheduler.set(job, at)
-    this.#waiting = await repairRuns(this.kernel, this.#runs, this.#cursors)
+    this.#waiting = [...(await repairRuns(this.kernel, this.#runs, this.#cursors))]
   }
 
   /** Runs once all plugins are loaded, when workspaces, kinds and guards exist. */
@@ -202,28 +211,16 @@ export class AutomationService {
 
   /** Dispatches runs left by a previous daemon, then runs the scheduler loop. */
   async schedule(signal: AbortSignal): Promise<void> {
-    await this.#resume()
+    await resumeFires(this.kernel, this.#runs, this.#waiting.splice(0), this.#enabled ? this.#dispatcher : undefined)
+    if (this.#enabled) await this.#waitingRuns.start()
     if (this.#enabled) await this.#scheduler.run(AbortSignal.any([signal, this.#stopping.signal]))
     // A service that returns counts as failed.
     if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
   }
 
-  /** Dispatches claimed runs of triggers; a run whose trigger was deleted is canceled. */
-  async #resume(): Promise<void> {
-    const waiting = this.#waiting
-    this.#waiting = []
-    for (const run of waiting) {
-      const trigger = decodeTrigger(this.kernel.records.get(TriggerKind.name, run.trigger_id ?? ''))
-      const error = this.#enabled
-        ? 'trigger_not_found: the trigger was deleted'
-        : 'automation_disabled: automation is disabled (automation.enabled is false)'
-      if (trigger && this.#enabled) this.#dispatcher.start(run, trigger)
-      else await this.kernel.db.tx(t => this.#runs.move(t, run.id, 'canceled', { error }))
-    }
-  }
-
   async quiesce(): Promise<void> {
     this.#stopping.abort()
+    this.#waitingRuns.close()
     await this.#dispatcher.close()
   }
 
@@ -294,6 +291,10 @@ export class AutomationService {
   check(): DiagnosticItem[] {
     const scheduler = { running: this.running, isEnabled: this.#enabled, jobs: this.#cursors.totals().enabled }
     const isTrigger = (id: string) => this.kernel.records.get(TriggerKind.name, id) !== undefined
-    return [...findings(scheduler, this.#runs, isTrigger), ...placeItems(this.kernel), ...this.configured.items()]
+    return [
+      ...findings(scheduler, new NoteworthyRuns(this.kernel.db), isTrigger),
+      ...placeItems(this.kernel),
+      ...this.configured.items(),
+    ]
   }
 }

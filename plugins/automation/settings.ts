@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { settingsSection } from '../../kernel/kit/settings.js'
 import { FireLimit } from '../../schemas/automation.js'
-import { durationMs } from '../../schemas/duration.js'
+import { Duration, durationMs } from '../../schemas/duration.js'
 import { isTimezone } from './schedule.js'
 
 const setting = settingsSection({ path: 'automation', section: 'automation', apply: 'restart-required' })
@@ -22,6 +22,8 @@ export const AutomationSettings = {
     v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1000)),
     5,
   ),
+  /** Milliseconds that a scheduled occurrence waits for one of these slots; 0: not at all. */
+  queueWait: setting('queue_wait', Duration, 10 * 60_000),
   /** Fire limit of jobs and triggers that set none. */
   fireLimit: setting(
     'default_fire_limit',

@@ -17,6 +17,7 @@ import type { SessionHooks } from './hooks.js'
 import type { Logs } from './journal/logs.js'
 import type { UsageDays } from './journal/usage-days.js'
 import type { HealthNews } from './lifecycle/health-news.js'
+import type { IdleProcesses } from './lifecycle/idle-processes.js'
 import type { PermissionAsked } from './points.js'
 import type { SessionLimits } from './settings.js'
 import type { SessionTable } from './table.js'
@@ -62,6 +63,8 @@ export interface SessionsContext {
 /** Slots for agent processes, taken by sessions that have a process or are about to start one. */
 export class Slots {
   readonly #holders = new Set<object>()
+  /** Ends the processes of idle sessions. */
+  others: Pick<IdleProcesses, 'canFree' | 'free'> | undefined
 
   constructor(private readonly max: number) {}
 
@@ -69,18 +72,23 @@ export class Slots {
     return this.#holders.size
   }
 
-  /** Throws `session_limit` (409) when no place is free. */
+  /** Throws `session_limit` (409) when no slot is free and no session could give up its own. */
   check(): void {
-    if (this.#holders.size < this.max) return
-    throw SessionErrors.session_limit(
-      `${this.#holders.size} agent processes are running, limits.max_concurrent_agents is ${this.max}`,
-    )
+    if (this.#holders.size >= this.max && !this.others?.canFree) this.#refuse()
   }
 
-  take(holder: object): void {
-    if (this.#holders.has(holder)) return
-    this.check()
-    this.#holders.add(holder)
+  /** Takes a slot, that of an idle session where none is free. Throws `session_limit` (409). */
+  async take(holder: object): Promise<void> {
+    while (!this.#holders.has(holder)) {
+      if (this.#holders.size < this.max) this.#holders.add(holder)
+      else if (!(await this.others?.free())) this.#refuse()
+    }
+  }
+
+  #refuse(): never {
+    throw SessionErrors.session_limit(
+      `${this.#holders.size} agent processes are running, none of an idle session, and limits.max_concurrent_agents is ${this.max}`,
+    )
   }
 
   give(holder: object): void {

@@ -33,6 +33,7 @@ import { usesOf } from './journal/uses.js'
 import { activityOf } from './lifecycle/activity.js'
 import * as catalog from './lifecycle/catalog.js'
 import { HealthNews } from './lifecycle/health-news.js'
+import { IdleProcesses } from './lifecycle/idle-processes.js'
 import type { LiveSession } from './lifecycle/live-session.js'
 import { OpenSessions } from './lifecycle/open-sessions.js'
 import { repairSessions } from './lifecycle/repair.js'
@@ -72,9 +73,11 @@ export class SessionsService extends SessionHooks implements SessionsApi {
     })
     this.worktrees = new Worktrees(kernel)
     this.uses = usesOf(this.context, this.used)
-    this.#open = new OpenSessions(this.context, id => this.prompting.atToolResult(id))
+    const peek = (id: string) => this.#open.peek(id)
+    const idle = new IdleProcesses(this.context, { peek, atRest: (id, work) => this.prompting.atRest(id, work) })
+    this.#open = new OpenSessions(this.context, id => this.prompting.atToolResult(id), idle)
     const open = async (id: string) => this.#open.open(this.find(id).id)
-    this.prompting = new Prompting(this.context, { open, peek: id => this.#open.peek(id) })
+    this.prompting = new Prompting(this.context, { open, peek })
   }
 
   async start(): Promise<void> {

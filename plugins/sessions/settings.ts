@@ -50,6 +50,8 @@ export const SessionSettings = {
   inactivityTimeout: duration('session.supervision.inactivity_timeout', '30m'),
   /** A process in state `T` for this long is ended, and noticed at the first of three looks in that time; 0: never. */
   frozenAfter: duration('session.supervision.frozen_after', '18s'),
+  /** Of an idle session; then its process is ended. 0: never. */
+  idleProcess: duration('session.idle_process_timeout', '30m'),
   cancelGrace: duration('session.supervision.timeout_cancel_grace', '30s'),
   /** Turns that an agent has to reach its goal before a person is asked. */
   goalTurns: count('session.goal.turn_limit', 20, 1, 1000),

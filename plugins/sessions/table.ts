@@ -157,6 +157,14 @@ export class SessionTable {
     return this.db.all<SessionRow>("SELECT * FROM sessions_session WHERE state IN ('starting', 'active', 'stopping')")
   }
 
+  /** Has the session spawned others that have not stopped? A fork is nobody's child. */
+  hasChildren(id: string): boolean {
+    return this.unstopped().some(({ lineage }) => {
+      const parent = lineage === null ? undefined : JSON.parse(lineage)
+      return parent?.parent_session_id === id && parent.spawn_depth > 0
+    })
+  }
+
   /** Those that a prompt starts again. */
   resumable(agent?: string): SessionRow[] {
     const { where, values } = conditions({ agent, resumable: true, sort: 'created_at' })

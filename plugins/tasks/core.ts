@@ -64,7 +64,7 @@ export class TaskCore {
     this.tasks = new TaskStore(kernel.db, now)
     this.runs = new RunStore(kernel.db, now, this.totals.runs)
     this.journal = new TaskJournal(kernel)
-    this.#reconciler = new Reconciler(this.tasks, this.journal, this.totals.tasks, now, (...change) =>
+    this.#reconciler = new Reconciler(this.tasks, this.runs, this.journal, this.totals.tasks, now, (...change) =>
       this.statusChanged(...change),
     )
     this.reservations = new Reservations(kernel.ids, now, this.runs, this.journal, this.totals.runs, wantsOf)

@@ -1,4 +1,5 @@
 import type { TaskRunStatus, TaskStatus } from '../../schemas/tasks.js'
+import type { Outcome } from './runs/latest.js'
 
 /**
  * All transitions of a run: source statuses and target status. Transitions with `Lease` in their name require an unexpired
@@ -36,9 +37,11 @@ export const allows = (move: RunMove, status: TaskRunStatus): boolean =>
 /** Terminal statuses. */
 export const FINAL_RUN: ReadonlySet<TaskRunStatus> = new Set(['completed', 'failed', 'canceled'])
 export const FINAL_TASK: ReadonlySet<TaskStatus> = new Set(['completed', 'failed', 'canceled'])
+/** Statuses that no failed part of a fan-out changes. */
+const CLOSED_TASK: ReadonlySet<TaskStatus> = new Set(['draft', 'completed', 'canceled'])
 
 /** The facts from which the status of a task is derived. */
-export interface TaskFacts {
+export interface TaskFacts extends Outcome {
   /** The stored status. */
   readonly status: TaskStatus
   /** At least one run is starting or running. */
@@ -47,21 +50,25 @@ export interface TaskFacts {
   readonly waiting: boolean
   /** At least one run needs attention: another part of a fan-out may have ended, and the task has not. */
   readonly stuck: boolean
-  /** Status of the latest terminal run: highest attempt, then `queued_at`, then id. */
-  readonly ended: 'completed' | 'failed' | 'canceled' | undefined
-  /** All attempts are used. */
-  readonly exhausted: boolean
   readonly needsAttention: boolean
   /** Something blocks it: a dependency, a missing approval, a pause, a block. */
   readonly blocked: boolean
 }
+
+/** Does the task need attention because parts of a fan-out failed that may be tried again? */
+export const needsParts = ({ status, working, waiting, stuck, partFailed, exhausted }: TaskFacts): boolean =>
+  partFailed && !exhausted && !working && !waiting && !stuck && !CLOSED_TASK.has(status)
 
 /** Derives the status of a task. Only commands leave `draft` and `canceled`. */
 export function deriveStatus(facts: TaskFacts): TaskStatus {
   if (facts.status === 'draft' || facts.status === 'canceled') return facts.status
   if (facts.working) return 'in_progress'
   const isOpen = facts.waiting || facts.stuck
-  if (!isOpen && facts.ended !== undefined && (facts.ended !== 'failed' || facts.exhausted)) return facts.ended
+  const { ended, exhausted, partFailed } = facts
+  // A fan-out that was completed although a part had failed stays completed.
+  const isDecided = ended !== 'failed' || (exhausted && !(partFailed && facts.status === 'completed'))
+  if (!isOpen && ended !== undefined && isDecided) return ended
+  if (needsParts(facts)) return 'needs_attention'
   if (!isOpen && FINAL_TASK.has(facts.status)) return facts.status
   if (facts.needsAttention || (facts.stuck && !facts.waiting)) return 'needs_attention'
   return facts.blocked ? 'blocked' : 'ready'

@@ -40,7 +40,8 @@ export interface LifeOptions {
 export async function live({ timezone, start, end, jobs, mishaps, seed }: LifeOptions): Promise<Lived> {
   const { random } = seededIds(seed)
   const some = (most: number) => Math.max(1, Math.floor((random() * most) / SECOND)) * SECOND
-  const limits = { max_concurrent_jobs: 1000, default_fire_limit: { max: 100_000, window: '1h' } }
+  // What is due together waits for the one slot that there is, also over stops and kills; none of it may be lost.
+  const limits = { max_concurrent_jobs: 1, default_fire_limit: { max: 100_000, window: '1h' } }
   const config = { automation: { ...limits, timezone } }
   let b = await bench({ config, clock: new VirtualClock(start), answer: () => completed, freeBytes })
   const runs = new Map<string, Reply>()

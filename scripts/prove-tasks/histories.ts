@@ -1,9 +1,13 @@
 import { Dice } from '../../test/kernel/fixtures/dice.js'
 import { History } from '../../test/plugins/tasks/history.js'
 import { scene } from '../../test/plugins/tasks/scene.js'
+import { StatusHistory } from '../../test/plugins/tasks/status-history.js'
 
 /** Histories that follow each other in one home: a start costs more than a history. */
 const PER_HOME = 25
+
+/** One history of so many is followed by one of statuses, in a home of its own. */
+const STATUSES_EVERY = 5
 
 /** Random histories of claims, heartbeats, expiries, kills and restarts on a virtual clock, some at once. */
 export async function playHistories(
@@ -18,9 +22,11 @@ export async function playHistories(
       try {
         for (let n = 0; n < PER_HOME && begun < count; n++) {
           const own = seed + begun++
+          const statuses = new StatusHistory(new Dice(own), steps)
           const history = new History(new Dice(own), steps)
           try {
             world = await history.playIn(world)
+            if (own % STATUSES_EVERY === 0) await statuses.play()
           } catch (error) {
             wrong.push(`history ${own}: ${(error as Error).message}`)
             world = history.world

@@ -1,6 +1,16 @@
 import { iso } from '../../../kernel/plugin.js'
 import type { Schedule } from '../../../schemas/automation.js'
-import { type Limited, type Limits, limitOf, type RunBook, type Skip, skipOf } from '../runs/room.js'
+import {
+  fireSkip,
+  type Limited,
+  type Limits,
+  limitOf,
+  mustWait,
+  type RunBook,
+  SELF_OVERLAP,
+  type Skip,
+  slotSkip,
+} from '../runs/room.js'
 import { decide, Occurrences, occurrenceIds } from '../schedule.js'
 
 /** The part of a job that its occurrences depend on. */
@@ -27,6 +37,8 @@ export interface PlannedRun {
   /** Occurrences were missed. */
   readonly misfire: boolean
   readonly skip?: Skip | undefined
+  /** No slot is free: it waits for one. Its fire limit is judged when it has one. */
+  readonly waits: boolean
   /** Metadata of the run: skip reason, start of the missed range it stands for. */
   readonly metadata: Readonly<Record<string, string>>
 }
@@ -66,20 +78,37 @@ export function planOccurrence(
   const { at, misfire } = decision
   const ids = occurrenceIds(id, at)
   if (runs.has(ids.run)) return { outcome: 'known', next: decision.next, misfire }
-  const limit = limitOf(spec, { jobId: id }, now, limits, runs)
-  const skip = decision.skip
-    ? { reason: decision.skip, text: 'missed while the daemon was not running' }
-    : skipOf(overlaps, limit, limits, runs)
-  const resumes = skip?.reason === 'fire_limit' ? limit.freeAt : undefined
-  const next =
-    resumes === undefined || decision.next === undefined || decision.next >= resumes
-      ? decision.next
-      : occurrences.after(at, resumes - 1)
   // Coalesced occurrences have no run of their own: this run records the range it stands for.
-  const metadata = {
-    ...(skip ? { reason: skip.reason } : {}),
-    ...(at > due ? { missed_since: iso(due) } : {}),
-    ...(next !== undefined && next !== decision.next ? { resumes_at: iso(next) } : {}),
-  }
-  return { outcome: 'run', at, ...ids, next, misfire, skip, metadata }
+  const missed = at > due ? { missed_since: iso(due) } : {}
+  const missedSkip = decision.skip && { reason: decision.skip, text: 'missed while the daemon was not running' }
+  const skip = missedSkip || (overlaps ? SELF_OVERLAP : undefined)
+  const run = { outcome: 'run', at, ...ids, next: decision.next, misfire } as const
+  const skipped = (why: Skip) => ({ ...run, skip: why, waits: false, metadata: { reason: why.reason, ...missed } })
+  if (skip) return skipped(skip)
+  if (mustWait(limits, runs))
+    return limits.queueWait === 0 ? skipped(slotSkip(limits)) : { ...run, waits: true, metadata: missed }
+  const {
+    skip: limited,
+    next,
+    metadata,
+  } = admitOccurrence({ id, spec }, { at, next: decision.next }, now, limits, runs)
+  return { ...run, next, skip: limited, waits: false, metadata: { ...metadata, ...missed } }
+}
+
+/** The decision for an occurrence that has a slot: it runs, or its fire limit is reached and the job rests until that ends. */
+export function admitOccurrence(
+  { id, spec }: Scheduled,
+  { at, next }: { readonly at: number; readonly next: number | undefined },
+  now: number,
+  limits: Limits,
+  runs: RunBook,
+): Pick<PlannedRun, 'skip' | 'next' | 'metadata'> {
+  const limit = limitOf(spec, { jobId: id }, now, limits, runs)
+  const skip = fireSkip(limit)
+  const { freeAt } = limit
+  if (!skip || freeAt === undefined) return { next, metadata: {} }
+  if (next === undefined || next >= freeAt || !spec.schedule) return { skip, next, metadata: { reason: skip.reason } }
+  const resumes = new Occurrences(spec.schedule, limits.timezone).after(at, freeAt - 1)
+  const resumed = resumes === undefined || resumes === next ? {} : { resumes_at: iso(resumes) }
+  return { skip, next: resumes, metadata: { reason: skip.reason, ...resumed } }
 }

@@ -3,6 +3,8 @@ import type { Events } from '../../events/api.js'
 import { SessionCreated, type SessionInfo, type Sessions } from '../../sessions/api.js'
 import { RunCreated } from '../api.js'
 import type { CursorStore } from '../cursors.js'
+import type { Dispatcher } from '../dispatch.js'
+import { decodeTrigger, TriggerKind } from '../triggers/trigger-kind.js'
 import type { RunRow } from './run-row.js'
 import type { RunStore } from './runs.js'
 
@@ -18,7 +20,8 @@ const PAGE = 1000
  */
 export async function repairRuns(kernel: Kernel, runs: RunStore, cursors: CursorStore): Promise<readonly RunRow[]> {
   const { sessions } = kernel.needs
-  const open = runs.open()
+  // Occurrences that wait for a slot go on waiting.
+  const open = runs.open().filter(run => run.wait_until === null)
   const waiting: RunRow[] = []
   for (const run of open)
     if (run.trigger_id !== null && run.status === 'scheduled' && !(await hasSession(kernel, run))) waiting.push(run)
@@ -74,4 +77,21 @@ function endingOf(
     session.stopReason === 'shutdown' || session.stopReason === 'user_canceled' ? 'canceled' : 'failed',
     { error },
   ]
+}
+
+/** Dispatches claimed runs of triggers; without a dispatcher, and when the trigger was deleted, they are canceled. */
+export async function resumeFires(
+  kernel: Pick<PluginKernel, 'db' | 'records'>,
+  runs: RunStore,
+  fires: readonly RunRow[],
+  dispatcher: Pick<Dispatcher, 'start'> | undefined,
+): Promise<void> {
+  for (const run of fires) {
+    const trigger = decodeTrigger(kernel.records.get(TriggerKind.name, run.trigger_id ?? ''))
+    const error = dispatcher
+      ? 'trigger_not_found: the trigger was deleted'
+      : 'automation_disabled: automation is disabled (automation.enabled is false)'
+    if (trigger && dispatcher) dispatcher.start(run, trigger)
+    else await kernel.db.tx(t => runs.move(t, run, 'canceled', { error }))
+  }
 }

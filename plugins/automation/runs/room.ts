@@ -13,8 +13,10 @@ export interface RunBook {
   has(run: string): boolean
   /** Number of scheduled or running runs of one job. */
   openOf(job: string): number
-  /** Number of scheduled or running runs of all jobs and triggers. */
+  /** Number of scheduled or running runs of all jobs and triggers that have a slot. */
   openCount(): number
+  /** Number of occurrences that wait for a slot. */
+  waitingCount(): number
   /** Runs claimed in (now - window, now] and not canceled, with the claim time of the oldest; milliseconds. */
   counted(of: RunOf, window: number, now: number): { readonly count: number; readonly oldest: number }
 }
@@ -24,6 +26,8 @@ export interface Limits {
   /** IANA time zone of cron expressions. */
   readonly timezone: string
   readonly maxConcurrent: number
+  /** Milliseconds that an occurrence waits for a slot. */
+  readonly queueWait: number
   readonly fireLimit: FireLimit
 }
 
@@ -43,17 +47,30 @@ export function limitOf(spec: Limited, of: RunOf, now: number, limits: Limits, r
   return count < limit.max ? limit : { ...limit, freeAt: oldest + window }
 }
 
-/** Why a run cannot start now; undefined when it can. */
+export const SELF_OVERLAP: Skip = { reason: 'self_overlap', text: 'the previous run of this job is still running' }
+
+/** The skip of a reached fire limit; undefined when it is not reached. */
+export const fireSkip = ({ freeAt, max, window }: ReachedLimit): Skip | undefined =>
+  freeAt === undefined ? undefined : { reason: 'fire_limit', text: `already ran ${max} times within ${window}` }
+
+/** The skip of a run for which no slot is free. `waited`: for so many milliseconds. */
+export function slotSkip({ maxConcurrent }: Limits, waited = 0): Skip {
+  const text = `${maxConcurrent} runs are in progress (automation.max_concurrent_jobs)`
+  if (waited === 0) return { reason: 'concurrency_limit', text }
+  return {
+    reason: 'concurrency_limit',
+    text: `${text}; no slot was free for ${waited / 1000} s (automation.queue_wait)`,
+  }
+}
+
+/** Must an occurrence wait? Those that wait already are due earlier. */
+export const mustWait = (limits: Limits, runs: RunBook): boolean =>
+  runs.openCount() >= limits.maxConcurrent || runs.waitingCount() > 0
+
+/** Why a run that cannot wait cannot start now; undefined when it can. */
 export function skipOf(overlaps: boolean, limit: ReachedLimit, limits: Limits, runs: RunBook): Skip | undefined {
-  if (overlaps) return { reason: 'self_overlap', text: 'the previous run of this job is still running' }
-  if (limit.freeAt !== undefined)
-    return { reason: 'fire_limit', text: `already ran ${limit.max} times within ${limit.window}` }
-  if (runs.openCount() >= limits.maxConcurrent)
-    return {
-      reason: 'concurrency_limit',
-      text: `${limits.maxConcurrent} runs are in progress (automation.max_concurrent_jobs)`,
-    }
-  return undefined
+  if (overlaps) return SELF_OVERLAP
+  return fireSkip(limit) ?? (runs.openCount() >= limits.maxConcurrent ? slotSkip(limits) : undefined)
 }
 
 /** Milliseconds until a failed run is retried; undefined when it is not. `attempt` counts from 1. */

@@ -26,8 +26,10 @@ export interface RunRow {
   readonly attempt: number
   readonly fire_id: string | null
   readonly scheduled_at: number | null
-  /** When it was claimed. */
+  /** When it was claimed or, after waiting for a slot, got one. */
   readonly started_at: number
+  /** While it waits for a slot: until when, at most. */
+  readonly wait_until: number | null
   readonly ended_at: number | null
   readonly session_id: string | null
   /** Delegated runs: the task that continues the work, and its first run. */
@@ -79,6 +81,10 @@ export const triggerColumns = `ALTER TABLE automation_run ADD COLUMN trigger_id 
   CREATE INDEX automation_run_trigger_time ON automation_run (trigger_id, started_at) WHERE trigger_id IS NOT NULL;
   CREATE INDEX automation_run_session ON automation_run (session_id) WHERE session_id IS NOT NULL;`
 
+/** Occurrences that wait for a slot, in the order in which they were due. */
+export const waitColumn = `ALTER TABLE automation_run ADD COLUMN wait_until INTEGER;
+  CREATE INDEX automation_run_waiting ON automation_run (scheduled_at, seq) WHERE wait_until IS NOT NULL;`
+
 export const taskColumns = `ALTER TABLE automation_run ADD COLUMN task_id TEXT;
   ALTER TABLE automation_run ADD COLUMN task_run_id TEXT;`
 
@@ -93,6 +99,7 @@ const INSERTED = [
     'fire_id',
     'scheduled_at',
     'started_at',
+    'wait_until',
     'ended_at',
   ] as const),
   ...(['session_id', 'task_id', 'task_run_id', 'error', 'metadata', 'delivery_error', 'delivery_error_at'] as const),
@@ -127,6 +134,21 @@ export function runToWire(row: RunRow): Run {
     ...(row.error === null ? {} : { error: row.error }),
     ...(row.delivery_error === null ? {} : { delivery_error: row.delivery_error }),
     delivery_error_at: row.delivery_error_at === null ? null : iso(row.delivery_error_at),
-    ...(row.metadata === null ? {} : { metadata: JSON.parse(row.metadata) }),
+    ...metadataToWire(row),
   }
+}
+
+/** A run that waits for a slot says until when. */
+function metadataToWire({ metadata, wait_until: until }: RunRow): Pick<Run, 'metadata'> {
+  if (metadata === null && until === null) return {}
+  const stored = metadata === null ? {} : JSON.parse(metadata)
+  return { metadata: until === null ? stored : { ...stored, waits_until: iso(until) } }
+}
+
+/** The stored metadata of a run with more members. */
+export function mergedMetadata(
+  stored: string | null,
+  more: Readonly<Record<string, unknown>> | undefined,
+): string | null {
+  return more === undefined ? stored : JSON.stringify({ ...(stored === null ? {} : JSON.parse(stored)), ...more })
 }

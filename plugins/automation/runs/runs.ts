@@ -4,7 +4,17 @@ import type { EmitOptions, Events, StoredEvent } from '../../events/api.js'
 import { RunCreated, RunEnded, RunStarted, type RunStatus } from '../api.js'
 import { EveryNth } from './every-nth.js'
 import type { RunBook } from './room.js'
-import { columnOf, INSERT_RUN, isFinal, RUN_TRANSITIONS, type RunOf, type RunRow, runOf, valuesOf } from './run-row.js'
+import {
+  columnOf,
+  INSERT_RUN,
+  isFinal,
+  mergedMetadata,
+  RUN_TRANSITIONS,
+  type RunOf,
+  type RunRow,
+  runOf,
+  valuesOf,
+} from './run-row.js'
 
 /** Retention per definition: the newest KEPT_RUNS runs, and older ones for KEPT_MS. */
 const KEPT_RUNS = 1000
@@ -23,6 +33,8 @@ export type NewRun = RunOf & {
   readonly attempt: number
   readonly fireId?: string | undefined
   readonly scheduledAt?: number | undefined
+  /** It waits for a slot until then, at most. */
+  readonly waitUntil?: number | undefined
   readonly error?: string | undefined
   readonly metadata?: Readonly<Record<string, unknown>> | undefined
   readonly scope?: string | undefined
@@ -45,13 +57,12 @@ export interface RunFilter {
   readonly limit: number
 }
 
-/** Number of newest runs that doctor searches for expired requests. */
-const NOTED_AMONG = 500
-
 /** The runs of all jobs and triggers. Every change writes one row and one event in the caller's transaction. */
 export class RunStore implements RunBook {
   readonly #history: History<RunRow>
   readonly #pruning = new EveryNth(PRUNED_EVERY)
+  /** Called when a run has ended, durably. */
+  slotFreed: () => void = () => {}
 
   constructor(private readonly kernel: Pick<PluginKernel<{ events: typeof Events }>, 'db' | 'clock' | 'needs'>) {
     this.#history = new History(kernel.db, { table: 'automation_run', time: KEPT_TIME })
@@ -96,8 +107,12 @@ export class RunStore implements RunBook {
   }
 
   openCount(): number {
-    const sql = "SELECT count(*) FROM automation_run WHERE status IN ('scheduled', 'running')"
+    const sql = "SELECT count(*) FROM automation_run WHERE status IN ('scheduled', 'running') AND wait_until IS NULL"
     return Number(this.kernel.db.row(sql)?.[0] ?? 0)
+  }
+
+  waitingCount(): number {
+    return Number(this.kernel.db.row('SELECT count(*) FROM automation_run WHERE wait_until IS NOT NULL')?.[0] ?? 0)
   }
 
   /** The newest run of this session. */
@@ -113,7 +128,7 @@ export class RunStore implements RunBook {
     // Runs in the future exist when the clock was set back; they must not block the definition until then.
     const row = this.kernel.db.row(
       `SELECT count(*), min(started_at) FROM automation_run
-       WHERE ${column} = ? AND started_at > ? AND started_at <= ? AND status <> 'canceled'`,
+       WHERE ${column} = ? AND started_at > ? AND started_at <= ? AND status <> 'canceled' AND wait_until IS NULL`,
       [id, now - window, now],
     )
     return { count: Number(row?.[0] ?? 0), oldest: Number(row?.[1] ?? 0) }
@@ -123,7 +138,8 @@ export class RunStore implements RunBook {
   started(of: RunOf, window: number, now: number): number[] {
     const [column, id] = columnOf(of)
     const sql = `SELECT started_at FROM automation_run
-      WHERE ${column} = ? AND started_at > ? AND started_at <= ? AND status <> 'canceled' ORDER BY started_at`
+      WHERE ${column} = ? AND started_at > ? AND started_at <= ? AND status <> 'canceled' AND wait_until IS NULL
+      ORDER BY started_at`
     return this.kernel.db.rows(sql, [id, now - window, now]).map(([at]) => Number(at))
   }
 
@@ -141,45 +157,6 @@ export class RunStore implements RunBook {
     return took.toSorted((a, b) => a - b)[took.length >> 1]
   }
 
-  /** Failed runs that are the latest of an existing job; newest first. */
-  latestFailures(limit: number): RunRow[] {
-    return this.kernel.db.all<RunRow>(
-      `SELECT r.* FROM automation_run r WHERE r.status = 'failed'
-         AND EXISTS (SELECT 1 FROM automation_cursor WHERE job = r.job_id)
-         AND NOT EXISTS
-           (SELECT 1 FROM automation_run WHERE job_id = r.job_id AND seq > r.seq AND status <> 'canceled')
-       ORDER BY r.seq DESC LIMIT +?`,
-      [limit],
-    )
-  }
-
-  /** Failed runs that are the latest of a trigger, including deleted triggers. */
-  latestTriggerFailures(limit: number): RunRow[] {
-    return this.kernel.db.all<RunRow>(
-      `SELECT r.* FROM automation_run r WHERE r.status = 'failed' AND r.trigger_id IS NOT NULL
-         AND NOT EXISTS
-           (SELECT 1 FROM automation_run WHERE trigger_id = r.trigger_id AND seq > r.seq AND status <> 'canceled')
-       ORDER BY r.seq DESC LIMIT +?`,
-      [limit],
-    )
-  }
-
-  /**
-   * Completed runs with a note (such as expired requests) that are the latest of their job; newest first. Searches the
-   * newest {@link NOTED_AMONG} runs, because there is no index.
-   */
-  latestNoted(limit: number): RunRow[] {
-    return this.kernel.db.all<RunRow>(
-      `SELECT r.* FROM automation_run r WHERE r.status = 'completed' AND r.error IS NOT NULL
-         AND r.seq > (SELECT max(seq) FROM automation_run) - ${NOTED_AMONG}
-         AND EXISTS (SELECT 1 FROM automation_cursor WHERE job = r.job_id)
-         AND NOT EXISTS
-           (SELECT 1 FROM automation_run WHERE job_id = r.job_id AND seq > r.seq AND status <> 'canceled')
-       ORDER BY r.seq DESC LIMIT +?`,
-      [limit],
-    )
-  }
-
   /** Inserts a run and emits its event. */
   insert(t: Tx, run: NewRun): RunRow {
     const now = this.kernel.clock.now()
@@ -194,6 +171,7 @@ export class RunStore implements RunBook {
       fire_id: run.fireId ?? null,
       scheduled_at: run.scheduledAt ?? null,
       started_at: now,
+      wait_until: run.waitUntil ?? null,
       ended_at: ended ? now : null,
       session_id: null,
       task_id: null,
@@ -225,6 +203,7 @@ export class RunStore implements RunBook {
       readonly sessionId?: string
       readonly error?: string | undefined
       readonly task?: { readonly id: string; readonly run: string }
+      readonly metadata?: Readonly<Record<string, unknown>>
     } = {},
   ): RunRow {
     const id = typeof run === 'string' ? run : run.id
@@ -243,6 +222,8 @@ export class RunStore implements RunBook {
       session_id: sessionId ?? null,
       error: more.error ?? null,
       ended_at: isFinal(to) ? now : null,
+      wait_until: null,
+      metadata: mergedMetadata(before.metadata, more.metadata),
       event,
       delivery_error: undelivered ? (more.error ?? null) : null,
       delivery_error_at: undelivered ? now : null,
@@ -252,7 +233,10 @@ export class RunStore implements RunBook {
     }
     const columns = Object.keys(change).map(column => `${column} = ?`)
     t.run(`UPDATE automation_run SET ${columns.join(', ')} WHERE seq = ?`, [...Object.values(change), before.seq])
-    if (isFinal(to)) this.#prune(t, runOf(before))
+    if (isFinal(to)) {
+      this.#prune(t, runOf(before))
+      this.kernel.db.onDurable(t, () => this.slotFreed())
+    }
     return { ...before, ...change }
   }
 

@@ -1,5 +1,5 @@
 import type { PluginKernel } from '../../../kernel/plugin.js'
-import { planOccurrence, type Scheduled } from '../jobs/plan.js'
+import { admitOccurrence, planOccurrence, type Scheduled } from '../jobs/plan.js'
 import type { Limits } from '../runs/room.js'
 import { Scheduler } from '../scheduler.js'
 import { SimulatedClock } from './simulated-clock.js'
@@ -35,13 +35,15 @@ export interface JobSimulation extends Span {
     readonly scheduledAt?: number
     readonly leftMs: number
   }[]
+  /** Occurrences that wait for a slot. */
+  readonly queued: readonly { readonly job: string; readonly scheduledAt: number; readonly until: number }[]
   /** Ids of runs scheduled in the future: they were claimed before the clock was set back. */
   readonly known: readonly string[]
 }
 
 /** Runs the real scheduler over a future time span, on a simulated clock and in-memory runs. */
 export async function simulateJobs(
-  { jobs, limits, from, to, startedAt, offline, earlier, going, known }: JobSimulation,
+  { jobs, limits, from, to, startedAt, offline, earlier, going, queued, known }: JobSimulation,
   log: PluginKernel['log'],
   told: (occasion: Occasion) => void,
   stops: () => boolean,
@@ -53,6 +55,23 @@ export async function simulateJobs(
   for (const { of, startedAt: at } of earlier) runs.recall(of, at)
   for (const { player, leftMs, ...attempted } of going) runs.begin(player, attempted, leftMs)
 
+  const waiting = (job: SimulatedJob, occasion: { attempt: number; scheduledAt: number }, until: number) => ({
+    player: job,
+    scheduledAt: occasion.scheduledAt,
+    until,
+    occasion,
+    admitted: () => {
+      const position = { at: occasion.scheduledAt, next: job.next_run_at ?? undefined }
+      const admission = admitOccurrence({ id: job.of.jobId, spec: job.spec }, position, clock.now(), limits, runs)
+      job.next_run_at = admission.next ?? null
+      return admission
+    },
+  })
+  for (const { job: id, scheduledAt, until } of queued) {
+    const job = byId.get(id)
+    if (job) runs.wait(waiting(job, { attempt: 1, scheduledAt }, until))
+  }
+
   const claim = (id: string, missedBefore: number): 'passed' | 'idle' | 'waiting' => {
     const job = byId.get(id)
     if (!job) return 'idle'
@@ -62,7 +81,9 @@ export async function simulateJobs(
     if (plan.outcome !== 'run') return 'passed'
     const { at, run, skip, metadata } = plan
     job.last_scheduled_at = at
-    runs.claim(job, { attempt: 1, scheduledAt: at, run, skip, metadata })
+    const occasion = { attempt: 1, scheduledAt: at, run, skip, metadata }
+    if (plan.waits) runs.wait(waiting(job, occasion, clock.now() + limits.queueWait))
+    else runs.claim(job, occasion)
     return 'passed'
   }
 
@@ -79,6 +100,7 @@ export async function simulateJobs(
         dispatch: () => {},
       },
     )
+    if (missedBefore !== startedAt) runs.resume()
     for (const job of jobs) scheduler.refresh(job.of.jobId)
     const done = scheduler.run(ending.signal)
     await clock.runTo(until, stops)

@@ -1,5 +1,14 @@
 import { iso } from '../../../kernel/plugin.js'
-import { type Limited, type Limits, limitOf, type RunBook, retryDelay, type Skip, skipOf } from '../runs/room.js'
+import {
+  type Limited,
+  type Limits,
+  limitOf,
+  type RunBook,
+  retryDelay,
+  type Skip,
+  skipOf,
+  slotSkip,
+} from '../runs/room.js'
 import { columnOf, type RunOf } from '../runs/run-row.js'
 import type { SimulatedClock } from './simulated-clock.js'
 
@@ -33,6 +42,16 @@ export interface Occasion {
 /** Members that retries inherit from the first attempt. */
 type Attempted = Pick<Occasion, 'attempt' | 'scheduledAt' | 'event'>
 
+/** An occurrence that waits for a slot. */
+interface Queued {
+  readonly player: Player
+  readonly scheduledAt: number
+  readonly until: number
+  /** It has a slot: whether it may start, and what is told of it. */
+  readonly admitted: () => Pick<Occasion, 'skip' | 'metadata'>
+  readonly occasion: Omit<Occasion, 'at' | 'of' | 'name'>
+}
+
 interface Going {
   readonly player: Player
   readonly startedAt: number
@@ -47,6 +66,8 @@ export class SimulatedRuns implements RunBook {
   /** Start times that count toward a fire limit, ascending. */
   readonly #started = new Map<string, number[]>()
   readonly #known: ReadonlySet<string>
+  /** In the order in which they were due. */
+  #queue: Queued[] = []
 
   /**
    * @param told called with every fire and skip, in order
@@ -72,6 +93,10 @@ export class SimulatedRuns implements RunBook {
 
   openCount(): number {
     return this.#going.size
+  }
+
+  waitingCount(): number {
+    return this.#queue.length
   }
 
   counted(of: RunOf, window: number, now: number): { readonly count: number; readonly oldest: number } {
@@ -117,6 +142,45 @@ export class SimulatedRuns implements RunBook {
     this.begin(player, occasion)
   }
 
+  /** An occurrence waits for a slot. */
+  wait(queued: Queued): void {
+    this.#queue = [...this.#queue, queued].sort((a, b) => a.scheduledAt - b.scheduledAt)
+    this.#opened(queued.player, 1)
+    this.clock.timeout(queued.until - this.clock.now(), () => this.#look())
+  }
+
+  /** The daemon has started: occurrences that waited before go on waiting. */
+  resume(): void {
+    this.#look()
+    for (const { player, until } of this.#queue) {
+      this.#opened(player, 1)
+      this.clock.timeout(until - this.clock.now(), () => this.#look())
+    }
+  }
+
+  /** Cancels what has waited too long, and gives the free slots to what is due first. */
+  #look(): void {
+    const now = this.clock.now()
+    const overdue = this.#queue.filter(({ until }) => until <= now)
+    for (const queued of overdue) this.#leave(queued, { skip: slotSkip(this.limits, this.limits.queueWait) })
+    for (let next = this.#queue[0]; next && this.openCount() < this.limits.maxConcurrent; next = this.#queue[0])
+      this.#leave(next, next.admitted())
+  }
+
+  #leave(queued: Queued, { skip, metadata }: Pick<Occasion, 'skip' | 'metadata'>): void {
+    const { player, occasion } = queued
+    this.#queue = this.#queue.filter(other => other !== queued)
+    this.#opened(player, -1)
+    const reason = skip ? { reason: skip.reason } : {}
+    this.claim(player, { ...occasion, skip, metadata: { ...occasion.metadata, ...metadata, ...reason } })
+    if (skip && 'jobId' in player.of) this.ended(player.of.jobId)
+  }
+
+  #opened({ of }: Player, by: number): void {
+    const key = keyOf(of)
+    this.#open.set(key, Math.max(0, (this.#open.get(key) ?? 0) + by))
+  }
+
   /** The daemon stops: open runs are canceled and no longer count toward the fire limit. */
   shutDown(): void {
     for (const { player, startedAt } of this.#going) {
@@ -131,10 +195,10 @@ export class SimulatedRuns implements RunBook {
 
   #end(going: Going): void {
     const { of } = going.player
-    const key = keyOf(of)
     this.#going.delete(going)
-    this.#open.set(key, (this.#open.get(key) ?? 1) - 1)
+    this.#opened(going.player, -1)
     if ('jobId' in of) this.ended(of.jobId)
+    this.#look()
   }
 
   #count(of: RunOf, at: number): void {

@@ -106,6 +106,11 @@ export class Simulator {
       offline,
       earlier,
       going: this.#going(span.from, assumed),
+      queued: runs
+        .open()
+        .flatMap(({ job_id: job, scheduled_at: at, wait_until: until }) =>
+          until === null ? [] : [{ job, scheduledAt: at ?? span.from, until }],
+        ),
       known: runs.scheduledAfter(span.from),
     }
     const stops = () => signal.aborted || book.isFull
@@ -190,6 +195,7 @@ export class Simulator {
   /** Runs that are scheduled or running now. */
   #going(now: number, assumed: Assumed) {
     return this.work.runs.open().flatMap(run => {
+      if (run.wait_until !== null) return []
       const of = runOf(run)
       const record = this.kernel.records.get('jobId' in of ? JobKind.name : TriggerKind.name, columnId(of))
       const definition = 'jobId' in of ? decodeJob(record) : decodeTrigger(record)

@@ -33,6 +33,7 @@ export class AgentBinding implements Watched {
   #toldFull = false
   #toldUnasked = false
   readonly #looks: Looks
+  #ending: Promise<void> | undefined
   /** What was wanted of the process that runs, and the provider that was chosen for it. */
   #wished: string | undefined
   #chosen: string | undefined
@@ -185,17 +186,18 @@ export class AgentBinding implements Watched {
     return running
   }
 
-  /** Ends the process and what belongs to it. */
+  /** Ends the process and what belongs to it; one that is being ended already is gone afterwards. */
   async end(options: { readonly graceMs: number; readonly termMs: number }): Promise<void> {
     const running = this.#running
     this.#running = undefined
     this.#looks.isStale = false
     this.context.watch.delete(this)
-    if (!running) return
+    if (!running) return this.#ending
     running.permissions.endTurn()
     running.clarifications.endTurn()
-    await Promise.all([running.terminals.close(), running.agent.stop(options)])
-    this.context.slots.give(this.owner)
+    const ended = Promise.all([running.terminals.close(), running.agent.stop(options)])
+    this.#ending = ended.then(() => this.context.slots.give(this.owner))
+    return this.#ending
   }
 
   /**

@@ -14,6 +14,7 @@ import { canBegin, stateText, walk } from '../states.js'
 import type { SessionChange, SessionRow } from '../table.js'
 import { type BegunTurn, type EndedTurn, failureFrom, Turn, type TurnRequest, type WrittenTurn } from '../turn/turn.js'
 import { changeAfter, counting, endedBecause } from './after-turn.js'
+import type { LiveListener } from './live-listener.js'
 import {
   END_PROCESS,
   recordStop,
@@ -25,12 +26,6 @@ import {
   tellStop,
   writeStop,
 } from './stopping.js'
-
-/** What a session tells whoever holds it: that it has stopped, and that a tool call of its turn has its result. */
-export interface LiveListener {
-  gone(): void
-  toolEnded(): void
-}
 
 /**
  * A session with what it has in memory: its log, its process, its turn; one turn at a time. It is of no more use once it
@@ -172,6 +167,7 @@ export class LiveSession implements BindingOwner {
     const heartbeat = (at: number) =>
       void this.#change({ last_activity_at: at }).catch(error => this.#report('no heartbeat', error))
     this.#turn = new Turn(request, this.binding.turnContext(heartbeat))
+    this.listener.works()
     return this.#turn
   }
 
@@ -181,6 +177,7 @@ export class LiveSession implements BindingOwner {
     this.log.wake()
     this.context.health.note(this.id)
     if (!this.#turn) this.#dealWithEnd?.()
+    if (!this.#turn) this.listener.rests()
     if (!this.#turn && !this.binding.running) this.context.slots.give(this)
   }
 
@@ -188,7 +185,7 @@ export class LiveSession implements BindingOwner {
   async #prepare(): Promise<Launch | undefined> {
     if (this.binding.isOutdated) await this.binding.end(END_PROCESS)
     if (this.binding.running) return undefined
-    this.context.slots.take(this)
+    await this.context.slots.take(this)
     const planned = await planLaunch(this.context, this.row)
     if (this.signal.aborted) throw SessionErrors.session_stopped('this session is being stopped')
     if (this.row.state === 'stopped') await this.#change({ state: walk('stopped', 'starting') })

@@ -1,4 +1,5 @@
 import type { SessionsContext } from '../context.js'
+import type { IdleProcesses } from './idle-processes.js'
 import { LiveSession } from './live-session.js'
 
 /** The sessions that are in memory, each once. */
@@ -10,6 +11,7 @@ export class OpenSessions {
   constructor(
     private readonly context: SessionsContext,
     private readonly toolEnded: (id: string) => void,
+    private readonly idle: Pick<IdleProcesses, 'works' | 'rests'>,
   ) {}
 
   get all(): LiveSession[] {
@@ -32,9 +34,17 @@ export class OpenSessions {
     const gone = () => {
       this.#live.delete(id)
       this.#opening.delete(id)
+      this.idle.works(id)
       this.context.health.note(id)
     }
-    const opening = LiveSession.open(id, this.context, { gone, toolEnded: () => this.toolEnded(id) }).then(
+    const { idle } = this
+    const listener = {
+      gone,
+      toolEnded: () => this.toolEnded(id),
+      works: () => idle.works(id),
+      rests: () => idle.rests(id),
+    }
+    const opening = LiveSession.open(id, this.context, listener).then(
       session => {
         this.#live.set(id, session)
         return session

@@ -41,6 +41,11 @@ export class Terminals {
 
   constructor(private readonly context: TerminalsContext) {}
 
+  /** A process of one of them runs, or is being started. */
+  get isRunning(): boolean {
+    return this.#opening > 0 || [...this.#terminals.values()].some(({ exit }) => exit === undefined)
+  }
+
   /** @param cwd judged already */
   async create(params: CreateTerminalParams, cwd: string): Promise<string> {
     if (this.#closed) throw notPossible('stopping', 'this session is being stopped')

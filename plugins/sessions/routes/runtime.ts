@@ -21,7 +21,7 @@ export const runtimeRoutes: readonly Route<SessionsService>[] = [
       await checkProvider(self.context, row, body.runtime.provider)
       checkSelection(self.context, row, body.runtime, self.live(row.id), false)
       await storeSelection(self.context, row.id, body.runtime, body.expected_revision)
-      await self.prompting.takeRuntime(row.id)
+      await self.prompting.atRest(row.id, live => live.binding.takeRuntime())
       return ok({ session: self.detail(self.find(row.id)) })
     },
   }),
@@ -36,7 +36,7 @@ export const runtimeRoutes: readonly Route<SessionsService>[] = [
     handle: async (self, { params, query }) => {
       const row = self.find(params.session_id, params.workspace_id)
       await storeSelection(self.context, row.id, undefined, query.expected_revision)
-      await self.prompting.takeRuntime(row.id)
+      await self.prompting.atRest(row.id, live => live.binding.takeRuntime())
       return ok({ session: self.detail(self.find(row.id)) })
     },
   }),

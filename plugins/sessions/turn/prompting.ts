@@ -122,11 +122,11 @@ export class Prompting {
     return { ...begun, outcome: begun.outcome.finally(() => this.#continue(id)) }
   }
 
-  /** An agent that waits is given what was chosen; one at work is given it with the next prompt. */
-  takeRuntime(id: string): Promise<void> {
+  /** Does something while no turn runs or begins; undefined when one does, or the session stops or is not in memory. */
+  atRest<T>(id: string, work: (live: LiveSession) => Promise<T>): Promise<T | undefined> {
     return this.#decisions.run(id, async () => {
       const live = this.sessions.peek(id)
-      if (live && !live.turn) await live.binding.takeRuntime()
+      return live && !live.turn && !live.stopping ? work(live) : undefined
     })
   }
 

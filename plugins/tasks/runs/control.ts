@@ -14,11 +14,12 @@ import type { ClaimTokens } from '../claims/tokens.js'
 import type { Settle, TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
 import { update } from '../rows.js'
-import type { RunMove } from '../states.js'
+import { FINAL_TASK, type RunMove } from '../states.js'
 import { look, NO_ATTENTION } from '../tasks/task-row.js'
 import { bounded, checked, invalid } from '../tasks/write.js'
 import type { Who } from '../who.js'
 import { type RunRow, runToWire } from './run-row.js'
+import { unleased } from './run-state.js'
 
 /** One change of a run without a lease. */
 interface Change {
@@ -26,6 +27,12 @@ interface Change {
   readonly event: TaskEventName
   readonly changes?: Partial<RunRow>
   readonly payload?: Readonly<Record<string, unknown>>
+}
+
+/** A run and the one that was queued in its place. */
+interface Succession {
+  readonly previous: RunRow
+  readonly next: RunRow
 }
 
 /** Maximum number of rate-limit buckets; beyond that, all are reset. */
@@ -130,35 +137,38 @@ export class RunControl {
 
   /** Queues another attempt of a failed run, regardless of max_attempts. */
   retry(who: Who, id: string, metadata: unknown): Promise<SuccessorReply> {
-    return this.#succeed(who, id, metadata, { event: 'task.run_operator_retry' }, (_t, run) => {
+    return this.#succession(who, (t, settle) => {
+      const run = this.core.runs.find(id, t)
       if (run.status !== 'failed')
         throw TaskErrors.task_run_conflict(`run ${id} is ${run.status}; only failed runs can be retried`, {
           next: `svc task run inspect ${id}`,
         })
+      return this.#succeed(t, who, run, settle, { event: 'task.run_operator_retry', metadata })
     })
   }
 
   /** Queues another attempt in place of a run that needs attention, and fails that run as superseded. */
   recover(who: Who, id: string, { reason, metadata }: ReasonBody): Promise<SuccessorReply> {
     const why = checked('reason', reason, LIMITS.reason)
-    const payload = why === undefined ? {} : { reason: why }
-    return this.#succeed(who, id, metadata, { event: 'task.run_recovered_from_attention', payload }, (t, run) => {
-      // The run keeps its original error; the reason for the recovery is in the event.
-      this.core.runs.move(t, run, 'supersede', { failure_kind: 'superseded' })
-      update(t, 'tasks_task', run.task_id, NO_ATTENTION)
-    })
+    return this.#succession(who, (t, settle) =>
+      this.#supersede(t, who, this.core.runs.find(id, t), settle, why, metadata),
+    )
   }
 
-  /** Recovers a task that needs attention, and its run if one needs attention. */
+  /** Recovers a task that needs attention: queues a run for each run that needs attention and for each failed part. */
   async recoverTask(who: Who, id: string, note: string | undefined): Promise<Task> {
     const why = checked('note', note, LIMITS.reason)
     await this.core.kernel.needs.daemon.admit('task recovery')
-    const task = this.core.tasks.find(id)
-    const stuck = this.core.runs.open(id).find(run => run.status === 'needs_attention')
-    if (task.attention_at === null && !stuck)
-      throw TaskErrors.task_conflict(`task ${id} does not need attention: it is ${task.status}`, look(id))
-    if (stuck) await this.recover(who, stuck.id, { reason: why })
     return this.core.write(who, (t, settle) => {
+      const task = this.core.tasks.find(id, t)
+      const stuck = this.core.runs.open(id, t).filter(run => run.status === 'needs_attention')
+      if (task.attention_at === null && stuck.length === 0)
+        throw TaskErrors.task_conflict(`task ${id} does not need attention: it is ${task.status}`, look(id))
+      for (const run of stuck) this.#supersede(t, who, run, settle, why)
+      if (!FINAL_TASK.has(task.status))
+        for (const run of this.core.runs.latest(id, t))
+          if (run.status === 'failed' && run.designation_group_id !== null)
+            this.#succeed(t, who, run, settle, { event: 'task.run_operator_retry' })
       update(t, 'tasks_task', id, NO_ATTENTION)
       this.core.journal.write(t, who, 'task.recovered', { task, payload: { note: why ?? '' } })
       settle(id)
@@ -190,41 +200,48 @@ export class RunControl {
     return { results }
   }
 
-  async #succeed(
-    who: Who,
-    id: string,
-    metadata: unknown,
-    { event, payload }: Pick<Change, 'event' | 'payload'>,
-    end: (t: Tx, run: RunRow) => void,
-  ): Promise<SuccessorReply> {
+  async #succession(who: Who, work: (t: Tx, settle: Settle) => Succession): Promise<SuccessorReply> {
     await this.core.kernel.needs.daemon.admit('task run')
-    const [before, after] = await this.core.write(who, (t, settle) => {
-      const run = this.core.runs.find(id, t)
-      this.#force(who, run)
-      end(t, run)
-      if (this.#chain(t, run) >= LIMITS.chain)
-        throw TaskErrors.task_chain_too_long(
-          `run ${id} already has a chain of ${LIMITS.chain} retries and recoveries; find out why they fail`,
-          {
-            next: `svc task run list ${run.task_id}`,
-          },
-        )
-      const previous = this.core.runs.find(id, t)
-      const task = this.core.tasks.find(run.task_id, t)
-      const { run: next, existing } = this.core.reservations.reserve(t, who, task, {
-        key: `run.${event}.${id}`,
-        metadata,
-        previous,
-        // In a fan-out, one run may have failed before the last run completed the task.
-        reopens: previous.attempt + 1 === this.core.runs.nextAttempt(task.id, t),
-        ...partOf(previous),
-      })
-      if (!existing)
-        this.core.journal.write(t, who, event, { task, run: next.id, payload: { ...payload, previous_run_id: id } })
-      settle(task.id)
-      return [previous, this.core.runs.find(next.id, t)] as const
+    const { previous, next } = await this.core.write(who, work)
+    return { previous_run: runToWire(previous), run: runToWire(next) }
+  }
+
+  /** Fails a run that needs attention and queues its successor. */
+  #supersede(t: Tx, who: Who, run: RunRow, settle: Settle, why?: string, metadata?: unknown): Succession {
+    // The run keeps its original error; the reason for the recovery is in the event.
+    const failed = this.core.runs.move(t, run, 'supersede', { failure_kind: 'superseded' })
+    update(t, 'tasks_task', run.task_id, NO_ATTENTION)
+    const payload = why === undefined ? {} : { reason: why }
+    return this.#succeed(t, who, failed, settle, { event: 'task.run_recovered_from_attention', payload, metadata })
+  }
+
+  /** Queues the successor of a failed run. */
+  #succeed(
+    t: Tx,
+    who: Who,
+    previous: RunRow,
+    settle: Settle,
+    { event, payload, metadata }: Pick<Change, 'event' | 'payload'> & { readonly metadata?: unknown },
+  ): Succession {
+    const { id } = previous
+    this.#force(who, previous)
+    if (this.#chain(t, previous) >= LIMITS.chain)
+      throw TaskErrors.task_chain_too_long(
+        `run ${id} already has a chain of ${LIMITS.chain} retries and recoveries; find out why they fail`,
+        { next: `svc task run list ${previous.task_id}` },
+      )
+    const task = this.core.tasks.find(previous.task_id, t)
+    const { run, existing } = this.core.reservations.reserve(t, who, task, {
+      key: `run.${event}.${id}`,
+      metadata,
+      previous,
+      // A fan-out may have been completed although one of its parts had failed.
+      reopens: this.core.runs.latest(task.id, t).some(latest => latest.id === id),
     })
-    return { previous_run: runToWire(before), run: runToWire(after) }
+    if (!existing)
+      this.core.journal.write(t, who, event, { task, run: run.id, payload: { ...payload, previous_run_id: id } })
+    settle(task.id)
+    return { previous, next: this.core.runs.find(run.id, t) }
   }
 
   #chain(t: Tx, run: RunRow): number {
@@ -275,18 +292,4 @@ export class RunControl {
       throw TaskErrors.task_force_limit(text, { retryAfter: Math.ceil(windowMs / count / 1000) })
     }
   }
-}
-
-/** Throws `task_run_leased` for a run that a session holds. */
-function unleased(run: RunRow): RunRow {
-  if (run.lease_until === null) return run
-  throw TaskErrors.task_run_leased(
-    `run ${run.id} is leased to session ${run.session_id}; only that session can complete or fail it`,
-    { next: `svc task run show ${run.id}` },
-  )
-}
-
-/** The part of a fan-out that a run works on; its successor gets the same part. */
-function partOf({ designation_group_id: group, designation_index: index, designation_brief: brief }: RunRow) {
-  return group === null || index === null ? {} : { designation: { group, index, brief: brief ?? '' } }
 }

@@ -20,7 +20,15 @@ export interface Reservation {
   readonly previous?: RunRow
   /** Allows a run of a completed task whose result was rejected. */
   readonly reopens?: boolean
-  readonly designation?: { readonly index: number; readonly brief: string; readonly group: string }
+  /** The part of a fan-out that it works on; by default that of `previous`. */
+  readonly designation?: Designation
+}
+
+/** A part of a fan-out. */
+interface Designation {
+  readonly index: number
+  readonly brief: string
+  readonly group: string
 }
 
 /** Requirements on the claimant, stored with the run; empty for a run that any session may claim. */
@@ -61,8 +69,9 @@ export class Reservations {
       this.counts.duplicates++
       return { run: known, existing: true }
     }
-    this.#judge(t, task, wish)
-    const attempt = wish.previous ? this.runs.nextAttempt(task.id, t) : this.#attempt(t, task, wish)
+    const part = wish.designation ?? partOf(wish.previous)
+    this.#judge(t, task, wish, part)
+    const attempt = this.#attempt(t, task, wish, part)
     const wants = this.wants(t, task)
     const channel = channelOf(task, wish.participation)
     if (channel !== null) this.counts.mismatches++
@@ -80,10 +89,10 @@ export class Reservations {
       ...UNCLAIMED,
       queued_at: this.now(),
       ended_at: null,
-      designation_index: wish.designation?.index ?? null,
-      designation_brief: wish.designation?.brief ?? null,
-      designation_group_id: wish.designation?.group ?? null,
-      metadata: metadataOf(wish),
+      designation_index: part?.index ?? null,
+      designation_brief: part?.brief ?? null,
+      designation_group_id: part?.group ?? null,
+      metadata: metadataOf(wish, part),
       result: null,
       error: null,
       failure_kind: null,
@@ -97,7 +106,11 @@ export class Reservations {
     }
     insert(t, 'tasks_run', run)
     this.totals.moved(t, runKinds(run.origin_kind, run.place), undefined, run.status)
-    this.journal.write(t, who, 'task.run_enqueued', { task, run: run.id, payload: { attempt } })
+    this.journal.write(t, who, 'task.run_enqueued', {
+      task,
+      run: run.id,
+      payload: { attempt, ...(part && { designation: part }) },
+    })
     return { run, existing: false }
   }
 
@@ -111,7 +124,7 @@ export class Reservations {
     return run
   }
 
-  #judge(t: Tx, task: TaskRow, { designation, previous, reopens }: Reservation): void {
+  #judge(t: Tx, task: TaskRow, { previous, reopens }: Reservation, part: Designation | undefined): void {
     const next = `svc task get ${task.id}`
     if (task.status === 'draft')
       throw TaskErrors.task_conflict(`task ${task.id} is a draft; publish it first`, {
@@ -120,32 +133,25 @@ export class Reservations {
     const goesOn = previous !== undefined && (task.status === 'failed' || (reopens && task.status === 'completed'))
     if (FINAL_TASK.has(task.status) && !goesOn)
       throw TaskErrors.task_conflict(`task ${task.id} is ${task.status}; no run can be queued`, { next })
-    const other = this.runs.open(task.id, t).find(run => run.designation_group_id !== (designation?.group ?? ''))
+    const other = this.runs.open(task.id, t).find(run => run.designation_group_id !== (part?.group ?? ''))
     if (other)
       throw TaskErrors.task_run_open(`task ${task.id} already has an open run: ${other.id} is ${other.status}`, {
         next,
       })
   }
 
-  /** All runs of a fan-out have the same attempt. */
-  #attempt(t: Tx, task: TaskRow, { designation }: Reservation): number {
-    const group =
-      designation &&
-      t.row('SELECT attempt FROM tasks_run WHERE task_id = ? AND designation_group_id = ?', [
-        task.id,
-        designation.group,
-      ])
-    if (group) return Number(group[0])
-    const attempt = this.runs.nextAttempt(task.id, t)
-    if (attempt <= task.max_attempts) return attempt
+  /** Each part of a fan-out counts its own attempts. */
+  #attempt(t: Tx, task: TaskRow, { previous }: Reservation, part: Designation | undefined): number {
+    const attempt = this.runs.nextAttempt(task.id, { group: part?.group ?? null, index: part?.index ?? null }, t)
+    if (previous || attempt <= task.max_attempts) return attempt
     throw TaskErrors.task_attempts_exhausted(`task ${task.id} has used all ${task.max_attempts} attempts`, {
       next: `svc task run list ${task.id}`,
     })
   }
 }
 
-function metadataOf({ metadata, designation }: Reservation): string | null {
-  const own = designation && { designation: { index: designation.index, brief: designation.brief } }
+function metadataOf({ metadata }: Reservation, part: Designation | undefined): string | null {
+  const own = part && { designation: { index: part.index, brief: part.brief } }
   const text = json(own && isObject(metadata ?? {}) ? { ...(metadata as object | undefined), ...own } : metadata)
   if (text !== null && Buffer.byteLength(text) > LIMITS.metadata)
     throw TaskErrors.task_invalid(`metadata: at most ${LIMITS.metadata} bytes`)
@@ -166,4 +172,10 @@ function channelOf(task: TaskRow, asked: ParticipationRequest | null | undefined
 function participationOf(task: TaskRow, asked: ParticipationRequest | null | undefined): ResolvedParticipation {
   const source = asked ? 'explicit_request' : task.participation === null ? 'built_in_local' : 'task_profile'
   return { mode: 'local', source, version: 'network-participation/v1' }
+}
+
+/** The part of a fan-out that a run works on; its successor gets the same part. */
+function partOf(run: RunRow | undefined): Designation | undefined {
+  if (!run || run.designation_group_id === null || run.designation_index === null) return undefined
+  return { group: run.designation_group_id, index: run.designation_index, brief: run.designation_brief ?? '' }
 }

@@ -1,3 +1,4 @@
+import { TaskErrors } from '../api.js'
 import type { TaskCore } from '../core.js'
 import type { RunRow } from './run-row.js'
 
@@ -19,4 +20,13 @@ export function isStuck(run: RunRow, now: number): boolean {
 export function isLive(core: TaskCore, session: string): boolean {
   const state = core.kernel.needs.sessions.get(session)?.state
   return state === 'active' || state === 'starting'
+}
+
+/** Throws `task_run_leased` for a run that a session holds. */
+export function unleased(run: RunRow): RunRow {
+  if (run.lease_until === null) return run
+  throw TaskErrors.task_run_leased(
+    `run ${run.id} is leased to session ${run.session_id}; only that session can complete or fail it`,
+    { next: `svc task run show ${run.id}` },
+  )
 }

@@ -4,6 +4,7 @@ import { TaskErrors } from '../api.js'
 import { update } from '../rows.js'
 import { allows, FINAL_RUN, RUN_MOVES, type RunMove } from '../states.js'
 import { runKinds, type Totals } from '../totals.js'
+import { latestRuns } from './latest.js'
 import { type RunRow, UNCLAIMED } from './run-row.js'
 
 /** Which runs of a task a list shows. */
@@ -70,9 +71,29 @@ export class RunStore {
     )
   }
 
-  /** The number of the next attempt. */
-  nextAttempt(task: string, reads: Reads = this.db): number {
-    return Number(reads.row('SELECT max(attempt) FROM tasks_run WHERE task_id = ?', [task])?.[0] ?? 0) + 1
+  /**
+   * All runs of a task, in the reverse order in which they were queued. That is the order of the rows: parts of fan-outs count
+   * their own attempts, and times are equal or go back when the clock does.
+   */
+  all(task: string, reads: Reads = this.db): RunRow[] {
+    return reads.all<RunRow>('SELECT * FROM tasks_run WHERE task_id = ? ORDER BY rowid DESC', [task])
+  }
+
+  /** The latest run of a task or, when that is part of a fan-out, the latest of each part. */
+  latest(task: string, reads: Reads = this.db): RunRow[] {
+    return latestRuns(this.all(task, reads))
+  }
+
+  /** The number of the next attempt: of a part of a fan-out, or of the task. */
+  nextAttempt(task: string, { group, index }: { group: string | null; index: number | null }, reads: Reads): number {
+    const [highest] =
+      (group === null
+        ? reads.row('SELECT max(attempt) FROM tasks_run WHERE task_id = ?', [task])
+        : reads.row(
+            'SELECT max(attempt) FROM tasks_run WHERE task_id = ? AND designation_group_id = ? AND designation_index = ?',
+            [task, group, index],
+          )) ?? []
+    return Number(highest ?? 0) + 1
   }
 
   /**

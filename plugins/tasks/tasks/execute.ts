@@ -145,7 +145,7 @@ export class TaskExecution {
       await this.core.write(who, (t, settle) => {
         const task = this.core.tasks.get(id, t)
         if (task?.status !== 'ready' || this.core.runs.open(id, t).length > 0) return
-        const attempt = this.core.runs.nextAttempt(id, t)
+        const attempt = this.core.runs.nextAttempt(id, { group: null, index: null }, t)
         this.core.reservations.reserve(t, who, task, { key: `task.auto_enqueue.${id}.${attempt}` })
         this.core.journal.write(t, who, 'task.auto_enqueue.triggered', { task })
         settle(id)

@@ -2,10 +2,13 @@ import type { Tx } from '../../../kernel/plugin.js'
 import type { TaskStatus } from '../../../schemas/tasks.js'
 import type { TaskJournal } from '../journal.js'
 import { update } from '../rows.js'
-import { deriveStatus, FINAL_RUN, FINAL_TASK, type TaskFacts } from '../states.js'
+import { latestRuns, outcomeOf, PART_FAILED, partFailure } from '../runs/latest.js'
+import type { RunRow } from '../runs/run-row.js'
+import type { RunStore } from '../runs/run-store.js'
+import { deriveStatus, FINAL_TASK, needsParts, type TaskFacts } from '../states.js'
 import type { Totals } from '../totals.js'
 import type { Who } from '../who.js'
-import type { TaskRow } from './task-row.js'
+import { NO_ATTENTION, type TaskRow } from './task-row.js'
 import type { TaskStore } from './task-store.js'
 
 /** Effects of a change on other tasks and on waiting claims, applied when it is durable. */
@@ -16,12 +19,11 @@ export interface Consequences {
   claimable: boolean
 }
 
-type RunState = [status: TaskFacts['ended'] | 'queued' | 'claimed' | 'starting' | 'running', attempt: number]
-
 /** Derives the statuses of tasks from their runs, dependencies, approvals, pauses and blocks. */
 export class Reconciler {
   constructor(
     private readonly tasks: TaskStore,
+    private readonly runs: RunStore,
     private readonly journal: TaskJournal,
     private readonly totals: Totals,
     private readonly now: () => number,
@@ -42,12 +44,14 @@ export class Reconciler {
 
   /** Returns the tasks whose status may change as a result. */
   #one(t: Tx, who: Who, before: TaskRow, consequences: Consequences): string[] {
-    const blocked = this.tasks.blockedBy(before, t).length > 0
-    const { facts, lastFailed, queued } = this.#facts(t, before, blocked)
+    const { facts, latest, queued } = this.#facts(t, before)
     const status = deriveStatus(facts)
-    const claimable = !blocked && before.attention_at === null && status !== 'draft' && !FINAL_TASK.has(status)
+    const claimable = !facts.blocked && !facts.needsAttention && status !== 'draft' && !FINAL_TASK.has(status)
     const claimableChanged = claimable !== (before.claimable === 1)
+    const lastFailed = latest.some(run => run.status === 'failed')
+    const attention = this.#attention(who, before, facts, latest)
     const marks = {
+      ...attention,
       ...(lastFailed === (before.last_run_failed === 1) ? {} : { last_run_failed: Number(lastFailed) }),
       ...(claimableChanged ? { claimable: Number(claimable) } : {}),
     }
@@ -60,9 +64,32 @@ export class Reconciler {
     if (claimable && facts.waiting) consequences.claimable = true
     const unblocked = (before.status === 'blocked' || before.status === 'needs_attention') && status === 'ready'
     if (unblocked && before.auto_enqueue === 1 && !facts.waiting && !facts.working) consequences.enqueue.push(before.id)
-    if (status !== before.status) return this.#move(t, who, before, status, marks)
-    update(t, 'tasks_task', before.id, marks)
-    return []
+    const isSame = status === before.status
+    if (isSame) update(t, 'tasks_task', before.id, marks)
+    const moved = isSame ? [] : this.#move(t, who, { ...before, ...attention }, status, marks)
+    if (attention?.attention_reason)
+      this.journal.write(t, who, 'task.needs_attention', {
+        task: before,
+        payload: { reason: attention.attention_reason },
+      })
+    return moved
+  }
+
+  /** The mark of a failed part: set when it is missing, removed when no failed part needs attention any longer. */
+  #attention(
+    { by }: Who,
+    { attention_at: at, attention_reason: reason }: TaskRow,
+    facts: TaskFacts,
+    latest: readonly RunRow[],
+  ): Partial<TaskRow> | undefined {
+    if (!needsParts(facts)) return isOfParts(reason) ? NO_ATTENTION : undefined
+    if (at !== null) return undefined
+    return {
+      attention_at: this.now(),
+      attention_reason: partFailure(latest),
+      attention_by_kind: by.kind,
+      attention_by_ref: by.ref,
+    }
   }
 
   #move(t: Tx, who: Who, before: TaskRow, status: TaskStatus, marks: Partial<TaskRow> = {}): string[] {
@@ -83,8 +110,8 @@ export class Reconciler {
   }
 
   /**
-   * Completes a parent once all its children are completed and it has no open run of its own. Called when a child is completed or
-   * deleted; returns the tasks whose status may change with it.
+   * Completes a parent once all its children are completed and its own runs are: none is open, no part of them has to be done
+   * again. Called when a child is completed or deleted; returns the tasks whose status may change with it.
    */
   rollUp(t: Tx, who: Who, parentId: string | null): string[] {
     const parent = parentId === null ? undefined : this.tasks.get(parentId, t)
@@ -94,35 +121,30 @@ export class Reconciler {
       [parent.id],
     ) ?? [0]
     const left = children === 0 || children !== completed
-    const open = t.row(
-      "SELECT 1 FROM tasks_run WHERE task_id = ? AND status NOT IN ('completed', 'failed', 'canceled') LIMIT 1",
-      [parent.id],
-    )
-    return left || open ? [] : this.#move(t, who, parent, 'completed')
+    if (left) return []
+    const { facts } = this.#facts(t, parent)
+    const isOpen = facts.working || facts.waiting || facts.stuck || needsParts(facts)
+    return isOpen ? [] : this.#move(t, who, parent, 'completed')
   }
 
   #facts(
     t: Tx,
     task: TaskRow,
-    blocked: boolean,
-  ): { readonly facts: TaskFacts; readonly lastFailed: boolean; readonly queued: boolean } {
-    const runs = t.rows(
-      'SELECT status, attempt FROM tasks_run WHERE task_id = ? ORDER BY attempt DESC, queued_at DESC, id DESC',
-      [task.id],
-    ) as unknown as RunState[]
-    const is = (...states: readonly string[]) => runs.some(([status]) => states.includes(status ?? ''))
-    const ended = runs.find(([status]) => FINAL_RUN.has(status as never))
-    const highest = runs[0]?.[1] ?? 0
+  ): { readonly facts: TaskFacts; readonly latest: readonly RunRow[]; readonly queued: boolean } {
+    const runs = this.runs.all(task.id, t)
+    const latest = latestRuns(runs)
+    const is = (...states: readonly RunRow['status'][]) => runs.some(({ status }) => states.includes(status))
     const facts = {
       status: task.status,
       working: is('starting', 'running'),
       waiting: is('queued', 'claimed'),
-      ended: ended?.[0] as TaskFacts['ended'],
       stuck: is('needs_attention'),
-      exhausted: highest + 1 > task.max_attempts,
-      needsAttention: task.attention_at !== null,
-      blocked,
+      ...outcomeOf(latest, task.max_attempts),
+      needsAttention: task.attention_at !== null && !isOfParts(task.attention_reason),
+      blocked: this.tasks.holds(task, t).length > 0,
     }
-    return { facts, lastFailed: runs[0]?.[0] === 'failed', queued: is('queued') }
+    return { facts, latest, queued: is('queued') }
   }
 }
+
+const isOfParts = (reason: string | null) => reason?.startsWith(PART_FAILED) === true

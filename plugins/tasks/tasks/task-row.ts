@@ -47,7 +47,7 @@ export interface TaskRow {
   readonly attention_by_ref: string | null
   /** May its queued runs be claimed? */
   readonly claimable: number
-  /** The latest run has failed. */
+  /** The latest run has failed, or the latest of a part of a fan-out. */
   readonly last_run_failed: number
   /** Count of blocks by kind since the last completion. */
   readonly recurrences: string | null

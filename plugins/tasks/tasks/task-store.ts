@@ -44,7 +44,11 @@ export class TaskStore {
 
   /** All current reasons why the runs of a task cannot be claimed; none for a task that has ended. */
   blockedBy(row: TaskRow, reads: Reads = this.db): BlockedReason[] {
-    if (row.status === 'completed' || row.status === 'canceled') return []
+    return row.status === 'completed' || row.status === 'canceled' ? [] : this.holds(row, reads)
+  }
+
+  /** What holds back a task, whatever its stored status: one that has ended may be about to be opened again. */
+  holds(row: TaskRow, reads: Reads): BlockedReason[] {
     const waitsFor = this.unresolved(row.id, reads)
     const reasons: BlockedReason[] = []
     if (waitsFor.length > 0) reasons.push({ source: 'dependency', depends_on_task_ids: waitsFor })

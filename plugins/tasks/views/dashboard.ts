@@ -144,7 +144,7 @@ export function dashboardOf(core: TaskCore, query: DashboardQuery, workspace: st
       },
     },
     health: {
-      status: health(stuck > 0 || orphans > 0 || backlog || run('needs_attention') > 0),
+      status: health(stuck > 0 || orphans > 0 || backlog || task('needs_attention') > 0 || run('needs_attention') > 0),
       stuck_runs: stuck,
       active_orphan_runs: orphans,
       queue_backlog: backlog,

@@ -8,6 +8,7 @@ import { given } from '../rows.js'
 import { runFacts } from '../runs/run-row.js'
 import { summaryToWire, type TaskRow } from '../tasks/task-row.js'
 import type { Who } from '../who.js'
+import { failedPart } from './next-step.js'
 
 const DEFAULT_LIMIT = 50
 /** In display order. */
@@ -161,7 +162,8 @@ export class TaskInbox {
   #item(who: Who, entry: Entry): InboxItem {
     const { lane, unread: _, seen, ...task } = entry
     const { paused: _p, effective_paused: _e, paused_by_task_id: _b, ...summary } = summaryToWire(task)
-    const [run] = this.core.runs.list(task.id, { limit: 1 })
+    const runs = this.core.runs.all(task.id)
+    const run = failedPart(runs) ?? runs[0]
     const [reason] = task.status === 'blocked' ? this.core.tasks.blockedBy(task) : []
     const why = reason && (reason.reason || `waiting for ${reason.depends_on_task_ids?.join(', ')}`)
     return {

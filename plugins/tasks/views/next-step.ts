@@ -2,6 +2,7 @@ import { shown } from '../../../kernel/kit/text.js'
 import type { BlockedReason } from '../../../schemas/tasks.js'
 import { recoveryOf } from '../budgets/recovery.js'
 import type { TaskCore } from '../core.js'
+import { latestRuns } from '../runs/latest.js'
 import type { RunRow } from '../runs/run-row.js'
 import { isPaused } from '../scheduler/state.js'
 import type { TaskRow } from '../tasks/task-row.js'
@@ -16,10 +17,20 @@ export interface NextStep {
   readonly next: string
 }
 
-/** The run that determines the next step of a task: one that needs attention, else the newest. */
+/**
+ * The run that determines the next step of a task: one that needs attention, else one whose session waits for an answer, else
+ * a part of a fan-out that failed, else the newest.
+ */
 export function decidingRun(core: TaskCore, id: string): RunRow | undefined {
-  return core.runs.list(id, { status: 'needs_attention', limit: 1 })[0] ?? core.runs.list(id, { limit: 1 })[0]
+  const runs = core.runs.all(id)
+  const asks = ({ session_id: session, ended_at: ended }: RunRow) =>
+    ended === null && session !== null && core.kernel.needs.sessions.answerTo(session) !== undefined
+  return runs.find(({ status }) => status === 'needs_attention') ?? runs.find(asks) ?? failedPart(runs) ?? runs[0]
 }
+
+/** Of the runs of a task, newest first, one that failed and is the latest of its part of a fan-out. */
+export const failedPart = (runs: readonly RunRow[]): RunRow | undefined =>
+  latestRuns(runs).find(({ status, designation_group_id: group }) => status === 'failed' && group !== null)
 
 /** The next step of a task or, with `run`, of one of its runs. */
 export function nextStepOf(core: TaskCore, task: TaskRow, run: RunRow | undefined): NextStep {

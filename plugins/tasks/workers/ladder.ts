@@ -33,7 +33,7 @@ export class Ladder {
   async starved(): Promise<RunRow[]> {
     const now = this.core.now()
     const runs = this.core.kernel.db.all<RunRow>(
-      `SELECT * FROM tasks_run WHERE status = 'queued' AND claimable = 1 AND place <> '' AND queued_at <= ?
+      `SELECT * FROM tasks_run WHERE status = 'queued' AND claimable = 1 AND queued_at <= ?
          AND profiled = 0 ORDER BY queued_at, id LIMIT ${BATCH}`,
       [now - STARVED_MS],
     )

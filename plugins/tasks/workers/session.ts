@@ -15,11 +15,13 @@ export async function startSession(
   const profile = profiles.partsOf(worker.task_id)
   const task = core.tasks.find(worker.task_id)
   const { mode, sandbox_ref: ref } = profile.sandbox
-  const worktree = await worktreeFor(core, profiles, worker)
+  // Global tasks have a workspace of their own.
+  const workspaceId = worker.place || (await needs.workspaces.scratch()).id
+  const worktree = await worktreeFor(core, profiles, worker, workspaceId)
   try {
     const session = await needs.sessions.create({
-      workspaceId: worker.place,
-      agentName: agentFor(profile, turnOf(core, worker), needs.sessions.agentFor(worker.place)),
+      workspaceId,
+      agentName: agentFor(profile, turnOf(core, worker), needs.sessions.agentFor(workspaceId)),
       name: task.title.slice(0, 200),
       model: profile.worker.model,
       sandbox: mode === 'ref' ? ref : mode === 'none' ? 'none' : undefined,
@@ -52,7 +54,8 @@ function turnOf(core: TaskCore, { run_id: run }: WorkerRow): number {
 async function worktreeFor(
   core: TaskCore,
   profiles: Profiles,
-  { run_id: run, task_id: task, place }: WorkerRow,
+  { run_id: run, task_id: task }: WorkerRow,
+  place: string,
 ): Promise<WorktreeInUse | undefined> {
   const { worktrees } = core.kernel.needs.sessions
   const { mode, worktree_ref: ref = '' } = profiles.partsOf(task).worktree

@@ -89,7 +89,7 @@ export class Workers {
   #wanted(): RunRow[] {
     return this.core.kernel.db.all<RunRow>(
       `SELECT r.* FROM tasks_run r INDEXED BY tasks_run_profiled
-       WHERE r.status = 'queued' AND r.claimable = 1 AND r.profiled = 1 AND r.place <> ''
+       WHERE r.status = 'queued' AND r.claimable = 1 AND r.profiled = 1
          AND NOT EXISTS (SELECT 1 FROM tasks_worker w WHERE w.run_id = r.id AND w.ended_at IS NULL)
        ORDER BY r.priority DESC, r.queued_at, r.id LIMIT ${BATCH}`,
     )

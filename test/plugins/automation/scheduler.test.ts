@@ -105,7 +105,7 @@ test('fire limit: a canceled run, and the cursor moves to when a run may start a
   await b.end()
 })
 
-test('concurrency: without a free slot a scheduled run is canceled and a manual run returns 409', async () => {
+test('concurrency: without a free slot a scheduled run waits and a manual run returns 409', async () => {
   const b = await bench({ config: { automation: { max_concurrent_jobs: 1 } } })
   await b.put('a', hourly({ name: 'a' }))
   await b.put('b', hourly({ name: 'b' }))
@@ -115,7 +115,7 @@ test('concurrency: without a free slot a scheduled run is canceled and a manual 
     'one runs, one does not',
   )
   const [a, other] = [(await b.runs('a'))[0], (await b.runs('b'))[0]]
-  assert.equal([a.status, other.status, other.metadata?.reason], ['running', 'canceled', 'concurrency_limit'])
+  assert.equal([a.status, other.status, other.metadata?.reason], ['running', 'scheduled', undefined])
   const reply = await b.request('POST', '/api/automation/jobs/b/trigger')
   assert.equal([reply.status, reply.body.code], [409, 'concurrency_limit'])
   await b.end()

@@ -1,5 +1,5 @@
 import { definePlugin, type PluginKernel } from '../../../kernel/plugin.js'
-import { RunCreated, RunEnded } from '../../../plugins/automation/api.js'
+import { RunCreated, RunEnded, RunStarted } from '../../../plugins/automation/api.js'
 import { Events } from '../../../plugins/events/api.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import type { Reply } from '../../harness/kernel.js'
@@ -17,6 +17,10 @@ export interface TwinOptions {
 /** A daemon on a virtual clock whose runs take a time of that clock, for what a simulation says of it. */
 export class Twin {
   readonly #counts = { created: 0, ended: 0, finished: 0 }
+  /** Runs that were created and have not begun a turn or ended. */
+  readonly #before = new Set<string>()
+  /** Until when occurrences wait for a slot. */
+  #waits: number[] = []
   /** Resolves when the transactions that are under way are durable, with the last event; undefined: not all are counted. */
   #told: () => Promise<number | undefined> = () => Promise.reject(new Error('the plugin that counts did not start'))
   /** Turns that go on, and when they end. */
@@ -37,7 +41,7 @@ export class Twin {
 
   async #boot(at: number, home?: string): Promise<void> {
     const clock = new VirtualClock(at)
-    const counts = this.#counts
+    const [counts, before] = [this.#counts, this.#before]
     const settle = (told: () => Promise<number | undefined>) => {
       this.#told = told
     }
@@ -56,8 +60,15 @@ export class Twin {
             })
             // Of all types, so that it can be told when all of them have been counted.
             events.on('*', ({ seq, name, payload }) => {
-              const run = payload as { status?: string; session_id?: string }
-              if (name === RunCreated.name && run.status === 'scheduled') counts.created++
+              const run = payload as { id?: string; status?: string; session_id?: string }
+              if (name === RunCreated.name && run.status === 'scheduled') {
+                counts.created++
+                before.add(run.id ?? '')
+              }
+              if (name === RunStarted.name) before.delete(run.id ?? '')
+              // One that waited in vain for a slot.
+              if (name === RunEnded.name && run.session_id === undefined && before.delete(run.id ?? ''))
+                counts.created--
               if (name === RunEnded.name && run.session_id !== undefined) counts.ended++
               seen = seq
             })
@@ -86,7 +97,7 @@ export class Twin {
     const { clock, sessions } = this.b
     let fire = await this.#quiet()
     while (clock.now() < instant) {
-      const next = Math.min(instant, fire, ...this.#retries, ...this.#ends.map(({ at }) => at))
+      const next = Math.min(instant, fire, ...this.#retries, ...this.#waits, ...this.#ends.map(({ at }) => at))
       await clock.advance(next - clock.now())
       this.#retries = this.#retries.filter(at => at > next)
       fire = await this.#quiet()
@@ -105,8 +116,10 @@ export class Twin {
   /** The daemon ends in order, and is back at that instant. */
   async away(until: number): Promise<void> {
     const { home } = this.b
+    const { length } = await this.#waiting()
     await this.b.kernel.close()
-    this.#counts.created = this.#counts.ended = this.#counts.finished = 0
+    this.#counts.ended = this.#counts.finished = 0
+    this.#counts.created = length
     this.#ends = []
     this.#retries = []
     await this.#boot(until, home)
@@ -119,12 +132,17 @@ export class Twin {
       const { automation } = (await this.b.request('GET', '/api/status')).body
       const { created, ended, finished } = this.#counts
       const started = this.b.sessions.prompts.length
-      if (created !== started || ended !== finished) return false
+      const waiting = await this.#waiting()
+      this.#waits = waiting.map(({ metadata }) => Date.parse(metadata.waits_until))
+      if (created !== started + waiting.length || ended !== finished) return false
       const now = clock.now()
       const heap = automation.next_fire === null ? Number.POSITIVE_INFINITY : Date.parse(automation.next_fire)
       if (heap <= now) return false
       // A backlog waits for its own run to end: it is due, and not in the heap. Names end like ids, in the number of the job.
-      const going = new Set(this.#ends.map(({ id }) => numberOf(this.#nameOf(id))))
+      const going = new Set([
+        ...this.#ends.map(({ id }) => numberOf(this.#nameOf(id))),
+        ...waiting.map(({ job_id: job }) => numberOf(job)),
+      ])
       const due = automation.scheduled_jobs.filter((one: Reply) => Date.parse(one.next_run_at) <= now)
       if (due.some((one: Reply) => !going.has(numberOf(one.job_id)))) return false
       const next = automation.scheduled_jobs[due.length]?.next_run_at
@@ -143,6 +161,12 @@ export class Twin {
     throw new Error(`the daemon does not come to rest: ${JSON.stringify({ now: this.b.clock.now(), ...state, first })}`)
   }
 
+  /** Occurrences that wait for a slot. */
+  async #waiting(): Promise<Reply[]> {
+    const { runs } = (await this.b.request('GET', '/api/automation/runs?status=scheduled&limit=200')).body
+    return runs.filter((run: Reply) => run.metadata?.waits_until)
+  }
+
   #nameOf(session: string): string {
     return this.b.sessions.created.find(({ id }) => id === session)?.name ?? ''
   }
@@ -153,7 +177,12 @@ export class Twin {
     for (const id of jobs)
       for (const run of (await this.b.request('GET', `/api/automation/jobs/${id}/runs?limit=1000`)).body.runs)
         lines.push(
-          lineOf({ ...run, ...run.metadata, at: run.started_at, outcome: run.metadata?.reason ? 'skips' : 'fires' }),
+          lineOf({
+            ...run,
+            ...run.metadata,
+            at: run.metadata?.reason ? run.ended_at : run.started_at,
+            outcome: run.metadata?.reason ? 'skips' : 'fires',
+          }),
         )
     return lines.sort()
   }
