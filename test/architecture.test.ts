@@ -24,7 +24,9 @@ const OPENS: Readonly<Record<string, string>> = {
   'kernel/kit/read-file.ts': 'it is the one that opens and reads for all others',
   'kernel/store/disk.ts': 'opens folders, with O_DIRECTORY',
   'kernel/store/engine.ts': 'reads the SQLite of the package, whose bytes are pinned',
-  'kernel/lock.ts': 'makes a new file with O_EXCL, and locks one with O_NONBLOCK where the system has no other lock',
+  'kernel/lock/record.ts': 'makes a new file with O_EXCL',
+  'kernel/lock/file-lock.ts': 'opens what it locks, with O_NONBLOCK',
+  'kernel/lock/holder.ts': 'reads /proc',
   'plugins/own-user/peers.ts': 'reads /proc',
   'plugins/daemon/verify.ts': 'copies what was opened as a regular file before',
   'plugins/processes/inspect.ts': 'reads /proc',
@@ -167,7 +169,7 @@ const rules: Rule[] = [
     says: 'kernel/store imports packages, itself, the contract, the kit and kernel/clock',
     broken: s =>
       only(s, 'kernel/store', to => isPackage(to) || /^kernel\/(clock\.ts$|(store|contract|kit)\/)/.test(to)),
-    mutants: [['kernel/store/a.ts', "import { x } from '../lock.js'"]],
+    mutants: [['kernel/store/a.ts', "import { x } from '../lock/index.js'"]],
   },
   {
     says: 'kernel/kit imports packages, itself, the contract and schemas/kernel',

@@ -22,7 +22,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { systemClock } from '../../kernel/clock.js'
 import { Fault } from '../../kernel/contract/errors.js'
-import { acquireLock, readLock } from '../../kernel/lock.js'
+import { acquireLock, readLock } from '../../kernel/lock/index.js'
 
 const clock = systemClock()
 const scratch = mkdtempSync(join(tmpdir(), 'svc-lock-'))
@@ -40,7 +40,7 @@ function newHome(): string {
 const contenderSource = `
 import { existsSync, readFileSync } from 'node:fs'
 import { systemClock } from './kernel/clock.ts'
-import { acquireLock } from './kernel/lock.ts'
+import { acquireLock } from './kernel/lock/index.ts'
 const [home, barrier] = process.argv.slice(2)
 console.log('ready')
 const wait = ms => new Promise(done => setTimeout(done, ms))
