@@ -39,7 +39,7 @@ export interface Disk {
   mkdir(folder: string): Awaitable<void>
   fsyncDir(folder: string): Promise<void>
   /** Keeps other programs that use SQLite out of a database until the handle is closed. */
-  exclude?(handle: number): Exclusion
+  exclude?(handle: number): Awaitable<Exclusion>
 }
 
 const { O_CREAT, O_DIRECTORY, O_RDONLY, O_RDWR, O_TRUNC, O_WRONLY } = fs.constants

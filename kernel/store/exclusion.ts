@@ -51,7 +51,7 @@ export async function exclude(disk: Disk, handle: number, file: string): Promise
   const clock = systemClock()
   const begun = clock.monotonic()
   for (;;) {
-    const done = disk.exclude?.(handle) ?? 'unsupported'
+    const done = (await disk.exclude?.(handle)) ?? 'unsupported'
     if (typeof done === 'string') return
     if (clock.monotonic() - begun >= WAIT_MS) {
       const who = done.pid > 0 ? `the program with pid ${done.pid}` : 'another program'
