@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { Fault } from '../kernel/contract/errors.js'
@@ -22,6 +22,20 @@ export interface Address {
 /** The home: `SVC_HOME`, else `~/.svc`. Absolute. */
 export function homeOfEnv(env: Env): string {
   return resolve(env.SVC_HOME || join(env.HOME || homedir(), '.svc'))
+}
+
+/** One that is not there yet is made by the daemon. @throws CliFault `home_not_a_folder` */
+export function checkHome(home: string): void {
+  let isFolder: boolean | undefined
+  try {
+    isFolder = statSync(home, { throwIfNoEntry: false })?.isDirectory()
+  } catch (error) {
+    // A folder that may not be entered is told of by who needs it.
+    isFolder = (error as NodeJS.ErrnoException).code === 'ENOTDIR' ? false : undefined
+  }
+  if (isFolder !== false) return
+  const next = 'set SVC_HOME to a folder, or unset it to use ~/.svc'
+  throw new CliFault('home_not_a_folder', `the home ${home} is not a folder`, { next })
 }
 
 /** The daemon's socket: `SVC_SOCKET`, else `daemon.socket` of config.json, else `daemon.sock` in the home. */

@@ -1,5 +1,5 @@
 // proof, timeout: 300s: restarts of a real daemon, with each of the three processes killed at each status
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import { suite } from 'uvu'

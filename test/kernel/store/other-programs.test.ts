@@ -20,7 +20,7 @@ const STATEMENTS = [
   'VACUUM',
   'PRAGMA wal_checkpoint(TRUNCATE)',
   'PRAGMA journal_mode = DELETE',
-  '.backup copy.db',
+  `.backup ${path.join(os.tmpdir(), 'svc-never-made.db')}`,
 ]
 
 test('the stock sqlite3 is told that the database is locked, and nothing that was acknowledged is lost', () =>
