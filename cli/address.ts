@@ -96,7 +96,11 @@ export async function unreachableFault({ home, socket, problem }: Address, cause
 export async function elsewhereFault(home: string, holder: Holder, cause?: unknown): Promise<CliFault> {
   const { holderText } = await import('../kernel/lock/holder.js')
   const text = `the daemon of ${home} runs with ${holderText(holder)}`
-  return new CliFault('daemon_elsewhere', text, { exit: 3, next: 'run svc where the daemon was started', cause })
+  return new CliFault('daemon_elsewhere', text, {
+    exit: 3,
+    next: 'use the command line in the container in which it was started',
+    cause,
+  })
 }
 
 /** The fault for a daemon that takes connections and answers nothing for so many milliseconds. */

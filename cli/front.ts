@@ -65,7 +65,9 @@ function hasFolder(): boolean {
 }
 
 if (!hasFolder()) {
-  process.stderr.write('error: the current folder does not exist any more\n  next: cd to another folder and try again\n')
+  process.stderr.write(
+    'error: the current folder does not exist any more\n  next: cd to another folder and try again\n',
+  )
   process.exitCode = 1
 } else if (argv.length === 2 && argv[0] === 'completion' && argv[1] === 'words') {
   const data = loadCommandData(__dirname, homeOfEnv(env))

@@ -10,7 +10,7 @@ import { textOf, withSettings, writeText } from './settings-file.js'
 
 /**
  * `svc config set` and `unset` where no daemon answers: judged as a daemon would that starts with it, and written.
- * @throws CliFault `config_invalid`, `setting_unknown`
+ * @throws CliFault `config_invalid`
  */
 export async function changeConfig(
   command: string,

@@ -273,7 +273,7 @@ export class Mirror implements FileEvents {
     if (links === 0) {
       const what = part === 'wal' ? 'write-ahead log' : part
       throw new Fault('store_file_removed', 500, `another program removed the ${what} (sqlite3 does, for one)`, {
-        next: 'svc daemon start; read the database of a running daemon after `svc db checkpoint` with immutable=1',
+        next: 'svc daemon start',
       })
     }
   }
