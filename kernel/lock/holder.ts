@@ -16,11 +16,17 @@ export interface Holder {
  * first: a process that it names is the holder when it has the lock among its descriptors.
  */
 export function lockHolder(home: string): Holder | undefined {
-  const record = recordOf(home)
-  const pid = process.platform === 'linux' ? visibleHolder(home, record) : undefined
-  if (pid !== undefined) return { pid, visible: true }
+  const found = visibleHolder(home)
   // Without a record nobody has held it since the last orderly end, or its holder writes one in a moment.
-  if (record === undefined || !isHeld(home)) return undefined
+  if (found || recordOf(home) === undefined || !isHeld(home)) return found
+  return holderOfHeld(home)
+}
+
+/** The same for a lock that is known to be held, without touching it. */
+export function holderOfHeld(home: string): Holder | undefined {
+  const found = visibleHolder(home)
+  const record = recordOf(home)
+  if (found || record === undefined) return found
   const visible = process.platform !== 'linux'
   return { pid: record.pid, visible, ...(record.host !== undefined && { host: record.host }) }
 }
@@ -44,12 +50,14 @@ function recordOf(home: string): LockRecord | undefined {
 /** Either of the two is locked, by what the file system can. */
 const isHeld = (home: string): boolean => isFileLocked(home) ?? isFileLocked(lockPath(home)) ?? false
 
-function visibleHolder(home: string, record: LockRecord | undefined): number | undefined {
+function visibleHolder(home: string): Holder | undefined {
+  if (process.platform !== 'linux') return undefined
+  const record = recordOf(home)
   const files = [home, lockPath(home)].flatMap(path => statSync(path, { throwIfNoEntry: false }) ?? [])
   const [folder] = files
   if (!folder) return undefined
   const candidates = new Set([...(record ? [record.pid] : []), ...lockingPids(files.map(({ ino }) => ino))])
-  for (const pid of candidates) if (holdsLock(pid, files) || holdsSocket(pid, folder)) return pid
+  for (const pid of candidates) if (holdsLock(pid, files) || holdsSocket(pid, folder)) return { pid, visible: true }
   return undefined
 }
 

@@ -6,7 +6,7 @@ import type { Room } from '../contract/storage.js'
 import { systemIds } from '../ids.js'
 import { isFull } from '../store/room.js'
 import { lockFile } from './file-lock.js'
-import { type Holder, holderText, lockHolder } from './holder.js'
+import { type Holder, holderOfHeld, holderText } from './holder.js'
 import {
   attempt,
   lockFailed,
@@ -41,7 +41,7 @@ export interface HomeLock {
 }
 
 /** How long a holder that has just won may take to write who it is. */
-const namingMs = 5000
+const namingMs = 2000
 const pauseMs = 20
 /** Size of `sun_path`. Some versions of Node fill an abstract name up with zeros and some do not; a full one is one name. */
 const socketNameLength = 108
@@ -70,9 +70,10 @@ export async function acquireLock(
       return undefined
     })
     if (claimed !== undefined) return held(home, clock, claimed, options.startTime)
-    const holder = lockHolder(home)
-    // One that has only just won has not said yet who it is.
-    if (clock.monotonic() - begun >= (options.waitMs ?? 0) + (holder ? 0 : namingMs)) throw alreadyRunning(holder)
+    const holder = holderOfHeld(home)
+    // One that has only just won has not said yet who it is, and the record may be that of the one before.
+    const patience = holder?.visible ? 0 : namingMs
+    if (clock.monotonic() - begun >= (options.waitMs ?? 0) + patience) throw alreadyRunning(holder)
     await clock.sleep(pauseMs)
   }
 }
