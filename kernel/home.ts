@@ -4,7 +4,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { Fault, messageOf } from './contract/errors.js'
 import type { Home } from './contract/plugin-kernel.js'
-import { isUnsupported } from './kit/file-system.js'
+import { isUnsupported } from './kit/system-calls.js'
 
 /** Bytes of a Unix socket path that every system takes. */
 const SOCKET_PATH_MAX = 107

@@ -383,7 +383,7 @@ const rules: Rule[] = [
     says: 'pid, kill and platform only in plugins/processes and kernel/lock',
     broken: s =>
       inside(s.file, 'kernel') || inside(s.file, 'plugins')
-        ? /^(plugins\/processes\/|kernel\/lock\.ts$)/.test(s.file)
+        ? /^(plugins\/processes\/|kernel\/lock\/|kernel\/store\/exclusion\.ts$)/.test(s.file)
           ? []
           : used(s, /\bprocess\.(pid|kill|platform)\b/g)
         : [],
@@ -395,7 +395,7 @@ const rules: Rule[] = [
   {
     says: 'time and chance come from the kernel, processes from plugins/processes',
     broken: s =>
-      (inside(s.file, 'kernel') && !/^kernel\/(clock|ids|inspect|lock)\.ts$/.test(s.file)) ||
+      (inside(s.file, 'kernel') && !/^kernel\/(clock|ids|inspect|lock\/file-lock)\.ts$/.test(s.file)) ||
       (inside(s.file, 'plugins') && !inside(s.file, 'plugins/processes'))
         ? [
             ...used(
@@ -516,11 +516,11 @@ const ownBudget = (file: string) => /^kernel\/(contract|store|kit)\//.test(file)
 const budgets: readonly Budget[] = [
   // What belongs to the plugins that events, journals, processes and reconcile become leaves it with them.
   { part: 'kernel/contract', lines: 1000, has: file => inside(file, 'kernel/contract') },
-  { part: 'kernel/store', lines: 1800, has: file => inside(file, 'kernel/store') },
-  { part: 'kernel/kit', lines: 900, has: file => inside(file, 'kernel/kit') },
+  { part: 'kernel/store', lines: 1890, has: file => inside(file, 'kernel/store') },
+  { part: 'kernel/kit', lines: 930, has: file => inside(file, 'kernel/kit') },
   {
     part: 'the rest of the kernel',
-    lines: 3750,
+    lines: 4010,
     has: file => inside(file, 'kernel') && !ownBudget(file),
   },
 ]

@@ -1,4 +1,4 @@
-import { nearest } from '../../kernel/kit/nearest.js'
+import { nearest } from '../../kernel/kit/text.js'
 import type { LocalCommand } from '../local.js'
 import type { ModuleCommand, RouteCommand } from './command-data.js'
 

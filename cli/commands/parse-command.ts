@@ -1,4 +1,4 @@
-import { nearest } from '../../kernel/kit/nearest.js'
+import { nearest } from '../../kernel/kit/text.js'
 import { usageFault } from '../fault.js'
 import { isWatchable } from './command-data.js'
 import type { Entry } from './find-command.js'

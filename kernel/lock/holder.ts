@@ -24,7 +24,8 @@ export function lockHolder(home: string): Holder | undefined {
 
 /** The same for a lock that is known to be held, without touching it. */
 export function holderOfHeld(home: string): Holder | undefined {
-  const found = visibleHolder(home)
+  // All processes, because a lock taken by flock(1) is listed under the pid of a program that has ended.
+  const found = visibleHolder(home) ?? visibleHolder(home, everyPid())
   const record = recordOf(home)
   if (found || record === undefined) return found
   const visible = process.platform !== 'linux'
@@ -50,13 +51,13 @@ function recordOf(home: string): LockRecord | undefined {
 /** Either of the two is locked, by what the file system can. */
 const isHeld = (home: string): boolean => isFileLocked(home) ?? isFileLocked(lockPath(home)) ?? false
 
-function visibleHolder(home: string): Holder | undefined {
+function visibleHolder(home: string, others: readonly number[] = []): Holder | undefined {
   if (process.platform !== 'linux') return undefined
   const record = recordOf(home)
   const files = [home, lockPath(home)].flatMap(path => statSync(path, { throwIfNoEntry: false }) ?? [])
   const [folder] = files
   if (!folder) return undefined
-  const candidates = new Set([...(record ? [record.pid] : []), ...lockingPids(files.map(({ ino }) => ino))])
+  const candidates = new Set([...(record ? [record.pid] : []), ...lockingPids(files.map(({ ino }) => ino)), ...others])
   for (const pid of candidates) if (holdsLock(pid, files) || holdsSocket(pid, folder)) return { pid, visible: true }
   return undefined
 }
@@ -85,6 +86,9 @@ function holdsSocket(pid: number, { dev, ino }: Stats): boolean {
   if (sockets.length === 0) return false
   return descriptorsOf(pid).some(fd => sockets.includes(attempt(() => readlinkSync(`/proc/${pid}/fd/${fd}`)) ?? ''))
 }
+
+const everyPid = (): number[] =>
+  (attempt(() => readdirSync('/proc')) ?? []).flatMap(name => (/^\d+$/.test(name) ? Number(name) : []))
 
 const descriptorsOf = (pid: number): string[] => attempt(() => readdirSync(`/proc/${pid}/fd`)) ?? []
 

@@ -14,8 +14,8 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { Fault } from '../contract/errors.js'
 import { systemIds } from '../ids.js'
-import { isUnsupported } from '../kit/file-system.js'
 import { openRegularFileSync, readRegularFileSync } from '../kit/read-file.js'
+import { isUnsupported } from '../kit/system-calls.js'
 
 /** Who holds the lock, as written in `daemon.lock`: for people and error texts, never for a decision. */
 export interface LockRecord {

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { Fault } from '../contract/errors.js'
 import type { Db, Inherited, Migration, Room, StoreStatus } from '../contract/storage.js'
-import { isUnsupported } from '../kit/file-system.js'
+import { isUnsupported } from '../kit/system-calls.js'
 import { Core, DbHandle } from './db.js'
 import { type Disk, missing, readWhole, replaceFile, systemDisk, type WholeOptions } from './disk.js'
 import { type Engine, type EngineOptions, loadEngine, type SqliteDatabase } from './engine.js'

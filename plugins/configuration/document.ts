@@ -1,7 +1,8 @@
 import type { Node, ParseError } from 'jsonc-parser'
 import * as v from 'valibot'
-import { nearest } from '../../kernel/kit/nearest.js'
+import { nearest } from '../../kernel/kit/text.js'
 import { Fault, issueText, type Setting } from '../../kernel/plugin.js'
+import type { ConfigState } from './api.js'
 import { membersOf, plain, treeOf } from './jsonc.js'
 import type { ConfigProblem, ConfigText, Said } from './layers.js'
 import { syntaxProblem } from './syntax.js'
@@ -28,6 +29,11 @@ export function configText(text: string, where: string, known: readonly Setting[
 
 /** `config.json:3: what is wrong` */
 export const problemText = ({ where, text }: ConfigProblem): string => `${where}: ${text}`
+
+/** What can be said of a text beside its values. */
+export function stateOf({ unowned, leftOut }: ConfigText, pending: readonly string[], problem?: string): ConfigState {
+  return { unowned, leftOut: leftOut.map(problemText), pending, ...(problem === undefined ? {} : { problem }) }
+}
 
 /** Reads one text, mistake by mistake. */
 class Reader {

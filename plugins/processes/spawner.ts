@@ -12,7 +12,8 @@ import { idsOf, inspectProcess, type ProcessInfo, type ProcessSeen } from './ins
 import { ManagedProcess, type SpawnedChild } from './managed-process.js'
 import { lastNumber, markFor, numberIn } from './mark.js'
 import { findMarking, homeNumber } from './marking.js'
-import type { ProcessRow, ProcessTable } from './process-row.js'
+import { ownRows } from './own-rows.js'
+import type { ProcessTable } from './process-row.js'
 import { Identities, identityOf, Reaper, type ReapResult } from './reap.js'
 import { withoutWithheld } from './withheld.js'
 
@@ -96,14 +97,6 @@ export function createSpawner(options: SpawnerOptions): Spawner {
   }
 
   const processId = (number: number) => `${homeId}.${number}`
-
-  /** Whether the process of a row lives, and says itself that another home started it. */
-  const isOfAnotherHome = ({ pid, startTime }: ProcessRow): boolean => {
-    const seen = system.inspect(pid)
-    if (seen === undefined || seen.ended || seen.startTime !== startTime) return false
-    const other = idsOf(pid, platform).homeId
-    return (seen.mark !== 0 && numberIn(seen.mark, home) === 0) || (other !== '' && other !== homeId)
-  }
 
   const nextNumber = () => {
     do last = (last % lastNumber) + 1
@@ -230,12 +223,7 @@ export function createSpawner(options: SpawnerOptions): Spawner {
     async reap() {
       await enclosed
       await cgroup?.leave()
-      const rows: ProcessRow[] = []
-      // A copied home brings along what the catalog of the original says of its processes.
-      for (const row of table.list()) {
-        if (isOfAnotherHome(row)) await table.remove(row.pid, row.startTime)
-        else rows.push(row)
-      }
+      const rows = await ownRows(table, homeId)
       let members = new Set<number>()
       const result = await reaper.endLeft({
         rows,
