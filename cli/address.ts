@@ -1,8 +1,9 @@
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { Fault } from '../kernel/contract/errors.js'
 import { readRegularFileSync } from '../kernel/kit/read-file.js'
+import type { Holder } from '../kernel/lock/holder.js'
 import { CliFault } from './fault.js'
 
 export type Env = Readonly<Record<string, string | undefined>>
@@ -21,6 +22,20 @@ export interface Address {
 /** The home: `SVC_HOME`, else `~/.svc`. Absolute. */
 export function homeOfEnv(env: Env): string {
   return resolve(env.SVC_HOME || join(env.HOME || homedir(), '.svc'))
+}
+
+/** One that is not there yet is made by the daemon. @throws CliFault `home_not_a_folder` */
+export function checkHome(home: string): void {
+  let isFolder: boolean | undefined
+  try {
+    isFolder = statSync(home, { throwIfNoEntry: false })?.isDirectory()
+  } catch (error) {
+    // A folder that may not be entered is told of by who needs it.
+    isFolder = (error as NodeJS.ErrnoException).code === 'ENOTDIR' ? false : undefined
+  }
+  if (isFolder !== false) return
+  const next = 'set SVC_HOME to a folder, or unset it to use ~/.svc'
+  throw new CliFault('home_not_a_folder', `the home ${home} is not a folder`, { next })
 }
 
 /** The daemon's socket: `SVC_SOCKET`, else `daemon.socket` of config.json, else `daemon.sock` in the home. */
@@ -46,17 +61,17 @@ async function configuredSocket(file: string): Promise<string | undefined> {
   return typeof socket === 'string' && socket !== '' ? socket : undefined
 }
 
-/** Pid of the daemon that holds a home, by its lock and the start time of the process; undefined when none runs. */
+/** Who holds the lock of a home, as the system tells; undefined when no daemon runs. */
+export async function daemonHolder(home: string): Promise<Holder | undefined> {
+  if (!existsSync(home)) return undefined
+  const { lockHolder } = await import('../kernel/lock/holder.js')
+  return lockHolder(home)
+}
+
+/** Pid of the daemon that holds a home; undefined when none runs, or one in another container, which cannot be signalled. */
 export async function runningDaemon(home: string): Promise<number | undefined> {
-  if (!existsSync(join(home, 'daemon.lock'))) return undefined
-  const [{ readLock }, { inspectProcess }] = await Promise.all([
-    import('../kernel/lock.js'),
-    import('../plugins/processes/inspect.js'),
-  ])
-  const record = readLock(home)
-  if (record === undefined) return undefined
-  const found = inspectProcess(record.pid, process.platform)
-  return found !== undefined && !found.ended && found.startTime === record.startTime ? record.pid : undefined
+  const holder = await daemonHolder(home)
+  return holder?.visible ? holder.pid : undefined
 }
 
 /** The fault for a socket that nobody answers on; it says so when a daemon of this home is alive all the same. */
@@ -67,13 +82,25 @@ export async function unreachableFault({ home, socket, problem }: Address, cause
     const next = 'run svc as the user that started the daemon'
     return new CliFault('socket_forbidden', `the socket ${socket} belongs to another user`, { exit: 6, next, cause })
   }
-  const pid = await runningDaemon(home).catch(() => undefined)
-  if (pid !== undefined) {
-    const text = `the daemon of ${home} (pid ${pid}) does not answer on ${socket}; it may be starting or stopping`
+  const holder = await daemonHolder(home).catch(() => undefined)
+  if (holder?.visible === false) return elsewhereFault(home, holder, cause)
+  if (holder) {
+    const text = `the daemon of ${home} (pid ${holder.pid}) does not answer on ${socket}; it may be starting or stopping`
     return new CliFault('daemon_unreachable', text, { exit: 3, next: 'svc daemon stop', cause })
   }
   const text = `no daemon is running at ${home}; start one: svc daemon start`
   return new CliFault('no_daemon', text, { exit: 3, next: 'svc daemon start', cause })
+}
+
+/** The fault for a daemon whose process cannot be signalled from here. */
+export async function elsewhereFault(home: string, holder: Holder, cause?: unknown): Promise<CliFault> {
+  const { holderText } = await import('../kernel/lock/holder.js')
+  const text = `the daemon of ${home} runs with ${holderText(holder)}`
+  return new CliFault('daemon_elsewhere', text, {
+    exit: 3,
+    next: 'use the command line in the container in which it was started',
+    cause,
+  })
 }
 
 /** The fault for a daemon that takes connections and answers nothing for so many milliseconds. */

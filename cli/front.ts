@@ -54,7 +54,22 @@ function printHelp(): boolean {
   return true
 }
 
-if (argv.length === 2 && argv[0] === 'completion' && argv[1] === 'words') {
+/** Programs are started in it and paths are relative to it, and much of Node fails without one. */
+function hasFolder(): boolean {
+  try {
+    process.cwd()
+    return true
+  } catch {
+    return false
+  }
+}
+
+if (!hasFolder()) {
+  process.stderr.write(
+    'error: the current folder does not exist any more\n  next: cd to another folder and try again\n',
+  )
+  process.exitCode = 1
+} else if (argv.length === 2 && argv[0] === 'completion' && argv[1] === 'words') {
   const data = loadCommandData(__dirname, homeOfEnv(env))
   const stdout = openOutput()
   void printCandidates({ env, stdout, signal: new AbortController().signal }, entriesOf(data), data)

@@ -2,7 +2,7 @@ import { isAbsolute, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { CommandContext } from '../kernel/contract/command.js'
 import { Fault } from '../kernel/contract/errors.js'
-import { homeOfEnv } from './address.js'
+import { checkHome, homeOfEnv } from './address.js'
 import type { DaemonClient } from './client.js'
 import { type CommandData, loadCommandData, type ModuleCommand } from './commands/command-data.js'
 import type { Entry, Found } from './commands/find-command.js'
@@ -38,6 +38,7 @@ export async function run(argv: readonly string[], world: Io): Promise<number> {
     if (mode !== 'human') io = world
     out = new Output(io, mode)
     const home = homeOfEnv(io.env)
+    checkHome(home)
     const data = io.data ?? loadCommandData(io.root, home)
     const entries = entriesOf(data)
     const { found, term } = findCalled(argv, asked, entries)

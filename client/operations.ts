@@ -929,6 +929,7 @@ export interface GetSettingsCheck {
   readonly problem?: string | undefined
   readonly pending: readonly string[]
   readonly unowned: readonly string[]
+  readonly left_out?: readonly string[] | undefined
 }
 
 export interface GetSettingsCmdPalette {

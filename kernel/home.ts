@@ -4,6 +4,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { Fault, messageOf } from './contract/errors.js'
 import type { Home } from './contract/plugin-kernel.js'
+import { isUnsupported } from './kit/system-calls.js'
 
 /** Bytes of a Unix socket path that every system takes. */
 const SOCKET_PATH_MAX = 107
@@ -17,7 +18,10 @@ export async function prepareHome(root: string): Promise<Home> {
     checkOwner(real)
     await access(real, constants.W_OK)
     const home = homeOf(real)
-    await chmod(real, 0o700)
+    await chmod(real, 0o700).catch(error => {
+      // Modes are fixed where the file system has none; doctor judges what they are.
+      if (!isUnsupported(error)) throw error
+    })
     for (const folder of [home.logs, home.path('cache')]) await mkdir(folder, { recursive: true, mode: 0o700 })
     return home
   } catch (cause) {

@@ -22,7 +22,7 @@ import { Streams } from './http/carrier.js'
 import { Listeners, Servers } from './http/listeners.js'
 import { systemIds } from './ids.js'
 import type { KernelOptions } from './kernel-options.js'
-import { acquireLock } from './lock.js'
+import { acquireLock } from './lock/index.js'
 import { type LogLine, logFor } from './log.js'
 import { RecordStore } from './records/store.js'
 import { Redaction } from './redaction.js'
@@ -106,6 +106,11 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     for (const plugin of options.plugins) if (!disabled.includes(plugin.name)) plugin.load?.().catch(() => {})
     const lock = await acquireLock(home.root, clock, { waitMs: options.waitForLockMs ?? 0, room, startTime })
     undo.push(() => lock.release())
+    if (lock.weakness !== undefined)
+      say(
+        'warn',
+        `the home cannot be locked (${lock.weakness}): run no other daemon for it, in another container or machine`,
+      )
     options.locked?.()
     // Also those that are disabled: a home that one of them refuses must not be opened without it.
     for (const { name, surface } of options.plugins) await surface.prepare?.(preparing(name))
@@ -116,6 +121,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       now: () => clock.now(),
       engine,
       room: keeper?.catalog ?? room,
+      checkOwner: () => lock.check(),
       ...(options.disk ? { disk: options.disk } : {}),
     })
     undo.push(() => store.close())
@@ -207,7 +213,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     if (doors.length > 0) await hooks.listening.call()
     // Last, for that is what a starting command line waits for.
     if (doors.includes('socket')) {
-      undo.push(() => rm(socketPath, { force: true }))
+      undo.push(async () => lock.isOwner() && rm(socketPath, { force: true }))
       await transport.listenSocket(socketPath)
     }
 

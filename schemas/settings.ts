@@ -186,5 +186,7 @@ export const ValidateSettingsReply = v.object({
   pending: v.array(v.string()),
   /** Keys that no plugin owns. */
   unowned: v.array(v.string()),
+  /** Entries of maps that are not valid and therefore not used, each with its line. */
+  left_out: v.optional(v.array(v.string())),
 })
 export type ValidateSettingsReply = v.InferOutput<typeof ValidateSettingsReply>

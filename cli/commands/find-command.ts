@@ -1,3 +1,4 @@
+import { nearest } from '../../kernel/kit/text.js'
 import type { LocalCommand } from '../local.js'
 import type { ModuleCommand, RouteCommand } from './command-data.js'
 
@@ -114,34 +115,4 @@ function unknown(typed: readonly string[], rest: readonly string[], entries: rea
 function longest(words: readonly string[], entries: readonly Entry[]): string {
   const paths = words.map((_, i) => words.slice(0, i + 1).join(' '))
   return paths.findLast(path => entries.some(entry => `${entry.path} `.startsWith(`${path} `))) ?? ''
-}
-
-/** The names that someone who typed `text` most likely meant: those that are nearest, at most three. */
-export function nearest(text: string, names: readonly string[]): string[] {
-  const near = names
-    .map(name => ({ name, distance: editDistance(text, name) }))
-    .filter(({ name, distance }) => distance <= Math.max(1, Math.floor(Math.min(text.length, name.length) / 3)))
-  const least = Math.min(...near.map(({ distance }) => distance))
-  const best = near.filter(({ distance }) => distance === least)
-  return best
-    .map(({ name }) => name)
-    .sort()
-    .slice(0, 3)
-}
-
-/** Steps between two texts: a character put in, left out, changed, or two neighbours swapped. */
-function editDistance(a: string, b: string): number {
-  // Nobody mistypes that much, and the table grows with both.
-  if (Math.abs(a.length - b.length) > 8 || a.length > 80) return Number.POSITIVE_INFINITY
-  const rows = [Array.from({ length: b.length + 1 }, (_, i) => i)]
-  const at = (i: number, j: number) => rows[i]?.[j] ?? Number.POSITIVE_INFINITY
-  for (let i = 1; i <= a.length; i++) {
-    rows.push([i])
-    for (let j = 1; j <= b.length; j++) {
-      const swapped = a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? at(i - 2, j - 2) + 1 : Number.POSITIVE_INFINITY
-      const changed = at(i - 1, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1)
-      rows[i]?.push(Math.min(changed, at(i - 1, j) + 1, at(i, j - 1) + 1, swapped))
-    }
-  }
-  return at(a.length, b.length)
 }

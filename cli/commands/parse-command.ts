@@ -1,6 +1,7 @@
+import { nearest } from '../../kernel/kit/text.js'
 import { usageFault } from '../fault.js'
 import { isWatchable } from './command-data.js'
-import { type Entry, nearest } from './find-command.js'
+import type { Entry } from './find-command.js'
 import { usageLine } from './help.js'
 
 /** What was given on the command line, as text; lists as they were repeated. */

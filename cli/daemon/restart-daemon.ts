@@ -5,6 +5,7 @@ import type { RestartStatus, RestartTriggered } from '../../schemas/daemon/resta
 import { runningDaemon } from '../address.js'
 import { CliFault } from '../fault.js'
 import type { LocalContext } from '../local.js'
+import { refuseInvalidConfig } from '../setup/offline-config.js'
 import { bringUp, type Started, shownAddress } from './start-daemon.js'
 import { stopRunning } from './stop-daemon.js'
 
@@ -27,6 +28,7 @@ const WAITING: Readonly<Record<RestartStatus, string>> = {
  * Called again it joins the restart under way, and where nobody carries that out any more it starts a daemon.
  */
 export async function restartDaemon(context: LocalContext): Promise<undefined> {
+  await refuseInvalidConfig(context)
   const operations = new Operations(context.home)
   const before = operations.open()
   const asked = await ask(context, operations)

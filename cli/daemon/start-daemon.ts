@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { checkOwner } from '../../kernel/home.js'
 import type { Fault } from '../../kernel/index.js'
-import { runningDaemon } from '../address.js'
+import { daemonHolder, elsewhereFault, runningDaemon } from '../address.js'
 import { CliFault, exitCodes } from '../fault.js'
 import type { LocalContext } from '../local.js'
 import { pick } from '../show/cells.js'
@@ -57,9 +57,11 @@ export async function bringUp(
 ): Promise<Started> {
   const { io, home } = context
   refuseForeign(home)
-  const other = await runningDaemon(home)
-  if (other !== undefined) {
-    const identity = await waitReady(context, async () => (await runningDaemon(home)) !== other)
+  const holder = await daemonHolder(home)
+  if (holder) {
+    const other = holder.pid
+    const holds = async () => (await daemonHolder(home))?.pid === other
+    const identity = await waitReady(context, async () => !holder.visible || !(await holds()))
     if (identity && safeMode) {
       const text = `a daemon holds ${home} already (pid ${other}), with its extensions unless svc status says otherwise`
       throw new CliFault('daemon_already_running', text, {
@@ -68,7 +70,8 @@ export async function bringUp(
       })
     }
     if (identity) return { status: 'already_running', identity }
-    if ((await runningDaemon(home)) === other) {
+    if (!holder.visible) throw await elsewhereFault(home, holder)
+    if (await holds()) {
       const text = `a daemon holds ${home} already (pid ${other}) but does not answer`
       throw new CliFault('daemon_unreachable', text, { exit: 5, next: 'svc daemon stop' })
     }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { runningDaemon } from '../address.js'
+import { daemonHolder, elsewhereFault, runningDaemon } from '../address.js'
 import { CliFault } from '../fault.js'
 import type { LocalContext } from '../local.js'
 import { askToStop, isStopAsked } from './home-notes.js'
@@ -33,6 +33,8 @@ export async function stopRunning({
   signal,
   progress,
 }: Pick<LocalContext, 'home' | 'signal' | 'progress'>): Promise<number | undefined> {
+  const holder = await daemonHolder(home)
+  if (holder?.visible === false) throw await elsewhereFault(home, holder)
   askToStop(home)
   const pid = await runningDaemon(home)
   if (pid !== undefined) {

@@ -1,4 +1,6 @@
 import { join } from 'node:path'
+import { verdict } from '../../plugins/settings/commands.js'
+import type { ValidateSettingsReply } from '../../schemas/settings.js'
 import type { Given } from '../commands/parse-command.js'
 import { loadCheck } from '../daemon/load-daemon.js'
 import { CliFault, exitCodes } from '../fault.js'
@@ -8,7 +10,7 @@ import { textOf, withSettings, writeText } from './settings-file.js'
 
 /**
  * `svc config set` and `unset` where no daemon answers: judged as a daemon would that starts with it, and written.
- * @throws CliFault `config_invalid`, `setting_unknown`
+ * @throws CliFault `config_invalid`
  */
 export async function changeConfig(
   command: string,
@@ -19,16 +21,47 @@ export async function changeConfig(
   const before = textOf(home)
   const after = withSettings(before, { [key]: command === 'config set' ? parsed(String(args.value)) : undefined })
   const check = await loadCheck(io.root, home)
-  const { unowned } = await check(after, join(home, 'config.json')).catch(error => {
+  const { leftOut } = await check(after, join(home, 'config.json')).catch(error => {
     throw refused('config_invalid', (error as Error).message)
   })
-  if (unowned.includes(key.split('.')[0] ?? '')) throw refused('setting_unknown', `there is no setting ${key}`)
+  const bad = leftOut.find(({ path }) => path === key || path.startsWith(`${key}.`) || key.startsWith(`${path}.`))
+  if (bad) throw refused('config_invalid', bad.text)
   const skipped = after === before
   if (!skipped && options['dry-run'] !== true) writeText(home, after)
   if (out.json) return out.value({ skipped, restart_required: false, next_action: 'none' })
   if (skipped) return out.line('no changes')
   const done = options['dry-run'] === true ? 'would be changed' : 'written'
   out.line(`${key}: ${done}; takes effect when the daemon starts (svc daemon start)`)
+}
+
+interface Where {
+  readonly io: Io
+  readonly home: string
+}
+
+/** `svc config check` without a daemon: what the next start would say. Returns the exit code. */
+export async function reportConfig({ io, home, out }: Where & { readonly out: Output }): Promise<number> {
+  const file = join(home, 'config.json')
+  const check = await loadCheck(io.root, home)
+  const reply = await check(textOf(home), file).then(
+    ({ unowned, leftOut }): ValidateSettingsReply => ({
+      valid: true,
+      pending: [],
+      unowned: [...unowned],
+      left_out: leftOut.map(({ where, text }) => `${where}: ${text}`),
+    }),
+    (error: Error) => ({ valid: false, problem: error.message, pending: [], unowned: [] }),
+  )
+  return verdict(out, reply, file) ?? exitCodes.done
+}
+
+/** Before a daemon is ended for another one that would not start. @throws CliFault `config_invalid` */
+export async function refuseInvalidConfig({ io, home }: Where): Promise<void> {
+  const check = await loadCheck(io.root, home)
+  await check(textOf(home), join(home, 'config.json')).catch((error: Error & { next?: string }) => {
+    const text = `${error.message}\nThe daemon goes on as it is.`
+    throw new CliFault('config_invalid', text, { exit: exitCodes.invalid, next: error.next })
+  })
 }
 
 const refused = (code: string, why: string) =>

@@ -1,4 +1,4 @@
-import { runningDaemon } from '../address.js'
+import { daemonHolder } from '../address.js'
 import type { DaemonClient } from '../client.js'
 import { pick } from '../show/cells.js'
 import type { Output } from '../show/output.js'
@@ -13,7 +13,7 @@ const help: Row = ['svc --help', 'list every command']
 
 /** Bare `svc`: how the daemon is, and what one most likely wants next. */
 export async function showOverview(home: string, client: DaemonClient, out: Output, version: string): Promise<void> {
-  const pid = await runningDaemon(home)
+  const pid = (await daemonHolder(home))?.pid
   const status = pid === undefined ? undefined : await statusOf(client)
   const count = (path: string) => Number(pick(status, path) ?? 0)
   const [active, waiting] = [count('sessions.active'), count('sessions.by_badge.waiting')]

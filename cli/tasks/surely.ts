@@ -54,12 +54,23 @@ const changeSurely: Surely = async (ask, entry, given, world) => {
   }
 }
 
+/** A file that keeps the daemon from starting can be checked without it. */
+const checkSurely: Surely = async (ask, _, __, { io, home, out }) => {
+  try {
+    return await ask()
+  } catch (error) {
+    if (!isNoDaemon(error)) throw error
+    return (await import('../setup/offline-config.js')).reportConfig({ io, home, out })
+  }
+}
+
 const isNoDaemon = (error: unknown): error is CliFault => error instanceof CliFault && error.exit === exitCodes.noDaemon
 
 /** By path. */
 export const surely: Readonly<Record<string, Surely>> = {
   doctor: doctorSurely,
   'extension disable': disableSurely,
+  'config check': checkSurely,
   'config set': changeSurely,
   'config unset': changeSurely,
 }

@@ -106,7 +106,7 @@ export const KernelErrors = defineErrors({
 export function faultOf(thrown: unknown): Fault {
   if (thrown instanceof Fault) return thrown
   const { code } = Object(thrown) as { code?: unknown }
-  if (code === 'store_failed') return KernelErrors.store_failed(undefined, { cause: thrown })
+  if (code === 'store_failed') return KernelErrors.store_failed(messageOf(thrown), { cause: thrown })
   // A write that found no room, of the store or of whatever else keeps files.
   if (code === 'disk_full' || code === 'ENOSPC' || code === 'EDQUOT') return KernelErrors.disk_full(messageOf(thrown))
   return KernelErrors.internal(undefined, { cause: thrown ?? new TypeError(`${thrown} was thrown`) })

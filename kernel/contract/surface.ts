@@ -47,6 +47,8 @@ export interface Setting<T = unknown> {
   readonly apply: 'live' | 'restart-required' | 'session-rebind'
   /** Its value is a map of named things: layers are merged by name, each thing as a whole. Default: the strongest layer alone. */
   readonly merge?: 'by-name'
+  /** Whether an entry of such a map, as it is written, guards something: where it is not valid, it is refused and not left out. */
+  readonly guards?: (entry: unknown) => boolean
   /** An overlay may say it too. Overlays may come with what somebody else wrote: nothing that guards the daemon allows one. */
   readonly overlay?: true
   /** Variable that decides it for as long as the daemon runs: JSON, or a text as it is. */

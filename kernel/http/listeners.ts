@@ -4,11 +4,12 @@ import http, { type IncomingMessage, type Server, type ServerResponse } from 'no
 import https from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { type Fault, KernelErrors } from '../contract/errors.js'
+import { Fault, KernelErrors } from '../contract/errors.js'
 import type { Incoming } from '../contract/kernel-hooks.js'
 import { given } from '../contract/kernel-tokens.js'
 import type { Actor } from '../contract/record.js'
 import type { Door, Route } from '../contract/route.js'
+import { isUnsupported } from '../kit/system-calls.js'
 import { HttpErrors } from './errors.js'
 import { MAX_FIELDS } from './guards.js'
 import { errorBody, JSON_TYPE, writeFault } from './reply.js'
@@ -81,7 +82,14 @@ export class Listener {
   static async socket(path: string, handler: Handler, limits: Limits): Promise<Listener> {
     await rm(path, { force: true })
     const server = makeServer('socket', handler, limits)
-    await once(server.listen({ path }), 'listening')
+    await once(server.listen({ path }), 'listening').catch(cause => {
+      if (!isUnsupported(cause)) throw cause
+      const text = `the file system of ${path} has no sockets (${cause.code})`
+      throw new Fault('socket_unsupported', 500, text, {
+        next: 'set daemon.socket in config.json to a path elsewhere',
+        cause,
+      })
+    })
     await chmod(path, 0o600)
     return new Listener({ door: 'socket', path }, server)
   }

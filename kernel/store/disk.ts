@@ -5,6 +5,7 @@ import type { Awaitable } from '../contract/basics.js'
 import type { Room } from '../contract/storage.js'
 import { FileErrors, type OpenFileOptions, openRegularFile } from '../kit/read-file.js'
 import { errnoOf } from './error.js'
+import { type Exclusion, excludeOthers } from './exclusion.js'
 import { noReserve, syncing, writeAll } from './room.js'
 
 /**
@@ -37,6 +38,8 @@ export interface Disk {
   /** Makes a folder and its parents, 0700; they are on the disk when it resolves. */
   mkdir(folder: string): Awaitable<void>
   fsyncDir(folder: string): Promise<void>
+  /** Keeps other programs that use SQLite out of a database until the handle is closed. */
+  exclude?(handle: number): Awaitable<Exclusion>
 }
 
 const { O_CREAT, O_DIRECTORY, O_RDONLY, O_RDWR, O_TRUNC, O_WRONLY } = fs.constants
@@ -89,6 +92,7 @@ export function systemDisk(): Disk {
       }
     },
     fsyncDir: syncFolder,
+    exclude: excludeOthers,
   }
 }
 

@@ -1,10 +1,12 @@
 import path from 'node:path'
 import { Fault } from '../contract/errors.js'
 import type { Db, Inherited, Migration, Room, StoreStatus } from '../contract/storage.js'
+import { isUnsupported } from '../kit/system-calls.js'
 import { Core, DbHandle } from './db.js'
-import { type Disk, readWhole, replaceFile, systemDisk, type WholeOptions } from './disk.js'
+import { type Disk, missing, readWhole, replaceFile, systemDisk, type WholeOptions } from './disk.js'
 import { type Engine, type EngineOptions, loadEngine, type SqliteDatabase } from './engine.js'
 import { reasonOf, StoreError } from './error.js'
+import { exclude } from './exclusion.js'
 import { type Mark, seal } from './mark.js'
 import { Migrations } from './migrations.js'
 import { Mirror } from './mirror.js'
@@ -54,6 +56,8 @@ export interface StoreOptions {
   readonly autocheckpointPages?: number
   /** Another build of SQLite than the pinned one, or one that is being proven already. */
   readonly engine?: EngineOptions | Promise<Engine>
+  /** Throws when the home belongs to another process by now; asked before anything is written and acknowledged. */
+  readonly checkOwner?: () => void
 }
 
 /**
@@ -94,25 +98,36 @@ export async function proveEngine(options?: EngineOptions): Promise<Engine> {
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const { disk = systemDisk(), room = noReserve } = options
-  const reading = readFiles(disk, options.path)
-  // Whoever is refused before it is awaited has heard of something else.
-  reading.catch(() => {})
-  const engine = await (options.engine instanceof Promise ? options.engine : proveEngine(options.engine))
   const handles: number[] = []
+  const reading = readFiles(disk, options.path, handles)
+  // An early failure must not become an unhandled rejection.
+  reading.catch(() => {})
   const open = async (suffix: string): Promise<number> => {
     const handle = await spending(room, 0, () => disk.open(`${options.path}${suffix}`, 'create'))
     handles.push(handle)
     return handle
   }
+  let engine: Engine | undefined
   let db: SqliteDatabase | undefined
   try {
-    const files = await usable(disk, engine, options.path, room, await reading)
+    engine = await (options.engine instanceof Promise ? options.engine : proveEngine(options.engine))
+    const found = await reading
+    const files = await usable(disk, engine, options.path, room, found)
     db = recover(engine, files)
     db.run(`PRAGMA wal_autocheckpoint = ${Math.trunc(options.autocheckpointPages ?? 1000)}`)
-    const opened = { main: await open(''), wal: await open('-wal'), mark: await open('-mark') }
+    const main = handles[0] ?? (await open(''))
+    if (found.image.length === 0) await exclude(disk, main, options.path)
+    const opened = { main, wal: await open('-wal'), mark: await open('-mark') }
     const note = new Note(disk, opened.mark, files.mark, room)
     await syncing(() => disk.fsyncDir(path.dirname(options.path)))
-    const mirror = new Mirror(disk, opened, { main: files.image.length, wal: files.wal.length }, note, room)
+    const mirror = new Mirror(
+      disk,
+      opened,
+      { main: files.image.length, wal: files.wal.length },
+      note,
+      room,
+      options.checkOwner,
+    )
     engine.watchers.set(db.filename, mirror)
     db.run('PRAGMA wal_checkpoint(TRUNCATE)')
     const core = new Core(db, mirror)
@@ -121,13 +136,16 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     return serve(options.path, disk, engine, core, migrations)
   } catch (error) {
     if (db !== undefined) {
-      engine.watchers.delete(db.filename)
+      engine?.watchers.delete(db.filename)
       db.close()
     }
+    await reading.catch(() => {})
     for (const handle of handles) await disk.close(handle)
     if (error instanceof StoreError || error instanceof Fault) throw error
     if (isFull(error)) throw diskFull(`${options.path} cannot be opened`, error)
-    const hint = 'check that the folder exists, belongs to you and has free space'
+    const hint = isUnsupported(error)
+      ? 'its file system cannot sync or write files as a database needs it: choose a home on a local disk with SVC_HOME'
+      : 'check that the folder exists, belongs to you and has free space'
     throw new StoreError('store_open_failed', `${options.path} cannot be opened: ${reasonOf(error)}`, hint, error)
   }
 }
@@ -139,13 +157,21 @@ async function unlessStalled(mirror: Mirror, done: Promise<void>): Promise<void>
   })
 }
 
-/** The files as they stand. */
-async function readFiles(disk: Disk, file: string): Promise<Image> {
+/** The files as they stand. The database is open then, among `handles`, and other programs are kept out of it. */
+async function readFiles(disk: Disk, file: string, handles: number[]): Promise<Image> {
+  const main = await missing(Promise.resolve(disk.open(file, 'update')))
+  if (main !== undefined) {
+    handles.push(main)
+    await exclude(disk, main, file)
+  }
   const wal = await readWhole(disk, `${file}-wal`, WAL)
   const mark = readNote<Partial<Mark>>(await readWhole(disk, `${file}-mark`, SMALL))
   const journal = await readWhole(disk, `${file}-journal`, SMALL)
   if (journal.length > 0) throw storeDamaged('a rollback journal of another program lies beside it')
-  return { image: await readWhole(disk, file, DATABASE), wal, mark }
+  const image = await readWhole(disk, file, DATABASE)
+  // An empty one is replaced.
+  if (image.length === 0) for (const handle of handles.splice(0)) await disk.close(handle)
+  return { image, wal, mark }
 }
 
 /** The same in WAL mode; an empty database in their place when there is none. */

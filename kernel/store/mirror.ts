@@ -1,4 +1,5 @@
 import { turn } from '../clock.js'
+import { Fault } from '../contract/errors.js'
 import type { Room } from '../contract/storage.js'
 import type { Disk } from './disk.js'
 import { reasonOf, StoreError } from './error.js'
@@ -75,6 +76,8 @@ export class Mirror implements FileEvents {
     readonly sizes: Record<MirroredPart, number>,
     readonly note: Note,
     room: Room = noReserve,
+    /** Throws when another process owns the files by now. */
+    private readonly checkOwner: () => void = () => {},
   ) {
     this.#patience = new Patience(room, 'the database cannot be written', stalled => {
       // What SQLite has open belongs to those who wait for it: it is committed and written with the rest.
@@ -178,12 +181,9 @@ export class Mirror implements FileEvents {
   fail(cause: unknown): void {
     if (this.failure !== undefined) return
     const hint = 'free space or repair the disk, then start the daemon again; it recovers what was acknowledged'
-    this.failure = new StoreError(
-      'store_failed',
-      `the database can no longer be written: ${reasonOf(cause)}`,
-      hint,
-      cause,
-    )
+    const next = cause instanceof Fault && cause.next !== undefined ? cause.next : hint
+    const text = `the database can no longer be written: ${reasonOf(cause)}`
+    this.failure = new StoreError('store_failed', text, next, cause)
     this.#steps = []
     this.#progress.fail(this.failure)
     this.#announce(this.failure)
@@ -234,10 +234,13 @@ export class Mirror implements FileEvents {
 
   async #carryOut(steps: readonly Step[]): Promise<void> {
     let writes = 0
+    this.checkOwner()
     for (const step of steps) {
       if (this.failure !== undefined) return
       if (step.kind === 'sync') {
         await this.#sync(step.part)
+        // Once more, because an owner that came during the sync may have read the files before it.
+        this.checkOwner()
         await this.#mark(step.mark, step.covers)
       } else if (step.kind === 'write') {
         const pending = this.#patience.write(() =>
@@ -265,9 +268,14 @@ export class Mirror implements FileEvents {
   async #sync(part: MirroredPart | 'mark'): Promise<void> {
     await syncing(() => this.disk.fsync(this.files[part]))
     this.syncs++
-    // Another program that closes the database as its last user removes the log under our hands: that is a lost disk.
+    // Another program that closes the database as its last user removes the log under our hands, where it was not kept out.
     const { links } = await this.disk.stat(this.files[part])
-    if (links === 0) throw new Error(`another program removed the ${part === 'wal' ? 'write-ahead log' : part}`)
+    if (links === 0) {
+      const what = part === 'wal' ? 'write-ahead log' : part
+      throw new Fault('store_file_removed', 500, `another program removed the ${what} (sqlite3 does, for one)`, {
+        next: 'svc daemon start',
+      })
+    }
   }
 
   /** The mark first, so that a kill after an acknowledgement finds it. */

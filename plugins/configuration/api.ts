@@ -3,7 +3,7 @@ import { type Actor, defineErrors, type Hook, type Setting, token } from '../../
 import type { TextFile } from '../files/api.js'
 import type { ConfigLayer, ConfigText, LayerValue } from './layers.js'
 
-export { configText } from './document.js'
+export { configText, problemText } from './document.js'
 export { removeAt, setAt } from './edit-json.js'
 /** For another plugin that says what is configured. */
 export { type ReadSettings, Values } from './in-effect.js'
@@ -14,6 +14,8 @@ export interface ConfigState {
   readonly unowned: readonly string[]
   /** Paths whose value in the file takes effect with the next start. */
   readonly pending: readonly string[]
+  /** Entries of maps that are not valid and therefore left out, each with its line. */
+  readonly leftOut: readonly string[]
   /** Why the file as it stands changes nothing, naming line and key. */
   readonly problem?: string
 }

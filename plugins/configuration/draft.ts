@@ -36,6 +36,8 @@ export function draftOf(config: Layered, changes: readonly ConfigChange[], overl
   )
   if (text.length > LONGEST_TEXT) throw invalid(`${source.where} would have more than ${LONGEST_TEXT} characters`)
   const document = parsed(() => config.parse(text, source.where, overlay !== undefined))
+  const [bad] = document.leftOut.filter(({ path }) => wanted.some(({ keys }) => isBelow(path, keys.join('.'))))
+  if (bad) throw invalid(bad.text)
   checkSaid(source.document, document, wanted)
 
   const before = config.layers(overlay)
@@ -84,6 +86,8 @@ function checked(config: Layered, { path, name, value }: ConfigChange, overlay: 
   if (!isDeepStrictEqual(json, value)) throw invalid(`${path}: the value is not JSON`)
   return { entry, keys, json }
 }
+
+const isBelow = (path: string, above: string) => path === above || path.startsWith(`${above}.`)
 
 /** A map as a whole, and one of its names, are the same. */
 const isSame = (a: ConfigChange, b: ConfigChange) =>

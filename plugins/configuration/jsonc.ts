@@ -2,7 +2,8 @@ import { type Node, parseTree } from 'jsonc-parser'
 
 /** The tree of a text of JSON with comments, as people write it; undefined for an empty one. */
 export const treeOf = (text: string, errors: Parameters<typeof parseTree>[1] = []): Node | undefined =>
-  parseTree(text, errors, { allowTrailingComma: true, disallowComments: false })
+  // A byte order mark counts as a space, so that every offset stays what it is in the text.
+  parseTree(text.replace(/^\uFEFF/, ' '), errors, { allowTrailingComma: true, disallowComments: false })
 
 /** A value without the positions that it was read from. */
 export function plain(node: Node): unknown {

@@ -22,11 +22,25 @@ export interface Said {
   readonly where: string
 }
 
+/** A mistake in a text. */
+export interface ConfigProblem {
+  /** Dotted; empty for one of the syntax. */
+  readonly path: string
+  /** `config.json:12` */
+  readonly where: string
+  /** What is wrong, naming the path. */
+  readonly text: string
+}
+
 /** One text of the configuration, decoded: what it says by dotted path, and paths that nobody here owns. */
 export interface ConfigText {
   readonly said: ReadonlyMap<string, Said>
   readonly unowned: readonly string[]
+  /** Entries of maps merged by name that are not valid. */
+  readonly leftOut: readonly ConfigProblem[]
 }
+
+export const NOTHING_SAID: ConfigText = { said: new Map(), unowned: [], leftOut: [] }
 
 /** What there is above the defaults, the weaker first. */
 export interface Layers {

@@ -1,15 +1,13 @@
 import { messageOf, type Setting } from '../../kernel/plugin.js'
 import type { TextFile } from '../files/api.js'
-import { type ConfigText, layersOf, resultOf } from './layers.js'
+import { layersOf, NOTHING_SAID, resultOf } from './layers.js'
 import type { FileValues } from './values.js'
-
-const NOTHING: ConfigText = { said: new Map(), unowned: [] }
 
 /** A file above that of the whole daemon. `restart-required` settings stay what they were when it was first read. */
 export class Overlay {
   /** As it was last valid, and what it says. */
   text = ''
-  document = NOTHING
+  document = NOTHING_SAID
   /** Why the file as it stands by now changes nothing. */
   problem: string | undefined
   readonly #fixed = new Map<string, unknown>()
@@ -47,7 +45,7 @@ export class Overlay {
     try {
       this.document = this.values.parse(this.text, this.where, true)
     } catch (error) {
-      this.document = NOTHING
+      this.document = NOTHING_SAID
       this.problem = messageOf(error)
     }
     this.settle()

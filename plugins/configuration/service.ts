@@ -24,6 +24,7 @@ import {
   type ExplainedSetting,
   type WriteOptions,
 } from './api.js'
+import { stateOf } from './document.js'
 import { draftOf } from './draft.js'
 import { Follower } from './follower.js'
 import { InForce } from './in-force.js'
@@ -196,8 +197,7 @@ export class ConfigurationService {
     if (id === undefined) return this.#values.state()
     const { document, problem } = this.#overlayOf(id)
     const waits = (entry: Setting) => !isDeepStrictEqual(this.#get(entry, id), this.#current(entry, id))
-    const pending = this.known.filter(waits).map(({ path }) => path)
-    return { unowned: document.unowned, pending, ...(problem === undefined ? {} : { problem }) }
+    return stateOf(document, this.known.filter(waits).map(({ path }) => path), problem)
   }
 
   #write(changes: readonly ConfigChange[], options: WriteOptions = {}): Promise<ConfigWritten> {

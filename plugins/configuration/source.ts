@@ -2,14 +2,14 @@ import type { Configuring, PluginKernel, Preparing, Setting } from '../../kernel
 import { type TextFile, textFile } from '../files/api.js'
 import { configText } from './document.js'
 import { type ReadSettings, Values } from './in-effect.js'
-import { type Layers, layersOf, readEnvironment, resultOf } from './layers.js'
+import { type Layers, layersOf, NOTHING_SAID, readEnvironment, resultOf } from './layers.js'
 
 /** What the file and the environment say. */
 export class FileSource implements ReadSettings {
   /** As it was last valid; the file before it was read the first time. */
   text: string
   /** What the file and the environment say by now. */
-  layers: Layers = { file: { said: new Map(), unowned: [] }, environment: new Map() }
+  layers: Layers = { file: NOTHING_SAID, environment: new Map() }
   /** Why the file as it stands by now changes nothing. */
   problem: string | undefined
 

@@ -1,6 +1,6 @@
 import type { Setting, SettingSource } from '../../kernel/plugin.js'
 import type { ConfigState } from './api.js'
-import { configText } from './document.js'
+import { configText, stateOf } from './document.js'
 import { type Values, valuesOf } from './in-effect.js'
 import type { ConfigText } from './layers.js'
 import { FileSource } from './source.js'
@@ -55,8 +55,7 @@ export class FileValues {
 
   state(): ConfigState {
     const { problem, layers } = this
-    const { unowned } = layers.file
-    return { unowned, pending: this.values.pending(), ...(problem === undefined ? {} : { problem }) }
+    return stateOf(layers.file, this.values.pending(), problem)
   }
 
   /** A text decoded by the settings that have an owner; into an overlay goes only what may be there. @throws Fault `config_invalid` */

@@ -139,14 +139,14 @@ function quarantinedItem(record: KindHealth['quarantined'][number]): DiagnosticI
 
 /** Without somebody who says what is configured, nothing of it waits. */
 export const configState = (configuration: ConfigurationApi | undefined): ConfigState =>
-  configuration?.state() ?? { unowned: [], pending: [] }
+  configuration?.state() ?? { unowned: [], leftOut: [], pending: [] }
 
 /**
  * The configuration file: a state that is not valid, changes that wait, paths without owner, plugins that nobody has.
  * @param known names that are not those of plugins, or of none that runs
  */
 export function configItems(host: HostView, state: ConfigState, known: readonly string[]): DiagnosticItem[] {
-  const { unowned, pending, problem } = state
+  const { unowned, leftOut, pending, problem } = state
   const common = { category: 'config', severity: 'warning' }
   const running = new Set(host.plugins().flatMap(({ name, state }) => (state.status === 'active' ? name : [])))
   const items = unowned.map(path => {
@@ -175,6 +175,17 @@ export function configItems(host: HostView, state: ConfigState, known: readonly 
         title: `No plugin is named ${name}`,
         message: `plugins.disabled or plugins.replace names ${name}, which is not there; that has no effect`,
         suggested_command: 'svc plugin list',
+      }),
+    )
+  }
+  for (const text of leftOut) {
+    items.push(
+      finding({
+        ...common,
+        id: `config.entries.${text.replace(/^.*?:\d+: ([^:]*):.*$/s, '$1')}`,
+        code: 'config_entry_invalid',
+        title: 'An entry of config.json is not used',
+        message: text,
       }),
     )
   }

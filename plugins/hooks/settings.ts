@@ -41,4 +41,6 @@ export const ConfiguredHooks: Setting<Record<string, Configured>> = {
   default: {},
   apply: 'live',
   merge: 'by-name',
+  // What is no boolean may have been meant as one.
+  guards: entry => ![undefined, false].includes((Object(entry) as { required?: boolean }).required),
 }

@@ -45,7 +45,7 @@ export class Cgroup {
 
   /** Moves this process out of it, where it is in it and its parent takes it. */
   async leave(): Promise<void> {
-    const dir = this.place.get()
+    const dir = this.#kept()
     if (dir === undefined || !this.#isInside(ownCgroup())) return
     await writeFile(join(dirname(dir), 'cgroup.procs'), String(this.self)).catch(() => {})
   }
@@ -57,13 +57,13 @@ export class Cgroup {
 
   /** Every process in it and below it. */
   members(): Set<number> {
-    const dir = this.place.get()
+    const dir = this.#kept()
     return new Set(dir === undefined ? [] : pidsBelow(dir))
   }
 
   /** Ends all in it at once, however fast they fork, unless some of them are to be spared. */
   kill(spared: ReadonlySet<number>): void {
-    const dir = this.place.get()
+    const dir = this.#kept()
     if (dir === undefined || pidsBelow(dir).some(pid => spared.has(pid))) return
     try {
       writeFileSync(join(dir, 'cgroup.kill'), '1')
@@ -74,12 +74,18 @@ export class Cgroup {
 
   /** Removes it when it is empty. */
   remove(): void {
-    const dir = this.place.get()
+    const dir = this.#kept()
     if (dir !== undefined) removeTree(dir)
   }
 
-  #isInside(own: string | undefined): boolean {
+  /** The one that was kept, unless it is that of the home which this one was copied from. */
+  #kept(): string | undefined {
     const dir = this.place.get()
+    return dir !== undefined && basename(dir) === `${prefix}${this.homeId}` ? dir : undefined
+  }
+
+  #isInside(own: string | undefined): boolean {
+    const dir = this.#kept()
     return dir !== undefined && own !== undefined && `${own}/`.startsWith(`${dir}/`)
   }
 }

@@ -12,6 +12,7 @@ import { idsOf, inspectProcess, type ProcessInfo, type ProcessSeen } from './ins
 import { ManagedProcess, type SpawnedChild } from './managed-process.js'
 import { lastNumber, markFor, numberIn } from './mark.js'
 import { findMarking, homeNumber } from './marking.js'
+import { ownRows } from './own-rows.js'
 import type { ProcessTable } from './process-row.js'
 import { Identities, identityOf, Reaper, type ReapResult } from './reap.js'
 import { withoutWithheld } from './withheld.js'
@@ -222,7 +223,7 @@ export function createSpawner(options: SpawnerOptions): Spawner {
     async reap() {
       await enclosed
       await cgroup?.leave()
-      const rows = table.list()
+      const rows = await ownRows(table, homeId)
       let members = new Set<number>()
       const result = await reaper.endLeft({
         rows,

@@ -1,5 +1,6 @@
 import { accepted, definePlugin, Host, maybe, ok, routeOf } from '../../kernel/plugin.js'
 import { RestartOperation, RestartTriggered } from '../../schemas/daemon/restart.js'
+import { Configuration } from '../configuration/api.js'
 import { Events } from '../events/api.js'
 import { Sessions } from '../sessions/api.js'
 import { Relaunchers, Restart, RestartErrors, RestartRequested } from './api.js'
@@ -12,7 +13,7 @@ const area = 'Settings'
 export default definePlugin({
   name: 'restart',
   version: '0.1.0',
-  requires: { host: Host, events: Events, sessions: maybe(Sessions) },
+  requires: { host: Host, events: Events, sessions: maybe(Sessions), configuration: maybe(Configuration) },
   provides: Restart,
   service: () => import('./service.js').then(module => module.RestartService),
 }).surface({

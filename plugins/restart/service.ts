@@ -11,6 +11,7 @@ import {
   type PluginKernel,
 } from '../../kernel/plugin.js'
 import type { RestartOperation, RestartTriggered } from '../../schemas/daemon/restart.js'
+import type { ConfigurationApi } from '../configuration/api.js'
 import type { Events } from '../events/api.js'
 import type { SessionsApi } from '../sessions/api.js'
 import { type Helper, type Relauncher, Relaunchers, type RestartApi, RestartErrors, RestartRequested } from './api.js'
@@ -21,6 +22,7 @@ type Needs = {
   readonly host: typeof Host
   readonly events: typeof Events
   readonly sessions: MaybeToken<SessionsApi>
+  readonly configuration: MaybeToken<ConfigurationApi>
 }
 
 const EMBEDDED = 'the program that this daemon is part of starts and stops it'
@@ -78,13 +80,9 @@ export class RestartService implements RestartApi {
     const { kernel } = this
     const { pid, startedAt, listeners } = kernel.needs.host
     const id = kernel.ids.id('rst')
-    let helper: Helper | undefined
-    try {
-      this.#operations.prune(kernel.clock.now())
-      // The helper first: an operation that can be read has somebody who carries it out, whenever this process ends.
-      helper = await relauncher.prepare(id)
+    const socket = listeners().find(at => at.door === 'socket')
+    const begun = (more: Partial<StoredOperation>): StoredOperation => {
       const now = iso(kernel.clock.now())
-      const socket = listeners().find(at => at.door === 'socket')
       const operation: StoredOperation = {
         operation_id: id,
         status: 'pending',
@@ -95,9 +93,22 @@ export class RestartService implements RestartApi {
         old_socket_path: socket?.path ?? '',
         started_at: now,
         updated_at: now,
-        helper_pid: helper.pid,
+        ...more,
       }
       this.#operations.write(operation)
+      return operation
+    }
+    let helper: Helper | undefined
+    try {
+      this.#operations.prune(kernel.clock.now())
+      const problem = await this.#configProblem()
+      if (problem !== undefined) {
+        const completed_at = iso(kernel.clock.now())
+        return begun({ status: 'failed', completed_at, failure_reason: `the configuration is not valid: ${problem}` })
+      }
+      // The helper first: an operation that can be read has somebody who carries it out, whenever this process ends.
+      helper = await relauncher.prepare(id)
+      const operation = begun({ helper_pid: helper.pid })
       await kernel.db.tx(t =>
         kernel.needs.events.emit(t, RestartRequested, { operation_id: id, pid }, { actor, subject: id }),
       )
@@ -112,6 +123,13 @@ export class RestartService implements RestartApi {
       if (isFull(error)) throw KernelErrors.disk_full(undefined, { cause: error })
       throw RestartErrors.restart_failed(`the restart could not begin: ${messageOf(error)}; the daemon goes on running`)
     }
+  }
+
+  /** Why the next daemon would not start with the file as it stands. */
+  async #configProblem(): Promise<string | undefined> {
+    const configuration = this.kernel.needs.configuration.current
+    await configuration?.reload()
+    return configuration?.state().problem
   }
 
   /** Whoever asked is answered first: a shutdown waits for its requests, but a closed door looks like a crash. */

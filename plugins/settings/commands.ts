@@ -78,11 +78,15 @@ async function validate({ client, out, args, readFile }: CommandContext): Promis
   return verdict(out, reply, String(args.file))
 }
 
-function verdict(out: CommandContext['out'], reply: ValidateSettingsReply, file: string): number | undefined {
-  const { valid, problem, pending, unowned } = reply
+/** Prints what is wrong with a file; returns the exit code for one that is not valid. */
+export function verdict(out: CommandContext['out'], reply: ValidateSettingsReply, file: string): number | undefined {
+  const { valid, problem = '', pending, unowned, left_out: leftOut = [] } = reply
   if (out.json) out.value(reply)
   else {
-    out.line(valid ? `${file} is valid` : `${file} is not valid: ${problem}`)
+    out.line(valid ? `${file} is valid` : `${file} is not valid:`)
+    if (!valid) for (const line of problem.split('\n')) out.line(`  ${line}`)
+    if (leftOut.length > 0) out.line('Not used, because they are not valid:')
+    for (const line of leftOut) out.line(`  ${line}`)
     if (pending.length > 0) out.line(`Waiting for ${RESTART}: ${pending.join(', ')}`)
     if (unowned.length > 0) out.line(`Without effect, because no plugin owns them: ${unowned.join(', ')}`)
   }

@@ -8,7 +8,7 @@ import type {
   SettingKey,
   ValidateSettingsReply,
 } from '../../schemas/settings.js'
-import type { ConfigChange, ConfigurationApi } from '../configuration/api.js'
+import { type ConfigChange, type ConfigurationApi, problemText } from '../configuration/api.js'
 import { SettingsErrors } from './errors.js'
 import { asWritten, partOf, withPart } from './show.js'
 import type { Targets } from './targets.js'
@@ -60,19 +60,20 @@ export class ConfigKeys {
   }
 
   check(): ValidateSettingsReply {
-    const { pending, unowned, problem } = this.configuration.state()
+    const { pending, unowned, leftOut, problem } = this.configuration.state()
     return {
       valid: problem === undefined,
       ...(problem !== undefined && { problem }),
       pending: [...pending],
       unowned: [...unowned],
+      left_out: [...leftOut],
     }
   }
 
   validate(text: string): ValidateSettingsReply {
     try {
-      const { unowned } = this.configuration.parse(text)
-      return { valid: true, pending: [], unowned: [...unowned] }
+      const { unowned, leftOut } = this.configuration.parse(text)
+      return { valid: true, pending: [], unowned: [...unowned], left_out: leftOut.map(problemText) }
     } catch (error) {
       return { valid: false, problem: messageOf(error), pending: [], unowned: [] }
     }

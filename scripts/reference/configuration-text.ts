@@ -6,13 +6,16 @@ svc config set log.level debug        # log.level: in effect now
 svc config set http.port 0            # http.port: written; takes effect with a restart
 svc config unset log.level
 svc config show http.port             # its layers, and the value that waits for a restart
-svc config check                      # is config.json valid, and what waits
+svc config check                      # is config.json valid, and what waits; needs no daemon
 svc config apply-history              # who changed what, and what became of it
 ~~~
 
 The configuration is \`config.json\` in the home, JSON with comments; a dot in a key is a level. \`svc config set\` changes what you
 name and keeps comments, order and indentation of the rest. You may edit the file by hand as well: the daemon follows it. A file that
-is not valid changes nothing, and \`svc config check\` names the line.
+is not valid changes nothing, starts no daemon and refuses a restart. \`svc config check\` names every mistake with its line: values that
+do not match, and keys that nobody knows, with the key that was probably meant. An entry of a map of named things (\`mcp_servers\`,
+\`providers\`, \`hooks\`, \`automation.jobs\`, \`automation.triggers\`, \`sandboxes\`, \`tools.toolsets\`) that is not valid costs only itself: it is
+not used, and \`svc doctor\` names it. A hook with \`required\` guards something, so it is never left out: the file is refused.
 
 Durations are written \`30s\`, \`5m\` or \`1h30m\`. Settings of an extension stand below \`plugins.<vendor>.<name>\`.
 

@@ -66,7 +66,10 @@ test('a command that is not there is seen', () => {
 
 test('what doctor suggests on a home in a bad state: commands of ours that exist, installs of the catalog, chmod', async () => {
   const home = await temporaryFolder('suggest')
-  await writeFile(path.join(home, 'config.json'), '{ "vendor": { "key": "x" }, "defaults": { "provider": "nobody" } }')
+  await writeFile(
+    path.join(home, 'config.json'),
+    '{ "plugins": { "vendor.x": { "key": "x" } }, "defaults": { "provider": "nobody" } }',
+  )
   await mkdir(path.join(home, 'agents', 'broken'), { recursive: true })
   await writeFile(path.join(home, 'agents', 'broken', 'AGENT.md'), 'x')
   await mkdir(path.join(home, 'agents', 'odd name;x'), { recursive: true })

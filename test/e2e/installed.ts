@@ -17,7 +17,7 @@ import { fileURLToPath } from 'node:url'
 import { inspectProcess, inspectProcesses } from '../../plugins/processes/inspect.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const program = join(root, 'dist', 'bin', 'svc')
+export const program = join(root, 'dist', 'bin', 'svc')
 
 /** Milliseconds for an output to come: many times what it takes, for the machine may be busy; what ended fails at once. */
 const SHOWS_MS = 60_000

@@ -1,5 +1,5 @@
 // proof, timeout: 300s: restarts of a real daemon, with each of the three processes killed at each status
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import { suite } from 'uvu'
@@ -134,15 +134,46 @@ test('a command that is killed half way is joined by the next one', async ({ at 
 test('a new daemon that cannot start leaves a failed operation that says why, and the way back', async ({ at }) => {
   await at.svc('daemon', 'start')
   const before = await answers(at)
-  at.writeHome('config.json', '{ "http": { "port": "many" } }')
+  at.writeHome('svc.db-journal', 'of another program')
   const { code, stderr } = await at.run(['daemon', 'restart'])
   assert.is(code, 1, at.logTail())
-  assert.match(stderr, /the restart failed: the new daemon did not start: .*http\.port/s)
+  assert.match(stderr, /the restart failed: the new daemon did not start: .*rollback journal/s)
   assert.match(stderr, /svc daemon start/)
   assert.is(await runningDaemon(at.home), undefined)
   assert.is(operationsOf(at).list()[0]?.old_pid, before)
-  at.writeHome('config.json', '{ "http": { "port": 0 } }')
+  rmSync(join(at.home, 'svc.db-journal'))
   assert.match(await at.svc('daemon', 'restart'), /^no daemon was running: daemon started/)
+})
+
+test('an invalid configuration refuses a restart, and the daemon goes on', async ({ at }) => {
+  await at.svc('daemon', 'start')
+  const before = await answers(at)
+  at.writeHome('config.json', '{\n  "http": { "port": 0 },\n  "log": { "level": "debug",\n  "permisions": {}\n}')
+  const place = /config\.json:3: not valid JSON: this \{ is not closed/
+  const { code, stderr } = await at.run(['daemon', 'restart'])
+  assert.is(code, 7)
+  assert.match(stderr, place)
+  assert.is(operationsOf(at).list().length, 0)
+  const operation = await settled(at, await begin(at))
+  assert.is(operation.status, 'failed')
+  assert.match(operation.failure_reason ?? '', place)
+  assert.is(await answers(at), before)
+
+  await at.svc('daemon', 'stop')
+  const started = await at.run(['daemon', 'start'])
+  assert.match(started.stderr, place)
+  const checked = await at.run(['config', 'check'])
+  assert.is(checked.code, 7)
+  assert.match(checked.stdout, place)
+})
+
+test('svc config check without a daemon names all mistakes at once', async ({ at }) => {
+  at.writeHome('config.json', '{\n  "permisions": {},\n  "log": { "levle": "info" },\n  "http": { "port": "x" }\n}')
+  const { code, stdout } = await at.run(['config', 'check'])
+  assert.is(code, 7)
+  assert.match(stdout, /:2: unknown key permisions; did you mean permissions\?/)
+  assert.match(stdout, /:3: unknown key log\.levle; did you mean log\.level\?/)
+  assert.match(stdout, /:4: http\.port: /)
 })
 
 test('svc daemon stop during a restart wins: no daemon follows', async ({ at }) => {

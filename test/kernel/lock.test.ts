@@ -1,5 +1,5 @@
 // proof, timeout: 120s (starts 115 processes)
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
   copyFileSync,
@@ -13,7 +13,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -22,7 +22,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { systemClock } from '../../kernel/clock.js'
 import { Fault } from '../../kernel/contract/errors.js'
-import { acquireLock, readLock } from '../../kernel/lock.js'
+import { acquireLock, lockHolder, readLock } from '../../kernel/lock/index.js'
 
 const clock = systemClock()
 const scratch = mkdtempSync(join(tmpdir(), 'svc-lock-'))
@@ -40,7 +40,7 @@ function newHome(): string {
 const contenderSource = `
 import { existsSync, readFileSync } from 'node:fs'
 import { systemClock } from './kernel/clock.ts'
-import { acquireLock } from './kernel/lock.ts'
+import { acquireLock } from './kernel/lock/index.ts'
 const [home, barrier] = process.argv.slice(2)
 console.log('ready')
 const wait = ms => new Promise(done => setTimeout(done, ms))
@@ -65,8 +65,9 @@ interface Contender {
   readonly result: Promise<string>
 }
 
-function contend(home: string, barrier: string): Contender {
-  const child = spawn(process.execPath, [contender, home, barrier], { stdio: ['pipe', 'pipe', 'inherit'] })
+function contend(home: string, barrier: string, within: readonly string[] = []): Contender {
+  const [program = '', ...args] = [...within, process.execPath, contender, home, barrier]
+  const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] })
   children.add(child)
   child.once('exit', () => children.delete(child))
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
@@ -101,6 +102,8 @@ test.after(async () => {
   rmSync(scratch, { recursive: true, force: true })
 })
 
+/** Times that two start at once; the whole proof takes 50. */
+const ROUNDS = Number(process.env.ROUNDS ?? 10)
 /** The whole proof takes 100. */
 const contenders = Number(process.env.CONTENDERS ?? 30)
 
@@ -246,6 +249,108 @@ test('a copied home has a lock of its own', async () => {
   assert.is.not(other, lock)
   await other.release()
   await lock.release()
+})
+
+/** As another container has: no process, socket or pid of this one can be seen. */
+const CONTAINER = ['unshare', '--net', '--pid', '--fork', '--mount-proc']
+const canUnshare = spawnSync(CONTAINER[0] as string, [...CONTAINER.slice(1), 'true']).status === 0
+
+test('a daemon in another network and pid namespace is refused, and sees who holds the lock', async () => {
+  if (!canUnshare) return console.log('skipped: this system does not let the test make namespaces')
+  const home = newHome()
+  const go = join(scratch, 'go')
+  writeFileSync(go, '0')
+  const lock = await acquireLock(home, clock)
+  const pid = `pid ${process.pid} on ${hostname()}, in another container or pid namespace`
+  assert.is(await contend(home, go, CONTAINER).result, `daemon: already running with ${pid}`)
+  await lock.release()
+
+  const inside = contend(home, go, CONTAINER)
+  const { won } = JSON.parse(await inside.result)
+  const holder = lockHolder(home)
+  // From outside its process has another pid.
+  assert.ok(holder?.visible)
+  assert.is.not(holder.pid, won)
+  const refused = await acquireLock(home, clock).catch(error => error)
+  assert.is(refused.message, `daemon: already running with pid ${holder.pid}`)
+  process.kill(holder.pid as number, 'SIGKILL')
+  await once(inside.child, 'exit')
+  await (await acquireLock(home, clock)).release()
+})
+
+test('a copied home is not held by the daemon of the original', async () => {
+  const home = newHome()
+  const lock = await acquireLock(home, clock)
+  const copy = newHome()
+  copyFileSync(join(home, 'daemon.lock'), join(copy, 'daemon.lock'))
+  assert.is(lockHolder(home)?.pid, process.pid)
+  assert.is(lockHolder(copy), undefined)
+  await lock.release()
+  assert.is(lockHolder(home), undefined)
+})
+
+test('a removed or replaced lock file frees nothing, and is written again by the owner', async () => {
+  const home = newHome()
+  const file = join(home, 'daemon.lock')
+  const lock = await acquireLock(home, clock)
+  const changes = [() => rmSync(file), () => writeFileSync(file, `${'0'.repeat(32)}\n`)]
+  for (const change of changes) {
+    change()
+    assert.is(lockHolder(home)?.pid, process.pid)
+    const refused = await acquireLock(home, clock).catch(error => error)
+    assert.is(refused.message, `daemon: already running with pid ${process.pid}`)
+    lock.check()
+    assert.is(readLock(home)?.pid, process.pid)
+  }
+  await lock.release()
+})
+
+test('who finds the name of another daemon in the lock file is no owner any more', async () => {
+  const home = newHome()
+  const file = join(home, 'daemon.lock')
+  const lock = await acquireLock(home, clock)
+  const own = readFileSync(file, 'utf8')
+  const other = own.replace(/pid \d+ /, 'pid 17 ').replace(/owner [0-9a-f]+/, `owner ${'f'.repeat(16)}`)
+  writeFileSync(file, other)
+  assert.not(lock.isOwner())
+  assert.throws(() => lock.check(), /belongs to another daemon by now \(pid 17 on /)
+  await lock.release()
+  assert.is(readFileSync(file, 'utf8'), other)
+})
+
+test('a stopped owner keeps its lock, and a child of the owner does not inherit it', async () => {
+  const home = newHome()
+  const go = join(scratch, 'go-on')
+  writeFileSync(go, '0')
+  const owner = contend(home, go)
+  await owner.result
+  owner.child.kill('SIGSTOP')
+  const refused = await acquireLock(home, clock).catch(error => error)
+  assert.is(refused.message, `daemon: already running with pid ${owner.child.pid}`)
+  await kill(owner.child)
+
+  const lock = await acquireLock(home, clock)
+  const child = spawn('sleep', ['60'], { stdio: 'ignore' })
+  await once(child, 'spawn')
+  await lock.release()
+  await (await acquireLock(home, clock)).release()
+  await kill(child)
+})
+
+test('of two that start at the same moment one wins, each time', async () => {
+  const home = newHome()
+  for (let round = 0; round < ROUNDS; round++) {
+    const barrier = join(scratch, `round-${round}`)
+    const pair = [contend(home, barrier), contend(home, barrier)]
+    await Promise.all(pair.map(({ ready }) => ready))
+    writeFileSync(`${barrier}.new`, String(Date.now() + 100))
+    renameSync(`${barrier}.new`, barrier)
+    const results = await Promise.all(pair.map(({ result }) => result))
+    const [won] = results.filter(line => line.startsWith('{')).map(line => JSON.parse(line).won)
+    const lost = results.filter(line => !line.startsWith('{'))
+    assert.equal(lost, [`daemon: already running with pid ${won}`])
+    await Promise.all(pair.map(({ child }) => (child.exitCode === null ? kill(child) : undefined)))
+  }
 })
 
 test('a file that is no lock file is refused and not touched; so is a home that is not there', async () => {

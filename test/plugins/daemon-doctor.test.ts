@@ -88,7 +88,7 @@ test('doctor: probes that throw, answer garbage or never answer are items; the o
 test('doctor: an open home and a readable configuration with a secret are named with the command that helps', async () => {
   const home = await temporaryFolder('perms')
   const config = path.join(home, 'config.json')
-  await writeFile(config, '{ "vendor": { "api_key": "x1y2" } }')
+  await writeFile(config, '{ "plugins": { "vendor.x": { "api_key": "x1y2" } } }')
   await chmod(config, 0o644)
   const host = await boot({ plugins: [daemon], home })
   await chmod(home, 0o755)
@@ -106,10 +106,10 @@ test('doctor: an open home and a readable configuration with a secret are named 
 test('doctor and status: settings without an owner, and a change that waits for the next start', async () => {
   const home = await temporaryFolder('config')
   const config = path.join(home, 'config.json')
-  await writeFile(config, '{ "vendor": { "size": 3 } }')
+  await writeFile(config, '{ "plugins": { "vendor.x": { "size": 3 } } }')
   const host = await boot({ plugins: [daemon], home, listen: ['socket'] })
   assert.equal(codes(await doctor(host, '?only=config')), ['config_unowned'])
-  await writeFile(config, '{ "vendor": { "size": 4 }, "daemon": { "socket": "/elsewhere.sock" } }')
+  await writeFile(config, '{ "plugins": { "vendor.x": { "size": 4 } }, "daemon": { "socket": "/elsewhere.sock" } }')
   let found: string[] = []
   for (let tries = 0; tries < 2400 && !found.includes('config_restart_required'); tries++) {
     await new Promise(resolve => setTimeout(resolve, 25))

@@ -280,10 +280,10 @@ test('an overlay says what it may, merged by name, and what it says of the rest 
       assert.match(config.state('one').problem ?? '', /./)
       assert.equal([config.get(size, 'one'), config.get(guarded as Setting, 'one')], [10, true])
     }
-    file.text = '{ "of_nobody": 1 }'
+    file.text = '{ "plugins": { "of.nobody": 1 } }'
     await config.reload()
     assert.equal([config.state('one').problem, config.get(size, 'one')], [undefined, 2])
-    assert.equal(config.state('one').unowned, ['of_nobody'])
+    assert.equal(config.state('one').unowned, ['plugins.of.nobody'])
     await release()
     assert.is(await codeOf(() => config.state('one')), 'overlay_unknown')
     await config.overlay('one', memory('{ "sizes": { "size": 4 } }'), 'one/config.json')

@@ -1,0 +1,74 @@
+import { spawnSync } from 'node:child_process'
+import { closeSync, constants, openSync } from 'node:fs'
+import { messageOf } from '../contract/errors.js'
+import { lastError, systemCall } from '../kit/system-calls.js'
+
+/** What came of a try: the lock, that somebody else has it, or why this system cannot lock that file. */
+export type FileLock =
+  | { readonly status: 'locked'; readonly free: () => void }
+  | { readonly status: 'held' }
+  | { readonly status: 'unsupported'; readonly why: string }
+
+/** `held` and `locked` as they come from the system, for an open descriptor. */
+type Attempt = 'locked' | 'held' | { readonly why: string }
+
+const SHARED = 1
+const EXCLUSIVE = 2
+const NO_WAIT = 4
+/** O_SHLOCK and O_EXLOCK of macOS and the BSDs, which Node does not name. */
+const OPEN_FLAGS: Readonly<Record<number, number>> = { [SHARED]: 0x10, [EXCLUSIVE]: 0x20 }
+/** Exit code of `flock -n` for a lock that somebody else has. */
+const CONFLICT = 1
+
+/**
+ * Tries to lock a file or a folder (flock(2)), without waiting. The lock belongs to the descriptor: it goes with the process,
+ * however that ends, and no child inherits it, because Node closes its descriptors in children.
+ */
+export const lockFile = (path: string, flags: number): FileLock => tryLock(path, EXCLUSIVE, flags)
+
+/** Whether somebody else holds a lock on the file; undefined where that cannot be told. */
+export function isFileLocked(path: string): boolean | undefined {
+  const found = tryLock(path, SHARED, constants.O_RDONLY)
+  if (found.status === 'locked') found.free()
+  return found.status === 'unsupported' ? undefined : found.status === 'held'
+}
+
+function tryLock(path: string, kind: typeof SHARED | typeof EXCLUSIVE, flags: number): FileLock {
+  const opens = process.platform !== 'linux'
+  let handle: number
+  try {
+    const how = flags | constants.O_NONBLOCK
+    handle = openSync(path, opens ? how | (OPEN_FLAGS[kind] ?? 0) : how)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    return opens && code === 'EAGAIN' ? { status: 'held' } : { status: 'unsupported', why: messageOf(error) }
+  }
+  const tried = opens ? 'locked' : flock(handle, kind)
+  if (tried === 'locked') return { status: 'locked', free: () => closeSync(handle) }
+  closeSync(handle)
+  return tried === 'held' ? { status: 'held' } : { status: 'unsupported', ...tried }
+}
+
+/** By the system's call, else by the program flock(1), which locks the descriptor that it inherits. */
+function flock(handle: number, kind: number): Attempt {
+  let call: ReturnType<typeof systemCall>
+  try {
+    call = systemCall('int flock(int descriptor, int operation)')
+  } catch {
+    return flockProgram(handle, kind)
+  }
+  if (call(handle, kind | NO_WAIT) === 0) return 'locked'
+  const code = lastError()
+  return code === 'EAGAIN' || code === 'EWOULDBLOCK' ? 'held' : { why: `flock: ${code}` }
+}
+
+function flockProgram(handle: number, kind: number): Attempt {
+  const option = kind === EXCLUSIVE ? '-x' : '-s'
+  const { status, error, stderr } = spawnSync('flock', ['-n', option, '3'], {
+    stdio: ['ignore', 'ignore', 'pipe', handle],
+    encoding: 'utf8',
+  })
+  if (status === 0) return 'locked'
+  if (status === CONFLICT) return 'held'
+  return { why: error ? `there is neither koffi nor the program flock: ${error.message}` : stderr.trim() }
+}
