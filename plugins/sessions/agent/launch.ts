@@ -33,6 +33,9 @@ import { serversFor } from './mcp.js'
 import type { AgentProcess } from './process.js'
 import { loginText, withHint, withheldText } from './withheld.js'
 
+/** Types of sessions that nobody follows. */
+const UNATTENDED: ReadonlySet<SessionInfo['type']> = new Set(['dream', 'spawned'])
+
 /** What has to be known before a process can be started; all of it checked. */
 export interface Launch {
   readonly plan: LaunchPlan
@@ -43,6 +46,8 @@ export interface Launch {
 /** What a process tells its session while it lives. */
 export interface LaunchListener {
   turnId(): string | undefined
+  /** The turn that runs is one of a person. */
+  isAttended(): boolean
   known(toolCallId: string): Partial<ToolCallFields> | undefined
   record(turnId: string, content: EventContent): void
   warn(turnId: string, content: EventContent): void
@@ -146,9 +151,12 @@ async function start(
   const permissions = new Permissions({
     mode,
     tools,
-    territory,
+    get territory() {
+      return { ...territory, readOnly: surroundings.protected, seen: surroundings.seen }
+    },
     ...{ clock, ids, timeoutMs: limits.permissionTimeout },
     turnId: () => listener.turnId(),
+    isAttended: () => !UNATTENDED.has(row.type) && listener.isAttended(),
     known: id => listener.known(id),
     gate: permissionGate(context, row.id),
     record: (turnId, content) => listener.record(turnId, content),
@@ -162,6 +170,7 @@ async function start(
     timeoutMs: limits.permissionTimeout,
     turnId: () => listener.turnId(),
     record: (turnId, content) => listener.note(turnId, content),
+    warn: (turnId, content) => listener.warn(turnId, content),
   })
   const surround = () =>
     surroundingsOf(context, {
@@ -216,13 +225,7 @@ async function start(
         load: loadId,
         initializeMs: limits.initializeTimeout,
         newSessionMs: limits.newSessionTimeout,
-        methods: new ClientMethods(
-          { ...territory, readOnly: surroundings.protected },
-          permissions,
-          clarifications,
-          terminals,
-          before,
-        ),
+        methods: new ClientMethods(permissions, clarifications, terminals, before),
         update: params => listener.update(params),
         room: () => listener.room(),
         activity: () => listener.activity(),
