@@ -4,12 +4,12 @@ import { turn } from '../../../kernel/plugin.js'
 /** Lines on either side of a change that are shown with it. */
 const CONTEXT = 3
 /**
- * Characters and lines of the part that differs up to which common lines are looked for, and milliseconds for that. Beyond
- * them the whole part is shown as removed and added: a longer diff, but a complete one.
+ * Characters and lines of the part that differs up to which common lines are looked for, and lines that may have changed in it:
+ * the work grows with their square. Beyond them the whole part is shown as removed and added: a longer diff, but a complete one.
  */
 const MAX_COMPARED = 1024 * 1024
 const MAX_COMPARED_LINES = 20_000
-const MAX_MS = 20
+const MAX_CHANGED = 1000
 /** Files of one question for which common lines are looked for. */
 const MAX_FILES = 20
 
@@ -64,7 +64,7 @@ function compared(before: string, after: string): Patch {
   const size = Math.max(near.old.length, near.fresh.length)
   if (size > MAX_COMPARED || linesIn(near.old) + linesIn(near.fresh) > MAX_COMPARED_LINES)
     return replaced(before, after)
-  const found = structuredPatch('', '', near.old, near.fresh, '', '', { context: CONTEXT, timeout: MAX_MS })
+  const found = structuredPatch('', '', near.old, near.fresh, '', '', { context: CONTEXT, maxEditLength: MAX_CHANGED })
   if (!found) return replaced(before, after)
   let [added, removed] = [0, 0]
   const lines = found.hunks.flatMap(hunk => {

@@ -29,7 +29,10 @@ const write = (file: string, content: string) =>
 async function asked(at: string, text: string) {
   const sent = await world.kernel.request('POST', `${at}/prompt`, { text })
   const turn_id = sent.body.prompt.new_turn_id
-  const { content } = await world.until(at, event => event.turn_id === turn_id && event.content.status === 'pending')
+  const { content } = await world.until(
+    at,
+    event => event.turn_id === turn_id && event.type === 'permission' && event.content.status === 'pending',
+  )
   const { interaction } = (await world.kernel.request('GET', `${at}/interactions/${content.request_id}`)).body
   const answer = async (decision: string) => {
     const body = { request_id: content.request_id, turn_id, decision }
