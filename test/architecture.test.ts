@@ -515,7 +515,7 @@ const budgets: readonly Budget[] = [
   // What belongs to the plugins that events, journals, processes and reconcile become leaves it with them.
   { part: 'kernel/contract', lines: 1000, has: file => inside(file, 'kernel/contract') },
   { part: 'kernel/store', lines: 1800, has: file => inside(file, 'kernel/store') },
-  { part: 'kernel/kit', lines: 900, has: file => inside(file, 'kernel/kit') },
+  { part: 'kernel/kit', lines: 920, has: file => inside(file, 'kernel/kit') },
   {
     part: 'the rest of the kernel',
     lines: 3750,

@@ -1,4 +1,4 @@
-import { isJoiner, UNSEEN, visible } from '../../kernel/kit/visible.js'
+import { isJoiner, UNSEEN, visible } from '../../kernel/kit/text.js'
 
 // biome-ignore-start lint/suspicious/noControlCharactersInRegex: these are what is looked for
 /** Terminal sequences that set colours and nothing else; everything else a program printed could act on the terminal. */

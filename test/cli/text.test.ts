@@ -4,7 +4,7 @@ import { cellText, durationText, pick } from '../../cli/show/cells.js'
 import { fitWidths, renderTable } from '../../cli/show/table.js'
 import { cleanLine, cleanText, closeColors, cutText, jsonText, markedLine, textWidth } from '../../cli/show/text.js'
 import { toToon } from '../../cli/show/toon.js'
-import { visible } from '../../kernel/kit/visible.js'
+import { visible } from '../../kernel/kit/text.js'
 
 const now = Date.parse('2030-01-31T09:00:00.000Z')
 

@@ -33,9 +33,6 @@ import { serversFor } from './mcp.js'
 import type { AgentProcess } from './process.js'
 import { loginText, withHint, withheldText } from './withheld.js'
 
-/** Types of sessions that nobody follows. */
-const UNATTENDED: ReadonlySet<SessionInfo['type']> = new Set(['dream', 'spawned'])
-
 /** What has to be known before a process can be started; all of it checked. */
 export interface Launch {
   readonly plan: LaunchPlan
@@ -156,7 +153,7 @@ async function start(
     },
     ...{ clock, ids, timeoutMs: limits.permissionTimeout },
     turnId: () => listener.turnId(),
-    isAttended: () => !UNATTENDED.has(row.type) && listener.isAttended(),
+    isAttended: () => !['dream', 'spawned'].includes(row.type) && listener.isAttended(),
     known: id => listener.known(id),
     gate: permissionGate(context, row.id),
     record: (turnId, content) => listener.record(turnId, content),

@@ -1,4 +1,4 @@
-import { visible } from '../../../kernel/kit/visible.js'
+import { visible } from '../../../kernel/kit/text.js'
 
 /**
  * A value of an agent in one line: with a line break it could pass for something that this command says. Characters that cannot be

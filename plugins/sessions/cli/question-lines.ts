@@ -1,4 +1,4 @@
-import { visible } from '../../../kernel/kit/visible.js'
+import { visible } from '../../../kernel/kit/text.js'
 import type { ColorName } from '../../../kernel/plugin.js'
 import type { QuestionDiff, QuestionHidden } from '../../../schemas/sessions.js'
 import { fileDiff } from '../questions/file-diff.js'
