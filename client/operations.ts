@@ -1567,6 +1567,23 @@ export interface PendingInteraction {
   readonly title?: string | undefined
   readonly turn_id?: string | undefined
   readonly created_at: string
+  readonly tool_kind?: string | undefined
+  readonly command?: string | undefined
+  readonly paths?: readonly string[] | undefined
+  readonly outside?: readonly string[] | undefined
+  readonly diffs?: readonly {
+    readonly path: string
+    readonly is_new?: boolean | undefined
+    readonly added: number
+    readonly removed: number
+    readonly patch: string
+    readonly hidden_lines: number
+  }[] | undefined
+  readonly hidden?: {
+    readonly files: number
+    readonly lines: number
+    readonly characters: number
+  } | undefined
 }
 
 export interface PermissionPolicy {
@@ -4409,6 +4426,9 @@ export interface Operations {
           readonly kind: string
           readonly title: string
           readonly command?: string | undefined
+          readonly outside?: readonly string[] | undefined
+          readonly changes?: readonly string[] | undefined
+          readonly show?: string | undefined
           readonly answer: string
           readonly created_at: string
           readonly expires_at: string
@@ -6964,6 +6984,11 @@ export interface Operations {
           readonly asked_at: string
           readonly choices?: readonly string[] | undefined
           readonly deadline: string
+          readonly type?: "string" | "number" | "integer" | "boolean" | undefined
+          readonly optional?: boolean | undefined
+          readonly multiple?: boolean | undefined
+          readonly position?: number | undefined
+          readonly total?: number | undefined
           readonly question: string
           readonly request_id: string
           readonly session_id: string
@@ -7109,6 +7134,21 @@ export interface Operations {
     replies: {
       200: {
         readonly interactions: readonly PendingInteraction[]
+      }
+    }
+  }
+  /** Show a question of an agent, with everything that it would run or change: GET /api/workspaces/{workspace_id}/sessions/{session_id}/interactions/{interaction_id} */
+  getWorkspacesByWorkspaceIdSessionsBySessionIdInteractionsByInteractionId: {
+    input: {
+      readonly path: {
+        readonly workspace_id: string
+        readonly session_id: string
+        readonly interaction_id: string
+      }
+    }
+    replies: {
+      200: {
+        readonly interaction: PendingInteraction
       }
     }
   }
@@ -9841,6 +9881,9 @@ export interface Operations {
       }
       readonly body: {
         readonly choice_index?: number | null | undefined
+        readonly choice_indexes?: readonly number[] | undefined
+        readonly skip?: boolean | undefined
+        readonly decline?: boolean | undefined
         readonly text?: string | undefined
       }
     }
@@ -10852,6 +10895,7 @@ export const routes = {
   getWorkspacesByWorkspaceIdSessionsBySessionIdHistory: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/history' },
   getWorkspacesByWorkspaceIdSessionsBySessionIdInspect: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/inspect' },
   getWorkspacesByWorkspaceIdSessionsBySessionIdInteractions: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/interactions' },
+  getWorkspacesByWorkspaceIdSessionsBySessionIdInteractionsByInteractionId: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/interactions/{interaction_id}' },
   getWorkspacesByWorkspaceIdSessionsBySessionIdPromptQueue: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/prompt/queue' },
   getWorkspacesByWorkspaceIdSessionsBySessionIdRecap: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/recap' },
   getWorkspacesByWorkspaceIdSessionsBySessionIdStatus: { method: 'GET', path: '/api/workspaces/{workspace_id}/sessions/{session_id}/status' },

@@ -1,5 +1,5 @@
 import type { CliColumn } from '../../kernel/contract/route.js'
-import { cleanLine } from './text.js'
+import { cleanLine, markedLine } from './text.js'
 
 /** The value at a dotted path; the empty path is the value itself. */
 export function pick(value: unknown, path: string): unknown {
@@ -27,7 +27,7 @@ function plainText(value: unknown): string {
   if (Array.isArray(value)) return value.length === 0 ? '-' : value.map(entryText).join(', ')
   if (typeof value === 'object' && value !== null) return cleanLine(JSON.stringify(value))
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
-  return cleanLine(String(value))
+  return markedLine(String(value))
 }
 
 /** An entry of a list goes by its name or its title where it has one. */

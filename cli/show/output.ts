@@ -3,7 +3,7 @@ import type { CliColumn } from '../../kernel/contract/route.js'
 import { type CliFault, usageFault } from '../fault.js'
 import type { Io, Sink } from '../io.js'
 import { renderFields, renderTable } from './table.js'
-import { cleanLine, cleanText, jsonText } from './text.js'
+import { cleanLine, cleanText, closeColors, jsonText } from './text.js'
 import { toToon } from './toon.js'
 
 /** Output formats. */
@@ -32,6 +32,8 @@ const colorCodes: Readonly<Record<ColorName, number>> = {
  */
 export class Output implements CommandOutput {
   readonly #colors: boolean
+  /** Colours that the next piece of a text goes on with; a line in between ends them. */
+  #colorsOfText = ''
 
   constructor(
     private readonly io: Pick<Io, 'stdout' | 'stderr' | 'env'>,
@@ -50,11 +52,15 @@ export class Output implements CommandOutput {
   }
 
   line(text: string): void {
-    if (this.mode === 'human' && !this.quiet) this.#write(cleanText(text, this.#colors))
+    this.#colorsOfText = ''
+    if (this.mode === 'human' && !this.quiet) this.#write(closeColors(cleanText(text, this.#colors)).text)
   }
 
   text(text: string): void {
-    if (this.mode === 'human' && !this.quiet) this.io.stdout.write(cleanText(text, this.#colors))
+    if (this.mode !== 'human' || this.quiet) return
+    const piece = closeColors(cleanText(text, this.#colors), this.#colorsOfText)
+    this.#colorsOfText = piece.open
+    this.io.stdout.write(piece.text)
   }
 
   id(id: string): void {
@@ -84,7 +90,9 @@ export class Output implements CommandOutput {
     if (this.mode !== 'human') return
     if (rows.length === 0) this.line(this.color('dim', empty))
     else if (!this.quiet) {
-      const lines = renderTable(rows, columns, this.#style()).map(line => cleanText(line, this.#colors))
+      const lines = renderTable(rows, columns, this.#style()).map(
+        line => closeColors(cleanText(line, this.#colors)).text,
+      )
       for (let at = 0; at < lines.length; at += linesAtOnce) this.#write(lines.slice(at, at + linesAtOnce).join('\n'))
     }
   }

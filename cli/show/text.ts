@@ -1,22 +1,45 @@
+import { isJoiner, UNSEEN, visible } from '../../kernel/kit/text.js'
+
 // biome-ignore-start lint/suspicious/noControlCharactersInRegex: these are what is looked for
 /** Terminal sequences that set colours and nothing else; everything else a program printed could act on the terminal. */
 const colorSequence = /^\x1b\[[\d;]{0,16}m/
 const otherSequence =
   /^(?:\x1b\[[0-?]{0,64}[ -/]{0,16}[@-~]|\x1b\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|\x1b[ -/]{0,16}[0-~])/
-/** Control characters; and directional overrides and isolates, which would show a text other than it is. */
-const unsafe = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/
+/** A sequence that sets colours, and whether it takes them all back. */
+const colorSequences = /\x1b\[[\d;]{0,16}m/g
+const isReset = (sequence: string) => /^\x1b\[0*m$/.test(sequence)
 // biome-ignore-end lint/suspicious/noControlCharactersInRegex: as above
+/** Those of {@link UNSEEN} that JSON leaves as they are, but for the joiners of letters and pictures. */
+const unseenBeyondAscii = new RegExp(`(?![\\n\\t\\u200c\\u200d])(?:${UNSEEN.source})`, 'gu')
+const unseenInLines = new RegExp(`(?![\\n\\t])(?:${UNSEEN.source})`, 'u')
+const reset = '\x1b[0m'
+/** Colours that are in force at the same time. */
+const mostColors = 8
+
+/** A character that a terminal must not get; joiners between letters or pictures of other scripts belong to their words. */
+function isUnsafe(char: string, before: string): boolean {
+  if (char === '\n' || char === '\t' || char === '\u2028' || char === '\u2029' || !UNSEEN.test(char)) return false
+  return !isJoiner(char, before)
+}
+
+/** Text whose colours end with it, and those that were in force there. @param open those in force where it begins */
+export function closeColors(text: string, open = ''): { readonly text: string; readonly open: string } {
+  const found = (open + text).match(colorSequences)
+  if (!found) return { text, open: '' }
+  const last = found.slice(found.findLastIndex(isReset) + 1).slice(-mostColors)
+  return { text: `${open}${text}${last.length > 0 ? reset : ''}`, open: last.join('') }
+}
 
 /**
  * Text that cannot act on a terminal: no control characters but newline and tab, no escape sequences. With `colors`,
  * sequences that set a colour stay.
  */
 export function cleanText(text: string, colors = false): string {
-  if (!unsafe.test(text)) return text
+  if (!unseenInLines.test(text)) return text
   let out = ''
   for (let at = 0; at < text.length; ) {
-    const char = text[at] as string
-    if (!unsafe.test(char)) out += char
+    const char = String.fromCodePoint(text.codePointAt(at) as number)
+    if (!isUnsafe(char, out.at(-1) ?? '')) out += char
     else if (char === '\x1b') {
       const rest = text.slice(at, at + 4200)
       const color = colorSequence.exec(rest)?.[0]
@@ -25,7 +48,7 @@ export function cleanText(text: string, colors = false): string {
       at += sequence.length
       continue
     }
-    at++
+    at += char.length
   }
   return out
 }
@@ -33,9 +56,12 @@ export function cleanText(text: string, colors = false): string {
 /** JSON whose characters cannot act on a terminal either; `JSON.stringify` leaves those beyond ASCII as they are. */
 export function jsonText(value: unknown, indent?: number): string | undefined {
   const text = JSON.stringify(value, undefined, indent)
-  return text?.replace(/[\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g, char => {
-    return `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
-  })
+  return text?.replace(unseenBeyondAscii, char =>
+    char
+      .split('')
+      .map(unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      .join(''),
+  )
 }
 
 /** {@link cleanText} in one line. */
@@ -43,6 +69,11 @@ export function cleanLine(text: string): string {
   return cleanText(text)
     .replace(/[\n\t]+/g, ' ')
     .trim()
+}
+
+/** A value in one line, in which characters that cannot be seen are marked. */
+export function markedLine(text: string): string {
+  return visible(text.replace(/[\r\n\t]+/g, ' '), { joiners: true }).trim()
 }
 
 /** Columns that a text without control characters takes on a terminal. */

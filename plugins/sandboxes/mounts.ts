@@ -40,6 +40,15 @@ export function isSeen(mounts: readonly Mount[], file: string): boolean {
   return over?.kind === 'read' || over?.kind === 'write'
 }
 
+/** How files are seen through these mounts: those of the host, to be written or read; `own` ones of the sandbox; or not at all. */
+export function sightOf(mounts: readonly Mount[]): (file: string) => 'write' | 'read' | 'own' | undefined {
+  const ordered = inOrder(mounts)
+  return file => {
+    const over = ordered.findLast(mount => contains(mount.path, file))
+    return over?.kind === 'write' || over?.kind === 'read' ? over.kind : over?.kind === 'empty' ? 'own' : undefined
+  }
+}
+
 /** A mount as bubblewrap is told of it. */
 export function mountArgs(mount: Mount): string[] {
   switch (mount.kind) {

@@ -28,6 +28,7 @@ import { type Enclosure, enclosed } from './bubblewrap.js'
 import { sandboxItems } from './doctor.js'
 import { SandboxHooks } from './hooks.js'
 import { KeptGuards } from './kept-guards.js'
+import { sightOf } from './mounts.js'
 import { type Exec, OpenSandbox } from './open-sandbox.js'
 import { tooWide, viewOf } from './places.js'
 import { probe, type Support } from './probe.js'
@@ -141,6 +142,7 @@ export class SandboxesService {
     this.#open.set(session.id, opened)
     launch.around(command => enclosed(enclosure, command))
     launch.protect(view.guarded)
+    launch.sees(sightOf(view.mounts))
     launch.afterwards(() => this.#cleanUp(session.id, opened))
     void this.points.ready.call({ backend, profile: named }, session)
     return undefined

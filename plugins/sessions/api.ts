@@ -7,6 +7,7 @@ import type { EventContent } from './events.js'
 import type { SessionWorktree, SessionWorktrees } from './fork/api.js'
 import type { SessionUses } from './journal/uses.js'
 import type { IdleSession, PermissionAsked, SessionPoints } from './points.js'
+import type { Sight } from './requests/paths.js'
 import type { AskedQuestion, SessionQuestion } from './requests/session-question.js'
 import type { SessionRights } from './rights.js'
 
@@ -228,6 +229,8 @@ export interface SessionLaunch extends SessionCommand {
   around(change: (command: SessionCommand) => SessionCommand): void
   /** The agent may not have the daemon write these files and folders either, which need not exist; absolute, canonical. */
   protect(paths: readonly string[]): void
+  /** Tells what a sandbox shows of an absolute path: what it shows counts as inside of the workspace. */
+  sees(how: (file: string) => Sight): void
   /** Runs when the process and its group have ended; a failure is logged. Terminals may run on until the session stops. */
   afterwards(work: () => Promise<void>): void
 }

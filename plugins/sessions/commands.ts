@@ -8,6 +8,7 @@ import { sessionPath } from './cli/session-path.js'
 import type { TaskContext } from './cli/task-context.js'
 import { transcriptLines } from './cli/transcript-lines.js'
 
+export { runApprove, runInteractions } from './cli/approve-command.js'
 export { runRun } from './cli/run-command.js'
 export { runAttach, runPrompt, runWait } from './cli/talk-commands.js'
 export { runClarify, runFork, runRecap, runRewind, runRuntime } from './cli/whole-commands.js'
@@ -109,51 +110,12 @@ export async function runTranscript(context: TaskContext): Promise<void> {
   }
 }
 
-/** `svc session approve <id> [--reject] [--always]` */
-export async function runApprove(context: CommandContext): Promise<void> {
-  const { options, client, out, fault } = context
-  const base = await sessionPath(context)
-  const found = (await client.request('GET', `${base}/events?type=permission&limit=200`)) as { events: SessionEvent[] }
-  const pending = pendingRequests(found.events)
-  const chosen = options.request === undefined ? pending : pending.filter(({ id }) => id === options.request)
-  const [first] = chosen
-  if (!first) {
-    return fault(
-      'permission_not_found',
-      options.request === undefined
-        ? 'nothing waits for permission in this session'
-        : `no request ${options.request} waits in this session`,
-      `svc session events ${context.args.session_id}`,
-    )
-  }
-  const decision = `${options.reject === true ? 'reject' : 'allow'}-${options.always === true ? 'always' : 'once'}`
-  if (!out.json) out.line(`${first.kind}: ${first.what}`)
-  const body = { request_id: first.id, turn_id: first.turnId, decision }
-  const reply = (await client.request('POST', `${base}/approve`, body)) as { status: string }
-  if (out.json) return out.value(reply)
-  out.line(reply.status === 'allowed' ? out.color('green', `${decision}: allowed`) : out.color('yellow', reply.status))
-  if (chosen.length > 1) out.line(out.color('dim', `${chosen.length - 1} more wait in this session`))
-}
-
 /** `svc session resume <id>` */
 export async function runResume(context: CommandContext): Promise<void> {
   const { args, client, out } = context
   const reply = await client.request('POST', `${await sessionPath(context)}/prompt`, {})
   if (out.json) out.value(reply)
   else out.line(`resumed ${args.session_id}`)
-}
-
-/** Requests without an answer, the oldest first. */
-function pendingRequests(events: readonly SessionEvent[]) {
-  const pending = new Map<string, { id: string; turnId: string; kind: string; what: string }>()
-  for (const { content, turn_id } of events) {
-    const { request_id, status, title, kind, command } = content as Record<string, unknown>
-    const id = String(request_id)
-    if (status === 'pending') {
-      pending.set(id, { id, turnId: turn_id, kind: String(kind ?? ''), what: String(command ?? title ?? '') })
-    } else pending.delete(id)
-  }
-  return [...pending.values()]
 }
 
 /** A reply for programs: whole, or where lines are wanted a line for each of its rows. */

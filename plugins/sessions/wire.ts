@@ -6,6 +6,7 @@ import { holderOf } from './attach/lease.js'
 import { failureToWire } from './events.js'
 import { forkLineage } from './fork/lineage.js'
 import type { LiveSession } from './lifecycle/live-session.js'
+import { bounded } from './requests/question.js'
 import { speedWithout } from './runtime/choosing.js'
 import { effectiveOf, effortToWire, providerOf, selectionOf, wishOf } from './runtime/selection.js'
 import { configOptions, effectiveToWire } from './runtime/wire.js'
@@ -120,7 +121,7 @@ export function detailToWire(row: SessionRow, live: LiveSession | undefined, now
         interaction_id: pending.requestId,
         provider_request_id: pending.requestId,
         kind: 'permission',
-        title: pending.title,
+        title: bounded(pending.question.title),
         status: 'pending',
         turn_id: pending.turnId,
         decisions: ['allow-once', 'allow-always', 'reject-once', 'reject-always'],

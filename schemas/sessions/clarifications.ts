@@ -13,6 +13,15 @@ export const Clarification = v.object({
   choices: v.optional(v.array(v.string())),
   /** When the agent goes on without an answer. */
   deadline: Timestamp,
+  /** What a typed answer has to be; absent: a text, or one of the choices. */
+  type: v.optional(v.picklist(['string', 'number', 'integer', 'boolean'])),
+  /** It may be skipped. */
+  optional: v.optional(v.boolean()),
+  /** Several of the choices may be given. */
+  multiple: v.optional(v.boolean()),
+  /** Of a form, whose fields are asked one after the other: which of them it is, and how many there are. */
+  position: v.optional(Integer),
+  total: v.optional(Integer),
   question: v.string(),
   request_id: v.string(),
   session_id: v.string(),
@@ -51,9 +60,15 @@ export const AskClarificationReply = v.object({
 })
 export type AskClarificationReply = v.InferOutput<typeof AskClarificationReply>
 
-/** POST …/clarifications/{request_id}/answer: one of the choices, or a text. */
+/** POST …/clarifications/{request_id}/answer: one or several of the choices, a text, or none. */
 export const AnswerClarificationBody = v.strictObject({
   choice_index: v.nullish(Integer),
+  /** For a question with `multiple`. */
+  choice_indexes: v.optional(v.pipe(v.array(Integer), v.maxLength(MAX_CHOICES))),
+  /** Leaves an optional question without an answer. */
+  skip: v.optional(v.boolean()),
+  /** Answers neither this question nor the rest of its form. */
+  decline: v.optional(v.boolean()),
   text: v.optional(v.pipe(v.string(), v.maxLength(10_000))),
 })
 export type AnswerClarificationBody = v.InferOutput<typeof AnswerClarificationBody>

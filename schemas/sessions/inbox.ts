@@ -14,7 +14,14 @@ export const InboxQuestion = v.object({
   /** Of the tool call: `edit`, `execute` …; `question` for one in words. */
   kind: v.string(),
   title: v.string(),
+  /** Absent where the title is the command. */
   command: v.optional(v.string()),
+  /** Paths outside of the workspace that it is about. */
+  outside: v.optional(v.array(v.string())),
+  /** Files that would change, each with its lines. */
+  changes: v.optional(v.array(v.string())),
+  /** What to run to see all of it. */
+  show: v.optional(v.string()),
   /** What to run to answer it. */
   answer: v.string(),
   created_at: Timestamp,

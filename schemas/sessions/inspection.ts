@@ -17,6 +17,10 @@ export type ListInteractionsQuery = v.InferOutput<typeof ListInteractionsQuery>
 export const ListInteractionsReply = v.object({ interactions: v.array(PendingInteraction) })
 export type ListInteractionsReply = v.InferOutput<typeof ListInteractionsReply>
 
+/** GET …/interactions/{interaction_id}: with all of it while it is pending, else as much as the journal has. */
+export const InteractionReply = v.object({ interaction: PendingInteraction })
+export type InteractionReply = v.InferOutput<typeof InteractionReply>
+
 /** Something about the wake-up policy of the agent that a person should know. */
 export const PolicyDiagnostic = v.object({
   code: v.string(),

@@ -2,6 +2,7 @@
 import * as v from 'valibot'
 import { ReasoningEffort } from '../agents.js'
 import { Integer, maybeTimestamp, queryInteger, Timestamp } from '../kernel/common.js'
+import { questionMembers } from './questions.js'
 import { ConfigOption, Session, SessionLineage, Speed, SpeedResolution } from './session.js'
 
 /** Provider and model for later prompts, or for one. */
@@ -35,6 +36,9 @@ export const PendingInteraction = v.object({
   title: v.optional(v.string()),
   turn_id: v.optional(v.string()),
   created_at: Timestamp,
+  /** Of the tool call of a request for permission: `edit`, `execute` … */
+  tool_kind: v.optional(v.string()),
+  ...questionMembers,
 })
 export type PendingInteraction = v.InferOutput<typeof PendingInteraction>
 

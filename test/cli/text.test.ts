@@ -2,8 +2,9 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { cellText, durationText, pick } from '../../cli/show/cells.js'
 import { fitWidths, renderTable } from '../../cli/show/table.js'
-import { cleanLine, cleanText, cutText, textWidth } from '../../cli/show/text.js'
+import { cleanLine, cleanText, closeColors, cutText, jsonText, markedLine, textWidth } from '../../cli/show/text.js'
 import { toToon } from '../../cli/show/toon.js'
+import { visible } from '../../kernel/kit/text.js'
 
 const now = Date.parse('2030-01-31T09:00:00.000Z')
 
@@ -15,6 +16,24 @@ test('text from elsewhere cannot act on the terminal', () => {
   assert.is(cleanLine('two\n  lines\x1bc '), 'two   lines')
   assert.is(cleanText('\x1b'), '')
   assert.is(cleanText('a\x1b['), 'a')
+})
+
+test('characters that cannot be seen do not reach the terminal, and are marked where a value is shown', () => {
+  const hidden = 'a\u200bb\u2066c\u00add\ufeffe\u{e0041}f\u061cg'
+  assert.is(cleanText(hidden), 'abcdefg')
+  assert.is(markedLine(`${hidden}\x1b[8m`), 'a\\u{200b}b\\u{2066}c\\u{ad}d\\u{feff}e\\u{e0041}f\\u{61c}g␛[8m')
+  assert.is(visible('rm \x07\x7f\x9b\r\t.'), 'rm ␇␡\\u{9b}␍\t.')
+  assert.is(cleanText('👩‍👧 می‌خواهم a\u200db'), '👩‍👧 می‌خواهم ab')
+  assert.is(JSON.parse(jsonText(hidden) ?? ''), hidden)
+  assert.match(jsonText(hidden) ?? '', /^[ -~]+$/)
+})
+
+test('colours end with the text that set them, and go on with its next piece', () => {
+  assert.equal(closeColors('plain'), { text: 'plain', open: '' })
+  assert.equal(closeColors('a\x1b[8mb'), { text: 'a\x1b[8mb\x1b[0m', open: '\x1b[8m' })
+  assert.equal(closeColors('c', '\x1b[8m'), { text: '\x1b[8mc\x1b[0m', open: '\x1b[8m' })
+  assert.equal(closeColors('c\x1b[md', '\x1b[8m'), { text: '\x1b[8mc\x1b[md', open: '' })
+  assert.equal(closeColors('\x1b[30m\x1b[40m').open, '\x1b[30m\x1b[40m')
 })
 
 test('widths count what a terminal shows', () => {

@@ -34,6 +34,7 @@ interface Step {
 /** Commands of a page that need something first, or end otherwise; by what they begin with. */
 const special: Readonly<Record<string, Omit<Step, 'command'>>> = {
   'svc session steer': { before: 'svc session new && svc session prompt @last hang --no-wait' },
+  'svc session deny': { before: `svc session new && svc session prompt @last '${asking()}' --no-wait && sleep 1` },
   'svc session approve': { before: `svc session new && svc session prompt @last '${asking()}' --no-wait && sleep 1` },
   // Its questions are rejected, for there is no terminal.
   'svc run --agent report': { status: 9 },
@@ -112,7 +113,7 @@ for (const page of pages) {
         const typed = command.replace(/(localhost:)2123/, (_, host: string) => host + at.discovery.port)
         let { code, text } = await shell(at, typed, folder)
         // A person answers once the inbox shows the question, which the agent may still be about to ask.
-        for (let more = 60; more > 0 && code !== status && /^svc session approve /.test(command); more--) {
+        for (let more = 60; more > 0 && code !== status && /^svc session (?:approve|deny) /.test(command); more--) {
           await new Promise(resolve => setTimeout(resolve, 1000))
           ;({ code, text } = await shell(at, typed, folder))
         }

@@ -2,6 +2,7 @@ import { iso, messageOf } from '../../../kernel/plugin.js'
 import type { RuntimeSelection } from '../../../schemas/sessions.js'
 import type { SessionFailure } from '../api.js'
 import type { SessionsContext } from '../context.js'
+import { GOAL } from '../goal/goal.js'
 import { chooseRuntime } from '../runtime/choosing.js'
 import { otherProviderOf, providerOf, wishOf } from '../runtime/selection.js'
 import { type ToolCall, ToolCalls } from '../turn/tool-calls.js'
@@ -18,6 +19,9 @@ import { Looks } from './looks.js'
 import type { Watched } from './process-watch.js'
 import { type Pulse, pulseOf } from './pulse.js'
 import { unasked } from './unasked.js'
+
+/** Sources of turns that somebody follows. */
+const ATTENDED: ReadonlySet<string> = new Set(['user', GOAL])
 
 /** A session's process, while it has one, and what it says. */
 export class AgentBinding implements Watched {
@@ -149,7 +153,8 @@ export class AgentBinding implements Watched {
     const running = await launch(this.context, row, infoOf(row), planned, load, briefing.text, {
       signal: owner.signal,
       turnId: () => owner.turn?.id,
-      known: id => (owner.turn?.calls ?? this.#lastCalls).get(id)?.fields,
+      isAttended: () => ATTENDED.has(owner.turn?.request.source ?? ''),
+      known: id => (owner.turn?.calls ?? this.#lastCalls).whole(id),
       record: (turnId, content) => {
         owner.log.append({ type: 'permission', turnId, content }, { sync: true })
         owner.turn?.touch('permission')

@@ -9,6 +9,7 @@ import {
   type SessionLaunch,
 } from '../api.js'
 import type { SessionsContext } from '../context.js'
+import type { Sight } from '../requests/paths.js'
 import type { SessionRow } from '../table.js'
 
 /** Asks how a new session is confined. Throws the refusal, and `sandbox_unavailable` (422) when nobody can do what was asked. */
@@ -41,6 +42,8 @@ export interface Surroundings {
   change(command: SessionCommand): SessionCommand
   /** What the daemon does not write for the agent. */
   readonly protected: readonly string[]
+  /** What a sandbox shows of an absolute path; undefined without one. */
+  readonly seen: ((file: string) => Sight) | undefined
   /** Resolves when the agent's process and its group have ended and what they left is cleaned up; never rejects. */
   watch(handle: ProcessHandle): Promise<void>
 }
@@ -51,15 +54,19 @@ export interface Surroundings {
  */
 export async function surroundingsOf(
   { kernel, launching }: Pick<SessionsContext, 'kernel' | 'launching'>,
-  launch: Omit<SessionLaunch, 'around' | 'protect' | 'afterwards'>,
+  launch: Omit<SessionLaunch, 'around' | 'protect' | 'sees' | 'afterwards'>,
 ): Promise<Surroundings> {
   const changes: ((command: SessionCommand) => SessionCommand)[] = []
   const guarded: string[] = []
+  let seen: Surroundings['seen']
   const endings: (() => Promise<void>)[] = []
   const refused = await launching.ask({
     ...launch,
     around: change => void changes.push(change),
     protect: paths => void guarded.push(...paths),
+    sees: how => {
+      seen = how
+    },
     afterwards: work => void endings.push(work),
   })
   if (refused) throw refused
@@ -73,6 +80,7 @@ export async function surroundingsOf(
   }
   return {
     protected: guarded,
+    seen,
     change: command => changes.reduce((changed, change) => change(changed), command),
     watch: async handle => {
       if (endings.length === 0) return

@@ -44,6 +44,8 @@ export interface Launch {
 /** What a process tells its session while it lives. */
 export interface LaunchListener {
   turnId(): string | undefined
+  /** The turn that runs is one of a person. */
+  isAttended(): boolean
   known(toolCallId: string): Partial<ToolCallFields> | undefined
   record(turnId: string, content: EventContent): void
   warn(turnId: string, content: EventContent): void
@@ -153,9 +155,12 @@ async function start(
     mode,
     tools,
     guardedBy,
-    territory,
+    get territory() {
+      return { ...territory, readOnly: surroundings.protected, seen: surroundings.seen }
+    },
     ...{ clock, ids, timeoutMs: limits.permissionTimeout },
     turnId: () => listener.turnId(),
+    isAttended: () => !['dream', 'spawned'].includes(row.type) && listener.isAttended(),
     known: id => listener.known(id),
     gate: permissionGate(context, row.id),
     record: (turnId, content) => listener.record(turnId, content),
@@ -169,6 +174,7 @@ async function start(
     timeoutMs: limits.permissionTimeout,
     turnId: () => listener.turnId(),
     record: (turnId, content) => listener.note(turnId, content),
+    warn: (turnId, content) => listener.warn(turnId, content),
   })
   const surround = () =>
     surroundingsOf(context, {
@@ -224,13 +230,7 @@ async function start(
         load: loadId,
         initializeMs: limits.initializeTimeout,
         newSessionMs: limits.newSessionTimeout,
-        methods: new ClientMethods(
-          { ...territory, readOnly: surroundings.protected },
-          permissions,
-          clarifications,
-          terminals,
-          before,
-        ),
+        methods: new ClientMethods(permissions, clarifications, terminals, before),
         update: params => listener.update(params),
         room: () => listener.room(),
         activity: () => listener.activity(),

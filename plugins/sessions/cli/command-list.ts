@@ -14,6 +14,8 @@ const sandbox = {
   summary: 'sandbox profile: default, a configured profile, or none; default: as configured',
 } as const
 
+const request = { name: 'request', type: 'text', summary: 'id of the request, if several are open' } as const
+
 const attach = {
   name: 'attach',
   type: 'list',
@@ -91,14 +93,36 @@ export const commandList: readonly Command[] = [
   },
   {
     path: 'session approve',
-    summary: 'Answer a permission request of a session',
+    summary: 'Show a permission request of a session with all that it would run or change, and answer it',
     args: [session],
     options: [
       { name: 'reject', type: 'boolean', summary: 'reject the request' },
       { name: 'always', type: 'boolean', summary: 'remember the answer for the rest of the session' },
-      { name: 'request', type: 'text', summary: 'id of the request, if several are open' },
+      request,
+      { name: 'yes', type: 'boolean', summary: 'allow what is shown without being asked; needed without a terminal' },
     ],
     load: () => import('../commands.js').then(module => ({ run: module.runApprove })),
+  },
+  {
+    path: 'session deny',
+    summary: 'Reject a permission request of a session',
+    args: [session],
+    options: [{ name: 'always', type: 'boolean', summary: 'remember the answer for the rest of the session' }, request],
+    load: () => import('../commands.js').then(module => ({ run: module.runApprove })),
+  },
+  {
+    path: 'session interactions',
+    summary: 'List the questions of an agent, or show all of one: what it would run and change',
+    args: [session, { name: 'interaction_id', optional: true, summary: 'id of a question' }],
+    options: [
+      {
+        name: 'status',
+        type: 'text',
+        values: ['pending', 'orphaned', 'resolved', 'timed_out', 'canceled'],
+        summary: 'only questions with this status',
+      },
+    ],
+    load: () => import('../commands.js').then(module => ({ run: module.runInteractions })),
   },
   {
     path: 'session prompt',
@@ -149,8 +173,12 @@ export const commandList: readonly Command[] = [
   {
     path: 'session clarify',
     summary: 'Show the questions of an agent, or answer one',
-    args: [session, { name: 'answer', optional: true, summary: 'number of a choice, or text' }],
-    options: [{ name: 'request', type: 'text', summary: 'id of the question, if several are open' }],
+    args: [session, { name: 'answer', optional: true, summary: 'number of a choice, numbers with commas, or text' }],
+    options: [
+      { name: 'request', type: 'text', summary: 'id of the question, if several are open' },
+      { name: 'skip', type: 'boolean', summary: 'leave an optional question without an answer' },
+      { name: 'decline', type: 'boolean', summary: 'answer neither this question nor the rest of its form' },
+    ],
     load: () => import('../commands.js').then(module => ({ run: module.runClarify })),
   },
   {

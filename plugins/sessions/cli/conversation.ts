@@ -146,7 +146,7 @@ export class Conversation {
 
   #answer(line: string): boolean {
     const questions = this.#questions
-    if (!questions?.isAsking) return false
+    if (!questions?.takes(line)) return false
     questions.answer(line).catch(error => this.fail(error))
     return true
   }

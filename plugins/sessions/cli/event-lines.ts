@@ -1,6 +1,7 @@
 import type { ColorName } from '../../../kernel/plugin.js'
 import type { SessionEvent } from '../../../schemas/sessions.js'
-import { diffLines } from './diff.js'
+import { oneLine } from './one-line.js'
+import { BRIEF, diffRows, questionRows, type Row, resultDiffs } from './question-lines.js'
 import type { Prose, TaskContext } from './task-context.js'
 
 /** One line for a person. */
@@ -12,9 +13,6 @@ interface Line {
 type Content = Readonly<Record<string, unknown>>
 
 const MARKS: Readonly<Record<string, string>> = { completed: '✓', failed: '✗' }
-/** Lines of one diff, and diffs of one event, that are shown. */
-const MAX_DIFF_LINES = 40
-const MAX_DIFFS = 5
 /** Characters of what a failed tool said that are shown. */
 const MAX_WHY = 200
 
@@ -51,8 +49,8 @@ export class EventLines {
     this.end()
     const line = this.#line(event, content)
     if (line !== undefined) this.#print(line)
-    if (event.type === 'permission' && content.status === 'pending') this.#diffs(content.tool_call_id, content.diffs)
-    if (event.type === 'tool_result') this.#diffs(content.tool_call_id, content.content)
+    if (event.type === 'permission' && content.status === 'pending') this.#asked(content)
+    if (event.type === 'tool_result') this.#changed(content.tool_call_id, content.content)
   }
 
   /** Ends an unfinished line. */
@@ -137,7 +135,7 @@ export class EventLines {
       case 'system':
         if (content.note !== 'clarification') return { color: 'dim', text: oneLine(content.text ?? content.note ?? '') }
         return content.status === 'pending'
-          ? { color: 'yellow', text: `? ${oneLine(content.text)}${this.reader === 'asked' ? ', or type /answer' : ''}` }
+          ? { color: 'yellow', text: `? ${this.reader === 'asked' ? this.#worded(content) : oneLine(content.text)}` }
           : { color: 'dim', text: `  ${oneLine(content.text ?? 'nobody answered')}` }
       default:
         return {
@@ -147,39 +145,49 @@ export class EventLines {
     }
   }
 
+  /** A question in words, for who answers it here. */
+  #worded({ asked_by: by, question, choices }: Content): string {
+    const list = Array.isArray(choices) ? choices.map((choice, at) => `${at + 1} ${oneLine(choice)}`) : []
+    return `${oneLine(by)} asks: ${oneLine(question)}${list.length > 0 ? ` (${list.join(' / ')})` : ''}`
+  }
+
   #permission(content: Content): string {
     if (content.status === 'pending') {
       const how = this.reader === 'elsewhere' ? ` (svc session approve ${this.sessionId})` : ''
-      return `? ${wantedOf(content)}${how}`
+      return `? ${questionRows(content, BRIEF).head}${how}`
     }
     const isByHook = content.resolved_by === 'hook'
-    const what = content.title === undefined ? '' : ` ${isByHook ? wantedOf(content) : oneLine(content.title)}`
+    const what =
+      content.title === undefined ? '' : ` ${isByHook ? questionRows(content, BRIEF).head : oneLine(content.title)}`
     const said = isByHook && content.note !== undefined ? ` — ${oneLine(content.note)}` : ''
     const isDenied = String(content.decision).startsWith('reject') && content.resolved_by === 'person'
     const why = this.reader === 'absent' && isDenied ? ': nobody is there to answer' : ''
     return `  ${verdictOf(content)}${why}${what === '' ? '.' : `:${what}`}${said}`
   }
 
-  /** Diffs of a question or of a result, once for each call; of a question they are part of what is asked. */
-  #diffs(callId: unknown, list: unknown): void {
-    if (!Array.isArray(list) || this.#diffed.has(callId)) return
-    const diffs = (list as (Content | null)[]).filter(one => typeof one?.path === 'string' && newTextOf(one) !== '')
-    if (diffs.length === 0) return
-    this.#diffed.add(callId)
-    for (const diff of diffs.slice(0, MAX_DIFFS)) this.#diff(diff as Content)
-    if (diffs.length > MAX_DIFFS) this.#print({ color: 'dim', text: `    … ${diffs.length - MAX_DIFFS} more files` })
+  /** What would be run or changed, below the line that asks for it. */
+  #asked(content: Content): void {
+    const { rows, isCut } = questionRows(content, BRIEF)
+    if (Array.isArray(content.diffs)) this.#diffed.add(content.tool_call_id)
+    this.#rows(rows)
+    if (!isCut) return
+    const show = `svc session interactions ${this.sessionId} ${oneLine(content.request_id)}`
+    const how = this.reader === 'asked' ? '[s] shows all of it' : `All of it: ${show}`
+    this.#rows([{ text: `    ${how}`, color: 'yellow' }])
   }
 
-  #diff(diff: Content): void {
+  /** Diffs of a result, unless the question about the call had them. */
+  #changed(callId: unknown, list: unknown): void {
+    if (this.#diffed.has(callId)) return
+    const diffs = resultDiffs(list)
+    if (diffs.length === 0) return
+    this.#diffed.add(callId)
+    this.#rows(diffRows(diffs, BRIEF).rows)
+  }
+
+  #rows(rows: readonly Row[]): void {
     const { out } = this.context
-    const old = String(diff.old_text ?? diff.oldText ?? '')
-    const lines = diffLines(old, newTextOf(diff))
-    out.line(out.color('bold', `    ${oneLine(diff.path)}${old === '' ? ' (new)' : ''}`))
-    for (const { sign, text } of lines.slice(0, MAX_DIFF_LINES)) {
-      const row = `    ${sign} ${oneLine(text)}`
-      out.line(sign === ' ' ? out.color('dim', row) : out.color(sign === '+' ? 'green' : 'red', row))
-    }
-    if (lines.length > MAX_DIFF_LINES) out.line(out.color('dim', `    … ${lines.length - MAX_DIFF_LINES} more lines`))
+    for (const { text, color } of rows) out.line(color ? out.color(color, text) : text)
   }
 }
 
@@ -228,42 +236,21 @@ function firstLineOf(content: unknown): string | undefined {
     ?.slice(0, MAX_WHY)
 }
 
-const newTextOf = (diff: Content | null) => String(diff?.new_text ?? diff?.newText ?? '')
-
 /** What became of a question, and why, for a person. */
-function verdictOf({ decision, resolved_by: by }: Content): string {
+function verdictOf({ decision, resolved_by: by, note }: Content): string {
   const said = String(decision)
   const verdict = said.startsWith('allow') ? 'Allowed' : said.startsWith('reject') ? 'Rejected' : 'Question withdrawn'
   const lasting = said.endsWith('always') ? ' for this session' : ''
   const reasons: Readonly<Record<string, string>> = {
     mode: ' by the permission mode',
     limit: ': too many questions',
-    workspace: ': outside of the workspace',
+    workspace: `: ${oneLine(note ?? 'outside of the workspace')}`,
     remembered: ' as before',
     timeout: ': nobody answered',
     hook: ' by a hook',
     rights: ': this session has not that tool',
   }
   return `${verdict}${lasting}${reasons[String(by)] ?? ''}`
-}
-
-/** What permission is asked for, in one line: the command, or the title with the paths that it is about. */
-function wantedOf({ kind, command, title, paths }: Content): string {
-  const what = oneLine(command ?? title)
-  const others =
-    command === undefined && Array.isArray(paths) ? paths.map(oneLine).filter(path => !isNamed(path, what)) : []
-  const verb = kind === 'execute' ? 'run' : oneLine(kind ?? 'do')
-  return `${verb}: ${what}${others.length > 0 ? ` — ${others.join(', ')}` : ''}`
-}
-
-/** Does a title name a path already, whole or from some folder on. */
-function isNamed(path: string, title: string): boolean {
-  return title.split(' ').some(word => word !== '' && (path === word || path.endsWith(`/${word}`)))
-}
-
-/** A value of an agent in one line: with a line break it could pass for something that this command says. */
-export function oneLine(value: unknown): string {
-  return String(value).replace(/\s*[\n\u2028\u2029]\s*/g, ' ⏎ ')
 }
 
 function planOf(entries: unknown): string {

@@ -1,7 +1,10 @@
-import type { SessionEvent } from '../../../schemas/sessions.js'
+import type { Clarification, InteractionReply, SessionEvent } from '../../../schemas/sessions.js'
 import { type Decision, optionFor, type PermissionOption } from '../requests/permission-rules.js'
 import { contentOf } from './event-lines.js'
+import { oneLine } from './one-line.js'
+import { BRIEF, questionRows, WHOLE } from './question-lines.js'
 import type { TaskContext } from './task-context.js'
+import { answerOf } from './whole-commands.js'
 
 /** Milliseconds after a question came up in which a line was typed before anybody can have read it. */
 const TOO_SOON_MS = 250
@@ -23,12 +26,21 @@ const ANSWERS: readonly Answer[] = [
   { keys: ['n', 'no'], shown: '[n] no', short: '[n]o', decision: 'reject-once' },
   { keys: ['v', 'never'], shown: '[v] never', short: 'ne[v]er', decision: 'reject-always' },
 ]
+const SHOW = { keys: ['s', 'show'], shown: '[s] show', short: '[s]how' }
 
-interface Question {
+/** A request for permission. */
+interface Permission {
   readonly id: string
   readonly turnId: string
   readonly options: readonly PermissionOption[]
+  /** What was shown of it is not all. */
+  readonly isCut: boolean
 }
+
+/** A question in words. */
+type Worded = Pick<Clarification, 'choices' | 'optional' | 'multiple'> & { readonly id: string; readonly words: true }
+
+type Question = Permission | Worded
 
 /** Where a question is put, and how long somebody has had to read it. */
 export interface QuestionPlace {
@@ -59,14 +71,22 @@ export class Questions {
     return this.#asked !== undefined
   }
 
+  /** Is this line one for the question that is asked: commands go past one in words. */
+  takes(line: string): boolean {
+    return this.#asked !== undefined && !('words' in this.#asked && line.trim().startsWith('/'))
+  }
+
   /** Takes in an event that was shown. Asks only what still waits: of the past nothing is asked (`isLive` false). */
   take(event: SessionEvent, isLive: boolean): void {
-    if (event.type === 'permission') {
-      const { request_id, status, options } = contentOf(event)
-      const id = String(request_id)
-      if (status !== 'pending') this.#waiting.delete(id)
-      else this.#waiting.set(id, { id, turnId: event.turn_id, options: optionsOf(options) })
-    }
+    const content = contentOf(event)
+    const question =
+      event.type === 'permission'
+        ? permissionOf(event)
+        : content.note === 'clarification'
+          ? wordedOf(content)
+          : undefined
+    if (question && content.status !== 'pending') this.#waiting.delete(question.id)
+    else if (question) this.#waiting.set(question.id, question)
     const [first] = this.#waiting.values()
     if (isLive && first !== this.#asked) this.#ask()
   }
@@ -75,20 +95,20 @@ export class Questions {
   async answer(line: string): Promise<void> {
     const question = this.#asked
     if (!question || !this.place) return
+    if (this.place.now() - this.#askedAt < TOO_SOON_MS) return this.#ask()
+    if ('words' in question) return this.#tell(question, line)
     const word = line.trim().toLowerCase()
+    if (SHOW.keys.includes(word)) return this.#show(question)
     const answer = offered(question).find(({ keys }) => keys.includes(word))
-    if (!answer || this.place.now() - this.#askedAt < TOO_SOON_MS) {
-      this.#ask()
-      return
-    }
-    await this.#send(question, answer.decision)
+    if (answer) await this.#send(question, answer.decision)
+    else this.#ask()
   }
 
   #ask(): void {
     const [question] = this.#waiting.values()
     this.#asked = question
     if (!this.place) {
-      if (question) this.#deny(question)
+      if (question && !('words' in question)) this.#deny(question)
       return
     }
     this.#askedAt = this.place.now()
@@ -98,26 +118,80 @@ export class Questions {
     }
     const more = this.#waiting.size > 1 ? ` (${this.#waiting.size - 1} more)` : ''
     const isNarrow = (this.context.out.width ?? WIDE) < WIDE
-    const choices = offered(question).map(({ shown, short }) => (isNarrow ? short : shown))
+    if ('words' in question) {
+      this.place.ask(`${howTo(question)}${more}: `)
+      return
+    }
+    const answers = [...offered(question), ...(question.isCut ? [SHOW] : [])]
+    const choices = answers.map(({ shown, short }) => (isNarrow ? short : shown))
     this.place.ask(isNarrow ? `${choices.join(' ')}? ` : `Allow? ${choices.join('  ')}${more}: `)
   }
 
-  #deny(question: Question): void {
+  /** Shows all of a question, and asks it again. */
+  async #show({ id }: Permission): Promise<void> {
+    const { client, out } = this.context
+    const path = `${this.base}/interactions/${encodeURIComponent(id)}`
+    const { interaction } = (await client.request('GET', path)) as InteractionReply
+    const { head, rows } = questionRows({ ...interaction, kind: interaction.tool_kind }, WHOLE)
+    out.line(out.color('yellow', `? ${head}`))
+    for (const { text, color } of rows) out.line(color ? out.color(color, text) : text)
+    this.#ask()
+  }
+
+  #deny(question: Permission): void {
     this.denied++
     // What ended meanwhile needs no answer.
     this.#send(question, 'reject-once').catch(() => {})
   }
 
   /** The event of the answer takes the question away, whoever gave it. */
-  async #send({ id, turnId }: Question, decision: Decision): Promise<void> {
+  async #send({ id, turnId }: Permission, decision: Decision): Promise<void> {
     const body = { request_id: id, turn_id: turnId, decision }
     await this.context.client.request('POST', `${this.base}/approve`, body)
+  }
+
+  /** An answer in words; one that is none is said to be, and the question is asked again. */
+  async #tell(question: Worded, line: string): Promise<void> {
+    const { client, out } = this.context
+    const path = `${this.base}/clarifications/${encodeURIComponent(question.id)}/answer`
+    const isEmpty = line.trim() === ''
+    if (isEmpty && !question.optional) return this.#ask()
+    try {
+      await client.request('POST', path, isEmpty ? { skip: true } : answerOf(question, line))
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== 'clarification_invalid') throw error
+      out.line(out.color('red', `  ${oneLine((error as Error).message)}`))
+      this.#ask()
+    }
   }
 }
 
 /** Saying no is always possible; saying yes only as the agent offers it. */
-function offered({ options }: Question) {
+function offered({ options }: Permission) {
   return ANSWERS.filter(({ decision }) => decision.startsWith('reject') || optionFor(options, decision))
+}
+
+/** How a question in words is answered. */
+function howTo({ choices, multiple, optional }: Worded): string {
+  const range = `1-${choices?.length ?? 0}`
+  const what = !choices ? 'Answer' : multiple ? `Numbers ${range}, with commas` : `Number ${range}`
+  return `${what}${optional ? ', Enter skips' : ''}`
+}
+
+function permissionOf(event: SessionEvent): Permission {
+  const content = contentOf(event)
+  const { isCut } = questionRows(content, BRIEF)
+  return { id: String(content.request_id), turnId: event.turn_id, options: optionsOf(content.options), isCut }
+}
+
+function wordedOf({ request_id, choices, optional, multiple }: Readonly<Record<string, unknown>>): Worded {
+  return {
+    id: String(request_id),
+    words: true,
+    ...(Array.isArray(choices) && { choices: choices.map(String) }),
+    optional: optional === true,
+    multiple: multiple === true,
+  }
 }
 
 function optionsOf(options: unknown): PermissionOption[] {

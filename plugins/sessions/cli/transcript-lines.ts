@@ -1,5 +1,6 @@
 import type { TranscriptEntry } from '../../../schemas/sessions.js'
-import { markerText, oneLine } from './event-lines.js'
+import { markerText } from './event-lines.js'
+import { oneLine } from './one-line.js'
 
 /** A line of a transcript; `failed` tells of a failure. */
 export interface TranscriptLine {
@@ -15,7 +16,7 @@ export function transcriptLines({ parts }: TranscriptEntry['message']): Transcri
       case 'text':
         return textLines(part.text)
       case 'dynamic-tool':
-        return [{ text: `• ${part.title ?? part.toolName} ${part.state ?? ''}`.trimEnd() }]
+        return [{ text: `• ${oneLine(part.title ?? part.toolName)} ${part.state ?? ''}`.trimEnd() }]
       case 'data-transcript_marker.created':
         return [{ text: markerText(part.data) }]
       case 'data-session_stopped': {

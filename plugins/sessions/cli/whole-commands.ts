@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { CommandContext } from '../../../kernel/plugin.js'
 import type {
+  AnswerClarificationBody,
   Clarification,
   RecapReply,
   RewindSessionReply,
@@ -8,6 +9,7 @@ import type {
   SessionDetail,
   TranscriptReply,
 } from '../../../schemas/sessions.js'
+import { oneLine } from './one-line.js'
 import { sessionPath } from './session-path.js'
 
 const MAX_LINES = 4
@@ -37,11 +39,21 @@ export async function runClarify(context: CommandContext): Promise<void> {
   const { args, options, client, out, fault } = context
   const base = await sessionPath(context)
   const reply = (await client.request('GET', `${base}/clarifications`)) as { clarifications: Clarification[] }
-  if (args.answer === undefined) {
+  const refusal = options.skip === true ? { skip: true } : options.decline === true ? { decline: true } : undefined
+  if (args.answer === undefined && !refusal) {
     if (out.json) return out.value(reply)
-    for (const { question, choices = [], request_id } of reply.clarifications) {
-      out.line(`? ${question} ${out.color('dim', request_id)}`)
-      for (const [index, choice] of choices.entries()) out.line(`  ${index + 1}  ${choice}`)
+    for (const { question, choices = [], request_id, position, total, ...how } of reply.clarifications) {
+      const [first = '', ...more] = question.split('\n').map(oneLine)
+      out.line(`? ${first} ${out.color('dim', request_id)}`)
+      for (const line of more) out.line(`  ${line}`)
+      for (const [index, choice] of choices.entries()) out.line(`  ${index + 1}  ${oneLine(choice)}`)
+      const notes = [
+        position !== undefined && `question ${position} of ${total}`,
+        how.type && choices.length === 0 && `a ${how.type}`,
+        how.multiple && 'several may be chosen: 1,3',
+        how.optional && 'optional: --skip',
+      ]
+      if (notes.some(Boolean)) out.line(out.color('dim', `  (${notes.filter(Boolean).join('; ')})`))
     }
     if (reply.clarifications.length === 0) out.line('the agent asks nothing')
     else out.line(out.color('dim', `answer with a number or a text: svc session clarify ${args.session_id} <answer>`))
@@ -49,15 +61,23 @@ export async function runClarify(context: CommandContext): Promise<void> {
   }
   const asked = reply.clarifications.find(one => options.request === undefined || one.request_id === options.request)
   if (!asked) return fault('clarification_not_found', 'the agent asks nothing', `svc session recap ${args.session_id}`)
-  const body = answerOf(asked, args.answer)
+  const body = refusal ?? answerOf(asked, args.answer ?? '')
   const path = `${base}/clarifications/${encodeURIComponent(asked.request_id)}/answer`
   const told = (await client.request('POST', path, body)) as { text: string }
   if (out.json) out.value(told)
-  else out.line(`answered: ${told.text}`)
+  else out.line(refusal ? Object.keys(refusal).map(word => WORDS[word])[0]! : `answered: ${oneLine(told.text)}`)
 }
 
-/** A number is one of the choices, everything else a text. */
-export function answerOf({ choices = [] }: Clarification, answer: string) {
+const WORDS: Readonly<Record<string, string>> = { skip: 'skipped', decline: 'declined' }
+
+/** A number is one of the choices, and several with commas are several of them; everything else is a text. */
+export function answerOf(
+  { choices = [], multiple }: Partial<Pick<Clarification, 'choices' | 'multiple'>>,
+  answer: string,
+): AnswerClarificationBody {
+  if (multiple && /^\s*\d+(?:\s*,\s*\d+)*\s*$/.test(answer)) {
+    return { choice_indexes: answer.split(',').map(number => Number(number) - 1) }
+  }
   const index = /^\d+$/.test(answer.trim()) ? Number(answer) - 1 : -1
   return choices[index] === undefined ? { text: answer } : { choice_index: index }
 }

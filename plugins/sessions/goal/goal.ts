@@ -2,6 +2,9 @@ import * as v from 'valibot'
 import { GoalReason, GoalRunStatus, GoalStatus, GoalVerdict } from '../../../schemas/sessions.js'
 import { SessionErrors } from '../api.js'
 
+/** Where the prompts of goals come from, as their turns say. */
+export const GOAL = 'goal'
+
 /** Characters of an objective. */
 export const MAX_OBJECTIVE = 8000
 

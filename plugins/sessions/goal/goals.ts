@@ -6,11 +6,9 @@ import { isRestartable } from '../states.js'
 import type { SessionRow } from '../table.js'
 import { type NewPrompt, newPrompt } from '../turn/new-prompt.js'
 import type { PromptStatus } from '../turn/prompts.js'
-import { type Goal, type GoalCommand, goalOf, goalPrompt, mayBecome, reportIn } from './goal.js'
+import { GOAL, type Goal, type GoalCommand, goalOf, goalPrompt, mayBecome, reportIn } from './goal.js'
 import { snapshotOf } from './snapshot.js'
 
-/** Where the prompts of goals come from, as their turns say. */
-export const GOAL = 'goal'
 /** Pieces of an answer that are read for what it says last. */
 const LAST_PIECES = 50
 /** Failures of a model that time cures. */

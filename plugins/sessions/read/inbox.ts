@@ -2,6 +2,7 @@ import { iso } from '../../../kernel/plugin.js'
 import type { InboxItem, InboxQuestion } from '../../../schemas/sessions.js'
 import type { SessionsContext } from '../context.js'
 import type { LiveSession } from '../lifecycle/live-session.js'
+import { boundedQuestion, type WholeQuestion } from '../requests/question.js'
 import { InboxSources } from '../requests/session-question.js'
 
 /** The pending requests of all sessions, and of other plugins, the oldest first. */
@@ -27,14 +28,13 @@ function requestsOf({ limits }: SessionsContext, { row, binding }: LiveSession):
   }
   const { permissions, clarifications } = binding.running ?? {}
   return [
-    ...(permissions?.pending ?? []).map(({ requestId, turnId, kind, title, command, createdAt, expiresAt }) => ({
+    ...(permissions?.pending ?? []).map(({ requestId, turnId, question, createdAt, expiresAt }) => ({
       ...session,
       interaction_id: requestId,
       turn_id: turnId,
-      kind,
-      title,
-      ...(command !== undefined && { command }),
-      answer: `svc session approve ${row.id}`,
+      ...askedIn(question),
+      answer: `svc session approve ${row.id} --request ${requestId}`,
+      show: `svc session interactions ${row.id} ${requestId}`,
       created_at: iso(createdAt),
       expires_at: iso(expiresAt ?? createdAt + limits.permissionTimeout),
     })),
@@ -49,4 +49,21 @@ function requestsOf({ limits }: SessionsContext, { row, binding }: LiveSession):
       expires_at: deadline,
     })),
   ]
+}
+
+/** What is asked, in a few lines: the command where the title does not say it already, and how much of which files changes. */
+function askedIn(question: WholeQuestion) {
+  const { title, kind, command, outside, diffs, hidden } = boundedQuestion(question)
+  const isSaid = command === undefined || title.replaceAll('`', '').trim() === command.trim()
+  const changes = [
+    ...diffs.map(({ path, added, removed, is_new: isNew }) => `${path} +${added} -${removed}${isNew ? ' (new)' : ''}`),
+    ...(hidden && hidden.files > 0 ? [`${hidden.files} more files`] : []),
+  ]
+  return {
+    kind,
+    title,
+    ...(!isSaid && { command }),
+    ...(outside.length > 0 && { outside }),
+    ...(changes.length > 0 && { changes }),
+  }
 }

@@ -1,4 +1,6 @@
+import * as v from 'valibot'
 import { iso } from '../../../kernel/plugin.js'
+import { questionMembers } from '../../../schemas/sessions/questions.js'
 import type { PendingInteraction } from '../../../schemas/sessions/runtime.js'
 import type {
   InspectSessionReply,
@@ -13,10 +15,12 @@ import type { StoredSessionEvent } from '../events.js'
 import { usageToWire } from '../journal/usage.js'
 import type { LiveSession } from '../lifecycle/live-session.js'
 import { closeTurn, findGaps } from '../lifecycle/repair.js'
+import { wholeDiffs } from '../questions/shown.js'
 import type { SessionRow } from '../table.js'
 import { healthToWire } from '../wire.js'
 
 const MAX_INTERACTIONS = 200
+const DECISIONS = ['allow-once', 'allow-always', 'reject-once', 'reject-always']
 
 type Repair = RepairSessionReply['repair']
 
@@ -30,7 +34,7 @@ export async function interactionsOf(
   { logs }: SessionsContext,
   row: SessionRow,
   live: LiveSession | undefined,
-  status?: InteractionStatus,
+  status?: InteractionStatus | undefined,
 ): Promise<PendingInteraction[]> {
   const waiting = new Set(live?.binding.running?.permissions.pending.map(({ requestId }) => requestId))
   return logs.use(row.id, async log => {
@@ -49,6 +53,53 @@ export async function interactionsOf(
   })
 }
 
+/** One question: with all of it while it is pending. Throws `permission_not_found` (404). */
+export async function interactionIn(
+  context: SessionsContext,
+  row: SessionRow,
+  live: LiveSession | undefined,
+  id: string,
+): Promise<PendingInteraction> {
+  const whole = wholeInteraction(context, live, id)
+  if (whole) return whole
+  const found = (await interactionsOf(context, row, live)).find(({ interaction_id }) => interaction_id === id)
+  if (!found) throw SessionErrors.permission_not_found(`no question ${id} in this session`)
+  return found
+}
+
+/** A question that is pending, with all of it; undefined: none of that id is. */
+function wholeInteraction(
+  { kernel }: SessionsContext,
+  live: LiveSession | undefined,
+  id: string,
+): PendingInteraction | undefined {
+  const pending = live?.binding.running?.permissions.pending.find(({ requestId }) => requestId === id)
+  if (!pending) return undefined
+  const { question, turnId, createdAt } = pending
+  const { title, kind, command, paths, outside, diffs } = question
+  return kernel.redact.value({
+    interaction_id: id,
+    provider_request_id: id,
+    kind: 'permission',
+    tool_kind: kind,
+    title,
+    turn_id: turnId,
+    decisions: DECISIONS,
+    status: 'pending',
+    created_at: iso(createdAt),
+    ...(command !== undefined && { command }),
+    paths: [...paths],
+    ...(outside.length > 0 && { outside: [...outside] }),
+    ...(diffs.length > 0 && { diffs: wholeDiffs(diffs) }),
+  })
+}
+
+/** The members of a question that say what it is about, as the journal has them; absent in journals of earlier versions. */
+function askedIn({ content }: StoredSessionEvent): Partial<PendingInteraction> {
+  const found = v.safeParse(v.object(questionMembers), content)
+  return { ...(typeof content.kind === 'string' && { tool_kind: content.kind }), ...(found.success && found.output) }
+}
+
 function interactionOf(
   asked: StoredSessionEvent,
   answer: StoredSessionEvent | undefined,
@@ -62,7 +113,8 @@ function interactionOf(
     kind: 'permission',
     title: String(asked.content.title ?? ''),
     turn_id: asked.turnId,
-    decisions: ['allow-once', 'allow-always', 'reject-once', 'reject-always'],
+    decisions: DECISIONS,
+    ...askedIn(asked),
     status: answer ? endOf(answer) : waits ? 'pending' : 'orphaned',
     created_at: iso(asked.at),
     ...(decision && { resolution: decision, resolved_by: String(answer.content.resolved_by) }),

@@ -1,4 +1,3 @@
-import * as v from 'valibot'
 import { type Clock, type Ids, iso, type Timer } from '../../../kernel/plugin.js'
 import type {
   AnswerClarificationBody,
@@ -8,27 +7,14 @@ import type {
 } from '../../../schemas/sessions.js'
 import { SessionErrors } from '../api.js'
 import type { EventContent } from '../events.js'
+import { type ElicitationParams, type Field, fieldsOf, fieldValue, type Given } from '../questions/form.js'
 import { bounded } from './question.js'
+
+export { ElicitationParams } from '../questions/form.js'
 
 /** Questions of one session that wait at the same time, and answered ones that are remembered. */
 const MAX_PENDING = 16
 const MAX_REMEMBERED = 64
-const MAX_CHOICES = 50
-
-/** A question of one property; what is not of that form is not put to a person. */
-const Property = v.object({
-  type: v.optional(v.string()),
-  enum: v.optional(v.array(v.string())),
-  oneOf: v.optional(v.array(v.object({ const: v.string(), title: v.optional(v.string()) }))),
-})
-export const ElicitationParams = v.object({
-  mode: v.optional(v.string()),
-  message: v.string(),
-  requestedSchema: v.optional(
-    v.object({ properties: v.optional(v.record(v.string(), Property)), required: v.optional(v.array(v.string())) }),
-  ),
-})
-export type ElicitationParams = v.InferOutput<typeof ElicitationParams>
 
 /** What the agent is answered. */
 export type ElicitationOutcome =
@@ -46,16 +32,22 @@ export interface PutQuestion {
   readonly signal: AbortSignal
 }
 
-/** Without `timeoutMs`: as long as those of the agent. */
-type Asks = Pick<PutQuestion, 'by' | 'question' | 'choices'> & Partial<PutQuestion>
-
-type Given = { readonly choice: number | null; readonly text: string }
-
 /** How a question ends: by a person, by its deadline, or with its turn. */
-type End = { readonly by: 'person'; readonly given: Given } | { readonly by: 'timeout' | 'cancel' }
+type End = { readonly by: 'person'; readonly given: Given } | { readonly by: 'timeout' | 'cancel' | 'declined' }
+
+/** Without `timeoutMs`: as long as those of the agent. */
+interface Asks extends Omit<PutQuestion, 'timeoutMs' | 'signal'> {
+  readonly timeoutMs?: number
+  readonly signal?: AbortSignal
+  /** How an answer may look, beside a choice or a text. */
+  readonly form?: Pick<Clarification, 'type' | 'optional' | 'multiple' | 'position' | 'total'>
+  /** Why an answer is none; undefined: it is one. */
+  readonly problem?: (given: Given) => string | undefined
+}
 
 interface Waiting extends Clarification {
   readonly turnId: string
+  readonly problem: Asks['problem']
   end(how: End): void
 }
 
@@ -69,6 +61,8 @@ export interface ClarificationContext {
   readonly timeoutMs: number
   turnId(): string | undefined
   record(turnId: string, content: EventContent): void
+  /** Writes a warning into the journal. */
+  warn(turnId: string, content: EventContent): void
 }
 
 /** The questions that an agent puts to a person in words, beside those for permission. */
@@ -79,29 +73,27 @@ export class Clarifications {
   constructor(private readonly context: ClarificationContext) {}
 
   get pending(): readonly (Clarification & { readonly turnId: string })[] {
-    return [...this.#waiting.values()].map(({ end: _end, ...shown }) => shown)
+    return [...this.#waiting.values()].map(({ end: _end, problem: _problem, ...shown }) => shown)
   }
 
-  /** `elicitation/create`. */
-  async ask({ mode = 'form', message, requestedSchema }: ElicitationParams): Promise<ElicitationOutcome> {
+  /** `elicitation/create`: a form, whose fields are asked one after the other. @param signal takes it away */
+  async ask(params: ElicitationParams, signal?: AbortSignal): Promise<ElicitationOutcome> {
     const turnId = this.context.turnId()
-    const { properties = {}, required = [] } = requestedSchema ?? {}
-    const names = required.length > 0 ? required : Object.keys(properties)
-    const [name, another] = names
-    const property = name === undefined ? undefined : properties[name]
-    if (mode !== 'form' || another !== undefined || turnId === undefined) return { action: 'decline' }
-    if ((name !== undefined && !property) || this.#waiting.size >= MAX_PENDING) return { action: 'decline' }
-    const values = valuesOf(property)
-    const labels = values?.map(({ label }) => label)
-    const { how } = await this.#wait(turnId, { by: 'the agent', question: message, choices: labels })
-    if (how.by !== 'person') return { action: how.by === 'timeout' ? 'decline' : 'cancel' }
-    if (name === undefined) return { action: 'accept', content: {} }
-    const { choice, text } = how.given
-    const value =
-      choice === null
-        ? (values?.find(one => one.label === text || one.value === text)?.value ?? text)
-        : values?.[choice]?.value
-    return { action: 'accept', content: { [name]: property?.type === 'boolean' ? value === 'true' : value } }
+    if (turnId === undefined) return { action: 'decline' }
+    const fields = fieldsOf(params)
+    if (typeof fields === 'string') return this.#refuse(turnId, fields)
+    if (this.#waiting.size >= MAX_PENDING) return this.#refuse(turnId, `${MAX_PENDING} questions wait already`)
+    if (fields.length === 0) return this.#confirm(turnId, params.message, signal)
+    const content: Record<string, unknown> = {}
+    for (const [at, field] of fields.entries()) {
+      const question = wordsOf(params.message, field, at + 1, fields.length)
+      const { how } = await this.#wait(turnId, { ...question, by: 'the agent', ...(signal && { signal }) })
+      if (how.by !== 'person') return { action: how.by === 'cancel' ? 'cancel' : 'decline' }
+      const answer = fieldValue(field, how.given)
+      if ('value' in answer && answer.value !== undefined) content[field.name] = answer.value
+      if (this.context.turnId() !== turnId) return { action: 'cancel' }
+    }
+    return { action: 'accept', content }
   }
 
   /**
@@ -113,23 +105,28 @@ export class Clarifications {
     if (turnId === undefined) throw SessionErrors.clarification_idle()
     if (this.#waiting.size >= MAX_PENDING) throw SessionErrors.clarification_crowded()
     const { how, request_id } = await this.#wait(turnId, question)
-    if (how.by !== 'person') return { request_id, choice: null, text: '', fallback: true, resolved_by: how.by }
-    return { request_id, ...how.given, fallback: false, resolved_by: 'person' }
+    if (how.by === 'person') {
+      const { choices, text } = how.given
+      return { request_id, choice: choices?.[0] ?? null, text, fallback: false, resolved_by: 'person' }
+    }
+    const resolved_by = how.by === 'declined' ? 'person' : how.by
+    return { request_id, choice: null, text: '', fallback: true, resolved_by }
   }
 
   /** A person's answer. Throws `clarification_not_found` (404), `clarification_answered` (409), `clarification_invalid` (400). */
-  answer(id: string, { choice_index: index = null, text = '' }: AnswerClarificationBody): AnswerClarificationReply {
+  answer(id: string, body: AnswerClarificationBody): AnswerClarificationReply {
     const waiting = this.#waiting.get(id)
     if (!waiting)
       throw this.#answered.has(id) ? SessionErrors.clarification_answered() : SessionErrors.clarification_not_found()
-    const { choices } = waiting
-    if (index === null && text.trim() === '') throw SessionErrors.clarification_invalid('give choice_index or text')
-    if (index !== null && choices?.[index] === undefined) {
-      throw SessionErrors.clarification_invalid(`choice_index is 0 to ${(choices?.length ?? 0) - 1}`)
+    if (body.decline === true) {
+      waiting.end({ by: 'declined' })
+      return { choice: null, text: '', fallback: true }
     }
-    const given = { choice: index, text: index === null ? text.trim() : (choices?.[index] ?? '') }
+    const given = givenIn(waiting, body)
+    const problem = waiting.problem?.(given)
+    if (problem !== undefined) throw SessionErrors.clarification_invalid(problem)
     waiting.end({ by: 'person', given })
-    return { ...given, fallback: false }
+    return { choice: given.choices?.[0] ?? null, text: given.text, fallback: false }
   }
 
   /** The turn is over, or about to be. */
@@ -137,9 +134,25 @@ export class Clarifications {
     for (const waiting of [...this.#waiting.values()]) waiting.end({ by: 'cancel' })
   }
 
+  /** A form without fields is a question that is answered with yes or no. */
+  async #confirm(turnId: string, question: string, signal: AbortSignal | undefined): Promise<ElicitationOutcome> {
+    const asks = { by: 'the agent', question, choices: ['yes', 'no'], ...(signal && { signal }) }
+    const { how } = await this.#wait(turnId, asks)
+    if (how.by !== 'person') return { action: how.by === 'cancel' ? 'cancel' : 'decline' }
+    const isYes = how.given.choices?.[0] === 0 || how.given.text.toLowerCase() === 'yes'
+    return isYes ? { action: 'accept', content: {} } : { action: 'decline' }
+  }
+
+  /** A question that cannot be shown is declined, and said to be. */
+  #refuse(turnId: string, why: string): ElicitationOutcome {
+    const text = `a question of the agent was declined without being asked: ${why}`
+    this.context.warn(turnId, { warning: 'clarification_declined', text })
+    return { action: 'decline' }
+  }
+
   #wait(
     turnId: string,
-    { by, choices, timeoutMs = this.context.timeoutMs, signal, ...asks }: Asks,
+    { by, choices, timeoutMs = this.context.timeoutMs, signal, form = {}, problem, ...asks }: Asks,
   ): Promise<{ how: End; request_id: string }> {
     const { clock, ids, sessionId, agentName, record } = this.context
     const request_id = ids.id('clq')
@@ -154,24 +167,18 @@ export class Clarifications {
         signal?.removeEventListener('abort', withdraw)
         this.#answered.add(request_id)
         for (const old of this.#answered) if (this.#answered.size > MAX_REMEMBERED) this.#answered.delete(old)
-        const said =
-          how.by === 'person' ? { text: `answered: ${bounded(how.given.text)}`, answer: bounded(how.given.text) } : {}
-        record(turnId, { note: 'clarification', request_id, status: 'resolved', resolved_by: how.by, ...said })
+        const resolved_by = how.by === 'declined' ? 'person' : how.by
+        record(turnId, { note: 'clarification', request_id, status: 'resolved', resolved_by, ...saidOf(how) })
         resolve({ how, request_id })
       }
-      const asked = {
-        request_id,
-        question,
-        session_id: sessionId,
-        agent_name: agentName,
-        ...(choices && { choices: [...choices] }),
-      }
+      const listed = choices && { choices: [...choices] }
+      const asked = { request_id, question, session_id: sessionId, agent_name: agentName, ...listed, ...form }
       const deadline = iso(now + timeoutMs)
-      this.#waiting.set(request_id, { ...asked, asked_at: iso(now), deadline, turnId, end })
+      this.#waiting.set(request_id, { ...asked, asked_at: iso(now), deadline, turnId, problem, end })
       timer = clock.timeout(timeoutMs, () => end({ by: 'timeout' }), { unref: true })
       const among = choices ? ` (${choices.join(' / ')})` : ''
       const text = `${by} asks: ${question}${among}; answer it: svc session clarify ${sessionId}`
-      const told = { status: 'pending', asked_by: by, question, text, expires_at: deadline }
+      const told = { status: 'pending', asked_by: by, question, ...listed, ...form, text, expires_at: deadline }
       record(turnId, { note: 'clarification', request_id, ...told })
       signal?.addEventListener('abort', withdraw, { once: true })
       if (signal?.aborted) withdraw()
@@ -179,16 +186,52 @@ export class Clarifications {
   }
 }
 
-/** What can be chosen; undefined where a text is wanted. */
-function valuesOf(property: v.InferOutput<typeof Property> | undefined) {
-  const values =
-    property?.oneOf?.map(({ const: value, title }) => ({ value, label: title ?? value })) ??
-    property?.enum?.map(value => ({ value, label: value })) ??
-    (property === undefined || property.type === 'boolean'
-      ? [
-          { value: 'true', label: 'yes' },
-          { value: 'false', label: 'no' },
-        ]
-      : undefined)
-  return values?.slice(0, MAX_CHOICES).map(({ value, label }) => ({ value, label: bounded(label, 200) }))
+/** A field of a form as a question. */
+function wordsOf(message: string, field: Field, position: number, total: number): Omit<Asks, 'by'> {
+  const { type, label, choices, isRequired } = field
+  const labels = choices?.map(choice => choice.label)
+  const isAlone = total === 1
+  return {
+    question: isAlone ? message : `${message}\n${label}`,
+    ...(labels && { choices: labels }),
+    form: {
+      ...(type !== 'choice' && type !== 'choices' && { type }),
+      ...(!isRequired && { optional: true }),
+      ...(type === 'choices' && { multiple: true }),
+      ...(!isAlone && { position, total }),
+    },
+    problem: given => {
+      const answer = fieldValue(field, given)
+      return 'problem' in answer ? answer.problem : undefined
+    },
+  }
+}
+
+/** An answer as a person sent it. Throws `clarification_invalid` (400). */
+function givenIn(
+  { choices = [], optional }: Clarification,
+  { choice_index: index, choice_indexes: indexes, text = '', skip = false }: AnswerClarificationBody,
+): Given {
+  const places = indexes ?? (index === null || index === undefined ? null : [index])
+  if (skip) {
+    if (optional !== true) throw SessionErrors.clarification_invalid('this question cannot be skipped')
+    return { choices: null, text: '', isSkipped: true }
+  }
+  if (places === null) {
+    if (text.trim() === '') throw SessionErrors.clarification_invalid('give choice_index or text')
+    return { choices: null, text: text.trim(), isSkipped: false }
+  }
+  if (places.some(place => choices[place] === undefined)) {
+    throw SessionErrors.clarification_invalid(`choice_index is 0 to ${choices.length - 1}`)
+  }
+  return { choices: places, text: places.map(place => choices[place]).join(', '), isSkipped: false }
+}
+
+/** How the end of a question is told. */
+function saidOf(how: End): EventContent {
+  if (how.by === 'declined') return { text: 'declined' }
+  if (how.by !== 'person') return {}
+  if (how.given.isSkipped) return { text: 'skipped', answer: '' }
+  const text = bounded(how.given.text)
+  return { text: `answered: ${text}`, answer: text }
 }

@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises'
 import path from 'node:path'
 import type { CreateTerminalParams } from '../acp/schemas.js'
+import type { WantedAction } from './permission-rules.js'
 
 /** What a name of a program does not hold and a command line for a shell does. */
 const SHELL_SYNTAX = /[\s;&|<>()$`'"*?~#]/
@@ -23,3 +24,26 @@ const isFile = (file: string) =>
     found => found.isFile(),
     () => false,
   )
+
+/** What a terminal is about to run, as a person is asked: with the variables it sets, and the folder where that is another one. */
+export function terminalAction(
+  argv: readonly string[],
+  env: readonly { readonly name: string; readonly value: string }[],
+  folder: string | undefined,
+): WantedAction {
+  const command = argv.join(' ')
+  const set = env.map(({ name, value }) => `${name}=${quoted(value)} `).join('')
+  // A single word may be a line for a shell, which runs as it is written.
+  const words = argv.length === 1 ? command : argv.map(quoted).join(' ')
+  return {
+    kind: 'execute',
+    title: command,
+    command,
+    argv,
+    shown: set + words,
+    paths: folder === undefined ? [] : [folder],
+    diffs: [],
+  }
+}
+
+const quoted = (word: string) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)

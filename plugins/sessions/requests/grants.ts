@@ -1,4 +1,11 @@
-import { coversCommand, coversWrite, subjectOf, type WantedAction } from './permission-rules.js'
+import {
+  coversCommand,
+  coversWrite,
+  isReading,
+  subjectOf,
+  type WantedAction,
+  type WantedWrite,
+} from './permission-rules.js'
 
 /** Grants, and tool calls that asked, of one process that are remembered. */
 export const MAX_REMEMBERED = 1000
@@ -21,9 +28,14 @@ export class Grants {
     if (!known && this.#grants.length < MAX_REMEMBERED) this.#grants.push({ action, canonical, lasting })
   }
 
-  /** May this canonical path be written; a grant for once is used up. */
-  useForWrite(target: string): boolean {
-    return this.#use(({ action, canonical }) => coversWrite(action, canonical, target))
+  /** May this canonical path be read, which lies outside of the workspace; a grant for once is used up. */
+  useForRead(target: string): boolean {
+    return this.#use(({ action, canonical }) => isReading(action.kind) && canonical.includes(target))
+  }
+
+  /** May this be written; a grant for once is used up. */
+  useForWrite(write: WantedWrite): boolean {
+    return this.#use(({ action, canonical, lasting }) => coversWrite(action, canonical, lasting, write))
   }
 
   /** May this command run; a grant for once is used up. */

@@ -1,20 +1,13 @@
 import { type Actor, iso } from '../../../kernel/plugin.js'
 import { SessionErrors } from '../api.js'
+import { OWN_OPTIONS } from './options.js'
 import type { PendingPermission, PermissionContext } from './permission-context.js'
-import type { Decision, PermissionOption } from './permission-rules.js'
-import { bounded, questionContent } from './question.js'
+import type { Decision } from './permission-rules.js'
+import { bounded, questionContent, type WholeQuestion } from './question.js'
 import type { AskedQuestion, QuestionEnd, SessionQuestion } from './session-question.js'
 
 /** Questions of one session that wait at the same time. */
 const MAX_WAITING = 16
-
-const OPTIONS: readonly PermissionOption[] = (['allow', 'reject'] as const).flatMap(verb =>
-  (['once', 'always'] as const).map(scope => ({
-    optionId: `${verb}-${scope}`,
-    name: `${verb} ${scope}`,
-    kind: `${verb}_${scope}`,
-  })),
-)
 
 /** How an end is written down where no person's answer says it more exactly. */
 const ENDS: { readonly [E in QuestionEnd]: { readonly decision: Decision | 'cancelled'; readonly by: string } } = {
@@ -25,7 +18,7 @@ const ENDS: { readonly [E in QuestionEnd]: { readonly decision: Decision | 'canc
 }
 
 interface Waiting extends PendingPermission {
-  readonly question: SessionQuestion
+  readonly asker: SessionQuestion
   /** A person's answer on its way to whoever asked. */
   given?: Decision | undefined
 }
@@ -54,19 +47,18 @@ export class OwnQuestions {
     const turnId = this.context.turnId()
     if (turnId === undefined || this.#waiting.size >= MAX_WAITING) return undefined
     const { id, title, kind, expiresAt } = question
+    const whole: WholeQuestion = { title, kind, command: undefined, paths: [], outside: [], diffs: [] }
     const waiting: Waiting = {
-      question,
+      asker: question,
+      question: whole,
       requestId: id,
       turnId,
-      title: bounded(title),
-      kind,
-      command: undefined,
       createdAt: clock.now(),
       expiresAt,
-      options: OPTIONS,
+      options: OWN_OPTIONS,
     }
     this.#waiting.set(id, waiting)
-    const content = questionContent(id, undefined, { kind, title, paths: [], diffs: [] }, OPTIONS)
+    const content = questionContent(id, undefined, whole, OWN_OPTIONS)
     record(turnId, { ...content, status: 'pending', expires_at: iso(expiresAt) })
     const isOpen = () => this.#waiting.get(id) === waiting
     return { isOpen, end: how => (isOpen() ? this.#end(waiting, how) : undefined) }
@@ -78,7 +70,7 @@ export class OwnQuestions {
     if (!waiting || waiting.given) throw SessionErrors.permission_not_found()
     waiting.given = decision
     try {
-      await waiting.question.decide(decision, actor)
+      await waiting.asker.decide(decision, actor)
       return decision.startsWith('allow')
     } finally {
       waiting.given = undefined
@@ -90,14 +82,14 @@ export class OwnQuestions {
     for (const waiting of [...this.#waiting.values()]) this.#end(waiting, 'withdrawn')
   }
 
-  #end({ requestId, turnId, given, title, kind }: Waiting, how: QuestionEnd): void {
+  #end({ requestId, turnId, given, question: { title, kind } }: Waiting, how: QuestionEnd): void {
     this.#waiting.delete(requestId)
     if (how === 'expired') this.expired(turnId)
     const { decision, by } = ENDS[how]
     const exact = given?.split('-')[0] === decision.split('-')[0] ? given : decision
     this.context.record(turnId, {
       request_id: requestId,
-      title,
+      title: bounded(title),
       kind,
       status: 'resolved',
       decision: exact,

@@ -4,6 +4,7 @@ import type { ToolCallFields } from '../acp/schemas.js'
 import type { EventContent } from '../events.js'
 import type { Territory } from './paths.js'
 import type { PermissionOption } from './permission-rules.js'
+import type { WholeQuestion } from './question.js'
 import type { ToolRights } from './tool-rights.js'
 
 /** What permissions need of their session. */
@@ -20,6 +21,8 @@ export interface PermissionContext {
   readonly timeoutMs: number
   /** The turn that runs. */
   turnId(): string | undefined
+  /** A person may answer while this turn runs: it is not one of a job or of a task. */
+  isAttended(): boolean
   /** What earlier updates said about a tool call. */
   known(toolCallId: string): Partial<ToolCallFields> | undefined
   /** Asks the `permission` gate: whether it refuses, and the kind that the mode is to judge as well. */
@@ -33,9 +36,8 @@ export interface PermissionContext {
 export interface PendingPermission {
   readonly requestId: string
   readonly turnId: string
-  readonly title: string
-  readonly kind: string
-  readonly command: string | undefined
+  /** All of it, as it came. */
+  readonly question: WholeQuestion
   readonly createdAt: number
   /** Epoch milliseconds; default: the time that requests of agents have. */
   readonly expiresAt?: number

@@ -22,6 +22,8 @@ export interface WantedAction {
   readonly argv?: readonly string[]
   /** The command of a call that has not told its input, as its content shows it. What covers what does not go by it. */
   readonly written?: string
+  /** The command as a person reads it, where that says more. */
+  readonly shown?: string
   /** Paths as the agent wrote them. */
   readonly paths: readonly string[]
   /** What it wants to change in files, as far as it shows that. */
@@ -39,26 +41,23 @@ export interface WantedDiff {
 const READING: ReadonlySet<string> = new Set(['read', 'search'])
 const EDITING: ReadonlySet<string> = new Set(['edit', 'delete', 'move'])
 
-/** What a mode says by itself to a request for permission; `ask` leaves it to a person. */
-export function decideByMode(mode: PermissionMode, kind: string): 'allow' | 'reject' | 'ask' {
+export const isReading = (kind: string): boolean => READING.has(kind)
+
+/** What a mode says by itself to what an agent wants to do; `ask` leaves it to a person. */
+export function decideByMode(mode: PermissionMode, kind: string, isOutside = false): 'allow' | 'reject' | 'ask' {
   switch (mode) {
     case 'approve-all':
-      return 'allow'
+      return isOutside && !READING.has(kind) ? 'ask' : 'allow'
     case 'deny-all':
       return 'reject'
     case 'approve-reads':
-      return READING.has(kind) ? 'allow' : 'ask'
+      return READING.has(kind) && !isOutside ? 'allow' : 'ask'
   }
 }
 
 /** Does a mode want a question before a tool call of this kind. A command may only read: that alone is no breach of `approve-reads`. */
 export function mustAsk(mode: PermissionMode, kind: string): boolean {
   return mode !== 'approve-all' && (EDITING.has(kind) || (mode === 'deny-all' && kind === 'execute'))
-}
-
-/** What a mode says to a file or terminal method of the client. */
-export function methodAllowed(mode: PermissionMode, method: 'read' | 'write' | 'terminal'): boolean {
-  return mode === 'approve-all' || (mode === 'approve-reads' && method === 'read')
 }
 
 /**
@@ -125,17 +124,47 @@ export function wantedAction(call: ToolCallFields | undefined, known: Partial<To
   }
 }
 
-/** Does an answered request cover this very command: the same words, or a shell that is handed them as one. */
+/**
+ * Does an answered request cover this very command: the same words, or a shell that is handed them as one. What did not say
+ * its command covers none.
+ */
 export function coversCommand(action: WantedAction, argv: readonly string[]): boolean {
-  if (action.kind !== 'execute') return false
-  if (action.command === undefined) return true
-  if (argv.join(' ') === action.command) return true
-  return argv.length === 3 && /^-[a-z]*c$/.test(argv[1]!) && argv[2] === action.command
+  const told = action.command ?? action.written
+  if (action.kind !== 'execute' || told === undefined) return false
+  return argv.join(' ') === told || (argv.length === 3 && /^-[a-z]*c$/.test(argv[1]!) && argv[2] === told)
 }
 
-/** Does an answered request, with its paths made canonical, cover a write to this canonical path. */
-export function coversWrite(action: WantedAction, canonical: readonly string[], target: string): boolean {
-  return EDITING.has(action.kind) && (canonical.length === 0 || canonical.includes(target))
+/** A file that an agent has the daemon write. */
+export interface WantedWrite {
+  /** Canonical. */
+  readonly target: string
+  readonly content: string
+  /** The text that is there; undefined: there is no file. */
+  readonly before: string | undefined
+}
+
+/**
+ * Does an answered request cover a write: it named the file, and where it showed what would change, the write changes just
+ * that. An answer for the whole session covers what is written later as well.
+ * @param canonical the paths of the action, resolved, in their order
+ */
+export function coversWrite(
+  action: WantedAction,
+  canonical: readonly string[],
+  isLasting: boolean,
+  { target, content, before = '' }: WantedWrite,
+): boolean {
+  if (!EDITING.has(action.kind) || !canonical.includes(target)) return false
+  const shown = action.diffs.filter(({ path }) => canonical[action.paths.indexOf(path)] === target)
+  if (isLasting || shown.length === 0) return true
+  if (shown.length === 1 && shown[0]!.newText === content) return true
+  let text = before
+  for (const { oldText = '', newText } of shown) {
+    if (oldText === '' || !text.includes(oldText)) return false
+    const once = text.replace(oldText, () => newText)
+    text = once === content ? once : text.replaceAll(oldText, () => newText)
+  }
+  return text === content
 }
 
 /** What "always" is remembered for: the same kind of call with the same command or paths, else the same title. */

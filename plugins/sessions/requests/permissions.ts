@@ -2,44 +2,70 @@ import { type Actor, iso } from '../../../kernel/plugin.js'
 import type { PermissionMode } from '../../agents/api.js'
 import { permissionDenied } from '../acp/error.js'
 import type { PermissionParams } from '../acp/schemas.js'
-import { SessionErrors } from '../api.js'
 import type { EventContent } from '../events.js'
 import type { ToolCall } from '../turn/tool-calls.js'
 import { Asking } from './asking.js'
 import { AskedCalls, Grants, MAX_REMEMBERED } from './grants.js'
+import { OWN_OPTIONS } from './options.js'
 import { OwnQuestions } from './own-questions.js'
-import { PathRefused, resolveInside } from './paths.js'
+import { PathRefused, type Place, placeOf, type Territory } from './paths.js'
 import type { PendingPermission, PermissionContext } from './permission-context.js'
 import * as rules from './permission-rules.js'
-import { bounded, questionContent } from './question.js'
+import { bounded, questionContent, type WholeQuestion, wholeOf } from './question.js'
 import { ToolRights } from './tool-rights.js'
-import { automaticVerdict, deniedByMode, type Verdict } from './verdict.js'
+import { automaticVerdict, refusedMethod, type Verdict } from './verdict.js'
+import { WaitingQuestions } from './waiting.js'
 
 /** Requests of one session that may wait for a person at the same time, and paths that one may name. */
 const MAX_PENDING = 16
 const MAX_PATHS = 100
 
-interface Concluded {
-  readonly reply: rules.PermissionOutcome
-  readonly allowed: boolean
+/** What an agent wants to do, with its paths judged. */
+interface JudgedAction {
+  readonly action: rules.WantedAction
+  /** Canonical, in the order of the action's paths; empty where one of them is impossible. */
+  readonly places: readonly Place[]
+  /** Why no answer can allow it. */
+  readonly impossible?: string | undefined
+  readonly lacking?: string | undefined
 }
 
-interface Waiting extends PendingPermission {
-  /** The first call decides; later ones do nothing. */
-  settle(verdict: Verdict): void
-  /** Settled, judged and in the journal: was it allowed. */
-  readonly done: Promise<boolean>
+/** A question that is put to a person, and what follows from the answer. */
+interface Wish extends JudgedAction {
+  readonly turnId: string
+  readonly toolCallId?: string | undefined
+  readonly options: readonly rules.PermissionOption[]
+  readonly signal: AbortSignal
+  /** An answer for once lets a later method through: the agent asked before it acts. */
+  readonly isAhead: boolean
+}
+
+interface Concluded {
+  readonly allowed: boolean
+  readonly verdict: Verdict
+  readonly option: rules.PermissionOption | undefined
+}
+
+/** A file or terminal method of the client. */
+export interface ClientWish {
+  readonly action: rules.WantedAction
+  /** The file, or the folder of a command. */
+  readonly place: Place
+  /** Reads the text that a write replaces, once the mode leaves it to answers; undefined: there is none. */
+  readonly look?: () => Promise<string | undefined>
+  /** The action with what only a question needs. */
+  readonly detail?: (before: string | undefined) => rules.WantedAction
+  /** Does an earlier answer allow it; one for once is used up. */
+  readonly isGranted: (grants: Grants, before: string | undefined) => boolean
 }
 
 /** The permissions of one session. "Always" answers are kept here, so they end with the session's process. */
 export class Permissions {
-  readonly #waiting = new Map<string, Waiting>()
+  readonly #waiting: WaitingQuestions
   readonly #remembered = new Map<string, 'allow-always' | 'reject-always'>()
   readonly #grants = new Grants()
   readonly #asked = new AskedCalls()
-  /** Of the newest turn in which that happened. */
-  #expired = { turnId: '', count: 0 }
-  /** Requests that a person is asked, or will be when their paths were looked at. */
+  /** Requests that a person is asked, or will be when a hook was. */
   #open = 0
   readonly tools: ToolRights
   readonly asking: Asking
@@ -53,12 +79,17 @@ export class Permissions {
     this.mode = context.mode
     this.tools = context.tools ?? new ToolRights(undefined)
     this.asking = new Asking(context)
-    this.own = new OwnQuestions(context, turnId => this.#expire(turnId))
+    this.#waiting = new WaitingQuestions(context)
+    this.own = new OwnQuestions(context, turnId => this.#waiting.expire(turnId))
+  }
+
+  get territory(): Territory {
+    return this.context.territory
   }
 
   /** Questions of a turn which nobody answered in time. */
   expiredIn(turnId: string): number {
-    return turnId === this.#expired.turnId ? this.#expired.count : 0
+    return this.#waiting.expiredIn(turnId)
   }
 
   /**
@@ -76,105 +107,61 @@ export class Permissions {
   }
 
   get pending(): readonly PendingPermission[] {
-    return [...this.#waiting.values(), ...this.own.pending]
+    return [...this.#waiting.pending, ...this.own.pending]
   }
 
   /** `session/request_permission`. */
   async request(params: PermissionParams, signal: AbortSignal): Promise<rules.PermissionOutcome> {
     const turnId = this.context.turnId()
-    this.#asked.add(params.toolCall?.toolCallId)
+    const { toolCall: call, options = [] } = params
+    this.#asked.add(call?.toolCallId)
     await this.asking.pace()
     if (turnId === undefined || this.context.turnId() !== turnId) return rules.CANCELLED
-    const { toolCall: call, options = [] } = params
-    const action = rules.wantedAction(call, call && this.context.known(call.toolCallId))
-    const lacking = this.tools.lacking(action.kind, call, call && this.context.known(call.toolCallId))
-    const asks =
-      lacking === undefined &&
-      rules.decideByMode(this.mode, action.kind) === 'ask' &&
-      !this.#remembered.has(rules.subjectOf(action))
-    const excess = this.#excess(action, asks)
-    if (excess !== undefined) {
-      this.asking.refuse(excess)
-      return rules.outcomeOf(rules.optionFor(options, 'reject-once'))
+    const known = call && this.context.known(call.toolCallId)
+    const action = rules.wantedAction(call, known)
+    const lacking = this.tools.lacking(action.kind, call, known)
+    const judged = { lacking, ...(await this.#judged(action)) }
+    if (signal.aborted || this.context.turnId() !== turnId) return rules.CANCELLED
+    const wish = { ...judged, turnId, toolCallId: call?.toolCallId, options, signal, isAhead: true }
+    const { option } = (await this.#decide(wish, action.paths.length)) ?? {
+      option: rules.optionFor(options, 'reject-once'),
     }
-    if (asks) this.#open++
-    try {
-      return await this.#decide(turnId, action, call?.toolCallId, options, signal, lacking)
-    } finally {
-      if (asks) this.#open--
-    }
+    return rules.outcomeOf(option)
   }
 
-  async #decide(
-    turnId: string,
-    action: rules.WantedAction,
-    toolCallId: string | undefined,
-    options: readonly rules.PermissionOption[],
-    signal: AbortSignal,
-    lacking: string | undefined,
-  ): Promise<rules.PermissionOutcome> {
-    const requestId = this.context.ids.id('per')
-    const head = questionContent(requestId, toolCallId, action, options)
-    const places = await this.#places(action)
-    const judged = (action: rules.WantedAction) =>
-      automaticVerdict({
-        ...{ mode: this.mode, action, lacking, places },
-        remembered: this.#remembered.get(rules.subjectOf(action)),
-      })
-    const verdict = await this.#gated(action, judged)
-    if (verdict) return this.#conclude(turnId, head, action, places, options, verdict).reply
-    // Paths and hooks took a moment: what ended the turn meanwhile has answered all that waited then.
-    if (signal.aborted || this.context.turnId() !== turnId) return rules.CANCELLED
-    const waiting = this.#wait(turnId, requestId, action, options, signal, verdict =>
-      this.#conclude(turnId, { request_id: requestId }, action, places, options, verdict),
-    )
-    const expires = iso(this.context.clock.now() + this.context.timeoutMs)
-    this.context.record(turnId, { ...head, status: 'pending', expires_at: expires })
-    return waiting
+  /** A file or terminal method: allowed by mode, by an earlier answer, or by a person who is asked. Throws an error of the protocol. */
+  async allow({ action, place, look, detail, isGranted }: ClientWish, signal: AbortSignal): Promise<void> {
+    const { kind, title, command } = action
+    const turnId = this.context.turnId()
+    this.#checkTool(kind as 'read' | 'edit' | 'execute')
+    const byMode = rules.decideByMode(this.mode, kind, !place.isInside)
+    if (byMode === 'allow') return kind === 'read' ? undefined : this.#checkGate(kind, title, command)
+    if (byMode === 'reject' || turnId === undefined) {
+      throw refusedMethod({ decision: 'reject-once', by: 'mode' }, this.mode, kind)
+    }
+    const before = await look?.()
+    if (isGranted(this.#grants, before)) return
+    await this.asking.pace()
+    const whole = detail ? detail(before) : action
+    if (signal.aborted || this.context.turnId() !== turnId) throw refusedMethod(CANCELED, this.mode, kind)
+    const wish = { action: whole, places: [place], turnId, options: OWN_OPTIONS, signal, isAhead: false }
+    const concluded = await this.#decide(wish, 1)
+    if (!concluded) throw permissionDenied('permission denied: too many questions wait for an answer')
+    if (!concluded.allowed) throw refusedMethod(concluded.verdict, this.mode, kind)
   }
 
   /** A person's answer. Resolves when it is in the journal, with whether it was allowed in the end. */
   async answer(requestId: string, turnId: string, decision: rules.Decision, actor: Actor): Promise<boolean> {
     if (this.own.has(requestId, turnId)) return this.own.answer(requestId, decision, actor)
-    const waiting = this.#waiting.get(requestId)
-    if (!waiting || waiting.turnId !== turnId) throw SessionErrors.permission_not_found()
-    if (decision.startsWith('allow') && !rules.optionFor(waiting.options, decision)) {
-      const offered = waiting.options.map(({ kind }) => kind).join(', ')
-      throw SessionErrors.permission_not_offered(`the agent offers no option for ${decision}, only: ${offered}`)
-    }
-    waiting.settle({ decision, by: 'person' })
-    return waiting.done
+    return this.#waiting.answer(requestId, turnId, decision)
   }
 
   /** The turn is over, or about to be: what waits is answered `cancelled`, what was allowed once is no longer. */
   endTurn(): void {
     this.asking.endTurn()
     this.own.endTurn()
-    for (const waiting of [...this.#waiting.values()]) waiting.settle({ decision: 'cancelled', by: 'cancel' })
+    this.#waiting.endTurn()
     this.#grants.endTurn()
-  }
-
-  /** May files be read. Throws an error of the protocol. */
-  checkRead(): void {
-    this.#checkTool('read')
-    if (!rules.methodAllowed(this.mode, 'read')) throw deniedByMode('reading', this.mode)
-  }
-
-  /** May this canonical path be written, by mode or by a grant, which is used up. Throws an error of the protocol. */
-  async checkWrite(target: string): Promise<void> {
-    this.#checkTool('edit')
-    if (rules.methodAllowed(this.mode, 'write')) return this.#checkGate('edit', `write ${target}`)
-    if (!this.#grants.useForWrite(target)) throw deniedByMode('writing', this.mode)
-  }
-
-  /** May this command run, by mode or by a grant, which is used up. Throws an error of the protocol. */
-  async checkCommand(argv: readonly string[]): Promise<void> {
-    this.#checkTool('execute')
-    if (rules.methodAllowed(this.mode, 'terminal')) {
-      const line = argv.join(' ')
-      return this.#checkGate('execute', line, line)
-    }
-    if (!this.#grants.useForCommand(argv)) throw deniedByMode('running commands', this.mode)
   }
 
   #checkTool(kind: 'read' | 'edit' | 'execute'): void {
@@ -187,20 +174,67 @@ export class Permissions {
     if (refusal) throw permissionDenied(`permission denied: ${refusal.message}`)
   }
 
+  /** Decides by itself or asks; undefined: it is more than is looked at, and was counted as such. */
+  async #decide(wish: Wish, paths: number): Promise<Concluded | undefined> {
+    const verdict = (action: rules.WantedAction) => this.#automatic(wish, action)
+    const asks = verdict(wish.action) === undefined
+    const excess = this.#excess(paths, asks)
+    if (excess !== undefined) {
+      this.asking.refuse(excess)
+      return undefined
+    }
+    if (asks) this.#open++
+    try {
+      return await this.#gatedOrAsked(wish, await this.#gated(wish.action, verdict))
+    } finally {
+      if (asks) this.#open--
+    }
+  }
+
+  async #gatedOrAsked(wish: Wish, verdict: Verdict | undefined): Promise<Concluded> {
+    const requestId = this.context.ids.id('per')
+    const { turnId, action, places, toolCallId, options, signal } = wish
+    const outside = places.flatMap(({ isInside, path }) => (isInside ? [] : [path]))
+    const head = wholeOf(action, outside)
+    // What is decided without a person shows no diff: the tool call has it.
+    if (verdict) return this.#conclude(wish, questionContent(requestId, toolCallId, head, options), verdict)
+    const question: WholeQuestion = { ...head, diffs: await diffsOf(action) }
+    // Hooks and diffs took a moment: what ended the turn meanwhile has answered all that waited then.
+    if (signal.aborted || this.context.turnId() !== turnId)
+      return { allowed: false, verdict: CANCELED, option: undefined }
+    const createdAt = this.context.clock.now()
+    const asked = { requestId, turnId, question, createdAt, options }
+    const waiting = this.#waiting.wait(asked, signal, given => this.#conclude(wish, { request_id: requestId }, given))
+    const expires_at = iso(createdAt + this.context.timeoutMs)
+    const content = questionContent(requestId, toolCallId, question, options)
+    this.context.record(turnId, { ...content, status: 'pending', expires_at })
+    return waiting
+  }
+
   /** Why an action is more than is looked at; undefined when it is not. */
-  #excess({ paths }: rules.WantedAction, asks: boolean): string | undefined {
-    if (paths.length > MAX_PATHS) return `one names ${paths.length} paths, ${MAX_PATHS} are allowed`
+  #excess(paths: number, asks: boolean): string | undefined {
+    if (paths > MAX_PATHS) return `one names ${paths} paths, ${MAX_PATHS} are allowed`
     return asks && this.#open >= MAX_PENDING ? `${MAX_PENDING} wait for an answer already` : undefined
   }
 
-  /** The places of an action in canonical form; undefined when one of them is outside. */
-  async #places(action: rules.WantedAction): Promise<readonly string[] | undefined> {
+  /** An action with its paths resolved. */
+  async #judged(action: rules.WantedAction): Promise<JudgedAction> {
+    if (action.paths.length > MAX_PATHS) return { action, places: [] }
     try {
-      return await Promise.all(action.paths.map(path => resolveInside(this.context.territory, path)))
+      return { action, places: await Promise.all(action.paths.map(path => placeOf(this.territory, path))) }
     } catch (error) {
-      if (error instanceof PathRefused) return undefined
+      if (error instanceof PathRefused) return { action, places: [], impossible: error.message }
       throw error
     }
+  }
+
+  #automatic({ places, impossible, lacking }: Wish, action: rules.WantedAction): Verdict | undefined {
+    return automaticVerdict({
+      ...{ mode: this.mode, action, lacking, impossible },
+      isOutside: places.some(({ isInside }) => !isInside),
+      isAttended: this.context.isAttended(),
+      remembered: this.#remembered.get(subjectIn(action, places)),
+    })
   }
 
   /** Nothing is granted, and nobody is asked, before the gate was: a person is not shown what a hook refuses anyway. */
@@ -217,68 +251,40 @@ export class Permissions {
     return verdict && judgedAs !== kind ? judged({ ...action, kind: judgedAs }) : verdict
   }
 
-  #wait(
-    turnId: string,
-    requestId: string,
-    action: rules.WantedAction,
-    options: readonly rules.PermissionOption[],
-    signal: AbortSignal,
-    conclude: (verdict: Verdict) => Concluded,
-  ): Promise<rules.PermissionOutcome> {
-    let settle: (verdict: Verdict) => void = () => {}
-    const decided = new Promise<Verdict>(resolve => {
-      settle = resolve
-    })
-    const { clock, timeoutMs } = this.context
-    const timer = clock.timeout(timeoutMs, () => settle({ decision: 'reject-once', by: 'timeout' }), { unref: true })
-    const abandon = () => settle({ decision: 'cancelled', by: 'cancel' })
-    signal.addEventListener('abort', abandon, { once: true })
-    const concluded = decided.then(verdict => {
-      timer.cancel()
-      signal.removeEventListener('abort', abandon)
-      this.#waiting.delete(requestId)
-      if (verdict.by === 'timeout') this.#expire(turnId)
-      return conclude(verdict)
-    })
-    const done = concluded.then(({ allowed }) => allowed)
-    // Whoever answered awaits it; nobody did when the turn was cancelled.
-    done.catch(() => {})
-    const { title, kind } = action
-    const createdAt = clock.now()
-    const command = action.command ?? action.written
-    this.#waiting.set(requestId, { requestId, turnId, title, kind, command, createdAt, options, settle, done })
-    return concluded.then(({ reply }) => reply)
-  }
-
-  #expire(turnId: string): void {
-    this.#expired = { turnId, count: this.expiredIn(turnId) + 1 }
-  }
-
   /** Writes the decision down, keeps what it grants and finds the option that says it. */
-  #conclude(
-    turnId: string,
-    head: EventContent,
-    action: rules.WantedAction,
-    places: readonly string[] | undefined,
-    options: readonly rules.PermissionOption[],
-    verdict: Verdict,
-  ): Concluded {
+  #conclude({ turnId, action, places, options, isAhead }: Wish, head: EventContent, given: Verdict): Concluded {
     // While a person was asked, or the gate, the turn may have ended.
-    const decision = this.context.turnId() === turnId ? verdict.decision : 'cancelled'
-    const option = rules.chooseOption(options, decision, verdict.by === 'mode')
+    const verdict = this.context.turnId() === turnId ? given : { ...given, decision: 'cancelled' as const }
+    const { decision, by, note } = verdict
+    const option = rules.chooseOption(options, decision, by === 'mode')
     const allowed = decision.startsWith('allow') && option !== undefined
     this.context.record(turnId, {
       ...head,
       status: 'resolved',
       decision,
-      resolved_by: verdict.by,
+      resolved_by: by,
       ...(option && { option_id: option.optionId }),
-      ...(verdict.note !== undefined && { note: bounded(verdict.note) }),
+      ...(note !== undefined && { note: bounded(note) }),
     })
-    if (allowed) this.#grants.add(action, places ?? [], decision === 'allow-always')
+    const isLasting = decision === 'allow-always'
+    const canonical = places.map(({ path }) => path)
+    if (allowed && (isAhead || isLasting)) this.#grants.add(action, canonical, isLasting)
     if (decision === 'allow-always' || decision === 'reject-always') {
-      if (this.#remembered.size < MAX_REMEMBERED) this.#remembered.set(rules.subjectOf(action), decision)
+      if (this.#remembered.size < MAX_REMEMBERED) this.#remembered.set(subjectIn(action, places), decision)
     }
-    return { reply: rules.outcomeOf(option), allowed }
+    return { allowed, verdict, option }
   }
+}
+
+const CANCELED: Verdict = { decision: 'cancelled', by: 'cancel' }
+
+/** What "always" is remembered for, by where its paths lead: a link may lead elsewhere later. */
+const subjectIn = (action: rules.WantedAction, places: readonly Place[]) =>
+  rules.subjectOf(places.length === 0 ? action : { ...action, paths: places.map(({ path }) => path) })
+
+/** The diffs of an action; the library for them loads with the first one. */
+async function diffsOf({ diffs }: rules.WantedAction): Promise<WholeQuestion['diffs']> {
+  if (diffs.length === 0) return []
+  const { fileDiffs } = await import('../questions/file-diff.js')
+  return fileDiffs(diffs)
 }

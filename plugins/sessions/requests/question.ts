@@ -1,40 +1,74 @@
+import type { QuestionDiff, QuestionHidden } from '../../../schemas/sessions.js'
 import type { EventContent } from '../events.js'
-import type { PermissionOption, WantedAction, WantedDiff } from './permission-rules.js'
+import type { FileDiff } from '../questions/file-diff.js'
+import { boundedDiffs } from '../questions/shown.js'
+import type { PermissionOption, WantedAction } from './permission-rules.js'
 
-/** Paths, options and diffs of one question that are kept for whoever answers it. */
-const MAX_SHOWN = 20
+const MAX_OPTIONS = 20
 const MAX_TEXT = 4096
-const MAX_DIFF_TEXT = 16_384
+/** Characters of a command, which may bring a whole file along. */
+const MAX_COMMAND = 64 * 1024
 
-/** A question as the journal has it: everything that a person needs to answer it, each part bounded. */
+/** All that a person may want to know before answering. */
+export interface WholeQuestion {
+  readonly title: string
+  readonly kind: string
+  readonly command: string | undefined
+  readonly paths: readonly string[]
+  /** Those of the paths that lie outside of the workspace. */
+  readonly outside: readonly string[]
+  readonly diffs: readonly FileDiff[]
+}
+
+/** A question in whole, without the diffs. */
+export function wholeOf(action: WantedAction, outside: readonly string[] = []): WholeQuestion {
+  const { title, kind, paths } = action
+  return { title, kind, command: action.shown ?? action.command ?? action.written, paths, outside, diffs: [] }
+}
+
+/** A question as the journal has it: each part bounded, with how much is left out. */
 export function questionContent(
   requestId: string,
   toolCallId: string | undefined,
-  action: WantedAction,
+  question: WholeQuestion,
   options: readonly PermissionOption[],
 ): EventContent {
-  const command = action.command ?? action.written
+  const { title, kind, command, paths, outside, diffs, hidden } = boundedQuestion(question)
   return {
     request_id: requestId,
     ...(toolCallId !== undefined && { tool_call_id: toolCallId }),
-    title: bounded(action.title),
-    kind: bounded(action.kind),
-    ...(command !== undefined && { command: bounded(command) }),
-    paths: action.paths.slice(0, MAX_SHOWN).map(path => bounded(path)),
-    ...(action.diffs.length > 0 && { diffs: action.diffs.slice(0, MAX_SHOWN).map(boundedDiff) }),
-    options: options.slice(0, MAX_SHOWN).map(({ optionId, name, kind }) => ({ option_id: optionId, name, kind })),
+    title,
+    kind,
+    ...(command !== undefined && { command }),
+    paths,
+    ...(outside.length > 0 && { outside }),
+    ...(diffs.length > 0 && { diffs }),
+    ...(hidden && { hidden }),
+    options: options.slice(0, MAX_OPTIONS).map(({ optionId, name, kind }) => ({ option_id: optionId, name, kind })),
   }
+}
+
+/** A question whose parts are bounded; `hidden` is there where something is left out. */
+export function boundedQuestion(question: WholeQuestion) {
+  const { diffs, hidden } = boundedDiffs(question.diffs)
+  let characters = hidden.characters
+  const cut = (text: string, max: number) => {
+    characters += Math.max(0, text.length - max)
+    return bounded(text, max)
+  }
+  const bound = {
+    title: cut(question.title, MAX_TEXT),
+    kind: bounded(question.kind, 100),
+    command: question.command === undefined ? undefined : cut(question.command, MAX_COMMAND),
+    paths: question.paths.map(path => cut(path, MAX_TEXT)),
+    outside: question.outside.map(path => bounded(path)),
+    diffs: diffs as readonly QuestionDiff[],
+  }
+  const all: QuestionHidden = { ...hidden, characters }
+  return { ...bound, hidden: Object.values(all).some(count => count > 0) ? all : undefined }
 }
 
 /** At most `max` characters; what is cut ends with an ellipsis. */
 export function bounded(text: string, max = MAX_TEXT): string {
   return text.length > max ? `${text.slice(0, max)}…` : text
-}
-
-function boundedDiff({ path, oldText, newText }: WantedDiff) {
-  return {
-    path: bounded(path),
-    ...(oldText !== undefined && { old_text: bounded(oldText, MAX_DIFF_TEXT) }),
-    new_text: bounded(newText, MAX_DIFF_TEXT),
-  }
 }

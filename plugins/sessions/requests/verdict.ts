@@ -15,26 +15,43 @@ export interface Judged {
   readonly action: rules.WantedAction
   /** A right that it needs and the session lacks. */
   readonly lacking: string | undefined
-  /** In canonical form; undefined: one of them is outside. */
-  readonly places: readonly string[] | undefined
+  /** Why no answer can allow it: one of its paths cannot be resolved, or belongs to the daemon. */
+  readonly impossible: string | undefined
+  /** One of its paths is outside of the workspace. */
+  readonly isOutside: boolean
   /** An "always" answer of before. */
   readonly remembered: rules.Decision | undefined
+  /** A person may answer before the time is over. */
+  readonly isAttended: boolean
 }
 
 /** What is decided without a person; undefined: one is to be asked. */
-export function automaticVerdict({ mode, action, lacking, places, remembered }: Judged): Verdict | undefined {
+export function automaticVerdict(judged: Judged): Verdict | undefined {
+  const { mode, action, lacking, impossible, isOutside, remembered, isAttended } = judged
   const reject = (by: Verdict['by'], note: string): Verdict => ({ decision: 'reject-once', by, note })
   if (lacking !== undefined)
     return reject('rights', `tool_not_granted: this session was spawned without the tool ${lacking}`)
-  if (!places) return reject('workspace', 'it names a path outside of the workspace')
-  const byMode = rules.decideByMode(mode, action.kind)
+  if (impossible !== undefined) return reject('workspace', impossible)
+  const byMode = rules.decideByMode(mode, action.kind, isOutside)
   if (byMode !== 'ask') return { decision: byMode === 'allow' ? 'allow-once' : 'reject-once', by: 'mode' }
-  return remembered && { decision: remembered, by: 'remembered' }
+  if (remembered) return { decision: remembered, by: 'remembered' }
+  const nobody = mode === 'approve-all' && !isAttended
+  return nobody
+    ? reject('workspace', 'it changes something outside of the workspace, and nobody can be asked')
+    : undefined
 }
 
-/** The answer to a method of the client that the mode does not allow. */
-export function deniedByMode(what: string, mode: PermissionMode) {
-  return permissionDenied(
-    `permission denied: ${what} is not allowed in mode ${mode}; ask with session/request_permission first`,
-  )
+const DOING: Readonly<Record<string, string>> = { read: 'reading', edit: 'writing', execute: 'running commands' }
+
+/** The answer to a method of the client that is not allowed. */
+export function refusedMethod({ by, decision, note }: Verdict, mode: PermissionMode, kind: string) {
+  const reasons: { readonly [B in Verdict['by']]?: string } = {
+    mode: `${DOING[kind] ?? kind} is not allowed in mode ${mode}`,
+    person: 'a person rejected it',
+    remembered: 'a person rejected it for this session',
+    timeout: 'nobody answered',
+    cancel: 'the turn ended before it was answered',
+  }
+  const why = note ?? (decision === 'cancelled' ? reasons.cancel : reasons[by]) ?? 'it was rejected'
+  return permissionDenied(`permission denied: ${why}`)
 }

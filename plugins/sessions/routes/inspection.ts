@@ -1,7 +1,7 @@
 import { ok, type Route, routeOf } from '../../../kernel/plugin.js'
 import * as schemas from '../../../schemas/sessions.js'
 import { waitForSession } from '../lifecycle/waiting.js'
-import { inspectionOf, interactionsOf, repairTranscript, usageOf } from '../read/inspection.js'
+import { inspectionOf, interactionIn, interactionsOf, repairTranscript, usageOf } from '../read/inspection.js'
 import type { SessionsService } from '../service.js'
 import { inspectView, repairView, usageView } from '../views.js'
 import { area, find, id, ONE } from './place.js'
@@ -29,6 +29,9 @@ export const inboxRoutes: readonly Route<SessionsService>[] = [
           { header: 'EXPIRES', path: 'expires_at', as: 'ago' },
           { header: 'ASKS FOR', path: 'title', below: true },
           { header: 'COMMAND', path: 'command', below: true },
+          { header: 'OUTSIDE THE WORKSPACE', path: 'outside', as: 'list', below: true },
+          { header: 'CHANGES', path: 'changes', as: 'list', below: true },
+          { header: 'SHOW', path: 'show', below: true },
           { header: 'ANSWER', path: 'answer', below: true },
           { header: 'WORKSPACE', path: 'workspace_path', below: true },
         ],
@@ -68,26 +71,22 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
     query: schemas.ListInteractionsQuery,
     replies: { 200: schemas.ListInteractionsReply },
     errors: [400, 403, 404, 500, 503],
-    cli: {
-      path: 'session interactions',
-      args: [id],
-      find,
-      view: {
-        rows: 'interactions',
-        columns: [
-          { header: 'ID', path: 'interaction_id' },
-          { header: 'Asks for', path: 'title' },
-          { header: 'Status', path: 'status' },
-          { header: 'Answer', path: 'resolution' },
-          { header: 'By', path: 'resolved_by' },
-          { header: 'Asked', path: 'created_at', as: 'ago' },
-        ],
-        empty: 'this session asked for nothing',
-      },
-    },
     handle: async (self, { params, query }) => {
       const row = self.find(params.session_id, params.workspace_id)
       return ok({ interactions: await interactionsOf(self.context, row, self.live(row.id), query.status) })
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${ONE}/interactions/{interaction_id}`,
+    origins: ['agent_session'],
+    area,
+    summary: 'Show a question of an agent, with everything that it would run or change',
+    replies: { 200: schemas.InteractionReply },
+    errors: [403, 404, 500, 503],
+    handle: async (self, { params }) => {
+      const row = self.find(params.session_id, params.workspace_id)
+      return ok({ interaction: await interactionIn(self.context, row, self.live(row.id), params.interaction_id) })
     },
   }),
   route({

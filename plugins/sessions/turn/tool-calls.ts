@@ -6,6 +6,10 @@ import { boundValue } from '../journal/bounds.js'
 /** Calls of one turn that are remembered; the oldest that are over are forgotten first. */
 const MAX_CALLS = 500
 
+/** Characters of a content that the journal has in whole, and contents beyond it that are kept. */
+const MIN_KEPT = 64 * 1024
+const MAX_KEPT = 8
+
 const ENDED: ReadonlySet<string> = new Set(['completed', 'failed'])
 
 /** A tool call as told so far; what was never told has a plain default. */
@@ -25,12 +29,21 @@ export interface ToolCall {
  */
 export class ToolCalls {
   readonly #calls = new Map<string, ToolCall>()
+  /** Contents that were cut for the journal, of calls that are not over. */
+  readonly #diffs = new Map<string, NonNullable<ToolCallFields['content']>>()
 
   /** How many have begun. */
   begun = 0
 
   get(id: string): ToolCall | undefined {
     return this.#calls.get(id)
+  }
+
+  /** What is known of a call that is not over, with its diffs uncut: a person may be asked about it. */
+  whole(id: string): Partial<ToolCallFields> | undefined {
+    const call = this.#calls.get(id)
+    const content = this.#diffs.get(id)
+    return call && (content ? { ...call.fields, content } : call.fields)
   }
 
   /** The call that began last and is not over. */
@@ -50,6 +63,7 @@ export class ToolCalls {
       return [event('tool_result', turnId, call)]
     }
     const ended = ENDED.has(call.status)
+    this.#keepDiffs(update, ended)
     this.#remember(ended ? light(call) : call)
     const events: NewEvent[] = []
     // The first word about a call may be its result.
@@ -63,6 +77,15 @@ export class ToolCalls {
     const open = [...this.#calls.values()].filter(isOpen)
     for (const call of open) this.#calls.set(call.id, { ...call, status: 'failed' })
     return open.map(({ id, title, kind }) => syntheticResult(turnId, { id, title, kind }, reason))
+  }
+
+  #keepDiffs({ toolCallId, content }: ToolCallFields, isOver: boolean): void {
+    if (content || isOver) this.#diffs.delete(toolCallId)
+    if (isOver || !content?.some(({ type }) => type === 'diff')) return
+    const size = (blocks: typeof content) => JSON.stringify(blocks).length
+    if (size(content) <= MIN_KEPT) return
+    this.#diffs.set(toolCallId, content)
+    for (const oldest of this.#diffs.keys()) if (this.#diffs.size > MAX_KEPT) this.#diffs.delete(oldest)
   }
 
   #remember(call: ToolCall): void {

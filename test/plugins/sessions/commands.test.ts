@@ -95,7 +95,9 @@ test('new, events, approve, history, transcript, resume', async () => {
   assert.match(shown, /^\d\d:\d\d:\d\d {2}> say working on it/)
   assert.match(shown, /:\d\d {2}working on it\nstill\n/)
   assert.match(shown, new RegExp(`\\? run: git log \\(svc session approve ${session_id}\\)$`))
-  assert.is(await run(commands.runApprove, { session_id }), 'execute: git log\nallow-once: allowed')
+  await rejects(run(commands.runApprove, { session_id }), /usage: without a terminal, approving needs --yes/)
+  assert.match(await run(commands.runInteractions, { session_id }), /git log/)
+  assert.is(await run(commands.runApprove, { session_id }, { yes: true }), 'run: git log\nallow-once: allowed')
   await world.until(at, event => event.type === 'done')
   await rejects(run(commands.runApprove, { session_id }), /nothing waits/)
 
@@ -136,7 +138,7 @@ test('the report agent in mode approve-reads: asks for its command and for its w
     // A call is pending before permission is asked for it.
     const asks = (event: Reply) => event.type === 'permission' && event.content.status === 'pending'
     await world.until(at, event => asks(event) && event.content.kind === kind)
-    assert.match(await run(commands.runApprove, { session_id }), /allowed$/)
+    assert.match(await run(commands.runApprove, { session_id }, { yes: true }), /allowed$/)
   }
   const done = await world.until(at, event => event.type === 'done' || event.type === 'error')
   assert.is(done.type, 'done', JSON.stringify(done.content))

@@ -85,8 +85,53 @@ test('a question that nobody answers ends with its time, its turn, or at once', 
   await request('POST', `${at}/prompt/cancel`)
   await over(at, canceled)
   assert.equal(await pending(at), [])
-  const two = await world.prompt(at, asks({ a: { type: 'string' }, b: { type: 'string' } }))
-  assert.match(said(two), /"action":"decline"/, 'nobody is asked for forms of several parts')
+  const strange = await world.prompt(at, asks({ a: { type: 'object' } }))
+  assert.match(said(strange), /"action":"decline"/)
+  const warned = strange.find(event => event.type === 'runtime_warning')
+  assert.match(warned.content.text, /declined without being asked: its form has a field a of the type object/)
+})
+
+test('the fields of a form are asked one after the other; optional ones may be skipped, and bounds hold', async () => {
+  const { at } = await world.session('plain')
+  const colors = ['Red', 'Blue'].map(color => ({ const: color, title: `${color} — a colour` }))
+  const fields = {
+    question_0: { type: 'string', title: 'Colour', oneOf: colors },
+    question_0_custom: { type: 'string', title: 'Other', description: 'Type your own answer' },
+    count: { type: 'integer', title: 'Count', minimum: 1, maximum: 3 },
+    parts: { type: 'array', title: 'Parts', items: { enum: ['a', 'b', 'c'] }, maxItems: 2 },
+    sure: { type: 'boolean', title: 'Sure' },
+  }
+  const schema = { type: 'object', properties: fields, required: ['count'] }
+  const turn = await begin(
+    at,
+    `call elicitation/create ${JSON.stringify({ mode: 'form', message: 'Which?', requestedSchema: schema })}`,
+  )
+  const next = (position: number) =>
+    eventually(async () => (await pending(at)).find((one: Reply) => one.position === position), `question ${position}`)
+  const answered = async (question: Reply, body: Reply) => (await answer(at, question.request_id, body)).status
+  const color = await next(1)
+  assert.equal([color.question, color.total, color.optional], ['Which?\nColour', 5, true])
+  assert.is(await answered(color, { text: 'Green' }), 400)
+  assert.is(await answered(color, { choice_index: 1 }), 200)
+  assert.is(await answered(await next(2), { skip: true }), 200)
+  const count = await next(3)
+  assert.equal([count.type, count.optional], ['integer', undefined])
+  for (const body of [{ text: '4' }, { text: '1.5' }, { text: 'x' }, { skip: true }])
+    assert.is(await answered(count, body), 400, JSON.stringify(body))
+  assert.is(await answered(count, { text: '2' }), 200)
+  const parts = await next(4)
+  assert.is(parts.multiple, true)
+  assert.is(await answered(parts, { choice_indexes: [0, 1, 2] }), 400)
+  assert.is(await answered(parts, { choice_indexes: [0, 2] }), 200)
+  assert.is(await answered(await next(5), { text: 'no' }), 200)
+  await over(at, turn)
+  const content = '"content":{"question_0":"Blue","count":2,"parts":["a","c"],"sure":false}'
+  assert.ok(said(await world.events(at)).includes(content), said(await world.events(at)))
+
+  const declined = await begin(at, asks(fields))
+  assert.is(await answered(await next(1), { decline: true }), 200)
+  await over(at, declined)
+  assert.match(said(await world.events(at, `?turn_id=${declined}`)), /"action":"decline"/)
 })
 
 test('a recap tells where a session stands', async () => {

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -106,24 +106,36 @@ test('approve-all: allowed at once by kind, whatever the order; reads, writes an
   assert.is(await readFile(path.join(world.root, 'made/by/agent.txt'), 'utf8'), 'hi')
 })
 
-test('approve-reads: reads are allowed, writes and commands are refused without a grant', async () => {
+test('approve-reads: reads are allowed, a person is asked about writes and commands', async () => {
   const { at } = await world.session('approve-reads')
   const target = path.join(world.root, 'unasked.txt')
-  const events = await world.prompt(
+  const events = await converse(
     at,
     [
       ask({ title: 'look', kind: 'read', locations: [{ path: path.join(world.root, 'notes.txt') }] }),
       call('fs/read_text_file', { path: path.join(world.root, 'notes.txt') }),
       call('fs/write_text_file', { path: target, content: 'x' }),
       runGit,
+      call('fs/write_text_file', { path: target, content: 'asked\n' }),
     ].join('\n'),
+    ['reject-once', 'reject-once', 'allow-once'],
   )
   const lines = said(events).trim().split('\n')
   assert.is(lines[0], 'answer: allow_once')
   assert.match(lines[1]!, /one\\ntwo/)
-  assert.match(lines[2]!, /error permission denied: writing is not allowed in mode approve-reads/)
-  assert.match(lines[3]!, /error permission denied: running commands/)
-  assert.is(await readFile(target, 'utf8').catch(() => 'absent'), 'absent')
+  assert.match(lines[2]!, /error permission denied: a person rejected it/)
+  assert.match(lines[3]!, /error permission denied: a person rejected it/)
+  assert.is(lines[4], 'fs/write_text_file: {}')
+  assert.is(await readFile(target, 'utf8'), 'asked\n')
+  const asked = events.filter(event => event.type === 'permission' && event.content.status === 'pending')
+  assert.equal(
+    asked.map(({ content }) => [content.kind, content.command, content.diffs?.[0].patch]),
+    [
+      ['edit', undefined, '@@ -0,0 +1,1 @@\n+x\n\\ No newline at end of file'],
+      ['execute', 'git --version', undefined],
+      ['edit', undefined, '@@ -0,0 +1,1 @@\n+asked'],
+    ],
+  )
 })
 
 test('an answered request allows that very action once, and no other', async () => {
@@ -142,7 +154,7 @@ test('an answered request allows that very action once, and no other', async () 
       call('fs/write_text_file', { path: target, content: 'x' }),
       call('fs/write_text_file', { path: target, content: 'y' }),
     ].join('\n'),
-    ['allow-once', 'allow-once'],
+    ['allow-once', 'reject-once', 'reject-once', 'allow-once', 'reject-once', 'reject-once'],
   )
   const lines = said(events).trim().split('\n')
   assert.is(lines[0], 'answer: allow_once')
@@ -258,17 +270,17 @@ test('the gate is asked before anything is granted by mode, and before a person 
   )
 })
 
-test('paths outside of the workspace are refused: dots, links, links to nowhere, the home of the daemon', async () => {
+test('approve-all: paths outside of the workspace are read, written when a person allows it; files of the daemon never', async () => {
   const outside = path.join(world.home, '..', 'svc-outside.txt')
   await writeFile(outside, 'secret')
   await mkdir(path.join(world.root, 'inside'), { recursive: true })
   await symlink(outside, path.join(world.root, 'inside', 'link')).catch(() => {})
   await symlink('/tmp/svc-does-not-exist/file', path.join(world.root, 'inside', 'dangling')).catch(() => {})
   await symlink(path.dirname(outside), path.join(world.root, 'inside', 'folder')).catch(() => {})
-  const { at } = await world.session('approve-all')
+  const { at } = await world.session('approve-all', { sandbox: 'none' })
   const read = (file: string) => call('fs/read_text_file', { path: file })
   const write = (file: string) => call('fs/write_text_file', { path: file, content: 'x' })
-  const events = await world.prompt(
+  const events = await converse(
     at,
     [
       read(outside),
@@ -286,9 +298,17 @@ test('paths outside of the workspace are refused: dots, links, links to nowhere,
       read(`${world.root}/inside`),
       read(`${world.root}/absent.txt`),
     ].join('\n'),
+    ['reject-once', 'reject-once', 'reject-once'],
   )
   const lines = said(events).trim().split('\n')
-  for (const line of lines.slice(0, 8)) assert.match(line, /error permission denied/, line)
+  for (const line of lines.slice(0, 4)) assert.is(line, 'fs/read_text_file: {"content":"secret"}')
+  for (const line of lines.slice(4, 8)) assert.match(line, /error permission denied/, line)
+  const asked = events.filter(event => event.type === 'permission' && event.content.status === 'pending')
+  const target = path.join(await realpath(path.dirname(outside)), 'new/deep/file.txt')
+  assert.equal(
+    asked.map(({ content }) => content.outside),
+    [[target], ['/'], [await realpath(outside)]],
+  )
   assert.is(lines[8], 'answer: reject_once')
   for (const line of lines.slice(9, 12)) assert.match(line, /error permission denied/, line)
   assert.match(lines[12]!, /not a regular file|EISDIR/)
@@ -377,6 +397,7 @@ test('a request whose turn ended while it was judged is canceled, and nobody wai
     ids: { id: (prefix: string) => `${prefix}_1` } as Ids,
     timeoutMs: 1000,
     turnId: () => turn,
+    isAttended: () => true,
     known: () => undefined,
     gate: async kind => ({ judgedAs: kind }),
     record: (_turn, content) => recorded.push(content),

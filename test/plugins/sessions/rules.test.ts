@@ -77,9 +77,15 @@ test('modes', () => {
     ['deny-all', 'read', 'reject'],
   ] as const
   for (const [mode, kind, verdict] of table) assert.is(rules.decideByMode(mode, kind), verdict, `${mode} ${kind}`)
-  assert.ok(rules.methodAllowed('approve-reads', 'read'))
-  assert.not(rules.methodAllowed('approve-reads', 'write'))
-  assert.not(rules.methodAllowed('deny-all', 'read'))
+  const outside = [
+    ['approve-all', 'read', 'allow'],
+    ['approve-all', 'edit', 'ask'],
+    ['approve-all', 'execute', 'ask'],
+    ['approve-reads', 'read', 'ask'],
+    ['deny-all', 'read', 'reject'],
+  ] as const
+  for (const [mode, kind, verdict] of outside)
+    assert.is(rules.decideByMode(mode, kind, true), verdict, `${mode} ${kind} outside`)
 })
 
 test('what an answered request covers', () => {
@@ -93,10 +99,7 @@ test('what an answered request covers', () => {
   assert.ok(rules.coversCommand(shell, ['bash', '-lc', 'ls | wc']))
   assert.not(rules.coversCommand(shell, ['bash', '-lc', 'ls | wc; rm x']))
   assert.ok(rules.coversCommand(call({ kind: 'execute', rawInput: { cmd: ['a', 'b'] } }), ['a', 'b']))
-  assert.ok(
-    rules.coversCommand(call({ kind: 'execute' }), ['anything']),
-    'one that names no command covers one command',
-  )
+  assert.not(rules.coversCommand(call({ kind: 'execute' }), ['anything']), 'one that names no command covers none')
   const text = (text: string) => [{ type: 'content', content: { type: 'text', text } }]
   const written = call({ kind: 'execute', title: 'Bash', content: text('{"command":"rm -rf /tmp/x"}') })
   assert.equal(
@@ -107,10 +110,21 @@ test('what an answered request covers', () => {
   assert.is(call({ kind: 'execute', content: text('{"command":') }).written, undefined)
   assert.is(call({ kind: 'edit', content: text('{"command":"view"}') }).written, undefined)
   assert.not(rules.coversCommand(call({ kind: 'edit' }), ['anything']))
-  assert.ok(rules.coversWrite(call({ kind: 'edit' }), [], '/w/a'))
-  assert.ok(rules.coversWrite(call({ kind: 'edit' }), ['/w/a'], '/w/a'))
-  assert.not(rules.coversWrite(call({ kind: 'edit' }), ['/w/a'], '/w/b'))
-  assert.not(rules.coversWrite(git, [], '/w/a'))
+  assert.ok(rules.coversCommand(written, ['rm -rf /tmp/x']))
+  const write = (action: ReturnType<typeof call>, places: readonly string[], more: object = {}, isLasting = false) =>
+    rules.coversWrite(action, places, isLasting, { target: '/w/a', content: 'x', before: undefined, ...more })
+  assert.not(write(call({ kind: 'edit' }), []), 'one that names no file covers none')
+  assert.ok(write(call({ kind: 'edit' }), ['/w/a']))
+  assert.not(write(call({ kind: 'edit' }), ['/w/b']))
+  assert.not(write(git, []))
+  const edit = (oldText: string | null, newText: string) =>
+    call({ kind: 'edit', content: [{ type: 'diff', path: 'a', oldText, newText }] })
+  assert.ok(write(edit(null, 'x'), ['/w/a']))
+  assert.not(write(edit(null, 'y'), ['/w/a']), 'another text than the one that was shown')
+  assert.ok(write(edit(null, 'y'), ['/w/a'], {}, true), 'for the session')
+  assert.ok(write(edit('b', 'B'), ['/w/a'], { before: 'a b c b', content: 'a B c b' }))
+  assert.ok(write(edit('b', 'B'), ['/w/a'], { before: 'a b c b', content: 'a B c B' }))
+  assert.not(write(edit('b', 'B'), ['/w/a'], { before: 'a b c b', content: 'a B c evil' }))
 })
 
 test('texts: redaction, bounds, output, lines', () => {

@@ -67,12 +67,19 @@ test('a question has its diff; the session waits and the inbox has it until it e
   assert.is(waiting.state, 'active')
   const { items } = (await world.kernel.request('GET', '/api/inbox')).body
   assert.equal(
-    items.map(({ session_id, kind, title, answer }: Reply) => [session_id, kind, title, answer]),
-    [[id, 'edit', 'Edit a.js', `svc session approve ${id}`]],
+    items.map(({ session_id, kind, title, changes }: Reply) => [session_id, kind, title, changes]),
+    [[id, 'edit', 'Edit a.js', ['a.js +1 -1']]],
+  )
+  const { interaction_id, answer, show } = items[0]
+  assert.equal(
+    [answer, show],
+    [`svc session approve ${id} --request ${interaction_id}`, `svc session interactions ${id} ${interaction_id}`],
   )
   assert.is((await world.kernel.request('GET', '/api/status')).body.sessions.by_badge.waiting, 1)
   const asked = await world.until(at, event => event.type === 'permission' && event.content.status === 'pending')
-  assert.equal(asked.content.diffs, [{ path: 'a.js', old_text: 'one\ntwo\n', new_text: 'one\n2\n' }])
+  assert.equal(asked.content.diffs, [
+    { path: 'a.js', added: 1, removed: 1, patch: '@@ -1,2 +1,2 @@\n one\n-two\n+2', hidden_lines: 0 },
+  ])
   const turn = sent.body.prompt.new_turn_id
   const done = await world.until(at, event => event.type === 'done' && event.turn_id === turn)
   assert.equal([done.content.status, done.content.expired_requests], ['completed', 1])
