@@ -10,6 +10,8 @@ import {
   type InstalledExtension,
 } from './api.js'
 import { extensionItems } from './checks.js'
+import { checkConsent } from './consent/check.js'
+import type { Owner } from './consent/owner.js'
 import { Catalog, type Found } from './folders/catalog.js'
 import { Claims } from './folders/claims.js'
 import { DevLinks } from './folders/dev.js'
@@ -19,6 +21,7 @@ import { News } from './folders/news.js'
 import { keyOf, type Link, placeOf } from './identity.js'
 import { InstallDoor } from './install/door.js'
 import type { Installer } from './install/installer.js'
+import { Unsandboxed } from './install/trust.js'
 import { installerFor } from './install/wiring.js'
 import { BegunCodes } from './load/begun.js'
 import { CodeCache } from './load/code.js'
@@ -66,7 +69,7 @@ export class ExtensionsService implements ExtensionsApi {
     this.views = new Views(this)
     this.#flags = new FlagTable(db)
     this.#catalog = new Catalog(file('cache', 'manifests.json'), () => clock.now(), host.version)
-    this.#families = new Families(kernel)
+    this.#families = new Families(kernel, (extension, brought) => checkConsent(this.#installer, extension, brought))
     this.#code = new CodeCache(home.path('cache', 'extensions'))
     kernel.scope.defer('copies of code', () => this.#code.end())
     const stateOf = (name: string) => host.plugins().find(plugin => (plugin.replacedBy ?? plugin.name) === name)?.state
@@ -107,6 +110,7 @@ export class ExtensionsService implements ExtensionsApi {
       look: name => this.folder.look(name),
       kinds: name => (this.folder.get(name)?.installed?.code?.surface.kinds ?? []).map(kind => kind.name),
       sweep: () => this.#code.sweep(),
+      brought: extension => this.#families.brought(extension),
     })
     this.install = new InstallDoor(this.#installer, {
       show: name => this.views.toWire(this.get(name)),
@@ -186,6 +190,14 @@ export class ExtensionsService implements ExtensionsApi {
   /** Where an extension came from; what nobody installed was put there by the owner of the home. */
   tierOf(name: string): SourceTier {
     return this.#installer.provenance(name)?.tier ?? 'user'
+  }
+
+  owner(key: string): Owner {
+    const all = this.installed()
+    const found = all.find(one => one.key === key) ?? all.find(({ name }) => name === key)
+    if (!found) return { name: key.split('@', 1)[0] ?? key, confined: true }
+    const { name, root, tier } = found
+    return { name, root, confined: tier === 'marketplace' && !this.kernel.config.get(Unsandboxed).includes(name) }
   }
 
   async call(...[key, method, params, options]: Parameters<ExtensionsApi['call']>): Promise<unknown> {

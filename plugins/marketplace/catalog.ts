@@ -126,7 +126,7 @@ export class Catalog {
     if (before?.digest === digest) {
       this.#copy = { ...before, fetchedAt }
     } else {
-      const feed = parseFeed(text)
+      const feed = parseFeed(text, this.kind)
       this.#copy = { feed, index: new SearchIndex(feed.entries), digest, fetchedAt }
     }
     return this.#copy

@@ -1,10 +1,11 @@
 import { realpath } from 'node:fs/promises'
 import os from 'node:os'
 import { resolveSecret } from '../../kernel/kit/secret-ref.js'
-import { type Fault, type PluginKernel, within } from '../../kernel/plugin.js'
+import { type Fault, type MaybeToken, type PluginKernel, within } from '../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import type { ExecInSandboxReply, Sandbox, SandboxReply } from '../../schemas/sessions/sandboxes.js'
 import { finding } from '../daemon/api.js'
+import { type ExtensionsApi, ownerOf } from '../extensions/api.js'
 import { TrustOwnUser } from '../own-user/api.js'
 import type { Processes } from '../processes/api.js'
 import type { Providers } from '../providers/api.js'
@@ -24,10 +25,12 @@ import {
   type ProgramCommand,
   type ProgramSandbox,
   SandboxErrors,
+  unconfined,
 } from './api.js'
 import { type Enclosure, enclosed } from './bubblewrap.js'
 import { SandboxHooks } from './hooks.js'
 import { KeptGuards } from './kept-guards.js'
+import { inOrder, type Mount } from './mounts.js'
 import { type Exec, OpenSandbox } from './open-sandbox.js'
 import { tooWide, viewOf } from './places.js'
 import { probe, type Support } from './probe.js'
@@ -45,6 +48,7 @@ export type SandboxNeeds = {
   providers: typeof Providers
   workspaces: typeof Workspaces
   processes: typeof Processes
+  extensions: MaybeToken<ExtensionsApi>
 }
 
 /** Which sessions run in a sandbox, and what they see in it. */
@@ -82,7 +86,10 @@ export class SandboxesService {
     const parent = about.parent === undefined ? undefined : needs.sessions.get(about.parent)?.confinement
     const inherited = parent?.kind === 'sandbox' ? parent : undefined
     const configured = workspace?.sandboxRef || config.get(DefaultSandbox) || undefined
-    const asked = about.sandbox ?? (inherited && configured === NO_SANDBOX ? undefined : configured)
+    const owner = ownerOf(needs.extensions.current, about.broughtBy)
+    const chosen = about.sandbox ?? (inherited && configured === NO_SANDBOX ? undefined : configured)
+    const isLeftOut = chosen === undefined || chosen === NO_SANDBOX
+    const asked = owner?.confined && isLeftOut ? (inherited?.profile ?? DEFAULT_PROFILE) : chosen
     if (asked === NO_SANDBOX) return inherited && SandboxErrors.sandbox_weaker()
     const isUsual =
       about.unattended || about.permissions === 'approve-all' || ['spawned', 'dream'].includes(about.session.type)
@@ -94,6 +101,7 @@ export class SandboxesService {
     const reason = await this.#obstacle(workspace ? [workspace.rootDir, ...workspace.addDirs] : [])
     if (reason === undefined)
       about.confine({ kind: 'sandbox', backend: BACKEND, profile: name, network: profile.network })
+    else if (owner?.confined) return unconfined(owner.name, reason)
     else if (asked !== undefined || inherited) return SandboxErrors.sandbox_unusable(reason)
     else about.confine({ kind: 'none', reason })
     return undefined
@@ -268,10 +276,14 @@ export class SandboxesService {
     if ('problem' in profile) throw profile.fault
     const support = await this.support()
     const reason = support.works ? await this.#obstacle(sandbox.roots) : support.reason
-    if (!support.works || reason !== undefined) throw SandboxErrors.sandbox_unusable(reason)
+    if (!support.works || reason !== undefined)
+      throw sandbox.fromCatalog === undefined
+        ? SandboxErrors.sandbox_unusable(reason)
+        : unconfined(sandbox.fromCatalog, reason ?? '')
     const { env, home, needs } = this.kernel
     const roots = await Promise.all(sandbox.roots.map(real))
-    const cwd = roots[0] ?? '/tmp'
+    const shows = await Promise.all((sandbox.shows ?? []).map(real))
+    const cwd = roots[0] ?? shows[0] ?? '/tmp'
     const none = { mcpServers: [], bin: undefined, socket: undefined, provider: undefined, programOf: () => undefined }
     const view = await viewOf({
       ...{ ...none, ...command, cwd, roots, providers: needs.providers.list() },
@@ -281,7 +293,8 @@ export class SandboxesService {
     })
     await this.#guards.keep(id, view.guards)
     const network = [sandbox.network, profile.network].includes('none') ? 'none' : 'host'
-    const enclosure: Enclosure = { ...support, mounts: view.mounts, network, env: profile.env }
+    const mounts = inOrder([...view.mounts, ...shows.map((path): Mount => ({ kind: 'read', path }))])
+    const enclosure: Enclosure = { ...support, mounts, network, env: profile.env }
     return { ...enclosed(enclosure, { ...command, cwd }), ended: () => this.#guards.release(id) }
   }
 }

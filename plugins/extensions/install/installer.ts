@@ -2,17 +2,28 @@ import path from 'node:path'
 import { Serial } from '../../../kernel/kit/serial.js'
 import { shown } from '../../../kernel/kit/text.js'
 import { type Actor, type Fault, faultOf, messageOf } from '../../../kernel/plugin.js'
+import type { InstalledExtension } from '../api.js'
+import { checkAgreed, checkForeign } from '../consent/agreed.js'
+import { type Brought, inOrder } from '../consent/brought.js'
 import type { InstallerKernel } from '../needs.js'
 import { InstallErrors } from './errors.js'
 import { ExtensionDigestVerified, ExtensionInstallFailed, ExtensionUpdateFailed } from './events.js'
-import { type Files, isThere, systemFiles, writeTree } from './files.js'
+import { type Files, isThere, systemFiles, writeDraft, writeTree } from './files.js'
 import { freshIn, Ledger, type LedgerOptions } from './ledger.js'
 import { type Preview, previewOf } from './preview.js'
 import { hasNothingNew, type Provenance, ProvenanceTable, provenanceFrom } from './provenance.js'
 import { type Candidate, readCandidate } from './source/candidate.js'
 import { findCurated } from './source/curated.js'
 import { readFolder } from './source/folder.js'
-import { addressOf, type Source, type SourceRequest, sourceOf, withoutSecrets, withVersion } from './source/source.js'
+import {
+  addressOf,
+  type Source,
+  type SourceRequest,
+  sourceOf,
+  tierOf,
+  withoutSecrets,
+  withVersion,
+} from './source/source.js'
 import { treeDigest } from './source/tree.js'
 import { decide } from './trust.js'
 
@@ -23,6 +34,8 @@ export interface InstallRequest extends SourceRequest {
   /** Digest of the tree that a preview showed: anything else is not what was looked at. */
   readonly treeDigest?: string | undefined
   readonly allowUnverified?: boolean | undefined
+  /** Digest of what it brings, as a preview showed it: the consent of a person. */
+  readonly consentDigest?: string | undefined
 }
 
 export interface UpdateRequest {
@@ -31,6 +44,7 @@ export interface UpdateRequest {
   readonly checksum?: string | undefined
   readonly treeDigest?: string | undefined
   readonly allowUnverified?: boolean | undefined
+  readonly consentDigest?: string | undefined
 }
 
 /** What became of one update; `available`: it was only looked. */
@@ -47,8 +61,12 @@ export type BatchItem = { readonly name: string } & (Updated | { readonly status
 export interface InstallerOptions extends LedgerOptions {
   /** The policy, `extensions.trust.allow_unverified`. */
   readonly allowUnverified: () => boolean
+  /** Names of `extensions.trust.unsandboxed`. */
+  readonly unsandboxed: () => readonly string[]
   /** May the extension be removed; the refusal names what depends on it. */
   readonly disabling?: (name: string) => Promise<Fault | undefined>
+  /** Everything that an extension brings, read from a folder of its files. */
+  readonly brought: (extension: InstalledExtension) => Promise<readonly Brought[]>
   /** The folder of an extension is another one now, or gone. */
   readonly placed?: (name: string) => Promise<void>
   readonly files?: Files
@@ -124,6 +142,7 @@ export class Installer {
       () =>
         this.#reading(request, (source, candidate) => {
           const provenance = this.#provenanceOf(source, candidate, request, actor)
+          checkAgreed(provenance, this.#provenance.get(provenance.name), request.consentDigest)
           return this.#changes.run(async () => {
             const { name } = provenance
             const before = this.#provenance.get(name)
@@ -189,11 +208,12 @@ export class Installer {
     return found
   }
 
-  async #previewOf(source: Source, candidate: Candidate, request: UpdateRequest): Promise<Preview> {
+  async #previewOf(source: Source, candidate: Judged, request: UpdateRequest): Promise<Preview> {
     const { name } = candidate.manifest
     const installed = this.provenance(name)
     const takenByHand = !installed && (await isThere(this.folderOf(name)))
-    return previewOf(candidate, installed, { ...this.#asked(source, candidate, request), takenByHand })
+    const unsandboxed = this.options.unsandboxed()
+    return previewOf(candidate, installed, { ...this.#asked(source, candidate, request), takenByHand, unsandboxed })
   }
 
   async #update(name: string, request: UpdateRequest, actor: Actor, checkOnly: boolean): Promise<Updated> {
@@ -208,6 +228,7 @@ export class Installer {
       const same = hasNothingNew(candidate, previous)
       const provenance = this.#provenanceOf(source, candidate, request, actor)
       if (checkOnly || same) return { status: same ? 'up_to_date' : 'available', previous, current: provenance }
+      checkAgreed(provenance, previous, request.consentDigest)
       const current = await this.#changes.run(async () => {
         // It may have been removed, or updated by another, while this one was read.
         if (this.#installedOf(name).treeDigest !== previous.treeDigest)
@@ -221,19 +242,23 @@ export class Installer {
   /** Reads a source with a folder of its own to work in, which is gone afterwards. */
   async #reading<T>(
     { source: named, ...request }: Omit<InstallRequest, 'source'> & { source?: string | Source | undefined },
-    then: (source: Source, candidate: Candidate) => Promise<T> | T,
+    then: (source: Source, candidate: Judged) => Promise<T> | T,
   ): Promise<T> {
     const full = await this.kernel.needs.disk.refusal()
     if (full) throw full
     const source = typeof named === 'object' ? named : await sourceOf({ ...request, source: named })
     const folder = path.join(this.#ledger.staging, this.kernel.ids.id('tmp'))
-    const workFolder = () => this.#files.makeFolder(folder).then(() => folder)
+    let made: Promise<string> | undefined
+    const workFolder = () => {
+      made ??= this.#files.makeFolder(folder).then(() => folder)
+      return made
+    }
     try {
       const { clock, env, needs } = this.kernel
       const fetching = {
         host: { clock, env, spawn: needs.processes.spawn },
         workFolder,
-        curated: (slug: string) => findCurated(this.kernel, slug),
+        curated: (slug: string) => findCurated(this.kernel, slug, name => this.provenance(name)?.authorKey),
         version: needs.host.version,
       }
       const candidate = await readCandidate(fetching, source, request.checksum)
@@ -242,19 +267,36 @@ export class Installer {
           `what ${addressOf(source)} has is not what was looked at: its tree is ${candidate.treeDigest}`,
           { next: 'look at it again' },
         )
-      return await then(candidate.source, candidate)
+      const brings = await this.#broughtBy(candidate, path.join(await workFolder(), 'draft'))
+      return await then(candidate.source, { ...candidate, brings })
     } finally {
       await this.#files.remove(folder)
     }
+  }
+
+  /** Written to a folder, for what it brings is read as it will be when it is loaded. */
+  async #broughtBy(candidate: Candidate, draft: string): Promise<readonly Brought[]> {
+    const { manifest, tree, source, treeDigest } = candidate
+    const { name, version } = manifest
+    await writeDraft(tree, draft)
+    const brings = inOrder(
+      await this.options.brought({
+        ...{ name, key: name, version, manifest, root: draft, digest: treeDigest },
+        ...{ enabled: true, state: 'enabled', tier: tierOf(source) },
+      }),
+    )
+    if (tierOf(source) === 'marketplace') checkForeign(name, brings)
+    return brings
   }
 
   #asked(source: Source, { verified }: Candidate, { allowUnverified = false }: UpdateRequest) {
     return { source, verified, consent: allowUnverified, policy: this.options.allowUnverified() }
   }
 
-  #provenanceOf(source: Source, candidate: Candidate, request: UpdateRequest, actor: Actor): Provenance {
+  #provenanceOf(source: Source, candidate: Judged, request: UpdateRequest, actor: Actor): Provenance {
     const decision = decide(this.#asked(source, candidate, request))
-    return provenanceFrom(candidate, decision, request.allowUnverified ?? false, this.kernel.clock.now(), actor)
+    const unverified = request.allowUnverified ?? false
+    return provenanceFrom(candidate, candidate.brings, decision, unverified, this.kernel.clock.now(), actor)
   }
 
   /** Stages the files, then decides. */
@@ -289,6 +331,9 @@ export class Installer {
     throw InstallErrors.extension_not_installed(`extension ${shown(name)} was not installed by svc`)
   }
 }
+
+/** A candidate with everything that it brings. */
+type Judged = Candidate & { readonly brings: readonly Brought[] }
 
 /** An update looks where the installed one came from, and nowhere else. */
 const OTHER_SOURCE = ', from elsewhere; remove that first, its records and tables stay'
