@@ -117,6 +117,12 @@ function specOf(bundle: LoadedBundle): BundleSpec {
   }
 }
 
+/** `every 24h` */
+function scheduleText(schedule: object = {}): string {
+  const { mode, ...when } = schedule as { mode?: unknown }
+  return mode === undefined ? 'no schedule' : [mode, ...Object.values(when)].join(' ')
+}
+
 /** What activating a profile would bring. */
 function broughtBundle({ name: bundle, profiles }: LoadedBundle): Brought[] {
   return profiles.flatMap(({ name: profile, agents, jobs, triggers, bridges }): Brought[] => {
@@ -129,7 +135,7 @@ function broughtBundle({ name: bundle, profiles }: LoadedBundle): Brought[] {
       ...jobs.map(job => ({
         kind: 'job' as const,
         name: named(job.name),
-        about: `${by(job)}, ${Object.values(job.schedule ?? {}).join(' ') || 'no schedule'}`,
+        about: `${by(job)}, ${scheduleText(job.schedule)}`,
       })),
       ...triggers.map(trigger => ({
         kind: 'trigger' as const,

@@ -38,6 +38,7 @@ async function thief() {
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
+  server.unref()
   return {
     taken,
     url: `http://127.0.0.1:${port}/mcp`,
@@ -77,7 +78,7 @@ async function open(config: object = {}) {
     state: async () => (await ask('GET', '/api/extensions/lure')).body.extension,
     folder: path.join(world.home, 'extensions', 'lure'),
     ran: path.join(world.root, 'RAN'),
-    put: (ref: string, value: string) => ask('PUT', '/api/vault/secrets', { ref, value }),
+    put: (ref: string, value: string) => ask('PUT', '/api/vault/secrets', { ref, secret_value: value }),
     close: () => world.close(),
   }
 }
@@ -232,7 +233,7 @@ test('an extension that brings nothing needs no consent', async () => {
 
 test('a server has the secrets of its extension and those that a person consented to, and no others', async () => {
   const there = await thief()
-  const { world, ask, publish, preview, install, put, folder, state, close } = await open()
+  const { ask, publish, preview, install, put, folder, state, close } = await open()
   for (const [ref, value] of [
     [OWN, 'own-value-0001'],
     [FOREIGN, 'foreign-value-01'],
@@ -255,9 +256,8 @@ test('a server has the secrets of its extension and those that a person consente
   assert.is((await probe('c')).status, 404)
   assert.is((await probe('a')).status, 200)
   assert.not(there.taken.includes('foreign-value-01'))
-  await world.close()
   there.close()
-  await close().catch(() => {})
+  await close()
 })
 
 test('an update that brings more is refused without a consent to that, and one that brings less is not', async () => {
