@@ -11,7 +11,7 @@ import {
 } from './api.js'
 import { extensionItems } from './checks.js'
 import { checkConsent } from './consent/check.js'
-import type { Owner } from './consent/owner.js'
+import { type Owner, ownerAmong } from './consent/owner.js'
 import { Catalog, type Found } from './folders/catalog.js'
 import { Claims } from './folders/claims.js'
 import { DevLinks } from './folders/dev.js'
@@ -69,7 +69,7 @@ export class ExtensionsService implements ExtensionsApi {
     this.views = new Views(this)
     this.#flags = new FlagTable(db)
     this.#catalog = new Catalog(file('cache', 'manifests.json'), () => clock.now(), host.version)
-    this.#families = new Families(kernel, (extension, brought) => checkConsent(this.#installer, extension, brought))
+    this.#families = new Families(kernel, (...brought) => checkConsent(this.#installer, ...brought))
     this.#code = new CodeCache(home.path('cache', 'extensions'))
     kernel.scope.defer('copies of code', () => this.#code.end())
     const stateOf = (name: string) => host.plugins().find(plugin => (plugin.replacedBy ?? plugin.name) === name)?.state
@@ -136,9 +136,7 @@ export class ExtensionsService implements ExtensionsApi {
     return [...this.all().map(({ name }) => name), ...this.#expected.keys()]
   }
 
-  isLoading(name?: string): boolean {
-    return this.#expected.has(name)
-  }
+  isLoading = (name?: string): boolean => this.#expected.has(name)
 
   settled = async (): Promise<void> => void (await this.#expected.none())
 
@@ -148,13 +146,9 @@ export class ExtensionsService implements ExtensionsApi {
     return unrouted(path, { clock: this.kernel.clock, expected: this.#expected, folder: this.folder, all })
   }
 
-  #begun() {
-    return this.kernel.collect(BegunCodes).map(({ entry }) => entry)
-  }
+  readonly #begun = () => this.kernel.collect(BegunCodes).map(({ entry }) => entry)
 
-  installed(): readonly InstalledExtension[] {
-    return this.all().flatMap(({ installed }) => installed ?? [])
-  }
+  installed = (): readonly InstalledExtension[] => this.all().flatMap(({ installed }) => installed ?? [])
 
   /** Every folder that may be an extension, by key: what is installed before the links of its name. */
   all(): Instance[] {
@@ -192,13 +186,7 @@ export class ExtensionsService implements ExtensionsApi {
     return this.#installer.provenance(name)?.tier ?? 'user'
   }
 
-  owner(key: string): Owner {
-    const all = this.installed()
-    const found = all.find(one => one.key === key) ?? all.find(({ name }) => name === key)
-    if (!found) return { name: key.split('@', 1)[0] ?? key, confined: true }
-    const { name, root, tier } = found
-    return { name, root, confined: tier === 'marketplace' && !this.kernel.config.get(Unsandboxed).includes(name) }
-  }
+  owner = (key: string): Owner => ownerAmong(this.installed(), key, this.kernel.config.get(Unsandboxed))
 
   async call(...[key, method, params, options]: Parameters<ExtensionsApi['call']>): Promise<unknown> {
     await this.#expected.none(key)

@@ -22,7 +22,7 @@ import type { McpApi } from '../mcp/api.js'
 import type { Skills } from '../skills/api.js'
 import { MarketplaceErrors } from './api.js'
 import { bundleDetail, bundleEntries } from './bundles.js'
-import { Catalog, type Copy } from './catalog.js'
+import { absent, Catalog, type Copy, noEntry } from './catalog.js'
 import type { Entry } from './feed.js'
 import { type Base, baseOf, fetchFrom } from './fetch.js'
 import { Installed } from './installed.js'
@@ -268,20 +268,6 @@ export class MarketplaceService {
       .recover()
       .catch(error => this.kernel.log.warn(`the folder of skills was not put in order: ${messageOf(error)}`))
   }
-}
-
-const noEntry = (kind: MarketplaceKind, id: string) =>
-  MarketplaceErrors.marketplace_entry_not_found(`the catalog has no ${kind} ${shown(id)}`, {
-    next: `svc marketplace list ${kind}`,
-  })
-
-/** Why an id leads to no entry. */
-export function absent({ feed }: Copy, kind: MarketplaceKind, id: string) {
-  const all = feed.ambiguous.get(id) ?? []
-  if (all.length === 0) return noEntry(kind, id)
-  return MarketplaceErrors.marketplace_entry_ambiguous(
-    `the ${kind}s ${all.join(' and ')} of the catalog have one name, so neither is installed`,
-  )
 }
 
 function kindOf(name: string): MarketplaceKind {

@@ -11,10 +11,10 @@ import type {
 import { DownloadError, isNewer, readArchive } from '../extensions/api.js'
 import type { ManagedSkill } from '../skills/api.js'
 import { MarketplaceErrors, SkillManaged } from './api.js'
-import { type Copy, entryOf } from './catalog.js'
+import { absent, type Copy, entryOf } from './catalog.js'
 import type { Entry, SkillVersion } from './feed.js'
 import { type Base, fetchFrom } from './fetch.js'
-import { absent, type MarketplaceKernel } from './service.js'
+import type { MarketplaceKernel } from './service.js'
 import { AuthorPins } from './signatures.js'
 import { SkillStore } from './skill-store.js'
 

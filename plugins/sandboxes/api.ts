@@ -71,8 +71,13 @@ export interface ProgramSandbox {
   readonly fromCatalog?: string
 }
 
-/** Why what came from a catalog does not run. */
-export const unconfined = (extension: string, reason: string) =>
+/** Why a program does not run; what came from a catalog has no other way. */
+export const unusable = (reason: string | undefined, extension?: string) =>
+  extension === undefined
+    ? SandboxErrors.sandbox_unusable(reason)
+    : unconfined(extension, reason ?? 'sandboxes do not work here')
+
+const unconfined = (extension: string, reason: string) =>
   SandboxErrors.sandbox_unusable(
     `the extension ${extension} came from a catalog, and its programs run in a sandbox only: ${reason}`,
     {

@@ -25,7 +25,7 @@ import {
   type ProgramCommand,
   type ProgramSandbox,
   SandboxErrors,
-  unconfined,
+  unusable,
 } from './api.js'
 import { type Enclosure, enclosed } from './bubblewrap.js'
 import { SandboxHooks } from './hooks.js'
@@ -88,8 +88,8 @@ export class SandboxesService {
     const configured = workspace?.sandboxRef || config.get(DefaultSandbox) || undefined
     const owner = ownerOf(needs.extensions.current, about.broughtBy)
     const chosen = about.sandbox ?? (inherited && configured === NO_SANDBOX ? undefined : configured)
-    const isLeftOut = chosen === undefined || chosen === NO_SANDBOX
-    const asked = owner?.confined && isLeftOut ? (inherited?.profile ?? DEFAULT_PROFILE) : chosen
+    const least = owner?.confined && [undefined, NO_SANDBOX].includes(chosen)
+    const asked = least ? (inherited?.profile ?? DEFAULT_PROFILE) : chosen
     if (asked === NO_SANDBOX) return inherited && SandboxErrors.sandbox_weaker()
     const isUsual =
       about.unattended || about.permissions === 'approve-all' || ['spawned', 'dream'].includes(about.session.type)
@@ -101,8 +101,7 @@ export class SandboxesService {
     const reason = await this.#obstacle(workspace ? [workspace.rootDir, ...workspace.addDirs] : [])
     if (reason === undefined)
       about.confine({ kind: 'sandbox', backend: BACKEND, profile: name, network: profile.network })
-    else if (owner?.confined) return unconfined(owner.name, reason)
-    else if (asked !== undefined || inherited) return SandboxErrors.sandbox_unusable(reason)
+    else if (asked !== undefined || inherited) return unusable(reason, owner?.confined ? owner.name : undefined)
     else about.confine({ kind: 'none', reason })
     return undefined
   }
@@ -276,10 +275,7 @@ export class SandboxesService {
     if ('problem' in profile) throw profile.fault
     const support = await this.support()
     const reason = support.works ? await this.#obstacle(sandbox.roots) : support.reason
-    if (!support.works || reason !== undefined)
-      throw sandbox.fromCatalog === undefined
-        ? SandboxErrors.sandbox_unusable(reason)
-        : unconfined(sandbox.fromCatalog, reason ?? '')
+    if (!support.works || reason !== undefined) throw unusable(reason, sandbox.fromCatalog)
     const { env, home, needs } = this.kernel
     const roots = await Promise.all(sandbox.roots.map(real))
     const shows = await Promise.all((sandbox.shows ?? []).map(real))

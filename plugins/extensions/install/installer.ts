@@ -1,30 +1,21 @@
-import path from 'node:path'
 import { Serial } from '../../../kernel/kit/serial.js'
 import { shown } from '../../../kernel/kit/text.js'
 import { type Actor, type Fault, faultOf, messageOf } from '../../../kernel/plugin.js'
 import type { InstalledExtension } from '../api.js'
-import { checkAgreed, checkForeign } from '../consent/agreed.js'
-import { type Brought, inOrder } from '../consent/brought.js'
+import { checkAgreed } from '../consent/agreed.js'
+import type { Brought } from '../consent/brought.js'
 import type { InstallerKernel } from '../needs.js'
 import { InstallErrors } from './errors.js'
 import { ExtensionDigestVerified, ExtensionInstallFailed, ExtensionUpdateFailed } from './events.js'
-import { type Files, isThere, systemFiles, writeDraft, writeTree } from './files.js'
+import { type Files, isThere, systemFiles, writeTree } from './files.js'
 import { freshIn, Ledger, type LedgerOptions } from './ledger.js'
 import { type Preview, previewOf } from './preview.js'
 import { hasNothingNew, type Provenance, ProvenanceTable, provenanceFrom } from './provenance.js'
-import { type Candidate, readCandidate } from './source/candidate.js'
-import { findCurated } from './source/curated.js'
+import type { Candidate } from './source/candidate.js'
 import { readFolder } from './source/folder.js'
-import {
-  addressOf,
-  type Source,
-  type SourceRequest,
-  sourceOf,
-  tierOf,
-  withoutSecrets,
-  withVersion,
-} from './source/source.js'
+import { addressOf, type Source, type SourceRequest, withoutSecrets, withVersion } from './source/source.js'
 import { treeDigest } from './source/tree.js'
+import { type Judged, SourceReader } from './source-reader.js'
 import { decide } from './trust.js'
 
 /** A request to install, or to look at what would be installed. */
@@ -81,6 +72,7 @@ export class Installer {
   readonly #files: Files
   readonly #provenance: ProvenanceTable
   readonly #ledger: Ledger
+  readonly #reader: SourceReader
   /** Changes of the folders come one after the other. */
   readonly #changes = new Serial()
 
@@ -91,6 +83,9 @@ export class Installer {
     this.#files = options.files ?? systemFiles
     this.#provenance = new ProvenanceTable(kernel.db)
     this.#ledger = new Ledger(kernel, this.#provenance, this.#files, options)
+    const { brought } = options
+    const authorOf = (name: string) => this.provenance(name)?.authorKey
+    this.#reader = new SourceReader(kernel, this.#files, { staging: this.#ledger.staging, brought, authorOf })
   }
 
   /** Carries on what an earlier daemon had decided; before anything there is loaded. */
@@ -121,13 +116,13 @@ export class Installer {
 
   /** What {@link install} would do now. Throws what it would throw, but for the consent, which the preview tells of. */
   preview(request: InstallRequest): Promise<Preview> {
-    return this.#reading(request, (source, candidate) => this.#previewOf(source, candidate, request))
+    return this.#reader.read(request, (source, candidate) => this.#previewOf(source, candidate, request))
   }
 
   /** What {@link update} would do now. */
   previewUpdate(name: string, request: UpdateRequest): Promise<Preview> {
     const source = withVersion(this.#installedOf(name).source, request.version)
-    return this.#reading({ ...request, source }, (_, candidate) => this.#previewOf(source, candidate, request))
+    return this.#reader.read({ ...request, source }, (_, candidate) => this.#previewOf(source, candidate, request))
   }
 
   /**
@@ -140,7 +135,7 @@ export class Installer {
       { source: withoutSecrets(request.path ?? request.slug ?? '') },
       actor,
       () =>
-        this.#reading(request, (source, candidate) => {
+        this.#reader.read(request, (source, candidate) => {
           const provenance = this.#provenanceOf(source, candidate, request, actor)
           checkAgreed(provenance, this.#provenance.get(provenance.name), request.consentDigest)
           return this.#changes.run(async () => {
@@ -219,7 +214,7 @@ export class Installer {
   async #update(name: string, request: UpdateRequest, actor: Actor, checkOnly: boolean): Promise<Updated> {
     const previous = this.#installedOf(name)
     const wanted = withVersion(previous.source, request.version)
-    return this.#reading({ ...request, source: wanted }, async (source, candidate) => {
+    return this.#reader.read({ ...request, source: wanted }, async (source, candidate) => {
       if (candidate.manifest.name !== name)
         throw InstallErrors.extension_changed_name(
           `what ${addressOf(source)} has now is called ${candidate.manifest.name}, not ${name}; nothing was changed`,
@@ -237,56 +232,6 @@ export class Installer {
       })
       return { status: 'updated', previous, current }
     })
-  }
-
-  /** Reads a source with a folder of its own to work in, which is gone afterwards. */
-  async #reading<T>(
-    { source: named, ...request }: Omit<InstallRequest, 'source'> & { source?: string | Source | undefined },
-    then: (source: Source, candidate: Judged) => Promise<T> | T,
-  ): Promise<T> {
-    const full = await this.kernel.needs.disk.refusal()
-    if (full) throw full
-    const source = typeof named === 'object' ? named : await sourceOf({ ...request, source: named })
-    const folder = path.join(this.#ledger.staging, this.kernel.ids.id('tmp'))
-    let made: Promise<string> | undefined
-    const workFolder = () => {
-      made ??= this.#files.makeFolder(folder).then(() => folder)
-      return made
-    }
-    try {
-      const { clock, env, needs } = this.kernel
-      const fetching = {
-        host: { clock, env, spawn: needs.processes.spawn },
-        workFolder,
-        curated: (slug: string) => findCurated(this.kernel, slug, name => this.provenance(name)?.authorKey),
-        version: needs.host.version,
-      }
-      const candidate = await readCandidate(fetching, source, request.checksum)
-      if (request.treeDigest !== undefined && request.treeDigest !== candidate.treeDigest)
-        throw InstallErrors.extension_archive_digest_mismatch(
-          `what ${addressOf(source)} has is not what was looked at: its tree is ${candidate.treeDigest}`,
-          { next: 'look at it again' },
-        )
-      const brings = await this.#broughtBy(candidate, path.join(await workFolder(), 'draft'))
-      return await then(candidate.source, { ...candidate, brings })
-    } finally {
-      await this.#files.remove(folder)
-    }
-  }
-
-  /** Written to a folder, for what it brings is read as it will be when it is loaded. */
-  async #broughtBy(candidate: Candidate, draft: string): Promise<readonly Brought[]> {
-    const { manifest, tree, source, treeDigest } = candidate
-    const { name, version } = manifest
-    await writeDraft(tree, draft)
-    const brings = inOrder(
-      await this.options.brought({
-        ...{ name, key: name, version, manifest, root: draft, digest: treeDigest },
-        ...{ enabled: true, state: 'enabled', tier: tierOf(source) },
-      }),
-    )
-    if (tierOf(source) === 'marketplace') checkForeign(name, brings)
-    return brings
   }
 
   #asked(source: Source, { verified }: Candidate, { allowUnverified = false }: UpdateRequest) {
@@ -331,9 +276,6 @@ export class Installer {
     throw InstallErrors.extension_not_installed(`extension ${shown(name)} was not installed by svc`)
   }
 }
-
-/** A candidate with everything that it brings. */
-type Judged = Candidate & { readonly brings: readonly Brought[] }
 
 /** An update looks where the installed one came from, and nowhere else. */
 const OTHER_SOURCE = ', from elsewhere; remove that first, its records and tables stay'

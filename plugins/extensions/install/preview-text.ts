@@ -1,3 +1,4 @@
+import { parseSecretRef } from '../../../kernel/kit/secret-ref.js'
 import type { CommandOutput } from '../../../kernel/plugin.js'
 import type { Brought, InstallPreview } from '../../../schemas/extensions/install.js'
 
@@ -68,7 +69,7 @@ function summary(brings: readonly Brought[]): string {
 }
 
 const secretText = (reference: string) =>
-  reference.startsWith('env:') ? `${reference} (a variable of the daemon)` : reference
+  parseSecretRef(reference)?.scheme === 'env' ? `${reference} (a variable of the daemon)` : reference
 
 /** A label and a text that goes on below itself. */
 function printRow(out: CommandOutput, label: string, text: string): void {

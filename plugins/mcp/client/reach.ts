@@ -27,9 +27,11 @@ export type ReachKernel = PluginKernel<{
   extensions: MaybeToken<ExtensionsApi>
 }>
 
+export type AskerNeeds = { readonly extensions: MaybeToken<ExtensionsApi> }
+
 /** Who asks for the secrets of a server: the extension that brings it, the workspace that it is of, or the operator. */
 export function askerFor(
-  kernel: Pick<PluginKernel<{ extensions: MaybeToken<ExtensionsApi> }>, 'collect' | 'name' | 'needs'>,
+  kernel: Pick<PluginKernel<AskerNeeds>, 'collect' | 'name' | 'needs'>,
   { extension, workspaceId }: Source,
 ): Pick<PluginKernel, 'collect' | 'name'> {
   const owner = ownerOf(kernel.needs.extensions.current, extension)

@@ -12,9 +12,8 @@ import {
   type PluginKernel,
 } from '../../../kernel/plugin.js'
 import type { McpAuthStatus } from '../../../schemas/settings/mcp-servers.js'
-import type { ExtensionsApi } from '../../extensions/api.js'
 import type { VaultApi } from '../../vault/api.js'
-import { askerFor } from '../client/reach.js'
+import { type AskerNeeds, askerFor } from '../client/reach.js'
 import { McpErrors } from '../errors.js'
 import { refBase } from '../servers/writing.js'
 import type { Server } from '../sources/declaration.js'
@@ -32,11 +31,7 @@ const MOST_SCOPES = 64
 /** A token that is about to expire is renewed before it is used. */
 const EARLY_MS = 30_000
 
-export type LoginKernel = PluginKernel<{
-  vault: MaybeToken<VaultApi>
-  host: typeof Host
-  extensions: MaybeToken<ExtensionsApi>
-}>
+export type LoginKernel = PluginKernel<{ vault: MaybeToken<VaultApi>; host: typeof Host } & AskerNeeds>
 
 /** What an authorization server has a browser bring back. */
 interface Answer {
