@@ -30,7 +30,7 @@ import {
 import { type Enclosure, enclosed } from './bubblewrap.js'
 import { SandboxHooks } from './hooks.js'
 import { KeptGuards } from './kept-guards.js'
-import { inOrder, type Mount } from './mounts.js'
+import { showing } from './mounts.js'
 import { type Exec, OpenSandbox } from './open-sandbox.js'
 import { tooWide, viewOf } from './places.js'
 import { probe, type Support } from './probe.js'
@@ -88,8 +88,8 @@ export class SandboxesService {
     const configured = workspace?.sandboxRef || config.get(DefaultSandbox) || undefined
     const owner = ownerOf(needs.extensions.current, about.broughtBy)
     const chosen = about.sandbox ?? (inherited && configured === NO_SANDBOX ? undefined : configured)
-    const least = owner?.confined && [undefined, NO_SANDBOX].includes(chosen)
-    const asked = least ? (inherited?.profile ?? DEFAULT_PROFILE) : chosen
+    const asked =
+      owner?.confined && (chosen ?? NO_SANDBOX) === NO_SANDBOX ? (inherited?.profile ?? DEFAULT_PROFILE) : chosen
     if (asked === NO_SANDBOX) return inherited && SandboxErrors.sandbox_weaker()
     const isUsual =
       about.unattended || about.permissions === 'approve-all' || ['spawned', 'dream'].includes(about.session.type)
@@ -289,8 +289,7 @@ export class SandboxesService {
     })
     await this.#guards.keep(id, view.guards)
     const network = [sandbox.network, profile.network].includes('none') ? 'none' : 'host'
-    const mounts = inOrder([...view.mounts, ...shows.map((path): Mount => ({ kind: 'read', path }))])
-    const enclosure: Enclosure = { ...support, mounts, network, env: profile.env }
+    const enclosure: Enclosure = { ...support, mounts: showing(view.mounts, shows), network, env: profile.env }
     return { ...enclosed(enclosure, { ...command, cwd }), ended: () => this.#guards.release(id) }
   }
 }
