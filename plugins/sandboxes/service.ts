@@ -1,4 +1,3 @@
-import { realpath } from 'node:fs/promises'
 import os from 'node:os'
 import { resolveSecret } from '../../kernel/kit/secret-ref.js'
 import { type Fault, type MaybeToken, type PluginKernel, within } from '../../kernel/plugin.js'
@@ -27,12 +26,12 @@ import {
   SandboxErrors,
   unusable,
 } from './api.js'
-import { type Enclosure, enclosed } from './bubblewrap.js'
+import { enclosed } from './bubblewrap.js'
 import { SandboxHooks } from './hooks.js'
 import { KeptGuards } from './kept-guards.js'
 import { showing } from './mounts.js'
 import { type Exec, OpenSandbox } from './open-sandbox.js'
-import { tooWide, viewOf } from './places.js'
+import { real, tooWide, viewOf } from './places.js'
 import { probe, type Support } from './probe.js'
 import { BACKEND, type Profile, profileOf } from './profiles.js'
 import { DefaultSandbox, Sandboxes } from './settings.js'
@@ -88,8 +87,8 @@ export class SandboxesService {
     const configured = workspace?.sandboxRef || config.get(DefaultSandbox) || undefined
     const owner = ownerOf(needs.extensions.current, about.broughtBy)
     const chosen = about.sandbox ?? (inherited && configured === NO_SANDBOX ? undefined : configured)
-    const asked =
-      owner?.confined && (chosen ?? NO_SANDBOX) === NO_SANDBOX ? (inherited?.profile ?? DEFAULT_PROFILE) : chosen
+    const isForced = owner?.confined && (chosen ?? NO_SANDBOX) === NO_SANDBOX
+    const asked = isForced ? (inherited?.profile ?? DEFAULT_PROFILE) : chosen
     if (asked === NO_SANDBOX) return inherited && SandboxErrors.sandbox_weaker()
     const isUsual =
       about.unattended || about.permissions === 'approve-all' || ['spawned', 'dream'].includes(about.session.type)
@@ -279,7 +278,7 @@ export class SandboxesService {
     const { env, home, needs } = this.kernel
     const roots = await Promise.all(sandbox.roots.map(real))
     const shows = await Promise.all((sandbox.shows ?? []).map(real))
-    const cwd = roots[0] ?? shows[0] ?? '/tmp'
+    const [cwd = '/tmp'] = [...roots, ...shows]
     const none = { mcpServers: [], bin: undefined, socket: undefined, provider: undefined, programOf: () => undefined }
     const view = await viewOf({
       ...{ ...none, ...command, cwd, roots, providers: needs.providers.list() },
@@ -289,7 +288,7 @@ export class SandboxesService {
     })
     await this.#guards.keep(id, view.guards)
     const network = [sandbox.network, profile.network].includes('none') ? 'none' : 'host'
-    const enclosure: Enclosure = { ...support, mounts: showing(view.mounts, shows), network, env: profile.env }
+    const enclosure = { ...support, mounts: showing(view.mounts, shows), network, env: profile.env } as const
     return { ...enclosed(enclosure, { ...command, cwd }), ended: () => this.#guards.release(id) }
   }
 }
@@ -297,5 +296,4 @@ export class SandboxesService {
 /** The network is what one profile can have more of than another. */
 const isWeaker = ({ network }: Profile, inherited: Sandboxed) => network === 'host' && inherited.network === 'none'
 
-const real = (file: string) => realpath(file).catch(() => file)
 const userHome = (env: Readonly<Record<string, string | undefined>>) => env.HOME || os.homedir()
