@@ -6,7 +6,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { createKernel } from '../kernel/index.js'
-import { Callers, definePlugin, Host, Requests } from '../kernel/plugin.js'
+import { Callers, definePlugin, Host, maybe, Requests } from '../kernel/plugin.js'
 import { Events } from '../plugins/events/api.js'
 import { LogRing } from '../plugins/extensions/load/log-ring.js'
 import { readManifest } from '../plugins/extensions/manifest/manifest.js'
@@ -19,6 +19,7 @@ import {
 import { sourceTable } from '../plugins/extensions/subprocess/snapshots.js'
 import { base } from '../plugins/index.js'
 import { Processes } from '../plugins/processes/api.js'
+import { Confinement } from '../plugins/sandboxes/api.js'
 import { answer } from './child.js'
 
 /** Milliseconds. */
@@ -54,7 +55,14 @@ const handlers = {
     const owner = definePlugin({
       name: 'bench',
       version: '1.0.0',
-      requires: { host: Host, request: Requests, callers: Callers, events: Events, processes: Processes },
+      requires: {
+        host: Host,
+        request: Requests,
+        callers: Callers,
+        events: Events,
+        processes: Processes,
+        sandboxes: maybe(Confinement),
+      },
       service: async () =>
         class {
           constructor(kernel: SubprocessKernel) {

@@ -303,6 +303,16 @@ export interface Bounds {
   readonly max_wakes?: number | undefined
 }
 
+export interface Bring {
+  readonly kind: string
+  readonly name: string
+  readonly runs?: string | undefined
+  readonly reaches?: readonly string[] | undefined
+  readonly given?: readonly string[] | undefined
+  readonly sandbox?: string | undefined
+  readonly about?: string | undefined
+}
+
 export interface Budget {
   readonly kind: "task" | "agent"
   readonly ref: string
@@ -8450,6 +8460,7 @@ export interface Operations {
         readonly source?: string | undefined
         readonly version?: string | undefined
         readonly tree_digest?: string | undefined
+        readonly consent_digest?: string | undefined
       }
     }
     replies: {
@@ -8545,6 +8556,7 @@ export interface Operations {
         readonly source?: string | undefined
         readonly version?: string | undefined
         readonly tree_digest?: string | undefined
+        readonly consent_digest?: string | undefined
         readonly name?: string | undefined
       }
     }
@@ -8569,6 +8581,11 @@ export interface Operations {
           readonly permissions_removed: readonly string[]
           readonly permissions_dropped: readonly string[]
           readonly requires_env: readonly string[]
+          readonly brings: readonly Bring[]
+          readonly new_brings: readonly Bring[]
+          readonly consent_digest: string
+          readonly consent_required: boolean
+          readonly sandboxed: boolean
           readonly command?: string | undefined
           readonly decision: string
           readonly refusal?: {
@@ -10365,6 +10382,7 @@ export interface Operations {
         readonly version?: string | undefined
         readonly checksum?: string | undefined
         readonly tree_digest?: string | undefined
+        readonly consent_digest?: string | undefined
       }
     }
     replies: {

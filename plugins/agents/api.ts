@@ -42,6 +42,8 @@ export interface AgentDefinition {
   readonly digest: string
   readonly path?: string
   readonly workspaceId?: string
+  /** Key of the extension that brought it: it runs and has secrets as that extension. */
+  readonly extension?: string
   /** The record that it is, of one with source `record`. */
   readonly record?: Pick<StoredRecord, 'id' | 'owner' | 'scope'>
 }
@@ -105,7 +107,9 @@ export interface ActivitySource {
 /** Contributes folders with definitions that come with something else; they come after what people and records define. */
 export interface AgentSource {
   /** Folders with one folder an agent, the first of a name wins; links count as long as they stay inside `root`. */
-  readonly folders: (workspace: Workspace | undefined) => readonly { readonly root: string; readonly folder: string }[]
+  readonly folders: (
+    workspace: Workspace | undefined,
+  ) => readonly (Pick<AgentFolder, 'root' | 'folder' | 'digests'> & { readonly extension?: string })[]
 }
 
 export const AgentSourceFolders = registry<AgentSource>('agents.sources@1')

@@ -1,6 +1,12 @@
 import { shown } from '../../kernel/kit/text.js'
 import type { PluginKernel } from '../../kernel/plugin.js'
-import type { Extensions, InstalledExtension, Shipment } from '../extensions/api.js'
+import {
+  type Brought,
+  broughtAgent,
+  type Extensions,
+  type InstalledExtension,
+  type Shipment,
+} from '../extensions/api.js'
 import type { Reconcile } from '../reconcile/api.js'
 import { BundleErrors } from './errors.js'
 import { BundleKind, type BundleSpec } from './kinds.js'
@@ -54,6 +60,7 @@ export class BundleCatalog {
     return {
       bundles,
       records: bundles.map(bundle => ({ kind: BundleKind, id: bundle.id, name: bundle.name, spec: specOf(bundle) })),
+      brings: bundles.flatMap(broughtBundle),
       taken: () => {
         this.#byExtension.set(extension.key, bundles)
         // An equal record marks nothing, but it is the first time that this daemon has its content.
@@ -108,6 +115,41 @@ function specOf(bundle: LoadedBundle): BundleSpec {
       bridges: names(profile.bridges),
     })),
   }
+}
+
+/** `every 24h` */
+function scheduleText(schedule: object = {}): string {
+  const { mode, ...when } = schedule as { mode?: unknown }
+  return mode === undefined ? 'no schedule' : [mode, ...Object.values(when)].join(' ')
+}
+
+/** What activating a profile would bring. */
+function broughtBundle({ name: bundle, profiles }: LoadedBundle): Brought[] {
+  return profiles.flatMap(({ name: profile, agents, jobs, triggers, bridges }): Brought[] => {
+    const named = (name: string) => `${bundle}/${profile}/${name}`
+    const by = ({ agent_name, agent }: { agent_name?: string | undefined; agent?: string | undefined }) =>
+      agent_name ?? agent ?? 'the default agent'
+    return [
+      { kind: 'bundle', name: `${bundle}/${profile}`, about: 'when it is activated' },
+      ...agents.flatMap(({ spec }) => broughtAgent(named(spec.name), spec)),
+      ...jobs.map(job => ({
+        kind: 'job' as const,
+        name: named(job.name),
+        about: `${by(job)}, ${scheduleText(job.schedule)}`,
+      })),
+      ...triggers.map(trigger => ({
+        kind: 'trigger' as const,
+        name: named(trigger.name),
+        about: `${by(trigger)}, on ${trigger.event}`,
+        ...(trigger.webhook_secret_ref === undefined ? {} : { given: [trigger.webhook_secret_ref] }),
+      })),
+      ...bridges.map(({ name, platform = 'its own platform' }) => ({
+        kind: 'bridge' as const,
+        name: named(name),
+        about: platform,
+      })),
+    ]
+  })
 }
 
 /** One error that names every problem: the first in its text, all by file and key in its details. */

@@ -38,6 +38,8 @@ export interface LoadedBundle {
   /** Id of its record. */
   readonly id: string
   readonly extension: string
+  /** Key of the extension. */
+  readonly key: string
   readonly version: string
   readonly platform?: string | undefined
   /** Empty where the extension requires nothing of the network. */
@@ -105,7 +107,7 @@ class BundleReader {
   }
 
   async read(manifest: BundleManifest): Promise<LoadedBundle> {
-    const { name, version, manifest: own } = this.extension
+    const { name, key, version, manifest: own } = this.extension
     const profiles: LoadedProfile[] = []
     for (const [n, profile] of manifest.profiles.entries()) {
       const at = `profiles.${n}`
@@ -131,6 +133,7 @@ class BundleReader {
     return {
       id: derivedId('bundle', name, manifest.name),
       extension: name,
+      key,
       version,
       platform: own.bridge?.platform,
       requirement: requirementDigest(own),
@@ -183,6 +186,7 @@ class BundleReader {
       activationId: 'act_0000000000000000',
       scope: { kind: 'workspace', id: 'ws_0000000000000000' } as const,
       extension: this.extension.name,
+      key: this.extension.key,
       bundle,
       profile,
       platform: this.extension.manifest.bridge?.platform,

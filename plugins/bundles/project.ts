@@ -30,6 +30,8 @@ export interface ProjectionTarget {
   readonly activationId: string
   readonly scope: RecordScope
   readonly extension: string
+  /** Key of the extension. */
+  readonly key: string
   readonly bundle: string
   readonly profile: string
   /** Of the extension's own adapter; what a bridge preset that names none is for. */
@@ -61,7 +63,7 @@ export const projectedKinds = Object.keys(RANK) as (keyof typeof RANK)[]
 
 /** Everything that an activation of a profile projects, in the order of its inventory. */
 export function project(content: ProfileContent, target: ProjectionTarget): Projected[] {
-  const { activationId, scope, extension, bundle, profile } = target
+  const { activationId, scope, extension, key, bundle, profile } = target
   const workspace = scope.kind === 'workspace' ? scope.id : undefined
   const where = workspace === undefined ? { scope: 'global' } : { scope: 'workspace', workspace_id: workspace }
   const id = (kind: keyof typeof RANK, name: string) => derivedId(kind, activationId, name)
@@ -84,7 +86,12 @@ export function project(content: ProfileContent, target: ProjectionTarget): Proj
       at: `agents.${n}`,
     })
     return [
-      { kind: 'agent', id: agent_id, spec: { ...spec, source_path: path('AGENT.md') }, at: `agents.${n}` },
+      {
+        kind: 'agent',
+        id: agent_id,
+        spec: { ...spec, source_path: path('AGENT.md'), extension: key },
+        at: `agents.${n}`,
+      },
       ...(soul === undefined ? [] : [sidecar('agent.soul', 'SOUL.md', soul)]),
       ...(heartbeat === undefined ? [] : [sidecar('agent.heartbeat', 'HEARTBEAT.md', heartbeat)]),
     ]

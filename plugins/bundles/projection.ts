@@ -58,11 +58,12 @@ export class Projection {
         `trigger ${JSON.stringify(webhook.name)} is a webhook, which a package cannot bring`,
       )
     this.visible.checkRecords(profile, id, scope)
-    const { extension, name, platform } = bundle
+    const { extension, key, name, platform } = bundle
     const wanted = project(profile, {
       activationId: id,
       scope,
       extension,
+      key,
       bundle: name,
       profile: profile.name,
       platform,

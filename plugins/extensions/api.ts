@@ -9,14 +9,19 @@ import {
   registry,
   token,
 } from '../../kernel/plugin.js'
+import type { Brought } from './consent/brought.js'
+import type { Owner } from './consent/owner.js'
 import type { DownloadReply, DownloadRules } from './downloads/rules.js'
 import type { Tree } from './install/source/tree.js'
 import type { Manifest, SourceTier } from './manifest/manifest.js'
 
+export { type Brought, broughtAgent, broughtHook, broughtServer } from './consent/brought.js'
+export { askerOf, type Owner, ownerOf } from './consent/owner.js'
 export { DownloadError, type DownloadProblem, type DownloadReply, type DownloadRules } from './downloads/rules.js'
 export { ExtensionErrors } from './errors.js'
 export {
   isAtLeast,
+  isNewer,
   Manifest,
   manifestFileNames,
   parseManifest,
@@ -92,6 +97,11 @@ export interface Shipment {
   readonly items?: readonly ShippedItem[]
   /** Published with the source `extension/<key>`, in one transaction with those of the other families. */
   readonly records?: readonly ShippedRecord[]
+  /**
+   * Everything of it that can run, send requests or be given a secret. A person who installs an extension from a catalog
+   * consents to this list, and nothing beyond it is loaded.
+   */
+  readonly brings: readonly Brought[]
   /** Names of agents that others have already. */
   readonly agentConflicts?: readonly string[]
   /** Names of jobs and triggers that begin to run with it. */
@@ -131,6 +141,8 @@ export interface ExtensionsApi {
    * depends on it waits. `changed` is told when all have been.
    */
   isLoading(name?: string): boolean
+  /** Whose things of the extension of that key are, and how they run. */
+  owner(key: string): Owner
   /** Waits until all extensions have been loaded once since the daemon started, 5 s at most. */
   settled(): Promise<void>
   /**

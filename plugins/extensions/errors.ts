@@ -42,6 +42,11 @@ export const ExtensionErrors = defineErrors({
     message: 'the extension cannot be published there',
     next: 'svc extension publish --help',
   },
+  extension_consent_required: {
+    status: 409,
+    message: 'the extension brings things that nobody consented to; look at them, then repeat with consent_digest',
+    next: 'svc extension install <source>',
+  },
   extension_in_use: { status: 409, message: 'something depends on the extension' },
   extension_disabled: { status: 409, message: 'the extension is switched off', next: 'svc extension enable <name>' },
   extension_record_taken: {

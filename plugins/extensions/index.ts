@@ -13,6 +13,7 @@ import { Checks, Daemon, KnownNames } from '../daemon/api.js'
 import { Events, PluginLoaded, PluginUnloaded } from '../events/api.js'
 import { Files } from '../files/api.js'
 import { Processes } from '../processes/api.js'
+import { Confinement } from '../sandboxes/api.js'
 import { NativeTools } from '../tools/api.js'
 import { Vault } from '../vault/api.js'
 import { Workspaces } from '../workspaces/api.js'
@@ -33,7 +34,7 @@ import { installEvents } from './install/events.js'
 import { installMigrations } from './install/provenance.js'
 import { CuratedCatalogs } from './install/source/curated.js'
 import { installCommands, installRoutes } from './install/surface.js'
-import { AllowUnverified } from './install/trust.js'
+import { AllowUnverified, Unsandboxed } from './install/trust.js'
 import { BegunCodes } from './load/begun.js'
 import { nativeTools } from './native-tools.js'
 import { extensionRoutes } from './routes.js'
@@ -61,6 +62,7 @@ export default definePlugin({
     processes: Processes,
     vault: maybe(Vault),
     workspaces: maybe(Workspaces),
+    sandboxes: maybe(Confinement),
   },
   provides: Extensions,
   service: () => import('./service.js').then(module => module.ExtensionsService),
@@ -81,7 +83,7 @@ export default definePlugin({
     ...installEvents,
     ExtensionCrashLoop,
   ],
-  settings: [AllowUnverified, ...Object.values(SubprocessSettings)] as Setting[],
+  settings: [AllowUnverified, Unsandboxed, ...Object.values(SubprocessSettings)] as Setting[],
   services: [{ name: 'follow', run: (self, signal) => self.follow(signal) }],
   taps: [PluginLoaded, PluginUnloaded].map(type =>
     tap(

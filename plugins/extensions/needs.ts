@@ -3,6 +3,7 @@ import type { Daemon } from '../daemon/api.js'
 import type { Events } from '../events/api.js'
 import type { Files } from '../files/api.js'
 import type { Processes } from '../processes/api.js'
+import type { Confinement } from '../sandboxes/api.js'
 import type { Vault } from '../vault/api.js'
 import type { Workspaces } from '../workspaces/api.js'
 
@@ -19,6 +20,7 @@ export type ExtensionNeeds = {
   processes: typeof Processes
   vault: { readonly maybe: typeof Vault }
   workspaces: { readonly maybe: typeof Workspaces }
+  sandboxes: { readonly maybe: typeof Confinement }
 }
 
 /** The kernel of a plugin that installs. */
@@ -28,5 +30,5 @@ export type InstallerKernel = PluginKernel<
 
 /** The kernel of a plugin that hosts processes of extensions. */
 export type SubprocessKernel = PluginKernel<
-  Pick<ExtensionNeeds, 'host' | 'request' | 'callers' | 'events' | 'processes'>
+  Pick<ExtensionNeeds, 'host' | 'request' | 'callers' | 'events' | 'processes' | 'sandboxes'>
 >

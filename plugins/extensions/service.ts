@@ -10,6 +10,8 @@ import {
   type InstalledExtension,
 } from './api.js'
 import { extensionItems } from './checks.js'
+import { checkConsent } from './consent/check.js'
+import { type Owner, ownerAmong } from './consent/owner.js'
 import { Catalog, type Found } from './folders/catalog.js'
 import { Claims } from './folders/claims.js'
 import { DevLinks } from './folders/dev.js'
@@ -19,6 +21,7 @@ import { News } from './folders/news.js'
 import { keyOf, type Link, placeOf } from './identity.js'
 import { InstallDoor } from './install/door.js'
 import type { Installer } from './install/installer.js'
+import { Unsandboxed } from './install/trust.js'
 import { installerFor } from './install/wiring.js'
 import { BegunCodes } from './load/begun.js'
 import { CodeCache } from './load/code.js'
@@ -66,7 +69,7 @@ export class ExtensionsService implements ExtensionsApi {
     this.views = new Views(this)
     this.#flags = new FlagTable(db)
     this.#catalog = new Catalog(file('cache', 'manifests.json'), () => clock.now(), host.version)
-    this.#families = new Families(kernel)
+    this.#families = new Families(kernel, (...brought) => checkConsent(this.#installer, ...brought))
     this.#code = new CodeCache(home.path('cache', 'extensions'))
     kernel.scope.defer('copies of code', () => this.#code.end())
     const stateOf = (name: string) => host.plugins().find(plugin => (plugin.replacedBy ?? plugin.name) === name)?.state
@@ -107,6 +110,7 @@ export class ExtensionsService implements ExtensionsApi {
       look: name => this.folder.look(name),
       kinds: name => (this.folder.get(name)?.installed?.code?.surface.kinds ?? []).map(kind => kind.name),
       sweep: () => this.#code.sweep(),
+      brought: extension => this.#families.brought(extension),
     })
     this.install = new InstallDoor(this.#installer, {
       show: name => this.views.toWire(this.get(name)),
@@ -132,9 +136,7 @@ export class ExtensionsService implements ExtensionsApi {
     return [...this.all().map(({ name }) => name), ...this.#expected.keys()]
   }
 
-  isLoading(name?: string): boolean {
-    return this.#expected.has(name)
-  }
+  isLoading = (name?: string): boolean => this.#expected.has(name)
 
   settled = async (): Promise<void> => void (await this.#expected.none())
 
@@ -144,13 +146,9 @@ export class ExtensionsService implements ExtensionsApi {
     return unrouted(path, { clock: this.kernel.clock, expected: this.#expected, folder: this.folder, all })
   }
 
-  #begun() {
-    return this.kernel.collect(BegunCodes).map(({ entry }) => entry)
-  }
+  readonly #begun = () => this.kernel.collect(BegunCodes).map(({ entry }) => entry)
 
-  installed(): readonly InstalledExtension[] {
-    return this.all().flatMap(({ installed }) => installed ?? [])
-  }
+  installed = (): readonly InstalledExtension[] => this.all().flatMap(({ installed }) => installed ?? [])
 
   /** Every folder that may be an extension, by key: what is installed before the links of its name. */
   all(): Instance[] {
@@ -187,6 +185,8 @@ export class ExtensionsService implements ExtensionsApi {
   tierOf(name: string): SourceTier {
     return this.#installer.provenance(name)?.tier ?? 'user'
   }
+
+  owner = (key: string): Owner => ownerAmong(this.installed(), key, this.kernel.config.get(Unsandboxed))
 
   async call(...[key, method, params, options]: Parameters<ExtensionsApi['call']>): Promise<unknown> {
     await this.#expected.none(key)

@@ -63,6 +63,8 @@ export interface HookDeclaration {
   readonly base?: string
   /** Declared in workspace files: these must still be trusted at each run. */
   readonly isOfFiles?: boolean
+  /** Key of the extension that brings it: it runs and has secrets as that extension. */
+  readonly extension?: string | undefined
 }
 
 export const HookDeclarers = registry<HookDeclarations>('hooks.declarations@1')

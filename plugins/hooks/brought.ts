@@ -75,9 +75,10 @@ export class BroughtHooks {
         this.kernel.log.warn(`hooks of ${owner} could not be read and are ignored: ${messageOf(error)}`)
         return []
       })
-      for (const { written, of, base, isOfFiles } of declared) {
+      for (const { written, of, base, isOfFiles, extension } of declared) {
         try {
-          const where = { source: entry.source, owner: of, workspaceId, isOfFiles, ...(base !== undefined && { base }) }
+          const from = { isOfFiles, extension, ...(base !== undefined && { base }) }
+          const where = { source: entry.source, owner: of, workspaceId, ...from }
           all.push(hookOf(written, where))
         } catch (error) {
           this.kernel.log.warn(`a hook of ${entry.source} ${of} is invalid and ignored: ${messageOf(error)}`)

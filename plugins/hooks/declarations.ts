@@ -17,12 +17,14 @@ interface Place {
   /** Folder that commands are relative to; default: the svc home. */
   readonly base?: string
   readonly isOfFiles?: boolean | undefined
+  /** Key of the extension that brings it. */
+  readonly extension?: string | undefined
 }
 
 /** Converts a validated declaration into a hook. */
 function declared(
   spec: HookSpec,
-  { source, owner, workspaceId, base = '', isOfFiles }: Place,
+  { source, owner, workspaceId, base = '', isOfFiles, extension }: Place,
   executor?: Executor,
 ): DeclaredHook {
   const { name, event, mode, required, matcher, enabled, metadata = {} } = spec
@@ -32,6 +34,7 @@ function declared(
     timeoutMs: Math.min(durationMs(spec.timeout ?? '') ?? LONGEST_MS, LONGEST_MS),
     ...(workspaceId !== undefined && { workspaceId }),
     ...(isOfFiles && { isOfFiles }),
+    ...(extension !== undefined && { extension }),
     executor: executor ?? {
       kind: 'subprocess',
       warm: spec.warm ?? false,
@@ -86,7 +89,10 @@ export function readDeclarations(kernel: PluginKernel): DeclaredHook[] {
       const isExtension = source.kind === 'extension'
       if (spec.process && !isExtension) throw new Error('process: only allowed for hooks of extensions')
       const workspaceId = scope.kind === 'workspace' ? scope.id : undefined
-      const place: Place = { source: isExtension ? 'extension' : 'config', owner: source.id, workspaceId }
+      const place: Place = {
+        ...{ source: isExtension ? 'extension' : 'config', owner: source.id, workspaceId },
+        extension: isExtension ? source.id : undefined,
+      }
       return declared(spec, place, spec.process ? { kind: 'extension', key: source.id } : undefined)
     })
   return all
@@ -94,7 +100,7 @@ export function readDeclarations(kernel: PluginKernel): DeclaredHook[] {
 
 /** The hooks of an agent definition in a workspace. Throws for an invalid one: the session must not start without it. */
 export function readAgentHooks(
-  definition: Pick<AgentDefinition, 'name' | 'hooks' | 'path' | 'source'>,
+  definition: Pick<AgentDefinition, 'name' | 'hooks' | 'path' | 'source' | 'extension'>,
   workspaceId: string,
 ): DeclaredHook[] {
   const place: Place = {
@@ -102,6 +108,7 @@ export function readAgentHooks(
     owner: definition.name,
     workspaceId,
     isOfFiles: definition.source === 'workspace',
+    extension: definition.extension,
     ...(definition.path !== undefined && { base: path.dirname(definition.path) }),
   }
   return definition.hooks.map(written => {

@@ -39,6 +39,8 @@ export interface DeclaredHook {
   readonly workspaceId?: string
   /** Declared in files of the workspace, which may have changed since. */
   readonly isOfFiles?: true
+  /** Key of the extension that brings it: it runs and has secrets as that extension. */
+  readonly extension?: string
   readonly executor: Executor
   readonly matches: (payload: HookPayload) => boolean
 }

@@ -2,6 +2,7 @@ import { definePlugin, maybe, Settings, surfaceOf } from '../../kernel/plugin.js
 import { Agents } from '../agents/api.js'
 import { Extensions, ResourceFamilies, type ResourceFamily } from '../extensions/api.js'
 import { Processes } from '../processes/api.js'
+import { Confinement } from '../sandboxes/api.js'
 import { Sessions } from '../sessions/api.js'
 import { NativeTools } from '../tools/api.js'
 import { Workspaces } from '../workspaces/api.js'
@@ -19,7 +20,7 @@ const { contribute, reconciler, tap } = surfaceOf<HooksService>()
 const family: ResourceFamily = {
   name: 'hooks',
   kinds: [HookKind],
-  load: async extension => ({ records: await (await import('./shipped.js')).readHooks(extension) }),
+  load: async extension => (await import('./shipped.js')).readHooks(extension),
 }
 
 /** Runs programs and functions on events and applies their patches and denials. */
@@ -33,6 +34,7 @@ export default definePlugin({
     agents: Agents,
     sessions: Sessions,
     extensions: maybe(Extensions),
+    sandboxes: maybe(Confinement),
   },
   provides: Hooks,
   service: () => import('./service.js').then(module => module.HooksService),

@@ -1,13 +1,13 @@
-import { callOf, type InstalledExtension, type ShippedRecord, shippedId } from '../extensions/api.js'
+import { broughtHook, callOf, type InstalledExtension, type Shipment, shippedId } from '../extensions/api.js'
 import { HookKind } from './api.js'
 
 /**
  * Reads `[[resources.hooks]]`, with commands resolved in the extension folder. A hook without a command is handled by the
  * process of the extension.
  */
-export function readHooks(extension: InstalledExtension): Promise<ShippedRecord[]> {
+export async function readHooks(extension: InstalledExtension): Promise<Shipment> {
   const { name: from, manifest } = extension
-  return Promise.all(
+  const records = await Promise.all(
     manifest.resources.hooks.map(async ({ name, command, args, env, ...hook }) => ({
       kind: HookKind,
       id: shippedId('hok', extension, name),
@@ -20,4 +20,5 @@ export function readHooks(extension: InstalledExtension): Promise<ShippedRecord[
       },
     })),
   )
+  return { records, brings: manifest.resources.hooks.map(hook => broughtHook(hook.name, hook)) }
 }

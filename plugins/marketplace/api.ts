@@ -29,6 +29,11 @@ export const MarketplaceErrors = defineErrors({
     message: 'the catalog has no such entry',
     next: 'svc marketplace search',
   },
+  marketplace_entry_ambiguous: {
+    status: 422,
+    message: 'two entries of the catalog have one name',
+    next: 'ask whoever keeps the catalog to remove one of them',
+  },
   marketplace_query_invalid: { status: 400, message: 'the query contradicts itself' },
   marketplace_unavailable: {
     status: 503,

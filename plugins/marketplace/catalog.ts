@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
+import { shown } from '../../kernel/kit/text.js'
 import { messageOf, readRegularFile } from '../../kernel/plugin.js'
-import type { FeedKind, RefreshReply } from '../../schemas/marketplace.js'
+import type { FeedKind, MarketplaceKind, RefreshReply } from '../../schemas/marketplace.js'
 import { DownloadError } from '../extensions/api.js'
 import { writeWhole } from '../workspaces/api.js'
+import { MarketplaceErrors } from './api.js'
 import { type Entry, FEED_LIMITS, type Feed, parseFeed } from './feed.js'
 import { type Base, fetchFrom } from './fetch.js'
 import { SearchIndex } from './search-index.js'
@@ -126,7 +128,7 @@ export class Catalog {
     if (before?.digest === digest) {
       this.#copy = { ...before, fetchedAt }
     } else {
-      const feed = parseFeed(text)
+      const feed = parseFeed(text, this.kind)
       this.#copy = { feed, index: new SearchIndex(feed.entries), digest, fetchedAt }
     }
     return this.#copy
@@ -172,4 +174,19 @@ export class Catalog {
 /** The entry of that id or name. */
 export function entryOf({ feed }: Copy, slug: string): Entry | undefined {
   return feed.entries.find(({ id }) => id === slug) ?? feed.entries.find(({ name }) => name === slug)
+}
+
+/** A kind has no entry of that id. */
+export const noEntry = (kind: MarketplaceKind, id: string) =>
+  MarketplaceErrors.marketplace_entry_not_found(`the catalog has no ${kind} ${shown(id)}`, {
+    next: `svc marketplace list ${kind}`,
+  })
+
+/** Why an id leads to no entry. */
+export function absent({ feed }: Copy, kind: MarketplaceKind, id: string) {
+  const all = feed.ambiguous.get(id) ?? []
+  if (all.length === 0) return noEntry(kind, id)
+  return MarketplaceErrors.marketplace_entry_ambiguous(
+    `the ${kind}s ${all.join(' and ')} of the catalog have one name, so neither is installed`,
+  )
 }

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { McpSection } from '../../schemas/marketplace.js'
+import { type FeedKind, McpSection } from '../../schemas/marketplace.js'
 
 /** What a feed may weigh; beyond it nothing of it is taken. */
 export const FEED_LIMITS = { bytes: 16 * 1024 * 1024, entries: 50_000 } as const
@@ -61,14 +61,19 @@ export type Entry = v.InferOutput<typeof Entry>
 
 export interface Feed {
   readonly entries: readonly Entry[]
-  /** Entries that are not valid, and those with the id of an earlier one. */
+  /** Entries that are not valid, those with the id of an earlier one, and those that share a name. */
   readonly dropped: number
+  /** Ids of entries that share a name, with the ids of all that do: nobody can tell which one is meant. */
+  readonly ambiguous: ReadonlyMap<string, readonly string[]>
   /** What is wrong with the first of them. */
   readonly firstProblem?: string
 }
 
+/** Kinds whose things are known by their name once they are installed. */
+const BY_NAME: readonly FeedKind[] = ['extension', 'skill']
+
 /** A feed; entries that are not valid are left out. Throws an Error that says why it is none. */
-export function parseFeed(text: string): Feed {
+export function parseFeed(text: string, kind: FeedKind): Feed {
   const whole: unknown = JSON.parse(text)
   const entries = (whole as { entries?: unknown } | null)?.entries
   if (!Array.isArray(entries)) throw new Error('it has no list `entries`')
@@ -81,8 +86,23 @@ export function parseFeed(text: string): Feed {
     else if (byId.has(decoded.output.id)) firstProblem ??= `entry ${at}: the id ${decoded.output.id} is there twice`
     else byId.set(decoded.output.id, decoded.output)
   }
+  const ambiguous = BY_NAME.includes(kind) ? ambiguousIn([...byId.values()]) : new Map<string, readonly string[]>()
+  for (const [id, all] of ambiguous) {
+    firstProblem ??= `${all.join(' and ')} have the name ${byId.get(id)?.name}`
+    byId.delete(id)
+  }
   const dropped = entries.length - byId.size
-  return { entries: [...byId.values()], dropped, ...(firstProblem !== undefined && { firstProblem }) }
+  return { entries: [...byId.values()], dropped, ambiguous, ...(firstProblem !== undefined && { firstProblem }) }
+}
+
+function ambiguousIn(entries: readonly Entry[]): Map<string, readonly string[]> {
+  const byName = new Map<string, string[]>()
+  for (const { id, name } of entries) {
+    const key = name.normalize('NFKC').trim().toLowerCase()
+    byName.set(key, [...(byName.get(key) ?? []), id])
+  }
+  const shared = [...byName.values()].filter(ids => ids.length > 1)
+  return new Map(shared.flatMap(ids => ids.map(id => [id, ids] as const)))
 }
 
 /** What the author of a skill signs: no other skill, version or archive has the same. */

@@ -1,7 +1,7 @@
 import { definePlugin, maybe, Requests, surfaceOf } from '../../kernel/plugin.js'
 import { Configuration } from '../configuration/api.js'
 import { Events } from '../events/api.js'
-import { CuratedCatalogs, ExtensionInstalled, ExtensionRemoved, Extensions } from '../extensions/api.js'
+import { CuratedCatalogs, ExtensionRemoved, Extensions } from '../extensions/api.js'
 import { Mcp } from '../mcp/api.js'
 import { Skills } from '../skills/api.js'
 import { NativeTools } from '../tools/api.js'
@@ -37,18 +37,10 @@ export default definePlugin({
   tables: [{ id: '001-pin', sql: pinTable }],
   routes: marketplaceRoutes,
   registries: [
-    contribute(CuratedCatalogs, self => [{ find: slug => self.extensionArchive(slug) }]),
+    contribute(CuratedCatalogs, self => [{ find: (slug, authorOf) => self.extensionArchive(slug, authorOf) }]),
     contribute(NativeTools, () => nativeTools),
   ],
   taps: [
-    tap(
-      Events,
-      events => events.of(ExtensionInstalled),
-      self =>
-        async ({ payload }) => {
-          if (payload.installed_from === 'curated') await self.pinExtension(payload.name)
-        },
-    ),
     tap(
       Events,
       events => events.of(ExtensionRemoved),

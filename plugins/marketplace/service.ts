@@ -22,7 +22,7 @@ import type { McpApi } from '../mcp/api.js'
 import type { Skills } from '../skills/api.js'
 import { MarketplaceErrors } from './api.js'
 import { bundleDetail, bundleEntries } from './bundles.js'
-import { Catalog, type Copy } from './catalog.js'
+import { absent, Catalog, type Copy, noEntry } from './catalog.js'
 import type { Entry } from './feed.js'
 import { type Base, baseOf, fetchFrom } from './fetch.js'
 import { Installed } from './installed.js'
@@ -125,29 +125,30 @@ export class MarketplaceService {
     return { entry: wire, ...detailOf(kind, entry, this.#base()) }
   }
 
-  /** An extension was installed out of the catalog: from now on it has to be signed by the same author. */
-  async pinExtension(name: string): Promise<void> {
-    const entry = (await this.#copyOf('extension')).feed.entries.find(one => one.name === name)
-    if (entry) await this.kernel.db.tx(t => this.#authors.pin(t, entry, this.kernel.clock.now()))
-  }
-
+  /** Of an extension whose author an earlier version pinned here. */
   async forgetExtension(name: string): Promise<void> {
     await this.kernel.db.tx(t => this.#authors.forget(t, name))
   }
 
-  /** Where the catalog has an extension. @throws Fault like {@link detail}, and `extension_archive_unavailable` when it is read */
-  async extensionArchive(slug: string): Promise<CuratedArchive> {
+  /**
+   * Where the catalog has an extension.
+   * @param authorOf the key that an installed extension was signed with
+   * @throws Fault like {@link detail}, `extension_author_changed`, `extension_signature_invalid`, and `extension_archive_unavailable`
+   * when it is read
+   */
+  async extensionArchive(slug: string, authorOf: (name: string) => string | undefined): Promise<CuratedArchive> {
     const [entry] = await this.#entry('extension', slug)
     const { artifact_url: name, digest_sha256: sha256 } = entry
     if (name === undefined)
       throw MarketplaceErrors.extension_archive_unavailable(`the catalog names no archive of ${shown(slug)}`)
-    this.#authors.check(entry)
+    const authorKey = this.#authors.check(entry, authorOf(entry.name))
     const base = this.#base()
     return {
       name: entry.name,
       version: entry.version,
       address: addressOf(base, name),
       sha256: sha256?.toLowerCase(),
+      authorKey,
       read: maxBytes =>
         fetchFrom(base, name, { clock: this.kernel.clock, maxBytes, timeoutMs: this.#timeoutMs() }).catch(error => {
           throw MarketplaceErrors.extension_archive_unavailable(messageOf(error))
@@ -159,7 +160,7 @@ export class MarketplaceService {
   async #entry(kind: FeedKind, id: string, installedName?: string): Promise<readonly [Entry, MarketplaceEntry]> {
     const copy = await this.#copyOf(kind)
     const entry = copy.feed.entries.find(one => one.id === id)
-    if (!entry) throw noEntry(kind, id)
+    if (!entry) throw absent(copy, kind, id)
     const [wire] = await this.#wire(kind, [entry], installedName)
     return [entry, wire as MarketplaceEntry]
   }
@@ -268,11 +269,6 @@ export class MarketplaceService {
       .catch(error => this.kernel.log.warn(`the folder of skills was not put in order: ${messageOf(error)}`))
   }
 }
-
-const noEntry = (kind: MarketplaceKind, id: string) =>
-  MarketplaceErrors.marketplace_entry_not_found(`the catalog has no ${kind} ${shown(id)}`, {
-    next: `svc marketplace list ${kind}`,
-  })
 
 function kindOf(name: string): MarketplaceKind {
   const kind = v.safeParse(MarketplaceKind, name)

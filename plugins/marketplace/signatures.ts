@@ -51,19 +51,29 @@ export class AuthorPins {
   }
 }
 
-/** The same for extensions, whose authors are pinned by the name of the extension. */
+/**
+ * The same for extensions. The key of an author is kept with the installation, in one transaction with it; earlier versions kept it
+ * among the pins, by the name of the extension.
+ */
 export class ExtensionAuthors {
   constructor(private readonly pins: AuthorPins) {}
 
-  /** @throws Fault `extension_author_changed`, `extension_signature_invalid` */
-  check({ name, version = '', public_key: key, signature, digest_sha256: sha256 }: Entry): void {
-    const pinned = this.pins.keyOf(idOf(name))
+  /**
+   * @param installed key of the installed one
+   * @returns the key that signed the entry; undefined for one that nobody signed
+   * @throws Fault `extension_author_changed`, `extension_signature_invalid`
+   */
+  check(
+    { name, version = '', public_key: key, signature, digest_sha256: sha256 }: Entry,
+    installed: string | undefined,
+  ): string | undefined {
+    const pinned = installed ?? this.pins.keyOf(idOf(name))
     if (pinned !== undefined && (key !== pinned || signature === undefined))
       throw MarketplaceErrors.extension_author_changed(
         `${name} was signed when you installed it, ${signature === undefined ? 'it is not signed now' : 'it has another key now'}`,
         { next: `to accept the new author: svc extension remove ${name}; then install it again` },
       )
-    if (key === undefined && signature === undefined) return
+    if (key === undefined && signature === undefined) return undefined
     const isGood =
       key !== undefined &&
       signature !== undefined &&
@@ -73,10 +83,7 @@ export class ExtensionAuthors {
       throw MarketplaceErrors.extension_signature_invalid(
         `the signature of ${name} ${version} was not made with its key for this archive`,
       )
-  }
-
-  pin(t: Tx, entry: Entry, at: number): void {
-    this.pins.pin(t, { ...entry, id: idOf(entry.name) }, at)
+    return key
   }
 
   forget(t: Tx, name: string): void {

@@ -8,16 +8,15 @@ import type {
   SkillUpdateResult,
   UpdateSkillsBody,
 } from '../../schemas/marketplace.js'
-import { DownloadError, readArchive } from '../extensions/api.js'
+import { DownloadError, isNewer, readArchive } from '../extensions/api.js'
 import type { ManagedSkill } from '../skills/api.js'
 import { MarketplaceErrors, SkillManaged } from './api.js'
-import { type Copy, entryOf } from './catalog.js'
+import { absent, type Copy, entryOf } from './catalog.js'
 import type { Entry, SkillVersion } from './feed.js'
 import { type Base, fetchFrom } from './fetch.js'
 import type { MarketplaceKernel } from './service.js'
 import { AuthorPins } from './signatures.js'
 import { SkillStore } from './skill-store.js'
-import { isNewer } from './wire.js'
 
 /** Bytes of the archive of a skill. */
 const ARCHIVE_BYTES = 8 * 1024 * 1024
@@ -52,8 +51,9 @@ export class SkillInstaller {
 
   install(slug: string, version: string | undefined, actor: Actor): Promise<SkillInstallResult> {
     return this.#serial.run(async () => {
-      const entry = entryOf(await this.catalog.skills(), slug)
-      if (!entry) throw MarketplaceErrors.marketplace_entry_not_found(`the catalog has no skill ${shown(slug)}`)
+      const copy = await this.catalog.skills()
+      const entry = entryOf(copy, slug)
+      if (!entry) throw absent(copy, 'skill', slug)
       const managed = await this.#managed()
       const before = managed.find(({ meta }) => meta.slug === entry.id)
       const chosen = versionOf(entry, version)

@@ -1,7 +1,7 @@
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import type { FeedKind, MarketplaceDetail, MarketplaceEntry, Trust } from '../../schemas/marketplace.js'
 import { finding } from '../daemon/api.js'
-import { isAtLeast } from '../extensions/api.js'
+import { isNewer } from '../extensions/api.js'
 import type { Entry } from './feed.js'
 import { type Base, isInsecure } from './fetch.js'
 import type { InstalledThing } from './installed.js'
@@ -43,13 +43,6 @@ export function toWire(
     ...(installed && { installed_name: installed.name }),
     ...(installed?.version !== undefined && { installed_version: installed.version }),
   }
-}
-
-/** Versions that are no semantic ones are newer when they differ. */
-export function isNewer(offered: string | undefined, installed: string | undefined): boolean {
-  if (offered === undefined || installed === undefined || offered === installed) return false
-  const semantic = /^\d+\.\d+\.\d+/
-  return !semantic.test(offered) || !semantic.test(installed) || isAtLeast(offered, installed)
 }
 
 /** What is known of where an entry comes from. `refused`: it would not be installed as things stand. */

@@ -13,12 +13,16 @@ export interface McpServerSource {
   readonly kind: 'provider' | 'skill'
   /**
    * Servers that may be used in a place: whoever contributes them has asked whether they may run code.
-   * `where` names what brings one, for people; `ofWorkspace`: it comes with the files of the workspace.
+   * `where` names what brings one, for people; `ofWorkspace`: it comes with the files of the workspace; `extension`: key of the
+   * extension that it comes with.
    */
-  readonly read: (
-    place: Place,
-  ) => Awaitable<
-    readonly { readonly where: string; readonly declaration: Declaration; readonly ofWorkspace?: boolean }[]
+  readonly read: (place: Place) => Awaitable<
+    readonly {
+      readonly where: string
+      readonly declaration: Declaration
+      readonly ofWorkspace?: boolean | undefined
+      readonly extension?: string | undefined
+    }[]
   >
 }
 

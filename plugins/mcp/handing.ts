@@ -1,8 +1,9 @@
-import { Fault, messageOf, type PluginKernel } from '../../kernel/plugin.js'
+import { Fault, type MaybeToken, messageOf, type PluginKernel } from '../../kernel/plugin.js'
 import type { AgentDefinition } from '../agents/api.js'
+import { type ExtensionsApi, ownerOf } from '../extensions/api.js'
 import type { AcpMcpServer } from '../sessions/api.js'
 import type { Workspace } from '../workspaces/api.js'
-import { declaredSandbox } from './client/confining.js'
+import { ownSandbox } from './client/confining.js'
 import { valuesOf } from './client/reach.js'
 import { McpErrors } from './errors.js'
 import type { Sources } from './sources/sources.js'
@@ -13,7 +14,7 @@ import type { Sources } from './sources/sources.js'
  * @throws Fault naming a source that cannot be read, or a secret that is missing
  */
 export async function serversForSession(
-  kernel: Pick<PluginKernel, 'collect' | 'name'>,
+  kernel: Pick<PluginKernel<{ extensions: MaybeToken<ExtensionsApi> }>, 'collect' | 'name' | 'needs'>,
   sources: Sources,
   definition: AgentDefinition,
   workspace: Workspace,
@@ -26,10 +27,11 @@ export async function serversForSession(
   const handed: AcpMcpServer[] = []
   for (const server of servers) {
     const { name, declaration } = server
-    if ((allowed && !allowed.includes(name)) || declaredSandbox(server) !== undefined) continue
+    const owner = ownerOf(kernel.needs.extensions.current, server.source.extension)
+    if ((allowed && !allowed.includes(name)) || ownSandbox(server, owner) !== undefined) continue
     const { command, args = [], env, secret_env, url, headers, secret_headers, auth } = declaration
     const pairs = async (...of: [typeof env, typeof secret_env]) =>
-      Object.entries(await valuesOf(kernel, name, workspace.id, ...of)).map(([key, value]) => ({ name: key, value }))
+      Object.entries(await valuesOf(kernel, server, ...of)).map(([key, value]) => ({ name: key, value }))
     if (command !== undefined) handed.push({ name, command, args, env: await pairs(env, secret_env) })
     else if (url !== undefined && !auth)
       handed.push({ type: 'http', name, url, headers: await pairs(headers, secret_headers) })

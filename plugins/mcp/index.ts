@@ -2,7 +2,7 @@ import { definePlugin, Host, maybe, Requests, surfaceOf } from '../../kernel/plu
 import { Agents } from '../agents/api.js'
 import { StatusMembers } from '../daemon/api.js'
 import { Events } from '../events/api.js'
-import { ResourceFamilies, type ResourceFamily } from '../extensions/api.js'
+import { Extensions, ResourceFamilies, type ResourceFamily } from '../extensions/api.js'
 import { Processes } from '../processes/api.js'
 import { Confinement } from '../sandboxes/api.js'
 import { SessionMcpServers, Sessions } from '../sessions/api.js'
@@ -27,7 +27,7 @@ const { contribute, tap } = surfaceOf<McpService>()
 const family: ResourceFamily = {
   name: 'mcp_servers',
   kinds: [McpServerKind],
-  load: async extension => ({ records: await (await import('./shipped.js')).readServers(extension) }),
+  load: async extension => (await import('./shipped.js')).readServers(extension),
 }
 
 /** MCP servers: declared in nine places, held by the daemon, handed to sessions. */
@@ -45,6 +45,7 @@ export default definePlugin({
     events: Events,
     tools: maybe(Tools),
     sandboxes: maybe(Confinement),
+    extensions: maybe(Extensions),
   },
   provides: Mcp,
   service: () => import('./service.js').then(module => module.McpService),

@@ -5,7 +5,8 @@ import { kind } from '../../kernel/plugin.js'
 import { StringMap } from '../../schemas/kernel/common.js'
 import { SandboxName } from '../../schemas/settings/entries.js'
 
-const Reference = secretRef({ env: '', vault: 'mcp/' })
+/** What a reference leads to depends on who wrote the record: an extension has its own secrets alone. */
+const Reference = v.union([secretRef({ env: '', vault: 'mcp/' }), secretRef({ vault: 'extensions/' })])
 
 /** How the daemon logs in to a server. */
 const Auth = v.object({

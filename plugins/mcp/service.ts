@@ -18,6 +18,7 @@ import type {
 } from '../../schemas/settings/mcp-servers.js'
 import type { ApplyOutcome } from '../../schemas/settings.js'
 import type { AgentDefinition, Agents } from '../agents/api.js'
+import type { ExtensionsApi } from '../extensions/api.js'
 import type { Processes } from '../processes/api.js'
 import type { ConfinementApi } from '../sandboxes/api.js'
 import type { AcpMcpServer, SessionInfo, Sessions } from '../sessions/api.js'
@@ -50,6 +51,7 @@ export type McpKernel = PluginKernel<{
   host: typeof Host
   tools: MaybeToken<ToolsApi>
   sandboxes: MaybeToken<ConfinementApi>
+  extensions: MaybeToken<ExtensionsApi>
 }>
 
 /** MCP servers: those that there are, how they are, and their tools. */

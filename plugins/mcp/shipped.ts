@@ -1,10 +1,11 @@
-import { callOf, type InstalledExtension, type ShippedRecord, shippedId } from '../extensions/api.js'
+import { broughtServer, callOf, type InstalledExtension, type Shipment, shippedId } from '../extensions/api.js'
 import { McpServerKind } from './api.js'
 
 /** Servers of `[resources.mcp_servers]`, with the programs and paths of the extension's folder. */
-export function readServers(extension: InstalledExtension): Promise<ShippedRecord[]> {
-  return Promise.all(
-    Object.entries(extension.manifest.resources.mcp_servers).map(async ([name, { command, args, env, ...server }]) => ({
+export async function readServers(extension: InstalledExtension): Promise<Shipment> {
+  const servers = Object.entries(extension.manifest.resources.mcp_servers)
+  const records = await Promise.all(
+    servers.map(async ([name, { command, args, env, ...server }]) => ({
       kind: McpServerKind,
       id: shippedId('mcp', extension, name),
       name,
@@ -15,4 +16,5 @@ export function readServers(extension: InstalledExtension): Promise<ShippedRecor
       },
     })),
   )
+  return { records, brings: servers.map(([name, server]) => broughtServer(name, server)) }
 }

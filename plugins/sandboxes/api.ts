@@ -2,6 +2,8 @@
 import { defineErrors, type Hook, token } from '../../kernel/plugin.js'
 import type { Deniable, SessionInfo } from '../sessions/api.js'
 
+export { spawnConfined } from './spawn-confined.js'
+
 /** The profile that is always there: the network of the host, and nothing of its own. */
 export const DEFAULT_PROFILE = 'default'
 /** The name that stands for no sandbox. */
@@ -63,7 +65,25 @@ export interface ProgramSandbox {
   readonly network?: 'host' | 'none'
   /** Folders that it may read and write; it is started in the first one. */
   readonly roots: readonly string[]
+  /** Folders that it may read; it is started in the first one where it has no other. */
+  readonly shows?: readonly string[]
+  /** The extension whose program it is, which came from a catalog: the sandbox is not the choice of whoever uses it. */
+  readonly fromCatalog?: string
 }
+
+/** Why a program does not run; what came from a catalog has no other way. */
+export const unusable = (reason: string | undefined, extension?: string) =>
+  extension === undefined
+    ? SandboxErrors.sandbox_unusable(reason)
+    : unconfined(extension, reason ?? 'sandboxes do not work here')
+
+const unconfined = (extension: string, reason: string) =>
+  SandboxErrors.sandbox_unusable(
+    `the extension ${extension} came from a catalog, and its programs run in a sandbox only: ${reason}`,
+    {
+      next: `install bubblewrap, or let it run with your rights: svc config set extensions.trust.unsandboxed '["${extension}"]'`,
+    },
+  )
 
 export interface ProgramCommand {
   readonly argv: readonly string[]

@@ -1,5 +1,6 @@
-import { definePlugin, surfaceOf } from '../../kernel/plugin.js'
+import { definePlugin, maybe, surfaceOf } from '../../kernel/plugin.js'
 import { Checks } from '../daemon/api.js'
+import { Extensions } from '../extensions/api.js'
 import { Processes } from '../processes/api.js'
 import { Providers } from '../providers/api.js'
 import { Sessions } from '../sessions/api.js'
@@ -16,7 +17,13 @@ const { contribute, tap } = surfaceOf<SandboxesService>()
 export default definePlugin({
   name: 'sandboxes',
   version: '0.1.0',
-  requires: { sessions: Sessions, providers: Providers, workspaces: Workspaces, processes: Processes },
+  requires: {
+    sessions: Sessions,
+    providers: Providers,
+    workspaces: Workspaces,
+    processes: Processes,
+    extensions: maybe(Extensions),
+  },
   provides: Confinement,
   service: () => import('./service.js').then(module => module.SandboxesService),
 }).surface({

@@ -34,6 +34,10 @@ export function inOrder(mounts: readonly Mount[]): readonly Mount[] {
   return sorted.filter(mount => mount.kind !== 'link' || !isThere(mount))
 }
 
+/** The mounts with further folders that are read. */
+export const showing = (mounts: readonly Mount[], folders: readonly string[]): readonly Mount[] =>
+  inOrder([...mounts, ...folders.map((folder): Mount => ({ kind: 'read', path: folder }))])
+
 /** Whether a file is seen through these mounts. */
 export function isSeen(mounts: readonly Mount[], file: string): boolean {
   const over = inOrder(mounts).findLast(mount => contains(mount.path, file))

@@ -177,4 +177,5 @@ async function guardsOf(
   return guarded
 }
 
-const real = (file: string) => realpath(file).catch(() => file)
+/** The canonical path; of what is not there, the path itself. */
+export const real = (file: string) => realpath(file).catch(() => file)

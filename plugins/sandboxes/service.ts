@@ -1,9 +1,9 @@
-import { realpath } from 'node:fs/promises'
 import os from 'node:os'
 import { resolveSecret } from '../../kernel/kit/secret-ref.js'
-import { type Fault, type PluginKernel, within } from '../../kernel/plugin.js'
+import { type Fault, type MaybeToken, type PluginKernel, within } from '../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import type { ExecInSandboxReply, Sandbox, SandboxReply } from '../../schemas/sessions/sandboxes.js'
+import { type ExtensionsApi, ownerOf } from '../extensions/api.js'
 import { TrustOwnUser } from '../own-user/api.js'
 import type { Processes } from '../processes/api.js'
 import type { Providers } from '../providers/api.js'
@@ -23,14 +23,15 @@ import {
   type ProgramCommand,
   type ProgramSandbox,
   SandboxErrors,
+  unusable,
 } from './api.js'
 import { type Enclosure, enclosed } from './bubblewrap.js'
 import { sandboxItems } from './doctor.js'
 import { SandboxHooks } from './hooks.js'
 import { KeptGuards } from './kept-guards.js'
-import { sightOf } from './mounts.js'
+import { showing, sightOf } from './mounts.js'
 import { type Exec, OpenSandbox } from './open-sandbox.js'
-import { tooWide, viewOf } from './places.js'
+import { real, tooWide, viewOf } from './places.js'
 import { probe, type Support } from './probe.js'
 import { BACKEND, type Profile, profileOf } from './profiles.js'
 import { refusalOf } from './refusal.js'
@@ -47,6 +48,7 @@ export type SandboxNeeds = {
   providers: typeof Providers
   workspaces: typeof Workspaces
   processes: typeof Processes
+  extensions: MaybeToken<ExtensionsApi>
 }
 
 /** Which sessions run in a sandbox, and what they see in it. */
@@ -84,7 +86,10 @@ export class SandboxesService {
     const parent = about.parent === undefined ? undefined : needs.sessions.get(about.parent)?.confinement
     const inherited = parent?.kind === 'sandbox' ? parent : undefined
     const configured = workspace?.sandboxRef || config.get(DefaultSandbox) || undefined
-    const asked = about.sandbox ?? (inherited && configured === NO_SANDBOX ? undefined : configured)
+    const owner = ownerOf(needs.extensions.current, about.broughtBy)
+    const chosen = about.sandbox ?? (inherited && configured === NO_SANDBOX ? undefined : configured)
+    const isForced = owner?.confined && (chosen ?? NO_SANDBOX) === NO_SANDBOX
+    const asked = isForced ? (inherited?.profile ?? DEFAULT_PROFILE) : chosen
     if (asked === NO_SANDBOX) return inherited && SandboxErrors.sandbox_weaker()
     const isUsual =
       about.unattended || about.permissions === 'approve-all' || ['spawned', 'dream'].includes(about.session.type)
@@ -97,7 +102,7 @@ export class SandboxesService {
     if (reason !== undefined) {
       // Nobody asked for one: who wants the session all the same says so.
       const isOwnWish = asked !== undefined || inherited !== undefined
-      return isOwnWish ? SandboxErrors.sandbox_unusable(reason) : refusalOf(about, reason)
+      return isOwnWish ? unusable(reason, owner?.confined ? owner.name : undefined) : refusalOf(about, reason)
     }
     about.confine({ kind: 'sandbox', backend: BACKEND, profile: name, network: profile.network })
     return undefined
@@ -253,10 +258,11 @@ export class SandboxesService {
     if ('problem' in profile) throw profile.fault
     const support = await this.support()
     const reason = support.works ? await this.#obstacle(sandbox.roots) : support.reason
-    if (!support.works || reason !== undefined) throw SandboxErrors.sandbox_unusable(reason)
+    if (!support.works || reason !== undefined) throw unusable(reason, sandbox.fromCatalog)
     const { env, home, needs } = this.kernel
     const roots = await Promise.all(sandbox.roots.map(real))
-    const cwd = roots[0] ?? '/tmp'
+    const shows = await Promise.all((sandbox.shows ?? []).map(real))
+    const [cwd = '/tmp'] = [...roots, ...shows]
     const none = { mcpServers: [], bin: undefined, socket: undefined, provider: undefined, programOf: () => undefined }
     const view = await viewOf({
       ...{ ...none, ...command, cwd, roots, providers: needs.providers.list() },
@@ -266,7 +272,7 @@ export class SandboxesService {
     })
     await this.#guards.keep(id, view.guards)
     const network = [sandbox.network, profile.network].includes('none') ? 'none' : 'host'
-    const enclosure: Enclosure = { ...support, mounts: view.mounts, network, env: profile.env }
+    const enclosure = { ...support, mounts: showing(view.mounts, shows), network, env: profile.env } as const
     return { ...enclosed(enclosure, { ...command, cwd }), ended: () => this.#guards.release(id) }
   }
 }
@@ -274,5 +280,4 @@ export class SandboxesService {
 /** The network is what one profile can have more of than another. */
 const isWeaker = ({ network }: Profile, inherited: Sandboxed) => network === 'host' && inherited.network === 'none'
 
-const real = (file: string) => realpath(file).catch(() => file)
 const userHome = (env: Readonly<Record<string, string | undefined>>) => env.HOME || os.homedir()

@@ -204,6 +204,8 @@ export interface NewSession {
   readonly unattended: boolean
   /** Id of the session whose agent starts it. */
   readonly parent: string | undefined
+  /** Key of the extension that brings the command of its agent. */
+  readonly broughtBy: string | undefined
   /** Says how it is confined. Without a word it is not, and one for which a sandbox was asked is refused. */
   confine(how: SessionConfinement): void
 }

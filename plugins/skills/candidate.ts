@@ -21,6 +21,8 @@ export interface Candidate {
   readonly meta?: SkillMeta
   /** Of a record: the extension, and the bundle that brought it. */
   readonly extension?: string
+  /** Key of that extension. */
+  readonly extensionKey?: string
   readonly bundle?: string
 }
 

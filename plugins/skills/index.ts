@@ -20,7 +20,7 @@ const { contribute, reconciler, tap } = surfaceOf<SkillsService>()
 const family: ResourceFamily = {
   name: 'skills',
   kinds: [SkillKind],
-  load: async extension => ({ records: await (await import('./skill-files.js')).readSkills(extension) }),
+  load: async extension => (await import('./skill-files.js')).readSkills(extension),
 }
 
 /** Skills: instructions for agents, from six tiers of folders and from records, and what is told of them. */

@@ -3,10 +3,14 @@ import path from 'node:path'
 import { headValues, parseHead, splitFrontmatter } from '../../kernel/kit/frontmatter.js'
 import { messageOf } from '../../kernel/plugin.js'
 import {
+  type Brought,
+  broughtHook,
+  broughtServer,
   ExtensionErrors,
   type InstalledExtension,
   readText,
   resolveInside,
+  type Shipment,
   type ShippedRecord,
   shippedId,
 } from '../extensions/api.js'
@@ -19,7 +23,7 @@ const MAX_SKILLS = 256
 const MAX_DEPTH = 4
 
 /** The skills of an extension, one for each SKILL.md below its paths. Throws `extension_manifest_invalid`, naming the file. */
-export async function readSkills(extension: InstalledExtension): Promise<ShippedRecord[]> {
+export async function readSkills(extension: InstalledExtension): Promise<Shipment> {
   const { root, manifest } = extension
   const folders = new Set<string>()
   for (const relative of manifest.resources.skills) {
@@ -27,6 +31,7 @@ export async function readSkills(extension: InstalledExtension): Promise<Shipped
     if (folders.size > MAX_SKILLS) throw invalid(root, relative, `it has more than ${MAX_SKILLS} skills`)
   }
   const skills: ShippedRecord[] = []
+  const brings: Brought[] = []
   for (const folder of folders) {
     const file = path.posix.join(folder, FILE)
     try {
@@ -34,12 +39,31 @@ export async function readSkills(extension: InstalledExtension): Promise<Shipped
       const name = String(spec.name ?? '')
       const id = shippedId('skl', extension, name)
       skills.push({ kind: SkillKind, id, name, spec: { ...spec, source_path: file } })
+      brings.push(...broughtSkill(name, spec))
     } catch (error) {
       throw invalid(root, file, messageOf(error))
     }
   }
-  return skills
+  return { records: skills, brings }
 }
+
+/** A skill with what its metadata declares; what cannot be read there is in force nowhere. */
+function broughtSkill(name: string, { metadata }: Record<string, unknown>): Brought[] {
+  const { svc } = Object(metadata) as { svc?: unknown }
+  const { mcp_servers: servers, hooks } = Object(svc) as { mcp_servers?: unknown; hooks?: unknown }
+  return [
+    { kind: 'skill', name, about: 'instructions for agents' },
+    ...entriesOf(servers).map(([called, server]) => broughtServer(`${name}/${called}`, server)),
+    ...entriesOf(hooks).map(([called, hook]) => broughtHook(`${name}/${called}`, hook)),
+  ]
+}
+
+/** A list with names, or by name. */
+const entriesOf = (declared: unknown): [name: string, written: object][] =>
+  Object.entries(Object(declared)).map(([key, one]) => [
+    String(Array.isArray(declared) ? Object(one).name : key),
+    Object(one),
+  ])
 
 /** Folders with a SKILL.md at or below a path, relative to the root; one with a skill has no others in it. Links are not followed. */
 async function skillFolders(root: string, relative: string, depth: number): Promise<string[]> {

@@ -111,7 +111,10 @@ export class SkillSources {
       spec,
       warnings,
       ...(failure && { failure }),
-      ...(extension !== undefined && { extension: extension.split('@', 1)[0] ?? extension }),
+      ...(extension !== undefined && {
+        extension: extension.split('@', 1)[0] ?? extension,
+        extensionKey: extension,
+      }),
       ...(owner.kind === 'bundle.activation' && { bundle: owner.id }),
     }
     this.#records.set(id, { version, candidate })

@@ -21,7 +21,7 @@ const { contribute, reconciler, tap } = surfaceOf<ToolsService>()
 const family: ResourceFamily = {
   name: 'tools',
   kinds: [ToolKind],
-  load: async extension => ({ records: (await import('./shipped.js')).readTools(extension) }),
+  load: async extension => (await import('./shipped.js')).readTools(extension),
 }
 
 export default definePlugin({

@@ -1,9 +1,9 @@
-import { type InstalledExtension, type ShippedRecord, toolId } from '../extensions/api.js'
+import { type InstalledExtension, type Shipment, toolId } from '../extensions/api.js'
 import { ToolKind } from './api.js'
 
 /** Tools of `[[tools]]`; a tool has one id wherever it is called, so it is also that of its record. */
-export function readTools({ key, name, manifest }: InstalledExtension): ShippedRecord[] {
-  return manifest.tools.map(({ id: short, command, backend: _, ...tool }) => {
+export function readTools({ key, name, manifest }: InstalledExtension): Shipment {
+  const records = manifest.tools.map(({ id: short, command, backend: _, ...tool }) => {
     const id = toolId(name, short)
     return {
       kind: ToolKind,
@@ -17,4 +17,10 @@ export function readTools({ key, name, manifest }: InstalledExtension): ShippedR
       },
     }
   })
+  const brings = manifest.tools.map(({ id, risk }) => ({
+    kind: 'tool' as const,
+    name: toolId(name, id),
+    ...(risk === undefined ? {} : { about: `risk ${risk}` }),
+  }))
+  return { records, brings }
 }

@@ -14,6 +14,8 @@ export const InstallExtensionBody = v.strictObject({
   source: text,
   version: text,
   tree_digest: text,
+  /** What a preview showed that it brings: the consent to that. */
+  consent_digest: text,
 })
 export type InstallExtensionBody = v.InferOutput<typeof InstallExtensionBody>
 
@@ -24,12 +26,30 @@ export const UpdateExtensionBody = v.strictObject({
   version: text,
   checksum: text,
   tree_digest: text,
+  consent_digest: text,
 })
 export type UpdateExtensionBody = v.InferOutput<typeof UpdateExtensionBody>
 
 /** POST /api/extensions/preview: of a source, or with `name` of the source of an installed extension. */
 export const PreviewInstallBody = v.strictObject({ ...InstallExtensionBody.entries, name: text })
 export type PreviewInstallBody = v.InferOutput<typeof PreviewInstallBody>
+
+/** One thing that an extension brings: what of it runs, where it leads, and what it is given. */
+export const Brought = v.object({
+  kind: v.string(),
+  name: v.string(),
+  /** Command line of a program, as it is written. */
+  runs: text,
+  /** Addresses that the daemon sends requests to. */
+  reaches: v.optional(v.array(v.string())),
+  /** References to secrets and variables that it is given. */
+  given: v.optional(v.array(v.string())),
+  /** The sandbox profile that it names. */
+  sandbox: text,
+  /** When it runs, or what it may do. */
+  about: text,
+})
+export type Brought = v.InferOutput<typeof Brought>
 
 /** What installing or updating would do. */
 export const InstallPreview = v.object({
@@ -51,6 +71,15 @@ export const InstallPreview = v.object({
   permissions_removed: v.array(v.string()),
   permissions_dropped: v.array(v.string()),
   requires_env: v.array(v.string()),
+  /** Everything that runs, is reached or is given something; `new_brings` is what the installed version does not bring. */
+  brings: v.array(Brought),
+  new_brings: v.array(Brought),
+  /** SHA-256 of `brings`, which an install repeats as the consent to it; empty where it brings nothing. */
+  consent_digest: v.string(),
+  /** Without the consent it is not installed. */
+  consent_required: v.boolean(),
+  /** Its programs run in a sandbox. */
+  sandboxed: v.boolean(),
   command: text,
   /** `refused` with the code and the text of the refusal. */
   decision: v.string(),

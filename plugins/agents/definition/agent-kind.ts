@@ -9,6 +9,8 @@ export const AgentSpec = v.object({
   prompt: v.pipe(v.string(), v.trim()),
   /** Where the package has it; shown, never opened. */
   source_path: v.optional(v.pipe(v.string(), v.maxLength(1024))),
+  /** Key of the extension that brought it: it runs and has secrets as that extension. */
+  extension: v.optional(v.pipe(v.string(), v.maxLength(256))),
 })
 export type AgentSpec = v.InferOutput<typeof AgentSpec>
 

@@ -20,7 +20,8 @@ export class DefinitionError extends Error {
       | 'field'
       | 'name'
       | 'prompt'
-      | 'too_many',
+      | 'too_many'
+      | 'changed',
     message: string,
   ) {
     super(message)
@@ -28,7 +29,7 @@ export class DefinitionError extends Error {
 }
 
 /** Where a definition was found. */
-export type Place = Pick<AgentDefinition, 'origin' | 'source' | 'path' | 'workspaceId' | 'record'>
+export type Place = Pick<AgentDefinition, 'origin' | 'source' | 'path' | 'workspaceId' | 'record' | 'extension'>
 
 /** `sha256:` and hex over the bytes of a definition. */
 export const digestOf = (bytes: Uint8Array | string) => `sha256:${createHash('sha256').update(bytes).digest('hex')}`

@@ -12,6 +12,8 @@ export interface AgentFolder extends Omit<Place, 'path'> {
   readonly folder: string
   /** A request may write there. */
   readonly writable: boolean
+  /** Digests of the definitions that count, by name; absent: every file counts as it is. */
+  readonly digests?: ReadonlyMap<string, string>
 }
 
 /** A definition file or record: what it says, or what is wrong with it. */
@@ -54,8 +56,12 @@ export async function readDefinition(
     if (!AGENT_NAME.test(name)) {
       throw new DefinitionError('name', 'the name of its folder has other characters than a-z, 0-9, _ and -')
     }
-    const { origin, source, workspaceId } = where
-    const place = { origin, source, path: file, ...(workspaceId === undefined ? {} : { workspaceId }) }
+    const { origin, source, workspaceId, extension } = where
+    const place = {
+      ...{ origin, source, path: file },
+      ...(workspaceId === undefined ? {} : { workspaceId }),
+      ...(extension === undefined ? {} : { extension }),
+    }
     const definition = parseDefinition(name, await readDefinitionFile(real), place)
     return { stamp, found: { ok: true, name, path: file, definition } }
   } catch (error) {

@@ -2,6 +2,8 @@ import { readdir } from 'node:fs/promises'
 import path from 'node:path'
 import { messageOf } from '../../../kernel/plugin.js'
 import {
+  type Brought,
+  broughtAgent,
   ExtensionErrors,
   type InstalledExtension,
   type ResourceFamily,
@@ -9,14 +11,25 @@ import {
   resolveInside,
 } from '../../extensions/api.js'
 import type { Workspace } from '../../workspaces/api.js'
-import { AGENT_NAME, type AgentDefinition, type AgentSource, parseAgent, RESERVED_NAMES } from '../api.js'
-import { MAX_DEFINITION_BYTES } from './definition.js'
+import {
+  AGENT_NAME,
+  type AgentDefinition,
+  type AgentSource,
+  type AgentSpec,
+  parseAgent,
+  RESERVED_NAMES,
+} from '../api.js'
+import { digestOf, MAX_DEFINITION_BYTES } from './definition.js'
 
 interface Packaged {
   readonly root: string
   readonly folder: string
   /** Id; absent: seen from everywhere. */
   readonly workspace?: string | undefined
+  /** Key of the extension. */
+  readonly extension: string
+  /** Of definitions as they were loaded, by name: other ones do not count. */
+  readonly digests?: ReadonlyMap<string, string>
 }
 
 /** Folders of definitions that loaded extensions ship. */
@@ -37,19 +50,24 @@ export class PackagedAgents implements AgentSource {
     return {
       name: 'agents',
       load: async extension => {
-        const { key, root, manifest, workspace } = extension
+        const { key, root, manifest, workspace, tier } = extension
         const folders: Packaged[] = []
         const names: string[] = []
+        const brings: Brought[] = []
         for (const relative of manifest.resources.agents) {
           const folder = await resolveInside(root, relative)
-          folders.push({ root, folder, workspace })
-          names.push(...(await agentsIn(extension, relative)))
+          const found = await agentsIn(extension, relative)
+          const digests = new Map(found.map(({ name, digest }) => [name, digest]))
+          folders.push({ root, folder, workspace, extension: key, ...(tier === 'marketplace' && { digests }) })
+          names.push(...digests.keys())
+          brings.push(...found.flatMap(({ name, spec }) => broughtAgent(name, spec)))
         }
         const others = (await visible()).filter(
           ({ path: file = '' }) => !folders.some(one => isBelow(file, one.folder)),
         )
         return {
           items: names.map(name => ({ kind: 'agent', id: name, name, live: true })),
+          brings,
           agentConflicts: names.filter(name => others.some(other => other.name === name)),
           taken: () => void this.#byExtension.set(key, folders),
         }
@@ -61,9 +79,16 @@ export class PackagedAgents implements AgentSource {
 
 const isBelow = (file: string, folder: string) => file.startsWith(folder + path.sep)
 
-/** Names of the agents of one folder, all of them valid. Throws `extension_manifest_invalid`, naming the file. */
-async function agentsIn({ root }: InstalledExtension, relative: string): Promise<string[]> {
-  const names: string[] = []
+/** An agent of a folder. */
+interface PackagedAgent {
+  readonly name: string
+  readonly spec: AgentSpec
+  readonly digest: string
+}
+
+/** The agents of one folder, by name, all of them valid. Throws `extension_manifest_invalid`, naming the file. */
+async function agentsIn({ root }: InstalledExtension, relative: string): Promise<PackagedAgent[]> {
+  const agents: PackagedAgent[] = []
   const entries = await readdir(await resolveInside(root, relative), { withFileTypes: true })
   if (entries.some(({ name }) => name === 'AGENT.md')) {
     const above = path.posix.dirname(path.posix.normalize(relative))
@@ -75,14 +100,15 @@ async function agentsIn({ root }: InstalledExtension, relative: string): Promise
     if (!isThere) continue
     try {
       if (!AGENT_NAME.test(name) || RESERVED_NAMES.has(name)) throw new Error(`no agent can be called ${name}`)
-      const spec = await parseAgent(await readInside(root, file, MAX_DEFINITION_BYTES))
+      const bytes = await readInside(root, file, MAX_DEFINITION_BYTES)
+      const spec = await parseAgent(bytes)
+      agents.push({ name, spec, digest: digestOf(bytes) })
       if (spec.name !== name) throw new Error(`it says name ${spec.name}, but its folder is called ${name}`)
     } catch (error) {
       throw invalid(file, messageOf(error))
     }
-    names.push(name)
   }
-  return names.sort()
+  return agents.sort((a, b) => (a.name < b.name ? -1 : 1))
 }
 
 const invalid = (file: string, what: string) =>

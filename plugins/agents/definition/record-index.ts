@@ -105,5 +105,6 @@ function fromRecord({ id, owner, spec, scope }: StoredRecord<AgentSpec>): AgentD
     record: { id, owner, scope },
     ...(workspaceId === undefined ? {} : { workspaceId }),
     ...(spec.source_path === undefined ? {} : { path: spec.source_path }),
+    ...(spec.extension === undefined ? {} : { extension: spec.extension }),
   })
 }

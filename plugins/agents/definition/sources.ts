@@ -2,11 +2,11 @@ import path from 'node:path'
 import type { PluginKernel } from '../../../kernel/plugin.js'
 import { ownFolder, type Workspace } from '../../workspaces/api.js'
 import { type AgentDefinition, AgentSourceFolders } from '../api.js'
-import { digestOf } from './definition.js'
-import type { AgentFolder } from './files.js'
+import { DefinitionError, digestOf } from './definition.js'
+import type { AgentFolder, Found } from './files.js'
 import { FolderIndex } from './folder-index.js'
 import { RecordIndex } from './record-index.js'
-import { fixedSource, View } from './view.js'
+import { fixedSource, type Source, View } from './view.js'
 
 const GENERAL_PROMPT =
   'You are a careful assistant that works in the files of this workspace. Say what you are going to do before you do it, change only what the request needs, and end with a short summary of what was done.'
@@ -47,7 +47,7 @@ export class AgentSources {
   view(workspace: Workspace | undefined): View {
     const contributed = this.contributed(workspace)
     const place = workspace ? [workspace.id, workspace.rootDir, workspace.addDirs] : []
-    const key = JSON.stringify([place, contributed.map(({ where }) => where.folder)])
+    const key = JSON.stringify([place, contributed.map(({ where }) => [where.folder, [...(where.digests ?? [])]])])
     return recent(this.#views, key, MAX_VIEWS, () => {
       const records = workspace ? [this.records.scope(workspace.id)] : []
       const shared = this.#shared()
@@ -55,7 +55,7 @@ export class AgentSources {
         ...this.folders(workspace),
         ...records,
         this.records.scope(),
-        ...contributed,
+        ...contributed.map(index => heldToDigests(index)),
         ...(shared ? [this.#index(shared)] : []),
         this.#builtIn,
       ])
@@ -93,12 +93,34 @@ export class AgentSources {
 
   #index(where: AgentFolder): FolderIndex {
     // One folder can belong to two workspaces, and its definitions then say so.
-    return recent(this.#folders, `${where.workspaceId ?? ''}\0${where.writable}\0${where.folder}`, MAX_FOLDERS, () => {
+    const { workspaceId = '', writable, folder, extension = '', digests } = where
+    const key = JSON.stringify([workspaceId, writable, folder, extension, [...(digests ?? [])]])
+    return recent(this.#folders, key, MAX_FOLDERS, () => {
       const { clock, scope, log } = this.kernel
       return new FolderIndex(where, clock, scope.signal, ({ path: file, error }) =>
         log.warn(`the agent definition ${file} is not valid: ${error.message}`, { kind: error.kind }),
       )
     })
+  }
+}
+
+/** Of an extension from a catalog only what was loaded counts: a file that changed since was not consented to. */
+function heldToDigests(index: FolderIndex): Source {
+  const { digests } = index.where
+  if (!digests) return index
+  const held = (found: Found | undefined): Found | undefined => {
+    if (!found?.ok || digests.get(found.name) === found.definition.digest) return found
+    const error = new DefinitionError('changed', 'it is not the file that its extension was loaded with')
+    return { ok: false, name: found.name, path: found.path, error }
+  }
+  return {
+    where: index.where,
+    get version() {
+      return index.version
+    },
+    refresh: () => index.refresh(),
+    found: () => [...index.found()].flatMap(one => held(one) ?? []),
+    read: async name => held(await index.read(name)),
   }
 }
 

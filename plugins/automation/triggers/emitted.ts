@@ -39,6 +39,7 @@ export class EmittedEvents {
         const name = fullName(extension.name, event)
         return { kind: 'event', id: name, name, live: true }
       }),
+      brings: [],
       taken: () => this.#declare(extension),
     }),
     unload: key => void this.#emitters.delete(key),

@@ -4,6 +4,7 @@ import type { CommandContext } from '../../../kernel/plugin.js'
 import type { InstallPreview, InstallPreviewReply, UpdateAllReply } from '../../../schemas/extensions/install.js'
 import type { ExtensionReply, RemoveExtensionReply, UpdateExtensionReply } from '../../../schemas/extensions.js'
 import { referenceOf } from '../identity.js'
+import { printPreview } from './preview-text.js'
 
 /** `svc extension install <source>`: shows what it is, then installs exactly that. */
 export async function runInstall(context: CommandContext): Promise<void> {
@@ -14,12 +15,12 @@ export async function runInstall(context: CommandContext): Promise<void> {
   show(context, preview)
   if (options['dry-run']) return
   // What is refused is refused without a question.
-  const mayAsk = context.terminal && options.yes !== true && !preview.refusal && preview.action !== 'taken'
-  if (mayAsk && !(await isWanted(context))) {
+  const mayAsk = !preview.refusal && preview.action !== 'taken'
+  if (mayAsk && !(await isWanted(context, 'Install it?', preview.consent_required, preview))) {
     out.line('nothing was installed')
     return
   }
-  const reply = await client.request('POST', '/api/extensions', { ...body, tree_digest: preview.tree_digest })
+  const reply = await client.request('POST', '/api/extensions', { ...body, ...seen(preview) })
   if (out.json) return out.value(reply)
   const { extension } = reply as ExtensionReply
   out.line(`installed ${extension.name} ${extension.version}, ${extension.state}`)
@@ -27,9 +28,41 @@ export async function runInstall(context: CommandContext): Promise<void> {
   out.line(out.color('dim', `next: svc extension info ${extension.name}`))
 }
 
-/** Asks on the terminal; only a yes is one. */
-function isWanted({ terminal, out }: CommandContext): Promise<boolean> {
-  out.text('Install it? [y/N] ')
+/** What a person has looked at, for the request that takes exactly that. */
+const seen = ({ tree_digest, consent_digest }: InstallPreview) => ({
+  tree_digest,
+  ...(consent_digest === '' ? {} : { consent_digest }),
+})
+
+function show({ out, options }: CommandContext, preview: InstallPreview): void {
+  if (out.json) {
+    if (options['dry-run']) out.value({ preview })
+  } else printPreview(out, preview)
+}
+
+/**
+ * Asks on the terminal; only a yes is one. `--yes` is the answer beforehand.
+ * @param isNeeded without a terminal that question is not left out
+ */
+async function isWanted(
+  { terminal, out, options, fault, args, path: called }: CommandContext,
+  question: string,
+  isNeeded: boolean,
+  { name, new_brings: fresh, permissions_added: added }: InstallPreview,
+): Promise<boolean> {
+  if (options.yes === true) return true
+  if (!terminal) {
+    if (!isNeeded) return true
+    const more = [...fresh.map(one => `${one.kind} ${one.name}`), ...added]
+    fault(
+      'confirmation_required',
+      `${name} asks for consent: ${more.join(', ')}`,
+      called === 'extension update'
+        ? `svc extension update ${name} --yes`
+        : `svc extension install ${args.source ?? name} --yes`,
+    )
+  }
+  out.text(`${question} [y/N] `)
   return new Promise(resolve => {
     const quiet = terminal?.onLine(line => {
       quiet?.()
@@ -40,7 +73,7 @@ function isWanted({ terminal, out }: CommandContext): Promise<boolean> {
 
 /** `svc extension update [name]`: one, after a look at what it asks for, or without a name all that were installed. */
 export async function runUpdate(context: CommandContext): Promise<number | undefined> {
-  const { client, out, options, args, fault } = context
+  const { client, out, options, args } = context
   const { name } = args
   if (name === undefined) return updateAll(context)
   const url = `/api/extensions/${encodeURIComponent(name)}`
@@ -51,13 +84,12 @@ export async function runUpdate(context: CommandContext): Promise<number | undef
   const { preview } = asked as InstallPreviewReply
   show(context, preview)
   if (options['dry-run']) return undefined
-  if (preview.permissions_added.length > 0 && !options.yes)
-    fault(
-      'confirmation_required',
-      `${name} asks for more than before: ${preview.permissions_added.join(', ')}`,
-      `svc extension update ${name} --yes`,
-    )
-  const reply = await client.request('PUT', url, { ...body, tree_digest: preview.tree_digest })
+  const more = preview.consent_required || preview.permissions_added.length > 0
+  if (preview.action !== 'none' && more && !(await isWanted(context, 'Update it?', true, preview))) {
+    out.line('nothing was updated')
+    return undefined
+  }
+  const reply = await client.request('PUT', url, { ...body, ...seen(preview) })
   if (out.json) out.value(reply)
   const { update } = reply as UpdateExtensionReply
   if (update.status !== 'updated') return void out.line(`${name} is up to date`)
@@ -123,24 +155,4 @@ function sourceOf({ args: { source = '' }, options, cwd }: CommandContext): Reco
   return isSlug || options.from === 'github' || options.from === 'curated'
     ? { slug: source, ...more }
     : { path: resolved, ...more }
-}
-
-function show({ out }: CommandContext, preview: InstallPreview): void {
-  if (out.json) return
-  const row = (what: string, text: string) => out.line(`  ${what.padEnd(12)} ${text}`)
-  const versions = preview.previous_version ? `${preview.previous_version} → ${preview.version}` : preview.version
-  out.line(out.color('bold', `${preview.name} ${versions}`))
-  if (preview.description) row('is', preview.description)
-  row('from', `${preview.source_url} (${preview.registry_tier})`)
-  if (preview.commit) row('commit', preview.commit)
-  if (preview.archive_digest_sha256) row('archive', `sha256 ${preview.archive_digest_sha256}`)
-  row('files', `${preview.files}, ${preview.bytes} bytes, sha256 ${preview.tree_digest}`)
-  row('runs', preview.command ?? (preview.type === 'plugin' ? 'inside the daemon, with all its rights' : 'nothing'))
-  row('asks for', preview.permissions.join(', ') || 'nothing')
-  if (preview.permissions_added.length > 0 && preview.previous_version)
-    row('new', out.color('yellow', preview.permissions_added.join(', ')))
-  if (preview.permissions_dropped.length > 0)
-    row('not granted', out.color('yellow', preview.permissions_dropped.join(', ')))
-  if (preview.requires_env.length > 0) row('needs', preview.requires_env.join(', '))
-  row('trust', preview.refusal ? out.color('red', preview.refusal.error) : preview.decision)
 }

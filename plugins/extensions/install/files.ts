@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { lstat, mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { Tree } from './source/tree.js'
 
@@ -68,6 +68,15 @@ export async function writeTree(files: Files, tree: Tree, root: string): Promise
     await files.writeFile(target, file.bytes, file.executable)
   }
   for (const folder of [...made].reverse()) await files.syncFolder(folder)
+}
+
+/** Writes a judged tree where it is only read from for a moment; a crash may leave a part of it. */
+export async function writeDraft(tree: Tree, root: string): Promise<void> {
+  for (const file of tree) {
+    const target = path.join(root, ...file.path.split('/'))
+    await mkdir(path.dirname(target), { recursive: true, mode: 0o700 })
+    await writeFile(target, file.bytes, { flag: 'wx', mode: file.executable ? 0o700 : 0o600 })
+  }
 }
 
 function foldersAbove(target: string, root: string): string[] {

@@ -1,7 +1,9 @@
-import path from 'node:path'
 import { Serial } from '../../../kernel/kit/serial.js'
 import { shown } from '../../../kernel/kit/text.js'
 import { type Actor, type Fault, faultOf, messageOf } from '../../../kernel/plugin.js'
+import type { InstalledExtension } from '../api.js'
+import { checkAgreed } from '../consent/agreed.js'
+import type { Brought } from '../consent/brought.js'
 import type { InstallerKernel } from '../needs.js'
 import { InstallErrors } from './errors.js'
 import { ExtensionDigestVerified, ExtensionInstallFailed, ExtensionUpdateFailed } from './events.js'
@@ -9,11 +11,11 @@ import { type Files, isThere, systemFiles, writeTree } from './files.js'
 import { freshIn, Ledger, type LedgerOptions } from './ledger.js'
 import { type Preview, previewOf } from './preview.js'
 import { hasNothingNew, type Provenance, ProvenanceTable, provenanceFrom } from './provenance.js'
-import { type Candidate, readCandidate } from './source/candidate.js'
-import { findCurated } from './source/curated.js'
+import type { Candidate } from './source/candidate.js'
 import { readFolder } from './source/folder.js'
-import { addressOf, type Source, type SourceRequest, sourceOf, withoutSecrets, withVersion } from './source/source.js'
+import { addressOf, type Source, type SourceRequest, withoutSecrets, withVersion } from './source/source.js'
 import { treeDigest } from './source/tree.js'
+import { type Judged, SourceReader } from './source-reader.js'
 import { decide } from './trust.js'
 
 /** A request to install, or to look at what would be installed. */
@@ -23,6 +25,8 @@ export interface InstallRequest extends SourceRequest {
   /** Digest of the tree that a preview showed: anything else is not what was looked at. */
   readonly treeDigest?: string | undefined
   readonly allowUnverified?: boolean | undefined
+  /** Digest of what it brings, as a preview showed it: the consent of a person. */
+  readonly consentDigest?: string | undefined
 }
 
 export interface UpdateRequest {
@@ -31,6 +35,7 @@ export interface UpdateRequest {
   readonly checksum?: string | undefined
   readonly treeDigest?: string | undefined
   readonly allowUnverified?: boolean | undefined
+  readonly consentDigest?: string | undefined
 }
 
 /** What became of one update; `available`: it was only looked. */
@@ -47,8 +52,12 @@ export type BatchItem = { readonly name: string } & (Updated | { readonly status
 export interface InstallerOptions extends LedgerOptions {
   /** The policy, `extensions.trust.allow_unverified`. */
   readonly allowUnverified: () => boolean
+  /** Names of `extensions.trust.unsandboxed`. */
+  readonly unsandboxed: () => readonly string[]
   /** May the extension be removed; the refusal names what depends on it. */
   readonly disabling?: (name: string) => Promise<Fault | undefined>
+  /** Everything that an extension brings, read from a folder of its files. */
+  readonly brought: (extension: InstalledExtension) => Promise<readonly Brought[]>
   /** The folder of an extension is another one now, or gone. */
   readonly placed?: (name: string) => Promise<void>
   readonly files?: Files
@@ -63,6 +72,7 @@ export class Installer {
   readonly #files: Files
   readonly #provenance: ProvenanceTable
   readonly #ledger: Ledger
+  readonly #reader: SourceReader
   /** Changes of the folders come one after the other. */
   readonly #changes = new Serial()
 
@@ -73,6 +83,9 @@ export class Installer {
     this.#files = options.files ?? systemFiles
     this.#provenance = new ProvenanceTable(kernel.db)
     this.#ledger = new Ledger(kernel, this.#provenance, this.#files, options)
+    const { brought } = options
+    const authorOf = (name: string) => this.provenance(name)?.authorKey
+    this.#reader = new SourceReader(kernel, this.#files, { staging: this.#ledger.staging, brought, authorOf })
   }
 
   /** Carries on what an earlier daemon had decided; before anything there is loaded. */
@@ -103,13 +116,13 @@ export class Installer {
 
   /** What {@link install} would do now. Throws what it would throw, but for the consent, which the preview tells of. */
   preview(request: InstallRequest): Promise<Preview> {
-    return this.#reading(request, (source, candidate) => this.#previewOf(source, candidate, request))
+    return this.#reader.read(request, (source, candidate) => this.#previewOf(source, candidate, request))
   }
 
   /** What {@link update} would do now. */
   previewUpdate(name: string, request: UpdateRequest): Promise<Preview> {
     const source = withVersion(this.#installedOf(name).source, request.version)
-    return this.#reading({ ...request, source }, (_, candidate) => this.#previewOf(source, candidate, request))
+    return this.#reader.read({ ...request, source }, (_, candidate) => this.#previewOf(source, candidate, request))
   }
 
   /**
@@ -122,8 +135,9 @@ export class Installer {
       { source: withoutSecrets(request.path ?? request.slug ?? '') },
       actor,
       () =>
-        this.#reading(request, (source, candidate) => {
+        this.#reader.read(request, (source, candidate) => {
           const provenance = this.#provenanceOf(source, candidate, request, actor)
+          checkAgreed(provenance, this.#provenance.get(provenance.name), request.consentDigest)
           return this.#changes.run(async () => {
             const { name } = provenance
             const before = this.#provenance.get(name)
@@ -189,17 +203,18 @@ export class Installer {
     return found
   }
 
-  async #previewOf(source: Source, candidate: Candidate, request: UpdateRequest): Promise<Preview> {
+  async #previewOf(source: Source, candidate: Judged, request: UpdateRequest): Promise<Preview> {
     const { name } = candidate.manifest
     const installed = this.provenance(name)
     const takenByHand = !installed && (await isThere(this.folderOf(name)))
-    return previewOf(candidate, installed, { ...this.#asked(source, candidate, request), takenByHand })
+    const unsandboxed = this.options.unsandboxed()
+    return previewOf(candidate, installed, { ...this.#asked(source, candidate, request), takenByHand, unsandboxed })
   }
 
   async #update(name: string, request: UpdateRequest, actor: Actor, checkOnly: boolean): Promise<Updated> {
     const previous = this.#installedOf(name)
     const wanted = withVersion(previous.source, request.version)
-    return this.#reading({ ...request, source: wanted }, async (source, candidate) => {
+    return this.#reader.read({ ...request, source: wanted }, async (source, candidate) => {
       if (candidate.manifest.name !== name)
         throw InstallErrors.extension_changed_name(
           `what ${addressOf(source)} has now is called ${candidate.manifest.name}, not ${name}; nothing was changed`,
@@ -208,6 +223,7 @@ export class Installer {
       const same = hasNothingNew(candidate, previous)
       const provenance = this.#provenanceOf(source, candidate, request, actor)
       if (checkOnly || same) return { status: same ? 'up_to_date' : 'available', previous, current: provenance }
+      checkAgreed(provenance, previous, request.consentDigest)
       const current = await this.#changes.run(async () => {
         // It may have been removed, or updated by another, while this one was read.
         if (this.#installedOf(name).treeDigest !== previous.treeDigest)
@@ -218,43 +234,14 @@ export class Installer {
     })
   }
 
-  /** Reads a source with a folder of its own to work in, which is gone afterwards. */
-  async #reading<T>(
-    { source: named, ...request }: Omit<InstallRequest, 'source'> & { source?: string | Source | undefined },
-    then: (source: Source, candidate: Candidate) => Promise<T> | T,
-  ): Promise<T> {
-    const full = await this.kernel.needs.disk.refusal()
-    if (full) throw full
-    const source = typeof named === 'object' ? named : await sourceOf({ ...request, source: named })
-    const folder = path.join(this.#ledger.staging, this.kernel.ids.id('tmp'))
-    const workFolder = () => this.#files.makeFolder(folder).then(() => folder)
-    try {
-      const { clock, env, needs } = this.kernel
-      const fetching = {
-        host: { clock, env, spawn: needs.processes.spawn },
-        workFolder,
-        curated: (slug: string) => findCurated(this.kernel, slug),
-        version: needs.host.version,
-      }
-      const candidate = await readCandidate(fetching, source, request.checksum)
-      if (request.treeDigest !== undefined && request.treeDigest !== candidate.treeDigest)
-        throw InstallErrors.extension_archive_digest_mismatch(
-          `what ${addressOf(source)} has is not what was looked at: its tree is ${candidate.treeDigest}`,
-          { next: 'look at it again' },
-        )
-      return await then(candidate.source, candidate)
-    } finally {
-      await this.#files.remove(folder)
-    }
-  }
-
   #asked(source: Source, { verified }: Candidate, { allowUnverified = false }: UpdateRequest) {
     return { source, verified, consent: allowUnverified, policy: this.options.allowUnverified() }
   }
 
-  #provenanceOf(source: Source, candidate: Candidate, request: UpdateRequest, actor: Actor): Provenance {
+  #provenanceOf(source: Source, candidate: Judged, request: UpdateRequest, actor: Actor): Provenance {
     const decision = decide(this.#asked(source, candidate, request))
-    return provenanceFrom(candidate, decision, request.allowUnverified ?? false, this.kernel.clock.now(), actor)
+    const unverified = request.allowUnverified ?? false
+    return provenanceFrom(candidate, candidate.brings, decision, unverified, this.kernel.clock.now(), actor)
   }
 
   /** Stages the files, then decides. */

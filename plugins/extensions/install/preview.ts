@@ -1,4 +1,6 @@
 import type { Fault } from '../../../kernel/plugin.js'
+import { needsConsent } from '../consent/agreed.js'
+import { type Brought, beyond, consentDigest } from '../consent/brought.js'
 import { typeOf } from '../manifest/manifest.js'
 import type { Provenance } from './provenance.js'
 import { type Candidate, dropped } from './source/candidate.js'
@@ -28,6 +30,15 @@ export interface Preview {
   /** Those of them that it is not granted, coming from there. */
   readonly dropped: readonly string[]
   readonly requiresEnv: readonly string[]
+  /** Everything that it brings; a person consents to the digest of that. */
+  readonly brings: readonly Brought[]
+  readonly consentDigest: string
+  /** Somebody has to say yes to it. */
+  readonly needsConsent: boolean
+  /** Those of them that the installed version does not bring. */
+  readonly newBrings: readonly Brought[]
+  /** Its programs run in a sandbox. */
+  readonly isConfined: boolean
   /** Command of its process, as the manifest has it. */
   readonly command?: string
   readonly trust: { readonly decision: Decision } | { readonly decision: 'refused'; readonly fault: Fault }
@@ -35,11 +46,12 @@ export interface Preview {
 
 /** Throws nothing: what the trust policy has against it is part of the preview. */
 export function previewOf(
-  candidate: Candidate,
+  candidate: Candidate & { readonly brings: readonly Brought[] },
   installed: Provenance | undefined,
-  asked: Parameters<typeof decide>[0] & { takenByHand: boolean },
+  asked: Parameters<typeof decide>[0] & { takenByHand: boolean; unsandboxed: readonly string[] },
 ): Preview {
-  const { manifest, source, tree, commit, archiveDigest, treeDigest } = candidate
+  const { manifest, source, tree, commit, archiveDigest, treeDigest, brings } = candidate
+  const tier = tierOf(source)
   const permissions = manifest.permissions.requires
   const before = installed?.permissions ?? []
   return {
@@ -49,7 +61,7 @@ export function previewOf(
     action: actionOf(candidate, installed, asked.takenByHand),
     version: manifest.version,
     ...(installed ? { previousVersion: installed.version } : {}),
-    tier: tierOf(source),
+    tier,
     address: addressOf(source),
     ...(commit === undefined ? {} : { commit }),
     ...(archiveDigest === undefined ? {} : { archiveDigest }),
@@ -61,6 +73,11 @@ export function previewOf(
     removed: before.filter(method => !permissions.includes(method)),
     dropped: dropped(candidate),
     requiresEnv: manifest.requires_env,
+    brings,
+    consentDigest: consentDigest(brings),
+    needsConsent: needsConsent({ tier, brings }, installed),
+    newBrings: beyond(brings, installed?.brings ?? []),
+    isConfined: tier === 'marketplace' && !asked.unsandboxed.includes(manifest.name),
     ...(manifest.subprocess ? { command: [manifest.subprocess.command, ...manifest.subprocess.args].join(' ') } : {}),
     trust: trustOf(asked),
   }
@@ -69,7 +86,7 @@ export function previewOf(
 function actionOf({ treeDigest }: Candidate, installed: Provenance | undefined, byHand: boolean): Preview['action'] {
   if (byHand) return 'taken'
   if (installed === undefined) return 'install'
-  return installed.treeDigest === treeDigest ? 'none' : 'update'
+  return installed.treeDigest === treeDigest && installed.brings !== undefined ? 'none' : 'update'
 }
 
 function trustOf(asked: Parameters<typeof decide>[0]): Preview['trust'] {

@@ -1,5 +1,6 @@
 import type { Actor, Db, Migration, Tx } from '../../../kernel/plugin.js'
-import { isAtLeast, type SourceTier } from '../manifest/manifest.js'
+import type { Brought } from '../consent/brought.js'
+import { isNewer, type SourceTier } from '../manifest/manifest.js'
 import type { Candidate } from './source/candidate.js'
 import { type Source, tierOf } from './source/source.js'
 import type { Decision } from './trust.js'
@@ -22,6 +23,10 @@ export interface Provenance {
   readonly decision: Decision
   /** Methods of the Host API that the manifest asks for. */
   readonly permissions: readonly string[]
+  /** Everything that it brings, as a person was shown it; absent of one that was installed before that was kept. */
+  readonly brings?: readonly Brought[]
+  /** The key that its author signed the entry of a catalog with, base64. */
+  readonly authorKey?: string
   /** Epoch milliseconds; an update counts. */
   readonly installedAt: number
   /** Id of the actor. */
@@ -29,7 +34,8 @@ export interface Provenance {
 }
 
 export function provenanceFrom(
-  { source, manifest, treeDigest, commit, archiveDigest, verified }: Candidate,
+  { source, manifest, treeDigest, commit, archiveDigest, verified, authorKey }: Candidate,
+  brings: readonly Brought[],
   decision: Decision,
   allowUnverified: boolean,
   installedAt: number,
@@ -47,18 +53,21 @@ export function provenanceFrom(
     allowUnverified,
     decision,
     permissions: manifest.permissions.requires,
+    brings,
+    ...(authorKey === undefined ? {} : { authorKey }),
     installedAt,
     installedBy: actor.id,
   }
 }
 
 /**
- * Whether an update would bring nothing: the same files, or an earlier version of a catalog, for an old catalog is signed as well as
- * the newest. What a person names by its path, branch or commit may go back.
+ * Whether an update would bring nothing: the same files, or no later version of a catalog, for an old catalog is signed as well as
+ * the newest. What a person names by its path, branch or commit may go back. The same files are new where nobody was asked for
+ * what they bring.
  */
 export function hasNothingNew({ source, manifest, treeDigest }: Candidate, previous: Provenance): boolean {
-  if (treeDigest === previous.treeDigest) return true
-  return source.kind === 'curated' && !isAtLeast(manifest.version, previous.version)
+  if (treeDigest === previous.treeDigest) return previous.brings !== undefined
+  return source.kind === 'curated' && !isNewer(manifest.version, previous.version)
 }
 
 /** The tables of the installer; they belong to the plugin `extensions`. */

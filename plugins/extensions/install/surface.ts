@@ -124,11 +124,14 @@ const installOptions = [
     type: 'text',
     summary: 'local_path, url, git, github or curated (the marketplace); default: derived from the source',
   },
-  { name: 'yes', type: 'boolean', summary: 'skip the confirmation' },
+  { name: 'yes', type: 'boolean', summary: 'skip the confirmation: consent to everything that it brings' },
   { name: 'asset', type: 'text', summary: 'name of the archive in a GitHub release' },
 ] as const
 
-const updateOptions = [...trustOptions, { name: 'yes', type: 'boolean', summary: 'accept added permissions' }] as const
+const updateOptions = [
+  ...trustOptions,
+  { name: 'yes', type: 'boolean', summary: 'accept everything that it brings and asks for' },
+] as const
 
 const nameOfOne = { name: 'name', summary: 'name of an extension' }
 

@@ -15,6 +15,19 @@ export const AllowUnverified: Setting<boolean> = {
   apply: 'live',
 }
 
+/** Extensions from a catalog whose programs run without a sandbox. */
+export const Unsandboxed: Setting<string[]> = {
+  path: 'extensions.trust.unsandboxed',
+  section: 'hooks-extensions',
+  schema: v.pipe(
+    v.array(v.pipe(v.string(), v.minLength(1), v.maxLength(129))),
+    v.maxLength(256),
+    v.description('Extensions from a catalog or a repository whose programs run without a sandbox, with your rights'),
+  ),
+  default: [],
+  apply: 'live',
+}
+
 /**
  * Lets a source in or throws. What lies on this machine is the owner's own; all else needs the digest of its author, or the
  * consent of the request where the policy leaves that to requests.

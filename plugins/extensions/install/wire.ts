@@ -1,4 +1,5 @@
 import { iso } from '../../../kernel/plugin.js'
+import type * as wireInstall from '../../../schemas/extensions/install.js'
 import type {
   InstallExtensionBody,
   InstallPreview,
@@ -7,19 +8,21 @@ import type {
 } from '../../../schemas/extensions/install.js'
 import type * as wire from '../../../schemas/extensions.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
+import type { Brought } from '../consent/brought.js'
 import type { BatchItem, InstallRequest, Updated, UpdateRequest } from './installer.js'
 import type { Preview } from './preview.js'
 import type { Provenance } from './provenance.js'
 import { addressOf } from './source/source.js'
 
 export function requestOf(body: InstallExtensionBody): InstallRequest {
-  const { allow_unverified: allowUnverified, tree_digest: treeDigest, ...rest } = body
-  return { ...rest, allowUnverified, treeDigest }
+  const { allow_unverified: allowUnverified, tree_digest: treeDigest, consent_digest: consentDigest, ...rest } = body
+  return { ...rest, allowUnverified, treeDigest, consentDigest }
 }
 
 export function updateRequestOf(body: Omit<UpdateExtensionBody, 'check_only'>): UpdateRequest {
-  const { allow_unverified: allowUnverified, tree_digest: treeDigest, version, checksum } = body
-  return { version, checksum, allowUnverified, treeDigest }
+  const { allow_unverified: allowUnverified, tree_digest: treeDigest, consent_digest: consentDigest } = body
+  const { version, checksum } = body
+  return { version, checksum, allowUnverified, treeDigest, consentDigest }
 }
 
 export function provenanceToWire(provenance: Provenance): wire.Provenance {
@@ -73,11 +76,22 @@ export function previewToWire(preview: Preview): InstallPreview {
     permissions_removed: [...preview.removed],
     permissions_dropped: [...preview.dropped],
     requires_env: [...preview.requiresEnv],
+    brings: preview.brings.map(broughtToWire),
+    new_brings: preview.newBrings.map(broughtToWire),
+    consent_digest: preview.consentDigest,
+    consent_required: preview.needsConsent,
+    sandboxed: preview.isConfined,
     ...(preview.command === undefined ? {} : { command: preview.command }),
     decision: trust.decision,
     ...(trust.decision === 'refused' ? { refusal: { code: trust.fault.code, error: trust.fault.message } } : {}),
   }
 }
+
+const broughtToWire = ({ reaches, given, ...one }: Brought): wireInstall.Brought => ({
+  ...one,
+  ...(reaches === undefined ? {} : { reaches: [...reaches] }),
+  ...(given === undefined ? {} : { given: [...given] }),
+})
 
 /** @param path folder of the installed extension */
 export function updateToWire(

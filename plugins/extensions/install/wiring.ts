@@ -1,9 +1,11 @@
 import { type Fault, isDropIn, type PluginKernel, type Tx } from '../../../kernel/plugin.js'
+import type { InstalledExtension } from '../api.js'
+import type { Brought } from '../consent/brought.js'
 import type { InstallerKernel } from '../needs.js'
 import { Secrets } from '../secrets.js'
 import { BindingTable, FlagTable } from '../tables.js'
 import { Installer } from './installer.js'
-import { AllowUnverified } from './trust.js'
+import { AllowUnverified, Unsandboxed } from './trust.js'
 
 /** What the installer asks of the service that runs the extensions. */
 export interface ExtensionsHost {
@@ -13,17 +15,24 @@ export interface ExtensionsHost {
   readonly look: (name: string) => Promise<void>
   /** Kinds that its code brings, as far as that is loaded. */
   readonly kinds: (name: string) => readonly string[]
+  /** Everything that an extension brings, read from a folder of its files. */
+  readonly brought: (extension: InstalledExtension) => Promise<readonly Brought[]>
   /** Removes copies of code that nothing runs any more. */
   readonly sweep: () => Promise<void>
 }
 
 /** The installer within the plugin `extensions`. */
-export function installerFor(kernel: InstallerKernel, { disabling, look, kinds, sweep }: ExtensionsHost): Installer {
+export function installerFor(
+  kernel: InstallerKernel,
+  { disabling, look, kinds, brought, sweep }: ExtensionsHost,
+): Installer {
   const flags = new FlagTable(kernel.db)
   const bindings = new BindingTable(kernel.db)
   return new Installer(kernel, {
     allowUnverified: () => kernel.config.get(AllowUnverified),
+    unsandboxed: () => kernel.config.get(Unsandboxed),
     disabling,
+    brought,
     placed: look,
     kinds,
     forget: (t, name, purge, kinds) => {

@@ -14,6 +14,7 @@ import {
   type Shipment,
   type ShippedItem,
 } from '../api.js'
+import { type Brought, broughtProcess } from '../consent/brought.js'
 import { ExtensionErrors } from '../errors.js'
 import { isLink, isLinkOf } from '../identity.js'
 import { type Manifest, publishFamilies } from '../manifest/manifest.js'
@@ -35,10 +36,28 @@ type Publisher = Pick<InstalledExtension, 'key' | 'name'> & Partial<Pick<Install
 
 /** What extensions ship, from reading it to the records that tell of it: all of an extension in one transaction. */
 export class Families {
-  constructor(private readonly kernel: Pick<PluginKernel, 'db' | 'records' | 'collect'>) {}
+  constructor(
+    private readonly kernel: Pick<PluginKernel, 'db' | 'records' | 'collect'>,
+    /** Throws where an extension brings more than it may. */
+    private readonly judge: (extension: InstalledExtension, brought: readonly Brought[]) => void = () => {},
+  ) {}
 
-  /** Has every family read its key; changes nothing. @throws what a family throws, or Fault `extension_manifest_invalid` */
+  /**
+   * Has every family read its key; changes nothing.
+   * @throws what a family throws, or Fault `extension_manifest_invalid`, `extension_consent_required`
+   */
   async read(extension: InstalledExtension): Promise<Shipped> {
+    const shipped = await this.#read(extension)
+    this.judge(extension, broughtBy(extension, shipped))
+    return shipped
+  }
+
+  /** Everything that an extension brings, whether or not it may. @throws like {@link read} */
+  async brought(extension: InstalledExtension): Promise<Brought[]> {
+    return broughtBy(extension, await this.#read(extension))
+  }
+
+  async #read(extension: InstalledExtension): Promise<Shipped> {
     const used = new Set(shippedKeys(extension.manifest))
     const shipped: Shipped[number][] = []
     // A family may come while another one reads: without what it reads its records would be deleted.
@@ -166,6 +185,15 @@ function actorOf(key: string): Actor {
 
 function taken({ name }: Kind, called: string, { id, source }: StoredRecord) {
   return ExtensionErrors.extension_record_taken(`${name} ${called}: ${source.kind}/${source.id} has one as ${id}`)
+}
+
+/** The one list of all that runs, is reached and is given something, from which previews and loads are judged. */
+function broughtBy({ name, manifest }: InstalledExtension, shipped: Shipped): Brought[] {
+  const { subprocess, permissions } = manifest
+  return [
+    ...broughtProcess(name, { subprocess, permissions: permissions.requires }),
+    ...shipped.flatMap(({ shipment }) => shipment.brings),
+  ]
 }
 
 export function itemsOf(shipped: Shipped): ShippedItem[] {

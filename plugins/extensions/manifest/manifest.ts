@@ -5,6 +5,7 @@ import { Manifest } from './schema.js'
 import { type ManifestSource, readSource } from './source.js'
 
 export * from './schema.js'
+export { isAtLeast, isNewer } from './versions.js'
 
 /** Names of the manifest, the first that is there counts. */
 export const manifestFileNames = ['extension.toml', 'extension.json'] as const

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import valid from 'semver/functions/valid.js'
 import * as v from 'valibot'
 import { secretRef } from '../../../kernel/kit/secret-ref.js'
 import { text } from '../../../kernel/kit/text.js'
@@ -28,9 +29,10 @@ export const publishFamilies = { window_layouts: 'window_layout' } as const
 const line = (max: number) => v.pipe(text(max), v.regex(/^[^\p{Cc}]*$/u, 'control characters'))
 const list = <T>(of: v.GenericSchema<unknown, T>, max = 256) => v.optional(v.pipe(v.array(of), v.maxLength(max)), [])
 const NAME = /^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?)?$/
-/** Semantic version: what is compared are the three numbers and whether it is a pre-release. */
-const SEMVER = /^(\d{1,9})\.(\d{1,9})\.(\d{1,9})(-[0-9A-Za-z.-]{1,64})?(\+[0-9A-Za-z.-]{1,64})?$/
-const version = v.pipe(text(160, 0), v.regex(SEMVER, 'a version is written 1.2.3'))
+const version = v.pipe(
+  text(160, 0),
+  v.check(text => valid(text) === text.replace(/\+.*$/, ''), 'a version is written 1.2.3'),
+)
 const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/
 const envName = v.pipe(v.string(), v.regex(ENV_NAME, 'a name of an environment variable'))
 const duration = v.pipe(v.string(), v.regex(/^(?:\d{1,6}(?:ms|s|m|h))+$/, 'a duration is written 30s or 1h30m'))
@@ -253,16 +255,6 @@ export function toolId(extension: string, tool: string): string {
       .replace(/[^a-z0-9]+/g, '_')
       .replace(/^_+|_+$/g, '')
   return `ext__${segment(extension)}__${segment(tool)}`
-}
-
-/** Whether `version` is at least `floor`; a pre-release is below its release. Both are semantic versions. */
-export function isAtLeast(version: string, floor: string): boolean {
-  const [have, want] = [version, floor].map(text => SEMVER.exec(text) ?? [])
-  for (const part of [1, 2, 3]) {
-    const difference = Number(have?.[part]) - Number(want?.[part])
-    if (difference !== 0) return difference > 0
-  }
-  return have?.[4] === undefined || want?.[4] !== undefined
 }
 
 /**

@@ -1,5 +1,6 @@
 import { messageOf, onBehalfOf, turn, within } from '../../../kernel/plugin.js'
 import type { ProcessHandle } from '../../processes/api.js'
+import { DEFAULT_PROFILE, spawnConfined } from '../../sandboxes/api.js'
 import type { InstalledExtension } from '../api.js'
 import { ExtensionErrors } from '../errors.js'
 import type { LogRing } from '../load/log-ring.js'
@@ -76,14 +77,18 @@ export class Instance {
     logs.hide(launch.secrets)
     const nonce = host.ids.hex(16)
     await host.db.tx(t => new Snapshots(host).activate(t, sourceOf(extension.key), nonce))
-    const handle = await host.needs.processes.spawn({
+    const request = {
       label: `extension ${extension.key}`,
       argv: launch.argv,
       cwd: extension.root,
       env: launch.env,
       stdio: 'pipe',
       onBehalfOf: extension.name,
-    })
+    } as const
+    const sandbox = { profile: DEFAULT_PROFILE, roots: [], shows: [extension.root], fromCatalog: extension.name }
+    const handle = start.place.confined?.()
+      ? await spawnConfined(host, `ext_${nonce}`, sandbox, request)
+      : await host.needs.processes.spawn(request)
     const instance = new Instance(start, nonce, handle)
     begun(instance)
     await instance.#shakeHands()

@@ -29,6 +29,8 @@ export interface Place {
   readonly logs: LogRing
   /** What the operator bound secret variables to, in place of what the manifest says. */
   readonly bound?: () => Readonly<Record<string, string>>
+  /** Whether its process runs in a sandbox. */
+  readonly confined?: () => boolean
 }
 
 type Details = { readonly reason: string; readonly until?: number }

@@ -1,4 +1,5 @@
 import type { InstalledExtension } from '../api.js'
+import type { Owner } from '../consent/owner.js'
 import type { LogRing } from '../load/log-ring.js'
 import type { ExtensionRuntime } from '../load/runtime.js'
 import type { Secrets } from '../secrets.js'
@@ -7,14 +8,13 @@ import { type SubprocessKernel, SubprocessRuntime, subprocessHost } from './inde
 interface Wiring {
   readonly kernel: SubprocessKernel
   readonly secrets: Secrets
+  owner(key: string): Owner
 }
 
 /** The process of an extension; one that a developer linked to a workspace publishes there alone. */
-export function runtimeFor(
-  { kernel, secrets }: Wiring,
-  extension: InstalledExtension,
-  logs: LogRing,
-): ExtensionRuntime {
+export function runtimeFor(service: Wiring, extension: InstalledExtension, logs: LogRing): ExtensionRuntime {
+  const { kernel, secrets } = service
   const bound = () => secrets.references(extension)
-  return new SubprocessRuntime(subprocessHost(kernel), extension, { logs, bound })
+  const confined = () => service.owner(extension.key).confined
+  return new SubprocessRuntime(subprocessHost(kernel), extension, { logs, bound, confined })
 }

@@ -2,6 +2,7 @@ import type { Awaitable, MaybeToken, PluginKernel } from '../../../kernel/plugin
 import type { Agents } from '../../agents/api.js'
 import type { ExtensionsApi } from '../../extensions/api.js'
 import type { Processes } from '../../processes/api.js'
+import type { ConfinementApi } from '../../sandboxes/api.js'
 import type { Workspaces } from '../../workspaces/api.js'
 import type { HookPayload } from '../api.js'
 import type { DeclaredHook } from '../declared.js'
@@ -15,6 +16,7 @@ export type ExecutorNeeds = {
   readonly processes: typeof Processes
   readonly workspaces: typeof Workspaces
   readonly extensions: MaybeToken<ExtensionsApi>
+  readonly sandboxes: MaybeToken<ConfinementApi>
 }
 
 /** Runs hooks with the executor of their declaration. */

@@ -6,7 +6,7 @@ import type { DeclaredHook } from '../declared.js'
 import { hookEvents } from '../hook-events.js'
 import { parsePatch } from '../patch.js'
 import type { Cutoff } from './cutoff.js'
-import { type LaunchKernel, launchOf, type Program } from './launch.js'
+import { type LaunchKernel, type Program, startHook } from './launch.js'
 
 /** Maximum captured bytes of each output stream. */
 const OUTPUT = 64 * 1024
@@ -26,9 +26,8 @@ export async function runSpawned(
   cutoff: Cutoff,
 ): Promise<unknown> {
   const place = typeof payload.workspace_id === 'string' ? payload.workspace_id : hook.workspaceId
-  const request = await launchOf(kernel, hook, program, place, Number(payload.dispatch_depth ?? 1))
   cutoff.check()
-  const handle = await kernel.needs.processes.spawn(request)
+  const handle = await startHook(kernel, hook, program, place, Number(payload.dispatch_depth ?? 1))
   const stop = () => void end(kernel, handle)
   cutoff.tell(stop)
   try {

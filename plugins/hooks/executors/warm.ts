@@ -4,7 +4,7 @@ import { LineSplitter } from '../../sessions/api.js'
 import type { HookPayload } from '../api.js'
 import type { DeclaredHook } from '../declared.js'
 import type { Cutoff } from './cutoff.js'
-import { type LaunchKernel, launchOf, type Program } from './launch.js'
+import { type LaunchKernel, type Program, startHook } from './launch.js'
 
 /** Limits: bytes per answer line, pending requests, unread input bytes, consecutive invalid lines. */
 const LINE = 64 * 1024
@@ -101,8 +101,8 @@ export class WarmProgram {
 
   async #start(): Promise<Running> {
     try {
-      const request = await launchOf(this.kernel, this.hook, this.program, this.hook.workspaceId, 1)
-      const running: Running = { handle: await this.kernel.needs.processes.spawn(request), waiting: new Map() }
+      const handle = await startHook(this.kernel, this.hook, this.program, this.hook.workspaceId, 1)
+      const running: Running = { handle, waiting: new Map() }
       this.#listen(running)
       if (this.#state.status === 'starting') this.#state = { status: 'running', running }
       return running

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '../../../kernel/plugin.js'
-import type { ConfinementApi, ProgramSandbox } from '../../sandboxes/api.js'
+import { type ExtensionsApi, type Owner, ownerOf } from '../../extensions/api.js'
+import { type ConfinementApi, DEFAULT_PROFILE, type ProgramSandbox } from '../../sandboxes/api.js'
 import type { SessionsApi } from '../../sessions/api.js'
 import type { ToolPlace } from '../../tools/api.js'
 import type { Workspace } from '../../workspaces/api.js'
@@ -19,6 +20,7 @@ export const confinedKey = (serverKey: string, confined: Confined | undefined): 
 
 export interface ConfiningNeeds {
   readonly sandboxes: { readonly current?: ConfinementApi | undefined }
+  readonly extensions: { readonly current?: ExtensionsApi | undefined }
   readonly sessions: Pick<SessionsApi, 'get'>
 }
 
@@ -29,27 +31,36 @@ export interface ConfiningNeeds {
 const isOfPerson = ({ kind, scope }: Source) =>
   scope === 'global' && (kind.startsWith('global-') || kind === 'provider' || kind === 'extension')
 
-/** The sandbox that the declaration of a server names. */
-export const declaredSandbox = ({ declaration: { command, sandbox } }: Pick<Server, 'declaration'>) =>
-  command === undefined || sandbox === NO_SANDBOX ? undefined : sandbox
+/** The sandbox that a server has whoever uses it: the one that its declaration names, and one in any case where it came from a catalog. */
+export function ownSandbox(
+  { declaration: { command, sandbox } }: Pick<Server, 'declaration'>,
+  owner: Owner | undefined,
+): string | undefined {
+  if (command === undefined) return undefined
+  const named = sandbox === NO_SANDBOX ? undefined : sandbox
+  return named ?? (owner?.confined ? DEFAULT_PROFILE : undefined)
+}
 
 /**
  * Says how a server is started for a caller: in the sandbox that its declaration names, and never in a weaker one than that of a
  * sandboxed session to which the server belongs. Returns undefined for a server that needs no sandbox.
  */
 export function confinedFor(
-  { sandboxes, sessions }: ConfiningNeeds,
+  { sandboxes, sessions, extensions }: ConfiningNeeds,
   server: Server,
   { sessionId = '' }: ToolPlace,
   workspace: Workspace | undefined,
 ): Confined | undefined {
   if (server.declaration.command === undefined) return undefined
-  const declared = declaredSandbox(server)
+  const owner = ownerOf(extensions.current, server.source.extension)
+  const declared = ownSandbox(server, owner)
   const confinement = isOfPerson(server.source) ? undefined : sessions.get(sessionId)?.confinement
   const isSandboxed = confinement?.kind === 'sandbox'
   const own = isSandboxed ? (sandboxes.current?.ofSession(sessionId) ?? { ...confinement, roots: [] }) : undefined
   const profile = declared ?? own?.profile
   if (profile === undefined) return undefined
   const roots = own?.roots ?? (workspace ? [workspace.rootDir, ...workspace.addDirs] : [])
-  return own?.network ? { profile, network: own.network, roots } : { profile, roots }
+  const shows = owner?.root === undefined ? {} : { shows: [owner.root] }
+  const from = owner?.confined ? { fromCatalog: owner.name } : {}
+  return { profile, roots, ...shows, ...from, ...(own?.network ? { network: own.network } : {}) }
 }

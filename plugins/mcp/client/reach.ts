@@ -1,11 +1,12 @@
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { resolveSecret } from '../../../kernel/kit/secret-ref.js'
 import { type MaybeToken, messageOf, type PluginKernel } from '../../../kernel/plugin.js'
+import { askerOf, type ExtensionsApi, ownerOf } from '../../extensions/api.js'
 import type { Processes } from '../../processes/api.js'
-import type { ConfinementApi, ProgramCommand } from '../../sandboxes/api.js'
+import { type ConfinementApi, spawnConfined } from '../../sandboxes/api.js'
 import type { Workspaces } from '../../workspaces/api.js'
 import { McpErrors } from '../errors.js'
-import type { Declaration, Server } from '../sources/declaration.js'
+import type { Server, Source } from '../sources/declaration.js'
 import { boundedFetch } from './bounded-fetch.js'
 import type { Confined } from './confining.js'
 
@@ -23,21 +24,33 @@ export type ReachKernel = PluginKernel<{
   processes: typeof Processes
   workspaces: typeof Workspaces
   sandboxes: MaybeToken<ConfinementApi>
+  extensions: MaybeToken<ExtensionsApi>
 }>
+
+export type AskerNeeds = { readonly extensions: MaybeToken<ExtensionsApi> }
+
+/** Who asks for the secrets of a server: the extension that brings it, the workspace that it is of, or the operator. */
+export function askerFor(
+  kernel: Pick<PluginKernel<AskerNeeds>, 'collect' | 'name' | 'needs'>,
+  { extension, workspaceId }: Source,
+): Pick<PluginKernel, 'collect' | 'name'> {
+  const owner = ownerOf(kernel.needs.extensions.current, extension)
+  if (owner) return askerOf(kernel, owner)
+  return { collect: kernel.collect, name: workspaceId ? `${kernel.name}/${workspaceId}` : kernel.name }
+}
 
 /** Values of a declaration with its secrets, which are resolved now. @throws Fault `mcp_unreachable` naming one that is missing */
 export async function valuesOf(
-  { collect, name }: Pick<PluginKernel, 'collect' | 'name'>,
-  server: string,
-  workspaceId: string,
+  kernel: Parameters<typeof askerFor>[0],
+  { name, source }: Pick<Server, 'name' | 'source'>,
   plain: Readonly<Record<string, string>> = {},
   secrets: Readonly<Record<string, string>> = {},
 ): Promise<Record<string, string>> {
-  // Secrets of the servers of another workspace are not resolved for this one.
-  const asker = { collect, name: workspaceId ? `${name}/${workspaceId}` : name }
+  // Secrets of another workspace, or of another extension, are not resolved for this one.
+  const asker = askerFor(kernel, source)
   const all = { ...plain }
   for (const [key, reference] of Object.entries(secrets))
-    all[key] = await resolveSecret(asker, reference, `${key} of the MCP server ${server}`)
+    all[key] = await resolveSecret(asker, reference, `${key} of the MCP server ${name}`)
   return all
 }
 
@@ -50,16 +63,15 @@ export async function reach(
 ): Promise<Reached> {
   const { declaration, name, source } = server
   const { command, url } = declaration
-  const workspaceId = source.workspaceId ?? ''
   try {
     if (url !== undefined) {
-      const headers = await valuesOf(kernel, name, workspaceId, declaration.headers, declaration.secret_headers)
+      const headers = await valuesOf(kernel, server, declaration.headers, declaration.secret_headers)
       const { StreamableHTTPClientTransport } = await import('@modelcontextprotocol/sdk/client/streamableHttp.js')
       const transport = new StreamableHTTPClientTransport(new URL(url), { fetch: fetchWith(headers) })
       return { transport: transport as Transport, lastWords: () => '' }
     }
     if (command === undefined) throw new Error('it has neither a command nor a url')
-    return await start(kernel, name, workspaceId, [command, ...(declaration.args ?? [])], declaration, confined)
+    return await start(kernel, server, [command, ...(declaration.args ?? [])], confined)
   } catch (error) {
     throw McpErrors.mcp_unreachable(`${name} (${source.where}): ${messageOf(error)}`, { cause: error })
   }
@@ -67,42 +79,20 @@ export async function reach(
 
 async function start(
   kernel: ReachKernel,
-  name: string,
-  workspaceId: string,
+  server: Server,
   argv: readonly string[],
-  { env: plain, secret_env }: Declaration,
   confined: Confined | undefined,
 ): Promise<Reached> {
   const passed = PASSED_ON.flatMap(key => (kernel.env[key] === undefined ? [] : [[key, kernel.env[key]] as const]))
-  const workspace = kernel.needs.workspaces.get(workspaceId)
-  const env = { ...Object.fromEntries(passed), ...(await valuesOf(kernel, name, workspaceId, plain, secret_env)) }
-  const label = `MCP server ${name}`
+  const workspace = kernel.needs.workspaces.get(server.source.workspaceId ?? '')
+  const { env: plain, secret_env } = server.declaration
+  const env = { ...Object.fromEntries(passed), ...(await valuesOf(kernel, server, plain, secret_env)) }
+  const cwd = workspace?.rootDir ?? kernel.home.root
+  const request = { label: `MCP server ${server.name}`, argv, env, cwd, stdio: 'pipe' } as const
   const handle = confined
-    ? await startConfined(kernel, label, { argv, env }, confined)
-    : await kernel.needs.processes.spawn({
-        ...{ label, argv, env, stdio: 'pipe' },
-        cwd: workspace?.rootDir ?? kernel.home.root,
-      })
+    ? await spawnConfined(kernel, `mcp_${kernel.ids.hex(16)}`, confined, request)
+    : await kernel.needs.processes.spawn(request)
   const { ProcessTransport } = await import('./process-transport.js')
   const transport = new ProcessTransport(handle)
   return { transport, lastWords: () => kernel.redact.text(transport.lastWords) }
-}
-
-/** Never without its sandbox. Throws where that cannot be started. */
-async function startConfined(kernel: ReachKernel, label: string, command: ProgramCommand, confined: Confined) {
-  const sandboxes = kernel.needs.sandboxes.current
-  if (!sandboxes) throw new Error('it has to run in a sandbox, and the plugin sandboxes does not run')
-  const { ended, ...enclosed } = await sandboxes.encloseProgram(`mcp_${kernel.ids.hex(16)}`, confined, command)
-  const putAside = () =>
-    void ended().catch(error =>
-      kernel.log.error('what a sandboxed MCP server left was not put aside', { error: messageOf(error) }),
-    )
-  try {
-    const handle = await kernel.needs.processes.spawn({ label, ...enclosed, stdio: 'pipe' })
-    void handle.exited.then(putAside)
-    return handle
-  } catch (error) {
-    putAside()
-    throw error
-  }
 }

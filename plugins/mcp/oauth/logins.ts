@@ -13,6 +13,7 @@ import {
 } from '../../../kernel/plugin.js'
 import type { McpAuthStatus } from '../../../schemas/settings/mcp-servers.js'
 import type { VaultApi } from '../../vault/api.js'
+import { type AskerNeeds, askerFor } from '../client/reach.js'
 import { McpErrors } from '../errors.js'
 import { refBase } from '../servers/writing.js'
 import type { Server } from '../sources/declaration.js'
@@ -30,7 +31,7 @@ const MOST_SCOPES = 64
 /** A token that is about to expire is renewed before it is used. */
 const EARLY_MS = 30_000
 
-export type LoginKernel = PluginKernel<{ vault: MaybeToken<VaultApi>; host: typeof Host }>
+export type LoginKernel = PluginKernel<{ vault: MaybeToken<VaultApi>; host: typeof Host } & AskerNeeds>
 
 /** What an authorization server has a browser bring back. */
 interface Answer {
@@ -59,14 +60,18 @@ export class Logins {
 
   /** @throws Fault `mcp_auth_unconfigured`, `mcp_auth_discovery_failed`, `mcp_auth_address_refused` */
   async begin(server: Server) {
-    const { clock, ids, collect, name } = this.kernel
+    const { clock, ids } = this.kernel
     const login = loginOf(server)
     const found = await discover(clock, server, login)
     const more = this.#wanted.get(bindingOf(server)) ?? []
     const authority = { ...found, scopes: [...new Set([...found.scopes, ...more])] }
     const callback = this.#callback()
     const secret = login.client_secret_ref
-      ? await resolveSecret({ collect, name }, login.client_secret_ref, `the client secret of ${server.name}`)
+      ? await resolveSecret(
+          askerFor(this.kernel, server.source),
+          login.client_secret_ref,
+          `the client secret of ${server.name}`,
+        )
       : undefined
     const client = await clientFor(clock, server, login, authority, callback.url, secret)
     const { startAuthorization } = await import('@modelcontextprotocol/sdk/client/auth.js')

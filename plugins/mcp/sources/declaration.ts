@@ -99,8 +99,10 @@ export interface Source {
   readonly scope: 'global' | 'workspace' | 'agent'
   /** Of the workspace whose it is; absent for one of everybody. */
   readonly workspaceId?: string
-  /** The file, extension, skill or agent, for people. */
+  /** The file, extension, skill or agent, for people; of two with one text, each has secrets like the other. */
   readonly where: string
+  /** Key of the extension that brings it: it runs and has secrets as that extension. */
+  readonly extension?: string
 }
 
 /** A server with where it comes from. */

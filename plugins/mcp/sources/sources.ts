@@ -117,13 +117,13 @@ export class Sources {
 
   #sourceOfAgent(
     kind: 'agent' | 'agent-mcp-sidecar',
-    { name, origin }: AgentDefinition,
+    { name, origin, extension }: AgentDefinition,
     workspace?: Workspace,
   ): Source {
-    const where = `agent ${name}`
+    const from = broughtWith(`agent ${name}`, extension)
     return origin === 'workspace' && workspace
-      ? { kind, scope: 'agent', workspaceId: workspace.id, where }
-      : { kind, scope: 'agent', where }
+      ? { kind, scope: 'agent', workspaceId: workspace.id, ...from }
+      : { kind, scope: 'agent', ...from }
   }
 
   async #contributed(kind: 'provider' | 'skill', place: Place): Promise<Declared[]> {
@@ -132,12 +132,12 @@ export class Sources {
     const workspaceId = place.workspace?.id
     for (const { where, declaration, ofWorkspace } of all.flat())
       if (ofWorkspace && place.workspace) checkReferences(where, [declaration], place.workspace)
-    return all.flat().map(({ where, declaration, ofWorkspace }) => ({
+    return all.flat().map(({ where, declaration, ofWorkspace, extension }) => ({
       declaration,
       source:
         ofWorkspace && workspaceId
-          ? { kind, scope: 'workspace', workspaceId, where }
-          : { kind, scope: 'global', where },
+          ? { kind, scope: 'workspace', workspaceId, ...broughtWith(where, extension) }
+          : { kind, scope: 'global', ...broughtWith(where, extension) },
     }))
   }
 
@@ -145,7 +145,8 @@ export class Sources {
   #ofRecords({ workspace }: Place): Declared[] {
     return this.kernel.records.list({ kind: McpServerKind }).flatMap(({ id, scope, spec, source }): Declared[] => {
       if (scope.kind === 'workspace' && scope.id !== workspace?.id) return []
-      const where = `${source.kind} ${source.id || id}`
+      const isExtension = source.kind === 'extension'
+      const from = { where: `${source.kind} ${source.id || id}`, ...(isExtension && { extension: source.id }) }
       const kind = 'extension'
       const { name } = spec
       return [
@@ -153,13 +154,17 @@ export class Sources {
           declaration: { ...spec, name },
           source:
             scope.kind === 'workspace'
-              ? { kind, scope: 'workspace', workspaceId: scope.id ?? '', where }
-              : { kind, scope: 'global', where },
+              ? { kind, scope: 'workspace', workspaceId: scope.id ?? '', ...from }
+              : { kind, scope: 'global', ...from },
         },
       ]
     })
   }
 }
+
+/** What an extension brings is told apart from what has the same name elsewhere. */
+const broughtWith = (where: string, extension: string | undefined): Pick<Source, 'where' | 'extension'> =>
+  extension === undefined ? { where } : { where: `${where} of ${extension}`, extension }
 
 /** What one is told of sources that could not be read. */
 export const problemTexts = ({ problems }: Found): string[] => problems.map(({ error }) => messageOf(error))

@@ -16,7 +16,7 @@ import type { SessionRow } from '../table.js'
 export async function confine(
   { creating }: Pick<SessionsContext, 'creating'>,
   session: SessionInfo,
-  about: Pick<NewSession, 'permissions' | 'sandbox' | 'unattended' | 'parent'>,
+  about: Pick<NewSession, 'permissions' | 'sandbox' | 'unattended' | 'parent' | 'broughtBy'>,
 ): Promise<SessionConfinement | undefined> {
   let chosen: SessionConfinement | undefined
   const refused = await creating.ask({

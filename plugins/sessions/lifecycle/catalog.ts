@@ -87,6 +87,7 @@ export async function createSession(context: SessionsContext, request: CreateSes
     sandbox: request.sandbox,
     unattended: request.unattended ?? false,
     parent: request.parent,
+    broughtBy: plan.definition.command === undefined ? undefined : plan.definition.extension,
   })
   const briefing = await readBriefing(kernel, infoOf(row), workspace)
   await mkdir(kernel.home.path('sessions', row.id), { recursive: true, mode: 0o700 })

@@ -28,11 +28,11 @@ export const skillHooks = (world: BringingWorld): HookDeclarations => ({
 })
 
 function declaredBy({ kernel }: BringingWorld, skill: Candidate): Brought {
-  const { name, dir, tier, ofWorkspace } = skill
+  const { name, dir, tier, ofWorkspace, extensionKey: extension } = skill
   const { hooks, problem } = hooksIn(skill)
   if (problem !== undefined) kernel.log.warn(`hooks of the skill ${shown(name)} are not in force: ${problem}`)
   // The files of a record are nowhere: what it names is on the PATH.
-  if (tier === 'extension') return hooks.map(written => ({ written, of: name }))
+  if (tier === 'extension') return hooks.map(written => ({ written, of: name, extension }))
   return hooks.map(({ command, args, ...rest }) => ({
     of: name,
     base: dir,

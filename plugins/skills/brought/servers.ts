@@ -18,7 +18,8 @@ export const skillServers = (world: BringingWorld): McpServerSource => ({
     const skills = await bringing(world, view, 'mcp_servers', allowed, definition?.disabledSkills ?? [])
     return skills.flatMap(({ winner }) => {
       const where = `skill ${winner.name}`
-      return declaredBy(winner).map(declaration => ({ where, declaration, ofWorkspace: winner.ofWorkspace }))
+      const { ofWorkspace, extensionKey: extension } = winner
+      return declaredBy(winner).map(declaration => ({ where, declaration, ofWorkspace, extension }))
     })
   },
 })

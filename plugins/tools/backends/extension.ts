@@ -100,7 +100,7 @@ export class ExtensionBackend implements ToolBackend {
   #toolsOf(extension: InstalledExtension): OfferedTool[] {
     const { key, name, manifest, digest, state } = extension
     const provided = state === 'active' ? this.#ask(`${name}\n${key}\n${digest}`, key) : undefined
-    return readTools(extension).flatMap(({ spec }) => {
+    return (readTools(extension).records ?? []).flatMap(({ spec }) => {
       const parsed = v.safeParse(ToolKind.spec, spec)
       if (!parsed.success) return []
       const tool = parsed.output

@@ -50,6 +50,10 @@ export function fakeExtensions() {
 
     async settled() {}
 
+    owner(name: string) {
+      return { name, confined: false }
+    }
+
     async call(name: string): Promise<never> {
       throw new Error(`${name} has no process`)
     }

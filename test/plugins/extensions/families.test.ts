@@ -89,7 +89,7 @@ test('a plugin that comes back while another one reads finds its records as they
   const load = async () => {
     gate.reached()
     await gate.passed
-    return {}
+    return { brings: [] }
   }
   const files = {
     ...kit,

@@ -4,7 +4,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { parseManifest } from '../../../plugins/extensions/api.js'
+import { isNewer, parseManifest } from '../../../plugins/extensions/api.js'
 import { publishTo } from '../../../plugins/extensions/authoring/publish.js'
 import { temporaryFolder } from '../../harness/kernel.js'
 import { openMarketplace } from './scene.js'
@@ -112,6 +112,84 @@ test('another author, no author and another archive are refused, and what is ins
   assert.is((await install()).body.code, 'extension_archive_unavailable')
   assert.is((await install({ slug: 'nothing' })).body.code, 'marketplace_entry_not_found')
   assert.is((await install({ slug: '../x' })).body.code, 'extension_source_invalid')
+  await world[Symbol.asyncDispose]()
+})
+
+test('two entries of one name are refused, whichever of them is asked for', async () => {
+  const { world, catalog, keys, publish, feedOf, install } = await open()
+  await publish('1.0.0', keys[0])
+  await world.use(catalog)
+  const [entry] = (await feedOf()).entries
+  const { public_key: _, signature: __, ...unsigned } = entry
+  const entries = [{ ...unsigned, id: 'aaa', name: 'Greeter' }, entry]
+  await writeFile(path.join(catalog, 'extensions.json'), JSON.stringify({ version: 1, entries }))
+  const refreshed = await world.refresh('extension')
+  assert.match(refreshed.error, /aaa and greeter have the name/)
+  for (const slug of ['aaa', 'greeter'])
+    assert.is((await install({ slug })).body.code, 'marketplace_entry_ambiguous', slug)
+  await world[Symbol.asyncDispose]()
+})
+
+test('the author is the one of the entry that was checked, whatever the feed says when it is installed', async () => {
+  const { world, catalog, keys, publish, change, install, update } = await open()
+  await publish('1.0.0', keys[0])
+  await world.use(catalog)
+  await world.refresh('extension')
+  // The feed is exchanged when the archive is read, before anything is on the disk.
+  const elsewhere = await temporaryFolder('elsewhere')
+  await publish('1.0.0', keys[1], elsewhere)
+  assert.is((await install()).status, 201)
+  const [other] = JSON.parse(await readFile(path.join(elsewhere, 'extensions.json'), 'utf8')).entries
+  await change(() => ({ ...other, version: '2.0.0' }))
+  assert.is((await update()).body.code, 'extension_author_changed')
+  // The same rows tell of the installation and of its author, so that nothing is between them.
+  await world.kernel.close()
+  const again = await openMarketplace(world.home)
+  await again.use(catalog)
+  assert.is((await again.kernel.request('PUT', '/api/extensions/greeter', {})).body.code, 'extension_author_changed')
+  await again[Symbol.asyncDispose]()
+})
+
+test('a digest of the request that is not the signed one is refused', async () => {
+  const { world, catalog, keys, publish, install } = await open()
+  await publish('1.0.0', keys[0])
+  await world.use(catalog)
+  assert.is((await install({ checksum: '0'.repeat(64) })).body.code, 'extension_archive_digest_mismatch')
+  await world[Symbol.asyncDispose]()
+})
+
+/** Offered and installed versions, and whether the offered one is newer. */
+const versions: readonly (readonly [offered: string, installed: string, newer: boolean])[] = [
+  ['2.1.0-rc.10', '2.1.0-rc.9', true],
+  ['2.1.0', '2.1.0-rc.1', true],
+  ['2.1.0-alpha', '2.1.0-rc.1', false],
+  ['2.1.0-rc.1', '2.1.0-rc.10', false],
+  ['1.0.0+build.2', '1.0.0+build.1', false],
+  ['v1.0.0', 'v2.0.0', false],
+  ['1.9', '1.10', false],
+  ['1.0', '2.0.0', false],
+  ['2.0.0', '1.0', false],
+  ['latest', '1.0.0', false],
+]
+
+test('versions are ordered as semantic versions, and what is none is never newer', () => {
+  for (const [offered, installed, newer] of versions)
+    assert.is(isNewer(offered, installed), newer, `${offered} after ${installed}`)
+})
+
+test('an update of an extension goes back to no earlier pre-release', async () => {
+  const { world, catalog, keys, publish, install, update } = await open()
+  await publish('2.1.0-rc.10', keys[0])
+  await world.use(catalog)
+  assert.is((await install()).status, 201)
+  for (const version of ['2.1.0-rc.1', '2.1.0-alpha']) {
+    await publish(version, keys[0])
+    await world.refresh('extension')
+    assert.is((await update()).body.update?.status, 'up_to_date', version)
+  }
+  await publish('2.1.0', keys[0])
+  await world.refresh('extension')
+  assert.is((await update()).body.update?.status, 'updated')
   await world[Symbol.asyncDispose]()
 })
 

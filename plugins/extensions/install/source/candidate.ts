@@ -22,6 +22,8 @@ export interface Candidate {
   readonly archiveDigest?: string | undefined
   /** The expected digest was given, and it is this one. */
   readonly verified: boolean
+  /** The key that its author signed the entry of a catalog with, base64. */
+  readonly authorKey?: string | undefined
 }
 
 /** What reading a source needs. */
@@ -50,10 +52,16 @@ const isManifest = (path: string) => (manifestFileNames as readonly string[]).in
  */
 export async function readCandidate(fetching: Fetching, source: Source, expected?: string): Promise<Candidate> {
   if (source.kind === 'curated' && source.address === '') {
-    const { address, sha256: published, name, version } = await fetching.curated(source.slug)
-    const found = await readCandidate(fetching, { ...source, address }, expected ?? published)
+    const archive = await fetching.curated(source.slug)
+    const { address, sha256: published, name, version, authorKey } = archive
+    // The author signed the digest of the catalog: another one is of an archive that nobody signed.
+    if (published !== undefined) compareDigest('the digest of the catalog', published, expected)
+    // What is read is the entry that was checked, whatever the catalog says meanwhile.
+    const checked = { ...fetching, curated: async () => archive }
+    const found = await readCandidate(checked, { ...source, address }, expected ?? published)
     const { manifest } = found
-    if (manifest.name === name && (version === undefined || manifest.version === version)) return found
+    if (manifest.name === name && (version === undefined || manifest.version === version))
+      return { ...found, authorKey }
     throw InstallErrors.extension_catalog_mismatch(
       `the catalog says ${name} ${version ?? ''}, the archive is ${manifest.name} ${manifest.version}`,
     )

@@ -19,7 +19,8 @@ export class Holder {
     options: Partial<InstallerOptions> = {},
   ) {
     const allowUnverified = () => kernel.config.get(AllowUnverified)
-    this.installer = new Installer(kernel, { allowUnverified, ...options })
+    const none = { unsandboxed: () => [], brought: async () => [] }
+    this.installer = new Installer(kernel, { allowUnverified, ...none, ...options })
   }
 
   start(): Promise<void> {

@@ -1,7 +1,7 @@
 import { cp, realpath, rm } from 'node:fs/promises'
 import path from 'node:path'
 import * as v from 'valibot'
-import { Callers, definePlugin, Host, kind, Requests } from '../../../../kernel/plugin.js'
+import { Callers, definePlugin, Host, kind, maybe, Requests } from '../../../../kernel/plugin.js'
 import daemon from '../../../../plugins/daemon/index.js'
 import { Events } from '../../../../plugins/events/api.js'
 import type { InstalledExtension } from '../../../../plugins/extensions/api.js'
@@ -19,6 +19,7 @@ import {
 import { sourceTable } from '../../../../plugins/extensions/subprocess/snapshots.js'
 import { Processes } from '../../../../plugins/processes/api.js'
 import resources from '../../../../plugins/resources/index.js'
+import { Confinement } from '../../../../plugins/sandboxes/api.js'
 import { type BootOptions, boot, type TestKernel, temporaryFolder } from '../../../harness/kernel.js'
 
 const CHILD = path.join(import.meta.dirname, 'child.mjs')
@@ -75,7 +76,10 @@ export async function scene(options: Partial<BootOptions> = {}): Promise<Scene> 
   const owner = definePlugin({
     name: 'extensions',
     version: '1.0.0',
-    requires: { host: Host, request: Requests, callers: Callers, events: Events, processes: Processes },
+    requires: {
+      ...{ host: Host, request: Requests, callers: Callers, events: Events, processes: Processes },
+      sandboxes: maybe(Confinement),
+    },
     service: async () =>
       class {
         constructor(own: SubprocessKernel) {

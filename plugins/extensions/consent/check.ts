@@ -1,0 +1,36 @@
+import type { InstalledExtension } from '../api.js'
+import { ExtensionErrors } from '../errors.js'
+import type { Provenance } from '../install/provenance.js'
+import { type Brought, beyond } from './brought.js'
+
+/** Things that an error names. */
+const NAMED = 5
+
+/** Where the consent to an installed extension is kept. */
+interface Consents {
+  provenance(name: string): Provenance | undefined
+}
+
+/**
+ * Refuses an extension from a catalog that brings more than somebody consented to: its folder was changed, or it was installed by a
+ * version that did not ask. @throws Fault `extension_consent_required`
+ */
+export function checkConsent(
+  consents: Consents,
+  { name, tier }: InstalledExtension,
+  brought: readonly Brought[],
+): void {
+  if (tier !== 'marketplace') return
+  const more = beyond(brought, consents.provenance(name)?.brings ?? [])
+  if (more.length > 0)
+    throw ExtensionErrors.extension_consent_required(
+      `${name} has things in its folder that nobody consented to: ${namesOf(more)}`,
+      { next: `svc extension update ${name}` },
+    )
+}
+
+/** Names of some of them, for an error. */
+export function namesOf(brought: readonly Brought[]): string {
+  const names = brought.slice(0, NAMED).map(({ kind, name }) => `${kind} ${name}`)
+  return [...names, ...(brought.length > NAMED ? [`${brought.length - NAMED} more`] : [])].join(', ')
+}
