@@ -116,8 +116,9 @@ export class Loader {
     let problem: unknown
     const parts = [
       () => runtime?.stop(),
-      () => families.withdraw(this.whose),
+      // Before its records are deleted, which its own guards could refuse.
       () => (plugin ? dropIns.remove(this.whose.name) : undefined),
+      () => families.withdraw(this.whose),
     ]
     for (const end of parts) {
       try {
