@@ -3,15 +3,18 @@ import { Fault, messageOf } from '../contract/errors.js'
 import { isDropIn, type Plugin, type PluginState, reasonOf } from '../contract/plugin.js'
 import { OwnedScope } from '../scope.js'
 import { Changing } from './changing.js'
-import { conflictOf } from './claims.js'
+import { conflictOf, lackOf } from './claims.js'
 import { HeldWrites } from './held-writes.js'
 import type { HostOptions } from './options.js'
 import { dependentsOf, needsOf } from './plan.js'
 import { phasesOf, quiesce } from './quiesce.js'
-import { register } from './register.js'
+import { MissingHook, register } from './register.js'
 import type { Seat } from './seat.js'
 import { Services } from './services.js'
 import { type Slot, Slots } from './slots.js'
+
+/** A plugin, the place that it is to have, and who had that before. */
+type Candidate = Seat & { readonly displaced?: Plugin | undefined }
 
 /** Taken as the outcome where nobody wants to know it. */
 const nothing = () => {}
@@ -189,7 +192,7 @@ export class Host {
     // What it needs may have failed since the plan was made; the next plan says so.
     if (needsOf(plugin).some(({ id, hard }) => hard && !this.#services.has(id))) return
     const scope = new OwnedScope(name, this.options.clock)
-    const tapper = { owner: name, depth, scope }
+    const tapper = { owner: name, depth, scope, isDropIn: isDropIn(slot.by ?? name) }
     slot.scope = scope
     try {
       // Not at boot, where it would cost: those that come with the program are described by its build.
@@ -207,22 +210,25 @@ export class Host {
       this.slots.become(name, { status: 'active' })
       this.#held.end(name)
     } catch (error) {
-      await this.#fail(slot, error, change)
+      // A hook that only the replaced plugin has is lacked by the replacement, not by whom taps it.
+      const lacking = error instanceof MissingHook ? this.slots.replacementOf(error.token) : undefined
+      await this.#fail(lacking ?? slot, error, change)
+      if (lacking) await this.#leave(slot, change)
     }
   }
 
   /** Throws what can be said against a plugin by looking at it. */
-  async #check(slot: Slot): Promise<void> {
+  async #check(slot: Candidate): Promise<void> {
     this.#checkClaims(slot)
     const refused = await this.options.hooks.check.ask(slot.plugin)
     if (refused) throw refused
   }
 
   /** During a boot one that takes another's place comes after all others. */
-  #checkClaims({ plugin, by }: Slot): void {
+  #checkClaims({ plugin, by, displaced }: Candidate): void {
     const rivals = by && !this.slots.booted ? this.slots.ordinary() : []
-    const taken = conflictOf(plugin, [...this.slots.loaded(), ...rivals])
-    if (taken !== undefined) throw new Error(taken)
+    const why = conflictOf(plugin, [...this.slots.loaded(), ...rivals]) ?? lackOf(plugin, displaced)
+    if (why !== undefined) throw new Error(why)
   }
 
   async #fail(slot: Slot, error: unknown, change: Changing): Promise<void> {
@@ -272,11 +278,12 @@ export class Host {
       this.options.report({ owner: seat.by ?? name, hook: 'reload', error })
       return new Fault('reload_failed', 422, error)
     }
-    const why = ran && (await this.#check(seat as Slot).then(nothing, messageOf))
+    const displaced = this.slots.displacedBy(seat)
+    const why = ran && (await this.#check({ ...seat, displaced }).then(nothing, messageOf))
     if (why) throw failed(why)
     try {
       await this.#leave(before, change, true)
-      const slot = this.slots.seat(seat, this.slots.displacedBy(seat))
+      const slot = this.slots.seat(seat, displaced)
       this.slots.forgive(slot)
       await this.#begin(change)
       const { state } = slot

@@ -64,6 +64,13 @@ export class Slots {
     return [...this.#slots].find(([name, { by }]) => (by ?? name) === own)?.[0]
   }
 
+  /** The one that provides a token in the place of a plugin that could have it back. */
+  replacementOf(token: string): Slot | undefined {
+    return [...this.#slots.values()].find(
+      ({ plugin, by, displaced, scope }) => by && displaced && scope && plugin.provides?.id === token,
+    )
+  }
+
   loaded(): Plugin[] {
     return [...this.#slots.values()].filter(slot => slot.scope).map(slot => slot.plugin)
   }
