@@ -9,12 +9,9 @@ import type { HostOptions } from './options.js'
 import { dependentsOf, needsOf } from './plan.js'
 import { phasesOf, quiesce } from './quiesce.js'
 import { MissingHook, register } from './register.js'
-import type { Seat } from './seat.js'
+import type { Candidate, Seat } from './seat.js'
 import { Services } from './services.js'
 import { type Slot, Slots } from './slots.js'
-
-/** A plugin, the place that it is to have, and who had that before. */
-type Candidate = Seat & { readonly displaced?: Plugin | undefined }
 
 /** Taken as the outcome where nobody wants to know it. */
 const nothing = () => {}
@@ -273,10 +270,10 @@ export class Host {
   async #exchange(before: Slot, seat: Seat, change: Changing): Promise<PluginState> {
     const ran = before.state.status === 'active'
     const { name, version } = seat.plugin
-    const failed = (why: string) => {
+    const failed = (why: string, next?: string) => {
       const error = `${name} ${version} did not start, ${before.plugin.version} runs again: ${why}`
       this.options.report({ owner: seat.by ?? name, hook: 'reload', error })
-      return new Fault('reload_failed', 422, error)
+      return new Fault('reload_failed', 422, error, { next })
     }
     const displaced = this.slots.displacedBy(seat)
     const why = ran && (await this.#check({ ...seat, displaced }).then(nothing, messageOf))
@@ -288,7 +285,7 @@ export class Host {
       await this.#begin(change)
       const { state } = slot
       if (state.status === 'active' || !ran) return state
-      const error = failed(reasonOf(state))
+      const error = failed(reasonOf(state), 'next' in state ? state.next : undefined)
       await this.#leave(slot, change)
       this.slots.restore(before)
       this.slots.forgive(before)

@@ -193,7 +193,9 @@ export class Slots {
   refuse(slot: Slot, thrown: unknown): PluginState {
     const error = messageOf(thrown)
     slot.error = error
-    if (faultOf(thrown).code !== 'disk_full') return { status: 'failed', error }
+    const { next, hint } = Object(thrown) as { next?: string; hint?: string }
+    const helps = next ?? hint
+    if (faultOf(thrown).code !== 'disk_full') return { status: 'failed', error, ...(helps ? { next: helps } : {}) }
     slot.full = true
     return { status: 'waiting', missing: [`room on the disk (disk_full): ${error}`] }
   }
