@@ -53,7 +53,11 @@ export class Slots {
   /** What starts with the boot is no news. */
   booted = false
 
-  constructor(private readonly options: SlotOptions) {}
+  readonly #leftOut: Map<string, string>
+
+  constructor(private readonly options: SlotOptions) {
+    this.#leftOut = new Map(options.leftOut)
+  }
 
   get(name: string): Slot | undefined {
     return this.#slots.get(name)
@@ -141,7 +145,15 @@ export class Slots {
 
   whyNot(name: string): string | undefined {
     if (this.options.disabled.includes(name)) return 'plugins.disabled names it'
-    return this.options.leftOut.get(name) ?? (isDropIn(name) ? this.whyNoDropIn() : undefined)
+    return this.#leftOut.get(name) ?? (isDropIn(name) ? this.whyNoDropIn() : undefined)
+  }
+
+  isLeftOut(name: string): boolean {
+    return this.#leftOut.has(name)
+  }
+
+  retry(name: string): void {
+    this.#leftOut.delete(name)
   }
 
   whyNoDropIn(): string | undefined {

@@ -25,6 +25,7 @@ const item = {
   fields: [
     { header: 'Name', path: 'name' },
     { header: 'Version', path: 'version' },
+    { header: 'In its folder', path: 'folder_version' },
     { header: 'Type', path: 'type' },
     { header: 'State', path: 'state' },
     { header: 'Health', path: 'health' },
