@@ -39,7 +39,8 @@ export class Watcher {
     // It may take a folder that was exchanged within a moment, with the time stamps of an archive, for the one before.
     watcher.on('raw', (_event, at, details) => {
       const { watchedPath } = Object(details) as { watchedPath?: string }
-      if (watchedPath === dir && typeof at === 'string') this.note(path.resolve(dir, at))
+      const changed = path.resolve(dir, at)
+      if (watchedPath === dir && !this.#isLeftOut(changed)) this.note(changed)
     })
     watcher.on('error', failed)
     await new Promise<void>(resolve => {
