@@ -31,7 +31,7 @@ export class Instance {
   #problem: Fault | undefined
   readonly #faults: FaultNotes
   /** Resolves when the process that was started last is ready, or with why it is not. */
-  #starting: Promise<unknown> = Promise.resolve()
+  #starting: Promise<unknown> | undefined
   readonly #line = new Serial()
 
   constructor(

@@ -1,8 +1,8 @@
 import type { EventType, PluginKernel } from '../../../kernel/plugin.js'
 import type { Events } from '../../events/api.js'
 import { ExtensionReloaded, ExtensionReloadFailed } from '../api.js'
+import type { Instance } from '../load/instance.js'
 import type { Outcome } from '../states.js'
-import type { Instance } from './instance.js'
 
 /** Tells what came of loading an extension: in the log of the daemon why it does not run as it is, and in an event what changed. */
 export async function tellOutcome(
