@@ -776,6 +776,7 @@ export interface Extension {
   readonly enabled: boolean
   readonly health?: string | undefined
   readonly health_message?: string | undefined
+  readonly folder_version?: string | undefined
   readonly items?: readonly Item[] | undefined
   readonly last_error?: string | undefined
   readonly marketplace?: Marketplace | null | undefined

@@ -39,6 +39,8 @@ export const Extension = v.object({
   enabled: v.boolean(),
   health: text,
   health_message: text,
+  /** Version in its folder, where that is not what runs. */
+  folder_version: text,
   /** What it brings; of one extension, not in lists. */
   items: v.optional(v.array(ShippedItem)),
   last_error: text,

@@ -8,6 +8,8 @@ export interface Tapper {
   /** Longest chain of plugins that the owner requires: 0 for one that requires none. */
   readonly depth: number
   readonly scope: Scope
+  /** The owner is a drop-in, or runs in the place of a plugin of the program under the name of that one. */
+  readonly isDropIn?: boolean
 }
 
 /** The side of a hook that others see: it can be tapped, not called. */

@@ -34,7 +34,7 @@ export type PluginState =
   /** `missing` leads from the plugin over those that it requires to the token that is not to be had, and why. */
   | { readonly status: 'waiting'; readonly missing: readonly string[] }
   | { readonly status: 'active' }
-  | { readonly status: 'failed'; readonly error: string }
+  | { readonly status: 'failed'; readonly error: string; readonly next?: string }
   | { readonly status: 'disabled'; readonly why: string }
 
 /** Why a plugin does not run, for people; empty when it does. */

@@ -249,6 +249,11 @@ export interface RouteDefinition<
   readonly audited?: false
   /** Goes on while the disk is full: it stops or frees something. Reading always does. */
   readonly essential?: boolean
+  /**
+   * Shows what runs, or ends it: about the operator's own requests over the Unix socket `admit` asks no drop-in. Otherwise one whose tap
+   * fails or refuses could keep the operator from disabling it.
+   */
+  readonly recovery?: boolean
   readonly cli?: RouteCli
   /** Runs before the body is validated, for refusals that come first. */
   readonly before?: (

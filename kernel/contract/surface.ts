@@ -64,7 +64,8 @@ export interface Contribute<S> {
 /** A tap on another plugin's hook, found through its token. */
 export interface Tap<S> {
   readonly on: Token<unknown>
-  readonly tap: (service: unknown, self: S) => { hook: Hook<never>; fn: unknown }
+  readonly hook: (service: unknown) => Hook<never>
+  readonly fn: (self: S) => unknown
 }
 
 /** A CLI command that is more than one request; its module is loaded when it runs. Plain data but for `load`. */
@@ -146,7 +147,8 @@ export function surfaceOf<S>() {
     contribute: <T>(to: RegistryToken<T>, entries: (self: S) => readonly NoInfer<T>[]) => ({ to, entries }),
     tap: <T, F>(on: Token<T>, hook: (service: T) => Hook<F>, fn: (self: S) => NoInfer<F>): Tap<S> => ({
       on,
-      tap: (service, self) => ({ hook: hook(service as never) as unknown as Hook<never>, fn: fn(self) }),
+      hook: hook as (service: unknown) => Hook<never>,
+      fn,
     }),
   }
 }

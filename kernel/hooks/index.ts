@@ -3,8 +3,9 @@ import type { Clock } from '../contract/basics.js'
 import { Fault, messageOf } from '../contract/errors.js'
 import type * as contract from '../contract/hook.js'
 import type { Contribution, GateTap, GuardTap, HookFactory, NotifyTap, PipelineTap, Report } from '../contract/hook.js'
+import { isDropIn } from '../contract/plugin.js'
 import type { Tx } from '../contract/storage.js'
-import { AsyncTapped, type Guarding, type TapCell, Tapped, type WithCell } from './tapped.js'
+import { AsyncTapped, type Guarding, type TapCell, Tapped, type Whose, type WithCell } from './tapped.js'
 
 /** Milliseconds that a tap has where its hook says nothing else. */
 const TAP_MS = 5000
@@ -90,7 +91,7 @@ export class Announce<A extends readonly unknown[]> extends Tapped<AnnounceTap<A
       } catch (error) {
         // A refusal is no failure of the tap.
         if (!(this.isStrict && error instanceof Fault)) this.blame(cell.owner, error)
-        if (this.isStrict) throw error
+        if (this.isStrict) throw attributed(error, cell.owner, `in ${this.name}`)
       }
     }
   }
@@ -131,8 +132,8 @@ export class Gate<A extends readonly unknown[], R = never>
   }
 
   /** The same; `done` is called at once when no tap has to wait. */
-  askNow(args: A, done: (answer: Fault | R | undefined) => void): void {
-    this.hook.callAsync(args, (_, answer) => done(answer))
+  askNow(args: A, done: (answer: Fault | R | undefined) => void, whose: Whose = 'all'): void {
+    this.hookOf(whose).callAsync(args, (_, answer) => done(answer))
   }
 
   protected readonly make = () => new AsyncSeriesBailHook<[A], Fault | R, WithCell>(['args'])
@@ -180,6 +181,12 @@ function decided(failed: boolean, value: unknown, owner: string, hook: string, r
     ? value
     : new TypeError('a gate or guard answers with what it declares, a fault or undefined, a guard at once')
   report({ owner, hook, error })
+  return attributed(error, owner, `to decide ${hook}`)
+}
+
+/** What a caller is told of a tap that failed: whose it is, and how to see or disable that plugin. */
+function attributed(error: unknown, owner: string, where: string): Fault {
   if (error instanceof Fault) return error
-  return new Fault('hook_failed', 500, `${owner} failed to decide ${hook}: ${messageOf(error)}`, { cause: error })
+  const next = isDropIn(owner) ? `svc extension disable ${owner}` : `svc plugin show ${owner}`
+  return new Fault('hook_failed', 500, `${owner} failed ${where}: ${messageOf(error)}`, { cause: error, next })
 }

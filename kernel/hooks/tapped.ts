@@ -19,6 +19,7 @@ export class TapCell<F> {
     readonly owner: string,
     readonly depth: number,
     fn: F,
+    readonly isDropIn: boolean,
   ) {
     this.fn = fn
   }
@@ -60,6 +61,9 @@ export const MUTED_AFTER = 5
 const MUTE_MS = 30_000
 const LONGEST_MUTE_MS = 600_000
 
+/** Which taps of a hook are called: all of them, or only those of the program or of drop-ins. */
+export type Whose = 'all' | 'program' | 'drop-ins'
+
 /** What each tap of a hook of tapable carries. */
 export interface WithCell {
   // biome-ignore lint/suspicious/noExplicitAny: tapable types a hook by its arguments, the bus by its taps
@@ -76,7 +80,7 @@ type AnyTapable = TapableHook<any, any, WithCell>
 export abstract class Tapped<F, H extends AnyTapable> implements Hook<F> {
   readonly #cells: TapCell<F>[] = []
   #changes = 0
-  #compiled: H | undefined
+  readonly #compiled = new Map<Whose, H>()
 
   constructor(
     readonly name: string,
@@ -84,7 +88,7 @@ export abstract class Tapped<F, H extends AnyTapable> implements Hook<F> {
   ) {}
 
   tap(tapper: Tapper, fn: F): void {
-    const cell = new TapCell(tapper.owner, tapper.depth, fn)
+    const cell = new TapCell(tapper.owner, tapper.depth, fn, tapper.isDropIn ?? false)
     tapper.scope.defer(`tap ${this.name}`, async () => {
       cell.fn = undefined
       this.#cells.splice(this.#cells.indexOf(cell), 1)
@@ -101,7 +105,7 @@ export abstract class Tapped<F, H extends AnyTapable> implements Hook<F> {
   }
 
   #changed(): void {
-    this.#compiled = undefined
+    this.#compiled.clear()
     this.#changes++
   }
 
@@ -124,14 +128,20 @@ export abstract class Tapped<F, H extends AnyTapable> implements Hook<F> {
   protected readonly type: 'sync' | 'async' = 'sync'
 
   protected get hook(): H {
-    this.#compiled ??= this.#compile()
-    return this.#compiled
+    return this.hookOf('all')
   }
 
-  #compile(): H {
+  protected hookOf(whose: Whose): H {
+    const hook = this.#compiled.get(whose) ?? this.#compile(whose)
+    this.#compiled.set(whose, hook)
+    return hook
+  }
+
+  #compile(whose: Whose): H {
     const hook = this.make()
+    const cells = this.#cells.filter(cell => whose === 'all' || cell.isDropIn === (whose === 'drop-ins'))
     hook.intercept({ register: tap => ({ ...tap, type: this.type, fn: this.guarded(tap.cell) }) })
-    for (const cell of this.#cells) hook.tap({ name: cell.owner, cell }, cell.fn as never)
+    for (const cell of cells) hook.tap({ name: cell.owner, cell }, cell.fn as never)
     return hook
   }
 

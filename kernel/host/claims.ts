@@ -39,3 +39,27 @@ export function conflictOf(plugin: Plugin, others: readonly Plugin[]): string | 
   }
   return undefined
 }
+
+/** Claims that no other plugin relies on: a replacement may run, and fail, in its own way. */
+const PRIVATE = /^(?:operation|reconciler|error) /
+
+/** What others find on a surface: what it claims for itself, its registries, and the registries that it fills. */
+function offersOf(plugin: Plugin): string[] {
+  const { provides, surface } = plugin
+  const { declares = [], registries = [] } = surface
+  return [
+    ...(provides ? [`token ${provides.id}`] : []),
+    ...[...claimsOf(plugin).keys()].filter(claim => !PRIVATE.test(claim)),
+    ...declares.map(({ registry }) => `registry ${registry}`),
+    ...registries.map(({ to }) => `entries in ${to.registry}`),
+  ]
+}
+
+/** What a replacement lacks of what the plugin offers whose place it takes; undefined: nothing. */
+export function lackOf(plugin: Plugin, original: Plugin | undefined): string | undefined {
+  if (!original) return undefined
+  const has = new Set(offersOf(plugin))
+  const lacks = [...new Set(offersOf(original))].filter(offer => !has.has(offer))
+  if (lacks.length === 0) return undefined
+  return `it lacks what ${original.name} has and others use: ${lacks.join(', ')}`
+}

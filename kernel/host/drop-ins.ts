@@ -28,6 +28,10 @@ export function dropInsFor(host: Host, owner: string, store: Pick<Store, 'forget
     remove: (own: string) => change(own, name => host.unload(name ?? own)),
     /** Why nothing of that name is to run: the configuration has it disabled, or it is left out this time. */
     whyNot: (own: string) => host.slots.whyNot(own) ?? host.slots.whyNoDropIn(),
+    /** Whether it is left out of this run for what it did. */
+    isLeftOut: (own: string) => host.slots.isLeftOut(own),
+    /** It is no longer left out: its code is another. It starts when it is put. */
+    retry: (own: string) => host.slots.retry(own),
     /**
      * Drops the tables of a plugin that was removed; resolves when they are gone from the disk. Safe to repeat. Nothing is waited
      * for, so that it can be done while the caller starts as well.

@@ -3,13 +3,13 @@ import { Fault, messageOf } from '../contract/errors.js'
 import { isDropIn, type Plugin, type PluginState, reasonOf } from '../contract/plugin.js'
 import { OwnedScope } from '../scope.js'
 import { Changing } from './changing.js'
-import { conflictOf } from './claims.js'
+import { conflictOf, lackOf } from './claims.js'
 import { HeldWrites } from './held-writes.js'
 import type { HostOptions } from './options.js'
 import { dependentsOf, needsOf } from './plan.js'
 import { phasesOf, quiesce } from './quiesce.js'
-import { register } from './register.js'
-import type { Seat } from './seat.js'
+import { MissingHook, register } from './register.js'
+import type { Candidate, Seat } from './seat.js'
 import { Services } from './services.js'
 import { type Slot, Slots } from './slots.js'
 
@@ -189,7 +189,7 @@ export class Host {
     // What it needs may have failed since the plan was made; the next plan says so.
     if (needsOf(plugin).some(({ id, hard }) => hard && !this.#services.has(id))) return
     const scope = new OwnedScope(name, this.options.clock)
-    const tapper = { owner: name, depth, scope }
+    const tapper = { owner: name, depth, scope, isDropIn: isDropIn(slot.by ?? name) }
     slot.scope = scope
     try {
       // Not at boot, where it would cost: those that come with the program are described by its build.
@@ -207,22 +207,25 @@ export class Host {
       this.slots.become(name, { status: 'active' })
       this.#held.end(name)
     } catch (error) {
-      await this.#fail(slot, error, change)
+      // A hook that only the replaced plugin has is lacked by the replacement, not by whom taps it.
+      const lacking = error instanceof MissingHook ? this.slots.replacementOf(error.token) : undefined
+      await this.#fail(lacking ?? slot, error, change)
+      if (lacking) await this.#leave(slot, change)
     }
   }
 
   /** Throws what can be said against a plugin by looking at it. */
-  async #check(slot: Slot): Promise<void> {
+  async #check(slot: Candidate): Promise<void> {
     this.#checkClaims(slot)
     const refused = await this.options.hooks.check.ask(slot.plugin)
     if (refused) throw refused
   }
 
   /** During a boot one that takes another's place comes after all others. */
-  #checkClaims({ plugin, by }: Slot): void {
+  #checkClaims({ plugin, by, displaced }: Candidate): void {
     const rivals = by && !this.slots.booted ? this.slots.ordinary() : []
-    const taken = conflictOf(plugin, [...this.slots.loaded(), ...rivals])
-    if (taken !== undefined) throw new Error(taken)
+    const why = conflictOf(plugin, [...this.slots.loaded(), ...rivals]) ?? lackOf(plugin, displaced)
+    if (why !== undefined) throw new Error(why)
   }
 
   async #fail(slot: Slot, error: unknown, change: Changing): Promise<void> {
@@ -267,21 +270,22 @@ export class Host {
   async #exchange(before: Slot, seat: Seat, change: Changing): Promise<PluginState> {
     const ran = before.state.status === 'active'
     const { name, version } = seat.plugin
-    const failed = (why: string) => {
+    const failed = (why: string, next?: string) => {
       const error = `${name} ${version} did not start, ${before.plugin.version} runs again: ${why}`
       this.options.report({ owner: seat.by ?? name, hook: 'reload', error })
-      return new Fault('reload_failed', 422, error)
+      return new Fault('reload_failed', 422, error, { next })
     }
-    const why = ran && (await this.#check(seat as Slot).then(nothing, messageOf))
+    const displaced = this.slots.displacedBy(seat)
+    const why = ran && (await this.#check({ ...seat, displaced }).then(nothing, messageOf))
     if (why) throw failed(why)
     try {
       await this.#leave(before, change, true)
-      const slot = this.slots.seat(seat, this.slots.displacedBy(seat))
+      const slot = this.slots.seat(seat, displaced)
       this.slots.forgive(slot)
       await this.#begin(change)
       const { state } = slot
       if (state.status === 'active' || !ran) return state
-      const error = failed(reasonOf(state))
+      const error = failed(reasonOf(state), 'next' in state ? state.next : undefined)
       await this.#leave(slot, change)
       this.slots.restore(before)
       this.slots.forgive(before)

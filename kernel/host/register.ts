@@ -40,10 +40,55 @@ export function register<S>(
   for (const { to, entries } of surface.registries ?? [])
     hooks.collect.for(to.registry).tap(tapper, () => entries(self))
   if (surface.hooks) tapKernel(hooks, tapper, surface.hooks, self)
-  for (const { on, tap } of surface.taps ?? []) {
+  for (const { on, hook, fn } of surface.taps ?? []) {
     const service = serviceOf(on.id)
     if (service === undefined) throw new Error(`a tap names ${on.id}, which is not among what ${owner} requires`)
-    const { hook, fn } = tap(service, self)
-    ;(hook as unknown as Hook<unknown>).tap(tapper, fn)
+    hookOf(owner, on.id, hook, service).tap(tapper, fn(self))
   }
+}
+
+/** A tap on a hook that the service of a token does not have. */
+export class MissingHook extends Error {
+  constructor(
+    owner: string,
+    readonly token: string,
+    hook: string,
+    cause?: unknown,
+  ) {
+    super(`${owner} taps the hook ${hook}, which the service of ${token} does not have`, { cause })
+  }
+}
+
+/** @throws MissingHook */
+function hookOf(owner: string, token: string, find: (service: unknown) => unknown, service: unknown): Hook<unknown> {
+  let found: unknown
+  try {
+    found = find(service)
+  } catch (error) {
+    throw new MissingHook(owner, token, pathOf(find), error)
+  }
+  if (typeof (found as Partial<Hook<unknown>> | undefined)?.tap !== 'function')
+    throw new MissingHook(owner, token, pathOf(find))
+  return found as Hook<unknown>
+}
+
+/** Which members a function reads of what it is given, as text: `turn.ending`, `of(…)`. */
+function pathOf(find: (service: unknown) => unknown): string {
+  let path = ''
+  const recorder: unknown = new Proxy(() => {}, {
+    get: (_, member) => {
+      path += `${path === '' ? '' : '.'}${String(member)}`
+      return recorder
+    },
+    apply: () => {
+      path += '(…)'
+      return recorder
+    },
+  })
+  try {
+    find(recorder)
+  } catch {
+    // What was read up to there tells enough.
+  }
+  return path || String(find)
 }

@@ -9,6 +9,11 @@ export interface Seat {
   readonly error?: string
 }
 
+/** A plugin that is looked at before it gets its place, and whose place that was. */
+export interface Candidate extends Seat {
+  readonly displaced?: Plugin | undefined
+}
+
 /**
  * Where a plugin belongs. One that replaces another takes its name, and with the name its tables, schema stream, routes and
  * configuration, but only when the operator names it: whoever can drop a folder in must not take over what exists.

@@ -53,7 +53,11 @@ export class Slots {
   /** What starts with the boot is no news. */
   booted = false
 
-  constructor(private readonly options: SlotOptions) {}
+  readonly #leftOut: Map<string, string>
+
+  constructor(private readonly options: SlotOptions) {
+    this.#leftOut = new Map(options.leftOut)
+  }
 
   get(name: string): Slot | undefined {
     return this.#slots.get(name)
@@ -62,6 +66,13 @@ export class Slots {
   /** Name under which a plugin runs, or would: its own, or that of the one whose place it has. */
   nameOf(own: string): string | undefined {
     return [...this.#slots].find(([name, { by }]) => (by ?? name) === own)?.[0]
+  }
+
+  /** The one that provides a token in the place of a plugin that could have it back. */
+  replacementOf(token: string): Slot | undefined {
+    return [...this.#slots.values()].find(
+      ({ plugin, by, displaced, scope }) => by && displaced && scope && plugin.provides?.id === token,
+    )
   }
 
   loaded(): Plugin[] {
@@ -134,7 +145,15 @@ export class Slots {
 
   whyNot(name: string): string | undefined {
     if (this.options.disabled.includes(name)) return 'plugins.disabled names it'
-    return this.options.leftOut.get(name) ?? (isDropIn(name) ? this.whyNoDropIn() : undefined)
+    return this.#leftOut.get(name) ?? (isDropIn(name) ? this.whyNoDropIn() : undefined)
+  }
+
+  isLeftOut(name: string): boolean {
+    return this.#leftOut.has(name)
+  }
+
+  retry(name: string): void {
+    this.#leftOut.delete(name)
   }
 
   whyNoDropIn(): string | undefined {
@@ -186,7 +205,9 @@ export class Slots {
   refuse(slot: Slot, thrown: unknown): PluginState {
     const error = messageOf(thrown)
     slot.error = error
-    if (faultOf(thrown).code !== 'disk_full') return { status: 'failed', error }
+    const { next, hint } = Object(thrown) as { next?: string; hint?: string }
+    const helps = next ?? hint
+    if (faultOf(thrown).code !== 'disk_full') return { status: 'failed', error, ...(helps ? { next: helps } : {}) }
     slot.full = true
     return { status: 'waiting', missing: [`room on the disk (disk_full): ${error}`] }
   }

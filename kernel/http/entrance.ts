@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
 import type { BoundRoute } from '../contract/bound.js'
 import { Fault, KernelErrors } from '../contract/errors.js'
+import { isDropIn } from '../contract/plugin.js'
 import { type Actor, anonymous } from '../contract/record.js'
 import type { Admission, Call } from './admission.js'
 import type { Carrier } from './carrier.js'
@@ -78,10 +79,23 @@ export class Entrance {
         else if (!this.#waits(bound.owner, request, reply, done)) {
           request.call = this.#enter(bound.owner, arrival.actor, reply.raw)
           if (hooks.admit.size === 0) done()
-          else hooks.admit.askNow([arrival, bound.route], done)
+          else this.#admit(arrival, bound, done)
         }
       })
     }
+  }
+
+  /** The operator's own request for a route of recovery asks no drop-in; only the plugins of the program know for whom a caller acts. */
+  #admit(arrival: Arrival, { owner, route }: BoundRoute, done: Done): void {
+    const { admit } = this.options.hooks
+    const isRecovery = route.recovery && !isDropIn(owner) && arrival.door === 'socket'
+    if (!isRecovery) {
+      admit.askNow([arrival, route], done)
+      return
+    }
+    const ask = (refused?: Fault) =>
+      refused || !arrival.actor.onBehalfOf ? done(refused) : admit.askNow([arrival, route], done, 'drop-ins')
+    admit.askNow([arrival, route], ask, 'program')
   }
 
   /** The Unix socket and `inject` are the operator's, whatever plugins say. At other doors they say who it is. */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { isDropIn } from '../contract/plugin.js'
 import type { Inherited, Migration, MigrationStream, SqlValue } from '../contract/storage.js'
 import type { Core } from './db.js'
 import { type SqliteDatabase, sqlError } from './engine.js'
@@ -9,6 +10,11 @@ import { firstWord, owns, tablePrefix } from './statement-check.js'
 const MIGRATION_TABLE =
   'CREATE TABLE IF NOT EXISTS kernel_migration ' +
   '(owner TEXT NOT NULL, id TEXT NOT NULL, hash TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (owner, id))'
+
+/** Migrations that the version before cannot run on, and why; written beside them, so that an earlier program passes over it. */
+const BAR_TABLE =
+  'CREATE TABLE IF NOT EXISTS kernel_migration_bar ' +
+  '(owner TEXT NOT NULL, id TEXT NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (owner, id))'
 
 const SCHEMA = `
   SELECT type || ' ' || name, type, name, tbl_name, rootpage, sql FROM main.sqlite_schema
@@ -37,6 +43,7 @@ export class Migrations {
     readonly now: () => number,
   ) {
     db.run(MIGRATION_TABLE)
+    db.run(BAR_TABLE)
     for (const [owner] of this.#rows('SELECT DISTINCT owner FROM kernel_migration')) {
       core.owners.set(tablePrefix(`${owner}`), `${owner}`)
     }
@@ -82,6 +89,7 @@ export class Migrations {
       // Also where the same was written into a stream that it inherited.
       for (const [id, hash] of this.#applied(owner))
         this.#rows('DELETE FROM kernel_migration WHERE id = ? AND hash = ?', [id, hash])
+      this.#rows('DELETE FROM kernel_migration_bar WHERE owner = ?', [owner])
     })
     core.owners.delete(prefix)
     core.statements.clear()
@@ -123,9 +131,10 @@ export class Migrations {
     for (const [id, hash] of applied) {
       // One that had another id once does the same.
       if (hashes.get(id) === hash || (!hashes.has(id) && known.has(hash)) || this.#isForeign(stream, id, hash)) continue
-      const message = `the database has migration ${id} of ${stream}, which ${hashes.has(id) ? 'reads differently' : 'is unknown'} here`
-      const hint = 'start the version of the program that wrote it, or restore a backup of the database from before'
-      throw new StoreError('schema_ahead', message, hint)
+      const bar = this.#barOf(stream, id)
+      // What a drop-in only added, its version before does not see.
+      if (isDropIn(stream) && !hashes.has(id) && bar === undefined) continue
+      throw schemaAhead(stream, id, hashes.has(id) ? 'reads differently here' : 'is unknown here', bar)
     }
     const missing = migrations.find(migration => !isThere(migration))
     const { stalled } = this.core.mirror
@@ -161,9 +170,15 @@ export class Migrations {
     return this.#rows('SELECT id, hash FROM kernel_migration WHERE owner = ?', [owner]) as [string, string][]
   }
 
-  #note(owner: string, id: string, sql: string): void {
+  #note(owner: string, id: string, sql: string, bar?: string): void {
     const values = [owner, id, sha256(sql), this.now()]
     this.#rows('INSERT INTO kernel_migration (owner, id, hash, at) VALUES (?, ?, ?, ?)', values)
+    if (bar !== undefined) this.#rows('INSERT INTO kernel_migration_bar VALUES (?, ?, ?)', [owner, id, bar])
+  }
+
+  #barOf(owner: string, id: string): string | undefined {
+    const [row] = this.#rows('SELECT reason FROM kernel_migration_bar WHERE owner = ? AND id = ?', [owner, id])
+    return row && String(row[0])
   }
 
   #applyOne(owner: string, { id, sql }: Migration, prefixes: readonly string[]): void {
@@ -172,11 +187,11 @@ export class Migrations {
     this.core.alone(() => {
       const before = this.#schema()
       this.#script(sql, refuse)
-      const reason = changeRefused(before, this.#schema(), name =>
-        prefixes.some(prefix => owns(prefix, name, this.core.owners)),
-      )
+      const after = this.#schema()
+      const own = (name: string) => prefixes.some(prefix => owns(prefix, name, this.core.owners))
+      const reason = changeRefused(before, after, own)
       if (reason !== undefined) throw refuse(reason)
-      this.#note(owner, id, sql)
+      this.#note(owner, id, sql, barTo(before, after))
     })
   }
 
@@ -246,6 +261,31 @@ function changeRefused(before: Thing[], after: Thing[], own: (name: string) => b
   }
   const [gone] = was.values()
   return gone && `it removes or renames ${gone.name}`
+}
+
+/** Why statements of the version before may fail after a change that only added; undefined: they cannot. */
+function barTo(before: Thing[], after: Thing[]): string | undefined {
+  const was = new Map(before.map(thing => [thing.key, thing]))
+  const isOld = (table: string) => was.has(`table ${table}`)
+  const checks = (sql: SqlValue) => `${sql}`.match(/\bcheck\b/gi)?.length ?? 0
+  for (const { key, type, name, table, sql, parents } of after) {
+    const old = was.get(key)
+    const parent = parents?.split(',').find(isOld)
+    if (type === 'index' && !old && /^create\s+unique\b/i.test(`${sql}`) && isOld(table))
+      return `it adds the unique index ${name} to ${table}`
+    if (type === 'table' && parent !== undefined && parents !== old?.parents)
+      return `it makes ${name} refer to ${parent}`
+    if (type === 'table' && old && checks(sql) > checks(old.sql)) return `it adds a CHECK to ${name}`
+  }
+  return undefined
+}
+
+function schemaAhead(stream: string, id: string, why: string, bar: string | undefined): StoreError {
+  const message = `the database has migration ${id} of ${stream}, which ${why}${bar === undefined ? '' : `, and ${bar}`}`
+  const hint = isDropIn(stream)
+    ? `install the version of ${stream} that has it, or delete its tables: svc extension remove ${stream} --purge`
+    : 'start the version of the program that wrote it, or restore a backup of the database from before'
+  return new StoreError('schema_ahead', message, hint)
 }
 
 function migrationRefused(what: string, reason: string): StoreError {

@@ -60,7 +60,9 @@ export function pluginItems(plugins: readonly PluginInfo[]): DiagnosticItem[] {
     if (state.status === 'failed') {
       const ahead = /schema_ahead/.test(state.error)
       const code = ahead ? 'schema_ahead' : 'plugin_failed'
-      return finding({ ...common, code, severity: 'error', title: `Plugin ${name} failed`, message: state.error })
+      const helps = state.next === undefined ? {} : { suggested_command: state.next }
+      const title = `Plugin ${name} failed`
+      return finding({ ...common, code, severity: 'error', title, message: state.error, ...helps })
     }
     if (state.status !== 'waiting') return []
     const message = `${name} is not running; ${reasonOf(state)}`

@@ -32,7 +32,8 @@ export function itemsOf({
     })
   if (!enabled) return []
   if (problem && generation) {
-    return [item('extension_outdated', 'warning', `${key} runs as it was before`, problem.message, problem.next)]
+    const title = `${key} runs as it was before, version ${generation.manifest.version}`
+    return [item('extension_outdated', 'warning', title, problem.message, problem.next)]
   }
   if (problem) {
     const code = problem.code === 'extension_network_unconfirmed' ? problem.code : 'extension_failed'

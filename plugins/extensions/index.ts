@@ -43,7 +43,7 @@ import type { ExtensionsService } from './service.js'
 import { ExtensionCrashLoop } from './subprocess/events.js'
 import { SubprocessSettings } from './subprocess/settings.js'
 import { SnapshotErrors, sourceTable } from './subprocess/snapshots.js'
-import { migrations } from './tables.js'
+import { migrations, startedMigration } from './tables.js'
 
 const { contribute, tap } = surfaceOf<ExtensionsService>()
 
@@ -68,7 +68,7 @@ export default definePlugin({
   service: () => import('./service.js').then(module => module.ExtensionsService),
 }).surface({
   declares: [ResourceFamilies, BegunCodes, CuratedCatalogs],
-  tables: [...migrations, ...installMigrations],
+  tables: [...migrations, ...installMigrations, startedMigration],
   // It was the kernel's own.
   inherits: [sourceTable],
   errors: [ExtensionErrors, InstallErrors, SnapshotErrors],

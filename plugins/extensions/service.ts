@@ -1,11 +1,9 @@
-import type { Actor, EventType, Fault, Gate, Notify, PluginKernel } from '../../kernel/plugin.js'
+import type { Actor, Fault, Gate, Notify, PluginKernel } from '../../kernel/plugin.js'
 import type { Check } from '../daemon/api.js'
 import {
   ExtensionDisabled,
   ExtensionEnabled,
   ExtensionErrors,
-  ExtensionReloaded,
-  ExtensionReloadFailed,
   type ExtensionsApi,
   type InstalledExtension,
 } from './api.js'
@@ -18,6 +16,7 @@ import { DevLinks } from './folders/dev.js'
 import { honourDisableNotes } from './folders/honour-notes.js'
 import { InstalledFolder } from './folders/installed.js'
 import { News } from './folders/news.js'
+import { tellOutcome } from './folders/outcome.js'
 import { keyOf, type Link, placeOf } from './identity.js'
 import { InstallDoor } from './install/door.js'
 import type { Installer } from './install/installer.js'
@@ -29,6 +28,7 @@ import { Expected } from './load/expected.js'
 import { Families } from './load/families.js'
 import { Instance } from './load/instance.js'
 import type { InstanceHost } from './load/instance-host.js'
+import { KeptCode } from './load/kept.js'
 import { unrouted } from './load/unrouted.js'
 import type { Manifest, SourceTier } from './manifest/manifest.js'
 import type { ExtensionNeeds } from './needs.js'
@@ -50,6 +50,7 @@ export class ExtensionsService implements ExtensionsApi {
   readonly #flags: FlagTable
   readonly #catalog: Catalog
   readonly #code: CodeCache
+  readonly #kept: KeptCode
   readonly #families: Families
   readonly #host: InstanceHost
   readonly #news: News
@@ -71,6 +72,7 @@ export class ExtensionsService implements ExtensionsApi {
     this.#catalog = new Catalog(file('cache', 'manifests.json'), () => clock.now(), host.version)
     this.#families = new Families(kernel, (...brought) => checkConsent(this.#installer, ...brought))
     this.#code = new CodeCache(home.path('cache', 'extensions'))
+    this.#kept = new KeptCode(kernel, this.#code, this.#catalog)
     kernel.scope.defer('copies of code', () => this.#code.end())
     const stateOf = (name: string) => host.plugins().find(plugin => (plugin.replacedBy ?? plugin.name) === name)?.state
     this.#host = {
@@ -80,6 +82,7 @@ export class ExtensionsService implements ExtensionsApi {
       daemonVersion: host.version,
       dropIns,
       code: this.#code,
+      kept: this.#kept,
       unique: () => ids.hex(16),
       families: this.#families,
       runtime: (extension, log) => runtimeFor(this, extension, log),
@@ -108,7 +111,10 @@ export class ExtensionsService implements ExtensionsApi {
     this.#installer = installerFor(kernel, {
       disabling: name => this.disabling.ask(name),
       look: name => this.folder.look(name),
-      kinds: name => (this.folder.get(name)?.installed?.code?.surface.kinds ?? []).map(kind => kind.name),
+      runs: name => this.folder.get(name)?.status === 'active',
+      failing: async (name, ran) => this.folder.get(name)?.failing(ran),
+      kinds: name => this.#kept.kindsOf(name, this.folder.get(name)?.installed?.code?.surface),
+      forget: (t, name, purge) => this.#kept.forget(t, name, purge),
       sweep: () => this.#code.sweep(),
       brought: extension => this.#families.brought(extension),
     })
@@ -127,6 +133,7 @@ export class ExtensionsService implements ExtensionsApi {
   async start(): Promise<void> {
     await honourDisableNotes(this.kernel, this.#flags)
     for (const { hash } of this.#begun()) this.#code.keep(hash)
+    this.#kept.start()
     await this.#installer.start()
     this.#expected.add([...(await this.folder.names()), ...this.dev.keys()])
   }
@@ -203,6 +210,7 @@ export class ExtensionsService implements ExtensionsApi {
       before: names => sweep([...names, ...this.dev.keys()].filter(key => this.#flags.enabled(key))),
       after: async () => {
         await this.dev.restore()
+        await this.#installer.conclude()
         await sweep(this.all().flatMap(({ key, generation }) => (generation ? [key] : [])))
         await this.#code.sweep()
         this.#expected.end()
@@ -220,7 +228,10 @@ export class ExtensionsService implements ExtensionsApi {
     if (instance.link) return this.dev.reload(instance, confirmed)
     await this.folder.look(name, true)
     if (instance.problem) throw instance.problem
-    return this.get(name)
+    const off = this.kernel.needs.dropIns.whyNot(name)
+    if (off === undefined) return this.get(name)
+    const next = this.kernel.needs.dropIns.isLeftOut(name) ? 'change its code, or svc daemon restart' : 'svc doctor'
+    throw ExtensionErrors.extension_not_loaded(`${name} was read again and does not run: ${off}`, { next })
   }
 
   /** Idempotent; durable before anything is loaded. */
@@ -264,15 +275,8 @@ export class ExtensionsService implements ExtensionsApi {
     const outcome = await instance.load(found, anew, allow)
     // The end of the daemon is no fault of an extension that it interrupts.
     if (outcome === 'same' || this.kernel.scope.signal.aborted) return
-    const { name, key, link, problem, installed } = instance
-    this.#news.note(name)
-    const about = { name, ...(link ? { workspace: link.workspace } : {}) }
-    if (problem) {
-      this.kernel.log.error(`extension ${key}: ${problem.message}`, { extension: key, code: problem.code })
-      if (outcome === 'worse') await this.#emit(ExtensionReloadFailed, { ...about, error: problem.message })
-    } else if (outcome === 'changed') {
-      await this.#emit(ExtensionReloaded, { ...about, version: installed?.version })
-    }
+    this.#news.note(instance.name)
+    await tellOutcome(this.kernel, instance, outcome)
   }
 
   /** Families of that plugin came or went: what extensions ship for them is handed over again, or taken back. */
@@ -292,9 +296,5 @@ export class ExtensionsService implements ExtensionsApi {
       const payload = { name, version: installed?.version, ...(link ? { workspace: link.workspace } : {}) }
       events.emit(t, type, payload, { actor, subject: name })
     })
-  }
-
-  async #emit<T extends { name: string }>(type: EventType<T>, payload: T): Promise<void> {
-    await this.kernel.db.tx(t => this.kernel.needs.events.emit(t, type, payload, { subject: payload.name }))
   }
 }

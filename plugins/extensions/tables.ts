@@ -23,6 +23,48 @@ export const migrations: readonly Migration[] = [
   },
 ]
 
+/** What started last of the code of each installed extension. */
+export const startedMigration: Migration = {
+  id: 'started',
+  sql: `CREATE TABLE extensions_started (
+    name TEXT NOT NULL PRIMARY KEY, hash TEXT NOT NULL, kinds TEXT NOT NULL
+  ) STRICT;`,
+}
+
+/** Code of an installed extension that has started. */
+export interface Started {
+  /** Of its copy; empty once it was removed. */
+  readonly hash: string
+  /** Kinds that it, or a version before it, has brought. */
+  readonly kinds: readonly string[]
+}
+
+export class StartedTable {
+  constructor(private readonly db: Db) {}
+
+  get(name: string): Started | undefined {
+    const row = this.db.get<{ hash: string; kinds: string }>(
+      'SELECT hash, kinds FROM extensions_started WHERE name = ?',
+      [name],
+    )
+    return row && { hash: row.hash, kinds: JSON.parse(row.kinds) as string[] }
+  }
+
+  /** Of the copies that are kept. */
+  hashes(): string[] {
+    const rows = this.db.all<{ hash: string }>("SELECT hash FROM extensions_started WHERE hash <> ''")
+    return rows.map(({ hash }) => hash)
+  }
+
+  put(t: Tx, name: string, { hash, kinds }: Started): void {
+    t.run('INSERT OR REPLACE INTO extensions_started VALUES (?, ?, ?)', [name, hash, JSON.stringify(kinds)])
+  }
+
+  delete(t: Tx, name: string): void {
+    t.run('DELETE FROM extensions_started WHERE name = ?', [name])
+  }
+}
+
 /** Whether extensions are switched on. One that was never switched is on: it was dropped in to run. */
 export class FlagTable {
   constructor(private readonly db: Db) {}

@@ -13,12 +13,14 @@ export type Env = Readonly<Record<string, string | undefined>>
 /** An extension as lists and details show it. */
 export function extensionToWire(instance: Instance, env: Env, clock: Clock): wire.Extension {
   const { name, link, status, enabled, problem, generation, waits } = instance
-  const manifest = manifestOf(instance)
+  const manifest = generation?.manifest ?? manifestOf(instance)
+  const inFolder = manifestOf(instance)?.version
   const health = generation?.runtime?.health()
   const bundles = instance.items.filter(({ kind }) => kind === 'bundle')
   return {
     name,
     version: manifest?.version ?? '',
+    ...optional('folder_version', inFolder === manifest?.version ? undefined : inFolder),
     type: manifest ? typeOf(manifest) : 'resource',
     state: status,
     enabled,

@@ -14,6 +14,8 @@ export type Found =
 interface Stamp {
   readonly path: string
   readonly mtime: string
+  /** Nobody sets it: a file that came from an archive may have the time, size and inode of the one before. */
+  readonly ctime: string
   readonly size: string
   readonly inode: string
 }
@@ -68,7 +70,7 @@ export class Catalog {
       if (known && same(known.stamp, stamp)) return { folder, root, manifest: known.manifest, digest: known.digest }
       const { manifest, path: at, text } = await readManifestFile(root)
       const digest = createHash('sha256').update(text).digest('hex')
-      if (stamp?.path === at && this.now() - Number(BigInt(stamp.mtime) / 1_000_000n) > RACY_MS) {
+      if (stamp?.path === at && this.now() - Number(BigInt(stamp.ctime) / 1_000_000n) > RACY_MS) {
         this.#entries.set(at, { stamp, manifest, digest })
         this.#changed = true
       }
@@ -103,12 +105,14 @@ async function stampOf(root: string): Promise<Stamp | undefined> {
     const at = path.join(root, name)
     const found = await stat(at, { bigint: true }).catch(() => undefined)
     if (!found) continue
-    return { path: at, mtime: String(found.mtimeNs), size: String(found.size), inode: String(found.ino) }
+    const [mtime, ctime] = [String(found.mtimeNs), String(found.ctimeNs)]
+    return { path: at, mtime, ctime, size: String(found.size), inode: String(found.ino) }
   }
   return undefined
 }
 
-const same = (a: Stamp, b: Stamp) => a.mtime === b.mtime && a.size === b.size && a.inode === b.inode
+const same = (a: Stamp, b: Stamp) =>
+  a.mtime === b.mtime && a.ctime === b.ctime && a.size === b.size && a.inode === b.inode
 
 async function isGone(folder: string): Promise<boolean> {
   return stat(folder).then(

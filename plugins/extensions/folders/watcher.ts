@@ -36,6 +36,12 @@ export class Watcher {
     const watcher = watch(dir, { ignoreInitial: true, depth: DEPTH, ignored: at => this.#isLeftOut(at) })
     this.#close = () => watcher.close()
     watcher.on('all', (_event, at) => this.note(at))
+    // It may take a folder that was exchanged within a moment, with the time stamps of an archive, for the one before.
+    watcher.on('raw', (_event, at, details) => {
+      const { watchedPath } = Object(details) as { watchedPath?: string }
+      const changed = path.resolve(dir, at)
+      if (watchedPath === dir && !this.#isLeftOut(changed)) this.note(changed)
+    })
     watcher.on('error', failed)
     await new Promise<void>(resolve => {
       this.#ready = resolve

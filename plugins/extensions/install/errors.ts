@@ -53,6 +53,11 @@ export const InstallErrors = defineErrors({
     message: 'the archive is not the extension that the catalog describes',
     next: 'svc marketplace refresh',
   },
+  extension_update_failed: {
+    status: 422,
+    message: 'the new version did not start; the one before stays installed',
+    next: 'svc extension logs <name>',
+  },
   extension_changed_name: { status: 422, message: 'the update is another extension' },
   extension_not_installed: { status: 404, message: 'no such extension is installed', next: 'svc extension list' },
   extension_installed: { status: 409, message: 'the extension is installed already', next: 'svc extension update' },

@@ -11,42 +11,15 @@ import { type Files, isThere, systemFiles, writeTree } from './files.js'
 import { freshIn, Ledger, type LedgerOptions } from './ledger.js'
 import { type Preview, previewOf } from './preview.js'
 import { hasNothingNew, type Provenance, ProvenanceTable, provenanceFrom } from './provenance.js'
+import type { BatchItem, InstallRequest, Updated, UpdateRequest } from './requests.js'
 import type { Candidate } from './source/candidate.js'
 import { readFolder } from './source/folder.js'
-import { addressOf, type Source, type SourceRequest, withoutSecrets, withVersion } from './source/source.js'
+import { addressOf, type Source, withoutSecrets, withVersion } from './source/source.js'
 import { treeDigest } from './source/tree.js'
 import { type Judged, SourceReader } from './source-reader.js'
 import { decide } from './trust.js'
 
-/** A request to install, or to look at what would be installed. */
-export interface InstallRequest extends SourceRequest {
-  /** Digest that its author published: of an archive, of a commit, of a folder's tree. */
-  readonly checksum?: string | undefined
-  /** Digest of the tree that a preview showed: anything else is not what was looked at. */
-  readonly treeDigest?: string | undefined
-  readonly allowUnverified?: boolean | undefined
-  /** Digest of what it brings, as a preview showed it: the consent of a person. */
-  readonly consentDigest?: string | undefined
-}
-
-export interface UpdateRequest {
-  /** Another branch, tag or commit than before, of a repository. */
-  readonly version?: string | undefined
-  readonly checksum?: string | undefined
-  readonly treeDigest?: string | undefined
-  readonly allowUnverified?: boolean | undefined
-  readonly consentDigest?: string | undefined
-}
-
-/** What became of one update; `available`: it was only looked. */
-export interface Updated {
-  readonly status: 'updated' | 'up_to_date' | 'available'
-  readonly previous: Provenance
-  readonly current: Provenance
-}
-
-/** One of a batch; behind a failed one there are none. */
-export type BatchItem = { readonly name: string } & (Updated | { readonly status: 'failed'; readonly fault: Fault })
+export type { BatchItem, InstallRequest, Updated, UpdateRequest } from './requests.js'
 
 /** What the installer needs of those around it. */
 export interface InstallerOptions extends LedgerOptions {
@@ -58,6 +31,8 @@ export interface InstallerOptions extends LedgerOptions {
   readonly disabling?: (name: string) => Promise<Fault | undefined>
   /** Everything that an extension brings, read from a folder of its files. */
   readonly brought: (extension: InstalledExtension) => Promise<readonly Brought[]>
+  /** Whether all of it runs. */
+  readonly runs?: (name: string) => boolean
   /** The folder of an extension is another one now, or gone. */
   readonly placed?: (name: string) => Promise<void>
   readonly files?: Files
@@ -91,6 +66,13 @@ export class Installer {
   /** Carries on what an earlier daemon had decided; before anything there is loaded. */
   start(): Promise<void> {
     return this.#ledger.start()
+  }
+
+  /** Once all that is installed was loaded: updates that a crash cut off are kept, or taken back where they did not start. */
+  conclude(): Promise<void> {
+    return this.#changes.run(async () => {
+      for (const name of await this.#ledger.conclude()) await this.options.placed?.(name)
+    })
   }
 
   /** Of what is installed, and of what is on its way: it is known before the files are there. */
@@ -247,9 +229,13 @@ export class Installer {
   /** Stages the files, then decides. */
   async #place(candidate: Candidate, provenance: Provenance, replaces: boolean, actor: Actor): Promise<Provenance> {
     const { name } = provenance
-    const intent = { op: 'place', id: this.kernel.ids.id('ext'), name, provenance, replaces } as const
-    await this.#ledger.decide(intent, actor, folder => writeTree(this.#files, candidate.tree, freshIn(folder)))
-    await this.options.placed?.(name)
+    const ran = replaces && this.options.runs?.(name) === true
+    const intent = { op: 'place', id: this.kernel.ids.id('ext'), name, provenance, replaces, ran } as const
+    try {
+      await this.#ledger.decide(intent, actor, folder => writeTree(this.#files, candidate.tree, freshIn(folder)))
+    } finally {
+      await this.options.placed?.(name)
+    }
     return provenance
   }
 

@@ -14,6 +14,8 @@ export type Intent =
       readonly provenance: Provenance
       /** What is there by the name is an earlier one of them: an update. */
       readonly replaces: boolean
+      /** The earlier one ran; absent: nobody knows. */
+      readonly ran?: boolean
     }
   | {
       readonly op: 'remove'
@@ -32,26 +34,33 @@ export interface Sight {
   readonly target: boolean
   /** What was by that name, put aside. */
   readonly aside: boolean
+  /** Files that were in place and did not start. */
+  readonly refused: boolean
 }
 
 /** How far an intent is. It is read off the disk and never written: so the two cannot differ. */
-export type Phase = 'occupied' | 'vacant' | 'done' | 'superseded'
+export type Phase = 'occupied' | 'vacant' | 'placed' | 'refused' | 'done' | 'superseded'
 
 /** What each phase does, and which one follows. */
 export const transitions = {
   /** The old files are in the way: one rename puts them aside. */
   occupied: { step: 'moveAside', next: { place: 'vacant', remove: 'done' } },
-  /** Nothing is in the way: one rename puts the new files in place. From then on the extension is the new one. */
-  vacant: { step: 'moveIn', next: { place: 'done', remove: undefined } },
+  /** Nothing is in the way: one rename puts the new files in place. */
+  vacant: { step: 'moveIn', next: { place: 'placed', remove: undefined } },
+  /** The new files are in place: they are loaded and the tables follow; those of an update that do not start are taken out again. */
+  placed: { step: 'tryOut', next: { place: undefined, remove: undefined } },
+  /** The new files did not start: one rename puts the old ones back. */
+  refused: { step: 'moveBack', next: { place: 'superseded', remove: undefined } },
   /** The disk is as decided: tables follow in one transaction, and the intent is gone. */
   done: { step: 'settle', next: { place: undefined, remove: undefined } },
   /** Somebody changed the folders by hand meanwhile: what they did stays, the intent is dropped. */
   superseded: { step: 'drop', next: { place: undefined, remove: undefined } },
 } as const satisfies Record<Phase, { step: string; next: Record<Intent['op'], Phase | undefined> }>
 
-export function phaseOf(intent: Intent, { fresh, target, aside }: Sight): Phase {
+export function phaseOf(intent: Intent, { fresh, target, aside, refused }: Sight): Phase {
   if (intent.op === 'remove') return target && !aside ? 'occupied' : 'done'
-  if (!fresh) return target ? 'done' : 'superseded'
+  if (refused) return aside && !target ? 'refused' : 'superseded'
+  if (!fresh) return target ? 'placed' : 'superseded'
   if (!target) return 'vacant'
   return intent.replaces && !aside ? 'occupied' : 'superseded'
 }

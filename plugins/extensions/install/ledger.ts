@@ -1,5 +1,13 @@
 import path from 'node:path'
-import { type Actor, isDropIn, messageOf, type Party, type PluginKernel, type Tx } from '../../../kernel/plugin.js'
+import {
+  type Actor,
+  type Fault,
+  isDropIn,
+  messageOf,
+  type Party,
+  type PluginKernel,
+  type Tx,
+} from '../../../kernel/plugin.js'
 import type { Events } from '../../events/api.js'
 import { Snapshots } from '../subprocess/snapshots.js'
 import { InstallErrors } from './errors.js'
@@ -16,6 +24,11 @@ export interface LedgerOptions {
   readonly kinds?: (name: string) => readonly string[]
   /** Before that, when it is purged: its tables, its cache. Safe to repeat. */
   readonly purge?: (name: string) => Promise<void>
+  /**
+   * Loads the new files of an update; why they do not start.
+   * @param ran whether the earlier version ran, as far as that is known
+   */
+  readonly tryOut?: (name: string, ran: boolean | undefined) => Promise<Fault | undefined>
 }
 
 /** Folder of the extensions below the home, and in it the one where they are made ready: on one file system. */
@@ -68,15 +81,16 @@ export class Ledger {
     )
   }
 
-  /** Carries on what an earlier daemon had decided, and removes what it had not; before anything there is loaded. */
+  /**
+   * Carries on what an earlier daemon had decided, and removes what it had not; before anything there is loaded. An update whose
+   * files are in place waits for {@link conclude}.
+   */
   async start(): Promise<void> {
     for (const folder of [this.#root, this.staging]) {
       if (!(await isThere(folder))) await this.files.makeFolder(folder)
     }
     for (const intent of this.#intents.list()) {
-      await this.#carryOut(intent, this.kernel.actor).catch(error => {
-        this.kernel.log.error(`${intent.op} of extension ${intent.name} cannot be carried on: ${messageOf(error)}`)
-      })
+      await this.#carryOut(intent, this.kernel.actor, false).catch(error => this.#notCarriedOn(intent, error))
     }
     const kept = new Set(this.#intents.list().map(intent => intent.id))
     for (const name of await namesIn(this.staging)) {
@@ -84,10 +98,22 @@ export class Ledger {
     }
   }
 
+  /** Once what is installed was loaded: an update that a crash cut off is kept, or taken back. @returns names of those */
+  async conclude(): Promise<string[]> {
+    const left = this.#intents.list()
+    for (const intent of left)
+      await this.#carryOut(intent, this.kernel.actor).catch(error => this.#notCarriedOn(intent, error))
+    return left.map(({ name }) => name)
+  }
+
+  #notCarriedOn({ op, name }: Intent, error: unknown): void {
+    this.kernel.log.error(`${op} of extension ${name} cannot be carried on: ${messageOf(error)}`)
+  }
+
   /**
    * Stages, writes the intent and carries it out.
    * @param stage writes all that the intent needs into a new folder
-   * @throws Fault `extension_installed` when somebody put a folder in its place by hand meanwhile
+   * @throws Fault `extension_installed` when somebody put a folder in its place by hand meanwhile, `extension_update_failed`
    */
   async decide(decided: Intent, actor: Actor, stage: (folder: string) => Promise<void>): Promise<void> {
     const kinds = this.options.kinds?.(decided.name) ?? []
@@ -109,31 +135,57 @@ export class Ledger {
       throw InstallErrors.extension_installed(`${this.folderOf(intent.name)} was changed by hand meanwhile; look at it`)
   }
 
-  /** Carries an intent on from wherever it stands, the same way at once and after a crash; returns the phase that ended it. */
-  async #carryOut(intent: Intent, actor: Actor): Promise<Phase> {
+  /**
+   * Carries an intent on from wherever it stands, the same way at once and after a crash; returns the phase that ended it.
+   * @param mayTry whether new files can be loaded now
+   * @throws Fault `extension_update_failed` when they did not start and the old ones are back
+   */
+  async #carryOut(intent: Intent, actor: Actor, mayTry = true): Promise<Phase> {
+    let refusal: Fault | undefined
+    const target = this.folderOf(intent.name)
     const steps = {
-      moveAside: () => this.#rename(intent, this.folderOf(intent.name), this.#aside(intent)),
-      moveIn: () => this.#rename(intent, this.#fresh(intent), this.folderOf(intent.name)),
+      moveAside: () => this.#rename(intent, target, this.#aside(intent)),
+      moveIn: () => this.#rename(intent, this.#fresh(intent), target),
+      tryOut: async () => {
+        refusal = await this.#refusalOf(intent)
+        if (refusal) await this.#rename(intent, target, this.#refused(intent))
+        else await this.#settle(intent, actor)
+      },
+      moveBack: () => this.#rename(intent, this.#aside(intent), target),
       settle: () => this.#settle(intent, actor),
       drop: () => this.#drop(intent),
     }
     for (;;) {
-      const phase = phaseOf(intent, await this.#look(intent))
+      const sight = await this.#look(intent)
+      const phase = phaseOf(intent, sight)
+      if (phase === 'placed' && sight.aside && !mayTry && this.options.tryOut) return phase
       const { step, next } = transitions[phase]
       await steps[step]().catch(async error => {
         await this.#undo(intent)
         throw error
       })
-      if (next[intent.op] !== undefined) continue
+      if (next[intent.op] !== undefined || (phase === 'placed' && refusal)) continue
       await this.files.remove(path.join(this.staging, intent.id))
+      if (refusal) throw refusal
       return phase
     }
   }
 
+  /** Why the new files of an update do not start; those that replace nothing stay either way. */
+  async #refusalOf(intent: Intent): Promise<Fault | undefined> {
+    if (intent.op !== 'place' || !(await isThere(this.#aside(intent)))) return undefined
+    const { name, provenance, ran } = intent
+    const why = await this.options.tryOut?.(name, ran)
+    if (!why) return undefined
+    const previous = this.provenance.get(name)?.version ?? 'the earlier version'
+    const text = `${name} ${provenance.version} did not start, ${previous} stays installed: ${why.message}`
+    return InstallErrors.extension_update_failed(text, { next: why.next ?? `svc extension logs ${name}`, cause: why })
+  }
+
   async #look(intent: Intent): Promise<Sight> {
-    const paths = [this.#fresh(intent), this.folderOf(intent.name), this.#aside(intent)]
-    const [fresh = false, target = false, aside = false] = await Promise.all(paths.map(isThere))
-    return { fresh, target, aside }
+    const paths = [this.#fresh(intent), this.folderOf(intent.name), this.#aside(intent), this.#refused(intent)]
+    const [fresh = false, target = false, aside = false, refused = false] = await Promise.all(paths.map(isThere))
+    return { fresh, target, aside, refused }
   }
 
   async #rename(intent: Intent, from: string, to: string): Promise<void> {
@@ -193,6 +245,10 @@ export class Ledger {
 
   #aside({ id }: Intent): string {
     return path.join(this.staging, id, 'old')
+  }
+
+  #refused({ id }: Intent): string {
+    return path.join(this.staging, id, 'refused')
   }
 }
 

@@ -74,6 +74,7 @@ export const installRoutes: readonly Route<Installs>[] = [
     path: '/api/extensions/{name}',
     area,
     summary: 'Remove an extension; its records and tables are kept unless it is purged',
+    recovery: true,
     query: RemoveExtensionQuery,
     essential: true,
     replies: { 200: RemoveExtensionReply },

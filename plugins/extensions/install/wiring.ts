@@ -13,19 +13,23 @@ export interface ExtensionsHost {
   readonly disabling: (name: string) => Promise<Fault | undefined>
   /** Makes what runs the same as what is in the folder of that name. */
   readonly look: (name: string) => Promise<void>
-  /** Kinds that its code brings, as far as that is loaded. */
+  /** Whether all of it runs. */
+  readonly runs: (name: string) => boolean
+  /** Why what is in its folder does not start; of one that ran, its process has to be ready as well. */
+  readonly failing: (name: string, ran: boolean) => Promise<Fault | undefined>
+  /** Kinds that its code brings, or brought. */
   readonly kinds: (name: string) => readonly string[]
   /** Everything that an extension brings, read from a folder of its files. */
   readonly brought: (extension: InstalledExtension) => Promise<readonly Brought[]>
+  /** It was removed: what is known of its last start is forgotten, when it is purged its kinds as well. */
+  readonly forget: (t: Tx, name: string, purge: boolean) => void
   /** Removes copies of code that nothing runs any more. */
   readonly sweep: () => Promise<void>
 }
 
 /** The installer within the plugin `extensions`. */
-export function installerFor(
-  kernel: InstallerKernel,
-  { disabling, look, kinds, brought, sweep }: ExtensionsHost,
-): Installer {
+export function installerFor(kernel: InstallerKernel, host: ExtensionsHost): Installer {
+  const { disabling, look, runs, failing, kinds, brought, sweep } = host
   const flags = new FlagTable(kernel.db)
   const bindings = new BindingTable(kernel.db)
   return new Installer(kernel, {
@@ -34,9 +38,15 @@ export function installerFor(
     disabling,
     brought,
     placed: look,
+    runs,
+    tryOut: async (name, ran) => {
+      await look(name)
+      return failing(name, ran === true)
+    },
     kinds,
     forget: (t, name, purge, kinds) => {
       flags.delete(t, name)
+      host.forget(t, name, purge)
       if (!purge) return
       bindings.clear(t, name)
       forgetKinds(kernel, t, name, kinds)

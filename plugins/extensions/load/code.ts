@@ -113,7 +113,7 @@ export class CodeCache {
     await this.#linked
     const files = await filesOf(root)
     const hash = await hashTree(root, files)
-    const folder = path.join(this.dir, hash, name)
+    const folder = this.folderOf(hash, name)
     this.keep(hash)
     await this.#sweeps.idle()
     if (existsSync(folder)) return { hash, folder }
@@ -137,6 +137,11 @@ export class CodeCache {
       this.release(`.${unique}`)
     }
     return { hash, folder }
+  }
+
+  /** Where the copy of an extension lies, or would. */
+  folderOf(hash: string, name: string): string {
+    return path.join(this.dir, hash, name)
   }
 
   /** Holds a copy that is there, until it is given back. */

@@ -94,7 +94,10 @@ export async function standIn(dropIns: DropInsApi, { name, version }: Manifest):
 
 /** @throws Fault `extension_load_failed` when it failed */
 function waiting(name: string, state: PluginState): Pick<Code, 'waits'> {
-  if (state.status === 'failed') throw ExtensionErrors.extension_load_failed(`${name} did not start: ${state.error}`)
+  if (state.status === 'failed') {
+    const { error, next } = state
+    throw ExtensionErrors.extension_load_failed(`${name} did not start: ${error}`, next ? { next } : {})
+  }
   return state.status === 'active' ? {} : { waits: reasonOf(state) }
 }
 

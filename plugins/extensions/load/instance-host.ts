@@ -5,6 +5,7 @@ import type { BegunCode } from './begun.js'
 import type { CodeCache } from './code.js'
 import type { Families } from './families.js'
 import type { Instance } from './instance.js'
+import type { KeptCode } from './kept.js'
 import type { LogRing } from './log-ring.js'
 import type { Checker } from './places.js'
 import type { ExtensionRuntime } from './runtime.js'
@@ -14,6 +15,7 @@ export interface InstanceHost extends Checker {
   readonly daemonVersion: string
   readonly dropIns: DropInsApi
   readonly code: CodeCache
+  readonly kept: KeptCode
   /** A name that was never used before. */
   readonly unique: () => string
   readonly families: Families

@@ -7,14 +7,17 @@ import { keyOf, type Link } from '../identity.js'
 import type { Manifest, SourceTier } from '../manifest/manifest.js'
 import { type Happening, next, type Outcome } from '../states.js'
 import { itemsOf, type Shipped } from './families.js'
-import type { Code } from './in-process.js'
 import type { InstanceHost } from './instance-host.js'
-import { type Generation, Loader, type Seen, sameGeneration } from './loader.js'
-import { LogRing } from './log-ring.js'
+import { type Generation, Loader, sameGeneration } from './loader.js'
+import { FaultNotes, LogRing } from './log-ring.js'
 import type { ExtensionRuntime } from './runtime.js'
+import { viewOf } from './view.js'
 
 /** Milliseconds that a process has when the daemon stops; all of them share the time that a shutdown has. */
 const SHUTDOWN_MS = 4000
+
+/** Codes of problems that tell nothing about what is in the folder. */
+const NOT_ITS_OWN = ['extension_dev_taken', 'change_under_way', 'shutting_down']
 
 /** One extension from its folder to what runs of it. Its changes are made one after the other. */
 export class Instance {
@@ -25,8 +28,9 @@ export class Instance {
   #found: Found
   #generation: Generation | undefined
   #problem: Fault | undefined
-  /** Epoch milliseconds of the last fault that is in its log. */
-  #faultsUntil: number
+  readonly #faults: FaultNotes
+  /** Resolves when the process that was started last is ready, or with why it is not. */
+  #starting: Promise<unknown> | undefined
   readonly #line = new Serial()
 
   constructor(
@@ -44,8 +48,8 @@ export class Instance {
     // What the boot began with has a log already, and faults since then are its own.
     const begun = host.begun(this)
     this.log = begun?.log ?? new LogRing(host.unique(), host.clock)
-    this.#faultsUntil = begun ? 0 : host.clock.now()
-    this.#loader = new Loader(host, this, seen => this.#view(seen))
+    this.#faults = new FaultNotes(this.log, begun ? 0 : host.clock.now())
+    this.#loader = new Loader(host, this, seen => viewOf(this, seen))
   }
 
   /** What tells it from others of its name. */
@@ -83,7 +87,7 @@ export class Instance {
   /** As others see it; undefined while there is no valid manifest. */
   get installed(): InstalledExtension | undefined {
     const from = this.#generation ?? ('fault' in this.#found ? undefined : this.#found)
-    return from && this.#view(from)
+    return from && viewOf(this, from)
   }
 
   /** What of it is in use, as its families read it. */
@@ -117,17 +121,36 @@ export class Instance {
         this.#problem = undefined
       } catch (error) {
         this.#problem = this.#faultOf(error)
-        if (!before) this.#become('fail')
+        if (!before && !(await this.#runKept())) this.#become('fail')
         const outcome = problem?.message === this.#problem.message ? 'same' : before || problem ? 'worse' : 'failed'
         if (outcome !== 'same' || anew) this.#noteProblem()
         return outcome
       }
       this.#settle(this.#generation, before)
+      if (!this.link) await this.#loader.keep(this.#generation)
       if (before && sameGeneration(before, this.#generation) && problem === undefined && !anew) return 'same'
       const { version } = this.#generation.manifest
       this.log.note(`${before || problem ? 'loaded again' : 'loaded'}, version ${version}, ${this.#status}`)
       return before || problem ? 'changed' : 'loaded'
     })
+  }
+
+  /** Nothing of it runs, and what is in the folder does not load: the code that started last does. */
+  async #runKept(): Promise<boolean> {
+    this.#generation = this.link ? undefined : await this.#loader.bringKept(this.#found.root)
+    if (this.#generation) this.#settle(this.#generation, undefined)
+    return this.#generation !== undefined
+  }
+
+  /**
+   * Why what is in the folder does not start; what other extensions or the end of the daemon cause is no fault of it.
+   * @param withProcess also waits for its process, until that is ready or fails
+   */
+  async failing(withProcess: boolean): Promise<Fault | undefined> {
+    const problem = this.#problem
+    if (problem) return NOT_ITS_OWN.includes(problem.code) ? undefined : problem
+    const failure = withProcess ? await this.#starting : undefined
+    return failure === undefined ? undefined : this.#faultOf(new Error(`its process failed: ${messageOf(failure)}`))
   }
 
   /** A plugin that may have families of what it ships, or its own, came or went. @returns whether that has to do with it */
@@ -214,13 +237,7 @@ export class Instance {
   noteFaults(faults: readonly AttributedFault[]): void {
     const plugin = this.#generation?.plugin
     // In the place of another it goes by the name of that one.
-    const names = plugin && [this.name, this.waits === undefined ? plugin.replaces : undefined]
-    const since = this.#faultsUntil
-    for (const { owner, at, count, where, error } of faults) {
-      if (!names?.includes(owner) || at <= since) continue
-      this.#faultsUntil = Math.max(this.#faultsUntil, at)
-      this.log.note(`failed in ${where}${count > 1 ? `, ${count} times` : ''}: ${error}`)
-    }
+    this.#faults.note(faults, plugin ? [this.name, this.waits === undefined ? plugin.replaces : undefined] : [])
   }
 
   /** It is loaded: its process is started unless it is the one that runs, and its status says whether all of it runs. */
@@ -229,9 +246,12 @@ export class Instance {
     if (runtime && !isOld) {
       runtime.onChange(() => this.#look(runtime))
       // Not awaited: a process may take its time, and what it ships is there without it.
-      runtime.start().then(
-        () => this.#look(runtime),
-        () => this.#look(runtime),
+      this.#starting = runtime.start().then(
+        () => void this.#look(runtime),
+        error => {
+          this.#look(runtime)
+          return error
+        },
       )
     }
     // One that was given up stays so until it is started anew.
@@ -268,22 +288,6 @@ export class Instance {
   #become(happening: Happening): void {
     this.#status = next(this.#status, happening)
     this.host.changed(this)
-  }
-
-  #view({ manifest, digest, root, plugin, module = '' }: Code & Seen): InstalledExtension {
-    return {
-      name: this.name,
-      key: this.key,
-      version: manifest.version,
-      root,
-      manifest,
-      enabled: this.enabled,
-      state: this.#status,
-      tier: this.tier(),
-      digest,
-      ...(this.link?.workspace ? { workspace: this.link.workspace } : {}),
-      ...(plugin ? { code: { module, surface: plugin.surface } } : {}),
-    }
   }
 
   #faultOf(error: unknown): Fault {

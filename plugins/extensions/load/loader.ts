@@ -65,11 +65,11 @@ export class Loader {
    */
   async bring(found: Found, bringing: Bringing): Promise<Generation> {
     const { before, allow } = bringing
-    const { families, claims, dropIns } = this.host
+    const { families, claims } = this.host
     try {
       const seen = await this.read(found)
       allow?.(seen.manifest)
-      const off = dropIns.whyNot(this.whose.name)
+      const off = await this.#whyNot(seen, before)
       const shipped = off === undefined ? await families.read(this.view(seen)) : []
       await this.#publish(seen, shipped)
       const code = await this.#code(seen, off, bringing).catch(async error => {
@@ -84,6 +84,17 @@ export class Loader {
       claims.keep(this.whose, before ? claimsOf(before, before.shipped) : [])
       throw error
     }
+  }
+
+  /** The code that started last, from its copy, when what is in the folder does not load. */
+  async bringKept(root: string): Promise<Generation | undefined> {
+    const kept = await this.host.kept.read(this.whose.name, root)
+    return kept && this.bring(kept, { before: undefined, anew: false }).catch(() => undefined)
+  }
+
+  /** What runs is the code that started last. */
+  async keep(generation: Generation): Promise<void> {
+    if (generation.module && generation.waits === undefined) await this.host.kept.note(this.whose.name, generation)
   }
 
   /** It with what its families read now; undefined when the plugin that came or went has nothing to do with it, or is its own and runs as before. */
@@ -116,8 +127,9 @@ export class Loader {
     let problem: unknown
     const parts = [
       () => runtime?.stop(),
-      () => families.withdraw(this.whose),
+      // Before its records are deleted, which its own guards could refuse.
       () => (plugin ? dropIns.remove(this.whose.name) : undefined),
+      () => families.withdraw(this.whose),
     ]
     for (const end of parts) {
       try {
@@ -137,6 +149,15 @@ export class Loader {
     return begun(this.whose) && dropIns.remove(this.whose.name).catch(error => error)
   }
 
+  /** Why nothing of it is to run. Code that was left out, because it held the daemon, is tried again once it is other code. */
+  async #whyNot({ root }: Seen, before: Generation | undefined): Promise<string | undefined> {
+    const { dropIns, kept } = this.host
+    const { name } = this.whose
+    const suspect = before?.hash ?? kept.get(name)?.hash
+    if (dropIns.isLeftOut(name) && suspect && (await hashTree(root)) !== suspect) dropIns.retry(name)
+    return dropIns.whyNot(name)
+  }
+
   async #publish(seen: Seen, shipped: Shipped): Promise<void> {
     await this.host.claims.take(this.whose, claimsOf(seen, shipped))
     await this.host.families.publish(this.view(seen), shipped)
@@ -148,7 +169,7 @@ export class Loader {
     if (manifest.main === undefined || off !== undefined) {
       if (before?.plugin) await dropIns.remove(this.whose.name)
       return {
-        ...(manifest.subprocess ? { hash: await hashTree(root) } : {}),
+        ...(manifest.subprocess || off !== undefined ? { hash: await hashTree(root) } : {}),
         ...(manifest.main === undefined ? {} : await standIn(dropIns, manifest)),
         ...(off === undefined ? {} : { waits: off }),
       }

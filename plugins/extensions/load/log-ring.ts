@@ -1,5 +1,5 @@
 import { StringDecoder } from 'node:string_decoder'
-import { type Clock, type Rate, TokenBucket } from '../../../kernel/plugin.js'
+import { type AttributedFault, type Clock, type Rate, TokenBucket } from '../../../kernel/plugin.js'
 import { LONGEST_FORM, redactText, SecretMatcher } from '../../redaction/api.js'
 import type { LogEntry } from './runtime.js'
 
@@ -181,3 +181,22 @@ export class LogRing {
 const weightOf = ({ message }: LogEntry): number => Buffer.byteLength(message) + ENTRY
 
 const kib = (mute: Mute | undefined): number => Math.ceil((mute?.dropped ?? 0) / 1024)
+
+/** Faults that the daemon attributes to the code of an extension, as lines of its log. */
+export class FaultNotes {
+  constructor(
+    private readonly log: LogRing,
+    /** Epoch milliseconds of the last fault that is in the log. */
+    private until: number,
+  ) {}
+
+  /** Notes each fault of plugins of these names once. */
+  note(faults: readonly AttributedFault[], owners: readonly (string | undefined)[]): void {
+    const since = this.until
+    for (const { owner, at, count, where, error } of faults) {
+      if (!owners.includes(owner) || at <= since) continue
+      this.until = Math.max(this.until, at)
+      this.log.note(`failed in ${where}${count > 1 ? `, ${count} times` : ''}: ${error}`)
+    }
+  }
+}

@@ -168,7 +168,9 @@ test('a throw in `written` aborts the transaction; a `write` tap hears of its ki
   assert.equal(asked.splice(0), ['any put', 'leaf put'])
   strict = true
   const failed = await db.tx(t => records.put(t, operator, leaf('b'))).catch(error => error)
-  assert.match(failed.message, 'not to be written')
+  assert.is(failed.code, 'hook_failed')
+  assert.match(failed.message, 'acme.first failed in written: not to be written')
+  assert.is(failed.next, 'svc extension disable acme.first')
   assert.equal(
     records.list({ kind: 'leaf' }).map(({ id }) => id),
     ['a'],

@@ -2,10 +2,19 @@ import { rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { Needs, Plugin, PluginKernel } from '../../../kernel/plugin.js'
+import * as v from 'valibot'
+import {
+  definePlugin,
+  type Gate,
+  type Needs,
+  type Plugin,
+  type PluginKernel,
+  surfaceOf,
+  token,
+} from '../../../kernel/plugin.js'
 import configuration from '../../../plugins/configuration/index.js'
 import { bootBare as boot, temporaryFolder } from '../../harness/kernel.js'
-import { boom, plain, refusal } from './scene.js'
+import { boom, plain, refusal, Said } from './scene.js'
 
 const tables = [{ id: '001', sql: 'CREATE TABLE base_count (n INTEGER NOT NULL) STRICT;' }]
 const counting = (kernel: PluginKernel) => kernel.db.tx(t => void t.run('INSERT INTO base_count (n) VALUES (1)'))
@@ -133,6 +142,91 @@ for (const own of [[extra], [...tables, extra]]) {
     await rm(home, { recursive: true })
   })
 }
+
+/** Two plugins of the program: `base` with a hook and more that others use, `user` taps the hook. */
+const Base = token<{ turning: Gate<[]> }>('base@1')
+const hooked = (hooks: (kernel: PluginKernel) => unknown, head = {}, surface = {}) =>
+  definePlugin({
+    name: 'base',
+    version: '1',
+    provides: Base,
+    service: async () =>
+      class {
+        constructor(kernel: PluginKernel) {
+          Object.assign(this, hooks(kernel))
+        }
+      } as never,
+    ...head,
+  }).surface({ declares: [Said], ...surface })
+const withHook = (kernel: PluginKernel) => ({ turning: kernel.hooks.gate('turning') })
+const original = hooked(
+  withHook,
+  {},
+  {
+    events: [{ name: 'base.turned', payload: v.any() }],
+    settings: [{ path: 'base.size', section: 'base', schema: v.any(), default: 1, apply: 'live' }],
+    kinds: [{ name: 'base.leaf' }],
+  },
+)
+const { tap } = surfaceOf<unknown>()
+const tapping = (name: string) =>
+  definePlugin({ name, version: '1', requires: { base: Base } }).surface({
+    taps: [
+      tap(
+        Base,
+        api => api.turning,
+        () => async () => undefined,
+      ),
+    ],
+  })
+const replacing = { name: 'vendor.base', version: '7', replaces: 'base' }
+const offers = original.surface
+
+for (const [what, plugin, lacks] of [
+  [
+    'events, settings, kinds and registries',
+    hooked(withHook, replacing, { declares: [] }),
+    /lacks what base has and others use: kind base\.leaf, event base\.turned, setting base\.size, registry base\.said@1/,
+  ],
+  [
+    'a hook that others tap',
+    hooked(() => ({}), replacing, offers),
+    /user taps the hook turning, which the service of base@1 does not have/,
+  ],
+] as const) {
+  test(`one that lacks ${what} of what it replaces is refused with a list, at a boot and later, and the original runs`, async () => {
+    const options = { plugins: [original, tapping('user')] }
+    const running = { base: 'active ', user: 'active ' }
+    const booted = await boot({ plugins: [...options.plugins, plugin], replace: ['vendor.base'] })
+    assert.equal(states(booted), { ...running, 'vendor.base': 'failed ' })
+    const { state } = booted.kernel.host.plugins().at(-1) ?? {}
+    assert.match(state?.status === 'failed' ? state.error : '', lacks)
+    await booted.close()
+    const svc = await boot({ ...options, replace: ['vendor.base'] })
+    assert.match(await refusal(svc.kernel.host.load(plugin)), lacks)
+    assert.equal(states(svc), running)
+    assert.equal(await svc.kernel.host.load(hooked(withHook, replacing, offers)), { status: 'active' })
+    assert.equal(states(svc), { base: 'active vendor.base', user: 'active ' })
+    await svc.close()
+  })
+}
+
+test('a tap on a hook that does not exist fails its own plugin, with the names of hook and token', async () => {
+  const wrong = definePlugin({ name: 'acme.wrong', version: '1', requires: { base: Base } }).surface({
+    taps: [
+      tap(
+        Base,
+        api => (api as unknown as { turn: { ending: Gate<[]> } }).turn.ending,
+        () => async () => undefined,
+      ),
+    ],
+  })
+  const svc = await boot({ plugins: [original, tapping('user'), wrong] })
+  assert.equal(states(svc), { 'acme.wrong': 'failed ', base: 'active ', user: 'active ' })
+  const { state } = svc.kernel.host.plugins()[0] ?? {}
+  assert.match(state?.status === 'failed' ? state.error : '', /acme\.wrong taps the hook turn\.ending, .* base@1/)
+  await svc.close()
+})
 
 test('a table of its own that is named as those of the plugin it replaces is refused', async () => {
   const odd = other({ tables: [...tables, { id: 'vendor-001', sql: 'CREATE TABLE base_extra (n INTEGER) STRICT;' }] })

@@ -301,6 +301,38 @@ test('`admit` refuses a request of somebody known for a route, before its body i
   })
 })
 
+test('about the operator on the Unix socket a route of recovery asks the plugins of the program, and no drop-in', async () => {
+  const asked: string[] = []
+  const own = plugin('own', {
+    admit: (_self, incoming, { path }) => {
+      asked.push(`own ${path}`)
+      if (incoming.headers['x-for']) incoming.actFor({ kind: 'agent', id: 'eve' })
+      return undefined
+    },
+  })
+  const dropIn = plugin('acme.guard', {
+    admit: (_self, { actor }, { path }) => {
+      asked.push(`acme ${actor.onBehalfOf?.id ?? actor.id} ${path}`)
+      throw new Error('no')
+    },
+  })
+  const doors = plugin('doors', {}, [who('/api/out', { recovery: true })])
+  await during([places, doors, keys(), own, dropIn], async ({ where }) => {
+    assert.is(await answer(where.socket, '/api/out'), 'daemon-control uds')
+    assert.equal(asked.splice(0), ['own /api/out'])
+    const refused = await ask(where.socket, '/api/who')
+    assert.equal([refused.status, refused.body.code], [500, 'hook_failed'])
+    assert.match(refused.body.error, /acme\.guard failed to decide admit: no/)
+    assert.is(refused.body.details.next, 'svc extension disable acme.guard')
+    assert.equal(asked.splice(0), ['acme daemon-control /api/who'])
+    // Over TCP, and for an agent, it decides as ever.
+    assert.is(await answer(where.tcp, '/api/out', { 'x-key': 'ada' }), '500 hook_failed')
+    asked.length = 0
+    assert.is(await answer(where.socket, '/api/out', { 'x-for': 'eve' }), '500 hook_failed')
+    assert.equal(asked, ['own /api/out', 'acme eve /api/out'])
+  })
+})
+
 test('`replied` tells of every request once, refused ones too; a throw of it reaches nobody', async () => {
   const told: Exchange[] = []
   const audit = plugin('audit', {

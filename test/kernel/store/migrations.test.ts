@@ -71,6 +71,79 @@ test('an unknown or changed migration is schema_ahead, and nothing is applied', 
     assert.equal(store.db.all('SELECT * FROM shop_third'), [])
   }))
 
+const base = { id: '001', sql: 'CREATE TABLE acme_shop_item (id INTEGER PRIMARY KEY, name TEXT)' }
+
+for (const [adds, sql] of [
+  ['a column', 'ALTER TABLE acme_shop_item ADD COLUMN colour TEXT'],
+  [
+    'a table with unique names',
+    'CREATE TABLE acme_shop_shelf (name TEXT); CREATE UNIQUE INDEX acme_shop_shelves ON acme_shop_shelf (name)',
+  ],
+  ['an index', 'CREATE INDEX acme_shop_names ON acme_shop_item (name)'],
+] as const)
+  test(`a drop-in goes back to the version before one that added ${adds}, and forward again`, () =>
+    inFolder(async folder => {
+      for (const added of [
+        [{ id: '002', sql }],
+        [],
+        [{ id: '003', sql: 'CREATE TABLE acme_shop_till (a)' }],
+        [{ id: '002', sql }],
+      ]) {
+        const store = await openAt(folder)
+        store.migrate('acme.shop', [base, ...added])
+        const shop = store.db.bind({ name: 'acme.shop', tables: 'acme.shop' })
+        await shop.tx(t => t.run("INSERT INTO acme_shop_item (name) VALUES ('a')"))
+        await store.close()
+      }
+      const store = await openAt(folder)
+      assert.is(store.db.all('SELECT name FROM acme_shop_item').length, 4)
+      await store.close()
+    }))
+
+for (const [adds, sql, told] of [
+  [
+    'a unique index',
+    'CREATE UNIQUE INDEX acme_shop_names ON acme_shop_item (name)',
+    /it adds the unique index acme_shop_names to acme_shop_item/,
+  ],
+  ['a check', 'ALTER TABLE acme_shop_item ADD COLUMN size CHECK (size > 0)', /it adds a CHECK to acme_shop_item/],
+  [
+    'a reference',
+    'CREATE TABLE acme_shop_part (item INTEGER REFERENCES acme_shop_item (id))',
+    /it makes acme_shop_part refer to acme_shop_item/,
+  ],
+] as const)
+  test(`a drop-in does not go back to the version before one that added ${adds}, and is told why and what helps`, () =>
+    inFolder(async folder => {
+      const store = await openAt(folder)
+      store.migrate('acme.shop', [base, { id: '002', sql }])
+      await store.close()
+      const again = await openAt(folder)
+      try {
+        again.migrate('acme.shop', [base])
+        assert.unreachable()
+      } catch (error) {
+        assert.match((error as StoreError).message, told)
+        assert.match((error as StoreError).hint, /svc extension remove acme\.shop --purge/)
+      }
+      again.migrate('acme.shop', [base, { id: '002', sql }])
+      again.forget('acme.shop')
+      again.migrate('acme.shop', [base])
+      await again.close()
+    }))
+
+test('a drop-in whose migration reads differently is told what helps', () =>
+  withStore(async store => {
+    store.migrate('acme.shop', [base])
+    try {
+      store.migrate('acme.shop', [{ ...base, sql: `${base.sql} ` }])
+      assert.unreachable()
+    } catch (error) {
+      assert.match((error as StoreError).message, /reads differently/)
+      assert.match((error as StoreError).hint, /svc extension remove acme\.shop --purge/)
+    }
+  }))
+
 test('an owner that is forgotten leaves no table behind, and begins anew; others keep theirs', () =>
   inFolder(async folder => {
     const store = await openAt(folder)

@@ -134,14 +134,16 @@ test('each step of an intent leads to the phase that the table names, from every
   const steps: Record<string, (sight: Sight) => Sight> = {
     moveAside: sight => ({ ...sight, target: false, aside: true }),
     moveIn: sight => ({ ...sight, fresh: false, target: true }),
+    moveBack: sight => ({ ...sight, aside: false, target: true }),
   }
   const remove = { op: 'remove', id: 'x', name: 'x', purge: false } as const
   const place = { op: 'place', id: 'x', name: 'x', provenance: {} as Provenance } as const
   const intents: Intent[] = [remove, { ...place, replaces: true }, { ...place, replaces: false }]
   const reached = new Set<string>()
   for (const intent of intents) {
-    for (const bits of [0, 1, 2, 3, 4, 5, 6, 7]) {
-      const sight = { fresh: (bits & 1) > 0, target: (bits & 2) > 0, aside: (bits & 4) > 0 }
+    for (let bits = 0; bits < 16; bits++) {
+      const has = (bit: number) => (bits & bit) > 0
+      const sight = { fresh: has(1), target: has(2), aside: has(4), refused: has(8) }
       const phase = phaseOf(intent, sight)
       const { step, next } = transitions[phase]
       reached.add(phase)

@@ -6,7 +6,7 @@ import type { CommandContext } from '../../../../kernel/plugin.js'
 import { runUpdate } from '../../../../plugins/extensions/install/commands.js'
 import { temporaryFolder } from '../../../harness/kernel.js'
 import { active, scene as hosted, speaking } from '../scene.js'
-import { files } from './scene.js'
+import { faultFrom, files } from './scene.js'
 import { manifest } from './tarball.js'
 
 const work = await temporaryFolder('routed')
@@ -77,9 +77,16 @@ test('an extension is installed, speaks at once, is updated, keeps being switche
   await files(folder, { ...talking('four', '4.0.0'), 'text.js': 'export const = \n' })
   const lines: string[] = []
   const out = { json: false, line: (text: string) => void lines.push(text), color: (_: string, text: string) => text }
-  const client = { request: async (...what: [string, string, unknown?]) => (await svc.request(...what)).body }
-  await runUpdate({ client, out, options: {}, args: { name: 'acme.talk' } } as unknown as CommandContext)
-  assert.match(lines.slice(-2).join('\n'), /^updated acme\.talk to 4\.0\.0, active\n.*text\.js:1: SyntaxError/)
+  const request = async (...what: [string, string, unknown?]) => {
+    const { status, body } = await svc.request(...what)
+    if (status >= 400) throw new Error(body.error)
+    return body
+  }
+  const context = { client: { request }, out, options: {}, args: { name: 'acme.talk' } } as unknown as CommandContext
+  const refusal = await faultFrom(Promise.resolve(runUpdate(context)))
+  assert.match(refusal.message, /^acme\.talk 4\.0\.0 did not start, 3\.0\.0 stays installed: .*text\.js:1: SyntaxError/)
+  assert.not(lines.some(line => line.startsWith('updated')))
+  assert.equal(await said(), { text: 'three' })
   assert.equal((await svc.request('DELETE', '/api/extensions/acme.talk')).status, 200)
   assert.is((await svc.request('GET', '/api/ext/acme.talk/say')).status, 404)
   assert.ok(streams().includes('acme.talk'), 'its tables stay')
