@@ -1,7 +1,7 @@
-import { type Node, type ParseError, printParseErrorCode } from 'jsonc-parser'
+import type { Node, ParseError } from 'jsonc-parser'
 import * as v from 'valibot'
 import { Fault, issueText, type Setting } from '../../kernel/plugin.js'
-import { membersOf, plain, treeOf } from './jsonc.js'
+import { membersOf, placeOf, plain, syntaxText, treeOf } from './jsonc.js'
 import type { ConfigText, Said } from './layers.js'
 
 /** As large as a file may be. */
@@ -15,7 +15,7 @@ const MOST_CHARACTERS = 16 * 1024 * 1024
  */
 export function configText(text: string, where: string, known: readonly Setting[], isOverlay = false): ConfigText {
   const errors: ParseError[] = []
-  const lineOf = (offset: number) => `${where}:${text.slice(0, offset).split('\n').length}`
+  const lineOf = (offset: number) => `${where}:${placeOf(text, offset).line}`
   const bad = (offset: number, what: string): Fault => {
     const place = lineOf(offset)
     return new Fault('config_invalid', 500, `${place}: ${what}`, {
@@ -25,7 +25,7 @@ export function configText(text: string, where: string, known: readonly Setting[
   if (text.length > MOST_CHARACTERS) throw bad(0, `more than ${MOST_CHARACTERS} characters`)
   const root = text.trim() === '' ? undefined : treeOf(text, errors)
   const first = errors[0]
-  if (first) throw bad(first.offset, `not valid JSON: ${printParseErrorCode(first.error)}`)
+  if (first) throw bad(first.offset, `column ${placeOf(text, first.offset).column}: ${syntaxText(first)}`)
   if (root && root.type !== 'object') throw bad(root.offset, 'the configuration is a JSON object')
   const byPath = new Map(known.map(entry => [entry.path, entry]))
   const sections = new Set(known.map(entry => entry.path.split('.')[0]))

@@ -152,11 +152,13 @@ export class McpService implements McpApi {
 
   /** @throws Fault `mcp_server_not_found` */
   async find(name: string, workspace: Workspace | undefined): Promise<Server> {
-    const { servers } = await this.sources.read({ workspace })
-    const server = servers.find(one => one.name === name)
+    const found = await this.sources.read({ workspace })
+    const server = found.servers.find(one => one.name === name)
     if (server) return server
+    const where = workspace ? `in workspace ${workspace.name}` : 'for every workspace'
+    const [problem] = problemTexts(found)
     throw McpErrors.mcp_server_not_found(
-      `there is no MCP server ${shown(name)} ${workspace ? `in workspace ${workspace.name}` : 'for every workspace'}`,
+      `there is no MCP server ${shown(name)} ${where}${problem === undefined ? '' : `; ${problem}`}`,
     )
   }
 

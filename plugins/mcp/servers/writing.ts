@@ -1,7 +1,15 @@
 import { shown } from '../../../kernel/kit/text.js'
-import { type Actor, Fault, type MaybeToken, type PluginKernel, type Requests } from '../../../kernel/plugin.js'
+import {
+  type Actor,
+  Fault,
+  type MaybeToken,
+  messageOf,
+  type PluginKernel,
+  type Requests,
+} from '../../../kernel/plugin.js'
 import type { McpTargetQuery, PutMcpServerBody } from '../../../schemas/settings/mcp-servers.js'
 import type { ApplyOutcome, SettingsWriteTarget } from '../../../schemas/settings.js'
+import { ConfigErrors } from '../../configuration/api.js'
 import type { VaultApi } from '../../vault/api.js'
 import type { Workspace } from '../../workspaces/api.js'
 import type { CatalogOrigin } from '../api.js'
@@ -60,7 +68,11 @@ export class Writing {
     workspace: Workspace | undefined,
     actor: Actor,
   ): Promise<ApplyOutcome> {
-    const server = await this.#find(name, workspace)
+    const { servers, problems } = await this.sources.read({ workspace })
+    const server = servers.find(one => one.name === name)
+    const problem = problems.find(({ error }) => error instanceof Fault && error.code === 'mcp_file_invalid')
+    // The server may be in the file that cannot be read: then nobody knows that there is none.
+    if (!server && problem) throw ConfigErrors.config_file_invalid(messageOf(problem.error), { next: 'svc mcp list' })
     if (!server) throw McpErrors.mcp_server_not_found(`there is no MCP server ${shown(name)} here`)
     const place = targetsOf[workspace ? 'workspace' : 'global']
     const target = asked === 'auto' ? writableIn(server, workspace) : place[asked]
