@@ -10,7 +10,6 @@ import type { IdleSession, PermissionAsked, SessionPoints } from './points.js'
 import type { AskedQuestion, SessionQuestion } from './requests/session-question.js'
 import type { SessionRights } from './rights.js'
 
-export { LineSplitter } from './acp/stdout-lines.js'
 export { SessionErrors } from './errors.js'
 export type * from './fork/api.js'
 export type * from './journal/uses.js'

@@ -31,7 +31,7 @@ test('no write goes into an mcp.json that cannot be read; the reply names file, 
         await writeFile(file, text)
         await trust()
         const put = await scene.put('new', { command: 'true' }, query)
-        assert.equal([put.status, put.body.code], [409, 'config_file_invalid'], `${text}: ${put.text}`)
+        assert.equal([put.status, put.body.code], [409, 'config_file_invalid'], text)
         assert.match(put.body.error, place)
         assert.is(await readFile(file, 'utf8'), text)
         const removed = await scene.request('DELETE', `/api/settings/mcp-servers/mine${query}`)
