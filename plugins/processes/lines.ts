@@ -21,6 +21,8 @@ export interface LineReader {
   readonly junk: number
   /** Handles a line without its line break; false when it is no message. A throw ends the reading. */
   take(line: string): boolean
+  /** The last line counts although its line break is missing; else it is half of one that was cut off. */
+  readonly unfinished?: true
   /** A piece of output came, of whatever length. */
   activity?(): void
   /** Waits while what was taken is not digested; nothing is read meanwhile, so the pipe fills and the program waits. */
@@ -50,7 +52,7 @@ export async function readLines(stream: Readable, reader: LineReader): Promise<v
     await reader.room?.()
   }
   const rest = splitter.rest()
-  if (rest !== '') pass(rest)
+  if (reader.unfinished && rest !== '') pass(rest)
 }
 
 /** How many lines came, and how many of them in a row were no message. */

@@ -17,6 +17,7 @@ import type { Manager } from '../client/manager.js'
 import { McpErrors } from '../errors.js'
 import { type Declaration, isWritable, type Server } from '../sources/declaration.js'
 import type { Sources } from '../sources/sources.js'
+import type { Leaving } from './leaving.js'
 import { targetsOf } from './views.js'
 
 export type WritingKernel = PluginKernel<{ request: typeof Requests; vault: MaybeToken<VaultApi> }>
@@ -27,6 +28,7 @@ export class Writing {
     private readonly kernel: WritingKernel,
     private readonly sources: Sources,
     private readonly manager: Manager,
+    private readonly leaving: Leaving,
   ) {}
 
   /** @throws Fault `mcp_server_invalid`, and those of settings and of the vault */
@@ -53,11 +55,15 @@ export class Writing {
     }
     check(name, value)
     const undo = await this.#storeSecrets(name, workspace, body, value, actor)
+    const replaces = before && isOwn
+    const going = replaces ? await this.leaving.begin(before, workspace) : undefined
     const outcome = await this.#write(target, workspace, name, value, actor).catch(async error => {
+      if (going) await this.leaving.cancel(going)
       await undo()
       throw error
     })
-    if (before && isOwn) await this.manager.forget(before)
+    if (replaces) await this.manager.forget(before)
+    if (going) await this.leaving.end(going, actor)
     return outcome
   }
 
@@ -81,8 +87,14 @@ export class Writing {
         `the MCP server ${shown(name)} is declared in ${server.source.where}; remove it there`,
       )
     if (server.source.kind === target) this.manager.checkUnused(server)
-    const outcome = await this.#write(target, workspace, name, undefined, actor)
-    if (server.source.kind === target) await this.manager.forget(server)
+    const isSeen = server.source.kind === target
+    const going = isSeen ? await this.leaving.begin(server, workspace) : undefined
+    const outcome = await this.#write(target, workspace, name, undefined, actor).catch(async error => {
+      if (going) await this.leaving.cancel(going)
+      throw error
+    })
+    if (isSeen) await this.manager.forget(server)
+    if (going) await this.leaving.end(going, actor)
     return outcome
   }
 

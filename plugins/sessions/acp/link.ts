@@ -88,6 +88,7 @@ export function linkOf(
           owner: handlers.owner,
           lineBytes: MAX_LINE_BYTES,
           junk: MAX_JUNK,
+          unfinished: true,
           take: pass,
           activity: () => handlers.activity(),
           async room() {

@@ -9,7 +9,7 @@ const turn = () => new Promise(resolve => setImmediate(resolve))
 async function read(pieces: Iterable<string>, more: { lineBytes?: number; junk?: number } = {}) {
   const lines: string[] = []
   const why = await readLines(Readable.from([...pieces].map(piece => Buffer.from(piece))), {
-    ...{ owner: 'test', lineBytes: 100, junk: 100, ...more },
+    ...{ owner: 'test', lineBytes: 100, junk: 100, unfinished: true, ...more },
     take(line) {
       lines.push(line)
       return line.startsWith('m')
