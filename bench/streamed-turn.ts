@@ -1,7 +1,8 @@
+import { Readable } from 'node:stream'
 import type { Ids } from '../kernel/index.js'
 import { type Clock, type Redact, turn } from '../kernel/plugin.js'
 import type { Journal } from '../plugins/journals/api.js'
-import { LineSplitter } from '../plugins/sessions/acp/stdout-lines.js'
+import { readLines } from '../plugins/processes/lines.js'
 import { SessionLog } from '../plugins/sessions/journal/session-log.js'
 import { ToolCalls } from '../plugins/sessions/turn/tool-calls.js'
 import { Updates } from '../plugins/sessions/turn/updates.js'
@@ -34,7 +35,6 @@ export async function streamedTurn(
   const points = { used: { call: async () => {} } as never }
   const updates = new Updates({ id: 'ses', log }, { kernel, points }, () => undefined)
   const target = { turnId: 't', calls: new ToolCalls(), touched() {}, toolEnded() {} }
-  const lines = new LineSplitter(2 ** 20)
   const output = Array.from({ length: chunks }, (_, n) => {
     const text = WORDS.slice(n % 30) + n
     const update = { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } }
@@ -44,7 +44,13 @@ export async function streamedTurn(
   })
   await turn()
   const began = performance.now()
-  for (const piece of output) for (const line of lines.push(piece)) updates.take(JSON.parse(line).params, target)
+  await readLines(Readable.from(output), {
+    ...{ owner: 'bench', lineBytes: 2 ** 20, junk: 0 },
+    take(line) {
+      updates.take(JSON.parse(line).params, target)
+      return true
+    },
+  })
   log.append({ type: 'done', turnId: 't', content: {} })
   const took = performance.now() - began
   await log.close()

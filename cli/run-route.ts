@@ -215,10 +215,22 @@ function show(
     for (const row of rows ?? [body]) printId(row, out, view)
   } else if (body === undefined || (done !== undefined && view === undefined)) {
     out.line(fillText(done ?? 'done', params, body))
-  } else if (view && 'rows' in view) out.table(rows ?? [], view.columns, view.empty)
+  } else if (view && 'rows' in view) showRows(rows ?? [], body, view, out)
   else if (view && 'item' in view) showItem(pick(body, view.item), view, out)
   else if (view) out.value(textOf(view.text, params, body))
   else out.value(body)
+}
+
+function showRows(
+  rows: readonly unknown[],
+  body: unknown,
+  view: Extract<CliView, { rows: string }>,
+  out: Output,
+): void {
+  const problems = view.problems === undefined ? [] : pick(body, view.problems)
+  const texts = Array.isArray(problems) ? problems.map(String) : []
+  if (rows.length > 0 || texts.length === 0) out.table(rows, view.columns, view.empty)
+  for (const text of texts) out.note(text)
 }
 
 function showItem(item: unknown, { fields, table }: Extract<CliView, { item: string }>, out: Output): void {

@@ -1,7 +1,9 @@
 import { mkdirSync, realpathSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { applyEdits, findNodeAtLocation, getNodeValue, modify, type ParseError, parseTree } from 'jsonc-parser'
+import { findNodeAtLocation, getNodeValue, type ParseError, parseTree } from 'jsonc-parser'
 import { readRegularFileSync } from '../../kernel/kit/read-file.js'
+import { Fault } from '../../kernel/plugin.js'
+import { editJson } from '../../plugins/configuration/json-file.js'
 import { CliFault, exitCodes } from '../fault.js'
 
 /** The daemon takes no larger one. */
@@ -25,14 +27,21 @@ export async function writeSettings(home: string, settings: Readonly<Record<stri
   return join(home, 'config.json')
 }
 
-/** The text with these settings; one that is undefined is taken out. */
+/**
+ * The text with these settings; one that is undefined is taken out.
+ * @throws CliFault `config_file_invalid`, naming line and column, where the text is no JSON object
+ */
 export function withSettings(before: string, settings: Readonly<Record<string, unknown>>): string {
-  let text = before.trim() === '' ? '{}\n' : before
-  const formattingOptions = { insertSpaces: true, tabSize: 2, eol: '\n' }
-  for (const [name, value] of Object.entries(settings)) {
-    text = applyEdits(text, modify(text, name.split('.'), value, { formattingOptions }))
+  const changes = Object.entries(settings).map(([name, value]) => ({ keys: name.split('.'), value }))
+  try {
+    return editJson(before, 'config.json', changes)
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    throw new CliFault(error.code, error.message, {
+      exit: exitCodes.invalid,
+      ...(error.next !== undefined && { next: error.next }),
+    })
   }
-  return text
 }
 
 /** Puts a text in the place of config.json. */

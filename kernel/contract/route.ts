@@ -118,7 +118,13 @@ export type RouteReply<R extends Replies> = {
 
 /** How the command line shows a reply to a person. Paths are dotted. */
 export type CliView =
-  | { readonly rows: string; readonly columns: readonly CliColumn[]; readonly empty?: string }
+  | {
+      readonly rows: string
+      readonly columns: readonly CliColumn[]
+      readonly empty?: string
+      /** A list of texts that say why rows may be missing; they are shown as notes, and instead of `empty`. */
+      readonly problems?: string
+    }
   | { readonly item: string; readonly fields: readonly CliColumn[]; readonly table?: CliTable }
   | { readonly text: string }
 

@@ -1,12 +1,13 @@
 /** `svc/plugins/configuration`: explains settings and writes them, with overlays for parts of the daemon's work. */
-import { type Actor, defineErrors, type Hook, type Setting, token } from '../../kernel/plugin.js'
+import { type Actor, type Hook, type Setting, token } from '../../kernel/plugin.js'
 import type { TextFile } from '../files/api.js'
 import type { ConfigLayer, ConfigText, LayerValue } from './layers.js'
 
 export { configText, problemText } from './document.js'
-export { removeAt, setAt } from './edit-json.js'
+export { ConfigErrors } from './errors.js'
 /** For another plugin that says what is configured. */
 export { type ReadSettings, Values } from './in-effect.js'
+export { editJson, type JsonChange, readJson } from './json-file.js'
 
 /** What can be said of the configuration file beside its values. */
 export interface ConfigState {
@@ -135,15 +136,5 @@ export interface ConfigurationApi {
   overlay(id: string, file: TextFile, where: string): Promise<() => Promise<void>>
   state(overlay?: string): ConfigState
 }
-
-export const ConfigErrors = defineErrors({
-  setting_unknown: { status: 400, message: 'nobody owns this setting', next: 'svc doctor --only config' },
-  setting_invalid: { status: 400, message: 'the value is not valid for this setting' },
-  setting_not_overlaid: { status: 400, message: 'this setting has one value for the whole daemon' },
-  overlay_unknown: { status: 404, message: 'there is no such overlay' },
-  overlay_taken: { status: 409, message: 'there is an overlay of this id already' },
-  config_changed: { status: 409, message: 'the configuration is another one by now; read it and try again' },
-  config_ambiguous: { status: 409, message: 'the file says this setting more than once; leave one of them' },
-})
 
 export const Configuration = token<ConfigurationApi>('configuration@1')

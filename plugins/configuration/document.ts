@@ -3,7 +3,7 @@ import * as v from 'valibot'
 import { nearest } from '../../kernel/kit/text.js'
 import { Fault, issueText, type Setting } from '../../kernel/plugin.js'
 import type { ConfigState } from './api.js'
-import { membersOf, plain, treeOf } from './jsonc.js'
+import { membersOf, placeOf, plain, treeOf } from './jsonc.js'
 import type { ConfigProblem, ConfigText, Said } from './layers.js'
 import { syntaxProblem } from './syntax.js'
 
@@ -122,7 +122,7 @@ class Reader {
   }
 
   #lineOf(offset: number): string {
-    return `${this.where}:${this.text.slice(0, offset).split('\n').length}`
+    return `${this.where}:${placeOf(this.text, offset).line}`
   }
 
   /** The known key beside it that is written almost like it. */

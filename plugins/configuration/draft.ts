@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { Fault, messageOf, type Setting } from '../../kernel/plugin.js'
 import { type ConfigApply, type ConfigChange, ConfigErrors, type ConfigPlan, type PlannedChange } from './api.js'
-import { removeAt, setAt } from './edit-json.js'
+import { editJson } from './json-file.js'
 import { type ConfigText, configLayers, layersOf, resultOf, type Said } from './layers.js'
 import type { ConfigurationService } from './service.js'
 
@@ -30,10 +30,8 @@ export function draftOf(config: Layered, changes: readonly ConfigChange[], overl
   const twice = changes.find((one, n) => changes.some((other, m) => m < n && isSame(one, other)))
   if (twice) throw invalid(`${twice.path} is changed twice at once`)
   const wanted = changes.map(change => ({ ...checked(config, change, overlay), ...change }))
-  const text = wanted.reduce(
-    (rest, { keys, json }) => (json === undefined ? removeAt(rest, keys) : setAt(rest, keys, json)),
-    source.text,
-  )
+  const edits = wanted.map(({ keys, json }) => ({ keys, value: json }))
+  const text = editJson(source.text, source.where, edits)
   if (text.length > LONGEST_TEXT) throw invalid(`${source.where} would have more than ${LONGEST_TEXT} characters`)
   const document = parsed(() => config.parse(text, source.where, overlay !== undefined))
   const [bad] = document.leftOut.filter(({ path }) => wanted.some(({ keys }) => isBelow(path, keys.join('.'))))

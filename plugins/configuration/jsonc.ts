@@ -1,9 +1,15 @@
-import { type Node, parseTree } from 'jsonc-parser'
+import { type Node, type ParseError, parseTree } from 'jsonc-parser'
 
 /** The tree of a text of JSON with comments, as people write it; undefined for an empty one. */
-export const treeOf = (text: string, errors: Parameters<typeof parseTree>[1] = []): Node | undefined =>
-  // A byte order mark counts as a space, so that every offset stays what it is in the text.
+export const treeOf = (text: string, errors: ParseError[] = []): Node | undefined =>
+  // Editors of some systems put a byte order mark in front; a blank in its place keeps every offset.
   parseTree(text.replace(/^\uFEFF/, ' '), errors, { allowTrailingComma: true, disallowComments: false })
+
+/** Line and column of an offset, from 1. */
+export function placeOf(text: string, offset: number): { readonly line: number; readonly column: number } {
+  const lines = text.slice(0, offset).split('\n')
+  return { line: lines.length, column: (lines.at(-1)?.length ?? 0) + 1 }
+}
 
 /** A value without the positions that it was read from. */
 export function plain(node: Node): unknown {

@@ -1,7 +1,7 @@
 import { definePlugin, Host, maybe, Requests, surfaceOf } from '../../kernel/plugin.js'
 import { Agents } from '../agents/api.js'
 import { StatusMembers } from '../daemon/api.js'
-import { Events } from '../events/api.js'
+import { Events, isGap } from '../events/api.js'
 import { Extensions, ResourceFamilies, type ResourceFamily } from '../extensions/api.js'
 import { Processes } from '../processes/api.js'
 import { Confinement } from '../sandboxes/api.js'
@@ -15,6 +15,7 @@ import { commands } from './command-list.js'
 import { McpErrors } from './errors.js'
 import { connectionRoutes } from './hosted/routes.js'
 import { nativeTools } from './native-tools.js'
+import { farewellTable } from './oauth/farewells.js'
 import { loginTable } from './oauth/login-table.js'
 import { authRoutes } from './oauth/routes.js'
 import { serverRoutes } from './servers/routes.js'
@@ -56,8 +57,10 @@ export default definePlugin({
   tables: [
     { id: '001-tool-list', sql: keptListsTable },
     { id: '002-login', sql: loginTable },
+    { id: '003-farewell', sql: farewellTable },
   ],
   declares: [McpServerSources],
+  services: [{ name: 'forget', run: (self, signal) => self.resume(signal) }],
   registries: [
     contribute(NativeTools, () => nativeTools),
     contribute(ResourceFamilies, () => [family]),
@@ -70,10 +73,10 @@ export default definePlugin({
   taps: [
     tap(
       Events,
-      events => events.of(WorkspaceDeleted),
-      self =>
-        ({ payload }) =>
-          self.logins.forgetWorkspace(payload.id),
+      events => events.of({ cursor: 'workspace-deleted', type: WorkspaceDeleted }),
+      self => async event => {
+        if (!isGap(event)) await self.logins.forgetWorkspace(event.payload.id)
+      },
     ),
     tap(
       Sessions,

@@ -35,6 +35,7 @@ import { serversForSession } from './handing.js'
 import { Hosting } from './hosted/hosting.js'
 import { Logins } from './oauth/logins.js'
 import { tokenFetch } from './oauth/token-fetch.js'
+import { Leaving } from './servers/leaving.js'
 import { viewOf } from './servers/views.js'
 import { Writing } from './servers/writing.js'
 import type { Server } from './sources/declaration.js'
@@ -61,6 +62,7 @@ export class McpService implements McpApi {
   readonly tools: McpTools
   readonly hosting: Hosting
   readonly logins: Logins
+  readonly #leaving: Leaving
   readonly #writing: Writing
 
   constructor(private readonly kernel: McpKernel) {
@@ -75,12 +77,20 @@ export class McpService implements McpApi {
       connection: (server, place, workspace) => this.#connection(server, place, workspace),
     })
     this.hosting = new Hosting(kernel)
-    this.#writing = new Writing(kernel, this.sources, this.manager)
+    const declared = (id: string | undefined) =>
+      this.sources.read({ workspace: id === undefined ? undefined : workspaces.get(id) })
+    this.#leaving = new Leaving(kernel.db, this.logins, declared)
+    this.#writing = new Writing(kernel, this.sources, this.manager, this.#leaving)
   }
 
   start(): void {
     this.kernel.scope.defer('MCP servers', () => this.manager.close())
     this.kernel.scope.defer('MCP clients', () => this.hosting.closeAll())
+  }
+
+  /** Ends what a daemon before this one began to forget. */
+  resume(signal: AbortSignal): Promise<void> {
+    return this.#leaving.resume(signal)
   }
 
   async sessionStopped(session: SessionInfo): Promise<void> {
@@ -154,11 +164,13 @@ export class McpService implements McpApi {
 
   /** @throws Fault `mcp_server_not_found` */
   async find(name: string, workspace: Workspace | undefined): Promise<Server> {
-    const { servers } = await this.sources.read({ workspace })
-    const server = servers.find(one => one.name === name)
+    const found = await this.sources.read({ workspace })
+    const server = found.servers.find(one => one.name === name)
     if (server) return server
+    const where = workspace ? `in workspace ${workspace.name}` : 'for every workspace'
+    const [problem] = problemTexts(found)
     throw McpErrors.mcp_server_not_found(
-      `there is no MCP server ${shown(name)} ${workspace ? `in workspace ${workspace.name}` : 'for every workspace'}`,
+      `there is no MCP server ${shown(name)} ${where}${problem === undefined ? '' : `; ${problem}`}`,
     )
   }
 

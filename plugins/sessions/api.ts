@@ -11,7 +11,6 @@ import type { Sight } from './requests/paths.js'
 import type { AskedQuestion, SessionQuestion } from './requests/session-question.js'
 import type { SessionRights } from './rights.js'
 
-export { LineSplitter } from './acp/stdout-lines.js'
 export { SessionErrors } from './errors.js'
 export type * from './fork/api.js'
 export type * from './journal/uses.js'

@@ -6,11 +6,6 @@ export const SettingsErrors = defineErrors({
     message: 'the plugin that owns these settings does not run',
     next: 'svc plugin list',
   },
-  config_file_invalid: {
-    status: 409,
-    message: 'config.json is not valid, so nothing was changed',
-    next: 'svc config check',
-  },
   config_reload_invalid: {
     status: 400,
     message: 'config.json is not valid; the values in force stay as they are',

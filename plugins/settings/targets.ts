@@ -1,7 +1,6 @@
 import { mkdir, realpath } from 'node:fs/promises'
 import path from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { parse } from 'jsonc-parser'
 import * as v from 'valibot'
 import { Serial } from '../../kernel/kit/serial.js'
 import { shown } from '../../kernel/kit/text.js'
@@ -9,7 +8,7 @@ import { type Actor, readRegularFile } from '../../kernel/plugin.js'
 import { AgentInput, type AgentReply } from '../../schemas/agents.js'
 import { McpSidecarServer } from '../../schemas/settings/entries.js'
 import type { ApplyOutcome, PatchKeysBody, SettingsWriteTarget } from '../../schemas/settings.js'
-import { removeAt, setAt } from '../configuration/api.js'
+import { editJson, readJson } from '../configuration/api.js'
 import type { TextFile } from '../files/api.js'
 import { isInside, ownFolder, type Workspace, writeWhole } from '../workspaces/api.js'
 import { SettingsErrors } from './errors.js'
@@ -120,7 +119,8 @@ export class Targets {
       ? fileOf(workspace, 'mcp.json', () => this.kernel.ids.hex(6))
       : this.kernel.needs.files('mcp.json')
     const about = { scope: workspace ? 'workspace' : 'global', section: 'mcp-servers' } as const
-    const known = serversIn((await file.read()) ?? '')
+    const where = workspace ? `${workspace.name}/.svc/mcp.json` : 'mcp.json'
+    const known = serversIn((await file.read()) ?? '', where)
     const lifecycles = servers.map(({ name, value }) =>
       value === undefined ? 'live-remove-if-unused' : Object.hasOwn(known, name) ? 'session-rebind' : 'live-add',
     )
@@ -133,11 +133,8 @@ export class Targets {
     }
     const work = async () => {
       const before = (await file.read()) ?? ''
-      const after = servers.reduce(
-        (text, { name, value }) =>
-          value === undefined ? removeAt(text, ['mcpServers', name]) : setAt(text, ['mcpServers', name], value),
-        before,
-      )
+      const edits = servers.map(({ name, value }) => ({ keys: ['mcpServers', name], value }))
+      const after = editJson(before, where, edits)
       if (after === before) return false
       await file.write(after)
       return true
@@ -208,11 +205,8 @@ function written({ provider, ...agent }: AgentReply['agent']): Partial<AgentRepl
 const isServer = (value: unknown) =>
   v.is(McpSidecarServer, value) && (value.command === undefined) !== (value.url === undefined)
 
-/** Servers of the text of an `mcp.json`, by name; none where it is not valid. */
-function serversIn(text: string): object {
-  const { mcpServers } = Object(parse(text)) as { readonly mcpServers?: unknown }
-  return Object(mcpServers) as object
-}
+/** Servers of the text of an `mcp.json`, by name. @throws Fault `config_file_invalid` */
+const serversIn = (text: string, where: string) => Object(readJson(text, where).mcpServers) as object
 
 const refused = (body: string) => {
   const { error = 'the definition cannot be written' } = JSON.parse(body) as { error?: string }

@@ -3,7 +3,7 @@ import { Serial } from '../../kernel/kit/serial.js'
 import { type Actor, type Host, messageOf, type PluginKernel, type Setting } from '../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import type { ApplyLifecycle, ApplyOutcome, SettingsWriteTarget } from '../../schemas/settings.js'
-import type { ConfigChange, Configuration, PlannedChange } from '../configuration/api.js'
+import { type ConfigChange, ConfigErrors, type Configuration, type PlannedChange } from '../configuration/api.js'
 import { finding } from '../daemon/api.js'
 import type { Events } from '../events/api.js'
 import { ApplyLog } from './apply-log.js'
@@ -105,7 +105,7 @@ export class SettingsWriter {
       // An editor may have saved a moment ago: that is a change of its own.
       await configuration.reload()
       const { problem } = configuration.state(overlay)
-      if (problem !== undefined) throw SettingsErrors.config_file_invalid(problem)
+      if (problem !== undefined) throw ConfigErrors.config_file_invalid(problem)
       await this.#noticed(FILE_ACTOR)
       const wanted = changes()
       const plan = configuration.plan(wanted, overlay)

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream'
-import { type Clock, messageOf, onBehalfOf } from '../../../kernel/plugin.js'
+import { type Clock, messageOf } from '../../../kernel/plugin.js'
+import { readLines } from '../../processes/api.js'
 import { RateLimiter } from '../../resources/api.js'
-import { LineSplitter } from '../../sessions/api.js'
 import { RpcError, rpcError } from './rpc-error.js'
 
 /** What one process may do to us before it is taken for broken; bytes, counts, milliseconds. */
@@ -59,7 +59,6 @@ export class Connection {
   #close: (closed: Closed) => void = () => {}
   #over: string | undefined
   #nextId = 0
-  #junk = 0
   readonly #asked = new Map<unknown, Pending>()
   readonly #answering = new Set<unknown>()
   readonly #flood: RateLimiter
@@ -111,35 +110,31 @@ export class Connection {
   }
 
   async #read(): Promise<void> {
-    const lines = new LineSplitter(BOUNDS.lineBytes)
+    const { owner } = this.handlers
     try {
-      for await (const chunk of this.pipes.stdout) {
-        for (const line of lines.push(chunk as Buffer)) {
-          onBehalfOf(this.handlers.owner, () => this.#take(line))
-          // Who waited for an answer goes on before the next message is looked at.
-          await undefined
-          if (this.#over !== undefined) return
-        }
-      }
+      await readLines(this.pipes.stdout, {
+        ...{ owner, lineBytes: BOUNDS.lineBytes, junk: BOUNDS.junk },
+        take: line => this.#take(line),
+      })
       this.close('it closed its output', true)
     } catch (error) {
       this.close(messageOf(error))
     }
   }
 
-  /** Throws when the other side has gone beyond a bound. */
-  #take(line: string): void {
+  /** False for a line that is no message. Throws when the other side has gone beyond a bound, or the connection is over. */
+  #take(line: string): boolean {
+    if (this.#over !== undefined) throw new Error(this.#over)
     const message = parse(line)
     if (message === undefined || !(isRequest(message) || this.#settle(message))) {
       if (line !== '') this.handlers.junk(line)
-      if (++this.#junk >= BOUNDS.junk) throw new Error(`${this.#junk} lines in a row that are no message`)
-      return
+      return false
     }
-    this.#junk = 0
-    if (!isRequest(message)) return
+    if (!isRequest(message)) return true
     this.#flood.take(() => new Error('it floods the daemon with messages'))
     // A notification asks for nothing, and there is none that we know.
     if (message.id !== undefined) void this.#answer(message.id, message)
+    return true
   }
 
   async #answer(id: unknown, { method, params }: Message & { readonly method: string }): Promise<void> {

@@ -1,6 +1,5 @@
 import { backoff, messageOf } from '../../../kernel/plugin.js'
-import type { ProcessHandle } from '../../processes/api.js'
-import { LineSplitter } from '../../sessions/api.js'
+import { type ProcessHandle, readLines } from '../../processes/api.js'
 import type { HookPayload } from '../api.js'
 import type { DeclaredHook } from '../declared.js'
 import type { Cutoff } from './cutoff.js'
@@ -114,25 +113,23 @@ export class WarmProgram {
 
   #listen(running: Running): void {
     const { handle } = running
-    const lines = new LineSplitter(LINE)
-    let junk = 0
     let complaint = ''
+    let odd = ''
     handle.stdin.on('error', () => {})
     handle.stderr.on('data', (chunk: Buffer) => {
       complaint = (complaint + chunk.toString()).slice(-1000)
     })
-    handle.stdout.on('data', (chunk: Buffer) => {
-      try {
-        for (const line of lines.push(chunk)) {
-          if (line === '') continue
-          if (this.#answered(running, line)) junk = 0
-          else if (++junk > JUNK)
-            return this.#fail(running, `the program prints invalid answer lines: ${line.slice(0, 200)}`)
-        }
-      } catch (error) {
-        this.#fail(running, messageOf(error))
-      }
+    const read = readLines(handle.stdout, {
+      ...{ owner: this.hook.owner || this.kernel.name, lineBytes: LINE, junk: JUNK },
+      take: line => {
+        const isAnswer = this.#answered(running, line)
+        if (!isAnswer) odd = line.slice(0, 200)
+        return isAnswer
+      },
     })
+    read.catch(error =>
+      this.#fail(running, `the program prints invalid answer lines: ${messageOf(error)}${odd && `: ${odd}`}`),
+    )
     void handle.exited.then(({ code, signal }) =>
       this.#fail(
         running,

@@ -1,10 +1,12 @@
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
-import type { ProcessHandle } from '../../processes/api.js'
-import { LineSplitter } from '../../sessions/api.js'
+import { messageOf } from '../../../kernel/plugin.js'
+import { type ProcessHandle, readLines } from '../../processes/api.js'
 
 /** Bytes of one message; a server that sends more is ended. */
 export const MOST_BYTES = 4 * 1024 * 1024
+/** Lines in a row that are no message: some servers log to their standard output, none so much. */
+const MOST_JUNK = 1000
 const STDERR_BYTES = 2048
 
 /** A server that was started: messages are lines of its standard input and output. */
@@ -26,14 +28,14 @@ export class ProcessTransport implements Transport {
 
   async start(): Promise<void> {
     const { stdout, stderr, stdin, exited } = this.handle
-    const lines = new LineSplitter(MOST_BYTES)
-    stdout.on('data', (chunk: Buffer) => {
-      try {
-        for (const line of lines.push(chunk)) this.#take(line)
-      } catch (error) {
-        this.#problem ??= error as Error
-        void this.close()
-      }
+    const read = readLines(stdout, {
+      ...{ owner: 'mcp', lineBytes: MOST_BYTES, junk: MOST_JUNK },
+      take: line => this.#take(line),
+    })
+    read.catch(error => {
+      if (this.#isClosed) return
+      this.#problem ??= new Error(messageOf(error))
+      void this.close()
     })
     stderr.on('data', (chunk: Buffer) => {
       this.#stderr = Buffer.concat([this.#stderr, chunk]).subarray(-STDERR_BYTES)
@@ -54,16 +56,19 @@ export class ProcessTransport implements Transport {
     await this.handle.stop({ graceMs: 300, termMs: 1000 })
   }
 
-  #take(line: string): void {
-    if (this.#isClosed || line === '') return
-    let message: unknown
+  /** Some servers log to their standard output: what is no message is skipped, as other clients do. */
+  #take(line: string): boolean {
+    if (this.#isClosed) throw new Error('it has ended')
+    if (line[0] !== '{') return false
+    let message: { readonly jsonrpc?: unknown }
     try {
       message = JSON.parse(line)
     } catch {
-      // Some servers log to their standard output; what is no message is skipped, as other clients do.
-      return
+      return false
     }
-    if (typeof message === 'object' && message !== null) this.onmessage?.(message as JSONRPCMessage)
+    if (message.jsonrpc !== '2.0') return false
+    this.onmessage?.(message as JSONRPCMessage)
+    return true
   }
 
   #closed(): void {

@@ -19,9 +19,10 @@ import { refBase } from '../servers/writing.js'
 import type { Server } from '../sources/declaration.js'
 import { guardedFetch } from './addresses.js'
 import { clientFor, discover } from './discovery.js'
-import { bindingOf, clientIdOf, loginOf, nextOf, statusOf } from './login-status.js'
+import { Farewells, secretsOf } from './farewells.js'
+import { bindingOf, loginOf, nextOf, statusOf } from './login-status.js'
 import { type LoginRow, LoginTable } from './login-table.js'
-import { type Pending, PendingLogins } from './pending.js'
+import { type Answer, checkIssuer, type Pending, PendingLogins } from './pending.js'
 
 /** The path that a browser is led back to. */
 export const CALLBACK = '/api/mcp/oauth/callback'
@@ -33,19 +34,14 @@ const EARLY_MS = 30_000
 
 export type LoginKernel = PluginKernel<{ vault: MaybeToken<VaultApi>; host: typeof Host } & AskerNeeds>
 
-/** What an authorization server has a browser bring back. */
-interface Answer {
-  readonly code?: string | undefined
-  readonly error?: string | undefined
-  /** Who answers; not every one says so. */
-  readonly iss?: string | undefined
-}
-
 /** Logs in to MCP servers by OAuth 2.1 with PKCE, and keeps the tokens. */
 export class Logins {
   readonly #table: LoginTable
   readonly #pending: PendingLogins
-  readonly #renewals = new SerialBy()
+  /** By binding: a renewal, the end of a login and a logout come one after the other, so that the last one asked for counts. */
+  readonly #serial = new SerialBy()
+  /** What logins and servers that are gone leave. */
+  readonly farewells: Farewells
   /** Scopes that a server wanted for a call and that its token does not have, by binding; the next login asks for them. */
   readonly #wanted = new Map<string, readonly string[]>()
 
@@ -56,6 +52,7 @@ export class Logins {
   ) {
     this.#table = new LoginTable(kernel.db)
     this.#pending = new PendingLogins(kernel.clock)
+    this.farewells = new Farewells(kernel, () => this.#vault())
   }
 
   /** @throws Fault `mcp_auth_unconfigured`, `mcp_auth_discovery_failed`, `mcp_auth_address_refused` */
@@ -138,16 +135,34 @@ export class Logins {
     return statusOf(server, this.#table.get(bindingOf(server)), this.kernel.clock.now())
   }
 
-  /** Forgets the tokens, and tells the authorization server where it takes that. */
+  /** Forgets the tokens, and tells the authorization server where it takes that. A login that was begun ends nowhere. */
   async logout(server: Server, actor?: Actor): Promise<void> {
-    const row = this.#table.get(bindingOf(server))
-    if (row) await this.#forget(row, server.declaration.url ?? '', actor)
+    this.#pending.forget(server.key)
+    await this.forget(bindingOf(server), actor)
     this.changed(server)
   }
 
-  /** A workspace is gone, and with it what was its own. */
+  /** As {@link logout}, of a server that may not be declared any more. A renewal under way comes to its end first. */
+  forget(binding: string, actor?: Actor): Promise<void> {
+    return this.#serial.run(binding, async () => {
+      this.#wanted.delete(binding)
+      const login = this.#table.get(binding)
+      if (!login) return
+      const workspaceId = login.workspace_id ?? undefined
+      const farewell = { server: login.server, workspaceId, login, secrets: secretsOf(login) }
+      const id = await this.kernel.db.tx(t => {
+        this.#table.delete(t, binding)
+        return this.farewells.note(t, farewell)
+      })
+      await this.farewells.carryOut(id, farewell, actor)
+    })
+  }
+
+  /** A workspace is gone, and with it what was its own: its logins, and every secret of its servers. */
   async forgetWorkspace(id: string): Promise<void> {
-    for (const row of this.#table.ofWorkspace(id)) await this.#forget(row, '', undefined)
+    for (const { binding } of this.#table.ofWorkspace(id)) await this.forget(binding)
+    const vault = this.kernel.needs.vault.current
+    for (const { ref } of vault?.list(`mcp/ws/${id}/`) ?? []) await vault?.delete(ref)
   }
 
   /**
@@ -157,7 +172,7 @@ export class Logins {
    */
   token(server: Server, again?: string): Promise<string> {
     const binding = bindingOf(server)
-    return this.#renewals.run(binding, async () => {
+    return this.#serial.run(binding, async () => {
       const row = this.#table.get(binding)
       if (!row) throw McpErrors.mcp_auth_required(`${server.name} wants a login`, { next: nextOf(server) })
       const token = await this.#vault().reveal(`${row.secrets}/access-token`)
@@ -200,14 +215,17 @@ export class Logins {
     throw McpErrors[code](`${server.name} has to be logged in to again`, { next: nextOf(server) })
   }
 
-  async #finish(
+  #finish(pending: Pending, answer: Answer, actor: Actor | undefined): Promise<void> {
+    return this.#serial.run(bindingOf(pending.server), () => this.#exchanged(pending, answer, actor))
+  }
+
+  async #exchanged(
     { server, authority, client, verifier, callback }: Pending,
     { code, error, iss }: Answer,
     actor: Actor | undefined,
   ): Promise<void> {
     const { issuer, metadata, resource } = authority
-    if (iss !== undefined && iss !== issuer)
-      throw McpErrors.mcp_auth_state_invalid(`the answer comes from ${iss.slice(0, 200)}, not from ${issuer}`)
+    checkIssuer(authority, iss, code !== undefined && error === undefined)
     if (error !== undefined || !code)
       throw McpErrors.mcp_auth_refused(`${issuer} says ${error?.slice(0, 200) ?? 'nothing'}`)
     const { exchangeAuthorization } = await import('@modelcontextprotocol/sdk/client/auth.js')
@@ -266,20 +284,6 @@ export class Logins {
       updated_at: now,
     }
     await db.tx(t => this.#table.put(t, kept))
-  }
-
-  async #forget(row: LoginRow, server: string, actor: Actor | undefined): Promise<void> {
-    const vault = this.#vault()
-    const token = await vault.reveal(`${row.secrets}/refresh-token`).catch(() => undefined)
-    await this.kernel.db.tx(t => this.#table.delete(t, row.binding))
-    for (const part of ['access-token', 'refresh-token', 'client-secret'])
-      await vault.delete(`${row.secrets}/${part}`, actor)
-    const { revocation_endpoint: endpoint } = JSON.parse(row.metadata) as { revocation_endpoint?: string }
-    if (!endpoint || !token || !server) return
-    const body = new URLSearchParams({ token, client_id: clientIdOf(row) })
-    await guardedFetch(this.kernel.clock, server)(endpoint, { method: 'POST', body }).catch(error =>
-      this.kernel.log.warn('a token was not revoked', { server: row.server, why: messageOf(error) }),
-    )
   }
 
   #vault(): VaultApi {

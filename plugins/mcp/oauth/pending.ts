@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { OAuthClientInformationMixed } from '@modelcontextprotocol/sdk/shared/auth.js'
 import type { Clock } from '../../../kernel/plugin.js'
+import { McpErrors } from '../errors.js'
 import type { Server } from '../sources/declaration.js'
 import type { Authority } from './discovery.js'
 
@@ -15,6 +16,14 @@ export interface Pending {
   /** Of PKCE. */
   readonly verifier: string
   readonly callback: string
+}
+
+/** What an authorization server has a browser bring back. */
+export interface Answer {
+  readonly code?: string | undefined
+  readonly error?: string | undefined
+  /** Who answers; not every one says so. */
+  readonly iss?: string | undefined
 }
 
 /** Logins that wait for a browser, by the hash of their state; each is taken once, and within ten minutes. */
@@ -42,6 +51,11 @@ export class PendingLogins {
     return found
   }
 
+  /** That of a server counts no more. */
+  forget(key: string): void {
+    this.#drop(({ server }) => server.key === key)
+  }
+
   /** The one of a server. */
   takeOf(key: string): Pending | undefined {
     this.#drop(({ until }) => until < this.clock.monotonic())
@@ -56,3 +70,21 @@ export class PendingLogins {
 }
 
 const hashOf = (state: string) => createHash('sha256').update(state).digest('hex')
+
+/**
+ * Without it, a server that names the login page of another one would get the code that was meant for that one (RFC 9207).
+ * @throws Fault `mcp_auth_state_invalid` where the answer names another issuer, or none although its server promises to
+ */
+export function checkIssuer(
+  { issuer, metadata }: Pending['authority'],
+  iss: string | undefined,
+  hasCode: boolean,
+): void {
+  const { authorization_response_iss_parameter_supported: promised } = metadata as Readonly<Record<string, unknown>>
+  if (iss !== undefined && iss !== issuer)
+    throw McpErrors.mcp_auth_state_invalid(`the answer comes from ${iss.slice(0, 200)}, not from ${issuer}`)
+  if (hasCode && iss === undefined && promised === true)
+    throw McpErrors.mcp_auth_state_invalid(
+      `the answer does not say that it comes from ${issuer}, which promises to say so; give the whole address that the browser was led to`,
+    )
+}

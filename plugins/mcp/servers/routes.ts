@@ -39,6 +39,7 @@ export const serverRoutes = [
           { header: 'PROBLEM', path: 'runtime_status.diagnostic', below: true },
         ],
         empty: 'no MCP servers; add one: svc mcp add --help',
+        problems: 'problems',
       },
     },
     handle: async (self, { query }) => ok(await self.list(query)),

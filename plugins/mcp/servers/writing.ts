@@ -1,7 +1,15 @@
 import { shown } from '../../../kernel/kit/text.js'
-import { type Actor, Fault, type MaybeToken, type PluginKernel, type Requests } from '../../../kernel/plugin.js'
+import {
+  type Actor,
+  Fault,
+  type MaybeToken,
+  messageOf,
+  type PluginKernel,
+  type Requests,
+} from '../../../kernel/plugin.js'
 import type { McpTargetQuery, PutMcpServerBody } from '../../../schemas/settings/mcp-servers.js'
 import type { ApplyOutcome, SettingsWriteTarget } from '../../../schemas/settings.js'
+import { ConfigErrors } from '../../configuration/api.js'
 import type { VaultApi } from '../../vault/api.js'
 import type { Workspace } from '../../workspaces/api.js'
 import type { CatalogOrigin } from '../api.js'
@@ -9,6 +17,7 @@ import type { Manager } from '../client/manager.js'
 import { McpErrors } from '../errors.js'
 import { type Declaration, isWritable, type Server } from '../sources/declaration.js'
 import type { Sources } from '../sources/sources.js'
+import type { Leaving } from './leaving.js'
 import { targetsOf } from './views.js'
 
 export type WritingKernel = PluginKernel<{ request: typeof Requests; vault: MaybeToken<VaultApi> }>
@@ -19,6 +28,7 @@ export class Writing {
     private readonly kernel: WritingKernel,
     private readonly sources: Sources,
     private readonly manager: Manager,
+    private readonly leaving: Leaving,
   ) {}
 
   /** @throws Fault `mcp_server_invalid`, and those of settings and of the vault */
@@ -45,11 +55,15 @@ export class Writing {
     }
     check(name, value)
     const undo = await this.#storeSecrets(name, workspace, body, value, actor)
+    const replaces = before && isOwn
+    const going = replaces ? await this.leaving.begin(before, workspace) : undefined
     const outcome = await this.#write(target, workspace, name, value, actor).catch(async error => {
+      if (going) await this.leaving.cancel(going)
       await undo()
       throw error
     })
-    if (before && isOwn) await this.manager.forget(before)
+    if (replaces) await this.manager.forget(before)
+    if (going) await this.leaving.end(going, actor)
     return outcome
   }
 
@@ -60,7 +74,11 @@ export class Writing {
     workspace: Workspace | undefined,
     actor: Actor,
   ): Promise<ApplyOutcome> {
-    const server = await this.#find(name, workspace)
+    const { servers, problems } = await this.sources.read({ workspace })
+    const server = servers.find(one => one.name === name)
+    const problem = problems.find(({ error }) => error instanceof Fault && error.code === 'mcp_file_invalid')
+    // The server may be in the file that cannot be read: then nobody knows that there is none.
+    if (!server && problem) throw ConfigErrors.config_file_invalid(messageOf(problem.error), { next: 'svc mcp list' })
     if (!server) throw McpErrors.mcp_server_not_found(`there is no MCP server ${shown(name)} here`)
     const place = targetsOf[workspace ? 'workspace' : 'global']
     const target = asked === 'auto' ? writableIn(server, workspace) : place[asked]
@@ -69,8 +87,14 @@ export class Writing {
         `the MCP server ${shown(name)} is declared in ${server.source.where}; remove it there`,
       )
     if (server.source.kind === target) this.manager.checkUnused(server)
-    const outcome = await this.#write(target, workspace, name, undefined, actor)
-    if (server.source.kind === target) await this.manager.forget(server)
+    const isSeen = server.source.kind === target
+    const going = isSeen ? await this.leaving.begin(server, workspace) : undefined
+    const outcome = await this.#write(target, workspace, name, undefined, actor).catch(async error => {
+      if (going) await this.leaving.cancel(going)
+      throw error
+    })
+    if (isSeen) await this.manager.forget(server)
+    if (going) await this.leaving.end(going, actor)
     return outcome
   }
 

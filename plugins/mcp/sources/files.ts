@@ -1,8 +1,9 @@
 import { lstat, realpath } from 'node:fs/promises'
-import { type ParseError, parse } from 'jsonc-parser'
+import path from 'node:path'
 import * as v from 'valibot'
 import { parseSecretRef } from '../../../kernel/kit/secret-ref.js'
 import { type Clock, messageOf, readRegularFile } from '../../../kernel/plugin.js'
+import { readJson } from '../../configuration/api.js'
 import { isInside, type Workspace } from '../../workspaces/api.js'
 import { McpErrors } from '../errors.js'
 import { type Declaration, Declarations } from './declaration.js'
@@ -82,10 +83,7 @@ async function read<T>(file: string, root: string, schema: v.GenericSchema<unkno
     if (real === undefined) return undefined
     if (!isInside(real, inside)) throw new Error(`it leads out of ${root}`)
     const bytes = await readRegularFile(real, { maxBytes: MOST_BYTES, links: 'refuse' })
-    const errors: ParseError[] = []
-    const value = parse(bytes?.toString() ?? '', errors, { allowTrailingComma: true, allowEmptyContent: true })
-    if (errors.length > 0) throw new Error('it is no valid JSON')
-    return v.parse(schema, value ?? {})
+    return v.parse(schema, readJson(bytes?.toString() ?? '', path.basename(file)))
   } catch (error) {
     throw McpErrors.mcp_file_invalid(`${file} cannot be used: ${messageOf(error)}`, { cause: error })
   }

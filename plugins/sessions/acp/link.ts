@@ -1,15 +1,13 @@
 import type { Readable, Writable } from 'node:stream'
 import { type AnyMessage, RequestError, type Stream } from '@agentclientprotocol/sdk'
-import { messageOf, onBehalfOf, turn } from '../../../kernel/plugin.js'
-import { LineSplitter } from './stdout-lines.js'
+import { messageOf, turn } from '../../../kernel/plugin.js'
+import { readLines } from '../../processes/api.js'
 
 const MAX_LINE_BYTES = 16 * 1024 * 1024
 /** Lines in a row that are no message, after which the other side is taken to speak something else. */
 const MAX_JUNK = 1000
 /** Requests of the agent that are answered at the same time. */
 const MAX_INCOMING = 64
-/** Messages that are handled before the event loop turns: a chunk may hold hundreds, and each takes a while. */
-const LINES_A_TURN = 8
 /** Bytes written to the agent that it has not read; beyond them it is taken to read nothing. */
 const MAX_UNREAD = 16 * 1024 * 1024
 
@@ -41,7 +39,6 @@ export function linkOf(
 ): Stream & { failure(): Error | undefined } {
   const asked = new Set<unknown>()
   const answering = new Set<unknown>()
-  let junk = 0
   let failure: Error | undefined
 
   const send = (message: AnyMessage) =>
@@ -49,15 +46,8 @@ export function linkOf(
       stdin.write(`${JSON.stringify(message)}\n`, error => (error ? reject(error) : resolve()))
     })
 
-  /** The message of a line for the SDK; undefined for what is dealt with. Throws when there is too much junk. */
-  const take = (line: string): AnyMessage | undefined => {
-    const message = parse(line)
-    if (!message || !isExpected(message, asked)) {
-      if (line !== '') handlers.junk(line)
-      if (++junk > MAX_JUNK) throw new Error(`${junk} lines in a row that are no message of the protocol`)
-      return undefined
-    }
-    junk = 0
+  /** The message for the SDK; undefined for what is dealt with. */
+  const take = (message: Message): AnyMessage | undefined => {
     if (!('method' in message)) {
       asked.delete(message.id)
     } else if ('id' in message) {
@@ -83,25 +73,30 @@ export function linkOf(
       isCancelled = true
     },
     async start(controller) {
-      const lines = new LineSplitter(MAX_LINE_BYTES)
-      const pass = (line: string) => {
-        const message = take(line)
-        if (message && !isCancelled) controller.enqueue(message)
+      const pass = (line: string): boolean => {
+        const message = parse(line)
+        if (!message || !isExpected(message, asked)) {
+          if (line !== '') handlers.junk(line)
+          return false
+        }
+        const next = take(message)
+        if (next && !isCancelled) controller.enqueue(next)
+        return true
       }
       try {
-        for await (const chunk of stdout) {
-          handlers.activity()
-          let passed = 0
-          for (const line of lines.push(chunk as Buffer)) {
-            onBehalfOf(handlers.owner, () => pass(line))
-            if (++passed % LINES_A_TURN === 0) await turn()
-          }
-          await handlers.room()
-          // A pipe that is never empty is read again and again before anything else has its turn.
-          if (answering.size >= MAX_INCOMING) await turn()
-        }
-        const rest = lines.rest()
-        if (rest !== '') pass(rest)
+        await readLines(stdout, {
+          owner: handlers.owner,
+          lineBytes: MAX_LINE_BYTES,
+          junk: MAX_JUNK,
+          unfinished: true,
+          take: pass,
+          activity: () => handlers.activity(),
+          async room() {
+            await handlers.room()
+            // A pipe that is never empty is read again and again before anything else has its turn.
+            if (answering.size >= MAX_INCOMING) await turn()
+          },
+        })
         if (!isCancelled) controller.close()
       } catch (error) {
         failure = new Error(messageOf(error), { cause: error })

@@ -29,6 +29,24 @@ function tools() {
 }
 let changed = false
 
+/** Lines that are no message of the protocol, and messages that nobody asked for. */
+const FLOODS = {
+  'empty objects': '{}',
+  garbage: 'no json at all',
+  'empty lines': '',
+  notifications: '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}',
+}
+
+/** Prints a line without end, as fast as somebody reads. */
+function flood(line) {
+  const piece = `${line}\n`.repeat(10_000)
+  const more = () => {
+    while (process.stdout.write(piece));
+    process.stdout.once('drain', more)
+  }
+  more()
+}
+
 const send = message => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
 process.stderr.write('a hostile server speaks\n')
 if (how === 'exits') process.exit(3)
@@ -48,7 +66,11 @@ createInterface({ input: process.stdin }).on('line', async line => {
       },
     })
   }
-  if (method === 'tools/list') return send({ id, result: { tools: tools() } })
+  if (method === 'tools/list') {
+    send({ id, result: { tools: tools() } })
+    if (FLOODS[how] !== undefined) flood(FLOODS[how])
+    return
+  }
   if (method !== 'tools/call') return send({ id, error: { code: -32601, message: 'no' } })
   const text = how === 'floods' ? 'x'.repeat(10 * 1024 * 1024) : String(params.arguments.text)
   if (text === 'die') process.exit(9)

@@ -9,6 +9,8 @@ export interface OAuthWorld {
   readonly shown: string[]
   /** Requests that the authorization server got, `POST /token`. */
   readonly asked: string[]
+  /** Resolves with the next request of this kind, which is answered a while later. */
+  asking(request: string): Promise<void>
   /** Takes every token back. */
   revokeAll(): void
   /** What the metadata of the MCP server name as its authorization server, instead of the real one. */
@@ -48,6 +50,7 @@ export async function oauthWorld({ ttl = 3600, pages = false } = {}): Promise<OA
   const { default: Provider } = await import('oidc-provider')
   const shown: string[] = []
   const asked: string[] = []
+  let awaiting: readonly { readonly kind: string; heard(): void }[] = []
   let revoked = 0
   let named: string | undefined
   let resource = ''
@@ -89,7 +92,13 @@ export async function oauthWorld({ ttl = 3600, pages = false } = {}): Promise<OA
     provider = made
     const answer = made.callback()
     return async (request, response) => {
-      asked.push(`${request.method} ${request.url?.split('?')[0]}`)
+      const kind = `${request.method} ${request.url?.split('?')[0]}`
+      asked.push(kind)
+      const awaited = awaiting.filter(one => one.kind === kind)
+      for (const { heard } of awaited) heard()
+      awaiting = awaiting.filter(one => one.kind !== kind)
+      // Long enough for another request to come in between.
+      if (awaited.length > 0) for (let n = 0; n < 200; n++) await new Promise(resolve => setImmediate(resolve))
       if (pages || !request.url?.startsWith('/interaction/')) return answer(request, response)
       const { params } = await made.interactionDetails(request, response)
       const grant = new made.Grant({ accountId: 'me', clientId: String(params.client_id) })
@@ -128,6 +137,10 @@ export async function oauthWorld({ ttl = 3600, pages = false } = {}): Promise<OA
     url: resource,
     shown,
     asked,
+    asking: kind =>
+      new Promise(heard => {
+        awaiting = [...awaiting, { kind, heard }]
+      }),
     revokeAll: () => {
       revoked = Math.floor(Date.now() / 1000)
     },

@@ -1,7 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { redactEnvironment, redactText } from '../../../plugins/redaction/looks.js'
-import { LineSplitter, LineTooLong } from '../../../plugins/sessions/acp/stdout-lines.js'
 import { OutputBuffer } from '../../../plugins/sessions/agent/output-buffer.js'
 import { decodeEvent, encodeEvent, type NewEvent } from '../../../plugins/sessions/events.js'
 import { boundText, boundValue } from '../../../plugins/sessions/journal/bounds.js'
@@ -148,15 +147,6 @@ test('texts: redaction, bounds, output, lines', () => {
   const many = new OutputBuffer(10_000)
   for (let i = 0; i < 5000; i++) many.push(Buffer.from('x'))
   assert.is(many.text().length, 5000)
-
-  const lines = new LineSplitter(10)
-  assert.equal([...lines.push(Buffer.from('a\r\nb\nc'))], ['a', 'b'])
-  assert.equal([...lines.push(Buffer.from('d\n\n'))], ['cd', ''])
-  assert.is(lines.rest(), '')
-  assert.throws(
-    () => [...lines.push(Buffer.from('x'.repeat(11)))],
-    (error: unknown) => error instanceof LineTooLong,
-  )
 })
 
 test('an event is the same after the journal, and rubbish reads as one that says so', () => {

@@ -1,0 +1,77 @@
+// timeout: 60s
+import { readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { mcpScene } from './scene.js'
+
+/** Texts that are no JSON object of servers, and where the fault is. */
+const BROKEN: readonly (readonly [text: string, place: RegExp])[] = [
+  ['{ "mcpServers": { "mine": {"command": "true"} "other": {} } }', /mcp\.json:1:47: not valid JSON/],
+  ['{ "mcpServers": {\n  "mine": {', /mcp\.json:2:\d+: not valid JSON/],
+  ['<<<<<<< HEAD\n{}\n=======\n', /mcp\.json:1:1: not valid JSON/],
+  ['mcpServers:\n  mine: {}\n', /mcp\.json:1:1: not valid JSON/],
+  ['[1, 2]', /mcp\.json:1:1: a JSON object is expected/],
+  ['"hello"', /mcp\.json:1:1: a JSON object is expected/],
+]
+
+test('no write goes into an mcp.json that cannot be read; the reply names file, line and column', async () => {
+  const scene = await mcpScene()
+  try {
+    const { id, root } = await scene.workspace({ '.svc/mcp.json': '{}' })
+    const trust = async () => {
+      const { digest } = (await scene.request('GET', `/api/workspaces/${id}/trust`)).body.trust
+      await scene.request('PUT', `/api/workspaces/${id}/trust`, { digest })
+    }
+    for (const [file, query] of [
+      [path.join(scene.home, 'mcp.json'), '?target=sidecar'],
+      [path.join(root, '.svc/mcp.json'), `?target=sidecar&workspace_id=${id}&scope=workspace`],
+    ] as const) {
+      for (const [text, place] of BROKEN) {
+        await writeFile(file, text)
+        await trust()
+        const put = await scene.put('new', { command: 'true' }, query)
+        assert.equal([put.status, put.body.code], [409, 'config_file_invalid'], text)
+        assert.match(put.body.error, place)
+        assert.is(await readFile(file, 'utf8'), text)
+        const removed = await scene.request('DELETE', `/api/settings/mcp-servers/mine${query}`)
+        assert.equal([removed.status, removed.body.code], [409, 'config_file_invalid'], text)
+        assert.is(await readFile(file, 'utf8'), text)
+      }
+      await writeFile(file, '{}')
+      await trust()
+    }
+  } finally {
+    await scene.close()
+  }
+})
+
+test('a member of another kind in the place of the servers is not hidden by a second one', async () => {
+  const scene = await mcpScene()
+  try {
+    const file = path.join(scene.home, 'mcp.json')
+    await writeFile(file, '{\n  "mcpServers": []\n}')
+    const { status, body } = await scene.put('new', { command: 'true' }, '?target=sidecar')
+    assert.equal([status, body.code], [409, 'config_file_invalid'])
+    assert.match(body.error, /mcp\.json:2:17: mcpServers: an object is expected/)
+    assert.is(await readFile(file, 'utf8'), '{\n  "mcpServers": []\n}')
+  } finally {
+    await scene.close()
+  }
+})
+
+test('an mcp.json with a byte order mark and comments is read and written, and both stay', async () => {
+  const scene = await mcpScene()
+  try {
+    const file = path.join(scene.home, 'mcp.json')
+    await writeFile(file, '\uFEFF{\n  // mine\n  "mcpServers": {}\n}\n')
+    assert.is((await scene.put('new', { command: 'true' }, '?target=sidecar')).status, 200)
+    assert.match(await readFile(file, 'utf8'), /^\uFEFF\{\n {2}\/\/ mine\n/)
+    const { mcp_servers: servers, problems } = (await scene.request('GET', '/api/settings/mcp-servers')).body
+    assert.equal([servers.map(({ name }: { name: string }) => name), problems], [['new'], undefined])
+  } finally {
+    await scene.close()
+  }
+})
+
+test.run()
