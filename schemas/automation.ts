@@ -63,7 +63,10 @@ const AgentName = v.pipe(v.string(), v.description(AGENT_HELP))
 const Enabled = v.nullish(v.pipe(v.boolean(), v.description(ENABLED_HELP)))
 const Loop = v.nullish(v.pipe(LoopTarget, v.description(LOOP_HELP)))
 const Task = v.nullish(v.pipe(JobTask, v.description(TASK_HELP)))
-const Scope = v.pipe(AutomationScope, v.description('a workspace (default: that of this folder), or global: runs in the workspace scratch'))
+const Scope = v.pipe(
+  AutomationScope,
+  v.description('a workspace (default: that of this folder), or global: runs in the workspace scratch'),
+)
 const TargetKind = v.optional(v.pipe(v.string(), v.description('what a run starts: agent (default) or loop')))
 const JobPrompt = v.pipe(v.string(), v.description('prompt to send to the agent'))
 

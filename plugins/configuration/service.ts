@@ -197,7 +197,11 @@ export class ConfigurationService {
     if (id === undefined) return this.#values.state()
     const { document, problem } = this.#overlayOf(id)
     const waits = (entry: Setting) => !isDeepStrictEqual(this.#get(entry, id), this.#current(entry, id))
-    return stateOf(document, this.known.filter(waits).map(({ path }) => path), problem)
+    return stateOf(
+      document,
+      this.known.filter(waits).map(({ path }) => path),
+      problem,
+    )
   }
 
   #write(changes: readonly ConfigChange[], options: WriteOptions = {}): Promise<ConfigWritten> {

@@ -25,7 +25,7 @@ import {
   SandboxErrors,
   unusable,
 } from './api.js'
-import { type Enclosure, enclosed } from './bubblewrap.js'
+import { enclosed } from './bubblewrap.js'
 import { sandboxItems } from './doctor.js'
 import { SandboxHooks } from './hooks.js'
 import { KeptGuards } from './kept-guards.js'

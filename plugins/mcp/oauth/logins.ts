@@ -52,7 +52,7 @@ export class Logins {
   ) {
     this.#table = new LoginTable(kernel.db)
     this.#pending = new PendingLogins(kernel.clock)
-    this.farewells = new Farewells(kernel, () => this.#vault())
+    this.farewells = new Farewells(kernel, () => kernel.needs.vault.current)
   }
 
   /** @throws Fault `mcp_auth_unconfigured`, `mcp_auth_discovery_failed`, `mcp_auth_address_refused` */

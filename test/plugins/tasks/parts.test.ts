@@ -158,7 +158,8 @@ for (const [name, hold] of Object.entries(HOLDS))
   test(`a completed task that a rejected review opens again is held by its ${name}`, async ({ world }) => {
     const parent = (await world.post('/api/tasks', { title: 'parent', scope: 'global' })).body.task.id
     await world.post(`/api/tasks/${parent}/children`, { title: 'sibling', scope: 'global' })
-    const { id: task } = (await world.post(`/api/tasks/${parent}/children`, { title: 'work', scope: 'global' })).body.task
+    const { id: task } = (await world.post(`/api/tasks/${parent}/children`, { title: 'work', scope: 'global' })).body
+      .task
     const { run } = (await world.post(`/api/tasks/${task}/start`)).body
     await end(world, run.id, 'complete')
     const deadline_at = new Date(world.clock.now() + 3_600_000).toISOString()
