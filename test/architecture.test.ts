@@ -513,7 +513,7 @@ interface Budget {
 const ownBudget = (file: string) => /^kernel\/(contract|store|kit)\//.test(file)
 const budgets: readonly Budget[] = [
   // What belongs to the plugins that events, journals, processes and reconcile become leaves it with them.
-  { part: 'kernel/contract', lines: 1000, has: file => inside(file, 'kernel/contract') },
+  { part: 'kernel/contract', lines: 1010, has: file => inside(file, 'kernel/contract') },
   { part: 'kernel/store', lines: 1800, has: file => inside(file, 'kernel/store') },
   { part: 'kernel/kit', lines: 900, has: file => inside(file, 'kernel/kit') },
   {

@@ -90,12 +90,11 @@ export class Farewells {
 
   /** Revokes, deletes, and forgets the row. A server that does not take the revocation keeps nothing here. */
   async carryOut(id: string, { login, secrets }: Farewell, actor?: Actor): Promise<void> {
-    const vault = this.vaultOf()
     if (login)
-      await this.#revoke(vault, login).catch(error =>
+      await this.#revoke(this.vaultOf(), login).catch(error =>
         this.world.log.warn('a token was not revoked', { server: login.server, why: messageOf(error) }),
       )
-    for (const reference of secrets) await vault.delete(reference, actor)
+    for (const reference of secrets) await this.vaultOf().delete(reference, actor)
     await this.drop(id)
   }
 
