@@ -2,7 +2,7 @@ import type { Readable, Writable } from 'node:stream'
 import { token } from '../../kernel/plugin.js'
 
 export { inspectProcess, type ProcessInfo } from './inspect.js'
-export { type LineReader, readLines } from './lines.js'
+export { type LineReader, readLines } from './output/lines.js'
 export { isWithheld, WITHHELD, withoutWithheld } from './withheld.js'
 
 /** How a process ended: one of the two is null. */

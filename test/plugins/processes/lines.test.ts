@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { readLines } from '../../../plugins/processes/lines.js'
+import { readLines } from '../../../plugins/processes/output/lines.js'
 
 const turn = () => new Promise(resolve => setImmediate(resolve))
 

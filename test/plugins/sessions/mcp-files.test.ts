@@ -61,7 +61,7 @@ test('a session gets the servers of mcp.json of the home, and those of its works
     await save(ofWorkspace, {})
     await allow()
     await writeFile(ofHome, '{ "mcpServers": ')
-    assert.match((await run()) as string, 'mcp.json cannot be used: it is no valid JSON')
+    assert.match((await run()) as string, /mcp\.json cannot be used: mcp\.json:1:\d+: not valid JSON/)
   } finally {
     await world.close()
   }

@@ -1,5 +1,5 @@
 import { Transform, type TransformCallback } from 'node:stream'
-import { type Clock, onBehalfOf, type Rate, systemClock, type Timer, TokenBucket } from '../../kernel/plugin.js'
+import { type Clock, onBehalfOf, type Rate, systemClock, type Timer, TokenBucket } from '../../../kernel/plugin.js'
 
 const MIB = 2 ** 20
 
