@@ -163,8 +163,8 @@ export async function openWorld({ start, config = {}, plugins = [] }: WorldOptio
     const reply = await kernel.inject({ method, url, ...(body === undefined ? {} : { body }) })
     return { status: reply.status, body: reply.body === '' ? undefined : JSON.parse(reply.body) }
   }
-  const root = path.join(home, 'work')
-  await mkdir(root)
+  // A folder in the home of the daemon is no workspace.
+  const root = await mkdtemp(path.join(os.tmpdir(), 'svc-heartbeats-work-'))
   const made = await request('POST', '/api/workspaces', { root_dir: root, name: 'w' })
   const world: World = {
     kernel,
@@ -222,7 +222,7 @@ export async function openWorld({ start, config = {}, plugins = [] }: WorldOptio
     request,
     async close() {
       const errors = await kernel.close()
-      await rm(home, { recursive: true, force: true })
+      for (const folder of [home, root]) await rm(folder, { recursive: true, force: true })
       if (errors.length > 0) throw new AggregateError(errors)
     },
   }

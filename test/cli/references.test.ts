@@ -29,6 +29,7 @@ const whole: Readonly<Record<string, string>> = {
   'resource delete id': 'a name, or of any form',
   'resource get id': 'a name, or of any form',
   'resource put id': 'a name, or of any form',
+  'session interactions interaction_id': 'its list is that of a session',
   'session input remove queue_entry_id': 'its list is that of a session',
   'task review cancel id': 'reviews are listed task by task',
   'task review route id': 'reviews are listed task by task',

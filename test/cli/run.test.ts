@@ -34,7 +34,7 @@ test('a list is a table for people', async ({ daemon }) => {
   const lines = stdout.trimEnd().split('\n')
   assert.match(lines[0] as string, /^ID +STATE +SIZE +MADE +NOTE$/)
   assert.match(lines[1] as string, /^thg_1 +open +2\.0 KiB +1m ago +x+…$/)
-  assert.match(lines[2] as string, /^thg_2 +closed +1 B +- +evil name$/)
+  assert.match(lines[2] as string, /^thg_2 +closed +1 B +- +evil␛\[2J name$/)
   assert.ok(lines.every(line => line.length <= 60))
 })
 

@@ -6,6 +6,7 @@ import { AGENT_SESSION } from '../../../plugins/identity/api.js'
 import type { Reply } from '../../harness/kernel.js'
 import { type Bench, bench, hourly } from './bench.js'
 import { completed } from './fake-sessions.js'
+import { temporaryFolder } from '../../harness/kernel.js'
 
 const DAY = 86_400_000
 const job = { name: 'daily', agent_name: 'report', prompt: 'Go.', schedule: { mode: 'every', interval: '1h' } } as const
@@ -122,7 +123,7 @@ test('an agent suggests only in its own workspace, an extension through the auto
   const agent = { ...kernel.actor, id, origin: AGENT_SESSION }
   const mine = await kernel.needs.automation.suggest(agent, b.workspace, { job })
   assert.is(mine.source, 'agent:worker')
-  const root = await b.request('POST', '/api/workspaces', { root_dir: b.home, name: 'other' })
+  const root = await b.request('POST', '/api/workspaces', { root_dir: await temporaryFolder('other'), name: 'other' })
   const foreign = await kernel.needs.automation.suggest(agent, root.body.workspace.id, { job }).catch(error => error)
   assert.is(foreign.code, 'suggestion_foreign')
   const own = await kernel.needs.automation.suggest(kernel.actor, b.workspace, { job: { ...job, name: 'tip' } })

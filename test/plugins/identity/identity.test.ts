@@ -142,7 +142,7 @@ test('what an operator changes for an agent is recorded as such, with the reques
 }) => {
   const headers = { ...named(ada.id, 'ada'), ...bearer(await tokenOf(world.home)) }
   const url = '/api/workspaces/resolve'
-  const body = { path: world.home }
+  const body = { path: await temporaryFolder('elsewhere') }
   assert.is(await answer(operator, url, { method: 'POST', headers, body }), '200')
   const entries = (await world.kernel.request('GET', '/api/audit')).body.entries as Record<string, unknown>[]
   const created = entries.find(({ action }) => action === 'workspace.created')

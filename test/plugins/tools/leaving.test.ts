@@ -45,7 +45,7 @@ test('works there under approve-all, by its id, its name or its folder', async (
     assert.not.match(sessionsIn(reply), agent.id)
   }
   assert.match(sessionsIn(await agent.call(LIST)), agent.id)
-  const none = await agent.call(LIST, { workspace: 'ws_0000000000000000' })
+  const none = await agent.call(LIST, { workspace: 'ws_00000000000000ff' })
   assert.equal(outcome(none), [403, 'tool_denied'])
   const own = await agent.call(LIST, { workspace: path.basename(scene.world.root) })
   assert.match(sessionsIn(own), agent.id, 'its own by its name')

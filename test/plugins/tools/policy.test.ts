@@ -129,9 +129,9 @@ test('what makes code run in the daemon needs a person also under approve-all', 
 
 test('an agent stays in the workspace of its session', async ({ ada }) => {
   for (const [tool, input] of [
-    ['service__session_list', { workspace: 'ws_0000000000000000' }],
-    ['service__workspace_info', { id: 'ws_0000000000000000' }],
-    ['service__session_info', { workspace_id: 'ws_0000000000000000', session_id: ada.id }],
+    ['service__session_list', { workspace: 'ws_00000000000000ff' }],
+    ['service__workspace_info', { id: 'ws_00000000000000ff' }],
+    ['service__session_info', { workspace_id: 'ws_00000000000000ff', session_id: ada.id }],
   ] as const)
     assert.equal(outcome(await ada.call(tool, input)), [403, 'tool_denied', 'session_denied'], tool)
   assert.equal(outcome(await ada.call('service__workspace_info')), [200, 'completed'])
