@@ -11,13 +11,15 @@ interface Spacing {
   readonly openEnd: RegExp
 }
 
-/** Characters before a separator that {@link Spacing.gate} looks at; a text that goes on is given again with so many. */
-export const CONTEXT = 8
+/** Characters before a separator that are looked at; a text that goes on is given again with so many. */
+export const CONTEXT = 24
 /** Characters of the longest part of a separator that {@link Spacing.openEnd} looks for, with the digits before it. */
 const LONGEST_END = 64
 
 /** The end of a line, as it is or escaped in JSON, with the indentation around it. */
 const LINE_END = /[ \t]*(?:\r?\n|(?:\\r)?\\n)[ \t]*/.source
+/** The beginning of {@link LINE_END}. */
+const PART_OF_END = /[ \t]*(?:\r|\\(?:r\\?)?)/.source
 /** From the last byte of a line of `xxd` or `hexdump -C` to the first of the next: the characters, and the offset. */
 const DUMP = / {2,3}\|?[^\n]{1,18}\n[0-9a-f]{4,16}:? {1,2}/.source
 const HEX_GAP = `(?:${DUMP}|${LINE_END}|,? ?(?:0x|\\\\x)|, ?| {1,2}|[:-])`
@@ -27,14 +29,16 @@ const SPACINGS: readonly Spacing[] = [
     code: 'base64',
     gate: new RegExp(`[\\w+/-]{8}${LINE_END}[\\w+/=-]`),
     separator: new RegExp(`(?<=[\\w+/=-]{4})${LINE_END}(?=[\\w+/=-])`, 'g'),
-    openEnd: new RegExp(`(?<=[\\w+/-]{4})(?:${LINE_END}|[ \\t]*(?:\\r|\\\\(?:r\\\\?)?))$`),
+    // A line of ordinary text ends otherwise: words are not held back for what may follow.
+    openEnd: new RegExp(`(?<=[\\w+/-]{20})(?:${LINE_END}|${PART_OF_END})$`),
   },
   {
     code: 'hex',
     gate: new RegExp(`(?:[0-9a-f]{2}${HEX_GAP}){4}|(?:[0-9a-f]{4} ){3}|[0-9a-f]{8}${LINE_END}[0-9a-f]{2}`, 'i'),
     separator: new RegExp(`(?<=[0-9a-f]{2})${HEX_GAP}(?=[0-9a-f]{2})`, 'gi'),
     openEnd: new RegExp(
-      `(?<=[0-9a-f]{2})(?:${HEX_GAP}[0-9a-f]{0,4}|[ \\t]*(?:\\r|\\\\(?:r\\\\?)?)|,? ?(?:0|\\\\))$`,
+      `(?<=(?<![0-9a-wyz])(?:[0-9a-f]{2}){1,2})(?:${HEX_GAP}[0-9a-f]{0,4}|${PART_OF_END}|,? ?(?:0|\\\\))$` +
+        `|(?<=[0-9a-f]{16})(?:${LINE_END}[0-9a-f]?|${PART_OF_END})$`,
       'i',
     ),
   },

@@ -121,7 +121,7 @@ test('session, turn, message, tool and permission events are emitted', async () 
   const toolCall = { toolCallId: 'c', kind: 'edit', title: 'e', locations: [{ path: path.join(world.root, 'there') }] }
   await world.prompt(at, `ask ${JSON.stringify({ toolCall, options: ['allow_once', 'reject_once'].map(option) })}`)
   const asks = await world.session('asks')
-  const outside = { ...toolCall, locations: [{ path: '/etc/passwd' }] }
+  const outside = { ...toolCall, locations: [{ path: path.join(world.home, 'config.json') }] }
   await world.prompt(asks.at, `ask ${JSON.stringify({ toolCall: outside, options: [option('reject_once')] })}`)
   // Somebody is wanted to look while a question waits.
   await request('POST', `${asks.at}/prompt`, {

@@ -80,7 +80,7 @@ const ask = (kind: string, rawInput: object) =>
   })}`
 
 test('new, events, approve, history, transcript, resume', async () => {
-  const started = await run(commands.runNew, {}, { agent: 'reads', name: 'by hand' })
+  const started = await run(commands.runNew, {}, { workspace: world.workspaceId, agent: 'reads', name: 'by hand' })
   const session_id = /ses_[0-9a-f]{16}/.exec(started)![0]
   assert.equal(made, [session_id], 'for --quiet')
   const at = `/api/workspaces/${world.workspaceId}/sessions/${session_id}`
@@ -131,7 +131,11 @@ test('the report agent in mode approve-reads: asks for its command and for its w
     permissions: 'approve-reads',
     command: [process.execPath, ...typescript, agent].join(' '),
   })
-  const started = await run(commands.runNew, {}, { agent: 'report', prompt: 'report to docs/REPORT.md' })
+  const started = await run(
+    commands.runNew,
+    {},
+    { workspace: world.workspaceId, agent: 'report', prompt: 'report to docs/REPORT.md' },
+  )
   const session_id = /ses_[0-9a-f]{16}/.exec(started)![0]
   const at = `/api/workspaces/${world.workspaceId}/sessions/${session_id}`
   for (const kind of ['execute', 'edit']) {

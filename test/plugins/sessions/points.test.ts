@@ -91,7 +91,12 @@ test('a session, its turns, messages, tools and its end are told, each with its 
   await world.kernel.request('POST', `${at}/stop`)
   const asks = await world.session('asks')
   const asked = {
-    toolCall: { toolCallId: 'c', kind: 'read', title: 'r', locations: [{ path: '/etc/passwd' }] },
+    toolCall: {
+      toolCallId: 'c',
+      kind: 'read',
+      title: 'r',
+      locations: [{ path: path.join(world.home, 'config.json') }],
+    },
     options,
   }
   await world.prompt(asks.at, `ask ${JSON.stringify(asked)}`)

@@ -59,7 +59,7 @@ test('what a new session must not be', async () => {
   assert.is(await refused(400, {}), 'workspace_choice')
   assert.is(await refused(400, { workspace: world.workspaceId, workspace_path: world.root }), 'workspace_choice')
   await refused(400, { workspace_path: 'relative/path' })
-  await refused(404, { workspace: 'ws_0000000000000000' })
+  await refused(404, { workspace: 'ws_00000000000000ff' })
   await refused(404, { workspace: world.workspaceId, agent_name: 'nobody' })
   await refused(400, { workspace: world.workspaceId, agent_name: 'plain', shell: 'rm' })
   assert.is(
@@ -265,7 +265,11 @@ test('a key makes a repetition a replay', async () => {
 test('the limit counts sessions with a process', async () => {
   const made = []
   for (let i = 0; i < 5; i++) made.push(await world.session('plain'))
-  for (const { at } of made.slice(0, 4)) await world.prompt(at, 'say up')
+  // A process of an idle session would give way.
+  for (const { at } of made.slice(0, 4)) {
+    await request('POST', `${at}/prompt`, { text: 'say up\nhang' })
+    await world.until(at, event => event.content?.text === 'up\n')
+  }
   const refused = await request('POST', `${made[4]!.at}/prompt`, { text: 'say more' })
   assert.equal([refused.status, refused.body.code], [409, 'session_limit'])
   const create = await request('POST', '/api/sessions', { workspace: world.workspaceId, agent_name: 'plain' })

@@ -138,18 +138,32 @@ test('children do not complete a parent of which a part failed', async ({ world 
   assert.is((await facts(world, task)).status, 'needs_attention')
 })
 
-/** What can hold a task back, each put on a task and taken away again. */
-const HOLDS: Record<string, (world: Scene, task: string, parent: string) => Promise<() => Promise<unknown>>> = {
-  pause: async (world, _task, parent) => {
+/** Has a review of a completed run rejected; returns the run that goes on with its task. */
+async function rejected(world: Scene, task: string, run: string): Promise<string> {
+  const deadline_at = new Date(world.clock.now() + 3_600_000).toISOString()
+  const asked = await world.post(`/api/task-runs/${run}/reviews`, { run_id: run, task_id: task, deadline_at })
+  const verdict = { outcome: 'rejected', reason: 'no tests', confidence: 1, delivery_id: `d ${run}` }
+  const at = `/api/task-reviews/${asked.body.review.review_id}/verdict`
+  return (await world.post(at, { run_id: run, verdict })).body.continuation_run.id
+}
+
+type LetGo = () => Promise<unknown>
+/** What can hold a task back: prepared while it is open, put on once it is completed, and taken away again. */
+const HOLDS: Record<string, (world: Scene, task: string, parent: string) => Promise<() => Promise<LetGo>>> = {
+  pause: async (world, _task, parent) => async () => {
     await world.post(`/api/tasks/${parent}/pause`, { reason: 'not now' })
     return () => world.post(`/api/tasks/${parent}/resume`)
   },
   dependency: async (world, task) => {
     const other = await world.queued({ title: 'other' })
     await world.post(`/api/tasks/${task}/dependencies`, { depends_on_task_id: other.task })
-    return () => end(world, other.run, 'complete')
+    await end(world, other.run, 'complete')
+    return async () => {
+      const again = await rejected(world, other.task, other.run)
+      return () => end(world, again, 'complete')
+    }
   },
-  approval: async (world, task) => {
+  approval: async (world, task) => async () => {
     await world.request('PATCH', `/api/tasks/${task}`, { approval_policy: 'manual' })
     return () => world.post(`/api/tasks/${task}/approve`)
   },
@@ -160,18 +174,12 @@ for (const [name, hold] of Object.entries(HOLDS))
     await world.post(`/api/tasks/${parent}/children`, { title: 'sibling', scope: 'global' })
     const { id: task } = (await world.post(`/api/tasks/${parent}/children`, { title: 'work', scope: 'global' })).body
       .task
+    const putOn = await hold(world, task, parent)
     const { run } = (await world.post(`/api/tasks/${task}/start`)).body
     await end(world, run.id, 'complete')
-    const deadline_at = new Date(world.clock.now() + 3_600_000).toISOString()
-    const asked = await world.post(`/api/task-runs/${run.id}/reviews`, { run_id: run.id, task_id: task, deadline_at })
-    const letGo = await hold(world, task, parent)
+    const letGo = await putOn()
     assert.is((await facts(world, task)).status, 'completed')
-    const verdict = { outcome: 'rejected', reason: 'no tests', confidence: 1, delivery_id: 'd' }
-    const judged = await world.post(`/api/task-reviews/${asked.body.review.review_id}/verdict`, {
-      run_id: run.id,
-      verdict,
-    })
-    const next = judged.body.continuation_run.id
+    const next = await rejected(world, task, run.id)
     assert.is((await facts(world, task)).status, 'blocked')
     assert.is((await world.agent().claim({ run_id: next })).status, 204)
     await letGo()
