@@ -88,9 +88,10 @@ export class McpService implements McpApi {
     this.kernel.scope.defer('MCP clients', () => this.hosting.closeAll())
   }
 
-  /** Ends what a daemon before this one began to forget. */
-  resume(signal: AbortSignal): Promise<void> {
-    return this.#leaving.resume(signal)
+  /** Ends what a daemon before this one began to forget. A background loop lasts until it is told to end, also with nothing to do. */
+  async resume(signal: AbortSignal): Promise<void> {
+    await this.#leaving.resume(signal)
+    if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
   }
 
   async sessionStopped(session: SessionInfo): Promise<void> {
