@@ -54,7 +54,8 @@ export const settingTexts: Readonly<Record<string, string>> = {
   'session.supervision.frozen_after': 'Time after which an agent process stopped by a signal is killed; 0: never',
   'session.supervision.timeout_cancel_grace': 'Time that an agent has to end a cancelled turn before it is killed',
   'session.goal.turn_limit': 'Turns that an agent has to reach its goal before a person is asked',
-  'session.idle_process_timeout': 'Idle time after which the agent process of a session is ended; its next prompt starts it again; 0: never',
+  'session.idle_process_timeout':
+    'Idle time after which the agent process of a session is ended; its next prompt starts it again; 0: never',
   'session.permissions.timeout': 'Time after which an unanswered permission request is rejected',
   'session.startup.initialize_timeout': 'Time that an agent has to answer `initialize`',
   'session.startup.new_session_timeout': 'Time that an agent has to open a session',

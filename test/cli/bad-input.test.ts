@@ -95,7 +95,8 @@ test('no daemon: exit 3, and how to start it', async context => {
   // What is wrong without a daemon may be said first.
   const needsFile = /--file|^layout validate|^extension (?:install|publish)/
   const among = withDaemon.filter(
-    ({ path }) => !['doctor', 'extension disable', 'db verify', 'config check', 'config set', 'config unset'].includes(path),
+    ({ path }) =>
+      !['doctor', 'extension disable', 'db verify', 'config check', 'config set', 'config unset'].includes(path),
   )
   await everywhere(
     nowhere,

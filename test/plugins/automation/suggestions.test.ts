@@ -4,9 +4,9 @@ import { definePlugin, type PluginKernel } from '../../../kernel/plugin.js'
 import { Automation } from '../../../plugins/automation/api.js'
 import { AGENT_SESSION } from '../../../plugins/identity/api.js'
 import type { Reply } from '../../harness/kernel.js'
+import { temporaryFolder } from '../../harness/kernel.js'
 import { type Bench, bench, hourly } from './bench.js'
 import { completed } from './fake-sessions.js'
-import { temporaryFolder } from '../../harness/kernel.js'
 
 const DAY = 86_400_000
 const job = { name: 'daily', agent_name: 'report', prompt: 'Go.', schedule: { mode: 'every', interval: '1h' } } as const
