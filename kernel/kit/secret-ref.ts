@@ -19,15 +19,16 @@ export function parseSecretRef(reference: string): SecretRef | undefined {
 
 /**
  * The schema of a member that holds a reference, never a secret.
- * @param schemes those that it may have, each with what its rest begins with: `{ env: '', keep: 'mail/' }`
+ * @param schemes those that it may have, each with what its rest begins with, or one of several: `{ env: '', keep: 'mail/' }`
  */
-export function secretRef(schemes: Readonly<Record<string, string>>) {
-  const starts = new Map(Object.entries(schemes))
-  const forms = [...starts].map(([scheme, start]) => (scheme === 'env' ? 'env:NAME' : `${scheme}:${start}…`))
+export function secretRef(schemes: Readonly<Record<string, string | readonly string[]>>) {
+  const starts = new Map(Object.entries(schemes).map(([scheme, start]) => [scheme, [start].flat()]))
+  const forms = [...starts].flatMap(([scheme, of]) =>
+    scheme === 'env' ? 'env:NAME' : of.map(start => `${scheme}:${start}…`),
+  )
   const isOne = (text: string) => {
     const { scheme = '', rest = '' } = parseSecretRef(text) ?? {}
-    const start = starts.get(scheme)
-    return start !== undefined && rest.startsWith(start) && rest.length > start.length
+    return starts.get(scheme)?.some(start => rest.startsWith(start) && rest.length > start.length) ?? false
   }
   return v.pipe(v.string(), v.check(isOne, `a reference: ${forms.join(' or ')}`))
 }

@@ -6,7 +6,7 @@ import { StringMap } from '../../schemas/kernel/common.js'
 import { SandboxName } from '../../schemas/settings/entries.js'
 
 /** What a reference leads to depends on who wrote the record: an extension has its own secrets alone. */
-const Reference = v.union([secretRef({ env: '', vault: 'mcp/' }), secretRef({ vault: 'extensions/' })])
+const Reference = secretRef({ env: '', vault: ['mcp/', 'extensions/'] })
 
 /** How the daemon logs in to a server. */
 const Auth = v.object({

@@ -41,7 +41,15 @@ test('a record of a kind that no plugin has is stored with --force alone', async
 
 test('on a terminal an extension is installed after a yes, elsewhere and with --yes at once', async ({ daemon }) => {
   const extension = { name: 'acme.hello', version: '1.0.0', state: 'active' }
-  const none = { permissions: [], permissions_added: [], permissions_dropped: [], requires_env: [], new_brings: [] }
+  const none = {
+    permissions: [],
+    permissions_added: [],
+    permissions_dropped: [],
+    requires_env: [],
+    brings: [],
+    new_brings: [],
+    decision: 'local source',
+  }
   const preview = { name: 'acme.hello', version: '1.0.0', action: 'install', tree_digest: 'sha256:1', ...none }
   daemon.reply('POST /api/extensions/preview', 200, { preview })
   daemon.reply('POST /api/extensions', 201, { extension })

@@ -145,7 +145,7 @@ const refused: readonly (readonly [string, object, string])[] = [
   ['mcp_server', { name: 'a', url: 'ftp://x' }, 'http'],
   ['mcp_server', { name: 'a', url: 'https://u:p@x' }, 'password'],
   ['mcp_server', { name: 'a', command: 'x', auth: {} }, 'auth'],
-  ['mcp_server', { name: 'a', command: 'x', secret_env: { A: 'hunter2' } }, 'secret_env.A'],
+  ['mcp_server', { name: 'a', command: 'x', secret_env: { A: 'hunter2' } }, 'reference'],
   ['mcp_server', { name: 'a', url: 'https://x', auth: { registration: 'pre_registered' } }, 'issuer_url'],
   ['skill', { name: '../a', description: 'x' }, 'name'],
   ['skill', { name: 'a' }, 'description'],

@@ -12,6 +12,7 @@ import {
   runTable,
   taskColumns,
   triggerColumns,
+  waitColumn,
 } from '../../../plugins/automation/runs/run-row.js'
 import { RunStore } from '../../../plugins/automation/runs/runs.js'
 import { decide, Occurrences, occurrenceIds, scheduleHash } from '../../../plugins/automation/schedule.js'
@@ -217,6 +218,7 @@ test('runs only make the transitions of their table', async () => {
       { id: '003-delivery', sql: deliveryColumns },
       { id: '006-triggers', sql: triggerColumns },
       { id: '009-tasks', sql: taskColumns },
+      { id: '012-waiting', sql: waitColumn },
     ],
     events: [RunCreated, RunStarted, RunEnded],
   })
