@@ -1,9 +1,9 @@
-import { realpath } from 'node:fs/promises'
-import path from 'node:path'
+import { mkdir } from 'node:fs/promises'
 import { KernelErrors, messageOf, within } from 'svc/plugin'
 import { finding } from 'svc/plugins/daemon'
 import {
   isInside,
+  SCRATCH_ID,
   WorkspaceCreated,
   WorkspaceDeleted,
   WorkspaceDetailMembers,
@@ -30,20 +30,6 @@ export class Registered {
     return KernelErrors.invalid_scope(`scope.id is not the id of a workspace: ${quoted(id)}`)
   }
 
-  /** The home of the user is the first workspace, once, unless the daemon was given a home of its own. */
-  async start() {
-    const { actor, clock, db, env, home, log, needs } = this.kernel
-    const userHome = await realpath(needs.host.userHome).catch(() => undefined)
-    if (env.SVC_HOME || userHome === undefined || home.root !== path.join(userHome, '.svc')) return
-    if (db.get("SELECT 1 FROM workspaces_seed WHERE name = 'default'")) return
-    try {
-      if (this.list().length === 0) await this.create({ root_dir: userHome }, actor)
-      await db.tx(t => t.run("INSERT OR IGNORE INTO workspaces_seed VALUES ('default', ?)", [clock.now()]))
-    } catch (error) {
-      log.warn(`the home directory ${userHome} cannot be the default workspace: ${messageOf(error)}`)
-    }
-  }
-
   get(id) {
     return this.#select('WHERE id = ?', id)[0]
   }
@@ -60,6 +46,22 @@ export class Registered {
 
   async resolve(reference, actor = this.kernel.actor) {
     return (await this.#find(reference, actor)) ?? this.#register({ root_dir: reference }, actor, known => known)
+  }
+
+  /** For a command that runs in a folder. */
+  async place(reference, actor) {
+    const found = await this.#find(reference, actor)
+    if (found) return { workspace: found, registered: false }
+    return { workspace: await this.resolve(reference, actor), registered: true }
+  }
+
+  /** The workspace of work that belongs to no project, made with its first use. */
+  async scratch() {
+    const folder = this.kernel.home.path('scratch')
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    return (
+      this.get(SCRATCH_ID) ?? this.#register({ id: SCRATCH_ID, root_dir: folder }, this.kernel.actor, known => known)
+    )
   }
 
   create(body, actor) {
@@ -213,7 +215,7 @@ export class Registered {
       if (meanwhile) return known(meanwhile)
       const now = clock.now()
       const old = moved && this.get(moved.id)
-      const fresh = { id: ids.id('ws'), ...none, identity, createdAt: now }
+      const fresh = { id: body.id ?? ids.id('ws'), ...none, identity, createdAt: now }
       const wanted = this.#named({ ...(old ?? fresh), ...changes, rootDir, updatedAt: now })
       return this.#store(t, wanted, old ? WorkspaceUpdated : WorkspaceCreated, actor)
     })
