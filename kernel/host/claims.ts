@@ -40,8 +40,11 @@ export function conflictOf(plugin: Plugin, others: readonly Plugin[]): string | 
   return undefined
 }
 
-/** Claims that no other plugin relies on: a replacement may run, and fail, in its own way. */
-const PRIVATE = /^(?:operation|reconciler|error) /
+/**
+ * Claims that no other plugin relies on: a replacement may run, and fail, in its own way. The commands of the program stay what they
+ * are, and ask the routes by their paths.
+ */
+const PRIVATE = /^(?:operation|reconciler|error|command) /
 
 /** What others find on a surface: what it claims for itself, its registries, and the registries that it fills. */
 function offersOf(plugin: Plugin): string[] {

@@ -94,7 +94,7 @@ export class ExtensionsService implements ExtensionsApi {
       isPlacing: name => this.#installer.isPlacing(name),
       take: (instance, found, anew) => this.#load(instance, found, anew),
       freed: name => this.dev.retry(name),
-      gone: name => this.#news.note(name),
+      gone: name => this.#kept.gone(name).then(() => this.#news.note(name)),
       seen: name => this.#expected.end(name),
       tell: () => this.#news.tell(),
     })

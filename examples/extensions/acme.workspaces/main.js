@@ -1,6 +1,7 @@
 import { created, definePlugin, Host, iso, noContent, ok, routeOf, surfaceOf } from 'svc/plugin'
 import { Checks, Daemon } from 'svc/plugins/daemon'
 import { Events } from 'svc/plugins/events'
+import { NativeTools } from 'svc/plugins/tools'
 import * as api from 'svc/plugins/workspaces'
 import * as wire from 'svc/schemas/workspaces'
 import * as v from 'valibot'
@@ -24,6 +25,16 @@ const wireOf = ({ id, name, rootDir, addDirs, defaultAgent, sandboxRef, createdA
   updated_at: iso(updatedAt),
 })
 
+const toolsets = ['workspace']
+/** Tools of agents go with the routes that they call. */
+const nativeTools = [
+  { name: 'workspace_list', route: 'GET /api/workspaces', toolsets, visibility: 'operator' },
+  { name: 'workspace_info', route: 'GET /api/workspaces/{id}', toolsets },
+  { name: 'workspace_add', route: 'POST /api/workspaces', toolsets, visibility: 'operator' },
+  { name: 'workspace_update', route: 'PATCH /api/workspaces/{id}', toolsets },
+  { name: 'workspace_remove', route: 'DELETE /api/workspaces/{id}', toolsets, visibility: 'operator' },
+]
+
 /**
  * What others rely on is what `svc/plugins/workspaces` says: its token, events, errors and the registry that it declares. The
  * tables of that plugin, in which there may be workspaces already, are inherited. The commands of the package ask these routes by
@@ -42,6 +53,7 @@ export default definePlugin({
   events: [api.WorkspaceCreated, api.WorkspaceUpdated, api.WorkspaceDeleted],
   hooks: { scope: (self, _, scope) => self.scopeRefusal(scope) },
   registries: [
+    contribute(NativeTools, () => nativeTools),
     contribute(Checks, self => [{ id: 'workspaces.roots', category: 'workspaces', run: () => self.rootItems() }]),
   ],
   routes: [

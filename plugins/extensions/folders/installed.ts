@@ -17,7 +17,7 @@ export interface FolderHost {
   readonly take: (instance: Instance, found: Found, anew: boolean) => Promise<void>
   /** One of them may need less than before, or nothing any more. */
   readonly freed: (name: string) => Promise<void>
-  readonly gone: (name: string) => void
+  readonly gone: (name: string) => Promise<void>
   /** A folder of that name was looked at. */
   readonly seen: (name: string) => void
   readonly tell: () => Promise<void>
@@ -134,7 +134,7 @@ export class InstalledFolder {
     await instance.unload()
     // Not before: who sees it no more may rely on nothing of it running.
     this.#instances.delete(name)
-    this.host.gone(name)
+    await this.host.gone(name)
     await this.host.freed(name)
   }
 }

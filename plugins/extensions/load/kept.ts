@@ -60,6 +60,14 @@ export class KeptCode {
     return copy === hash && current !== hash ? this.catalog.read(folder) : undefined
   }
 
+  /** Its folder is gone, by whatever hand. */
+  async gone(name: string): Promise<void> {
+    if (!this.get(name)?.hash) return
+    await this.kernel.db
+      .tx(t => this.forget(t, name, false))
+      .catch(error => this.kernel.log.warn(`${name} is not forgotten: ${messageOf(error)}`, { extension: name }))
+  }
+
   /** It was removed; what it had brought is known until it is purged. */
   forget(t: Tx, name: string, purge: boolean): void {
     const before = this.get(name)
