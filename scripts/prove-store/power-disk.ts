@@ -205,6 +205,8 @@ export function wrapDisk(
 ): Disk {
   return new Proxy(disk, {
     get(target, name: keyof Disk) {
+      // What a disk does not offer stays absent: the store asks for it by that.
+      if (target[name] === undefined) return undefined
       return (...args: never[]) =>
         each(name, args, () => (target[name] as (...args: never[]) => unknown).apply(target, args))
     },

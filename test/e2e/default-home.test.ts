@@ -106,7 +106,7 @@ test('a global job with an agent that brings a command runs in scratch', async (
   assert.is(run?.status, 'completed', JSON.stringify(run))
   const { session } = await at.json<{ session: { workspace_path: string } }>('session', 'info', run?.session_id ?? '')
   assert.is(session.workspace_path, path.join(at.home, 'scratch'))
-  ok(await at.run(['workspace', 'trust', 'scratch', '--yes'], at.user))
+  ok(await at.run(['workspace', 'trust', 'scratch'], at.user))
   assert.is((await at.run(['workspace', 'remove', 'scratch'], at.user)).code, 5)
 })
 

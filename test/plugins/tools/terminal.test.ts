@@ -23,7 +23,7 @@ test('a call that waits is asked in the terminal that follows the session, and t
   // What was typed is shown before its turn runs, and a call outside of a turn is only in the inbox.
   await shell.shows(/working/)
   await ada.call(FAIL, { why: 'a\u202eb\u001b[2J' })
-  await shell.shows(/\? call: ext__clock__fail \(mutating\) \{"why":"ab/)
+  await shell.shows(/\? call: ext__clock__fail \(mutating\) \{"why":"a\\u\{202e\}b/)
   const inbox = Shell.pipe('inbox')
   assert.is(await inbox.ended, 0, inbox.text)
   assert.match(inbox.text, /call .*ext__clock__fail \(mutating\)/s)
