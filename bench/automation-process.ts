@@ -1,4 +1,5 @@
 // A daemon with jobs, without a listener, whose runs end at once: node automation-process.ts HOME.
+import { mkdtempSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { createKernel, type Kernel } from '../kernel/index.js'
@@ -70,7 +71,13 @@ const handlers = {
     return performance.now() - began
   },
   async fill(jobs: number): Promise<void> {
-    const { status, body } = await kernel.inject({ method: 'POST', url: '/api/workspaces', body: { root_dir: home } })
+    // No folder of the daemon's home can be a workspace.
+    const project = mkdtempSync(`${home}-project-`)
+    const { status, body } = await kernel.inject({
+      method: 'POST',
+      url: '/api/workspaces',
+      body: { root_dir: project },
+    })
     if (status !== 201) throw new Error(`no workspace: ${body}`)
     await write(
       Array.from({ length: jobs }, (_, n) => jobId(n)),

@@ -1,4 +1,5 @@
 // A daemon with triggers and webhooks whose runs end at once: node triggers-process.ts HOME.
+import { mkdtempSync } from 'node:fs'
 import { createKernel, type Kernel } from '../kernel/index.js'
 import { definePlugin, type PluginKernel } from '../kernel/plugin.js'
 import { Observation, RunCreated } from '../plugins/automation/api.js'
@@ -73,7 +74,13 @@ const handlers = {
     const plugins = [...base, daemon, resources, workspaces, sessions, automation, observer]
     const env = { SVC_HOME: home, HOME: home, BENCH_SECRET: SECRET }
     kernel = await createKernel({ home, plugins, env, listen: ['tcp'] })
-    const { status, body } = await kernel.inject({ method: 'POST', url: '/api/workspaces', body: { root_dir: home } })
+    // No folder of the daemon's home can be a workspace.
+    const project = mkdtempSync(`${home}-project-`)
+    const { status, body } = await kernel.inject({
+      method: 'POST',
+      url: '/api/workspaces',
+      body: { root_dir: project },
+    })
     if (status !== 201) throw new Error(`no workspace: ${body}`)
     for (const event of EVENTS) await create({ name: event, event })
     const paths: string[] = []

@@ -144,7 +144,7 @@ export const deliveries: Readonly<Record<string, Strike>> = {
     const urls = [
       off.webhook_endpoint,
       right.replace('/ci--', '/other--'),
-      right.replace(/workspaces\/[^/]+/, 'workspaces/ws_0000000000000000'),
+      right.replace(/workspaces\/[^/]+/, 'workspaces/ws_00000000000000ff'),
       `/api/webhooks/global/ci--${id}`,
       `/api/webhooks/global/${id}`,
       `/api/webhooks/global/nothing--wbh_${scene.random.int(1e9)}`,
