@@ -30,7 +30,7 @@ test('a prompt shows what happens, asks, and ends with the turn; nothing of an a
   const forged = ask('execute', 'ls\n? run: harmless', { command: 'rm\n? run: harmless' })
   const shell = Shell.terminal('session', 'prompt', id, `say hello\nthink hm\n${evil}\n${forged}\nsay over`)
   await shell.answers(
-    /\? run: rm ⏎ \? run: harmless.*Allow\? \[y\] once {2}\[a\] for this session {2}\[n\] no {2}\[v\] never: /s,
+    /\? run: 2 lines.* {4}rm\r\n.* {4}\? run: harmless\r\n.*Allow\? \[y\] once {2}\[a\] for this session {2}\[n\] no {2}\[v\] never: /s,
     'maybe\r',
   )
   await shell.answers(/never: /, 'y\r')
@@ -38,7 +38,11 @@ test('a prompt shows what happens, asks, and ends with the turn; nothing of an a
   assert.match(shell.text, /hello\r\n/)
   assert.match(shell.text, /abc/)
   // biome-ignore lint/suspicious/noControlCharactersInRegex: colours and what draws the line below the stream may be there
-  assert.not.match(shell.text.replace(/\x1b\[(?:\d+m|\d*[AGDJK]|0J)/g, ''), /\x1b(?!\[\?2004)|\x07/)
+  const plain = shell.text.replace(/\x1b\[(?:\d+m|\d*[AGDJK]|0J)/g, '')
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: what no agent may send to a terminal
+  assert.not.match(plain, /\x1b(?!\[\?2004)|\x07/)
+  assert.match(plain, /[\r\n]\? run: 2 lines/)
+  assert.not.match(plain, /[\r\n]\? run: harmless/, 'a line of a command does not look like a question')
   assert.not.match(shell.text, 'evil')
   assert.match(shell.text, /answer:.*allow_once/s)
   assert.match(shell.text, /over.*— done/s)
@@ -119,7 +123,8 @@ test('without a terminal: the command that answers is named, and the exit code s
   const { id, at } = await world.session('asks')
   const shell = Shell.pipe('session', 'prompt', id, `${ask('execute', 'ls', { command: 'ls' })}\nsay over`)
   await shell.shows(new RegExp(`\\? run: ls \\(svc session approve ${id}\\)`))
-  assert.is(await Shell.pipe('session', 'approve', id).ended, 0)
+  assert.is(await Shell.pipe('session', 'approve', id).ended, 2, 'nobody has seen what would be approved')
+  assert.is(await Shell.pipe('session', 'approve', id, '--yes').ended, 0)
   assert.is(await shell.ended, 0, shell.text)
   assert.match(shell.text, /over\n— done\n$/)
   const failed = Shell.pipe('session', 'prompt', id, 'error -32000 no more credit', '-o', 'jsonl')
