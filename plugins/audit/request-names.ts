@@ -25,7 +25,7 @@ export function namesOf(
   const ids = Object.values(params)
   const made = ids.length === 0 ? nameIn(reply) : undefined
   const of = isThing ? last : noun
-  return { action, subject: [of, ...(made === undefined ? ids : [made])].join('/').slice(0, 500) }
+  return { action, subject: [of, ...(made === undefined ? ids : [made])].join('/') }
 }
 
 /** The id or name of what a reply shows: of itself, or of the first object in it. */

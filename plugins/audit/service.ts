@@ -35,6 +35,8 @@ const FAMILIES: ReadonlySet<string> = new Set([
 const REMEMBERED = 1000
 const DEFAULT_LIMIT = 50
 const PRUNE_MS = 3_600_000
+/** Characters of the subject of a request. */
+const SUBJECT = 500
 const paging = new Paging({
   place: v.pipe(v.number(), v.safeInteger()),
   invalid: () => KernelErrors.invalid_cursor(undefined, { next: 'svc audit list' }),
@@ -94,7 +96,9 @@ export class AuditService {
    */
   async handled({ id, actor, route, params, body }: Handled): Promise<void> {
     if (route.audited === false || this.#requests.get(id)?.hasEntry) return
-    const { action, subject } = namesOf(route, params, body)
+    const names = namesOf(route, params, body)
+    // A caller may have put anything into a path.
+    const [action, subject] = [names.action, this.kernel.redact.text(names.subject, SUBJECT)]
     await this.kernel.db.tx(t => this.#append(t, { ...actor, cause: actor.cause ?? id }, { action, subject }))
   }
 
