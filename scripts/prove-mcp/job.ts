@@ -55,7 +55,7 @@ export function jobSteps({ world, authority, model, real, root, catalog, files }
         await world.svc('marketplace', 'refresh')
         assert.match(await world.svc('marketplace', 'search', 'bisect'), /bisect/)
         await world.svc('skill', 'install', 'bisect')
-        await world.svc('extension', 'install', 'clock', '--from', 'curated', '--allow-unverified')
+        await world.svc('extension', 'install', 'clock', '--from', 'curated', '--allow-unverified', '--yes')
         await world.svc('mcp', 'install', 'filesystem')
         const guarded = await world.json<Wire>('mcp', 'install', 'guarded')
         assert.equal(guarded.next_step, 'authorize', JSON.stringify(guarded))

@@ -135,6 +135,9 @@ export class Permissions {
     const turnId = this.context.turnId()
     this.#checkTool(kind as 'read' | 'edit' | 'execute')
     const byMode = rules.decideByMode(this.mode, kind, !place.isInside)
+    // The daemon is outside of the sandbox: it would read for the agent what that hides, and the mode asks nobody.
+    if (byMode === 'allow' && !place.isInside && this.territory.seen)
+      throw permissionDenied(`permission denied: ${place.path} is hidden by the sandbox of this session`)
     if (byMode === 'allow') return kind === 'read' ? undefined : this.#checkGate(kind, title, command)
     if (byMode === 'reject' || turnId === undefined) {
       throw refusedMethod({ decision: 'reject-once', by: 'mode' }, this.mode, kind)
