@@ -86,7 +86,7 @@ test('its run asks for permission, gets it and writes the report', async () => {
     async () => {
       const now = await readRun(run.id)
       if (now.status !== 'running') return now
-      await at.run(['session', 'approve', session])
+      await at.run(['session', 'approve', session, '--yes'])
       return undefined
     },
     60_000,

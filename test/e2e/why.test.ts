@@ -15,7 +15,7 @@ const WITHIN_MS = 60_000
 test('a job fires, its session asks and is answered, and each is followed back to svc job create', async ({ at }) => {
   await at.svc('daemon', 'start')
   await at.svc('workspace', 'add', at.makeRepository('repository'))
-  await at.svc('job', 'create', 'tick', '--every', '2s', '--prompt', 'Report', '--agent', 'report')
+  await at.svc('job', 'create', 'tick', '--every', '2s', '--prompt', 'Report', '--agent', 'report', '--scope', 'global')
   const run = await until(
     async () => {
       const { runs } = await at.json<{ runs: { id: string; session_id?: string }[] }>('automation', 'runs', 'list')
@@ -30,7 +30,7 @@ test('a job fires, its session asks and is answered, and each is followed back t
     WITHIN_MS,
     () => `a question of ${session}${at.logTail()}`,
   )
-  await at.svc('session', 'approve', session)
+  await at.svc('session', 'approve', session, '--yes')
 
   const { entries } = await at.json<AuditReply>('audit', 'list', '--action', 'permission')
   assert.equal(

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { mkdir } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after, before, test } from 'node:test'
 import { startExtension } from 'svc/testing'
@@ -10,10 +11,11 @@ before(async () => {
 })
 after(() => extension.close())
 
-test('a workspace that is kept is not deleted', async () => {
-  const { home, request } = extension
-  const root = path.join(home, 'shop')
-  await mkdir(root)
+test('a workspace that is kept is not deleted', async context => {
+  const { request } = extension
+  // No folder of the daemon's home can be a workspace.
+  const root = await mkdtemp(path.join(tmpdir(), 'shop-'))
+  context.after(() => rm(root, { recursive: true }))
   const { body } = await request('POST', '/api/workspaces', { root_dir: root, name: 'shop' })
   const { id } = body.workspace
   const keep = { scope: { kind: 'global' }, spec: { workspace: 'shop', why: 'it earns' }, expected_version: 0 }
