@@ -123,8 +123,7 @@ export class McpService implements McpApi {
     const server = await this.find(name, await this.#workspace(query))
     if (query.probe) {
       const connection = this.#connection(server, {}, await this.#workspace(query))
-      connection.retry()
-      await connection.tools().catch(error => this.kernel.log.debug(messageOf(error)))
+      await connection.probe().catch(error => this.kernel.log.debug(messageOf(error)))
     }
     const { tools = [], refused = [] } = this.manager.known(server)?.known ?? {}
     return {

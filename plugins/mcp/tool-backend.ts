@@ -11,7 +11,7 @@ import {
   toolFault,
 } from '../tools/api.js'
 import type { Workspace, WorkspacesApi } from '../workspaces/api.js'
-import type { Connection } from './client/connection.js'
+import { type Connection, SessionRefused } from './client/connection.js'
 import type { McpTool } from './client/tools.js'
 import type { Server } from './sources/declaration.js'
 import type { Sources } from './sources/sources.js'
@@ -39,7 +39,8 @@ export class McpTools implements ToolBackend {
 
   async tools(place: ToolPlace): Promise<readonly OfferedTool[]> {
     const connections = await this.#connections(place)
-    const unknown = connections.filter(one => one.known === undefined && one.failure === undefined)
+    const unknown = connections.filter(one => one.isUnknown)
+    for (const one of connections) void one.refresh().catch(() => {})
     const asked = Promise.allSettled(unknown.map(one => one.tools()))
     if (unknown.length > 0) await within(this.world.clock, WAIT_MS, asked).catch(() => {})
     const state = connections.flatMap(one => [one, one.known, one.failure])
@@ -59,7 +60,7 @@ export class McpTools implements ToolBackend {
   }
 
   async complete(place: ToolPlace): Promise<readonly string[]> {
-    const isSilent = (one: Connection) => one.known === undefined && one.failure === undefined
+    const isSilent = (one: Connection) => one.isUnknown
     const silent = (await this.#connections(place)).filter(isSilent)
     if (silent.length === 0) return []
     await within(this.world.clock, COMPLETE_MS, Promise.allSettled(silent.map(one => one.tools()))).catch(() => {})
@@ -71,18 +72,27 @@ export class McpTools implements ToolBackend {
     const connection = (await this.#connections(by)).find(({ server }) => server.name === mcpServer)
     if (!connection)
       throw toolFault('tool_unavailable', ['dependency_missing'], `there is no MCP server ${mcpServer} here`)
-    try {
+    const ask = async () => {
       const listed = (await connection.tools()).tools.find(({ id }) => id === tool.id)
       // What was approved is another tool by now, though it is called the same.
       if (!listed || this.#describe(connection.server, listed).digest !== tool.digest)
         throw toolFault('tool_unavailable', ['runtime_descriptor_mismatch'], `${tool.id} was changed by its server`)
-      const { content, structuredContent, isError } = await connection.call(mcpTool, input, by.signal)
+      return connection.call(mcpTool, input, by.signal)
+    }
+    try {
+      // A server that was started anew knows its sessions no more. What it refused it did not execute, so it is asked once more.
+      const { content, structuredContent, isError } = await ask().catch(error => {
+        if (error instanceof SessionRefused) return ask()
+        throw error
+      })
       return {
         content: content as readonly ToolContent[],
         ...(structuredContent !== undefined && { structured: structuredContent }),
         isError,
       }
     } catch (error) {
+      if (error instanceof SessionRefused)
+        throw toolFault('tool_backend_failed', [], `${mcpServer} ${mcpTool}: ${error.message}`, { cause: error })
       if (!(error instanceof Fault) || !error.code.startsWith('mcp_')) throw error
       const { code, message, next } = error
       if (code === 'mcp_call_failed') throw toolFault('tool_backend_failed', [], message, { cause: error })

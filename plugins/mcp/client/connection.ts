@@ -6,6 +6,7 @@ import type { Server } from '../sources/declaration.js'
 import { type Confined, confinedKey } from './confining.js'
 import type { Reached } from './reach.js'
 import { type ToolList, toolsOf } from './tools.js'
+import { troubleOf } from './trouble.js'
 
 const CONNECT_MS = 20_000
 const CALL_MS = 120_000
@@ -14,6 +15,9 @@ const MAX_PAGES = 20
 const IDLE_MS = 10 * 60_000
 /** The first pause after a failure; it doubles up to the longest one. */
 const LONGEST_PAUSE_MS = 60_000
+/** A stream that ended is followed by a new one or by its answer within this time, unless the server is gone. */
+const CHECK_AFTER_MS = 1000
+const CHECK_MS = 5000
 
 /** What is known of a server: every transition is one assignment of {@link Connection.#state}. */
 type State =
@@ -26,13 +30,23 @@ type State =
       readonly why: string
       readonly attempt: number
       readonly againAt: number
+      /** It was lost, or refused at once, over HTTP: a call may ask again without the pause, which costs next to nothing. */
+      readonly isCheap: boolean
     }
   | { readonly is: 'closed' }
 interface Ready {
   readonly is: 'ready'
   readonly client: Client
   readonly reached: Reached
+  /** Calls that have no answer yet. A session that the server refused is closed after the last of them. */
+  calls: number
+  /** Why it was given up although calls had no answer yet. */
+  lost?: string
+  isChecking?: boolean
 }
+
+/** The server refused the session that a call named, so it did not execute the call: the next use starts a new session. */
+export class SessionRefused extends Error {}
 
 /** Why the tools of a server cannot be called. */
 export type Reason =
@@ -69,6 +83,8 @@ export class Connection {
   #tools: ToolList | undefined
   #attempts = 0
   #calls = 0
+  /** The server was lost, or started anew, since it told of its tools: they may be others now. */
+  #isStale = false
   #idle: { cancel(): void } | undefined
   readonly #key: string
 
@@ -101,16 +117,36 @@ export class Connection {
     return this.#tools
   }
 
+  /** Its list of tools is missing, or may be an old one, and nothing speaks against asking for it. */
+  get isUnknown(): boolean {
+    return (this.#tools === undefined || this.#isStale) && this.failure === undefined
+  }
+
   /** Its tools. @throws Fault `mcp_unreachable` and those of logins */
   async tools(): Promise<ToolList> {
     const ready = await this.#ready()
     return this.#tools ?? (await this.#list(ready.client))
   }
 
-  /** @throws Fault `mcp_unreachable`, `mcp_call_failed` and those of logins */
+  /** Asks a server over HTTP again that was lost, once its pause is over: nothing has to be started for it. */
+  async refresh(): Promise<void> {
+    if (this.server.declaration.url === undefined || this.#state.is !== 'failed' || this.#isPaused()) return
+    await this.tools()
+  }
+
+  /** As {@link tools}, of a server that still answers: one over HTTP may have ended unnoticed. */
+  async probe(): Promise<ToolList> {
+    this.retry()
+    if (this.#state.is === 'ready') await this.#check(this.#state)
+    return this.tools()
+  }
+
+  /** @throws Fault `mcp_unreachable`, `mcp_call_failed` and those of logins; {@link SessionRefused} */
   async call(tool: string, input: unknown, signal: AbortSignal): Promise<CallResult> {
-    const { client } = await this.#ready()
+    const ready = await this.#ready()
+    const { client } = ready
     this.#calls++
+    ready.calls++
     try {
       const { CallToolResultSchema } = await import('@modelcontextprotocol/sdk/types.js')
       const params = { name: tool, arguments: input as Record<string, unknown> }
@@ -129,11 +165,20 @@ export class Connection {
         this.#fail(error.code, error.message)
         throw error
       }
+      const trouble = ready.reached.trouble?.(error)
+      if (trouble === 'session') {
+        this.#leave(ready)
+        throw new SessionRefused(messageOf(error), { cause: error })
+      }
+      if (trouble) this.#lose(ready, wordsOf(error))
+      if (ready.lost !== undefined) throw this.#unreachable('mcp_unreachable', ready.lost)
       const { is } = this.#state
       if (is === 'failed') throw this.#unreachable(this.#state.reason, this.#state.why)
       throw McpErrors.mcp_call_failed(`${this.server.name} ${tool}: ${messageOf(error)}`, { cause: error })
     } finally {
       this.#calls--
+      ready.calls--
+      if (this.#state !== ready) this.#closeUnused(ready)
       this.#rest()
     }
   }
@@ -163,12 +208,15 @@ export class Connection {
       case 'closed':
         return Promise.reject(this.#unreachable('mcp_unreachable', 'it was removed'))
       case 'failed':
-        if (this.world.clock.monotonic() < state.againAt)
-          return Promise.reject(this.#unreachable(state.reason, state.why))
+        if (!state.isCheap && this.#isPaused()) return Promise.reject(this.#unreachable(state.reason, state.why))
         return this.#start()
       default:
         return this.#start()
     }
+  }
+
+  #isPaused(): boolean {
+    return this.#state.is === 'failed' && this.world.clock.monotonic() < this.#state.againAt
   }
 
   #start(): Promise<Ready> {
@@ -182,7 +230,9 @@ export class Connection {
         this.#rest()
       },
       error => {
-        if (this.#state.is === 'starting') this.#fail(error instanceof Fault ? error.code : '', messageOf(error))
+        if (this.#state.is !== 'starting') return
+        const isCheap = error instanceof Fault && troubleOf(error.cause, undefined, false) === 'refused'
+        this.#fail(error instanceof Fault ? error.code : '', messageOf(error), isCheap)
       },
     )
     return done
@@ -196,19 +246,20 @@ export class Connection {
     try {
       reached = await this.world.reach(this.server, this.confined)
       const { transport } = reached
-      client.onclose = () => this.#lost(client)
+      client.onclose = () => this.#ended(client)
+      reached.onStreamOver = limit => this.#streamOver(client, limit)
       await within(clock, CONNECT_MS, client.connect(transport, { timeout: CONNECT_MS }))
       const { ToolListChangedNotificationSchema } = await import('@modelcontextprotocol/sdk/types.js')
       client.setNotificationHandler(ToolListChangedNotificationSchema, async () => {
         await this.#list(client)
       })
       await within(clock, CONNECT_MS, this.#list(client))
-      return { is: 'ready', client, reached }
+      return { is: 'ready', client, reached, calls: 0 }
     } catch (error) {
       await client.close().catch(() => {})
       if (error instanceof Fault) throw error
       const words = reached?.lastWords()
-      throw this.#unreachable('mcp_unreachable', `${messageOf(error)}${words ? `; ${words}` : ''}`)
+      throw this.#unreachable('mcp_unreachable', `${wordsOf(error)}${words ? `; ${words}` : ''}`, error)
     }
   }
 
@@ -227,6 +278,7 @@ export class Connection {
       if (cursor === undefined) break
     }
     this.#tools = toolsOf(this.server.name, told)
+    this.#isStale = false
     this.world.listed(this.#key, told)
     return this.#tools
   }
@@ -244,14 +296,65 @@ export class Connection {
     this.#idle = this.world.clock.timeout(IDLE_MS, stop, { unref: true })
   }
 
-  #lost(client: Client): void {
+  #ended(client: Client): void {
     const state = this.#state
     if (state.is !== 'ready' || state.client !== client) return
     const words = state.reached.lastWords()
-    this.#fail('mcp_unreachable', `it has ended${words ? `; ${words}` : ''}`)
+    this.#lose(state, `it has ended${words ? `; ${words}` : ''}`)
   }
 
-  #fail(code: string, why: string): void {
+  /** Calls that have no answer yet fail: nothing can bring their answers any more. */
+  #lose(ready: Ready, why: string): void {
+    ready.lost ??= why
+    if (this.#state !== ready) return void ready.client.close().catch(() => {})
+    const isOverHttp = ready.reached.trouble !== undefined
+    this.#isStale = isOverHttp
+    this.#fail('mcp_unreachable', why, isOverHttp)
+  }
+
+  /** The session counts no more; its other calls may still be answered. The next use starts a new one. */
+  #leave(ready: Ready): void {
+    if (this.#state !== ready) return
+    this.#isStale = true
+    this.#state = { is: 'idle' }
+    this.#closeUnused(ready)
+  }
+
+  #closeUnused({ calls, client }: Ready): void {
+    if (calls === 0) void client.close().catch(() => {})
+  }
+
+  /**
+   * A stream of events is over. A server that ended takes the answers of its calls along without a word, so it is asked whether it
+   * is there.
+   */
+  #streamOver(client: Client, limit: Error | undefined): void {
+    const ready = this.#state
+    if (ready.is !== 'ready' || ready.client !== client) return
+    if (limit) this.#lose(ready, limit.message)
+    if (limit || ready.isChecking) return
+    ready.isChecking = true
+    const check = () => void this.#check(ready)
+    this.world.clock.timeout(CHECK_AFTER_MS, check, { unref: true })
+  }
+
+  async #check(ready: Ready): Promise<void> {
+    const { client, reached } = ready
+    try {
+      if (this.#state === ready) await client.ping({ timeout: CHECK_MS })
+    } catch (error) {
+      const trouble = reached.trouble?.(error)
+      if (trouble === 'session') {
+        ready.lost ??= 'it was started anew'
+        this.#leave(ready)
+        void client.close().catch(() => {})
+      } else if (trouble) this.#lose(ready, wordsOf(error))
+    } finally {
+      ready.isChecking = false
+    }
+  }
+
+  #fail(code: string, why: string, isCheap = false): void {
     const before = this.#state
     const attempt = ++this.#attempts
     const pause = Math.min(
@@ -259,16 +362,24 @@ export class Connection {
       LONGEST_PAUSE_MS,
     )
     const reason = code.startsWith('mcp_auth_') ? (code as Reason) : 'mcp_unreachable'
-    this.#state = { is: 'failed', reason, why, attempt, againAt: this.world.clock.monotonic() + pause }
+    this.#state = { is: 'failed', reason, why, attempt, againAt: this.world.clock.monotonic() + pause, isCheap }
     if (before.is === 'ready') void before.client.close().catch(() => {})
     this.world.log('an MCP server cannot be used', { server: this.server.name, why })
   }
 
-  #unreachable(reason: Reason, why: string): Fault {
+  #unreachable(reason: Reason, why: string, cause?: unknown): Fault {
     return McpErrors[reason](`${this.server.name} (${this.server.source.where}): ${why}`, {
+      cause,
       details: { server: this.server.name },
     })
   }
+}
+
+/** What an error says, with its cause: `fetch` says no more than that it failed. */
+function wordsOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : undefined
+  const why = cause && (messageOf(cause) || String((cause as NodeJS.ErrnoException).code ?? ''))
+  return why ? `${messageOf(error)}: ${why}` : messageOf(error)
 }
 
 const isOfLogin = (error: unknown): error is Fault => error instanceof Fault && error.code.startsWith('mcp_auth_')

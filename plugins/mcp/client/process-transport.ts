@@ -6,7 +6,7 @@ import { type ProcessHandle, readLines } from '../../processes/api.js'
 /** Bytes of one message; a server that sends more is ended. */
 export const MOST_BYTES = 4 * 1024 * 1024
 /** Lines in a row that are no message: some servers log to their standard output, none so much. */
-const MOST_JUNK = 1000
+export const MOST_JUNK = 1000
 const STDERR_BYTES = 2048
 
 /** A server that was started: messages are lines of its standard input and output. */

@@ -9,6 +9,8 @@ import { McpErrors } from '../errors.js'
 import type { Server, Source } from '../sources/declaration.js'
 import { boundedFetch } from './bounded-fetch.js'
 import type { Confined } from './confining.js'
+import type { StreamOver } from './event-stream.js'
+import { type Trouble, troubleOf } from './trouble.js'
 
 /** Of the environment of the daemon, what programs need to run at all; never the whole of it. */
 const PASSED_ON = ['HOME', 'LANG', 'LC_ALL', 'LOGNAME', 'PATH', 'SHELL', 'TERM', 'TMPDIR', 'TZ', 'USER']
@@ -18,6 +20,10 @@ export interface Reached {
   readonly transport: Transport
   /** Why it ended and what it said, as far as is known; empty: nothing is. */
   lastWords(): string
+  /** What an error of an exchange over HTTP says of the way to the server. */
+  trouble?(error: unknown): Trouble | undefined
+  /** Set by the connection: a stream of events is over, by its `limit` where it exceeded one. */
+  onStreamOver?: StreamOver
 }
 
 export type ReachKernel = PluginKernel<{
@@ -59,22 +65,36 @@ export async function reach(
   kernel: ReachKernel,
   server: Server,
   confined: Confined | undefined,
-  fetchWith: (headers: Readonly<Record<string, string>>) => typeof fetch = boundedFetch,
+  fetchWith: (headers: Readonly<Record<string, string>>, over: StreamOver) => typeof fetch = boundedFetch,
 ): Promise<Reached> {
   const { declaration, name, source } = server
   const { command, url } = declaration
   try {
     if (url !== undefined) {
       const headers = await valuesOf(kernel, server, declaration.headers, declaration.secret_headers)
-      const { StreamableHTTPClientTransport } = await import('@modelcontextprotocol/sdk/client/streamableHttp.js')
-      const transport = new StreamableHTTPClientTransport(new URL(url), { fetch: fetchWith(headers) })
-      return { transport: transport as Transport, lastWords: () => '' }
+      return await overHttp(new URL(url), over => fetchWith(headers, over))
     }
     if (command === undefined) throw new Error('it has neither a command nor a url')
     return await start(kernel, server, [command, ...(declaration.args ?? [])], confined)
   } catch (error) {
     throw McpErrors.mcp_unreachable(`${name} (${source.where}): ${messageOf(error)}`, { cause: error })
   }
+}
+
+async function overHttp(url: URL, fetchWith: (over: StreamOver) => typeof fetch): Promise<Reached> {
+  const { StreamableHTTPClientTransport, StreamableHTTPError } = await import(
+    '@modelcontextprotocol/sdk/client/streamableHttp.js'
+  )
+  const transport = new StreamableHTTPClientTransport(url, { fetch: fetchWith(limit => reached.onStreamOver?.(limit)) })
+  const reached: Reached = {
+    transport: transport as Transport,
+    lastWords: () => '',
+    trouble: error => {
+      const status = error instanceof StreamableHTTPError ? error.code : undefined
+      return troubleOf(error, status, transport.sessionId !== undefined)
+    },
+  }
+  return reached
 }
 
 async function start(

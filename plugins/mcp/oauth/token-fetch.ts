@@ -1,4 +1,5 @@
 import { boundedFetch } from '../client/bounded-fetch.js'
+import type { StreamOver } from '../client/event-stream.js'
 import { McpErrors } from '../errors.js'
 import type { Server } from '../sources/declaration.js'
 import type { Logins } from './logins.js'
@@ -6,9 +7,9 @@ import type { Logins } from './logins.js'
 /** `fetch` of a server over HTTP: with its token, which is renewed once where the server refuses it. */
 export const tokenFetch =
   (logins: Logins, server: Server) =>
-  (headers: Readonly<Record<string, string>>): typeof fetch => {
+  (headers: Readonly<Record<string, string>>, over: StreamOver): typeof fetch => {
     if (!server.declaration.auth) {
-      const plain = boundedFetch(headers)
+      const plain = boundedFetch(headers, over)
       return async (input, init) => {
         const reply = await plain(input, init)
         if (reply.status !== 401) return reply
@@ -16,7 +17,7 @@ export const tokenFetch =
       }
     }
     return async (input, init) => {
-      const send = (token: string) => boundedFetch({ ...headers, authorization: `Bearer ${token}` })(input, init)
+      const send = (token: string) => boundedFetch({ ...headers, authorization: `Bearer ${token}` }, over)(input, init)
       const token = await logins.token(server)
       const reply = await send(token)
       if (reply.status === 403) await checkScope(logins, server, reply)
