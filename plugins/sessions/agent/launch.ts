@@ -236,10 +236,10 @@ async function start(
         activity: () => listener.activity(),
         fault: error => kernel.needs.report(owner, 'stdout', error),
         refused: why => permissions.asking.refuse(why),
-        leftOut: servers =>
+        leftOut: (servers, refusal) =>
           listener.warn(listener.turnId() ?? '', {
             warning: 'mcp_server_left_out',
-            text: `the agent reaches no MCP servers over HTTP; it does without ${servers.join(', ')}`,
+            text: `the agent ${refusal === undefined ? 'reaches no MCP servers over HTTP' : `takes no MCP servers (${refusal})`}; it does without ${servers.join(', ')}`,
           }),
         redact: kernel.redact,
         login: loginText(program ?? provider),

@@ -14,13 +14,16 @@ export async function serversFor(
   return servers.flat()
 }
 
+/** The name of a server that an agent is handed. */
+export const serverName = (server: unknown): string => String((Object(server) as { name?: unknown }).name)
+
 /** The servers that an agent can be handed, and the names of those over HTTP, where it has no way to reach them. */
 export function reachable(servers: readonly unknown[], overHttp: boolean) {
   const leftOut: string[] = []
   const handed = servers.filter(server => {
-    const { type, name } = Object(server) as { type?: unknown; name?: unknown }
+    const { type } = Object(server) as { type?: unknown }
     if (overHttp || type !== 'http') return true
-    leftOut.push(String(name))
+    leftOut.push(serverName(server))
     return false
   })
   return { handed, leftOut }

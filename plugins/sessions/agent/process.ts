@@ -12,11 +12,11 @@ import { AgentChoices } from '../runtime/agent-choices.js'
 import type { Choice } from '../runtime/options.js'
 import { AgentFailure, type LastWords } from './failure.js'
 import { reasonIn } from './last-words.js'
-import { reachable } from './mcp.js'
+import { reachable, serverName } from './mcp.js'
 import { ASKING, MODE_NAMES } from './modes.js'
 import { OutputBuffer } from './output-buffer.js'
 import { stoppedGroups } from './pulse.js'
-import { describe, refused } from './refused.js'
+import { describe, refused, refusesServers } from './refused.js'
 import type { AgentStart } from './start.js'
 
 const STDERR_BYTES = 16 * 1024
@@ -181,10 +181,23 @@ export class AgentProcess {
     const supportsLoad = agentCapabilities?.loadSession === true
     const servers = reachable(start.mcpServers, agentCapabilities?.mcpCapabilities?.http === true)
     if (servers.leftOut.length > 0) start.leftOut(servers.leftOut)
-    const place = {
-      cwd: start.cwd,
-      mcpServers: servers.handed,
-      ...(start.addDirs.length > 0 && { additionalDirectories: start.addDirs }),
+    let handed = servers.handed
+    // An agent that refuses MCP servers is asked once more without them, and handed none from then on.
+    const open = async (kind: FailureKind, method: string, more: object): Promise<unknown> => {
+      const place = {
+        cwd: start.cwd,
+        ...(start.addDirs.length > 0 && { additionalDirectories: start.addDirs }),
+        ...more,
+      }
+      try {
+        return await request(kind, method, { ...place, mcpServers: handed }, start.newSessionMs)
+      } catch (error) {
+        if (handed.length === 0 || !refusesServers(error)) throw error
+        const opened = await request(kind, method, { ...place, mcpServers: [] }, start.newSessionMs)
+        start.leftOut(handed.map(serverName), messageOf(error))
+        handed = []
+        return opened
+      }
     }
     let loadFailure = start.load !== undefined && !supportsLoad ? 'the agent cannot load sessions' : undefined
     let opened: unknown
@@ -193,8 +206,7 @@ export class AgentProcess {
       // What it replays is in the journal already.
       this.#silent = true
       try {
-        const params = { ...place, sessionId: start.load }
-        opened = await request('load_session_failure', methods.agent.session.load, params, start.newSessionMs)
+        opened = await open('load_session_failure', methods.agent.session.load, { sessionId: start.load })
         acpSessionId = start.load
       } catch (error) {
         // With the process gone there is nothing to ask for a new session.
@@ -205,7 +217,7 @@ export class AgentProcess {
       }
     }
     if (acpSessionId === undefined) {
-      opened = await request('startup_failure', methods.agent.session.new, place, start.newSessionMs)
+      opened = await open('startup_failure', methods.agent.session.new, {})
       acpSessionId = v.safeParse(SessionResult, opened).success ? v.parse(SessionResult, opened).sessionId : undefined
       if (!acpSessionId) throw new AgentFailure('startup_failure', 'session/new: the answer has no sessionId')
     }

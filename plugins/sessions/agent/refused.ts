@@ -18,6 +18,16 @@ export function describe(error: unknown, redact: Redact): string {
   return error.code === LOGIN_WANTED ? `the agent wants a login: ${text}` : text
 }
 
+/** JSON-RPC code: the parameters are not what the other side takes. */
+const INVALID_PARAMS = -32602
+
+/** Whether the refusal of a session may be one of its MCP servers: it names them, or the parameters that they are among. */
+export function refusesServers(failure: unknown): boolean {
+  if (!(failure instanceof AgentFailure) || failure.wantsLogin) return false
+  const { cause } = failure
+  return cause instanceof RequestError && (cause.code === INVALID_PARAMS || /mcp/i.test(failure.message))
+}
+
 /**
  * The failure of a request that the agent refused.
  * @param login how one logs in, told when it wants that; undefined where nobody knows

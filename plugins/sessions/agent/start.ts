@@ -28,8 +28,8 @@ export interface AgentStart {
   activity(): void
   /** The agent broke the protocol, or flooded it. */
   fault(error: Error): void
-  /** MCP servers, by name, that the agent has no way to reach. */
-  leftOut(servers: readonly string[]): void
+  /** MCP servers, by name, that the agent does without: it cannot reach them over HTTP, or `refusal` says why it takes none. */
+  leftOut(servers: readonly string[], refusal?: string): void
   /** A request was refused unseen. */
   refused(why: string): void
   log(text: string, fields: Readonly<Record<string, unknown>>): void

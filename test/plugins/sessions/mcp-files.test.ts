@@ -105,4 +105,22 @@ test('a server over HTTP is handed to an agent that can reach it; of any other o
   }
 })
 
+test('an agent that refuses MCP servers is started without them, and each of its sessions says so', async () => {
+  const world = await openWorld({ plugins: [vault] })
+  try {
+    const mcpServers = { near: { command: process.execPath } }
+    await writeFile(path.join(world.home, 'mcp.json'), JSON.stringify({ mcpServers }))
+    await world.agent('ada', { flags: '--no-mcp' })
+    for (let n = 0; n < 2; n++) {
+      const events = await world.prompt((await world.session('ada')).at, 'handed')
+      assert.equal(JSON.parse(said(events)), [])
+      const warned = events.filter(({ content }) => content.warning === 'mcp_server_left_out')
+      assert.is(warned.length, 1)
+      assert.match(warned[0].content.text, /per-session MCP servers are not supported.* without near/)
+    }
+  } finally {
+    await world.close()
+  }
+})
+
 test.run()
