@@ -1,13 +1,14 @@
 import { mkdir } from 'node:fs/promises'
-import { createInterface } from 'node:readline'
 import { type Clock, messageOf, within } from '../../../kernel/plugin.js'
 import type { ReasoningEffort } from '../../../schemas/agents.js'
-import type { ProcessHandle } from '../../processes/api.js'
+import { type ProcessHandle, readLines } from '../../processes/api.js'
 import { factsOf, isEffort } from './parse.js'
 import type { FoundModel, ModelSource } from './source.js'
 
 const TIMEOUT_MS = 30_000
+/** Bytes of a line, and lines in a row that are no message. */
 const MAX_BYTES = 4 * 1024 * 1024
+const MAX_JUNK = 1000
 const METHOD_NOT_FOUND = -32601
 
 type Json = Readonly<Record<string, unknown>>
@@ -65,14 +66,7 @@ const effortsIn = (option: Json | undefined): ReasoningEffort[] =>
 /** The answer of an agent to `session/new`. Rejects when it refuses, ends, or says more than is read. */
 function openSession(child: ProcessHandle, cwd: string): Promise<unknown> {
   return new Promise((resolve, reject) => {
-    let bytes = 0
     child.stderr.resume()
-    child.stdout.on('data', (chunk: Buffer) => {
-      bytes += chunk.length
-      if (bytes <= MAX_BYTES) return
-      child.kill()
-      reject(new Error(`it said more than ${MAX_BYTES} bytes`))
-    })
     const send = (message: object) => child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
     const take = (message: Json) => {
       // It asks for something: nothing is given to an agent that is only looked at.
@@ -83,9 +77,17 @@ function openSession(child: ProcessHandle, cwd: string): Promise<unknown> {
       if (message.id === 2) return resolve(message.result)
       return send({ id: 2, method: 'session/new', params: { cwd, mcpServers: [] } })
     }
-    createInterface({ input: child.stdout }).on('line', line => {
-      const message = parsed(line)
-      if (message) take(message)
+    const read = readLines(child.stdout, {
+      ...{ owner: 'models', lineBytes: MAX_BYTES, junk: MAX_JUNK },
+      take(line) {
+        const message = parsed(line)
+        if (message) take(message)
+        return message !== undefined
+      },
+    })
+    read.catch(error => {
+      child.kill()
+      reject(error)
     })
     child.stdin.on('error', () => {})
     void child.exited.then(({ code, signal }) => reject(new Error(`it ended (${signal ?? code})`)))
