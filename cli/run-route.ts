@@ -216,7 +216,7 @@ function show(
   } else if (body === undefined || (done !== undefined && view === undefined)) {
     out.line(fillText(done ?? 'done', params, body))
   } else if (view && 'rows' in view) showRows(rows ?? [], body, view, out)
-  else if (view && 'item' in view) showItem(pick(body, view.item), view, out)
+  else if (view && 'item' in view) showItem(pick(body, view.item), body, view, out)
   else if (view) out.value(textOf(view.text, params, body))
   else out.value(body)
 }
@@ -227,14 +227,20 @@ function showRows(
   view: Extract<CliView, { rows: string }>,
   out: Output,
 ): void {
-  const problems = view.problems === undefined ? [] : pick(body, view.problems)
-  const texts = Array.isArray(problems) ? problems.map(String) : []
+  const texts = problemsOf(body, view)
   if (rows.length > 0 || texts.length === 0) out.table(rows, view.columns, view.empty)
   for (const text of texts) out.note(text)
 }
 
-function showItem(item: unknown, { fields, table }: Extract<CliView, { item: string }>, out: Output): void {
+function problemsOf(body: unknown, { problems }: { readonly problems?: string }): string[] {
+  const texts = problems === undefined ? [] : pick(body, problems)
+  return Array.isArray(texts) ? texts.map(String) : []
+}
+
+function showItem(item: unknown, body: unknown, view: Extract<CliView, { item: string }>, out: Output): void {
+  const { fields, table } = view
   out.fields(item, fields)
+  for (const text of problemsOf(body, view)) out.note(text)
   const rows = table && pick(item, table.path)
   if (!table || !Array.isArray(rows) || rows.length === 0) return
   out.line('')

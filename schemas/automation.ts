@@ -41,8 +41,8 @@ export type ListJobsQuery = v.InferOutput<typeof ListJobsQuery>
 export const ListJobsReply = v.object({ jobs: v.array(Job), page: Page })
 export type ListJobsReply = v.InferOutput<typeof ListJobsReply>
 
-/** GET, POST and PATCH of one job. */
-export const JobReply = v.object({ job: Job })
+/** GET of one job; POST and PATCH also say what will be in its way. */
+export const JobReply = v.object({ job: Job, warnings: v.optional(v.array(v.string())) })
 export type JobReply = v.InferOutput<typeof JobReply>
 
 const SCHEDULE_HELP =

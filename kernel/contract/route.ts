@@ -125,7 +125,13 @@ export type CliView =
       /** A list of texts that say why rows may be missing; they are shown as notes, and instead of `empty`. */
       readonly problems?: string
     }
-  | { readonly item: string; readonly fields: readonly CliColumn[]; readonly table?: CliTable }
+  | {
+      readonly item: string
+      readonly fields: readonly CliColumn[]
+      readonly table?: CliTable
+      /** A list of texts about the item, outside of it; they are shown as notes. */
+      readonly problems?: string
+    }
   | { readonly text: string }
 
 /** What of an item is shown as a table below its fields; nothing where it is empty. */

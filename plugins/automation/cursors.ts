@@ -198,6 +198,12 @@ export class CursorStore {
     return projected
   }
 
+  /** Number of jobs whose next occurrence is due from `from` up to `to`, epoch milliseconds. */
+  countDue(from: number, to: number): number {
+    const sql = 'SELECT count(*) FROM automation_cursor WHERE next_run_at >= ? AND next_run_at < ?'
+    return Number(this.kernel.db.row(sql, [from, to])?.[0])
+  }
+
   /** Registered jobs and when each is due. */
   registered(): [job: string, at: number][] {
     const [jobs = [], times = []] = this.#columns(

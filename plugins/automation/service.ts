@@ -136,7 +136,7 @@ export class AutomationService {
     const refresh = (job: string) => this.#scheduler.refresh(job)
     const slots = { runs: this.#runs, claims: this.#claims, rows: waiting, dispatcher: this.#dispatcher }
     this.#waitingRuns = new WaitingRuns(kernel, slots, refresh)
-    this.jobs = new Jobs(kernel, this.#cursors, this.#runs, fireLimit)
+    this.jobs = new Jobs(kernel, this.#cursors, this.#runs, limits)
     const ids = new WebhookIds(kernel)
     this.triggers = new Triggers(kernel, ids, kernel.needs.vault, fireLimit)
     this.#observed = new Observed(kernel, this.triggers, this.#runs)

@@ -89,6 +89,8 @@ const Timeline = v.object({
   unlisted: Integer,
   /** Jobs or triggers that would not fire, at most 100. */
   silent: v.array(Silent),
+  /** Jobs only: minutes in which more occurrences are due than run at once, earliest first, at most 100. */
+  crowded: v.optional(v.array(v.object({ at: Timestamp, due: Integer }))),
   /** The simulation stopped here after 200,000 fires and skips. */
   ended_early: v.optional(Timestamp),
   /** Triggers only: number of recorded events read. */

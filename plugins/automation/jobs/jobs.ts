@@ -1,10 +1,12 @@
 import { type Actor, type Fault, iso, type RecordChange, type StoredRecord } from '../../../kernel/plugin.js'
-import type { CreateJobBody, FireLimit, Job } from '../../../schemas/automation.js'
+import type { CreateJobBody, Job } from '../../../schemas/automation.js'
+import { durationText } from '../../../schemas/duration.js'
 import { AutomationErrors } from '../api.js'
 import { type CursorStore, cursorToWire } from '../cursors.js'
 import type { DefinitionReader } from '../definition-list.js'
 import { type DefinitionKernel, Definitions, factsOf } from '../definitions.js'
 import { JobKind, type JobRecord, JobSpec, jobProblem } from '../job-kind.js'
+import { type Limits, MINUTE_MS, minuteOf } from '../runs/room.js'
 import { lastRunToWire } from '../runs/run-row.js'
 import type { RunStore } from '../runs/runs.js'
 
@@ -14,11 +16,11 @@ export class Jobs extends Definitions<JobSpec, Job> {
     kernel: DefinitionKernel,
     private readonly cursors: CursorStore,
     private readonly runs: RunStore,
-    fireLimit: FireLimit,
+    private readonly limits: Limits,
   ) {
     const disable = (id: string) => `svc automation jobs update ${id} --no-enabled`
     const family = { noun: 'job' as const, disable, kind: JobKind, schema: JobSpec, problem: jobProblem }
-    super(kernel, cursors.overlays, family, fireLimit)
+    super(kernel, cursors.overlays, family, limits.fireLimit)
   }
 
   create(actor: Actor, body: CreateJobBody, id = this.kernel.ids.id('job')): Promise<Job> {
@@ -65,6 +67,21 @@ export class Jobs extends Definitions<JobSpec, Job> {
       last_run: last ? lastRunToWire(last) : null,
       next_run: cursor?.next_run_at ? iso(cursor.next_run_at) : null,
       scheduler: cursor ? cursorToWire(cursor) : null,
+    }
+  }
+
+  /** What will be in the way of a job: more jobs are due in the minute of its next run than may run at once. */
+  warnings({ next_run: next }: Job): { warnings?: string[] } {
+    if (!next) return {}
+    const from = minuteOf(Date.parse(next))
+    const due = this.cursors.countDue(from, from + MINUTE_MS)
+    const { maxConcurrent, queueWait } = this.limits
+    if (due <= maxConcurrent) return {}
+    const rest = queueWait === 0 ? 'are skipped' : `wait for at most ${durationText(queueWait)} (automation.queue_wait)`
+    return {
+      warnings: [
+        `${due} jobs are due in the minute of ${iso(from)}, and ${maxConcurrent} run at once (automation.max_concurrent_jobs); the others ${rest}`,
+      ],
     }
   }
 

@@ -62,7 +62,7 @@ const schedules: readonly CliShorthand[] = [
   },
 ]
 
-const jobItem = { item: 'job', fields: jobFields } as const
+const jobItem = { item: 'job', fields: jobFields, problems: 'warnings' } as const
 const jobId = { name: 'id', summary: 'id or name of a job' } as const
 
 export const jobRoutes = [
@@ -109,7 +109,10 @@ export const jobRoutes = [
       view: jobItem,
       shorthands: schedules,
     },
-    handle: async (self, { actor, body }) => created({ job: await self.jobs.create(actor, body) }),
+    handle: async (self, { actor, body }) => {
+      const job = await self.jobs.create(actor, body)
+      return created({ job, ...self.jobs.warnings(job) })
+    },
   }),
   route({
     method: 'GET',
@@ -136,7 +139,10 @@ export const jobRoutes = [
       view: jobItem,
       shorthands: schedules,
     },
-    handle: async (self, { actor, params, body }) => ok({ job: await self.jobs.patch(actor, params.id, body) }),
+    handle: async (self, { actor, params, body }) => {
+      const job = await self.jobs.patch(actor, params.id, body)
+      return ok({ job, ...self.jobs.warnings(job) })
+    },
   }),
   route({
     method: 'DELETE',

@@ -63,6 +63,10 @@ export function slotSkip({ maxConcurrent }: Limits, waited = 0): Skip {
   }
 }
 
+/** The start (epoch milliseconds) of the minute in which something is due: those of one minute compete for slots. */
+export const minuteOf = (at: number): number => at - (at % MINUTE_MS)
+export const MINUTE_MS = 60_000
+
 /** Must an occurrence wait? Those that wait already are due earlier. */
 export const mustWait = (limits: Limits, runs: RunBook): boolean =>
   runs.openCount() >= limits.maxConcurrent || runs.waitingCount() > 0

@@ -32,8 +32,11 @@ export async function runSimulate({ options, client, out }: CommandContext): Pro
   const url = `/api/automation/simulation?${query}`
   const reply = (await client.request('GET', url)) as SimulationReply
   if (out.json) return out.value(reply)
-  const { timezone, jobs, triggers } = reply.simulation
-  if (jobs) show('Jobs', jobs, timezone, out)
+  const { timezone, jobs, triggers, max_concurrent_jobs: atOnce } = reply.simulation
+  if (jobs) {
+    show('Jobs', jobs, timezone, out)
+    for (const text of crowdedText(jobs, atOnce, clockOf(timezone))) out.line(out.color('yellow', text))
+  }
   if (triggers) show('Triggers, replaying recorded events', triggers, timezone, out)
 }
 
@@ -57,6 +60,18 @@ function show(title: string, timeline: Timeline, timezone: string, out: CommandC
   if (timeline.unlisted > 0) out.line(out.color('dim', `${timeline.unlisted} more not shown; use --limit or --only`))
   if (timeline.ended_early)
     out.line(out.color('yellow', `stopped at ${timeline.ended_early}: too many fires and skips; use fewer --days`))
+}
+
+/** What is said of minutes in which more is due than runs at once. */
+function crowdedText({ crowded = [] }: Timeline, atOnce: number, clock: ReturnType<typeof clockOf>): string[] {
+  const [first] = crowded
+  if (!first) return []
+  const { day, time } = clock(first.at)
+  const more = crowded.length === 1 ? '' : `, and more than ${atOnce} in ${crowded.length - 1} other minutes`
+  return [
+    `${first.due} occurrences are due ${day} ${time}${more}`,
+    `${atOnce} run at once, the others wait (automation.max_concurrent_jobs, automation.queue_wait)`,
+  ]
 }
 
 interface Line {

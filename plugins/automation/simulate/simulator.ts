@@ -97,7 +97,8 @@ export class Simulator {
       const { last_scheduled_at = null } = cursor ?? {}
       jobs.push({ ...this.#player(of, job, assumed), of, spec: job.spec, next_run_at: next, last_scheduled_at })
     }
-    const book = new TimelineBook({ only: query.only, limit: query.limit ?? DEFAULT_LISTED })
+    const listed = { only: query.only, limit: query.limit ?? DEFAULT_LISTED }
+    const book = new TimelineBook({ ...listed, atOnce: limits.maxConcurrent })
     const simulation = {
       ...span,
       jobs,

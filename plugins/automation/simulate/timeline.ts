@@ -1,5 +1,6 @@
 import { iso } from '../../../kernel/plugin.js'
 import type { Timeline } from '../../../schemas/automation/simulation.js'
+import { minuteOf } from '../runs/room.js'
 import { columnOf, type RunOf } from '../runs/run-row.js'
 import { type Occasion, occasionToWire } from './simulated-runs.js'
 
@@ -7,12 +8,16 @@ import { type Occasion, occasionToWire } from './simulated-runs.js'
 const MAX_OCCASIONS = 200_000
 /** Maximum number of listed definitions that do not fire. */
 const MAX_SILENT = 100
+/** Maximum number of listed minutes in which too much is due. */
+const MAX_CROWDED = 100
 
 /** Which entries are listed, and how many. */
 export interface Listed {
   /** Id or name. */
   readonly only?: string | undefined
   readonly limit: number
+  /** How many runs go on at once, where more that are due at once wait. */
+  readonly atOnce?: number
 }
 
 type Silence = Timeline['silent'][number]['why']
@@ -22,6 +27,8 @@ export class TimelineBook {
   readonly #occasions: Occasion[] = []
   readonly #skipped: Record<string, number> = {}
   readonly #heard = new Set<string>()
+  /** Number of occurrences due in each minute. */
+  readonly #due = new Map<number, number>()
   #listable = 0
   #fires = 0
   #skips = 0
@@ -38,6 +45,11 @@ export class TimelineBook {
     const id = idOf(occasion.of)
     this.#last = occasion.at
     this.#heard.add(id)
+    const { scheduledAt, attempt } = occasion
+    if (scheduledAt !== undefined && attempt === 1) {
+      const minute = minuteOf(scheduledAt)
+      this.#due.set(minute, (this.#due.get(minute) ?? 0) + 1)
+    }
     if (occasion.skip) {
       this.#skips++
       this.#skipped[occasion.skip.reason] = (this.#skipped[occasion.skip.reason] ?? 0) + 1
@@ -54,6 +66,8 @@ export class TimelineBook {
     const isSilent = ({ of, name }: (typeof definitions)[number]) =>
       !this.#heard.has(idOf(of)) && isListed(this.listed, idOf(of), name)
     const silent = definitions.filter(isSilent).slice(0, MAX_SILENT)
+    const { atOnce = Infinity } = this.listed
+    const crowded = [...this.#due].filter(([, due]) => due > atOnce).sort(([a], [b]) => a - b)
     return {
       from: iso(span.from),
       to: iso(span.to),
@@ -68,6 +82,9 @@ export class TimelineBook {
         name,
         why,
       })),
+      ...(crowded.length > 0 && {
+        crowded: crowded.slice(0, MAX_CROWDED).map(([at, due]) => ({ at: iso(at), due })),
+      }),
       ...(this.isFull ? { ended_early: iso(this.#last) } : {}),
     }
   }

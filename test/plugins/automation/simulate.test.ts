@@ -55,6 +55,37 @@ test('a simulation reports fires and skips with their reasons, and changes nothi
   await b.end()
 })
 
+test('a simulation and a new job tell when more is due in a minute than runs at once', async () => {
+  const b = await bench({ config: { automation: { max_concurrent_jobs: 2 } } })
+  const create = async (name: string, schedule: object) => {
+    const reply = await b.request('POST', '/api/automation/jobs', { ...hourly({ name }), scope: 'global', schedule })
+    assert.is(reply.status, 201, JSON.stringify(reply.body))
+    return reply.body
+  }
+  const daily = { mode: 'cron', expr: '30 9 * * *' }
+  assert.is((await create('one', daily)).warnings, undefined)
+  const second = await create('two', daily)
+  assert.is(second.warnings, undefined)
+  const { warnings } = await create('three', daily)
+  assert.is(warnings.length, 1)
+  assert.match(
+    warnings[0],
+    /^3 jobs are due in the minute of .*:30:00.*, and 2 run at once \(automation\.max_concurrent_jobs\); the others wait for at most 10m/,
+  )
+  assert.is((await create('apart', { mode: 'cron', expr: '31 9 * * *' })).warnings, undefined)
+  const { jobs } = await simulated(b, 'days=3')
+  assert.equal(
+    jobs.crowded.map(({ due }: Reply) => due),
+    [3, 3, 3],
+  )
+  const patched = await b.request('PATCH', `/api/automation/jobs/${second.job.id}`, {
+    schedule: { ...daily, expr: '0 10 * * *' },
+  })
+  assert.is(patched.body.warnings, undefined)
+  assert.is((await simulated(b, 'days=3')).jobs.crowded, undefined)
+  await b.close()
+})
+
 test('a simulation includes retries, overlaps and catch-up after an outage', async () => {
   const b = await bench()
   const retry = { strategy: 'backoff', max_retries: 2, base_delay: '10s' }
