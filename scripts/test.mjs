@@ -9,6 +9,7 @@
 // test/harness/watch-replies.mjs, answered something that is not by the contract. The last line counts tests, a failed file
 // counting as one at least.
 //
+// SVC_TEST_SHARE=1/2 runs every second file of that order: releases of Node share the files among them, others with each seed.
 // SVC_TEST_PROCESSES says how many files run at once. They run in the order of how long they took last, the longest first; with SVC_SEED in an order drawn from it.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -48,7 +49,7 @@ async function main(args) {
   const bundle = await bundleTests(files).catch(error => console.log(`FAIL  the bundle of the tests: ${error.message}`))
   if (bundle === undefined) return summary(0, 1)
   try {
-    await runAll(inOrder(files, durations), bundle, (file, result) => {
+    await runAll(shareOf(inOrder(files, durations)), bundle, (file, result) => {
       report(file, result, bundle)
       counts.ms[file] = result.ms
       counts.passed += result.passed
@@ -72,6 +73,13 @@ function inOrder(files, durations) {
       .sort()
       .map(([, file]) => file)
   return files.sort((a, b) => (durations[b] ?? Infinity) - (durations[a] ?? Infinity) || a.localeCompare(b))
+}
+
+/** The files that are the turn of this run, by SVC_TEST_SHARE. */
+function shareOf(files) {
+  const [, turn, turns] = /^(\d+)\/(\d+)$/.exec(process.env.SVC_TEST_SHARE ?? '1/1') ?? []
+  if (!(turn >= 1 && turn <= turns)) throw new Error('SVC_TEST_SHARE: must be a share such as 1/2')
+  return files.filter((_, n) => n % turns === turn - 1)
 }
 
 /** Runs the files in some processes at once, each process file after file while it is fit to. */

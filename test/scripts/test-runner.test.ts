@@ -45,10 +45,15 @@ tree.write({
 test.after(() => tree.remove())
 
 /** With one process for all files, so that it is known which of them share it. */
-async function run(...args: string[]): Promise<{ code: number; lines: string[]; out: string }> {
+const run = (...args: string[]) => runWith({}, ...args)
+
+async function runWith(
+  env: NodeJS.ProcessEnv,
+  ...args: string[]
+): Promise<{ code: number; lines: string[]; out: string }> {
   const runner = spawn(process.execPath, ['scripts/test.mjs', ...args], {
     cwd: tree.path,
-    env: { ...process.env, SVC_TEST_PROCESSES: '1' },
+    env: { ...process.env, SVC_TEST_PROCESSES: '1', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const exit = once(runner, 'exit')
@@ -178,6 +183,19 @@ test('an interrupted runner ends what it runs', async () => {
   const [code] = await once(runner, 'exit')
   assert.is(code, 130)
   assert.ok(await ended('hang.pid'))
+})
+
+test('shares of one seed have each file once, and no other share is taken', async () => {
+  const files = ['test/pids/a.test.ts', 'test/pids/b.test.ts', 'test/pids/c.test.ts', 'test/pass.test.ts']
+  const ranOf = async (share: string) => {
+    const { code, lines } = await runWith({ SVC_TEST_SHARE: share, SVC_SEED: '7' }, '--no-build', ...files)
+    assert.is(code, 0, share)
+    return lines.slice(0, -1).map(line => /test\/\S+/.exec(line)?.[0])
+  }
+  const [one, two] = [await ranOf('1/2'), await ranOf('2/2')]
+  assert.equal([one.length, two.length], [2, 2])
+  assert.equal([...one, ...two].sort(), [...files].sort())
+  assert.is.not((await runWith({ SVC_TEST_SHARE: '3/2' }, '--no-build', ...files)).code, 0)
 })
 
 test('without arguments all tests run, after a build; what matches nothing is a failure', async () => {
