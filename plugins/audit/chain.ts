@@ -1,6 +1,7 @@
 import type { Db, Migration, SqlValue, Tx } from '../../kernel/plugin.js'
-import { turn } from '../../kernel/plugin.js'
+import { operator, turn } from '../../kernel/plugin.js'
 import type { VerifyAuditReply } from '../../schemas/daemon/audit.js'
+import { OPERATOR } from '../identity/api.js'
 import { type ChainedRow, COLUMNS, type EntryRow, GENESIS, hashOf, valuesOf } from './entry.js'
 
 export const auditMigrations: readonly Migration[] = [
@@ -221,7 +222,8 @@ function conditions({ actor, action, subject, since }: Parameters<Chain['page']>
 } {
   // A kind stands for all of its records, and a family of actions for each of them.
   const parts: [sql: string, ...params: (SqlValue | undefined)[]][] = [
-    ['actor_id = ?', actor],
+    // The owner is stored by the id of its authority.
+    ['actor_id = ?', actor === OPERATOR ? operator.id : actor],
     [`(action = ? OR substr(action, 1, length(?) + 1) = ? || '.')`, action, action, action],
     [`(subject = ? OR substr(subject, 1, length(?) + 1) = ? || '/')`, subject, subject, subject],
     ['at >= ?', since],

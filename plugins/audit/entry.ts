@@ -1,6 +1,7 @@
 import { createHmac, hash } from 'node:crypto'
 import { canonicalJson, iso, type SqlValue } from '../../kernel/plugin.js'
 import type { AuditEntry } from '../../schemas/daemon/audit.js'
+import { namedActor } from '../identity/api.js'
 
 /** What an entry says, by column; times in epoch milliseconds. The order of the columns is that of what is hashed. */
 export interface EntryRow {
@@ -81,10 +82,15 @@ export function digestOf(key: string, value: unknown): string {
   return `hmac:${createHmac('sha256', key).update(canonicalJson(value)).digest('hex')}`
 }
 
+/** Who acted, by the names of people rather than of authority: `human/operator`. */
+const actorOf = ({ actor_kind: kind, actor_id: id, origin }: Pick<ChainedRow, 'actor_kind' | 'actor_id' | 'origin'>) =>
+  namedActor({ kind, id, origin })
+
 export function entryToWire(row: ChainedRow): AuditEntry {
-  const { seq, at, action, subject, actor_kind, actor_id } = row
+  const { seq, at, action, subject } = row
+  const { kind, ref: id } = actorOf(row)
   const { version, origin, on_behalf_of, cause, request, event, before, after } = row
   const given = Object.entries({ version, origin, on_behalf_of, cause, request, event, before, after })
   const optional = Object.fromEntries(given.filter(([, value]) => value !== null)) as Partial<AuditEntry>
-  return { seq, at: iso(at), action, subject, actor: { kind: actor_kind, id: actor_id }, ...optional, hash: row.hash }
+  return { seq, at: iso(at), action, subject, actor: { kind, id }, ...optional, hash: row.hash }
 }

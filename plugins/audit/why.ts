@@ -2,6 +2,7 @@ import { shown } from '../../kernel/kit/text.js'
 import { iso, turn } from '../../kernel/plugin.js'
 import type { WhyReply, WhyStep } from '../../schemas/daemon/audit.js'
 import type { EventsApi, StoredEvent } from '../events/api.js'
+import { namedActor } from '../identity/api.js'
 import { AuditErrors } from './api.js'
 import type { Chain } from './chain.js'
 import type { ChainedRow } from './entry.js'
@@ -68,13 +69,18 @@ function begin(id: string, chain: Chain, events: EventsApi): { steps: WhyStep[];
   return { steps: [step], next: { cause: entry.cause ?? undefined, of: step } }
 }
 
+function nameOf(kind: string, id: string, origin: string | null | undefined): string {
+  const named = namedActor({ kind, id, origin })
+  return `${named.kind}/${named.ref}`
+}
+
 function eventStep(event: StoredEvent, entry: ChainedRow | undefined): WhyStep {
   const { id, name, actor, at, subject } = event
   return {
     id,
     what: `${name}${detailOf(event.payload)}`,
     ...(subject === undefined ? {} : { subject }),
-    actor: `${actor.kind}/${actor.id}`,
+    actor: nameOf(actor.kind, actor.id, actor.origin),
     ...(actor.on_behalf_of === undefined ? {} : { on_behalf_of: actor.on_behalf_of }),
     ...(entry?.origin ? { origin: entry.origin } : {}),
     at: iso(at),
@@ -87,7 +93,7 @@ function entryStep(row: ChainedRow): WhyStep {
     id: event ?? `audit ${seq}`,
     what: action,
     subject: version === null ? subject : `${subject}@${version}`,
-    actor: `${actor_kind}/${actor_id}`,
+    actor: nameOf(actor_kind, actor_id, origin),
     ...(on_behalf_of === null ? {} : { on_behalf_of }),
     ...(origin === null ? {} : { origin }),
     at: iso(at),

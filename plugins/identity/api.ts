@@ -1,6 +1,6 @@
 /** `svc/plugins/identity`: who an agent is when its process calls the daemon. */
 import * as v from 'valibot'
-import { type Actor, defineErrors, event } from '../../kernel/plugin.js'
+import { type Actor, defineErrors, event, operator } from '../../kernel/plugin.js'
 import type { StoredEvent } from '../events/api.js'
 
 /** Origin of actors that are the agent of a session. Routes that serve them name it in `origins`. */
@@ -9,6 +9,32 @@ export const AGENT_SESSION = 'agent_session'
 /** The session whose agent makes a request, or for which it is made; undefined: a person, or a program of theirs. */
 export const agentSessionOf = ({ origin, id, onBehalfOf }: Actor): string | undefined =>
   origin === AGENT_SESSION ? id : onBehalfOf?.kind === AGENT_SESSION ? onBehalfOf.id : undefined
+
+/** Whom the audit and tasks name as the one who acted. */
+export interface NamedActor {
+  readonly kind: 'human' | 'agent_session' | 'extension' | 'daemon'
+  /** `operator` for the owner of the daemon; else the id of the key, session, extension or plugin. */
+  readonly ref: string
+}
+
+/** Who acted, as people are told. No code of the daemon acts as its owner, so an owner is a person, whatever the door. */
+export function namedActor({
+  kind,
+  id,
+  origin,
+}: {
+  kind: string
+  id: string
+  origin?: string | null | undefined
+}): NamedActor {
+  if (origin === AGENT_SESSION) return { kind: AGENT_SESSION, ref: id }
+  if (id === operator.id) return { kind: 'human', ref: OPERATOR }
+  if (kind === 'operator') return { kind: 'human', ref: id }
+  return { kind: kind === 'extension' || origin === 'extension' ? 'extension' : 'daemon', ref: id }
+}
+
+/** How the owner of the daemon is named to people; records keep the id of its authority. */
+export const OPERATOR = 'operator'
 
 /** The same for the actor of a logged event. */
 export function agentSessionOfEvent({ actor }: Pick<StoredEvent, 'actor'>): string | undefined {

@@ -1,10 +1,11 @@
-import type { Actor } from '../../kernel/plugin.js'
+import { type Actor, operator } from '../../kernel/plugin.js'
 import type { TaskActor, TaskOrigin } from '../../schemas/tasks.js'
-import { AGENT_SESSION } from '../identity/api.js'
+import { AGENT_SESSION, namedActor, OPERATOR } from '../identity/api.js'
 
-/** The actor of an operation, as recorded with tasks and in the event log. */
+/** The actor of an operation. */
 export interface Who {
   readonly actor: Actor
+  /** As stored: by the id of the actor, which homes have from before. Replies have it from `actorToWire`. */
   readonly by: TaskActor
   readonly origin: TaskOrigin
 }
@@ -15,7 +16,7 @@ const ORIGINS: readonly string[] = ['cli', 'web', 'uds', 'http', 'extension', 'd
 export function whoOf(actor: Actor): Who {
   const session = sessionOf(actor)
   if (session !== undefined) return whoOfSession(actor, session)
-  const by = { kind: kindOf(actor), ref: actor.id }
+  const by = { kind: kindOf(actor), ref: actor.id } as const
   const kind = by.kind === 'automation' ? 'automation' : ORIGINS.includes(actor.origin ?? '') ? actor.origin : 'http'
   return { actor, by, origin: { kind: kind as TaskOrigin['kind'], ref: actor.id } }
 }
@@ -31,8 +32,15 @@ export function sessionOf({ id, origin, onBehalfOf }: Actor): string | undefined
   return onBehalfOf?.kind === AGENT_SESSION ? onBehalfOf.id : undefined
 }
 
-function kindOf({ kind, id }: Actor): TaskActor['kind'] {
-  if (kind === 'operator') return 'human'
-  if (kind === 'extension') return 'extension'
-  return id === 'automation' ? 'automation' : 'daemon'
+/** A stored actor as it is told. */
+export const actorToWire = (kind: TaskActor['kind'], ref: string | null): TaskActor =>
+  ref === operator.id ? { kind: 'human', ref: OPERATOR } : { kind, ref: ref ?? '' }
+
+/** The stored id of an actor, or of what an operation came from, as it is told. */
+export const refToWire = (ref: string): string => (ref === operator.id ? OPERATOR : ref)
+
+// The owner is stored as `daemon`, as in rows from before: marks of the inbox are found by it.
+function kindOf(actor: Actor): TaskActor['kind'] {
+  if (actor.id === 'automation') return 'automation'
+  return actor.id === operator.id ? 'daemon' : namedActor(actor).kind
 }

@@ -68,13 +68,13 @@ test('from an empty home to a finished task on a terminal, with its questions, a
   const answers = typing(
     [/Run it now\? \[Y\/n\] /, '\r'],
     [/\? run: git.*?never: /s, 'y\r'],
-    [/\+ # Workspace report.*?never: /s, 'y\r'],
+    [/\+# Workspace report.*?never: /s, 'y\r'],
   )
   const { code, shown } = await onTerminal(['run', 'Report'], answers)
   assert.is(code, 0, shown)
   assert.match(shown, /started the daemon \(pid \d+\)/)
   assert.match(shown, /report in .*project.*permissions.*approve-reads.*ses_/s)
-  assert.match(shown, /\? edit: Write svc-reports\/report\.md.*\+ # Workspace report/s)
+  assert.match(shown, /\? edit: write .*svc-reports\/report\.md.*\+# Workspace report/s)
   assert.match(shown, /1 file changed:.*\+ svc-reports\/report\.md/s)
   assert.match(shown, /Go on: svc session attach ses_/)
   assert.ok(existsSync(path.join(repository, 'svc-reports', 'report.md')))
@@ -212,7 +212,7 @@ test('a folder in which hardly anybody means all of it is asked about before an 
   const home = path.join(at.folder, 'user')
   const { code, shown } = await onTerminal(['run', '--agent', 'report', 'Report'], typing([/\[y\/N\] /, '\r']), home)
   assert.is(code, 1, shown)
-  assert.match(shown, /is your home\. The agent would work in all of it/)
+  assert.match(shown, /is your home: agents would work in all of it/)
   const { workspaces } = await at.json<{ workspaces: { root_dir: string }[] }>('workspace', 'list')
   assert.not.ok(workspaces.some(({ root_dir }) => root_dir === home))
 })

@@ -35,14 +35,7 @@ test('a job fires, its session asks and is answered, and each is followed back t
   const { entries } = await at.json<AuditReply>('audit', 'list', '--action', 'permission')
   assert.equal(
     entries.map(({ action, subject, actor, request }) => [action, subject, actor.id, request]),
-    [
-      [
-        'permission.answered',
-        session,
-        'daemon-control',
-        'POST /api/workspaces/{workspace_id}/sessions/{session_id}/approve',
-      ],
-    ],
+    [['permission.answered', session, 'operator', 'POST /api/workspaces/{workspace_id}/sessions/{session_id}/approve']],
   )
   const made = (await at.json<AuditReply>('audit', 'list', '--subject', 'automation.job')).entries.at(-1)
   const created = JSON.parse((await at.request('socket', 'GET', '/api/audit?action=session')).text) as AuditReply

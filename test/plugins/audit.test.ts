@@ -59,7 +59,7 @@ test('a change of a record is an entry with actor, origin, request, event and di
     ],
   )
   for (const entry of [made, changed, removed]) {
-    assert.equal(entry.actor, { kind: operator.kind, id: operator.id })
+    assert.equal(entry.actor, { kind: 'human', id: 'operator' })
     assert.is(entry.origin, 'uds')
     assert.match(entry.cause ?? '', /^req_[0-9a-f]{16}$/)
   }
@@ -159,7 +159,7 @@ test('filters and pages cover every entry once', async () => {
   }
   const since = new Date(clock.now()).toISOString()
   assert.is((await entriesOf(host, `?action=record&since=${since}`)).length, 3)
-  assert.is((await entriesOf(host, '?actor=daemon-control&action=record.put')).length, 7)
+  assert.is((await entriesOf(host, '?actor=operator&action=record.put')).length, 7)
   assert.is((await entriesOf(host, '?actor=nobody')).length, 0)
   assert.is((await entriesOf(host, '?subject=acme.note/n3')).length, 1)
   assert.is((await entriesOf(host, '?subject=acme.note')).length, 7)
@@ -302,7 +302,7 @@ test('why follows a record and an event back to the request, and says where a ch
     const request = chain.at(-1)
     assert.equal(
       [request.id, request.what, request.actor, request.origin],
-      [entry.cause, 'PUT /api/resources/{kind}/{id}', 'daemon/daemon-control', 'uds'],
+      [entry.cause, 'PUT /api/resources/{kind}/{id}', 'human/operator', 'uds'],
       id,
     )
   }

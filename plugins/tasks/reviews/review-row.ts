@@ -2,6 +2,7 @@ import { iso } from '../../../kernel/plugin.js'
 import type { ReviewOutcome, ReviewPolicy, ReviewStatus, TaskActor, TaskReview } from '../../../schemas/tasks.js'
 import { given } from '../rows.js'
 import type { RunRow } from '../runs/run-row.js'
+import { actorToWire } from '../who.js'
 
 /** A review as it is stored; times in epoch milliseconds. */
 export interface ReviewRow {
@@ -99,7 +100,7 @@ export function reviewToWire(row: ReviewRow): TaskReview {
     ...given('next_round_guidance', row.guidance),
     ...given('review_text', row.text),
     ...given('delivery_id', row.delivery_id),
-    reviewed_by: kind === null ? null : { kind, ref: ref ?? '' },
+    reviewed_by: kind === null ? null : actorToWire(kind, ref),
     ...given('reviewer_session_id', row.session_id),
     ...given('reviewer_agent_name', row.agent_name),
     created_at: iso(row.requested_at),

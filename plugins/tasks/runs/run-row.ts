@@ -10,6 +10,7 @@ import type {
   TaskRunStatus,
 } from '../../../schemas/tasks.js'
 import { given } from '../rows.js'
+import { actorToWire, refToWire } from '../who.js'
 
 /** A run as it is stored; times in epoch milliseconds. */
 export interface RunRow {
@@ -78,7 +79,7 @@ export const taskOf = ({ task_id: id, place }: RunRow) => ({ id, workspace_id: p
 
 const time = (at: number | null) => (at === null ? null : iso(at))
 const claimantOf = ({ claimed_by_kind: kind, claimed_by_ref: ref }: RunRow): TaskActor | null =>
-  kind === null ? null : { kind, ref: ref ?? '' }
+  kind === null ? null : actorToWire(kind, ref)
 const participationOf = ({ participation }: RunRow): ResolvedParticipation | null =>
   participation === null ? null : JSON.parse(participation)
 
@@ -122,7 +123,7 @@ export function runToWire(row: RunRow): TaskRun {
   const { max_attempts: _, ...facts } = activeToWire(row, 0)
   return {
     ...facts,
-    origin: { kind: row.origin_kind, ref: row.origin_ref },
+    origin: { kind: row.origin_kind, ref: refToWire(row.origin_ref) },
     ...given('idempotency_key', row.idempotency_key),
     ...(row.metadata === null ? {} : { metadata: JSON.parse(row.metadata) }),
     ...(row.result === null ? {} : { result: JSON.parse(row.result) }),

@@ -5,7 +5,7 @@ import type { TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
 import { given } from '../rows.js'
 import { checked } from '../tasks/write.js'
-import type { Who } from '../who.js'
+import { refToWire, type Who } from '../who.js'
 
 interface Row {
   readonly paused_at: number | null
@@ -74,7 +74,7 @@ export class SchedulerState {
       as_of: iso(this.core.now()),
       paused: row !== undefined && row.paused_at !== null,
       paused_at: row && row.paused_at !== null ? iso(row.paused_at) : null,
-      ...given('paused_by', row?.paused_by),
+      ...given('paused_by', row?.paused_by && refToWire(row.paused_by)),
       ...given('paused_reason', row?.paused_reason),
       active_claim_count: this.activeClaims(),
       needs_attention_run_count: runs('needs_attention'),

@@ -6,7 +6,7 @@ import type { Settle, TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
 import { given, insert, update } from '../rows.js'
 import { FINAL_TASK } from '../states.js'
-import { type Who, whoOf } from '../who.js'
+import { actorToWire, type Who, whoOf } from '../who.js'
 import { wantAttention } from './attention.js'
 import { look, type TaskRow } from './task-row.js'
 import { bounded, checked, invalid } from './write.js'
@@ -151,10 +151,10 @@ function blockToWire(row: BlockRow, workspace: string | null): TaskBlock {
     reason: row.reason,
     ...(row.details === null ? {} : { details: JSON.parse(row.details) }),
     created_at: iso(row.created_at),
-    created_by: { kind: row.created_by_kind, ref: row.created_by_ref },
+    created_by: actorToWire(row.created_by_kind, row.created_by_ref),
     expires_at: row.expires_at === null ? null : iso(row.expires_at),
     cleared_at: row.cleared_at === null ? null : iso(row.cleared_at),
-    cleared_by: row.cleared_by_kind === null ? null : { kind: row.cleared_by_kind, ref: row.cleared_by_ref ?? '' },
+    cleared_by: row.cleared_by_kind === null ? null : actorToWire(row.cleared_by_kind, row.cleared_by_ref),
     ...given('clear_note', row.clear_note),
   }
 }

@@ -10,6 +10,7 @@ import type {
 } from '../../../schemas/tasks.js'
 import { priorityOf } from '../limits.js'
 import { given } from '../rows.js'
+import { actorToWire, refToWire } from '../who.js'
 
 /** A task as it is stored; times in epoch milliseconds, switches 0 or 1. */
 export interface TaskRow {
@@ -99,7 +100,6 @@ export function taskFacts(
   { currentRun, blockedReasons }: TaskMore,
 ): Omit<Task, 'description' | 'metadata'> {
   const time = (at: number | null) => (at === null ? null : iso(at))
-  const attention = row.attention_by_kind !== null
   return {
     ...summaryToWire(row),
     draft: row.status === 'draft',
@@ -109,17 +109,17 @@ export function taskFacts(
     auto_enqueue_on_ready: row.auto_enqueue === 1,
     approval_policy: row.approval_policy,
     approval_state: row.approval_state,
-    created_by: { kind: row.created_by_kind, ref: row.created_by_ref },
-    origin: { kind: row.origin_kind, ref: row.origin_ref },
+    created_by: actorToWire(row.created_by_kind, row.created_by_ref),
+    origin: { kind: row.origin_kind, ref: refToWire(row.origin_ref) },
     wake_creator: row.wake_creator === 1,
     paused_at: time(row.paused_at),
-    ...given('paused_by', row.paused_by),
+    ...given('paused_by', row.paused_by && refToWire(row.paused_by)),
     ...given('paused_reason', row.paused_reason),
     needs_attention: row.attention_at !== null,
     needs_attention_at: time(row.attention_at),
-    ...(attention
-      ? { needs_attention_by: { kind: row.attention_by_kind, ref: row.attention_by_ref ?? '' } as TaskActor }
-      : {}),
+    ...(row.attention_by_kind === null
+      ? {}
+      : { needs_attention_by: actorToWire(row.attention_by_kind, row.attention_by_ref) }),
     ...given('needs_attention_reason', row.attention_reason),
     blocked_reasons: [...blockedReasons],
     created_at: iso(row.created_at),

@@ -17,6 +17,7 @@ import { activeToWire, leaseToWire, type RunRow } from '../runs/run-row.js'
 import { TaskSettings } from '../settings.js'
 import { FINAL_RUN } from '../states.js'
 import { summaryToWire, type TaskRow } from '../tasks/task-row.js'
+import { refToWire } from '../who.js'
 import type { TaskHistory } from './timeline.js'
 
 const CUT = '\n[truncated]'
@@ -114,7 +115,7 @@ export class TaskBundles {
       ...given('outcome', row.outcome),
       ...given('reason', row.verdict_reason ?? row.reason),
       ...(row.reviewed_at === null ? {} : { reviewed_at: iso(row.reviewed_at) }),
-      ...given('reviewer_label', row.agent_name ?? row.reviewed_by_ref),
+      ...given('reviewer_label', row.agent_name ?? (row.reviewed_by_ref && refToWire(row.reviewed_by_ref))),
     }))
   }
 }

@@ -5,6 +5,7 @@ import type { EventRow } from '../journal.js'
 import { given } from '../rows.js'
 import { activeToWire, runToWire } from '../runs/run-row.js'
 import { summaryToWire, type TaskRow, taskFacts } from '../tasks/task-row.js'
+import { actorToWire, refToWire } from '../who.js'
 import { decidingRun, nextStepOf } from './next-step.js'
 
 /** Events and runs that a detail shows, the newest. */
@@ -88,8 +89,8 @@ export function eventToWire(row: EventRow): TaskEvent {
     task_id: row.task_id,
     ...given('run_id', row.run_id),
     event_type: row.name,
-    actor: { kind: row.actor_kind, ref: row.actor_ref },
-    origin: { kind: row.origin_kind, ref: row.origin_ref },
+    actor: actorToWire(row.actor_kind, row.actor_ref),
+    origin: { kind: row.origin_kind, ref: refToWire(row.origin_ref) },
     ...(row.payload === null ? {} : { payload: JSON.parse(row.payload) }),
     timestamp: iso(row.at),
   }

@@ -7,7 +7,7 @@ import { PRIORITY, priorityOf } from '../limits.js'
 import { given } from '../rows.js'
 import { runFacts } from '../runs/run-row.js'
 import { summaryToWire, type TaskRow } from '../tasks/task-row.js'
-import type { Who } from '../who.js'
+import { actorToWire, type Who } from '../who.js'
 import { failedPart } from './next-step.js'
 
 const DEFAULT_LIMIT = 50
@@ -39,7 +39,7 @@ type Count = readonly [lane: InboxLane, unread: number, status: TaskStatus, prio
 const CANDIDATES = `
   SELECT rowid AS task FROM tasks_task WHERE status = 'blocked'
   UNION SELECT rowid FROM tasks_task INDEXED BY tasks_task_failed WHERE last_run_failed = 1
-  UNION SELECT rowid FROM tasks_task WHERE owner_kind = ?1 AND owner_ref = ?2
+  UNION SELECT rowid FROM tasks_task WHERE owner_kind = ?3 AND owner_ref = ?4
     AND status NOT IN ('draft', 'completed', 'failed', 'canceled')
   UNION SELECT o.rowid FROM tasks_run r JOIN tasks_task o ON o.id = r.task_id
     WHERE r.claimed_by_kind = ?1 AND r.claimed_by_ref = ?2 AND r.status NOT IN ('completed', 'failed', 'canceled')
@@ -120,6 +120,8 @@ export class TaskInbox {
   /** The query from FROM on, with all filters; the caller selects `lane` and `unread`. */
   #asked(who: Who, query: InboxQuery, workspace: string | undefined) {
     const { kind, ref } = who.by
+    // Owners are written by people, as people are named.
+    const owner = actorToWire(kind, ref)
     const conditions: [string, SqlValue | undefined][] = [
       ['t.scope = ?', query.scope],
       ['t.workspace_id = ?', workspace],
@@ -132,12 +134,12 @@ export class TaskInbox {
       ["instr(lower(t.title || ' ' || ifnull(t.identifier, '')), lower(?)) > 0", query.query],
     ]
     const given = conditions.filter((entry): entry is [string, SqlValue] => entry[1] !== undefined)
-    const numbered = given.map(([sql], n) => sql.replace('?', `?${n + 3}`))
+    const numbered = given.map(([sql], n) => sql.replace('?', `?${n + 5}`))
     const sql = `FROM (${CANDIDATES}) c JOIN tasks_task t ON t.rowid = c.task
        LEFT JOIN tasks_triage g ON g.task_id = t.id AND g.actor_kind = ?1 AND g.actor_ref = ?2
        WHERE NOT (${SEEN} AND ifnull(g.dismissed, 0) = 1 AND ifnull(g.archived, 0) = 0)
          ${numbered.map(sql => `AND ${sql}`).join(' ')}`
-    return { sql, values: [kind, ref, ...given.map(([, value]) => value)] }
+    return { sql, values: [kind, ref, owner.kind, owner.ref, ...given.map(([, value]) => value)] }
   }
 
   /** The rows after a position. Sorting uses few columns; only the rows of the page are read in full. */
@@ -188,7 +190,7 @@ export class TaskInbox {
   #toWire({ by }: Who, id: string, at: number, row: TriageRow | undefined): Triage {
     return {
       task_id: id,
-      actor: by,
+      actor: actorToWire(by.kind, by.ref),
       read: row?.read === 1,
       dismissed: row?.dismissed === 1,
       archived: row?.archived === 1,

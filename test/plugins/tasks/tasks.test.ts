@@ -40,6 +40,28 @@ test('an invalid task is refused with the path of the invalid member', async ({ 
   assert.is((await world.post('/api/tasks', { id: 'mine', title: 'work', scope: 'global' })).body.code, 'task_exists')
 })
 
+test('a person is named as human, whatever they do and from whichever door', async ({ world }) => {
+  const { task, run } = await world.queued({ title: 'mine', owner: { kind: 'human', ref: 'operator' } })
+  const person = { kind: 'human', ref: 'operator' }
+  const block = await world.post(`/api/tasks/${task}/blocks`, { kind: 'needs_input', reason: 'which?' })
+  assert.equal(block.body.block.created_by, person)
+  await world.post(`/api/tasks/${task}/pause`, { reason: 'later' })
+  const { task: told } = await world.task(task)
+  assert.equal([told.created_by, told.paused_by, told.origin.ref], [person, 'operator', 'operator'])
+  const { body } = await world.request('GET', `/api/tasks/${task}/timeline`)
+  assert.ok(body.timeline.length > 0)
+  for (const { actor } of body.timeline) assert.equal(actor, person)
+  assert.is((await world.post('/api/scheduler/pause', {})).body.scheduler.paused_by, 'operator')
+  await world.post('/api/scheduler/resume', {})
+  await world.post(`/api/tasks/${task}/resume`, {})
+  const read = await world.post(`/api/tasks/${task}/triage/read`, {})
+  assert.equal(read.body.triage.actor, person)
+  const other = await world.queued({ title: 'owned', owner: person })
+  const { inbox } = (await world.request('GET', '/api/observe/tasks/inbox?lane=my_work')).body
+  assert.ok(JSON.stringify(inbox).includes(other.task), 'a task that a person owns is their work')
+  assert.ok(run)
+})
+
 test('a draft has no runs until it is published', async ({ world }) => {
   const id = await make(world, { draft: true })
   assert.is((await world.post(`/api/tasks/${id}/start`)).status, 409)
