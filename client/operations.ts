@@ -823,6 +823,7 @@ export interface GetAgentsByName {
 
 export interface GetAutomationJobsById {
   readonly job: Job
+  readonly warnings?: readonly string[] | undefined
 }
 
 export interface GetAutomationJobsByIdRuns {
@@ -1231,6 +1232,10 @@ export interface Jobs {
     readonly name: string
     readonly why: "disabled" | "ended" | "not_due" | "no_event" | "webhook"
   }[]
+  readonly crowded?: readonly {
+    readonly at: string
+    readonly due: number
+  }[] | undefined
   readonly ended_early?: string | undefined
   readonly events?: number | undefined
 }
