@@ -347,7 +347,9 @@ export class Connection {
       if (trouble === 'session') {
         ready.lost ??= 'it was started anew'
         this.#leave(ready)
-        void client.close().catch(() => {})
+        // What was sent to the new server is refused soon and made again; what the old one took with it has no answer any more.
+        const giveUp = () => void client.close().catch(() => {})
+        this.world.clock.timeout(CHECK_MS, giveUp, { unref: true })
       } else if (trouble) this.#lose(ready, wordsOf(error))
     } finally {
       ready.isChecking = false
