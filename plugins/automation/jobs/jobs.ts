@@ -80,7 +80,7 @@ export class Jobs extends Definitions<JobSpec, Job> {
     const rest = queueWait === 0 ? 'are skipped' : `wait for at most ${durationText(queueWait)} (automation.queue_wait)`
     return {
       warnings: [
-        `${due} jobs are due in the minute of ${iso(from)}, and ${maxConcurrent} run at once (automation.max_concurrent_jobs); the others ${rest}`,
+        `${due} jobs are due at ${iso(from).replace(':00.000Z', 'Z')}, and ${maxConcurrent} run at once (automation.max_concurrent_jobs); the others ${rest}`,
       ],
     }
   }

@@ -70,7 +70,7 @@ test('a simulation and a new job tell when more is due in a minute than runs at 
   assert.is(warnings.length, 1)
   assert.match(
     warnings[0],
-    /^3 jobs are due in the minute of .*:30:00.*, and 2 run at once \(automation\.max_concurrent_jobs\); the others wait for at most 10m/,
+    /^3 jobs are due at \S+:30Z, and 2 run at once \(automation\.max_concurrent_jobs\); the others wait for at most 10m/,
   )
   assert.is((await create('apart', { mode: 'cron', expr: '31 9 * * *' })).warnings, undefined)
   const { jobs } = await simulated(b, 'days=3')
