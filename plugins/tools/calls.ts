@@ -7,13 +7,13 @@ import { ApprovalRequested } from './events.js'
 import { noTool } from './faults.js'
 import { judge, judgeLeaving } from './policy.js'
 import type { Entry } from './registry/catalog.js'
-import { inputProblem } from './registry/schema-check.js'
+import { type AskPatterns, inputProblem } from './registry/schema-check.js'
 import { aboutOf, execute } from './results/execution.js'
 import type { Scene, ToolsService } from './service.js'
 import { riskier } from './tool-kind.js'
 import { resultToWire } from './wire.js'
 
-type Input = Readonly<Record<string, unknown>>
+export type Input = Readonly<Record<string, unknown>>
 
 export interface CallOptions {
   readonly approvalToken?: string
@@ -73,7 +73,7 @@ export class Calls {
     const scene = await this.#readied(id, by, among)
     const entry = this.tools.entryOf(scene, id)
     mustBeCallable(entry, scene)
-    const input = inputOf(entry, given)
+    const input = await this.tools.inputOf(entry, given)
     const { descriptor } = entry
     const wish = await this.tools.calling.run({ toolId: id, risk: descriptor.risk, input, place: by })
     if (wish.deny !== undefined) throw deniedByHook(id, `a hook refused it: ${wish.deny}`)
@@ -84,7 +84,7 @@ export class Calls {
     return {
       scene,
       entry: { ...entry, descriptor: { ...descriptor, risk: riskier(wish.risk, descriptor.risk) } },
-      input: wish.input === input ? input : inputOf(entry, wish.input),
+      input: wish.input === input ? input : await this.tools.inputOf(entry, wish.input),
     }
   }
 
@@ -204,7 +204,7 @@ function mustBeCallable(entry: Entry, { place, rules }: Pick<Scene, 'place' | 'r
 }
 
 /** The input of a call, held to the schema of the tool. Throws `tool_invalid_input`. */
-export function inputOf({ descriptor }: Entry, given: unknown): Input {
+export async function inputOf({ descriptor }: Entry, given: unknown, ask: AskPatterns): Promise<Input> {
   const { id, inputSchema } = descriptor
   const input = given ?? {}
   if (!isObject(input))
@@ -212,7 +212,7 @@ export function inputOf({ descriptor }: Entry, given: unknown): Input {
   const bytes = Buffer.byteLength(JSON.stringify(input))
   if (bytes > MAX_INPUT_BYTES)
     throw toolFault('tool_invalid_input', ['schema_invalid'], `input: at most ${MAX_INPUT_BYTES} bytes`, { toolId: id })
-  const problem = inputProblem(inputSchema, input, bytes)
+  const problem = await inputProblem(inputSchema, input, ask)
   if (problem)
     throw toolFault('tool_invalid_input', ['schema_invalid'], problem, { toolId: id, next: `svc tool show ${id}` })
   return input

@@ -21,12 +21,14 @@ import { Decisions } from './approvals/decisions.js'
 import { Grants } from './approvals/grants.js'
 import { ExtensionBackend } from './backends/extension.js'
 import { NativeBackend } from './backends/native.js'
-import { type CallOptions, Calls } from './calls.js'
+import { type CallOptions, Calls, type Input, inputOf } from './calls.js'
 import { digestOf } from './digest.js'
 import { ApprovalErrors, noTool } from './faults.js'
 import { type AskedPlace, Places } from './places.js'
 import { isShown, type Judgement, judge, type Place, type Rules } from './policy.js'
 import { type Catalog, Catalogs, type Entry } from './registry/catalog.js'
+import { PatternThread } from './registry/pattern-thread.js'
+import type { AskPatterns } from './registry/schema-check.js'
 import { Artifacts } from './results/artifacts.js'
 import { ToolSettings } from './settings.js'
 import { Toolsets } from './toolsets.js'
@@ -52,6 +54,10 @@ export interface Scene {
   readonly rules: Rules
 }
 
+/** For patterns that the daemon brings itself: none of them takes long. */
+const askHere: AskPatterns = async questions =>
+  questions.map(([pattern, flags, text]) => new RegExp(pattern, flags).test(text))
+
 const listed = ([entry, decision]: readonly [Entry, Judgement]): JudgedTool => ({ ...entry, decision })
 
 const MAX_LIMIT = 200
@@ -72,6 +78,7 @@ export class ToolsService implements ToolsApi {
   readonly called: Pipeline<ToolCallEnd>
   readonly #catalogs: Catalogs
   readonly #listed = new WeakMap<Catalog, { readonly rules: string; readonly tools: readonly JudgedTool[] }>()
+  readonly #patterns = new PatternThread()
   #toolsets: { readonly catalog: Catalog; readonly configured: object; readonly made: Toolsets } | undefined
 
   constructor(readonly kernel: ToolsKernel) {
@@ -90,6 +97,7 @@ export class ToolsService implements ToolsApi {
     this.calling = hooks.pipeline<ToolCallWish>('calling', { deadlineMs: HOOKS_MS })
     this.called = hooks.pipeline<ToolCallEnd>('called', { deadlineMs: HOOKS_MS })
     this.calls = new Calls(this)
+    kernel.scope.defer('thread of patterns', () => this.#patterns.close())
     this.decisions = new Decisions(this)
     this.asking = new Asking(needs, this.approvals, (waiting, answer, actor) =>
       this.decisions.answered(waiting, answer, actor),
@@ -126,6 +134,12 @@ export class ToolsService implements ToolsApi {
 
   call(id: string, input: unknown, by: ToolCaller, how: CallOptions = {}): Promise<ToolOutcome> {
     return this.calls.call(id, input, by, how)
+  }
+
+  /** The input of a call, held to the schema of the tool. Throws `tool_invalid_input`. */
+  inputOf(entry: Entry, given: unknown): Promise<Input> {
+    const isOwn = entry.backend.kind === 'native'
+    return inputOf(entry, given, isOwn ? askHere : questions => this.#patterns.ask(questions))
   }
 
   digest(value: unknown): string {

@@ -5,6 +5,8 @@ import { canonicalJson } from '../../../kernel/plugin.js'
 const MAX_TOOLS = 512
 const MAX_DESCRIPTION = 4096
 const MAX_SCHEMA_BYTES = 64 * 1024
+/** Of all schemas of a list: they are hashed in one turn of the loop. */
+const MAX_LIST_BYTES = 2 * 1024 * 1024
 const MAX_ID = 128
 
 /** A tool as a server tells of it; what it says of its effects is a claim. */
@@ -54,6 +56,7 @@ export function toolsOf(server: string, told: readonly unknown[]): ToolList {
   const tools = new Map<string, McpTool>()
   const refused: string[] = []
   const twice = new Set<string>()
+  let bytes = 0
   for (const one of told.slice(0, MAX_TOOLS)) {
     const parsed = v.safeParse(Told, one)
     const called = String(Object(one).name ?? '').slice(0, 80)
@@ -63,11 +66,14 @@ export function toolsOf(server: string, told: readonly unknown[]): ToolList {
     }
     const { name, title, description = '', inputSchema, annotations = {} } = parsed.output
     const id = `mcp__${idPart(server)}__${idPart(name)}`
+    const size = bytesOf(inputSchema)
     if (idPart(name) === '' || id.length > MAX_ID) refused.push(`${called}: no id can be made of this name`)
-    else if (bytesOf(inputSchema) > MAX_SCHEMA_BYTES)
-      refused.push(`${called}: its schema has over ${MAX_SCHEMA_BYTES} bytes`)
+    else if (size > MAX_SCHEMA_BYTES) refused.push(`${called}: its schema has over ${MAX_SCHEMA_BYTES} bytes`)
+    else if (bytes + size > MAX_LIST_BYTES)
+      refused.push(`${called}: the schemas before it have ${MAX_LIST_BYTES} bytes already`)
     else if (tools.has(id)) twice.add(id)
-    else
+    else {
+      bytes += size
       tools.set(id, {
         id,
         name,
@@ -77,6 +83,7 @@ export function toolsOf(server: string, told: readonly unknown[]): ToolList {
         isDestructive: annotations.destructiveHint === true,
         digest: createHash('sha256').update(canonicalJson(parsed.output)).digest('hex'),
       })
+    }
   }
   if (told.length > MAX_TOOLS) refused.push(`${told.length - MAX_TOOLS} tools beyond ${MAX_TOOLS}`)
   // Which of two that come to one id is meant would depend on their order.

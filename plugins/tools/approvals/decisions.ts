@@ -2,7 +2,6 @@ import { type Actor, iso, KernelErrors } from '../../../kernel/plugin.js'
 import type { ApprovalReply, Grant, MintApprovalBody, PutGrantBody } from '../../../schemas/tools.js'
 import { agentSessionOf } from '../../identity/api.js'
 import { toolFault } from '../api.js'
-import { inputOf } from '../calls.js'
 import { digestOf } from '../digest.js'
 import { ApprovalDecided } from '../events.js'
 import { ApprovalErrors } from '../faults.js'
@@ -23,7 +22,7 @@ export class Decisions {
     const place = await this.tools.places.asked(body, actor)
     const scene = await this.tools.scene(place)
     const entry = this.tools.entryOf(scene, id)
-    const digest = body.input === undefined ? body.input_digest : digestOf(inputOf(entry, body.input))
+    const digest = body.input === undefined ? body.input_digest : digestOf(await this.tools.inputOf(entry, body.input))
     if (digest === undefined || !/^[0-9a-f]{64}$/.test(digest))
       throw toolFault(
         'tool_invalid_input',

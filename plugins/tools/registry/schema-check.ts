@@ -1,4 +1,4 @@
-import vm from 'node:vm'
+import type { Question } from './pattern-thread.js'
 
 /** A JSON Schema, or a part of one. */
 type Schema = Readonly<Record<string, unknown>>
@@ -7,14 +7,10 @@ const MAX_DEPTH = 32
 const MAX_NODES = 10_000
 const MAX_BYTES = 256 * 1024
 const MAX_PATTERN = 512
-/** Steps of one validation: what needs more is refused, whatever the schema multiplies. */
-const MAX_STEPS = 100_000
-/** Of one validation, so much that a busy machine does not refuse what is right. */
-const MOST_MS = 1000
-/** Bytes of a schema and of a value, and steps, that take no time worth a limit. */
-const MAX_PLAIN_BYTES = 16 * 1024
-const MAX_PLAIN_STEPS = 2000
-
+/** Steps of one validation, some 20 ms of them: what needs more is refused, whatever the schema multiplies. */
+const MAX_STEPS = 60_000
+/** Characters that are compared or counted in the time of a step. */
+const CHARACTERS_A_STEP = 64
 const isObject = (value: unknown): value is Schema =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
@@ -22,6 +18,7 @@ const isObject = (value: unknown): value is Schema =>
 export function schemaProblem(schema: unknown): string | undefined {
   if (!isObject(schema)) return 'it is no object'
   if (schema.type !== undefined && schema.type !== 'object') return 'it describes no object'
+  const patterns: string[] = []
   let nodes = 0
   const look = (value: unknown, depth: number): string | undefined => {
     if (depth > MAX_DEPTH) return `it is deeper than ${MAX_DEPTH} levels`
@@ -30,71 +27,42 @@ export function schemaProblem(schema: unknown): string | undefined {
     for (const [name, member] of Object.entries(value)) {
       if (name === '$ref' && typeof member === 'string' && !member.startsWith('#'))
         return `it refers to ${member.slice(0, 100)}`
-      if (name === 'pattern' && typeof member === 'string' && !regexOf(member)) return 'it has a pattern that is none'
+      if (name === 'pattern' && typeof member === 'string') patterns.push(member)
       const problem = look(member, depth + 1)
       if (problem) return problem
     }
     return undefined
   }
   const problem = look(schema, 0)
-  return (
-    problem ??
-    (Buffer.byteLength(JSON.stringify(schema)) > MAX_BYTES ? `it is larger than ${MAX_BYTES} bytes` : undefined)
-  )
+  if (problem) return problem
+  // What is too deep cannot be written as text, and of what is too large no pattern is tried.
+  if (Buffer.byteLength(JSON.stringify(schema)) > MAX_BYTES) return `it is larger than ${MAX_BYTES} bytes`
+  return patterns.every(pattern => flagsOf(pattern) !== undefined) ? undefined : 'it has a pattern that is none'
 }
+
+/** Answers whether texts match patterns, away from the daemon's own thread; undefined when that takes too long. */
+export type AskPatterns = (questions: readonly Question[]) => Promise<readonly boolean[] | undefined>
 
 /**
  * What of a value a schema refuses, as `path: what`; undefined when it allows it. Somebody else wrote the schema and its patterns, a
- * model the value: what takes too long is refused.
+ * model the value: what takes too long is refused. Patterns that nobody has answered yet are collected, taken for matching, and asked
+ * for all at once; then the value is judged again, until no new ones come up.
  */
-export function inputProblem(schema: Schema, value: unknown, bytes = sizeOf(value)): string | undefined {
-  if (bytes <= MAX_PLAIN_BYTES && isPlain(schema)) {
-    const check = new Check(schema, MAX_PLAIN_STEPS)
-    const problem = check.problem(schema, value, '', 0)
-    if (!check.isOver) return problem
-  }
-  return timedProblem(schema, value)
-}
-
-/** Schemas that were asked whether they are plain. */
-const plain = new WeakMap<Schema, boolean>()
-
-/**
- * Whether a schema is so small, and has nothing in it that could take long, that a few steps of it need no limit of time: to set one
- * up takes ten times as long as the check of a usual input.
- */
-function isPlain(schema: Schema): boolean {
-  const known = plain.get(schema)
-  if (known !== undefined) return known
-  const text = JSON.stringify(schema)
-  const is = text.length <= MAX_PLAIN_BYTES && !/"(?:pattern|patternProperties|\$ref)":/.test(text)
-  plain.set(schema, is)
-  return is
-}
-
-const sizeOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value) ?? '')
-
-function timedProblem(schema: Schema, value: unknown): string | undefined {
-  timed ??= { script: new vm.Script('run()'), context: vm.createContext({ run: undefined }) }
-  const { script, context } = timed
-  context.run = () => {
-    const check = new Check(schema)
+export async function inputProblem(schema: Schema, value: unknown, ask: AskPatterns): Promise<string | undefined> {
+  const answers = new Map<string, boolean>()
+  for (let steps = MAX_STEPS; ; ) {
+    const check = new Check(schema, steps, answers)
     const problem = check.problem(schema, value, '', 0)
     // Whatever it says then: what is left out in a `not` would allow anything.
-    return check.isOver ? `${at('')}: its schema needs too many steps` : problem
-  }
-  try {
-    return script.runInContext(context, { timeout: MOST_MS })
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error
-    return `input: its schema takes more than ${MOST_MS} ms`
-  } finally {
-    context.run = undefined
+    if (check.isOver) return `${at('')}: its schema needs too many steps`
+    const open = [...check.open.values()]
+    if (open.length === 0) return problem
+    const told = await ask(open)
+    if (!told) return `${at('')}: its patterns take too long`
+    for (const [n, key] of [...check.open.keys()].entries()) answers.set(key, told[n] === true)
+    steps = check.left
   }
 }
-
-/** A script can be ended after a time, with everything that it calls; nothing else of this thread can. Made for the first call. */
-let timed: { readonly script: vm.Script; readonly context: vm.Context } | undefined
 
 type Judge = (
   this: void,
@@ -108,15 +76,39 @@ type Judge = (
 /** One validation, with what it may still spend. */
 class Check {
   #steps = 0
+  /** What has to be known of patterns, by its key. */
+  readonly open = new Map<string, Question>()
 
   constructor(
     private readonly root: Schema,
-    private readonly most = MAX_STEPS,
+    private readonly most: number,
+    private readonly answers: ReadonlyMap<string, boolean>,
   ) {}
 
   /** It needed more steps than it has: what it says is not about the value. */
   get isOver(): boolean {
     return this.#steps > this.most
+  }
+
+  /** The steps that it has left. */
+  get left(): number {
+    return this.most - this.#steps
+  }
+
+  /** Pays for looking at all of a text. */
+  read(text: string): string {
+    this.#steps += text.length / CHARACTERS_A_STEP
+    return text
+  }
+
+  /** Whether a text matches; true while that is not known. */
+  matches(pattern: string, text: string): boolean {
+    const flags = flagsOf(pattern)
+    if (flags === undefined) return false
+    const key = `${pattern}\n${this.read(text)}`
+    const answer = this.answers.get(key)
+    if (answer === undefined) this.open.set(key, [pattern, flags, text])
+    return answer ?? true
   }
 
   problem(schema: unknown, value: unknown, path: string, depth: number): string | undefined {
@@ -178,9 +170,9 @@ const ofType: Judge = (_, { type }, value, path) => {
     : `${at(path)}: ${types.join(' or ')} wanted`
 }
 
-const oneOfValues: Judge = (_, schema, value, path) => {
+const oneOfValues: Judge = (check, schema, value, path) => {
   if (!('const' in schema || Array.isArray(schema.enum))) return undefined
-  const text = JSON.stringify(value)
+  const text = check.read(JSON.stringify(value) ?? '')
   const is = (item: unknown) => JSON.stringify(item) === text
   if ('const' in schema && !is(schema.const))
     return `${at(path)}: ${JSON.stringify(schema.const)?.slice(0, 100)} wanted`
@@ -188,10 +180,16 @@ const oneOfValues: Judge = (_, schema, value, path) => {
   return `${at(path)}: one of ${JSON.stringify(schema.enum).slice(0, 300)} wanted`
 }
 
-const bounds: Judge = (_, schema, value, path) => {
-  const size = typeof value === 'string' ? [...value].length : Array.isArray(value) ? value.length : undefined
+const bounds: Judge = (check, schema, value, path) => {
   const named = typeof value === 'string' ? 'Length' : 'Items'
-  const [least, most] = size === undefined ? [] : [schema[`min${named}`], schema[`max${named}`]]
+  const [least, most] = [schema[`min${named}`], schema[`max${named}`]]
+  const isBounded = typeof least === 'number' || typeof most === 'number'
+  const size =
+    typeof value === 'string' && isBounded
+      ? [...check.read(value)].length
+      : Array.isArray(value)
+        ? value.length
+        : undefined
   if (size !== undefined && typeof least === 'number' && size < least) return `${at(path)}: at least ${least} long`
   if (size !== undefined && typeof most === 'number' && size > most) return `${at(path)}: at most ${most} long`
   if (typeof value !== 'number') return undefined
@@ -205,8 +203,8 @@ const bounds: Judge = (_, schema, value, path) => {
   return undefined
 }
 
-const matching: Judge = (_, { pattern }, value, path) =>
-  typeof pattern !== 'string' || typeof value !== 'string' || matches(pattern, value)
+const matching: Judge = (check, { pattern }, value, path) =>
+  typeof pattern !== 'string' || typeof value !== 'string' || check.matches(pattern, value)
     ? undefined
     : `${at(path)}: does not match its pattern`
 
@@ -219,7 +217,7 @@ const members: Judge = (check, schema, value, path, depth) => {
   for (const [name, member] of Object.entries(value)) {
     const place = below(path, name.slice(0, 100))
     const own = Object.hasOwn(known, name)
-    const fitting = patterns.filter(([pattern]) => matches(pattern, name))
+    const fitting = patterns.filter(([pattern]) => check.matches(pattern, name))
     for (const part of [...(own ? [known[name]] : []), ...fitting.map(([, part]) => part)]) {
       const problem = check.problem(part, member, place, depth)
       if (problem) return problem
@@ -262,18 +260,15 @@ const referred: Judge = (check, { $ref }, value, path, depth) =>
 
 const JUDGES: readonly Judge[] = [ofType, oneOfValues, bounds, matching, members, items, combined, referred]
 
-function regexOf(pattern: string): RegExp | undefined {
+/** Flags with which a pattern is one; undefined when it is none, or longer than one may be. */
+function flagsOf(pattern: string): string | undefined {
   if (pattern.length > MAX_PATTERN) return undefined
-  for (const flags of ['u', '']) {
+  // Many are written for engines without Unicode rules.
+  return ['u', ''].find(flags => {
     try {
       return new RegExp(pattern, flags)
     } catch {
-      // Many are written for engines without Unicode rules.
+      return undefined
     }
-  }
-  return undefined
-}
-
-function matches(pattern: string, text: string): boolean {
-  return regexOf(pattern)?.test(text) ?? false
+  })
 }
