@@ -216,7 +216,7 @@ test('a change of config.json is recorded with who made it, and one by an editor
       entries.map(({ actor, origin, request }: Record<string, unknown>) => [actor, origin, request]),
       [
         [{ kind: 'daemon', id: 'configuration' }, 'file', undefined],
-        [{ kind: 'daemon', id: 'daemon-control' }, 'uds', 'PATCH /api/settings/attention'],
+        [{ kind: 'human', id: 'operator' }, 'uds', 'PATCH /api/settings/attention'],
       ],
     )
   } finally {
