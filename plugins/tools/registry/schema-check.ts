@@ -95,7 +95,12 @@ class Check {
     return this.most - this.#steps
   }
 
-  /** Pays for looking at all of a text. */
+  /** Pays for as many steps. */
+  spend(steps: number): void {
+    this.#steps += steps
+  }
+
+  /** Pays for reading a whole text. */
   read(text: string): string {
     this.#steps += text.length / CHARACTERS_A_STEP
     return text
@@ -103,6 +108,8 @@ class Check {
 
   /** Whether a text matches; true while that is not known. */
   matches(pattern: string, text: string): boolean {
+    this.spend(1)
+    if (this.isOver) return true
     const flags = flagsOf(pattern)
     if (flags === undefined) return false
     const key = `${pattern}\n${this.read(text)}`
@@ -112,11 +119,12 @@ class Check {
   }
 
   problem(schema: unknown, value: unknown, path: string, depth: number): string | undefined {
+    this.#steps++
     if (schema === true || schema === undefined) return undefined
     if (schema === false) return `${at(path)}: nothing is allowed here`
     if (!isObject(schema)) return undefined
-    const { enum: values, required } = schema
-    this.#steps += 1 + list(values).length + list(required).length
+    const { enum: values, required, type } = schema
+    this.#steps += list(values).length + list(required).length + list(type).length
     if (depth > MAX_DEPTH * 2 || this.isOver) return `${at(path)}: its schema needs too many steps`
     for (const judge of JUDGES) {
       const problem = judge(this, schema, value, path, depth + 1)
@@ -173,7 +181,7 @@ const ofType: Judge = (_, { type }, value, path) => {
 const oneOfValues: Judge = (check, schema, value, path) => {
   if (!('const' in schema || Array.isArray(schema.enum))) return undefined
   const text = check.read(JSON.stringify(value) ?? '')
-  const is = (item: unknown) => JSON.stringify(item) === text
+  const is = (item: unknown) => !check.isOver && check.read(JSON.stringify(item) ?? '') === text
   if ('const' in schema && !is(schema.const))
     return `${at(path)}: ${JSON.stringify(schema.const)?.slice(0, 100)} wanted`
   if (!Array.isArray(schema.enum) || schema.enum.some(is)) return undefined
@@ -214,7 +222,9 @@ const members: Judge = (check, schema, value, path, depth) => {
     if (typeof name === 'string' && !Object.hasOwn(value, name)) return `${below(path, name)}: required`
   const known = isObject(schema.properties) ? schema.properties : {}
   const patterns = isObject(schema.patternProperties) ? Object.entries(schema.patternProperties) : []
+  check.spend(patterns.length)
   for (const [name, member] of Object.entries(value)) {
+    if (check.isOver) return undefined
     const place = below(path, name.slice(0, 100))
     const own = Object.hasOwn(known, name)
     const fitting = patterns.filter(([pattern]) => check.matches(pattern, name))
@@ -256,7 +266,7 @@ const combined: Judge = (check, schema, value, path, depth) => {
 }
 
 const referred: Judge = (check, { $ref }, value, path, depth) =>
-  typeof $ref === 'string' ? check.problem(check.referred($ref), value, path, depth) : undefined
+  typeof $ref === 'string' ? check.problem(check.referred(check.read($ref)), value, path, depth) : undefined
 
 const JUDGES: readonly Judge[] = [ofType, oneOfValues, bounds, matching, members, items, combined, referred]
 

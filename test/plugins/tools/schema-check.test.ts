@@ -58,6 +58,28 @@ test('what multiplies its steps is refused, and a pattern that never ends is end
   assert.match((await problemOf(endless, { text: `${'a'.repeat(40)}!` })) ?? '', 'its patterns take too long')
 })
 
+test('what is repeated for each value is paid for each time, whatever part of a schema it is', async () => {
+  const many = (schema: object) => ({
+    type: 'object',
+    properties: { many: { type: 'array', items: { anyOf: [schema, true] } } },
+  })
+  const values = Array.from({ length: 5000 }, (_, n) => ({ [`k${n}`]: n }))
+  const long = 'x'.repeat(60_000)
+  const patterns = Object.fromEntries(Array.from({ length: 2000 }, (_, n) => [`^p${n}$`, {}]))
+  for (const [what, schema] of Object.entries({
+    'one large value': { enum: [long] },
+    'a large constant': { const: { long } },
+    'many patterns': { patternProperties: patterns },
+    'many types': { type: Array.from({ length: 5000 }, () => 'object') },
+    'many forms of nothing': { anyOf: [...Array.from({ length: 5000 }, () => false), true] },
+    'a long reference': { not: { $ref: `#/${long}` } },
+  }))
+    assert.match((await problemOf(many(schema), { many: values })) ?? '', 'its schema needs too many steps', what)
+  const names = Object.fromEntries(Array.from({ length: 5000 }, (_, n) => [`k${n}`, n]))
+  const wide = await problemOf({ type: 'object', patternProperties: patterns }, names)
+  assert.match(wide ?? '', 'its schema needs too many steps')
+})
+
 test('patterns hold wherever they stand, also under a not and in one of several forms', async () => {
   const word = { type: 'string', pattern: '^[a-z]+$' }
   const digits = { type: 'string', pattern: '^\\d+$' }
