@@ -6,7 +6,7 @@ import type { Actor } from './record.js'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
-/** Names in braces of a path template. */
+/** The parameter names of a path template: `id` of `/api/things/{id}`. */
 export type PathNames<P extends string> = P extends `${string}{${infer N}}${infer Rest}` ? N | PathNames<Rest> : never
 
 type Schema = v.GenericSchema
@@ -14,42 +14,42 @@ type Input<S> = S extends Schema ? v.InferInput<S> : undefined
 type Output<S> = S extends Schema ? v.InferOutput<S> : undefined
 
 /**
- * A body that is not decoded: `raw` is handed over whole as a Buffer, `stream` as a Readable whose reading sets the pace of the
- * sender. Content types without parameters; `image/*` and `*\/*` stand for many.
+ * A body that is not decoded. `raw` passes the whole body as a Buffer; `stream` passes a Readable with backpressure to the
+ * sender. `types` are content types without parameters; the wildcards `image/*` and `*\/*` are allowed.
  */
 export interface BytesBody {
   readonly as: 'raw' | 'stream'
   readonly types: readonly string[]
 }
 
-/** A reply that is not JSON. Its content type is the first of these, or what its headers say. */
+/** A reply that is not JSON. Its content type is the first of `types` unless the reply sets the header. */
 export interface BytesReply {
   readonly as: 'bytes'
   readonly types: readonly string[]
 }
 
-/** The body of such a reply; one that is iterated over is asked for more as fast as the caller reads. */
+/** The body of a reply that is not JSON. An iterable is read with backpressure from the caller. */
 export type Bytes = string | Uint8Array | AsyncIterable<string | Uint8Array>
 
-/** Replies by status: a schema, bytes, or `null` where the body is empty; 101 has that of the messages of a WebSocket. */
+/** Replies by status: a schema, bytes, or `null` for an empty body. The schema of 101 describes the messages of a WebSocket. */
 export type Replies = { readonly [status: number]: Schema | BytesReply | null }
 
-/** JSON by its schema, or bytes as they came. */
+/** A body decoded by a schema, or the bytes as received. */
 export type RouteBody = Schema | BytesBody
 
-/** A part of a JSON reply that is JSON already: a value of `T`, made once for all who read the same. */
+/** A part of a JSON reply that is encoded already: a value of `T`, encoded once for all readers of the same data. */
 export class JsonText<T> {
   declare readonly of?: T
 
   constructor(readonly text: string) {}
 
-  /** For whoever writes it as part of something else. */
+  /** `JSON.stringify` of a structure that contains this value calls it. */
   toJSON(): unknown {
     return JSON.parse(this.text)
   }
 }
 
-/** A body with such parts in the place of members, or of what stands in the lists that are members. */
+/** A body whose members, or items of member lists, may be {@link JsonText}. */
 type WithTexts<T> = {
   [K in keyof T]: T[K] | JsonText<T[K]> | (T[K] extends readonly (infer I)[] ? readonly JsonText<I>[] : never)
 }
@@ -61,7 +61,7 @@ type ReplyOf<R> = R extends BytesReply ? Bytes : R extends Schema ? Input<R> | W
 export const isSchema = (declared: unknown): declared is Schema =>
   typeof declared === 'object' && declared !== null && !('as' in declared)
 
-/** Which door a request came through; trust goes by it, never by an address. */
+/** The listener that accepted a request. Trust depends on the listener, never on an address. */
 export type Door = 'socket' | 'tcp' | 'inject'
 
 /** A request after the guards, with everything decoded. */
@@ -69,11 +69,11 @@ export interface RouteRequest<P extends string, Q, B> {
   readonly params: { readonly [N in PathNames<P>]: string }
   readonly query: Output<Q>
   readonly body: BodyOf<B>
-  /** Lower-case names; only what the route declares. */
+  /** Lower-case names; only headers that the route declares. */
   readonly headers: Readonly<Record<string, string | undefined>>
   readonly actor: Actor
   readonly door: Door
-  /** `req_` and 16 hex: the root of `cause` chains. */
+  /** `req_` and 16 hex digits: the root of `cause` chains. */
   readonly id: string
   /** Aborts when the caller hangs up or the plugin leaves. */
   readonly signal: AbortSignal
@@ -86,10 +86,10 @@ export interface Frame {
   readonly data: unknown
 }
 
-/** Frames as they go over the wire, one behind the other, made once for all who read the same (`encodeFrame`). */
+/** One or more frames in wire format, encoded once for all readers of a stream (`encodeFrame`). */
 export type EncodedFrame = Uint8Array
 
-/** A reply whose body is an endless `text/event-stream`. It ends when the source ends, the caller or the plugin goes. */
+/** A reply whose body is a `text/event-stream`. It ends when the source ends, the caller hangs up or the plugin is unloaded. */
 export interface StreamReply {
   readonly status: 200
   readonly stream: AsyncIterable<Frame | EncodedFrame>
@@ -97,17 +97,17 @@ export interface StreamReply {
 }
 
 /**
- * The reply of a route that declares 101: a WebSocket on which the daemon alone speaks, each item a message of JSON as the
- * schema of 101 has it. What a reader has to say it says by requests; a message of it ends the channel.
+ * The reply of a route that declares 101: a server-to-client WebSocket. Each item is sent as one JSON message that matches the
+ * schema of 101. Any message from the client closes the channel.
  */
 export interface SocketReply {
   readonly status: 101
   readonly stream: AsyncIterable<unknown>
-  /** How a fault is said on this channel, as its last message: one of the source, or `slow_consumer`. */
+  /** The last message of a channel that fails: the fault comes from the source, or is `slow_consumer`. */
   readonly failed: (fault: Fault) => unknown
 }
 
-/** A reply that matches one of the declared ones; error replies are thrown as faults instead. */
+/** A reply with a declared status and body. Handlers throw faults for error replies. */
 export type RouteReply<R extends Replies> = {
   [S in Exclude<keyof R & number, 101>]: {
     readonly status: S
@@ -116,64 +116,64 @@ export type RouteReply<R extends Replies> = {
   }
 }[keyof R & number]
 
-/** How the command line shows a reply to a person. Paths are dotted. */
+/** How the command line renders a reply. Paths are dotted. */
 export type CliView =
   | {
       readonly rows: string
       readonly columns: readonly CliColumn[]
       readonly empty?: string
-      /** A list of texts that say why rows may be missing; they are shown as notes, and instead of `empty`. */
+      /** Path of a list of texts that explain missing rows. They are printed as notes, and replace `empty`. */
       readonly problems?: string
     }
   | {
       readonly item: string
       readonly fields: readonly CliColumn[]
       readonly table?: CliTable
-      /** A list of texts about the item, outside of it; they are shown as notes. */
+      /** Path of a list of texts about the item, from the root of the reply. They are printed as notes. */
       readonly problems?: string
     }
   | { readonly text: string }
 
-/** What of an item is shown as a table below its fields; nothing where it is empty. */
+/** A list of the item that is printed as a table below its fields unless it is empty. */
 export type CliTable = { readonly path: string; readonly columns: readonly CliColumn[] }
 
-/** Header and dotted path of a cell, and how it is written. */
+/** A column: header, dotted path of its cells, and their format. */
 export interface CliColumn {
   readonly header: string
   readonly path: string
   readonly as?: 'time' | 'ago' | 'duration' | 'bytes' | 'list'
-  /** What people read in the place of a code. */
+  /** Texts that replace codes. */
   readonly words?: Readonly<Record<string, string>>
-  /** In a table that is too wide for the terminal it stands below its row, whole, instead of being cut. */
+  /** In a table wider than the terminal this cell is printed on a line of its own below the row instead of being cut. */
   readonly below?: true
 }
 
-/** A positional argument of the command made from a route. */
+/** A positional argument of a route's command. */
 export interface CliArgument {
-  /** Name of the parameter, query or top-level body member that it fills. */
+  /** Name of the path parameter, query member or top-level body member that it sets. */
   readonly name: string
   readonly in?: 'path' | 'query' | 'body'
-  /** `path`: a file-system path, made absolute by the command line; `workspace`: so where it is a path. */
+  /** `path`: a file-system path that the command line resolves; `workspace`: an id, a name, or a path that it resolves. */
   readonly type?: 'text' | 'path' | 'workspace'
   readonly optional?: boolean
   readonly default?: string
   readonly summary?: string
-  /** It may be given as an option as well. */
+  /** An option of the same name is accepted as well. */
   readonly option?: true
 }
 
 /**
- * Members of a body that says for whom it is, everybody (`global`) or one workspace (`workspace`): when they are not
- * given, the caller's workspace fills them in.
+ * The members of a body that hold its scope (`global` or `workspace`) and its workspace. The caller's workspace is the default
+ * of both.
  */
 export interface CliScoped {
   readonly scope: string
   readonly workspace: string
-  /** Without a workspace the project around the current directory becomes one; else the scope is global then. */
+  /** Outside of all workspaces the command registers the project of the current directory. By default the scope is global there. */
   readonly opens?: true
 }
 
-/** `--every 1h` for `{"mode":"every","interval":"1h"}`. A `time` without a zone is one of `--time-zone`, else the caller's. */
+/** `--every 1h` for `{"mode":"every","interval":"1h"}`. A `time` without a zone is in `--time-zone`, else in the caller's zone. */
 export interface CliShorthand {
   readonly option: string
   readonly member: string
@@ -182,27 +182,27 @@ export interface CliShorthand {
   readonly summary: string
 }
 
-/** What the command line makes of a route: plain data, written into commands.json. */
+/** The command of a route: plain data that the build writes to commands.json. */
 export interface RouteCli {
   /** `things parts start` */
   readonly path: string
   /** Positional arguments; default: the path parameters in order. Other query and scalar body members become options. */
   readonly args?: readonly CliArgument[]
-  /** Options that are not called as their member: `{ thing_name: 'thing' }`. */
+  /** Options whose name differs from their member's: `{ thing_name: 'thing' }`. */
   readonly options?: Readonly<Record<string, string>>
-  /** Options that make a member of the body, `value` with what was given in the place of `$`; of one member only one. */
+  /** Options that set a body member to `value`, with `$` replaced by the argument. Two options for one member exclude each other. */
   readonly shorthands?: readonly CliShorthand[]
-  /** The option or optional argument that is filled with the caller's workspace when it is not given. */
+  /** The option or optional argument whose default is the caller's workspace. */
   readonly workspace?: string
   readonly scoped?: CliScoped
-  /** Query members that are filled from the caller's environment when they are not given: `{ search_path: 'PATH' }`. */
+  /** Query members whose default is a variable of the caller's environment: `{ search_path: 'PATH' }`. */
   readonly environment?: Readonly<Record<string, string>>
-  /** Path parameters that nobody should type: read from the reply of a GET route whose parameters are given. */
+  /** Path parameters that the command line reads from the reply of a GET route, so that nobody types them. */
   readonly find?: Readonly<Record<string, { readonly path: string; readonly pick: string }>>
-  /** A stream route that `--follow` reads instead; it takes the same path parameters. */
+  /** The stream route that `--follow` reads, with the same path parameters. */
   readonly follow?: { readonly path: string; readonly query?: Readonly<Record<string, string>> }
   readonly view?: CliView
-  /** Said after a success without a body, `{id}` and other parameters filled in. */
+  /** Message after a success without a body; `{id}` stands for the parameter of that name. */
   readonly done?: string
 }
 
@@ -222,52 +222,52 @@ export interface RouteDefinition<
   readonly area: string
   readonly query?: Q
   readonly body?: B
-  /** A body may be left out; `body` is then undefined. Otherwise a missing body is refused. */
+  /** A missing body is accepted, and `body` is undefined. By default it is refused. */
   readonly bodyOptional?: boolean
-  /** Request headers that the route reads, by name as documented. */
+  /** Request headers that the route reads, by documented name. */
   readonly headers?: Readonly<Record<string, { readonly required: boolean }>>
   readonly replies: R
-  /** Statuses of errors that the document declares beside the common ones. */
+  /** Error statuses of this route beside the common ones. */
   readonly errors?: readonly number[]
   /** Content type of the 2xx reply; default application/json. */
   readonly contentType?: string
-  /** How the route tells of faults where that is not `{ error, code, details }`. */
+  /** Error body of a route that a specification gives another shape than `{ error, code, details }`. */
   readonly faults?: { readonly reply: Schema | BytesReply; readonly body: (fault: Fault) => unknown }
   /**
-   * Schema of each {@link Frame}; only a route that has it gives event streams: always when they are its content type,
-   * else to those that accept them.
+   * Schema of each {@link Frame} of an event stream. A route whose `contentType` is `text/event-stream` always streams; another
+   * streams to clients whose `Accept` header asks for it.
    */
   readonly frames?: Schema
   /** Status of a query or body that does not match its schema; default 400. */
   readonly invalid?: 400 | 422
-  /** Bytes of a body, of a stream counted as they arrive; default 1 MiB. */
+  /** Maximum bytes of a body, counted while a stream arrives; default 1 MiB. */
   readonly bodyLimit?: number
-  /** Doors that serve the route; default both. */
+  /** Listeners that serve the route; default both. */
   readonly listeners?: 'both' | 'socket' | 'tcp'
   /** Refused over TCP when the listener is bound beyond loopback. */
   readonly privileged?: boolean
-  /** Also serves callers whom nobody knows, as {@link anonymous}: it tells by itself whom it serves, by a signature say. */
+  /** Unauthenticated callers are served as {@link anonymous}. The route authenticates them itself, for example by a signature. */
   readonly public?: boolean
-  /** Origins of confined callers that it also serves; see {@link Actor}. */
+  /** Origins of confined callers that the route serves; see {@link Actor}. */
   readonly origins?: readonly string[]
-  /** A GET that a link or redirect of another site may lead a browser to. It changes nothing that its caller has no secret for. */
+  /** A GET that accepts cross-site navigation (a redirect after a login). It changes nothing without a secret from its caller. */
   readonly navigation?: boolean
-  /** Whether it can make code run on this machine, or decides what may; default: every method but GET. */
+  /** Whether the route can start code on this machine or decide what may start; default: every method but GET. */
   readonly runsCode?: boolean
   /**
-   * `false`: what it does is no change of what the daemon is set up to do, or events and journals tell of it. A route of any other
-   * method than GET leaves an entry in the audit otherwise.
+   * `false`: the route changes nothing in the control plane, or events and journals record the change. By default every route but
+   * GET writes an audit entry.
    */
   readonly audited?: false
-  /** Goes on while the disk is full: it stops or frees something. Reading always does. */
+  /** Serves while the disk is full, because it stops or frees something. GET routes always do. */
   readonly essential?: boolean
   /**
-   * Shows what runs, or ends it: about the operator's own requests over the Unix socket `admit` asks no drop-in. Otherwise one whose tap
-   * fails or refuses could keep the operator from disabling it.
+   * The route shows or stops what runs. `admit` calls no drop-in for the operator's requests to it over the Unix socket: a drop-in
+   * whose tap fails or refuses must not keep the operator from disabling it.
    */
   readonly recovery?: boolean
   readonly cli?: RouteCli
-  /** Runs before the body is validated, for refusals that come first. */
+  /** Runs before the body is validated, for refusals that take precedence over an invalid body. */
   readonly before?: (
     self: S,
     request: { readonly params: { readonly [N in PathNames<P>]: string }; readonly actor: Actor },
@@ -294,7 +294,7 @@ export function routeOf<S>() {
   ): Route<S> => definition as unknown as Route<S>
 }
 
-/** Replies of the usual shapes. */
+/** Constructors of common replies. */
 export const ok = <B>(body: B, headers: Readonly<Record<string, string>> = {}) => ({
   status: 200 as const,
   body,
@@ -306,7 +306,7 @@ export const noContent = () => ({ status: 204 as const, body: undefined })
 export const channelled = (reply: Omit<SocketReply, 'status'>): SocketReply => ({ status: 101, ...reply })
 export const streamed = (stream: StreamReply['stream'], headers = {}): StreamReply => ({ status: 200, stream, headers })
 
-/** Stable: derived from method and path alone, `getThingsByIdParts`. */
+/** Operation id of a route, derived from method and path alone: `getThingsByIdParts`. */
 export function operationId({ method, path }: Pick<Route, 'method' | 'path'>): string {
   const words = path
     .replace(/^\/api\//, '')

@@ -186,7 +186,7 @@ export class Chain {
     return { ...this.#checkpoint(), seq, newest: null, first: seq + 1 }
   }
 
-  /** What the database remembers: one that was removed from the end must not be given again. */
+  /** The newest sequence number ever used, from `sqlite_sequence`: a number removed from the end is never used again. */
   #newest(): number {
     return Number(this.db.row("SELECT seq FROM sqlite_sequence WHERE name = 'audit_entry'")?.[0] ?? 0)
   }
@@ -220,9 +220,9 @@ function conditions({ actor, action, subject, since }: Parameters<Chain['page']>
   where: string
   params: SqlValue[]
 } {
-  // A kind stands for all of its records, and a family of actions for each of them.
+  // A kind (`job`) matches all of its records, and a family (`record`) all of its actions.
   const parts: [sql: string, ...params: (SqlValue | undefined)[]][] = [
-    // The owner is stored by the id of its authority.
+    // People call the owner `operator`; entries store the id of its authority.
     ['actor_id = ?', actor === OPERATOR ? operator.id : actor],
     [`(action = ? OR substr(action, 1, length(?) + 1) = ? || '.')`, action, action, action],
     [`(subject = ? OR substr(subject, 1, length(?) + 1) = ? || '/')`, subject, subject, subject],

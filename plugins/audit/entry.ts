@@ -82,9 +82,12 @@ export function digestOf(key: string, value: unknown): string {
   return `hmac:${createHmac('sha256', key).update(canonicalJson(value)).digest('hex')}`
 }
 
-/** Who acted, by the names of people rather than of authority: `human/operator`. */
-const actorOf = ({ actor_kind: kind, actor_id: id, origin }: Pick<ChainedRow, 'actor_kind' | 'actor_id' | 'origin'>) =>
-  namedActor({ kind, id, origin })
+/** The actor of an entry under the name that people read: `human/operator` for the owner. */
+export const actorOf = ({
+  actor_kind: kind,
+  actor_id: id,
+  origin,
+}: Pick<ChainedRow, 'actor_kind' | 'actor_id' | 'origin'>) => namedActor({ kind, id, origin })
 
 export function entryToWire(row: ChainedRow): AuditEntry {
   const { seq, at, action, subject } = row

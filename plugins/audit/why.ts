@@ -2,10 +2,10 @@ import { shown } from '../../kernel/kit/text.js'
 import { iso, turn } from '../../kernel/plugin.js'
 import type { WhyReply, WhyStep } from '../../schemas/daemon/audit.js'
 import type { EventsApi, StoredEvent } from '../events/api.js'
-import { namedActor } from '../identity/api.js'
+import { type NamedActor, namedActor } from '../identity/api.js'
 import { AuditErrors } from './api.js'
 import type { Chain } from './chain.js'
-import type { ChainedRow } from './entry.js'
+import { actorOf, type ChainedRow } from './entry.js'
 
 /** Longer chains are cut: no subsystem makes them, and a circle must end. */
 const MAX_STEPS = 64
@@ -69,10 +69,7 @@ function begin(id: string, chain: Chain, events: EventsApi): { steps: WhyStep[];
   return { steps: [step], next: { cause: entry.cause ?? undefined, of: step } }
 }
 
-function nameOf(kind: string, id: string, origin: string | null | undefined): string {
-  const named = namedActor({ kind, id, origin })
-  return `${named.kind}/${named.ref}`
-}
+const nameOf = ({ kind, ref }: NamedActor): string => `${kind}/${ref}`
 
 function eventStep(event: StoredEvent, entry: ChainedRow | undefined): WhyStep {
   const { id, name, actor, at, subject } = event
@@ -80,7 +77,7 @@ function eventStep(event: StoredEvent, entry: ChainedRow | undefined): WhyStep {
     id,
     what: `${name}${detailOf(event.payload)}`,
     ...(subject === undefined ? {} : { subject }),
-    actor: nameOf(actor.kind, actor.id, actor.origin),
+    actor: nameOf(namedActor(actor)),
     ...(actor.on_behalf_of === undefined ? {} : { on_behalf_of: actor.on_behalf_of }),
     ...(entry?.origin ? { origin: entry.origin } : {}),
     at: iso(at),
@@ -88,12 +85,12 @@ function eventStep(event: StoredEvent, entry: ChainedRow | undefined): WhyStep {
 }
 
 function entryStep(row: ChainedRow): WhyStep {
-  const { event, seq, action, subject, version, actor_kind, actor_id, on_behalf_of, origin, at } = row
+  const { event, seq, action, subject, version, on_behalf_of, origin, at } = row
   return {
     id: event ?? `audit ${seq}`,
     what: action,
     subject: version === null ? subject : `${subject}@${version}`,
-    actor: nameOf(actor_kind, actor_id, origin),
+    actor: nameOf(actorOf(row)),
     ...(on_behalf_of === null ? {} : { on_behalf_of }),
     ...(origin === null ? {} : { origin }),
     at: iso(at),

@@ -10,14 +10,14 @@ export const AGENT_SESSION = 'agent_session'
 export const agentSessionOf = ({ origin, id, onBehalfOf }: Actor): string | undefined =>
   origin === AGENT_SESSION ? id : onBehalfOf?.kind === AGENT_SESSION ? onBehalfOf.id : undefined
 
-/** Whom the audit and tasks name as the one who acted. */
+/** An actor under the name that the audit and tasks show to people. */
 export interface NamedActor {
   readonly kind: 'human' | 'agent_session' | 'extension' | 'daemon'
   /** `operator` for the owner of the daemon; else the id of the key, session, extension or plugin. */
   readonly ref: string
 }
 
-/** Who acted, as people are told. No code of the daemon acts as its owner, so an owner is a person, whatever the door. */
+/** The name that people read for an actor. No code of the daemon acts as its owner, so the owner is always a person. */
 export function namedActor({
   kind,
   id,
@@ -33,7 +33,7 @@ export function namedActor({
   return { kind: kind === 'extension' || origin === 'extension' ? 'extension' : 'daemon', ref: id }
 }
 
-/** How the owner of the daemon is named to people; records keep the id of its authority. */
+/** The name that people read for the owner of the daemon; records store the id of its authority. */
 export const OPERATOR = 'operator'
 
 /** The same for the actor of a logged event. */
