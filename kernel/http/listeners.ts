@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { chmod, rm } from 'node:fs/promises'
+import { chmod, lstat, rename, rm } from 'node:fs/promises'
 import http, { type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import https from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -78,11 +78,16 @@ export class Listener {
     private readonly server: Server,
   ) {}
 
-  /** Listens on a Unix socket, 0600; an old socket file is removed, for the caller holds the lock of the home. */
+  /**
+   * Listens on a Unix socket, 0600, and replaces an old socket file: the caller holds the lock of the home. The socket is bound
+   * under another name and renamed, because a server that closes removes the name it was bound to. That file may belong to a
+   * successor by then; the caller removes `path` after it has checked the lock.
+   */
   static async socket(path: string, handler: Handler, limits: Limits): Promise<Listener> {
-    await rm(path, { force: true })
+    const bound = neighbourOf(path)
+    await removeSocket(bound)
     const server = makeServer('socket', handler, limits)
-    await once(server.listen({ path }), 'listening').catch(cause => {
+    await once(server.listen({ path: bound }), 'listening').catch(cause => {
       if (!isUnsupported(cause)) throw cause
       const text = `the file system of ${path} has no sockets (${cause.code})`
       throw new Fault('socket_unsupported', 500, text, {
@@ -90,7 +95,8 @@ export class Listener {
         cause,
       })
     })
-    await chmod(path, 0o600)
+    await chmod(bound, 0o600)
+    await rename(bound, path)
     return new Listener({ door: 'socket', path }, server)
   }
 
@@ -111,6 +117,17 @@ export class Listener {
     for (const socket of connections.get(this.server) ?? []) socket.destroy()
     await closed
   }
+}
+
+/** A name in the same folder, not longer than `path`: the address structure of a socket bounds the length. */
+function neighbourOf(path: string): string {
+  return `${path.slice(0, -1)}${path.endsWith('~') ? '-' : '~'}`
+}
+
+/** Removes what a daemon that was killed between bind and rename left; nothing that is no socket. */
+async function removeSocket(path: string): Promise<void> {
+  const found = await lstat(path).catch(() => undefined)
+  if (found?.isSocket()) await rm(path, { force: true })
 }
 
 function makeServer(door: Door, handler: Handler, limits: Limits, tls?: Address['tls']): Server {

@@ -18,11 +18,15 @@ export class DiscoveryService {
   async tell(): Promise<void> {
     const { home, log, needs, scope } = this.kernel
     const file = needs.file('daemon.json')
-    scope.defer('daemon.json', () => rm(home.discovery, { force: true }))
-    await file.write(this.#text()).catch(error => {
+    const text = this.#text()
+    scope.defer('daemon.json', async () => {
+      // A daemon that lost its home finds the file of its successor.
+      if ((await file.read()) === text) await rm(home.discovery, { force: true })
+    })
+    await file.write(text).catch(error => {
       if (faultOf(error).code !== 'disk_full') throw error
       log.warn(messageOf(error))
-      void this.#later(() => file.write(this.#text())).catch(() => {})
+      void this.#later(() => file.write(text)).catch(() => {})
     })
   }
 

@@ -1,4 +1,5 @@
-import { existsSync, statSync } from 'node:fs'
+import { once } from 'node:events'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
 import http from 'node:http'
 import path from 'node:path'
@@ -95,6 +96,24 @@ test('both doors serve the same bytes; the socket is private; discovery comes an
   await kernel.close()
   assert.not.ok(existsSync(path.join(home, 'daemon.json')))
   assert.not.ok(existsSync(socketPath))
+  await rm(home, { recursive: true })
+})
+
+test('a daemon that lost its home leaves the socket and daemon.json of its successor', async () => {
+  const { kernel, home, socketPath } = await listening()
+  const lockFile = path.join(home, 'daemon.lock')
+  const found = path.join(home, 'daemon.json')
+  await writeFile(lockFile, readFileSync(lockFile, 'utf8').replace(/owner [0-9a-f]+/, `owner ${'f'.repeat(16)}`))
+  await rm(socketPath)
+  const successor = http.createServer((_, response) => response.end('successor'))
+  await once(successor.listen({ path: socketPath }), 'listening')
+  const text = '{"pid":17,"port":0,"started_at":"2026-01-01T00:00:00Z"}\n'
+  await writeFile(found, text)
+  await kernel.close()
+  assert.is(readFileSync(found, 'utf8'), text)
+  assert.is((await call({ socketPath }, 'GET', '/')).body, 'successor')
+  successor.close()
+  await once(successor, 'close')
   await rm(home, { recursive: true })
 })
 
