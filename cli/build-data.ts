@@ -10,8 +10,9 @@ import type { CommandData, ModuleCommand } from './commands/command-data.js'
 import { writeCommandLines } from './commands/command-lines.js'
 import { describeRoutes } from './commands/describe-commands.js'
 import { localCommands } from './local.js'
+import { manPages } from './man-pages.js'
 
-// Runs after the code is built: writes commands.json beside itself, schemas/openapi.json and client/operations.ts, from the surfaces alone.
+// Runs after the code is built: writes commands.json and man/ beside itself, schemas/openapi.json and client/operations.ts, from the surfaces alone.
 const dist = dirname(fileURLToPath(import.meta.url))
 
 /**
@@ -54,6 +55,8 @@ const data: CommandData = {
 }
 refuseDuplicates([...data.routes, ...data.commands, ...localCommands].map(({ path }) => path))
 put(join(dist, 'commands.json'), writeCommandLines(data))
+const pages = manPages([...localCommands, ...data.routes, ...data.commands], version)
+for (const [name, page] of pages) put(join(dist, 'man', name), page)
 put(join(dist, 'glossary.md'), readFileSync(join(dist, '..', 'docs', 'glossary.md'), 'utf8'))
 const document = await buildDocument(routes, version)
 put(join(dist, '..', 'schemas', 'openapi.json'), `${JSON.stringify(document, undefined, 2)}\n`)

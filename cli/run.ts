@@ -6,9 +6,9 @@ import { checkHome, homeOfEnv } from './address.js'
 import type { DaemonClient } from './client.js'
 import { type CommandData, loadCommandData, type ModuleCommand } from './commands/command-data.js'
 import type { Entry, Found } from './commands/find-command.js'
+import type { Given } from './commands/given.js'
 import { glossaryEntry } from './commands/glossary.js'
 import { commandHelp, groupHelp } from './commands/help.js'
-import type { Given } from './commands/parse-command.js'
 import { CliFault, exitCodes, usageFault } from './fault.js'
 import { entriesOf, findCalled, readCall } from './help-call.js'
 import type { Io } from './io.js'
@@ -21,6 +21,9 @@ import { cleanText } from './show/text.js'
 import { surely } from './tasks/surely.js'
 import { isLive, startsDaemon, taskWorld } from './tasks/task-world.js'
 import { currentWorkspace, openWorkspace, workspaceReference } from './workspace-context.js'
+
+/** Argument by which programs made with clipanion print what their commands take. */
+const DEFINITIONS = '--clipanion=definitions'
 
 /** Runs one command line and returns its exit code. Never throws. */
 export async function run(argv: readonly string[], world: Io): Promise<number> {
@@ -41,6 +44,10 @@ export async function run(argv: readonly string[], world: Io): Promise<number> {
     checkHome(home)
     const data = io.data ?? loadCommandData(io.root, home)
     const entries = entriesOf(data)
+    if (argv.length === 1 && argv[0] === DEFINITIONS) {
+      const { definitionsOf } = await import('./commands/parse-words.js')
+      return show([JSON.stringify(definitionsOf(entries), undefined, 2)], io.stdout)
+    }
     const { found, term } = findCalled(argv, asked, entries)
     const meaning = term === undefined ? [] : glossaryEntry(io.root, term, widthOf(io.env, io.stdout))
     if (found.is === 'unknown' && meaning.length > 0) return show(meaning, io.stdout)
@@ -56,34 +63,30 @@ export async function run(argv: readonly string[], world: Io): Promise<number> {
     }
     if (help) return show(commandHelp(found.entry, widthOf(io.env, io.stdout)), io.stdout)
     called = found.entry
-    // The parser is the largest part of a call, and help does without.
+    // Help does without the parser.
     const { parseCommand } = await import('./commands/parse-command.js')
-    const given = parseCommand(found.entry, found.rest)
-    const screen = mode === 'human' && !given.quiet && isLive(found.entry.path) ? await io.openScreen?.() : undefined
-    out = new Output(screen ? inLocale({ ...world, stdout: screen }) : io, mode, given.quiet)
-    const progress = new Progress(io.stderr, io.stderr.isTTY === true && !out.json && !given.quiet && !screen)
-    const client = clientOf(io, {
-      progress,
-      notice: text => {
-        if (!out.json) (screen ?? io.stderr).write(`${cleanText(text)}\n`)
-      },
-      onVersion: version => {
-        if (version !== data.version) out.note(otherVersion(version, data.version))
-      },
-      ...(io.probe && { probe: io.probe }),
-    })
-    const mayName = found.entry.kind !== 'local' && Object.keys({ ...given.args, ...given.options }).length > 0
-    const named = mayName
-      ? await (await import('./commands/references.js')).withReferences(found.entry, given, data, client)
-      : given
-    const code = await execute(found.entry, named, {
-      io: screen ? { ...io, screen } : io,
-      out,
-      data,
-      home,
-      client,
-      progress,
-    })
+    const carryOut = async (entry: Entry, given: Given) => {
+      const screen = mode === 'human' && !given.quiet && isLive(entry.path) ? await io.openScreen?.() : undefined
+      out = new Output(screen ? inLocale({ ...world, stdout: screen }) : io, mode, given.quiet)
+      const progress = new Progress(io.stderr, io.stderr.isTTY === true && !out.json && !given.quiet && !screen)
+      const client = clientOf(io, {
+        progress,
+        notice: text => {
+          if (!out.json) (screen ?? io.stderr).write(`${cleanText(text)}\n`)
+        },
+        onVersion: version => {
+          if (version !== data.version) out.note(otherVersion(version, data.version))
+        },
+        ...(io.probe && { probe: io.probe }),
+      })
+      const mayName = entry.kind !== 'local' && Object.keys({ ...given.args, ...given.options }).length > 0
+      const named = mayName
+        ? await (await import('./commands/references.js')).withReferences(entry, given, data, client)
+        : given
+      return execute(entry, named, { io: screen ? { ...io, screen } : io, out, data, home, client, progress })
+    }
+    const command = await parseCommand(found.entry, found.rest, { carryOut })
+    const code = await command.validateAndExecute()
     return io.signal.aborted ? exitCodes.interrupted : code
   } catch (error) {
     if (io.signal.aborted) return exitCodes.interrupted

@@ -175,6 +175,31 @@ const whole = {
 /** A call of the command line is mostly V8 reading it; names stay, for stacks tell them. */
 const short = { minifyWhitespace: true, minifySyntax: true, sourcesContent: false }
 
+/**
+ * clipanion as the command line needs it. `Cli` takes the standard streams as its default context when its module is evaluated,
+ * and opening standard input takes a tenth of a short call; with DEBUG_CLI=1 it would print among the output. What judges
+ * its schemas is loaded for commands that have one, and ours have none.
+ */
+const clipanion = {
+  name: 'clipanion',
+  setup({ onLoad, onResolve }) {
+    onResolve({ filter: /^typanion$/ }, () => ({ path: 'typanion', external: true }))
+    onLoad({ filter: /\/clipanion\/lib\/advanced\/Cli\.js$/ }, ({ path }) =>
+      withReplaced(path, 'process.stdin', 'undefined'),
+    )
+    onLoad({ filter: /\/clipanion\/lib\/constants\.js$/ }, ({ path }) =>
+      withReplaced(path, 'process.env.DEBUG_CLI === `1`', 'false'),
+    )
+  },
+}
+
+/** Throws when the file has the text not exactly once: another version has to be looked at. */
+function withReplaced(path, text, other) {
+  const parts = readFileSync(path, 'utf8').split(text)
+  if (parts.length !== 2) throw new Error(`${path} has ${text} ${parts.length - 1} times, not once`)
+  return { contents: parts.join(other) }
+}
+
 const nothingLater = {
   name: 'nothing later',
   setup({ onResolve }) {
@@ -202,7 +227,7 @@ async function buildCode() {
   const parts = await Promise.all([
     bundle(Object.fromEntries(all.filter(isData)), shared),
     bundle(Object.fromEntries(all.filter(entry => !isData(entry))), shared),
-    bundle(existing(programs), { ...whole, ...short }),
+    bundle(existing(programs), { ...whole, ...short, plugins: [packages, clipanion] }),
     bundle(existing(front), { ...whole, ...short, plugins: [packages, nothingLater], banner: {} }),
     bundle(existing(agentCode), { ...whole, sourcesContent: false }),
     bundle(existing(daemonCode), cached),

@@ -1,62 +1,58 @@
+import type { Command } from 'clipanion'
 import { nearest } from '../../kernel/kit/text.js'
 import { usageFault } from '../fault.js'
-import { isWatchable } from './command-data.js'
+import { type CallContext, commandClass, fieldOf, parserNames } from './command-class.js'
+import { isGlobal, type OptionData, optionsOf, PASSED_ON, takesArguments } from './command-options.js'
 import type { Entry } from './find-command.js'
 import { usageLine } from './help.js'
 
-/** What was given on the command line, as text; lists as they were repeated. */
-export interface Given {
-  readonly args: Readonly<Record<string, string>>
-  readonly options: Readonly<Record<string, string | boolean | readonly string[] | undefined>>
-  readonly quiet: boolean
-}
-
-interface OptionData {
-  readonly name: string
-  readonly alias?: string | undefined
-  readonly type: string
-  readonly values?: readonly string[]
-}
-
-/** Parses the arguments after a command's path. Throws a usage fault that shows how the command is called. */
-export function parseCommand(entry: Entry, rest: readonly string[]): Given {
-  const { words, options, behind } = split(entry, rest)
-  const names = entry.args.map(({ name }) => name)
-  const extra = words[names.length]
-  if (extra !== undefined && takesArguments(entry) && words.length - behind <= names.length)
-    options[PASSED_ON] = [...((options[PASSED_ON] ?? []) as string[]), ...words.splice(names.length)]
-  else if (extra !== undefined) throw misused(`unexpected argument ${JSON.stringify(extra)}`, entry)
-  const args: Record<string, string> = {}
-  for (const [i, arg] of entry.args.entries()) {
-    const given = words[i]
-    const isRequired = 'required' in arg ? arg.required : !('optional' in arg && arg.optional)
-    if (given !== undefined) args[arg.name] = given
-    else if (isRequired && options[arg.name] === undefined) throw misused(`${arg.name} is missing`, entry)
-    if (entry.kind === 'route') checkValue(entry.args[i] as OptionData, given, arg.name)
+/**
+ * The command that the words behind its path call, ready for `validateAndExecute()`.
+ * @throws CliFault `usage` for an unknown option, a missing value or an extra argument, with the usage of the command
+ */
+export async function parseCommand(
+  entry: Entry,
+  rest: readonly string[],
+  context: CallContext,
+): Promise<Command<never>> {
+  const { options, words } = split(entry, rest)
+  // Most calls have nothing to parse, and then the parser, which is most of clipanion, is not loaded.
+  if (words.length === 0 && options.every(({ option }) => isGlobal(entry, option))) {
+    const command = new (commandClass(entry))()
+    const fields = options.map(({ option, value }) => [fieldOf(option), value])
+    return Object.assign(command, { context, path: entry.path.split(' ') }, Object.fromEntries(fields)) as never
   }
-  for (const option of optionsOf(entry)) checkValue(option, options[option.name], `--${option.name}`)
-  const { quiet, output: _, json: __, ...own } = options
-  return { args, options: hasQuiet(entry) ? { ...own, quiet } : own, quiet: !hasQuiet(entry) && quiet === true }
+  const { parseWords } = await import('./parse-words.js')
+  return parseWords(entry, canonical(entry, options, words), context)
 }
 
-/** Option of commands that are given another command: its arguments, which may also stand behind `--`. */
-const PASSED_ON = 'arg'
-const takesArguments = (entry: Entry) =>
-  optionsOf(entry).some(({ name, type }) => name === PASSED_ON && type === 'list')
+interface GivenOption {
+  readonly option: OptionData
+  readonly value: string | boolean
+}
+
+/**
+ * Words that mean the same to every parser: each option by its name with its value bound to it, then `--`, then the
+ * arguments. clipanion refuses a value or an argument that begins with `-` anywhere else.
+ */
+function canonical(entry: Entry, options: readonly GivenOption[], words: readonly string[]): readonly string[] {
+  const names = parserNames(entry)
+  const bound = options.map(({ option, value }) => {
+    const name = names.get(option.name) as string
+    if (typeof value === 'string') return `--${name}=${value}`
+    return value ? `--${name}` : `--no-${name}`
+  })
+  return words.length === 0 ? bound : [...bound, '--', ...words]
+}
 
 /** A word that stands where an option can. */
 const optionWord = /^(--?[a-z][^=]*)(?:=([\s\S]*))?$/i
 
-/** The words that are arguments, how many of them stand behind `--`, and the options by name, in any order before it. */
+/** The arguments, and the options in the order in which they were given. */
 function split(entry: Entry, rest: readonly string[]) {
-  const known = new Map<string, OptionData>()
-  for (const option of [...globals, ...optionsOf(entry)]) {
-    known.set(`--${option.name}`, option)
-    if (option.alias !== undefined)
-      known.set(option.alias.length === 1 ? `-${option.alias}` : `--${option.alias}`, option)
-  }
+  const known = knownNames(entry)
   const words: string[] = []
-  const options: Record<string, string | boolean | string[]> = {}
+  const options: GivenOption[] = []
   let behind = 0
   for (let at = 0; at < rest.length; at++) {
     const word = rest[at] as string
@@ -67,92 +63,52 @@ function split(entry: Entry, rest: readonly string[]) {
       break
     }
     const [, typed = '', bound] = optionWord.exec(word) ?? []
-    const negated = known.get(typed.replace(/^--no-/, '--'))
-    const option = known.get(typed) ?? (negated?.type === 'boolean' ? negated : undefined)
+    const option = known.get(typed) ?? negatedBy(typed, known)
     if (typed === '') words.push(word)
     else if (option === undefined) throw misused(`unknown option ${typed}${meantOption(typed, known)}`, entry)
     else if (option.type === 'boolean') {
       if (bound !== undefined) throw misused(`${typed} takes no value`, entry)
-      options[option.name] = known.get(typed) === option
+      options.push({ option, value: known.get(typed) === option })
     } else {
       const value = bound ?? valueAt(rest, ++at)
       if (value === undefined) throw misused(`${typed} needs a value`, entry)
-      if (option.type === 'list') options[option.name] = [...((options[option.name] ?? []) as string[]), value]
-      else options[option.name] = value
+      options.push({ option, value })
     }
   }
-  return { words, options, behind }
+  const most = entry.args.length
+  if (words.length > most) {
+    if (!takesArguments(entry) || words.length - behind > most)
+      throw misused(`unexpected argument ${JSON.stringify(words[most])}`, entry)
+    const option = optionsOf(entry).find(({ name }) => name === PASSED_ON) as OptionData
+    options.push(...words.splice(most).map(value => ({ option, value })))
+  }
+  return { words, options }
 }
 
-/** The value behind an option: anything but another option, so `-3` and `-` as well. */
+/** The options of a command by every name they have, dashes included. */
+function knownNames(entry: Entry): ReadonlyMap<string, OptionData> {
+  const known = new Map<string, OptionData>()
+  for (const option of optionsOf(entry)) {
+    known.set(`--${option.name}`, option)
+    if (option.alias !== undefined)
+      known.set(option.alias.length === 1 ? `-${option.alias}` : `--${option.alias}`, option)
+  }
+  return known
+}
+
+/** The option that `--no-<name>` turns off. */
+function negatedBy(typed: string, known: ReadonlyMap<string, OptionData>): OptionData | undefined {
+  const option = typed.startsWith('--no-') ? known.get(typed.replace('--no-', '--')) : undefined
+  return option?.type === 'boolean' && !option.name.startsWith('no-') ? option : undefined
+}
+
+/** The value behind an option: any word but another option, so `-3` and `-` as well. */
 function valueAt(rest: readonly string[], at: number): string | undefined {
   const word = rest[at]
   return word === undefined || word === '--' || optionWord.test(word) ? undefined : word
 }
 
 const misused = (text: string, entry: Entry) => usageFault(text, usageLine(entry))
-
-/** Options of every command. */
-const globals: readonly OptionData[] = [
-  { name: 'output', alias: 'o', type: 'text' },
-  { name: 'json', type: 'boolean' },
-  { name: 'quiet', type: 'boolean' },
-]
-/** Has a command an option of that name for something else. */
-const hasQuiet = (entry: Entry) => optionsOf(entry).some(({ name }) => name === 'quiet')
-
-/** Values that are named in one line: of many those that begin alike, or the first ones. */
-function fewOf(values: readonly string[], given: string): string {
-  const most = 20
-  if (values.length <= most) return values.join(', ')
-  const alike = values.filter(value => value.startsWith(given.slice(0, 3)))
-  const few = (alike.length > 0 ? alike : values).slice(0, most)
-  return `${few.join(', ')} and ${values.length - few.length} more`
-}
-
-/** Judges a value by what the command says of it, before anything is asked of the daemon. Throws a usage fault. */
-function checkValue({ type, values }: Pick<OptionData, 'type' | 'values'>, value: unknown, label: string): void {
-  if (typeof value !== 'string') return
-  if (values && !values.includes(value))
-    throw usageFault(`${label} is one of ${fewOf(values, value)}, not ${JSON.stringify(value)}`)
-  // A file, or standard input.
-  const isElsewhere = label === '--data' && /^(?:@|-$)/.test(value)
-  if (type === 'json' && !isElsewhere) parseJson(value, label)
-  const fits = typeForms[type]
-  if (fits && !fits(value))
-    throw usageFault(`${label} takes ${type === 'integer' ? 'an' : 'a'} ${type}, not ${JSON.stringify(value)}`)
-}
-
-const typeForms: Readonly<Record<string, (value: string) => boolean>> = {
-  integer: value => /^-?\d{1,15}$/.test(value),
-  number: value => value.trim() !== '' && Number.isFinite(Number(value)),
-  boolean: value => value === 'true' || value === 'false',
-}
-
-/** A value of the command line that is JSON. Throws a usage fault that says where it is wrong. */
-export function parseJson(text: string, label: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch (error) {
-    throw usageFault(`${label} is not valid JSON: ${(error as Error).message}`)
-  }
-}
-
-/** Options of an entry with those that its kind adds. */
-function optionsOf(entry: Entry): readonly OptionData[] {
-  if (entry.kind !== 'route') return entry.options
-  return [
-    ...entry.options.map(({ option, alias, type, values }) => ({
-      name: option,
-      alias,
-      type,
-      ...(values && { values }),
-    })),
-    ...(entry.body === 'none' ? [] : [{ name: 'data', type: 'json' }]),
-    ...(entry.follow ? [{ name: 'follow', type: 'boolean' }] : []),
-    ...(isWatchable(entry) ? [{ name: 'watch', type: 'boolean' }] : []),
-  ]
-}
 
 /** The option that a mistyped one is nearest to, as the end of the message about it. */
 function meantOption(typed: string, known: ReadonlyMap<string, OptionData>): string {

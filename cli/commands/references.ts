@@ -7,7 +7,7 @@ import { listOf, several, withDrafts } from './candidates.js'
 import type { CommandData, RouteCommand } from './command-data.js'
 import { idPrefixOf } from './example.js'
 import type { Entry } from './find-command.js'
-import type { Given } from './parse-command.js'
+import type { Given } from './given.js'
 
 /** Pages of a list that are looked through for a name. */
 const mostPages = 50

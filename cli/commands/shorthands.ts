@@ -1,6 +1,6 @@
 import { usageFault } from '../fault.js'
 import type { Parameter, RouteCommand } from './command-data.js'
-import type { Given } from './parse-command.js'
+import type { Given } from './given.js'
 
 const LOCAL = /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d))?$/
 

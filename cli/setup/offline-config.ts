@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { verdict } from '../../plugins/settings/commands.js'
 import type { ValidateSettingsReply } from '../../schemas/settings.js'
-import type { Given } from '../commands/parse-command.js'
+import type { Given } from '../commands/given.js'
 import { loadCheck } from '../daemon/load-daemon.js'
 import { CliFault, exitCodes } from '../fault.js'
 import type { Io } from '../io.js'

@@ -1,5 +1,5 @@
 import type { Entry } from '../commands/find-command.js'
-import type { Given } from '../commands/parse-command.js'
+import type { Given } from '../commands/given.js'
 import { CliFault, exitCodes } from '../fault.js'
 import type { Io } from '../io.js'
 import type { Output } from '../show/output.js'

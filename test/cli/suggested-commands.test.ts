@@ -6,13 +6,13 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { CommandData } from '../../cli/commands/command-data.js'
 import { type Entry, findCommand } from '../../cli/commands/find-command.js'
-import { parseCommand } from '../../cli/commands/parse-command.js'
 import { localCommands } from '../../cli/local.js'
 import { definePlugin, surfaceOf } from '../../kernel/plugin.js'
 import { inTree } from '../../plugins/index.js'
 import { ProviderUsers } from '../../plugins/providers/api.js'
 import { catalog } from '../../plugins/providers/catalog.js'
 import { boot, temporaryFolder } from '../harness/kernel.js'
+import { givenOf } from './given-of.js'
 import { commandsIn, suggestions } from './suggestions.js'
 
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '../..')
@@ -20,7 +20,7 @@ const data: CommandData = JSON.parse(readFileSync(path.join(root, 'dist/commands
 const entries: readonly Entry[] = [...localCommands, ...data.routes, ...data.commands]
 
 /** What the command line itself says of a command; undefined when it takes it. */
-function refusal(command: string): string | undefined {
+async function refusal(command: string): Promise<string | undefined> {
   // What a shell redirects is no argument, and a number was filled in as the letter of every placeholder.
   const plain = command.replace(/ < \S+$/, '').replace(/(--expected-version) x\b/, '$1 1')
   const words = plain.match(/"[^"]*"|'[^']*'|\S+/g)?.map(word => word.replace(/^["']|["']$/g, '')) ?? []
@@ -28,21 +28,21 @@ function refusal(command: string): string | undefined {
   if (found.is !== 'command') return `${command}: no such command`
   if (found.rest.includes('--help')) return undefined
   try {
-    parseCommand(found.entry, found.rest)
+    await givenOf(found.entry, found.rest)
     return undefined
   } catch (error) {
     return `${command}: ${(error as Error).message}`
   }
 }
 
-test('every command that a text of the daemon or the command line suggests is taken by the command line', () => {
+test('every command that a text of the daemon or the command line suggests is taken by the command line', async () => {
   const wrong: string[] = []
   let seen = 0
   const groups = new Set(entries.map(entry => entry.path.split(' ')[0]))
   for (const { file, whole, mentioned } of suggestions()) {
     seen += whole.length
     for (const command of whole) {
-      const why = refusal(command)
+      const why = await refusal(command)
       if (why !== undefined) wrong.push(`${file}: ${why}`)
     }
     for (const command of mentioned) {
@@ -54,10 +54,10 @@ test('every command that a text of the daemon or the command line suggests is ta
   assert.equal(wrong, [])
 })
 
-test('a command that is not there is seen', () => {
-  assert.match(refusal('svc agents lst') ?? '', 'no such command')
-  assert.match(refusal('svc agent info') ?? '', 'svc agent info')
-  assert.match(refusal('svc agent list --nonsense 1') ?? '', 'nonsense')
+test('a command that is not there is seen', async () => {
+  assert.match((await refusal('svc agents lst')) ?? '', 'no such command')
+  assert.match((await refusal('svc agent info')) ?? '', 'svc agent info')
+  assert.match((await refusal('svc agent list --nonsense 1')) ?? '', 'nonsense')
   assert.equal(commandsIn(`x({ next: \`svc agent info \${name}\`, y: 'see svc doctor' })\n// 'svc nothing'`), {
     whole: ['svc agent info x'],
     mentioned: ['svc doctor'],
@@ -94,7 +94,7 @@ test('what doctor suggests on a home in a bad state: commands of ours that exist
   const installs = catalog.flatMap(({ install }) => (install ? [install] : []))
   const suggested: string[] = items.flatMap((item: { suggested_command?: string }) => item.suggested_command ?? [])
   for (const command of suggested.flatMap(text => text.split(' && '))) {
-    if (command.startsWith('svc ')) assert.is(refusal(command), undefined)
+    if (command.startsWith('svc ')) assert.is(await refusal(command), undefined)
     else if (!command.startsWith('chmod ')) assert.ok(installs.includes(command), command)
   }
   for (const install of installs) assert.ok(suggested.includes(install), install)
@@ -104,7 +104,7 @@ test('what doctor suggests on a home in a bad state: commands of ours that exist
   await host.close()
 })
 
-test('every command in README, docs and CONTRIBUTING is taken by the command line', () => {
+test('every command in README, docs and CONTRIBUTING is taken by the command line', async () => {
   const pages = ['README.md', 'CONTRIBUTING.md', ...readdirSync(path.join(root, 'docs')).map(name => `docs/${name}`)]
   const found = pages
     .filter(name => name.endsWith('.md') && !/decisions|architecture/.test(name))
@@ -122,7 +122,11 @@ test('every command in README, docs and CONTRIBUTING is taken by the command lin
       )
     })
   assert.ok(found.length > 40, `${found.length}`)
-  const wrong = found.flatMap(({ name, command }) => refusal(command)?.replace(/^/, `${name}: `) ?? [])
+  const wrong: string[] = []
+  for (const { name, command } of found) {
+    const why = await refusal(command)
+    if (why !== undefined) wrong.push(`${name}: ${why}`)
+  }
   assert.equal(wrong, [])
 })
 

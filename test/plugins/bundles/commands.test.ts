@@ -3,11 +3,11 @@ import * as assert from 'uvu/assert'
 import type { Client } from '../../../cli/client.js'
 import type { RouteCommand } from '../../../cli/commands/command-data.js'
 import { describeRoutes } from '../../../cli/commands/describe-commands.js'
-import { parseCommand } from '../../../cli/commands/parse-command.js'
 import type { Io } from '../../../cli/io.js'
 import { runRoute } from '../../../cli/run-route.js'
 import { Output } from '../../../cli/show/output.js'
 import bundles from '../../../plugins/bundles/index.js'
+import { givenOf } from '../../cli/given-of.js'
 import { REQUEST, scene } from './bundles-scene.js'
 
 const commands = new Map(describeRoutes(bundles.surface.routes ?? []).map(entry => [entry.path, entry]))
@@ -53,7 +53,7 @@ test('an activation is shown by its fields, with its inventory as a table; lists
   const svc = async (path: string, ...words: string[]) => {
     text = ''
     const entry = commands.get(path) as RouteCommand
-    await runRoute(entry, parseCommand(entry, words), { io, out: new Output(io, 'human'), client })
+    await runRoute(entry, await givenOf(entry, words), { io, out: new Output(io, 'human'), client })
     return text
   }
   const names = [

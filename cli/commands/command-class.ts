@@ -1,0 +1,64 @@
+import type { BaseContext, CommandClass } from 'clipanion'
+import { Command } from 'clipanion/lib/advanced/Command.js'
+import { type OptionData, optionsOf, ownOptionsOf } from './command-options.js'
+import type { Entry } from './find-command.js'
+import { checkGiven, type Given, isQuiet } from './given.js'
+
+/** What a command runs in. */
+export interface CallContext {
+  /** Carries a command out; resolves to the exit code. */
+  readonly carryOut: (entry: Entry, given: Given) => Promise<number>
+}
+
+/** Definitions of options and arguments by field, for clipanion's parser; without them a command can only be executed. */
+export type Fields = Readonly<Record<string, unknown>>
+
+/**
+ * The clipanion command of an entry. The fields of an instance are set by the parser, `arg_0` and on, then `opt_<name>`, so that
+ * no name of an argument or option meets a member of `Command`.
+ */
+export function commandClass(entry: Entry, fields: () => Fields = () => ({})): CommandClass<BaseContext & CallContext> {
+  return class extends Command<BaseContext & CallContext> {
+    static override paths = [entry.path.split(' ')]
+    static override usage = Command.Usage({
+      category: entry.path.includes(' ') ? (entry.path.split(' ')[0] as string) : 'svc',
+      description: entry.summary,
+    })
+
+    constructor() {
+      super()
+      Object.assign(this, fields())
+    }
+
+    async execute(): Promise<number> {
+      const given = givenOf(entry, this as unknown as Fields)
+      checkGiven(entry, given)
+      return this.context.carryOut(entry, given)
+    }
+  }
+}
+
+export const fieldOf = ({ name }: OptionData): string => `opt_${name}`
+export const argumentField = (at: number): string => `arg_${at}`
+
+function givenOf(entry: Entry, fields: Fields): Given {
+  const args = entry.args.map(({ name }, at) => [name, fields[argumentField(at)]])
+  const options = ownOptionsOf(entry).map(option => [option.name, fields[fieldOf(option)]])
+  const isGiven = ([, value]: unknown[]) => value !== undefined
+  return {
+    args: Object.fromEntries(args.filter(isGiven)),
+    options: Object.fromEntries(options.filter(isGiven)),
+    quiet: isQuiet(entry, fields.opt_quiet),
+  }
+}
+
+/** clipanion binds values only to options of lower-case words. */
+const bindable = /^[a-z]+(?:-[a-z]+)*$/
+
+/** The names by which the parser knows the options of a command: their own where it can, else one made of letters. */
+export function parserNames(entry: Entry): ReadonlyMap<string, string> {
+  const letters = (at: number) => [...String(at)].map(digit => 'abcdefghij'[Number(digit)]).join('')
+  return new Map(
+    optionsOf(entry).map(({ name }, at) => [name, bindable.test(name) ? name : `option-${letters(at)}`] as const),
+  )
+}

@@ -1,0 +1,55 @@
+import { isWatchable } from './command-data.js'
+import type { Entry } from './find-command.js'
+
+/** An option as the parser sees it. */
+export interface OptionData {
+  /** Without `--`. */
+  readonly name: string
+  /** One letter (`-o`), or a second name (`--thing_name`). */
+  readonly alias?: string | undefined
+  readonly type: string
+  readonly values?: readonly string[]
+  readonly summary?: string | undefined
+}
+
+/** Options of every command. */
+const globals: readonly OptionData[] = [
+  { name: 'output', alias: 'o', type: 'text', summary: 'output format' },
+  { name: 'json', type: 'boolean', summary: 'short for --output json' },
+  { name: 'quiet', type: 'boolean', summary: 'print only ids' },
+]
+
+/** Whether the command has an option `--quiet` of its own, which then is not the global one. */
+export const hasQuiet = (entry: Entry): boolean => ownOptionsOf(entry).some(({ name }) => name === 'quiet')
+
+/** Whether an option is a global one of this command. */
+export const isGlobal = (entry: Entry, { name }: OptionData): boolean =>
+  globals.some(option => option.name === name) && !ownOptionsOf(entry).some(option => option.name === name)
+
+/** All options of a command, the global ones included. */
+export function optionsOf(entry: Entry): readonly OptionData[] {
+  const own = ownOptionsOf(entry)
+  return [...globals.filter(({ name }) => !own.some(option => option.name === name)), ...own]
+}
+
+/** Options of a command with those that its kind adds. */
+export function ownOptionsOf(entry: Entry): readonly OptionData[] {
+  if (entry.kind !== 'route') return entry.options
+  return [
+    ...entry.options.map(({ option, alias, type, values, summary }) => ({
+      name: option,
+      alias,
+      type,
+      summary,
+      ...(values && { values }),
+    })),
+    ...(entry.body === 'none' ? [] : [{ name: 'data', type: 'json', summary: 'the request body' }]),
+    ...(entry.follow ? [{ name: 'follow', type: 'boolean', summary: 'follow new events' }] : []),
+    ...(isWatchable(entry) ? [{ name: 'watch', type: 'boolean', summary: 'repeat and show changes' }] : []),
+  ]
+}
+
+/** Option of commands that pass arguments on to another command; those arguments may also stand behind `--`. */
+export const PASSED_ON = 'arg'
+export const takesArguments = (entry: Entry): boolean =>
+  ownOptionsOf(entry).some(({ name, type }) => name === PASSED_ON && type === 'list')

@@ -1,0 +1,70 @@
+import { usageFault } from '../fault.js'
+import { hasQuiet, ownOptionsOf } from './command-options.js'
+import type { Entry } from './find-command.js'
+import { usageLine } from './help.js'
+
+/** The arguments and options of a call, as text; lists in the order of their items. */
+export interface Given {
+  readonly args: Readonly<Record<string, string>>
+  readonly options: Readonly<Record<string, string | boolean | readonly string[] | undefined>>
+  /** The global option `--quiet`; false where the command has an option of that name. */
+  readonly quiet: boolean
+}
+
+/**
+ * Checks arguments and options by what the command declares, before anything is asked of the daemon.
+ * @throws CliFault `usage` for a missing argument, and for a value of another type or not among the allowed ones
+ */
+export function checkGiven(entry: Entry, { args, options }: Given): void {
+  for (const arg of entry.args) {
+    const isRequired = 'required' in arg ? arg.required : !('optional' in arg && arg.optional)
+    if (args[arg.name] === undefined && isRequired && options[arg.name] === undefined)
+      throw usageFault(`${arg.name} is missing`, usageLine(entry))
+    if (entry.kind === 'route' && 'type' in arg) checkValue(arg as ValueData, args[arg.name], arg.name)
+  }
+  for (const option of ownOptionsOf(entry)) checkValue(option, options[option.name], `--${option.name}`)
+}
+
+/** Whether the call has the global option `--quiet`. */
+export const isQuiet = (entry: Entry, value: unknown): boolean => !hasQuiet(entry) && value === true
+
+interface ValueData {
+  readonly type: string
+  readonly values?: readonly string[]
+}
+
+function checkValue({ type, values }: ValueData, value: unknown, label: string): void {
+  if (typeof value !== 'string') return
+  if (values && !values.includes(value))
+    throw usageFault(`${label} is one of ${fewOf(values, value)}, not ${JSON.stringify(value)}`)
+  // A file, or standard input.
+  const isElsewhere = label === '--data' && /^(?:@|-$)/.test(value)
+  if (type === 'json' && !isElsewhere) parseJson(value, label)
+  const fits = typeForms[type]
+  if (fits && !fits(value))
+    throw usageFault(`${label} takes ${type === 'integer' ? 'an' : 'a'} ${type}, not ${JSON.stringify(value)}`)
+}
+
+const typeForms: Readonly<Record<string, (value: string) => boolean>> = {
+  integer: value => /^-?\d{1,15}$/.test(value),
+  number: value => value.trim() !== '' && Number.isFinite(Number(value)),
+  boolean: value => value === 'true' || value === 'false',
+}
+
+/** Allowed values in one line: of a long list those that begin like the given one, or the first ones. */
+function fewOf(values: readonly string[], given: string): string {
+  const most = 20
+  if (values.length <= most) return values.join(', ')
+  const alike = values.filter(value => value.startsWith(given.slice(0, 3)))
+  const few = (alike.length > 0 ? alike : values).slice(0, most)
+  return `${few.join(', ')} and ${values.length - few.length} more`
+}
+
+/** A value of the command line that is JSON. @throws CliFault `usage`, which says where it is wrong */
+export function parseJson(text: string, label: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw usageFault(`${label} is not valid JSON: ${(error as Error).message}`)
+  }
+}
