@@ -147,12 +147,16 @@ function within({ least, most }: Field, value: number, unit: string): FieldValue
   return { problem: `give ${bounds}${unit && ` ${unit}`}` }
 }
 
-/** The choices that a text names, by label or value. */
+/** The choices that a text names, by label or value; yes and no also by their first letter. */
 function placesOf({ choices = [], type }: Field, text: string): readonly number[] | undefined {
   const names = type === 'choices' ? text.split(',') : [text]
   const places = names.map(name => {
     const wanted = name.trim().toLowerCase()
-    return choices.findIndex(({ value, label }) => [value, label].some(one => one.trim().toLowerCase() === wanted))
+    return choices.findIndex(({ value, label }) =>
+      [value, label, ...(type === 'boolean' ? [label.slice(0, 1)] : [])].some(
+        one => one.trim().toLowerCase() === wanted,
+      ),
+    )
   })
   return places.includes(-1) ? undefined : places
 }

@@ -123,7 +123,8 @@ test('the fields of a form are asked one after the other; optional ones may be s
   assert.is(parts.multiple, true)
   assert.is(await answered(parts, { choice_indexes: [0, 1, 2] }), 400)
   assert.is(await answered(parts, { choice_indexes: [0, 2] }), 200)
-  assert.is(await answered(await next(5), { text: 'no' }), 200)
+  assert.is(await answered(await next(5), { text: 'maybe' }), 400)
+  assert.is(await answered(await next(5), { text: 'n' }), 200)
   await over(at, turn)
   const content = '"content":{"question_0":"Blue","count":2,"parts":["a","c"],"sure":false}'
   assert.ok(said(await world.events(at)).includes(content), said(await world.events(at)))
