@@ -270,6 +270,18 @@ const rules: Rule[] = [
     ],
   },
   {
+    says: 'only kernel/http/parts.ts imports fastify-plugin, and only the log of the daemon pino',
+    broken: s => [
+      ...libraryOnlyIn(/^fastify-plugin$/, /^kernel\/http\/parts\.ts$/)(s),
+      ...libraryOnlyIn(/^pino(\/|$)/, /^cli\/daemon\/daemon-log\.ts$/)(s),
+    ],
+    mutants: [
+      ['kernel/http/generation.ts', "import fp from 'fastify-plugin'"],
+      ['kernel/log.ts', "import { pino } from 'pino'"],
+      ['plugins/a/service.ts', "await import('pino')"],
+    ],
+  },
+  {
     says: 'only kernel/hooks imports tapable',
     broken: libraryOnlyIn(/^tapable$/, /^kernel\/hooks\//),
     mutants: [['plugins/a/service.ts', "import { SyncHook } from 'tapable'"]],
