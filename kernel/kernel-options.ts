@@ -3,7 +3,7 @@ import type { Plugin } from './contract/plugin.js'
 import type { KernelStart } from './contract/plugin-kernel.js'
 import type { Door } from './contract/route.js'
 import type { Preparing } from './contract/surface.js'
-import type { LogLine } from './log.js'
+import type { LogPort, LogSink } from './log.js'
 import type { Disk } from './store/disk.js'
 
 export interface KernelOptions {
@@ -29,7 +29,8 @@ export interface KernelOptions {
   /** Doors to open; default none, `inject` alone. */
   readonly listen?: readonly Exclude<Door, 'inject'>[]
   readonly env?: Readonly<Record<string, string | undefined>>
-  readonly log?: (line: LogLine) => void
+  /** Takes the lines of the log: a function, or a logger that makes a child for each plugin. Default: they are not written. */
+  readonly log?: LogSink | LogPort
   readonly clock?: Clock
   readonly ids?: Ids
   /**

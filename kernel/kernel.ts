@@ -23,7 +23,7 @@ import { Listeners, Servers } from './http/listeners.js'
 import { systemIds } from './ids.js'
 import type { KernelOptions } from './kernel-options.js'
 import { acquireLock } from './lock/index.js'
-import { type LogLine, logFor } from './log.js'
+import { KernelLog } from './log.js'
 import { RecordStore } from './records/store.js'
 import { Redaction } from './redaction.js'
 import { OwnedScope } from './scope.js'
@@ -50,7 +50,6 @@ export interface Kernel {
 
 const SHUTDOWN_MS = 10_000
 const RELEASE_MS = 5000
-const LEVELS = ['debug', 'info', 'warn', 'error'] as const
 
 /** Boots a kernel on a home directory: configuration, lock, store, plugins, listeners. A failure undoes what was done. */
 export async function createKernel(options: KernelOptions): Promise<Kernel> {
@@ -72,13 +71,9 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
   try {
     const home = await prepareHome(options.home)
     const surfaces = options.plugins.flatMap(plugin => plugin.surface.settings ?? [])
-    // None of them says anything before the configuration tells from which level on.
-    const write = (line: LogLine) => {
-      if (LEVELS.indexOf(line.level) >= LEVELS.indexOf(config.get(KernelSettings.logLevel)))
-        options.log?.(redact.line(line))
-    }
-    const say = (lineLevel: LogLine['level'], msg: string) => write({ level: lineLevel, time: clock.now(), msg })
-    const faults = new FaultLog(clock, write)
+    const log = new KernelLog(options.log, clock, redact)
+    const { warn } = log.of()
+    const faults = new FaultLog(clock, owner => log.of(owner))
     const { report } = faults
     const { newCatalog = false, freeBytes, env = {}, startTime } = options
     const ofCatalog = options.plugins.flatMap(plugin => plugin.surface.ofCatalog ?? [])
@@ -89,7 +84,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       newCatalog,
       freeBytes,
       ofCatalog,
-      log: logFor(name, clock, write),
+      log: log.of(name),
     })
     // Also one that is disabled, and below those that judge the home: without it a home must not be opened.
     const keeper = options.plugins.map(({ name, surface }) => surface.disk?.(preparing(name))).find(Boolean)
@@ -99,6 +94,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const known = [...(Object.values(KernelSettings) as Setting[]), ...surfaces]
     const asked = configured && { ...preparing(configured.name), room, known, report }
     const config = (asked && (await configured.surface.configured?.(asked))) ?? unconfigured
+    log.follow(() => config.get(KernelSettings.logLevel))
     const disabled = config.get(KernelSettings.disabled)
     const { safeMode } = options
     const replace = [...(safeMode === undefined ? config.get(KernelSettings.replace) : []), ...(options.replace ?? [])]
@@ -107,10 +103,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const lock = await acquireLock(home.root, clock, { waitMs: options.waitForLockMs ?? 0, room, startTime })
     undo.push(() => lock.release())
     if (lock.weakness !== undefined)
-      say(
-        'warn',
-        `the home cannot be locked (${lock.weakness}): run no other daemon for it, in another container or machine`,
-      )
+      warn(`the home cannot be locked (${lock.weakness}): run no other daemon for it, in another container or machine`)
     options.locked?.()
     // Also those that are disabled: a home that one of them refuses must not be opened without it.
     for (const { name, surface } of options.plugins) await surface.prepare?.(preparing(name))
@@ -174,14 +167,14 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
         config.adopt(name, settings)
         if (isDropIn(name) && settings.length > 0) scope.defer('settings', () => config.disown(name))
       },
-      consumer: (name, scope) => ({ name, scope, actor: pluginActor(name), log: logFor(name, clock, write) }),
+      consumer: (name, scope) => ({ name, scope, actor: pluginActor(name), log: log.of(name) }),
       kernelFor: ({ name, version }, needs, { tables: { stream, inherits }, ...tapper }) => ({
         name,
         version,
         needs: needs as never,
         home,
         env,
-        log: logFor(name, clock, write),
+        log: log.childOf(name, tapper.scope),
         redact,
         scope: tapper.scope,
         clock,
@@ -201,13 +194,13 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const found = wanted.length > 0 ? await options.replacements?.(wanted, { home, db, clock, ids, version }) : []
     await host.boot([...options.plugins, ...(found ?? [])])
     if (sources.size > 0 && hooks.redact.size === 0)
-      say('warn', 'no plugin replaces secrets: they stand in logs, events and errors')
+      warn('no plugin replaces secrets: they stand in logs, events and errors')
     if (disk.writable) await host.startWaiting()
 
     const socketPath = checkSocketPath(config.get(KernelSettings.socket) || home.socket)
     undo.push(() => Promise.all([transport.close('socket', 0), transport.close('tcp', 0)]))
     const doors = options.listen ?? []
-    if (doors.includes('tcp') && hooks.open.size === 0) say('warn', 'TCP is not served: no plugin opens it')
+    if (doors.includes('tcp') && hooks.open.size === 0) warn('TCP is not served: no plugin opens it')
     const shut = await hooks.open.ask()
     if (shut) throw shut
     if (doors.length > 0) await hooks.listening.call()

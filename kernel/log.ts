@@ -1,20 +1,116 @@
-import type { Clock } from './contract/basics.js'
+import type { Clock, Scope } from './contract/basics.js'
 import type { Log } from './contract/plugin-kernel.js'
+import type { Redact } from './contract/redact.js'
 
-/** One line of the log, as data; the embedder writes it where it wants. */
+/** Levels of lines, the least urgent first. */
+const LEVELS = ['debug', 'info', 'warn', 'error'] as const
+type Level = (typeof LEVELS)[number]
+
+/** One line of the log, as data. */
 export interface LogLine {
-  readonly level: 'debug' | 'info' | 'warn' | 'error'
+  readonly level: Level
   readonly time: number
   readonly msg: string
   readonly plugin?: string
   readonly [field: string]: unknown
 }
 
-/** The log of one plugin. */
-export function logFor(plugin: string, clock: Clock, write: (line: LogLine) => void): Log {
+/** Takes the lines of the log; the embedder writes them where it wants. */
+export type LogSink = (line: LogLine) => void
+
+/**
+ * A logger of the embedder, such as one of pino. The kernel makes a child of it for each plugin, sets the level of the children
+ * and drops a child when its plugin is unloaded. What a child is given is redacted. The logger itself stays as it is.
+ */
+export interface LogPort
+  extends Readonly<Record<Level, (fields: Readonly<Record<string, unknown>>, msg: string) => void>> {
+  /** Lines below it are not written. */
+  level: string
+  child(bindings: { readonly plugin?: string }): LogPort
+}
+
+/** The logger of a loaded plugin, made when it writes its first line. */
+interface Child {
+  readonly scope: Scope
+  readonly plugin?: string
+  readonly logger?: LogPort
+}
+
+/** The log of the kernel and of its plugins, each with a child of its own. */
+export class KernelLog {
+  /** Undefined where nobody reads the log. `own` writes the kernel's lines, and those of plugins without a child by a field. */
+  readonly #to: { readonly port: LogPort; readonly own: LogPort } | undefined
+  readonly #children = new Map<string, Child>()
+  #levelNow: () => Level = () => 'info'
+
+  constructor(
+    to: LogSink | LogPort | undefined,
+    clock: Pick<Clock, 'now'>,
+    private readonly redact: Pick<Redact, 'value'>,
+  ) {
+    const port = typeof to === 'function' ? portOf(to, clock) : to
+    this.#to = port && { port, own: port.child({}) }
+  }
+
+  /** From now on the level of every line is the one that `levelNow` returns then. */
+  follow(levelNow: () => Level): void {
+    this.#levelNow = levelNow
+  }
+
+  /** The log of a plugin, or without a name the kernel's own. */
+  of(plugin?: string): Log {
+    const at =
+      (level: Level) =>
+      (msg: string, fields: Readonly<Record<string, unknown>> = {}) =>
+        this.#write(level, plugin, msg, fields)
+    return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+  }
+
+  /** The log of a plugin that is loaded, which has a child until its scope ends. */
+  childOf(plugin: string, scope: Scope): Log {
+    this.#children.set(plugin, { scope })
+    scope.signal.addEventListener('abort', () => {
+      if (this.#children.get(plugin)?.scope === scope) this.#children.delete(plugin)
+    })
+    return this.of(plugin)
+  }
+
+  #write(level: Level, name: string | undefined, text: string, fields: Readonly<Record<string, unknown>>): void {
+    const levelNow = this.#levelNow()
+    // Before anything is redacted, which costs more.
+    if (!this.#to || LEVELS.indexOf(level) < LEVELS.indexOf(levelNow)) return
+    const bindings = name === undefined ? {} : this.redact.value({ plugin: name }, member => member === 'plugin')
+    const { port, own } = this.#to
+    const child = name === undefined ? undefined : this.#childFor(port, name, bindings)
+    const logger = child ?? own
+    if (logger.level !== levelNow) logger.level = levelNow
+    const { level: _level, time: _time, plugin: _plugin, msg: _msg, ...more } = fields
+    const { msg, ...clean } = this.redact.value({ ...more, msg: text })
+    logger[level](child ? clean : { ...clean, ...bindings }, msg)
+  }
+
+  /** A plugin's child, bound to its name as that may be written now: it may hold a value that has become a secret since. */
+  #childFor(port: LogPort, name: string, bindings: { readonly plugin?: string }): LogPort | undefined {
+    const child = this.#children.get(name)
+    if (!child || (child.logger && child.plugin === bindings.plugin)) return child?.logger
+    const logger = port.child(bindings)
+    this.#children.set(name, { ...child, ...bindings, logger })
+    return logger
+  }
+}
+
+/** A sink as a logger: it gets each line as data. */
+function portOf(sink: LogSink, clock: Pick<Clock, 'now'>, bound: { readonly plugin?: string } = {}): LogPort {
   const at =
-    (level: LogLine['level']) =>
-    (msg: string, fields: Readonly<Record<string, unknown>> = {}) =>
-      write({ ...fields, level, time: clock.now(), msg, plugin })
-  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+    (level: Level): LogPort[Level] =>
+    (fields, msg) =>
+      sink({ ...fields, level, time: clock.now(), msg, ...bound })
+  return {
+    level: 'info',
+    child: bindings => portOf(sink, clock, { ...bound, ...bindings }),
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+  }
 }

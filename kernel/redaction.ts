@@ -1,7 +1,6 @@
 import { Fault } from './contract/errors.js'
 import type { Redact, RedactedStream, Redactor, SecretSource } from './contract/redact.js'
 import type { Registry } from './hooks/index.js'
-import type { LogLine } from './log.js'
 
 interface Followed {
   readonly redactors: Registry<Redactor>
@@ -37,11 +36,6 @@ export class Redaction implements Redact {
 
   stream(): RedactedStream {
     return this.#current()?.stream() ?? { push: piece => piece, end: () => '', held: 0 }
-  }
-
-  /** A line of the log; who writes it, when and how urgent it is stay as they are. */
-  line({ level, time, plugin, ...text }: LogLine): LogLine {
-    return { ...this.value(text), level, time, ...(plugin === undefined ? {} : { plugin }) }
   }
 
   /** A fault as its caller may see it: the same code and status. */

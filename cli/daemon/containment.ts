@@ -1,4 +1,4 @@
-import type { DaemonLog } from './daemon-log.js'
+import type { DaemonLine } from './daemon-log.js'
 
 /** Exit code of an exception that nothing contained (EX_SOFTWARE). */
 const exitBroken = 70
@@ -7,7 +7,7 @@ const exitBroken = 70
 export type Blame = (owner: string, where: string, error: unknown) => void
 
 /** What plugins throw past everything is logged under the name of who did it; code of the daemon itself ends it. */
-export function containFailures(log: DaemonLog, blame: Blame): void {
+export function containFailures(log: (line: DaemonLine) => void, blame: Blame): void {
   process.on('unhandledRejection', reason => {
     const { text, stack, owner } = describe(reason)
     log({ level: 'error', msg: `unhandled rejection: ${text}`, owner, stack })

@@ -1,11 +1,18 @@
-import type { LogLine } from '../../kernel/index.js'
+import type { LogLine, LogPort, Redact } from '../../kernel/index.js'
 import type { LogFile } from './log-file.js'
 import { redact } from './redact.js'
 
-/** Writes a line of the daemon's log, at once; fields beside level and text are redacted. */
-export type DaemonLog = (
-  line: Pick<LogLine, 'level' | 'msg'> & { readonly time?: number; readonly [field: string]: unknown },
-) => void
+/** A line of the program itself. */
+export type DaemonLine = Pick<LogLine, 'level' | 'msg'> & { readonly [field: string]: unknown }
+
+/** The daemon's log. A line is written at once. Pino gets nothing that is not redacted: no text, field or binding. */
+export interface DaemonLog {
+  (line: DaemonLine): void
+  /** What the kernel and its plugins write to, each plugin to a child. Their level does not hold for the program's own lines. */
+  readonly port: LogPort
+  /** From now on the values that plugins register are hidden in the program's own lines too. */
+  redactBy(known: Redact): void
+}
 
 /** The log of a daemon; in the foreground it goes to standard output as well. */
 export async function openDaemonLog(file: LogFile, foreground: boolean): Promise<DaemonLog> {
@@ -18,11 +25,38 @@ export async function openDaemonLog(file: LogFile, foreground: boolean): Promise
   const options = {
     base: null,
     level: 'debug',
-    timestamp: false,
+    timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (level: string) => ({ level }) },
   }
-  const logger = pino(options, { write })
-  return ({ level, msg, time = Date.now(), ...fields }) => {
-    logger[level]({ time: new Date(time).toISOString(), ...(redact(fields) as object) }, String(redact(msg)))
+  const port = redacting(pino(options, { write }))
+  let known: Redact | undefined
+  const log = ({ level, ...line }: DaemonLine) => {
+    const { msg, ...fields } = known?.value(line) ?? line
+    port[level](fields, msg)
+  }
+  const redactBy = (redact: Redact) => {
+    known = redact
+  }
+  return Object.assign(log, { port, redactBy })
+}
+
+/** A logger and its children, each of which gets only what is redacted. */
+function redacting(logger: LogPort): LogPort {
+  const at =
+    (level: LogLine['level']): LogPort['info'] =>
+    (fields, msg) =>
+      logger[level](redact(fields) as typeof fields, String(redact(msg)))
+  return {
+    get level() {
+      return logger.level
+    },
+    set level(level) {
+      logger.level = level
+    },
+    child: bindings => redacting(logger.child(redact(bindings) as typeof bindings)),
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
   }
 }

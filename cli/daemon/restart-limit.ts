@@ -1,5 +1,5 @@
-import { join } from 'node:path'
-import { readNote, removeNote, writeNote } from './home-notes.js'
+import * as v from 'valibot'
+import { homeNote } from './home-notes.js'
 
 /** Successors that the watchdog starts within {@link WINDOW_MS} before the daemon is started in safe mode. */
 export const MAX_SUCCESSORS = 3
@@ -10,27 +10,26 @@ const WINDOW_MS = 10 * 60_000
 /** What follows a daemon that the watchdog ends. */
 export type Succession = 'normal' | 'safe mode' | 'none'
 
-const endsPath = (home: string) => join(home, 'watchdog.json')
+/** Milliseconds since 1970, and who held the daemon. */
+const End = v.object({ at: v.number(), owner: v.string() })
+const Ends = v.object({ ends: v.array(End) })
 
-interface End {
-  /** Milliseconds since 1970. */
-  readonly at: number
-  /** Who held the daemon. */
-  readonly owner: string
-}
+const endsNote = (home: string) => homeNote(home, 'watchdog.json', Ends)
 
 /** How often, and for whom, the watchdog ended a daemon of this home lately. */
-function recentEnds(home: string): End[] {
-  const { ends } = (readNote(endsPath(home)) ?? {}) as { ends?: unknown }
-  if (!Array.isArray(ends)) return []
+function recentEnds(home: string): v.InferOutput<typeof End>[] {
   // Also a clock that was set back must not keep an end recent for ever.
-  return ends.filter(end => typeof end?.owner === 'string' && Math.abs(Date.now() - end.at) < WINDOW_MS)
+  return (
+    endsNote(home)
+      .read()
+      ?.ends.filter(({ at }) => Math.abs(Date.now() - at) < WINDOW_MS) ?? []
+  )
 }
 
 /** Notes that the watchdog ends the daemon now; says what follows. */
 export function noteEnd(home: string, owner: string): Succession {
   const ends = [...recentEnds(home), { at: Date.now(), owner }]
-  writeNote(endsPath(home), { ends })
+  endsNote(home).write({ ends })
   if (ends.length <= MAX_SUCCESSORS) return 'normal'
   return ends.length <= MAX_SUCCESSORS + MAX_SAFE_SUCCESSORS ? 'safe mode' : 'none'
 }
@@ -46,4 +45,4 @@ export function whySafeMode(home: string): string | undefined {
 }
 
 /** A person stopped the daemon: what comes next begins anew. */
-export const forgetEnds = (home: string): void => removeNote(endsPath(home))
+export const forgetEnds = (home: string): void => endsNote(home).remove()

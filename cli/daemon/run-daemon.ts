@@ -81,7 +81,7 @@ export async function runDaemon(given: DaemonOptions): Promise<number> {
   if (safeMode !== undefined) log({ level: 'warn', msg: `safe mode, no extension runs: ${safeMode}` })
   const why = await Promise.race([stopped, kernel.failed])
   if (typeof why === 'string') log({ level: 'info', msg: `${why}: the daemon stops` })
-  else log({ level: 'error', msg: kernel.redact.text(`the store failed, the daemon stops: ${why.message}`) })
+  else log({ level: 'error', msg: `the store failed, the daemon stops: ${why.message}` })
   const clean = await close(kernel, log)
   await code.relaunching.handOver()
   if (typeof why === 'string') forgetEnds(home)
@@ -139,8 +139,7 @@ async function startKernel(
   const { root, home, env, successor } = options
   let kernel: Kernel | undefined
   const blame: Blame = (owner, where, error) => kernel?.host.report({ owner, hook: where, error })
-  const safely: DaemonLog = ({ level, ...line }) => log({ level, ...(kernel ? kernel.redact.value(line) : line) })
-  containFailures(safely, blame)
+  containFailures(log, blame)
   const blocked: Blocked = ({ owner, where }, seconds) => {
     log({ level: 'warn', msg: `${owner} held the daemon for ${seconds} s in ${where}`, owner })
     blame(owner, 'event loop', new Error(`it held the daemon in ${where}`))
@@ -181,7 +180,7 @@ async function startKernel(
       SVC_BIN_DIR: join(root, 'bin'),
       SVC_SHARE_DIR: join(root, '..', 'examples'),
     },
-    log,
+    log: log.port,
     ...(options.newCatalog && { newCatalog: true }),
     ...(safeMode !== undefined && { safeMode }),
     ...(options.succeeds && {
@@ -193,6 +192,7 @@ async function startKernel(
     }),
     leftOut: [...leftOut].flatMap(([name, why]) => (critical.includes(name) ? [] : { name, why })),
   })
+  log.redactBy(kernel.redact)
   if (suspect) {
     forgetSuspect(home)
     blame(suspect.owner, 'watchdog', new Error(describeSuspect(suspect)))
@@ -262,7 +262,7 @@ async function close(kernel: Kernel, log: DaemonLog): Promise<boolean> {
   const errors = await Promise.race([kernel.close(), late])
   clearTimeout(timer)
   if (errors === undefined) log({ level: 'error', msg: `the shutdown did not end within ${closeMs / 1000} s` })
-  for (const error of errors ?? []) log({ level: 'warn', msg: kernel.redact.text(`shutdown: ${error.message}`) })
+  for (const error of errors ?? []) log({ level: 'warn', msg: `shutdown: ${error.message}` })
   if (errors !== undefined) log({ level: 'info', msg: 'daemon stopped' })
   return errors !== undefined
 }

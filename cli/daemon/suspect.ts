@@ -1,36 +1,29 @@
-import { join } from 'node:path'
-import { readNote, removeNote, writeNote } from './home-notes.js'
+import * as v from 'valibot'
+import { homeNote } from './home-notes.js'
 
-/** Who held the main thread when the daemon had to be ended. Written by the watchdog, taken by the next start. */
-export interface Suspect {
+const Suspect = v.object({
   /** Name of a plugin or of whom it works for; `unknown` when nothing showed whose the code was. */
-  readonly owner: string
+  owner: v.string(),
   /** The function and where it stands, for people. */
-  readonly where: string
+  where: v.string(),
   /** RFC 3339. */
-  readonly at: string
-  readonly pid: number
-  readonly blocked_seconds: number
-}
+  at: v.string(),
+  pid: v.number(),
+  blocked_seconds: v.number(),
+})
+/** Who held the main thread when the daemon had to be ended. Written by the watchdog, taken by the next start. */
+export type Suspect = Readonly<v.InferOutput<typeof Suspect>>
 
-const suspectPath = (home: string) => join(home, 'suspect.json')
+const suspectNote = (home: string) => homeNote(home, 'suspect.json', Suspect)
 
 /** By file calls of its own, for the database belongs to the thread that is blocked; on the disk when it returns. */
-export function writeSuspect(home: string, suspect: Suspect): void {
-  writeNote(suspectPath(home), suspect)
-}
+export const writeSuspect = (home: string, suspect: Suspect): void => suspectNote(home).write(suspect)
 
 /** The suspect of the daemon before, if it left one that can be read. */
-export function readSuspect(home: string): Suspect | undefined {
-  const { owner, where, at, pid, blocked_seconds } = (readNote(suspectPath(home)) ?? {}) as Partial<Suspect>
-  if (typeof owner !== 'string' || typeof where !== 'string') return undefined
-  return { owner, where, at: String(at), pid: Number(pid), blocked_seconds: Number(blocked_seconds) }
-}
+export const readSuspect = (home: string): Suspect | undefined => suspectNote(home).read()
 
 /** It is left out once: the start after this one tries it again. */
-export function forgetSuspect(home: string): void {
-  removeNote(suspectPath(home))
-}
+export const forgetSuspect = (home: string): void => suspectNote(home).remove()
 
 /** What happened, for the log and doctor. */
 export function describeSuspect({ where, pid, blocked_seconds }: Suspect): string {

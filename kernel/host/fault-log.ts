@@ -1,8 +1,8 @@
 import type { Clock } from '../contract/basics.js'
 import { messageOf } from '../contract/errors.js'
 import type { Report } from '../contract/hook.js'
+import type { Log } from '../contract/plugin-kernel.js'
 import { type Rate, TokenBucket } from '../kit/rate.js'
-import type { LogLine } from '../log.js'
 
 /** A service that ended unexpectedly, a tap or a release that failed: attributed to its plugin. */
 export interface AttributedFault {
@@ -24,7 +24,7 @@ const LONGEST = 2000
 export class FaultLog {
   constructor(
     private readonly clock: Pick<Clock, 'now' | 'monotonic'>,
-    private readonly write: (line: LogLine) => void,
+    private readonly logOf: (owner: string) => Pick<Log, 'warn'>,
   ) {}
 
   /** Remembers a failure and whose it is; it hurts nobody else. */
@@ -32,7 +32,7 @@ export class FaultLog {
     const at = this.clock.now()
     const text = messageOf(error)
     if (this.add({ at, owner, where: hook, error: text }))
-      this.write({ level: 'warn', time: at, msg: `${owner} failed in ${hook}`, plugin: owner, error: text })
+      this.logOf(owner).warn(`${owner} failed in ${hook}`, { error: text })
   }
 
   /** The latest last. */

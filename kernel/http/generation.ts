@@ -1,13 +1,12 @@
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { BoundRoute } from '../contract/bound.js'
-import { KernelErrors } from '../contract/errors.js'
 import type { Encode, ReplyCheck } from '../contract/kernel-hooks.js'
 import type { InjectReply, InjectRequest } from '../contract/kernel-tokens.js'
 import type { Actor } from '../contract/record.js'
 import { ACTING, type Entrance } from './entrance.js'
+import * as parts from './parts.js'
 import { sendFault, translated } from './reply.js'
-import { bodyOf, readBodies } from './request.js'
-import { serveRoute } from './serve-route.js'
+import { bodyOf } from './request.js'
 import type { TransportOptions } from './transport.js'
 
 /** What a generation needs of its transport. */
@@ -40,29 +39,14 @@ export class Generation {
       frameworkErrors: (error, request, reply) =>
         sendFault(translated(error), request as FastifyRequest, reply as unknown as FastifyReply, context),
     })
-    app.decorateRequest('arrival')
-    app.decorateRequest('call', null)
-    app.setErrorHandler((error, request, reply) => {
-      // A body that ends early makes the parser throw, which is the caller's doing and no plugin's.
-      const fault = request.raw.readableAborted ? KernelErrors.unavailable('the caller hung up') : translated(error)
-      return sendFault(fault, request, reply, context)
-    })
-    readBodies(app, 'json')
+    app.register(parts.entrance, { context })
+    app.register(parts.errors, { context })
+    app.register(parts.bodies, { context })
     for (const kind of ['json', 'raw', 'stream'] as const) {
       const mine = routes.filter(({ route }) => bodyOf(route) === kind)
-      if (mine.length === 0) continue
-      await app.register(async scope => {
-        if (kind !== 'json') readBodies(scope, kind)
-        for (const bound of mine) serveRoute(scope, bound, context)
-      })
+      if (mine.length > 0) app.register(parts.routes, { context, kind, routes: mine })
     }
-    await app.register(async scope => {
-      scope.addHook('onRequest', context.entrance.before())
-      scope.setNotFoundHandler((request, reply) => {
-        const text = `no route ${request.method} ${request.url.split('?')[0]?.slice(0, 200)}`
-        return sendFault(KernelErrors.route_not_found(text), request, reply, context)
-      })
-    })
+    app.register(parts.unrouted, { context })
     await app.ready()
     return new Generation(routes, app, context)
   }

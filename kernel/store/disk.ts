@@ -3,6 +3,7 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 import type { Awaitable } from '../contract/basics.js'
 import type { Room } from '../contract/storage.js'
+import { type ReplaceCalls, replaceBy } from '../kit/durable-file.js'
 import { FileErrors, type OpenFileOptions, openRegularFile } from '../kit/read-file.js'
 import { errnoOf } from './error.js'
 import { type Exclusion, excludeOthers } from './exclusion.js'
@@ -163,7 +164,7 @@ async function beginsWith(disk: Disk, handle: number, bytes: Uint8Array): Promis
  * folder. One writer a file at a time.
  * @param place gives the temporary file its name
  */
-export async function replaceFile(
+export function replaceFile(
   disk: Disk,
   file: string,
   bytes: Uint8Array,
@@ -171,24 +172,16 @@ export async function replaceFile(
   room: Room = noReserve,
   place: (temporary: string) => Awaitable<void> = temporary => disk.rename(temporary, file),
 ): Promise<void> {
-  const folder = path.dirname(file)
-  const temporary = path.join(folder, `.${path.basename(file)}.tmp`)
-  // A leftover keeps its permissions when it is opened again, and may be a link.
-  await discard(disk, temporary)
-  const handle = await disk.open(temporary, 'replace', permissions)
-  try {
-    try {
-      await writeAll(disk, handle, bytes, 0, room)
-      await syncing(() => disk.fsync(handle))
-    } finally {
-      await disk.close(handle)
-    }
-    await place(temporary)
-  } catch (error) {
-    await discard(disk, temporary)
-    throw error
+  const calls: ReplaceCalls = {
+    create: temporary => disk.open(temporary, 'replace', permissions),
+    write: (handle, all) => writeAll(disk, handle, all, 0, room),
+    sync: handle => syncing(() => disk.fsync(handle)),
+    close: handle => disk.close(handle),
+    rename: place,
+    discard: temporary => discard(disk, temporary),
+    syncFolder: folder => syncing(() => disk.fsyncDir(folder)),
   }
-  await syncing(() => disk.fsyncDir(folder))
+  return replaceBy(calls, file, bytes)
 }
 
 async function discard(disk: Disk, file: string): Promise<void> {

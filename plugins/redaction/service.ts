@@ -43,7 +43,7 @@ export class RedactionService implements Redactor {
       if (typeof item === 'string') return kept(name) && WORD.test(item) ? item : matcher.replace(item)
       if (typeof item !== 'object' || item === null || ArrayBuffer.isView(item)) return item
       if (depth > DEEPEST) return '[too deep]'
-      if (item instanceof Error) return this.#error(item, depth)
+      if (item instanceof Error) return redactedError(item, member => clean(member, '', depth + 1))
       const { toJSON } = item as { toJSON?: unknown }
       if (typeof toJSON === 'function') return clean(toJSON.call(item, name), name, depth + 1)
       if (Array.isArray(item)) {
@@ -111,13 +111,20 @@ export class RedactionService implements Redactor {
   #member(name: string): string {
     return MEMBER.test(name) ? name : this.#matcher.replace(name)
   }
+}
 
-  #error(error: Error, depth: number): Error {
-    const { message, stack, cause } = error
-    const safe = this.value({ message, stack, cause: depth < DEEPEST ? cause : undefined }, () => false)
-    if (safe.message === message && safe.stack === stack && safe.cause === cause) return error
-    return Object.assign(new Error(safe.message, { cause: safe.cause }), { name: error.name, stack: safe.stack })
-  }
+/** An error with everything that a logger may write of it redacted: text, stack, causes and members that were added. */
+function redactedError(error: Error, clean: (member: unknown) => unknown): Error {
+  const { name, message, stack, cause } = error
+  const members = { ...error, message, stack, cause, errors: error instanceof AggregateError ? error.errors : [] }
+  const before = Object.entries(members)
+  const after = before.map(([key, member]) => [key, clean(member)] as const)
+  if (after.every(([, member], at) => member === before[at]?.[1])) return error
+  const { errors, ...safe } = Object.fromEntries(after) as unknown as typeof members
+  const { message: text, cause: why, ...more } = safe
+  const options = { cause: why }
+  const copy = errors.length > 0 ? new AggregateError(errors, text, options) : new Error(text, options)
+  return Object.assign(copy, more, { name })
 }
 
 /** Members of which no two have one name: names that differed in a value alone are numbered. */

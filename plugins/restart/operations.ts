@@ -1,7 +1,7 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import * as v from 'valibot'
-import { readRegularFileSync } from '../../kernel/kit/read-file.js'
+import { jsonFileSync } from '../../kernel/kit/json-file.js'
 import { RestartOperation, type RestartStatus } from '../../schemas/daemon/restart.js'
 import { isOpen, wayTo } from './states.js'
 
@@ -12,7 +12,6 @@ export type StoredOperation = v.InferOutput<typeof StoredOperation>
 /** Operations that are kept when they have ended, and for how many milliseconds. */
 const KEPT = 20
 const KEPT_MS = 30 * 24 * 3_600_000
-const MAX_BYTES = 64 * 1024
 const ID = /^rst_[0-9a-f]{16}$/
 
 /**
@@ -32,9 +31,8 @@ export class Operations {
   read(id: string): StoredOperation | undefined {
     if (!ID.test(id)) return undefined
     try {
-      const bytes = readRegularFileSync(this.#path(id), { maxBytes: MAX_BYTES, links: 'refuse' })
-      const read = v.safeParse(StoredOperation, JSON.parse(String(bytes)))
-      return read.success && read.output.operation_id === id ? read.output : undefined
+      const read = this.#file(id).read()
+      return read?.operation_id === id ? read : undefined
     } catch {
       return undefined
     }
@@ -55,24 +53,7 @@ export class Operations {
   /** On the disk when it returns. @throws what the system says */
   write(operation: StoredOperation): void {
     mkdirSync(this.folder, { recursive: true, mode: 0o700 })
-    const path = this.#path(operation.operation_id)
-    const temporary = `${path}.tmp`
-    // Whatever lies there goes: opening a pipe would wait for its reader.
-    rmSync(temporary, { recursive: true, force: true })
-    const file = openSync(temporary, 'wx', 0o600)
-    try {
-      writeSync(file, `${JSON.stringify(operation)}\n`)
-      fsyncSync(file)
-    } finally {
-      closeSync(file)
-    }
-    renameSync(temporary, path)
-    const folder = openSync(this.folder, 'r')
-    try {
-      fsyncSync(folder)
-    } finally {
-      closeSync(folder)
-    }
+    this.#file(operation.operation_id).write(operation)
   }
 
   /**
@@ -110,6 +91,10 @@ export class Operations {
     } catch {
       return []
     }
+  }
+
+  #file(id: string) {
+    return jsonFileSync(this.#path(id), StoredOperation, null)
   }
 
   #path(id: string): string {

@@ -117,6 +117,17 @@ test('a daemon that lost its home leaves the socket and daemon.json of its succe
   await rm(home, { recursive: true })
 })
 
+test('a daemon.json that is none of its own, whatever it holds, is left when the daemon ends', async () => {
+  for (const text of ['', 'not JSON', '[]', '{"pid":17}']) {
+    const { kernel, home } = await listening()
+    const found = path.join(home, 'daemon.json')
+    await writeFile(found, text)
+    assert.equal(await kernel.close(), [])
+    assert.is(readFileSync(found, 'utf8'), text)
+    await rm(home, { recursive: true })
+  }
+})
+
 test('TCP refuses other hosts, other sites and bodies that a form could send', async () => {
   const { kernel, home, socketPath, port } = await listening()
   const get = (headers: Record<string, string>) => call({ port }, 'GET', '/api/things/a', { headers })

@@ -100,7 +100,7 @@ test('a deadline is kept also for what begins late in a turn, and costs what end
 
 test('a flood of faults is counted and bounded, and takes neither place nor lines from other plugins', async () => {
   const clock = new VirtualClock()
-  const log = new FaultLog(clock, () => {})
+  const log = new FaultLog(clock, () => ({ warn() {} }))
   const add = (owner: string, error: string, at = 0) => log.add({ at, owner, where: 'hook', error })
   assert.ok(add('quiet', 'once'))
   let lines = 0

@@ -1,0 +1,94 @@
+import { type Adapter, Low, LowSync, type SyncAdapter } from 'lowdb'
+import * as v from 'valibot'
+import { type ReplaceOptions, replaceDurably, replaceDurablySync } from './durable-file.js'
+import { issueText } from './issue-text.js'
+import { FileErrors, readRegularFile, readRegularFileSync } from './read-file.js'
+
+/** A small JSON document that its program alone writes: read whole, replaced whole, durably and atomically. */
+export interface JsonFile<T, D> {
+  /**
+   * The document; the default where there is no file.
+   * @throws Fault `file_unreadable`, also of a text that is no JSON or that the schema refuses, `file_not_regular`, `file_too_large`
+   */
+  read(): Promise<T | D>
+  /** Resolves when the document is on the disk. A symbolic link is replaced, not followed. @throws what the system says */
+  write(document: T): Promise<void>
+}
+
+/** {@link JsonFile} for processes that cannot wait. */
+export interface JsonFileSync<T, D> {
+  read(): T | D
+  write(document: T): void
+}
+
+export interface JsonFileOptions extends ReplaceOptions {
+  /** A larger file is refused; default 64 KiB. */
+  readonly maxBytes?: number
+}
+
+const MAX_BYTES = 64 * 1024
+
+/** A JSON document through lowdb. A file that is refused stays as it is: the default stands for a file that is not there. */
+export function jsonFile<T extends object, const D>(
+  path: string,
+  schema: v.GenericSchema<unknown, T>,
+  fallback: D,
+  options: JsonFileOptions = {},
+): JsonFile<T, D> {
+  const adapter: Adapter<T | D> = {
+    read: async () => documentOf(path, await readRegularFile(path, boundsOf(options)), schema),
+    write: document => replaceDurably(path, bytesOf(document), options),
+  }
+  return {
+    // One that lives longer would return what it read before when the file is gone.
+    async read() {
+      const low = new Low<T | D>(adapter, fallback)
+      await low.read()
+      return low.data
+    },
+    write: document => new Low<T | D>(adapter, document).write(),
+  }
+}
+
+/** {@link jsonFile} for processes that cannot wait: the command line, the watchdog, the helper of a restart. */
+export function jsonFileSync<T extends object, const D>(
+  path: string,
+  schema: v.GenericSchema<unknown, T>,
+  fallback: D,
+  options: JsonFileOptions = {},
+): JsonFileSync<T, D> {
+  const adapter: SyncAdapter<T | D> = {
+    read: () => documentOf(path, readRegularFileSync(path, boundsOf(options)), schema),
+    write: document => replaceDurablySync(path, bytesOf(document), options),
+  }
+  return {
+    read() {
+      const low = new LowSync<T | D>(adapter, fallback)
+      low.read()
+      return low.data
+    },
+    write: document => new LowSync<T | D>(adapter, document).write(),
+  }
+}
+
+const boundsOf = ({ maxBytes = MAX_BYTES }: JsonFileOptions) => ({ maxBytes, links: 'refuse' }) as const
+
+const bytesOf = (document: unknown): Buffer => Buffer.from(`${JSON.stringify(document)}\n`)
+
+/** Null is what lowdb takes for no file. */
+function documentOf<T>(path: string, bytes: Buffer | undefined, schema: v.GenericSchema<unknown, T>): T | null {
+  if (bytes === undefined) return null
+  let document: unknown
+  try {
+    document = JSON.parse(bytes.toString())
+  } catch (cause) {
+    throw refused(path, 'is not valid JSON', cause)
+  }
+  const read = v.safeParse(schema, document)
+  if (!read.success) throw refused(path, `is not as it was written: ${issueText(read.issues[0])}`)
+  return read.output
+}
+
+function refused(path: string, why: string, cause?: unknown) {
+  return FileErrors.file_unreadable(`${path} ${why}`, { next: `move ${path} away`, cause })
+}

@@ -1,0 +1,46 @@
+import fastify from 'fastify'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { GenerationContext } from '../../../kernel/http/generation.js'
+import { bodies, entrance, errors, routes, unrouted } from '../../../kernel/http/parts.js'
+
+// The context is read by requests alone, and none is made here.
+const context = { entrance: { before: () => () => {} } } as unknown as GenerationContext
+const parts = { entrance, errors, bodies, routes, unrouted }
+
+/** Why an instance with these parts, registered in this order, does not boot; undefined when it does. */
+async function refusal(
+  ...order: readonly (keyof typeof parts)[]
+): Promise<{ code: string; message: string } | undefined> {
+  const app = fastify()
+  for (const name of order) app.register(parts[name] as typeof parts.routes, { context, kind: 'json', routes: [] })
+  return app.ready().then(
+    () => undefined,
+    error => error,
+  )
+}
+
+test('a part that is registered without what it builds on fails by name', async () => {
+  for (const [order, missing] of [
+    [['errors'], 'entrance'],
+    [['entrance', 'bodies'], 'errors'],
+    [['entrance', 'errors', 'routes'], 'bodies'],
+    [['entrance', 'errors', 'unrouted'], 'bodies'],
+    [['bodies', 'errors', 'entrance'], 'errors'],
+  ] as const) {
+    const refused = await refusal(...order)
+    assert.is(refused?.code, 'FST_ERR_PLUGIN_DEPENDENCY_NOT_REGISTERED', order.join(', '))
+    assert.match(refused?.message ?? '', `The dependency '${missing}' of plugin '`, order.join(', '))
+  }
+})
+
+test('the parts of a generation boot in its order, and what they set counts behind them', async () => {
+  assert.is(await refusal('entrance', 'errors', 'bodies', 'routes', 'unrouted'), undefined)
+  const app = fastify()
+  for (const name of ['entrance', 'errors', 'bodies'] as const) app.register(parts[name], { context })
+  await app.ready()
+  assert.ok(app.hasRequestDecorator('arrival') && app.hasRequestDecorator('call'))
+  assert.ok(app.hasContentTypeParser('application/json') && !app.hasContentTypeParser('text/plain'))
+})
+
+test.run()
