@@ -7,7 +7,7 @@ import { Processes } from '../processes/api.js'
 import { Confinement } from '../sandboxes/api.js'
 import { SessionMcpServers, Sessions } from '../sessions/api.js'
 import { NativeTools, ToolBackends, Tools } from '../tools/api.js'
-import { Vault } from '../vault/api.js'
+import { SecretOwners, Vault } from '../vault/api.js'
 import { WorkspaceDeleted, Workspaces } from '../workspaces/api.js'
 import { Mcp, McpServerKind, McpServerSources } from './api.js'
 import { keptListsTable } from './client/kept-lists.js'
@@ -18,6 +18,7 @@ import { nativeTools } from './native-tools.js'
 import { farewellTable } from './oauth/farewells.js'
 import { loginTable } from './oauth/login-table.js'
 import { authRoutes } from './oauth/routes.js'
+import { workspaceSecrets } from './oauth/workspace-secrets.js'
 import { serverRoutes } from './servers/routes.js'
 import type { McpService } from './service.js'
 import { Hosting, McpServers } from './settings.js'
@@ -63,6 +64,7 @@ export default definePlugin({
   services: [{ name: 'forget', run: (self, signal) => self.resume(signal) }],
   registries: [
     contribute(NativeTools, () => nativeTools),
+    contribute(SecretOwners, () => [workspaceSecrets]),
     contribute(ResourceFamilies, () => [family]),
     contribute(SessionMcpServers, self => [
       { read: (definition, workspace, allowed) => self.handed(definition, workspace, allowed) },

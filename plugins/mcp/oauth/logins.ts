@@ -23,6 +23,7 @@ import { Farewells, secretsOf } from './farewells.js'
 import { bindingOf, loginOf, nextOf, statusOf } from './login-status.js'
 import { type LoginRow, LoginTable } from './login-table.js'
 import { type Answer, checkIssuer, type Pending, PendingLogins } from './pending.js'
+import { workspaceSecrets } from './workspace-secrets.js'
 
 /** The path that a browser is led back to. */
 export const CALLBACK = '/api/mcp/oauth/callback'
@@ -161,8 +162,9 @@ export class Logins {
   /** A workspace is gone, and with it what was its own: its logins, and every secret of its servers. */
   async forgetWorkspace(id: string): Promise<void> {
     for (const { binding } of this.#table.ofWorkspace(id)) await this.forget(binding)
-    const vault = this.kernel.needs.vault.current
-    for (const { ref } of vault?.list(`mcp/ws/${id}/`) ?? []) await vault?.delete(ref)
+    await this.kernel.db.tx(t => {
+      for (const path of workspaceSecrets.paths(id)) this.kernel.needs.vault.current?.forget(t, path)
+    })
   }
 
   /**
