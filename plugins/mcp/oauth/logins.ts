@@ -15,14 +15,15 @@ import type { McpAuthStatus } from '../../../schemas/settings/mcp-servers.js'
 import type { VaultApi } from '../../vault/api.js'
 import { type AskerNeeds, askerFor } from '../client/reach.js'
 import { McpErrors } from '../errors.js'
-import { refBase } from '../servers/writing.js'
+import { refBase } from '../servers/own-secrets.js'
 import type { Server } from '../sources/declaration.js'
 import { guardedFetch } from './addresses.js'
 import { clientFor, discover } from './discovery.js'
-import { Farewells, secretsOf } from './farewells.js'
+import { type FailedRevocation, Farewells } from './farewells.js'
 import { bindingOf, loginOf, nextOf, statusOf } from './login-status.js'
 import { type LoginRow, LoginTable } from './login-table.js'
 import { type Answer, checkIssuer, type Pending, PendingLogins } from './pending.js'
+import { secretsOf } from './revoke.js'
 import { workspaceSecrets } from './workspace-secrets.js'
 
 /** The path that a browser is led back to. */
@@ -50,6 +51,8 @@ export class Logins {
     private readonly kernel: LoginKernel,
     /** Somebody has logged in or out: what is known of the server counts no more. */
     private readonly changed: (server: Server) => void,
+    /** Somebody is about to be logged in. */
+    private readonly entering: (server: Server) => Promise<void>,
   ) {
     this.#table = new LoginTable(kernel.db)
     this.#pending = new PendingLogins(kernel.clock)
@@ -136,11 +139,28 @@ export class Logins {
     return statusOf(server, this.#table.get(bindingOf(server)), this.kernel.clock.now())
   }
 
+  /** Whether somebody is logged in to the server of a binding. */
+  has(binding: string): boolean {
+    return this.#table.get(binding) !== undefined
+  }
+
   /** Forgets the tokens, and tells the authorization server where it takes that. A login that was begun ends nowhere. */
   async logout(server: Server, actor?: Actor): Promise<void> {
     this.#pending.forget(server.key)
     await this.forget(bindingOf(server), actor)
     this.changed(server)
+  }
+
+  /**
+   * Tries logins again that are gone and not revoked.
+   * @returns whether there were any
+   * @throws Fault `mcp_auth_revocation_failed`
+   */
+  async revokeAgain(isMeant: (failed: FailedRevocation) => boolean, actor: Actor): Promise<boolean> {
+    const isAny = this.farewells.failed().some(isMeant)
+    const [still] = await this.farewells.retry(isMeant, actor)
+    if (still) throw McpErrors.mcp_auth_revocation_failed(`${still.login.issuer}: ${still.why}`)
+    return isAny
   }
 
   /** As {@link logout}, of a server that may not be declared any more. A renewal under way comes to its end first. */
@@ -247,12 +267,11 @@ export class Logins {
     const binding = bindingOf(server)
     this.#wanted.delete(binding)
     const { workspaceId } = server.source
-    const workspace = workspaceId === undefined ? undefined : { id: workspaceId }
     const row = {
       binding,
       server: server.name,
       workspace_id: workspaceId ?? null,
-      secrets: `${refBase(server.name, workspace)}/oauth/${binding.slice(0, 16)}`,
+      secrets: `${refBase(server.name, workspaceId)}/oauth/${binding.slice(0, 16)}`,
       issuer,
       metadata: JSON.stringify(metadata),
       client: JSON.stringify(rest),
@@ -263,6 +282,7 @@ export class Logins {
       problem: null,
       updated_at: 0,
     }
+    await this.entering(server)
     if (secret) await this.#vault().put(`${row.secrets}/client-secret`, secret, { kind: 'oauth', actor })
     await this.#keep(row, tokens, actor)
     this.changed(server)
