@@ -1,7 +1,16 @@
 import type { SecretResolver } from '../../kernel/kit/secret-ref.js'
 import { Serial } from '../../kernel/kit/serial.js'
 import { shown } from '../../kernel/kit/text.js'
-import { type Actor, type Fault, faultOf, iso, type PluginKernel, type Tx, type Written } from '../../kernel/plugin.js'
+import {
+  type Actor,
+  type Fault,
+  faultOf,
+  iso,
+  messageOf,
+  type PluginKernel,
+  type Tx,
+  type Written,
+} from '../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import type { VaultSecret, VaultSecretsQuery } from '../../schemas/vault.js'
 import type { Events, StoredEvent } from '../events/api.js'
@@ -170,14 +179,26 @@ export class VaultService {
   #forgetOwned(t: Tx, isOf: (deleted: Deleted) => boolean, id: string): void {
     for (const { owner, entry } of this.kernel.collect(SecretOwners))
       if (entry.deleted && isOf(entry.deleted))
-        for (const path of entry.paths(id)) this.#forget(t, { name: owner }, path)
+        for (const path of this.#pathsOf(owner, entry, id)) this.#forget(t, { name: owner }, path)
+  }
+
+  /** A plugin that names secrets of another one must not keep anybody from deleting a record: these stay. */
+  #pathsOf(owner: string, entry: SecretOwner, id: string): readonly string[] {
+    try {
+      const paths = entry.paths(id)
+      const foreign = paths.filter(path => !mayForget(owner, path))
+      if (foreign.length > 0) this.kernel.log.error('a plugin must not delete these secrets', { owner, foreign })
+      return paths.filter(path => mayForget(owner, path))
+    } catch (error) {
+      this.kernel.log.error('the secrets of what is deleted stay', { owner, what: entry.what, why: messageOf(error) })
+      return []
+    }
   }
 
   /** Its own rights, not those of `t`: the owner may write no table of the vault. */
   #forget(t: Tx, { name, actor }: { readonly name: string; readonly actor?: Actor }, path: string): void {
     if (vaultPath(`${SCHEME}${path}`) === undefined) return
-    if (!mayUse(name, path) && !mayUse(name, `${path}/`))
-      throw VaultErrors.vault_namespace_foreign(`${name} must not use ${SCHEME}${path}`)
+    if (!mayForget(name, path)) throw VaultErrors.vault_namespace_foreign(`${name} must not use ${SCHEME}${path}`)
     const { db, needs } = this.kernel
     const own = db.within(t)
     for (const { ref, kind, version } of rowsOf(own, `${SCHEME}${path}`)) {
@@ -309,6 +330,8 @@ export class VaultService {
       : VaultErrors.vault_secret_damaged(`${ref} cannot be opened: its record was changed or damaged`, { next })
   }
 }
+
+const mayForget = (consumer: string, path: string) => mayUse(consumer, path) || mayUse(consumer, `${path}/`)
 
 type Deleted = NonNullable<SecretOwner['deleted']>
 

@@ -1,4 +1,8 @@
+import type { SecretOwner } from '../../vault/api.js'
 import type { Declaration, Declared } from '../sources/declaration.js'
+
+/** Secrets of the servers of a workspace are deleted after the workspace: logins are revoked before. */
+export const workspaceSecrets: SecretOwner = { what: 'workspace', paths: id => [`mcp/ws/${id}`] }
 
 /** References of the secrets that a server names. */
 export const references = ({ secret_env, secret_headers, auth }: Declaration): string[] => [
