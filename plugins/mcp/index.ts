@@ -20,7 +20,7 @@ import { loginTable } from './oauth/login-table.js'
 import { authRoutes } from './oauth/routes.js'
 import { workspaceSecrets } from './servers/own-secrets.js'
 import { serverRoutes } from './servers/routes.js'
-import { seenTable } from './servers/vanishing.js'
+import { seenTable } from './servers/seen-table.js'
 import type { McpService } from './service.js'
 import { Hosting, McpServers } from './settings.js'
 

@@ -1,7 +1,6 @@
-import { absent, type Remembered } from '../../kernel/kit/absence.js'
 import { Alarm } from '../../kernel/kit/alarm.js'
 import { type MaybeToken, messageOf, type PluginKernel } from '../../kernel/plugin.js'
-import type { SecretOwner, VaultApi } from '../vault/api.js'
+import { absent, type Remembered, type SecretOwner, type VaultApi } from '../vault/api.js'
 
 export const entryTable = `CREATE TABLE providers_entry (
   name TEXT PRIMARY KEY,

@@ -3,6 +3,8 @@ import { parseSecretRef } from '../../kernel/kit/secret-ref.js'
 import { type Actor, defineErrors, event, registry, type Tx, token } from '../../kernel/plugin.js'
 import type { VaultSecret } from '../../schemas/vault.js'
 
+export { absent, type Remembered } from './absence.js'
+
 /** First part of each path; a secret of one is read by the plugins that `consumers.ts` names for it. */
 export const NAMESPACES = [
   'providers',

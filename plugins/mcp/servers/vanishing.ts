@@ -1,8 +1,7 @@
-import { absent, type Remembered } from '../../../kernel/kit/absence.js'
 import { Alarm } from '../../../kernel/kit/alarm.js'
 import { Fault, type MaybeToken, messageOf, type PluginKernel, type SqlValue } from '../../../kernel/plugin.js'
 import { type AgentDefinition, AgentErrors, type Agents } from '../../agents/api.js'
-import type { VaultApi } from '../../vault/api.js'
+import { absent, type Remembered, type VaultApi } from '../../vault/api.js'
 import type { Workspace, Workspaces } from '../../workspaces/api.js'
 import { forget } from '../oauth/farewells.js'
 import { bindingOf } from '../oauth/login-status.js'
@@ -10,15 +9,6 @@ import type { Logins } from '../oauth/logins.js'
 import type { Declared } from '../sources/declaration.js'
 import { NAMED, type Sources } from '../sources/sources.js'
 import { ownSecrets, references } from './own-secrets.js'
-
-export const seenTable = `CREATE TABLE mcp_seen (
-  binding TEXT PRIMARY KEY,
-  kind TEXT NOT NULL,
-  workspace_id TEXT,
-  agent TEXT,
-  secrets TEXT NOT NULL,
-  missing_since INTEGER
-) STRICT`
 
 /** Files are looked at so often while some server in them has a login or secrets. */
 const LOOK_MS = 5 * 60_000
@@ -62,7 +52,7 @@ export class Vanishing {
 
   /** Remembers those that have a login or secrets of their own. */
   noticed(declared: readonly Declared[]): void {
-    const fresh = declared.filter(({ declaration }) => !this.#known.has(declaration))
+    const fresh = declared.filter(one => isOfFile(one) && !this.#known.has(one.declaration))
     if (fresh.length === 0) return
     for (const { declaration } of fresh) this.#known.add(declaration)
     const owning = fresh.filter(
@@ -75,9 +65,8 @@ export class Vanishing {
 
   /** Of files alone: an extension or a skill that is switched off brings its servers back. */
   async remember(declared: readonly Declared[]): Promise<void> {
-    const rows = declared.flatMap(one => {
-      const { kind, workspaceId, agent, extension } = one.source
-      if (!isFile(kind) || extension !== undefined) return []
+    const rows = declared.filter(isOfFile).flatMap(one => {
+      const { kind, workspaceId, agent } = one.source
       const binding = bindingOf(one)
       const before = this.#rows('binding = ?', [binding])[0]
       const secrets = [...new Set([...(before ? JSON.parse(before.secrets) : []), ...ownSecrets(one)])].sort()
@@ -191,5 +180,6 @@ export class Vanishing {
   }
 }
 
-const isFile = (kind: string): kind is Seen['kind'] => Object.hasOwn(NAMED, kind)
+/** Whether a person declared it in a file. */
+const isOfFile = ({ source: { kind, extension } }: Declared) => extension === undefined && Object.hasOwn(NAMED, kind)
 const NOT_FOUND = AgentErrors.agent_not_found().code

@@ -9,6 +9,7 @@ import { type StartedDaemon, startDaemon } from '../../../testing/index.js'
 import { eventually } from '../../fixtures/session-world.js'
 import { temporaryFolder } from '../../harness/kernel.js'
 import { browse, oauthWorld } from '../mcp/oauth-world.js'
+import { sql } from './world.js'
 
 const KILLS = Number(process.env.KILLS ?? 8)
 const MOST_KILLS = 5 * KILLS
@@ -50,6 +51,9 @@ async function owners(daemon: StartedDaemon, round: number): Promise<Owner[]> {
     return (await done(daemon, 'POST', '/api/workspaces/resolve', { path: root })).workspace.id as string
   }
   const [home, workspace] = [await resolve(), await resolve()]
+  const trust = `/api/workspaces/${workspace}/trust`
+  const { digest } = (await done(daemon, 'GET', trust)).trust
+  await done(daemon, 'PUT', trust, { digest })
   const { id } = (await done(daemon, 'POST', '/api/sessions', { workspace: home, agent_name: 'plain' })).session
   const all: Owner[] = [
     { at: bridge, body: { expected_version: 1 }, secrets: [`vault:bridges/team${round}/token`] },
@@ -105,6 +109,15 @@ test(`owners of secrets that are deleted while the daemon is killed ${KILLS} tim
         `seed ${seed}, kill ${kill}`,
       )
     }
+    const { workspaces } = await done(daemon, 'GET', '/api/workspaces')
+    await daemon.kill('SIGTERM')
+    const trusted = sql(daemon.home, 'SELECT workspace_id FROM trust_workspace').split('\n').filter(Boolean)
+    const known = workspaces.map(({ id }: { id: string }) => id)
+    assert.equal(
+      trusted.filter(id => !known.includes(id)),
+      [],
+      'workspaces that are gone are trusted',
+    )
     assert.ok(hit.some + hit.all > 0, `no kill came after a deletion: ${JSON.stringify(hit)}`)
   } finally {
     await daemon.stop()

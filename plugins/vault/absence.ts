@@ -1,4 +1,4 @@
-/** Something that a file declares, as a table of its owner remembers it. */
+/** An owner of secrets that a file declares, as a table of its plugin remembers it. */
 export interface Remembered {
   /** When it was first missed, in epoch milliseconds. Null: it is there. 0: somebody deletes it, so that nothing has to be waited for. */
   readonly missing_since: number | null
