@@ -25,6 +25,8 @@ interface Row extends Remembered {
  */
 export class EntrySecrets {
   readonly #alarm: Alarm
+  /** Entries whose deletion is under way: that they are still there means nothing yet. */
+  readonly #deleting = new Set<string>()
 
   constructor(
     private readonly kernel: PluginKernel<{ vault: MaybeToken<VaultApi> }>,
@@ -37,8 +39,12 @@ export class EntrySecrets {
   /** Somebody deletes the entry. Resolves to what is called once the file was written, or was not. */
   async deleting(name: string): Promise<() => Promise<void>> {
     if (!this.names().includes(name)) return async () => {}
+    this.#deleting.add(name)
     await this.kernel.db.tx(t => t.run('INSERT OR REPLACE INTO providers_entry VALUES (?, 0)', [name]))
-    return () => this.look()
+    return () => {
+      this.#deleting.delete(name)
+      return this.look()
+    }
   }
 
   /** Secrets are stored for an entry that is yet to be written. */
@@ -61,13 +67,18 @@ export class EntrySecrets {
   }
 
   async look(): Promise<void> {
-    const vault = this.kernel.needs.vault.current
     const now = this.kernel.clock.now()
     const there = new Set(this.names())
     const rows = this.kernel.db.all<Row & Record<string, string | number | null>>('SELECT * FROM providers_entry')
     const known = new Set(rows.map(({ name }) => name))
     const fresh = [...there].filter(name => !known.has(name))
-    const { missed, back, gone } = absent(rows, ({ name }) => there.has(name), now, GRACE_MS)
+    const { missed, back, gone } = absent(
+      rows,
+      ({ name }) => (there.has(name) && this.#deleting.has(name) ? undefined : there.has(name)),
+      now,
+      GRACE_MS,
+    )
+    const vault = gone.length > 0 ? this.kernel.needs.vault.current : undefined
     // Without a vault nothing can be deleted from it: it is done when there is one.
     const forgotten = vault ? gone : []
     if (fresh.length + missed.length + back.length + forgotten.length > 0)

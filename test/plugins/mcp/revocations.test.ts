@@ -204,6 +204,32 @@ test('a server that an editor removes from mcp.json takes its login and secrets 
     assert.is(revocations(scene), 1)
   }))
 
+test('a server that is missing from a workspace keeps its secrets until its files are trusted as they are', () =>
+  world(async scene => {
+    const root = await temporaryFolder('root')
+    const { id } = (await scene.ask('POST', '/api/workspaces/resolve', { path: root })).body.workspace
+    const ref = `vault:mcp/ws/${id}/own/env/TOKEN`
+    const file = path.join(root, '.svc', 'mcp.json')
+    const write = (servers: object) => writeFile(file, JSON.stringify({ mcpServers: servers }))
+    const trust = async () => {
+      const { digest } = (await scene.ask('GET', `/api/workspaces/${id}/trust`)).body.trust
+      assert.is((await scene.ask('PUT', `/api/workspaces/${id}/trust`, { digest })).status, 200)
+    }
+    await scene.ask('PUT', '/api/vault/secrets', { ref, secret_value: 'a-secret-of-a-server' })
+    await mkdir(path.dirname(file), { recursive: true })
+    await write({ own: { command: 'true', secret_env: { TOKEN: ref } }, other: { command: 'true' } })
+    await trust()
+    await scene.ask('GET', `/api/settings/mcp-servers?workspace_id=${id}`)
+    await scene.pass(10 * MINUTE)
+    await write({ other: { command: 'true' } })
+    await scene.pass(60 * MINUTE)
+    assert.equal(await scene.refs(), [ref])
+    await trust()
+    await scene.pass(11 * MINUTE)
+    await eventually(async () => (await scene.refs()).length === 0, 'the end of the secret')
+    await rm(root, { recursive: true })
+  }))
+
 test('an agent that is deleted takes the logins of its servers along; one whose file is broken does not', () =>
   world(async scene => {
     const folder = path.join(scene.home, 'agents', 'helper')

@@ -4,14 +4,22 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { definePlugin, surfaceOf } from '../../../kernel/plugin.js'
+import { inTree } from '../../../plugins/index.js'
 import { SecretOwners } from '../../../plugins/vault/api.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { eventually } from '../../fixtures/session-world.js'
-import { temporaryFolder, whileTimePasses } from '../../harness/kernel.js'
+import { boot, temporaryFolder, whileTimePasses } from '../../harness/kernel.js'
 import { type McpScene, mcpScene } from '../mcp/scene.js'
 
 const CLOCK = fileURLToPath(new URL('../../../examples/extensions/clock-node', import.meta.url))
 const SECRET = 'a-secret-of-the-owner'
+const BRIDGE = {
+  display_name: 'Team',
+  platform: 'slack',
+  extension_name: 'kit',
+  routing_policy: { include_peer: true },
+}
 
 const refs = async (scene: McpScene): Promise<string[]> =>
   (await scene.request('GET', '/api/vault/secrets')).body.secrets.map(({ ref }: { ref: string }) => ref)
@@ -36,13 +44,7 @@ interface Made {
 const owners: Readonly<Record<string, (scene: McpScene) => Promise<Made>>> = {
   async bridge(scene) {
     const at = '/api/resources/bridge.instance/team'
-    const spec = {
-      display_name: 'Team',
-      platform: 'slack',
-      extension_name: 'kit',
-      routing_policy: { include_peer: true },
-    }
-    await done(scene, 'PUT', at, { scope: { kind: 'global' }, spec, expected_version: 0 })
+    await done(scene, 'PUT', at, { scope: { kind: 'global' }, spec: BRIDGE, expected_version: 0 })
     return { id: 'team', remove: () => done(scene, 'DELETE', at, { expected_version: 1 }) }
   },
   async trigger(scene) {
@@ -147,6 +149,21 @@ test('a provider that an editor removes from config.json keeps its secrets for a
   }
 })
 
+test('providers that are deleted at once all take their secrets along', async () => {
+  const scene = await opened()
+  try {
+    const names = ['one', 'two', 'three', 'four']
+    for (const name of names) {
+      await done(scene, 'PUT', `/api/settings/providers/${name}`, { settings: { command: 'cat' } })
+      await store(scene, `vault:providers/${name}/KEY`)
+    }
+    await Promise.all(names.map(name => done(scene, 'DELETE', `/api/settings/providers/${name}`)))
+    assert.equal(await refs(scene), [])
+  } finally {
+    await scene.close()
+  }
+})
+
 test('a built-in provider keeps its secrets when its entry is deleted', async () => {
   const scene = await opened()
   try {
@@ -156,6 +173,37 @@ test('a built-in provider keeps its secrets when its entry is deleted', async ()
     assert.equal(await refs(scene), ['vault:providers/claude/ANTHROPIC_API_KEY'])
   } finally {
     await scene.close()
+  }
+})
+
+test('a plugin that names secrets of another one deletes none, and keeps nobody from deleting a record', async () => {
+  const thief = definePlugin({ name: 'acme.thief', version: '1.0.0' }).surface({
+    registries: [
+      surfaceOf().contribute(SecretOwners, () => [
+        {
+          what: 'bridge',
+          deleted: { record: 'bridge.instance' },
+          paths: () => ['providers/claude', 'extensions/acme.thief/own'],
+        },
+      ]),
+    ],
+  })
+  const host = await boot({ plugins: [...inTree, thief] })
+  const ask = host.request
+  try {
+    for (const ref of ['vault:extensions/acme.thief/own', 'vault:providers/claude/KEY'])
+      assert.is((await ask('PUT', '/api/vault/secrets', { ref, secret_value: SECRET })).status, 200)
+    const at = '/api/resources/bridge.instance/team'
+    await ask('PUT', at, { scope: { kind: 'global' }, spec: BRIDGE, expected_version: 0 })
+    assert.ok((await ask('DELETE', at, { expected_version: 1 })).status < 300)
+    const { secrets } = (await ask('GET', '/api/vault/secrets')).body
+    assert.equal(
+      secrets.map(({ ref }: { ref: string }) => ref),
+      ['vault:providers/claude/KEY'],
+    )
+    assert.ok(host.log.some(({ msg }) => /must not delete/.test(msg)))
+  } finally {
+    await host.close()
   }
 })
 
