@@ -7,7 +7,7 @@ import { Reconcile } from '../reconcile/api.js'
 import { InboxSources, SessionCreated, SessionStopped, Sessions } from '../sessions/api.js'
 import { Tasks } from '../tasks/api.js'
 import { NativeTools } from '../tools/api.js'
-import { Vault } from '../vault/api.js'
+import { SecretOwners, Vault } from '../vault/api.js'
 import { Workspaces } from '../workspaces/api.js'
 import {
   Automation,
@@ -35,6 +35,7 @@ import { suggestionRoutes } from './suggestions/routes.js'
 import { suggestionTable } from './suggestions/suggestions.js'
 import { askedTable } from './triggers/asked.js'
 import { triggerRoutes } from './triggers/routes.js'
+import { secretPath } from './triggers/trigger-kind.js'
 import { webhookRoutes } from './webhooks/routes.js'
 import { webhookTable } from './webhooks/webhook-ids.js'
 import { deliveryTable } from './webhooks/webhooks.js'
@@ -104,6 +105,9 @@ export default definePlugin({
     contribute(NativeTools, () => nativeTools),
     contribute(InboxSources, self => [{ read: () => self.suggestions.waiting() }]),
     contribute(ResourceFamilies, self => [self.emitted.family]),
+    contribute(SecretOwners, () => [
+      { what: 'trigger', deleted: { record: TriggerKind.name }, paths: id => [secretPath(id)] },
+    ]),
     contribute(StatusMembers, self => [{ path: 'automation', read: () => self.status() }]),
     contribute(Checks, self => [{ id: 'scheduler', category: 'automation', run: async () => self.check() }]),
   ],

@@ -15,8 +15,8 @@ import { Files } from '../files/api.js'
 import { Processes } from '../processes/api.js'
 import { Confinement } from '../sandboxes/api.js'
 import { NativeTools } from '../tools/api.js'
-import { Vault } from '../vault/api.js'
-import { Workspaces } from '../workspaces/api.js'
+import { SecretOwners, Vault } from '../vault/api.js'
+import { WorkspaceDeleted, Workspaces } from '../workspaces/api.js'
 import {
   ExtensionDevLinked,
   ExtensionDevUnlinked,
@@ -38,6 +38,7 @@ import { AllowUnverified, Unsandboxed } from './install/trust.js'
 import { BegunCodes } from './load/begun.js'
 import { nativeTools } from './native-tools.js'
 import { extensionRoutes } from './routes.js'
+import { extensionSecrets } from './secret-path.js'
 import { secretRoutes } from './secret-routes.js'
 import type { ExtensionsService } from './service.js'
 import { ExtensionCrashLoop } from './subprocess/events.js'
@@ -98,6 +99,10 @@ export default definePlugin({
   quiesce: [{ phase: 'dropins', run: self => self.quiesce() }],
   registries: [
     contribute(NativeTools, () => nativeTools),
+    contribute(SecretOwners, self => [
+      extensionSecrets,
+      { what: 'workspace', deleted: { event: WorkspaceDeleted.name }, paths: id => self.secrets.ofWorkspace(id) },
+    ]),
     contribute(Checks, self => self.checks()),
     contribute(KnownNames, self => [() => self.names()]),
   ],

@@ -1,3 +1,4 @@
+import type { SecretOwner } from '../vault/api.js'
 import { EVERYWHERE, placeOf } from './identity.js'
 
 /** An extension, or one link of it. */
@@ -9,6 +10,12 @@ interface Named {
 /** Below which the vault has the secrets of an extension: those of its process, and those of the MCP servers that it ships. */
 export const secretFolders = (name: string): readonly string[] => [`extensions/${name}/`, `mcp/extensions/${name}/`]
 
+/** They are deleted when the extension is purged. */
+export const extensionSecrets: SecretOwner = {
+  what: 'extension',
+  paths: name => secretFolders(name).map(folder => folder.slice(0, -1)),
+}
+
 /**
  * Where the vault has the value of a variable unless something else is said; each link has its own.
  * @param server the MCP server that the variable is for; empty: the process of the extension
@@ -19,3 +26,7 @@ export function secretReference(extension: Named, variable: string, server = '')
   const [own = '', servers = ''] = secretFolders(extension.name)
   return `vault:${server === '' ? own : servers}${where}${server === '' ? '' : `${server}/`}env/${variable}`
 }
+
+/** Whether a link to that workspace has the secret of a path. */
+export const isOfLink = (path: string, workspace: string): boolean =>
+  /^(?:mcp\/)?extensions\/[^/]+\/ws\/([^/]+)\//.exec(path)?.[1] === workspace

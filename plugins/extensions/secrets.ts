@@ -9,7 +9,7 @@ import { placeOf } from './identity.js'
 import type { Instance } from './load/instance.js'
 import { Reference } from './manifest/schema.js'
 import type { ExtensionNeeds } from './needs.js'
-import { secretFolders, secretReference } from './secret-path.js'
+import { extensionSecrets, isOfLink, secretFolders, secretReference } from './secret-path.js'
 import { type Binding, BindingTable } from './tables.js'
 import { declaredEnv, manifestOf } from './wire.js'
 
@@ -88,9 +88,16 @@ export class Secrets {
 
   /** Forgets the values of an extension that is purged. */
   async purge(name: string): Promise<void> {
+    await this.kernel.db.tx(t => {
+      for (const path of extensionSecrets.paths(name)) this.kernel.needs.vault.current?.forget(t, path)
+    })
+  }
+
+  /** Paths of the values that links to a workspace have. */
+  ofWorkspace(id: string): string[] {
     const { current: vault } = this.kernel.needs.vault
-    for (const folder of vault ? secretFolders(name) : [])
-      for (const { ref } of vault?.list(folder) ?? []) await vault?.delete(ref)
+    const all = ['extensions/', 'mcp/extensions/'].flatMap(folder => vault?.list(folder) ?? [])
+    return all.flatMap(({ ref }) => vaultPath(ref) ?? []).filter(path => isOfLink(path, id))
   }
 
   /** References of an extension that the vault has a value for. */

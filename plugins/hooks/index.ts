@@ -5,7 +5,8 @@ import { Processes } from '../processes/api.js'
 import { Confinement } from '../sandboxes/api.js'
 import { Sessions } from '../sessions/api.js'
 import { NativeTools } from '../tools/api.js'
-import { Workspaces } from '../workspaces/api.js'
+import { SecretOwners } from '../vault/api.js'
+import { WorkspaceDeleted, Workspaces } from '../workspaces/api.js'
 import { HookDeclarers, HookErrors, HookKind, Hooks, NativeHooks } from './api.js'
 import { nativeTools } from './native-tools.js'
 import { sessionTaps } from './points/sessions.js'
@@ -45,7 +46,13 @@ export default definePlugin({
   settings: [ConfiguredHooks],
   tables: [{ id: '001-run', sql: RUN_TABLES }],
   reconcilers: [reconciler({ kind: HookKind, run: self => self.changed() })],
-  registries: [contribute(NativeTools, () => nativeTools), contribute(ResourceFamilies, () => [family])],
+  registries: [
+    contribute(NativeTools, () => nativeTools),
+    contribute(ResourceFamilies, () => [family]),
+    contribute(SecretOwners, () => [
+      { what: 'workspace', deleted: { event: WorkspaceDeleted.name }, paths: id => [`hooks/ws/${id}`] },
+    ]),
+  ],
   taps: [
     tap(
       Settings,

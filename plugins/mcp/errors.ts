@@ -59,6 +59,11 @@ export const McpErrors = defineErrors({
     message: 'the code was not taken',
     next: 'begin it again: svc mcp auth login <name>',
   },
+  mcp_auth_revocation_failed: {
+    status: 503,
+    message: 'the login is gone here, and its authorization server did not take the revocation',
+    next: 'svc doctor --only mcp',
+  },
   mcp_nonce_invalid: {
     status: 401,
     message: 'this is not the nonce that the session was started with, or it was used, or 30 s have passed',

@@ -1,13 +1,13 @@
 import { definePlugin, Host, maybe, Requests, surfaceOf } from '../../kernel/plugin.js'
 import { Agents } from '../agents/api.js'
-import { StatusMembers } from '../daemon/api.js'
+import { Checks, StatusMembers } from '../daemon/api.js'
 import { Events, isGap } from '../events/api.js'
 import { Extensions, ResourceFamilies, type ResourceFamily } from '../extensions/api.js'
 import { Processes } from '../processes/api.js'
 import { Confinement } from '../sandboxes/api.js'
 import { SessionMcpServers, Sessions } from '../sessions/api.js'
 import { NativeTools, ToolBackends, Tools } from '../tools/api.js'
-import { Vault } from '../vault/api.js'
+import { SecretOwners, Vault } from '../vault/api.js'
 import { WorkspaceDeleted, Workspaces } from '../workspaces/api.js'
 import { Mcp, McpServerKind, McpServerSources } from './api.js'
 import { keptListsTable } from './client/kept-lists.js'
@@ -15,10 +15,12 @@ import { commands } from './command-list.js'
 import { McpErrors } from './errors.js'
 import { connectionRoutes } from './hosted/routes.js'
 import { nativeTools } from './native-tools.js'
-import { farewellTable } from './oauth/farewells.js'
+import { farewellTable, retryColumns } from './oauth/farewells.js'
 import { loginTable } from './oauth/login-table.js'
 import { authRoutes } from './oauth/routes.js'
+import { workspaceSecrets } from './servers/own-secrets.js'
 import { serverRoutes } from './servers/routes.js'
+import { seenTable } from './servers/seen-table.js'
 import type { McpService } from './service.js'
 import { Hosting, McpServers } from './settings.js'
 
@@ -58,16 +60,20 @@ export default definePlugin({
     { id: '001-tool-list', sql: keptListsTable },
     { id: '002-login', sql: loginTable },
     { id: '003-farewell', sql: farewellTable },
+    { id: '004-farewell-retry', sql: retryColumns },
+    { id: '005-seen', sql: seenTable },
   ],
   declares: [McpServerSources],
-  services: [{ name: 'forget', run: (self, signal) => self.resume(signal) }],
+  services: [{ name: 'forget', run: (self, signal) => self.forget(signal) }],
   registries: [
     contribute(NativeTools, () => nativeTools),
+    contribute(SecretOwners, () => [workspaceSecrets]),
     contribute(ResourceFamilies, () => [family]),
     contribute(SessionMcpServers, self => [
       { read: (definition, workspace, allowed) => self.handed(definition, workspace, allowed) },
     ]),
     contribute(ToolBackends, self => [self.tools]),
+    contribute(Checks, self => [{ id: 'mcp.revocations', category: 'mcp', run: async () => self.revocationItems() }]),
     contribute(StatusMembers, self => [{ path: 'mcp_servers', read: () => self.status() }]),
   ],
   taps: [
@@ -75,7 +81,7 @@ export default definePlugin({
       Events,
       events => events.of({ cursor: 'workspace-deleted', type: WorkspaceDeleted }),
       self => async event => {
-        if (!isGap(event)) await self.logins.forgetWorkspace(event.payload.id)
+        if (!isGap(event)) await self.forgetWorkspace(event.payload.id)
       },
     ),
     tap(

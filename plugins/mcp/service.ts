@@ -8,8 +8,10 @@ import {
   type Requests,
 } from '../../kernel/plugin.js'
 import type { StatusMcpServer } from '../../schemas/daemon/status.js'
+import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import type {
   ListMcpServersReply,
+  McpAuthStatus,
   McpPlaceQuery,
   McpServerView,
   McpTargetQuery,
@@ -33,9 +35,13 @@ import { reach } from './client/reach.js'
 import { McpErrors } from './errors.js'
 import { serversForSession } from './handing.js'
 import { Hosting } from './hosted/hosting.js'
+import type { FailedRevocation } from './oauth/farewells.js'
+import { bindingOf, revokedStatus } from './oauth/login-status.js'
 import { Logins } from './oauth/logins.js'
+import { revocationItems } from './oauth/revocation-items.js'
 import { tokenFetch } from './oauth/token-fetch.js'
 import { Leaving } from './servers/leaving.js'
+import { Vanishing } from './servers/vanishing.js'
 import { viewOf } from './servers/views.js'
 import { Writing } from './servers/writing.js'
 import type { Server } from './sources/declaration.js'
@@ -63,11 +69,17 @@ export class McpService implements McpApi {
   readonly hosting: Hosting
   readonly logins: Logins
   readonly #leaving: Leaving
+  readonly #vanishing: Vanishing
   readonly #writing: Writing
 
   constructor(private readonly kernel: McpKernel) {
-    this.sources = new Sources(kernel)
-    this.logins = new Logins(kernel, server => this.manager.retry(server))
+    this.sources = new Sources(kernel, declared => this.#vanishing.noticed(declared))
+    this.logins = new Logins(
+      kernel,
+      server => this.manager.retry(server),
+      server => this.#vanishing.remember([server]),
+    )
+    this.#vanishing = new Vanishing(kernel, this.sources, this.logins)
     this.manager = new Manager(kernel, (server, confined) =>
       reach(kernel, server, confined, tokenFetch(this.logins, server)),
     )
@@ -79,7 +91,7 @@ export class McpService implements McpApi {
     this.hosting = new Hosting(kernel)
     const declared = (id: string | undefined) =>
       this.sources.read({ workspace: id === undefined ? undefined : workspaces.get(id) })
-    this.#leaving = new Leaving(kernel.db, this.logins, declared)
+    this.#leaving = new Leaving(kernel.db, this.logins, this.#vanishing, declared)
     this.#writing = new Writing(kernel, this.sources, this.manager, this.#leaving)
   }
 
@@ -88,10 +100,44 @@ export class McpService implements McpApi {
     this.kernel.scope.defer('MCP clients', () => this.hosting.closeAll())
   }
 
-  /** Ends what a daemon before this one began to forget. A background loop lasts until it is told to end, also with nothing to do. */
-  async resume(signal: AbortSignal): Promise<void> {
+  /** Ends what a daemon before this one began to forget, then looks for more. */
+  async forget(signal: AbortSignal): Promise<void> {
     await this.#leaving.resume(signal)
-    if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
+    await Promise.all([this.logins.farewells.run(signal), this.#vanishing.run(signal)])
+  }
+
+  /** A workspace is gone, and with it what was its own. */
+  async forgetWorkspace(id: string): Promise<void> {
+    await this.logins.forgetWorkspace(id)
+    await this.#vanishing.dropWorkspace(id)
+  }
+
+  /** Logs out, and tries logins again that are gone and not revoked. @throws Fault `mcp_server_not_found`, `mcp_auth_revocation_failed` */
+  async logout(name: string, query: McpPlaceQuery, actor: Actor): Promise<McpAuthStatus> {
+    const workspace = await this.#workspace(query)
+    const isMeant = this.#isFailedOf(name, workspace)
+    const server = await this.find(name, workspace).catch(error => {
+      // What is left of a login can be revoked without its server.
+      if (!this.logins.farewells.failed().some(isMeant)) throw error
+    })
+    if (server && this.logins.has(bindingOf(server))) await this.logins.logout(server, actor)
+    else {
+      await this.logins.revokeAgain(isMeant, actor)
+      if (server) await this.logins.logout(server, actor)
+    }
+    return server ? this.logins.status(server) : revokedStatus(name, workspace?.id)
+  }
+
+  /** What doctor says of logins that are gone and not revoked. */
+  revocationItems(): DiagnosticItem[] {
+    return revocationItems(this.logins.farewells.failed(), id => this.kernel.needs.workspaces.get(id) !== undefined)
+  }
+
+  /** A workspace that is gone has nobody but everybody to act for it. */
+  #isFailedOf(name: string, workspace: Workspace | undefined) {
+    const { workspaces } = this.kernel.needs
+    return ({ server, workspaceId: id }: FailedRevocation) =>
+      server === name && (id === undefined || !workspaces.get(id) ? workspace === undefined : id === workspace?.id)
   }
 
   async sessionStopped(session: SessionInfo): Promise<void> {

@@ -96,6 +96,11 @@ export interface ProvidersApi {
    * @throws Fault `provider_secret_foreign`, `provider_vault_missing`, and those of the vault
    */
   storeSecrets(name: string, secrets: readonly ProviderSecret[], actor: Actor): Promise<() => Promise<void>>
+  /**
+   * The entry of a provider is about to be deleted. Resolves to what is called once the file was written, or was not: the secrets
+   * go if the entry did.
+   */
+  deleting(name: string): Promise<() => Promise<void>>
   /** The one of `defaults.provider`; undefined when none is set, or when it is not in the catalog. */
   readonly preferred: Provider | undefined
 }

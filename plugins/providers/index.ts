@@ -2,9 +2,10 @@ import { definePlugin, maybe, ok, routeOf, surfaceOf } from '../../kernel/plugin
 import { ListProvidersQuery, ListProvidersReply, ProbeProviderReply, Provider } from '../../schemas/providers.js'
 import { Checks, Daemon, StatusMembers } from '../daemon/api.js'
 import { Processes } from '../processes/api.js'
-import { Vault } from '../vault/api.js'
+import { SecretOwners, Vault } from '../vault/api.js'
 import { WorkspaceDetailMembers } from '../workspaces/api.js'
 import { ProviderErrors, Providers, ProviderUsers } from './api.js'
+import { entryTable, providerSecrets } from './entry-secrets.js'
 import type { ProvidersService } from './service.js'
 import { DefaultProvider, ProviderEntries } from './settings.js'
 
@@ -32,6 +33,8 @@ export default definePlugin({
   declares: [ProviderUsers],
   settings: [DefaultProvider, ProviderEntries],
   errors: [ProviderErrors],
+  tables: [{ id: '001-entry', sql: entryTable }],
+  services: [{ name: 'secrets', run: (self, signal) => self.entrySecrets.run(signal) }],
   routes: [
     route({
       method: 'GET',
@@ -103,6 +106,7 @@ export default definePlugin({
     }),
   ],
   registries: [
+    contribute(SecretOwners, () => [providerSecrets]),
     contribute(StatusMembers, self => [{ path: 'providers', read: () => self.status() }]),
     contribute(Checks, self => [{ id: 'runtime.providers', category: 'providers', run: () => self.check() }]),
     contribute(WorkspaceDetailMembers, self => [{ member: 'providers' as const, read: () => self.detail() }]),

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import { shown } from '../../kernel/kit/text.js'
-import { type Actor, iso, messageOf, type PluginKernel } from '../../kernel/plugin.js'
+import { type Actor, iso, type MaybeToken, messageOf, type PluginKernel } from '../../kernel/plugin.js'
 import type { StatusProvider } from '../../schemas/daemon.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import type {
@@ -12,11 +12,12 @@ import type {
 } from '../../schemas/providers.js'
 import type { ProviderSettings } from '../../schemas/settings/entries.js'
 import type { Processes } from '../processes/api.js'
-import type { Vault } from '../vault/api.js'
+import type { VaultApi } from '../vault/api.js'
 import { type Provider, ProviderErrors, type ProviderSecret, type ProvidersApi, ProviderUsers } from './api.js'
 import { builtIn, catalog } from './catalog.js'
 import { entryOf, withEntries } from './configured.js'
 import { findExecutable, packageVersion } from './detect.js'
+import { EntrySecrets } from './entry-secrets.js'
 import { environmentOf, looksSecret, searchPath } from './environment.js'
 import { stateOf } from './login-state.js'
 import { foundElsewhere, hasEndpoint, missingOf, missingProgram } from './missing.js'
@@ -28,7 +29,7 @@ import { configuredSlots, isPresent, slotValues, storeSecrets } from './slots.js
 const USERS_NAMED = 10
 
 /** What the plugin requires. */
-type ProviderNeeds = { processes: typeof Processes; vault: { readonly maybe: typeof Vault } }
+type ProviderNeeds = { processes: typeof Processes; vault: MaybeToken<VaultApi> }
 
 /** How agents of each make are started, and whether this machine can. */
 export class ProvidersService implements ProvidersApi {
@@ -38,7 +39,14 @@ export class ProvidersService implements ProvidersApi {
   /** The last answer about the login, by provider. */
   readonly #probes = new Map<string, Probe>()
 
-  constructor(private readonly kernel: PluginKernel<ProviderNeeds>) {}
+  readonly entrySecrets: EntrySecrets
+
+  constructor(private readonly kernel: PluginKernel<ProviderNeeds>) {
+    this.entrySecrets = new EntrySecrets(kernel, () =>
+      Object.keys(kernel.config.get(ProviderEntries)).filter(name => this.builtInEntry(name) === undefined),
+    )
+    kernel.config.onChange(ProviderEntries, () => this.entrySecrets.noticed())
+  }
 
   list(): readonly Provider[] {
     const entries = this.kernel.config.get(ProviderEntries)
@@ -108,8 +116,13 @@ export class ProvidersService implements ProvidersApi {
     return isPresent(this.kernel, ref)
   }
 
-  storeSecrets(name: string, secrets: readonly ProviderSecret[], actor: Actor): Promise<() => Promise<void>> {
+  async storeSecrets(name: string, secrets: readonly ProviderSecret[], actor: Actor): Promise<() => Promise<void>> {
+    await this.entrySecrets.expect(name)
     return storeSecrets(name, secrets, this.kernel.needs.vault.current, actor)
+  }
+
+  deleting(name: string): Promise<() => Promise<void>> {
+    return this.entrySecrets.deleting(name)
   }
 
   /** Throws `provider_not_found` (404). */

@@ -1,4 +1,4 @@
-import type { Faults, Gate, Host, Notify, Pipeline, PluginKernel } from '../../kernel/plugin.js'
+import type { Faults, Gate, Host, MaybeToken, Notify, Pipeline, PluginKernel } from '../../kernel/plugin.js'
 import type { Agents } from '../agents/api.js'
 import type { Daemon } from '../daemon/api.js'
 import type { Events } from '../events/api.js'
@@ -6,6 +6,7 @@ import type { Files } from '../files/api.js'
 import type { Journals } from '../journals/api.js'
 import type { Processes } from '../processes/api.js'
 import type { Providers } from '../providers/api.js'
+import type { SecretOwner, VaultApi } from '../vault/api.js'
 import type { Workspaces } from '../workspaces/api.js'
 import type { BriefingTable } from './agent/briefing.js'
 import type { ProcessWatch } from './agent/process-watch.js'
@@ -34,7 +35,11 @@ export type SessionsKernel = PluginKernel<{
   providers: typeof Providers
   workspaces: typeof Workspaces
   journals: typeof Journals
+  vault: MaybeToken<VaultApi>
 }>
+
+/** The secrets of a session, `vault:sessions/<id>/…`, are deleted with it. */
+export const sessionSecrets: SecretOwner = { what: 'session', paths: id => [`sessions/${id}`] }
 
 /** What the parts of this plugin share. */
 export interface SessionsContext {

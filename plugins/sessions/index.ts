@@ -1,4 +1,4 @@
-import { definePlugin, Faults, Host, surfaceOf } from '../../kernel/plugin.js'
+import { definePlugin, Faults, Host, maybe, surfaceOf } from '../../kernel/plugin.js'
 import { AgentActivities, Agents } from '../agents/api.js'
 import { Checks, Daemon, StatusMembers } from '../daemon/api.js'
 import { Events } from '../events/api.js'
@@ -7,6 +7,7 @@ import { Journals } from '../journals/api.js'
 import { Processes } from '../processes/api.js'
 import { Providers } from '../providers/api.js'
 import { NativeTools } from '../tools/api.js'
+import { SecretOwners, Vault } from '../vault/api.js'
 import { WorkspaceDeleted, WorkspaceDetailMembers, Workspaces } from '../workspaces/api.js'
 import {
   HealthTimings,
@@ -26,6 +27,7 @@ import {
   WakeSources,
 } from './api.js'
 import { commandList } from './cli/command-list.js'
+import { sessionSecrets } from './context.js'
 import { nativeTools } from './native-tools.js'
 import { sessionRoutes } from './routes/index.js'
 import type { SessionsService } from './service.js'
@@ -47,6 +49,7 @@ export default definePlugin({
     workspaces: Workspaces,
     processes: Processes,
     journals: Journals,
+    vault: maybe(Vault),
   },
   provides: Sessions,
   service: () => import('./service.js').then(module => module.SessionsService),
@@ -67,6 +70,7 @@ export default definePlugin({
   routes: sessionRoutes,
   registries: [
     contribute(NativeTools, () => nativeTools),
+    contribute(SecretOwners, () => [sessionSecrets]),
     contribute(StatusMembers, self => self.statusMembers()),
     contribute(Checks, self => [
       { id: 'runtime.subprocess_health', category: 'sessions', run: async () => self.checkItems() },

@@ -239,7 +239,12 @@ export class SettingsService {
         { details: { user: first } },
       )
     }
-    return this.#writeEntry(collection, { path: collection.path, name }, actor)
+    const ended = await collection.deleting?.(name, facts)
+    try {
+      return await this.#writeEntry(collection, { path: collection.path, name }, actor)
+    } finally {
+      await ended?.()
+    }
   }
 
   #writeEntry(collection: Collection, change: ConfigChange, actor: Actor): Promise<ApplyOutcome> {

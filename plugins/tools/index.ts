@@ -1,6 +1,6 @@
 import { definePlugin, Requests, surfaceOf } from '../../kernel/plugin.js'
 import { Agents } from '../agents/api.js'
-import { Events } from '../events/api.js'
+import { Events, isGap } from '../events/api.js'
 import { Extensions, ResourceFamilies, type ResourceFamily } from '../extensions/api.js'
 import { InboxSources, Sessions } from '../sessions/api.js'
 import { WorkspaceDeleted, Workspaces } from '../workspaces/api.js'
@@ -98,10 +98,10 @@ export default definePlugin({
     ),
     tap(
       Events,
-      events => events.of(WorkspaceDeleted),
-      self =>
-        ({ payload }) =>
-          self.forgetWorkspace(payload.id),
+      events => events.of({ cursor: 'workspace-deleted', type: WorkspaceDeleted }),
+      self => async event => {
+        if (!isGap(event)) await self.forgetWorkspace(event.payload.id)
+      },
     ),
   ],
   hooks: {

@@ -1,6 +1,6 @@
 import { definePlugin, maybe, noContent, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
 import { PutTrustBody, WorkspaceTrustReply } from '../../schemas/workspaces/trust.js'
-import { Events } from '../events/api.js'
+import { Events, isGap } from '../events/api.js'
 import { Hooks } from '../hooks/api.js'
 import { NativeTools } from '../tools/api.js'
 import { WorkspaceDeleted, Workspaces } from '../workspaces/api.js'
@@ -27,8 +27,10 @@ export default definePlugin({
   taps: [
     tap(
       Events,
-      events => events.of(WorkspaceDeleted),
-      self => event => self.forget(event.payload.id),
+      events => events.of({ cursor: 'workspace-deleted', type: WorkspaceDeleted }),
+      self => async event => {
+        if (!isGap(event)) await self.forget(event.payload.id)
+      },
     ),
   ],
   commands: [

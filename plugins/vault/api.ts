@@ -1,7 +1,9 @@
 import * as v from 'valibot'
 import { parseSecretRef } from '../../kernel/kit/secret-ref.js'
-import { type Actor, defineErrors, event, token } from '../../kernel/plugin.js'
+import { type Actor, defineErrors, event, registry, type Tx, token } from '../../kernel/plugin.js'
 import type { VaultSecret } from '../../schemas/vault.js'
+
+export { absent, type Remembered } from './absence.js'
 
 /** First part of each path; a secret of one is read by the plugins that `consumers.ts` names for it. */
 export const NAMESPACES = [
@@ -44,9 +46,31 @@ export interface VaultApi {
   put(reference: string, value: string, options?: PutOptions): Promise<VaultSecret>
   /** Whether there was one. */
   delete(reference: string, actor?: Actor): Promise<boolean>
+  /**
+   * Deletes the secret of a path, `providers/claude`, and all below it, in the transaction that deletes their owner. Secrets of
+   * `providers/claude-two` stay. A path that no reference can have has no secrets.
+   * @throws Fault `vault_namespace_foreign`
+   */
+  forget(t: Tx, path: string): void
   /** What is stored below a path, `providers/claude/`, without values. */
   list(below: string): VaultSecret[]
 }
+
+/** Something that can be deleted and has secrets of its own, which are deleted with it. */
+export interface SecretOwner {
+  /** `session`, `bridge` … */
+  readonly what: string
+  /**
+   * Tells of the deletion in its transaction: a record of this kind is deleted, or an event of this name says so of its
+   * subject. Absent: the plugin calls {@link VaultApi.forget} itself.
+   */
+  readonly deleted?: { readonly record: string } | { readonly event: string }
+  /** Paths of its own secrets, as {@link VaultApi.forget} takes them. A secret elsewhere that it only refers to is not its own. */
+  readonly paths: (id: string) => readonly string[]
+}
+
+/** All owners of secrets; a plugin contributes those whose secrets it may use. */
+export const SecretOwners = registry<SecretOwner>('vault.owners@1')
 
 /** The vault as the plugin that requires it sees it. */
 export const Vault = token<VaultApi>('vault@1')

@@ -11,13 +11,13 @@ import {
 import { Checks, StatusMembers } from '../daemon/api.js'
 import { Events } from '../events/api.js'
 import { NativeTools } from '../tools/api.js'
-import { Vault, VaultErrors, VaultKeyRotated, VaultSecretDeleted, VaultSecretPut } from './api.js'
+import { SecretOwners, Vault, VaultErrors, VaultKeyRotated, VaultSecretDeleted, VaultSecretPut } from './api.js'
 import { nativeTools } from './native-tools.js'
 import { migrations } from './rows.js'
 import type { VaultService } from './service.js'
 
 const route = routeOf<VaultService>()
-const { contribute } = surfaceOf<VaultService>()
+const { contribute, tap } = surfaceOf<VaultService>()
 
 const area = 'Vault'
 const ref = { name: 'ref', in: 'query', summary: 'vault:<namespace>/<name>/…' } as const
@@ -36,6 +36,7 @@ export default definePlugin({
   provides: perConsumer(Vault, (self: VaultService, consumer) => self.for(consumer)),
   service: () => import('./service.js').then(module => module.VaultService),
 }).surface({
+  declares: [SecretOwners],
   tables: migrations,
   secrets: [self => self.hidden.source],
   errors: [VaultErrors],
@@ -46,6 +47,14 @@ export default definePlugin({
     contribute(SecretResolvers, self => [self.resolver]),
     contribute(Checks, self => [{ id: 'vault.secrets', category: 'vault', run: () => self.check() }]),
     contribute(StatusMembers, self => [{ path: 'health', read: () => self.health() }]),
+  ],
+  hooks: { written: (self, t, written) => self.written(t, written) },
+  taps: [
+    tap(
+      Events,
+      events => events.written,
+      self => (t, event) => self.told(t, event),
+    ),
   ],
   commands: [
     {

@@ -38,6 +38,12 @@ export const findRow = (db: Reads, ref: string): SecretRow | undefined =>
 export const listRows = (db: Reads, prefix: string): SecretRow[] =>
   db.all<Found>(`SELECT ${COLUMNS} FROM vault_secret WHERE ref >= ? AND ref < ? ORDER BY ref`, [prefix, prefix + LAST])
 
+/** The one of a reference, and all below it. */
+export const rowsOf = (db: Reads, ref: string): SecretRow[] => [
+  ...[findRow(db, ref)].filter(row => row !== undefined),
+  ...listRows(db, `${ref}/`),
+]
+
 /** The next ones behind a reference. */
 export const rowsAfter = (db: Reads, ref: string, limit: number): SecretRow[] =>
   db.all<Found>(`SELECT ${COLUMNS} FROM vault_secret WHERE ref > ? ORDER BY ref LIMIT +?`, [ref, limit])

@@ -1,13 +1,24 @@
 import type { SecretResolver } from '../../kernel/kit/secret-ref.js'
 import { Serial } from '../../kernel/kit/serial.js'
 import { shown } from '../../kernel/kit/text.js'
-import { type Actor, type Fault, faultOf, iso, type PluginKernel } from '../../kernel/plugin.js'
+import {
+  type Actor,
+  type Fault,
+  faultOf,
+  iso,
+  messageOf,
+  type PluginKernel,
+  type Tx,
+  type Written,
+} from '../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import type { VaultSecret, VaultSecretsQuery } from '../../schemas/vault.js'
-import type { Events } from '../events/api.js'
+import type { Events, StoredEvent } from '../events/api.js'
 import {
   NAMESPACES,
   type PutOptions,
+  type SecretOwner,
+  SecretOwners,
   type VaultApi,
   VaultErrors,
   VaultKeyRotated,
@@ -21,7 +32,7 @@ import { HeldKeys } from './held-keys.js'
 import { HiddenValues } from './hidden.js'
 import { type KeyRing, Keys } from './keys.js'
 import { type Damage, vaultHealth, vaultItems } from './report.js'
-import { countRows, deleteRow, findRow, listRows, putRow, rowsAfter, type SecretRow } from './rows.js'
+import { countRows, deleteRow, findRow, listRows, putRow, rowsAfter, rowsOf, type SecretRow } from './rows.js'
 
 /** Secrets that are stored at most: all of their values are looked for in all that leaves the daemon. */
 const MAX_SECRETS = 50_000
@@ -79,6 +90,7 @@ export class VaultService {
       reveal: async reference => this.reveal(own(reference)),
       put: async (reference, value, options) => this.put(own(reference), value, { actor: consumer.actor, ...options }),
       delete: async (reference, actor = consumer.actor) => this.delete(own(reference), actor),
+      forget: (t, path) => this.#forget(t, consumer, path),
       list: below =>
         listRows(this.kernel.db, `${SCHEME}${below}`)
           .filter(({ ref }) => mayUse(consumer.name, ref.slice(SCHEME.length)))
@@ -150,6 +162,55 @@ export class VaultService {
     if (found) this.hidden.drop(ref)
     this.damaged.delete(ref)
     return found
+  }
+
+  /** A record is deleted: the secrets of what it was go in the same transaction. */
+  written(t: Tx, { change }: Written): void {
+    if (change.verb !== 'delete') return
+    const { kind, id } = change.before
+    this.#forgetOwned(t, deleted => 'record' in deleted && deleted.record === kind, id)
+  }
+
+  /** The same of an owner whose deletion an event tells of. */
+  told(t: Tx, { name, subject }: StoredEvent): undefined {
+    if (subject !== undefined) this.#forgetOwned(t, deleted => 'event' in deleted && deleted.event === name, subject)
+  }
+
+  #forgetOwned(t: Tx, isOf: (deleted: Deleted) => boolean, id: string): void {
+    for (const { owner, entry } of this.kernel.collect(SecretOwners))
+      if (entry.deleted && isOf(entry.deleted))
+        for (const path of this.#pathsOf(owner, entry, id)) this.#forget(t, { name: owner }, path)
+  }
+
+  /** A plugin that names secrets of another one must not keep anybody from deleting a record: these stay. */
+  #pathsOf(owner: string, entry: SecretOwner, id: string): readonly string[] {
+    try {
+      const paths = entry.paths(id)
+      const foreign = paths.filter(path => !mayForget(owner, path))
+      if (foreign.length > 0) this.kernel.log.error('a plugin must not delete these secrets', { owner, foreign })
+      return paths.filter(path => mayForget(owner, path))
+    } catch (error) {
+      this.kernel.log.error('the secrets of what is deleted stay', { owner, what: entry.what, why: messageOf(error) })
+      return []
+    }
+  }
+
+  /** Its own rights, not those of `t`: the owner may write no table of the vault. */
+  #forget(t: Tx, { name, actor }: { readonly name: string; readonly actor?: Actor }, path: string): void {
+    if (vaultPath(`${SCHEME}${path}`) === undefined) return
+    if (!mayForget(name, path)) throw VaultErrors.vault_namespace_foreign(`${name} must not use ${SCHEME}${path}`)
+    const { db, needs } = this.kernel
+    const own = db.within(t)
+    for (const { ref, kind, version } of rowsOf(own, `${SCHEME}${path}`)) {
+      deleteRow(own, ref)
+      needs.events.emit(t, VaultSecretDeleted, { ref, kind, version }, { ...by(actor), subject: ref })
+      db.onDurable(t, () => this.#drop(ref))
+    }
+  }
+
+  #drop(ref: string): void {
+    this.hidden.drop(ref)
+    this.damaged.delete(ref)
   }
 
   /** @throws Fault `vault_ref_invalid`, `vault_secret_not_found` */
@@ -269,6 +330,10 @@ export class VaultService {
       : VaultErrors.vault_secret_damaged(`${ref} cannot be opened: its record was changed or damaged`, { next })
   }
 }
+
+const mayForget = (consumer: string, path: string) => mayUse(consumer, path) || mayUse(consumer, `${path}/`)
+
+type Deleted = NonNullable<SecretOwner['deleted']>
 
 const by = (actor: Actor | undefined) => (actor ? { actor } : {})
 

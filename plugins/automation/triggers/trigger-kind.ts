@@ -90,6 +90,9 @@ function filterProblem(filter: Readonly<Record<string, string>>): string | undef
   return undefined
 }
 
+/** Where the vault has a secret passed as `webhook_secret_value`. */
+export const secretPath = (id: string) => `automation/triggers/${id}`
+
 /** The record kind of triggers. */
 export const TriggerKind = kind<TriggerSpec>({
   name: 'automation.trigger',

@@ -8,10 +8,17 @@ import { type DefinitionKernel, Definitions, factsOf } from '../definitions.js'
 import { Overlays } from '../overlays.js'
 import { forgetPlaces } from '../runs/run-place.js'
 import type { WebhookIds } from '../webhooks/webhook-ids.js'
-import { decodeTrigger, TriggerKind, type TriggerRecord, TriggerSpec, triggerProblem } from './trigger-kind.js'
+import {
+  decodeTrigger,
+  secretPath,
+  TriggerKind,
+  type TriggerRecord,
+  TriggerSpec,
+  triggerProblem,
+} from './trigger-kind.js'
 
 /** Vault reference of a secret passed as `webhook_secret_value`. */
-const secretOf = (id: string) => `vault:automation/triggers/${id}`
+const secretOf = (id: string) => `vault:${secretPath(id)}`
 
 /** Maximum number of cached lookups. */
 const KEPT_PLACES = 1000
@@ -122,7 +129,6 @@ export class Triggers extends Definitions<TriggerSpec, Trigger> {
     // A concurrent delivery may have cached the previous webhook id.
     this.#ofWebhook.clear()
     for (const record of batch.records) this.projected(record)
-    for (const id of batch.removed) await this.vault.current?.delete(secretOf(id))
   }
 
   /** Whether the trigger is enabled, with its overlay applied. */

@@ -2,18 +2,18 @@ import { createHash } from 'node:crypto'
 import { canonicalJson, iso } from '../../../kernel/plugin.js'
 import type { McpAuthStatus } from '../../../schemas/settings/mcp-servers.js'
 import { McpErrors } from '../errors.js'
-import type { Login, Server } from '../sources/declaration.js'
+import type { Declared, Login, Server } from '../sources/declaration.js'
 import type { LoginRow } from './login-table.js'
 
 /** Whom tokens are for: the place that declares a server, its address and how one logs in to it. */
-export const bindingOf = ({ source, declaration, name }: Server): string =>
+export const bindingOf = ({ source, declaration }: Declared): string =>
   createHash('sha256')
     .update(
       canonicalJson([
         source.kind,
         source.workspaceId ?? '',
         source.where,
-        name,
+        declaration.name,
         declaration.url ?? '',
         declaration.auth ?? null,
       ]),
@@ -56,6 +56,18 @@ export function statusOf(server: Server, row: LoginRow | undefined, now: number)
     ...(source.workspaceId !== undefined && { workspace_id: source.workspaceId }),
   }
 }
+
+/** How the login to a server is that is gone, as the login is. */
+export const revokedStatus = (name: string, workspaceId: string | undefined): McpAuthStatus => ({
+  expires_at: null,
+  refreshable: false,
+  scope: workspaceId === undefined ? 'global' : 'workspace',
+  server_name: name,
+  status: 'revoked',
+  token_present: false,
+  updated_at: null,
+  ...(workspaceId !== undefined && { workspace_id: workspaceId }),
+})
 
 function wordOf(row: LoginRow | undefined, now: number): string {
   if (!row) return 'required'

@@ -15,14 +15,15 @@ import type { McpAuthStatus } from '../../../schemas/settings/mcp-servers.js'
 import type { VaultApi } from '../../vault/api.js'
 import { type AskerNeeds, askerFor } from '../client/reach.js'
 import { McpErrors } from '../errors.js'
-import { refBase } from '../servers/writing.js'
+import { refBase, workspaceSecrets } from '../servers/own-secrets.js'
 import type { Server } from '../sources/declaration.js'
 import { guardedFetch } from './addresses.js'
 import { clientFor, discover } from './discovery.js'
-import { Farewells, secretsOf } from './farewells.js'
+import { type FailedRevocation, Farewells } from './farewells.js'
 import { bindingOf, loginOf, nextOf, statusOf } from './login-status.js'
 import { type LoginRow, LoginTable } from './login-table.js'
 import { type Answer, checkIssuer, type Pending, PendingLogins } from './pending.js'
+import { secretsOf } from './revoke.js'
 
 /** The path that a browser is led back to. */
 export const CALLBACK = '/api/mcp/oauth/callback'
@@ -49,6 +50,8 @@ export class Logins {
     private readonly kernel: LoginKernel,
     /** Somebody has logged in or out: what is known of the server counts no more. */
     private readonly changed: (server: Server) => void,
+    /** Somebody is about to be logged in. */
+    private readonly entering: (server: Server) => Promise<void>,
   ) {
     this.#table = new LoginTable(kernel.db)
     this.#pending = new PendingLogins(kernel.clock)
@@ -135,11 +138,28 @@ export class Logins {
     return statusOf(server, this.#table.get(bindingOf(server)), this.kernel.clock.now())
   }
 
+  /** Whether somebody is logged in to the server of a binding. */
+  has(binding: string): boolean {
+    return this.#table.get(binding) !== undefined
+  }
+
   /** Forgets the tokens, and tells the authorization server where it takes that. A login that was begun ends nowhere. */
   async logout(server: Server, actor?: Actor): Promise<void> {
     this.#pending.forget(server.key)
     await this.forget(bindingOf(server), actor)
     this.changed(server)
+  }
+
+  /**
+   * Tries logins again that are gone and not revoked.
+   * @returns whether there were any
+   * @throws Fault `mcp_auth_revocation_failed`
+   */
+  async revokeAgain(isMeant: (failed: FailedRevocation) => boolean, actor: Actor): Promise<boolean> {
+    const isAny = this.farewells.failed().some(isMeant)
+    const [still] = await this.farewells.retry(isMeant, actor)
+    if (still) throw McpErrors.mcp_auth_revocation_failed(`${still.login.issuer}: ${still.why}`)
+    return isAny
   }
 
   /** As {@link logout}, of a server that may not be declared any more. A renewal under way comes to its end first. */
@@ -161,8 +181,9 @@ export class Logins {
   /** A workspace is gone, and with it what was its own: its logins, and every secret of its servers. */
   async forgetWorkspace(id: string): Promise<void> {
     for (const { binding } of this.#table.ofWorkspace(id)) await this.forget(binding)
-    const vault = this.kernel.needs.vault.current
-    for (const { ref } of vault?.list(`mcp/ws/${id}/`) ?? []) await vault?.delete(ref)
+    await this.kernel.db.tx(t => {
+      for (const path of workspaceSecrets.paths(id)) this.kernel.needs.vault.current?.forget(t, path)
+    })
   }
 
   /**
@@ -245,12 +266,11 @@ export class Logins {
     const binding = bindingOf(server)
     this.#wanted.delete(binding)
     const { workspaceId } = server.source
-    const workspace = workspaceId === undefined ? undefined : { id: workspaceId }
     const row = {
       binding,
       server: server.name,
       workspace_id: workspaceId ?? null,
-      secrets: `${refBase(server.name, workspace)}/oauth/${binding.slice(0, 16)}`,
+      secrets: `${refBase(server.name, workspaceId)}/oauth/${binding.slice(0, 16)}`,
       issuer,
       metadata: JSON.stringify(metadata),
       client: JSON.stringify(rest),
@@ -261,6 +281,7 @@ export class Logins {
       problem: null,
       updated_at: 0,
     }
+    await this.entering(server)
     if (secret) await this.#vault().put(`${row.secrets}/client-secret`, secret, { kind: 'oauth', actor })
     await this.#keep(row, tokens, actor)
     this.changed(server)

@@ -110,10 +110,6 @@ export const authRoutes = [
     replies: { 200: McpAuthStatus },
     errors: [400, 403, 404, 500, 503],
     cli: { ...cli, path: 'mcp auth logout', view: statusView },
-    handle: async (self, { params, query, actor }) => {
-      const server = await self.findAt(params.name, query)
-      await self.logins.logout(server, actor)
-      return ok(self.logins.status(server))
-    },
+    handle: async (self, { params, query, actor }) => ok(await self.logout(params.name, query, actor)),
   }),
 ]

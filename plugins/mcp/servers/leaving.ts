@@ -5,7 +5,8 @@ import { bindingOf } from '../oauth/login-status.js'
 import type { Logins } from '../oauth/logins.js'
 import type { Server } from '../sources/declaration.js'
 import type { Found } from '../sources/sources.js'
-import { refBase } from './writing.js'
+import { ownSecrets, references } from './own-secrets.js'
+import type { Vanishing } from './vanishing.js'
 
 /** A server whose declaration is about to go, or to become another one. */
 export interface Going {
@@ -22,6 +23,7 @@ export class Leaving {
   constructor(
     private readonly db: Db,
     private readonly logins: Logins,
+    private readonly vanishing: Vanishing,
     private readonly declared: (workspaceId: string | undefined) => Promise<Found>,
   ) {}
 
@@ -31,7 +33,7 @@ export class Leaving {
     const farewell = {
       server: server.name,
       workspaceId: workspace?.id,
-      secrets: ownSecrets(server, workspace),
+      secrets: ownSecrets(server),
       unless: binding,
     }
     const id = await this.db.tx(t => this.logins.farewells.note(t, farewell))
@@ -46,10 +48,12 @@ export class Leaving {
   /** The file was written: the login goes where it was for another declaration, secrets where no server names them any more. */
   async end({ id, binding, farewell }: Going, actor?: Actor): Promise<void> {
     const { servers } = await this.declared(farewell.workspaceId)
-    if (!servers.some(server => bindingOf(server) === binding)) await this.logins.forget(binding, actor)
-    const named = new Set(servers.flatMap(references))
+    const isGone = !servers.some(server => bindingOf(server) === binding)
+    if (isGone) await this.logins.forget(binding, actor)
+    const named = new Set(servers.flatMap(({ declaration }) => references(declaration)))
     const secrets = farewell.secrets.filter(reference => !named.has(reference))
     await this.logins.farewells.carryOut(id, { ...farewell, secrets }, actor)
+    if (isGone) await this.vanishing.drop(binding)
   }
 
   /** What a daemon before this one began. A source that cannot be read may declare the server: then it waits for another start. */
@@ -69,17 +73,4 @@ export class Leaving {
       else await this.end({ id, binding, farewell })
     }
   }
-}
-
-/** References of the secrets that a server names. */
-const references = ({ declaration: { secret_env, secret_headers, auth } }: Server): string[] => [
-  ...Object.values(secret_env ?? {}),
-  ...Object.values(secret_headers ?? {}),
-  ...(auth?.client_secret_ref ? [auth.client_secret_ref] : []),
-]
-
-/** Those that lie where this server keeps its own; what several servers share stays. */
-function ownSecrets(server: Server, workspace: Workspace | undefined): string[] {
-  const below = `${refBase(server.name, workspace)}/`
-  return references(server).filter(reference => reference.startsWith(below))
 }

@@ -18,6 +18,7 @@ import { McpErrors } from '../errors.js'
 import { type Declaration, isWritable, type Server } from '../sources/declaration.js'
 import type { Sources } from '../sources/sources.js'
 import type { Leaving } from './leaving.js'
+import { refBase } from './own-secrets.js'
 import { targetsOf } from './views.js'
 
 export type WritingKernel = PluginKernel<{ request: typeof Requests; vault: MaybeToken<VaultApi> }>
@@ -134,7 +135,7 @@ export class Writing {
     if (!vault) throw McpErrors.mcp_server_invalid('there is no vault here that secrets could go to')
     const made: string[] = []
     for (const [path, secret] of wanted) {
-      const reference = `${refBase(name, workspace)}/${path}`
+      const reference = `${refBase(name, workspace?.id)}/${path}`
       const isNew = (await vault.reveal(reference)) === undefined
       await vault.put(reference, secret, { actor, kind: 'mcp' })
       if (isNew) made.push(reference)
@@ -179,15 +180,6 @@ function writableIn(server: Server, workspace: Workspace | undefined): SettingsW
     .map(({ kind }) => kind)
     .filter(isWritable)
     .at(-1)
-}
-
-/** Where secrets of a server lie. A name that no path of the vault can have is spelled with `-`. */
-export function refBase(name: string, workspace: Pick<Workspace, 'id'> | undefined): string {
-  const segment = name
-    .toLowerCase()
-    .replace(/[^a-z0-9_.-]/g, '-')
-    .replace(/^[^a-z0-9]+/, '')
-  return `vault:mcp/${workspace ? `ws/${workspace.id}` : 'global'}/${segment || 'server'}`
 }
 
 function check(name: string, { command, url, auth, transport, sandbox }: Value): void {

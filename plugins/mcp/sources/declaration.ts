@@ -101,8 +101,16 @@ export interface Source {
   readonly workspaceId?: string
   /** The file, extension, skill or agent, for people; of two with one text, each has secrets like the other. */
   readonly where: string
+  /** The agent whose it is. */
+  readonly agent?: string
   /** Key of the extension that brings it: it runs and has secrets as that extension. */
   readonly extension?: string
+}
+
+/** What one place declares. */
+export interface Declared {
+  readonly source: Source
+  readonly declaration: Declaration
 }
 
 /** A server with where it comes from. */
@@ -124,7 +132,7 @@ export const isWritable = (kind: SourceKind): kind is SourceKind & SettingsWrite
   kind.endsWith('-config') || kind === 'global-mcp-sidecar' || kind === 'workspace-mcp-sidecar'
 
 /** The servers of all sources, the weakest source first; of each name the strongest. */
-export function merged(all: readonly { readonly source: Source; readonly declaration: Declaration }[]): Server[] {
+export function merged(all: readonly Declared[]): Server[] {
   const byName = new Map<string, Server>()
   for (const { source, declaration } of all) {
     const weaker = byName.get(declaration.name)

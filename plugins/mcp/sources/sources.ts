@@ -4,7 +4,7 @@ import type { AgentDefinition, Agents } from '../../agents/api.js'
 import { ownFolder, type Workspace, type Workspaces } from '../../workspaces/api.js'
 import { McpServerKind, McpServerSources } from '../api.js'
 import { McpServers } from '../settings.js'
-import { type Declaration, merged, type Server, type Source } from './declaration.js'
+import { type Declared, merged, type Server, type Source, type SourceKind } from './declaration.js'
 import { checkReferences, KeptFiles, readOverlay, readSidecar } from './files.js'
 
 /** For whom servers are looked up: everybody, a workspace, or an agent. */
@@ -19,23 +19,41 @@ export interface Found {
   readonly problems: readonly { readonly where: string; readonly error: unknown }[]
 }
 
-interface Declared {
-  readonly source: Source
-  readonly declaration: Declaration
-}
+/** How problems name the sources that are files. */
+export const NAMED = {
+  'global-config': 'config.json',
+  'global-mcp-sidecar': 'mcp.json',
+  'workspace-config': '.svc',
+  'workspace-mcp-sidecar': '.svc',
+  agent: 'the agent',
+  'agent-mcp-sidecar': 'mcp.json of the agent',
+} as const satisfies Partial<Record<SourceKind, string>>
 
 export type SourcesKernel = PluginKernel<{ workspaces: typeof Workspaces; agents: typeof Agents }>
 
 /** Reads the servers of all sources when somebody asks: what a person has saved counts from then on. */
 export class Sources {
   readonly #files: KeptFiles
+  /** Of the configuration as it was last. */
+  #config: { readonly servers: object; readonly declared: readonly Declared[] } | undefined
 
-  constructor(private readonly kernel: SourcesKernel) {
+  constructor(
+    private readonly kernel: SourcesKernel,
+    /** Told of what was read. */
+    private readonly noticed: (declared: readonly Declared[]) => void = () => {},
+  ) {
     this.#files = new KeptFiles(kernel.clock)
   }
 
   /** A source that cannot be read hurts no other one: it is a problem of the reply. */
   async read(place: Place): Promise<Found> {
+    const { declared, problems } = await this.all(place)
+    this.noticed(declared)
+    return { servers: merged(declared), problems }
+  }
+
+  /** Also those that are shadowed. */
+  async all(place: Place): Promise<Pick<Found, 'problems'> & { readonly declared: readonly Declared[] }> {
     const problems: { where: string; error: unknown }[] = []
     const of = async (where: string, read: () => Promise<readonly Declared[]> | readonly Declared[]) => {
       try {
@@ -46,22 +64,26 @@ export class Sources {
       }
     }
     const declared = await Promise.all([
-      of('config.json', () => this.#ofConfig()),
-      of('mcp.json', () => this.#ofHome()),
-      ...(place.workspace ? this.#ofWorkspace(place.workspace).map(read => of('.svc', read)) : []),
+      of(NAMED['global-config'], () => this.#ofConfig()),
+      of(NAMED['global-mcp-sidecar'], () => this.#ofHome()),
+      ...(place.workspace ? this.#ofWorkspace(place.workspace).map(read => of(NAMED['workspace-config'], read)) : []),
       of('providers', () => this.#contributed('provider', place)),
-      of('the agent', () => this.#ofAgent(place)),
-      of('mcp.json of the agent', () => this.#besideAgent(place)),
+      of(NAMED.agent, () => this.#ofAgent(place)),
+      of(NAMED['agent-mcp-sidecar'], () => this.#besideAgent(place)),
       of('skills', () => this.#contributed('skill', place)),
       of('extensions', () => this.#ofRecords(place)),
     ])
-    return { servers: merged(declared.flat()), problems }
+    return { declared: declared.flat(), problems }
   }
 
-  #ofConfig(): Declared[] {
+  #ofConfig(): readonly Declared[] {
     const source = { kind: 'global-config', scope: 'global', where: 'config.json' } as const
     const servers = this.kernel.config.get(McpServers)
-    return Object.entries(servers).map(([name, server]) => ({ source, declaration: { name, ...server } }))
+    if (this.#config?.servers !== servers) {
+      const declared = Object.entries(servers).map(([name, server]) => ({ source, declaration: { name, ...server } }))
+      this.#config = { servers, declared }
+    }
+    return this.#config.declared
   }
 
   async #ofHome(): Promise<Declared[]> {
@@ -122,8 +144,8 @@ export class Sources {
   ): Source {
     const from = broughtWith(`agent ${name}`, extension)
     return origin === 'workspace' && workspace
-      ? { kind, scope: 'agent', workspaceId: workspace.id, ...from }
-      : { kind, scope: 'agent', ...from }
+      ? { kind, scope: 'agent', agent: name, workspaceId: workspace.id, ...from }
+      : { kind, scope: 'agent', agent: name, ...from }
   }
 
   async #contributed(kind: 'provider' | 'skill', place: Place): Promise<Declared[]> {

@@ -8,7 +8,7 @@ import { readBriefing } from '../agent/briefing.js'
 import { confine } from '../agent/confinement.js'
 import { type CreateSession, SessionCreated, SessionErrors, type SessionInfo } from '../api.js'
 import { allowed } from '../asked.js'
-import type { SessionsContext } from '../context.js'
+import { type SessionsContext, sessionSecrets } from '../context.js'
 import { checkNotHidden } from '../runtime/selection.js'
 import { DefaultAgent } from '../settings.js'
 import { walk } from '../states.js'
@@ -193,7 +193,10 @@ export async function removeSession({ kernel, table, logs }: SessionsContext, id
     },
   )
   try {
-    await kernel.db.tx(t => table.remove(t, id))
+    await kernel.db.tx(t => {
+      table.remove(t, id)
+      for (const path of sessionSecrets.paths(id)) kernel.needs.vault.current?.forget(t, path)
+    })
   } catch (error) {
     if (moved) await rename(trash, folder)
     throw error

@@ -43,6 +43,8 @@ export interface Collection {
   readonly users: (name: string, facts: CollectionFacts) => Promise<readonly string[]>
   /** Why a body cannot be taken, though it is valid. */
   readonly refusal?: (body: unknown, name: string) => string | undefined
+  /** An entry is about to be deleted; resolves to what is called once that was done, or failed. */
+  readonly deleting?: (name: string, facts: CollectionFacts) => Promise<(() => Promise<void>) | undefined>
   /** Stores what of a body is a secret, and resolves to what undoes that; undefined when the body has none. */
   readonly keep?: (name: string, body: unknown, facts: CollectionFacts) => Promise<(() => Promise<void>) | undefined>
 }
@@ -100,6 +102,7 @@ export const collections: readonly Collection[] = [
       const { secrets = [] } = body as PutProviderBody
       return secrets.length === 0 ? undefined : providers?.storeSecrets(name, secrets, actor)
     },
+    deleting: async (name, { providers }) => providers?.deleting(name),
   },
   {
     name: 'sandboxes',

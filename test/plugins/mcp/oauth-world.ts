@@ -11,6 +11,8 @@ export interface OAuthWorld {
   readonly asked: string[]
   /** Resolves with the next request of this kind, which is answered a while later. */
   asking(request: string): Promise<void>
+  /** Requests of this kind are refused with 503, or get no answer; undefined: they are served again. */
+  fail(request: string, how: 'refuse' | 'hang' | undefined): void
   /** Takes every token back. */
   revokeAll(): void
   /** What the metadata of the MCP server name as its authorization server, instead of the real one. */
@@ -50,6 +52,7 @@ export async function oauthWorld({ ttl = 3600, pages = false } = {}): Promise<OA
   const { default: Provider } = await import('oidc-provider')
   const shown: string[] = []
   const asked: string[] = []
+  const failing = new Map<string, 'refuse' | 'hang'>()
   let awaiting: readonly { readonly kind: string; heard(): void }[] = []
   let revoked = 0
   let named: string | undefined
@@ -99,6 +102,9 @@ export async function oauthWorld({ ttl = 3600, pages = false } = {}): Promise<OA
       awaiting = awaiting.filter(one => one.kind !== kind)
       // Long enough for another request to come in between.
       if (awaited.length > 0) for (let n = 0; n < 200; n++) await new Promise(resolve => setImmediate(resolve))
+      const how = failing.get(kind)
+      if (how === 'hang') return
+      if (how === 'refuse') return response.writeHead(503).end()
       if (pages || !request.url?.startsWith('/interaction/')) return answer(request, response)
       const { params } = await made.interactionDetails(request, response)
       const grant = new made.Grant({ accountId: 'me', clientId: String(params.client_id) })
@@ -141,6 +147,10 @@ export async function oauthWorld({ ttl = 3600, pages = false } = {}): Promise<OA
       new Promise(heard => {
         awaiting = [...awaiting, { kind, heard }]
       }),
+    fail: (kind, how) => {
+      if (how) failing.set(kind, how)
+      else failing.delete(kind)
+    },
     revokeAll: () => {
       revoked = Math.floor(Date.now() / 1000)
     },
