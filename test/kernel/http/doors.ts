@@ -81,7 +81,12 @@ export function ask(where: object, url: string, { method = 'GET', body, headers,
       agent: agent ?? false,
       ...(signal ? { signal } : {}),
     })
-    request.on('error', reject)
+    request.on('error', (error: NodeJS.ErrnoException) => {
+      // The server may close an idle connection in the moment in which it is used again; every client repeats such a GET.
+      const isIdleClosed = request.reusedSocket && error.code === 'ECONNRESET' && method === 'GET'
+      if (!isIdleClosed) return reject(error)
+      ask(where, url, { method, ...(headers && { headers }), ...(agent && { agent }) }).then(resolve, reject)
+    })
     request.on('response', response => {
       let all = ''
       response.setEncoding('utf8')
