@@ -22,6 +22,8 @@ interface Seen extends Remembered {
   readonly kind: keyof typeof NAMED
   readonly workspace_id: string | null
   readonly agent: string | null
+  /** Name of the extension that brings it. */
+  readonly extension: string | null
   /** References of its own secrets, JSON. */
   readonly secrets: string
 }
@@ -52,7 +54,7 @@ export class Vanishing {
 
   /** Remembers those that have a login or secrets of their own. */
   noticed(declared: readonly Declared[]): void {
-    const fresh = declared.filter(one => isOfFile(one) && !this.#known.has(one.declaration))
+    const fresh = declared.filter(one => isOwner(one) && !this.#known.has(one.declaration))
     if (fresh.length === 0) return
     for (const { declaration } of fresh) this.#known.add(declaration)
     const owning = fresh.filter(
@@ -63,21 +65,21 @@ export class Vanishing {
     )
   }
 
-  /** Of files alone: an extension or a skill that is switched off brings its servers back. */
   async remember(declared: readonly Declared[]): Promise<void> {
-    const rows = declared.filter(isOfFile).flatMap(one => {
-      const { kind, workspaceId, agent } = one.source
+    const rows = declared.filter(isOwner).flatMap(one => {
+      const { kind, workspaceId, agent, extension: key } = one.source
+      const [extension] = key?.split('@') ?? []
       const binding = bindingOf(one)
       const before = this.#rows('binding = ?', [binding])[0]
       const secrets = [...new Set([...(before ? JSON.parse(before.secrets) : []), ...ownSecrets(one)])].sort()
       const text = JSON.stringify(secrets)
       return before?.secrets === text && before.missing_since === null
         ? []
-        : [[binding, kind, workspaceId ?? null, agent ?? null, text]]
+        : [[binding, kind, workspaceId ?? null, agent ?? null, extension ?? null, text]]
     })
     if (rows.length === 0) return
     await this.kernel.db.tx(t => {
-      for (const row of rows) t.run('INSERT OR REPLACE INTO mcp_seen VALUES (?, ?, ?, ?, ?, NULL)', row)
+      for (const row of rows) t.run('INSERT OR REPLACE INTO mcp_seen VALUES (?, ?, ?, ?, ?, ?, NULL)', row)
     })
     this.#wait()
   }
@@ -118,9 +120,15 @@ export class Vanishing {
     this.#wait()
   }
 
+  /** An extension is purged. What is only switched off or removed can come back. */
+  async forgetExtension(name: string): Promise<void> {
+    for (const row of this.#rows('extension = ?', [name])) await this.#forget(row)
+  }
+
   /** Undefined where nobody can tell. */
-  async #isThere({ kind, workspace_id: id, agent, binding }: Seen): Promise<boolean | undefined> {
+  async #isThere({ kind, workspace_id: id, agent, extension, binding }: Seen): Promise<boolean | undefined> {
     const { agents, workspaces } = this.kernel.needs
+    if (extension !== null) return undefined
     const workspace = id === null ? undefined : workspaces.get(id)
     // The deletion of a workspace is a pass of its own.
     if (id !== null && !workspace) return undefined
@@ -145,11 +153,12 @@ export class Vanishing {
     const vault = needs.vault.current
     if (!vault) return
     const workspace = id === null ? undefined : needs.workspaces.get(id)
-    const named = await this.named(workspace)
+    const own = JSON.parse(secrets) as string[]
+    const named = own.length === 0 ? new Set<string>() : await this.#named(workspace)
     // A source that cannot be read may name them.
     if (!named) return
     await this.logins.forget(binding)
-    const unnamed = (JSON.parse(secrets) as string[]).filter(reference => !named.has(reference))
+    const unnamed = own.filter(reference => !named.has(reference))
     await db.tx(t => {
       forget(t, vault, unnamed)
       t.run('DELETE FROM mcp_seen WHERE binding = ?', [binding])
@@ -158,7 +167,7 @@ export class Vanishing {
   }
 
   /** References that servers of a place name; undefined when some source there cannot be read. */
-  async named(workspace: Workspace | undefined): Promise<ReadonlySet<string> | undefined> {
+  async #named(workspace: Workspace | undefined): Promise<ReadonlySet<string> | undefined> {
     const definitions = await this.kernel.needs.agents.list(workspace)
     const named = new Set<string>()
     for (const definition of [undefined, ...definitions]) {
@@ -180,6 +189,6 @@ export class Vanishing {
   }
 }
 
-/** Whether a person declared it in a file. */
-const isOfFile = ({ source: { kind, extension } }: Declared) => extension === undefined && Object.hasOwn(NAMED, kind)
+/** Whether its end is noticed: a person declared it in a file, or an extension brings it, which is purged. */
+const isOwner = ({ source: { kind, extension } }: Declared) => extension !== undefined || Object.hasOwn(NAMED, kind)
 const NOT_FOUND = AgentErrors.agent_not_found().code
