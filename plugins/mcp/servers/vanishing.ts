@@ -6,7 +6,7 @@ import type { Workspace, Workspaces } from '../../workspaces/api.js'
 import { forget } from '../oauth/farewells.js'
 import { bindingOf } from '../oauth/login-status.js'
 import type { Logins } from '../oauth/logins.js'
-import type { Declared } from '../sources/declaration.js'
+import type { Declared, SourceKind } from '../sources/declaration.js'
 import { NAMED, type Sources } from '../sources/sources.js'
 import { ownSecrets, references } from './own-secrets.js'
 
@@ -19,10 +19,10 @@ const LOOK = 'look'
 
 interface Seen extends Remembered {
   readonly binding: string
-  readonly kind: keyof typeof NAMED
+  readonly kind: SourceKind
   readonly workspace_id: string | null
   readonly agent: string | null
-  /** Name of the extension that brings it. */
+  /** Key of the extension that brings it. */
   readonly extension: string | null
   /** References of its own secrets, JSON. */
   readonly secrets: string
@@ -67,8 +67,7 @@ export class Vanishing {
 
   async remember(declared: readonly Declared[]): Promise<void> {
     const rows = declared.filter(isOwner).flatMap(one => {
-      const { kind, workspaceId, agent, extension: key } = one.source
-      const [extension] = key?.split('@') ?? []
+      const { kind, workspaceId, agent, extension } = one.source
       const binding = bindingOf(one)
       const before = this.#rows('binding = ?', [binding])[0]
       const secrets = [...new Set([...(before ? JSON.parse(before.secrets) : []), ...ownSecrets(one)])].sort()
@@ -122,22 +121,27 @@ export class Vanishing {
 
   /** An extension is purged. What is only switched off or removed can come back. */
   async forgetExtension(name: string): Promise<void> {
-    for (const row of this.#rows('extension = ?', [name])) await this.#forget(row)
+    for (const row of this.#rows('extension IS NOT NULL'))
+      if (row.extension === name || row.extension?.startsWith(`${name}@`)) await this.#forget(row)
   }
 
   /** Undefined where nobody can tell. */
   async #isThere({ kind, workspace_id: id, agent, extension, binding }: Seen): Promise<boolean | undefined> {
     const { agents, workspaces } = this.kernel.needs
-    if (extension !== null) return undefined
+    // Agents and skills of an extension bring servers of their own, which are not looked for.
+    if (extension !== null && kind !== 'extension') return undefined
     const workspace = id === null ? undefined : workspaces.get(id)
     // The deletion of a workspace is a pass of its own.
     if (id !== null && !workspace) return undefined
-    if (workspace && !(await agents.mayRunFilesOf(workspace))) return undefined
+    if (extension === null && workspace && !(await agents.mayRunFilesOf(workspace))) return undefined
     const definition = agent === null ? undefined : await this.#definition(agent, workspace)
     if (definition === 'gone') return false
     if (definition === 'unknown') return undefined
     const { declared, problems } = await this.sources.all({ workspace, definition })
     if (problems.some(({ where }) => where === NAMED[kind])) return undefined
+    // One that is switched off brings nothing; one that was updated brings another server.
+    const isOn = declared.some(({ source }) => source.kind === 'extension' && source.extension === extension)
+    if (extension !== null && !isOn) return undefined
     return declared.some(one => bindingOf(one) === binding)
   }
 
@@ -189,6 +193,16 @@ export class Vanishing {
   }
 }
 
+/** Sources that a person writes. */
+const OF_FILES: ReadonlySet<SourceKind> = new Set([
+  'global-config',
+  'global-mcp-sidecar',
+  'workspace-config',
+  'workspace-mcp-sidecar',
+  'agent',
+  'agent-mcp-sidecar',
+])
+
 /** Whether its end is noticed: a person declared it in a file, or an extension brings it, which is purged. */
-const isOwner = ({ source: { kind, extension } }: Declared) => extension !== undefined || Object.hasOwn(NAMED, kind)
+const isOwner = ({ source: { kind, extension } }: Declared) => extension !== undefined || OF_FILES.has(kind)
 const NOT_FOUND = AgentErrors.agent_not_found().code

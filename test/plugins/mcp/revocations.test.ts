@@ -233,13 +233,10 @@ test('a server that is missing from a workspace keeps its secrets until its file
 test('an extension that is purged takes the logins to its servers along; one that is disabled or removed does not', () =>
   world(async scene => {
     const folder = path.join(scene.home, 'extensions', 'helper')
-    const install = async () => {
+    const install = async (url = scene.oauth.url) => {
       await mkdir(folder, { recursive: true })
       const head = '[extension]\nname = "helper"\nversion = "0.1.0"\ndescription = "Helps"\n'
-      await writeFile(
-        path.join(folder, 'extension.toml'),
-        `${head}\n[resources.mcp_servers.brought]\nurl = "${scene.oauth.url}"\n`,
-      )
+      await writeFile(path.join(folder, 'extension.toml'), `${head}\n[resources.mcp_servers.brought]\nurl = "${url}"\n`)
       await scene.restart()
       await eventually(
         async () => (await scene.ask('GET', '/api/settings/mcp-servers/brought')).status === 200,
@@ -267,6 +264,12 @@ test('an extension that is purged takes the logins to its servers along; one tha
     await done('DELETE', '/api/extensions/helper?purge=true')
     await eventually(async () => (await scene.refs()).length === 0, 'the end of the tokens')
     assert.is(revocations(scene), 1)
+
+    await install()
+    await scene.login('brought')
+    await install(`${scene.oauth.url}/other`)
+    await scene.pass(20 * MINUTE)
+    await eventually(async () => (await scene.refs()).length === 0, 'the end of the login to the address before')
   }))
 
 test('an agent that is deleted takes the logins of its servers along; one whose file is broken does not', () =>
