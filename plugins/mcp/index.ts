@@ -2,7 +2,7 @@ import { definePlugin, Host, maybe, Requests, surfaceOf } from '../../kernel/plu
 import { Agents } from '../agents/api.js'
 import { Checks, StatusMembers } from '../daemon/api.js'
 import { Events, isGap } from '../events/api.js'
-import { Extensions, ResourceFamilies, type ResourceFamily } from '../extensions/api.js'
+import { ExtensionRemoved, Extensions, ResourceFamilies, type ResourceFamily } from '../extensions/api.js'
 import { Processes } from '../processes/api.js'
 import { Confinement } from '../sandboxes/api.js'
 import { SessionMcpServers, Sessions } from '../sessions/api.js'
@@ -82,6 +82,13 @@ export default definePlugin({
       events => events.of({ cursor: 'workspace-deleted', type: WorkspaceDeleted }),
       self => async event => {
         if (!isGap(event)) await self.forgetWorkspace(event.payload.id)
+      },
+    ),
+    tap(
+      Events,
+      events => events.of({ cursor: 'extension-removed', type: ExtensionRemoved }),
+      self => async event => {
+        if (!isGap(event) && event.payload.purged) await self.forgetExtension(event.payload.name)
       },
     ),
     tap(

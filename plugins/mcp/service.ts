@@ -112,6 +112,11 @@ export class McpService implements McpApi {
     await this.#vanishing.dropWorkspace(id)
   }
 
+  /** An extension is purged, and with it the logins to servers that it brought. */
+  forgetExtension(name: string): Promise<void> {
+    return this.#vanishing.forgetExtension(name)
+  }
+
   /** Logs out, and tries logins again that are gone and not revoked. @throws Fault `mcp_server_not_found`, `mcp_auth_revocation_failed` */
   async logout(name: string, query: McpPlaceQuery, actor: Actor): Promise<McpAuthStatus> {
     const workspace = await this.#workspace(query)

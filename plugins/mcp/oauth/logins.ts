@@ -158,7 +158,7 @@ export class Logins {
   async revokeAgain(isMeant: (failed: FailedRevocation) => boolean, actor: Actor): Promise<boolean> {
     const isAny = this.farewells.failed().some(isMeant)
     const [still] = await this.farewells.retry(isMeant, actor)
-    if (still) throw McpErrors.mcp_auth_revocation_failed(`${still.login.issuer}: ${still.why}`)
+    if (still) throw McpErrors.mcp_auth_revocation_failed(`the login to ${still.server} is not revoked: ${still.why}`)
     return isAny
   }
 

@@ -26,13 +26,13 @@ export function revocationItems(
           ...common,
           code: 'mcp_revocation_given_up',
           title: `The login to ${server} was not revoked`,
-          message: `${login.issuer} did not take the revocation in ${tries} (${why}), and the tokens are deleted here; end the login in your account there, then run the command to drop this item`,
+          message: `the login to ${server} was not revoked in ${tries} (${why}), and its tokens are deleted here; end it in your account at ${login.issuer}, then run the command to drop this item`,
         })
       : finding({
           ...common,
           code: 'mcp_revocation_pending',
           title: `The login to ${server} is not revoked yet`,
-          message: `${login.issuer} did not take the revocation (${why}) in ${tries}; the next one is at ${iso(nextAt)}, or now with the command`,
+          message: `the login to ${server} is gone here and not revoked: ${why} (${tries}); the next attempt is at ${iso(nextAt)}, or now with the command`,
         })
   })
   if (failed.length <= NAMED) return items

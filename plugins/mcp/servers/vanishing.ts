@@ -6,7 +6,7 @@ import type { Workspace, Workspaces } from '../../workspaces/api.js'
 import { forget } from '../oauth/farewells.js'
 import { bindingOf } from '../oauth/login-status.js'
 import type { Logins } from '../oauth/logins.js'
-import type { Declared } from '../sources/declaration.js'
+import type { Declared, SourceKind } from '../sources/declaration.js'
 import { NAMED, type Sources } from '../sources/sources.js'
 import { ownSecrets, references } from './own-secrets.js'
 
@@ -19,9 +19,11 @@ const LOOK = 'look'
 
 interface Seen extends Remembered {
   readonly binding: string
-  readonly kind: keyof typeof NAMED
+  readonly kind: SourceKind
   readonly workspace_id: string | null
   readonly agent: string | null
+  /** Key of the extension that brings it. */
+  readonly extension: string | null
   /** References of its own secrets, JSON. */
   readonly secrets: string
 }
@@ -52,7 +54,7 @@ export class Vanishing {
 
   /** Remembers those that have a login or secrets of their own. */
   noticed(declared: readonly Declared[]): void {
-    const fresh = declared.filter(one => isOfFile(one) && !this.#known.has(one.declaration))
+    const fresh = declared.filter(one => isOwner(one) && !this.#known.has(one.declaration))
     if (fresh.length === 0) return
     for (const { declaration } of fresh) this.#known.add(declaration)
     const owning = fresh.filter(
@@ -63,21 +65,20 @@ export class Vanishing {
     )
   }
 
-  /** Of files alone: an extension or a skill that is switched off brings its servers back. */
   async remember(declared: readonly Declared[]): Promise<void> {
-    const rows = declared.filter(isOfFile).flatMap(one => {
-      const { kind, workspaceId, agent } = one.source
+    const rows = declared.filter(isOwner).flatMap(one => {
+      const { kind, workspaceId, agent, extension } = one.source
       const binding = bindingOf(one)
       const before = this.#rows('binding = ?', [binding])[0]
       const secrets = [...new Set([...(before ? JSON.parse(before.secrets) : []), ...ownSecrets(one)])].sort()
       const text = JSON.stringify(secrets)
       return before?.secrets === text && before.missing_since === null
         ? []
-        : [[binding, kind, workspaceId ?? null, agent ?? null, text]]
+        : [[binding, kind, workspaceId ?? null, agent ?? null, extension ?? null, text]]
     })
     if (rows.length === 0) return
     await this.kernel.db.tx(t => {
-      for (const row of rows) t.run('INSERT OR REPLACE INTO mcp_seen VALUES (?, ?, ?, ?, ?, NULL)', row)
+      for (const row of rows) t.run('INSERT OR REPLACE INTO mcp_seen VALUES (?, ?, ?, ?, ?, ?, NULL)', row)
     })
     this.#wait()
   }
@@ -118,18 +119,29 @@ export class Vanishing {
     this.#wait()
   }
 
+  /** An extension is purged. What is only switched off or removed can come back. */
+  async forgetExtension(name: string): Promise<void> {
+    for (const row of this.#rows('extension IS NOT NULL'))
+      if (row.extension === name || row.extension?.startsWith(`${name}@`)) await this.#forget(row)
+  }
+
   /** Undefined where nobody can tell. */
-  async #isThere({ kind, workspace_id: id, agent, binding }: Seen): Promise<boolean | undefined> {
+  async #isThere({ kind, workspace_id: id, agent, extension, binding }: Seen): Promise<boolean | undefined> {
     const { agents, workspaces } = this.kernel.needs
+    // Agents and skills of an extension bring servers of their own, which are not looked for.
+    if (extension !== null && kind !== 'extension') return undefined
     const workspace = id === null ? undefined : workspaces.get(id)
     // The deletion of a workspace is a pass of its own.
     if (id !== null && !workspace) return undefined
-    if (workspace && !(await agents.mayRunFilesOf(workspace))) return undefined
+    if (extension === null && workspace && !(await agents.mayRunFilesOf(workspace))) return undefined
     const definition = agent === null ? undefined : await this.#definition(agent, workspace)
     if (definition === 'gone') return false
     if (definition === 'unknown') return undefined
     const { declared, problems } = await this.sources.all({ workspace, definition })
     if (problems.some(({ where }) => where === NAMED[kind])) return undefined
+    // One that is switched off brings nothing; one that was updated brings another server.
+    const isOn = declared.some(({ source }) => source.kind === 'extension' && source.extension === extension)
+    if (extension !== null && !isOn) return undefined
     return declared.some(one => bindingOf(one) === binding)
   }
 
@@ -145,11 +157,12 @@ export class Vanishing {
     const vault = needs.vault.current
     if (!vault) return
     const workspace = id === null ? undefined : needs.workspaces.get(id)
-    const named = await this.named(workspace)
+    const own = JSON.parse(secrets) as string[]
+    const named = own.length === 0 ? new Set<string>() : await this.#named(workspace)
     // A source that cannot be read may name them.
     if (!named) return
     await this.logins.forget(binding)
-    const unnamed = (JSON.parse(secrets) as string[]).filter(reference => !named.has(reference))
+    const unnamed = own.filter(reference => !named.has(reference))
     await db.tx(t => {
       forget(t, vault, unnamed)
       t.run('DELETE FROM mcp_seen WHERE binding = ?', [binding])
@@ -158,7 +171,7 @@ export class Vanishing {
   }
 
   /** References that servers of a place name; undefined when some source there cannot be read. */
-  async named(workspace: Workspace | undefined): Promise<ReadonlySet<string> | undefined> {
+  async #named(workspace: Workspace | undefined): Promise<ReadonlySet<string> | undefined> {
     const definitions = await this.kernel.needs.agents.list(workspace)
     const named = new Set<string>()
     for (const definition of [undefined, ...definitions]) {
@@ -180,6 +193,16 @@ export class Vanishing {
   }
 }
 
-/** Whether a person declared it in a file. */
-const isOfFile = ({ source: { kind, extension } }: Declared) => extension === undefined && Object.hasOwn(NAMED, kind)
+/** Sources that a person writes. */
+const OF_FILES: ReadonlySet<SourceKind> = new Set([
+  'global-config',
+  'global-mcp-sidecar',
+  'workspace-config',
+  'workspace-mcp-sidecar',
+  'agent',
+  'agent-mcp-sidecar',
+])
+
+/** Whether its end is noticed: a person declared it in a file, or an extension brings it, which is purged. */
+const isOwner = ({ source: { kind, extension } }: Declared) => extension !== undefined || OF_FILES.has(kind)
 const NOT_FOUND = AgentErrors.agent_not_found().code

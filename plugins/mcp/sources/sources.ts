@@ -19,7 +19,7 @@ export interface Found {
   readonly problems: readonly { readonly where: string; readonly error: unknown }[]
 }
 
-/** How problems name the sources that are files. */
+/** How problems name the sources. */
 export const NAMED = {
   'global-config': 'config.json',
   'global-mcp-sidecar': 'mcp.json',
@@ -27,7 +27,10 @@ export const NAMED = {
   'workspace-mcp-sidecar': '.svc',
   agent: 'the agent',
   'agent-mcp-sidecar': 'mcp.json of the agent',
-} as const satisfies Partial<Record<SourceKind, string>>
+  extension: 'extensions',
+  provider: 'providers',
+  skill: 'skills',
+} as const satisfies Record<SourceKind, string>
 
 export type SourcesKernel = PluginKernel<{ workspaces: typeof Workspaces; agents: typeof Agents }>
 
@@ -67,11 +70,11 @@ export class Sources {
       of(NAMED['global-config'], () => this.#ofConfig()),
       of(NAMED['global-mcp-sidecar'], () => this.#ofHome()),
       ...(place.workspace ? this.#ofWorkspace(place.workspace).map(read => of(NAMED['workspace-config'], read)) : []),
-      of('providers', () => this.#contributed('provider', place)),
+      of(NAMED.provider, () => this.#contributed('provider', place)),
       of(NAMED.agent, () => this.#ofAgent(place)),
       of(NAMED['agent-mcp-sidecar'], () => this.#besideAgent(place)),
-      of('skills', () => this.#contributed('skill', place)),
-      of('extensions', () => this.#ofRecords(place)),
+      of(NAMED.skill, () => this.#contributed('skill', place)),
+      of(NAMED.extension, () => this.#ofRecords(place)),
     ])
     return { declared: declared.flat(), problems }
   }

@@ -230,6 +230,48 @@ test('a server that is missing from a workspace keeps its secrets until its file
     await rm(root, { recursive: true })
   }))
 
+test('an extension that is purged takes the logins to its servers along; one that is disabled or removed does not', () =>
+  world(async scene => {
+    const folder = path.join(scene.home, 'extensions', 'helper')
+    const install = async (url = scene.oauth.url) => {
+      await mkdir(folder, { recursive: true })
+      const head = '[extension]\nname = "helper"\nversion = "0.1.0"\ndescription = "Helps"\n'
+      await writeFile(path.join(folder, 'extension.toml'), `${head}\n[resources.mcp_servers.brought]\nurl = "${url}"\n`)
+      await scene.restart()
+      await eventually(
+        async () => (await scene.ask('GET', '/api/settings/mcp-servers/brought')).status === 200,
+        'the server of the extension',
+      )
+    }
+    await install()
+    await scene.login('brought')
+    const refs = await scene.refs()
+    assert.ok(refs.length > 0)
+    const done = async (method: string, url: string) => {
+      const { status, body } = await scene.ask(method, url)
+      assert.ok(status < 300, JSON.stringify(body))
+      await scene.pass(20 * MINUTE)
+    }
+    await done('POST', '/api/extensions/helper/disable')
+    await done('POST', '/api/extensions/helper/enable')
+    await done('DELETE', '/api/extensions/helper')
+    assert.equal(await scene.refs(), refs)
+    await install()
+    assert.is(
+      (await scene.ask('GET', '/api/settings/mcp-servers/brought/auth/status?scope=global')).body.token_present,
+      true,
+    )
+    await done('DELETE', '/api/extensions/helper?purge=true')
+    await eventually(async () => (await scene.refs()).length === 0, 'the end of the tokens')
+    assert.is(revocations(scene), 1)
+
+    await install()
+    await scene.login('brought')
+    await install(`${scene.oauth.url}/other`)
+    await scene.pass(20 * MINUTE)
+    await eventually(async () => (await scene.refs()).length === 0, 'the end of the login to the address before')
+  }))
+
 test('an agent that is deleted takes the logins of its servers along; one whose file is broken does not', () =>
   world(async scene => {
     const folder = path.join(scene.home, 'agents', 'helper')
