@@ -65,6 +65,12 @@ const OPENS: Readonly<Record<string, string>> = {
   'examples/agents/report/workspace.ts': 'opens with O_NONBLOCK and looks at what it opened',
 }
 
+/** Plugins that read a stream themselves, and what bounds them. */
+const READS: Readonly<Record<string, string>> = {
+  'plugins/extensions/subprocess/instance.ts':
+    'hands the log of an extension on by bytes a turn; its ring mutes and ends it',
+}
+
 /** Calls of node:fs that open a file by its path, or names under which they are imported. */
 function opensOf(source: Source): string[] {
   const raw =
@@ -333,6 +339,21 @@ const rules: Rule[] = [
     ],
   },
   {
+    says: 'plugins read the output of programs and bodies by plugins/processes/output and kernel/kit/whole.ts, which bound it',
+    // In the whole text: the name of an event stands in a string, whose contents `code` does not have.
+    broken: s =>
+      inside(s.file, 'plugins') && !inside(s.file, 'plugins/processes/output') && !(s.file in READS)
+        ? (s.text.match(
+            /\.on\(\s*['"]data['"]|\bfor await \(const (?:chunk|part|piece|bytes|line)\b|\bcreateInterface\b/g,
+          ) ?? [])
+        : [],
+    mutants: [
+      ['plugins/a/b.ts', "child.stdout.on('data', chunk => chunks.push(chunk))"],
+      ['plugins/a/b.ts', 'for await (const chunk of response.body) bytes += chunk.length'],
+      ['plugins/a/b.ts', "import { createInterface } from 'node:readline'"],
+    ],
+  },
+  {
     says: 'the kernel knows no domain noun',
     broken: s => {
       if (!inside(s.file, 'kernel')) return []
@@ -521,7 +542,7 @@ test('every file that may open files itself still does', () => {
 /** The folders of the kernel and of the base plugins, which do parts of its work. */
 const CORE = ['kernel', ...base.map(({ name }) => `plugins/${name}`)]
 /** Lines of code of the core. */
-const MOST_LINES = 15_300
+const MOST_LINES = 15_600
 
 const linesOfCode = ({ text }: Source) =>
   text.split('\n').filter(line => line.trim() !== '' && !/^\s*(\/\/|\/\*|\*)/.test(line)).length
