@@ -15,6 +15,9 @@ import { type Trouble, troubleOf } from './trouble.js'
 /** Of the environment of the daemon, what programs need to run at all; never the whole of it. */
 const PASSED_ON = ['HOME', 'LANG', 'LC_ALL', 'LOGNAME', 'PATH', 'SHELL', 'TERM', 'TMPDIR', 'TZ', 'USER']
 
+/** Answers to requests of a server over HTTP that are under way at once; it has no answer to one that is too much. */
+const MOST_ANSWERS = 64
+
 /** A way to a server. */
 export interface Reached {
   readonly transport: Transport
@@ -86,6 +89,7 @@ async function overHttp(url: URL, fetchWith: (over: StreamOver) => typeof fetch)
     '@modelcontextprotocol/sdk/client/streamableHttp.js'
   )
   const transport = new StreamableHTTPClientTransport(url, { fetch: fetchWith(limit => reached.onStreamOver?.(limit)) })
+  answerFew(transport as Transport)
   const reached: Reached = {
     transport: transport as Transport,
     lastWords: () => '',
@@ -95,6 +99,22 @@ async function overHttp(url: URL, fetchWith: (over: StreamOver) => typeof fetch)
     },
   }
   return reached
+}
+
+/** Each answer is a request of its own: a server that asks on and takes no answers would have ever more of them under way. */
+function answerFew(transport: Transport): void {
+  const send = transport.send.bind(transport)
+  let answering = 0
+  transport.send = async (message, options) => {
+    if ('method' in message) return send(message, options)
+    if (answering >= MOST_ANSWERS) throw new Error(`${MOST_ANSWERS} of its requests are being answered already`)
+    answering++
+    try {
+      await send(message, options)
+    } finally {
+      answering--
+    }
+  }
 }
 
 async function start(
