@@ -17,7 +17,7 @@ export const attack: Attack = {
   name: 'catalogs',
   holds:
     'an extension of a catalog gets no secret, no variable and no program that its preview did not show, and no other author or version takes its place',
-  size: { ci: 16, full: 400, unit: 'strikes' },
+  size: { ci: 17, full: 400, unit: 'strikes' },
   run,
 }
 
@@ -29,11 +29,9 @@ const FOREIGN: Readonly<Record<string, string>> = {
   'vault:extensions/other/TOKEN': 'token-of-an-extension-2b7d',
   'vault:providers/svc/OPENAI_API_KEY': 'key-of-a-provider-4f03',
 }
-const REFERENCES = [
-  ...Object.keys(FOREIGN),
-  'env:SECRET_OF_THE_DAEMON',
-  'vault:extensions/other/../lure/../other/TOKEN',
-]
+/** A variable of the daemon, which an extension has once a person agrees to that. */
+const GIVEN = 'env:SECRET_OF_THE_DAEMON'
+const REFERENCES = [...Object.keys(FOREIGN), GIVEN, 'vault:extensions/other/../lure/../other/TOKEN']
 
 interface Scene {
   readonly at: Installed
@@ -132,7 +130,7 @@ const STRIKES: Readonly<Record<string, Strike>> = {
     const installed = await scene.ask('POST', '/api/extensions', { source: 'curated', slug: 'lure' })
     if (installed.status !== 201) return `the installation: ${JSON.stringify(installed.body)}`
     const [, lure] = scene.random.of(Object.entries(LURES)) as [string, (typeof LURES)[string]]
-    await publish(scene, lure(scene, 'env:SECRET_OF_THE_DAEMON'), '1.1.0')
+    await publish(scene, lure(scene, GIVEN), '1.1.0')
     const { status, body } = await scene.ask('PUT', '/api/extensions/lure', {})
     if (status !== 409 || body.code !== 'extension_consent_required') return `${status} ${JSON.stringify(body)}`
     await poke(scene)
@@ -192,7 +190,8 @@ async function run({ seed, cases, say }: AttackRun): Promise<readonly string[]> 
 
 /** An extension that wants a secret: it is refused, or has no more than a person was shown and agreed to. */
 async function lured(scene: Scene, lure: (typeof LURES)[string], isAgreed: boolean): Promise<string | undefined> {
-  const secret = scene.random.of(REFERENCES) as string
+  // Only what is let in shows whether its programs stay in their sandbox.
+  const secret = isAgreed && scene.random() < 0.5 ? GIVEN : (scene.random.of(REFERENCES) as string)
   const source = { source: 'curated', slug: 'lure' }
   const made = await publish(scene, lure(scene, secret)).then(
     () => true,
@@ -213,7 +212,7 @@ async function lured(scene: Scene, lure: (typeof LURES)[string], isAgreed: boole
     if (secret.startsWith('vault:')) return `${secret}: it was installed with the secret of somebody else`
   }
   await poke(scene)
-  return harm(scene, isAgreed && secret.startsWith('env:'))
+  return harm(scene, isAgreed && secret === GIVEN)
 }
 
 /** What makes a daemon start and reach whatever is declared. */
