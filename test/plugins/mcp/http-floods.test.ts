@@ -82,10 +82,12 @@ async function callOf(scene: McpScene) {
   return { ended, giveUp: () => given.abort() }
 }
 
+const PACE = /it floods: more than 200000 lines, and 2000 a second since/
 const SIZE = /more than 4194304 bytes/
 const JUNK = /more than 1000 lines in a row that are no message/
 
 for (const [shape, limit] of [
+  ['events', PACE],
   ['one endless line', SIZE],
   ['one endless event', SIZE],
   ['comments', JUNK],
