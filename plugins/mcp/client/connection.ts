@@ -297,15 +297,12 @@ export class Connection {
       await this.#list(client)
     } finally {
       const go = () => {
-        if (this.#listing === listing) this.#listing = undefined
-        if (listing.again && this.#isOf(client)) void this.#listAnew(client).catch(() => {})
+        this.#listing = undefined
+        // It may have been started anew meanwhile: what it said since counts for the one that runs now.
+        if (listing.again && this.#state.is === 'ready') void this.#listAnew(this.#state.client).catch(() => {})
       }
       this.world.clock.timeout(LIST_PAUSE_MS, go, { unref: true })
     }
-  }
-
-  #isOf(client: Client): boolean {
-    return this.#state.is === 'ready' && this.#state.client === client
   }
 
   /** Ends a program that was started, once nobody has called it for a while. Its tools stay known. */
