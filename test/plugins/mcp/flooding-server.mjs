@@ -1,13 +1,13 @@
 // An MCP server over HTTP that floods: `node flooding-server.mjs <where> <shape>`; prints its port once it listens.
 // <where> `reply`: in the replies to calls of its tool `more`; `standing`: in the stream that a client opens to listen.
-// `GET /seen` answers what clients did: `{"streams":1,"lists":1,"answering":0}`, the last one answers that are under way.
+// `GET /seen` answers what clients did: `{"streams":1,"lists":1,"calls":0,"answering":0}`, the last one answers that are under way.
 import { createServer } from 'node:http'
 
 const [where, shape] = process.argv.slice(2)
 const KIB64 = 65_536
 const toEvent = message => `event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', ...message })}\n\n`
 const log = toEvent({ method: 'notifications/message', params: { level: 'info', data: 'x' } })
-const seen = { streams: 0, lists: 0, answering: 0 }
+const seen = { streams: 0, lists: 0, calls: 0, answering: 0 }
 
 /** What comes again and again, without an end. */
 const SHAPES = {
@@ -56,7 +56,7 @@ createServer(async (request, response) => {
   if (request.url === '/seen') return response.end(JSON.stringify(seen))
   if (request.method === 'GET') {
     seen.streams++
-    if (where === 'standing') return stream(response)
+    if (where === 'standing' || shape === 'streams that end at once') return stream(response)
   }
   if (request.method !== 'POST') return response.writeHead(405).end()
   let text = ''
@@ -66,6 +66,7 @@ createServer(async (request, response) => {
   if (method === undefined) return seen.answering++
   if (id === undefined) return response.writeHead(202).end()
   const result = results[method]?.(params)
+  if (method === 'tools/call') seen.calls++
   if (!result && where === 'reply') {
     if (shape !== 'one endless body') return stream(response)
     response.writeHead(200, { 'content-type': 'application/json' })

@@ -13,6 +13,7 @@ const [FLOODING, CALM] = ['flooding-server.mjs', 'http-server.mjs'].map(file => 
 interface Seen {
   readonly streams: number
   readonly lists: number
+  readonly calls: number
   readonly answering: number
 }
 
@@ -131,6 +132,18 @@ for (const shape of ['events', 'answers that nobody asked for', 'events now and 
       assert.is(await ended, 'AbortError')
     }))
 
+test('calls that were given up leave a server that ends each stream at once no streams to open', () =>
+  world(['reply', 'streams that end at once'], async ({ scene, seen }) => {
+    const calls = await Promise.all(Array.from({ length: 40 }, () => callOf(scene)))
+    await eventually(async () => (await seen()).calls === calls.length, 'all calls')
+    for (const { giveUp } of calls) giveUp()
+    for (const { ended } of calls) assert.is(await ended, 'AbortError')
+    await answersUntil(scene, sleep(4000))
+    const { streams } = await seen()
+    // Each of the calls would have one opened every second.
+    assert.ok(streams <= 100, `${streams} streams in a few seconds`)
+  }))
+
 for (const where of ['standing', 'reply']) {
   const called = async (scene: McpScene) => {
     await known(scene, 'mcp__web__more')
@@ -143,7 +156,8 @@ for (const where of ['standing', 'reply']) {
       await eventually(async () => (await seen()).streams > 0, 'the first stream')
       await answersUntil(scene, sleep(3000))
       const { streams } = await seen()
-      assert.ok(streams <= 6, `${streams} streams in three seconds`)
+      // One for the call beside the one that is always open, each opened once a second.
+      assert.ok(streams <= 12, `${streams} streams in three seconds`)
       call?.giveUp()
     }))
 
