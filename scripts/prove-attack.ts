@@ -15,6 +15,7 @@ const attacks: readonly (() => Promise<{ attack: Attack }>)[] = [
   () => import('./prove-attack/browser.js'),
   () => import('./prove-attack/hooks-webhooks.js'),
   () => import('./prove-attack/repositories.js'),
+  () => import('./prove-attack/catalogs.js'),
   () => import('./prove-attack/budgets.js'),
 ]
 

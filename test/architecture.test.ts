@@ -64,6 +64,12 @@ const OPENS: Readonly<Record<string, string>> = {
   'examples/agents/report/workspace.ts': 'opens with O_NONBLOCK and looks at what it opened',
 }
 
+/** Plugins that read a stream themselves, and what bounds them. */
+const READS: Readonly<Record<string, string>> = {
+  'plugins/extensions/subprocess/instance.ts':
+    'hands the log of an extension on by bytes a turn; its ring mutes and ends it',
+}
+
 /** Calls of node:fs that open a file by its path, or names under which they are imported. */
 function opensOf(source: Source): string[] {
   const raw =
@@ -341,6 +347,21 @@ const rules: Rule[] = [
       ['plugins/a/b.ts', 'export class DueHeap {}'],
       ['plugins/a/b.ts', 'const text = (max: number) => v.pipe(v.string(), v.trim(), v.maxLength(max))'],
       ['plugins/a/b.ts', 'const named = JSON.stringify(id.slice(0, 80))'],
+    ],
+  },
+  {
+    says: 'plugins read the output of programs and bodies by plugins/processes/output and kernel/kit/whole.ts, which bound it',
+    // In the whole text: the name of an event stands in a string, whose contents `code` does not have.
+    broken: s =>
+      inside(s.file, 'plugins') && !inside(s.file, 'plugins/processes/output') && !(s.file in READS)
+        ? (s.text.match(
+            /\.on\(\s*['"]data['"]|\bfor await \(const (?:chunk|part|piece|bytes|line)\b|\bcreateInterface\b/g,
+          ) ?? [])
+        : [],
+    mutants: [
+      ['plugins/a/b.ts', "child.stdout.on('data', chunk => chunks.push(chunk))"],
+      ['plugins/a/b.ts', 'for await (const chunk of response.body) bytes += chunk.length'],
+      ['plugins/a/b.ts', "import { createInterface } from 'node:readline'"],
     ],
   },
   {

@@ -1,11 +1,13 @@
 import { spawn } from 'node:child_process'
-import { createInterface } from 'node:readline'
+import { readLines } from '../../plugins/processes/output/lines.js'
 
 /** Milliseconds that an agent has to say how one logs in, and a person to do it. */
 const HELLO_MS = 60_000
 const LOGIN_MS = 15 * 60_000
 const MAX_METHODS = 20
-const MAX_BYTES = 1024 * 1024
+/** Bytes of a line, and lines in a row that are no message. */
+const MAX_LINE = 1024 * 1024
+const MAX_JUNK = 1000
 
 /** A way to log in that an agent offers. */
 export interface LoginMethod {
@@ -22,7 +24,6 @@ const isObject = (value: unknown): value is Json => typeof value === 'object' &&
 /** An agent that was started to log in. */
 export class AgentLogin {
   #id = 0
-  #bytes = 0
   readonly #waiting = new Map<number, (message: Json) => void>()
   readonly #child
   /** Rejects when the program ends. */
@@ -33,12 +34,15 @@ export class AgentLogin {
     this.#child = spawn(file, [...words], { stdio: ['pipe', 'pipe', 'inherit'], env: { ...env }, signal })
     const { stdin, stdout } = this.#child
     stdin.on('error', () => {})
-    stdout.on('data', (chunk: Buffer) => {
-      this.#bytes += chunk.length
-      if (this.#bytes > MAX_BYTES) this.end()
+    const read = readLines(stdout, {
+      ...{ owner: 'login', lineBytes: MAX_LINE, junk: MAX_JUNK },
+      take: line => this.#take(line),
     })
-    createInterface({ input: stdout }).on('line', line => this.#take(line))
     this.#ended = new Promise((_, reject) => {
+      read.catch(error => {
+        this.end()
+        reject(new Error(`its program is no agent: ${(error as Error).message}`))
+      })
       this.#child.once('error', reject)
       this.#child.once('close', (code, by) => reject(new Error(`its program ended (${by ?? code})`)))
     })
@@ -79,22 +83,25 @@ export class AgentLogin {
     this.#child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
   }
 
-  #take(line: string): void {
+  /** Whether a line is a message. */
+  #take(line: string): boolean {
     let message: unknown
     try {
       message = JSON.parse(line)
     } catch {
-      return
+      return false
     }
-    if (!isObject(message)) return
+    if (!isObject(message)) return false
     const { id, method } = message
-    if (typeof id !== 'number') return
     // It asks for something: nothing is given to an agent that only logs in.
-    if (method !== undefined) this.#send({ id, error: { code: -32601, message: 'Method not found' } })
-    else {
-      this.#waiting.get(id)?.(message)
-      this.#waiting.delete(id)
+    if (method !== undefined) {
+      if (typeof id === 'number') this.#send({ id, error: { code: -32601, message: 'Method not found' } })
+      return true
     }
+    const answer = this.#waiting.get(id as number)
+    this.#waiting.delete(id as number)
+    answer?.(message)
+    return answer !== undefined
   }
 }
 

@@ -1,3 +1,4 @@
+import { wholeOf } from '../../kernel/kit/whole.js'
 import { typedLine } from '../../plugins/sessions/cli/typed.js'
 import { CliFault, exitCodes } from '../fault.js'
 import type { LocalContext } from '../local.js'
@@ -82,14 +83,8 @@ async function modelsOf(url: string, ms: number): Promise<FoundEndpoint['models'
     const reply = await fetch(`${url}/models`, { redirect: 'error', signal: AbortSignal.timeout(ms) })
     if (reply.status === 401 || reply.status === 403) return 'wants a key'
     if (!reply.ok || reply.body === null) return 'does not answer'
-    const parts: Uint8Array[] = []
-    let bytes = 0
-    for await (const part of reply.body) {
-      bytes += part.byteLength
-      if (bytes > mostBytes) return 'does not answer'
-      parts.push(part)
-    }
-    const { data } = JSON.parse(Buffer.concat(parts).toString()) as { data?: unknown }
+    const bytes = await wholeOf(reply.body, mostBytes, () => new Error('too long'))
+    const { data } = JSON.parse(bytes.toString()) as { data?: unknown }
     return Array.isArray(data) ? data.length : 'does not answer'
   } catch {
     return 'does not answer'

@@ -2,6 +2,8 @@ import type { Readable, Writable } from 'node:stream'
 import { token } from '../../kernel/plugin.js'
 
 export { inspectProcess, type ProcessInfo } from './inspect.js'
+export { boundedStream } from './output/bounded-output.js'
+export { keep, OutputEnd, OutputStart } from './output/kept-output.js'
 export { type LineReader, readLines } from './output/lines.js'
 export { isWithheld, WITHHELD, withoutWithheld } from './withheld.js'
 

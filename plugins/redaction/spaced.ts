@@ -29,8 +29,9 @@ const SPACINGS: readonly Spacing[] = [
     code: 'base64',
     gate: new RegExp(`[\\w+/-]{8}${LINE_END}[\\w+/=-]`),
     separator: new RegExp(`(?<=[\\w+/=-]{4})${LINE_END}(?=[\\w+/=-])`, 'g'),
-    // A line of ordinary text ends otherwise: words are not held back for what may follow.
-    openEnd: new RegExp(`(?<=[\\w+/-]{20})(?:${LINE_END}|${PART_OF_END})$`),
+    // As long as the lines that the gate knows. A longer word at the end of a line is ordinary text: of that, no more is held
+    // back than what a value begins with.
+    openEnd: new RegExp(`(?<=[\\w+/-]{8})(?:${LINE_END}|${PART_OF_END})$`),
   },
   {
     code: 'hex',

@@ -2,13 +2,13 @@ import { realpath } from 'node:fs/promises'
 import path from 'node:path'
 import { type Clock, messageOf, type PluginKernel } from '../../kernel/plugin.js'
 import type { ExecInSandboxReply } from '../../schemas/sessions/sandboxes.js'
-import type { ProcessesApi, ProcessHandle } from '../processes/api.js'
+import { keep, OutputStart, type ProcessesApi, type ProcessHandle } from '../processes/api.js'
 import { SandboxErrors } from './api.js'
 import { type Enclosure, enclosed } from './bubblewrap.js'
 import { contains } from './mounts.js'
 
-/** Characters that are told of each output of a command. */
-const TOLD_CHARACTERS = 256 * 1024
+/** Bytes that are told of each output of a command; the rest is read and dropped, so that the command goes on. */
+const TOLD_BYTES = 256 * 1024
 /** Commands that run in one sandbox at the same time, beside those of its agent. */
 const MAX_COMMANDS = 8
 /** Of the agent's environment, what says where things are: neither its keys nor who it is. */
@@ -75,15 +75,16 @@ export class OpenSandbox {
     if (signal.aborted || this.#closed) end()
     try {
       handle.stdin.end()
-      const [stdout, stderr] = [told(handle.stdout), told(handle.stderr)]
+      const stdout = keep(handle.stdout, new OutputStart(TOLD_BYTES))
+      const stderr = keep(handle.stderr, new OutputStart(TOLD_BYTES))
       const { code, signal: by } = await handle.exited
       await handle.stop({ graceMs: 0, termMs: 0 })
       const { redact } = this.kernel
       return {
         exit_code: code,
         signal: by,
-        stdout: redact.text(stdout.text),
-        stderr: redact.text(stderr.text),
+        stdout: redact.text(stdout.text()),
+        stderr: redact.text(stderr.text()),
         truncated: stdout.truncated || stderr.truncated,
         timed_out: timedOut,
       }
@@ -108,15 +109,4 @@ export class OpenSandbox {
       throw SandboxErrors.sandbox_folder_outside()
     return folder
   }
-}
-
-/** What is written to a stream, as far as it is told; the rest is read and dropped, so that the command goes on. */
-function told(stream: ProcessHandle['stdout']): { readonly text: string; readonly truncated: boolean } {
-  const said = { text: '', truncated: false }
-  stream.setEncoding('utf8').on('data', (piece: string) => {
-    const room = TOLD_CHARACTERS - said.text.length
-    if (piece.length > room) said.truncated = true
-    said.text += piece.slice(0, room)
-  })
-  return said
 }

@@ -1,10 +1,10 @@
 import { type Clock, messageOf, within } from '../../kernel/plugin.js'
-import type { ProcessesApi } from '../processes/api.js'
+import { keep, OutputStart, type ProcessesApi } from '../processes/api.js'
 import { NAMESPACES } from './bubblewrap.js'
 
 /** Milliseconds that a try has. */
 const DEADLINE_MS = 5000
-const SAID_CHARACTERS = 300
+const SAID_BYTES = 300
 const INSTALL = 'install it: apt-get install bubblewrap'
 
 /** Whether sandboxes can be started here, and with which namespaces. */
@@ -48,15 +48,12 @@ async function attempt(
     env: { PATH: '/usr/local/bin:/usr/bin:/bin' },
     stdio: 'pipe',
   })
-  let said = ''
   child.stdin.end()
   child.stdout.resume()
-  child.stderr.setEncoding('utf8').on('data', piece => {
-    said = (said + piece).slice(0, SAID_CHARACTERS)
-  })
+  const said = keep(child.stderr, new OutputStart(SAID_BYTES))
   const exit = await within(clock, DEADLINE_MS, child.exited).catch(() => undefined)
   await child.stop({ graceMs: 0 })
   if (exit?.code === 0) return undefined
   const ended = exit ? `it ended with ${exit.code ?? exit.signal}` : `it did not end within ${DEADLINE_MS / 1000} s`
-  return said.trim().split('\n')[0] || ended
+  return said.text().trim().split('\n')[0] || ended
 }

@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { Installed, until } from '../../test/e2e/installed.js'
+import { Installed, processesWith, until } from '../../test/e2e/installed.js'
 import { chance } from '../prove-store/chance.js'
 import type { Attack } from './attack.js'
 
@@ -21,18 +22,30 @@ const NOISE_MS = 10
 /** Growth of the daemon's memory beyond which its output is not bounded. */
 const MOST_MIB = 300
 
+/** `mcp` is a server that the daemon starts, `web` one over HTTP, which floods the stream that the daemon listens to. */
+const ROLES = ['extension', 'agent', 'mcp', 'web', 'hook'] as const
+
 interface Flood {
-  readonly role: 'extension' | 'agent'
+  readonly role: (typeof ROLES)[number]
   readonly stream: 'stdout' | 'stderr'
   readonly shape: string
 }
 
 const SHAPES = ['short lines', 'one endless line', 'binary', 'empty lines']
-const FLOODS: readonly Flood[] = (['extension', 'agent'] as const).flatMap(role =>
-  (['stderr', 'stdout'] as const).flatMap(stream =>
-    [...SHAPES, ...(stream === 'stdout' ? ['messages'] : [])].map(shape => ({ role, stream, shape })),
+const FLOODS: readonly Flood[] = ROLES.flatMap(role =>
+  (role === 'web' ? (['stdout'] as const) : (['stderr', 'stdout'] as const)).flatMap(stream =>
+    [...SHAPES, ...(stream === 'stdout' && (role === 'extension' || role === 'agent') ? ['messages'] : [])].map(
+      shape => ({ role, stream, shape }),
+    ),
   ),
 )
+
+/** A child that will flood. */
+interface Child {
+  /** Whether the daemon says whose fault it is. */
+  named(): Promise<boolean>
+  end(): Promise<void>
+}
 
 interface Delay {
   readonly p50: number
@@ -55,6 +68,10 @@ class Daemon {
     const { code, stderr } = await this.at.run(['daemon', 'start'], undefined, env)
     if (code !== 0) throw new Error(`the daemon did not start: ${stderr}`)
     this.#workspace = (await this.ask('POST', '/api/workspaces/resolve', { path: root })).workspace.id
+    const agent = path.join(this.at.home, 'agents', 'quiet')
+    mkdirSync(agent, { recursive: true })
+    const command = `${process.execPath} ${CHILD} agent ${this.#go} quiet`
+    writeFileSync(path.join(agent, 'AGENT.md'), `---\nname: quiet\ncommand: '${command}'\n---\nWait.\n`)
   }
 
   get pid(): number {
@@ -97,9 +114,18 @@ class Daemon {
     return Number(kib) / 1024
   }
 
-  /** Starts a child that will flood when it is told; what names it in doctor, and what ends it. */
-  async child({ role }: Flood, name: string): Promise<{ names: RegExp; end: () => Promise<void> }> {
-    return role === 'extension' ? this.#extension(`acme.${name}`, name) : this.#session(name)
+  /** Starts a child that will flood when it is told. */
+  async child({ role }: Flood, name: string): Promise<Child> {
+    switch (role) {
+      case 'extension':
+        return this.#extension(`acme.${name}`, name)
+      case 'agent':
+        return this.#session(name)
+      case 'hook':
+        return this.#hook(name)
+      default:
+        return this.#server(role, name)
+    }
   }
 
   flood(name: string, { stream, shape }: Flood): void {
@@ -107,8 +133,10 @@ class Daemon {
     writeFileSync(path.join(this.#go, `${name}.go`), `${stream} ${shape}`)
   }
 
-  async doctor(): Promise<readonly { readonly title: string; readonly message: string }[]> {
-    return (await this.ask('GET', '/api/doctor?quiet=true')).items
+  /** Whether doctor names an offender. */
+  async #tells(names: RegExp): Promise<boolean> {
+    const { items } = await this.ask('GET', '/api/doctor?quiet=true')
+    return items.some(({ title, message }: { title: string; message: string }) => names.test(`${title} ${message}`))
   }
 
   async #extension(extension: string, name: string) {
@@ -130,7 +158,7 @@ class Daemon {
     const end = async () => {
       await this.ask('POST', `/api/extensions/${extension}/disable`)
     }
-    return { names: new RegExp(`\\b${extension}\\b`), end }
+    return { named: () => this.#tells(new RegExp(`\\b${extension}\\b`)), end }
   }
 
   async #session(name: string) {
@@ -150,7 +178,73 @@ class Daemon {
     const end = async () => {
       await this.at.request('socket', 'POST', `${at}/stop`).catch(() => {})
     }
-    return { names: new RegExp(`\\b(${session.id}|${name})\\b`), end }
+    return { named: () => this.#tells(new RegExp(`\\b(${session.id}|${name})\\b`)), end }
+  }
+
+  async #server(role: 'mcp' | 'web', name: string): Promise<Child> {
+    const own = role === 'web' ? spawn(process.execPath, [CHILD, role, this.#go, name]) : undefined
+    const port = own && Number((await once(own.stdout, 'data'))[0])
+    const way = own
+      ? { url: `http://127.0.0.1:${port}/mcp` }
+      : { command: process.execPath, args: [CHILD, role, this.#go, name] }
+    const at = `/api/settings/mcp-servers/${name}`
+    await this.ask('PUT', at, { server: { name, ...way } })
+    const status = async () => (await this.ask('GET', `${at}?probe=true`)).mcp_server.runtime_status
+    await until(
+      async () => (await status()).state === 'ready' || undefined,
+      PATIENCE_MS,
+      () => `the MCP server ${name}`,
+    )
+    // One that broke a limit is no longer used; of what it printed before, doctor tells.
+    const named = async () => {
+      const { state, diagnostic } = (await this.ask('GET', at)).mcp_server.runtime_status
+      return (state === 'failed' && diagnostic !== undefined) || this.#tells(new RegExp(`\\b${name}\\b`))
+    }
+    const end = async () => {
+      own?.kill('SIGKILL')
+      await this.#removed(at)
+    }
+    return { named, end }
+  }
+
+  /** Removes a setting, once nothing uses it any more. */
+  async #removed(at: string): Promise<void> {
+    await until(
+      async () => (await this.at.request('socket', 'DELETE', at)).status === 200 || undefined,
+      PATIENCE_MS,
+      () => `${at} to be removed`,
+    )
+  }
+
+  /** A program that is started for an event and floods before it answers; a prompt waits for it. */
+  async #hook(name: string): Promise<Child> {
+    const command = path.join(this.at.folder, `${name}.sh`)
+    writeFileSync(command, `#!/bin/sh\nexec '${process.execPath}' '${CHILD}' hook '${this.#go}' '${name}'\n`, {
+      mode: 0o755,
+    })
+    const at = `/api/settings/hooks/${name}`
+    const declaration = { name, event: 'input.pre_submit', mode: 'sync', timeout: '60s', matcher: {}, command }
+    await this.ask('PUT', at, { declaration })
+    const { session } = await this.ask('POST', '/api/sessions', { workspace: this.#workspace, agent_name: 'quiet' })
+    const url = `/api/workspaces/${this.#workspace}/sessions/${session.id}`
+    this.at.request('socket', 'POST', `${url}/prompt`, { text: 'go' }).catch(() => {})
+    await until(
+      () => processesWith(`SVC_HOOK_NAME=${name}`).length > 0 || undefined,
+      PATIENCE_MS,
+      () => `the program of hook ${name}`,
+    )
+    const end = async () => {
+      for (const pid of processesWith(`SVC_HOOK_NAME=${name}`)) {
+        try {
+          process.kill(pid, 'SIGKILL')
+        } catch {
+          // It has ended by itself.
+        }
+      }
+      await this.#removed(at)
+      await this.at.request('socket', 'POST', `${url}/stop`).catch(() => {})
+    }
+    return { named: () => this.#tells(new RegExp(`\\b${name}\\b`)), end }
   }
 }
 
@@ -163,7 +257,7 @@ async function one(daemon: Daemon, flood: Flood, name: string, say: (line: strin
   const what = `${flood.role} ${flood.stream}, ${flood.shape}`
   const wrong: string[] = []
   const { pid } = daemon
-  const { names, end } = await daemon.child(flood, name)
+  const { named, end } = await daemon.child(flood, name)
   await sleep(500)
   const idle = await daemon.measure()
   const burner = burn()
@@ -182,9 +276,11 @@ async function one(daemon: Daemon, flood: Flood, name: string, say: (line: strin
   const most = MOST_TIMES * Math.max(idle.p99, busy.p99, NOISE_MS)
   if (under.p99 > most) wrong.push(`${what}: p99 of ${ms(under.p99)} ms, more than ${ms(most)} ms`)
   if (grown > MOST_MIB) wrong.push(`${what}: the daemon grew by ${ms(grown)} MiB`)
-  const named = async () =>
-    (await daemon.doctor()).some(item => names.test(`${item.title} ${item.message}`)) || undefined
-  await until(named, PATIENCE_MS, () => `${what}: the offender in svc doctor`).catch(error => wrong.push(error.message))
+  await until(
+    async () => (await named()) || undefined,
+    PATIENCE_MS,
+    () => `${what}: the offender in what the daemon tells`,
+  ).catch(error => wrong.push(error.message))
   await end()
   if (daemon.pid !== pid) wrong.push(`${what}: another daemon runs`)
   return wrong
@@ -193,18 +289,22 @@ async function one(daemon: Daemon, flood: Flood, name: string, say: (line: strin
 export const attack: Attack = {
   name: 'floods',
   holds:
-    'a child that floods one of its streams delays nobody, is named by doctor, and the daemon stays the same process',
+    'agents, extensions, MCP servers and hooks that flood a stream delay nobody, are named, and the daemon stays the same process',
   size: { ci: 8, full: 2 * FLOODS.length, unit: 'floods' },
   async run({ seed, cases, say }) {
     const pick = chance('floods', seed)
-    const rest: Flood[] = []
+    const rest = new Map(ROLES.map(role => [role, [] as Flood[]]))
+    // Each of them in its turn, so that few cases have all of them.
+    const first = pick.int(ROLES.length)
     const wrong: string[] = []
     const daemon = new Daemon()
     try {
       await daemon.start()
       for (let n = 0; n < cases; n++) {
-        if (rest.length === 0) rest.push(...FLOODS)
-        const [flood] = rest.splice(pick.int(rest.length), 1)
+        const role = ROLES[(first + n) % ROLES.length] as Flood['role']
+        const left = rest.get(role) as Flood[]
+        if (left.length === 0) left.push(...FLOODS.filter(one => one.role === role))
+        const [flood] = left.splice(pick.int(left.length), 1)
         const found = await one(daemon, flood as Flood, `flood${n}`, say).catch(error => [String(error)])
         wrong.push(...found)
       }

@@ -103,4 +103,17 @@ test('no terminal, no command, no program, a login that fails: each says what to
   await fails({ login_command: 'acme refuse' }, /acme refuse ended with 1/)
 })
 
+for (const [what, program, why] of [
+  ['one endless line', "tr '\\0' x < /dev/zero", /a line of more than 1048576 bytes/],
+  ['lines that are no message', 'yes', /more than 1000 lines in a row that are no message/],
+] as const)
+  test(`an agent that prints ${what} is ended, and the limit is named`, async ({ daemon, bin }) => {
+    writeFileSync(join(bin, 'floods'), `#!/bin/sh\nexec ${program}\n`, { mode: 0o755 })
+    daemon.reply('GET /api/providers/acme', 200, { ...provider({}), command: `${bin}/floods` })
+    const { code, stderr } = await logIn(daemon, bin, ['1'])
+    assert.is(code, 1)
+    assert.match(stderr, 'provider_login_failed')
+    assert.match(stderr, why)
+  })
+
 test.run()

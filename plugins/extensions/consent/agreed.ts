@@ -1,3 +1,4 @@
+import { parseSecretRef } from '../../../kernel/kit/secret-ref.js'
 import { vaultPath } from '../../vault/api.js'
 import { ExtensionErrors } from '../errors.js'
 import type { Provenance } from '../install/provenance.js'
@@ -39,8 +40,10 @@ export function checkForeign(name: string, brings: readonly Brought[]): void {
   const folders = secretFolders(name)
   for (const { kind, name: called, given = [] } of brings)
     for (const reference of given) {
+      if (parseSecretRef(reference)?.scheme !== 'vault') continue
+      // What is no path of the vault, as one with `..`, is not its own either.
       const path = vaultPath(reference)
-      if (path === undefined || folders.some(folder => path.startsWith(folder))) continue
+      if (path !== undefined && folders.some(folder => path.startsWith(folder))) continue
       throw ExtensionErrors.extension_secret_foreign(
         `${kind} ${called} of ${name} names ${reference}, which is not below vault:${folders[0]}`,
         { next: 'ask the author of the extension for one without it' },

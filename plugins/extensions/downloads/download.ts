@@ -2,6 +2,7 @@ import { type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { pipeline, type Readable } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
+import { wholeOf } from '../../../kernel/kit/whole.js'
 import { messageOf } from '../../../kernel/plugin.js'
 import { isLoopback, judge, lookupFor } from './addresses.js'
 import { DownloadError, type DownloadReply, type DownloadRules } from './rules.js'
@@ -104,12 +105,5 @@ async function read(reply: IncomingMessage, maxBytes: number): Promise<Buffer> {
   }
   const decoder = DECODERS[reply.headers['content-encoding'] ?? '']?.()
   const stream = (decoder ? pipeline(reply, decoder, () => {}) : reply) as Readable
-  const parts: Buffer[] = []
-  let size = 0
-  for await (const part of stream as AsyncIterable<Buffer>) {
-    size += part.length
-    if (size > maxBytes) throw tooLarge()
-    parts.push(part)
-  }
-  return Buffer.concat(parts)
+  return wholeOf(stream, maxBytes, tooLarge)
 }

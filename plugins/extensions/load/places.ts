@@ -2,7 +2,7 @@ import path from 'node:path'
 import { finished } from 'node:stream/promises'
 import { fileURLToPath } from 'node:url'
 import { faultOf, messageOf, type PluginKernel, within } from '../../../kernel/plugin.js'
-import type { ProcessesApi } from '../../processes/api.js'
+import { keep, OutputStart, type ProcessesApi } from '../../processes/api.js'
 import { filesOf } from './code.js'
 
 /** Where code runs, and where its author has it. */
@@ -53,14 +53,11 @@ async function parse({ spawn, clock }: Checker, cwd: string, file: string): Prom
   const child = await spawn({ label: 'check of code', argv, cwd, env: {}, stdio: 'pipe' })
   child.stdin.end()
   child.stdout.resume()
-  let said = ''
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    said = (said + text).slice(0, MAX_SAID)
-  })
+  const said = keep(child.stderr, new OutputStart(MAX_SAID))
   // A process may end before what it wrote last was read.
   await within(clock, CHECK_MS, Promise.all([child.exited, finished(child.stderr)])).catch(() => {})
   await child.stop({ graceMs: 0 })
-  return said
+  return said.text()
 }
 
 function pathOf(url: string): string | undefined {

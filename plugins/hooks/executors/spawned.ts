@@ -1,6 +1,6 @@
-import type { Readable } from 'node:stream'
+import { finished } from 'node:stream/promises'
 import { cut } from '../../../kernel/kit/text.js'
-import type { ProcessHandle } from '../../processes/api.js'
+import { keep, OutputStart, type ProcessHandle } from '../../processes/api.js'
 import type { HookPayload } from '../api.js'
 import type { DeclaredHook } from '../declared.js'
 import { hookEvents } from '../hook-events.js'
@@ -31,20 +31,22 @@ export async function runSpawned(
   const stop = () => void end(kernel, handle)
   cutoff.tell(stop)
   try {
-    const [out, err] = [gather(handle.stdout), gather(handle.stderr)]
+    const streams = [handle.stdout, handle.stderr] as const
+    const over = Promise.all(streams.map(stream => finished(stream).catch(() => {})))
+    const [patch, errors] = streams.map(stream => keep(stream, new OutputStart(OUTPUT))) as [OutputStart, OutputStart]
     // A program may exit without reading its input.
     handle.stdin.on('error', () => {})
     // The cutoff may have passed while spawning; then the listener is not called.
     cutoff.check()
     handle.stdin.end(`${JSON.stringify(payload)}\n`)
     const { code, signal: killed } = await handle.exited
-    const [patch, errors] = await Promise.all([out, err])
-    const complaint = cut(errors.text.trim(), COMPLAINT)
+    await over
+    const complaint = cut(errors.text().trim(), COMPLAINT)
     if (code === DENIED && mayDeny(hook)) return { deny: complaint || true }
     if (code !== 0)
       throw new Error(`the program ended with ${killed ?? `exit code ${code}`}${complaint && `: ${complaint}`}`)
-    if (patch.isCut) throw new Error(`the patch on standard output is longer than ${OUTPUT} bytes`)
-    return parsePatch(patch.text)
+    if (patch.truncated) throw new Error(`the patch on standard output is longer than ${OUTPUT} bytes`)
+    return parsePatch(patch.text())
   } finally {
     cutoff.tell(undefined)
     // Also stops the rest of its process group.
@@ -59,26 +61,3 @@ const end = (kernel: LaunchKernel, handle: ProcessHandle) =>
 
 /** Whether exit status 2 of a hook is a denial: its event can be denied, and the operation waits for it. */
 const mayDeny = ({ event, mode }: DeclaredHook): boolean => mode === 'sync' && hookEvents[event].patch.includes('deny')
-
-interface Output {
-  readonly text: string
-  readonly isCut: boolean
-}
-
-/** The first {@link OUTPUT} bytes of a stream. It is read to its end, so that the program does not block. */
-export function gather(stream: Readable): Promise<Output> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  return new Promise(resolve => {
-    const done = () => {
-      const text = Buffer.concat(chunks).subarray(0, OUTPUT).toString()
-      resolve({ text, isCut: bytes > OUTPUT })
-    }
-    stream.on('data', (chunk: Buffer) => {
-      if (bytes < OUTPUT) chunks.push(chunk)
-      bytes += chunk.length
-    })
-    stream.once('close', done)
-    stream.once('error', done)
-  })
-}

@@ -1,15 +1,16 @@
 import { backoff, messageOf } from '../../../kernel/plugin.js'
-import { type ProcessHandle, readLines } from '../../processes/api.js'
+import { keep, OutputEnd, type ProcessHandle, readLines } from '../../processes/api.js'
 import type { HookPayload } from '../api.js'
 import type { DeclaredHook } from '../declared.js'
 import type { Cutoff } from './cutoff.js'
 import { type LaunchKernel, type Program, startHook } from './launch.js'
 
-/** Limits: bytes per answer line, pending requests, unread input bytes, consecutive invalid lines. */
+/** Limits: bytes per answer line, pending requests, unread input bytes, consecutive invalid lines, bytes of standard error kept. */
 const LINE = 64 * 1024
 const ASKED = 64
 const UNREAD = 4 * 1024 * 1024
 const JUNK = 20
+const COMPLAINT = 1000
 const STOP = { graceMs: 100, termMs: 500 }
 
 type State =
@@ -113,12 +114,9 @@ export class WarmProgram {
 
   #listen(running: Running): void {
     const { handle } = running
-    let complaint = ''
+    const complaint = keep(handle.stderr, new OutputEnd(COMPLAINT))
     let odd = ''
     handle.stdin.on('error', () => {})
-    handle.stderr.on('data', (chunk: Buffer) => {
-      complaint = (complaint + chunk.toString()).slice(-1000)
-    })
     const read = readLines(handle.stdout, {
       ...{ owner: this.hook.owner || this.kernel.name, lineBytes: LINE, junk: JUNK },
       take: line => {
@@ -130,12 +128,10 @@ export class WarmProgram {
     read.catch(error =>
       this.#fail(running, `the program prints invalid answer lines: ${messageOf(error)}${odd && `: ${odd}`}`),
     )
-    void handle.exited.then(({ code, signal }) =>
-      this.#fail(
-        running,
-        `the program ended with ${signal ?? `exit code ${code}`}${complaint && `: ${complaint.trim()}`}`,
-      ),
-    )
+    void handle.exited.then(({ code, signal }) => {
+      const said = complaint.text().trim()
+      this.#fail(running, `the program ended with ${signal ?? `exit code ${code}`}${said && `: ${said}`}`)
+    })
   }
 
   /** Whether the line answers a pending request. */

@@ -18,6 +18,8 @@ const LONGEST_PAUSE_MS = 60_000
 /** A stream that ended is followed by a new one or by its answer within this time, unless the server is gone. */
 const CHECK_AFTER_MS = 1000
 const CHECK_MS = 5000
+/** Between two lists of the tools of a server that says that they changed. */
+const LIST_PAUSE_MS = 1000
 
 /** What is known of a server: every transition is one assignment of {@link Connection.#state}. */
 type State =
@@ -86,6 +88,8 @@ export class Connection {
   /** The server was lost, or started anew, since it told of its tools: they may be others now. */
   #isStale = false
   #idle: { cancel(): void } | undefined
+  /** Its tools are being listed because it said that they changed, or were a moment ago; `again`: it said so since. */
+  #listing: { again: boolean } | undefined
   readonly #key: string
 
   constructor(
@@ -250,9 +254,7 @@ export class Connection {
       reached.onStreamOver = limit => this.#streamOver(client, limit)
       await within(clock, CONNECT_MS, client.connect(transport, { timeout: CONNECT_MS }))
       const { ToolListChangedNotificationSchema } = await import('@modelcontextprotocol/sdk/types.js')
-      client.setNotificationHandler(ToolListChangedNotificationSchema, async () => {
-        await this.#list(client)
-      })
+      client.setNotificationHandler(ToolListChangedNotificationSchema, () => this.#listAnew(client))
       await within(clock, CONNECT_MS, this.#list(client))
       return { is: 'ready', client, reached, calls: 0 }
     } catch (error) {
@@ -281,6 +283,26 @@ export class Connection {
     this.#isStale = false
     this.world.listed(this.#key, told)
     return this.#tools
+  }
+
+  /** Its tools changed: they are listed once, and once more after a pause when it says so again, however often it does. */
+  async #listAnew(client: Client): Promise<void> {
+    if (this.#listing) {
+      this.#listing.again = true
+      return
+    }
+    const listing = { again: false }
+    this.#listing = listing
+    try {
+      await this.#list(client)
+    } finally {
+      const go = () => {
+        this.#listing = undefined
+        // It may have been started anew meanwhile: what it said since counts for the one that runs now.
+        if (listing.again && this.#state.is === 'ready') void this.#listAnew(this.#state.client).catch(() => {})
+      }
+      this.world.clock.timeout(LIST_PAUSE_MS, go, { unref: true })
+    }
   }
 
   /** Ends a program that was started, once nobody has called it for a while. Its tools stay known. */

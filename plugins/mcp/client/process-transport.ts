@@ -1,12 +1,14 @@
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
 import { messageOf } from '../../../kernel/plugin.js'
-import { type ProcessHandle, readLines } from '../../processes/api.js'
+import { keep, OutputEnd, type ProcessHandle, readLines } from '../../processes/api.js'
 
 /** Bytes of one message; a server that sends more is ended. */
 export const MOST_BYTES = 4 * 1024 * 1024
 /** Lines in a row that are no message: some servers log to their standard output, none so much. */
 export const MOST_JUNK = 1000
+/** Bytes written to a server that it has not read; beyond them it is taken to read nothing. */
+const MOST_UNREAD = 16 * 1024 * 1024
 const STDERR_BYTES = 2048
 
 /** A server that was started: messages are lines of its standard input and output. */
@@ -14,7 +16,7 @@ export class ProcessTransport implements Transport {
   onclose?: () => void
   onerror?: (error: Error) => void
   onmessage?: (message: JSONRPCMessage) => void
-  #stderr = Buffer.alloc(0)
+  readonly #stderr = new OutputEnd(STDERR_BYTES)
   #problem: Error | undefined
   #isClosed = false
 
@@ -22,7 +24,7 @@ export class ProcessTransport implements Transport {
 
   /** Why it ended, and the end of what it wrote to its standard error. */
   get lastWords(): string {
-    const said = this.#stderr.toString().trim()
+    const said = this.#stderr.text().trim()
     return [this.#problem?.message, said && `it said: ${said}`].filter(Boolean).join('; ')
   }
 
@@ -37,9 +39,7 @@ export class ProcessTransport implements Transport {
       this.#problem ??= new Error(messageOf(error))
       void this.close()
     })
-    stderr.on('data', (chunk: Buffer) => {
-      this.#stderr = Buffer.concat([this.#stderr, chunk]).subarray(-STDERR_BYTES)
-    })
+    keep(stderr, this.#stderr)
     for (const stream of [stdin, stdout, stderr]) stream.on('error', error => this.onerror?.(error))
     void exited.then(() => this.#closed())
   }
@@ -47,6 +47,11 @@ export class ProcessTransport implements Transport {
   send(message: JSONRPCMessage): Promise<void> {
     return new Promise((resolve, reject) => {
       if (this.#isClosed) return reject(new Error('it has ended'))
+      if (this.handle.stdin.writableLength > MOST_UNREAD) {
+        this.#problem ??= new Error('it does not read what it is sent')
+        void this.close()
+        return reject(this.#problem)
+      }
       this.handle.stdin.write(`${JSON.stringify(message)}\n`, error => (error ? reject(error) : resolve()))
     })
   }

@@ -1,6 +1,6 @@
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { resolveSecret } from '../../../kernel/kit/secret-ref.js'
-import { type MaybeToken, messageOf, type PluginKernel } from '../../../kernel/plugin.js'
+import { type MaybeToken, messageOf, type PluginKernel, systemClock, TokenBucket } from '../../../kernel/plugin.js'
 import { askerOf, type ExtensionsApi, ownerOf } from '../../extensions/api.js'
 import type { Processes } from '../../processes/api.js'
 import { type ConfinementApi, spawnConfined } from '../../sandboxes/api.js'
@@ -14,6 +14,11 @@ import { type Trouble, troubleOf } from './trouble.js'
 
 /** Of the environment of the daemon, what programs need to run at all; never the whole of it. */
 const PASSED_ON = ['HOME', 'LANG', 'LC_ALL', 'LOGNAME', 'PATH', 'SHELL', 'TERM', 'TMPDIR', 'TZ', 'USER']
+
+/** Streams that a server over HTTP may have opened at once, and each second: some have a client ask for the answer to a call that way. */
+const MOST_STREAMS = { burst: 30, perSecond: 5 }
+/** Answers to requests of a server over HTTP that are under way at once; it has no answer to one that is too much. */
+const MOST_ANSWERS = 64
 
 /** A way to a server. */
 export interface Reached {
@@ -85,7 +90,9 @@ async function overHttp(url: URL, fetchWith: (over: StreamOver) => typeof fetch)
   const { StreamableHTTPClientTransport, StreamableHTTPError } = await import(
     '@modelcontextprotocol/sdk/client/streamableHttp.js'
   )
-  const transport = new StreamableHTTPClientTransport(url, { fetch: fetchWith(limit => reached.onStreamOver?.(limit)) })
+  const send = fetchWith(limit => reached.onStreamOver?.(limit))
+  const transport = new StreamableHTTPClientTransport(url, { fetch: fewStreams(send) })
+  answerFew(transport as Transport)
   const reached: Reached = {
     transport: transport as Transport,
     lastWords: () => '',
@@ -95,6 +102,34 @@ async function overHttp(url: URL, fetchWith: (over: StreamOver) => typeof fetch)
     },
   }
   return reached
+}
+
+/**
+ * The client opens a stream again when it ends, also one for a call that nobody waits for any more: without a bound, a server that ends
+ * each at once would be asked by ever more of them, for good. A stream that is refused thrice is given up.
+ */
+function fewStreams(send: typeof fetch): typeof fetch {
+  const streams = new TokenBucket(MOST_STREAMS, systemClock())
+  return async (input, init) => {
+    if (init?.method === 'GET' && !streams.tryTake(1)) throw new Error('its streams of events end too often')
+    return send(input, init)
+  }
+}
+
+/** Each answer is a request of its own: a server that asks on and takes no answers would have ever more of them under way. */
+function answerFew(transport: Transport): void {
+  const send = transport.send.bind(transport)
+  let answering = 0
+  transport.send = async (message, options) => {
+    if ('method' in message) return send(message, options)
+    if (answering >= MOST_ANSWERS) throw new Error(`${MOST_ANSWERS} of its requests are being answered already`)
+    answering++
+    try {
+      await send(message, options)
+    } finally {
+      answering--
+    }
+  }
 }
 
 async function start(

@@ -1,3 +1,4 @@
+import { wholeOf } from '../../../kernel/kit/whole.js'
 import { type Clock, messageOf, within } from '../../../kernel/plugin.js'
 import { durationMs } from '../../../schemas/duration.js'
 import type { ProviderSettings } from '../../../schemas/settings/entries.js'
@@ -64,7 +65,8 @@ async function readList(url: URL, key: string | undefined, signal: AbortSignal) 
   const response = await fetch(url, { redirect: 'error', credentials: 'omit', headers, signal })
   if (response.status === 401 || response.status === 403) throw new Error(`unauthorized (${response.status})`)
   if (!response.ok) throw new Error(`it answered ${response.status}`)
-  const text = await boundedText(response)
+  const tooMuch = () => new Error(`its answer is larger than ${MAX_BYTES} bytes`)
+  const text = response.body ? (await wholeOf(response.body, MAX_BYTES, tooMuch)).toString('utf8') : ''
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -74,18 +76,6 @@ async function readList(url: URL, key: string | undefined, signal: AbortSignal) 
   const list = modelsIn(value)
   if (!list) throw new Error('its answer is no list of models')
   return list
-}
-
-/** The body, counted as it comes: what a header says of its size is not believed. */
-async function boundedText(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.length
-    if (bytes > MAX_BYTES) throw new Error(`its answer is larger than ${MAX_BYTES} bytes`)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString('utf8')
 }
 
 /** `fetch failed` says nothing: its cause does. */

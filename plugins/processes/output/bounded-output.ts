@@ -1,4 +1,4 @@
-import { Transform, type TransformCallback } from 'node:stream'
+import { pipeline, type Readable, Transform, type TransformCallback } from 'node:stream'
 import { type Clock, onBehalfOf, type Rate, systemClock, type Timer, TokenBucket } from '../../../kernel/plugin.js'
 
 const MIB = 2 ** 20
@@ -22,6 +22,18 @@ export const OUTPUT_LIMITS: OutputLimits = {
 
 /** What a stream is told of: `held` once, when it is first read no faster; `flooded` when it is over. */
 export type OutputVerdict = 'held' | 'flooded'
+
+/**
+ * A stream of bytes that is not of a process, within the bounds of one: a server elsewhere is read no faster, and no longer when it
+ * floods.
+ * @param flooded called before the stream fails with an Error that names the limit
+ */
+export function boundedStream(source: Readable, owner: string, flooded: () => void): Readable {
+  const tell = (verdict: OutputVerdict) => {
+    if (verdict === 'flooded') flooded()
+  }
+  return pipeline(source, new BoundedOutput(owner, OUTPUT_LIMITS, tell), () => {})
+}
 
 /** An output stream as it is handed on: no faster than its limits, and destroyed with an Error when they do not help. */
 export class BoundedOutput extends Transform {

@@ -2,7 +2,7 @@ import { type ClientConnection, client, methods, PROTOCOL_VERSION } from '@agent
 import * as v from 'valibot'
 import { messageOf, within } from '../../../kernel/plugin.js'
 import type { PermissionMode } from '../../agents/api.js'
-import type { ProcessHandle } from '../../processes/api.js'
+import { keep, OutputEnd, type ProcessHandle } from '../../processes/api.js'
 import { redactText } from '../../redaction/api.js'
 import { linkOf } from '../acp/link.js'
 import { InitializeResult, PromptResult, SessionResult } from '../acp/schemas.js'
@@ -14,7 +14,6 @@ import { AgentFailure, type LastWords } from './failure.js'
 import { reasonIn } from './last-words.js'
 import { reachable, serverName } from './mcp.js'
 import { ASKING, MODE_NAMES } from './modes.js'
-import { OutputBuffer } from './output-buffer.js'
 import { stoppedGroups } from './pulse.js'
 import { describe, refused, refusesServers } from './refused.js'
 import type { AgentStart } from './start.js'
@@ -38,7 +37,7 @@ export interface AgentSession {
 
 /** One live agent process and the ACP connection to it. */
 export class AgentProcess {
-  readonly #stderr = new OutputBuffer(STDERR_BYTES)
+  readonly #stderr = new OutputEnd(STDERR_BYTES)
   readonly #junk: string[] = []
   readonly #connection: ClientConnection
   /** Why it ended, unless it was stopped by {@link stop}; resolves once, when nothing more comes from it. */
@@ -53,9 +52,11 @@ export class AgentProcess {
 
   private constructor(private readonly start: AgentStart) {
     const { handle } = start
-    handle.stderr.on('data', (chunk: Buffer) => {
-      this.#stderr.push(chunk)
-      start.activity()
+    keep(handle.stderr, {
+      push: chunk => {
+        this.#stderr.push(chunk)
+        start.activity()
+      },
     })
     const link = linkOf(handle.stdout, handle.stdin, {
       owner: start.owner,

@@ -1,4 +1,6 @@
+import type { Readable } from 'node:stream'
 import { type GitCall, type GitHost, type RepositoryPlace, withRepository } from '../../../kernel/kit/git/index.js'
+import { wholeOf } from '../../../kernel/kit/whole.js'
 import { Fault, messageOf, within } from '../../../kernel/plugin.js'
 import { SessionErrors } from '../api.js'
 import type { SessionsKernel } from '../context.js'
@@ -27,16 +29,8 @@ async function run(kernel: SessionsKernel, { argv, cwd, env, input }: GitCall): 
   })
   handle.stdin.on('error', () => {})
   handle.stdin.end(input)
-  const read = async (stream: AsyncIterable<Buffer>) => {
-    const chunks: Buffer[] = []
-    let size = 0
-    for await (const chunk of stream) {
-      size += chunk.length
-      if (size > MAX_OUTPUT) throw SessionErrors.worktree_failed(`git printed more than ${MAX_OUTPUT} bytes`)
-      chunks.push(chunk)
-    }
-    return Buffer.concat(chunks).toString()
-  }
+  const tooMuch = () => SessionErrors.worktree_failed(`git printed more than ${MAX_OUTPUT} bytes`)
+  const read = async (stream: Readable) => (await wholeOf(stream, MAX_OUTPUT, tooMuch)).toString()
   try {
     const all = Promise.all([read(handle.stdout), read(handle.stderr), handle.exited])
     const [stdout, stderr, { code }] = await within(kernel.clock, GIT_MS, all)

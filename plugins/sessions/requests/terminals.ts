@@ -1,8 +1,7 @@
 import { type Clock, type Ids, within } from '../../../kernel/plugin.js'
-import type { ProcessHandle } from '../../processes/api.js'
+import { keep, OutputEnd, type ProcessHandle } from '../../processes/api.js'
 import { notPossible } from '../acp/error.js'
 import type { CreateTerminalParams } from '../acp/schemas.js'
-import { OutputBuffer } from '../agent/output-buffer.js'
 import { terminalArgv } from './command-line.js'
 
 const MAX_TERMINALS = 32
@@ -13,7 +12,7 @@ const DRAIN_MS = 500
 
 interface Terminal {
   readonly handle: ProcessHandle
-  readonly output: OutputBuffer
+  readonly output: OutputEnd
   /** The process ended and its output was read. */
   readonly done: Promise<void>
   exit: { exitCode: number | null; signal: string | null } | undefined
@@ -109,9 +108,9 @@ export class Terminals {
   }
 
   #watch(handle: ProcessHandle, limit: number): Terminal {
-    const output = new OutputBuffer(Math.max(0, Math.min(limit, MAX_OUTPUT_BYTES)))
+    const output = new OutputEnd(Math.max(0, Math.min(limit, MAX_OUTPUT_BYTES)))
     const closed = [handle.stdout, handle.stderr].map(stream => {
-      stream.on('data', (chunk: Buffer) => output.push(chunk))
+      keep(stream, output)
       return new Promise<void>(resolve => stream.once('close', resolve))
     })
     handle.stdin.end()

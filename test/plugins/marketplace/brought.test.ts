@@ -222,6 +222,17 @@ for (const { kind, manifest, files, shown } of kinds) {
     })
 }
 
+for (const reference of ['vault:extensions/other/TOKEN', 'vault:extensions/lure/../other/TOKEN', 'vault:/etc/passwd'])
+  test(`a catalog brings a hook with ${reference}, which is not its own: it is refused`, async () => {
+    const { publish, preview, install, folder, close } = await open()
+    const call = `command = "sh"\nsecret_env = { T = "${reference}" }\n`
+    await publish(`[[resources.hooks]]\nname = "h"\nevent = "session.post_create"\n${call}`)
+    assert.is((await preview()).body.code, 'extension_secret_foreign')
+    assert.is((await install()).body.code, 'extension_secret_foreign')
+    assert.not(existsSync(folder))
+    await close()
+  })
+
 test('an extension that brings nothing needs no consent', async () => {
   const { publish, preview, install, close } = await open()
   await publish('description = "Nothing"\n')

@@ -69,6 +69,7 @@ createInterface({ input: process.stdin }).on('line', async line => {
   if (method === 'tools/list') {
     send({ id, result: { tools: tools() } })
     if (FLOODS[how] !== undefined) flood(FLOODS[how])
+    if (how === 'deaf') process.stdin.pause()
     return
   }
   if (method !== 'tools/call') return send({ id, error: { code: -32601, message: 'no' } })

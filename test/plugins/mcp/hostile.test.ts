@@ -170,6 +170,22 @@ test('an answer of ten megabytes ends the server, not the daemon', async () => {
   }
 })
 
+test('a server that does not read what it is sent is ended, and its calls fail with that reason', async () => {
+  const scene = await mcpScene()
+  try {
+    await hostile(scene, 'deaf', 'deaf')
+    await known(scene, 'deaf')
+    const text = 'x'.repeat(4 * 1024 * 1024)
+    const calls = await Promise.all(Array.from({ length: 8 }, () => scene.call('mcp__deaf__good', { text })))
+    for (const { code, why } of calls) {
+      assert.is(code, 'tool_unavailable', why)
+      assert.match(why ?? '', 'does not read what it is sent')
+    }
+  } finally {
+    await scene.close()
+  }
+})
+
 test('a tool that its server changes is another tool: what was approved is not called', async () => {
   const scene = await mcpScene()
   try {

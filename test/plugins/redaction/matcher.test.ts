@@ -185,6 +185,35 @@ test('a value is hidden as long as anybody hides it', () => {
   assert.is(matcher.size, 0)
 })
 
+test('base64 in short lines is found in a text that is cut anywhere, as it is in the whole text', () => {
+  const value = 'a-key-that-is-long-enough-for-some-lines'
+  const matcher = matcherOf(value)
+  for (const before of ['', 'x', 'xy'])
+    for (const columns of [8, 9, 12, 16, 19, 20]) {
+      const digits = Buffer.from(`${before}${value}`).toString('base64')
+      const lines = digits.match(new RegExp(`.{1,${columns}}`, 'g')) ?? []
+      for (const end of ['\n', '\r\n', '\n  ', '\\n']) {
+        const text = `it says:${end}${lines.join(end)}${end}and that is all`
+        const whole = matcher.replace(text)
+        const which = `${columns} columns, ${before.length} before, ${JSON.stringify(end)}`
+        assert.match(whole, '[redacted]', which)
+        for (let at = 0; at <= text.length; at++)
+          assert.is(streamed(matcher, [text.slice(0, at), text.slice(at)]), whole, `${which}, split at ${at}`)
+        assert.is(streamed(matcher, [...text]), whole, `${which}, in single characters`)
+      }
+    }
+})
+
+test('the end of a line of ordinary text is held back only with what a value begins with', () => {
+  const stream = matcherOf('a-key-that-is-long-enough-for-some-lines').stream()
+  const held = (piece: string) => [stream.push(piece), stream.held]
+  for (const line of ['documentation\n', 'everything else is fine:\n', 'src/kernel/something/index.ts\n'])
+    assert.equal(held(line), [line, 0])
+  // One of the forms of the value begins with an E.
+  assert.equal(held('SOME_VARIABLE\n'), ['SOME_VARIABL', 2])
+  assert.equal(held('is on.'), ['E\nis on.', 0])
+})
+
 test('a stream holds back no more than what a value may begin with', () => {
   const matcher = matcherOf('swordfish-of-the-day')
   const stream = matcher.stream()

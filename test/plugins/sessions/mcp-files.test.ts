@@ -1,10 +1,12 @@
 // timeout: 120s
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { execFileSync } from 'node:child_process'
+import { mkdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { trust, vault } from '../../../plugins/index.js'
-import { openWorld, said } from '../../fixtures/session-world.js'
+import { eventually, openWorld, said, type World } from '../../fixtures/session-world.js'
+import { temporaryFolder } from '../../harness/kernel.js'
 
 const VALUE = 'a-secret-of-a-server'
 
@@ -118,6 +120,93 @@ test('an agent that refuses MCP servers is started without them, and each of its
       assert.is(warned.length, 1)
       assert.match(warned[0].content.text, /per-session MCP servers are not supported.* without near/)
     }
+  } finally {
+    await world.close()
+  }
+})
+
+/** Prompts a session whose agent refuses MCP servers: it has none, and its warnings since a moment ago. */
+async function withoutServers(world: World, at: string): Promise<readonly string[]> {
+  const before = (await world.events(at)).length
+  const turn = await world.prompt(at, 'handed')
+  assert.equal(JSON.parse(said(turn).trim().split('\n').at(-1) ?? ''), [])
+  return (await world.events(at))
+    .slice(before)
+    .filter(({ content }) => content.warning === 'mcp_server_left_out')
+    .map(({ content }) => content.text)
+}
+const REFUSED = /per-session MCP servers are not supported.* without near/
+
+test('an agent that refuses MCP servers loads its session without them when it goes on, and says so again', async () => {
+  const world = await openWorld({ plugins: [vault] })
+  try {
+    const mcpServers = { near: { command: process.execPath } }
+    await writeFile(path.join(world.home, 'mcp.json'), JSON.stringify({ mcpServers }))
+    await world.agent('ada', { flags: '--load --no-mcp' })
+    const { at } = await world.session('ada')
+    await world.prompt(at, 'say the answer is 42')
+    await world.restart()
+    const warned = await withoutServers(world, at)
+    assert.is(warned.length, 1)
+    assert.match(warned[0] ?? '', REFUSED)
+    const marker = (await world.events(at)).findLast(event => event.type === 'transcript_marker.created')
+    assert.is(marker.content.loaded, true)
+
+    await world.restart()
+    const resumed = await world.kernel.request('POST', `${at}/prompt`, {})
+    assert.equal([resumed.status, resumed.body.prompt?.status], [200, 'resumed'])
+    const isWarned = async () =>
+      (await world.events(at)).filter(({ content }) => content.warning === 'mcp_server_left_out').length === 3
+    await eventually(isWarned, 'a third warning: when it was made, loaded and resumed')
+  } finally {
+    await world.close()
+  }
+})
+
+test('an agent that refuses MCP servers and then fails to load begins a new session without them', async () => {
+  const world = await openWorld({ plugins: [vault] })
+  try {
+    const mcpServers = { near: { command: process.execPath } }
+    await writeFile(path.join(world.home, 'mcp.json'), JSON.stringify({ mcpServers }))
+    await world.agent('ada', { flags: '--fail-load --no-mcp' })
+    const { at } = await world.session('ada')
+    await world.prompt(at, 'say the answer is 42')
+    await world.restart()
+    const warned = await withoutServers(world, at)
+    assert.is(warned.length, 1)
+    assert.match(warned[0] ?? '', REFUSED)
+    const marker = (await world.events(at)).findLast(event => event.type === 'transcript_marker.created')
+    assert.is(marker.content.loaded, false)
+    assert.match(said(await world.prompt(at, 'say here')), /here/)
+  } finally {
+    await world.close()
+  }
+})
+
+test('a fork of a session whose agent refuses MCP servers starts without them and says so', async () => {
+  const root = path.join(await realpath(await temporaryFolder('fork')), 'work')
+  await mkdir(root)
+  const world = await openWorld({ root, plugins: [vault] })
+  try {
+    const mcpServers = { near: { command: process.execPath } }
+    await writeFile(path.join(world.home, 'mcp.json'), JSON.stringify({ mcpServers }))
+    await world.agent('ada', { flags: '--load --no-mcp' })
+    for (const args of [
+      ['init', '-q'],
+      ['add', '-A'],
+      ['commit', '-qm', 'first'],
+    ])
+      execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@example.org', ...args], { cwd: root })
+    const { at } = await world.session('ada')
+    await world.prompt(at, 'say remember this')
+    const body = { confirmed: true, new_worktree: { name: 'try-it' } }
+    const made = await world.kernel.request('POST', `${at}/worktree-fork`, body)
+    assert.is(made.status, 201, JSON.stringify(made.body))
+    const { session } = made.body
+    const there = `/api/workspaces/${session.workspace_id}/sessions/${session.id}`
+    const warned = await withoutServers(world, there)
+    assert.is(warned.length, 1)
+    assert.match(warned[0] ?? '', REFUSED)
   } finally {
     await world.close()
   }

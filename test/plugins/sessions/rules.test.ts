@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { OutputEnd } from '../../../plugins/processes/api.js'
 import { redactEnvironment, redactText } from '../../../plugins/redaction/looks.js'
-import { OutputBuffer } from '../../../plugins/sessions/agent/output-buffer.js'
 import { decodeEvent, encodeEvent, type NewEvent } from '../../../plugins/sessions/events.js'
 import { boundText, boundValue } from '../../../plugins/sessions/journal/bounds.js'
 import { TranscriptFolder } from '../../../plugins/sessions/read/transcript.js'
@@ -141,10 +141,10 @@ test('texts: redaction, bounds, output, lines', () => {
   const huge = { deep, text: 'x'.repeat(5_000_000), list: Array.from({ length: 50_000 }, (_, i) => i) }
   assert.ok(JSON.stringify(boundValue(huge)).length < 2_000_000)
 
-  const output = new OutputBuffer(4)
+  const output = new OutputEnd(4)
   for (const piece of ['ab', 'cd', 'ef']) output.push(Buffer.from(piece))
   assert.equal([output.text(), output.truncated], ['cdef', true])
-  const many = new OutputBuffer(10_000)
+  const many = new OutputEnd(10_000)
   for (let i = 0; i < 5000; i++) many.push(Buffer.from('x'))
   assert.is(many.text().length, 5000)
 })

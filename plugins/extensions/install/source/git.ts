@@ -1,6 +1,8 @@
 import { mkdir, readdir, stat } from 'node:fs/promises'
 import path from 'node:path'
+import type { Readable } from 'node:stream'
 import { gitCall } from '../../../../kernel/kit/git/index.js'
+import { wholeOf } from '../../../../kernel/kit/whole.js'
 import { type Clock, messageOf, within } from '../../../../kernel/plugin.js'
 import type { ProcessHandle } from '../../../processes/api.js'
 import { InstallErrors, refused } from '../errors.js'
@@ -128,16 +130,8 @@ async function runGit(host: GitHost, { bare, args, input = '', watch }: GitCall)
   }
 }
 
-async function bounded(stream: AsyncIterable<Buffer>, most: number): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of stream) {
-    size += chunk.length
-    if (size > most) throw refused('too_large', `git prints more than ${most} bytes`)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
-}
+const bounded = (stream: Readable, most: number): Promise<Buffer> =>
+  wholeOf(stream, most, () => refused('too_large', `git prints more than ${most} bytes`))
 
 async function repeat(clock: Clock, watch: () => Promise<void>, signal: AbortSignal): Promise<never> {
   for (;;) {

@@ -1,5 +1,48 @@
+import type { Readable } from 'node:stream'
+import { StringDecoder } from 'node:string_decoder'
+
+/** Takes the bytes of a stream, and keeps a bounded part of them. */
+interface Keeper {
+  push(chunk: Buffer): void
+}
+
+/** Has a part of a program's output kept. All of it is read, and the rest is dropped, so that the program goes on. */
+export function keep<K extends Keeper>(stream: Readable, keeper: K): K {
+  stream.on('data', (chunk: Buffer) => keeper.push(chunk))
+  return keeper
+}
+
+/** The beginning of an output, as long as its limit, in whole characters. */
+export class OutputStart implements Keeper {
+  readonly #chunks: Buffer[] = []
+  #bytes = 0
+  #truncated = false
+
+  /** @param limit bytes that are kept */
+  constructor(private readonly limit: number) {}
+
+  get truncated(): boolean {
+    return this.#truncated
+  }
+
+  push(chunk: Buffer): void {
+    const room = this.limit - this.#bytes
+    if (chunk.length > room) this.#truncated = true
+    if (room <= 0) return
+    // A copy: a piece of a chunk would keep all of it in memory.
+    const kept = chunk.length > room ? Buffer.from(chunk.subarray(0, room)) : chunk
+    this.#chunks.push(kept)
+    this.#bytes += kept.length
+  }
+
+  text(): string {
+    const all = Buffer.concat(this.#chunks)
+    return this.#truncated ? new StringDecoder('utf8').write(all) : all.toString('utf8')
+  }
+}
+
 /** The end of an endless output: bytes beyond the limit are dropped at the front, at a character's border. */
-export class OutputBuffer {
+export class OutputEnd implements Keeper {
   readonly #chunks: Buffer[] = []
   #bytes = 0
   #truncated = false
