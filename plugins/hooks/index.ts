@@ -1,12 +1,13 @@
 import { definePlugin, maybe, Settings, surfaceOf } from '../../kernel/plugin.js'
 import { Agents } from '../agents/api.js'
+import { Checks } from '../daemon/api.js'
 import { Extensions, ResourceFamilies, type ResourceFamily } from '../extensions/api.js'
 import { Processes } from '../processes/api.js'
 import { Confinement } from '../sandboxes/api.js'
 import { Sessions } from '../sessions/api.js'
 import { NativeTools } from '../tools/api.js'
 import { Workspaces } from '../workspaces/api.js'
-import { HookDeclarers, HookErrors, HookKind, Hooks, NativeHooks } from './api.js'
+import { HookDeclarers, HookErrors, HookKind, Hooks, HookValues, NativeHooks } from './api.js'
 import { nativeTools } from './native-tools.js'
 import { sessionTaps } from './points/sessions.js'
 import { hookRoutes } from './routes.js'
@@ -39,13 +40,18 @@ export default definePlugin({
   provides: Hooks,
   service: () => import('./service.js').then(module => module.HooksService),
 }).surface({
-  declares: [NativeHooks, HookDeclarers],
+  declares: [NativeHooks, HookDeclarers, HookValues],
   kinds: [HookKind],
   errors: [HookErrors],
   settings: [ConfiguredHooks],
   tables: [{ id: '001-run', sql: RUN_TABLES }],
   reconcilers: [reconciler({ kind: HookKind, run: self => self.changed() })],
-  registries: [contribute(NativeTools, () => nativeTools), contribute(ResourceFamilies, () => [family])],
+  registries: [
+    contribute(NativeTools, () => nativeTools),
+    contribute(ResourceFamilies, () => [family]),
+    contribute(HookValues, self => self.values()),
+    contribute(Checks, self => [{ id: 'hooks', category: 'hooks', run: () => self.warnings.findings() }]),
+  ],
   taps: [
     tap(
       Settings,
