@@ -13,6 +13,8 @@ class NoSessions implements SessionsApi {
   declare readonly points: SessionsApi['points']
   noteHookRun(): void {}
   declare readonly uses: SessionsApi['uses']
+  guard = async () => {}
+  unguarded = () => []
   interrupt = async () => {}
   agentFor = () => 'general'
   readonly stopped

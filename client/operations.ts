@@ -1387,6 +1387,7 @@ export interface Matcher {
   readonly sync_direction?: string | undefined
   readonly tool_id?: string | undefined
   readonly tool_name?: string | undefined
+  readonly tool_namespace?: string | undefined
   readonly turn_id?: string | undefined
   readonly work_state?: string | undefined
   readonly workspace_id?: string | undefined
@@ -4398,6 +4399,7 @@ export interface Operations {
           readonly workspace_id?: string | undefined
           readonly shadowed_sources?: readonly ("native" | "config" | "extension" | "agent_definition" | "skill")[] | undefined
           readonly reach: string
+          readonly warnings?: readonly string[] | undefined
         }[]
       }
     }

@@ -39,6 +39,7 @@ import selfService from './self-service/index.js'
 import services from './services/index.js'
 import sessions from './sessions/index.js'
 import settings from './settings/index.js'
+import { newSessions } from './settings/new-sessions.js'
 import sidecars from './sidecars/index.js'
 import skills from './skills/index.js'
 import streams from './streams/index.js'
@@ -159,6 +160,7 @@ export const inTree: readonly Plugin[] = [
   vault,
   restart,
   audit,
+  newSessions,
   ...hookPoints,
 ]
 

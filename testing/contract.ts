@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { type Plugin, type PluginKernel, within } from '../kernel/index.js'
 import { Checks } from '../plugins/daemon/api.js'
 import { surfaceProblems } from '../plugins/extensions/authoring/surface-problems.js'
+import { replacementProblems } from './judge.js'
 
 /** Milliseconds in which a probe of the doctor has to answer. */
 const CHECK_MS = 5000
@@ -38,17 +39,11 @@ export function describesItself(plugin: Plugin): void {
 }
 
 /**
- * What takes the place of a plugin serves all of its routes and has all of its kinds: others rely on them.
+ * What takes the place of a plugin has everything of it that others rely on: routes, kinds, events, settings, registries.
  * @throws AssertionError that lists what is missing
  */
-export function servesAsMuchAs(replaced: Plugin, { surface }: Pick<Plugin, 'surface'>): void {
-  const namesOf = ({ routes = [], kinds = [] }: Plugin['surface']) => [
-    ...routes.map(({ method, path }) => `route ${method} ${path.replace(/\{[^}]+\}/g, '{}')}`),
-    ...kinds.map(({ name }) => `kind ${name}`),
-  ]
-  const has = new Set(namesOf(surface))
-  const missing = namesOf(replaced.surface).filter(name => !has.has(name))
-  assert.ok(missing.length === 0, `in the place of ${replaced.name} it lacks: ${missing.join(', ')}`)
+export function servesAsMuchAs(replaced: Plugin, plugin: Pick<Plugin, 'surface' | 'provides'>): void {
+  assert.deepEqual(replacementProblems({ ...plugin, replaces: replaced.name }), [])
 }
 
 /** Every probe of the doctor, or those of one plugin, answers in time. @throws AssertionError @returns how many there are */

@@ -1,11 +1,25 @@
 import { mkdtemp, realpath, rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
-import { createKernel } from '../kernel/index.js'
+import { conflictOf, createKernel, lackOf, type Plugin } from '../kernel/index.js'
 import { readManifest } from '../plugins/extensions/api.js'
 import { publishProblems } from '../plugins/extensions/authoring/publish-problems.js'
 import { inTree } from '../plugins/index.js'
 import { probe } from './look.js'
+
+/**
+ * Why a plugin would be refused in the place of the one that it replaces, as the host says it: it lacks what others rely on, or has what
+ * belongs to another plugin. Nothing of it runs.
+ */
+export function replacementProblems(plugin: Pick<Plugin, 'replaces' | 'surface' | 'provides'>): string[] {
+  const { replaces } = plugin
+  if (replaces === undefined) return []
+  const original = inTree.find(({ name }) => name === replaces)
+  if (!original) return [`replaces ${replaces}: svc has no plugin of this name. List them: svc plugin list`]
+  // It runs under the name of that one.
+  const seated = { name: replaces, provides: plugin.provides, surface: plugin.surface } as Plugin
+  return [conflictOf(seated, inTree), lackOf(seated, original)].filter(problem => problem !== undefined)
+}
 
 /**
  * Reads and publishes what the extension of a folder ships, as a daemon does, in a kernel of its own; none of its code and no

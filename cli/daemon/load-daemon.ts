@@ -18,8 +18,8 @@ export async function loadDaemon(root: string, home: string): Promise<Daemon['ru
 }
 
 /** The same code, for what is judged without a daemon. */
-export async function loadCheck(root: string, home: string): Promise<Daemon['checkConfig']> {
-  return (await loaded(root, home)).checkConfig
+export async function loadCheck(root: string, home: string): Promise<Pick<Daemon, 'checkConfig' | 'configChecker'>> {
+  return loaded(root, home)
 }
 
 async function loaded(root: string, home: string): Promise<Daemon & { readonly keep?: (() => void) | undefined }> {

@@ -13,7 +13,7 @@ import { forgetEnds, recentCulprits, whySafeMode } from './restart-limit.js'
 import { describeSuspect, forgetSuspect, readSuspect } from './suspect.js'
 import type { Blocked, Watchdog } from './watchdog.js'
 
-export { checkConfig } from '../setup/check-config.js'
+export { checkConfig, configChecker } from '../setup/check-config.js'
 
 /** A clean shutdown has its own deadlines of ten seconds in all; past this the process goes anyway. */
 const closeMs = 14_000

@@ -1,6 +1,6 @@
 import type { Setting } from '../../kernel/contract/surface.js'
-import { configText } from '../../plugins/configuration/document.js'
-import type { ConfigText } from '../../plugins/configuration/layers.js'
+import { configProblems, configText } from '../../plugins/configuration/document.js'
+import type { ConfigProblem, ConfigText } from '../../plugins/configuration/layers.js'
 
 /**
  * Judges a configuration as a daemon would that starts with it. Settings of drop-ins are not known without one: they are in `unowned`.
@@ -8,10 +8,20 @@ import type { ConfigText } from '../../plugins/configuration/layers.js'
  * @throws Fault `config_invalid`
  */
 export async function checkConfig(text: string, where: string): Promise<ConfigText> {
+  return configText(text, where, await knownSettings())
+}
+
+/** What finds the mistakes of a text: those that {@link checkConfig} would tell of. */
+export async function configChecker(where: string): Promise<(text: string) => readonly ConfigProblem[]> {
+  const known = await knownSettings()
+  return text => configProblems(text, where, known)
+}
+
+async function knownSettings(): Promise<Setting[]> {
   const [{ KernelSettings }, { inTree }] = await Promise.all([
     import('../../kernel/index.js'),
     import('../../plugins/index.js'),
   ])
   const settings = inTree.flatMap(({ surface }) => surface.settings ?? [])
-  return configText(text, where, [...Object.values(KernelSettings), ...settings] as Setting[])
+  return [...Object.values(KernelSettings), ...settings] as Setting[]
 }

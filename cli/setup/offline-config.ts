@@ -1,12 +1,14 @@
 import { join } from 'node:path'
+import { problemText } from '../../plugins/configuration/document.js'
 import { verdict } from '../../plugins/settings/commands.js'
+import { repaired } from '../../plugins/settings/repair.js'
 import type { ValidateSettingsReply } from '../../schemas/settings.js'
 import type { Given } from '../commands/given.js'
 import { loadCheck } from '../daemon/load-daemon.js'
 import { CliFault, exitCodes } from '../fault.js'
 import type { Io } from '../io.js'
 import type { Output } from '../show/output.js'
-import { textOf, withSettings, writeText } from './settings-file.js'
+import { asInvalid, textOf, withSettings, writeText } from './settings-file.js'
 
 /**
  * `svc config set` and `unset` where no daemon answers: judged as a daemon would that starts with it, and written.
@@ -19,19 +21,31 @@ export async function changeConfig(
 ): Promise<void> {
   const key = String(args.key)
   const before = textOf(home)
-  const after = withSettings(before, { [key]: command === 'config set' ? parsed(String(args.value)) : undefined })
-  const check = await loadCheck(io.root, home)
-  const { leftOut } = await check(after, join(home, 'config.json')).catch(error => {
-    throw refused('config_invalid', (error as Error).message)
-  })
-  const bad = leftOut.find(({ path }) => path === key || path.startsWith(`${key}.`) || key.startsWith(`${path}.`))
-  if (bad) throw refused('config_invalid', bad.text)
+  const value = command === 'config set' ? parsed(String(args.value)) : undefined
+  const { checkConfig, configChecker } = await loadCheck(io.root, home)
+  const file = join(home, 'config.json')
+  const problemsOf = await configChecker(file)
+  const isBroken = problemsOf(before).length > 0
+  const after = isBroken
+    ? asInvalid(() => repaired(before, 'config.json', [{ keys: key.split('.'), value }], problemsOf))
+    : withSettings(before, { [key]: value })
+  if (!isBroken) {
+    const { leftOut } = await checkConfig(after, file).catch(error => {
+      throw refused('config_invalid', (error as Error).message)
+    })
+    const bad = leftOut.find(({ path }) => path === key || path.startsWith(`${key}.`) || key.startsWith(`${path}.`))
+    if (bad) throw refused('config_invalid', bad.text)
+  }
   const skipped = after === before
   if (!skipped && options['dry-run'] !== true) writeText(home, after)
-  if (out.json) return out.value({ skipped, restart_required: false, next_action: 'none' })
+  const problems = problemsOf(after).map(problemText)
+  const more = problems.length > 0 ? { problems } : {}
+  if (out.json) return out.value({ skipped, restart_required: false, next_action: 'none', ...more })
   if (skipped) return out.line('no changes')
   const done = options['dry-run'] === true ? 'would be changed' : 'written'
-  out.line(`${key}: ${done}; takes effect when the daemon starts (svc daemon start)`)
+  if (problems.length === 0) return out.line(`${key}: ${done}; takes effect when the daemon starts (svc daemon start)`)
+  out.line(`${key}: ${done}; config.json is still not valid, so no daemon starts with it. Correct this as well:`)
+  for (const problem of problems) out.line(`  ${problem}`)
 }
 
 interface Where {
@@ -42,8 +56,8 @@ interface Where {
 /** `svc config check` without a daemon: what the next start would say. Returns the exit code. */
 export async function reportConfig({ io, home, out }: Where & { readonly out: Output }): Promise<number> {
   const file = join(home, 'config.json')
-  const check = await loadCheck(io.root, home)
-  const reply = await check(textOf(home), file).then(
+  const { checkConfig } = await loadCheck(io.root, home)
+  const reply = await checkConfig(textOf(home), file).then(
     ({ unowned, leftOut }): ValidateSettingsReply => ({
       valid: true,
       pending: [],
@@ -57,8 +71,8 @@ export async function reportConfig({ io, home, out }: Where & { readonly out: Ou
 
 /** Before a daemon is ended for another one that would not start. @throws CliFault `config_invalid` */
 export async function refuseInvalidConfig({ io, home }: Where): Promise<void> {
-  const check = await loadCheck(io.root, home)
-  await check(textOf(home), join(home, 'config.json')).catch((error: Error & { next?: string }) => {
+  const { checkConfig } = await loadCheck(io.root, home)
+  await checkConfig(textOf(home), join(home, 'config.json')).catch((error: Error & { next?: string }) => {
     const text = `${error.message}\nThe daemon goes on as it is.`
     throw new CliFault('config_invalid', text, { exit: exitCodes.invalid, next: error.next })
   })

@@ -33,8 +33,13 @@ export async function writeSettings(home: string, settings: Readonly<Record<stri
  */
 export function withSettings(before: string, settings: Readonly<Record<string, unknown>>): string {
   const changes = Object.entries(settings).map(([name, value]) => ({ keys: name.split('.'), value }))
+  return asInvalid(() => editJson(before, 'config.json', changes))
+}
+
+/** Work on the text of config.json. @throws CliFault with the code, the words and the next step of a fault */
+export function asInvalid<T>(work: () => T): T {
   try {
-    return editJson(before, 'config.json', changes)
+    return work()
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     throw new CliFault(error.code, error.message, {

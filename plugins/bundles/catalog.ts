@@ -3,6 +3,7 @@ import type { PluginKernel } from '../../kernel/plugin.js'
 import {
   type Brought,
   broughtAgent,
+  broughtSidecar,
   type Extensions,
   type InstalledExtension,
   type Shipment,
@@ -123,15 +124,27 @@ function scheduleText(schedule: object = {}): string {
   return mode === undefined ? 'no schedule' : [mode, ...Object.values(when)].join(' ')
 }
 
+const channelText = (channels: LoadedProfile['channels']) =>
+  channels.length > 0 ? `channels ${channels.map(({ name }) => name).join(', ')}` : ''
+
 /** What activating a profile would bring. */
 function broughtBundle({ name: bundle, profiles }: LoadedBundle): Brought[] {
-  return profiles.flatMap(({ name: profile, agents, jobs, triggers, bridges }): Brought[] => {
+  return profiles.flatMap(({ name: profile, agents, layouts, jobs, triggers, bridges, channels }): Brought[] => {
     const named = (name: string) => `${bundle}/${profile}/${name}`
     const by = ({ agent_name, agent }: { agent_name?: string | undefined; agent?: string | undefined }) =>
       agent_name ?? agent ?? 'the default agent'
     return [
-      { kind: 'bundle', name: `${bundle}/${profile}`, about: 'when it is activated' },
-      ...agents.flatMap(({ spec }) => broughtAgent(named(spec.name), spec)),
+      {
+        kind: 'bundle',
+        name: `${bundle}/${profile}`,
+        about: ['when it is activated', channelText(channels)].filter(Boolean).join(', '),
+      },
+      ...agents.flatMap(({ spec, soul, heartbeat }) => [
+        ...broughtAgent(named(spec.name), spec),
+        ...(soul === undefined ? [] : [broughtSidecar(named(spec.name), 'SOUL.md')]),
+        ...(heartbeat === undefined ? [] : [broughtSidecar(named(spec.name), 'HEARTBEAT.md')]),
+      ]),
+      ...layouts.map(({ id }) => ({ kind: 'layout' as const, name: named(id), about: 'windows of a workspace' })),
       ...jobs.map(job => ({
         kind: 'job' as const,
         name: named(job.name),

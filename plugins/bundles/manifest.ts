@@ -92,7 +92,7 @@ const Profile = v.strictObject({
 })
 export type ProfileManifest = v.InferOutput<typeof Profile>
 
-const Bundle = v.strictObject({
+export const Bundle = v.strictObject({
   name,
   description,
   version: v.optional(v.string()),

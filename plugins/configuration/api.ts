@@ -1,13 +1,14 @@
 /** `svc/plugins/configuration`: explains settings and writes them, with overlays for parts of the daemon's work. */
 import { type Actor, type Hook, type Setting, token } from '../../kernel/plugin.js'
 import type { TextFile } from '../files/api.js'
-import type { ConfigLayer, ConfigText, LayerValue } from './layers.js'
+import type { ConfigLayer, ConfigProblem, ConfigText, LayerValue, OverlaidLayers } from './layers.js'
 
 export { configText, problemText } from './document.js'
 export { ConfigErrors } from './errors.js'
 /** For another plugin that says what is configured. */
 export { type ReadSettings, Values } from './in-effect.js'
 export { editJson, type JsonChange, readJson } from './json-file.js'
+export { type ConfigProblem, layersOf, type OverlaidLayers, resultOf } from './layers.js'
 
 /** What can be said of the configuration file beside its values. */
 export interface ConfigState {
@@ -85,6 +86,16 @@ export interface ConfigWritten extends ConfigPlan {
   readonly hash: string
 }
 
+/** Makes another text of a layer, whose mistakes `problemsOf` finds; `where` names it in messages. */
+export type Rewrite = (text: string, where: string, problemsOf: (text: string) => Mistakes) => string
+type Mistakes = readonly ConfigProblem[]
+
+/** `dry`: nothing is written. */
+export type RewriteOptions = Pick<WriteOptions, 'overlay' | 'actor'> & { readonly dry?: boolean }
+
+/** The layers before and after a text was written, the same where the `rest` is still wrong. */
+export type Rewritten = Record<'was' | 'will', OverlaidLayers> & { readonly desired: string; readonly rest: Mistakes }
+
 export interface WriteOptions {
   /** The overlay that is written instead of the file. */
   readonly overlay?: string | undefined
@@ -124,6 +135,8 @@ export interface ConfigurationApi {
    * `config_invalid` when it is not valid as it is; StoreError `disk_full`, `file_unwritable`
    */
   write(changes: readonly ConfigChange[], options?: WriteOptions): Promise<ConfigWritten>
+  /** Writes another text of a layer, which may be invalid before and after: {@link reload} then. @throws Fault `config_changed`, `overlay_unknown` */
+  rewrite(rewrite: Rewrite, options?: RewriteOptions): Promise<Rewritten>
   /** Whose change of the file is being told of now; undefined where somebody else has saved it. */
   readonly writer: Actor | undefined
   /** Reads all layers again. What is not valid changes nothing, and is the `problem` of the state. */

@@ -27,6 +27,10 @@ export function configText(text: string, where: string, known: readonly Setting[
   })
 }
 
+/** The mistakes of a text as {@link configText} reads it, in their order; none for one that is valid. */
+export const configProblems = (...[text, where, known, isOverlay = false]: Parameters<typeof configText>) =>
+  new Reader(text, where, known, isOverlay).read().problems
+
 /** `config.json:3: what is wrong` */
 export const problemText = ({ where, text }: ConfigProblem): string => `${where}: ${text}`
 

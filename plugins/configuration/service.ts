@@ -22,9 +22,11 @@ import {
   type ConfigurationApi,
   type ConfigWritten,
   type ExplainedSetting,
+  type Rewrite,
+  type RewriteOptions,
   type WriteOptions,
 } from './api.js'
-import { stateOf } from './document.js'
+import { configProblems, stateOf } from './document.js'
 import { draftOf } from './draft.js'
 import { Follower } from './follower.js'
 import { InForce } from './in-force.js'
@@ -71,24 +73,21 @@ export class ConfigurationService {
 
   /** The configuration as a consumer sees it: what it taps or adds goes with its scope. */
   for({ name, scope }: Consumer): ConfigurationApi {
-    const generation = () => this.#generation
-    const known = () => this.known
-    const writer = () => this.#writer
-    const text = () => this.#values.text
+    const self = this
     return {
       changed: this.#values.changed,
       get generation() {
-        return generation()
+        return self.#generation
       },
       hashes: overlay => this.hashes(overlay),
       get known() {
-        return known()
+        return self.known
       },
       get writer() {
-        return writer()
+        return self.#writer
       },
       get text() {
-        return text()
+        return self.#values.text
       },
       parse: text => this.parse(text, 'config.json', false),
       get: (entry, overlay) => this.#get(entry, overlay),
@@ -109,6 +108,7 @@ export class ConfigurationService {
       },
       plan: (changes, overlay) => draftOf(this, changes, overlay).plan,
       write: (changes, options) => this.#write(changes, options),
+      rewrite: (rewrite, options = {}) => this.#rewrite(rewrite, options),
       reload: () => this.#reload(),
       overlay: async (id, file, where) => scope.defer(`overlay ${id}`, await this.#overlay(id, file, where)),
     }
@@ -205,30 +205,46 @@ export class ConfigurationService {
   }
 
   #write(changes: readonly ConfigChange[], options: WriteOptions = {}): Promise<ConfigWritten> {
-    const { overlay } = options
     return this.#follower.alone(async () => {
-      const { file, where, text: before, take } = this.layer(overlay)
-      const text = await this.#follower.textOf(file, before)
-      take(text)
+      const layer = this.layer(options.overlay)
+      const text = await this.#follower.textOf(layer.file, layer.text)
+      layer.take(text)
       this.#checkUnchanged(options)
-      const draft = draftOf(this, changes, overlay)
+      const draft = draftOf(this, changes, options.overlay)
       const written = draft.plan.changes.length > 0
-      if (written) {
-        if (((await file.read()) ?? '') !== text) throw this.#changed(`somebody else writes ${where}`, overlay)
-        await file.write(draft.text, text).catch(error => {
-          if (!(error instanceof Fault) || error.code !== 'file_changed') throw error
-          throw this.#changed(`somebody else saved ${where} at the same moment`, overlay)
-        })
-        this.#writer = options.actor
-        try {
-          take(draft.text)
-        } finally {
-          this.#writer = undefined
-        }
-      }
-      const { active, desired: hash } = this.hashes(overlay)
+      if (written) await this.#put(layer, text, draft.text, options)
+      const { active, desired: hash } = this.hashes(options.overlay)
       return { ...draft.plan, written, generation: this.#generation, active, hash }
     })
+  }
+
+  #rewrite(rewrite: Rewrite, { dry, overlay, actor }: RewriteOptions) {
+    return this.#follower.alone(async () => {
+      const layer = this.layer(overlay)
+      const before = await this.#follower.textOf(layer.file, layer.text)
+      const problemsOf = (text: string) => configProblems(text, layer.where, this.known, overlay !== undefined)
+      const text = rewrite(before, layer.where, problemsOf)
+      const rest = problemsOf(text)
+      const was = this.layers(overlay)
+      const of = overlay === undefined ? 'file' : 'overlay'
+      const will = rest.length > 0 ? was : { ...was, [of]: this.parse(text, layer.where, overlay !== undefined) }
+      if (!dry) await this.#put(layer, before, text, { overlay, actor }, rest.length === 0)
+      return { was, will, desired: this.hashOf(will), rest }
+    })
+  }
+
+  async #put({ file, where, take }: Layer, before: string, text: string, { overlay, actor }: WriteOptions, ok = true) {
+    if (((await file.read()) ?? '') !== before) throw this.#changed(`somebody else writes ${where}`, overlay)
+    await file.write(text, before).catch(error => {
+      if (!(error instanceof Fault) || error.code !== 'file_changed') throw error
+      throw this.#changed(`somebody else saved ${where} at the same moment`, overlay)
+    })
+    this.#writer = actor
+    try {
+      if (ok) take(text)
+    } finally {
+      this.#writer = undefined
+    }
   }
 
   async #reload(): Promise<void> {

@@ -15,7 +15,14 @@ import type { DownloadReply, DownloadRules } from './downloads/rules.js'
 import type { Tree } from './install/source/tree.js'
 import type { Manifest, SourceTier } from './manifest/manifest.js'
 
-export { type Brought, broughtAgent, broughtHook, broughtServer } from './consent/brought.js'
+export {
+  type Brought,
+  broughtAgent,
+  broughtHook,
+  broughtServer,
+  broughtSidecar,
+  sidecarFiles,
+} from './consent/brought.js'
 export { askerOf, type Owner, ownerOf } from './consent/owner.js'
 export { DownloadError, type DownloadProblem, type DownloadReply, type DownloadRules } from './downloads/rules.js'
 export { ExtensionErrors } from './errors.js'

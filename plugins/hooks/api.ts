@@ -69,6 +69,20 @@ export interface HookDeclaration {
 
 export const HookDeclarers = registry<HookDeclarations>('hooks.declarations@1')
 
+/** Contributes the values that matcher fields can have now, so that a value that matches none of them gets a warning. */
+export interface KnownValues {
+  /** Matcher fields of open vocabularies, such as `agent_name`. */
+  readonly fields: readonly string[]
+  /** What a value is: `agent`. */
+  readonly noun: string
+  /** The command that lists them. */
+  readonly list: string
+  /** Undefined while some are not known. */
+  readonly read: () => Promise<readonly string[] | undefined>
+}
+
+export const HookValues = registry<KnownValues>('hooks.values@1')
+
 /** The result of running the hooks of an event. */
 export interface Dispatched {
   /** The payload with all patches applied. */

@@ -21,6 +21,7 @@ const fields = {
   Workspace: 'workspace_id',
   'Shadowed sources': 'shadowed_sources',
   Coverage: 'reach',
+  Warnings: 'warnings',
 } as const satisfies Readonly<Record<string, keyof HookCatalogEntry>>
 const WIDTH = Math.max(...Object.keys(fields).map(header => header.length))
 

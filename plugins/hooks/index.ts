@@ -1,5 +1,6 @@
 import { definePlugin, maybe, Settings, surfaceOf } from '../../kernel/plugin.js'
 import { Agents } from '../agents/api.js'
+import { Checks } from '../daemon/api.js'
 import { Extensions, ResourceFamilies, type ResourceFamily } from '../extensions/api.js'
 import { Processes } from '../processes/api.js'
 import { Confinement } from '../sandboxes/api.js'
@@ -7,7 +8,7 @@ import { Sessions } from '../sessions/api.js'
 import { NativeTools } from '../tools/api.js'
 import { SecretOwners } from '../vault/api.js'
 import { WorkspaceDeleted, Workspaces } from '../workspaces/api.js'
-import { HookDeclarers, HookErrors, HookKind, Hooks, NativeHooks } from './api.js'
+import { HookDeclarers, HookErrors, HookKind, Hooks, HookValues, NativeHooks } from './api.js'
 import { nativeTools } from './native-tools.js'
 import { sessionTaps } from './points/sessions.js'
 import { hookRoutes } from './routes.js'
@@ -40,7 +41,7 @@ export default definePlugin({
   provides: Hooks,
   service: () => import('./service.js').then(module => module.HooksService),
 }).surface({
-  declares: [NativeHooks, HookDeclarers],
+  declares: [NativeHooks, HookDeclarers, HookValues],
   kinds: [HookKind],
   errors: [HookErrors],
   settings: [ConfiguredHooks],
@@ -52,6 +53,8 @@ export default definePlugin({
     contribute(SecretOwners, () => [
       { what: 'workspace', deleted: { event: WorkspaceDeleted.name }, paths: id => [`hooks/ws/${id}`] },
     ]),
+    contribute(HookValues, self => self.values()),
+    contribute(Checks, self => [{ id: 'hooks', category: 'hooks', run: () => self.warnings.findings() }]),
   ],
   taps: [
     tap(

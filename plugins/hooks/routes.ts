@@ -23,6 +23,7 @@ const hookColumns: readonly CliColumn[] = [
   { header: 'REQUIRED', path: 'required' },
   { header: 'ENABLED', path: 'enabled' },
   { header: 'COMMAND', path: 'command', below: true },
+  { header: 'WARNINGS', path: 'warnings', as: 'list', below: true },
 ]
 const eventColumns: readonly CliColumn[] = [
   { header: 'EVENT', path: 'event' },

@@ -4,7 +4,7 @@ import type { HookEvent } from '../../schemas/hooks.js'
 import type { Agents } from '../agents/api.js'
 import type { Recorded, SessionInfo, Sessions } from '../sessions/api.js'
 import type { Workspace } from '../workspaces/api.js'
-import type { Dispatched, Fixed, HookPayload, HookRequest, HookRun, HooksApi, Whom } from './api.js'
+import type { Dispatched, Fixed, HookPayload, HookRequest, HookRun, HooksApi, KnownValues, Whom } from './api.js'
 import { BroughtHooks, placeOf } from './brought.js'
 import { readAgentHooks, readDeclarations } from './declarations.js'
 import { type ByEvent, byEvent, type DeclaredHook, hasEnabled, type Resolved, resolve } from './declared.js'
@@ -14,6 +14,7 @@ import { Nesting } from './dispatch/nesting.js'
 import { type ExecutorNeeds, Executors } from './executors/executors.js'
 import { HookRuns, journalNote, UNMADE } from './runs.js'
 import { RECORDED, recordedPayload } from './told.js'
+import { Warnings } from './warnings.js'
 import { entryToWire } from './wire.js'
 
 export type HooksKernel = PluginKernel<
@@ -41,6 +42,7 @@ export class HooksService implements HooksApi {
   readonly #executors: Executors
   readonly deltas: Deltas
   readonly nesting: Nesting
+  readonly warnings = new Warnings(this)
   #isReady = false
 
   constructor(readonly kernel: HooksKernel) {
@@ -81,9 +83,16 @@ export class HooksService implements HooksApi {
     return hasEnabled(this.#byEvent, event) || hasEnabled(own, event) || this.#brought.has(event, sessionId)
   }
 
-  /** The first required hook of an event that holds for a session; undefined without one. */
-  requiredOf(event: HookEvent, session: SessionInfo): string | undefined {
-    return this.#hooksOf(event, whomOf(session)).find(({ required, enabled }) => required && enabled)?.name
+  /** The first required hook that has to be asked before each operation of a session, for people; undefined without one. */
+  guardOf(session: SessionInfo): string | undefined {
+    const guard = this.#hooksOf('permission.request', whomOf(session)).find(isRequired)
+    return guard && `the required hook ${guard.name}`
+  }
+
+  /** Guards that came or went while agents run hold from the next operation on. */
+  async #renewGuards(): Promise<void> {
+    const { sessions } = this.kernel.needs
+    await Promise.all(sessions.unstopped().map(session => sessions.guard(session.id, this.guardOf(session))))
   }
 
   dispatch(event: HookEvent, whom: Whom, payload: HookPayload): Promise<Dispatched> {
@@ -100,6 +109,7 @@ export class HooksService implements HooksApi {
     this.#byEvent = byEvent(this.#resolved.map(({ hook }) => hook))
     await this.#brought.refresh()
     this.#dropPrograms()
+    await this.#renewGuards()
   }
 
   /** Declarations changed at runtime. Before all plugins are loaded this is ignored: they are read once then. */
@@ -244,17 +254,47 @@ export class HooksService implements HooksApi {
     const here = resolve([...all, ...shadowed]).filter(
       ({ hook }) => workspace === undefined || hook.workspaceId === undefined || hook.workspaceId === workspace.id,
     )
+    const warnings = await this.warnings.about(here.map(({ hook }) => hook))
     const places = new Map<HookEvent, number>()
     return here
-      .map(entry => {
+      .map((entry, n) => {
         const order = (places.get(entry.hook.event) ?? 0) + 1
         places.set(entry.hook.event, order)
-        return entryToWire(entry, order)
+        return entryToWire(entry, order, Object.values(warnings[n] ?? {}).flat())
       })
       .filter(
         ({ event, source, mode }) =>
           (query.event ?? event) === event && (query.source ?? source) === source && (query.mode ?? mode) === mode,
       )
+  }
+
+  /** The hooks of all sources and places, as far as they are known without a session. */
+  async declared(): Promise<readonly DeclaredHook[]> {
+    const { agents, workspaces } = this.kernel.needs
+    const ofAgents: DeclaredHook[] = []
+    for (const workspace of workspaces.list())
+      for (const { name, hooks } of await agents.list(workspace)) {
+        const own = hooks.length > 0 ? await this.#agentHooks(name, workspace) : []
+        // An invalid one is a finding of the agents.
+        if (typeof own !== 'string') ofAgents.push(...own)
+      }
+    return [...this.#resolved.map(({ hook }) => hook), ...ofAgents, ...this.#brought.all]
+  }
+
+  /** What agents and workspaces are called, for matchers. */
+  values(): KnownValues[] {
+    const { agents, workspaces } = this.kernel.needs
+    const places = async () => workspaces.list()
+    const names = async () => {
+      const all = await Promise.all([undefined, ...workspaces.list()].map(workspace => agents.list(workspace)))
+      return all.flat().map(({ name }) => name)
+    }
+    const known = { noun: 'workspace', list: 'svc workspace list' }
+    return [
+      { fields: ['agent_name'], noun: 'agent', list: 'svc agent list', read: names },
+      { ...known, fields: ['workspace_id'], read: async () => (await places()).map(({ id }) => id) },
+      { ...known, fields: ['workspace_root'], read: async () => (await places()).map(({ rootDir }) => rootDir) },
+    ]
   }
 
   #record(run: HookRun): void {
@@ -292,5 +332,7 @@ export class HooksService implements HooksApi {
     this.#executors.keep([...of(this.#byEvent), ...ofSessions, ...this.#brought.all])
   }
 }
+
+const isRequired = ({ required, enabled }: DeclaredHook) => required && enabled
 
 const whomOf = ({ id, workspaceId }: SessionInfo): Whom => ({ sessionId: id, workspaceId })

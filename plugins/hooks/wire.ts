@@ -4,7 +4,11 @@ import type { Resolved } from './declared.js'
 import { familyOf, fieldsOf } from './families.js'
 import { hookEvents, reachOf } from './hook-events.js'
 
-export function entryToWire({ hook, shadowed }: Resolved, order: number): HookCatalogEntry {
+export function entryToWire(
+  { hook, shadowed }: Resolved,
+  order: number,
+  warnings: readonly string[],
+): HookCatalogEntry {
   const { name, event, source, owner, mode, required, enabled, priority, timeoutMs, matcher, metadata, executor } = hook
   return {
     ...{ name, event, source, mode, required, enabled, order, priority },
@@ -22,6 +26,7 @@ export function entryToWire({ hook, shadowed }: Resolved, order: number): HookCa
     ...(hook.workspaceId !== undefined && { workspace_id: hook.workspaceId }),
     ...(shadowed.length > 0 && { shadowed_sources: shadowed.map(other => other.source) }),
     reach: reachOf(event),
+    ...(warnings.length > 0 && { warnings: [...warnings] }),
   }
 }
 

@@ -166,6 +166,13 @@ export interface SessionsApi {
   ask(id: string, question: SessionQuestion): AskedQuestion | undefined
   /** Git worktrees that sessions work in. */
   readonly worktrees: SessionWorktrees
+  /**
+   * Says what has to be asked before each operation of an agent that runs, instead of what its start was told: it is kept asking from now
+   * on, or no longer. Resolves when the agent has answered; {@link unguarded} tells of one that cannot be kept asking.
+   */
+  guard(id: string, guardedBy: string | undefined): Promise<void>
+  /** Sessions whose running agent cannot be kept asking by a guard that came after its start, and why. */
+  unguarded(): readonly { readonly session: SessionInfo; readonly why: string }[]
   /** Cancels the turn that runs, if one does; resolves when it has ended, or after a while. */
   interrupt(id: string): Promise<void>
   /** Idempotent; resolves when the process group is gone and the stop is durable. */

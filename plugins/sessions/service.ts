@@ -149,6 +149,18 @@ export class SessionsService extends SessionHooks implements SessionsApi {
   ask(id: string, question: SessionQuestion): AskedQuestion | undefined {
     return this.#open.peek(id)?.binding.running?.permissions.own.ask(question)
   }
+
+  async guard(id: string, by: string | undefined): Promise<void> {
+    await this.#open.peek(id)?.binding.guard(by)
+  }
+
+  unguarded(): { readonly session: SessionInfo; readonly why: string }[] {
+    return this.#open.all.flatMap(({ id, binding }) => {
+      const [session, why] = [this.get(id), binding.running?.guard.unheld]
+      return session && why !== undefined ? [{ session, why }] : []
+    })
+  }
+
   readonly interrupt = async (id: string) => void (await this.cancel(this.find(id)))
 
   async stop(id: string, how: Stop): Promise<void> {

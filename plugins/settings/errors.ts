@@ -16,6 +16,11 @@ export const SettingsErrors = defineErrors({
   setting_in_use: { status: 409, message: 'this entry is in use' },
   settings_target_invalid: { status: 400, message: 'this cannot be written to that file' },
   settings_scope_invalid: { status: 400, message: 'this section has no settings of that scope' },
+  workspace_config_invalid: {
+    status: 422,
+    message: 'the configuration of this workspace is not valid, so no session starts in it',
+    next: 'svc doctor --only config',
+  },
   workspace_untrusted: {
     status: 409,
     message: 'what the files of this workspace say has no effect until the workspace is trusted',

@@ -9,6 +9,7 @@ import { Restart } from '../restart/api.js'
 import { NativeTools } from '../tools/api.js'
 import { Trust } from '../trust/api.js'
 import { Workspaces } from '../workspaces/api.js'
+import { WorkspaceSettings } from './api.js'
 import { applyTable } from './apply-log.js'
 import { commands } from './command-list.js'
 import { DotEnvErrors } from './dot-env.js'
@@ -39,6 +40,7 @@ export default definePlugin({
     trust: maybe(Trust),
     restart: maybe(Restart),
   },
+  provides: WorkspaceSettings,
   service: () => import('./service.js').then(m => m.SettingsService),
 }).surface({
   errors: [SettingsErrors, DotEnvErrors],
@@ -56,7 +58,10 @@ export default definePlugin({
   ],
   registries: [
     contribute(NativeTools, () => nativeTools),
-    contribute(Checks, self => [{ id: 'home.env', category: 'home', run: async () => self.check() }]),
+    contribute(Checks, self => [
+      { id: 'home.env', category: 'home', run: async () => self.check() },
+      { id: 'config.workspaces', category: 'config', run: () => self.overlays.check() },
+    ]),
   ],
   commands,
   routes,

@@ -22,6 +22,7 @@ import type { RestartApi } from '../restart/api.js'
 import type { TrustApi } from '../trust/api.js'
 import type { Workspaces } from '../workspaces/api.js'
 import { AgentSections } from './agent-sections.js'
+import type { WorkspaceSettingsApi } from './api.js'
 import { ConfigKeys } from './config-keys.js'
 import { readDotEnv } from './dot-env.js'
 import { SettingsErrors } from './errors.js'
@@ -31,6 +32,7 @@ import type { ScopeQuery, Section } from './section.js'
 import type { Collection, CollectionFacts } from './sections/collections.js'
 import { partOf } from './show.js'
 import { Targets } from './targets.js'
+import { WorkspaceOverlays } from './workspace-overlays.js'
 import { type About, SettingsWriter, type Write } from './writer.js'
 
 /** A shorter value would be replaced in ordinary text. */
@@ -50,10 +52,11 @@ export type SettingsKernel = PluginKernel<{
 }>
 
 /** Settings by sections, by named entries and by keys: what they are, where they come from, and changing them. */
-export class SettingsService {
+export class SettingsService implements WorkspaceSettingsApi {
   readonly writer: SettingsWriter
   readonly keys: ConfigKeys
   readonly hidden = new SecretSet()
+  readonly overlays: WorkspaceOverlays
   #envProblem: string | undefined
   readonly #targets: Targets
   readonly #agents: AgentSections
@@ -65,6 +68,7 @@ export class SettingsService {
     this.writer = new SettingsWriter(kernel)
     this.#targets = new Targets(kernel, this.writer)
     this.#agents = new AgentSections(this.#targets)
+    this.overlays = new WorkspaceOverlays(kernel, this.#targets)
     this.keys = new ConfigKeys(kernel.needs.configuration, this.writer, this.#targets)
   }
 
@@ -144,10 +148,10 @@ export class SettingsService {
       throw SettingsErrors.settings_target_invalid(
         `${target} ${workspace ? 'is not of a' : 'needs the id of a'} workspace`,
       )
-    const asked = { changes, actor, target, workspace, agentName }
+    const aside = { changes, actor, target, workspace, agentName }
     if (isDry && !target.endsWith('-config')) throw SettingsErrors.settings_target_invalid(`${target} has no dry run`)
-    if (target.endsWith('-sidecar')) return this.#targets.writeSidecar(asked)
-    if (target.endsWith('-agent-file')) return this.#targets.writeAgent(asked)
+    if (target.endsWith('-sidecar')) return this.#targets.writeSidecar(aside)
+    if (target.endsWith('-agent-file')) return this.#targets.writeAgent(aside)
     const overlay = workspace && (await this.#targets.overlayOf(workspace))
     const wanted = () =>
       changes.map(({ key, name, value }) =>
@@ -157,8 +161,15 @@ export class SettingsService {
       scope: workspace ? 'workspace' : 'global',
       ...(workspace && { workspace_id: workspace.id }),
     } as const
-    if (isDry) return this.writer.plan(wanted(), about, target, overlay)
-    return workspace ? this.#targets.writeWorkspace(workspace, wanted, actor, about) : this.#write(wanted, actor, about)
+    const asked = changes.map(({ key, name, value }) => ({
+      path: key,
+      ...(name !== undefined && { name }),
+      ...(value !== undefined && { value }),
+    }))
+    if (isDry) return this.writer.plan({ changes: wanted, asked, about, target, overlay })
+    return workspace
+      ? this.#targets.writeWorkspace(workspace, wanted, actor, about, asked)
+      : this.writer.write({ changes: wanted, asked, actor, target: 'global-config', about })
   }
 
   #write(changes: Write['changes'], actor: Actor, about: About): Promise<ApplyOutcome> {

@@ -76,7 +76,13 @@ export class Targets {
   }
 
   /** @throws Fault `workspace_untrusted`, and those of the configuration */
-  async writeWorkspace(workspace: Workspace, changes: Write['changes'], actor: Actor, about: About) {
+  async writeWorkspace(
+    workspace: Workspace,
+    changes: Write['changes'],
+    actor: Actor,
+    about: About,
+    asked?: Write['asked'],
+  ) {
     this.#checkOwn(workspace)
     const trust = this.kernel.needs.trust.current
     const overlay = await this.overlayOf(workspace)
@@ -86,7 +92,7 @@ export class Targets {
         { next: `svc workspace trust ${workspace.id}` },
       )
     const outcome = await trust.keeping(workspace, () =>
-      this.writer.write({ changes, actor, target: 'workspace-config', overlay, about }),
+      this.writer.write({ changes, asked, actor, target: 'workspace-config', overlay, about }),
     )
     // The overlay has what was written: it need not be read again because its digest is another one.
     const { digest } = await trust.of(workspace)

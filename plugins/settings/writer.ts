@@ -3,13 +3,25 @@ import { Serial } from '../../kernel/kit/serial.js'
 import { type Actor, type Host, messageOf, type PluginKernel, type Setting } from '../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import type { ApplyLifecycle, ApplyOutcome, SettingsWriteTarget } from '../../schemas/settings.js'
-import { type ConfigChange, ConfigErrors, type Configuration, type PlannedChange } from '../configuration/api.js'
+import {
+  type ConfigChange,
+  ConfigErrors,
+  type ConfigProblem,
+  type Configuration,
+  layersOf,
+  type PlannedChange,
+  problemText,
+  type Rewrite,
+  type Rewritten,
+  resultOf,
+} from '../configuration/api.js'
 import { finding } from '../daemon/api.js'
 import type { Events } from '../events/api.js'
 import { ApplyLog } from './apply-log.js'
 import { SettingsErrors } from './errors.js'
 import { SettingsWritten } from './events.js'
 import { lifecycleOf, outcomes } from './lifecycle.js'
+import { repaired } from './repair.js'
 
 export type WriterKernel = PluginKernel<{
   configuration: typeof Configuration
@@ -23,6 +35,8 @@ export type About = Pick<ApplyOutcome, 'scope' | 'section' | 'workspace_id' | 'a
 export interface Write {
   /** Asked when it is the turn of this write: what a change of a part comes to depends on what was written before. */
   readonly changes: () => readonly ConfigChange[]
+  /** The same as they were asked for, which corrects a file that is not valid: nobody may own such a key. Default: `changes`. */
+  readonly asked?: readonly ConfigChange[] | undefined
   readonly actor: Actor
   readonly target: SettingsWriteTarget
   /** Written instead of the file of the home. */
@@ -31,7 +45,7 @@ export interface Write {
 }
 
 /** A change of a file that is no layer of the configuration. */
-export interface AsideWrite extends Omit<Write, 'overlay' | 'changes'> {
+export interface AsideWrite extends Omit<Write, 'overlay' | 'changes' | 'asked'> {
   readonly keys: readonly string[]
   readonly lifecycle: ApplyLifecycle
 }
@@ -99,13 +113,14 @@ export class SettingsWriter {
   }
 
   /** @throws Fault `config_file_invalid`, and those of the configuration */
-  write({ changes, actor, target, overlay, about }: Write): Promise<ApplyOutcome> {
+  write(write: Write): Promise<ApplyOutcome> {
+    const { changes, actor, target, overlay, about } = write
     return this.#serial.run(async () => {
       const { configuration } = this.kernel.needs
       // An editor may have saved a moment ago: that is a change of its own.
       await configuration.reload()
       const { problem } = configuration.state(overlay)
-      if (problem !== undefined) throw ConfigErrors.config_file_invalid(problem)
+      if (problem !== undefined) return this.#repaired(write, problem)
       await this.#noticed(FILE_ACTOR)
       const wanted = changes()
       const plan = configuration.plan(wanted, overlay)
@@ -115,10 +130,30 @@ export class SettingsWriter {
       )
       const outcome = await this.#recorded(plan.changes, plan.desired, actor.id, target, about, async () => {
         await configuration.write(wanted, { overlay, ifHash: plan.hash, actor })
+        return undefined
       })
       if (overlay !== undefined) await this.#told(actor, outcome, plan.changes.map(keyOf))
       return { ...outcome, ...(hides.length > 0 && { warnings: hides }) }
     })
+  }
+
+  /** Corrects a file that is not valid, and records what of its values is another one then. */
+  async #repaired({ changes, asked, actor, target, overlay, about }: Write, problem: string): Promise<ApplyOutcome> {
+    const { configuration } = this.kernel.needs
+    const wanted = asked ?? changes()
+    if (wanted.length === 0) throw ConfigErrors.config_file_invalid(problem)
+    const rewrite: Rewrite = (...given) => repairedBy(wanted, ...given)
+    const plan = await configuration.rewrite(rewrite, { overlay, dry: true })
+    const keys = wanted.map(keyOf)
+    const lifecycle = lifecycleOf(changesOf(configuration.known, plan))
+    const outcome = await this.#made(keys, lifecycle, plan.desired, actor.id, target, about, async () => {
+      const { rest } = await configuration.rewrite(rewrite, { overlay, actor })
+      // What is still wrong is another problem than before.
+      await configuration.reload()
+      return rest.length === 0 ? [] : [stillInvalid(rest)]
+    })
+    if (overlay !== undefined) await this.#told(actor, outcome, keys)
+    return outcome
   }
 
   /** Records a change of a file that is no layer of the configuration, and that somebody else keeps in order. */
@@ -128,15 +163,21 @@ export class SettingsWriter {
     let written = false
     const outcome = await this.#made(keys, lifecycle, desired, actor.id, target, about, async () => {
       written = await work()
+      return undefined
     })
     if (written) await this.#told(actor, outcome, keys)
     return written ? outcome : { ...outcome, applied: false, skipped: true, skipped_reason: NO_CHANGES }
   }
 
-  /** What the changes would come to; nothing is written. */
-  plan(changes: readonly ConfigChange[], about: About, target: SettingsWriteTarget, overlay?: string): ApplyOutcome {
-    const { changes: planned } = this.kernel.needs.configuration.plan(changes, overlay)
-    if (planned.length === 0) return this.#skipped(about, target)
+  /** What the changes would come to; nothing is written. @throws Fault as {@link write} */
+  async plan({ changes, asked, about, target, overlay }: Omit<Write, 'actor'>): Promise<ApplyOutcome> {
+    const { configuration } = this.kernel.needs
+    const isBroken = configuration.state(overlay).problem !== undefined
+    const rewrite: Rewrite = (...given) => repairedBy(asked ?? changes(), ...given)
+    const planned = isBroken
+      ? changesOf(configuration.known, await configuration.rewrite(rewrite, { overlay, dry: true }))
+      : configuration.plan(changes(), overlay).changes
+    if (planned.length === 0 && !isBroken) return this.#skipped(about, target)
     const lifecycle = lifecycleOf(planned)
     return { ...this.#outcome('', lifecycle, about, target), applied: false, skipped: true, skipped_reason: 'dry_run' }
   }
@@ -156,7 +197,7 @@ export class SettingsWriter {
       const [was, will] = [before?.values.get(path), now.get(path)]
       return { path, before: was, after: will, apply }
     })
-    return this.#recorded(planned, desired, actor, 'global-config', { scope: 'global' }, async () => {})
+    return this.#recorded(planned, desired, actor, 'global-config', { scope: 'global' }, async () => undefined)
   }
 
   /** For the audit, which knows nothing of these files. */
@@ -172,7 +213,7 @@ export class SettingsWriter {
     actor: string,
     target: SettingsWriteTarget,
     about: About,
-    work: () => Promise<void>,
+    work: () => Promise<undefined>,
   ): Promise<ApplyOutcome> {
     return this.#made(planned.map(keyOf), lifecycleOf(planned), desired, actor, target, about, work)
   }
@@ -184,15 +225,16 @@ export class SettingsWriter {
     actor: string,
     target: SettingsWriteTarget,
     about: About,
-    work: () => Promise<void>,
+    work: () => Promise<readonly PartialFailure[] | undefined>,
   ): Promise<ApplyOutcome> {
     const { configuration } = this.kernel.needs
     const { active } = configuration.hashes()
     const intent = { keys, lifecycle, desired, actor, target, generation: this.generation, active }
     const id = await this.log.begin(intent)
     const faults = this.#faults()
+    let unapplied: readonly PartialFailure[]
     try {
-      await work()
+      unapplied = (await work()) ?? []
     } catch (error) {
       const item = failure(`settings.apply.${id}`, 'settings_write_failed', messageOf(error))
       const ending = { status: 'failed', next: 'retry', generation: this.generation, active } as const
@@ -200,7 +242,7 @@ export class SettingsWriter {
       throw error
     }
     this.#look()
-    const failures = this.#faults().flatMap(({ owner, where, error, count }) => {
+    const untaken = this.#faults().flatMap(({ owner, where, error, count }): PartialFailure[] => {
       const before = faults.find(one => one.owner === owner && one.where === where && one.error === error)
       if (before?.count === count) return []
       return [
@@ -210,6 +252,7 @@ export class SettingsWriter {
         },
       ]
     })
+    const failures = [...unapplied, ...untaken]
     const hashes = configuration.hashes()
     const isInForce = lifecycle === 'restart-required' && hashes.active === hashes.desired
     const { status, next } =
@@ -279,12 +322,44 @@ export class SettingsWriter {
   }
 }
 
-const keyOf = ({ path, name }: PlannedChange): string => (name === undefined ? path : `${path}.${name}`)
+const keyOf = ({ path, name }: Pick<ConfigChange, 'path' | 'name'>): string =>
+  name === undefined ? path : `${path}.${name}`
 
 const NO_CHANGES = 'no_changes_detected'
 
 const failure = (id: string, code: string, message: string): DiagnosticItem =>
   finding({ id, code, category: 'config', severity: 'error', title: 'A change of settings failed', message })
+
+/** The settings that come to another value. */
+const changesOf = (known: readonly Setting[], { was, will }: Pick<Rewritten, 'was' | 'will'>): PlannedChange[] =>
+  known.flatMap(entry => {
+    const [before, after] = [was, will].map(layers => resultOf(entry, layersOf(entry, layers)))
+    return isDeepStrictEqual(before, after) ? [] : [{ path: entry.path, before, after, apply: entry.apply }]
+  })
+
+/** Who could not take a change that was written, and why. */
+type PartialFailure = NonNullable<ApplyOutcome['partial_failures']>[number]
+
+/** Any member of a file can be corrected, also one of which nobody knows the schema. */
+const repairedBy = (changes: readonly ConfigChange[], ...[text, where, problemsOf]: Parameters<Rewrite>) =>
+  repaired(
+    text,
+    where,
+    changes.map(({ path, name, value }) => ({
+      keys: [...path.split('.'), ...(name === undefined ? [] : [name])],
+      value,
+    })),
+    problemsOf,
+  )
+
+const stillInvalid = (rest: readonly ConfigProblem[]): PartialFailure => ({
+  subsystem: 'configuration',
+  diagnostic: failure(
+    'settings.apply.configuration',
+    'config_still_invalid',
+    `the file is still not valid; correct this as well: ${rest.map(problemText).join('\n')}`,
+  ),
+})
 
 const unfinished = (id: string) =>
   failure(`settings.apply.${id}`, 'settings_write_failed', 'the daemon ended before the file was written')

@@ -51,7 +51,8 @@ export class SkillSources {
       { folder: this.home, root: this.home, tier: 'user', ofWorkspace: false },
       ...(workspace?.addDirs ?? []).flatMap(dir => inside(dir, 'additional')),
       ...(workspace ? inside(workspace.rootDir, 'workspace') : []),
-      ...(where && agent !== undefined
+      // What lies beside an agent of a catalog was not among the things that a person consented to.
+      ...(where && where.digests === undefined && agent !== undefined
         ? [
             {
               folder: path.join(where.folder, agent, 'skills'),

@@ -46,6 +46,8 @@ export const HookCatalogEntry = v.object({
   shadowed_sources: v.optional(v.array(HookSourceName)),
   /** Which agents and actions the event covers. */
   reach: v.string(),
+  /** Matcher values that match nothing known, and sessions in which a guard does not hold yet. */
+  warnings: v.optional(v.array(v.string())),
 })
 export type HookCatalogEntry = v.InferOutput<typeof HookCatalogEntry>
 export const HookCatalogReply = v.object({ hooks: v.array(HookCatalogEntry) })

@@ -33,6 +33,7 @@ export const HookMatcher = v.strictObject({
     'sync_direction',
     'tool_id',
     'tool_name',
+    'tool_namespace',
     'turn_id',
     'work_state',
     'workspace_id',

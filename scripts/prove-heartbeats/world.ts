@@ -63,6 +63,8 @@ export async function openWorld({ start, config = {}, plugins = [] }: WorldOptio
     declare readonly points: SessionsApi['points']
     noteHookRun(): void {}
     declare readonly uses: SessionsApi['uses']
+    guard = async () => {}
+    unguarded = () => []
     interrupt = async () => {}
     agentFor = () => 'general'
     readonly stopped

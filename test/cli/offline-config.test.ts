@@ -49,6 +49,43 @@ test('what a daemon would refuse is refused without one, and nothing is written'
   assert.is(readFileSync(file, 'utf8'), '{ broken')
 })
 
+test('a member that keeps the file from being valid is corrected without a daemon, each by itself', async () => {
+  const { file, svc } = world('repaired')
+  writeFileSync(file, '{\n  // comment\n  "http": { "port": "banana" },\n  "log": { "levl": 1 }\n}\n')
+  const other = await svc('config', 'set', 'log.level', 'debug')
+  assert.is(other.code, 7)
+  assert.match(other.stderr, /config\.json:3: http\.port/)
+  const wrong = await svc('config', 'set', 'http.port', 'apple')
+  assert.is(wrong.code, 7)
+  assert.match(wrong.stderr, 'setting_invalid')
+  const first = await svc('config', 'set', 'http.port', '0')
+  assert.is(first.code, 0, first.stderr)
+  assert.match(
+    first.stdout,
+    /still not valid, so no daemon starts with it\. Correct this as well:\n.*config\.json:4: unknown key log\.levl/,
+  )
+  const second = await svc('config', 'unset', 'log.levl')
+  assert.equal(second.stdout, 'log.levl: written; takes effect when the daemon starts (svc daemon start)\n')
+  assert.is((await svc('config', 'check')).code, 0)
+  assert.match(readFileSync(file, 'utf8'), /\/\/ comment\n {2}"http": \{ "port": 0 \}/)
+})
+
+test('a file that does not parse is not written without a daemon either; the refusal says where and what to do', async () => {
+  const { file, svc } = world('broken')
+  const text = '{\n  "http": { "port": 1,, }\n}\n'
+  writeFileSync(file, text)
+  for (const argv of [
+    ['set', 'http.port', '0'],
+    ['unset', 'http.port'],
+  ]) {
+    const refused = await svc('config', ...argv)
+    assert.is(refused.code, 7)
+    assert.match(refused.stderr, /config\.json:2:\d+: not valid JSON/)
+    assert.match(refused.stderr, /next: correct line 2 of .*config\.json and try again/)
+  }
+  assert.is(readFileSync(file, 'utf8'), text)
+})
+
 test('a setting of a workspace needs the daemon', async () => {
   const { file, svc } = world('workspace')
   const refused = await svc('config', 'set', 'permissions.mode', 'deny-all', '--workspace', folder)

@@ -147,6 +147,13 @@ test('validate says where a manifest is wrong, and what of a surface is, without
   )
   assert.match((await problems(code.replace('v.string() })', 'v.date() })')))[0], 'reply 200')
   assert.match((await problems('export default'))[0], 'Unexpected')
+  writeFileSync(
+    manifest,
+    written.replace(/^main = .*$/m, line => `${line}\nreplaces = "workspaces"`),
+  )
+  const [lacking] = await problems(code.replace(/version: /, line => `replaces: 'workspaces', ${line}`))
+  assert.match(lacking, /it lacks what workspaces has and others use: .*route GET \/api\/workspaces/)
+  writeFileSync(manifest, written)
   writeFileSync(main, code)
 })
 

@@ -4,11 +4,13 @@ import { messageOf } from '../../../kernel/plugin.js'
 import {
   type Brought,
   broughtAgent,
+  broughtSidecar,
   ExtensionErrors,
   type InstalledExtension,
   type ResourceFamily,
   readInside,
   resolveInside,
+  sidecarFiles,
 } from '../../extensions/api.js'
 import type { Workspace } from '../../workspaces/api.js'
 import {
@@ -60,7 +62,11 @@ export class PackagedAgents implements AgentSource {
           const digests = new Map(found.map(({ name, digest }) => [name, digest]))
           folders.push({ root, folder, workspace, extension: key, ...(tier === 'marketplace' && { digests }) })
           names.push(...digests.keys())
-          brings.push(...found.flatMap(({ name, spec }) => broughtAgent(name, spec)))
+          for (const { name, spec } of found) {
+            brings.push(...broughtAgent(name, spec))
+            const beside = await readdir(path.join(folder, name))
+            brings.push(...sidecarFiles.filter(file => beside.includes(file)).map(file => broughtSidecar(name, file)))
+          }
         }
         const others = (await visible()).filter(
           ({ path: file = '' }) => !folders.some(one => isBelow(file, one.folder)),

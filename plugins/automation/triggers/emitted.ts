@@ -39,7 +39,11 @@ export class EmittedEvents {
         const name = fullName(extension.name, event)
         return { kind: 'event', id: name, name, live: true }
       }),
-      brings: [],
+      brings: extension.manifest.resources.events.map(event => ({
+        kind: 'event',
+        name: fullName(extension.name, event),
+        about: 'may start triggers',
+      })),
       taken: () => this.#declare(extension),
     }),
     unload: key => void this.#emitters.delete(key),

@@ -1,7 +1,7 @@
 import { realpath, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { messageOf } from '../../../kernel/plugin.js'
+import { messageOf, type Plugin } from '../../../kernel/plugin.js'
 import { admit } from '../load/admission.js'
 import { importPlugin } from '../load/code.js'
 import { shippedKeys } from '../load/families.js'
@@ -37,30 +37,36 @@ export async function validateFolder(folder: string): Promise<Validation> {
 }
 
 /** What is beside the copy, for what it looks at lies above this plugin: `svc` is found from there. */
-const JUDGE = "export { shippedProblems } from 'svc/testing'\n"
+const JUDGE = "export { replacementProblems, shippedProblems } from 'svc/testing'\n"
 
 interface Judge {
   shippedProblems(folder: string): Promise<string[]>
+  replacementProblems(plugin: Plugin): string[]
 }
 
 function problemsOf(manifest: Manifest, root: string): Promise<string[]> {
   const look = async ({ folder, above }: Copy) => {
     // A stack would name the copy, and what is to be edited is the original.
     const told = (text: string) => text.replaceAll(folder, root)
-    const problems = manifest.main === undefined ? [] : await codeProblems(folder, manifest)
-    if (shippedKeys(manifest).length === 0) return problems.map(told)
-    const judge = path.join(above, 'judge.mjs')
-    await writeFile(judge, JUDGE)
-    const { shippedProblems } = (await importModule(pathToFileURL(judge).href)) as unknown as Judge
-    return [...problems, ...(await shippedProblems(folder))].map(told)
+    const code = manifest.main === undefined ? undefined : await readCode(folder, manifest)
+    const problems = code === undefined || 'problem' in code ? [code?.problem ?? []].flat() : surfaceProblems(code)
+    const replacement = code && 'surface' in code && code.replaces !== undefined ? code : undefined
+    const isShipping = shippedKeys(manifest).length > 0
+    if (!replacement && !isShipping) return problems.map(told)
+    const file = path.join(above, 'judge.mjs')
+    await writeFile(file, JUDGE)
+    const judge = (await importModule(pathToFileURL(file).href)) as unknown as Judge
+    if (replacement) problems.push(...judge.replacementProblems(replacement))
+    if (isShipping) problems.push(...(await judge.shippedProblems(folder)))
+    return problems.map(told)
   }
   return withCopy(manifest.name, root, look)
 }
 
-async function codeProblems(folder: string, manifest: Manifest): Promise<string[]> {
+async function readCode(folder: string, manifest: Manifest): Promise<Plugin | { readonly problem: string }> {
   try {
-    return surfaceProblems((await importPlugin(folder, manifest)).plugin)
+    return (await importPlugin(folder, manifest)).plugin
   } catch (error) {
-    return [messageOf(error)]
+    return { problem: messageOf(error) }
   }
 }

@@ -14,6 +14,11 @@ export interface Brought {
     | 'job'
     | 'trigger'
     | 'bridge'
+    | 'layout'
+    | 'sidecar'
+    | 'event'
+    | 'records'
+    | 'network'
   /** Unique within its kind; that of something inside another one begins with the outer name. */
   readonly name: string
   /** Command line of a program, as it is written. */
@@ -89,15 +94,73 @@ export function broughtHook(name: string, written: object): Brought {
   return { ...called('hook', name, whole), about: visible(`on ${how.join(', ')}`) }
 }
 
-/** The process of an extension, with the variables that it asks for. */
-export function broughtProcess(
-  name: string,
-  { subprocess, permissions }: { readonly subprocess?: object | undefined; readonly permissions: readonly string[] },
-): Brought[] {
-  if (subprocess === undefined) return []
-  const about = permissions.length > 0 ? { about: `may call ${[...permissions].sort().join(', ')}` } : {}
-  return [{ ...called('process', name, subprocess as Words), ...about }]
+/** What a process has besides its command. */
+interface ProcessRights {
+  readonly subprocess?: object | undefined
+  /** Methods of the Host API. */
+  readonly permissions: readonly string[]
+  readonly provides: readonly string[]
+  /** References to the variables that it is given where there is a value. */
+  readonly asksFor: readonly string[]
 }
+
+/** The process of an extension, with the variables that it asks for. */
+export function broughtProcess(name: string, { subprocess, permissions, provides, asksFor }: ProcessRights): Brought[] {
+  if (subprocess === undefined) return []
+  const rights = [
+    permissions.length > 0 ? `may call ${[...permissions].sort().join(', ')}` : '',
+    provides.length > 0 ? `provides ${[...provides].sort().join(', ')}` : '',
+  ].filter(Boolean)
+  const process = called('process', name, subprocess as Words)
+  const given = [...new Set([...(process.given ?? []), ...asksFor])].sort()
+  return [
+    {
+      ...process,
+      ...(given.length > 0 ? { given } : {}),
+      ...(rights.length > 0 ? { about: rights.join('; ') } : {}),
+    },
+  ]
+}
+
+/** Records that a process may write by itself. */
+export const broughtPublication = (
+  publish: { readonly families: readonly string[]; readonly max_scope: string } | undefined,
+): Brought[] =>
+  (publish?.families ?? []).map(family => ({
+    kind: 'records',
+    name: family,
+    about: `its process publishes them ${publish?.max_scope === 'workspace' ? 'in its workspace' : 'everywhere'}`,
+  }))
+
+/** Taking part in a network, which is confirmed by a digest of its own as well. */
+export const broughtNetwork = (
+  net: { readonly required: boolean; readonly channel_scopes?: readonly string[] | undefined } | undefined,
+): Brought[] =>
+  net?.required
+    ? [
+        {
+          kind: 'network',
+          name: 'participation',
+          about: visible(`channels ${[...(net.channel_scopes ?? ['all'])].sort().join(', ')}`),
+        },
+      ]
+    : []
+
+/** What the files beside an AGENT.md do, by name. */
+const SIDECARS: Readonly<Record<string, string>> = {
+  'SOUL.md': 'instructions for the agent',
+  'HEARTBEAT.md': 'wakes sessions of the agent',
+}
+
+/** Names of files beside an AGENT.md that count. */
+export const sidecarFiles = Object.keys(SIDECARS)
+
+/** A file beside an AGENT.md. */
+export const broughtSidecar = (agent: string, file: string): Brought => ({
+  kind: 'sidecar',
+  name: `${agent}/${file}`,
+  about: SIDECARS[file] ?? file,
+})
 
 /** An agent with the servers and hooks of its definition. */
 export function broughtAgent(
@@ -124,6 +187,13 @@ export function broughtAgent(
     ...hooks.map(hook => broughtHook(`${name}/${hook.name}`, hook)),
   ]
 }
+
+/** The same with nothing hidden in what is shown: names come from files of the author. */
+export const unhidden = (one: Brought): Brought => ({
+  ...one,
+  name: visible(one.name),
+  ...(one.about === undefined ? {} : { about: visible(one.about) }),
+})
 
 /** Sorted, so that the same things have one digest. */
 export const inOrder = (brought: readonly Brought[]): Brought[] =>

@@ -40,6 +40,9 @@ function show({ out, options }: CommandContext, preview: InstallPreview): void {
   } else printPreview(out, preview)
 }
 
+/** Things that an error names. */
+const NAMED = 5
+
 /**
  * Asks on the terminal; only a yes is one. `--yes` is the answer beforehand.
  * @param isNeeded without a terminal that question is not left out
@@ -53,7 +56,9 @@ async function isWanted(
   if (options.yes === true) return true
   if (!terminal) {
     if (!isNeeded) return true
-    const more = [...fresh.map(one => `${one.kind} ${one.name}`), ...added]
+    // All of it is in the preview above.
+    const all = [...fresh.map(one => `${one.kind} ${one.name}`), ...added]
+    const more = all.length > NAMED ? [...all.slice(0, NAMED), `${all.length - NAMED} more`] : all
     fault(
       'confirmation_required',
       `${name} asks for consent: ${more.join(', ')}`,

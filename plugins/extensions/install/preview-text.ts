@@ -52,7 +52,7 @@ function printBrought(
   if (!programs) return
   out.line(
     sandboxed
-      ? 'Programs run in a sandbox; servers and hooks may change the workspace they work for.'
+      ? 'Programs run in a sandbox; servers and hooks may change their workspace.'
       : out.color('yellow', 'Programs run without a sandbox, with your rights.'),
   )
 }
@@ -79,7 +79,8 @@ function printRow(out: CommandOutput, label: string, text: string): void {
   let rest = whole
   while (widthOf(rest) > room) {
     const at = rest.lastIndexOf(' ', room)
-    const end = at > room / 2 ? at : room
+    // Only a word that is longer than a line is cut.
+    const end = at > 0 ? at : room
     lines.push(rest.slice(0, end))
     rest = rest.slice(end).trimStart()
   }

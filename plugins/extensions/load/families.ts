@@ -14,10 +14,12 @@ import {
   type Shipment,
   type ShippedItem,
 } from '../api.js'
-import { type Brought, broughtProcess } from '../consent/brought.js'
+import { type Brought, broughtNetwork, broughtProcess, broughtPublication, unhidden } from '../consent/brought.js'
 import { ExtensionErrors } from '../errors.js'
 import { isLink, isLinkOf } from '../identity.js'
 import { type Manifest, publishFamilies } from '../manifest/manifest.js'
+import { secretReference } from '../secret-path.js'
+import { askedFor } from '../subprocess/environment.js'
 import { Snapshots } from '../subprocess/snapshots.js'
 
 /** Kinds of records that processes publish by themselves. */
@@ -188,12 +190,20 @@ function taken({ name }: Kind, called: string, { id, source }: StoredRecord) {
 }
 
 /** The one list of all that runs, is reached and is given something, from which previews and loads are judged. */
-function broughtBy({ name, manifest }: InstalledExtension, shipped: Shipped): Brought[] {
-  const { subprocess, permissions } = manifest
+function broughtBy({ name, key, manifest }: InstalledExtension, shipped: Shipped): Brought[] {
+  const { subprocess, permissions, capabilities, resources, network_participation: net } = manifest
+  const asksFor = askedFor(manifest).map(variable => secretReference({ name, key }, variable))
   return [
-    ...broughtProcess(name, { subprocess, permissions: permissions.requires }),
+    ...broughtProcess(name, {
+      subprocess,
+      permissions: permissions.requires,
+      provides: capabilities.provides,
+      asksFor,
+    }),
+    ...broughtPublication(resources.publish),
+    ...broughtNetwork(net),
     ...shipped.flatMap(({ shipment }) => shipment.brings),
-  ]
+  ].map(unhidden)
 }
 
 export function itemsOf(shipped: Shipped): ShippedItem[] {

@@ -94,7 +94,7 @@ export async function launchOf(
 const LACKING: readonly string[] = ['secret_missing', 'secret_resolver_missing']
 
 /** Variables of `requires_env`, of the extension and of its tools, that no other line of the manifest fills. */
-function askedFor({ requires_env, tools, subprocess }: Manifest): string[] {
+export function askedFor({ requires_env, tools, subprocess }: Manifest): string[] {
   const all = new Set([...requires_env, ...tools.flatMap(tool => tool.requires_env)])
   const filled = { ...subprocess?.env, ...subprocess?.secret_env }
   return [...all].filter(name => !Object.hasOwn(filled, name))

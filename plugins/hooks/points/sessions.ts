@@ -140,9 +140,9 @@ const decided: readonly Tap<HooksService>[] = [
       if (invalid !== undefined) return { ...line, deny: invalid }
       const [command = '', ...args] = line.argv
       const done = await self.ask('agent.pre_start', session, { command, args, cwd: line.cwd })
-      const guard = self.requiredOf('permission.request', session)
-      const guarded = guard === undefined ? {} : { guardedBy: `the required hook ${guard}` }
-      if (!done) return guard === undefined ? undefined : { ...line, ...guarded }
+      const guardedBy = self.guardOf(session)
+      const guarded = guardedBy === undefined ? {} : { guardedBy }
+      if (!done) return guardedBy === undefined ? undefined : { ...line, ...guarded }
       const { payload, deny } = done
       return {
         ...guarded,

@@ -5,9 +5,11 @@ import { Events } from '../../events/api.js'
 import { agentSessionOfEvent } from '../../identity/api.js'
 import { Sessions } from '../../sessions/api.js'
 import { TaskEvents, Tasks, type TasksApi } from '../../tasks/api.js'
-import { type ToolCallEnd, type ToolCallWish, type ToolResult, Tools } from '../../tools/api.js'
+import { type ToolCallEnd, type ToolCallWish, type ToolResult, Tools, type ToolsApi } from '../../tools/api.js'
 import { happeningEvents, LayoutApplied, WindowManager } from '../../window-manager/api.js'
-import { type HookPayload, Hooks, type HooksApi } from '../api.js'
+import { Workspaces, type WorkspacesApi } from '../../workspaces/api.js'
+import { type HookPayload, Hooks, type HooksApi, HookValues, type KnownValues } from '../api.js'
+import { OPERATIONS } from '../families.js'
 import { namespaceOf, toolIdOf } from '../told.js'
 import type { Self, WithSessions } from './self.js'
 
@@ -15,6 +17,7 @@ const version = '0.1.0'
 const { tap } = surfaceOf<Self>()
 const { tap: tapFires } = surfaceOf<Self & { readonly needs: { readonly automation: AutomationApi } }>()
 const { tap: tapWith } = surfaceOf<WithSessions>()
+const { contribute: contributeTools } = surfaceOf<ToolNeeds>()
 const { tap: tapTasks } = surfaceOf<WithSessions & { readonly needs: { readonly tasks: TasksApi } }>()
 
 const automation = definePlugin({
@@ -123,6 +126,29 @@ const toolOf = ({ toolId, risk, input }: ToolCallWish | ToolCallEnd) => ({
   ...{ title: toolId, input },
 })
 
+/** The `self` of what knows the tools. */
+interface ToolNeeds {
+  readonly needs: { readonly tools: ToolsApi; readonly workspaces: WorkspacesApi }
+}
+
+/** Names of tools everywhere, and the kinds of call that agents make themselves. */
+function toolValues({ tools, workspaces }: ToolNeeds['needs']): KnownValues[] {
+  const ids = async () => {
+    const all: string[] = []
+    for (const place of [{}, ...workspaces.list().map(({ id }) => ({ workspaceId: id }))]) {
+      if ((await tools.complete(place)).length > 0) return undefined
+      all.push(...(await tools.list(place)).map(({ descriptor }) => descriptor.id))
+    }
+    return all
+  }
+  const known = { noun: 'tool', list: 'svc tool list' }
+  return [
+    { ...known, fields: ['tool_id'], read: ids },
+    { ...known, fields: ['tool_name'], read: async () => (await ids())?.concat(OPERATIONS) },
+    { ...known, fields: ['tool_namespace'], noun: 'tool namespace', read: async () => (await ids())?.map(namespaceOf) },
+  ]
+}
+
 /** Applies a patch: another tool by name, in the namespace of the one before or another one; a tool that counts as writing. */
 function wished(wish: ToolCallWish, { tool_name, tool_namespace, tool_read_only, input }: HookPayload): ToolCallWish {
   const isWriting = tool_read_only === false && wish.risk === 'read'
@@ -166,8 +192,9 @@ function resultOf(patched: unknown, { isError }: ToolCallEnd): ToolResult {
 const tools = definePlugin({
   name: 'hooks-tools',
   version,
-  requires: { hooks: Hooks, tools: Tools, sessions: Sessions },
+  requires: { hooks: Hooks, tools: Tools, sessions: Sessions, workspaces: Workspaces },
 }).surface({
+  registries: [contributeTools(HookValues, ({ needs }) => toolValues(needs))],
   taps: [
     tapWith(
       Tools,

@@ -1,3 +1,4 @@
+import { Serial } from '../../../kernel/kit/serial.js'
 import { iso, messageOf } from '../../../kernel/plugin.js'
 import type { RuntimeSelection } from '../../../schemas/sessions.js'
 import type { SessionFailure } from '../api.js'
@@ -14,6 +15,7 @@ import { renewed } from './briefing.js'
 import { isProcessFailure, plainFailure, writeCrashBundle } from './crash-bundle.js'
 import type { AgentFailure } from './failure.js'
 import { againMarker, firstWords } from './first-words.js'
+import { changeGuard } from './guard.js'
 import { type Launch, launch, type RunningAgent } from './launch.js'
 import { Looks } from './looks.js'
 import type { Watched } from './process-watch.js'
@@ -41,6 +43,10 @@ export class AgentBinding implements Watched {
   /** What was wanted of the process that runs, and the provider that was chosen for it. */
   #wished: string | undefined
   #chosen: string | undefined
+
+  /** The guard as it was told last, also before the process runs. */
+  #guard: { readonly by: string | undefined } | undefined
+  readonly #guarding = new Serial()
 
   constructor(
     private readonly context: SessionsContext,
@@ -150,6 +156,7 @@ export class AgentBinding implements Watched {
     const load = provider === before ? (row.acp_session_id ?? undefined) : undefined
     this.#chosen = otherProviderOf(row)
     const briefing = this.context.briefings.of(row.id)
+    this.#guard = undefined
     const running = await launch(this.context, row, infoOf(row), planned, load, briefing.text, {
       signal: owner.signal,
       turnId: () => owner.turn?.id,
@@ -172,6 +179,7 @@ export class AgentBinding implements Watched {
     this.#wished = undefined
     this.#toldUnasked = running.unheld !== undefined
     if (running.unheld !== undefined) this.#warn('permission_never_asked', running.unheld)
+    await this.#keepGuard()
     if (running.confinement?.kind === 'none') {
       const content = { warning: 'sandbox_unavailable', text: `not in a sandbox: ${running.confinement.reason}` }
       owner.log.append({ type: 'runtime_warning', turnId: owner.turn?.id ?? '', content })
@@ -189,6 +197,23 @@ export class AgentBinding implements Watched {
       if (!running.agent.stopping && this.#running === running) owner.agentEnded(failure, code)
     })
     return running
+  }
+
+  /** Puts the process that runs, or is being started, under another guard, or under none. */
+  guard(by: string | undefined): Promise<void> {
+    this.#guard = { by }
+    return this.#guarding.run(async () => {
+      const running = this.#running
+      if (!running || running.guard.by === by) return
+      // What its mode allowed it to do unasked, the guard does not.
+      this.#toldUnasked = false
+      await changeGuard(running, by)
+    })
+  }
+
+  /** What was told while the process started. */
+  async #keepGuard(): Promise<void> {
+    if (this.#guard) await this.guard(this.#guard.by)
   }
 
   /** Ends the process and what belongs to it; one that is being ended already is gone afterwards. */

@@ -2,7 +2,7 @@ import { realpath } from 'node:fs/promises'
 import path from 'node:path'
 import { messageOf } from '../../../kernel/plugin.js'
 import { type LaunchPlan, type PermissionMode, unheldText } from '../../agents/api.js'
-import { BUILT_IN_PROVIDER } from '../../providers/api.js'
+import { BUILT_IN_PROVIDER, type Provider } from '../../providers/api.js'
 import { type Workspace, WorkspaceErrors } from '../../workspaces/api.js'
 import { permissionDenied } from '../acp/error.js'
 import type { ToolCallFields } from '../acp/schemas.js'
@@ -30,6 +30,7 @@ import { infoOf } from '../wire.js'
 import { envelope, readBriefing } from './briefing.js'
 import { confinementOf, surroundingsOf } from './confinement.js'
 import { AgentFailure } from './failure.js'
+import type { AgentGuard } from './guard.js'
 import { serversFor } from './mcp.js'
 import type { AgentProcess } from './process.js'
 import { loginText, withHint, withheldText } from './withheld.js'
@@ -73,6 +74,9 @@ export interface RunningAgent {
   readonly unheld: string | undefined
   /** The mode in which the agent is kept for a permission mode: one that asks where something has to be asked first. */
   readonly asksIn: (mode: PermissionMode) => PermissionMode
+  readonly guard: AgentGuard
+  /** Why this process cannot be kept asking by a guard that comes later; undefined: it can, as far as is known. */
+  readonly cannotAsk: string | undefined
   readonly confinement: SessionConfinement | undefined
   readonly provider: string
 }
@@ -135,14 +139,14 @@ async function start(
   const program = kernel.needs.providers.programOf(plan.argv)
   const mode = row.type === 'dream' ? 'approve-all' : (row.permissions_asked ?? plan.permissions)
   const tools = new ToolRights(rightsOf(row)?.tools)
-  const { guardedBy } = command
-  if (guardedBy !== undefined && program?.neverAsks) throw unguarded(guardedBy, program.displayName)
+  const guard: AgentGuard = { by: command.guardedBy }
+  if (guard.by !== undefined && program?.neverAsks) throw unguarded(guard.by, program.displayName)
   // Only an agent that asks can be refused: one with a part of the tools, or with a guard, asks in every mode.
-  const mustAsk = tools.isLimited || guardedBy !== undefined
-  const isBound = mode !== 'approve-all' || mustAsk
+  const mustAsk = () => tools.isLimited || guard.by !== undefined
+  const isBound = mode !== 'approve-all' || mustAsk()
   const confinement = confinementOf(row)
   const argv = [...command.argv, ...((isBound && confinement?.kind === 'sandbox' && program?.sandboxedArgs) || [])]
-  const asksIn = (mode: PermissionMode) => (mode === 'approve-all' && mustAsk ? 'approve-reads' : mode)
+  const asksIn = (mode: PermissionMode) => (mode === 'approve-all' && mustAsk() ? 'approve-reads' : mode)
   const begin: SessionStart = await context.prepare.run(
     {
       env: { ...base, ...(isBound && program?.askingEnv), ...ownVariables(context, row) },
@@ -154,7 +158,7 @@ async function start(
   const permissions = new Permissions({
     mode,
     tools,
-    guardedBy,
+    guard,
     get territory() {
       return { ...territory, readOnly: surroundings.protected, seen: surroundings.seen }
     },
@@ -225,7 +229,7 @@ async function start(
         addDirs: territory.roots.slice(1),
         mcpServers: begin.mcpServers,
         mode: asksIn(mode),
-        guardedBy,
+        guard,
         version: kernel.needs.host.version,
         load: loadId,
         initializeMs: limits.initializeTimeout,
@@ -276,6 +280,8 @@ async function start(
     preamble: begin.preamble,
     unheld,
     asksIn,
+    guard,
+    cannotAsk: cannotAsk(program, isBound, confinement),
     confinement,
     provider: plan.provider,
   }
@@ -286,6 +292,17 @@ const unguarded = (guardedBy: string, agent: string) =>
   SessionErrors.agent_unguarded(
     `${guardedBy} has to be asked before each operation, and ${agent} never asks: it would act without the guard`,
   )
+
+/** Some are told by their command or environment that they have to ask, and never afterwards. */
+function cannotAsk(
+  program: Provider | undefined,
+  isBound: boolean,
+  confinement: SessionConfinement | undefined,
+): string | undefined {
+  if (program?.neverAsks) return `${program.displayName} never asks`
+  const isTold = program?.askingEnv || (program?.sandboxedArgs && confinement?.kind === 'sandbox')
+  return isTold && !isBound ? `${program.displayName} learns only at its start that it has to ask` : undefined
+}
 
 /** Canonical roots that exist: the workspace's own first, then its further folders, each once. */
 async function roots(root: string, addDirs: readonly string[]): Promise<string[]> {

@@ -226,7 +226,7 @@ export class AgentProcess {
     const offered = (modes.success ? modes.output.modes?.availableModes : undefined)?.map(({ id }) => id) ?? []
     const current = modes.success ? modes.output.modes?.currentModeId : undefined
     if (modes.success) this.choices.opened(modes.output)
-    this.#mustBeAbleToAsk(offered)
+    this.#checkAsks(offered)
     await this.#chooseMode(acpSessionId, offered, current, start.mode)
     const { image = false, audio = false, embeddedContext = false } = agentCapabilities?.promptCapabilities ?? {}
     return {
@@ -250,6 +250,11 @@ export class AgentProcess {
     this.#connection.close(this.#brokenOff)
   }
 
+  /** Throws {@link AgentFailure} for an agent that is under a guard and has no mode in which it asks. */
+  checkAsks(): void {
+    this.#checkAsks(this.session.modes)
+  }
+
   /** Lets the agent ask, or not, as a permission mode wants it. */
   changeMode(mode: PermissionMode): Promise<void> {
     return this.#chooseMode(this.session.acpSessionId, this.session.modes, undefined, mode)
@@ -266,7 +271,7 @@ export class AgentProcess {
     const chosen = this.#connection.agent.request(methods.agent.session.setMode, { sessionId, modeId })
     await within(this.start.clock, SET_MODE_MS, chosen).catch(error => {
       const why = describe(error, this.start.redact)
-      const { guardedBy } = this.start
+      const { by: guardedBy } = this.start.guard
       if (guardedBy !== undefined)
         throw new AgentFailure(
           'startup_failure',
@@ -278,8 +283,8 @@ export class AgentProcess {
   }
 
   /** An agent without modes is taken at its word that it asks; one whose modes are known must have one in which it does. */
-  #mustBeAbleToAsk(offered: readonly string[]): void {
-    const { guardedBy } = this.start
+  #checkAsks(offered: readonly string[]): void {
+    const { by: guardedBy } = this.start.guard
     if (guardedBy === undefined || offered.length === 0 || ASKING.some(mode => offered.includes(mode))) return
     throw new AgentFailure(
       'startup_failure',

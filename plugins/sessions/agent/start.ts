@@ -2,6 +2,7 @@ import type { Clock, Redact } from '../../../kernel/plugin.js'
 import type { PermissionMode } from '../../agents/api.js'
 import type { ProcessHandle } from '../../processes/api.js'
 import type { ClientMethods } from '../requests/client-methods.js'
+import type { AgentGuard } from './guard.js'
 
 /** What a process is started with, once it is spawned. */
 export interface AgentStart {
@@ -13,8 +14,8 @@ export interface AgentStart {
   readonly addDirs: readonly string[]
   readonly mcpServers: readonly unknown[]
   readonly mode: PermissionMode
-  /** What has to be asked before each operation: an agent that offers no mode in which it asks is not started. */
-  readonly guardedBy: string | undefined
+  /** An agent that offers no mode in which it asks is not started under a guard. */
+  readonly guard: Readonly<AgentGuard>
   readonly version: string
   /** Id that the agent gave an earlier session of which this is the continuation. */
   readonly load: string | undefined

@@ -1,6 +1,7 @@
 import type { Clock, Fault, Ids } from '../../../kernel/plugin.js'
 import type { PermissionMode } from '../../agents/api.js'
 import type { ToolCallFields } from '../acp/schemas.js'
+import type { AgentGuard } from '../agent/guard.js'
 import type { EventContent } from '../events.js'
 import type { Territory } from './paths.js'
 import type { PermissionOption } from './permission-rules.js'
@@ -12,8 +13,7 @@ export interface PermissionContext {
   readonly mode: PermissionMode
   /** Default: all there are. */
   readonly tools?: ToolRights
-  /** What has to be asked before each operation, in every mode; for people. */
-  readonly guardedBy?: string | undefined
+  readonly guard?: Readonly<AgentGuard>
   readonly territory: Territory
   readonly clock: Clock
   readonly ids: Ids

@@ -103,7 +103,7 @@ export class Permissions {
   }
 
   get guardedBy(): string | undefined {
-    return this.context.guardedBy
+    return this.context.guard?.by
   }
 
   get pending(): readonly PendingPermission[] {

@@ -90,6 +90,8 @@ export function fakeSessions() {
   class Service implements SessionsApi {
     declare readonly points: SessionsApi['points']
     declare readonly uses: SessionsApi['uses']
+    guard = async () => {}
+    unguarded = () => []
     interrupt = async () => {}
     agentFor = () => 'general'
     readonly stopped

@@ -4,10 +4,13 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
+import { parse } from 'smol-toml'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { Bundle } from '../../../plugins/bundles/manifest.js'
 import { parseManifest } from '../../../plugins/extensions/api.js'
 import { publishTo } from '../../../plugins/extensions/authoring/publish.js'
+import { Manifest } from '../../../plugins/extensions/manifest/schema.js'
 import {
   automation,
   bundles,
@@ -87,6 +90,14 @@ const skill = (metadata: string) =>
   `---\nname: brief\ndescription: Helps\nmetadata:\n  svc:\n${metadata}\n---\nSteps.\n`
 const agent = (lines: string) => `---\nname: planner\n${lines}\n---\nYou plan.\n`
 
+const LAYOUT = {
+  ...{ version: 1, id: 'two-up', display_name: 'Two', aspect: 'any', overflow: 'stack' },
+  document: {
+    ...{ version: 2, workspace_id: '', windows: {}, overrides: {} },
+    desktops: [{ id: 'd1', name: 'One', order: 0, purpose: 'standard', floating: [], groups: [] }],
+  },
+}
+
 /** Every kind of thing that a manifest can bring; `secret` is a reference, `url` an address, `run` a program. */
 const kinds: readonly {
   readonly kind: string
@@ -161,23 +172,77 @@ const kinds: readonly {
     ],
   },
   {
-    kind: 'a bundle with an agent, a job and a trigger',
+    kind: 'an agent with files beside it',
+    manifest: () => '[resources]\nagents = ["agents"]\n',
+    files: () => ({
+      'agents/planner/AGENT.md': agent('provider: codex'),
+      'agents/planner/SOUL.md': '---\nversion: 1\n---\nBe kind.\n',
+      'agents/planner/HEARTBEAT.md': '---\nversion: 1\nenabled: true\n---\nLook around.\n',
+    }),
+    shown: [
+      { kind: 'agent', name: 'planner', about: 'provider codex' },
+      { kind: 'sidecar', name: 'planner/HEARTBEAT.md', about: 'wakes sessions of the agent' },
+      { kind: 'sidecar', name: 'planner/SOUL.md', about: 'instructions for the agent' },
+    ],
+  },
+  {
+    kind: 'a bundle with everything that it can have',
     manifest: () => '[resources]\nbundles = ["bundles"]\n',
     files: secret => ({
       'bundles/kit.toml': [
-        'name = "kit"\n[[profiles]]\nname = "p"\n[[profiles.agents]]\npath = "agents/planner"',
+        'name = "kit"\nversion = "1.0.0"\ndescription = "A kit"\n[[profiles]]\nname = "p"\ndescription = "All"',
+        '[profiles.channels]\nprimary = "team"\nitems = [{ name = "team", description = "All" }]',
+        '[[profiles.agents]]\npath = "agents/planner"\nname = "planner"\n[[profiles.layouts]]\npath = "layout.json"\nid = "two-up"',
         '[[profiles.jobs]]\nname = "nightly"\nagent = "planner"\nprompt = "x"\nschedule = { mode = "every", interval = "24h" }',
-        '[[profiles.triggers]]\nname = "stop"\nagent = "planner"\nprompt = "x"\nevent = "session.stopped"\n',
+        '[[profiles.triggers]]\nname = "stop"\nagent_name = "planner"\nprompt = "x"\nevent = "session.stopped"',
+        '[[profiles.bridges]]\nname = "chat"\ndisplay_name = "Chat"\nplatform = "slack"\nextension_name = "slack"\nrouting_policy = { include_group = false, include_peer = true, include_thread = false }\n',
       ].join('\n'),
       'agents/planner/AGENT.md': agent(`mcp_servers: [{ name: s, command: sh, secret_env: { T: '${secret}' } }]`),
+      'agents/planner/SOUL.md': '---\nversion: 1\n---\nBe kind.\n',
+      'agents/planner/HEARTBEAT.md': '---\nversion: 1\nenabled: true\n---\nLook around.\n',
+      'layout.json': JSON.stringify(LAYOUT),
     }),
     shown: [
       { kind: 'agent', name: 'kit/p/planner' },
-      { kind: 'bundle', name: 'kit/p', about: 'when it is activated' },
+      { kind: 'bridge', name: 'kit/p/chat', about: 'slack' },
+      { kind: 'bundle', name: 'kit/p', about: 'when it is activated, channels team' },
       { kind: 'job', name: 'kit/p/nightly', about: 'planner, every 24h' },
+      { kind: 'layout', name: 'kit/p/two-up', about: 'windows of a workspace' },
       { kind: 'mcp server', name: 'kit/p/planner/s', runs: 'sh', given: ['SECRET'] },
+      { kind: 'sidecar', name: 'kit/p/planner/HEARTBEAT.md', about: 'wakes sessions of the agent' },
+      { kind: 'sidecar', name: 'kit/p/planner/SOUL.md', about: 'instructions for the agent' },
       { kind: 'trigger', name: 'kit/p/stop', about: 'planner, on session.stopped' },
     ],
+  },
+  {
+    kind: 'a process that provides something and asks for variables',
+    manifest: () =>
+      'requires_env = ["KEY"]\n[capabilities]\nprovides = ["model.source"]\n[subprocess]\ncommand = "sh"\n[[tools]]\nid = "go"\nhandler = "go"\nrequires_env = ["OTHER"]\n',
+    shown: [
+      {
+        kind: 'process',
+        name: 'lure',
+        runs: 'sh',
+        about: 'provides model.source',
+        given: ['vault:extensions/lure/env/KEY', 'vault:extensions/lure/env/OTHER'],
+      },
+      { kind: 'tool', name: 'ext__lure__go' },
+    ],
+  },
+  {
+    kind: 'events, and records that its process publishes',
+    manifest: () =>
+      '[resources]\nevents = ["done"]\n[resources.publish]\nfamilies = ["window_layouts"]\nmax_scope = "workspace"\n[subprocess]\ncommand = "sh"\n',
+    shown: [
+      { kind: 'event', name: 'ext.lure.done', about: 'may start triggers' },
+      { kind: 'process', name: 'lure', runs: 'sh' },
+      { kind: 'records', name: 'window_layouts', about: 'its process publishes them in its workspace' },
+    ],
+  },
+  {
+    kind: 'a part in a network',
+    manifest: () => '[network_participation]\nrequired = true\nmode = "live"\nchannel_scopes = ["team"]\n',
+    shown: [{ kind: 'network', name: 'participation', about: 'channels team' }],
   },
   {
     kind: 'tools of its process',
@@ -232,6 +297,107 @@ for (const reference of ['vault:extensions/other/TOKEN', 'vault:extensions/lure/
     assert.not(existsSync(folder))
     await close()
   })
+
+/** Keys of a manifest that bring nothing which runs, is reached, is given or is written, each with the reason. */
+const BRINGS_NOTHING: Readonly<Record<string, string>> = {
+  name: 'names it',
+  version: 'shown by itself',
+  description: 'shown by itself',
+  min_svc_version: 'may refuse the installation',
+  apiVersion: 'only with code for the daemon',
+  main: 'refused from a catalog, and shown by itself',
+  replaces: 'only with code for the daemon',
+  bridge: 'refused from a catalog',
+}
+
+/** Keys of a schema that are there or may be, below optional values, lists and maps: `resources.hooks.command`. */
+function keysOf(schema: unknown, at = '', depth = 0): string[] {
+  if (depth > 12) return []
+  const { entries, item, value, wrapped, pipe = [] } = Object(schema)
+  const below = [
+    item,
+    value,
+    wrapped,
+    ...(pipe as unknown[]).filter(one => one !== schema && Object(one).kind === 'schema'),
+  ]
+  const own = Object.entries(Object(entries)).flatMap(([key, one]) => {
+    const path = at === '' ? key : `${at}.${key}`
+    return [path, ...keysOf(one, path, depth + 1)]
+  })
+  const inner = below.filter(one => Object(one).kind === 'schema').flatMap(one => keysOf(one, at, depth + 1))
+  return [...new Set([...own, ...inner])]
+}
+
+test('the table has every key of a manifest that can bring something: a new one has to be shown, or said to bring nothing', () => {
+  const written = new Set(
+    kinds.flatMap(({ manifest }) => usedIn(parse(`name = "lure"\nversion = "1.0.0"\n${manifest('env:X')}`))),
+  )
+  const bringing = keysOf(Manifest).filter(key => {
+    const [head = ''] = key.split('.')
+    // Members of one thing are told with it: how is the matter of the kind.
+    return !(head in BRINGS_NOTHING) && key.split('.').length <= (head === 'resources' ? 2 : 1)
+  })
+  assert.ok(bringing.includes('resources.hooks') && bringing.includes('subprocess'), bringing.join(', '))
+  assert.equal(
+    bringing.filter(key => !written.has(key)),
+    [],
+    'no kind of the table writes these keys',
+  )
+  const bundled = new Set(
+    kinds.flatMap(({ files }) =>
+      Object.entries(files?.('env:X') ?? {}).flatMap(([name, text]) =>
+        name.endsWith('.toml') ? usedIn(parse(text)) : [],
+      ),
+    ),
+  )
+  const ofProfiles = keysOf(Bundle).filter(key => /^profiles\.[a-z_]+$/.test(key))
+  assert.ok(ofProfiles.includes('profiles.layouts'), ofProfiles.join(', '))
+  assert.equal(
+    ofProfiles.filter(key => !bundled.has(key)),
+    [],
+    'no bundle of the table has these',
+  )
+})
+
+/** Paths of the keys of a value, through lists. */
+function usedIn(value: unknown, at = ''): string[] {
+  if (Array.isArray(value)) return value.flatMap(one => usedIn(one, at))
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, one]) => {
+    const path = at === '' ? key : `${at}.${key}`
+    return [path, ...usedIn(one, path)]
+  })
+}
+
+test('what lies beside an agent of a catalog, and no preview shows, is not in force', async () => {
+  const { world, ask, publish, preview, install, close } = await open()
+  const hook =
+    "    hooks: [{ name: unseen, event: session.post_create, executor: { command: sh, args: ['-c', 'touch RAN'] } }]"
+  const server = '    mcp_servers: [{ name: unseen, command: sh }]'
+  await publish('[resources]\nagents = ["agents"]\n', {
+    'agents/planner/AGENT.md': agent('provider: codex'),
+    'agents/planner/mcp.json': '{ "mcpServers": { "beside": { "command": "sh" } } }',
+    'agents/planner/skills/brief/SKILL.md': skill([server, hook].join('\n')),
+  })
+  const { brings, consent_digest: digest } = (await preview()).body.preview
+  assert.equal(brings, [{ kind: 'agent', name: 'planner', about: 'provider codex' }])
+  assert.is((await install({ consent_digest: digest })).status, 201)
+  await until(
+    async () =>
+      (await ask('GET', `/api/agents?workspace=${world.workspaceId}`)).body.agents?.some(
+        ({ name }: Wire) => name === 'planner',
+      ),
+    'the agent',
+  )
+  const hooks = await ask('GET', `/api/hooks/catalog?workspace=${world.workspaceId}&agent=planner`)
+  assert.equal([hooks.status, hooks.body.hooks], [200, []], JSON.stringify(hooks.body))
+  const servers = await ask(
+    'GET',
+    `/api/settings/mcp-servers?scope=agent&workspace_id=${world.workspaceId}&agent_name=planner`,
+  )
+  assert.not.match(JSON.stringify(servers.body), /unseen|beside/)
+  await close()
+})
 
 test('an extension that brings nothing needs no consent', async () => {
   const { publish, preview, install, close } = await open()
