@@ -84,10 +84,7 @@ test('refusals name the word and come before anything is carried out', async () 
   assert.is(await refusal(name, '--name'), '--name needs a value')
   assert.is(await refusal(name, '--name', '--quiet'), '--name needs a value')
   assert.is(await refusal(name, '--no-name'), 'unknown option --no-name')
-  assert.is(
-    await refusal({ name: 'no-wait', type: 'boolean' }, '--no-no-wait'),
-    'unknown option --no-no-wait',
-  )
+  assert.is(await refusal({ name: 'no-wait', type: 'boolean' }, '--no-no-wait'), 'unknown option --no-no-wait')
   assert.is(await refusal({ name: 'wait', type: 'boolean' }, '--wait=true'), '--wait takes no value')
   assert.is(await refusal(name, 'x'), 'unexpected argument "x"')
   assert.is(await refusal({ name: 'size', type: 'integer' }, '--size', 'x'), '--size takes an integer, not "x"')
