@@ -227,7 +227,7 @@ export interface RouteDefinition<
   /** Request headers that the route reads, by documented name. */
   readonly headers?: Readonly<Record<string, { readonly required: boolean }>>
   readonly replies: R
-  /** Error statuses of this route beside the common ones. */
+  /** Error statuses of this route beside those that the document gives every route, such as 410 and 502. */
   readonly errors?: readonly number[]
   /** Content type of the 2xx reply; default application/json. */
   readonly contentType?: string

@@ -99,7 +99,7 @@ export default definePlugin({
       summary: 'List the agents that a workspace sees, or all',
       query: ListAgentsQuery,
       replies: { 200: ListAgentsReply },
-      errors: [400, 404, 410, 500],
+      errors: [410],
       cli: {
         path: 'agent list',
         workspace: 'workspace',
@@ -125,7 +125,7 @@ export default definePlugin({
       summary: 'Create an agent in a workspace or in the home',
       body: CreateAgentBody,
       replies: { 201: AgentReply },
-      errors: [400, 404, 409, 410, 422, 500, 503],
+      errors: [410],
       handle: async (self, { body }) => created({ agent: await self.editing.create(body) }),
     }),
     route({
@@ -135,7 +135,7 @@ export default definePlugin({
       summary: 'Search the agents of a workspace, with counts, in pages',
       query: AgentCatalogQuery,
       replies: { 200: AgentCatalogReply },
-      errors: [400, 404, 410, 500, 503],
+      errors: [410],
       handle: async (self, { query, actor }) => ok(await self.catalog(query, actor)),
     }),
     route({
@@ -145,7 +145,7 @@ export default definePlugin({
       summary: 'Show an agent',
       query: ListAgentsQuery,
       replies: { 200: AgentReply },
-      errors: [400, 404, 410, 422, 500],
+      errors: [410],
       cli: {
         path: 'agent info',
         workspace: 'workspace',
@@ -182,7 +182,7 @@ export default definePlugin({
       summary: 'Replace the fields of an agent; expected_digest is its definition_digest',
       body: PutAgentBody,
       replies: { 200: AgentReply },
-      errors: [400, 404, 409, 410, 422, 500, 503],
+      errors: [410],
       handle: async (self, { params, body }) => ok({ agent: await self.editing.update(params.name, body) }),
     }),
     route({
@@ -193,7 +193,7 @@ export default definePlugin({
       query: ListAgentsQuery,
       essential: true,
       replies: { 200: DeleteAgentReply },
-      errors: [404, 409, 410, 422, 500, 503],
+      errors: [410],
       cli: {
         path: 'agent delete',
         args: [agentName],
@@ -217,7 +217,7 @@ export default definePlugin({
       summary: 'Copy an agent under another name',
       body: DuplicateAgentBody,
       replies: { 201: AgentReply },
-      errors: [400, 404, 409, 410, 422, 500, 503],
+      errors: [410],
       handle: async (self, { params, body }) => created({ agent: await self.editing.duplicate(params.name, body) }),
     }),
   ],

@@ -71,7 +71,6 @@ export default definePlugin({
       summary: 'List audited changes, newest first',
       query: AuditQuery,
       replies: { 200: AuditReply },
-      errors: [400, 403, 500],
       before: (_, { actor }) => mayRead(actor),
       cli: {
         path: 'audit list',
@@ -98,7 +97,6 @@ export default definePlugin({
       summary: 'Verify the audit chain and report the first altered entry',
       query: VerifyAuditQuery,
       replies: { 200: VerifyAuditReply },
-      errors: [403, 500],
       before: (_, { actor }) => mayRead(actor),
       handle: async (self, { query }) => ok(await self.verify(query.expect)),
     }),
@@ -109,7 +107,6 @@ export default definePlugin({
       summary: 'Trace a run, session, event or record back to the request that caused it',
       query: WhyQuery,
       replies: { 200: WhyReply },
-      errors: [400, 403, 404, 500],
       before: (_, { actor }) => mayRead(actor),
       cli: {
         path: 'why',

@@ -94,7 +94,6 @@ export default definePlugin({
       before: self => self.settled(),
       summary: 'List the bundles of loaded extensions and their profiles',
       replies: { 200: BundleCatalogReply },
-      errors: [500, 503],
       cli: {
         path: 'bundle catalog',
         view: {
@@ -120,7 +119,6 @@ export default definePlugin({
       summary: 'Show what an activation would do, without changing anything',
       body: BundleActivationRequest,
       replies: { 200: BundleActivationReply },
-      errors: [400, 404, 409, 422, 500, 503],
       cli: { path: 'bundle preview', options, view: activationItem },
       handle: async (self, { actor, body }) => ok({ activation: await self.preview(body, actor) }),
     }),
@@ -131,7 +129,6 @@ export default definePlugin({
       before: self => self.settled(),
       summary: 'List active profiles',
       replies: { 200: ListBundleActivationsReply },
-      errors: [500, 503],
       cli: {
         path: 'bundle list',
         view: {
@@ -159,7 +156,6 @@ export default definePlugin({
       summary: 'Activate a profile: its agents, jobs, triggers, layouts and bridges',
       body: BundleActivationRequest,
       replies: { 201: BundleActivationReply },
-      errors: [400, 404, 409, 422, 500, 503],
       cli: { path: 'bundle activate', options, view: activationItem },
       handle: async (self, { actor, body }) => created({ activation: await self.activate(body, actor) }),
     }),
@@ -170,7 +166,6 @@ export default definePlugin({
       before: self => self.settled(),
       summary: 'Show an activation and everything it created',
       replies: { 200: BundleActivationReply },
-      errors: [404, 500, 503],
       cli: { path: 'bundle get', view: activationItem },
       handle: (self, { actor, params }) => ok({ activation: self.get(params.id, actor) }),
     }),
@@ -182,7 +177,6 @@ export default definePlugin({
       summary: 'Update an activation to the current profile, and confirm the network requirements of its extension',
       body: BundleActivationPatch,
       replies: { 200: BundleActivationReply },
-      errors: [400, 404, 409, 422, 500, 503],
       cli: { path: 'bundle update', view: activationItem },
       handle: async (self, { actor, params, body }) => ok({ activation: await self.update(params.id, body, actor) }),
     }),
@@ -193,7 +187,6 @@ export default definePlugin({
       summary: 'Deactivate a profile and remove what its activation created',
       essential: true,
       replies: { 204: null },
-      errors: [404, 500, 503],
       cli: { path: 'bundle deactivate', done: 'deactivated {id}' },
       handle: async (self, { actor, params }) => {
         await self.deactivate(params.id, actor)
@@ -207,7 +200,6 @@ export default definePlugin({
       before: self => self.settled(),
       summary: 'List the network channels that active profiles declare; none is joined',
       replies: { 200: BundleNetworkReply },
-      errors: [500, 503],
       cli: {
         path: 'bundle network-settings',
         view: {

@@ -69,7 +69,6 @@ export default definePlugin({
       recovery: true,
       query: StatusQuery,
       replies: { 200: StatusReply },
-      errors: [500],
       cli: {
         path: 'status',
         view: {
@@ -119,7 +118,6 @@ export default definePlugin({
       recovery: true,
       query: DoctorQuery,
       replies: { 200: DoctorReply },
-      errors: [400, 500],
       cli: {
         path: 'doctor',
         view: {
@@ -143,7 +141,6 @@ export default definePlugin({
       summary: 'Refuse new work and let running work finish',
       essential: true,
       replies: { 200: DrainReply },
-      errors: [403, 500, 503],
       privileged: true,
       cli: { path: 'drain', view: { text: 'new work is refused until svc undrain or the next start' } },
       handle: async (self, { actor }) => {
@@ -159,7 +156,6 @@ export default definePlugin({
       summary: 'Accept new work again',
       essential: true,
       replies: { 200: DrainReply },
-      errors: [403, 500, 503],
       privileged: true,
       cli: { path: 'undrain', view: { text: 'new work is admitted' } },
       handle: async (self, { actor }) => {
@@ -174,7 +170,6 @@ export default definePlugin({
       summary: 'List plugins and why some do not run',
       recovery: true,
       replies: { 200: PluginListReply },
-      errors: [500],
       cli: {
         path: 'plugin list',
         view: {
@@ -199,7 +194,6 @@ export default definePlugin({
       summary: 'Show what a plugin requires, provides and holds, and its errors',
       recovery: true,
       replies: { 200: PluginReply },
-      errors: [404, 500],
       cli: {
         path: 'plugin show',
         view: {
@@ -226,7 +220,6 @@ export default definePlugin({
       area,
       summary: 'Show database files, write statistics and free disk space',
       replies: { 200: DbStatusReply },
-      errors: [500],
       cli: {
         path: 'db status',
         view: {
@@ -255,7 +248,6 @@ export default definePlugin({
       privileged: true,
       essential: true,
       replies: { 200: DbCheckpointReply },
-      errors: [403, 500, 503],
       cli: {
         path: 'db checkpoint',
         view: {
@@ -275,7 +267,6 @@ export default definePlugin({
       summary: 'Check every table of the open database',
       privileged: true,
       replies: { 200: DbVerifyReply },
-      errors: [403, 500],
       handle: async self => ok(await self.verify()),
     }),
   ],

@@ -66,7 +66,6 @@ export const extensionRoutes = [
     summary: 'List extensions and their status',
     recovery: true,
     replies: { 200: ListExtensionsReply },
-    errors: [500, 503],
     cli: {
       path: 'extension list',
       view: {
@@ -97,7 +96,6 @@ export const extensionRoutes = [
     summary: 'List the commands that extensions add',
     query: ExtensionCommandsQuery,
     replies: { 200: ExtensionCommandsReply },
-    errors: [403, 503],
     cli: {
       path: 'extension commands',
       view: {
@@ -122,7 +120,7 @@ export const extensionRoutes = [
     query: ExtensionWorkspaceQuery,
     body: LinkExtensionBody,
     replies: { 201: DevExtensionReply },
-    errors: [400, 403, 404, 409, 410, 422, 503],
+    errors: [410],
     privileged: true,
     handle: async (self, { query, body, actor }) =>
       created({ extension: await self.views.linkBuild(body, query.workspace, actor) }),
@@ -135,7 +133,6 @@ export const extensionRoutes = [
     recovery: true,
     query: ExtensionWorkspaceQuery,
     replies: { 200: ExtensionReply },
-    errors: [404, 409, 500, 503],
     cli: { path: 'extension info', view: item },
     handle: async (self, { actor, params, query }) =>
       ok({ extension: self.views.one(await self.choose(params.name, query.workspace, actor)) }),
@@ -147,7 +144,6 @@ export const extensionRoutes = [
     summary: 'Enable an extension',
     query: ExtensionWorkspaceQuery,
     replies: { 200: ExtensionReply },
-    errors: [403, 404, 409, 500, 503],
     privileged: true,
     cli: { path: 'extension enable', view: item },
     handle: async (self, { params, query, actor }) =>
@@ -162,7 +158,6 @@ export const extensionRoutes = [
     essential: true,
     query: ExtensionWorkspaceQuery,
     replies: { 200: ExtensionReply },
-    errors: [403, 404, 409, 500, 503],
     privileged: true,
     cli: { path: 'extension disable', view: item },
     handle: async (self, { params, query, actor }) =>
@@ -180,7 +175,6 @@ export const extensionRoutes = [
     body: ReloadExtensionBody,
     bodyOptional: true,
     replies: { 200: DevExtensionReply },
-    errors: [400, 403, 404, 409, 422, 503],
     privileged: true,
     cli: {
       path: 'extension reload',
@@ -197,7 +191,6 @@ export const extensionRoutes = [
     summary: 'Show what enabling an extension would change',
     query: ExtensionWorkspaceQuery,
     replies: { 200: ExtensionPreviewReply },
-    errors: [404, 409, 422, 503],
     cli: {
       path: 'extension preview',
       view: {
@@ -220,7 +213,6 @@ export const extensionRoutes = [
     summary: 'Show where an extension came from',
     query: ExtensionWorkspaceQuery,
     replies: { 200: ProvenanceReply },
-    errors: [404, 409, 500, 503],
     cli: {
       path: 'extension provenance',
       view: {
@@ -249,7 +241,6 @@ export const extensionRoutes = [
     summary: 'Show what an extension ships, and which parts are in use',
     query: ExtensionWorkspaceQuery,
     replies: { 200: ExtensionInventoryReply },
-    errors: [404, 409, 503],
     cli: {
       path: 'extension inventory',
       view: {
@@ -273,7 +264,6 @@ export const extensionRoutes = [
     recovery: true,
     query: ExtensionLogsQuery,
     replies: { 200: ExtensionLogsReply },
-    errors: [400, 403, 404, 409, 503],
     handle: async (self, { params, query, signal }) =>
       ok(await self.views.logs(await self.choose(params.name, query.workspace), query, signal)),
   }),

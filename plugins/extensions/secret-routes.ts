@@ -14,7 +14,6 @@ export const secretRoutes = [
     summary: 'List the variables that an extension declares and whether each is set; values are never shown',
     query: ExtensionWorkspaceQuery,
     replies: { 200: ExtensionSecretsReply },
-    errors: [403, 404, 409],
     privileged: true,
     handle: async (self, { params, query }) => ok(self.secrets.list(await self.choose(params.name, query.workspace))),
   }),
@@ -26,7 +25,6 @@ export const secretRoutes = [
     query: ExtensionWorkspaceQuery,
     body: PutExtensionSecretsBody,
     replies: { 200: ExtensionSecretsReply },
-    errors: [400, 403, 404, 503],
     privileged: true,
     handle: async (self, { params, query, body, actor }) =>
       ok(await self.secrets.put(await self.choose(params.name, query.workspace), body, actor)),
@@ -38,7 +36,6 @@ export const secretRoutes = [
     summary: 'Remove the source of a variable of an extension',
     query: ExtensionWorkspaceQuery,
     replies: { 204: null },
-    errors: [400, 403, 404],
     privileged: true,
     handle: async (self, { params, query }) => {
       await self.secrets.drop(await self.choose(params.name, query.workspace), params.env_name)

@@ -114,7 +114,7 @@ export default definePlugin({
       summary: 'Show whether a heartbeat policy applies, the session it wakes and its latest decisions',
       query: HeartbeatStatusQuery,
       replies: { 200: HeartbeatStatus },
-      errors: [400, 403, 404, 410, 422, 500],
+      errors: [410],
       handle: async (self, { params, query }) => ok(await self.status(params.name, query)),
     }),
     route({
@@ -125,7 +125,7 @@ export default definePlugin({
       summary: 'Request a wake-up now; 409: the session cannot be woken. A wake-up claims no work',
       body: WakeBody,
       replies: { 200: WakeReply, 409: WakeReply },
-      errors: [400, 403, 404, 410, 422, 500],
+      errors: [410],
       handle: (self, { params, body }) => self.wake(params.name, body),
     }),
   ],

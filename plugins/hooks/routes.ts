@@ -50,7 +50,7 @@ export const hookRoutes = [
     summary: 'List hooks in execution order',
     query: HookCatalogQuery,
     replies: { 200: HookCatalogReply },
-    errors: [400, 404, 410, 500, 503],
+    errors: [410],
     cli: {
       path: 'hooks list',
       view: { rows: 'hooks', columns: hookColumns, empty: 'No hooks. Declare one: svc config set hooks.<name> <json>' },
@@ -64,7 +64,6 @@ export const hookRoutes = [
     summary: 'List the events that hooks can subscribe to',
     query: HookEventsQuery,
     replies: { 200: HookEventsReply },
-    errors: [400, 500, 503],
     cli: {
       path: 'hooks events',
       view: { rows: 'events', columns: eventColumns, empty: 'No matching events. List all: svc hooks events' },
@@ -83,7 +82,7 @@ export const hookRoutes = [
     summary: 'List the hook runs of a session, oldest first',
     query: HookRunsQuery,
     replies: { 200: HookRunsReply },
-    errors: [400, 404, 410, 500, 503],
+    errors: [410],
     cli: {
       path: 'hooks runs',
       args: [

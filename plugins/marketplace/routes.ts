@@ -49,7 +49,6 @@ export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
     query: RefreshQuery,
     privileged: true,
     replies: { 200: RefreshReply },
-    errors: [400, 403, 500, 503],
     cli: {
       path: 'marketplace refresh',
       view: {
@@ -72,7 +71,6 @@ export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
     summary: 'Search the marketplace; without words, show a selection',
     query: MarketplaceSearchQuery,
     replies: { 200: MarketplaceSearchReply },
-    errors: [400, 500, 503],
     handle: async (self, { query }) => ok(await self.search(query)),
   }),
   route({
@@ -82,7 +80,6 @@ export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
     summary: 'List marketplace entries of one kind',
     query: MarketplaceKindQuery,
     replies: { 200: MarketplaceKindPage },
-    errors: [400, 404, 500, 503],
     cli: {
       path: 'marketplace list',
       args: [kind, { name: 'q', in: 'query', optional: true, summary: 'words to search for' }],
@@ -98,7 +95,6 @@ export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
     summary: 'Show a marketplace entry',
     query: MarketplaceEntryQuery,
     replies: { 200: MarketplaceDetail },
-    errors: [400, 404, 500, 503],
     cli: {
       path: 'marketplace info',
       args: [kind, { name: 'entry_id', summary: 'id of an entry' }],
@@ -139,7 +135,6 @@ export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
     body: InstallMcpServerBody,
     privileged: true,
     replies: { 200: InstallMcpServerReply },
-    errors: [400, 403, 404, 409, 422, 500, 503],
     handle: async (self, { body, actor }) => ok(await self.servers.install(body, actor)),
   }),
   route({
@@ -150,7 +145,6 @@ export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
     body: InstallSkillBody,
     privileged: true,
     replies: { 200: v.object({ skill: SkillInstallResult }) },
-    errors: [400, 404, 500, 503],
     cli: {
       path: 'skill install',
       args: [{ name: 'slug', in: 'body', summary: 'id of an entry: svc marketplace list skill' }],
@@ -166,7 +160,6 @@ export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
     body: UpdateSkillsBody,
     privileged: true,
     replies: { 200: v.object({ skills: v.array(SkillUpdateResult) }) },
-    errors: [400, 404, 422, 500, 503],
     cli: {
       path: 'skill update',
       args: [{ name: 'name', in: 'body', optional: true, summary: 'name of an installed skill' }],
@@ -192,7 +185,6 @@ export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
     privileged: true,
     essential: true,
     replies: { 200: v.object({ skill: SkillRemoveResult }) },
-    errors: [400, 404, 422, 500, 503],
     cli: {
       path: 'skill remove',
       args: [{ name: 'name', summary: 'name of an installed skill' }],

@@ -23,7 +23,6 @@ import { modelTables } from './table.js'
 
 const route = routeOf<ModelsService>()
 const area = 'Models and providers'
-const READ = [400, 403, 404, 500, 503]
 const provider = { name: 'provider', summary: 'name of a provider; default: all', optional: true } as const
 const columns = [
   { header: 'Provider', path: 'provider_id' },
@@ -72,7 +71,6 @@ export default definePlugin({
       summary: 'List the models of providers',
       query: ListModelsQuery,
       replies: { 200: ListModelsReply },
-      errors: READ,
       cli: {
         path: 'provider models list',
         args: [{ name: 'provider_id', in: 'query', optional: true, summary: 'name of a provider; default: all' }],
@@ -93,7 +91,6 @@ export default definePlugin({
       body: RefreshModelsBody,
       bodyOptional: true,
       replies: { 200: RefreshModelsReply, 503: RefreshModelsReply },
-      errors: [400, 403, 500],
       handle: (self, { body }) => self.refresh(undefined, body ?? {}),
     }),
     route({
@@ -103,7 +100,6 @@ export default definePlugin({
       summary: 'List the models of one provider',
       query: ListProviderModelsQuery,
       replies: { 200: ListModelsReply },
-      errors: READ,
       handle: async (self, { params, query }) => ok({ models: await self.show({ ...query, ...params }) }),
     }),
     route({
@@ -114,7 +110,6 @@ export default definePlugin({
       body: CurateModelBody,
       privileged: true,
       replies: { 200: CurateModelReply },
-      errors: [400, 404, 422, 500, 503],
       cli: {
         path: 'provider models set',
         args: [
@@ -134,7 +129,6 @@ export default definePlugin({
       body: RefreshModelsBody,
       bodyOptional: true,
       replies: { 200: RefreshModelsReply, 503: RefreshModelsReply },
-      errors: [400, 403, 404, 500],
       handle: (self, { params, body }) => self.refresh(params.provider_id, body ?? {}),
     }),
     route({
@@ -143,7 +137,6 @@ export default definePlugin({
       area,
       summary: 'Show when the models of one provider were refreshed',
       replies: { 200: ListModelSourcesReply },
-      errors: READ,
       handle: async (self, { params }) => ok({ sources: self.status(params.provider_id) }),
     }),
     route({
@@ -152,7 +145,6 @@ export default definePlugin({
       area,
       summary: 'Show when each model source was refreshed',
       replies: { 200: ListModelSourcesReply },
-      errors: READ,
       handle: async self => ok({ sources: self.status() }),
     }),
     route({
@@ -162,7 +154,6 @@ export default definePlugin({
       summary: 'List models in the format of OpenAI-compatible APIs',
       query: ListOpenAiModelsQuery,
       replies: { 200: ListOpenAiModelsReply },
-      errors: [400, 401, 403, 500, 503],
       faults: {
         reply: OpenAiErrorBody,
         body: ({ message, code, status }) => ({

@@ -22,7 +22,6 @@ export default definePlugin({
       area: 'Daemon status and control',
       summary: 'Get the OpenAPI document of all current routes',
       replies: { 200: OpenApiReply },
-      errors: [500],
       handle: async self => ok(await self.document()),
     }),
   ],

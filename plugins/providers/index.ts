@@ -43,7 +43,6 @@ export default definePlugin({
       summary: 'List providers and whether they are installed',
       query: ListProvidersQuery,
       replies: { 200: ListProvidersReply },
-      errors: [500],
       cli: {
         path: 'provider list',
         environment: { search_path: 'PATH' },
@@ -64,7 +63,6 @@ export default definePlugin({
       area,
       summary: 'Show a provider',
       replies: { 200: Provider },
-      errors: [404, 500],
       cli: {
         path: 'provider info',
         args: [provider],
@@ -88,7 +86,6 @@ export default definePlugin({
       area,
       summary: 'Show the login status of a provider',
       replies: { 200: ProbeProviderReply },
-      errors: [404, 422, 500],
       cli: {
         path: 'provider auth status',
         args: [provider],

@@ -60,7 +60,6 @@ export default definePlugin({
       query: ListRecordsQuery,
       invalid: 422,
       replies: { 200: ListRecordsReply },
-      errors: [403, 422, 500],
       cli: {
         path: 'resource list',
         args: [{ name: 'kind', in: 'query', optional: true, summary: 'kind of the records; default: all kinds' }],
@@ -88,7 +87,6 @@ export default definePlugin({
       query: ListRecordsQuery,
       invalid: 422,
       replies: { 200: ListRecordsReply },
-      errors: [403, 422, 500],
       before: (self, { params }) => self.checkKind(params.kind),
       handle: async (self, { params, query, actor }) => ok(await self.list(actor, query, params.kind)),
     }),
@@ -99,7 +97,6 @@ export default definePlugin({
       summary: 'Show a record',
       invalid: 422,
       replies: { 200: RecordReply },
-      errors: [403, 404, 422, 500],
       cli: {
         path: 'resource get',
         view: {
@@ -132,7 +129,6 @@ export default definePlugin({
       invalid: 422,
       bodyLimit: PUT_LIMIT,
       replies: { 200: RecordReply, 201: RecordReply },
-      errors: [400, 403, 404, 409, 413, 422, 429, 500],
       before: (self, { params, actor }) => self.checkWriter(actor, params.kind, params.id),
       handle: async (self, request) => {
         const stored = await self.put(request.params, request.body, request.actor, request)
@@ -150,7 +146,6 @@ export default definePlugin({
       bodyOptional: true,
       invalid: 422,
       replies: { 204: null },
-      errors: [400, 403, 404, 409, 422, 429, 500],
       cli: { path: 'resource delete', done: 'deleted {kind} {id}' },
       before: (self, { params, actor }) => self.checkWriter(actor, params.kind, params.id),
       handle: async (self, request) => {

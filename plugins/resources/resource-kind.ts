@@ -128,7 +128,6 @@ function routesOf<S, T>(kind: Kind<S>, options: ResourceRoutes<T>): Route<T>[] {
       summary: `List ${many} by id`,
       query: ListQuery,
       replies: { 200: ListReply },
-      errors: [400],
       cli: {
         path: `${command} list`,
         view: { rows: 'records', columns: shownColumns, empty: `no ${many}; write one: svc ${command} put --help` },
@@ -150,7 +149,6 @@ function routesOf<S, T>(kind: Kind<S>, options: ResourceRoutes<T>): Route<T>[] {
       area,
       summary: `Show one ${one}`,
       replies: { 200: RecordReply },
-      errors: [404, 422],
       cli: { path: `${command} show`, view: { item: 'record', fields: shownColumns } },
       handle: (self, { params, actor }) => ok({ record: recordToWire(repository(self).get(params.id, actor)) }),
     }),
@@ -163,7 +161,6 @@ function routesOf<S, T>(kind: Kind<S>, options: ResourceRoutes<T>): Route<T>[] {
       // The rest is of what stands beside the spec.
       bodyLimit: kind.maxBytes + 4096,
       replies: { 200: RecordReply, 201: RecordReply },
-      errors: [403, 404, 409, 413, 422],
       cli: { path: `${command} put`, done: `stored ${one} {id}` },
       handle: async (self, { params, body, actor }) => {
         const { scope = { kind: 'global' as const }, spec, expected_version: expectedVersion = 0 } = body
@@ -181,7 +178,6 @@ function routesOf<S, T>(kind: Kind<S>, options: ResourceRoutes<T>): Route<T>[] {
       essential: true,
       query: DeleteQuery,
       replies: { 204: null },
-      errors: [403, 404, 409],
       cli: { path: `${command} delete`, done: `deleted ${one} {id}` },
       handle: async (self, { params, query, actor }) => {
         await repository(self).delete(actor, params.id, { expectedVersion: query.expected_version, direct: true })

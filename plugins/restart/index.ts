@@ -31,7 +31,6 @@ export default definePlugin({
       essential: true,
       privileged: true,
       replies: { 202: RestartTriggered },
-      errors: [403, 500],
       handle: async (self, { actor }) => accepted(await self.restart(actor)),
     }),
     route({
@@ -41,7 +40,6 @@ export default definePlugin({
       summary: 'Show the progress of a daemon restart',
       recovery: true,
       replies: { 200: RestartOperation },
-      errors: [404, 500],
       handle: (self, { params }) => ok(self.operation(params.operation_id)),
     }),
   ],

@@ -16,7 +16,6 @@ export const sandboxRoutes: readonly Route<SandboxesService>[] = [
     summary: 'List the sandboxes of active sessions',
     query: schemas.ListSandboxesQuery,
     replies: { 200: schemas.ListSandboxesReply },
-    errors: [400, 500],
     cli: {
       path: 'sandbox list',
       view: {
@@ -39,7 +38,6 @@ export const sandboxRoutes: readonly Route<SandboxesService>[] = [
     area,
     summary: 'Show the sandbox of a session',
     replies: { 200: schemas.SandboxReply },
-    errors: [404, 500],
     cli: {
       path: 'sandbox show',
       args: [{ name: 'session_id', in: 'path' }],
@@ -65,7 +63,6 @@ export const sandboxRoutes: readonly Route<SandboxesService>[] = [
     summary: 'Run a command in the sandbox of a session with a running agent',
     body: schemas.ExecInSandboxBody,
     replies: { 200: schemas.ExecInSandboxReply },
-    errors: [400, 404, 409, 422, 500, 503],
     handle: async (self, { params, body, signal }) => {
       const { argv, cwd, timeout_seconds: seconds = EXEC_SECONDS } = body
       return ok(await self.exec(params.session_id, { argv, cwd, timeoutMs: seconds * 1000, signal }))

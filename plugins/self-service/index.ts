@@ -104,7 +104,6 @@ export default definePlugin({
       headers,
       origins,
       replies: { 200: AgentMeReply },
-      errors: [401, 403, 404, 500, 503],
       cli: { path: 'whoami', view: { item: 'me', fields: identity } },
       handle: async (self, { actor, headers }) => ok(await self.me(self.caller(actor, headers))),
     }),
@@ -116,7 +115,6 @@ export default definePlugin({
       headers,
       origins,
       replies: { 200: AgentContextReply },
-      errors: [401, 403, 404, 500, 503],
       cli: {
         path: 'me context',
         view: {
@@ -141,7 +139,6 @@ export default definePlugin({
       headers,
       origins,
       replies: { 200: Soul },
-      errors: [401, 403, 404, 422, 500],
       handle: async (self, { actor, headers }) => ok(await self.soul(self.caller(actor, headers))),
     }),
     route({
@@ -155,7 +152,6 @@ export default definePlugin({
       origins,
       runsCode: false,
       replies: { 200: Soul, 422: Soul },
-      errors: [401, 403, 404, 500],
       handle: async (self, { actor, headers, body }) => {
         const soul = await self.validateSoul(self.caller(actor, headers), body)
         return soul.validation_status === 'invalid' ? { status: 422 as const, body: soul } : ok(soul)
@@ -170,7 +166,6 @@ export default definePlugin({
       headers,
       origins,
       replies: { 200: CoordinatorConfigReply },
-      errors: [401, 403, 404, 500, 503],
       handle: async (self, { actor, headers, query }) =>
         ok({ coordinator: self.coordinator(self.own(self.caller(actor, headers), query.workspace)) }),
     }),
@@ -184,7 +179,6 @@ export default definePlugin({
       origins,
       invalid: 422,
       replies: { 201: SpawnReply },
-      errors: [401, 403, 409, 422, 500, 503],
       handle: async (self, { actor, headers, body }) => created(await self.spawn(self.caller(actor, headers), body)),
     }),
   ],

@@ -25,7 +25,6 @@ import type { SettingsService } from './service.js'
 
 const route = routeOf<SettingsService>()
 const area = 'Settings'
-const READ = [500, 503]
 
 const NO_UPDATES = 'this build does not update itself; install another version with the tool that installed this one'
 
@@ -39,7 +38,6 @@ export const routes: readonly Route<SettingsService>[] = [
     summary: 'List changes of settings, newest first',
     query: ListApplyQuery,
     replies: { 200: ListApplyReply },
-    errors: [400, 500],
     cli: {
       path: 'config apply-history',
       view: {
@@ -65,7 +63,6 @@ export const routes: readonly Route<SettingsService>[] = [
     summary: 'Reload config.json',
     privileged: true,
     replies: { 200: ApplyOutcome },
-    errors: [400, 409, 500],
     handle: async (self, { actor }) => ok(await self.writer.reload(actor)),
   }),
   route({
@@ -75,7 +72,6 @@ export const routes: readonly Route<SettingsService>[] = [
     summary: 'List configuration keys and their values',
     query: ListKeysQuery,
     replies: { 200: ListKeysReply },
-    errors: [400, 404, 500],
     cli: {
       path: 'config list',
       options: { workspace_id: 'workspace' },
@@ -100,7 +96,6 @@ export const routes: readonly Route<SettingsService>[] = [
     summary: 'Show a configuration key and where its value comes from',
     query: KeyQuery,
     replies: { 200: SettingKey },
-    errors: [404, 500],
     cli: {
       path: 'config show',
       options: { workspace_id: 'workspace' },
@@ -136,7 +131,6 @@ export const routes: readonly Route<SettingsService>[] = [
     body: PatchKeysBody,
     privileged: true,
     replies: { 200: ApplyOutcome },
-    errors: [400, 403, 404, 409, 422, 500],
     handle: async (self, { body, actor }) => ok(await self.patchKeys(body, actor)),
   }),
   route({
@@ -145,7 +139,6 @@ export const routes: readonly Route<SettingsService>[] = [
     area,
     summary: 'Check config.json',
     replies: { 200: ValidateSettingsReply },
-    errors: [500],
     handle: async self => ok(await self.keys.check()),
   }),
   route({
@@ -157,7 +150,6 @@ export const routes: readonly Route<SettingsService>[] = [
     body: ValidateSettingsBody,
     bodyLimit: 2 * 1024 * 1024,
     replies: { 200: ValidateSettingsReply },
-    errors: [400, 500],
     handle: (self, { body }) => ok(self.keys.validate(body.text)),
   }),
   route({
@@ -168,7 +160,6 @@ export const routes: readonly Route<SettingsService>[] = [
     contentType: 'text/event-stream',
     replies: { 200: JsonMap },
     frames: JsonMap,
-    errors: [500],
     handle: (self, { signal }) => streamed(self.tail(signal)),
   }),
   route({
@@ -177,7 +168,6 @@ export const routes: readonly Route<SettingsService>[] = [
     area,
     summary: 'Show whether a newer version is available',
     replies: { 200: UpdateStateReply },
-    errors: READ,
     handle: self =>
       ok({
         available: false,
@@ -198,7 +188,6 @@ export const routes: readonly Route<SettingsService>[] = [
     body: ApplyUpdateBody,
     privileged: true,
     replies: { 200: ApplyUpdateReply },
-    errors: [400, 403, ...READ],
     handle: (_, { body }) => ok({ message: NO_UPDATES, status: 'blocked', target: body.target }),
   }),
   route({
@@ -208,7 +197,6 @@ export const routes: readonly Route<SettingsService>[] = [
     summary: 'Cancel the installation of a newer version',
     privileged: true,
     replies: { 200: CancelUpdateReply },
-    errors: [403, ...READ],
     handle: () => ok({ message: `no update is under way: ${NO_UPDATES}`, status: 'unsupported' as const }),
   }),
 ]

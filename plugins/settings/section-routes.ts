@@ -9,8 +9,6 @@ import type { SettingsService } from './service.js'
 
 const route = routeOf<SettingsService>()
 const area = 'Settings'
-const READ = [500, 503]
-const WRITE = [400, 403, 409, 500, 503]
 const reference = v.optional(v.pipe(v.string(), v.maxLength(4096)))
 const scopeOf = ({ scopes = ['global'] }: Section) => v.picklist(scopes)
 
@@ -38,7 +36,6 @@ export function sectionRoutes(section: Section): Route<SettingsService>[] {
       : {},
   ) as v.GenericSchema<unknown, ScopeQuery>
   const body = flat ? bodySchema(members) : v.strictObject({ config: bodySchema(members) })
-  const errors = scopes ? [404, 422] : []
   return [
     route({
       method: 'GET',
@@ -47,7 +44,6 @@ export function sectionRoutes(section: Section): Route<SettingsService>[] {
       summary: `Show the settings of the section ${name}`,
       ...(scopes && { query }),
       replies: { 200: reply },
-      errors: [...(scopes ? [400, ...errors] : []), ...READ],
       handle: async (self, { actor, query }) => ok((await self.read(section, actor, query ?? {})) as never),
     }),
     route({
@@ -59,7 +55,6 @@ export function sectionRoutes(section: Section): Route<SettingsService>[] {
       body,
       privileged: true,
       replies: { 200: flat ? reply : ApplyOutcome },
-      errors: [...errors, ...WRITE],
       handle: async (self, { actor, query, body }) => {
         const outcome = await self.patch(
           section,
@@ -93,7 +88,6 @@ export function entryRoutes(collection: Collection): Route<SettingsService>[] {
       area,
       summary: `List ${name} and where each is defined`,
       replies: { 200: reply },
-      errors: READ,
       handle: async (self, { actor }) => ok((await self.list(collection, actor)) as never),
     }),
     route({
@@ -102,7 +96,6 @@ export function entryRoutes(collection: Collection): Route<SettingsService>[] {
       area,
       summary: `Show a ${one} and where it is defined`,
       replies: { 200: v.object({ [one]: entry }) },
-      errors: [404, ...READ],
       handle: async (self, { params, actor }) => ok((await self.entry(collection, params.name, actor)) as never),
     }),
     route({
@@ -113,7 +106,6 @@ export function entryRoutes(collection: Collection): Route<SettingsService>[] {
       body,
       privileged: true,
       replies: { 200: ApplyOutcome },
-      errors: WRITE,
       handle: async (self, { params, body, actor }) => ok(await self.put(collection, params.name, body, actor)),
     }),
     route({
@@ -123,7 +115,6 @@ export function entryRoutes(collection: Collection): Route<SettingsService>[] {
       summary: `Delete the entry of a ${one}`,
       privileged: true,
       replies: { 200: ApplyOutcome },
-      errors: [404, ...WRITE],
       handle: async (self, { params, actor }) => ok(await self.remove(collection, params.name, actor)),
     }),
   ]

@@ -47,7 +47,6 @@ function routesOf<S extends Soul | Heartbeat, C, R>(which: Which, its: Differenc
   const { desk, area, snapshot, change, title } = its
   const { file } = SIDECARS[which]
   const path = `/api/agents/{name}/${which}` as const
-  const changing = [400, 403, 404, 409, 410, 500, 503]
   return [
     route({
       method: 'PUT',
@@ -57,7 +56,7 @@ function routesOf<S extends Soul | Heartbeat, C, R>(which: Which, its: Differenc
       body: WriteSidecarBody,
       headers,
       replies: { 200: change, 422: snapshot },
-      errors: changing,
+      errors: [410],
       handle: (self, { params, body, actor, headers }) => desk(self).write(params.name, body, actor, headers),
     }),
     route({
@@ -69,7 +68,7 @@ function routesOf<S extends Soul | Heartbeat, C, R>(which: Which, its: Differenc
       headers,
       essential: true,
       replies: { 200: change },
-      errors: [...changing, 422],
+      errors: [410],
       handle: (self, { params, body, actor, headers }) => desk(self).remove(params.name, body, actor, headers),
     }),
     route({
@@ -81,7 +80,7 @@ function routesOf<S extends Soul | Heartbeat, C, R>(which: Which, its: Differenc
       summary: `Check a ${file} text${its.validates}`,
       body: its.validateBody,
       replies: { 200: snapshot, 422: snapshot },
-      errors: [400, 403, 404, 410, 500],
+      errors: [410],
       handle: (self, { params, body }) => desk(self).validate(params.name, body),
     }),
     route({
@@ -91,7 +90,7 @@ function routesOf<S extends Soul | Heartbeat, C, R>(which: Which, its: Differenc
       summary: `List changes of ${file}, the newest first`,
       query: SidecarHistoryQuery,
       replies: { 200: its.history },
-      errors: [400, 403, 404, 410, 422, 500],
+      errors: [410],
       handle: (self, { params, query, actor }) => desk(self).history(params.name, actor, query),
     }),
     route({
@@ -102,7 +101,7 @@ function routesOf<S extends Soul | Heartbeat, C, R>(which: Which, its: Differenc
       body: its.rollbackBody,
       headers,
       replies: { 200: change, 422: snapshot },
-      errors: changing,
+      errors: [410],
       handle: (self, { params, body, actor, headers }) => desk(self).rollback(params.name, body, actor, headers),
     }),
   ]
@@ -116,7 +115,7 @@ export const sidecarRoutes: readonly Route<SidecarsService>[] = [
     summary: 'Show the heartbeat policy of an agent; 422: it is not valid',
     query: SidecarQuery,
     replies: { 200: Heartbeat, 422: Heartbeat },
-    errors: [400, 403, 404, 410, 500],
+    errors: [410],
     handle: (self, { params, query }) => self.readHeartbeat(params.name, query.workspace_id),
   }),
   ...routesOf('heartbeat', {
@@ -138,7 +137,7 @@ export const sidecarRoutes: readonly Route<SidecarsService>[] = [
     summary: 'Show the persona of an agent, valid or not',
     query: SidecarQuery,
     replies: { 200: Soul },
-    errors: [400, 403, 404, 410, 422, 500],
+    errors: [410],
     handle: async (self, { params, query }) => ok(await self.readSoul(params.name, query.workspace_id)),
   }),
   ...routesOf('soul', {
@@ -162,7 +161,7 @@ export const sidecarRoutes: readonly Route<SidecarsService>[] = [
       'Gives a session the persona of its agent as it is now; expected_digest is that of the persona, empty for none',
     body: RefreshSoulBody,
     replies: { 200: Soul, 422: Soul },
-    errors: [400, 403, 404, 409, 410, 500, 503],
+    errors: [410],
     handle: (self, { params, body, actor }) => self.refresh(params, body, actor),
   }),
 ]

@@ -13,7 +13,6 @@ import type { SkillsService } from './service.js'
 const route = routeOf<SkillsService>()
 const area = 'Skills'
 const origins = [AGENT_SESSION]
-const errors = [400, 404, 422, 500, 503]
 const options = { for_agent: 'agent' }
 const args = [{ name: 'name', summary: 'name of a skill' }] as const
 
@@ -32,7 +31,6 @@ export const skillRoutes: readonly Route<SkillsService>[] = [
     query: SkillContext,
     origins,
     replies: { 200: ListSkillsReply },
-    errors,
     cli: {
       path: 'skill list',
       workspace: 'workspace',
@@ -60,7 +58,6 @@ export const skillRoutes: readonly Route<SkillsService>[] = [
     query: SkillContext,
     origins,
     replies: { 200: SkillReply },
-    errors,
     cli: {
       path: 'skill show',
       args,
@@ -103,7 +100,6 @@ export const skillRoutes: readonly Route<SkillsService>[] = [
     query: SkillContext,
     origins,
     replies: { 200: SkillContentReply },
-    errors,
     cli: { path: 'skill content', args, workspace: 'workspace', options, view: { text: 'content' } },
     handle: async (self, { params, query, actor }) => ok({ content: await self.content(params.name, query, actor) }),
   }),
@@ -114,7 +110,6 @@ export const skillRoutes: readonly Route<SkillsService>[] = [
     summary: 'List the skills with the same name; the first one is in use',
     query: SkillContext,
     replies: { 200: SkillShadowsReply },
-    errors,
     cli: {
       path: 'skill shadows',
       args,
@@ -141,7 +136,6 @@ export const skillRoutes: readonly Route<SkillsService>[] = [
       query: SkillContext,
       privileged: true,
       replies: { 200: SkillSwitchReply },
-      errors,
       cli: { path: `skill ${verb}`, args, options, view: { text: `{name} ${enabled ? 'enabled' : 'disabled'}` } },
       handle: async (self, { params, query, actor }) => {
         await self.setEnabled(params.name, enabled, query, actor)

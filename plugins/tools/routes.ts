@@ -55,7 +55,6 @@ export const toolRoutes = [
     summary: 'List tools and whether they can be called',
     query: ToolPlaceQuery,
     replies: { 200: ListToolsReply },
-    errors: [500, 503],
     cli: {
       path: 'tool list',
       view: { rows: 'tools', columns, empty: 'no tools; svc extension list shows what could bring some' },
@@ -72,7 +71,6 @@ export const toolRoutes = [
     summary: 'Search tools, best match first',
     body: SearchToolsBody,
     replies: { 200: ListToolsReply },
-    errors: [400, 500, 503],
     cli: {
       path: 'tool search',
       args: [{ name: 'query', summary: 'words, such as "list sessions"' }],
@@ -89,7 +87,6 @@ export const toolRoutes = [
     summary: 'Show a tool, its input schema, and why it cannot be called',
     query: ToolPlaceQuery,
     replies: { 200: ToolReply },
-    errors: [400, 404, 500, 503],
     cli: { path: 'tool show', view: { item: 'tool', fields } },
     handle: async (self, { actor, params, query }) => ok({ tool: await self.shown(query, actor, params.id) }),
   }),
@@ -104,7 +101,7 @@ export const toolRoutes = [
     body: InvokeToolBody,
     bodyLimit: MAX_INPUT_BYTES + 64 * 1024,
     replies: { 200: InvokeToolReply, 202: ToolErrorBody },
-    errors: [400, 403, 404, 409, 422, 500, 502, 503, 507],
+    errors: [502],
     handle: async (self, { actor, params, body, signal }) => ok(await invoke(self, params.id, body, actor, signal)),
   }),
   route({
@@ -116,7 +113,6 @@ export const toolRoutes = [
     summary: 'List the tools of a session',
     query: SessionToolsQuery,
     replies: { 200: ListToolsReply },
-    errors: [500, 503],
     handle: async (self, { actor, params, query }) => ok({ tools: await self.listed({ ...params, ...query }, actor) }),
   }),
   route({
@@ -130,7 +126,6 @@ export const toolRoutes = [
     summary: 'Search the tools of a session, best match first',
     body: SearchToolsBody,
     replies: { 200: ListToolsReply },
-    errors: [400, 500, 503],
     handle: async (self, { actor, params, body }) =>
       ok({ tools: await self.listed({ ...body, ...params }, actor, body.query, body.limit) }),
   }),
@@ -142,7 +137,7 @@ export const toolRoutes = [
     summary: 'Read a large tool result in pages',
     query: ArtifactQuery,
     replies: { 200: ArtifactReply },
-    errors: [400, 404, 502, 503],
+    errors: [502],
     handle: async (self, { params, query }) =>
       ok(await self.artifacts.page(params.workspace_id, params.artifact_id, query)),
   }),
@@ -157,7 +152,6 @@ export const toolsetRoutes = [
     summary: 'List toolsets',
     query: ToolPlaceQuery,
     replies: { 200: ListToolsetsReply },
-    errors: [500, 503],
     cli: {
       path: 'toolset list',
       view: {
@@ -180,7 +174,6 @@ export const toolsetRoutes = [
     summary: 'Show a toolset and its tools',
     query: ToolPlaceQuery,
     replies: { 200: ToolsetReply },
-    errors: [400, 404, 500, 503],
     cli: {
       path: 'toolset show',
       view: {

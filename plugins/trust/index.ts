@@ -48,7 +48,7 @@ export default definePlugin({
       area,
       summary: 'Show whether the files of a workspace may run code',
       replies: { 200: WorkspaceTrustReply },
-      errors: [404, 410, 422, 500],
+      errors: [410],
       cli: {
         path: 'workspace trust-status',
         args: [{ ...workspace, name: 'id', type: 'workspace' }],
@@ -73,7 +73,7 @@ export default definePlugin({
       body: PutTrustBody,
       privileged: true,
       replies: { 200: WorkspaceTrustReply },
-      errors: [404, 409, 410, 422, 500],
+      errors: [410],
       handle: async (self, { params, body, actor }) =>
         ok({ trust: await self.grant(await self.find(params.id), body.digest, actor) }),
     }),
@@ -85,7 +85,7 @@ export default definePlugin({
       privileged: true,
       essential: true,
       replies: { 204: null },
-      errors: [404, 410, 500],
+      errors: [410],
       cli: {
         path: 'workspace untrust',
         args: [{ ...workspace, name: 'id', type: 'workspace' }],

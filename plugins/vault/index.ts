@@ -78,7 +78,6 @@ export default definePlugin({
       privileged: true,
       query: VaultSecretsQuery,
       replies: { 200: VaultSecretsReply },
-      errors: [400, 403, 500, 503],
       cli: {
         path: 'vault list',
         args: [{ name: 'prefix', in: 'query', optional: true, summary: 'prefix of the reference' }],
@@ -94,7 +93,6 @@ export default definePlugin({
       privileged: true,
       body: PutVaultSecretBody,
       replies: { 200: VaultSecretReply },
-      errors: [400, 403, 500, 503],
       handle: async (self, { body, actor }) => {
         const { ref, secret_value, kind, allow_short } = body
         return ok({ secret: await self.put(ref, secret_value, { kind, allowShort: allow_short, actor }) })
@@ -109,7 +107,6 @@ export default definePlugin({
       essential: true,
       query: VaultRefQuery,
       replies: { 204: null },
-      errors: [400, 403, 404, 500, 503],
       cli: { path: 'vault delete', args: [ref], done: 'deleted {ref}' },
       handle: async (self, { query, actor }) => {
         await self.remove(query.ref, actor)
@@ -124,7 +121,6 @@ export default definePlugin({
       privileged: true,
       query: VaultRefQuery,
       replies: { 200: VaultSecretReply },
-      errors: [400, 403, 404, 500, 503],
       cli: {
         path: 'vault show',
         args: [ref],
@@ -142,7 +138,6 @@ export default definePlugin({
       summary: 'Re-encrypt all secrets with a new key',
       privileged: true,
       replies: { 200: RotateVaultReply },
-      errors: [403, 409, 500, 503],
       cli: {
         path: 'vault rotate',
         view: {

@@ -60,7 +60,7 @@ export default definePlugin({
       summary: 'List registered workspaces',
       query: ListWorkspacesQuery,
       replies: { 200: ListWorkspacesReply },
-      errors: [400, 410, 500],
+      errors: [410],
       cli: {
         path: 'workspace list',
         view: {
@@ -84,7 +84,6 @@ export default definePlugin({
       summary: 'Register a folder as a workspace',
       body: CreateWorkspaceBody,
       replies: { 201: WorkspaceReply },
-      errors: [400, 409, 500],
       cli: {
         path: 'workspace add',
         args: [{ name: 'root_dir', in: 'body', type: 'path', optional: true, default: '.', summary: 'the directory' }],
@@ -99,7 +98,7 @@ export default definePlugin({
       summary: 'Resolve the workspace of a path; register one if there is none',
       body: ResolveWorkspaceBody,
       replies: { 200: WorkspaceReply },
-      errors: [400, 404, 410, 500],
+      errors: [410],
       handle: async (self, { body, actor }) => ok({ workspace: toWire(await self.resolve(body.path, actor)) }),
     }),
     route({
@@ -109,7 +108,7 @@ export default definePlugin({
       summary: 'Choose the workspace of a command that runs in a folder; register its project if there is none',
       body: ResolveWorkspaceBody,
       replies: { 200: PlaceWorkspaceReply },
-      errors: [400, 409, 410, 500],
+      errors: [410],
       handle: async (self, { body, actor }) => {
         const { workspace, registered } = await self.place(body.path, actor)
         return ok({ workspace: toWire(workspace), registered })
@@ -122,7 +121,7 @@ export default definePlugin({
       area,
       summary: 'Show a workspace and what it sees',
       replies: { 200: WorkspaceDetail },
-      errors: [400, 404, 410, 500],
+      errors: [410],
       cli: {
         path: 'workspace info',
         workspace: 'id',
@@ -138,7 +137,6 @@ export default definePlugin({
       summary: 'Change the name, additional folders, default agent or sandbox of a workspace',
       body: PatchWorkspaceBody,
       replies: { 200: WorkspaceReply },
-      errors: [400, 404, 409, 500],
       cli: {
         path: 'workspace edit',
         args: [{ name: 'id', type: 'workspace', summary: 'id, name or path' }],
@@ -154,7 +152,6 @@ export default definePlugin({
       summary: 'Remove a workspace and its records; its files are kept',
       essential: true,
       replies: { 204: null },
-      errors: [400, 404, 409, 500],
       cli: {
         path: 'workspace remove',
         args: [{ name: 'id', type: 'workspace', summary: 'id, name or path' }],

@@ -47,7 +47,6 @@ export default definePlugin({
       summary: 'Claim a lease',
       body: v.strictObject({ key: Key, holder: Key, seconds: v.optional(Seconds) }),
       replies: { 201: v.object({ ...Lease.entries, token: v.string(), checkpoint: v.nullable(v.string()) }) },
-      errors: [409, 422],
       cli: {
         path: 'acme leases claim',
         args: [
@@ -67,7 +66,6 @@ export default definePlugin({
       replies: {
         200: v.object({ leases: v.array(Lease), has_more: v.boolean(), next_cursor: v.optional(v.string()) }),
       },
-      errors: [400],
       cli: {
         path: 'acme leases list',
         view: {
@@ -93,7 +91,6 @@ export default definePlugin({
         seconds: v.optional(Seconds),
       }),
       replies: { 200: Lease },
-      errors: [403, 409, 422],
       handle: async (self, { body }) => ok(await self.beat(body)),
     }),
     route({
@@ -103,7 +100,6 @@ export default definePlugin({
       summary: 'Release a lease',
       body: v.strictObject({ token: Token }),
       replies: { 204: null },
-      errors: [403, 409, 422],
       cli: { path: 'acme leases release', args: [{ name: 'token', in: 'body' }], done: 'released' },
       handle: async (self, { body, actor }) => noContent(await self.release(body, actor)),
     }),

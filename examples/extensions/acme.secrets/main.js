@@ -85,7 +85,6 @@ export default definePlugin({
       summary: 'Store a secret',
       body: v.strictObject({ value: v.string() }),
       replies: { 204: null },
-      errors: [422],
       handle: async (self, { params, body }) => {
         await self.put(params.name, body.value)
         return noContent()
@@ -108,7 +107,7 @@ export default definePlugin({
       area,
       summary: 'Log in with a secret',
       replies: { 204: null },
-      errors: [404, 502],
+      errors: [502],
       handle: (self, { params }) => self.logIn(params.name),
     }),
   ],

@@ -68,7 +68,6 @@ export default definePlugin({
       summary: 'Write a sign to config.json; 409 if it changed meanwhile',
       body: v.strictObject({ ...Sign.entries, hash: v.optional(v.string()) }),
       replies: { 200: v.object({ written: v.boolean(), apply: v.string() }) },
-      errors: [400, 409],
       handle: async (self, { params, body }) => ok(await self.put(params.name, body)),
     }),
   ],

@@ -72,7 +72,6 @@ export default definePlugin({
       summary: 'Register a folder as a workspace',
       body: wire.CreateWorkspaceBody,
       replies: { 201: wire.WorkspaceReply },
-      errors: [400, 409],
       handle: async (self, { body, actor }) => created(reply(await self.create(body, actor))),
     }),
     route({
@@ -82,7 +81,7 @@ export default definePlugin({
       summary: 'Resolve the workspace of a path; register one if there is none',
       body: wire.ResolveWorkspaceBody,
       replies: { 200: wire.WorkspaceReply },
-      errors: [400, 404, 410],
+      errors: [410],
       handle: async (self, { body, actor }) => ok(reply(await self.resolve(body.path, actor))),
     }),
     route({
@@ -92,7 +91,7 @@ export default definePlugin({
       summary: 'The workspace of a command that runs in a folder; register the folder if there is none',
       body: wire.ResolveWorkspaceBody,
       replies: { 200: wire.PlaceWorkspaceReply },
-      errors: [400, 409, 410],
+      errors: [410],
       handle: async (self, { body, actor }) => {
         const { workspace, registered } = await self.place(body.path, actor)
         return ok({ workspace: wireOf(workspace), registered })
@@ -104,7 +103,7 @@ export default definePlugin({
       area,
       summary: 'A workspace and what it sees; by id, name or path',
       replies: { 200: wire.WorkspaceDetail },
-      errors: [400, 404, 410],
+      errors: [410],
       handle: async (self, { params, actor }) => {
         const workspace = await self.find(params.id, actor)
         return ok({ ...reply(workspace), ...(await self.detail(workspace)) })
@@ -117,7 +116,6 @@ export default definePlugin({
       summary: 'Change the name, additional folders, default agent or sandbox of a workspace',
       body: wire.PatchWorkspaceBody,
       replies: { 200: wire.WorkspaceReply },
-      errors: [400, 404, 409],
       handle: async (self, { params, body, actor }) => ok(reply(await self.change(params.id, body, actor))),
     }),
     route({
@@ -127,7 +125,6 @@ export default definePlugin({
       summary: 'Remove a workspace and its records; its files are kept',
       essential: true,
       replies: { 204: null },
-      errors: [400, 404, 409],
       handle: async (self, { params, actor }) => {
         await self.remove(params.id, actor)
         return noContent()

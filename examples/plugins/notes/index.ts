@@ -41,7 +41,6 @@ export default definePlugin({
       area: 'Notes',
       summary: 'Publish a note',
       replies: { 200: v.object({ text: v.string(), times: v.number() }) },
-      errors: [404],
       cli: { path: 'note publish', view: { text: 'text' } },
       handle: async (self, { params, actor }) => ok(await self.publish(params.id, actor)),
     }),

@@ -73,7 +73,6 @@ export const jobRoutes = [
     summary: 'List jobs, newest first',
     query: ListJobsQuery,
     replies: { 200: ListJobsReply },
-    errors: [400, 500, 503],
     cli: {
       path: 'automation jobs list',
       view: {
@@ -100,7 +99,6 @@ export const jobRoutes = [
     summary: 'Create a job',
     body: CreateJobBody,
     replies: { 201: JobReply },
-    errors: [400, 409, 422, 500, 503],
     cli: {
       path: 'automation jobs create',
       args: [{ name: 'name', option: true, summary: 'name of the job, unique in its scope' }],
@@ -120,7 +118,6 @@ export const jobRoutes = [
     area,
     summary: 'Show a job',
     replies: { 200: JobReply },
-    errors: [404, 500, 503],
     cli: { path: 'automation jobs get', args: [jobId], view: jobItem },
     handle: (self, { actor, params }) => ok({ job: self.jobs.toWire(self.jobs.find(params.id, actor)) }),
   }),
@@ -131,7 +128,6 @@ export const jobRoutes = [
     summary: 'Update a job; fields that are omitted or null keep their value',
     body: PatchJobBody,
     replies: { 200: JobReply },
-    errors: [400, 404, 409, 422, 500, 503],
     cli: {
       path: 'automation jobs update',
       args: [jobId],
@@ -151,7 +147,6 @@ export const jobRoutes = [
     summary: 'Delete a job; its run history is kept',
     essential: true,
     replies: { 204: null },
-    errors: [400, 404, 409, 500, 503],
     cli: { path: 'automation jobs delete', args: [jobId], done: 'deleted job {id}' },
     handle: async (self, { actor, params }) => {
       await self.jobs.remove(actor, params.id)
@@ -165,7 +160,6 @@ export const jobRoutes = [
     summary: 'List the runs of a job, newest first',
     query: ListJobRunsQuery,
     replies: { 200: ListRunsReply },
-    errors: [400, 404, 500, 503],
     cli: { path: 'automation jobs history', args: [jobId], view: runRows },
     handle: (self, { actor, params, query }) => ok({ runs: self.runs.ofJob(actor, params.id, query) }),
   }),
@@ -175,7 +169,6 @@ export const jobRoutes = [
     area,
     summary: 'Run a job now, even if it is disabled',
     replies: { 200: RunReply },
-    errors: [404, 409, 500, 503],
     cli: { path: 'automation jobs trigger', args: [jobId], view: { item: 'run', fields: runFields } },
     handle: async (self, { actor, params, id }) => ok({ run: await self.trigger(actor, params.id, id) }),
   }),

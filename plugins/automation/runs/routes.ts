@@ -44,7 +44,6 @@ export const runRoutes = [
     summary: 'List the runs of all jobs and triggers, newest first',
     query: ListRunsQuery,
     replies: { 200: ListRunsReply },
-    errors: [400, 500, 503],
     cli: { path: 'automation runs list', view: runRows },
     handle: (self, { actor, query }) => ok({ runs: self.runs.list(actor, query) }),
   }),
@@ -54,7 +53,6 @@ export const runRoutes = [
     area,
     summary: 'Show a run',
     replies: { 200: RunReply },
-    errors: [404, 500, 503],
     cli: {
       path: 'automation runs get',
       args: [{ name: 'id', summary: 'id of a run' }],

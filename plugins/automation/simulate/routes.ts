@@ -13,7 +13,6 @@ export const simulationRoutes = [
       'Simulate jobs over the coming days and triggers over recorded events, without running or writing anything',
     query: SimulationQuery,
     replies: { 200: SimulationReply },
-    errors: [400, 429, 500, 503],
     handle: async (self, { query, signal }) => ok({ simulation: await self.simulator.simulate(query, signal) }),
   }),
 ]

@@ -21,7 +21,6 @@ export const suggestionRoutes = [
     summary: 'List the suggestions of a workspace, newest first',
     query: ListSuggestionsQuery,
     replies: { 200: ListSuggestionsReply },
-    errors: [400, 404, 500, 503],
     handle: async (self, { params, query }) =>
       ok({ suggestions: await self.suggestions.list(params.workspace_id, query.status) }),
   }),
@@ -37,7 +36,6 @@ export const suggestionRoutes = [
     origins: ['agent_session'],
     runsCode: false,
     replies: { 201: SuggestionReply },
-    errors: [400, 403, 404, 409, 413, 422, 500, 503],
     handle: async (self, { params, body, actor }) =>
       created({ suggestion: await self.suggestions.propose(actor, params.workspace_id, body) }),
   }),
@@ -47,7 +45,6 @@ export const suggestionRoutes = [
     area,
     summary: 'Accept a suggestion and create its job or trigger',
     replies: { 200: AcceptSuggestionReply },
-    errors: [400, 404, 409, 500, 503],
     handle: async (self, { params, actor }) =>
       ok(await self.suggestions.accept(actor, params.workspace_id, params.suggestion_id)),
   }),
@@ -57,7 +54,6 @@ export const suggestionRoutes = [
     area,
     summary: 'Dismiss a suggestion',
     replies: { 200: SuggestionReply },
-    errors: [404, 409, 500, 503],
     handle: async (self, { params }) =>
       ok({ suggestion: await self.suggestions.dismiss(params.workspace_id, params.suggestion_id) }),
   }),

@@ -44,7 +44,6 @@ export const triggerRoutes = [
     summary: 'List triggers, newest first',
     query: ListTriggersQuery,
     replies: { 200: ListTriggersReply },
-    errors: [400, 500, 503],
     cli: {
       path: 'automation triggers list',
       view: {
@@ -69,7 +68,6 @@ export const triggerRoutes = [
     summary: 'Create a trigger',
     body: CreateTriggerBody,
     replies: { 201: TriggerReply },
-    errors: [400, 409, 422, 500, 503],
     cli: {
       path: 'automation triggers create',
       args: [{ name: 'name', option: true, summary: 'name of the trigger, unique in its scope' }],
@@ -85,7 +83,6 @@ export const triggerRoutes = [
     area,
     summary: 'Show a trigger',
     replies: { 200: TriggerReply },
-    errors: [404, 500, 503],
     cli: { path: 'automation triggers get', args: [triggerId], view: triggerItem },
     handle: (self, { actor, params }) => ok({ trigger: self.triggers.toWire(self.triggers.find(params.id, actor)) }),
   }),
@@ -96,7 +93,6 @@ export const triggerRoutes = [
     summary: 'Update a trigger; fields that are omitted or null keep their value',
     body: PatchTriggerBody,
     replies: { 200: TriggerReply },
-    errors: [400, 404, 409, 422, 500, 503],
     cli: {
       path: 'automation triggers update',
       args: [triggerId],
@@ -112,7 +108,6 @@ export const triggerRoutes = [
     summary: 'Delete a trigger; its run history is kept',
     essential: true,
     replies: { 204: null },
-    errors: [400, 404, 409, 500, 503],
     cli: { path: 'automation triggers delete', args: [triggerId], done: 'deleted trigger {id}' },
     handle: async (self, { actor, params }) => {
       await self.triggers.remove(actor, params.id)
@@ -126,7 +121,6 @@ export const triggerRoutes = [
     summary: 'List the runs of a trigger, newest first',
     query: ListJobRunsQuery,
     replies: { 200: ListRunsReply },
-    errors: [400, 404, 500, 503],
     cli: {
       path: 'automation triggers history',
       args: [triggerId],
@@ -143,7 +137,6 @@ export const triggerRoutes = [
     body: EmitEventBody,
     bodyLimit: 80 * 1024,
     replies: { 201: EmitEventReply },
-    errors: [400, 403, 404, 413, 429, 500, 503, 507],
     handle: async (self, { actor, body }) => created({ event_id: (await self.emitted.request(actor, body)).id }),
   }),
 ]

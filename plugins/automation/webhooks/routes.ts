@@ -25,7 +25,6 @@ const delivery = {
   bodyLimit: 1024 * 1024,
   audited: false,
   replies: { 200: WebhookReply },
-  errors: [400, 401, 404, 409, 413, 429, 500, 503],
 } as const
 
 export const webhookRoutes = [

@@ -19,7 +19,6 @@ export interface Installs {
 
 const route = routeOf<Installs>()
 const area = 'Extensions'
-const refusals = [400, 403, 422, 500, 503] as const
 
 /** Installing, updating and removing; all but looking is privileged. */
 export const installRoutes: readonly Route<Installs>[] = [
@@ -30,7 +29,6 @@ export const installRoutes: readonly Route<Installs>[] = [
     summary: 'Install an extension from a folder, an archive or a repository',
     body: InstallExtensionBody,
     replies: { 201: ExtensionReply },
-    errors: [...refusals, 409],
     privileged: true,
     handle: async (self, { body, actor }) => created({ extension: await self.install.install(body, actor) }),
   }),
@@ -42,7 +40,6 @@ export const installRoutes: readonly Route<Installs>[] = [
     summary: 'Show what installing or updating an extension would do',
     body: PreviewInstallBody,
     replies: { 200: InstallPreviewReply },
-    errors: [...refusals, 404],
     privileged: true,
     handle: async (self, { body }) => ok({ preview: await self.install.preview(body) }),
   }),
@@ -53,7 +50,6 @@ export const installRoutes: readonly Route<Installs>[] = [
     summary: 'Update all installed extensions; stop at the first failure',
     body: UpdateAllBody,
     replies: { 200: UpdateAllReply },
-    errors: refusals,
     privileged: true,
     handle: async (self, { body, actor }) => ok(await self.install.updateAll(body, actor)),
   }),
@@ -64,7 +60,6 @@ export const installRoutes: readonly Route<Installs>[] = [
     summary: 'Update an extension from its source',
     body: UpdateExtensionBody,
     replies: { 200: UpdateExtensionReply },
-    errors: [...refusals, 404, 409],
     privileged: true,
     handle: async (self, { params, body, actor }) =>
       ok({ update: await self.install.update(params.name, body, actor) }),
@@ -78,7 +73,6 @@ export const installRoutes: readonly Route<Installs>[] = [
     query: RemoveExtensionQuery,
     essential: true,
     replies: { 200: RemoveExtensionReply },
-    errors: [403, 404, 409, 500, 503],
     privileged: true,
     handle: async (self, { params, query, actor }) =>
       ok({ extension: await self.install.remove(params.name, query, actor) }),
@@ -90,7 +84,6 @@ export const installRoutes: readonly Route<Installs>[] = [
     area,
     summary: 'Compare the files of an extension with those that were installed',
     replies: { 200: VerifyExtensionReply },
-    errors: [403, 404, 500, 503],
     privileged: true,
     cli: {
       path: 'extension verify',

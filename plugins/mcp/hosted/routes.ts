@@ -27,7 +27,6 @@ export const connectionRoutes = [
     privileged: true,
     origins,
     replies: { 201: OpenMcpConnectionReply },
-    errors: [401, 403, 404, 409, 500, 503],
     handle: async (self, { actor, body }) => created({ connection_id: await self.hosting.open(actor, body) }),
   }),
   route({
@@ -41,7 +40,6 @@ export const connectionRoutes = [
     privileged: true,
     origins,
     replies: { 200: JsonMap, 204: null },
-    errors: [400, 401, 403, 404, 500, 503],
     handle: async (self, { actor, body, signal }) => {
       const answer = await self.hosting.take(actor, body.connection_id, body.message, signal)
       return answer ? ok({ ...answer }) : noContent()
@@ -57,7 +55,6 @@ export const connectionRoutes = [
     privileged: true,
     origins,
     replies: { 204: null },
-    errors: [401, 403, 404, 500, 503],
     handle: async (self, { actor, body }) => {
       await self.hosting.close(actor, body.connection_id)
       return noContent()

@@ -45,7 +45,6 @@ export const authRoutes = [
     public: true,
     navigation: true,
     replies: { 200: HTML, 400: HTML, 503: HTML },
-    errors: [403],
     handle: async (self, { query }) => {
       try {
         const { name } = await self.logins.callback(query)
@@ -67,7 +66,6 @@ export const authRoutes = [
     summary: 'Show whether the daemon is logged in to an MCP server',
     query: McpAuthQuery,
     replies: { 200: McpAuthStatus },
-    errors: [400, 403, 404, 500, 503],
     cli: { ...cli, path: 'mcp auth status', view: statusView },
     handle: async (self, { params, query }) => ok(self.logins.status(await self.findAt(params.name, query))),
   }),
@@ -81,7 +79,6 @@ export const authRoutes = [
     body: BeginMcpAuthBody,
     privileged: true,
     replies: { 200: BeginMcpAuthReply },
-    errors: [400, 403, 404, 409, 500, 503],
     handle: async (self, { params, query }) => ok(await self.logins.begin(await self.findAt(params.name, query))),
   }),
   route({
@@ -93,7 +90,6 @@ export const authRoutes = [
     body: ExchangeMcpAuthBody,
     privileged: true,
     replies: { 200: McpAuthStatus },
-    errors: [400, 403, 404, 500, 503],
     handle: async (self, { params, query, body, actor }) => {
       const server = await self.findAt(params.name, query)
       await self.logins.exchange(server, body, actor)
@@ -108,7 +104,6 @@ export const authRoutes = [
     query: McpAuthQuery,
     privileged: true,
     replies: { 200: McpAuthStatus },
-    errors: [400, 403, 404, 500, 503],
     cli: { ...cli, path: 'mcp auth logout', view: statusView },
     handle: async (self, { params, query, actor }) => ok(await self.logout(params.name, query, actor)),
   }),

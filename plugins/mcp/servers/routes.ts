@@ -22,7 +22,6 @@ export const serverRoutes = [
     summary: 'List MCP servers and their status',
     query: McpPlaceQuery,
     replies: { 200: ListMcpServersReply },
-    errors: [400, 404, 500, 503],
     cli: {
       path: 'mcp list',
       options: { workspace_id: 'workspace' },
@@ -51,7 +50,6 @@ export const serverRoutes = [
     summary: 'Show an MCP server and its tools',
     query: ShowMcpServerQuery,
     replies: { 200: McpServerReply },
-    errors: [400, 404, 500, 503],
     cli: {
       path: 'mcp show',
       options: { workspace_id: 'workspace' },
@@ -95,7 +93,6 @@ export const serverRoutes = [
     body: PutMcpServerBody,
     privileged: true,
     replies: { 200: ApplyOutcome },
-    errors: [400, 403, 404, 409, 422, 500, 503],
     handle: async (self, { params, query, body, actor }) => ok(await self.put(params.name, query, body, actor)),
   }),
   route({
@@ -106,7 +103,6 @@ export const serverRoutes = [
     query: McpTargetQuery,
     privileged: true,
     replies: { 200: ApplyOutcome },
-    errors: [400, 403, 404, 409, 500, 503],
     cli: { path: 'mcp remove', options: { workspace_id: 'workspace' }, done: 'removed MCP server {name}' },
     handle: async (self, { params, query, actor }) => ok(await self.remove(params.name, query, actor)),
   }),

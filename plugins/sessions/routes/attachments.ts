@@ -20,7 +20,6 @@ export const attachmentRoutes: readonly Route<SessionsService>[] = [
     bodyLimit: MAX_BYTES + FORM_BYTES,
     headers: { 'Content-Type': { required: true } },
     replies: { 201: schemas.AttachmentReply },
-    errors: [400, 404, 413, 415, 500, 503],
     handle: async (self, { params, body, headers }) => {
       const row = self.find(params.session_id, params.workspace_id)
       const stored = await self.context.attachments.take(row.id, headers['content-type'], body)
@@ -36,7 +35,6 @@ export const attachmentRoutes: readonly Route<SessionsService>[] = [
     area,
     summary: 'Delete an uploaded file',
     replies: { 204: null },
-    errors: [400, 404, 500, 503],
     handle: async (self, { params }) => {
       const row = self.find(params.session_id, params.workspace_id)
       await self.context.attachments.remove(row.id, params.attachment_id)
@@ -49,7 +47,6 @@ export const attachmentRoutes: readonly Route<SessionsService>[] = [
     area,
     summary: 'Download an uploaded file',
     replies: { 200: { as: 'bytes', types: ['application/octet-stream', '*/*'] } },
-    errors: [400, 404, 500, 503],
     handle: async (self, { params }) => {
       const { attachments } = self.context
       const found = attachments.get(self.find(params.session_id, params.workspace_id).id, params.attachment_id)

@@ -17,7 +17,6 @@ export const attentionRoutes: readonly Route<SessionsService>[] = [
     area,
     summary: 'Count the sessions that wait for you or finished unseen',
     replies: { 200: schemas.AttentionSummaryReply },
-    errors: [403, 500, 503],
     cli: {
       path: 'session attention',
       view: {
@@ -47,7 +46,6 @@ export const attentionRoutes: readonly Route<SessionsService>[] = [
     replies: { 200: schemas.CatalogChange },
     contentType: 'text/event-stream',
     frames: schemas.CatalogFrame,
-    errors: [500, 503],
     handle: (self, { headers, signal }) => streamed(self.context.catalog.frames(headers['last-event-id'], signal)),
   }),
   route({
@@ -60,7 +58,6 @@ export const attentionRoutes: readonly Route<SessionsService>[] = [
     body: schemas.AttachSessionBody,
     bodyOptional: true,
     replies: { 200: schemas.AttachSessionReply },
-    errors: [400, 404, 409, 500],
     handle: async (self, { params, body, actor }) => {
       const { id: session } = self.find(params.session_id, params.workspace_id)
       const held = await attach(self.context, session, body ?? {}, actor)
@@ -77,7 +74,6 @@ export const attentionRoutes: readonly Route<SessionsService>[] = [
     summary: 'Report that a viewer opened or left a session',
     body: schemas.PresenceBody,
     replies: { 200: schemas.PresenceReply, 204: null },
-    errors: [400, 403, 404, 409, 500, 503],
     handle: async (self, { params, body }) => {
       const { id: session } = self.find(params.session_id, params.workspace_id)
       const lease_id = self.context.presence.report(session, body)
@@ -93,7 +89,6 @@ export const attentionRoutes: readonly Route<SessionsService>[] = [
     area,
     summary: 'Archive a stopped session: lists omit it and prompts do not start it',
     replies: { 200: schemas.SessionDetailReply },
-    errors: [404, 409, 500, 503],
     cli: { path: 'session archive', args: [id], find, view },
     handle: async (self, { params }) => {
       const { id: session } = self.find(params.session_id, params.workspace_id)
@@ -108,7 +103,6 @@ export const attentionRoutes: readonly Route<SessionsService>[] = [
     area,
     summary: 'Restore an archived session',
     replies: { 200: schemas.SessionDetailReply },
-    errors: [404, 500, 503],
     cli: { path: 'session unarchive', args: [id], find, view },
     handle: async (self, { params }) => {
       const { id: session } = self.find(params.session_id, params.workspace_id)

@@ -14,7 +14,7 @@ export const catalogRoutes: readonly Route<SessionsService>[] = [
     summary: 'List sessions, filtered and in pages',
     query: schemas.ListSessionsQuery,
     replies: { 200: schemas.ListSessionsReply },
-    errors: [400, 404, 410, 500, 503],
+    errors: [410],
     cli: {
       path: 'session list',
       view: {
@@ -41,7 +41,6 @@ export const catalogRoutes: readonly Route<SessionsService>[] = [
     summary: 'Start a session',
     body: schemas.CreateSessionBody,
     replies: { 201: schemas.SessionReply },
-    errors: [400, 404, 409, 500, 503],
     handle: async (self, { body, actor, id: cause }) =>
       created({ session: await self.createFrom(body, { ...actor, cause: actor.cause ?? cause }) }),
   }),
@@ -53,7 +52,6 @@ export const catalogRoutes: readonly Route<SessionsService>[] = [
     summary: 'Find a session without its workspace',
     query: schemas.GetSessionQuery,
     replies: { 200: schemas.SessionReply },
-    errors: [404, 500],
     cli: { path: 'session info', args: [id], view: { item: 'session', fields } },
     handle: (self, { params, query }) =>
       ok({ session: self.wire(self.find(params.session_id), query.include_health ?? false) }),
@@ -65,7 +63,6 @@ export const catalogRoutes: readonly Route<SessionsService>[] = [
     area,
     summary: 'Show which workspace owns a session',
     replies: { 200: schemas.SessionOwnerReply },
-    errors: [404, 500],
     handle: (self, { params }) => {
       const row = self.find(params.session_id)
       return ok({

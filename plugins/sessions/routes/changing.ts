@@ -16,7 +16,6 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
     summary: 'Rename a session or change its permission mode',
     body: schemas.PatchSessionBody,
     replies: { 200: schemas.SessionDetailReply },
-    errors: [400, 404, 500, 503],
     cli: {
       path: 'session rename',
       args: [id, { name: 'name', in: 'body' }],
@@ -33,7 +32,6 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
     summary: 'Stop and delete a session with its history',
     essential: true,
     replies: { 204: null },
-    errors: [404, 500],
     cli: { path: 'session remove', args: [id], find, done: 'removed {session_id}' },
     handle: async (self, { params }) => {
       await self.remove(self.find(params.session_id, params.workspace_id))
@@ -50,7 +48,6 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
     headers: { 'Idempotency-Key': { required: false }, Accept: { required: false } },
     replies: { 200: schemas.PromptReply, 202: schemas.PromptReply },
     frames: schemas.UiStreamFrame,
-    errors: [400, 404, 409, 413, 422, 500, 503],
     handle: async (self, { params, body, headers, actor, signal }) => {
       const row = self.find(params.session_id, params.workspace_id)
       const key = body.idempotency_key ?? headers['idempotency-key']
@@ -70,7 +67,6 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
     summary: 'Cancel the running prompt',
     essential: true,
     replies: { 200: schemas.CancelPromptReply },
-    errors: [404, 500],
     cli: { path: 'session cancel', args: [id], find, view: { text: 'outcome' } },
     handle: async (self, { params }) => ok(await self.cancel(self.find(params.session_id, params.workspace_id))),
   }),
@@ -82,7 +78,6 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
     essential: true,
     body: schemas.ApproveBody,
     replies: { 200: schemas.ApproveReply },
-    errors: [400, 404, 500],
     handle: async (self, { params, body, actor }) => {
       const allowed = await self.answer(self.find(params.session_id, params.workspace_id), body, actor)
       return ok({ status: allowed ? 'allowed' : 'rejected' })
@@ -96,7 +91,6 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
     summary: 'Stop a session',
     essential: true,
     replies: { 204: null },
-    errors: [404, 500],
     cli: { path: 'session stop', args: [id], find, done: '{session_id} is stopped' },
     handle: async (self, { params, actor }) => {
       const row = self.find(params.session_id, params.workspace_id)

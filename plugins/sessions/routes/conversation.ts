@@ -24,7 +24,6 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
     area,
     summary: 'List the open questions of an agent',
     replies: { 200: schemas.ListClarificationsReply },
-    errors: [404, 503],
     handle: (self, { params }) => {
       const row = self.find(params.session_id, params.workspace_id)
       const pending = self.live(row.id)?.binding.running?.clarifications.pending ?? []
@@ -41,7 +40,6 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
     summary: 'Ask the user of a session a question and wait for the answer',
     body: schemas.AskClarificationBody,
     replies: { 200: schemas.AskClarificationReply },
-    errors: [400, 403, 404, 409, 503],
     handle: async (self, { params, body, actor, signal }) => {
       const row = self.find(params.session_id, params.workspace_id)
       const asked = self.live(row.id)?.binding.running?.clarifications
@@ -59,7 +57,6 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
     essential: true,
     body: schemas.AnswerClarificationBody,
     replies: { 200: schemas.AnswerClarificationReply },
-    errors: [400, 404, 409, 503],
     handle: (self, { params, body }) => {
       const row = self.find(params.session_id, params.workspace_id)
       const asked = self.live(row.id)?.binding.running?.clarifications
@@ -74,7 +71,6 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
     area,
     summary: 'List the slash commands that the agent of a session offers',
     replies: { 200: schemas.ListCommandsReply },
-    errors: [404, 500, 503],
     cli: {
       path: 'session commands',
       args: [id],
@@ -103,7 +99,6 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
     summary: 'Show a recap of a session',
     query: schemas.RecapQuery,
     replies: { 200: schemas.RecapReply },
-    errors: [400, 404, 500],
     handle: async (self, { params, query }) => {
       const row = self.find(params.session_id, params.workspace_id)
       return ok({ recap: await recapOf(self.context, row, self.live(row.id), self.wire(row), query.limit) })
@@ -117,7 +112,6 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
     summary: 'Use a queued prompt to steer the running turn',
     body: schemas.SteerQueuedPromptBody,
     replies: { 202: schemas.SteerQueuedPromptReply },
-    errors: [400, 404, 409, 500],
     handle: async (self, { params, body }) => {
       const row = self.find(params.session_id, params.workspace_id)
       const turn = () => self.live(row.id)?.turn

@@ -15,7 +15,6 @@ export const forkRoutes: readonly Route<SessionsService>[] = [
     summary: 'Fork a conversation into a new session in its own git worktree',
     body: schemas.ForkSessionBody,
     replies: { 201: schemas.SessionDetailReply },
-    errors: [400, 404, 409, 500, 503],
     handle: async (self, { params, body, actor, id: cause }) => {
       const row = self.find(params.session_id, params.workspace_id)
       const made = await forkSession(self.context, row, body, { ...actor, cause: actor.cause ?? cause })

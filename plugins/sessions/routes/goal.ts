@@ -15,7 +15,6 @@ export const goalRoutes: readonly Route<SessionsService>[] = [
     area,
     summary: 'Show the goal of a session and its progress',
     replies: { 200: schemas.SessionGoalReply },
-    errors: [400, 404, 500, 503],
     cli: {
       path: 'session goal',
       args: [id],

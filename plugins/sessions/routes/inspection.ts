@@ -16,7 +16,6 @@ export const inboxRoutes: readonly Route<SessionsService>[] = [
     area,
     summary: 'List questions, approvals and tasks that wait for you',
     replies: { 200: schemas.InboxReply },
-    errors: [500],
     cli: {
       path: 'inbox',
       view: {
@@ -51,7 +50,6 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
     area,
     summary: 'Show the tokens and cost that the agent reports',
     replies: { 200: schemas.SessionUsageReply },
-    errors: [404, 500],
     cli: { path: 'session usage', args: [id], find, view: usageView },
     handle: async (self, { params }) => {
       const row = self.find(params.session_id, params.workspace_id)
@@ -70,7 +68,6 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
     summary: 'List the questions of an agent, open and answered',
     query: schemas.ListInteractionsQuery,
     replies: { 200: schemas.ListInteractionsReply },
-    errors: [400, 403, 404, 500, 503],
     handle: async (self, { params, query }) => {
       const row = self.find(params.session_id, params.workspace_id)
       return ok({ interactions: await interactionsOf(self.context, row, self.live(row.id), query.status) })
@@ -83,7 +80,6 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
     area,
     summary: 'Show a question of an agent, with everything that it would run or change',
     replies: { 200: schemas.InteractionReply },
-    errors: [403, 404, 500, 503],
     handle: async (self, { params }) => {
       const row = self.find(params.session_id, params.workspace_id)
       return ok({ interaction: await interactionIn(self.context, row, self.live(row.id), params.interaction_id) })
@@ -97,7 +93,6 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
     summary: 'Show a session with diagnostic details',
     query: schemas.InspectSessionQuery,
     replies: { 200: schemas.InspectSessionReply },
-    errors: [403, 404, 500],
     cli: { path: 'session inspect', args: [id], find, view: inspectView },
     handle: async (self, { params, query }) => {
       const row = self.find(params.session_id, params.workspace_id)
@@ -111,7 +106,6 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
     summary: 'Repair an interrupted transcript',
     query: schemas.RepairSessionQuery,
     replies: { 200: schemas.RepairSessionReply },
-    errors: [400, 404, 500],
     cli: { path: 'session repair', args: [id], find, view: repairView },
     handle: async (self, { params, query }) => {
       const row = self.find(params.session_id, params.workspace_id)
@@ -127,7 +121,7 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
     summary: 'Wait until a session reaches one of the given states; default: no running turn',
     body: schemas.WaitSessionBody,
     replies: { 200: schemas.WaitSessionReply },
-    errors: [400, 404, 409, 410, 422, 500, 503],
+    errors: [410],
     essential: true,
     handle: async (self, { params, body, signal }) => {
       const row = self.find(params.session_id, params.workspace_id)

@@ -17,7 +17,6 @@ export const queueRoutes: readonly Route<SessionsService>[] = [
     summary: 'Give the running turn guidance with its next tool result',
     body: schemas.SteerSessionBody,
     replies: { 202: schemas.PromptReceiptReply },
-    errors: [400, 404, 409, 500],
     cli: { path: 'session steer', args: [id, { name: 'text', in: 'body' }], find, view: { text: '{prompt.status}' } },
     handle: async (self, { params, body, actor }) => {
       const row = self.find(params.session_id, params.workspace_id)
@@ -31,7 +30,6 @@ export const queueRoutes: readonly Route<SessionsService>[] = [
     area,
     summary: 'List queued prompts, next first',
     replies: { 200: schemas.ListQueuedPromptsReply },
-    errors: [404, 500],
     cli: {
       path: 'session input list',
       args: [id],
@@ -58,7 +56,6 @@ export const queueRoutes: readonly Route<SessionsService>[] = [
     summary: 'Change the text of a queued prompt',
     body: schemas.PutQueuedPromptBody,
     replies: { 200: schemas.QueuedPromptReply },
-    errors: [400, 404, 409, 500],
     handle: async (self, { params, body }) => {
       const row = self.find(params.session_id, params.workspace_id)
       return ok({ input: await changeInQueue(self.context, row, params.queue_entry_id, body) })
@@ -73,7 +70,6 @@ export const queueRoutes: readonly Route<SessionsService>[] = [
     summary: 'Remove a prompt from the queue',
     essential: true,
     replies: { 200: schemas.PromptReceiptReply },
-    errors: [404, 500],
     cli: { path: 'session input remove', args: [id, entry], find, done: 'removed {queue_entry_id}' },
     handle: async (self, { params }) => {
       const row = self.find(params.session_id, params.workspace_id)

@@ -16,7 +16,6 @@ export const readingRoutes: readonly Route<SessionsService>[] = [
     summary: 'Show a session',
     query: schemas.GetSessionQuery,
     replies: { 200: schemas.SessionReply },
-    errors: [404, 500],
     handle: (self, { params, query }) =>
       ok({ session: self.wire(self.find(params.session_id, params.workspace_id), query.include_health ?? false) }),
   }),
@@ -27,7 +26,6 @@ export const readingRoutes: readonly Route<SessionsService>[] = [
     area,
     summary: 'Show the current status of a session',
     replies: { 200: schemas.SessionStatusReply },
-    errors: [403, 404, 500],
     cli: {
       path: 'session status',
       args: [id],
@@ -47,7 +45,6 @@ export const readingRoutes: readonly Route<SessionsService>[] = [
     area,
     summary: 'Show the health of a session and its agent',
     replies: { 200: schemas.SessionHealthReply },
-    errors: [403, 404, 500],
     cli: {
       path: 'session health',
       args: [id],
@@ -64,7 +61,6 @@ export const readingRoutes: readonly Route<SessionsService>[] = [
     summary: 'List stored events of a session: the newest matches in ascending order',
     query: schemas.ListSessionEventsQuery,
     replies: { 200: schemas.ListSessionEventsReply },
-    errors: [400, 404, 500],
     handle: async (self, { params, query }) =>
       ok({ events: await self.events(self.find(params.session_id, params.workspace_id), query) }),
   }),
@@ -76,7 +72,6 @@ export const readingRoutes: readonly Route<SessionsService>[] = [
     summary: 'List stored events grouped by turn',
     query: schemas.ListSessionEventsQuery,
     replies: { 200: schemas.SessionHistoryReply },
-    errors: [400, 404, 500],
     handle: async (self, { params, query }) =>
       ok({ history: await self.history(self.find(params.session_id, params.workspace_id), query) }),
   }),
@@ -88,7 +83,6 @@ export const readingRoutes: readonly Route<SessionsService>[] = [
     summary: 'Read one page of the display transcript',
     query: schemas.TranscriptQuery,
     replies: { 200: schemas.TranscriptReply },
-    errors: [400, 404, 500, 503],
     handle: async (self, { params, query }) =>
       ok(await self.transcript(self.find(params.session_id, params.workspace_id), query)),
   }),
@@ -103,7 +97,6 @@ export const readingRoutes: readonly Route<SessionsService>[] = [
     replies: { 200: schemas.SessionStreamFrames },
     contentType: 'text/event-stream',
     frames: schemas.SessionStreamFrame,
-    errors: [400, 404, 500, 503],
     handle: async (self, { params, query, headers, signal }) => {
       const row = self.find(params.session_id, params.workspace_id)
       return streamed(await self.stream(row, query, headers['last-event-id'], signal))

@@ -14,7 +14,6 @@ export const rewindRoutes: readonly Route<SessionsService>[] = [
     area,
     summary: 'Clear the conversation of a session; files are kept',
     replies: { 200: schemas.SessionReply },
-    errors: [404, 409, 500, 503],
     cli: { path: 'session clear', args: [id], find, view: { text: '{session.id} begins anew with the next prompt' } },
     handle: async (self, { params }) => {
       const row = self.find(params.session_id, params.workspace_id)
@@ -29,7 +28,6 @@ export const rewindRoutes: readonly Route<SessionsService>[] = [
     summary: 'Rewind the conversation to before a prompt; changed files are kept and listed',
     body: schemas.RewindBody,
     replies: { 200: schemas.RewindSessionReply },
-    errors: [400, 404, 409, 500, 503],
     handle: async (self, { params, body }) => {
       const row = self.find(params.session_id, params.workspace_id)
       const done = await rewind(self.rewinding(), row.id, body)

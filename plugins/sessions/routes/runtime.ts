@@ -15,7 +15,6 @@ export const runtimeRoutes: readonly Route<SessionsService>[] = [
     summary: 'Set the provider, model, effort and speed of later prompts',
     body: schemas.PutRuntimeBody,
     replies: { 200: schemas.SessionDetailReply },
-    errors: [400, 404, 409, 500],
     handle: async (self, { params, body }) => {
       const row = self.find(params.session_id, params.workspace_id)
       await checkProvider(self.context, row, body.runtime.provider)
@@ -32,7 +31,6 @@ export const runtimeRoutes: readonly Route<SessionsService>[] = [
     summary: 'Reset provider, model, effort and speed to those the session started with',
     query: schemas.DeleteRuntimeQuery,
     replies: { 200: schemas.SessionDetailReply },
-    errors: [400, 404, 409, 500],
     handle: async (self, { params, query }) => {
       const row = self.find(params.session_id, params.workspace_id)
       await storeSelection(self.context, row.id, undefined, query.expected_revision)

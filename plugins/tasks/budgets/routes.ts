@@ -43,7 +43,6 @@ export const budgetRoutes = [
     area,
     summary: 'List the budgets of tasks and agents',
     replies: { 200: BudgetsReply },
-    errors: [500, 503],
     cli: {
       path: 'budget list',
       view: {
@@ -70,7 +69,6 @@ export const budgetRoutes = [
     area,
     summary: 'Show the budget of a task or an agent',
     replies: { 200: BudgetReply },
-    errors: [404, 422, 500, 503],
     cli: { path: 'budget show', args: ARGS, view: one },
     handle: (self, { params }) => ok({ budget: self.budgets.show(kindOf(params.kind), params.ref) }),
   }),
@@ -82,7 +80,6 @@ export const budgetRoutes = [
     body: SetBudgetBody,
     invalid: 422,
     replies: { 200: BudgetReply },
-    errors: [404, 422, 500, 503],
     cli: { path: 'budget set', args: ARGS, view: one },
     handle: async (self, { actor, params, body }) =>
       ok({ budget: await self.budgets.set(whoOf(actor), kindOf(params.kind), params.ref, body) }),
@@ -94,7 +91,6 @@ export const budgetRoutes = [
     summary: 'Remove the budget of a task or an agent',
     essential: true,
     replies: { 204: null },
-    errors: [404, 422, 500, 503],
     cli: { path: 'budget remove', args: ARGS, done: 'removed the budget of {kind} {ref}' },
     handle: async (self, { actor, params }) => {
       await self.budgets.remove(whoOf(actor), kindOf(params.kind), params.ref)

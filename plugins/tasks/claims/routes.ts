@@ -37,7 +37,6 @@ export const claimRoutes = [
     body: ClaimNextBody,
     bodyOptional: true,
     replies: { 200: ClaimReply, 204: null },
-    errors: [401, 403, 409, 422, 500, 503],
     cli: {
       path: 'task next',
       view: {
@@ -67,7 +66,6 @@ export const claimRoutes = [
     body: StartRunBody,
     bodyOptional: true,
     replies: { 200: AgentRunReply },
-    errors: [401, 403, 404, 409, 422, 500, 503],
     cli: { path: 'task begin', args: [AGENT_RUN_ARG], view: runItem },
     handle: async (self, { actor, headers, params }) => {
       const { session, who } = self.caller(actor, headers)
@@ -83,7 +81,6 @@ export const claimRoutes = [
     bodyOptional: true,
     essential: true,
     replies: { 200: LeaseReply },
-    errors: [401, 403, 404, 409, 422, 500, 503],
     cli: { path: 'task heartbeat', args: [AGENT_RUN_ARG], view: leaseItem },
     handle: async (self, { actor, headers, params, body }) => {
       const { session, who } = self.caller(actor, headers)
@@ -99,7 +96,6 @@ export const claimRoutes = [
     bodyOptional: true,
     essential: true,
     replies: { 200: LeaseReply },
-    errors: [401, 403, 404, 409, 422, 500, 503],
     cli: { path: 'task complete', args: [AGENT_RUN_ARG], view: leaseItem },
     handle: async (self, { actor, headers, params, body }) => {
       const { session, who } = self.caller(actor, headers)
@@ -114,7 +110,6 @@ export const claimRoutes = [
     body: FailRunBody,
     essential: true,
     replies: { 200: LeaseReply },
-    errors: [401, 403, 404, 409, 422, 500, 503],
     cli: { path: 'task fail', args: [AGENT_RUN_ARG], view: leaseItem },
     handle: async (self, { actor, headers, params, body }) => {
       const { session, who } = self.caller(actor, headers)
@@ -130,7 +125,6 @@ export const claimRoutes = [
     bodyOptional: true,
     essential: true,
     replies: { 200: LeaseReply },
-    errors: [401, 403, 404, 409, 422, 500, 503],
     cli: { path: 'task release', args: [AGENT_RUN_ARG], view: leaseItem },
     handle: async (self, { actor, headers, params, body }) => {
       const { session, who } = self.caller(actor, headers)

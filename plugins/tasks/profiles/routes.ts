@@ -32,7 +32,6 @@ export const profileRoutes = [
     area,
     summary: 'Show the execution profile of a task',
     replies,
-    errors: [404, 422, 500, 503],
     cli: { path: 'task profile show', args: [TASK_ARG], view },
     handle: (self, { params }) => ok({ profile: self.profiles.get(params.id) }),
   }),
@@ -43,7 +42,6 @@ export const profileRoutes = [
     summary: 'Set the execution profile of a task: the agent, worktree and sandbox of its runs',
     body: ExecutionProfileBody,
     replies,
-    errors: [400, 404, 409, 500, 503],
     cli: {
       path: 'task profile set',
       args: [TASK_ARG],
@@ -67,7 +65,6 @@ export const profileRoutes = [
     area,
     summary: 'Delete the execution profile of a task',
     replies: { 204: null },
-    errors: [404, 409, 500, 503],
     cli: { path: 'task profile reset', args: [TASK_ARG], done: 'deleted the execution profile of task {id}' },
     handle: async (self, { actor, params }) => {
       await self.profiles.reset(whoOf(actor), params.id)
@@ -81,7 +78,6 @@ export const profileRoutes = [
     summary: 'Set the worktree mode of a task',
     body: WorktreePolicy,
     replies,
-    errors: [400, 404, 409, 500, 503],
     cli: { path: 'task profile worktree', args: [TASK_ARG, { name: 'mode' }], view },
     handle: async (self, { actor, params, body }) =>
       ok({ profile: await self.profiles.setWorktree(whoOf(actor), params.id, body) }),

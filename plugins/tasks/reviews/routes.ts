@@ -56,7 +56,6 @@ export const reviewRoutes = [
     query: ListReviewsQuery,
     origins: [AGENT_SESSION],
     replies: { 200: ReviewsReply },
-    errors: [400, 403, 404, 500, 503],
     cli: { path: 'task review list', args: [TASK_ARG], view: rows },
     handle: (self, { actor, params, query }) => {
       self.visible(whoOf(actor), params.id)
@@ -71,7 +70,6 @@ export const reviewRoutes = [
     query: ListReviewsQuery,
     origins: [AGENT_SESSION],
     replies: { 200: ReviewsReply },
-    errors: [400, 403, 404, 500, 503],
     cli: { path: 'task run reviews', args: [RUN_ARG], view: rows },
     handle: (self, { actor, params, query }) => {
       const reviews = self.reviews.list({ run: params.id }, query)
@@ -88,7 +86,6 @@ export const reviewRoutes = [
     body: RequestReviewBody,
     runsCode: false,
     replies: { 200: ReviewRequestReply, 201: ReviewRequestReply },
-    errors: [400, 404, 409, 500, 503],
     handle: async (self, { actor, params, body }) => {
       const reply = await self.reviews.request(whoOf(actor), params.id, body)
       return reply.created ? created(reply) : ok(reply)
@@ -101,7 +98,6 @@ export const reviewRoutes = [
     summary: 'Show a review',
     origins: [AGENT_SESSION],
     replies: { 200: ReviewReply },
-    errors: [403, 404, 500, 503],
     cli: { path: 'task review show', args: [REVIEW_ARG], view: item },
     handle: (self, { actor, params }) => {
       const review = self.reviews.show(params.id)
@@ -118,7 +114,6 @@ export const reviewRoutes = [
     body: RouteReviewBody,
     runsCode: false,
     replies: { 200: ReviewReply },
-    errors: [400, 404, 409, 500, 503],
     cli: { path: 'task review route', args: [REVIEW_ARG], view: item },
     handle: async (self, { actor, params, body }) =>
       ok({ review: await self.reviews.route(whoOf(actor), params.id, body.session_id) }),
@@ -133,7 +128,6 @@ export const reviewRoutes = [
     origins: [AGENT_SESSION],
     runsCode: false,
     replies: { 200: ReviewReply },
-    errors: [400, 401, 403, 404, 409, 500, 503],
     cli: { path: 'task review start', args: [REVIEW_ARG], view: item },
     handle: async (self, { actor, headers, params }) => {
       const { session, who } = self.caller(actor, headers)
@@ -150,7 +144,6 @@ export const reviewRoutes = [
     essential: true,
     runsCode: false,
     replies: { 200: ReviewReply },
-    errors: [400, 404, 409, 500, 503],
     cli: { path: 'task review cancel', args: [REVIEW_ARG], view: item },
     handle: async (self, { actor, params }) => ok({ review: await self.reviews.cancel(whoOf(actor), params.id) }),
   }),
@@ -164,7 +157,6 @@ export const reviewRoutes = [
     headers,
     origins: [AGENT_SESSION],
     replies: { 200: VerdictReply },
-    errors: [400, 401, 403, 404, 409, 500, 503],
     handle: async (self, { actor, headers, params, body }) => {
       const isAgent = sessionOf(actor) !== undefined || headers['x-service-session-id'] !== undefined
       const { session, who } = isAgent ? self.caller(actor, headers) : { session: undefined, who: whoOf(actor) }

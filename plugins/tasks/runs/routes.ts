@@ -44,7 +44,6 @@ export const runRoutes = [
     origins: [AGENT_SESSION],
     query: ListAllRunsQuery,
     replies: { 200: AllRunsReply },
-    errors: [400, 403, 500, 503],
     cli: { path: 'task run all', view: allRunRows },
     handle: (self, { actor, query }) => ok(self.history.runs(actor, query)),
   }),
@@ -56,7 +55,6 @@ export const runRoutes = [
     origins: [AGENT_SESSION],
     query: ListTaskRunsQuery,
     replies: { 200: TaskRunsReply },
-    errors: [403, 404, 422, 500, 503],
     cli: { path: 'task run list', args: [TASK_ARG], view: runRows },
     handle: (self, { actor, params, query }) => {
       self.visible(whoOf(actor), params.id)
@@ -73,7 +71,6 @@ export const runRoutes = [
     bodyOptional: true,
     invalid,
     replies: { 201: TaskRunReply },
-    errors: [404, 409, 422, 500, 503],
     cli: { path: 'task run enqueue', args: [TASK_ARG], view: runItem },
     handle: async (self, { actor, params, body }) => {
       const { run, existing_run } = await self.execution.enqueue(whoOf(actor), params.id, body ?? {})
@@ -89,7 +86,6 @@ export const runRoutes = [
     body: AttachSessionBody,
     invalid,
     replies: { 200: TaskRunReply },
-    errors: [404, 409, 422, 500, 503],
     cli: { path: 'task run attach-session', args: [RUN_ARG, { name: 'session_id' }], view: runItem },
     handle: async (self, { actor, params, body }) =>
       ok({ run: await self.runs.attach(whoOf(actor), params.id, body.session_id) }),
@@ -104,7 +100,6 @@ export const runRoutes = [
     bodyOptional: true,
     invalid,
     replies: { 200: TaskRunReply },
-    errors: [404, 409, 422, 500, 503],
     cli: { path: 'task run start', args: [RUN_ARG], view: runItem },
     handle: async (self, { actor, params }) => ok({ run: await self.runs.start(whoOf(actor), params.id) }),
   }),
@@ -119,7 +114,6 @@ export const runRoutes = [
     invalid,
     essential: true,
     replies: { 200: TaskRunReply },
-    errors: [404, 409, 422, 500, 503],
     cli: { path: 'task run complete', args: [RUN_ARG], view: runItem },
     handle: async (self, { actor, params, body }) =>
       ok({ run: await self.runs.complete(whoOf(actor), params.id, body ?? {}) }),
@@ -134,7 +128,6 @@ export const runRoutes = [
     invalid,
     essential: true,
     replies: { 200: TaskRunReply },
-    errors: [404, 409, 422, 500, 503],
     handle: async (self, { actor, params, body }) => ok({ run: await self.runs.fail(whoOf(actor), params.id, body) }),
   }),
   route({
@@ -148,7 +141,6 @@ export const runRoutes = [
     invalid,
     essential: true,
     replies: { 200: TaskRunReply },
-    errors: [404, 409, 422, 500, 503],
     cli: { path: 'task run cancel', args: [RUN_ARG], view: runItem },
     handle: async (self, { actor, params, body }) =>
       ok({ run: await self.runs.cancel(whoOf(actor), params.id, body ?? {}) }),
@@ -163,7 +155,6 @@ export const runRoutes = [
     bodyOptional: true,
     invalid,
     replies: { 200: TaskRunReply },
-    errors: [403, 404, 409, 422, 429, 500, 503],
     cli: { path: 'task run release', args: [RUN_ARG], view: runItem },
     handle: async (self, { actor, params, body }) =>
       ok({ run: await self.runs.forceRelease(whoOf(actor), params.id, body ?? {}) }),
@@ -177,7 +168,6 @@ export const runRoutes = [
     body: ForceFailBody,
     invalid,
     replies: { 200: TaskRunReply },
-    errors: [403, 404, 409, 422, 429, 500, 503],
     cli: { path: 'task run fail', args: [RUN_ARG], view: runItem },
     handle: async (self, { actor, params, body }) =>
       ok({ run: await self.runs.forceFail(whoOf(actor), params.id, body) }),
@@ -192,7 +182,6 @@ export const runRoutes = [
     bodyOptional: true,
     invalid,
     replies: { 201: SuccessorReply },
-    errors: [403, 404, 409, 422, 429, 500, 503],
     cli: { path: 'task retry', args: [RUN_ARG], view: runItem },
     handle: async (self, { actor, params, body }) =>
       created(await self.runs.retry(whoOf(actor), params.id, body?.metadata)),
@@ -207,7 +196,6 @@ export const runRoutes = [
     bodyOptional: true,
     invalid,
     replies: { 201: SuccessorReply },
-    errors: [403, 404, 409, 422, 429, 500, 503],
     cli: { path: 'task run recover', args: [RUN_ARG], view: runItem },
     handle: async (self, { actor, params, body }) =>
       created(await self.runs.recover(whoOf(actor), params.id, body ?? {})),
@@ -222,7 +210,6 @@ export const runRoutes = [
       body: BulkRunsBody,
       invalid,
       replies: { 200: BulkRunsReply },
-      errors: [403, 422, 429, 500, 503],
       cli: { path: `task run bulk ${verb}`, view: results },
       handle: async (self, { actor, body }) =>
         ok(await self.runs.bulk(whoOf(actor), verb === 'release' ? 'forceRelease' : 'forceFail', body)),

@@ -33,7 +33,6 @@ export const schedulerRoutes = [
     area,
     summary: 'Show the scheduler status: pause, queue length, active claims',
     replies: { 200: SchedulerReply },
-    errors: [403, 500, 503],
     cli: { path: 'scheduler status', view: schedulerItem },
     handle: self => ok({ scheduler: self.scheduler.toWire() }),
   }),
@@ -46,7 +45,6 @@ export const schedulerRoutes = [
     bodyOptional: true,
     invalid: 422,
     replies: { 200: SchedulerReply },
-    errors: [403, 422, 500, 503],
     cli: { path: 'scheduler pause', view: schedulerItem },
     handle: async (self, { actor, body }) => {
       await self.scheduler.pause(whoOf(actor), body?.reason)
@@ -62,7 +60,6 @@ export const schedulerRoutes = [
     bodyOptional: true,
     invalid: 422,
     replies: { 200: SchedulerReply },
-    errors: [403, 422, 500, 503],
     cli: { path: 'scheduler resume', view: schedulerItem },
     handle: async (self, { actor, body }) => {
       await self.scheduler.resume(whoOf(actor), body?.reason)
@@ -78,7 +75,6 @@ export const schedulerRoutes = [
     bodyOptional: true,
     invalid: 422,
     replies: { 200: DrainReply },
-    errors: [403, 422, 500, 503],
     cli: {
       path: 'scheduler drain',
       view: {
@@ -101,7 +97,7 @@ export const schedulerRoutes = [
     query: BacklogQuery,
     invalid: 422,
     replies: { 200: BacklogReply },
-    errors: [403, 404, 410, 422, 500, 503],
+    errors: [410],
     cli: {
       path: 'scheduler backlog',
       view: {

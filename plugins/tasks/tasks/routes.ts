@@ -47,7 +47,7 @@ export const taskRoutes = [
     query: ListTasksQuery,
     origins,
     replies: { 200: ListTasksReply },
-    errors: [400, 403, 404, 410, 500, 503],
+    errors: [410],
     cli: {
       path: 'task list',
       view: {
@@ -75,7 +75,6 @@ export const taskRoutes = [
     origins,
     invalid,
     replies: { 201: TaskReply },
-    errors: [400, 403, 404, 409, 413, 422, 500, 503],
     cli: {
       path: 'task create',
       args: TITLE,
@@ -92,7 +91,6 @@ export const taskRoutes = [
     summary: 'Show a task with its runs, children, dependencies and events',
     origins,
     replies: { 200: TaskDetailReply },
-    errors: [403, 404, 422, 500, 503],
     cli: { path: 'task get', args: [TASK_ARG], view: taskDetail },
     handle: (self, { actor, params }) => {
       self.visible(whoOf(actor), params.id)
@@ -108,7 +106,6 @@ export const taskRoutes = [
     body: UpdateTaskBody,
     invalid,
     replies: { 200: TaskReply },
-    errors: [404, 409, 413, 422, 500, 503],
     cli: {
       path: 'task update',
       args: [TASK_ARG],
@@ -126,7 +123,6 @@ export const taskRoutes = [
     summary: 'Delete a task that has no children and no open run',
     essential: true,
     replies: { 204: null },
-    errors: [404, 409, 422, 500, 503],
     cli: { path: 'task delete', args: [TASK_ARG], done: 'deleted task {id}' },
     handle: async (self, { actor, params }) => {
       await self.control.remove(whoOf(actor), params.id)
@@ -143,7 +139,6 @@ export const taskRoutes = [
     origins,
     invalid,
     replies: { 201: TaskReply },
-    errors: [400, 403, 404, 409, 413, 422, 500, 503],
     cli: {
       path: 'task child create',
       args: [{ ...TASK_ARG, summary: `parent ${TASK_ARG.summary}` }, ...TITLE],
@@ -165,7 +160,6 @@ export const taskRoutes = [
     bodyOptional: true,
     invalid,
     replies: { 200: ExecutionReply },
-    errors: [404, 409, 422, 500, 503],
     cli: { path: 'task publish', args: [TASK_ARG], view: taskItem },
     handle: async (self, { actor, params, body }) =>
       ok(await self.execution.publish(whoOf(actor), params.id, body ?? {})),
@@ -180,7 +174,6 @@ export const taskRoutes = [
     bodyOptional: true,
     invalid,
     replies: { 201: ExecutionReply },
-    errors: [404, 409, 422, 500, 503],
     cli: { path: 'task start', args: [TASK_ARG], view: taskItem },
     handle: async (self, { actor, params, body }) =>
       created(await self.execution.start(whoOf(actor), params.id, body ?? {})),
@@ -195,7 +188,6 @@ export const taskRoutes = [
     bodyOptional: true,
     invalid,
     replies: { 201: ExecutionReply },
-    errors: [404, 409, 422, 500, 503],
     cli: { path: 'task approve', args: [TASK_ARG], view: taskItem },
     handle: async (self, { actor, params, body }) =>
       created(await self.execution.approve(whoOf(actor), params.id, body ?? {})),
@@ -207,7 +199,6 @@ export const taskRoutes = [
     area,
     summary: 'Reject a task that is waiting for approval',
     replies: { 200: TaskReply },
-    errors: [404, 409, 422, 500, 503],
     cli: { path: 'task reject', args: [TASK_ARG], view: taskItem },
     handle: async (self, { actor, params }) => ok({ task: await self.control.reject(whoOf(actor), params.id) }),
   }),
@@ -222,7 +213,6 @@ export const taskRoutes = [
     invalid,
     essential: true,
     replies: { 200: TaskReply },
-    errors: [404, 409, 422, 500, 503],
     cli: { path: 'task cancel', args: [TASK_ARG], view: taskItem },
     handle: async (self, { actor, params, body }) =>
       ok({ task: await self.control.cancel(whoOf(actor), params.id, body ?? {}) }),
@@ -236,7 +226,6 @@ export const taskRoutes = [
     body: PauseTaskBody,
     invalid,
     replies: { 200: TaskReply },
-    errors: [404, 409, 422, 500, 503],
     cli: { path: 'task pause', args: [TASK_ARG], view: taskItem },
     handle: async (self, { actor, params, body }) =>
       ok({ task: await self.control.pause(whoOf(actor), params.id, body) }),
@@ -251,7 +240,6 @@ export const taskRoutes = [
     bodyOptional: true,
     invalid,
     replies: { 200: TaskReply },
-    errors: [404, 409, 422, 500, 503],
     cli: { path: 'task resume', args: [TASK_ARG], view: taskItem },
     handle: async (self, { actor, params }) => ok({ task: await self.control.resume(whoOf(actor), params.id) }),
   }),
@@ -265,7 +253,6 @@ export const taskRoutes = [
     bodyOptional: true,
     invalid,
     replies: { 200: TaskReply },
-    errors: [404, 409, 422, 429, 500, 503],
     cli: { path: 'task recover', args: [TASK_ARG], view: taskItem },
     handle: async (self, { actor, params, body }) =>
       ok({ task: await self.runs.recoverTask(whoOf(actor), params.id, body?.note) }),
@@ -279,7 +266,6 @@ export const taskRoutes = [
     body: FanOutBody,
     invalid,
     replies: { 201: FanOutReply },
-    errors: [404, 409, 422, 500, 503],
     cli: { path: 'task fan-out', args: [TASK_ARG], view: runRows },
     handle: async (self, { actor, params, body }) =>
       created(await self.execution.fanOut(whoOf(actor), params.id, body)),

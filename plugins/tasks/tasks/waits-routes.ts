@@ -39,7 +39,6 @@ export const waitsRoutes = [
     body: AddDependencyBody,
     invalid,
     replies: { 200: TaskDetailReply },
-    errors: [404, 409, 422, 500, 503],
     cli: {
       path: 'task dependency add',
       args: [TASK_ARG, { name: 'depends_on_task_id' }],
@@ -57,7 +56,6 @@ export const waitsRoutes = [
     area,
     summary: 'Remove a dependency of a task',
     replies: { 200: TaskDetailReply },
-    errors: [404, 409, 422, 500, 503],
     cli: {
       path: 'task dependency remove',
       args: [TASK_ARG, { name: 'depends_on_id', in: 'path', summary: 'ID of the task that it depends on' }],
@@ -76,7 +74,6 @@ export const waitsRoutes = [
     query: ListBlocksQuery,
     origins: [AGENT_SESSION],
     replies: { 200: BlocksReply },
-    errors: [403, 404, 422, 500, 503],
     cli: {
       path: 'task blocks',
       args: [TASK_ARG],
@@ -108,7 +105,6 @@ export const waitsRoutes = [
     runsCode: false,
     invalid,
     replies: { 201: BlockReply },
-    errors: [403, 404, 409, 422, 500, 503],
     cli: { path: 'task block', args: [TASK_ARG], view: blockItem },
     handle: async (self, { actor, params, body }) => {
       const who = whoOf(actor)
@@ -126,7 +122,6 @@ export const waitsRoutes = [
     bodyOptional: true,
     invalid,
     replies: { 200: BlockReply },
-    errors: [404, 409, 422, 500, 503],
     cli: {
       path: 'task unblock',
       args: [TASK_ARG, { name: 'block_id', in: 'path', summary: 'block ID; list them: svc task blocks <id>' }],

@@ -49,7 +49,6 @@ export const viewRoutes = [
     query: TimelineQuery,
     origins: [AGENT_SESSION],
     replies: { 200: TimelineReply },
-    errors: [403, 404, 422, 500, 503],
     cli: {
       path: 'task timeline',
       args: [TASK_ARG],
@@ -79,7 +78,6 @@ export const viewRoutes = [
     contentType: 'text/event-stream',
     replies: { 200: TaskFrame },
     frames: TaskFrame,
-    errors: [404, 422, 500, 503],
     handle: (self, { params, query, headers, signal }) => {
       const resumed = Number(headers['last-event-id'] ?? Number.NaN)
       const after = Number.isSafeInteger(resumed) ? resumed : (query.after_sequence ?? 0)
@@ -93,7 +91,6 @@ export const viewRoutes = [
     area,
     summary: 'List the descendants of a task',
     replies: { 200: TreeReply },
-    errors: [404, 422, 500, 503],
     cli: {
       path: 'task tree',
       args: [TASK_ARG],
@@ -119,7 +116,7 @@ export const viewRoutes = [
     query: DashboardQuery,
     invalid: 422,
     replies: { 200: DashboardReply },
-    errors: [404, 410, 422, 500, 503],
+    errors: [410],
     cli: {
       path: 'task board',
       view: {
@@ -164,7 +161,7 @@ export const viewRoutes = [
     summary: 'List the tasks that need action from the caller, grouped by reason',
     query: InboxQuery,
     replies: { 200: InboxReply },
-    errors: [400, 404, 410, 500, 503],
+    errors: [410],
     handle: async (self, { actor, query }) => ok({ inbox: await self.listInbox(actor, query) }),
   }),
   ...(['read', 'dismiss', 'archive'] as const).map(verb =>
@@ -175,7 +172,6 @@ export const viewRoutes = [
       area,
       summary: MARKS[verb].summary,
       replies: { 200: TriageReply },
-      errors: [404, 422, 500, 503],
       cli: {
         path: `task triage ${verb}`,
         args: [TASK_ARG],
@@ -192,7 +188,6 @@ export const viewRoutes = [
     summary: 'Show a run with its session, worktree and result',
     origins: [AGENT_SESSION],
     replies: { 200: RunDetailReply },
-    errors: [403, 404, 422, 500, 503],
     cli: {
       path: 'task run show',
       args: [RUN_ARG],
@@ -223,7 +218,6 @@ export const viewRoutes = [
     area,
     summary: 'Show why a task is not progressing and what to do next',
     replies: { 200: InspectReply },
-    errors: [404, 422, 500, 503],
     cli: { path: 'task inspect', args: [TASK_ARG], view: inspection },
     handle: (self, { params }) => ok({ inspect: self.inspection.inspectTask(params.id) }),
   }),
@@ -233,7 +227,6 @@ export const viewRoutes = [
     area,
     summary: 'Show why a run is not progressing and what to do next',
     replies: { 200: InspectReply },
-    errors: [404, 422, 500, 503],
     cli: { path: 'task run inspect', args: [RUN_ARG], view: inspection },
     handle: (self, { params }) => ok({ inspect: self.inspection.inspectRun(params.id) }),
   }),

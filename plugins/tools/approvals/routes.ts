@@ -43,7 +43,6 @@ export const approvalRoutes = [
     body: MintApprovalBody,
     bodyLimit: MAX_INPUT_BYTES + 64 * 1024,
     replies: { 201: MintApprovalReply },
-    errors: [400, 403, 404, 500, 503],
     handle: async (self, { actor, params, body }) =>
       created({ approval: await self.decisions.mint(params.id, body, actor) }),
   }),
@@ -54,7 +53,6 @@ export const approvalRoutes = [
     area,
     summary: 'List tool calls that wait for approval',
     replies: { 200: ListApprovalsReply },
-    errors: [503],
     cli: {
       path: 'tool approvals',
       view: {
@@ -81,7 +79,6 @@ export const approvalRoutes = [
     origins,
     summary: 'Show the status of an approval and the result of the call',
     replies: { 200: ApprovalReply },
-    errors: [404, 503],
     handle: (self, { actor, params }) => ok(approvalToWire(self.approvalOf(params.id, agentSessionOf(actor)))),
   }),
   route({
@@ -93,7 +90,6 @@ export const approvalRoutes = [
     runsCode: false,
     summary: 'Withdraw an approval request',
     replies: { 200: ApprovalReply },
-    errors: [404, 409, 503],
     handle: (self, { actor, params }) => {
       const waiting = self.approvalOf(params.id, agentSessionOf(actor))
       if (!self.approvals.cancel(waiting))
@@ -108,7 +104,6 @@ export const approvalRoutes = [
     summary: 'Approve or reject a pending tool call',
     body: DecideApprovalBody,
     replies: { 200: ApprovalReply },
-    errors: [403, 404, 409, 503],
     handle: async (self, { actor, params, body }) =>
       // An agent that decides for itself is refused; of what others ask it is not even told that it is there.
       ok(
@@ -127,7 +122,6 @@ export const approvalRoutes = [
     summary: 'List remembered decisions of a workspace',
     query: WorkspaceIdQuery,
     replies: { 200: ListGrantsReply },
-    errors: [400, 404, 500, 503],
     cli: {
       path: 'tool grants list',
       workspace: 'workspace_id',
@@ -158,7 +152,6 @@ export const approvalRoutes = [
     query: WorkspaceIdQuery,
     body: PutGrantBody,
     replies: { 200: GrantReply },
-    errors: [400, 404, 500, 503],
     cli: {
       path: 'tool grants put',
       workspace: 'workspace_id',
@@ -184,7 +177,6 @@ export const approvalRoutes = [
     essential: true,
     query: WorkspaceIdQuery,
     replies: { 204: null },
-    errors: [400, 404, 500, 503],
     cli: {
       path: 'tool grants delete',
       workspace: 'workspace_id',
