@@ -3,6 +3,7 @@ import fastify from 'fastify'
 import type * as v from 'valibot'
 import { type BytesBody, type BytesReply, isSchema, messageOf, operationId, type Route } from '../../kernel/plugin.js'
 import { ErrorBody } from '../../schemas/kernel/error.js'
+import { TcpSettings } from '../tcp/api.js'
 
 /** Statuses that any route can answer with, beside those it declares. */
 const COMMON = [400, 401, 403, 404, 409, 413, 415, 421, 422, 429, 500, 503, 507]
@@ -41,7 +42,13 @@ export async function buildDocument(routes: readonly Route[], version: string): 
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
-      info: { title: 'svc', version, description: 'The same contract on the Unix socket and over HTTP.' },
+      info: {
+        title: 'svc',
+        version,
+        description: 'The same contract on the Unix socket and over HTTP.',
+        license: { name: 'MIT', identifier: 'MIT' } as never,
+      },
+      servers: [{ url: 'http://localhost:{port}', variables: { port: { default: String(TcpSettings.port.default) } } }],
     },
     refResolver: { buildLocalReference: json => String(json.$id) },
   })
@@ -61,13 +68,59 @@ export async function buildDocument(routes: readonly Route[], version: string): 
     }
   })
   await app.ready()
-  const document = app.swagger() as { paths: Record<string, Record<string, { requestBody?: { required: boolean } }>> }
-  for (const { path, method, bodyOptional } of routes) {
-    const body = document.paths[path]?.[method.toLowerCase()]?.requestBody
-    if (body && bodyOptional) body.required = false
+  const document = app.swagger() as Document
+  for (const route of routes) {
+    const operation = document.paths[route.path]?.[route.method.toLowerCase()]
+    if (operation?.requestBody && route.bodyOptional) operation.requestBody.required = false
+    if (operation && route.public) operation.security = signatureSecurity(route)
   }
   await app.close()
-  return document
+  // Not given to the plugin, which takes headers with a scheme out of the parameters of operations.
+  const components = { ...document.components, securitySchemes: { ...callers, ...signaturesOf(routes) } }
+  return { ...document, components, security: [{}, { bearer: [] }, { bearer: [], sessionId: [], sessionAgent: [] }] }
+}
+
+interface Document {
+  readonly paths: Record<string, Record<string, { requestBody?: { required: boolean }; security?: readonly object[] }>>
+  readonly components?: object
+}
+
+/** How callers authenticate; the Unix socket of the operator needs nothing. */
+const callers = {
+  bearer: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'The operator token (`svc auth token`), an API key, or the token of a session (`SVC_SESSION_TOKEN`).',
+  },
+  sessionId: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-Service-Session-Id',
+    description: 'With the operator token: the session for whose agent the request is made.',
+  },
+  sessionAgent: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-Service-Agent',
+    description: 'With the operator token: the agent of that session.',
+  },
+} as const
+
+/** A scheme for each header in which a public route takes a signature. */
+function signaturesOf(routes: readonly Route[]) {
+  const headers = new Set(routes.flatMap(signatureHeaders))
+  return Object.fromEntries(
+    [...headers].sort().map(name => [name, { type: 'apiKey', in: 'header', name } as const] as const),
+  )
+}
+
+const signatureHeaders = ({ public: isPublic, headers = {} }: Route): string[] =>
+  isPublic ? Object.keys(headers).filter(name => /signature/i.test(name)) : []
+
+/** What a public route takes instead of the credentials of a caller: one of its signatures, or nothing. */
+function signatureSecurity(route: Route): object[] {
+  const signed = signatureHeaders(route).map(name => ({ [name]: [] }))
+  return signed.length > 0 ? signed : [{}]
 }
 
 function describe(route: Route): Record<string, unknown> {

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { Validator } from '@seriousme/openapi-schema-validator'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { inTree } from '../../plugins/index.js'
@@ -37,6 +38,34 @@ test('schemas/openapi.json is the document of the routes as they are', async () 
   const { info: _, ...built } = (await buildDocument(routes, '')) as { info: unknown }
   const { info: __, ...stored } = JSON.parse(readFileSync(file, 'utf8'))
   assert.equal(stored, JSON.parse(JSON.stringify(built)))
+})
+
+test('the document is valid OpenAPI 3.1', async () => {
+  const document = JSON.parse(readFileSync(file, 'utf8'))
+  const { valid, errors } = await new Validator().validate(structuredClone(document))
+  assert.equal([valid, errors], [true, undefined])
+  const broken = { ...document, components: { ...document.components, securitySchemes: { bearer: { type: 'key' } } } }
+  assert.is((await new Validator().validate(broken)).valid, false)
+})
+
+test('each operation says how its callers authenticate, with schemes that the document declares', () => {
+  const { security, paths, components } = JSON.parse(readFileSync(file, 'utf8'))
+  const operations: [string, { security?: object[] }][] = Object.entries(paths).flatMap(([at, methods]) =>
+    Object.entries(methods as object).map(([method, operation]) => [`${method} ${at}`, operation] as never),
+  )
+  for (const [name, operation] of [['all', { security }] as const, ...operations])
+    for (const scheme of (operation.security ?? []).flatMap((one: object) => Object.keys(one)))
+      assert.ok(scheme in components.securitySchemes, `${name}: ${scheme}`)
+  const open = operations.filter(([, operation]) => operation.security).map(([name]) => name)
+  assert.equal(
+    open.sort(),
+    [
+      'get /api/mcp/oauth/callback',
+      'get /api/status/identity',
+      'post /api/webhooks/global/{endpoint}',
+      'post /api/webhooks/workspaces/{workspace_id}/{endpoint}',
+    ].sort(),
+  )
 })
 
 test('the document lacks nothing that the contract has for the routes of the surface', () => {
