@@ -14,7 +14,7 @@ export const exitCodes = {
   interrupted: 130,
 } as const
 
-const exitOf: Readonly<Record<number, number>> = {
+const exits: Readonly<Record<number, number>> = {
   400: exitCodes.invalid,
   401: exitCodes.refused,
   403: exitCodes.refused,
@@ -29,6 +29,9 @@ const exitOf: Readonly<Record<number, number>> = {
   503: exitCodes.unavailable,
   507: exitCodes.unavailable,
 }
+
+/** The exit code for an HTTP status of an error. */
+export const exitOfStatus = (status: number): number => exits[status] ?? exitCodes.failed
 
 /** What else a {@link CliFault} may carry. */
 export interface CliFaultMore {
@@ -81,7 +84,7 @@ export function usageFault(message: string, next?: string): CliFault {
 
 /** The fault for an error reply of the daemon; `text` is its body. */
 export function replyFault(status: number, text: string): CliFault {
-  const exit = exitOf[status] ?? exitCodes.failed
+  const exit = exitOfStatus(status)
   const body = parseBody(text)
   if (body === undefined) {
     const shown = text.trim().slice(0, 500)

@@ -9,7 +9,7 @@ import type { Entry, Found } from './commands/find-command.js'
 import type { Given } from './commands/given.js'
 import { glossaryEntry } from './commands/glossary.js'
 import { commandHelp, groupHelp } from './commands/help.js'
-import { CliFault, exitCodes, usageFault } from './fault.js'
+import { CliFault, exitCodes, exitOfStatus, usageFault } from './fault.js'
 import { entriesOf, findCalled, readCall } from './help-call.js'
 import type { Io } from './io.js'
 import { clientOf } from './later-client.js'
@@ -129,7 +129,8 @@ async function carryOut(entry: Entry, given: Given, world: World): Promise<numbe
   try {
     return (await (await loadModule(entry, world.io.root))(context)) ?? exitCodes.done
   } catch (error) {
-    if (error instanceof CliFault || error instanceof Fault || world.io.signal.aborted) throw error
+    if (error instanceof CliFault || world.io.signal.aborted) throw error
+    if (error instanceof Fault) throw givenFault(error, exitOfStatus(error.status))
     // Whose fault it is: a plugin's, or a daemon's that answered something else than that expected.
     throw new CliFault('command_failed', `svc ${entry.path} failed on something unexpected`, { cause: error })
   }

@@ -327,4 +327,35 @@ test('a command written by hand gets its context', async ({ daemon }) => {
   assert.is((await runCli(daemon.home, ['thing', 'peek', 't', '--depth', 'x'], { data })).code, 2)
 })
 
+test('a fault that a command written by hand throws has the exit code of its status', async ({ daemon }) => {
+  mkdirSync(join(daemon.home, 'commands'))
+  const errors = new URL('../../dist/plugin.js', import.meta.url).href
+  writeFileSync(
+    join(daemon.home, 'commands', 'things.js'),
+    `import { Fault } from ${JSON.stringify(errors)}
+    export async function peek({ args }) {
+      throw new Fault('thing_' + args.status, Number(args.status), 'it failed', { next: 'svc thing list' })
+    }`,
+  )
+  const entry = {
+    kind: 'module' as const,
+    path: 'thing peek',
+    summary: 'Peek',
+    args: [{ name: 'status' }],
+    options: [],
+  }
+  const data = { version: '1', routes: [], commands: [{ ...entry, module: 'commands/things.js', export: 'peek' }] }
+  for (const [status, exit] of [
+    [404, 4],
+    [409, 5],
+    [403, 6],
+    [422, 7],
+    [503, 8],
+    [500, 1],
+  ] as const) {
+    const { code, stderr } = await runCli(daemon.home, ['thing', 'peek', String(status)], { data })
+    assert.equal([code, stderr], [exit, `error: it failed\n  code: thing_${status}\n  next: svc thing list\n`])
+  }
+})
+
 test.run()
