@@ -43,7 +43,7 @@ export async function runRoute(entry: RouteCommand, given: Given, world: World):
   const empty = Object.keys(values.body).length === 0
   const body = entry.body === 'none' || (entry.body === 'optional' && empty) ? undefined : values.body
   const reply = await world.client.request(entry.method, url, body)
-  show(entry, reply, params, world.out)
+  show(entry, reply, { ...values.query, ...params }, world.out)
   notePage(entry, reply, world.out)
 }
 

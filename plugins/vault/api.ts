@@ -88,7 +88,7 @@ export const VaultErrors = defineErrors({
   vault_ref_invalid: {
     status: 400,
     message: 'this is no reference to a secret of the vault',
-    next: 'write vault:<namespace>/<name>/…, for example vault:mcp/global/github/env/TOKEN',
+    next: `write vault:<namespace>/<name>/…, for example vault:mcp/global/github/env/TOKEN; the namespaces are ${NAMESPACES.join(', ')}`,
   },
   vault_namespace_invalid: {
     status: 400,

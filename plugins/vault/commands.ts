@@ -5,6 +5,7 @@ import type { VaultSecretReply } from '../../schemas/vault.js'
 export async function runPut(context: CommandContext): Promise<void> {
   const { client, out, options, args } = context
   const { ref = '' } = args
+  if (context.unseen && !options['value-stdin']) await checkReference(context, ref)
   const reply = (await client.request('PUT', '/api/vault/secrets', {
     ref,
     secret_value: await readValue(context, ref),
@@ -14,6 +15,13 @@ export async function runPut(context: CommandContext): Promise<void> {
   if (out.json) return out.value(reply)
   out.id(reply.secret.ref)
   out.line(`stored ${reply.secret.ref}, version ${reply.secret.version}`)
+}
+
+/** Refuses a wrong reference before somebody types a value for it. */
+async function checkReference({ client }: CommandContext, ref: string): Promise<void> {
+  await client.request('GET', `/api/vault/secrets/metadata?${new URLSearchParams({ ref })}`).catch(error => {
+    if (error.code !== 'vault_secret_not_found') throw error
+  })
 }
 
 async function readValue({ unseen, stdin, options, fault }: CommandContext, ref: string): Promise<string> {

@@ -80,8 +80,10 @@ export default definePlugin({
       replies: { 200: VaultSecretsReply },
       cli: {
         path: 'vault list',
-        args: [{ name: 'prefix', in: 'query', optional: true, summary: 'prefix of the reference' }],
-        view: { rows: 'secrets', columns, empty: 'The vault has no secrets. Store one: svc vault put <ref>' },
+        args: [
+          { name: 'prefix', in: 'query', optional: true, summary: 'prefix of the reference, with or without vault:' },
+        ],
+        view: { rows: 'secrets', columns, empty: 'no secrets; store one: svc vault put <ref>' },
       },
       handle: async (self, { query }) => ok({ secrets: await self.list(query) }),
     }),

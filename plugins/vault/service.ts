@@ -232,7 +232,8 @@ export class VaultService {
     if (namespace !== undefined && !(NAMESPACES as readonly string[]).includes(namespace))
       throw VaultErrors.vault_namespace_invalid(`${shown(namespace)} is no namespace of the vault`)
     await this.hideAll()
-    const all = listRows(this.kernel.db, prefix).map(row => this.#shape(row))
+    const start = prefix.startsWith(SCHEME) || SCHEME.startsWith(prefix) ? prefix : `${SCHEME}${prefix}`
+    const all = listRows(this.kernel.db, start).map(row => this.#shape(row))
     return namespace === undefined ? all : all.filter(secret => secret.namespace === namespace)
   }
 

@@ -83,6 +83,7 @@ export class ClientMethods {
       {
         action,
         place,
+        named: path,
         look,
         detail: before => ({
           ...action,

@@ -57,18 +57,32 @@ export class Grants {
   }
 }
 
-/** Ids of the tool calls for which permission was asked, the newest ones. */
+/** Tool calls for which permission was asked, and files that the daemon wrote once that was allowed; the newest ones. */
 export class AskedCalls {
   readonly #ids = new Set<string>()
+  readonly #paths = new Set<string>()
 
   add(id: string | undefined): void {
-    if (id === undefined) return
-    this.#ids.add(id)
-    const [oldest] = this.#ids
-    if (this.#ids.size > MAX_REMEMBERED && oldest !== undefined) this.#ids.delete(oldest)
+    if (id !== undefined) remember(this.#ids, id)
   }
 
-  has(id: string): boolean {
-    return this.#ids.has(id)
+  /** The daemon may write a file for the agent. @param paths absolute names of that file */
+  addFile(...paths: readonly string[]): void {
+    for (const path of paths) remember(this.#paths, path)
   }
+
+  /**
+   * Whether permission was asked for a tool call: by its id, or for each file that it names, as the agent had the daemon write it.
+   * A request to write a file does not say to which tool call it belongs.
+   * @param paths absolute
+   */
+  has(id: string, paths: readonly string[]): boolean {
+    return this.#ids.has(id) || (paths.length > 0 && paths.every(path => this.#paths.has(path)))
+  }
+}
+
+function remember<T>(all: Set<T>, one: T): void {
+  all.add(one)
+  const [oldest] = all
+  if (all.size > MAX_REMEMBERED && oldest !== undefined) all.delete(oldest)
 }

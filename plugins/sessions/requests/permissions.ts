@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { type Actor, iso } from '../../../kernel/plugin.js'
 import type { PermissionMode } from '../../agents/api.js'
 import { permissionDenied } from '../acp/error.js'
@@ -51,6 +52,8 @@ export interface ClientWish {
   readonly action: rules.WantedAction
   /** The file, or the folder of a command. */
   readonly place: Place
+  /** The file as the agent named it, which its tool call may repeat. */
+  readonly named?: string
   /** Reads the text that a write replaces, once the mode leaves it to answers; undefined: there is none. */
   readonly look?: () => Promise<string | undefined>
   /** The action with what only a question needs. */
@@ -99,7 +102,9 @@ export class Permissions {
   wasUnasked({ id, kind, title, fields }: Pick<ToolCall, 'id' | 'kind' | 'title' | 'fields'>): boolean {
     const mode = this.guardedBy !== undefined && this.mode === 'approve-all' ? 'approve-reads' : this.mode
     const needsQuestion = rules.mustAsk(mode, kind) || this.tools.lacking(kind, { title }, fields) !== undefined
-    return needsQuestion && !this.#asked.has(id)
+    const { paths } = rules.wantedAction(undefined, fields)
+    const absolute = paths.map(path => resolve(this.territory.roots[0] ?? '/', path))
+    return needsQuestion && !this.#asked.has(id, absolute)
   }
 
   get guardedBy(): string | undefined {
@@ -130,7 +135,13 @@ export class Permissions {
   }
 
   /** A file or terminal method: allowed by mode, by an earlier answer, or by a person who is asked. Throws an error of the protocol. */
-  async allow({ action, place, look, detail, isGranted }: ClientWish, signal: AbortSignal): Promise<void> {
+  async allow(wish: ClientWish, signal: AbortSignal): Promise<void> {
+    await this.#allow(wish, signal)
+    const { action, place, named } = wish
+    if (action.kind === 'edit') this.#asked.addFile(place.path, ...(named === undefined ? [] : [named]))
+  }
+
+  async #allow({ action, place, look, detail, isGranted }: ClientWish, signal: AbortSignal): Promise<void> {
     const { kind, title, command } = action
     const turnId = this.context.turnId()
     this.#checkTool(kind as 'read' | 'edit' | 'execute')

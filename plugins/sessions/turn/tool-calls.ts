@@ -35,6 +35,9 @@ export class ToolCalls {
   /** How many have begun. */
   begun = 0
 
+  /** The call that the last update ended, with its fields, which are not kept; undefined: it ended none. */
+  ended: ToolCall | undefined
+
   get(id: string): ToolCall | undefined {
     return this.#calls.get(id)
   }
@@ -56,10 +59,12 @@ export class ToolCalls {
     const before = this.#calls.get(update.toolCallId)
     if (!before) this.begun++
     const call = merge(before, update)
+    this.ended = undefined
     if (before && ENDED.has(before.status)) {
       // A late `pending` opens nothing again, and a result is told twice only when the first one was empty.
       if (before.told || !hasOutput(call)) return []
       this.#remember(light(call))
+      this.ended = call
       return [event('tool_result', turnId, call)]
     }
     const ended = ENDED.has(call.status)
@@ -68,7 +73,10 @@ export class ToolCalls {
     const events: NewEvent[] = []
     // The first word about a call may be its result.
     if (!before || (!ended && tellsMore(before, call))) events.push(event('tool_call', turnId, call))
-    if (ended) events.push(event('tool_result', turnId, call))
+    if (ended) {
+      events.push(event('tool_result', turnId, call))
+      this.ended = call
+    }
     return events
   }
 

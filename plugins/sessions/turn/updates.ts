@@ -152,9 +152,8 @@ export class Updates {
       const sync = event.type === 'tool_result'
       this.owner.log.append({ ...event, content: this.#content(event.content) }, { sync })
     }
-    const call = target.calls.get(parsed.output.toolCallId)
-    if (call && events.some(({ type }) => type === 'tool_result')) target.toolEnded(call)
-    target.touched('tool_call', call?.title ?? '')
+    if (target.calls.ended) target.toolEnded(target.calls.ended)
+    target.touched('tool_call', target.calls.get(parsed.output.toolCallId)?.title ?? '')
   }
 
   #planned(update: SessionUpdate, target: UpdateTarget): void {

@@ -43,6 +43,23 @@ async function asked(at: string, text: string) {
   return { content, interaction: interaction as Reply, answer }
 }
 
+test('what the daemon asked about and carried out is not named as done without asking; anything else is', async () => {
+  const ended = (file: string) =>
+    `update ${JSON.stringify({ sessionUpdate: 'tool_call', toolCallId: `e-${file}`, title: 'edit', kind: 'edit', status: 'completed', locations: [{ path: file }] })}`
+  const turns: [steps: string[], warnings: number][] = [
+    [[write('asked.txt', 'x'), ended(path.join(world.root, 'asked.txt'))], 0],
+    [[write('also.txt', 'x'), ended('also.txt')], 0],
+    [[write('this.txt', 'x'), ended(path.join(world.root, 'other.txt'))], 1],
+  ]
+  for (const [steps, count] of turns) {
+    const { id, at } = await world.session('asks')
+    const { answer } = await asked(at, steps.join('\n'))
+    await answer('allow-once')
+    const warnings = (await world.events(at)).filter(({ type }: Reply) => type === 'runtime_warning')
+    assert.is(warnings.length, count, `${steps.at(-1)} in ${id}: ${JSON.stringify(warnings)}`)
+  }
+})
+
 test('an edit anywhere in a file that is sent in whole is shown', async () => {
   const { at } = await world.session('asks')
   const oldText = Array.from({ length: 1200 }, (_, at) => `const value${at} = ${at} // padding padding padding\n`).join(

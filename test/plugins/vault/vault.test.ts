@@ -64,6 +64,7 @@ test('a list has the secrets of a prefix and of a namespace, and no value', asyn
   const list = async (query: string) =>
     (await world.request('GET', `/api/vault/secrets?${query}`)).body.secrets.map(({ ref }: { ref: string }) => ref)
   assert.equal(await list('prefix=vault:mcp/a/'), ['vault:mcp/a/one', 'vault:mcp/a/two'])
+  assert.equal(await list('prefix=mcp/a/'), ['vault:mcp/a/one', 'vault:mcp/a/two'], 'the scheme may be left out')
   assert.equal(await list('namespace=hooks'), ['vault:hooks/a/one'])
   assert.equal(await list('namespace=mcp&prefix=vault:hooks'), [])
   const foreign = await world.request('GET', '/api/vault/secrets?namespace=other')
