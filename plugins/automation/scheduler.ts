@@ -53,6 +53,12 @@ export class Scheduler {
     this.#alarm.set(job, at)
   }
 
+  /** Claims what is due of a job now, one occurrence after the other. Never throws. */
+  async catchUp(job: string): Promise<void> {
+    const isDue = () => (this.work.dueAt(job) ?? Number.POSITIVE_INFINITY) <= this.kernel.clock.now()
+    for (let passed = this.#running; passed && isDue(); ) passed = (await this.#fire(job)) === 'passed'
+  }
+
   /** Fires due jobs until `signal` aborts. */
   async run(signal: AbortSignal): Promise<void> {
     this.#running = true
@@ -77,16 +83,19 @@ export class Scheduler {
     }
   }
 
-  async #fire(job: string): Promise<void> {
+  /** Resolves to the outcome of the claim; undefined when it could not be written. */
+  async #fire(job: string): Promise<Claim['outcome'] | undefined> {
     try {
       const claim = await this.work.claim(job)
       // A waiting backlog is refreshed when its run ends, an idle job when its record has been projected.
       if (claim.outcome !== 'waiting' && claim.outcome !== 'idle') this.refresh(job)
       else if ((this.work.dueAt(job) ?? 0) > this.kernel.clock.now()) this.refresh(job)
       if (claim.outcome === 'claimed') this.work.dispatch(claim)
+      return claim.outcome
     } catch (error) {
       this.kernel.log.error(`due job ${job} could not be claimed: ${messageOf(error)}`, { job })
       this.set(job, this.kernel.clock.now() + RETRY_MS)
+      return undefined
     }
   }
 }

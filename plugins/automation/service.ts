@@ -134,7 +134,8 @@ export class AutomationService {
       dispatch: ({ run, job }) => this.#dispatcher.start(run, job),
     })
     const refresh = (job: string) => this.#scheduler.refresh(job)
-    const slots = { runs: this.#runs, claims: this.#claims, rows: waiting, dispatcher: this.#dispatcher }
+    const catchUp = (job: string) => this.#scheduler.catchUp(job)
+    const slots = { runs: this.#runs, claims: this.#claims, rows: waiting, dispatcher: this.#dispatcher, catchUp }
     this.#waitingRuns = new WaitingRuns(kernel, slots, refresh)
     this.jobs = new Jobs(kernel, this.#cursors, this.#runs, limits)
     const ids = new WebhookIds(kernel)

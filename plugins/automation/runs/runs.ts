@@ -61,8 +61,8 @@ export interface RunFilter {
 export class RunStore implements RunBook {
   readonly #history: History<RunRow>
   readonly #pruning = new EveryNth(PRUNED_EVERY)
-  /** Called when a run has ended, durably. */
-  slotFreed: () => void = () => {}
+  /** Called when a run has ended, durably, with its job; empty for the run of a trigger. */
+  slotFreed: (job: string) => void = () => {}
 
   constructor(private readonly kernel: Pick<PluginKernel<{ events: typeof Events }>, 'db' | 'clock' | 'needs'>) {
     this.#history = new History(kernel.db, { table: 'automation_run', time: KEPT_TIME })
@@ -235,7 +235,7 @@ export class RunStore implements RunBook {
     t.run(`UPDATE automation_run SET ${columns.join(', ')} WHERE seq = ?`, [...Object.values(change), before.seq])
     if (isFinal(to)) {
       this.#prune(t, runOf(before))
-      this.kernel.db.onDurable(t, () => this.slotFreed())
+      this.kernel.db.onDurable(t, () => this.slotFreed(before.job_id))
     }
     return { ...before, ...change }
   }

@@ -14,6 +14,8 @@ export interface WaitingWork {
   readonly claims: Pick<Claims, 'admit'>
   readonly rows: Pick<WaitingRows, 'nextWaitEnd'>
   readonly dispatcher: Pick<Dispatcher, 'start'>
+  /** Claims what is due of a job whose run has ended. */
+  readonly catchUp: (job: string) => Promise<void>
 }
 
 /** Claimed occurrences that wait for a slot. They are durable: a restarted daemon goes on with them. */
@@ -29,7 +31,13 @@ export class WaitingRuns {
     private readonly work: WaitingWork,
     private readonly ended: (job: string) => void,
   ) {
-    work.runs.slotFreed = () => void this.look()
+    work.runs.slotFreed = job => void this.#handOn(job)
+  }
+
+  /** The next occurrence of the job may have been due before all that wait, so it is claimed before the slot is given away. */
+  async #handOn(job: string): Promise<void> {
+    if (this.#open && job !== '') await this.work.catchUp(job)
+    await this.look()
   }
 
   /** Looks after a claim that waits. */

@@ -51,7 +51,7 @@ export async function simulateJobs(
   const clock = new SimulatedClock(from)
   const byId = new Map(jobs.map(job => [job.of.jobId, job]))
   let scheduler: Scheduler | undefined
-  const runs = new SimulatedRuns(clock, limits, told, job => scheduler?.refresh(job), known)
+  const runs = new SimulatedRuns(clock, limits, told, job => catchUp(job), known)
   for (const { of, startedAt: at } of earlier) runs.recall(of, at)
   for (const { player, leftMs, ...attempted } of going) runs.begin(player, attempted, leftMs)
 
@@ -87,8 +87,16 @@ export async function simulateJobs(
     return 'passed'
   }
 
+  let missedBefore = startedAt
+  /** Before a slot is given away, as {@link Scheduler.catchUp} does it. */
+  const catchUp = (id: string) => {
+    const isDue = () => (byId.get(id)?.next_run_at ?? Number.POSITIVE_INFINITY) <= clock.now()
+    for (let passed = true; passed && isDue(); ) passed = claim(id, missedBefore) === 'passed'
+    scheduler?.refresh(id)
+  }
+
   /** One daemon lifetime. */
-  const live = async (until: number, missedBefore: number): Promise<void> => {
+  const live = async (until: number): Promise<void> => {
     const ending = new AbortController()
     scheduler = new Scheduler(
       { clock, log },
@@ -108,12 +116,11 @@ export async function simulateJobs(
     await done
   }
 
-  let missedBefore = startedAt
   for (const outage of offline) {
-    await live(outage.from, missedBefore)
+    await live(outage.from)
     runs.shutDown()
     await clock.runTo(outage.to, stops)
     missedBefore = outage.to
   }
-  await live(to, missedBefore)
+  await live(to)
 }

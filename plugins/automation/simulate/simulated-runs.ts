@@ -71,7 +71,7 @@ export class SimulatedRuns implements RunBook {
 
   /**
    * @param told called with every fire and skip, in order
-   * @param ended called when a run of a job has ended
+   * @param ended called when a run of a job has ended; claims what is due of the job
    */
   constructor(
     private readonly clock: SimulatedClock,
@@ -162,18 +162,26 @@ export class SimulatedRuns implements RunBook {
   #look(): void {
     const now = this.clock.now()
     const overdue = this.#queue.filter(({ until }) => until <= now)
-    for (const queued of overdue) this.#leave(queued, { skip: slotSkip(this.limits, this.limits.queueWait) })
-    for (let next = this.#queue[0]; next && this.openCount() < this.limits.maxConcurrent; next = this.#queue[0])
-      this.#leave(next, next.admitted())
+    let left = overdue.map(queued => this.#leave(queued, { skip: slotSkip(this.limits, this.limits.queueWait) }))
+    // As the daemon does: who gets no slot leaves it to the next look, before which the next occurrence of its job is claimed.
+    do {
+      const free = Math.max(0, this.limits.maxConcurrent - this.openCount())
+      left.push(...this.#queue.slice(0, free).map(queued => this.#leave(queued, queued.admitted())))
+      const skipped = left.flatMap(job => job ?? [])
+      left = []
+      for (const job of skipped) this.ended(job)
+      if (skipped.length === 0) return
+    } while (this.#queue.length > 0)
   }
 
-  #leave(queued: Queued, { skip, metadata }: Pick<Occasion, 'skip' | 'metadata'>): void {
+  /** Returns the job of an occurrence that is skipped. */
+  #leave(queued: Queued, { skip, metadata }: Pick<Occasion, 'skip' | 'metadata'>): string | undefined {
     const { player, occasion } = queued
     this.#queue = this.#queue.filter(other => other !== queued)
     this.#opened(player, -1)
     const reason = skip ? { reason: skip.reason } : {}
     this.claim(player, { ...occasion, skip, metadata: { ...occasion.metadata, ...metadata, ...reason } })
-    if (skip && 'jobId' in player.of) this.ended(player.of.jobId)
+    return skip && 'jobId' in player.of ? player.of.jobId : undefined
   }
 
   #opened({ of }: Player, by: number): void {
