@@ -2,7 +2,7 @@ import { mkdir, realpath } from 'node:fs/promises'
 import path from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import * as v from 'valibot'
-import { Serial } from '../../kernel/kit/serial.js'
+import { Serial, SerialBy } from '../../kernel/kit/serial.js'
 import { shown } from '../../kernel/kit/text.js'
 import { type Actor, readRegularFile } from '../../kernel/plugin.js'
 import { AgentInput, type AgentReply } from '../../schemas/agents.js'
@@ -40,6 +40,8 @@ interface Asked {
 /** The files that settings are written to, beside `config.json` of the home, and the overlays of workspaces. */
 export class Targets {
   /** Overlays that are loaded: of which workspace in which state of its files. */
+  /** Of one workspace two requests must not load the overlay at once. */
+  readonly #loading = new SerialBy()
   readonly #overlays = new Map<string, { readonly digest: string; readonly release: () => Promise<void> }>()
 
   readonly #sidecars = new Serial()
@@ -54,7 +56,11 @@ export class Targets {
   }
 
   /** Id of the overlay of a workspace; undefined while its files are not trusted: what they say has no effect. */
-  async overlayOf(workspace: Workspace): Promise<string | undefined> {
+  overlayOf(workspace: Workspace): Promise<string | undefined> {
+    return this.#loading.run(workspace.id, () => this.#overlayOf(workspace))
+  }
+
+  async #overlayOf(workspace: Workspace): Promise<string | undefined> {
     const { id } = workspace
     // Where its folder is the home of the daemon, the files there are those of everybody.
     if (ownFolder(workspace.rootDir, this.kernel.home.root) === undefined) return undefined

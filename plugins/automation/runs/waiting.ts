@@ -63,6 +63,8 @@ export class WaitingRuns {
     this.#again = true
     this.#looking ??= this.#all().finally(() => {
       this.#looking = undefined
+      // A request that came while the last round was ending.
+      if (this.#again) void this.look()
     })
     return this.#looking
   }

@@ -147,6 +147,19 @@ test('a faulty configuration of a workspace refuses its new sessions, and nothin
     assert.is((await create(daemon, faulty.id)).status, 201, 'the correction keeps the trust')
   }))
 
+test('sessions that are made at once in a workspace with a configuration are all made', () =>
+  withDaemon('', async daemon => {
+    const files = { '.svc/config.json': '{}', '.svc/agents/does/AGENT.md': does }
+    const { id } = await daemon.workspace(files)
+    await trust(daemon, id)
+    const made = await Promise.all(Array.from({ length: 5 }, () => create(daemon, id)))
+    assert.equal(
+      made.map(({ status }) => status),
+      [201, 201, 201, 201, 201],
+      JSON.stringify(made.map(({ body }) => body.code)),
+    )
+  }))
+
 test('a configuration of a workspace that an editor corrects refuses no more', () =>
   withDaemon('', async daemon => {
     const { id, root } = await daemon.workspace({ '.svc/config.json': '{ broken', '.svc/agents/does/AGENT.md': does })
