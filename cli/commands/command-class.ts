@@ -1,8 +1,8 @@
 import type { BaseContext, CommandClass } from 'clipanion'
 import { Command } from 'clipanion/lib/advanced/Command.js'
-import { type OptionData, optionsOf, ownOptionsOf } from './command-options.js'
+import { isGlobal, type OptionData, optionsOf, ownOptionsOf } from './command-options.js'
 import type { Entry } from './find-command.js'
-import { checkGiven, type Given, isQuiet } from './given.js'
+import { checkGiven, type Given } from './given.js'
 
 /** What a command runs in. */
 export interface CallContext {
@@ -48,7 +48,7 @@ function givenOf(entry: Entry, fields: Fields): Given {
   return {
     args: Object.fromEntries(args.filter(isGiven)),
     options: Object.fromEntries(options.filter(isGiven)),
-    quiet: isQuiet(entry, fields.opt_quiet),
+    quiet: isGlobal(entry, { name: 'quiet' }) && fields.opt_quiet === true,
   }
 }
 

@@ -19,11 +19,14 @@ const globals: readonly OptionData[] = [
   { name: 'quiet', type: 'boolean', summary: 'print only ids' },
 ]
 
-/** Whether the command has an option `--quiet` of its own, which then is not the global one. */
-export const hasQuiet = (entry: Entry): boolean => ownOptionsOf(entry).some(({ name }) => name === 'quiet')
+/** The names of an option as they are typed, dashes included. */
+export const typedNames = ({ name, alias }: OptionData): readonly string[] => [
+  `--${name}`,
+  ...(alias === undefined ? [] : [alias.length === 1 ? `-${alias}` : `--${alias}`]),
+]
 
-/** Whether an option is a global one of this command. */
-export const isGlobal = (entry: Entry, { name }: OptionData): boolean =>
+/** Whether an option is a global one of this command; a command may have an option of the same name. */
+export const isGlobal = (entry: Entry, { name }: Pick<OptionData, 'name'>): boolean =>
   globals.some(option => option.name === name) && !ownOptionsOf(entry).some(option => option.name === name)
 
 /** All options of a command, the global ones included. */

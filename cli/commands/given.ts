@@ -1,5 +1,5 @@
 import { usageFault } from '../fault.js'
-import { hasQuiet, ownOptionsOf } from './command-options.js'
+import { ownOptionsOf } from './command-options.js'
 import type { Entry } from './find-command.js'
 import { usageLine } from './help.js'
 
@@ -24,9 +24,6 @@ export function checkGiven(entry: Entry, { args, options }: Given): void {
   }
   for (const option of ownOptionsOf(entry)) checkValue(option, options[option.name], `--${option.name}`)
 }
-
-/** Whether the call has the global option `--quiet`. */
-export const isQuiet = (entry: Entry, value: unknown): boolean => !hasQuiet(entry) && value === true
 
 interface ValueData {
   readonly type: string

@@ -2,7 +2,7 @@ import type { Command } from 'clipanion'
 import { nearest } from '../../kernel/kit/text.js'
 import { usageFault } from '../fault.js'
 import { type CallContext, commandClass, fieldOf, parserNames } from './command-class.js'
-import { isGlobal, type OptionData, optionsOf, PASSED_ON, takesArguments } from './command-options.js'
+import { isGlobal, type OptionData, optionsOf, PASSED_ON, takesArguments, typedNames } from './command-options.js'
 import type { Entry } from './find-command.js'
 import { usageLine } from './help.js'
 
@@ -87,13 +87,7 @@ function split(entry: Entry, rest: readonly string[]) {
 
 /** The options of a command by every name they have, dashes included. */
 function knownNames(entry: Entry): ReadonlyMap<string, OptionData> {
-  const known = new Map<string, OptionData>()
-  for (const option of optionsOf(entry)) {
-    known.set(`--${option.name}`, option)
-    if (option.alias !== undefined)
-      known.set(option.alias.length === 1 ? `-${option.alias}` : `--${option.alias}`, option)
-  }
-  return known
+  return new Map(optionsOf(entry).flatMap(option => typedNames(option).map(name => [name, option] as const)))
 }
 
 /** The option that `--no-<name>` turns off. */

@@ -2,7 +2,7 @@ import type { BaseContext, Command, Definition } from 'clipanion'
 import { Cli } from 'clipanion/lib/advanced/Cli.js'
 import * as Option from 'clipanion/lib/advanced/options/index.js'
 import { argumentField, type CallContext, commandClass, type Fields, fieldOf, parserNames } from './command-class.js'
-import { type OptionData, optionsOf } from './command-options.js'
+import { type OptionData, optionsOf, typedNames } from './command-options.js'
 import type { Entry } from './find-command.js'
 
 // Loaded only when a call has something to parse: the parser is most of clipanion.
@@ -32,10 +32,9 @@ function fieldsOf(entry: Entry): Fields {
   return Object.fromEntries([...args, ...options])
 }
 
-function optionOf({ name, alias, type, summary }: OptionData, parserName: string): unknown {
-  const other = alias === undefined ? [] : [alias.length === 1 ? `-${alias}` : `--${alias}`]
-  const own = parserName === name ? [] : [`--${name}`]
-  const descriptor = [...other, ...own, `--${parserName}`].join(',')
+function optionOf(option: OptionData, parserName: string): unknown {
+  const { name, type, summary } = option
+  const descriptor = [...new Set([...typedNames(option).toReversed(), `--${parserName}`])].join(',')
   // Without a description clipanion leaves an option out of the list of options.
   const about = { description: summary ?? name.replaceAll('-', ' ') }
   if (type === 'boolean') return Option.Boolean(descriptor, about)

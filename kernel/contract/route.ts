@@ -197,7 +197,7 @@ export interface RouteCli {
   readonly scoped?: CliScoped
   /** Query members whose default is a variable of the caller's environment: `{ search_path: 'PATH' }`. */
   readonly environment?: Readonly<Record<string, string>>
-  /** Path parameters that the command line reads from the reply of a GET route, so that nobody types them. */
+  /** Path parameters that the command line reads from the reply of a GET route instead of an argument. */
   readonly find?: Readonly<Record<string, { readonly path: string; readonly pick: string }>>
   /** The stream route that `--follow` reads, with the same path parameters. */
   readonly follow?: { readonly path: string; readonly query?: Readonly<Record<string, string>> }

@@ -27,7 +27,7 @@ export class FaultLog {
     private readonly logOf: (owner: string) => Pick<Log, 'warn'>,
   ) {}
 
-  /** Remembers a failure and whose it is; it hurts nobody else. */
+  /** Stores a failure with its owner. */
   readonly report: Report = ({ owner, hook, error }) => {
     const at = this.clock.now()
     const text = messageOf(error)

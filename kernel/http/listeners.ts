@@ -26,9 +26,9 @@ export interface Address {
   readonly tls?: { readonly cert: Uint8Array; readonly key: Uint8Array }
 }
 
-/** What stands at a listener of a plugin, for callers whom the kernel does not know by their door. */
+/** Authentication and guards of a listener that a plugin opened: its callers are unknown to the kernel. */
 export interface Doorkeeper {
-  /** Name of the plugin without which nobody is known; requests wait until it authenticates. Empty: none. */
+  /** Name of the plugin that authenticates; requests wait until it is started. Empty: there is none. */
   readonly authenticator: string
   /** Says who makes a request that no tap of `authenticate` knows, or refuses it; nothing where it is nobody. */
   identify(incoming: Incoming, route: Route | undefined, done: (answer?: Actor | Fault) => void): unknown
@@ -66,9 +66,9 @@ export type Upgrade = () => Promise<unknown>
 export type Serve = (request: IncomingMessage, response: ServerResponse, upgrade?: Upgrade) => void
 export type Handler = (door: Door, ...request: Parameters<Serve>) => void
 
-/** Hears of a server, how its requests are served, and at which door it is. */
+/** Receives a server, the function that serves its requests, and its door. */
 export type ServerFollower = (server: Server, serve: Serve, door: Door) => unknown
-/** Tells of the servers of all doors, those that there are and will be, until the returned function is called. */
+/** Calls the follower for each present and future server of every door, until the returned function is called. */
 export const Servers = given<(told: ServerFollower) => () => void>('kernel.servers@1')
 
 /** One `http.Server` of the kernel's own; what it serves is the current generation's. */
@@ -103,7 +103,7 @@ export class Listener {
   /** Listens on TCP. */
   static async tcp({ host, port, tls }: Address, handler: Handler, limits: Limits): Promise<Listener> {
     const server = makeServer('tcp', handler, limits, tls)
-    // 'localhost' could be ::1 alone; the name stands for the loopback address everybody tries.
+    // 'localhost' could resolve to ::1 alone; clients try 127.0.0.1.
     await once(server.listen({ host: host === 'localhost' ? '127.0.0.1' : host, port }), 'listening')
     const bound = (server.address() as AddressInfo).port
     return new Listener({ door: 'tcp', host, port: bound, ...(tls ? { tls: true } : {}) }, server)

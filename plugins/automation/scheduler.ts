@@ -53,10 +53,11 @@ export class Scheduler {
     this.#alarm.set(job, at)
   }
 
-  /** Claims what is due of a job now, one occurrence after the other. Never throws. */
+  /** Claims what is due of a job now, one occurrence after the other, and reloads its due time. Never throws. */
   async catchUp(job: string): Promise<void> {
     const isDue = () => (this.work.dueAt(job) ?? Number.POSITIVE_INFINITY) <= this.kernel.clock.now()
     for (let passed = this.#running; passed && isDue(); ) passed = (await this.#fire(job)) === 'passed'
+    if (!this.#running || !isDue()) this.refresh(job)
   }
 
   /** Fires due jobs until `signal` aborts. */

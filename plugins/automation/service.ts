@@ -133,10 +133,9 @@ export class AutomationService {
       dueAt: job => this.#cursors.get(job)?.next_run_at ?? undefined,
       dispatch: ({ run, job }) => this.#dispatcher.start(run, job),
     })
-    const refresh = (job: string) => this.#scheduler.refresh(job)
     const catchUp = (job: string) => this.#scheduler.catchUp(job)
     const slots = { runs: this.#runs, claims: this.#claims, rows: waiting, dispatcher: this.#dispatcher, catchUp }
-    this.#waitingRuns = new WaitingRuns(kernel, slots, refresh)
+    this.#waitingRuns = new WaitingRuns(kernel, slots)
     this.jobs = new Jobs(kernel, this.#cursors, this.#runs, limits)
     const ids = new WebhookIds(kernel)
     this.triggers = new Triggers(kernel, ids, kernel.needs.vault, fireLimit)

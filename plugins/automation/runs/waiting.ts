@@ -25,11 +25,9 @@ export class WaitingRuns {
   #again = false
   #open = false
 
-  /** @param ended called with the job of a run that has ended without being dispatched */
   constructor(
     private readonly kernel: Pick<PluginKernel, 'clock' | 'log'>,
     private readonly work: WaitingWork,
-    private readonly ended: (job: string) => void,
   ) {
     work.runs.slotFreed = job => void this.#handOn(job)
   }
@@ -78,7 +76,6 @@ export class WaitingRuns {
         if (this.work.rows.nextWaitEnd() === undefined) break
         for (const admission of await this.work.claims.admit()) {
           if (admission.outcome === 'admitted') this.work.dispatcher.start(admission.run, admission.job)
-          else this.ended(admission.run.job_id)
         }
       } catch (error) {
         log.error(`waiting occurrences were not admitted: ${messageOf(error)}`)
