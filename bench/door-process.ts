@@ -1,4 +1,5 @@
 // A kernel that listens on TCP, or a holder of idle connections, a process of its own: what it does is asked for by name.
+import { describe } from '../kernel/kit/annotations/index.js'
 import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import net from 'node:net'
@@ -14,7 +15,7 @@ const plugin = definePlugin({ name: 'bench', version: '1.0.0', service: async ()
     routeOf<object>()({
       method: 'GET',
       path: '/api/bench',
-      area: 'Bench',
+      with: [describe('Bench')],
       summary: 'Nothing',
       replies: { 200: v.object({}) },
       handle: () => ok({}),

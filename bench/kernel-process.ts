@@ -1,4 +1,5 @@
 // A kernel with a plugin of the bench, a process of its own: what it does is asked for by name.
+import { describe } from '../kernel/kit/annotations/index.js'
 import { randomBytes } from 'node:crypto'
 import { AsyncSeriesHook } from 'tapable'
 import * as v from 'valibot'
@@ -43,7 +44,7 @@ let kernel: Kernel
 const needs = { reconcile: Reconcile }
 let inside: PluginKernel<typeof needs>
 
-const route = routeOf<object>()
+const route = routeOf<object>(describe('Bench'))
 const { reconciler } = surfaceOf<object>()
 
 function plugin(name: string, routes = 0): Plugin {
@@ -67,7 +68,6 @@ function plugin(name: string, routes = 0): Plugin {
       route({
         method: 'GET',
         path: `/api/${name}/${n}/{id}` as const,
-        area: 'Bench',
         summary: 'Nothing',
         replies: { 200: v.object({}) },
         handle: async () => ok({}),

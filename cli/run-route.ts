@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import type { CliView } from '../kernel/contract/route.js'
+import type { CliView } from '../kernel/kit/annotations/index.js'
 import type { DaemonClient } from './client.js'
 import type { Parameter, RouteCommand } from './commands/command-data.js'
 import { type Given, parseJson } from './commands/given.js'

@@ -1,9 +1,11 @@
 // A kernel inside a program of your own: plugins of the package beside one that is written here; nothing listens, requests
 // are injected. After `npm run build`: node --import tsx examples/embed.ts
+
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createKernel } from 'svc'
+import { describe } from 'svc/kit'
 import { definePlugin, Fault, ok, type PluginKernel, routeOf } from 'svc/plugin'
 import { agents, base, daemon, providers, sessions, workspaces } from 'svc/plugins'
 import * as v from 'valibot'
@@ -19,7 +21,7 @@ class Greetings {
   }
 }
 
-const route = routeOf<Greetings>()
+const route = routeOf<Greetings>(describe('Greetings'))
 
 /** What the plugin registers, as data. */
 const mine = definePlugin({
@@ -31,7 +33,6 @@ const mine = definePlugin({
     route({
       method: 'GET',
       path: '/api/ext/acme.greetings/{name}',
-      area: 'Greetings',
       summary: 'Greet somebody',
       replies: { 200: v.object({ greeting: v.string() }) },
       handle: async (self, { params }) => ok({ greeting: self.greet(params.name) }),

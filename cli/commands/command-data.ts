@@ -1,6 +1,7 @@
 import { join } from 'node:path'
-import type { CliView, Method, RouteCli } from '../../kernel/contract/route.js'
+import type { Method } from '../../kernel/contract/route.js'
 import type { CommandArgument, CommandOption } from '../../kernel/contract/surface.js'
+import type { CliView, RouteCli } from '../../kernel/kit/annotations/index.js'
 import { readRegularFileSync } from '../../kernel/kit/read-file.js'
 import { readCommandLines } from './command-lines.js'
 

@@ -1,11 +1,12 @@
 import { type JsonSchema, toJsonSchema } from '@valibot/to-json-schema'
+import { isSchema, type Route } from '../../kernel/contract/route.js'
 import {
+  annotationsOf,
+  Cli,
   type CliArgument,
   type CliShorthand,
-  isSchema,
-  type Route,
   type RouteCli,
-} from '../../kernel/contract/route.js'
+} from '../../kernel/kit/annotations/index.js'
 import type { Parameter, RouteCommand } from './command-data.js'
 
 /** Options that every command has, so no member of a request can be named so on the command line. */
@@ -13,10 +14,10 @@ const reserved = new Set(['help', 'json', 'output', 'data', 'follow', 'watch'])
 
 /** The command of each route that has one, as plain data. Throws, naming the route, when its data do not fit together. */
 export function describeRoutes(routes: readonly Route[]): RouteCommand[] {
-  return routes.flatMap(route => (route.cli ? [describeRoute(route, route.cli)] : []))
+  return routes.flatMap(route => annotationsOf(route, Cli).map(cli => describeRoute(route, cli)))
 }
 
-function describeRoute(route: Route, cli: NonNullable<Route['cli']>): RouteCommand {
+function describeRoute(route: Route, cli: RouteCli): RouteCommand {
   const where = `${route.method} ${route.path} (svc ${cli.path})`
   if (route.body && !isSchema(route.body)) throw new Error(`${where}: a command sends JSON, and this route takes bytes`)
   const hidden = new Set(Object.keys(cli.find ?? {}))

@@ -1,4 +1,4 @@
-import type { CliColumn } from '../../kernel/contract/route.js'
+import type { CliColumn } from '../../kernel/kit/annotations/index.js'
 import { cleanLine, markedLine } from './text.js'
 
 /** The value at a dotted path; the empty path is the value itself. */

@@ -1,4 +1,4 @@
-import type { CliColumn } from '../../kernel/contract/route.js'
+import type { CliColumn } from '../../kernel/kit/annotations/index.js'
 import { cellText, pick } from './cells.js'
 import { cleanText, cutText, padText, textWidth, wrapText } from './text.js'
 

@@ -44,9 +44,16 @@ export interface ErrorEntry {
   readonly next?: string
 }
 
+/** Makes the fault of one declared error, whose code and status it says itself. */
+export interface FaultMaker {
+  (message?: string, more?: FaultMore): Fault
+  readonly code: string
+  readonly status: number
+}
+
 /** A table of declared errors and, under the same names, the functions that make their faults. */
 export type ErrorTable<E extends Readonly<Record<string, ErrorEntry>>> = {
-  readonly [K in keyof E]: (message?: string, more?: FaultMore) => Fault
+  readonly [K in keyof E]: FaultMaker
 } & { readonly [errorEntries]: E }
 
 const errorEntries: unique symbol = Symbol.for('svc.errors')
@@ -56,14 +63,11 @@ const NEXT: Readonly<Record<number, string>> = { 400: 'svc help', 422: 'svc help
 
 /** Declares errors; `Errors.some_code('text')` makes the fault. Codes are part of the contract and never change. */
 export function defineErrors<const E extends Readonly<Record<string, ErrorEntry>>>(entries: E): ErrorTable<E> {
-  const make = Object.fromEntries(
-    Object.entries(entries).map(([code, entry]) => [
-      code,
-      (message?: string, more: FaultMore = {}) =>
-        new Fault(code, entry.status, message ?? entry.message, { next: entry.next ?? NEXT[entry.status], ...more }),
-    ]),
-  )
-  return { ...make, [errorEntries]: entries } as ErrorTable<E>
+  const makers = Object.entries(entries).map(([code, { status, message, next = NEXT[status] }]) => {
+    const make = (text?: string, more: FaultMore = {}) => new Fault(code, status, text ?? message, { next, ...more })
+    return [code, Object.assign(make, { code, status })] as const
+  })
+  return { ...Object.fromEntries(makers), [errorEntries]: entries } as ErrorTable<E>
 }
 
 /** The declared entries of a table, by code. */

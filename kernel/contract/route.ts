@@ -116,94 +116,16 @@ export type RouteReply<R extends Replies> = {
   }
 }[keyof R & number]
 
-/** How the command line renders a reply. Paths are dotted. */
-export type CliView =
-  | {
-      readonly rows: string
-      readonly columns: readonly CliColumn[]
-      readonly empty?: string
-      /** Path of a list of texts that explain missing rows. They are printed as notes, and replace `empty`. */
-      readonly problems?: string
-    }
-  | {
-      readonly item: string
-      readonly fields: readonly CliColumn[]
-      readonly table?: CliTable
-      /** Path of a list of texts about the item, from the root of the reply. They are printed as notes. */
-      readonly problems?: string
-    }
-  | { readonly text: string }
-
-/** A list of the item that is printed as a table below its fields unless it is empty. */
-export type CliTable = { readonly path: string; readonly columns: readonly CliColumn[] }
-
-/** A column: header, dotted path of its cells, and their format. */
-export interface CliColumn {
-  readonly header: string
-  readonly path: string
-  readonly as?: 'time' | 'ago' | 'duration' | 'bytes' | 'list'
-  /** Texts that replace codes. */
-  readonly words?: Readonly<Record<string, string>>
-  /** In a table wider than the terminal this cell is printed on a line of its own below the row instead of being cut. */
-  readonly below?: true
-}
-
-/** A positional argument of a route's command. */
-export interface CliArgument {
-  /** Name of the path parameter, query member or top-level body member that it sets. */
-  readonly name: string
-  readonly in?: 'path' | 'query' | 'body'
-  /** `path`: a file-system path that the command line resolves; `workspace`: an id, a name, or a path that it resolves. */
-  readonly type?: 'text' | 'path' | 'workspace'
-  readonly optional?: boolean
-  readonly default?: string
-  readonly summary?: string
-  /** An option of the same name is accepted as well. */
-  readonly option?: true
-}
-
 /**
- * The members of a body that hold its scope (`global` or `workspace`) and its workspace. The caller's workspace is the default
- * of both.
+ * What a route says to those who read routes: the command line, the document, the tools. Plain data, made by the makers of the kit
+ * (`cli`, `describe`, `throws`, `tool`, `runsCode`) or of a plugin that reads a kind of its own; the kernel hands it on unread.
  */
-export interface CliScoped {
-  readonly scope: string
-  readonly workspace: string
-  /** Outside of all workspaces the command registers the project of the current directory. By default the scope is global there. */
-  readonly opens?: true
-}
-
-/** `--every 1h` for `{"mode":"every","interval":"1h"}`. A `time` without a zone is in `--time-zone`, else in the caller's zone. */
-export interface CliShorthand {
-  readonly option: string
-  readonly member: string
-  readonly value: Readonly<Record<string, string>>
-  readonly type: 'text' | 'time'
-  readonly summary: string
-}
-
-/** The command of a route: plain data that the build writes to commands.json. */
-export interface RouteCli {
-  /** `things parts start` */
-  readonly path: string
-  /** Positional arguments; default: the path parameters in order. Other query and scalar body members become options. */
-  readonly args?: readonly CliArgument[]
-  /** Options whose name differs from their member's: `{ thing_name: 'thing' }`. */
-  readonly options?: Readonly<Record<string, string>>
-  /** Options that set a body member to `value`, with `$` replaced by the argument. Two options for one member exclude each other. */
-  readonly shorthands?: readonly CliShorthand[]
-  /** The option or optional argument whose default is the caller's workspace. */
-  readonly workspace?: string
-  readonly scoped?: CliScoped
-  /** Query members whose default is a variable of the caller's environment: `{ search_path: 'PATH' }`. */
-  readonly environment?: Readonly<Record<string, string>>
-  /** Path parameters that the command line reads from the reply of a GET route instead of an argument. */
-  readonly find?: Readonly<Record<string, { readonly path: string; readonly pick: string }>>
-  /** The stream route that `--follow` reads, with the same path parameters. */
-  readonly follow?: { readonly path: string; readonly query?: Readonly<Record<string, string>> }
-  readonly view?: CliView
-  /** Message after a success without a body; `{id}` stands for the parameter of that name. */
-  readonly done?: string
+export interface Annotation {
+  /** Name of its kind with a major, `cli@1`. */
+  readonly of: string
+  readonly data: unknown
+  /** What the plugin takes for itself by it, `what key`, as `command things list`: a second one that takes the same is refused. */
+  readonly claims?: string
 }
 
 /** A route as its author writes it. */
@@ -218,8 +140,6 @@ export interface RouteDefinition<
   /** `/api/things/{id}`; parameters are typed from it. */
   readonly path: P
   readonly summary: string
-  /** Section of the document and of the contract. */
-  readonly area: string
   readonly query?: Q
   readonly body?: B
   /** A missing body is accepted, and `body` is undefined. By default it is refused. */
@@ -227,8 +147,6 @@ export interface RouteDefinition<
   /** Request headers that the route reads, by documented name. */
   readonly headers?: Readonly<Record<string, { readonly required: boolean }>>
   readonly replies: R
-  /** Error statuses of this route beside those that the document gives every route, such as 410 and 502. */
-  readonly errors?: readonly number[]
   /** Content type of the 2xx reply; default application/json. */
   readonly contentType?: string
   /** Error body of a route that a specification gives another shape than `{ error, code, details }`. */
@@ -252,8 +170,6 @@ export interface RouteDefinition<
   readonly origins?: readonly string[]
   /** A GET that accepts cross-site navigation (a redirect after a login). It changes nothing without a secret from its caller. */
   readonly navigation?: boolean
-  /** Whether the route can start code on this machine or decide what may start; default: every method but GET. */
-  readonly runsCode?: boolean
   /**
    * `false`: the route changes nothing in the control plane, or events and journals record the change. By default every route but
    * GET writes an audit entry.
@@ -266,7 +182,7 @@ export interface RouteDefinition<
    * whose tap fails or refuses must not keep the operator from disabling it.
    */
   readonly recovery?: boolean
-  readonly cli?: RouteCli
+  readonly with?: readonly Annotation[] | undefined
   /** Runs before the body is validated, for refusals that take precedence over an invalid body. */
   readonly before?: (
     self: S,
@@ -282,8 +198,11 @@ export interface Route<S = unknown>
   readonly handle: (self: S, request: never) => Awaitable<unknown>
 }
 
-/** Constructor of routes served by a service of type `S`: `const route = routeOf<ThingsService>()`. */
-export function routeOf<S>() {
+/**
+ * Constructor of routes served by a service of type `S`: `const route = routeOf<ThingsService>()`.
+ * @param shared annotations of every route that it makes; a route that has one of the same kind keeps its own in their place
+ */
+export function routeOf<S>(...shared: readonly Annotation[]) {
   return <
     const P extends string,
     R extends Replies,
@@ -291,7 +210,14 @@ export function routeOf<S>() {
     B extends RouteBody | undefined = undefined,
   >(
     definition: RouteDefinition<S, P, Q, B, R>,
-  ): Route<S> => definition as unknown as Route<S>
+  ): Route<S> => {
+    const { with: own = [] } = definition
+    const others = shared.filter(({ of }) => !own.some(annotation => annotation.of === of))
+    return {
+      ...definition,
+      ...(others.length + own.length > 0 && { with: [...others, ...own] }),
+    } as unknown as Route<S>
+  }
 }
 
 /** Constructors of common replies. */

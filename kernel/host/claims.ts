@@ -16,7 +16,7 @@ function claimsOf({ surface }: Plugin): ReadonlyMap<string, number> {
     ...routes.map(({ method, path }) => `route ${method} ${path.replace(/\{[^}]+\}/g, '{}')}`),
     ...routes.map(route => `operation ${operationId(route)}`),
     ...commands.map(({ path }) => `command ${path}`),
-    ...routes.flatMap(({ cli }) => (cli ? [`command ${cli.path}`] : [])),
+    ...routes.flatMap(route => route.with?.flatMap(({ claims = [] }) => claims) ?? []),
     ...errors.flatMap(table => Object.keys(errorsOf(table)).map(code => `error ${code}`)),
     ...events.map(({ name }) => `event ${name}`),
     ...settings.map(({ path }) => `setting ${path}`),

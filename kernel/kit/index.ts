@@ -1,5 +1,6 @@
 /** `svc/kit`: helpers for authors of plugins. They need nothing of the kernel but its contract. */
 export * from './alarm.js'
+export * from './annotations/index.js'
 export * from './backoff.js'
 export * from './due-heap.js'
 export * from './feed.js'

@@ -1,3 +1,4 @@
+import { cli, describe, tool } from '../../kernel/kit/annotations/index.js'
 import { created, definePlugin, Host, maybe, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
 import {
   AgentCatalogQuery,
@@ -13,17 +14,14 @@ import {
 import { Checks } from '../daemon/api.js'
 import { ResourceFamilies } from '../extensions/api.js'
 import { Providers, ProviderUsers } from '../providers/api.js'
-import { NativeTools } from '../tools/api.js'
 import { Trust } from '../trust/api.js'
 import { WorkspaceDetailMembers, Workspaces } from '../workspaces/api.js'
 import { AgentActivities, AgentErrors, AgentKind, AgentSourceFolders, Agents } from './api.js'
-import { nativeTools } from './native-tools.js'
 import type { AgentsService } from './service.js'
 import { DefaultPermissions } from './settings.js'
 
-const route = routeOf<AgentsService>()
+const route = routeOf<AgentsService>(describe('Agents'))
 const { contribute, reconciler, tap } = surfaceOf<AgentsService>()
-const area = 'Agents'
 
 /** Options of the commands that write a definition. */
 const fields = [
@@ -95,81 +93,81 @@ export default definePlugin({
     route({
       method: 'GET',
       path: '/api/agents',
-      area,
       summary: 'List the agents that a workspace sees, or all',
       query: ListAgentsQuery,
       replies: { 200: ListAgentsReply },
-      errors: [410],
-      cli: {
-        path: 'agent list',
-        workspace: 'workspace',
-        view: {
-          rows: 'agents',
-          columns: [
-            { header: 'NAME', path: 'name' },
-            { header: 'ORIGIN', path: 'origin' },
-            { header: 'PROVIDER', path: 'effective_runtime.provider' },
-            { header: 'MODEL', path: 'effective_runtime.model' },
-            { header: 'PERMISSIONS', path: 'effective_permissions' },
-            { header: 'COMMAND', path: 'command' },
-          ],
-          empty: 'no agents; write one: svc agent create <name> --prompt <text>',
-        },
-      },
+      with: [
+        describe('Agents', { errors: [410] }),
+        cli('agent list', {
+          workspace: 'workspace',
+          view: {
+            rows: 'agents',
+            columns: [
+              { header: 'NAME', path: 'name' },
+              { header: 'ORIGIN', path: 'origin' },
+              { header: 'PROVIDER', path: 'effective_runtime.provider' },
+              { header: 'MODEL', path: 'effective_runtime.model' },
+              { header: 'PERMISSIONS', path: 'effective_permissions' },
+              { header: 'COMMAND', path: 'command' },
+            ],
+            empty: 'no agents; write one: svc agent create <name> --prompt <text>',
+          },
+        }),
+        tool('agent_list', ['catalog']),
+      ],
       handle: async (self, request) => ok(await self.wireList(await self.workspace(request.query.workspace))),
     }),
     route({
       method: 'POST',
       path: '/api/agents',
-      area,
+      with: [describe('Agents', { errors: [410] }), tool('agent_create', ['catalog'])],
       summary: 'Create an agent in a workspace or in the home',
       body: CreateAgentBody,
       replies: { 201: AgentReply },
-      errors: [410],
       handle: async (self, { body }) => created({ agent: await self.editing.create(body) }),
     }),
     route({
       method: 'GET',
       path: '/api/agents/catalog',
-      area,
+      with: [describe('Agents', { errors: [410] })],
       summary: 'Search the agents of a workspace, with counts, in pages',
       query: AgentCatalogQuery,
       replies: { 200: AgentCatalogReply },
-      errors: [410],
       handle: async (self, { query, actor }) => ok(await self.catalog(query, actor)),
     }),
     route({
       method: 'GET',
       path: '/api/agents/{name}',
-      area,
       summary: 'Show an agent',
       query: ListAgentsQuery,
       replies: { 200: AgentReply },
-      errors: [410],
-      cli: {
-        path: 'agent info',
-        workspace: 'workspace',
-        view: {
-          item: 'agent',
-          fields: [
-            { header: 'Name', path: 'name' },
-            { header: 'Origin', path: 'origin' },
-            { header: 'Workspace', path: 'workspace_id' },
-            { header: 'Provider', path: 'effective_runtime.provider' },
-            { header: 'Provider chosen by', path: 'effective_runtime.sources.provider' },
-            { header: 'Model', path: 'effective_runtime.model' },
-            { header: 'Effort', path: 'reasoning_effort' },
-            { header: 'Permissions', path: 'effective_permissions' },
-            { header: 'Command', path: 'command' },
-            { header: 'Tools', path: 'tools', as: 'list' },
-            { header: 'Toolsets', path: 'toolsets', as: 'list' },
-            { header: 'Category', path: 'category_path', as: 'list' },
-            { header: 'Digest', path: 'definition_digest' },
-            { header: 'Warnings', path: 'diagnostics', as: 'list' },
-            { header: 'Prompt', path: 'prompt' },
-          ],
-        },
-      },
+      with: [
+        describe('Agents', { errors: [410] }),
+        cli('agent info', {
+          workspace: 'workspace',
+          view: {
+            item: 'agent',
+            fields: [
+              { header: 'Name', path: 'name' },
+              { header: 'Origin', path: 'origin' },
+              { header: 'Workspace', path: 'workspace_id' },
+              { header: 'Provider', path: 'effective_runtime.provider' },
+              { header: 'Provider chosen by', path: 'effective_runtime.sources.provider' },
+              { header: 'Model', path: 'effective_runtime.model' },
+              { header: 'Effort', path: 'reasoning_effort' },
+              { header: 'Permissions', path: 'effective_permissions' },
+              { header: 'Command', path: 'command' },
+              { header: 'Tools', path: 'tools', as: 'list' },
+              { header: 'Toolsets', path: 'toolsets', as: 'list' },
+              { header: 'Category', path: 'category_path', as: 'list' },
+              { header: 'Digest', path: 'definition_digest' },
+              { header: 'Warnings', path: 'diagnostics', as: 'list' },
+              { header: 'Prompt', path: 'prompt' },
+            ],
+          },
+        }),
+        tool('agent_info', ['catalog']),
+      ],
       handle: async (self, request) => {
         const definition = await self.find(request.params.name, await self.workspace(request.query.workspace))
         return ok({ agent: await self.wire(definition) })
@@ -178,46 +176,45 @@ export default definePlugin({
     route({
       method: 'PUT',
       path: '/api/agents/{name}',
-      area,
+      with: [describe('Agents', { errors: [410] }), tool('agent_update', ['catalog'])],
       summary: 'Replace the fields of an agent; expected_digest is its definition_digest',
       body: PutAgentBody,
       replies: { 200: AgentReply },
-      errors: [410],
       handle: async (self, { params, body }) => ok({ agent: await self.editing.update(params.name, body) }),
     }),
     route({
       method: 'DELETE',
       path: '/api/agents/{name}',
-      area,
       summary: 'Delete the definition of an agent; its other files are kept',
       query: ListAgentsQuery,
       essential: true,
       replies: { 200: DeleteAgentReply },
-      errors: [410],
-      cli: {
-        path: 'agent delete',
-        args: [agentName],
-        workspace: 'workspace',
-        view: {
-          item: '',
-          fields: [
-            { header: 'Deleted', path: 'name' },
-            { header: 'Origin', path: 'origin' },
-            { header: 'In force now', path: 'unshadowed_origin' },
-          ],
-        },
-      },
+      with: [
+        describe('Agents', { errors: [410] }),
+        cli('agent delete', {
+          args: [agentName],
+          workspace: 'workspace',
+          view: {
+            item: '',
+            fields: [
+              { header: 'Deleted', path: 'name' },
+              { header: 'Origin', path: 'origin' },
+              { header: 'In force now', path: 'unshadowed_origin' },
+            ],
+          },
+        }),
+        tool('agent_delete', ['catalog']),
+      ],
       handle: async (self, { params, query }) =>
         ok(await self.editing.remove(params.name, await self.workspace(query.workspace))),
     }),
     route({
       method: 'POST',
       path: '/api/agents/{name}/duplicate',
-      area,
+      with: [describe('Agents', { errors: [410] }), tool('agent_duplicate', ['catalog'])],
       summary: 'Copy an agent under another name',
       body: DuplicateAgentBody,
       replies: { 201: AgentReply },
-      errors: [410],
       handle: async (self, { params, body }) => created({ agent: await self.editing.duplicate(params.name, body) }),
     }),
   ],
@@ -229,7 +226,6 @@ export default definePlugin({
     ),
   ],
   registries: [
-    contribute(NativeTools, () => nativeTools),
     contribute(AgentSourceFolders, self => [self.packaged]),
     contribute(ResourceFamilies, self => [self.packaged.family(() => self.list())]),
     contribute(Checks, self => [{ id: 'agents', category: 'agents', run: () => self.check() }]),

@@ -1,3 +1,4 @@
+import { cli, describe, tool } from '../../kernel/kit/annotations/index.js'
 import { type Actor, definePlugin, KernelErrors, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
 import {
   AuditQuery,
@@ -9,15 +10,12 @@ import {
 } from '../../schemas/daemon/audit.js'
 import { Configuration } from '../configuration/api.js'
 import { Events } from '../events/api.js'
-import { NativeTools } from '../tools/api.js'
 import { AuditErrors, AuditedEvents } from './api.js'
 import { auditMigrations } from './chain.js'
-import { nativeTools } from './native-tools.js'
 import type { AuditService } from './service.js'
 
-const route = routeOf<AuditService>()
+const route = routeOf<AuditService>(describe('Audit'))
 const { tap } = surfaceOf<AuditService>()
-const area = 'Audit'
 
 /** The audit tells of all workspaces and sources: a caller that is limited to one of them may not read it. @throws Fault `forbidden` */
 function mayRead({ kind, maxScope }: Actor): void {
@@ -32,7 +30,6 @@ export default definePlugin({
   requires: { events: Events, configuration: Configuration },
   service: () => import('./service.js').then(module => module.AuditService),
 }).surface({
-  registries: [surfaceOf().contribute(NativeTools, () => nativeTools)],
   declares: [AuditedEvents],
   errors: [AuditErrors],
   tables: auditMigrations,
@@ -67,33 +64,33 @@ export default definePlugin({
     route({
       method: 'GET',
       path: '/api/audit',
-      area,
       summary: 'List audited changes, newest first',
       query: AuditQuery,
       replies: { 200: AuditReply },
       before: (_, { actor }) => mayRead(actor),
-      cli: {
-        path: 'audit list',
-        view: {
-          rows: 'entries',
-          columns: [
-            { header: 'Seq', path: 'seq' },
-            { header: 'When', path: 'at', as: 'ago' },
-            { header: 'Action', path: 'action' },
-            { header: 'Subject', path: 'subject', below: true },
-            { header: 'Actor', path: 'actor.id' },
-            { header: 'Origin', path: 'origin' },
-            { header: 'On behalf of', path: 'on_behalf_of', below: true },
-          ],
-          empty: 'nothing was changed',
-        },
-      },
+      with: [
+        cli('audit list', {
+          view: {
+            rows: 'entries',
+            columns: [
+              { header: 'Seq', path: 'seq' },
+              { header: 'When', path: 'at', as: 'ago' },
+              { header: 'Action', path: 'action' },
+              { header: 'Subject', path: 'subject', below: true },
+              { header: 'Actor', path: 'actor.id' },
+              { header: 'Origin', path: 'origin' },
+              { header: 'On behalf of', path: 'on_behalf_of', below: true },
+            ],
+            empty: 'nothing was changed',
+          },
+        }),
+        tool('observe_audit', ['operator_debug'], { visibility: 'operator' }),
+      ],
       handle: (self, { query }) => ok(self.list(query)),
     }),
     route({
       method: 'GET',
       path: '/api/audit/verify',
-      area,
       summary: 'Verify the audit chain and report the first altered entry',
       query: VerifyAuditQuery,
       replies: { 200: VerifyAuditReply },
@@ -103,31 +100,34 @@ export default definePlugin({
     route({
       method: 'GET',
       path: '/api/audit/why',
-      area,
       summary: 'Trace a run, session, event or record back to the request that caused it',
       query: WhyQuery,
       replies: { 200: WhyReply },
       before: (_, { actor }) => mayRead(actor),
-      cli: {
-        path: 'why',
-        args: [{ name: 'id', in: 'query', summary: 'a run, session, event, request, or kind/id@version of a record' }],
-        view: {
-          item: '',
-          fields: [{ header: 'Begins with', path: 'end' }],
-          table: {
-            path: 'chain',
-            columns: [
-              { header: 'When', path: 'at', as: 'ago' },
-              { header: 'What', path: 'what' },
-              { header: 'Actor', path: 'actor' },
-              { header: 'Origin', path: 'origin' },
-              { header: 'On behalf of', path: 'on_behalf_of', below: true },
-              { header: 'Subject', path: 'subject', below: true },
-              { header: 'Id', path: 'id', below: true },
-            ],
+      with: [
+        cli('why', {
+          args: [
+            { name: 'id', in: 'query', summary: 'a run, session, event, request, or kind/id@version of a record' },
+          ],
+          view: {
+            item: '',
+            fields: [{ header: 'Begins with', path: 'end' }],
+            table: {
+              path: 'chain',
+              columns: [
+                { header: 'When', path: 'at', as: 'ago' },
+                { header: 'What', path: 'what' },
+                { header: 'Actor', path: 'actor' },
+                { header: 'Origin', path: 'origin' },
+                { header: 'On behalf of', path: 'on_behalf_of', below: true },
+                { header: 'Subject', path: 'subject', below: true },
+                { header: 'Id', path: 'id', below: true },
+              ],
+            },
           },
-        },
-      },
+        }),
+        tool('observe_why', ['operator_debug'], { visibility: 'operator' }),
+      ],
       handle: async (self, { query }) => ok(await self.why(query.id)),
     }),
   ],

@@ -1,6 +1,6 @@
+import { canRunCode } from '../../kernel/kit/annotations/index.js'
 import type { Route } from '../../kernel/plugin.js'
 import type { RouteAccess } from '../../schemas/daemon/auth.js'
-import { canRunCode } from './api.js'
 
 export type Access = RouteAccess['access']
 export type Caller = keyof Access

@@ -1,5 +1,5 @@
 /** `svc/plugins/auth`: who has the operator token, errors about tokens and keys, and where the operator token is kept. */
-import { defineErrors, type Incoming, type Route, token } from '../../kernel/plugin.js'
+import { defineErrors, type Incoming, token } from '../../kernel/plugin.js'
 
 export interface AuthApi {
   /** Whether an Authorization header holds the operator token. */
@@ -7,10 +7,6 @@ export interface AuthApi {
 }
 
 export const Auth = token<AuthApi>('auth@1')
-
-/** Whether a route can make code run on this machine; one that changes something can, unless it says that it cannot. */
-export const canRunCode = ({ method, runsCode }: Pick<Route, 'method' | 'runsCode'>): boolean =>
-  runsCode ?? method !== 'GET'
 
 /** File of the home that holds the operator token, 0600: a line of text. */
 export const TOKEN_FILE = 'operator.token'

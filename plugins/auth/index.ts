@@ -1,14 +1,13 @@
+import { cli, describe, runsCode } from '../../kernel/kit/annotations/index.js'
 import { Callers, created, definePlugin, type Fault, ok, routeOf } from '../../kernel/plugin.js'
 import { AuthError, AuthMessage, GenerateReply, KeysReply, MatrixReply } from '../../schemas/daemon/auth.js'
 import { Auth, AuthErrors } from './api.js'
 import { keyMigrations } from './keys.js'
 import type { AuthService } from './service.js'
 
-const route = routeOf<AuthService>()
-const area = 'Authentication'
+const route = routeOf<AuthService>(describe('Authentication'))
 /** Routes about credentials take the operator token on both doors, and tell of faults in a shape of their own. */
 const credentials = {
-  area,
   headers: { Authorization: { required: true } },
   faults: {
     reply: AuthError,
@@ -77,7 +76,7 @@ export default definePlugin({
       ...credentials,
       method: 'DELETE',
       path: '/api/v0/auth/keys/{id}',
-      runsCode: false,
+      with: [runsCode(false)],
       summary: 'Delete an API key and end its open requests',
       privileged: true,
       essential: true,
@@ -103,22 +102,22 @@ export default definePlugin({
     route({
       method: 'GET',
       path: '/api/auth/matrix',
-      area,
       summary: 'List which callers may use each route',
       replies: { 200: MatrixReply },
-      cli: {
-        path: 'auth matrix',
-        view: {
-          rows: 'routes',
-          columns: [
-            { header: 'Method', path: 'method' },
-            { header: 'Path', path: 'path' },
-            { header: 'Class', path: 'class' },
-            { header: 'Agent', path: 'access.agent_session' },
-            { header: 'Code', path: 'runs_code' },
-          ],
-        },
-      },
+      with: [
+        cli('auth matrix', {
+          view: {
+            rows: 'routes',
+            columns: [
+              { header: 'Method', path: 'method' },
+              { header: 'Path', path: 'path' },
+              { header: 'Class', path: 'class' },
+              { header: 'Agent', path: 'access.agent_session' },
+              { header: 'Code', path: 'runs_code' },
+            ],
+          },
+        }),
+      ],
       handle: self => ok(self.matrix()),
     }),
   ],

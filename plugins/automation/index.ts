@@ -6,7 +6,6 @@ import { ResourceFamilies } from '../extensions/api.js'
 import { Reconcile } from '../reconcile/api.js'
 import { InboxSources, SessionCreated, SessionStopped, Sessions } from '../sessions/api.js'
 import { Tasks } from '../tasks/api.js'
-import { NativeTools } from '../tools/api.js'
 import { SecretOwners, Vault } from '../vault/api.js'
 import { Workspaces } from '../workspaces/api.js'
 import {
@@ -23,7 +22,6 @@ import { commands } from './command-list.js'
 import { bootColumns, countIndexes, cursorTables } from './cursors.js'
 import { DefinitionSettings } from './from-config.js'
 import { jobRoutes } from './jobs/routes.js'
-import { nativeTools } from './native-tools.js'
 import { triggerOverlayTable } from './overlays.js'
 import { runRoutes } from './runs/routes.js'
 import { placeTable } from './runs/run-place.js'
@@ -102,7 +100,6 @@ export default definePlugin({
   routes: [...jobRoutes, ...triggerRoutes, ...runRoutes, ...webhookRoutes, ...simulationRoutes, ...suggestionRoutes],
   commands,
   registries: [
-    contribute(NativeTools, () => nativeTools),
     contribute(InboxSources, self => [{ read: () => self.suggestions.waiting() }]),
     contribute(ResourceFamilies, self => [self.emitted.family]),
     contribute(SecretOwners, () => [

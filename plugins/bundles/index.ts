@@ -1,4 +1,6 @@
-import { type CliColumn, created, definePlugin, noContent, ok, routeOf, surfaceOf, watch } from '../../kernel/plugin.js'
+import type { CliColumn } from '../../kernel/kit/annotations/index.js'
+import { cli, describe, runsCode, tool } from '../../kernel/kit/annotations/index.js'
+import { created, definePlugin, noContent, ok, routeOf, surfaceOf, watch } from '../../kernel/plugin.js'
 import {
   BundleActivationPatch,
   BundleActivationReply,
@@ -10,15 +12,12 @@ import {
 import { AgentKind, Agents } from '../agents/api.js'
 import { Extensions, ResourceFamilies } from '../extensions/api.js'
 import { Reconcile } from '../reconcile/api.js'
-import { NativeTools } from '../tools/api.js'
 import { Workspaces } from '../workspaces/api.js'
 import { ActivationKind, BundleErrors, BundleKind, Bundles } from './api.js'
-import { nativeTools } from './native-tools.js'
 import type { BundlesService } from './service.js'
 
-const route = routeOf<BundlesService>()
+const route = routeOf<BundlesService>(describe('Bundles'))
 const { contribute, reconciler, tap } = surfaceOf<BundlesService>()
-const area = 'Bundles'
 
 const fields: readonly CliColumn[] = [
   { header: 'ID', path: 'id' },
@@ -73,7 +72,7 @@ export default definePlugin({
       run: (self, batch) => self.reconcile(batch),
     }),
   ],
-  registries: [contribute(NativeTools, () => nativeTools), contribute(ResourceFamilies, self => [self.family()])],
+  registries: [contribute(ResourceFamilies, self => [self.family()])],
   taps: [
     tap(
       Extensions,
@@ -90,104 +89,104 @@ export default definePlugin({
     route({
       method: 'GET',
       path: '/api/bundles/catalog',
-      area,
       before: self => self.settled(),
       summary: 'List the bundles of loaded extensions and their profiles',
       replies: { 200: BundleCatalogReply },
-      cli: {
-        path: 'bundle catalog',
-        view: {
-          rows: 'bundles',
-          columns: [
-            { header: 'Extension', path: 'extension_name' },
-            { header: 'Bundle', path: 'bundle_name' },
-            { header: 'Profiles', path: 'profiles', as: 'list' },
-            { header: 'About', path: 'description' },
-          ],
-          empty: 'no bundles; an extension brings them: svc extension list',
-        },
-      },
+      with: [
+        cli('bundle catalog', {
+          view: {
+            rows: 'bundles',
+            columns: [
+              { header: 'Extension', path: 'extension_name' },
+              { header: 'Bundle', path: 'bundle_name' },
+              { header: 'Profiles', path: 'profiles', as: 'list' },
+              { header: 'About', path: 'description' },
+            ],
+            empty: 'no bundles; an extension brings them: svc extension list',
+          },
+        }),
+        tool('bundles_list', ['bundles']),
+      ],
       handle: self => ok(self.catalog()),
     }),
     route({
       method: 'POST',
       path: '/api/bundles/preview',
       audited: false,
-      runsCode: false,
-      area,
       before: self => self.settled(),
       summary: 'Show what an activation would do, without changing anything',
       body: BundleActivationRequest,
       replies: { 200: BundleActivationReply },
-      cli: { path: 'bundle preview', options, view: activationItem },
+      with: [
+        cli('bundle preview', { options, view: activationItem }),
+        tool('bundles_preview', ['bundles'], { risk: 'read' }),
+        runsCode(false),
+      ],
       handle: async (self, { actor, body }) => ok({ activation: await self.preview(body, actor) }),
     }),
     route({
       method: 'GET',
       path: '/api/bundles/activations',
-      area,
       before: self => self.settled(),
       summary: 'List active profiles',
       replies: { 200: ListBundleActivationsReply },
-      cli: {
-        path: 'bundle list',
-        view: {
-          rows: 'activations',
-          columns: [
-            { header: 'ID', path: 'id' },
-            { header: 'Extension', path: 'extension_name' },
-            { header: 'Bundle', path: 'bundle_name' },
-            { header: 'Profile', path: 'profile_name' },
-            { header: 'Scope', path: 'scope' },
-            { header: 'Workspace', path: 'workspace_id' },
-            { header: 'Version', path: 'version' },
-            { header: 'Updated', path: 'updated_at', as: 'ago' },
-          ],
-          empty: 'nothing is active; svc bundle catalog shows what could be',
-        },
-      },
+      with: [
+        cli('bundle list', {
+          view: {
+            rows: 'activations',
+            columns: [
+              { header: 'ID', path: 'id' },
+              { header: 'Extension', path: 'extension_name' },
+              { header: 'Bundle', path: 'bundle_name' },
+              { header: 'Profile', path: 'profile_name' },
+              { header: 'Scope', path: 'scope' },
+              { header: 'Workspace', path: 'workspace_id' },
+              { header: 'Version', path: 'version' },
+              { header: 'Updated', path: 'updated_at', as: 'ago' },
+            ],
+            empty: 'nothing is active; svc bundle catalog shows what could be',
+          },
+        }),
+        tool('bundles_status', ['bundles']),
+      ],
       handle: (self, { actor }) => ok({ activations: self.list(actor) }),
     }),
     route({
       method: 'POST',
       path: '/api/bundles/activations',
-      area,
       before: self => self.settled(),
       summary: 'Activate a profile: its agents, jobs, triggers, layouts and bridges',
       body: BundleActivationRequest,
       replies: { 201: BundleActivationReply },
-      cli: { path: 'bundle activate', options, view: activationItem },
+      with: [cli('bundle activate', { options, view: activationItem }), tool('bundles_activate', ['bundles'])],
       handle: async (self, { actor, body }) => created({ activation: await self.activate(body, actor) }),
     }),
     route({
       method: 'GET',
       path: '/api/bundles/activations/{id}',
-      area,
       before: self => self.settled(),
       summary: 'Show an activation and everything it created',
       replies: { 200: BundleActivationReply },
-      cli: { path: 'bundle get', view: activationItem },
+      with: [cli('bundle get', { view: activationItem }), tool('bundles_info', ['bundles'])],
       handle: (self, { actor, params }) => ok({ activation: self.get(params.id, actor) }),
     }),
     route({
       method: 'PATCH',
       path: '/api/bundles/activations/{id}',
-      area,
       before: self => self.settled(),
       summary: 'Update an activation to the current profile, and confirm the network requirements of its extension',
       body: BundleActivationPatch,
       replies: { 200: BundleActivationReply },
-      cli: { path: 'bundle update', view: activationItem },
+      with: [cli('bundle update', { view: activationItem }), tool('bundles_update', ['bundles'])],
       handle: async (self, { actor, params, body }) => ok({ activation: await self.update(params.id, body, actor) }),
     }),
     route({
       method: 'DELETE',
       path: '/api/bundles/activations/{id}',
-      area,
       summary: 'Deactivate a profile and remove what its activation created',
       essential: true,
       replies: { 204: null },
-      cli: { path: 'bundle deactivate', done: 'deactivated {id}' },
+      with: [cli('bundle deactivate', { done: 'deactivated {id}' }), tool('bundles_deactivate', ['bundles'])],
       handle: async (self, { actor, params }) => {
         await self.deactivate(params.id, actor)
         return noContent()
@@ -196,26 +195,26 @@ export default definePlugin({
     route({
       method: 'GET',
       path: '/api/bundles/network/settings',
-      area,
       before: self => self.settled(),
       summary: 'List the network channels that active profiles declare; none is joined',
       replies: { 200: BundleNetworkReply },
-      cli: {
-        path: 'bundle network-settings',
-        view: {
-          rows: 'network.declared_channels',
-          columns: [
-            { header: 'Channel', path: 'name' },
-            { header: 'Primary', path: 'primary' },
-            { header: 'Extension', path: 'extension_name' },
-            { header: 'Bundle', path: 'bundle_name' },
-            { header: 'Profile', path: 'profile_name' },
-            { header: 'Workspace', path: 'workspace_id' },
-            { header: 'About', path: 'description' },
-          ],
-          empty: 'no active profile declares a channel',
-        },
-      },
+      with: [
+        cli('bundle network-settings', {
+          view: {
+            rows: 'network.declared_channels',
+            columns: [
+              { header: 'Channel', path: 'name' },
+              { header: 'Primary', path: 'primary' },
+              { header: 'Extension', path: 'extension_name' },
+              { header: 'Bundle', path: 'bundle_name' },
+              { header: 'Profile', path: 'profile_name' },
+              { header: 'Workspace', path: 'workspace_id' },
+              { header: 'About', path: 'description' },
+            ],
+            empty: 'no active profile declares a channel',
+          },
+        }),
+      ],
       handle: self => ok(self.networkSettings()),
     }),
   ],

@@ -14,7 +14,6 @@ import { Events, PluginLoaded, PluginUnloaded } from '../events/api.js'
 import { Files } from '../files/api.js'
 import { Processes } from '../processes/api.js'
 import { Confinement } from '../sandboxes/api.js'
-import { NativeTools } from '../tools/api.js'
 import { SecretOwners, Vault } from '../vault/api.js'
 import { WorkspaceDeleted, Workspaces } from '../workspaces/api.js'
 import {
@@ -36,7 +35,6 @@ import { CuratedCatalogs } from './install/source/curated.js'
 import { installCommands, installRoutes } from './install/surface.js'
 import { AllowUnverified, Unsandboxed } from './install/trust.js'
 import { BegunCodes } from './load/begun.js'
-import { nativeTools } from './native-tools.js'
 import { extensionRoutes } from './routes.js'
 import { extensionSecrets } from './secret-path.js'
 import { secretRoutes } from './secret-routes.js'
@@ -98,7 +96,6 @@ export default definePlugin({
   hooks: { unrouted: (self, path) => self.unrouted(path) },
   quiesce: [{ phase: 'dropins', run: self => self.quiesce() }],
   registries: [
-    contribute(NativeTools, () => nativeTools),
     contribute(SecretOwners, self => [
       extensionSecrets,
       { what: 'workspace', deleted: { event: WorkspaceDeleted.name }, paths: id => self.secrets.ofWorkspace(id) },

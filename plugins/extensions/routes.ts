@@ -1,3 +1,4 @@
+import { cli, describe, tool } from '../../kernel/kit/annotations/index.js'
 import { created, ok, routeOf } from '../../kernel/plugin.js'
 import {
   DevExtensionReply,
@@ -17,8 +18,7 @@ import {
 import type { ExtensionsService } from './service.js'
 import { inventoryOf } from './wire.js'
 
-const route = routeOf<ExtensionsService>()
-const area = 'Extensions'
+const route = routeOf<ExtensionsService>(describe('Extensions'))
 
 const item = {
   item: 'extension',
@@ -62,28 +62,29 @@ export const extensionRoutes = [
   route({
     method: 'GET',
     path: '/api/extensions',
-    area,
     summary: 'List extensions and their status',
     recovery: true,
     replies: { 200: ListExtensionsReply },
-    cli: {
-      path: 'extension list',
-      view: {
-        rows: 'extensions',
-        columns: [
-          { header: 'Name', path: 'name' },
-          { header: 'Version', path: 'version' },
-          { header: 'Type', path: 'type' },
-          { header: 'State', path: 'state' },
-          { header: 'Health', path: 'health' },
-          { header: 'From', path: 'source' },
-          { header: 'Workspace', path: 'workspace_id' },
-          { header: 'Error', path: 'last_error', below: true },
-          { header: 'Why', path: 'health_message', below: true },
-        ],
-        empty: 'no extensions; write one: svc extension init <name>',
-      },
-    },
+    with: [
+      cli('extension list', {
+        view: {
+          rows: 'extensions',
+          columns: [
+            { header: 'Name', path: 'name' },
+            { header: 'Version', path: 'version' },
+            { header: 'Type', path: 'type' },
+            { header: 'State', path: 'state' },
+            { header: 'Health', path: 'health' },
+            { header: 'From', path: 'source' },
+            { header: 'Workspace', path: 'workspace_id' },
+            { header: 'Error', path: 'last_error', below: true },
+            { header: 'Why', path: 'health_message', below: true },
+          ],
+          empty: 'no extensions; write one: svc extension init <name>',
+        },
+      }),
+      tool('extensions_list', ['extensions']),
+    ],
     handle: async (self, { actor }) => {
       await self.settled()
       return ok({ extensions: self.views.list(actor) })
@@ -92,35 +93,34 @@ export const extensionRoutes = [
   route({
     method: 'GET',
     path: '/api/extensions/commands',
-    area,
     summary: 'List the commands that extensions add',
     query: ExtensionCommandsQuery,
     replies: { 200: ExtensionCommandsReply },
-    cli: {
-      path: 'extension commands',
-      view: {
-        rows: 'commands',
-        columns: [
-          { header: 'Extension', path: 'extension' },
-          { header: 'Verb', path: 'verb' },
-          { header: 'Tool', path: 'tool_id' },
-          { header: 'Risk', path: 'risk_class' },
-          { header: 'Summary', path: 'summary' },
-        ],
-        empty: 'no extension brings commands of tools; svc extension list shows what is there',
-      },
-    },
+    with: [
+      cli('extension commands', {
+        view: {
+          rows: 'commands',
+          columns: [
+            { header: 'Extension', path: 'extension' },
+            { header: 'Verb', path: 'verb' },
+            { header: 'Tool', path: 'tool_id' },
+            { header: 'Risk', path: 'risk_class' },
+            { header: 'Summary', path: 'summary' },
+          ],
+          empty: 'no extension brings commands of tools; svc extension list shows what is there',
+        },
+      }),
+    ],
     handle: async (self, { query }) => ok(await self.views.commands(query)),
   }),
   route({
     method: 'POST',
     path: '/api/extensions/dev',
-    area,
+    with: [describe('Extensions', { errors: [410] })],
     summary: 'Run a build from its own folder',
     query: ExtensionWorkspaceQuery,
     body: LinkExtensionBody,
     replies: { 201: DevExtensionReply },
-    errors: [410],
     privileged: true,
     handle: async (self, { query, body, actor }) =>
       created({ extension: await self.views.linkBuild(body, query.workspace, actor) }),
@@ -128,38 +128,35 @@ export const extensionRoutes = [
   route({
     method: 'GET',
     path: '/api/extensions/{name}',
-    area,
     summary: 'Show an extension',
     recovery: true,
     query: ExtensionWorkspaceQuery,
     replies: { 200: ExtensionReply },
-    cli: { path: 'extension info', view: item },
+    with: [cli('extension info', { view: item }), tool('extensions_info', ['extensions'])],
     handle: async (self, { actor, params, query }) =>
       ok({ extension: self.views.one(await self.choose(params.name, query.workspace, actor)) }),
   }),
   route({
     method: 'POST',
     path: '/api/extensions/{name}/enable',
-    area,
     summary: 'Enable an extension',
     query: ExtensionWorkspaceQuery,
     replies: { 200: ExtensionReply },
     privileged: true,
-    cli: { path: 'extension enable', view: item },
+    with: [cli('extension enable', { view: item }), tool('extensions_enable', ['extensions'])],
     handle: async (self, { params, query, actor }) =>
       ok({ extension: self.views.toWire(await self.enable(await self.choose(params.name, query.workspace), actor)) }),
   }),
   route({
     method: 'POST',
     path: '/api/extensions/{name}/disable',
-    area,
     summary: 'Disable an extension; its files, records and tables are kept',
     recovery: true,
     essential: true,
     query: ExtensionWorkspaceQuery,
     replies: { 200: ExtensionReply },
     privileged: true,
-    cli: { path: 'extension disable', view: item },
+    with: [cli('extension disable', { view: item }), tool('extensions_disable', ['extensions'])],
     handle: async (self, { params, query, actor }) =>
       ok({
         extension: await self.views.disable(await self.choose(params.name, query.workspace), actor),
@@ -168,7 +165,6 @@ export const extensionRoutes = [
   route({
     method: 'POST',
     path: '/api/extensions/{name}/reload',
-    area,
     summary: 'Reload an extension',
     recovery: true,
     query: ExtensionWorkspaceQuery,
@@ -176,90 +172,90 @@ export const extensionRoutes = [
     bodyOptional: true,
     replies: { 200: DevExtensionReply },
     privileged: true,
-    cli: {
-      path: 'extension reload',
-      args: [{ name: 'name', in: 'path' }],
-      view: reloaded,
-    },
+    with: [
+      cli('extension reload', { args: [{ name: 'name', in: 'path' }], view: reloaded }),
+      tool('extensions_reload', ['extensions']),
+    ],
     handle: async (self, { params, query, body }) =>
       ok({ extension: await self.views.reloadBuild(await self.choose(params.name, query.workspace), body) }),
   }),
   route({
     method: 'GET',
     path: '/api/extensions/{name}/preview',
-    area,
     summary: 'Show what enabling an extension would change',
     query: ExtensionWorkspaceQuery,
     replies: { 200: ExtensionPreviewReply },
-    cli: {
-      path: 'extension preview',
-      view: {
-        rows: 'changes',
-        columns: [
-          { header: 'Change', path: 'change' },
-          { header: 'Kind', path: 'kind' },
-          { header: 'Name', path: 'name' },
-        ],
-        empty: 'it changes nothing',
-      },
-    },
+    with: [
+      cli('extension preview', {
+        view: {
+          rows: 'changes',
+          columns: [
+            { header: 'Change', path: 'change' },
+            { header: 'Kind', path: 'kind' },
+            { header: 'Name', path: 'name' },
+          ],
+          empty: 'it changes nothing',
+        },
+      }),
+    ],
     handle: async (self, { params, query }) =>
       ok(await self.views.preview(await self.choose(params.name, query.workspace))),
   }),
   route({
     method: 'GET',
     path: '/api/extensions/{name}/provenance',
-    area,
     summary: 'Show where an extension came from',
     query: ExtensionWorkspaceQuery,
     replies: { 200: ProvenanceReply },
-    cli: {
-      path: 'extension provenance',
-      view: {
-        item: 'provenance',
-        fields: [
-          { header: 'From', path: 'installed_from' },
-          { header: 'Tier', path: 'registry_tier' },
-          { header: 'Source', path: 'source_url' },
-          { header: 'Installed', path: 'installed_at', as: 'time' },
-          { header: 'By', path: 'installed_by' },
-          { header: 'SHA-256', path: 'checksum_sha256' },
-          { header: 'SHA-256 of archive', path: 'archive_digest_sha256' },
-          { header: 'Verified', path: 'checksum_verified' },
-          { header: 'Trust', path: 'trust.decision' },
-          { header: 'Permissions', path: 'permissions', as: 'list' },
-        ],
-      },
-    },
+    with: [
+      cli('extension provenance', {
+        view: {
+          item: 'provenance',
+          fields: [
+            { header: 'From', path: 'installed_from' },
+            { header: 'Tier', path: 'registry_tier' },
+            { header: 'Source', path: 'source_url' },
+            { header: 'Installed', path: 'installed_at', as: 'time' },
+            { header: 'By', path: 'installed_by' },
+            { header: 'SHA-256', path: 'checksum_sha256' },
+            { header: 'SHA-256 of archive', path: 'archive_digest_sha256' },
+            { header: 'Verified', path: 'checksum_verified' },
+            { header: 'Trust', path: 'trust.decision' },
+            { header: 'Permissions', path: 'permissions', as: 'list' },
+          ],
+        },
+      }),
+      tool('extensions_provenance', ['extensions']),
+    ],
     handle: async (self, { actor, params, query }) =>
       ok({ provenance: await self.views.provenance(await self.choose(params.name, query.workspace, actor)) }),
   }),
   route({
     method: 'GET',
     path: '/api/extensions/{name}/inventory',
-    area,
     summary: 'Show what an extension ships, and which parts are in use',
     query: ExtensionWorkspaceQuery,
     replies: { 200: ExtensionInventoryReply },
-    cli: {
-      path: 'extension inventory',
-      view: {
-        rows: 'items',
-        columns: [
-          { header: 'Kind', path: 'kind' },
-          { header: 'Name', path: 'name' },
-          { header: 'Live', path: 'live' },
-        ],
-        empty: 'it ships nothing',
-      },
-    },
+    with: [
+      cli('extension inventory', {
+        view: {
+          rows: 'items',
+          columns: [
+            { header: 'Kind', path: 'kind' },
+            { header: 'Name', path: 'name' },
+            { header: 'Live', path: 'live' },
+          ],
+          empty: 'it ships nothing',
+        },
+      }),
+      tool('extensions_inventory', ['extensions']),
+    ],
     handle: async (self, { actor, params, query }) =>
       ok(inventoryOf(await self.choose(params.name, query.workspace, actor))),
   }),
   route({
     method: 'GET',
     path: '/api/extensions/{name}/logs',
-    area,
     summary: 'Show the log of an extension and its load history',
     recovery: true,
     query: ExtensionLogsQuery,

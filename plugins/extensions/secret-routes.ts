@@ -1,16 +1,15 @@
+import { describe } from '../../kernel/kit/annotations/index.js'
 import { noContent, ok, routeOf } from '../../kernel/plugin.js'
 import { ExtensionSecretsReply, ExtensionWorkspaceQuery, PutExtensionSecretsBody } from '../../schemas/extensions.js'
 import type { ExtensionsService } from './service.js'
 
-const route = routeOf<ExtensionsService>()
-const area = 'Extensions'
+const route = routeOf<ExtensionsService>(describe('Extensions'))
 
 /** Where the variables of an extension come from. */
 export const secretRoutes = [
   route({
     method: 'GET',
     path: '/api/extensions/{name}/secrets',
-    area,
     summary: 'List the variables that an extension declares and whether each is set; values are never shown',
     query: ExtensionWorkspaceQuery,
     replies: { 200: ExtensionSecretsReply },
@@ -20,7 +19,6 @@ export const secretRoutes = [
   route({
     method: 'PUT',
     path: '/api/extensions/{name}/secrets',
-    area,
     summary: 'Set where the variables of an extension come from',
     query: ExtensionWorkspaceQuery,
     body: PutExtensionSecretsBody,
@@ -32,7 +30,6 @@ export const secretRoutes = [
   route({
     method: 'DELETE',
     path: '/api/extensions/{name}/secrets/{env_name}',
-    area,
     summary: 'Remove the source of a variable of an extension',
     query: ExtensionWorkspaceQuery,
     replies: { 204: null },

@@ -1,4 +1,5 @@
-import type { CliColumn, CommandContext } from '../../kernel/plugin.js'
+import type { CliColumn } from '../../kernel/kit/annotations/index.js'
+import type { CommandContext } from '../../kernel/plugin.js'
 import type { HeartbeatStatus, WakeDecision, WakeReply } from '../../schemas/agents/sidecars.js'
 
 const eventColumns: readonly CliColumn[] = [

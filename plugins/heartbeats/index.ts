@@ -1,19 +1,17 @@
+import { describe, tool } from '../../kernel/kit/annotations/index.js'
 import { DiskSpace, definePlugin, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
 import { HeartbeatStatus, HeartbeatStatusQuery, WakeBody, WakeReply } from '../../schemas/agents/sidecars.js'
 import { Checks, Daemon } from '../daemon/api.js'
 import { Events } from '../events/api.js'
 import { SessionCreated, Sessions, WakeSources } from '../sessions/api.js'
 import { AgentHeartbeatKind, Sidecars } from '../sidecars/api.js'
-import { NativeTools } from '../tools/api.js'
 import { Workspaces } from '../workspaces/api.js'
 import { HeartbeatErrors, HeartbeatSent, Heartbeats, WakeContexts } from './api.js'
-import { nativeTools } from './native-tools.js'
 import type { HeartbeatsService } from './service.js'
 import { failuresColumn, wakeTables } from './wakes.js'
 
-const route = routeOf<HeartbeatsService>()
+const route = routeOf<HeartbeatsService>(describe('Agent heartbeat'))
 const { contribute, reconciler, tap } = surfaceOf<HeartbeatsService>()
-const area = 'Agent heartbeat'
 
 const name = { name: 'name', summary: 'name of an agent' }
 const workspace = {
@@ -110,27 +108,30 @@ export default definePlugin({
     route({
       method: 'GET',
       path: '/api/agents/{name}/heartbeat/status',
-      area,
+      with: [
+        describe('Agent heartbeat', { errors: [410] }),
+        tool('agent_heartbeat_status', ['autonomy', 'authored_context']),
+      ],
       summary: 'Show whether a heartbeat policy applies, the session it wakes and its latest decisions',
       query: HeartbeatStatusQuery,
       replies: { 200: HeartbeatStatus },
-      errors: [410],
       handle: async (self, { params, query }) => ok(await self.status(params.name, query)),
     }),
     route({
       method: 'POST',
       path: '/api/agents/{name}/heartbeat/wake',
       audited: false,
-      area,
+      with: [
+        describe('Agent heartbeat', { errors: [410] }),
+        tool('agent_heartbeat_wake', ['autonomy', 'authored_context']),
+      ],
       summary: 'Request a wake-up now; 409: the session cannot be woken. A wake-up claims no work',
       body: WakeBody,
       replies: { 200: WakeReply, 409: WakeReply },
-      errors: [410],
       handle: (self, { params, body }) => self.wake(params.name, body),
     }),
   ],
   registries: [
-    contribute(NativeTools, () => nativeTools),
     contribute(WakeSources, self => [{ read: (sessionId, withEvents) => self.inspect(sessionId, withEvents) }]),
     contribute(WakeContexts, self => self.contexts),
     contribute(Checks, self => [{ id: 'heartbeats', category: 'agents', run: async () => self.checkItems() }]),

@@ -5,11 +5,9 @@ import { Extensions, ResourceFamilies, type ResourceFamily } from '../extensions
 import { Processes } from '../processes/api.js'
 import { Confinement } from '../sandboxes/api.js'
 import { Sessions } from '../sessions/api.js'
-import { NativeTools } from '../tools/api.js'
 import { SecretOwners } from '../vault/api.js'
 import { WorkspaceDeleted, Workspaces } from '../workspaces/api.js'
 import { HookDeclarers, HookErrors, HookKind, Hooks, HookValues, NativeHooks } from './api.js'
-import { nativeTools } from './native-tools.js'
 import { sessionTaps } from './points/sessions.js'
 import { hookRoutes } from './routes.js'
 import { RUN_TABLES } from './runs.js'
@@ -48,7 +46,6 @@ export default definePlugin({
   tables: [{ id: '001-run', sql: RUN_TABLES }],
   reconcilers: [reconciler({ kind: HookKind, run: self => self.changed() })],
   registries: [
-    contribute(NativeTools, () => nativeTools),
     contribute(ResourceFamilies, () => [family]),
     contribute(SecretOwners, () => [
       { what: 'workspace', deleted: { event: WorkspaceDeleted.name }, paths: id => [`hooks/ws/${id}`] },

@@ -1,4 +1,6 @@
-import { type CliColumn, ok, routeOf } from '../../kernel/plugin.js'
+import type { CliColumn } from '../../kernel/kit/annotations/index.js'
+import { cli, describe, tool } from '../../kernel/kit/annotations/index.js'
+import { ok, routeOf } from '../../kernel/plugin.js'
 import {
   HookCatalogQuery,
   HookCatalogReply,
@@ -10,8 +12,7 @@ import {
 import type { HooksService } from './service.js'
 import { eventEntries } from './wire.js'
 
-const route = routeOf<HooksService>()
-const area = 'Hooks'
+const route = routeOf<HooksService>(describe('Hooks'))
 
 const hookColumns: readonly CliColumn[] = [
   { header: 'EVENT', path: 'event' },
@@ -46,28 +47,34 @@ export const hookRoutes = [
   route({
     method: 'GET',
     path: '/api/hooks/catalog',
-    area,
     summary: 'List hooks in execution order',
     query: HookCatalogQuery,
     replies: { 200: HookCatalogReply },
-    errors: [410],
-    cli: {
-      path: 'hooks list',
-      view: { rows: 'hooks', columns: hookColumns, empty: 'No hooks. Declare one: svc config set hooks.<name> <json>' },
-    },
+    with: [
+      describe('Hooks', { errors: [410] }),
+      cli('hooks list', {
+        view: {
+          rows: 'hooks',
+          columns: hookColumns,
+          empty: 'No hooks. Declare one: svc config set hooks.<name> <json>',
+        },
+      }),
+      tool('hooks_list', ['hooks']),
+    ],
     handle: async (self, { query }) => ok({ hooks: await self.catalog(query) }),
   }),
   route({
     method: 'GET',
     path: '/api/hooks/events',
-    area,
     summary: 'List the events that hooks can subscribe to',
     query: HookEventsQuery,
     replies: { 200: HookEventsReply },
-    cli: {
-      path: 'hooks events',
-      view: { rows: 'events', columns: eventColumns, empty: 'No matching events. List all: svc hooks events' },
-    },
+    with: [
+      cli('hooks events', {
+        view: { rows: 'events', columns: eventColumns, empty: 'No matching events. List all: svc hooks events' },
+      }),
+      tool('hooks_events', ['hooks']),
+    ],
     handle: async (_, { query: { family, sync_only: syncOnly } }) =>
       ok({
         events: eventEntries().filter(
@@ -78,28 +85,28 @@ export const hookRoutes = [
   route({
     method: 'GET',
     path: '/api/workspaces/{workspace_id}/hooks/runs',
-    area,
     summary: 'List the hook runs of a session, oldest first',
     query: HookRunsQuery,
     replies: { 200: HookRunsReply },
-    errors: [410],
-    cli: {
-      path: 'hooks runs',
-      args: [
-        {
-          name: 'session',
-          in: 'query',
-          summary: 'id of a session, or none for runs without a session, such as session.pre_create',
+    with: [
+      describe('Hooks', { errors: [410] }),
+      cli('hooks runs', {
+        args: [
+          {
+            name: 'session',
+            in: 'query',
+            summary: 'id of a session, or none for runs without a session, such as session.pre_create',
+          },
+          { name: 'workspace_id', type: 'workspace', optional: true },
+        ],
+        workspace: 'workspace_id',
+        view: {
+          rows: 'runs',
+          columns: runColumns,
+          empty: 'No hook runs. Runs without a session: svc hooks runs none',
         },
-        { name: 'workspace_id', type: 'workspace', optional: true },
-      ],
-      workspace: 'workspace_id',
-      view: {
-        rows: 'runs',
-        columns: runColumns,
-        empty: 'No hook runs. Runs without a session: svc hooks runs none',
-      },
-    },
+      }),
+    ],
     handle: async (self, { params, query, actor }) =>
       ok({ runs: await self.runs.find(params.workspace_id, query, actor) }),
   }),

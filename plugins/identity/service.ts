@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import path from 'node:path'
+import { canRunCode } from '../../kernel/kit/annotations/index.js'
 import { SecretSet } from '../../kernel/kit/secret-set.js'
 import {
   type Actor,
@@ -14,7 +15,7 @@ import {
   type Route,
   type Sockets,
 } from '../../kernel/plugin.js'
-import { type Auth, canRunCode } from '../auth/api.js'
+import type { Auth } from '../auth/api.js'
 import type { Events } from '../events/api.js'
 import type { Processes } from '../processes/api.js'
 import type { SessionInfo, SessionStart, Sessions } from '../sessions/api.js'

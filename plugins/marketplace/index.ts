@@ -4,9 +4,7 @@ import { Events } from '../events/api.js'
 import { CuratedCatalogs, ExtensionRemoved, Extensions } from '../extensions/api.js'
 import { Mcp } from '../mcp/api.js'
 import { Skills } from '../skills/api.js'
-import { NativeTools } from '../tools/api.js'
 import { MarketplaceErrors, SkillManaged } from './api.js'
-import { nativeTools } from './native-tools.js'
 import { marketplaceRoutes } from './routes.js'
 import type { MarketplaceService } from './service.js'
 import { CatalogTimeout } from './settings.js'
@@ -38,7 +36,6 @@ export default definePlugin({
   routes: marketplaceRoutes,
   registries: [
     contribute(CuratedCatalogs, self => [{ find: (slug, authorOf) => self.extensionArchive(slug, authorOf) }]),
-    contribute(NativeTools, () => nativeTools),
   ],
   taps: [
     tap(

@@ -6,7 +6,7 @@ import { ExtensionRemoved, Extensions, ResourceFamilies, type ResourceFamily } f
 import { Processes } from '../processes/api.js'
 import { Confinement } from '../sandboxes/api.js'
 import { SessionMcpServers, Sessions } from '../sessions/api.js'
-import { NativeTools, ToolBackends, Tools } from '../tools/api.js'
+import { ToolBackends, Tools } from '../tools/api.js'
 import { SecretOwners, Vault } from '../vault/api.js'
 import { WorkspaceDeleted, Workspaces } from '../workspaces/api.js'
 import { Mcp, McpServerKind, McpServerSources } from './api.js'
@@ -14,7 +14,6 @@ import { keptListsTable } from './client/kept-lists.js'
 import { commands } from './command-list.js'
 import { McpErrors } from './errors.js'
 import { connectionRoutes } from './hosted/routes.js'
-import { nativeTools } from './native-tools.js'
 import { farewellTable, retryColumns } from './oauth/farewells.js'
 import { loginTable } from './oauth/login-table.js'
 import { authRoutes } from './oauth/routes.js'
@@ -66,7 +65,6 @@ export default definePlugin({
   declares: [McpServerSources],
   services: [{ name: 'forget', run: (self, signal) => self.forget(signal) }],
   registries: [
-    contribute(NativeTools, () => nativeTools),
     contribute(SecretOwners, () => [workspaceSecrets]),
     contribute(ResourceFamilies, () => [family]),
     contribute(SessionMcpServers, self => [

@@ -1,4 +1,5 @@
-import { definePlugin, maybe, ok, Requests, routeOf, surfaceOf } from '../../kernel/plugin.js'
+import { cli, describe, tool } from '../../kernel/kit/annotations/index.js'
+import { definePlugin, maybe, ok, Requests, routeOf } from '../../kernel/plugin.js'
 import {
   CurateModelBody,
   CurateModelReply,
@@ -15,14 +16,11 @@ import {
 import { Extensions } from '../extensions/api.js'
 import { Processes } from '../processes/api.js'
 import { Providers } from '../providers/api.js'
-import { NativeTools } from '../tools/api.js'
 import { ModelErrors, Models } from './api.js'
-import { nativeTools } from './native-tools.js'
 import type { ModelsService } from './service.js'
 import { modelTables } from './table.js'
 
-const route = routeOf<ModelsService>()
-const area = 'Models and providers'
+const route = routeOf<ModelsService>(describe('Models and providers'))
 const provider = { name: 'provider', summary: 'name of a provider; default: all', optional: true } as const
 const columns = [
   { header: 'Provider', path: 'provider_id' },
@@ -42,7 +40,6 @@ export default definePlugin({
   provides: Models,
   service: () => import('./service.js').then(module => module.ModelsService),
 }).surface({
-  registries: [surfaceOf().contribute(NativeTools, () => nativeTools)],
   errors: [ModelErrors],
   tables: [{ id: '001-models', sql: modelTables }],
   commands: [
@@ -67,26 +64,27 @@ export default definePlugin({
     route({
       method: 'GET',
       path: '/api/model-catalog/models',
-      area,
       summary: 'List the models of providers',
       query: ListModelsQuery,
       replies: { 200: ListModelsReply },
-      cli: {
-        path: 'provider models list',
-        args: [{ name: 'provider_id', in: 'query', optional: true, summary: 'name of a provider; default: all' }],
-        view: {
-          rows: 'models',
-          columns,
-          empty: 'no models are known; ask for them: svc provider models refresh',
-        },
-      },
+      with: [
+        cli('provider models list', {
+          args: [{ name: 'provider_id', in: 'query', optional: true, summary: 'name of a provider; default: all' }],
+          view: {
+            rows: 'models',
+            columns,
+            empty: 'no models are known; ask for them: svc provider models refresh',
+          },
+        }),
+        tool('provider_models_list', ['provider_models']),
+      ],
       handle: async (self, { query }) => ok({ models: await self.show(query) }),
     }),
     route({
       method: 'POST',
       path: '/api/model-catalog/models/refresh',
       audited: false,
-      area,
+      with: [tool('provider_models_refresh', ['provider_models'])],
       summary: 'Refresh all model sources',
       body: RefreshModelsBody,
       bodyOptional: true,
@@ -96,7 +94,6 @@ export default definePlugin({
     route({
       method: 'GET',
       path: '/api/model-catalog/providers/{provider_id}/models',
-      area,
       summary: 'List the models of one provider',
       query: ListProviderModelsQuery,
       replies: { 200: ListModelsReply },
@@ -105,26 +102,26 @@ export default definePlugin({
     route({
       method: 'POST',
       path: '/api/model-catalog/providers/{provider_id}/models/curate',
-      area,
       summary: 'Feature, hide or deprecate a model, or set its default effort',
       body: CurateModelBody,
       privileged: true,
       replies: { 200: CurateModelReply },
-      cli: {
-        path: 'provider models set',
-        args: [
-          { name: 'provider_id', summary: 'name of a provider' },
-          { name: 'model_id', in: 'body', summary: 'id of a model: svc provider models list' },
-        ],
-        view: { item: 'model', fields: columns },
-      },
+      with: [
+        cli('provider models set', {
+          args: [
+            { name: 'provider_id', summary: 'name of a provider' },
+            { name: 'model_id', in: 'body', summary: 'id of a model: svc provider models list' },
+          ],
+          view: { item: 'model', fields: columns },
+        }),
+        tool('provider_models_curate', ['provider_models']),
+      ],
       handle: async (self, { params, body, actor }) => ok(await self.curate(params.provider_id, body, actor)),
     }),
     route({
       method: 'POST',
       path: '/api/model-catalog/providers/{provider_id}/models/refresh',
       audited: false,
-      area,
       summary: 'Refresh the model sources of one provider',
       body: RefreshModelsBody,
       bodyOptional: true,
@@ -134,7 +131,6 @@ export default definePlugin({
     route({
       method: 'GET',
       path: '/api/model-catalog/providers/{provider_id}/models/status',
-      area,
       summary: 'Show when the models of one provider were refreshed',
       replies: { 200: ListModelSourcesReply },
       handle: async (self, { params }) => ok({ sources: self.status(params.provider_id) }),
@@ -142,7 +138,7 @@ export default definePlugin({
     route({
       method: 'GET',
       path: '/api/model-catalog/sources/status',
-      area,
+      with: [tool('provider_models_status', ['provider_models'])],
       summary: 'Show when each model source was refreshed',
       replies: { 200: ListModelSourcesReply },
       handle: async self => ok({ sources: self.status() }),
@@ -150,7 +146,6 @@ export default definePlugin({
     route({
       method: 'GET',
       path: '/api/openai/v1/models',
-      area,
       summary: 'List models in the format of OpenAI-compatible APIs',
       query: ListOpenAiModelsQuery,
       replies: { 200: ListOpenAiModelsReply },

@@ -1,9 +1,20 @@
 import { toJsonSchema } from '@valibot/to-json-schema'
 import fastify from 'fastify'
 import type * as v from 'valibot'
+import {
+  annotationKinds,
+  annotationOf,
+  annotationsOf,
+  Description,
+  Thrown,
+  wrongAnnotation,
+} from '../../kernel/kit/annotations/index.js'
 import { type BytesBody, type BytesReply, isSchema, messageOf, operationId, type Route } from '../../kernel/plugin.js'
 import { ErrorBody } from '../../schemas/kernel/error.js'
 import { TcpSettings } from '../tcp/api.js'
+
+/** Section of routes that name none. */
+const OTHER = 'Other'
 
 /** Statuses that any route can answer with, beside those it declares. */
 const COMMON = [400, 401, 403, 404, 409, 413, 415, 421, 422, 429, 500, 503, 507]
@@ -22,9 +33,11 @@ export function jsonSchema(schema: v.GenericSchema, part: 'query' | 'body' | 're
   return converted
 }
 
-/** Throws an error that names the first of these routes of which the document could not tell, and why. */
+/** Throws an error that names the first of these routes whose annotations or schemas are not valid, and why. */
 export function checkDescribable(routes: readonly Route<never>[]): void {
   for (const route of routes) {
+    const wrong = wrongAnnotation(route.with ?? [], annotationKinds)
+    if (wrong !== undefined) throw new Error(`${route.method} ${route.path} ${wrong}`)
     try {
       describe(route as Route)
     } catch (error) {
@@ -131,10 +144,11 @@ function describe(route: Route): Record<string, unknown> {
     required: [...required],
   })
   const headers = Object.entries(route.headers ?? {})
+  const thrown = annotationsOf(route, Thrown).flat()
   return {
     operationId: operationId(route),
     summary: route.summary,
-    tags: [route.area],
+    tags: [annotationOf(route, Description)?.area ?? OTHER],
     ...(names.length > 0
       ? { params: object(Object.fromEntries(names.map(name => [name, { type: 'string' }])), names) }
       : {}),
@@ -149,6 +163,7 @@ function describe(route: Route): Record<string, unknown> {
       : {}),
     ...(route.body ? { body: isSchema(route.body) ? jsonSchema(route.body, 'body') : bytes(route.body) } : {}),
     response: responses(route),
+    ...(thrown.length > 0 && { 'x-error-codes': [...new Set(thrown.map(({ code }) => code))].sort() }),
   }
 }
 
@@ -159,7 +174,10 @@ function responses(route: Route): Record<string, unknown> {
     else all[status] = { description: 'Success', ...content(schema, route.contentType) }
   }
   const refused = route.faults ? content(route.faults.reply) : content({ $ref: 'Error#' })
-  for (const status of new Set([...COMMON, ...(101 in route.replies ? [426] : []), ...(route.errors ?? [])])) {
+  const { errors = [] } = annotationOf(route, Description) ?? {}
+  const thrown = annotationsOf(route, Thrown).flat()
+  const statuses = [...COMMON, ...(101 in route.replies ? [426] : []), ...errors, ...thrown.map(({ status }) => status)]
+  for (const status of new Set(statuses)) {
     all[status] ??= { description: 'Refused or failed', ...refused }
   }
   return all

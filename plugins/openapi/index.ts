@@ -1,9 +1,10 @@
+import { describe } from '../../kernel/kit/annotations/index.js'
 import { definePlugin, Host, ok, routeOf } from '../../kernel/plugin.js'
 import { OpenApiReply } from '../../schemas/daemon.js'
 import { OpenApi } from './api.js'
 import type { OpenApiService } from './service.js'
 
-const route = routeOf<OpenApiService>()
+const route = routeOf<OpenApiService>(describe('Daemon status and control'))
 
 /** The contract as a document, and the refusal of plugins whose routes could not be in it. */
 export default definePlugin({
@@ -19,7 +20,6 @@ export default definePlugin({
       method: 'GET',
       path: '/api/openapi.json',
       origins: ['agent_session'],
-      area: 'Daemon status and control',
       summary: 'Get the OpenAPI document of all current routes',
       replies: { 200: OpenApiReply },
       handle: async self => ok(await self.document()),

@@ -1,3 +1,4 @@
+import { cli, describe } from '../../kernel/kit/annotations/index.js'
 import { definePlugin, maybe, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
 import { ListProvidersQuery, ListProvidersReply, ProbeProviderReply, Provider } from '../../schemas/providers.js'
 import { Checks, Daemon, StatusMembers } from '../daemon/api.js'
@@ -9,10 +10,9 @@ import { entryTable, providerSecrets } from './entry-secrets.js'
 import type { ProvidersService } from './service.js'
 import { DefaultProvider, ProviderEntries } from './settings.js'
 
-const route = routeOf<ProvidersService>()
+const route = routeOf<ProvidersService>(describe('Models and providers'))
 const { contribute } = surfaceOf<ProvidersService>()
 
-const area = 'Models and providers'
 const provider = { name: 'provider_id', summary: 'name of a provider' }
 const columns = [
   { header: 'Name', path: 'name' },
@@ -39,66 +39,66 @@ export default definePlugin({
     route({
       method: 'GET',
       path: '/api/providers',
-      area,
       summary: 'List providers and whether they are installed',
       query: ListProvidersQuery,
       replies: { 200: ListProvidersReply },
-      cli: {
-        path: 'provider list',
-        environment: { search_path: 'PATH' },
-        view: {
-          rows: 'providers',
-          // The note of one that is missing says how to install it.
-          columns: [
-            ...columns.filter(({ path }) => path !== 'install_command'),
-            { header: 'Note', path: 'auth_status.message', below: true },
-          ],
-        },
-      },
+      with: [
+        cli('provider list', {
+          environment: { search_path: 'PATH' },
+          view: {
+            rows: 'providers',
+            // The note of one that is missing says how to install it.
+            columns: [
+              ...columns.filter(({ path }) => path !== 'install_command'),
+              { header: 'Note', path: 'auth_status.message', below: true },
+            ],
+          },
+        }),
+      ],
       handle: async (self, { query }) => ok({ providers: await self.wireList(query.search_path) }),
     }),
     route({
       method: 'GET',
       path: '/api/providers/{provider_id}',
-      area,
       summary: 'Show a provider',
       replies: { 200: Provider },
-      cli: {
-        path: 'provider info',
-        args: [provider],
-        view: {
-          item: '',
-          fields: [
-            ...columns,
-            { header: 'Found at', path: 'executable' },
-            { header: 'Note', path: 'auth_status.message' },
-            { header: 'Login', path: 'auth_status.login_command' },
-            { header: 'Default', path: 'default' },
-          ],
-        },
-      },
+      with: [
+        cli('provider info', {
+          args: [provider],
+          view: {
+            item: '',
+            fields: [
+              ...columns,
+              { header: 'Found at', path: 'executable' },
+              { header: 'Note', path: 'auth_status.message' },
+              { header: 'Login', path: 'auth_status.login_command' },
+              { header: 'Default', path: 'default' },
+            ],
+          },
+        }),
+      ],
       handle: async (self, { params }) => ok(await self.wire(self.named(params.provider_id))),
     }),
     route({
       method: 'POST',
       path: '/api/providers/{provider_id}/auth/probe',
       audited: false,
-      area,
       summary: 'Show the login status of a provider',
       replies: { 200: ProbeProviderReply },
-      cli: {
-        path: 'provider auth status',
-        args: [provider],
-        view: {
-          item: '',
-          fields: [
-            { header: 'Provider', path: 'provider' },
-            { header: 'State', path: 'auth_status.state' },
-            { header: 'Note', path: 'auth_status.message' },
-            { header: 'Asked', path: 'auth_status.status_command' },
-          ],
-        },
-      },
+      with: [
+        cli('provider auth status', {
+          args: [provider],
+          view: {
+            item: '',
+            fields: [
+              { header: 'Provider', path: 'provider' },
+              { header: 'State', path: 'auth_status.state' },
+              { header: 'Note', path: 'auth_status.message' },
+              { header: 'Asked', path: 'auth_status.status_command' },
+            ],
+          },
+        }),
+      ],
       handle: async (self, { params }) => ok(await self.probe(params.provider_id)),
     }),
   ],

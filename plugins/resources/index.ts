@@ -1,4 +1,5 @@
-import { created, definePlugin, noContent, ok, recordToWire, routeOf, surfaceOf } from '../../kernel/plugin.js'
+import { cli, describe, tool } from '../../kernel/kit/annotations/index.js'
+import { created, definePlugin, noContent, ok, recordToWire, routeOf } from '../../kernel/plugin.js'
 import {
   DeleteRecordBody,
   ListRecordsQuery,
@@ -7,14 +8,11 @@ import {
   RecordReply,
 } from '../../schemas/resources.js'
 import { Daemon } from '../daemon/api.js'
-import { NativeTools } from '../tools/api.js'
 import { ResourceErrors } from './api.js'
-import { nativeTools } from './native-tools.js'
 import { OperatorWriteLimit } from './rate-limit.js'
 import type { ResourcesService } from './service.js'
 
-const route = routeOf<ResourcesService>()
-const area = 'Desired-state resources'
+const route = routeOf<ResourcesService>(describe('Desired-state resources'))
 /** Bytes: above the largest spec of any kind (4 MiB), so that the codec reports what is too large. */
 const PUT_LIMIT = 5 * 1024 * 1024
 
@@ -24,7 +22,6 @@ export default definePlugin({
   requires: { daemon: Daemon },
   service: () => import('./service.js').then(module => module.ResourcesService),
 }).surface({
-  registries: [surfaceOf().contribute(NativeTools, () => nativeTools)],
   hooks: { written: (self, _, { change }) => self.texts.touch(change) },
   errors: [ResourceErrors],
   settings: [OperatorWriteLimit],
@@ -55,34 +52,35 @@ export default definePlugin({
     route({
       method: 'GET',
       path: '/api/resources',
-      area,
       summary: 'List records, by kind and id',
       query: ListRecordsQuery,
       invalid: 422,
       replies: { 200: ListRecordsReply },
-      cli: {
-        path: 'resource list',
-        args: [{ name: 'kind', in: 'query', optional: true, summary: 'kind of the records; default: all kinds' }],
-        view: {
-          rows: 'records',
-          columns: [
-            { header: 'Kind', path: 'kind' },
-            { header: 'ID', path: 'id' },
-            { header: 'Scope', path: 'scope.kind' },
-            { header: 'Workspace', path: 'scope.id' },
-            { header: 'Source', path: 'source.id' },
-            { header: 'Version', path: 'version' },
-            { header: 'Updated', path: 'updated_at', as: 'ago' },
-          ],
-          empty: 'no records; write one: svc resource put --help',
-        },
-      },
+      with: [
+        cli('resource list', {
+          args: [{ name: 'kind', in: 'query', optional: true, summary: 'kind of the records; default: all kinds' }],
+          view: {
+            rows: 'records',
+            columns: [
+              { header: 'Kind', path: 'kind' },
+              { header: 'ID', path: 'id' },
+              { header: 'Scope', path: 'scope.kind' },
+              { header: 'Workspace', path: 'scope.id' },
+              { header: 'Source', path: 'source.id' },
+              { header: 'Version', path: 'version' },
+              { header: 'Updated', path: 'updated_at', as: 'ago' },
+            ],
+            empty: 'no records; write one: svc resource put --help',
+          },
+        }),
+        tool('resources_list', ['resources']),
+      ],
       handle: async (self, { query, actor }) => ok(await self.list(actor, query)),
     }),
     route({
       method: 'GET',
       path: '/api/resources/{kind}',
-      area,
+      with: [tool('resources_snapshot', ['resources'])],
       summary: 'List records of one kind',
       query: ListRecordsQuery,
       invalid: 422,
@@ -93,37 +91,38 @@ export default definePlugin({
     route({
       method: 'GET',
       path: '/api/resources/{kind}/{id}',
-      area,
       summary: 'Show a record',
       invalid: 422,
       replies: { 200: RecordReply },
-      cli: {
-        path: 'resource get',
-        view: {
-          item: 'record',
-          fields: [
-            { header: 'Kind', path: 'kind' },
-            { header: 'ID', path: 'id' },
-            { header: 'Scope', path: 'scope.kind' },
-            { header: 'Workspace', path: 'scope.id' },
-            { header: 'Owner kind', path: 'owner.kind' },
-            { header: 'Owner', path: 'owner.id' },
-            { header: 'Source kind', path: 'source.kind' },
-            { header: 'Source', path: 'source.id' },
-            { header: 'Version', path: 'version' },
-            { header: 'Created', path: 'created_at', as: 'time' },
-            { header: 'Updated', path: 'updated_at', as: 'time' },
-            { header: 'Spec', path: 'spec' },
-          ],
-        },
-      },
+      with: [
+        cli('resource get', {
+          view: {
+            item: 'record',
+            fields: [
+              { header: 'Kind', path: 'kind' },
+              { header: 'ID', path: 'id' },
+              { header: 'Scope', path: 'scope.kind' },
+              { header: 'Workspace', path: 'scope.id' },
+              { header: 'Owner kind', path: 'owner.kind' },
+              { header: 'Owner', path: 'owner.id' },
+              { header: 'Source kind', path: 'source.kind' },
+              { header: 'Source', path: 'source.id' },
+              { header: 'Version', path: 'version' },
+              { header: 'Created', path: 'created_at', as: 'time' },
+              { header: 'Updated', path: 'updated_at', as: 'time' },
+              { header: 'Spec', path: 'spec' },
+            ],
+          },
+        }),
+        tool('resources_info', ['resources']),
+      ],
       before: (self, { params }) => self.checkKind(params.kind),
       handle: (self, { params, actor }) => ok(self.get(actor, params.kind, params.id)),
     }),
     route({
       method: 'PUT',
       path: '/api/resources/{kind}/{id}',
-      area,
+      with: [tool('resources_put', ['resources'])],
       summary: 'Create or change a record',
       body: PutRecordBody,
       invalid: 422,
@@ -139,14 +138,13 @@ export default definePlugin({
     route({
       method: 'DELETE',
       path: '/api/resources/{kind}/{id}',
-      area,
       summary: 'Delete a record at its current version',
       essential: true,
       body: DeleteRecordBody,
       bodyOptional: true,
       invalid: 422,
       replies: { 204: null },
-      cli: { path: 'resource delete', done: 'deleted {kind} {id}' },
+      with: [cli('resource delete', { done: 'deleted {kind} {id}' }), tool('resources_delete', ['resources'])],
       before: (self, { params, actor }) => self.checkWriter(actor, params.kind, params.id),
       handle: async (self, request) => {
         await self.delete(request.params, request.body, request.actor, request)

@@ -1,9 +1,10 @@
 import * as v from 'valibot'
+import type { CliColumn } from '../../kernel/kit/annotations/index.js'
+import { cli, describe } from '../../kernel/kit/annotations/index.js'
 import { Paging } from '../../kernel/kit/page.js'
 import { shown } from '../../kernel/kit/text.js'
 import {
   type Actor,
-  type CliColumn,
   created,
   kind as declared,
   KernelErrors,
@@ -124,14 +125,15 @@ function routesOf<S, T>(kind: Kind<S>, options: ResourceRoutes<T>): Route<T>[] {
     route({
       method: 'GET',
       path,
-      area,
       summary: `List ${many} by id`,
       query: ListQuery,
       replies: { 200: ListReply },
-      cli: {
-        path: `${command} list`,
-        view: { rows: 'records', columns: shownColumns, empty: `no ${many}; write one: svc ${command} put --help` },
-      },
+      with: [
+        describe(area),
+        cli(`${command} list`, {
+          view: { rows: 'records', columns: shownColumns, empty: `no ${many}; write one: svc ${command} put --help` },
+        }),
+      ],
       handle: (self, { query, actor }) => {
         const { limit = 50 } = query
         const page = { actor, query: { kind: kind.name } }
@@ -146,22 +148,20 @@ function routesOf<S, T>(kind: Kind<S>, options: ResourceRoutes<T>): Route<T>[] {
     route({
       method: 'GET',
       path: item,
-      area,
       summary: `Show one ${one}`,
       replies: { 200: RecordReply },
-      cli: { path: `${command} show`, view: { item: 'record', fields: shownColumns } },
+      with: [describe(area), cli(`${command} show`, { view: { item: 'record', fields: shownColumns } })],
       handle: (self, { params, actor }) => ok({ record: recordToWire(repository(self).get(params.id, actor)) }),
     }),
     route({
       method: 'PUT',
       path: item,
-      area,
       summary: `Create or change a ${one}`,
       body: PutBody,
       // The rest is of what stands beside the spec.
       bodyLimit: kind.maxBytes + 4096,
       replies: { 200: RecordReply, 201: RecordReply },
-      cli: { path: `${command} put`, done: `stored ${one} {id}` },
+      with: [describe(area), cli(`${command} put`, { done: `stored ${one} {id}` })],
       handle: async (self, { params, body, actor }) => {
         const { scope = { kind: 'global' as const }, spec, expected_version: expectedVersion = 0 } = body
         const write = { ...params, scope: scope as RecordScope, spec, expectedVersion, direct: true }
@@ -173,12 +173,11 @@ function routesOf<S, T>(kind: Kind<S>, options: ResourceRoutes<T>): Route<T>[] {
     route({
       method: 'DELETE',
       path: item,
-      area,
       summary: `Remove a ${one}`,
       essential: true,
       query: DeleteQuery,
       replies: { 204: null },
-      cli: { path: `${command} delete`, done: `deleted ${one} {id}` },
+      with: [describe(area), cli(`${command} delete`, { done: `deleted ${one} {id}` })],
       handle: async (self, { params, query, actor }) => {
         await repository(self).delete(actor, params.id, { expectedVersion: query.expected_version, direct: true })
         return noContent()

@@ -1,3 +1,4 @@
+import { describe } from '../../kernel/kit/annotations/index.js'
 import { accepted, definePlugin, Host, maybe, ok, routeOf } from '../../kernel/plugin.js'
 import { RestartOperation, RestartTriggered } from '../../schemas/daemon/restart.js'
 import { Configuration } from '../configuration/api.js'
@@ -6,8 +7,7 @@ import { Sessions } from '../sessions/api.js'
 import { Relaunchers, Restart, RestartErrors, RestartRequested } from './api.js'
 import type { RestartService } from './service.js'
 
-const route = routeOf<RestartService>()
-const area = 'Settings'
+const route = routeOf<RestartService>(describe('Settings'))
 
 /** The restart of the daemon as an operation that survives the crash of each process that takes part in it. */
 export default definePlugin({
@@ -25,7 +25,6 @@ export default definePlugin({
     route({
       method: 'POST',
       path: '/api/settings/actions/restart',
-      area,
       summary: 'Restart the daemon, or join a restart in progress',
       recovery: true,
       essential: true,
@@ -36,7 +35,6 @@ export default definePlugin({
     route({
       method: 'GET',
       path: '/api/settings/actions/restart/{operation_id}',
-      area,
       summary: 'Show the progress of a daemon restart',
       recovery: true,
       replies: { 200: RestartOperation },

@@ -1,3 +1,4 @@
+import { cli, describe, runsCode, tool } from '../../kernel/kit/annotations/index.js'
 import { created, definePlugin, ok, Requests, routeOf, surfaceOf } from '../../kernel/plugin.js'
 import { Soul } from '../../schemas/agents/sidecars.js'
 import {
@@ -14,16 +15,13 @@ import { Configuration } from '../configuration/api.js'
 import { AGENT_SESSION } from '../identity/api.js'
 import { Sessions } from '../sessions/api.js'
 import { Sidecars } from '../sidecars/api.js'
-import { NativeTools } from '../tools/api.js'
 import { Workspaces } from '../workspaces/api.js'
 import { HeldWork, SpawnErrors, Spawning } from './api.js'
-import { nativeTools } from './native-tools.js'
 import type { SelfService } from './service.js'
 import { SPAWN_TABLES } from './spawn-table.js'
 
-const route = routeOf<SelfService>()
+const route = routeOf<SelfService>(describe('Agent self-service (caller headers)'))
 const { tap } = surfaceOf<SelfService>()
-const area = 'Agent self-service (caller headers)'
 /** Optional for the agent itself, whose socket says who it is. */
 const headers = { 'X-Service-Session-ID': { required: false }, 'X-Service-Agent': { required: false } }
 const origins = [AGENT_SESSION]
@@ -54,7 +52,6 @@ export default definePlugin({
   service: () => import('./service.js').then(module => module.SelfService),
 }).surface({
   declares: [HeldWork],
-  registries: [surfaceOf().contribute(NativeTools, () => nativeTools)],
   errors: [SpawnErrors],
   tables: SPAWN_TABLES,
   services: [{ name: 'reaper', run: (self, signal) => self.spawner.reap(signal) }],
@@ -99,42 +96,44 @@ export default definePlugin({
     route({
       method: 'GET',
       path: '/api/agent/me',
-      area,
       summary: 'Show the identity of the calling session',
       headers,
       origins,
       replies: { 200: AgentMeReply },
-      cli: { path: 'whoami', view: { item: 'me', fields: identity } },
+      with: [
+        cli('whoami', { view: { item: 'me', fields: identity } }),
+        tool('session_me', ['bootstrap', 'coordination']),
+      ],
       handle: async (self, { actor, headers }) => ok(await self.me(self.caller(actor, headers))),
     }),
     route({
       method: 'GET',
       path: '/api/agent/context',
-      area,
       summary: 'Show the context of the calling session: identity, task, lease, persona and limits',
       headers,
       origins,
       replies: { 200: AgentContextReply },
-      cli: {
-        path: 'me context',
-        view: {
-          item: '',
-          fields: [
-            ...within('context'),
-            { header: 'Persona', path: 'context.soul.role' },
-            { header: 'Task', path: 'context.task.task.title' },
-            { header: 'Run', path: 'context.task.lease.run_id' },
-            { header: 'Lease expires', path: 'context.task.lease.lease_until', as: 'time' },
-            { header: 'Unread messages', path: 'context.inbox_summary.unread_count' },
-          ],
-        },
-      },
+      with: [
+        cli('me context', {
+          view: {
+            item: '',
+            fields: [
+              ...within('context'),
+              { header: 'Persona', path: 'context.soul.role' },
+              { header: 'Task', path: 'context.task.task.title' },
+              { header: 'Run', path: 'context.task.lease.run_id' },
+              { header: 'Lease expires', path: 'context.task.lease.lease_until', as: 'time' },
+              { header: 'Unread messages', path: 'context.inbox_summary.unread_count' },
+            ],
+          },
+        }),
+        tool('session_context', ['bootstrap', 'coordination']),
+      ],
       handle: async (self, { actor, headers }) => ok(await self.context(self.caller(actor, headers))),
     }),
     route({
       method: 'GET',
       path: '/api/agent/soul',
-      area,
       summary: 'Show the persona of the calling agent',
       headers,
       origins,
@@ -145,12 +144,11 @@ export default definePlugin({
       method: 'POST',
       path: '/api/agent/soul/validate',
       audited: false,
-      area,
       summary: 'Check a persona of the calling agent without saving it',
       body: ValidateOwnSoulBody,
       headers,
       origins,
-      runsCode: false,
+      with: [runsCode(false)],
       replies: { 200: Soul, 422: Soul },
       handle: async (self, { actor, headers, body }) => {
         const soul = await self.validateSoul(self.caller(actor, headers), body)
@@ -160,7 +158,6 @@ export default definePlugin({
     route({
       method: 'GET',
       path: '/api/agent/coordinator/config',
-      area,
       summary: 'Show the configuration of coordinators in the workspace of the calling session',
       query: CoordinatorConfigQuery,
       headers,
@@ -172,7 +169,7 @@ export default definePlugin({
     route({
       method: 'POST',
       path: '/api/agent/spawn',
-      area,
+      with: [tool('session_spawn', ['bootstrap', 'coordination'])],
       summary: 'Start a session with fewer rights than the calling session',
       body: SpawnBody,
       headers,

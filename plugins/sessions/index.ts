@@ -6,7 +6,6 @@ import { Files } from '../files/api.js'
 import { Journals } from '../journals/api.js'
 import { Processes } from '../processes/api.js'
 import { Providers } from '../providers/api.js'
-import { NativeTools } from '../tools/api.js'
 import { SecretOwners, Vault } from '../vault/api.js'
 import { WorkspaceDeleted, WorkspaceDetailMembers, Workspaces } from '../workspaces/api.js'
 import {
@@ -28,7 +27,6 @@ import {
 } from './api.js'
 import { commandList } from './cli/command-list.js'
 import { sessionSecrets } from './context.js'
-import { nativeTools } from './native-tools.js'
 import { sessionRoutes } from './routes/index.js'
 import type { SessionsService } from './service.js'
 import { DefaultAgent, SessionSettings } from './settings.js'
@@ -69,7 +67,6 @@ export default definePlugin({
   settings: [DefaultAgent, ...Object.values(SessionSettings)],
   routes: sessionRoutes,
   registries: [
-    contribute(NativeTools, () => nativeTools),
     contribute(SecretOwners, () => [sessionSecrets]),
     contribute(StatusMembers, self => self.statusMembers()),
     contribute(Checks, self => [

@@ -1,4 +1,4 @@
-import type { CliColumn, CliView } from '../../kernel/plugin.js'
+import type { CliColumn, CliView } from '../../kernel/kit/annotations/index.js'
 
 /** Why a session is not woken, in words. */
 const ineligibility: Readonly<Record<string, string>> = {

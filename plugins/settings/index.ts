@@ -6,7 +6,6 @@ import { Files } from '../files/api.js'
 import { Hooks } from '../hooks/api.js'
 import { Providers } from '../providers/api.js'
 import { Restart } from '../restart/api.js'
-import { NativeTools } from '../tools/api.js'
 import { Trust } from '../trust/api.js'
 import { Workspaces } from '../workspaces/api.js'
 import { WorkspaceSettings } from './api.js'
@@ -15,7 +14,6 @@ import { commands } from './command-list.js'
 import { DotEnvErrors } from './dot-env.js'
 import { SettingsErrors } from './errors.js'
 import { SettingsWritten } from './events.js'
-import { nativeTools } from './native-tools.js'
 import { routes } from './routes.js'
 import { sectionSettings } from './section.js'
 import { sections } from './sections/sections.js'
@@ -57,7 +55,6 @@ export default definePlugin({
     ),
   ],
   registries: [
-    contribute(NativeTools, () => nativeTools),
     contribute(Checks, self => [
       { id: 'home.env', category: 'home', run: async () => self.check() },
       { id: 'config.workspaces', category: 'config', run: () => self.overlays.check() },

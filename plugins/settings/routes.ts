@@ -1,3 +1,4 @@
+import { cli, describe, tool } from '../../kernel/kit/annotations/index.js'
 import { ok, type Route, routeOf, streamed } from '../../kernel/plugin.js'
 import { JsonMap } from '../../schemas/kernel/common.js'
 import {
@@ -23,8 +24,7 @@ import { collections } from './sections/collections.js'
 import { sections } from './sections/sections.js'
 import type { SettingsService } from './service.js'
 
-const route = routeOf<SettingsService>()
-const area = 'Settings'
+const route = routeOf<SettingsService>(describe('Settings'))
 
 const NO_UPDATES = 'this build does not update itself; install another version with the tool that installed this one'
 
@@ -34,32 +34,33 @@ export const routes: readonly Route<SettingsService>[] = [
   route({
     method: 'GET',
     path: '/api/settings/apply',
-    area,
     summary: 'List changes of settings, newest first',
     query: ListApplyQuery,
     replies: { 200: ListApplyReply },
-    cli: {
-      path: 'config apply-history',
-      view: {
-        rows: 'entries',
-        columns: [
-          { header: 'WHEN', path: 'created_at', as: 'ago' },
-          { header: 'STATUS', path: 'status' },
-          { header: 'KEYS', path: 'keys', as: 'list' },
-          { header: 'LIFECYCLE', path: 'lifecycle' },
-          { header: 'NEXT', path: 'next_action' },
-          { header: 'ACTOR', path: 'actor' },
-          { header: 'GENERATION', path: 'generation' },
-        ],
-        empty: 'no changes; make one: svc config set <key> <value>',
-      },
-    },
+    with: [
+      cli('config apply-history', {
+        view: {
+          rows: 'entries',
+          columns: [
+            { header: 'WHEN', path: 'created_at', as: 'ago' },
+            { header: 'STATUS', path: 'status' },
+            { header: 'KEYS', path: 'keys', as: 'list' },
+            { header: 'LIFECYCLE', path: 'lifecycle' },
+            { header: 'NEXT', path: 'next_action' },
+            { header: 'ACTOR', path: 'actor' },
+            { header: 'GENERATION', path: 'generation' },
+          ],
+          empty: 'no changes; make one: svc config set <key> <value>',
+        },
+      }),
+      tool('config_apply_history', ['config']),
+    ],
     handle: (self, { query }) => ok({ entries: self.writer.log.list(query) }),
   }),
   route({
     method: 'POST',
     path: '/api/settings/reload',
-    area,
+    with: [tool('config_reload', ['config'])],
     summary: 'Reload config.json',
     privileged: true,
     replies: { 200: ApplyOutcome },
@@ -68,65 +69,67 @@ export const routes: readonly Route<SettingsService>[] = [
   route({
     method: 'GET',
     path: '/api/settings/keys',
-    area,
     summary: 'List configuration keys and their values',
     query: ListKeysQuery,
     replies: { 200: ListKeysReply },
-    cli: {
-      path: 'config list',
-      options: { workspace_id: 'workspace' },
-      view: {
-        rows: 'keys',
-        columns: [
-          { header: 'KEY', path: 'key' },
-          { header: 'VALUE', path: 'value' },
-          { header: 'SOURCE', path: 'source' },
-          { header: 'LIFECYCLE', path: 'lifecycle' },
-          { header: 'PENDING', path: 'pending' },
-        ],
-        empty: 'no keys begin so; list all: svc config list',
-      },
-    },
+    with: [
+      cli('config list', {
+        options: { workspace_id: 'workspace' },
+        view: {
+          rows: 'keys',
+          columns: [
+            { header: 'KEY', path: 'key' },
+            { header: 'VALUE', path: 'value' },
+            { header: 'SOURCE', path: 'source' },
+            { header: 'LIFECYCLE', path: 'lifecycle' },
+            { header: 'PENDING', path: 'pending' },
+          ],
+          empty: 'no keys begin so; list all: svc config list',
+        },
+      }),
+      tool('config_list', ['config']),
+    ],
     handle: async (self, { query }) => ok(await self.keys.list(query)),
   }),
   route({
     method: 'GET',
     path: '/api/settings/keys/{key}',
-    area,
     summary: 'Show a configuration key and where its value comes from',
     query: KeyQuery,
     replies: { 200: SettingKey },
-    cli: {
-      path: 'config show',
-      options: { workspace_id: 'workspace' },
-      view: {
-        item: '',
-        fields: [
-          { header: 'Key', path: 'key' },
-          { header: 'Value', path: 'value' },
-          { header: 'Default', path: 'default' },
-          { header: 'Source', path: 'source' },
-          { header: 'Lifecycle', path: 'lifecycle' },
-          { header: 'Pending', path: 'pending' },
-          { header: 'Section', path: 'section' },
-          { header: 'Meaning', path: 'description' },
-        ],
-        table: {
-          path: 'layers',
-          columns: [
-            { header: 'LAYER', path: 'layer' },
-            { header: 'WHERE', path: 'where' },
-            { header: 'VALUE', path: 'value' },
+    with: [
+      cli('config show', {
+        options: { workspace_id: 'workspace' },
+        view: {
+          item: '',
+          fields: [
+            { header: 'Key', path: 'key' },
+            { header: 'Value', path: 'value' },
+            { header: 'Default', path: 'default' },
+            { header: 'Source', path: 'source' },
+            { header: 'Lifecycle', path: 'lifecycle' },
+            { header: 'Pending', path: 'pending' },
+            { header: 'Section', path: 'section' },
+            { header: 'Meaning', path: 'description' },
           ],
+          table: {
+            path: 'layers',
+            columns: [
+              { header: 'LAYER', path: 'layer' },
+              { header: 'WHERE', path: 'where' },
+              { header: 'VALUE', path: 'value' },
+            ],
+          },
         },
-      },
-    },
+      }),
+      tool('config_get', ['config']),
+    ],
     handle: async (self, { params, query }) => ok(await self.keys.one(params.key, query)),
   }),
   route({
     method: 'PATCH',
     path: '/api/settings/keys',
-    area,
+    with: [tool('config_set', ['config'])],
     summary: 'Update configuration keys in one file atomically',
     body: PatchKeysBody,
     privileged: true,
@@ -136,7 +139,7 @@ export const routes: readonly Route<SettingsService>[] = [
   route({
     method: 'GET',
     path: '/api/settings/check',
-    area,
+    with: [tool('config_check', ['config'])],
     summary: 'Check config.json',
     replies: { 200: ValidateSettingsReply },
     handle: async self => ok(await self.keys.check()),
@@ -145,7 +148,6 @@ export const routes: readonly Route<SettingsService>[] = [
     method: 'POST',
     path: '/api/settings/validate',
     audited: false,
-    area,
     summary: 'Check a text as config.json, without changing anything',
     body: ValidateSettingsBody,
     bodyLimit: 2 * 1024 * 1024,
@@ -155,7 +157,6 @@ export const routes: readonly Route<SettingsService>[] = [
   route({
     method: 'GET',
     path: '/api/settings/observability/log-tail',
-    area,
     summary: 'Follow the log of the daemon',
     contentType: 'text/event-stream',
     replies: { 200: JsonMap },
@@ -165,7 +166,6 @@ export const routes: readonly Route<SettingsService>[] = [
   route({
     method: 'GET',
     path: '/api/settings/update',
-    area,
     summary: 'Show whether a newer version is available',
     replies: { 200: UpdateStateReply },
     handle: self =>
@@ -183,7 +183,6 @@ export const routes: readonly Route<SettingsService>[] = [
   route({
     method: 'POST',
     path: '/api/settings/update/apply',
-    area,
     summary: 'Install a newer version',
     body: ApplyUpdateBody,
     privileged: true,
@@ -193,7 +192,6 @@ export const routes: readonly Route<SettingsService>[] = [
   route({
     method: 'POST',
     path: '/api/settings/update/cancel',
-    area,
     summary: 'Cancel the installation of a newer version',
     privileged: true,
     replies: { 200: CancelUpdateReply },

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { describe } from '../../kernel/kit/annotations/index.js'
 import { ok, type Route, routeOf } from '../../kernel/plugin.js'
 import { SettingsSection } from '../../schemas/settings/sections.js'
 import { ApplyOutcome } from '../../schemas/settings.js'
@@ -7,8 +8,7 @@ import type { ScopeQuery, Section } from './section.js'
 import type { Collection } from './sections/collections.js'
 import type { SettingsService } from './service.js'
 
-const route = routeOf<SettingsService>()
-const area = 'Settings'
+const route = routeOf<SettingsService>(describe('Settings'))
 const reference = v.optional(v.pipe(v.string(), v.maxLength(4096)))
 const scopeOf = ({ scopes = ['global'] }: Section) => v.picklist(scopes)
 
@@ -40,7 +40,6 @@ export function sectionRoutes(section: Section): Route<SettingsService>[] {
     route({
       method: 'GET',
       path,
-      area,
       summary: `Show the settings of the section ${name}`,
       ...(scopes && { query }),
       replies: { 200: reply },
@@ -49,7 +48,6 @@ export function sectionRoutes(section: Section): Route<SettingsService>[] {
     route({
       method: 'PATCH',
       path,
-      area,
       summary: `Update settings of the section ${name}; members that are absent stay`,
       ...(scopes && { query }),
       body,
@@ -85,7 +83,6 @@ export function entryRoutes(collection: Collection): Route<SettingsService>[] {
     route({
       method: 'GET',
       path,
-      area,
       summary: `List ${name} and where each is defined`,
       replies: { 200: reply },
       handle: async (self, { actor }) => ok((await self.list(collection, actor)) as never),
@@ -93,7 +90,6 @@ export function entryRoutes(collection: Collection): Route<SettingsService>[] {
     route({
       method: 'GET',
       path: `${path}/{name}`,
-      area,
       summary: `Show a ${one} and where it is defined`,
       replies: { 200: v.object({ [one]: entry }) },
       handle: async (self, { params, actor }) => ok((await self.entry(collection, params.name, actor)) as never),
@@ -101,7 +97,6 @@ export function entryRoutes(collection: Collection): Route<SettingsService>[] {
     route({
       method: 'PUT',
       path: `${path}/{name}`,
-      area,
       summary: `Create or replace a ${one}`,
       body,
       privileged: true,
@@ -111,7 +106,6 @@ export function entryRoutes(collection: Collection): Route<SettingsService>[] {
     route({
       method: 'DELETE',
       path: `${path}/{name}`,
-      area,
       summary: `Delete the entry of a ${one}`,
       privileged: true,
       replies: { 200: ApplyOutcome },

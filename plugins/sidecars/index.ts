@@ -3,10 +3,8 @@ import { Agents } from '../agents/api.js'
 import { Checks } from '../daemon/api.js'
 import { Events } from '../events/api.js'
 import { HealthTimings, SessionBriefings, Sessions } from '../sessions/api.js'
-import { NativeTools } from '../tools/api.js'
 import { Workspaces } from '../workspaces/api.js'
 import { AgentHeartbeatKind, AgentSoulKind, SidecarChanged, SidecarErrors, Sidecars, SoulRefreshed } from './api.js'
-import { nativeTools } from './native-tools.js'
 import { refreshTable } from './persona.js'
 import { revisionTable } from './revisions.js'
 import { sidecarRoutes } from './routes.js'
@@ -125,7 +123,6 @@ export default definePlugin({
   ],
   routes: sidecarRoutes,
   registries: [
-    contribute(NativeTools, () => nativeTools),
     contribute(Checks, self => [{ id: 'sidecars', category: 'agents', run: () => self.check() }]),
     contribute(SessionBriefings, self => [self.persona]),
     contribute(HealthTimings, self => [

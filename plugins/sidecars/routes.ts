@@ -1,4 +1,5 @@
 import type * as v from 'valibot'
+import { describe, runsCode, tool } from '../../kernel/kit/annotations/index.js'
 import { ok, type Route, routeOf } from '../../kernel/plugin.js'
 import {
   DeleteSidecarBody,
@@ -47,61 +48,56 @@ function routesOf<S extends Soul | Heartbeat, C, R>(which: Which, its: Differenc
   const { desk, area, snapshot, change, title } = its
   const { file } = SIDECARS[which]
   const path = `/api/agents/{name}/${which}` as const
+  const asTool = (verb: string) => tool(`agent_${which}_${verb}`, ['authored_context'])
   return [
     route({
       method: 'PUT',
       path,
-      area,
+      with: [describe(area, { errors: [410] }), asTool('write')],
       summary: `Write ${file}; expected_digest is that of the ${title} as it is, empty for none`,
       body: WriteSidecarBody,
       headers,
       replies: { 200: change, 422: snapshot },
-      errors: [410],
       handle: (self, { params, body, actor, headers }) => desk(self).write(params.name, body, actor, headers),
     }),
     route({
       method: 'DELETE',
       path,
-      area: its.areaOfRemoval,
+      with: [describe(its.areaOfRemoval, { errors: [410] }), asTool('delete')],
       summary: `Remove ${file}; the history keeps it`,
       body: DeleteSidecarBody,
       headers,
       essential: true,
       replies: { 200: change },
-      errors: [410],
       handle: (self, { params, body, actor, headers }) => desk(self).remove(params.name, body, actor, headers),
     }),
     route({
       method: 'POST',
       path: `${path}/validate`,
       audited: false,
-      runsCode: false,
-      area,
+      with: [describe(area, { errors: [410] }), runsCode(false)],
       summary: `Check a ${file} text${its.validates}`,
       body: its.validateBody,
       replies: { 200: snapshot, 422: snapshot },
-      errors: [410],
       handle: (self, { params, body }) => desk(self).validate(params.name, body),
     }),
     route({
       method: 'GET',
       path: `${path}/history`,
-      area,
+      with: [describe(area, { errors: [410] }), asTool('history')],
       summary: `List changes of ${file}, the newest first`,
       query: SidecarHistoryQuery,
       replies: { 200: its.history },
-      errors: [410],
       handle: (self, { params, query, actor }) => desk(self).history(params.name, actor, query),
     }),
     route({
       method: 'POST',
       path: `${path}/rollback`,
-      area,
+      with: [describe(area, { errors: [410] }), asTool('rollback')],
       summary: `Write ${file} as it was after an earlier change`,
       body: its.rollbackBody,
       headers,
       replies: { 200: change, 422: snapshot },
-      errors: [410],
       handle: (self, { params, body, actor, headers }) => desk(self).rollback(params.name, body, actor, headers),
     }),
   ]
@@ -111,11 +107,10 @@ export const sidecarRoutes: readonly Route<SidecarsService>[] = [
   route({
     method: 'GET',
     path: '/api/agents/{name}/heartbeat',
-    area: 'Agents',
+    with: [describe('Agents', { errors: [410] }), tool('agent_heartbeat_info', ['authored_context'])],
     summary: 'Show the heartbeat policy of an agent; 422: it is not valid',
     query: SidecarQuery,
     replies: { 200: Heartbeat, 422: Heartbeat },
-    errors: [410],
     handle: (self, { params, query }) => self.readHeartbeat(params.name, query.workspace_id),
   }),
   ...routesOf('heartbeat', {
@@ -133,11 +128,10 @@ export const sidecarRoutes: readonly Route<SidecarsService>[] = [
   route({
     method: 'GET',
     path: '/api/agents/{name}/soul',
-    area: 'Agent persona (soul)',
+    with: [describe('Agent persona (soul)', { errors: [410] }), tool('agent_soul_info', ['authored_context'])],
     summary: 'Show the persona of an agent, valid or not',
     query: SidecarQuery,
     replies: { 200: Soul },
-    errors: [410],
     handle: async (self, { params, query }) => ok(await self.readSoul(params.name, query.workspace_id)),
   }),
   ...routesOf('soul', {
@@ -156,12 +150,11 @@ export const sidecarRoutes: readonly Route<SidecarsService>[] = [
     method: 'POST',
     path: '/api/workspaces/{workspace_id}/sessions/{session_id}/soul/refresh',
     audited: false,
-    area: 'Sessions',
+    with: [describe('Sessions', { errors: [410] })],
     summary:
       'Gives a session the persona of its agent as it is now; expected_digest is that of the persona, empty for none',
     body: RefreshSoulBody,
     replies: { 200: Soul, 422: Soul },
-    errors: [410],
     handle: (self, { params, body, actor }) => self.refresh(params, body, actor),
   }),
 ]

@@ -6,10 +6,9 @@ import { ResourceFamilies, type ResourceFamily } from '../extensions/api.js'
 import { HookDeclarers, Hooks } from '../hooks/api.js'
 import { McpServerSources } from '../mcp/api.js'
 import { SessionBriefings, Sessions } from '../sessions/api.js'
-import { NativeTools, Tools } from '../tools/api.js'
+import { Tools } from '../tools/api.js'
 import { WorkspaceDetailMembers, Workspaces } from '../workspaces/api.js'
 import { SkillErrors, SkillKind, SkillShadowed, Skills } from './api.js'
-import { nativeTools } from './native-tools.js'
 import { skillRoutes } from './routes.js'
 import type { SkillsService } from './service.js'
 import { SkillSettings } from './settings.js'
@@ -55,7 +54,6 @@ export default definePlugin({
   ),
   registries: [
     contribute(ResourceFamilies, () => [family]),
-    contribute(NativeTools, () => nativeTools),
     contribute(McpServerSources, self => [self.servers]),
     contribute(HookDeclarers, self => [self.hooks]),
     contribute(SessionBriefings, self => [self.briefing]),

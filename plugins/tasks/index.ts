@@ -4,7 +4,6 @@ import { Events } from '../events/api.js'
 import { WakeContexts } from '../heartbeats/api.js'
 import { HeldWork } from '../self-service/api.js'
 import { InboxSources, SessionRuns, Sessions } from '../sessions/api.js'
-import { NativeTools } from '../tools/api.js'
 import { Workspaces } from '../workspaces/api.js'
 import {
   SchedulerDrainCompleted,
@@ -31,7 +30,6 @@ import { TaskSettings } from './settings.js'
 import { TASK_TABLES } from './tables.js'
 import { taskRoutes } from './tasks/routes.js'
 import { waitsRoutes } from './tasks/waits-routes.js'
-import { nativeTools } from './tools/native-tools.js'
 import { viewRoutes } from './views/routes.js'
 
 const { contribute, tap } = surfaceOf<TaskService>()
@@ -67,7 +65,6 @@ export default definePlugin({
   registries: [
     contribute(StatusMembers, self => [{ path: 'tasks', read: () => self.status() }]),
     contribute(Checks, self => [{ id: 'tasks', category: 'tasks', run: async () => self.check() }]),
-    contribute(NativeTools, () => nativeTools),
     contribute(HeldWork, self => [
       {
         mostLeases: 1,

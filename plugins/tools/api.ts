@@ -1,8 +1,6 @@
-/** `svc/plugins/tools`: what agents and programs may call, who provides it, and under which rules it is called. */
-import type * as v from 'valibot'
+import type { RouteTool } from '../../kernel/kit/annotations/index.js'
 import { type Actor, type Awaitable, type Hook, type Method, registry, token } from '../../kernel/plugin.js'
 import type { ReasonCode, ToolErrorCode } from '../../schemas/tools.js'
-import type { NativeToolsetId } from './native-toolsets.js'
 import type { ToolSpec } from './tool-kind.js'
 
 export type { ReasonCode, ToolErrorCode } from '../../schemas/tools.js'
@@ -128,32 +126,11 @@ export const ToolBackends = registry<ToolBackend>('tools.backends@1')
  * or the refusal of the route. Its input has the members of path, query and body side by side; a body that is no object, or has a
  * name twice, is the member `body`.
  */
-export interface NativeTool {
-  /** `sessions_list`, for `service__sessions_list`. */
-  readonly name: string
+export interface NativeTool extends RouteTool {
   readonly route: `${Method} /api/${string}`
-  /** When to use it, for a model; default: the summary of the route. */
-  readonly description?: string
-  readonly title?: string
-  readonly toolsets: readonly NativeToolsetId[]
-  /**
-   * Default by the route: one that can make code run is `destructive`, one that changes something `mutating`, the others `read`. It can
-   * only be made more dangerous here.
-   */
-  readonly risk?: ToolRisk
-  /** Default `model`. What tells of other workspaces or of secrets is for the `operator`. */
-  readonly visibility?: ToolVisibility
-  /** Members that every call has and no caller gives. */
-  readonly fixed?: Readonly<Record<string, unknown>>
-  /** Of the input, instead of that of the route: a part of what its body can be. */
-  readonly input?: v.GenericSchema
-  /** Further words under which it is found. */
-  readonly tags?: readonly string[]
-  /** The route itself judges, by the same rules, what it is asked for: it needs no approval of its own. Of plugins of the program alone. */
-  readonly judgedInside?: true
 }
 
-/** Contributes native tools: `contribute(NativeTools, () => myTools)`. */
+/** Tools of extensions that name their routes by a text; a route says by the annotation `tool` that it is one. */
 export const NativeTools = registry<NativeTool>('tools.native@1')
 
 /** What stands in the way of a call in a place; `callable` where nothing but an approval does. */

@@ -9,7 +9,6 @@ import { GRANT_TABLE } from './approvals/grants.js'
 import { approvalRoutes } from './approvals/routes.js'
 import { ApprovalDecided, ApprovalRequested, ToolCalled } from './events.js'
 import { ApprovalErrors } from './faults.js'
-import { ownTools } from './own-tools.js'
 import { ARTIFACT_FOLDER, ARTIFACT_TABLE } from './results/artifacts.js'
 import { toolRoutes, toolsetRoutes } from './routes.js'
 import type { ToolsService } from './service.js'
@@ -110,7 +109,6 @@ export default definePlugin({
   },
   registries: [
     contribute(ResourceFamilies, () => [family]),
-    contribute(NativeTools, () => ownTools),
     contribute(InboxSources, self => [{ read: () => self.asking.inbox() }]),
   ],
 })

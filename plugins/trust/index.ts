@@ -1,16 +1,14 @@
+import { cli, describe, tool } from '../../kernel/kit/annotations/index.js'
 import { definePlugin, maybe, noContent, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
 import { PutTrustBody, WorkspaceTrustReply } from '../../schemas/workspaces/trust.js'
 import { Events, isGap } from '../events/api.js'
 import { Hooks } from '../hooks/api.js'
-import { NativeTools } from '../tools/api.js'
 import { WorkspaceDeleted, Workspaces } from '../workspaces/api.js'
 import { Trust, TrustErrors } from './api.js'
-import { nativeTools } from './native-tools.js'
 import { type TrustService, trustTable } from './service.js'
 
-const route = routeOf<TrustService>()
+const route = routeOf<TrustService>(describe('Workspaces'))
 const { tap } = surfaceOf<TrustService>()
-const area = 'Workspaces'
 const workspace = { name: 'workspace', summary: 'id, name or path of a workspace' } as const
 
 /** Whether what the files of a workspace say may run code. */
@@ -21,7 +19,6 @@ export default definePlugin({
   provides: Trust,
   service: () => import('./service.js').then(m => m.TrustService),
 }).surface({
-  registries: [surfaceOf().contribute(NativeTools, () => nativeTools)],
   errors: [TrustErrors],
   tables: [{ id: '001-workspace', sql: trustTable }],
   taps: [
@@ -45,52 +42,52 @@ export default definePlugin({
     route({
       method: 'GET',
       path: '/api/workspaces/{id}/trust',
-      area,
       summary: 'Show whether the files of a workspace may run code',
       replies: { 200: WorkspaceTrustReply },
-      errors: [410],
-      cli: {
-        path: 'workspace trust-status',
-        args: [{ ...workspace, name: 'id', type: 'workspace' }],
-        view: {
-          item: 'trust',
-          fields: [
-            { header: 'State', path: 'state' },
-            { header: 'Files', path: 'files', as: 'list' },
-            { header: 'Trusted', path: 'trusted_at', as: 'time' },
-            { header: 'By', path: 'trusted_by' },
-            { header: 'Digest', path: 'digest' },
-          ],
-        },
-      },
+      with: [
+        describe('Workspaces', { errors: [410] }),
+        cli('workspace trust-status', {
+          args: [{ ...workspace, name: 'id', type: 'workspace' }],
+          view: {
+            item: 'trust',
+            fields: [
+              { header: 'State', path: 'state' },
+              { header: 'Files', path: 'files', as: 'list' },
+              { header: 'Trusted', path: 'trusted_at', as: 'time' },
+              { header: 'By', path: 'trusted_by' },
+              { header: 'Digest', path: 'digest' },
+            ],
+          },
+        }),
+        tool('workspace_trust_status', ['workspace']),
+      ],
       handle: async (self, { params }) => ok({ trust: await self.of(await self.find(params.id)) }),
     }),
     route({
       method: 'PUT',
       path: '/api/workspaces/{id}/trust',
-      area,
+      with: [describe('Workspaces', { errors: [410] })],
       summary: 'Trust the files of a workspace at a digest',
       body: PutTrustBody,
       privileged: true,
       replies: { 200: WorkspaceTrustReply },
-      errors: [410],
       handle: async (self, { params, body, actor }) =>
         ok({ trust: await self.grant(await self.find(params.id), body.digest, actor) }),
     }),
     route({
       method: 'DELETE',
       path: '/api/workspaces/{id}/trust',
-      area,
       summary: 'Revoke the trust in a workspace',
       privileged: true,
       essential: true,
       replies: { 204: null },
-      errors: [410],
-      cli: {
-        path: 'workspace untrust',
-        args: [{ ...workspace, name: 'id', type: 'workspace' }],
-        done: 'not trusted any more: {id}',
-      },
+      with: [
+        describe('Workspaces', { errors: [410] }),
+        cli('workspace untrust', {
+          args: [{ ...workspace, name: 'id', type: 'workspace' }],
+          done: 'not trusted any more: {id}',
+        }),
+      ],
       handle: async (self, { params }) => {
         await self.revoke(await self.find(params.id))
         return noContent()

@@ -1,3 +1,4 @@
+import { cli, describe, tool } from '../../kernel/kit/annotations/index.js'
 import { SecretResolvers } from '../../kernel/kit/secret-ref.js'
 import { definePlugin, noContent, ok, perConsumer, routeOf, surfaceOf } from '../../kernel/plugin.js'
 import {
@@ -10,16 +11,13 @@ import {
 } from '../../schemas/vault.js'
 import { Checks, StatusMembers } from '../daemon/api.js'
 import { Events } from '../events/api.js'
-import { NativeTools } from '../tools/api.js'
 import { SecretOwners, Vault, VaultErrors, VaultKeyRotated, VaultSecretDeleted, VaultSecretPut } from './api.js'
-import { nativeTools } from './native-tools.js'
 import { migrations } from './rows.js'
 import type { VaultService } from './service.js'
 
-const route = routeOf<VaultService>()
+const route = routeOf<VaultService>(describe('Vault'))
 const { contribute, tap } = surfaceOf<VaultService>()
 
-const area = 'Vault'
 const ref = { name: 'ref', in: 'query', summary: 'vault:<namespace>/<name>/…' } as const
 const columns = [
   { header: 'Reference', path: 'ref' },
@@ -43,7 +41,6 @@ export default definePlugin({
   events: [VaultSecretPut, VaultSecretDeleted, VaultKeyRotated],
   services: [{ name: 'hide', run: (self, signal) => self.run(signal) }],
   registries: [
-    contribute(NativeTools, () => nativeTools),
     contribute(SecretResolvers, self => [self.resolver]),
     contribute(Checks, self => [{ id: 'vault.secrets', category: 'vault', run: () => self.check() }]),
     contribute(StatusMembers, self => [{ path: 'health', read: () => self.health() }]),
@@ -73,24 +70,24 @@ export default definePlugin({
     route({
       method: 'GET',
       path: '/api/vault/secrets',
-      area,
       summary: 'List secrets, without their values',
       privileged: true,
       query: VaultSecretsQuery,
       replies: { 200: VaultSecretsReply },
-      cli: {
-        path: 'vault list',
-        args: [
-          { name: 'prefix', in: 'query', optional: true, summary: 'prefix of the reference, with or without vault:' },
-        ],
-        view: { rows: 'secrets', columns, empty: 'no secrets; store one: svc vault put <ref>' },
-      },
+      with: [
+        cli('vault list', {
+          args: [
+            { name: 'prefix', in: 'query', optional: true, summary: 'prefix of the reference, with or without vault:' },
+          ],
+          view: { rows: 'secrets', columns, empty: 'no secrets; store one: svc vault put <ref>' },
+        }),
+        tool('vault_list', ['config'], { visibility: 'operator' }),
+      ],
       handle: async (self, { query }) => ok({ secrets: await self.list(query) }),
     }),
     route({
       method: 'PUT',
       path: '/api/vault/secrets',
-      area,
       summary: 'Store a secret',
       privileged: true,
       body: PutVaultSecretBody,
@@ -103,13 +100,12 @@ export default definePlugin({
     route({
       method: 'DELETE',
       path: '/api/vault/secrets',
-      area,
       summary: 'Delete a secret',
       privileged: true,
       essential: true,
       query: VaultRefQuery,
       replies: { 204: null },
-      cli: { path: 'vault delete', args: [ref], done: 'deleted {ref}' },
+      with: [cli('vault delete', { args: [ref], done: 'deleted {ref}' })],
       handle: async (self, { query, actor }) => {
         await self.remove(query.ref, actor)
         return noContent()
@@ -118,38 +114,39 @@ export default definePlugin({
     route({
       method: 'GET',
       path: '/api/vault/secrets/metadata',
-      area,
       summary: 'Show a secret, without its value',
       privileged: true,
       query: VaultRefQuery,
       replies: { 200: VaultSecretReply },
-      cli: {
-        path: 'vault show',
-        args: [ref],
-        view: {
-          item: 'secret',
-          fields: [...columns, { header: 'Created', path: 'created_at', as: 'time' }],
-        },
-      },
+      with: [
+        cli('vault show', {
+          args: [ref],
+          view: {
+            item: 'secret',
+            fields: [...columns, { header: 'Created', path: 'created_at', as: 'time' }],
+          },
+        }),
+        tool('vault_info', ['config'], { visibility: 'operator' }),
+      ],
       handle: async (self, { query }) => ok({ secret: await self.metadata(query.ref) }),
     }),
     route({
       method: 'POST',
       path: '/api/vault/rotate',
-      area,
       summary: 'Re-encrypt all secrets with a new key',
       privileged: true,
       replies: { 200: RotateVaultReply },
-      cli: {
-        path: 'vault rotate',
-        view: {
-          item: '',
-          fields: [
-            { header: 'New key', path: 'key_id' },
-            { header: 'Secrets sealed anew', path: 'resealed' },
-          ],
-        },
-      },
+      with: [
+        cli('vault rotate', {
+          view: {
+            item: '',
+            fields: [
+              { header: 'New key', path: 'key_id' },
+              { header: 'Secrets sealed anew', path: 'resealed' },
+            ],
+          },
+        }),
+      ],
       handle: async (self, { actor }) => ok(await self.rotate(actor)),
     }),
   ],

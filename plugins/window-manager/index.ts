@@ -1,5 +1,6 @@
+import type { CliColumn } from '../../kernel/kit/annotations/index.js'
+import { cli, describe, runsCode, tool } from '../../kernel/kit/annotations/index.js'
 import {
-  type CliColumn,
   created,
   definePlugin,
   noContent,
@@ -30,20 +31,18 @@ import {
   WindowStreamQuery,
 } from '../../schemas/window-manager.js'
 import { Events, isGap } from '../events/api.js'
-import { NativeTools } from '../tools/api.js'
 import { WorkspaceDeleted, Workspaces } from '../workspaces/api.js'
 import { CommandApplied, happeningEvents, LayoutApplied, LayoutKind, WindowManager } from './api.js'
 import { cliCommands } from './cli-table.js'
+import { commandTools } from './command-tools.js'
 import { MAX_LAYOUT_BYTES } from './layouts/kind.js'
-import { nativeTools } from './native-tools.js'
 import { refuse } from './refusal.js'
 import type { WindowManagerService } from './service.js'
 import { settingsIn, WindowManagerSettings } from './settings.js'
 import { migrations } from './store.js'
 
-const route = routeOf<WindowManagerService>()
+const route = routeOf<WindowManagerService>(describe('Window manager'))
 const { tap } = surfaceOf<WindowManagerService>()
-const area = 'Window manager'
 const BASE = '/api/workspaces/{workspace_id}/window-manager'
 /** Above the largest layout, so that it is the document that says what is too large. */
 const LAYOUT_BODY = MAX_LAYOUT_BYTES + 1024 * 1024
@@ -85,7 +84,6 @@ export default definePlugin({
   provides: WindowManager,
   service: () => import('./service.js').then(module => module.WindowManagerService),
 }).surface({
-  registries: [surfaceOf().contribute(NativeTools, () => nativeTools)],
   kinds: [LayoutKind],
   tables: migrations,
   events: [CommandApplied, LayoutApplied, ...Object.values(happeningEvents)],
@@ -118,7 +116,7 @@ export default definePlugin({
     route({
       method: 'GET',
       path: BASE,
-      area,
+      with: [tool('window_manager_state', ['window_manager'])],
       summary: 'Show the desktops and windows of a workspace, with their history',
       replies: orRefused({ 200: WindowManagerState }),
       handle: (self, { params }) => self.answer(params.workspace_id, workspace => ok(self.read(workspace))),
@@ -127,8 +125,7 @@ export default definePlugin({
       method: 'POST',
       path: `${BASE}/commands`,
       audited: false,
-      runsCode: false,
-      area,
+      with: [...commandTools, runsCode(false)],
       summary: 'Run a command at a given revision',
       body: WindowCommandBody,
       bodyLimit: LAYOUT_BODY,
@@ -140,8 +137,7 @@ export default definePlugin({
       method: 'POST',
       path: `${BASE}/preview`,
       audited: false,
-      runsCode: false,
-      area,
+      with: [runsCode(false)],
       summary: 'Show what a command would do, without doing it',
       body: WindowCommandBody,
       bodyLimit: LAYOUT_BODY,
@@ -152,7 +148,7 @@ export default definePlugin({
     route({
       method: 'GET',
       path: `${BASE}/layout`,
-      area,
+      with: [tool('layout_get', ['window_manager'])],
       summary: 'Export the current arrangement as a layout document',
       replies: orRefused({ 200: LayoutDocument }),
       handle: (self, { params }) => self.answer(params.workspace_id, workspace => ok(self.document(workspace))),
@@ -161,8 +157,7 @@ export default definePlugin({
       method: 'PUT',
       path: `${BASE}/layout`,
       audited: false,
-      runsCode: false,
-      area,
+      with: [tool('layout_apply', ['window_manager']), runsCode(false)],
       summary: 'Replace the arrangement with a layout document',
       body: PutLayoutBody,
       bodyLimit: LAYOUT_BODY,
@@ -176,8 +171,7 @@ export default definePlugin({
       method: 'POST',
       path: `${BASE}/layout/validate`,
       audited: false,
-      runsCode: false,
-      area,
+      with: [tool('layout_validate', ['window_manager'], { risk: 'read' }), runsCode(false)],
       summary: 'Validate a layout document and list all errors',
       body: ValidateLayoutBody,
       bodyLimit: LAYOUT_BODY,
@@ -193,15 +187,15 @@ export default definePlugin({
     route({
       method: 'GET',
       path: `${BASE}/clients`,
-      area,
       summary: 'List the screens that show the workspace',
       replies: orRefused({ 200: ListWindowClientsReply }),
-      cli: {
-        path: 'desktop clients',
-        args: workspaceArg,
-        workspace: 'workspace_id',
-        view: { rows: 'clients', columns: clientColumns, empty: 'nothing shows this workspace now' },
-      },
+      with: [
+        cli('desktop clients', {
+          args: workspaceArg,
+          workspace: 'workspace_id',
+          view: { rows: 'clients', columns: clientColumns, empty: 'nothing shows this workspace now' },
+        }),
+      ],
       handle: (self, { params }) =>
         self.answer(params.workspace_id, workspace =>
           ok({ clients: self.clients(workspace), workspace_id: workspace.id }),
@@ -211,8 +205,7 @@ export default definePlugin({
       method: 'POST',
       path: `${BASE}/clients`,
       audited: false,
-      runsCode: false,
-      area,
+      with: [runsCode(false)],
       summary: 'Attach or refresh a client; without a stream it expires after five minutes',
       body: AttachClientBody,
       replies: orRefused({ 201: WindowClient }),
@@ -227,8 +220,7 @@ export default definePlugin({
       method: 'DELETE',
       path: `${BASE}/clients/{client_id}`,
       audited: false,
-      runsCode: false,
-      area,
+      with: [runsCode(false)],
       summary: 'Detach a client',
       essential: true,
       replies: orRefused({ 204: null }),
@@ -241,27 +233,27 @@ export default definePlugin({
     route({
       method: 'GET',
       path: `${BASE}/layout-profiles`,
-      area,
       summary: 'List saved layouts that the workspace can apply',
       replies: orRefused({ 200: ListLayoutProfilesReply }),
-      cli: {
-        path: 'layout list',
-        args: workspaceArg,
-        workspace: 'workspace_id',
-        view: {
-          rows: 'records',
-          columns: layoutColumns,
-          empty: 'no saved layouts; save this one: svc layout export --save <id>',
-        },
-      },
+      with: [
+        cli('layout list', {
+          args: workspaceArg,
+          workspace: 'workspace_id',
+          view: {
+            rows: 'records',
+            columns: layoutColumns,
+            empty: 'no saved layouts; save this one: svc layout export --save <id>',
+          },
+        }),
+        tool('layout_profiles_list', ['window_manager']),
+      ],
       handle: (self, { params, actor }) =>
         self.answer(params.workspace_id, workspace => ok({ records: self.layouts.list(workspace, actor) })),
     }),
     route({
       method: 'PUT',
       path: `${BASE}/layout-profiles/{profile_id}`,
-      runsCode: false,
-      area,
+      with: [tool('layout_profile_save', ['window_manager']), runsCode(false)],
       summary: 'Save a layout',
       body: PutLayoutProfileBody,
       bodyLimit: LAYOUT_BODY,
@@ -275,8 +267,7 @@ export default definePlugin({
     route({
       method: 'DELETE',
       path: `${BASE}/layout-profiles/{profile_id}`,
-      runsCode: false,
-      area,
+      with: [tool('layout_profile_delete', ['window_manager']), runsCode(false)],
       summary: 'Delete a saved layout at its current version',
       essential: true,
       body: DeleteLayoutProfileBody,
@@ -290,7 +281,6 @@ export default definePlugin({
     route({
       method: 'GET',
       path: `${BASE}/stream`,
-      area,
       summary: 'Stream changes over a WebSocket, from a known revision on',
       query: WindowStreamQuery,
       replies: orRefused({ 101: WindowStreamFrame }),

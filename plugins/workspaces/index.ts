@@ -1,3 +1,4 @@
+import { cli, describe, tool } from '../../kernel/kit/annotations/index.js'
 import { created, definePlugin, Host, noContent, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
 import {
   CreateWorkspaceBody,
@@ -11,7 +12,6 @@ import {
 } from '../../schemas/workspaces.js'
 import { Checks, Daemon } from '../daemon/api.js'
 import { Events } from '../events/api.js'
-import { NativeTools } from '../tools/api.js'
 import {
   WorkspaceCreated,
   WorkspaceDeleted,
@@ -21,13 +21,11 @@ import {
   WorkspaceUpdated,
 } from './api.js'
 import { toWire } from './detail.js'
-import { nativeTools } from './native-tools.js'
 import type { WorkspacesService } from './service.js'
 import { migrations } from './table.js'
 
-const route = routeOf<WorkspacesService>()
+const route = routeOf<WorkspacesService>(describe('Workspaces'))
 const { contribute } = surfaceOf<WorkspacesService>()
-const area = 'Workspaces'
 
 const fields = [
   { header: 'ID', path: 'id' },
@@ -51,64 +49,66 @@ export default definePlugin({
   tables: migrations,
   errors: [WorkspaceErrors],
   events: [WorkspaceCreated, WorkspaceUpdated, WorkspaceDeleted],
-  registries: [contribute(NativeTools, () => nativeTools), contribute(Checks, self => self.checks())],
+  registries: [contribute(Checks, self => self.checks())],
   routes: [
     route({
       method: 'GET',
       path: '/api/workspaces',
-      area,
       summary: 'List registered workspaces',
       query: ListWorkspacesQuery,
       replies: { 200: ListWorkspacesReply },
-      errors: [410],
-      cli: {
-        path: 'workspace list',
-        view: {
-          rows: 'workspaces',
-          columns: [
-            { header: 'Name', path: 'name' },
-            { header: 'ID', path: 'id' },
-            { header: 'Root', path: 'root_dir' },
-            { header: 'Agent', path: 'default_agent' },
-            { header: 'Updated', path: 'updated_at', as: 'ago' },
-          ],
-          empty: 'no workspaces; register one: svc workspace add <dir>',
-        },
-      },
+      with: [
+        describe('Workspaces', { errors: [410] }),
+        cli('workspace list', {
+          view: {
+            rows: 'workspaces',
+            columns: [
+              { header: 'Name', path: 'name' },
+              { header: 'ID', path: 'id' },
+              { header: 'Root', path: 'root_dir' },
+              { header: 'Agent', path: 'default_agent' },
+              { header: 'Updated', path: 'updated_at', as: 'ago' },
+            ],
+            empty: 'no workspaces; register one: svc workspace add <dir>',
+          },
+        }),
+        tool('workspace_list', ['workspace'], { visibility: 'operator' }),
+      ],
       handle: async (self, { query, actor }) => ok({ workspaces: (await self.around(query.path, actor)).map(toWire) }),
     }),
     route({
       method: 'POST',
       path: '/api/workspaces',
-      area,
       summary: 'Register a folder as a workspace',
       body: CreateWorkspaceBody,
       replies: { 201: WorkspaceReply },
-      cli: {
-        path: 'workspace add',
-        args: [{ name: 'root_dir', in: 'body', type: 'path', optional: true, default: '.', summary: 'the directory' }],
-        view: { item: 'workspace', fields },
-      },
+      with: [
+        cli('workspace add', {
+          args: [
+            { name: 'root_dir', in: 'body', type: 'path', optional: true, default: '.', summary: 'the directory' },
+          ],
+          view: { item: 'workspace', fields },
+        }),
+        tool('workspace_add', ['workspace'], { visibility: 'operator' }),
+      ],
       handle: async (self, { body, actor }) => created({ workspace: toWire(await self.create(body, actor)) }),
     }),
     route({
       method: 'POST',
       path: '/api/workspaces/resolve',
-      area,
+      with: [describe('Workspaces', { errors: [410] })],
       summary: 'Resolve the workspace of a path; register one if there is none',
       body: ResolveWorkspaceBody,
       replies: { 200: WorkspaceReply },
-      errors: [410],
       handle: async (self, { body, actor }) => ok({ workspace: toWire(await self.resolve(body.path, actor)) }),
     }),
     route({
       method: 'POST',
       path: '/api/workspaces/place',
-      area,
+      with: [describe('Workspaces', { errors: [410] })],
       summary: 'Choose the workspace of a command that runs in a folder; register its project if there is none',
       body: ResolveWorkspaceBody,
       replies: { 200: PlaceWorkspaceReply },
-      errors: [410],
       handle: async (self, { body, actor }) => {
         const { workspace, registered } = await self.place(body.path, actor)
         return ok({ workspace: toWire(workspace), registered })
@@ -118,45 +118,48 @@ export default definePlugin({
       method: 'GET',
       path: '/api/workspaces/{id}',
       origins: ['agent_session'],
-      area,
       summary: 'Show a workspace and what it sees',
       replies: { 200: WorkspaceDetail },
-      errors: [410],
-      cli: {
-        path: 'workspace info',
-        workspace: 'id',
-        args: [{ name: 'id', type: 'workspace', optional: true, summary: 'id, name or path' }],
-        view: { item: 'workspace', fields },
-      },
+      with: [
+        describe('Workspaces', { errors: [410] }),
+        cli('workspace info', {
+          workspace: 'id',
+          args: [{ name: 'id', type: 'workspace', optional: true, summary: 'id, name or path' }],
+          view: { item: 'workspace', fields },
+        }),
+        tool('workspace_info', ['workspace']),
+      ],
       handle: async (self, { params, actor }) => ok(await self.detail(params.id, actor)),
     }),
     route({
       method: 'PATCH',
       path: '/api/workspaces/{id}',
-      area,
       summary: 'Change the name, additional folders, default agent or sandbox of a workspace',
       body: PatchWorkspaceBody,
       replies: { 200: WorkspaceReply },
-      cli: {
-        path: 'workspace edit',
-        args: [{ name: 'id', type: 'workspace', summary: 'id, name or path' }],
-        view: { item: 'workspace', fields },
-      },
+      with: [
+        cli('workspace edit', {
+          args: [{ name: 'id', type: 'workspace', summary: 'id, name or path' }],
+          view: { item: 'workspace', fields },
+        }),
+        tool('workspace_update', ['workspace']),
+      ],
       handle: async (self, { params, body, actor }) =>
         ok({ workspace: toWire(await self.update(params.id, body, actor)) }),
     }),
     route({
       method: 'DELETE',
       path: '/api/workspaces/{id}',
-      area,
       summary: 'Remove a workspace and its records; its files are kept',
       essential: true,
       replies: { 204: null },
-      cli: {
-        path: 'workspace remove',
-        args: [{ name: 'id', type: 'workspace', summary: 'id, name or path' }],
-        done: 'removed {id}; its files are untouched',
-      },
+      with: [
+        cli('workspace remove', {
+          args: [{ name: 'id', type: 'workspace', summary: 'id, name or path' }],
+          done: 'removed {id}; its files are untouched',
+        }),
+        tool('workspace_remove', ['workspace'], { visibility: 'operator' }),
+      ],
       handle: async (self, { params, actor }) => {
         await self.remove(params.id, actor)
         return noContent()

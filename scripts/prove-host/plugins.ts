@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { describe } from '../../kernel/kit/annotations/index.js'
 import {
   definePlugin,
   kind,
@@ -42,7 +43,7 @@ export function steady(seen: (service: Steady) => void) {
       route({
         method: 'GET',
         path: '/api/steady/{n}',
-        area: 'Proof',
+        with: [describe('Proof')],
         summary: 'Answers',
         replies: { 200: v.object({ n: v.string() }) },
         handle: (_self, { params }) => ok({ n: params.n }),
@@ -89,7 +90,7 @@ export function coming(lives: { applied: number; reconciled: number }, leak?: un
       route({
         method: 'GET',
         path: '/api/coming',
-        area: 'Proof',
+        with: [describe('Proof')],
         summary: 'Answers while it is there',
         replies: { 200: v.object({}) },
         handle: () => ok({}),

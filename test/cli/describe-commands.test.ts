@@ -5,10 +5,11 @@ import type { RouteCommand } from '../../cli/commands/command-data.js'
 import { describeRoutes } from '../../cli/commands/describe-commands.js'
 import { findCommand } from '../../cli/commands/find-command.js'
 import { noContent, routeOf } from '../../kernel/contract/route.js'
+import { cli, type RouteCli } from '../../kernel/kit/annotations/index.js'
 import { thingsData } from './fake-daemon.js'
 
 const route = routeOf<unknown>()
-const base = { method: 'POST', area: 'a', summary: 's', replies: { 204: null }, handle: noContent } as const
+const base = { method: 'POST', summary: 's', replies: { 204: null }, handle: noContent } as const
 const describe = (entry: ReturnType<typeof route>) => describeRoutes([entry])[0] as RouteCommand
 const optionsOf = ({ options }: RouteCommand) => options.map(({ option, in: at, type }) => `${at} ${option} ${type}`)
 
@@ -20,7 +21,7 @@ test('the data of a command is plain: it survives JSON', () => {
 test('an option is called as its route says; a name of no member is an error of the route', () => {
   const body = v.strictObject({ thing_name: v.string(), size: v.optional(v.string()) })
   const named = (options: Record<string, string>) =>
-    describe(route({ ...base, path: '/api/x', body, cli: { path: 'x', options } }))
+    describe(route({ ...base, path: '/api/x', body, with: [cli('x', { options })] }))
   assert.equal(optionsOf(named({ thing_name: 'thing' })), ['body thing text', 'body size text'])
   assert.throws(() => named({ other: 'thing' }), /POST \/api\/x \(svc x\): no query or body member is named other/)
 })
@@ -44,7 +45,7 @@ test('every schema of a member becomes a kind of option', () => {
     sha256: v.string(),
   })
   const command = describe(
-    route({ ...base, path: '/api/x', body, query: v.object({ text: v.string() }), cli: { path: 'x' } }),
+    route({ ...base, path: '/api/x', body, query: v.object({ text: v.string() }), with: [cli('x')] }),
   )
   assert.equal(optionsOf(command), [
     'query text text',
@@ -72,14 +73,16 @@ test('every schema of a member becomes a kind of option', () => {
 
 test('a body that is no object is given as a whole', () => {
   const body = v.union([v.object({ a: v.string() }), v.object({ b: v.string() })])
-  const command = describe(route({ ...base, path: '/api/x', body, cli: { path: 'x' } }))
+  const command = describe(route({ ...base, path: '/api/x', body, with: [cli('x')] }))
   assert.equal(command.options, [])
   assert.is(command.body, 'required')
 })
 
 test('data that does not fit together is refused by the name of the route', () => {
-  const wrong = (cli: NonNullable<Parameters<typeof route>[0]['cli']>) => () =>
-    describe(route({ ...base, path: '/api/x/{id}/{part}', cli }))
+  const wrong =
+    ({ path, ...more }: RouteCli) =>
+    () =>
+      describe(route({ ...base, path: '/api/x/{id}/{part}', with: [cli(path, more)] }))
   assert.throws(wrong({ path: 'x', args: [{ name: 'id' }] }), /POST \/api\/x.*svc x.*nothing fills.*part/)
   assert.throws(wrong({ path: 'x', args: [{ name: 'id' }, { name: 'nope' }] }), /no parameter.*nope/)
   assert.not.throws(wrong({ path: 'x', args: [{ name: 'id' }], find: { part: { path: '/api/y/{id}', pick: 'part' } } }))

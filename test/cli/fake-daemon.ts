@@ -7,6 +7,7 @@ import type { CommandData } from '../../cli/commands/command-data.js'
 import { describeRoutes } from '../../cli/commands/describe-commands.js'
 import { run } from '../../cli/run.js'
 import { noContent, ok, routeOf } from '../../kernel/contract/route.js'
+import { cli, describe } from '../../kernel/kit/annotations/index.js'
 import { queryBoolean, queryInteger } from '../../schemas/kernel/common.js'
 
 /** What the fake daemon was asked. */
@@ -153,7 +154,7 @@ export async function runCli(home: string, argv: readonly string[], options: Run
   return { code, ...written }
 }
 
-const route = routeOf<unknown>()
+const route = routeOf<unknown>(describe('Things'))
 const thing = v.object({ id: v.string() })
 const handle = () => ok({ id: '' })
 
@@ -162,7 +163,6 @@ export const thingRoutes = [
   route({
     method: 'GET',
     path: '/api/things',
-    area: 'Things',
     summary: 'List things',
     query: v.object({
       state: v.optional(v.picklist(['open', 'closed'])),
@@ -170,26 +170,26 @@ export const thingRoutes = [
       deep: v.optional(queryBoolean()),
     }),
     replies: { 200: thing },
-    cli: {
-      path: 'thing list',
-      view: {
-        rows: 'things',
-        columns: [
-          { header: 'id', path: 'id' },
-          { header: 'state', path: 'state' },
-          { header: 'size', path: 'size', as: 'bytes' },
-          { header: 'made', path: 'created_at', as: 'ago' },
-          { header: 'note', path: 'note' },
-        ],
-        empty: 'no things yet',
-      },
-    },
+    with: [
+      cli('thing list', {
+        view: {
+          rows: 'things',
+          columns: [
+            { header: 'id', path: 'id' },
+            { header: 'state', path: 'state' },
+            { header: 'size', path: 'size', as: 'bytes' },
+            { header: 'made', path: 'created_at', as: 'ago' },
+            { header: 'note', path: 'note' },
+          ],
+          empty: 'no things yet',
+        },
+      }),
+    ],
     handle,
   }),
   route({
     method: 'POST',
     path: '/api/things',
-    area: 'Things',
     summary: 'Make a thing',
     body: v.strictObject({
       root: v.string(),
@@ -202,64 +202,62 @@ export const thingRoutes = [
       message_id: v.optional(v.string()),
     }),
     replies: { 201: thing },
-    cli: {
-      path: 'thing make',
-      args: [{ name: 'root', type: 'path', default: '.' }],
-      view: {
-        item: 'thing',
-        fields: [
-          { header: 'id', path: 'id' },
-          { header: 'made', path: 'created_at', as: 'time' },
-        ],
-      },
-    },
+    with: [
+      cli('thing make', {
+        args: [{ name: 'root', type: 'path', default: '.' }],
+        view: {
+          item: 'thing',
+          fields: [
+            { header: 'id', path: 'id' },
+            { header: 'made', path: 'created_at', as: 'time' },
+          ],
+        },
+      }),
+    ],
     handle: () => ({ status: 201 as const, body: { id: '' } }),
   }),
   route({
     method: 'DELETE',
     path: '/api/things/{id}',
-    area: 'Things',
     summary: 'Remove a thing',
     replies: { 204: null },
-    cli: { path: 'thing remove', done: 'thing {id} removed' },
+    with: [cli('thing remove', { done: 'thing {id} removed' })],
     handle: noContent,
   }),
   route({
     method: 'GET',
     path: '/api/places/{place_id}/things/{id}/parts',
-    area: 'Things',
     summary: 'Parts of a thing',
     replies: { 200: thing },
-    cli: {
-      path: 'thing parts list',
-      find: { place_id: { path: '/api/things/{id}/owner', pick: 'owner.place_id' } },
-      follow: { path: '/api/places/{place_id}/things/{id}/stream', query: { frames: 'raw' } },
-      view: {
-        rows: 'parts',
-        columns: [
-          { header: 'no', path: 'sequence' },
-          { header: 'text', path: 'text' },
-        ],
-      },
-    },
+    with: [
+      cli('thing parts list', {
+        find: { place_id: { path: '/api/things/{id}/owner', pick: 'owner.place_id' } },
+        follow: { path: '/api/places/{place_id}/things/{id}/stream', query: { frames: 'raw' } },
+        view: {
+          rows: 'parts',
+          columns: [
+            { header: 'no', path: 'sequence' },
+            { header: 'text', path: 'text' },
+          ],
+        },
+      }),
+    ],
     handle,
   }),
   route({
     method: 'GET',
     path: '/api/things/{id}/text',
-    area: 'Things',
     summary: 'Text of a thing',
     replies: { 200: thing },
-    cli: { path: 'thing text', view: { text: 'text' } },
+    with: [cli('thing text', { view: { text: 'text' } })],
     handle,
   }),
   route({
     method: 'GET',
     path: '/api/places/{place_id}/things',
-    area: 'Things',
     summary: 'Things of the place that is meant here',
     replies: { 200: thing },
-    cli: { path: 'thing here', args: [{ name: 'place_id', optional: true }], workspace: 'place_id' },
+    with: [cli('thing here', { args: [{ name: 'place_id', optional: true }], workspace: 'place_id' })],
     handle,
   }),
 ]

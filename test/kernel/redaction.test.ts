@@ -1,4 +1,5 @@
 // timeout: 180s
+
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'uvu'
@@ -16,6 +17,7 @@ import {
   streamed,
   surfaceOf,
 } from '../../kernel/index.js'
+import { describe } from '../../kernel/kit/annotations/index.js'
 import { SecretSet } from '../../kernel/kit/secret-set.js'
 import { Faults, type SecretSource } from '../../kernel/plugin.js'
 import { Checks, finding } from '../../plugins/daemon/api.js'
@@ -53,7 +55,7 @@ class Leaky {
   }
 }
 
-const route = routeOf<Leaky>()
+const route = routeOf<Leaky>(describe('Test'))
 const text = v.object({ text: v.string() })
 const failing = async function* (self: Leaky, secret: string): AsyncGenerator<never> {
   yield* []
@@ -101,7 +103,6 @@ function leaky(): { readonly plugin: Plugin; readonly self: () => Leaky } {
       route({
         method: 'GET',
         path: '/api/leaky/fault',
-        area: 'Test',
         summary: 'Fails',
         query: text,
         replies: { 200: v.object({}) },
@@ -112,7 +113,6 @@ function leaky(): { readonly plugin: Plugin; readonly self: () => Leaky } {
       route({
         method: 'GET',
         path: '/api/leaky/own-words',
-        area: 'Test',
         summary: 'Fails in its own words',
         query: text,
         replies: { 200: v.object({}) },
@@ -124,7 +124,6 @@ function leaky(): { readonly plugin: Plugin; readonly self: () => Leaky } {
       route({
         method: 'GET',
         path: '/api/leaky/throw',
-        area: 'Test',
         summary: 'Throws',
         query: text,
         replies: { 200: v.object({}) },
@@ -135,7 +134,6 @@ function leaky(): { readonly plugin: Plugin; readonly self: () => Leaky } {
       route({
         method: 'GET',
         path: '/api/leaky/stream',
-        area: 'Test',
         summary: 'Breaks off',
         query: text,
         contentType: 'text/event-stream',
@@ -146,7 +144,6 @@ function leaky(): { readonly plugin: Plugin; readonly self: () => Leaky } {
       route({
         method: 'GET',
         path: '/api/leaky/bytes',
-        area: 'Test',
         summary: 'Bytes as they are',
         query: text,
         replies: { 200: { as: 'bytes', types: ['application/octet-stream'] } },

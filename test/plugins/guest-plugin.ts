@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
+import { describe } from '../../kernel/kit/annotations/index.js'
 import {
   definePlugin,
   type Fault,
@@ -57,7 +58,7 @@ export function guest(parts: { members?: StatusMember[]; checks?: Check[]; refus
       route({
         method: 'POST',
         path: '/api/guest/{what}',
-        area: 'Guest',
+        with: [describe('Guest')],
         summary: 'New work',
         replies: { 200: v.object({}) },
         handle: async (self, { params }) => {

@@ -1,3 +1,4 @@
+import { cli, describe } from 'svc/kit'
 import { definePlugin, ok, routeOf, surfaceOf } from 'svc/plugin'
 import { Events } from 'svc/plugins/events'
 import * as v from 'valibot'
@@ -5,7 +6,7 @@ import { Note, NoteErrors, NotePublished, Notes } from './api.js'
 import type { NotesService } from './service.js'
 import { Signature } from './settings.js'
 
-const route = routeOf<NotesService>()
+const route = routeOf<NotesService>(describe('Notes'))
 const { reconciler } = surfaceOf<NotesService>()
 
 export default definePlugin({
@@ -28,20 +29,18 @@ export default definePlugin({
     route({
       method: 'GET',
       path: '/api/ext/acme.notes/search',
-      area: 'Notes',
       summary: 'Find notes that contain a word',
       query: v.object({ word: v.pipe(v.string(), v.minLength(1)) }),
       replies: { 200: v.object({ notes: v.array(v.string()) }) },
-      cli: { path: 'note search', args: [{ name: 'word', in: 'query' }] },
+      with: [cli('note search', { args: [{ name: 'word', in: 'query' }] })],
       handle: (self, { query }) => ok({ notes: self.search(query.word) }),
     }),
     route({
       method: 'POST',
       path: '/api/ext/acme.notes/{id}/publish',
-      area: 'Notes',
       summary: 'Publish a note',
       replies: { 200: v.object({ text: v.string(), times: v.number() }) },
-      cli: { path: 'note publish', view: { text: 'text' } },
+      with: [cli('note publish', { view: { text: 'text' } })],
       handle: async (self, { params, actor }) => ok(await self.publish(params.id, actor)),
     }),
   ],

@@ -1,4 +1,6 @@
-import { type CliColumn, type CliShorthand, created, noContent, ok, routeOf } from '../../../kernel/plugin.js'
+import type { CliColumn, CliShorthand } from '../../../kernel/kit/annotations/index.js'
+import { cli, describe, tool } from '../../../kernel/kit/annotations/index.js'
+import { created, noContent, ok, routeOf } from '../../../kernel/plugin.js'
 import {
   CreateJobBody,
   JobReply,
@@ -12,8 +14,7 @@ import {
 import { runFields, runRows } from '../runs/routes.js'
 import type { AutomationService } from '../service.js'
 
-const route = routeOf<AutomationService>()
-const area = 'Automation'
+const route = routeOf<AutomationService>(describe('Automation'))
 
 const jobFields: readonly CliColumn[] = [
   { header: 'ID', path: 'id' },
@@ -69,44 +70,46 @@ export const jobRoutes = [
   route({
     method: 'GET',
     path: '/api/automation/jobs',
-    area,
     summary: 'List jobs, newest first',
     query: ListJobsQuery,
     replies: { 200: ListJobsReply },
-    cli: {
-      path: 'automation jobs list',
-      view: {
-        rows: 'jobs',
-        columns: [
-          { header: 'ID', path: 'id' },
-          { header: 'NAME', path: 'name' },
-          { header: 'ENABLED', path: 'enabled' },
-          { header: 'AGENT', path: 'agent_name' },
-          { header: 'NEXT RUN', path: 'next_run', as: 'ago' },
-          { header: 'LAST RUN', path: 'last_run.started_at', as: 'ago' },
-          { header: 'STATUS', path: 'last_run.status' },
-          { header: 'ERROR', path: 'last_run.error' },
-        ],
-        empty: 'No jobs. Create one: svc automation jobs create --help',
-      },
-    },
+    with: [
+      cli('automation jobs list', {
+        view: {
+          rows: 'jobs',
+          columns: [
+            { header: 'ID', path: 'id' },
+            { header: 'NAME', path: 'name' },
+            { header: 'ENABLED', path: 'enabled' },
+            { header: 'AGENT', path: 'agent_name' },
+            { header: 'NEXT RUN', path: 'next_run', as: 'ago' },
+            { header: 'LAST RUN', path: 'last_run.started_at', as: 'ago' },
+            { header: 'STATUS', path: 'last_run.status' },
+            { header: 'ERROR', path: 'last_run.error' },
+          ],
+          empty: 'No jobs. Create one: svc automation jobs create --help',
+        },
+      }),
+      tool('automation_jobs_list', ['automation']),
+    ],
     handle: async (self, { actor, query }) => ok(await self.listJobs(actor, query)),
   }),
   route({
     method: 'POST',
     path: '/api/automation/jobs',
-    area,
     summary: 'Create a job',
     body: CreateJobBody,
     replies: { 201: JobReply },
-    cli: {
-      path: 'automation jobs create',
-      args: [{ name: 'name', option: true, summary: 'name of the job, unique in its scope' }],
-      options: { agent_name: 'agent', workspace_id: 'workspace' },
-      scoped: { scope: 'scope', workspace: 'workspace_id', opens: true },
-      view: jobItem,
-      shorthands: schedules,
-    },
+    with: [
+      cli('automation jobs create', {
+        args: [{ name: 'name', option: true, summary: 'name of the job, unique in its scope' }],
+        options: { agent_name: 'agent', workspace_id: 'workspace' },
+        scoped: { scope: 'scope', workspace: 'workspace_id', opens: true },
+        view: jobItem,
+        shorthands: schedules,
+      }),
+      tool('automation_jobs_create', ['automation']),
+    ],
     handle: async (self, { actor, body }) => {
       const job = await self.jobs.create(actor, body)
       return created({ job, ...self.jobs.warnings(job) })
@@ -115,26 +118,26 @@ export const jobRoutes = [
   route({
     method: 'GET',
     path: '/api/automation/jobs/{id}',
-    area,
     summary: 'Show a job',
     replies: { 200: JobReply },
-    cli: { path: 'automation jobs get', args: [jobId], view: jobItem },
+    with: [cli('automation jobs get', { args: [jobId], view: jobItem }), tool('automation_jobs_info', ['automation'])],
     handle: (self, { actor, params }) => ok({ job: self.jobs.toWire(self.jobs.find(params.id, actor)) }),
   }),
   route({
     method: 'PATCH',
     path: '/api/automation/jobs/{id}',
-    area,
     summary: 'Update a job; fields that are omitted or null keep their value',
     body: PatchJobBody,
     replies: { 200: JobReply },
-    cli: {
-      path: 'automation jobs update',
-      args: [jobId],
-      options: { agent_name: 'agent' },
-      view: jobItem,
-      shorthands: schedules,
-    },
+    with: [
+      cli('automation jobs update', {
+        args: [jobId],
+        options: { agent_name: 'agent' },
+        view: jobItem,
+        shorthands: schedules,
+      }),
+      tool('automation_jobs_update', ['automation']),
+    ],
     handle: async (self, { actor, params, body }) => {
       const job = await self.jobs.patch(actor, params.id, body)
       return ok({ job, ...self.jobs.warnings(job) })
@@ -143,11 +146,13 @@ export const jobRoutes = [
   route({
     method: 'DELETE',
     path: '/api/automation/jobs/{id}',
-    area,
     summary: 'Delete a job; its run history is kept',
     essential: true,
     replies: { 204: null },
-    cli: { path: 'automation jobs delete', args: [jobId], done: 'deleted job {id}' },
+    with: [
+      cli('automation jobs delete', { args: [jobId], done: 'deleted job {id}' }),
+      tool('automation_jobs_delete', ['automation']),
+    ],
     handle: async (self, { actor, params }) => {
       await self.jobs.remove(actor, params.id)
       return noContent()
@@ -156,20 +161,24 @@ export const jobRoutes = [
   route({
     method: 'GET',
     path: '/api/automation/jobs/{id}/runs',
-    area,
     summary: 'List the runs of a job, newest first',
     query: ListJobRunsQuery,
     replies: { 200: ListRunsReply },
-    cli: { path: 'automation jobs history', args: [jobId], view: runRows },
+    with: [
+      cli('automation jobs history', { args: [jobId], view: runRows }),
+      tool('automation_jobs_history', ['automation']),
+    ],
     handle: (self, { actor, params, query }) => ok({ runs: self.runs.ofJob(actor, params.id, query) }),
   }),
   route({
     method: 'POST',
     path: '/api/automation/jobs/{id}/trigger',
-    area,
     summary: 'Run a job now, even if it is disabled',
     replies: { 200: RunReply },
-    cli: { path: 'automation jobs trigger', args: [jobId], view: { item: 'run', fields: runFields } },
+    with: [
+      cli('automation jobs trigger', { args: [jobId], view: { item: 'run', fields: runFields } }),
+      tool('automation_jobs_trigger', ['automation']),
+    ],
     handle: async (self, { actor, params, id }) => ok({ run: await self.trigger(actor, params.id, id) }),
   }),
 ]

@@ -1,9 +1,10 @@
-import { type CliColumn, ok, routeOf } from '../../../kernel/plugin.js'
+import type { CliColumn } from '../../../kernel/kit/annotations/index.js'
+import { cli, describe, tool } from '../../../kernel/kit/annotations/index.js'
+import { ok, routeOf } from '../../../kernel/plugin.js'
 import { ListRunsQuery, ListRunsReply, RunReply } from '../../../schemas/automation.js'
 import type { AutomationService } from '../service.js'
 
-const route = routeOf<AutomationService>()
-const area = 'Automation'
+const route = routeOf<AutomationService>(describe('Automation'))
 
 const runColumns: readonly CliColumn[] = [
   { header: 'ID', path: 'id' },
@@ -40,24 +41,24 @@ export const runRoutes = [
   route({
     method: 'GET',
     path: '/api/automation/runs',
-    area,
     summary: 'List the runs of all jobs and triggers, newest first',
     query: ListRunsQuery,
     replies: { 200: ListRunsReply },
-    cli: { path: 'automation runs list', view: runRows },
+    with: [cli('automation runs list', { view: runRows }), tool('automation_runs_list', ['automation'])],
     handle: (self, { actor, query }) => ok({ runs: self.runs.list(actor, query) }),
   }),
   route({
     method: 'GET',
     path: '/api/automation/runs/{id}',
-    area,
     summary: 'Show a run',
     replies: { 200: RunReply },
-    cli: {
-      path: 'automation runs get',
-      args: [{ name: 'id', summary: 'id of a run' }],
-      view: { item: 'run', fields: runFields },
-    },
+    with: [
+      cli('automation runs get', {
+        args: [{ name: 'id', summary: 'id of a run' }],
+        view: { item: 'run', fields: runFields },
+      }),
+      tool('automation_runs_info', ['automation']),
+    ],
     handle: (self, { actor, params }) => ok({ run: self.runs.get(actor, params.id) }),
   }),
 ]

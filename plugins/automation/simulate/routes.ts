@@ -1,14 +1,14 @@
+import { describe } from '../../../kernel/kit/annotations/index.js'
 import { ok, routeOf } from '../../../kernel/plugin.js'
 import { SimulationQuery, SimulationReply } from '../../../schemas/automation/simulation.js'
 import type { AutomationService } from '../service.js'
 
-const route = routeOf<AutomationService>()
+const route = routeOf<AutomationService>(describe('Automation'))
 
 export const simulationRoutes = [
   route({
     method: 'GET',
     path: '/api/automation/simulation',
-    area: 'Automation',
     summary:
       'Simulate jobs over the coming days and triggers over recorded events, without running or writing anything',
     query: SimulationQuery,

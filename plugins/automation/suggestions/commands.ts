@@ -1,4 +1,5 @@
-import type { CliColumn, CommandContext } from '../../../kernel/plugin.js'
+import type { CliColumn } from '../../../kernel/kit/annotations/index.js'
+import type { CommandContext } from '../../../kernel/plugin.js'
 import type { AcceptSuggestionReply, ListSuggestionsReply, SuggestionReply } from '../../../schemas/automation.js'
 
 const columns: readonly CliColumn[] = [

@@ -1,3 +1,4 @@
+import { describe, runsCode } from '../../../kernel/kit/annotations/index.js'
 import { created, ok, routeOf } from '../../../kernel/plugin.js'
 import {
   AcceptSuggestionReply,
@@ -8,8 +9,7 @@ import {
 } from '../../../schemas/automation.js'
 import type { AutomationService } from '../service.js'
 
-const route = routeOf<AutomationService>()
-const area = 'Automation'
+const route = routeOf<AutomationService>(describe('Automation'))
 const ALL = '/api/workspaces/{workspace_id}/automation/suggestions'
 const ONE = `${ALL}/{suggestion_id}` as const
 
@@ -17,7 +17,6 @@ export const suggestionRoutes = [
   route({
     method: 'GET',
     path: ALL,
-    area,
     summary: 'List the suggestions of a workspace, newest first',
     query: ListSuggestionsQuery,
     replies: { 200: ListSuggestionsReply },
@@ -28,13 +27,12 @@ export const suggestionRoutes = [
     method: 'POST',
     path: ALL,
     audited: false,
-    area,
     summary: 'Suggest a job or trigger; it does not run until a user accepts it',
     body: SuggestBody,
     bodyLimit: 64 * 1024,
     // Agents may call this: a suggestion has no effect until a user accepts it.
     origins: ['agent_session'],
-    runsCode: false,
+    with: [runsCode(false)],
     replies: { 201: SuggestionReply },
     handle: async (self, { params, body, actor }) =>
       created({ suggestion: await self.suggestions.propose(actor, params.workspace_id, body) }),
@@ -42,7 +40,6 @@ export const suggestionRoutes = [
   route({
     method: 'POST',
     path: `${ONE}/accept`,
-    area,
     summary: 'Accept a suggestion and create its job or trigger',
     replies: { 200: AcceptSuggestionReply },
     handle: async (self, { params, actor }) =>
@@ -51,7 +48,6 @@ export const suggestionRoutes = [
   route({
     method: 'POST',
     path: `${ONE}/dismiss`,
-    area,
     summary: 'Dismiss a suggestion',
     replies: { 200: SuggestionReply },
     handle: async (self, { params }) =>

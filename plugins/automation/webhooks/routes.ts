@@ -1,13 +1,13 @@
+import { describe } from '../../../kernel/kit/annotations/index.js'
 import { ok, routeOf } from '../../../kernel/plugin.js'
 import { WebhookReply } from '../../../schemas/automation.js'
 import type { AutomationService } from '../service.js'
 
-const route = routeOf<AutomationService>()
+const route = routeOf<AutomationService>(describe('Automation'))
 
 /** Common to both webhook routes. They are public: the signature authenticates the delivery. */
 const delivery = {
   method: 'POST',
-  area: 'Automation',
   public: true,
   listeners: 'tcp',
   headers: {

@@ -1,3 +1,4 @@
+import { cli, describe, tool } from '../../../kernel/kit/annotations/index.js'
 import { type Command, created, ok, type Route, routeOf } from '../../../kernel/plugin.js'
 import {
   InstallExtensionBody,
@@ -17,15 +18,14 @@ export interface Installs {
   readonly install: InstallDoor
 }
 
-const route = routeOf<Installs>()
-const area = 'Extensions'
+const route = routeOf<Installs>(describe('Extensions'))
 
 /** Installing, updating and removing; all but looking is privileged. */
 export const installRoutes: readonly Route<Installs>[] = [
   route({
     method: 'POST',
     path: '/api/extensions',
-    area,
+    with: [tool('extensions_install', ['extensions'])],
     summary: 'Install an extension from a folder, an archive or a repository',
     body: InstallExtensionBody,
     replies: { 201: ExtensionReply },
@@ -36,7 +36,6 @@ export const installRoutes: readonly Route<Installs>[] = [
     method: 'POST',
     path: '/api/extensions/preview',
     audited: false,
-    area,
     summary: 'Show what installing or updating an extension would do',
     body: PreviewInstallBody,
     replies: { 200: InstallPreviewReply },
@@ -46,7 +45,6 @@ export const installRoutes: readonly Route<Installs>[] = [
   route({
     method: 'POST',
     path: '/api/extensions/update',
-    area,
     summary: 'Update all installed extensions; stop at the first failure',
     body: UpdateAllBody,
     replies: { 200: UpdateAllReply },
@@ -56,7 +54,7 @@ export const installRoutes: readonly Route<Installs>[] = [
   route({
     method: 'PUT',
     path: '/api/extensions/{name}',
-    area,
+    with: [tool('extensions_update', ['extensions'])],
     summary: 'Update an extension from its source',
     body: UpdateExtensionBody,
     replies: { 200: UpdateExtensionReply },
@@ -67,7 +65,7 @@ export const installRoutes: readonly Route<Installs>[] = [
   route({
     method: 'DELETE',
     path: '/api/extensions/{name}',
-    area,
+    with: [tool('extensions_remove', ['extensions'])],
     summary: 'Remove an extension; its records and tables are kept unless it is purged',
     recovery: true,
     query: RemoveExtensionQuery,
@@ -81,21 +79,21 @@ export const installRoutes: readonly Route<Installs>[] = [
     method: 'POST',
     path: '/api/extensions/{name}/verify',
     audited: false,
-    area,
     summary: 'Compare the files of an extension with those that were installed',
     replies: { 200: VerifyExtensionReply },
     privileged: true,
-    cli: {
-      path: 'extension verify',
-      view: {
-        item: '',
-        fields: [
-          { header: 'Matches', path: 'matches' },
-          { header: 'Installed', path: 'expected' },
-          { header: 'Now', path: 'actual' },
-        ],
-      },
-    },
+    with: [
+      cli('extension verify', {
+        view: {
+          item: '',
+          fields: [
+            { header: 'Matches', path: 'matches' },
+            { header: 'Installed', path: 'expected' },
+            { header: 'Now', path: 'actual' },
+          ],
+        },
+      }),
+    ],
     handle: async (self, { params, actor }) => ok(await self.install.verify(params.name, actor)),
   }),
 ]

@@ -1,3 +1,4 @@
+import { annotationsOf, Cli } from '../../../kernel/kit/annotations/index.js'
 import { isDropIn, type Plugin } from '../../../kernel/plugin.js'
 
 /**
@@ -10,7 +11,7 @@ export function namespaceProblems({ name, replaces, surface }: Plugin): string[]
   const { kinds = [], events = [], errors = [], commands = [], routes = [] } = surface
   const [vendor = ''] = name.split('.')
   const code = `${vendor.replaceAll('-', '_')}_`
-  const paths = [...commands, ...routes.flatMap(({ cli }) => cli ?? [])].map(({ path }) => path)
+  const paths = [...commands, ...routes.flatMap(route => annotationsOf(route, Cli))].map(({ path }) => path)
   return [
     ...astray(
       'kind',

@@ -1,3 +1,4 @@
+import { describe } from '../../../kernel/kit/annotations/index.js'
 import { created, noContent, ok, routeOf } from '../../../kernel/plugin.js'
 import { JsonMap } from '../../../schemas/kernel/common.js'
 import {
@@ -9,8 +10,7 @@ import {
 import { AGENT_SESSION } from '../../identity/api.js'
 import type { McpService } from '../service.js'
 
-const route = routeOf<McpService>()
-const area = 'MCP'
+const route = routeOf<McpService>(describe('MCP'))
 const origins = [AGENT_SESSION]
 /** A message carries the input of a tool, and is as long. */
 const MOST_BYTES = 4 * 1024 * 1024
@@ -21,7 +21,6 @@ export const connectionRoutes = [
     method: 'POST',
     path: '/api/mcp/connections',
     audited: false,
-    area,
     summary: 'Open a connection of an MCP client to the daemon',
     body: OpenMcpConnectionBody,
     privileged: true,
@@ -33,7 +32,6 @@ export const connectionRoutes = [
     method: 'POST',
     path: '/api/mcp/messages',
     audited: false,
-    area,
     summary: 'Send a message of an MCP client and wait for its answer',
     body: McpMessageBody,
     bodyLimit: MOST_BYTES,
@@ -49,7 +47,6 @@ export const connectionRoutes = [
     method: 'POST',
     path: '/api/mcp/connections/close',
     audited: false,
-    area,
     summary: 'Close a connection of an MCP client',
     body: CloseMcpConnectionBody,
     privileged: true,

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { cli, describe } from '../../../kernel/kit/annotations/index.js'
 import { Fault, ok, routeOf } from '../../../kernel/plugin.js'
 import {
   BeginMcpAuthBody,
@@ -10,8 +11,7 @@ import {
 import type { McpService } from '../service.js'
 import { PAGE_HEADERS, page } from './page.js'
 
-const route = routeOf<McpService>()
-const area = 'Settings'
+const route = routeOf<McpService>(describe('Settings'))
 const HTML = { as: 'bytes', types: ['text/html; charset=utf-8'] } as const
 const at = '/api/settings/mcp-servers/{name}/auth' as const
 const statusView = {
@@ -26,14 +26,16 @@ const statusView = {
     { header: 'Renewed by itself', path: 'refreshable' },
   ],
 } as const
-const cli = { options: { workspace_id: 'workspace' }, scoped: { scope: 'scope', workspace: 'workspace_id' } } as const
+const ofServer = {
+  options: { workspace_id: 'workspace' },
+  scoped: { scope: 'scope', workspace: 'workspace_id' },
+} as const
 
 /** Logging in to servers. */
 export const authRoutes = [
   route({
     method: 'GET',
     path: '/api/mcp/oauth/callback',
-    area,
     summary: 'Complete a login to an MCP server; the browser is redirected here',
     query: v.object({
       state: v.pipe(v.string(), v.maxLength(512)),
@@ -62,18 +64,16 @@ export const authRoutes = [
   route({
     method: 'GET',
     path: `${at}/status`,
-    area,
     summary: 'Show whether the daemon is logged in to an MCP server',
     query: McpAuthQuery,
     replies: { 200: McpAuthStatus },
-    cli: { ...cli, path: 'mcp auth status', view: statusView },
+    with: [cli('mcp auth status', { ...ofServer, view: statusView })],
     handle: async (self, { params, query }) => ok(self.logins.status(await self.findAt(params.name, query))),
   }),
   route({
     method: 'POST',
     path: `${at}/begin`,
     audited: false,
-    area,
     summary: 'Start a login to an MCP server',
     query: McpAuthQuery,
     body: BeginMcpAuthBody,
@@ -84,7 +84,6 @@ export const authRoutes = [
   route({
     method: 'POST',
     path: `${at}/exchange`,
-    area,
     summary: 'Complete a login to an MCP server with the code or the redirect URL',
     query: McpAuthQuery,
     body: ExchangeMcpAuthBody,
@@ -99,12 +98,11 @@ export const authRoutes = [
   route({
     method: 'POST',
     path: `${at}/logout`,
-    area,
     summary: 'Log out of an MCP server',
     query: McpAuthQuery,
     privileged: true,
     replies: { 200: McpAuthStatus },
-    cli: { ...cli, path: 'mcp auth logout', view: statusView },
+    with: [cli('mcp auth logout', { ...ofServer, view: statusView })],
     handle: async (self, { params, query, actor }) => ok(await self.logout(params.name, query, actor)),
   }),
 ]

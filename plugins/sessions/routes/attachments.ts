@@ -1,3 +1,4 @@
+import { describe, runsCode } from '../../../kernel/kit/annotations/index.js'
 import { created, noContent, type Route, routeOf } from '../../../kernel/plugin.js'
 import * as schemas from '../../../schemas/sessions.js'
 import { attachmentToWire, MAX_BYTES } from '../attachments/store.js'
@@ -14,7 +15,7 @@ export const attachmentRoutes: readonly Route<SessionsService>[] = [
     method: 'POST',
     path: `${ONE}/attachments`,
     audited: false,
-    area,
+    with: [describe(area)],
     summary: 'Upload a file for prompts of a session, as a form with one file',
     body: { as: 'stream', types: ['multipart/form-data'] },
     bodyLimit: MAX_BYTES + FORM_BYTES,
@@ -30,9 +31,8 @@ export const attachmentRoutes: readonly Route<SessionsService>[] = [
     method: 'DELETE',
     path: `${ONE}/attachments/{attachment_id}`,
     audited: false,
-    runsCode: false,
+    with: [describe(area), runsCode(false)],
     essential: true,
-    area,
     summary: 'Delete an uploaded file',
     replies: { 204: null },
     handle: async (self, { params }) => {
@@ -44,7 +44,7 @@ export const attachmentRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'GET',
     path: `${ONE}/attachments/{attachment_id}/bytes`,
-    area,
+    with: [describe(area)],
     summary: 'Download an uploaded file',
     replies: { 200: { as: 'bytes', types: ['application/octet-stream', '*/*'] } },
     handle: async (self, { params }) => {

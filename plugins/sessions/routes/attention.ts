@@ -1,3 +1,4 @@
+import { cli, describe, runsCode, tool } from '../../../kernel/kit/annotations/index.js'
 import { noContent, ok, type Route, routeOf, streamed } from '../../../kernel/plugin.js'
 import * as schemas from '../../../schemas/sessions.js'
 import { archive, unarchive } from '../attach/archive.js'
@@ -14,33 +15,34 @@ export const attentionRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'GET',
     path: '/api/sessions/attention-summary',
-    area,
     summary: 'Count the sessions that wait for you or finished unseen',
     replies: { 200: schemas.AttentionSummaryReply },
-    cli: {
-      path: 'session attention',
-      view: {
-        item: '',
-        fields: [
-          { header: 'Wait for you', path: 'needs_you' },
-          { header: 'Finished unseen', path: 'finished' },
-        ],
-        table: {
-          path: 'by_workspace',
-          columns: [
-            { header: 'WORKSPACE', path: 'workspace_id' },
-            { header: 'WAIT FOR YOU', path: 'needs_you' },
-            { header: 'FINISHED UNSEEN', path: 'finished' },
+    with: [
+      describe(area),
+      cli('session attention', {
+        view: {
+          item: '',
+          fields: [
+            { header: 'Wait for you', path: 'needs_you' },
+            { header: 'Finished unseen', path: 'finished' },
           ],
+          table: {
+            path: 'by_workspace',
+            columns: [
+              { header: 'WORKSPACE', path: 'workspace_id' },
+              { header: 'WAIT FOR YOU', path: 'needs_you' },
+              { header: 'FINISHED UNSEEN', path: 'finished' },
+            ],
+          },
         },
-      },
-    },
+      }),
+    ],
     handle: self => ok(attentionSummary(self.context, self.allLive())),
   }),
   route({
     method: 'GET',
     path: '/api/sessions/catalog-stream',
-    area,
+    with: [describe(area)],
     summary: 'Stream changes of the session list (server-sent events)',
     headers: { 'Last-Event-ID': { required: false } },
     replies: { 200: schemas.CatalogChange },
@@ -52,8 +54,7 @@ export const attentionRoutes: readonly Route<SessionsService>[] = [
     method: 'POST',
     path: `${ONE}/attach`,
     audited: false,
-    runsCode: false,
-    area,
+    with: [describe(area), runsCode(false)],
     summary: 'Lock a session for a time, or extend the lock',
     body: schemas.AttachSessionBody,
     bodyOptional: true,
@@ -69,8 +70,7 @@ export const attentionRoutes: readonly Route<SessionsService>[] = [
     method: 'POST',
     path: `${ONE}/presence`,
     audited: false,
-    runsCode: false,
-    area,
+    with: [describe(area), runsCode(false)],
     summary: 'Report that a viewer opened or left a session',
     body: schemas.PresenceBody,
     replies: { 200: schemas.PresenceReply, 204: null },
@@ -85,11 +85,14 @@ export const attentionRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'POST',
     path: `${ONE}/archive`,
-    runsCode: false,
-    area,
     summary: 'Archive a stopped session: lists omit it and prompts do not start it',
     replies: { 200: schemas.SessionDetailReply },
-    cli: { path: 'session archive', args: [id], find, view },
+    with: [
+      describe(area),
+      cli('session archive', { args: [id], find, view }),
+      tool('session_archive', ['sessions']),
+      runsCode(false),
+    ],
     handle: async (self, { params }) => {
       const { id: session } = self.find(params.session_id, params.workspace_id)
       await archive(self.context, session)
@@ -99,11 +102,14 @@ export const attentionRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'POST',
     path: `${ONE}/unarchive`,
-    runsCode: false,
-    area,
     summary: 'Restore an archived session',
     replies: { 200: schemas.SessionDetailReply },
-    cli: { path: 'session unarchive', args: [id], find, view },
+    with: [
+      describe(area),
+      cli('session unarchive', { args: [id], find, view }),
+      tool('session_unarchive', ['sessions']),
+      runsCode(false),
+    ],
     handle: async (self, { params }) => {
       const { id: session } = self.find(params.session_id, params.workspace_id)
       await unarchive(self.context, session)

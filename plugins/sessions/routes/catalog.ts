@@ -1,3 +1,4 @@
+import { cli, describe, tool } from '../../../kernel/kit/annotations/index.js'
 import { created, ok, type Route, routeOf } from '../../../kernel/plugin.js'
 import * as schemas from '../../../schemas/sessions.js'
 import type { SessionsService } from '../service.js'
@@ -10,34 +11,35 @@ export const catalogRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'GET',
     path: '/api/sessions',
-    area,
     summary: 'List sessions, filtered and in pages',
     query: schemas.ListSessionsQuery,
     replies: { 200: schemas.ListSessionsReply },
-    errors: [410],
-    cli: {
-      path: 'session list',
-      view: {
-        rows: 'sessions',
-        columns: [
-          { header: 'ID', path: 'id' },
-          { header: 'Name', path: 'name' },
-          { header: 'Agent', path: 'agent_name' },
-          { header: 'State', path: 'state' },
-          { header: 'Badge', path: 'badge' },
-          { header: 'Reason', path: 'stop_reason' },
-          { header: 'Workspace', path: 'workspace_path', below: true },
-          { header: 'Updated', path: 'updated_at', as: 'ago' },
-        ],
-        empty: 'no sessions; start one: svc session new --agent report',
-      },
-    },
+    with: [
+      describe(area, { errors: [410] }),
+      cli('session list', {
+        view: {
+          rows: 'sessions',
+          columns: [
+            { header: 'ID', path: 'id' },
+            { header: 'Name', path: 'name' },
+            { header: 'Agent', path: 'agent_name' },
+            { header: 'State', path: 'state' },
+            { header: 'Badge', path: 'badge' },
+            { header: 'Reason', path: 'stop_reason' },
+            { header: 'Workspace', path: 'workspace_path', below: true },
+            { header: 'Updated', path: 'updated_at', as: 'ago' },
+          ],
+          empty: 'no sessions; start one: svc session new --agent report',
+        },
+      }),
+      tool('session_list', ['sessions']),
+    ],
     handle: async (self, { query, actor }) => ok(await self.list(query, actor)),
   }),
   route({
     method: 'POST',
     path: '/api/sessions',
-    area,
+    with: [describe(area), tool('session_create', ['sessions'])],
     summary: 'Start a session',
     body: schemas.CreateSessionBody,
     replies: { 201: schemas.SessionReply },
@@ -48,11 +50,10 @@ export const catalogRoutes: readonly Route<SessionsService>[] = [
     method: 'GET',
     path: '/api/sessions/{session_id}',
     origins: ['agent_session'],
-    area,
     summary: 'Find a session without its workspace',
     query: schemas.GetSessionQuery,
     replies: { 200: schemas.SessionReply },
-    cli: { path: 'session info', args: [id], view: { item: 'session', fields } },
+    with: [describe(area), cli('session info', { args: [id], view: { item: 'session', fields } })],
     handle: (self, { params, query }) =>
       ok({ session: self.wire(self.find(params.session_id), query.include_health ?? false) }),
   }),
@@ -60,7 +61,7 @@ export const catalogRoutes: readonly Route<SessionsService>[] = [
     method: 'GET',
     path: '/api/sessions/{session_id}/owner',
     origins: ['agent_session'],
-    area,
+    with: [describe(area)],
     summary: 'Show which workspace owns a session',
     replies: { 200: schemas.SessionOwnerReply },
     handle: (self, { params }) => {

@@ -1,3 +1,4 @@
+import { cli, describe, runsCode, tool } from '../../../kernel/kit/annotations/index.js'
 import { accepted, noContent, ok, type Route, routeOf, streamed } from '../../../kernel/plugin.js'
 import * as schemas from '../../../schemas/sessions.js'
 import { promptStream, UI_STREAM_HEADERS } from '../read/ui-stream.js'
@@ -12,27 +13,32 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'PATCH',
     path: ONE,
-    area,
     summary: 'Rename a session or change its permission mode',
     body: schemas.PatchSessionBody,
     replies: { 200: schemas.SessionDetailReply },
-    cli: {
-      path: 'session rename',
-      args: [id, { name: 'name', in: 'body' }],
-      find,
-      view: { item: 'session', fields: fields.slice(0, 5) },
-    },
+    with: [
+      describe(area),
+      cli('session rename', {
+        args: [id, { name: 'name', in: 'body' }],
+        find,
+        view: { item: 'session', fields: fields.slice(0, 5) },
+      }),
+      tool('session_update', ['sessions']),
+    ],
     handle: async (self, { params, body }) =>
       ok({ session: await self.change(self.find(params.session_id, params.workspace_id), body) }),
   }),
   route({
     method: 'DELETE',
     path: ONE,
-    area,
     summary: 'Stop and delete a session with its history',
     essential: true,
     replies: { 204: null },
-    cli: { path: 'session remove', args: [id], find, done: 'removed {session_id}' },
+    with: [
+      describe(area),
+      cli('session remove', { args: [id], find, done: 'removed {session_id}' }),
+      tool('session_remove', ['sessions']),
+    ],
     handle: async (self, { params }) => {
       await self.remove(self.find(params.session_id, params.workspace_id))
       return noContent()
@@ -42,7 +48,7 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
     method: 'POST',
     path: `${ONE}/prompt`,
     audited: false,
-    area,
+    with: [describe(area), tool('session_prompt', ['sessions'])],
     summary: 'Send a prompt: run, queue, interrupt or steer; replies with a stream where the client accepts one',
     body: schemas.PromptBody,
     headers: { 'Idempotency-Key': { required: false }, Accept: { required: false } },
@@ -62,18 +68,21 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
     method: 'POST',
     path: `${ONE}/prompt/cancel`,
     audited: false,
-    runsCode: false,
-    area,
     summary: 'Cancel the running prompt',
     essential: true,
     replies: { 200: schemas.CancelPromptReply },
-    cli: { path: 'session cancel', args: [id], find, view: { text: 'outcome' } },
+    with: [
+      describe(area),
+      cli('session cancel', { args: [id], find, view: { text: 'outcome' } }),
+      tool('session_cancel', ['sessions']),
+      runsCode(false),
+    ],
     handle: async (self, { params }) => ok(await self.cancel(self.find(params.session_id, params.workspace_id))),
   }),
   route({
     method: 'POST',
     path: `${ONE}/approve`,
-    area,
+    with: [describe(area)],
     summary: 'Answer a permission request',
     essential: true,
     body: schemas.ApproveBody,
@@ -86,12 +95,15 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'POST',
     path: `${ONE}/stop`,
-    runsCode: false,
-    area,
     summary: 'Stop a session',
     essential: true,
     replies: { 204: null },
-    cli: { path: 'session stop', args: [id], find, done: '{session_id} is stopped' },
+    with: [
+      describe(area),
+      cli('session stop', { args: [id], find, done: '{session_id} is stopped' }),
+      tool('session_stop', ['sessions']),
+      runsCode(false),
+    ],
     handle: async (self, { params, actor }) => {
       const row = self.find(params.session_id, params.workspace_id)
       await self.stop(row.id, { reason: 'user_canceled', cause: actor.cause, isRefusable: true })

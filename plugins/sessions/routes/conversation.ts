@@ -1,3 +1,4 @@
+import { cli, describe, runsCode, tool } from '../../../kernel/kit/annotations/index.js'
 import { type Actor, accepted, ok, type Route, routeOf } from '../../../kernel/plugin.js'
 import * as schemas from '../../../schemas/sessions.js'
 import { SessionErrors } from '../api.js'
@@ -21,7 +22,7 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
     method: 'GET',
     path: `${ONE}/clarifications`,
     origins: ['agent_session'],
-    area,
+    with: [describe(area)],
     summary: 'List the open questions of an agent',
     replies: { 200: schemas.ListClarificationsReply },
     handle: (self, { params }) => {
@@ -35,8 +36,18 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
     path: `${ONE}/clarifications`,
     audited: false,
     origins: ['agent_session'],
-    runsCode: false,
-    area,
+    with: [
+      describe(area),
+      tool('clarify', ['sessions'], {
+        description:
+          'Ask the person something that you cannot find out yourself, in words or with choices, and wait for the answer. `fallback` true: nobody answered; go on by yourself',
+        // Less than a call of a tool may take.
+        fixed: { timeout_seconds: 100 },
+        // It changes nothing, and what it asks is answered by a person.
+        risk: 'read',
+      }),
+      runsCode(false),
+    ],
     summary: 'Ask the user of a session a question and wait for the answer',
     body: schemas.AskClarificationBody,
     replies: { 200: schemas.AskClarificationReply },
@@ -52,7 +63,7 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
     method: 'POST',
     path: `${ONE}/clarifications/{request_id}/answer`,
     audited: false,
-    area,
+    with: [describe(area)],
     summary: 'Answer a question of an agent',
     essential: true,
     body: schemas.AnswerClarificationBody,
@@ -68,24 +79,25 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
     method: 'GET',
     path: `${ONE}/commands`,
     origins: ['agent_session'],
-    area,
     summary: 'List the slash commands that the agent of a session offers',
     replies: { 200: schemas.ListCommandsReply },
-    cli: {
-      path: 'session commands',
-      args: [id],
-      find,
-      view: {
-        rows: 'commands',
-        columns: [
-          { header: 'COMMAND', path: 'canonical_token' },
-          { header: 'INPUT', path: 'input_hint' },
-          { header: 'AVAILABLE', path: 'available' },
-          { header: 'DESCRIPTION', path: 'description', below: true },
-        ],
-        empty: 'the agent offers no commands; it tells of them when it runs',
-      },
-    },
+    with: [
+      describe(area),
+      cli('session commands', {
+        args: [id],
+        find,
+        view: {
+          rows: 'commands',
+          columns: [
+            { header: 'COMMAND', path: 'canonical_token' },
+            { header: 'INPUT', path: 'input_hint' },
+            { header: 'AVAILABLE', path: 'available' },
+            { header: 'DESCRIPTION', path: 'description', below: true },
+          ],
+          empty: 'the agent offers no commands; it tells of them when it runs',
+        },
+      }),
+    ],
     handle: (self, { params }) => {
       const row = self.find(params.session_id, params.workspace_id)
       return ok(commandsOf(row, self.live(row.id)))
@@ -95,7 +107,7 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
     method: 'GET',
     path: `${ONE}/recap`,
     origins: ['agent_session'],
-    area,
+    with: [describe(area), tool('session_recap', ['sessions'])],
     summary: 'Show a recap of a session',
     query: schemas.RecapQuery,
     replies: { 200: schemas.RecapReply },
@@ -108,7 +120,7 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
     method: 'POST',
     path: `${ONE}/prompt/queue/{queue_entry_id}/steer`,
     audited: false,
-    area,
+    with: [describe(area)],
     summary: 'Use a queued prompt to steer the running turn',
     body: schemas.SteerQueuedPromptBody,
     replies: { 202: schemas.SteerQueuedPromptReply },

@@ -1,3 +1,4 @@
+import { describe } from '../../../kernel/kit/annotations/index.js'
 import { created, type Route, routeOf } from '../../../kernel/plugin.js'
 import * as schemas from '../../../schemas/sessions.js'
 import { forkSession } from '../fork/fork.js'
@@ -11,7 +12,7 @@ export const forkRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'POST',
     path: `${ONE}/worktree-fork`,
-    area,
+    with: [describe(area)],
     summary: 'Fork a conversation into a new session in its own git worktree',
     body: schemas.ForkSessionBody,
     replies: { 201: schemas.SessionDetailReply },

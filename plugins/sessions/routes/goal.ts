@@ -1,3 +1,4 @@
+import { cli, describe, tool } from '../../../kernel/kit/annotations/index.js'
 import { ok, type Route, routeOf } from '../../../kernel/plugin.js'
 import * as schemas from '../../../schemas/sessions.js'
 import { snapshotOf } from '../goal/snapshot.js'
@@ -12,26 +13,28 @@ export const goalRoutes: readonly Route<SessionsService>[] = [
     method: 'GET',
     path: `${ONE}/goal`,
     origins: ['agent_session'],
-    area,
     summary: 'Show the goal of a session and its progress',
     replies: { 200: schemas.SessionGoalReply },
-    cli: {
-      path: 'session goal',
-      args: [id],
-      find,
-      view: {
-        item: 'goal',
-        fields: [
-          { header: 'Goal', path: 'objective' },
-          { header: 'Status', path: 'status' },
-          { header: 'Because', path: 'cause' },
-          { header: 'Turns', path: 'turns_used' },
-          { header: 'Of at most', path: 'turn_limit' },
-          { header: 'Last verdict', path: 'last_verdict.outcome' },
-          { header: 'Missing', path: 'last_verdict.blocking_issues.0.note' },
-        ],
-      },
-    },
+    with: [
+      describe(area),
+      cli('session goal', {
+        args: [id],
+        find,
+        view: {
+          item: 'goal',
+          fields: [
+            { header: 'Goal', path: 'objective' },
+            { header: 'Status', path: 'status' },
+            { header: 'Because', path: 'cause' },
+            { header: 'Turns', path: 'turns_used' },
+            { header: 'Of at most', path: 'turn_limit' },
+            { header: 'Last verdict', path: 'last_verdict.outcome' },
+            { header: 'Missing', path: 'last_verdict.blocking_issues.0.note' },
+          ],
+        },
+      }),
+      tool('goal_status', ['sessions']),
+    ],
     handle: async (self, { params }) => {
       const row = self.find(params.session_id, params.workspace_id)
       return ok({ goal: await snapshotOf(self.context, row) })

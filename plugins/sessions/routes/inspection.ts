@@ -1,3 +1,4 @@
+import { cli, describe, runsCode, tool } from '../../../kernel/kit/annotations/index.js'
 import { ok, type Route, routeOf } from '../../../kernel/plugin.js'
 import * as schemas from '../../../schemas/sessions.js'
 import { waitForSession } from '../lifecycle/waiting.js'
@@ -13,30 +14,31 @@ export const inboxRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'GET',
     path: '/api/inbox',
-    area,
     summary: 'List questions, approvals and tasks that wait for you',
     replies: { 200: schemas.InboxReply },
-    cli: {
-      path: 'inbox',
-      view: {
-        rows: 'items',
-        columns: [
-          { header: 'SESSION', path: 'session_id' },
-          { header: 'AGENT', path: 'agent_name' },
-          { header: 'KIND', path: 'kind' },
-          { header: 'ASKED', path: 'created_at', as: 'ago' },
-          { header: 'EXPIRES', path: 'expires_at', as: 'ago' },
-          { header: 'ASKS FOR', path: 'title', below: true },
-          { header: 'COMMAND', path: 'command', below: true },
-          { header: 'OUTSIDE THE WORKSPACE', path: 'outside', as: 'list', below: true },
-          { header: 'CHANGES', path: 'changes', as: 'list', below: true },
-          { header: 'SHOW', path: 'show', below: true },
-          { header: 'ANSWER', path: 'answer', below: true },
-          { header: 'WORKSPACE', path: 'workspace_path', below: true },
-        ],
-        empty: 'nothing waits for you',
-      },
-    },
+    with: [
+      describe(area),
+      cli('inbox', {
+        view: {
+          rows: 'items',
+          columns: [
+            { header: 'SESSION', path: 'session_id' },
+            { header: 'AGENT', path: 'agent_name' },
+            { header: 'KIND', path: 'kind' },
+            { header: 'ASKED', path: 'created_at', as: 'ago' },
+            { header: 'EXPIRES', path: 'expires_at', as: 'ago' },
+            { header: 'ASKS FOR', path: 'title', below: true },
+            { header: 'COMMAND', path: 'command', below: true },
+            { header: 'OUTSIDE THE WORKSPACE', path: 'outside', as: 'list', below: true },
+            { header: 'CHANGES', path: 'changes', as: 'list', below: true },
+            { header: 'SHOW', path: 'show', below: true },
+            { header: 'ANSWER', path: 'answer', below: true },
+            { header: 'WORKSPACE', path: 'workspace_path', below: true },
+          ],
+          empty: 'nothing waits for you',
+        },
+      }),
+    ],
     handle: self => ok({ items: self.inbox() }),
   }),
 ]
@@ -47,10 +49,13 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
     method: 'GET',
     path: `${ONE}/usage`,
     origins: ['agent_session'],
-    area,
     summary: 'Show the tokens and cost that the agent reports',
     replies: { 200: schemas.SessionUsageReply },
-    cli: { path: 'session usage', args: [id], find, view: usageView },
+    with: [
+      describe(area),
+      cli('session usage', { args: [id], find, view: usageView }),
+      tool('session_usage', ['sessions']),
+    ],
     handle: async (self, { params }) => {
       const row = self.find(params.session_id, params.workspace_id)
       const days = self.context.usageDays.between('', '9999', row.id)
@@ -64,7 +69,7 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
     method: 'GET',
     path: `${ONE}/interactions`,
     origins: ['agent_session'],
-    area,
+    with: [describe(area)],
     summary: 'List the questions of an agent, open and answered',
     query: schemas.ListInteractionsQuery,
     replies: { 200: schemas.ListInteractionsReply },
@@ -77,7 +82,7 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
     method: 'GET',
     path: `${ONE}/interactions/{interaction_id}`,
     origins: ['agent_session'],
-    area,
+    with: [describe(area)],
     summary: 'Show a question of an agent, with everything that it would run or change',
     replies: { 200: schemas.InteractionReply },
     handle: async (self, { params }) => {
@@ -89,11 +94,14 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
     method: 'GET',
     path: `${ONE}/inspect`,
     origins: ['agent_session'],
-    area,
     summary: 'Show a session with diagnostic details',
     query: schemas.InspectSessionQuery,
     replies: { 200: schemas.InspectSessionReply },
-    cli: { path: 'session inspect', args: [id], find, view: inspectView },
+    with: [
+      describe(area),
+      cli('session inspect', { args: [id], find, view: inspectView }),
+      tool('session_inspect', ['sessions']),
+    ],
     handle: async (self, { params, query }) => {
       const row = self.find(params.session_id, params.workspace_id)
       return ok(await inspectionOf(self.context, row, self.live(row.id), query.include_recent_wake_events ?? false))
@@ -102,11 +110,10 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'POST',
     path: `${ONE}/repair`,
-    area,
     summary: 'Repair an interrupted transcript',
     query: schemas.RepairSessionQuery,
     replies: { 200: schemas.RepairSessionReply },
-    cli: { path: 'session repair', args: [id], find, view: repairView },
+    with: [describe(area), cli('session repair', { args: [id], find, view: repairView })],
     handle: async (self, { params, query }) => {
       const row = self.find(params.session_id, params.workspace_id)
       return ok({ repair: await repairTranscript(self.context, row, self.live(row.id), query) })
@@ -116,12 +123,10 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
     method: 'POST',
     path: `${ONE}/wait`,
     audited: false,
-    runsCode: false,
-    area,
+    with: [describe(area, { errors: [410] }), tool('session_wait', ['sessions'], { risk: 'read' }), runsCode(false)],
     summary: 'Wait until a session reaches one of the given states; default: no running turn',
     body: schemas.WaitSessionBody,
     replies: { 200: schemas.WaitSessionReply },
-    errors: [410],
     essential: true,
     handle: async (self, { params, body, signal }) => {
       const row = self.find(params.session_id, params.workspace_id)

@@ -1,3 +1,4 @@
+import { cli, describe, runsCode, tool } from '../../../kernel/kit/annotations/index.js'
 import { accepted, ok, type Route, routeOf } from '../../../kernel/plugin.js'
 import * as schemas from '../../../schemas/sessions.js'
 import type { SessionsService } from '../service.js'
@@ -13,11 +14,13 @@ export const queueRoutes: readonly Route<SessionsService>[] = [
     method: 'POST',
     path: `${ONE}/steer`,
     audited: false,
-    area,
     summary: 'Give the running turn guidance with its next tool result',
     body: schemas.SteerSessionBody,
     replies: { 202: schemas.PromptReceiptReply },
-    cli: { path: 'session steer', args: [id, { name: 'text', in: 'body' }], find, view: { text: '{prompt.status}' } },
+    with: [
+      describe(area),
+      cli('session steer', { args: [id, { name: 'text', in: 'body' }], find, view: { text: '{prompt.status}' } }),
+    ],
     handle: async (self, { params, body, actor }) => {
       const row = self.find(params.session_id, params.workspace_id)
       return accepted({ prompt: await self.prompting.steer(row.id, body.text, actor) })
@@ -27,24 +30,26 @@ export const queueRoutes: readonly Route<SessionsService>[] = [
     method: 'GET',
     path: `${ONE}/prompt/queue`,
     origins: ['agent_session'],
-    area,
     summary: 'List queued prompts, next first',
     replies: { 200: schemas.ListQueuedPromptsReply },
-    cli: {
-      path: 'session input list',
-      args: [id],
-      find,
-      view: {
-        rows: 'inputs',
-        columns: [
-          { header: 'ID', path: 'id' },
-          { header: 'Mode', path: 'mode' },
-          { header: 'Text', path: 'text' },
-          { header: 'Since', path: 'enqueued_at', as: 'ago' },
-        ],
-        empty: 'nothing waits',
-      },
-    },
+    with: [
+      describe(area),
+      cli('session input list', {
+        args: [id],
+        find,
+        view: {
+          rows: 'inputs',
+          columns: [
+            { header: 'ID', path: 'id' },
+            { header: 'Mode', path: 'mode' },
+            { header: 'Text', path: 'text' },
+            { header: 'Since', path: 'enqueued_at', as: 'ago' },
+          ],
+          empty: 'nothing waits',
+        },
+      }),
+      tool('session_queue', ['sessions']),
+    ],
     handle: (self, { params }) =>
       ok({ inputs: listQueue(self.context, self.find(params.session_id, params.workspace_id)) }),
   }),
@@ -52,7 +57,7 @@ export const queueRoutes: readonly Route<SessionsService>[] = [
     method: 'PUT',
     path: `${ONE}/prompt/queue/{queue_entry_id}`,
     audited: false,
-    area,
+    with: [describe(area)],
     summary: 'Change the text of a queued prompt',
     body: schemas.PutQueuedPromptBody,
     replies: { 200: schemas.QueuedPromptReply },
@@ -65,12 +70,14 @@ export const queueRoutes: readonly Route<SessionsService>[] = [
     method: 'DELETE',
     path: `${ONE}/prompt/queue/{queue_entry_id}`,
     audited: false,
-    runsCode: false,
-    area,
     summary: 'Remove a prompt from the queue',
     essential: true,
     replies: { 200: schemas.PromptReceiptReply },
-    cli: { path: 'session input remove', args: [id, entry], find, done: 'removed {queue_entry_id}' },
+    with: [
+      describe(area),
+      cli('session input remove', { args: [id, entry], find, done: 'removed {queue_entry_id}' }),
+      runsCode(false),
+    ],
     handle: async (self, { params }) => {
       const row = self.find(params.session_id, params.workspace_id)
       return ok({ prompt: await dropFromQueue(self.context, row, params.queue_entry_id) })

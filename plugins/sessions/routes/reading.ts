@@ -1,3 +1,4 @@
+import { cli, describe, tool } from '../../../kernel/kit/annotations/index.js'
 import { ok, type Route, routeOf, streamed } from '../../../kernel/plugin.js'
 import * as schemas from '../../../schemas/sessions.js'
 import type { SessionsService } from '../service.js'
@@ -12,7 +13,7 @@ export const readingRoutes: readonly Route<SessionsService>[] = [
     method: 'GET',
     path: ONE,
     origins: ['agent_session'],
-    area,
+    with: [describe(area), tool('session_info', ['sessions'])],
     summary: 'Show a session',
     query: schemas.GetSessionQuery,
     replies: { 200: schemas.SessionReply },
@@ -23,15 +24,13 @@ export const readingRoutes: readonly Route<SessionsService>[] = [
     method: 'GET',
     path: `${ONE}/status`,
     origins: ['agent_session'],
-    area,
     summary: 'Show the current status of a session',
     replies: { 200: schemas.SessionStatusReply },
-    cli: {
-      path: 'session status',
-      args: [id],
-      find,
-      view: { item: '', fields: statusFields },
-    },
+    with: [
+      describe(area),
+      cli('session status', { args: [id], find, view: { item: '', fields: statusFields } }),
+      tool('session_status', ['sessions']),
+    ],
     handle: (self, { params }) => {
       const health = self.health(self.find(params.session_id, params.workspace_id))
       const { last_activity_at: _activity, last_presence_at: _presence, last_error: _error, ...status } = health
@@ -42,22 +41,20 @@ export const readingRoutes: readonly Route<SessionsService>[] = [
     method: 'GET',
     path: `${ONE}/health`,
     origins: ['agent_session'],
-    area,
     summary: 'Show the health of a session and its agent',
     replies: { 200: schemas.SessionHealthReply },
-    cli: {
-      path: 'session health',
-      args: [id],
-      find,
-      view: { item: 'health', fields: healthFields },
-    },
+    with: [
+      describe(area),
+      cli('session health', { args: [id], find, view: { item: 'health', fields: healthFields } }),
+      tool('session_health', ['sessions']),
+    ],
     handle: (self, { params }) => ok({ health: self.health(self.find(params.session_id, params.workspace_id)) }),
   }),
   route({
     method: 'GET',
     path: `${ONE}/events`,
     origins: ['agent_session'],
-    area,
+    with: [describe(area), tool('session_events', ['sessions'])],
     summary: 'List stored events of a session: the newest matches in ascending order',
     query: schemas.ListSessionEventsQuery,
     replies: { 200: schemas.ListSessionEventsReply },
@@ -68,7 +65,7 @@ export const readingRoutes: readonly Route<SessionsService>[] = [
     method: 'GET',
     path: `${ONE}/history`,
     origins: ['agent_session'],
-    area,
+    with: [describe(area), tool('session_history', ['sessions'])],
     summary: 'List stored events grouped by turn',
     query: schemas.ListSessionEventsQuery,
     replies: { 200: schemas.SessionHistoryReply },
@@ -79,7 +76,7 @@ export const readingRoutes: readonly Route<SessionsService>[] = [
     method: 'GET',
     path: `${ONE}/transcript`,
     origins: ['agent_session'],
-    area,
+    with: [describe(area), tool('session_transcript', ['sessions'])],
     summary: 'Read one page of the display transcript',
     query: schemas.TranscriptQuery,
     replies: { 200: schemas.TranscriptReply },
@@ -90,7 +87,7 @@ export const readingRoutes: readonly Route<SessionsService>[] = [
     method: 'GET',
     path: `${ONE}/stream`,
     origins: ['agent_session'],
-    area,
+    with: [describe(area)],
     summary: 'Stream session events or transcript changes (server-sent events)',
     query: schemas.SessionStreamQuery,
     headers: { 'Last-Event-ID': { required: false } },

@@ -1,3 +1,4 @@
+import { cli, describe } from '../../../kernel/kit/annotations/index.js'
 import { ok, type Route, routeOf } from '../../../kernel/plugin.js'
 import * as schemas from '../../../schemas/sessions.js'
 import { clear, rewind } from '../rewind/rewind.js'
@@ -11,10 +12,12 @@ export const rewindRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'POST',
     path: `${ONE}/clear`,
-    area,
     summary: 'Clear the conversation of a session; files are kept',
     replies: { 200: schemas.SessionReply },
-    cli: { path: 'session clear', args: [id], find, view: { text: '{session.id} begins anew with the next prompt' } },
+    with: [
+      describe(area),
+      cli('session clear', { args: [id], find, view: { text: '{session.id} begins anew with the next prompt' } }),
+    ],
     handle: async (self, { params }) => {
       const row = self.find(params.session_id, params.workspace_id)
       await clear(self.rewinding(), row.id)
@@ -24,7 +27,7 @@ export const rewindRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'POST',
     path: `${ONE}/rewind`,
-    area,
+    with: [describe(area)],
     summary: 'Rewind the conversation to before a prompt; changed files are kept and listed',
     body: schemas.RewindBody,
     replies: { 200: schemas.RewindSessionReply },

@@ -1,3 +1,4 @@
+import { describe } from '../../../kernel/kit/annotations/index.js'
 import { ok, type Route, routeOf } from '../../../kernel/plugin.js'
 import * as schemas from '../../../schemas/sessions.js'
 import { checkProvider, checkSelection, storeSelection } from '../runtime/selection.js'
@@ -11,7 +12,7 @@ export const runtimeRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'PUT',
     path: `${ONE}/runtime`,
-    area,
+    with: [describe(area)],
     summary: 'Set the provider, model, effort and speed of later prompts',
     body: schemas.PutRuntimeBody,
     replies: { 200: schemas.SessionDetailReply },
@@ -27,7 +28,7 @@ export const runtimeRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'DELETE',
     path: `${ONE}/runtime`,
-    area,
+    with: [describe(area)],
     summary: 'Reset provider, model, effort and speed to those the session started with',
     query: schemas.DeleteRuntimeQuery,
     replies: { 200: schemas.SessionDetailReply },

@@ -1,3 +1,4 @@
+import { cli, describe } from '../../../kernel/kit/annotations/index.js'
 import { shown } from '../../../kernel/kit/text.js'
 import { noContent, ok, routeOf } from '../../../kernel/plugin.js'
 import { BudgetKind, BudgetReply, BudgetsReply, SetBudgetBody } from '../../../schemas/tasks.js'
@@ -5,8 +6,7 @@ import type { TaskService } from '../service.js'
 import { whoOf } from '../who.js'
 import { BudgetErrors } from './errors.js'
 
-const route = routeOf<TaskService>()
-const area = 'Task budgets'
+const route = routeOf<TaskService>(describe('Task budgets'))
 const ARGS = [
   { name: 'kind', in: 'path', summary: 'task or agent' },
   { name: 'ref', in: 'path', summary: 'task ID or agent name' },
@@ -40,58 +40,55 @@ export const budgetRoutes = [
   route({
     method: 'GET',
     path: '/api/budgets',
-    area,
     summary: 'List the budgets of tasks and agents',
     replies: { 200: BudgetsReply },
-    cli: {
-      path: 'budget list',
-      view: {
-        rows: 'budgets',
-        columns: [
-          { header: 'NAME', path: 'ref' },
-          { header: 'KIND', path: 'kind' },
-          { header: 'TOKENS', path: 'limit.tokens' },
-          { header: 'USED', path: 'spent.tokens' },
-          { header: 'USD', path: 'limit.cost_usd' },
-          { header: 'USED', path: 'spent.cost_usd' },
-          { header: 'TIME', path: 'limit.wall_seconds', as: 'duration' },
-          { header: 'USED', path: 'spent.wall_seconds', as: 'duration' },
-          { header: 'EXHAUSTED', path: 'exhausted' },
-        ],
-        empty: 'no budgets. Set one: svc budget set task <id> --tokens 100000',
-      },
-    },
+    with: [
+      cli('budget list', {
+        view: {
+          rows: 'budgets',
+          columns: [
+            { header: 'NAME', path: 'ref' },
+            { header: 'KIND', path: 'kind' },
+            { header: 'TOKENS', path: 'limit.tokens' },
+            { header: 'USED', path: 'spent.tokens' },
+            { header: 'USD', path: 'limit.cost_usd' },
+            { header: 'USED', path: 'spent.cost_usd' },
+            { header: 'TIME', path: 'limit.wall_seconds', as: 'duration' },
+            { header: 'USED', path: 'spent.wall_seconds', as: 'duration' },
+            { header: 'EXHAUSTED', path: 'exhausted' },
+          ],
+          empty: 'no budgets. Set one: svc budget set task <id> --tokens 100000',
+        },
+      }),
+    ],
     handle: self => ok({ budgets: self.budgets.list() }),
   }),
   route({
     method: 'GET',
     path: '/api/budgets/{kind}/{ref}',
-    area,
     summary: 'Show the budget of a task or an agent',
     replies: { 200: BudgetReply },
-    cli: { path: 'budget show', args: ARGS, view: one },
+    with: [cli('budget show', { args: ARGS, view: one })],
     handle: (self, { params }) => ok({ budget: self.budgets.show(kindOf(params.kind), params.ref) }),
   }),
   route({
     method: 'PUT',
     path: '/api/budgets/{kind}/{ref}',
-    area,
     summary: 'Set the total budget of a task or the daily budget of an agent; an omitted limit is unlimited',
     body: SetBudgetBody,
     invalid: 422,
     replies: { 200: BudgetReply },
-    cli: { path: 'budget set', args: ARGS, view: one },
+    with: [cli('budget set', { args: ARGS, view: one })],
     handle: async (self, { actor, params, body }) =>
       ok({ budget: await self.budgets.set(whoOf(actor), kindOf(params.kind), params.ref, body) }),
   }),
   route({
     method: 'DELETE',
     path: '/api/budgets/{kind}/{ref}',
-    area,
     summary: 'Remove the budget of a task or an agent',
     essential: true,
     replies: { 204: null },
-    cli: { path: 'budget remove', args: ARGS, done: 'removed the budget of {kind} {ref}' },
+    with: [cli('budget remove', { args: ARGS, done: 'removed the budget of {kind} {ref}' })],
     handle: async (self, { actor, params }) => {
       await self.budgets.remove(whoOf(actor), kindOf(params.kind), params.ref)
       return noContent()

@@ -1,3 +1,4 @@
+import { cli, describe, runsCode, tool } from '../../../kernel/kit/annotations/index.js'
 import { noContent, ok, routeOf } from '../../../kernel/plugin.js'
 import {
   AgentRunReply,
@@ -12,20 +13,18 @@ import {
 } from '../../../schemas/tasks.js'
 import { AGENT_SESSION } from '../../identity/api.js'
 import type { TaskService } from '../service.js'
+import { WORKING } from '../tools/toolsets.js'
 import { AGENT_RUN_ARG, leaseItem, runItem } from '../views/columns.js'
 
-const route = routeOf<TaskService>()
-const area = 'Agent task claims'
+// A lease holder changes its own run only. Whatever that triggers was set up by the creator of the tasks.
+const route = routeOf<TaskService>(describe('Agent task claims'), runsCode(false))
 /** Optional for the agent itself, which its socket identifies. */
 const headers = { 'X-Service-Session-ID': { required: false }, 'X-Service-Agent': { required: false } }
 const common = {
   method: 'POST',
-  area,
   headers,
   origins: [AGENT_SESSION],
   invalid: 422,
-  // A lease holder changes its own run only. Whatever that triggers was set up by the creator of the tasks.
-  runsCode: false,
 } as const
 
 export const claimRoutes = [
@@ -37,21 +36,29 @@ export const claimRoutes = [
     body: ClaimNextBody,
     bodyOptional: true,
     replies: { 200: ClaimReply, 204: null },
-    cli: {
-      path: 'task next',
-      view: {
-        item: 'claim',
-        fields: [
-          { header: 'Run', path: 'run.id' },
-          { header: 'Task', path: 'task.id' },
-          { header: 'Title', path: 'task.title' },
-          { header: 'Part', path: 'run.designation.brief' },
-          { header: 'Attempt', path: 'run.attempt' },
-          { header: 'Lease expires', path: 'lease.lease_until', as: 'time' },
-        ],
-      },
-      done: 'no run to claim. For tasks in the workspace of the session: svc task next --scope workspace',
-    },
+    with: [
+      cli('task next', {
+        view: {
+          item: 'claim',
+          fields: [
+            { header: 'Run', path: 'run.id' },
+            { header: 'Task', path: 'task.id' },
+            { header: 'Title', path: 'task.title' },
+            { header: 'Part', path: 'run.designation.brief' },
+            { header: 'Attempt', path: 'run.attempt' },
+            { header: 'Lease expires', path: 'lease.lease_until', as: 'time' },
+          ],
+        },
+        done: 'no run to claim. For tasks in the workspace of the session: svc task next --scope workspace',
+      }),
+      tool('task_run_claim_next', WORKING, {
+        description:
+          'Claim the next run for this session. Returns the run, its task and the lease with its expiry, or nothing when no run can ' +
+          'be claimed. After a claim, call task_run_start, then task_run_heartbeat before each expiry of the lease, and finally ' +
+          'task_run_complete, task_run_fail or task_run_release',
+        tags: ['work', 'next', 'claim'],
+      }),
+    ],
     handle: async (self, { actor, headers, body, signal }) => {
       const { session, who } = self.caller(actor, headers)
       const claim = await self.claims.next(session, who, body ?? {}, signal)
@@ -66,7 +73,7 @@ export const claimRoutes = [
     body: StartRunBody,
     bodyOptional: true,
     replies: { 200: AgentRunReply },
-    cli: { path: 'task begin', args: [AGENT_RUN_ARG], view: runItem },
+    with: [cli('task begin', { args: [AGENT_RUN_ARG], view: runItem }), tool('task_run_start', WORKING)],
     handle: async (self, { actor, headers, params }) => {
       const { session, who } = self.caller(actor, headers)
       return ok({ run: await self.leases.start(session, who, params.run_id) })
@@ -81,7 +88,7 @@ export const claimRoutes = [
     bodyOptional: true,
     essential: true,
     replies: { 200: LeaseReply },
-    cli: { path: 'task heartbeat', args: [AGENT_RUN_ARG], view: leaseItem },
+    with: [cli('task heartbeat', { args: [AGENT_RUN_ARG], view: leaseItem }), tool('task_run_heartbeat', WORKING)],
     handle: async (self, { actor, headers, params, body }) => {
       const { session, who } = self.caller(actor, headers)
       return ok({ lease: await self.leases.heartbeat(session, who, params.run_id, body?.lease_seconds) })
@@ -96,7 +103,10 @@ export const claimRoutes = [
     bodyOptional: true,
     essential: true,
     replies: { 200: LeaseReply },
-    cli: { path: 'task complete', args: [AGENT_RUN_ARG], view: leaseItem },
+    with: [
+      cli('task complete', { args: [AGENT_RUN_ARG], view: leaseItem }),
+      tool('task_run_complete', WORKING, { tags: ['done'] }),
+    ],
     handle: async (self, { actor, headers, params, body }) => {
       const { session, who } = self.caller(actor, headers)
       return ok({ lease: await self.leases.complete(session, who, params.run_id, body ?? {}) })
@@ -110,7 +120,7 @@ export const claimRoutes = [
     body: FailRunBody,
     essential: true,
     replies: { 200: LeaseReply },
-    cli: { path: 'task fail', args: [AGENT_RUN_ARG], view: leaseItem },
+    with: [cli('task fail', { args: [AGENT_RUN_ARG], view: leaseItem }), tool('task_run_fail', WORKING)],
     handle: async (self, { actor, headers, params, body }) => {
       const { session, who } = self.caller(actor, headers)
       return ok({ lease: await self.leases.fail(session, who, params.run_id, body) })
@@ -125,7 +135,7 @@ export const claimRoutes = [
     bodyOptional: true,
     essential: true,
     replies: { 200: LeaseReply },
-    cli: { path: 'task release', args: [AGENT_RUN_ARG], view: leaseItem },
+    with: [cli('task release', { args: [AGENT_RUN_ARG], view: leaseItem }), tool('task_run_release', WORKING)],
     handle: async (self, { actor, headers, params, body }) => {
       const { session, who } = self.caller(actor, headers)
       return ok({ lease: await self.leases.release(session, who, params.run_id, body ?? {}) })

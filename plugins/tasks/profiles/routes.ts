@@ -1,11 +1,11 @@
+import { cli, describe } from '../../../kernel/kit/annotations/index.js'
 import { noContent, ok, routeOf } from '../../../kernel/plugin.js'
 import { ExecutionProfileBody, ExecutionProfileReply, WorktreePolicy } from '../../../schemas/tasks.js'
 import type { TaskService } from '../service.js'
 import { TASK_ARG } from '../views/columns.js'
 import { whoOf } from '../who.js'
 
-const route = routeOf<TaskService>()
-const area = 'Tasks'
+const route = routeOf<TaskService>(describe('Tasks'))
 const path = '/api/tasks/{id}/execution-profile'
 const replies = { 200: ExecutionProfileReply } as const
 const view = {
@@ -29,43 +29,41 @@ export const profileRoutes = [
   route({
     method: 'GET',
     path,
-    area,
     summary: 'Show the execution profile of a task',
     replies,
-    cli: { path: 'task profile show', args: [TASK_ARG], view },
+    with: [cli('task profile show', { args: [TASK_ARG], view })],
     handle: (self, { params }) => ok({ profile: self.profiles.get(params.id) }),
   }),
   route({
     method: 'PUT',
     path,
-    area,
     summary: 'Set the execution profile of a task: the agent, worktree and sandbox of its runs',
     body: ExecutionProfileBody,
     replies,
-    cli: {
-      path: 'task profile set',
-      args: [TASK_ARG],
-      view,
-      shorthands: [
-        {
-          option: 'agent',
-          member: 'worker',
-          value: { mode: 'select', agent_name: '$' },
-          type: 'text',
-          summary: 'agent that works on the runs of the task',
-        },
-      ],
-    },
+    with: [
+      cli('task profile set', {
+        args: [TASK_ARG],
+        view,
+        shorthands: [
+          {
+            option: 'agent',
+            member: 'worker',
+            value: { mode: 'select', agent_name: '$' },
+            type: 'text',
+            summary: 'agent that works on the runs of the task',
+          },
+        ],
+      }),
+    ],
     handle: async (self, { actor, params, body }) =>
       ok({ profile: await self.profiles.set(whoOf(actor), params.id, body) }),
   }),
   route({
     method: 'DELETE',
     path,
-    area,
     summary: 'Delete the execution profile of a task',
     replies: { 204: null },
-    cli: { path: 'task profile reset', args: [TASK_ARG], done: 'deleted the execution profile of task {id}' },
+    with: [cli('task profile reset', { args: [TASK_ARG], done: 'deleted the execution profile of task {id}' })],
     handle: async (self, { actor, params }) => {
       await self.profiles.reset(whoOf(actor), params.id)
       return noContent()
@@ -74,11 +72,10 @@ export const profileRoutes = [
   route({
     method: 'PATCH',
     path: `${path}/worktree`,
-    area,
     summary: 'Set the worktree mode of a task',
     body: WorktreePolicy,
     replies,
-    cli: { path: 'task profile worktree', args: [TASK_ARG, { name: 'mode' }], view },
+    with: [cli('task profile worktree', { args: [TASK_ARG, { name: 'mode' }], view })],
     handle: async (self, { actor, params, body }) =>
       ok({ profile: await self.profiles.setWorktree(whoOf(actor), params.id, body) }),
   }),

@@ -1,3 +1,4 @@
+import { cli, describe, runsCode, tool } from '../../../kernel/kit/annotations/index.js'
 import { created, ok, routeOf } from '../../../kernel/plugin.js'
 import {
   ListReviewsQuery,
@@ -14,9 +15,8 @@ import type { TaskService } from '../service.js'
 import { RUN_ARG, TASK_ARG } from '../views/columns.js'
 import { sessionOf, whoOf } from '../who.js'
 
-const route = routeOf<TaskService>()
+const route = routeOf<TaskService>(describe('Task reviews'))
 const REVIEW_ARG = { name: 'id', in: 'path', summary: 'review ID, ID prefix or @last' } as const
-const area = 'Task reviews'
 const headers = { 'X-Service-Session-ID': { required: false }, 'X-Service-Agent': { required: false } } as const
 const rows = {
   rows: 'reviews',
@@ -51,12 +51,11 @@ export const reviewRoutes = [
   route({
     method: 'GET',
     path: '/api/tasks/{id}/reviews',
-    area,
     summary: 'List the reviews of a task, newest first',
     query: ListReviewsQuery,
     origins: [AGENT_SESSION],
     replies: { 200: ReviewsReply },
-    cli: { path: 'task review list', args: [TASK_ARG], view: rows },
+    with: [cli('task review list', { args: [TASK_ARG], view: rows }), tool('task_reviews', ['tasks'])],
     handle: (self, { actor, params, query }) => {
       self.visible(whoOf(actor), params.id)
       return ok({ reviews: self.reviews.list({ task: params.id }, query) })
@@ -65,12 +64,11 @@ export const reviewRoutes = [
   route({
     method: 'GET',
     path: '/api/task-runs/{id}/reviews',
-    area,
     summary: 'List the reviews of a run, newest first',
     query: ListReviewsQuery,
     origins: [AGENT_SESSION],
     replies: { 200: ReviewsReply },
-    cli: { path: 'task run reviews', args: [RUN_ARG], view: rows },
+    with: [cli('task run reviews', { args: [RUN_ARG], view: rows })],
     handle: (self, { actor, params, query }) => {
       const reviews = self.reviews.list({ run: params.id }, query)
       self.visible(whoOf(actor), self.run(params.id)?.task_id ?? '')
@@ -81,10 +79,9 @@ export const reviewRoutes = [
     method: 'POST',
     path: '/api/task-runs/{id}/reviews',
     audited: false,
-    area,
     summary: 'Request a review of a run that has ended',
     body: RequestReviewBody,
-    runsCode: false,
+    with: [runsCode(false)],
     replies: { 200: ReviewRequestReply, 201: ReviewRequestReply },
     handle: async (self, { actor, params, body }) => {
       const reply = await self.reviews.request(whoOf(actor), params.id, body)
@@ -94,11 +91,10 @@ export const reviewRoutes = [
   route({
     method: 'GET',
     path: '/api/task-reviews/{id}',
-    area,
     summary: 'Show a review',
     origins: [AGENT_SESSION],
     replies: { 200: ReviewReply },
-    cli: { path: 'task review show', args: [REVIEW_ARG], view: item },
+    with: [cli('task review show', { args: [REVIEW_ARG], view: item }), tool('task_review_info', ['tasks'])],
     handle: (self, { actor, params }) => {
       const review = self.reviews.show(params.id)
       self.visible(whoOf(actor), review.task_id)
@@ -109,12 +105,10 @@ export const reviewRoutes = [
     method: 'POST',
     path: '/api/task-reviews/{id}/route',
     audited: false,
-    area,
     summary: 'Assign a review to a session',
     body: RouteReviewBody,
-    runsCode: false,
     replies: { 200: ReviewReply },
-    cli: { path: 'task review route', args: [REVIEW_ARG], view: item },
+    with: [cli('task review route', { args: [REVIEW_ARG], view: item }), runsCode(false)],
     handle: async (self, { actor, params, body }) =>
       ok({ review: await self.reviews.route(whoOf(actor), params.id, body.session_id) }),
   }),
@@ -122,13 +116,15 @@ export const reviewRoutes = [
     method: 'POST',
     path: '/api/task-reviews/{id}/start',
     audited: false,
-    area,
     summary: 'Start a review as the calling session',
     headers,
     origins: [AGENT_SESSION],
-    runsCode: false,
     replies: { 200: ReviewReply },
-    cli: { path: 'task review start', args: [REVIEW_ARG], view: item },
+    with: [
+      cli('task review start', { args: [REVIEW_ARG], view: item }),
+      tool('task_review_start', ['tasks']),
+      runsCode(false),
+    ],
     handle: async (self, { actor, headers, params }) => {
       const { session, who } = self.caller(actor, headers)
       self.visible(who, self.reviews.show(params.id).task_id)
@@ -139,19 +135,17 @@ export const reviewRoutes = [
     method: 'POST',
     path: '/api/task-reviews/{id}/cancel',
     audited: false,
-    area,
     summary: 'Cancel a review',
     essential: true,
-    runsCode: false,
     replies: { 200: ReviewReply },
-    cli: { path: 'task review cancel', args: [REVIEW_ARG], view: item },
+    with: [cli('task review cancel', { args: [REVIEW_ARG], view: item }), runsCode(false)],
     handle: async (self, { actor, params }) => ok({ review: await self.reviews.cancel(whoOf(actor), params.id) }),
   }),
   route({
     method: 'POST',
     path: '/api/task-reviews/{id}/verdict',
     audited: false,
-    area,
+    with: [tool('task_review_verdict', ['tasks'])],
     summary: 'Record the verdict of a review',
     body: VerdictBody,
     headers,

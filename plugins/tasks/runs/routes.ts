@@ -1,3 +1,4 @@
+import { cli, describe, tool } from '../../../kernel/kit/annotations/index.js'
 import { created, ok, routeOf } from '../../../kernel/plugin.js'
 import {
   AllRunsReply,
@@ -22,8 +23,7 @@ import type { TaskService } from '../service.js'
 import { allRunRows, RUN_ARG, runItem, runRows, TASK_ARG } from '../views/columns.js'
 import { whoOf } from '../who.js'
 
-const route = routeOf<TaskService>()
-const area = 'Tasks'
+const route = routeOf<TaskService>(describe('Tasks'))
 const invalid = 422
 const results = {
   rows: 'results',
@@ -39,23 +39,21 @@ export const runRoutes = [
   route({
     method: 'GET',
     path: '/api/task-runs',
-    area,
     summary: 'List the runs of all tasks, newest first',
     origins: [AGENT_SESSION],
     query: ListAllRunsQuery,
     replies: { 200: AllRunsReply },
-    cli: { path: 'task run all', view: allRunRows },
+    with: [cli('task run all', { view: allRunRows })],
     handle: (self, { actor, query }) => ok(self.history.runs(actor, query)),
   }),
   route({
     method: 'GET',
     path: '/api/tasks/{id}/runs',
-    area,
     summary: 'List the runs of a task, newest first',
     origins: [AGENT_SESSION],
     query: ListTaskRunsQuery,
     replies: { 200: TaskRunsReply },
-    cli: { path: 'task run list', args: [TASK_ARG], view: runRows },
+    with: [cli('task run list', { args: [TASK_ARG], view: runRows }), tool('task_runs', ['tasks'])],
     handle: (self, { actor, params, query }) => {
       self.visible(whoOf(actor), params.id)
       return ok({ runs: self.listRuns(params.id, query) })
@@ -65,13 +63,12 @@ export const runRoutes = [
     method: 'POST',
     path: '/api/tasks/{id}/runs',
     audited: false,
-    area,
     summary: 'Queue a run of a task under its own idempotency key',
     body: ExecutionBody,
     bodyOptional: true,
     invalid,
     replies: { 201: TaskRunReply },
-    cli: { path: 'task run enqueue', args: [TASK_ARG], view: runItem },
+    with: [cli('task run enqueue', { args: [TASK_ARG], view: runItem })],
     handle: async (self, { actor, params, body }) => {
       const { run, existing_run } = await self.execution.enqueue(whoOf(actor), params.id, body ?? {})
       return created({ run, existing_run })
@@ -81,12 +78,11 @@ export const runRoutes = [
     method: 'POST',
     path: '/api/task-runs/{id}/attach-session',
     audited: false,
-    area,
     summary: 'Bind a session to a run without a lease',
     body: AttachSessionBody,
     invalid,
     replies: { 200: TaskRunReply },
-    cli: { path: 'task run attach-session', args: [RUN_ARG, { name: 'session_id' }], view: runItem },
+    with: [cli('task run attach-session', { args: [RUN_ARG, { name: 'session_id' }], view: runItem })],
     handle: async (self, { actor, params, body }) =>
       ok({ run: await self.runs.attach(whoOf(actor), params.id, body.session_id) }),
   }),
@@ -94,27 +90,25 @@ export const runRoutes = [
     method: 'POST',
     path: '/api/task-runs/{id}/start',
     audited: false,
-    area,
     summary: 'Mark a run without a lease as running',
     body: StartRunBody,
     bodyOptional: true,
     invalid,
     replies: { 200: TaskRunReply },
-    cli: { path: 'task run start', args: [RUN_ARG], view: runItem },
+    with: [cli('task run start', { args: [RUN_ARG], view: runItem })],
     handle: async (self, { actor, params }) => ok({ run: await self.runs.start(whoOf(actor), params.id) }),
   }),
   route({
     method: 'POST',
     path: '/api/task-runs/{id}/complete',
     audited: false,
-    area,
     summary: 'Complete a running run that has no lease',
     body: CompleteRunBody,
     bodyOptional: true,
     invalid,
     essential: true,
     replies: { 200: TaskRunReply },
-    cli: { path: 'task run complete', args: [RUN_ARG], view: runItem },
+    with: [cli('task run complete', { args: [RUN_ARG], view: runItem })],
     handle: async (self, { actor, params, body }) =>
       ok({ run: await self.runs.complete(whoOf(actor), params.id, body ?? {}) }),
   }),
@@ -122,7 +116,6 @@ export const runRoutes = [
     method: 'POST',
     path: '/api/task-runs/{id}/fail',
     audited: false,
-    area,
     summary: 'Fail a starting or running run that has no lease',
     body: FailRunBody,
     invalid,
@@ -134,69 +127,73 @@ export const runRoutes = [
     method: 'POST',
     path: '/api/task-runs/{id}/cancel',
     audited: false,
-    area,
     summary: 'Cancel a run and revoke its lease',
     body: ReasonBody,
     bodyOptional: true,
     invalid,
     essential: true,
     replies: { 200: TaskRunReply },
-    cli: { path: 'task run cancel', args: [RUN_ARG], view: runItem },
+    with: [
+      cli('task run cancel', { args: [RUN_ARG], view: runItem }),
+      tool('task_run_cancel', ['tasks'], { visibility: 'operator' }),
+    ],
     handle: async (self, { actor, params, body }) =>
       ok({ run: await self.runs.cancel(whoOf(actor), params.id, body ?? {}) }),
   }),
   route({
     method: 'POST',
     path: '/api/runs/{id}/release',
-    area,
     summary: 'Force-release a claimed run: revoke its lease and requeue it',
     origins: [AGENT_SESSION],
     body: ReasonBody,
     bodyOptional: true,
     invalid,
     replies: { 200: TaskRunReply },
-    cli: { path: 'task run release', args: [RUN_ARG], view: runItem },
+    with: [cli('task run release', { args: [RUN_ARG], view: runItem })],
     handle: async (self, { actor, params, body }) =>
       ok({ run: await self.runs.forceRelease(whoOf(actor), params.id, body ?? {}) }),
   }),
   route({
     method: 'POST',
     path: '/api/runs/{id}/fail',
-    area,
     summary: 'Force-fail a queued or claimed run and revoke its lease',
     origins: [AGENT_SESSION],
     body: ForceFailBody,
     invalid,
     replies: { 200: TaskRunReply },
-    cli: { path: 'task run fail', args: [RUN_ARG], view: runItem },
+    with: [cli('task run fail', { args: [RUN_ARG], view: runItem })],
     handle: async (self, { actor, params, body }) =>
       ok({ run: await self.runs.forceFail(whoOf(actor), params.id, body) }),
   }),
   route({
     method: 'POST',
     path: '/api/runs/{id}/retry',
-    area,
     summary: 'Retry a failed run: queue a new run linked to it',
     origins: [AGENT_SESSION],
     body: MetadataBody,
     bodyOptional: true,
     invalid,
     replies: { 201: SuccessorReply },
-    cli: { path: 'task retry', args: [RUN_ARG], view: runItem },
+    with: [
+      cli('task retry', { args: [RUN_ARG], view: runItem }),
+      tool('task_run_retry', ['tasks'], { visibility: 'operator' }),
+    ],
     handle: async (self, { actor, params, body }) =>
       created(await self.runs.retry(whoOf(actor), params.id, body?.metadata)),
   }),
   route({
     method: 'POST',
     path: '/api/runs/{id}/recover',
-    area,
     summary: 'Recover a run that needs attention: queue a new run in its place',
     origins: [AGENT_SESSION],
     body: ReasonBody,
     bodyOptional: true,
     invalid,
     replies: { 201: SuccessorReply },
-    cli: { path: 'task run recover', args: [RUN_ARG], view: runItem },
+    with: [
+      cli('task run recover', { args: [RUN_ARG], view: runItem }),
+      tool('task_run_recover', ['tasks'], { visibility: 'operator' }),
+    ],
     handle: async (self, { actor, params, body }) =>
       created(await self.runs.recover(whoOf(actor), params.id, body ?? {})),
   }),
@@ -204,13 +201,12 @@ export const runRoutes = [
     route({
       method: 'POST',
       path: `/api/runs/bulk/${verb}`,
-      area,
       summary: verb === 'release' ? 'Force-release several claimed runs' : 'Force-fail several queued or claimed runs',
       origins: [AGENT_SESSION],
       body: BulkRunsBody,
       invalid,
       replies: { 200: BulkRunsReply },
-      cli: { path: `task run bulk ${verb}`, view: results },
+      with: [cli(`task run bulk ${verb}`, { view: results })],
       handle: async (self, { actor, body }) =>
         ok(await self.runs.bulk(whoOf(actor), verb === 'release' ? 'forceRelease' : 'forceFail', body)),
     }),

@@ -1,3 +1,4 @@
+import { cli, describe } from '../../../kernel/kit/annotations/index.js'
 import { ok, routeOf } from '../../../kernel/plugin.js'
 import {
   BacklogQuery,
@@ -10,8 +11,7 @@ import {
 import type { TaskService } from '../service.js'
 import { whoOf } from '../who.js'
 
-const route = routeOf<TaskService>()
-const area = 'Task scheduler'
+const route = routeOf<TaskService>(describe('Task scheduler'))
 export const schedulerItem = {
   item: 'scheduler',
   fields: [
@@ -30,22 +30,20 @@ export const schedulerRoutes = [
   route({
     method: 'GET',
     path: '/api/scheduler',
-    area,
     summary: 'Show the scheduler status: pause, queue length, active claims',
     replies: { 200: SchedulerReply },
-    cli: { path: 'scheduler status', view: schedulerItem },
+    with: [cli('scheduler status', { view: schedulerItem })],
     handle: self => ok({ scheduler: self.scheduler.toWire() }),
   }),
   route({
     method: 'POST',
     path: '/api/scheduler/pause',
-    area,
     summary: 'Pause new claims; active runs continue',
     body: SchedulerBody,
     bodyOptional: true,
     invalid: 422,
     replies: { 200: SchedulerReply },
-    cli: { path: 'scheduler pause', view: schedulerItem },
+    with: [cli('scheduler pause', { view: schedulerItem })],
     handle: async (self, { actor, body }) => {
       await self.scheduler.pause(whoOf(actor), body?.reason)
       return ok({ scheduler: self.scheduler.toWire() })
@@ -54,13 +52,12 @@ export const schedulerRoutes = [
   route({
     method: 'POST',
     path: '/api/scheduler/resume',
-    area,
     summary: 'Resume claims',
     body: SchedulerBody,
     bodyOptional: true,
     invalid: 422,
     replies: { 200: SchedulerReply },
-    cli: { path: 'scheduler resume', view: schedulerItem },
+    with: [cli('scheduler resume', { view: schedulerItem })],
     handle: async (self, { actor, body }) => {
       await self.scheduler.resume(whoOf(actor), body?.reason)
       return ok({ scheduler: self.scheduler.toWire() })
@@ -69,50 +66,50 @@ export const schedulerRoutes = [
   route({
     method: 'POST',
     path: '/api/scheduler/drain',
-    area,
     summary: 'Pause new claims and wait for active runs to end; the scheduler stays paused',
     body: DrainBody,
     bodyOptional: true,
     invalid: 422,
     replies: { 200: DrainReply },
-    cli: {
-      path: 'scheduler drain',
-      view: {
-        item: '',
-        fields: [
-          { header: 'Drained', path: 'completed' },
-          { header: 'Remaining claims', path: 'remaining_claims' },
-          { header: 'Timed out', path: 'timed_out' },
-          { header: 'Paused', path: 'scheduler.paused' },
-        ],
-      },
-    },
+    with: [
+      cli('scheduler drain', {
+        view: {
+          item: '',
+          fields: [
+            { header: 'Drained', path: 'completed' },
+            { header: 'Remaining claims', path: 'remaining_claims' },
+            { header: 'Timed out', path: 'timed_out' },
+            { header: 'Paused', path: 'scheduler.paused' },
+          ],
+        },
+      }),
+    ],
     handle: async (self, { actor, body, signal }) => ok(await self.drain(whoOf(actor), body ?? {}, signal)),
   }),
   route({
     method: 'GET',
     path: '/api/scheduler/backlog',
-    area,
     summary: 'List queued runs in claim order, with the status of their tasks',
     query: BacklogQuery,
     invalid: 422,
     replies: { 200: BacklogReply },
-    errors: [410],
-    cli: {
-      path: 'scheduler backlog',
-      view: {
-        rows: 'backlog.runs',
-        columns: [
-          { header: 'RUN', path: 'run.id' },
-          { header: 'TASK', path: 'task.id' },
-          { header: 'TITLE', path: 'task.title' },
-          { header: 'PRIORITY', path: 'task.priority' },
-          { header: 'QUEUED', path: 'run.queued_at', as: 'ago' },
-          { header: 'TASK STATUS', path: 'task.status' },
-        ],
-        empty: 'no queued runs',
-      },
-    },
+    with: [
+      describe('Task scheduler', { errors: [410] }),
+      cli('scheduler backlog', {
+        view: {
+          rows: 'backlog.runs',
+          columns: [
+            { header: 'RUN', path: 'run.id' },
+            { header: 'TASK', path: 'task.id' },
+            { header: 'TITLE', path: 'task.title' },
+            { header: 'PRIORITY', path: 'task.priority' },
+            { header: 'QUEUED', path: 'run.queued_at', as: 'ago' },
+            { header: 'TASK STATUS', path: 'task.status' },
+          ],
+          empty: 'no queued runs',
+        },
+      }),
+    ],
     handle: async (self, { query }) => ok({ backlog: await self.backlog(query) }),
   }),
 ]

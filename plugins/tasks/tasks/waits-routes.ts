@@ -1,3 +1,4 @@
+import { cli, describe, runsCode, tool } from '../../../kernel/kit/annotations/index.js'
 import { created, ok, routeOf } from '../../../kernel/plugin.js'
 import {
   AddDependencyBody,
@@ -10,11 +11,11 @@ import {
 } from '../../../schemas/tasks.js'
 import { AGENT_SESSION } from '../../identity/api.js'
 import type { TaskService } from '../service.js'
+import { WORKING } from '../tools/toolsets.js'
 import { TASK_ARG, taskFields } from '../views/columns.js'
 import { whoOf } from '../who.js'
 
-const route = routeOf<TaskService>()
-const area = 'Tasks'
+const route = routeOf<TaskService>(describe('Tasks'))
 const detail = { item: 'task.task', fields: taskFields } as const
 const invalid = 422
 const blockItem = {
@@ -34,16 +35,11 @@ export const waitsRoutes = [
     method: 'POST',
     path: '/api/tasks/{id}/dependencies',
     audited: false,
-    area,
     summary: 'Add a dependency: the task waits until the other task is completed',
     body: AddDependencyBody,
     invalid,
     replies: { 200: TaskDetailReply },
-    cli: {
-      path: 'task dependency add',
-      args: [TASK_ARG, { name: 'depends_on_task_id' }],
-      view: detail,
-    },
+    with: [cli('task dependency add', { args: [TASK_ARG, { name: 'depends_on_task_id' }], view: detail })],
     handle: async (self, { actor, params, body }) => {
       await self.graph.add(whoOf(actor), params.id, body.depends_on_task_id)
       return ok({ task: self.details.of(params.id) })
@@ -53,14 +49,14 @@ export const waitsRoutes = [
     method: 'DELETE',
     path: '/api/tasks/{id}/dependencies/{depends_on_id}',
     audited: false,
-    area,
     summary: 'Remove a dependency of a task',
     replies: { 200: TaskDetailReply },
-    cli: {
-      path: 'task dependency remove',
-      args: [TASK_ARG, { name: 'depends_on_id', in: 'path', summary: 'ID of the task that it depends on' }],
-      view: detail,
-    },
+    with: [
+      cli('task dependency remove', {
+        args: [TASK_ARG, { name: 'depends_on_id', in: 'path', summary: 'ID of the task that it depends on' }],
+        view: detail,
+      }),
+    ],
     handle: async (self, { actor, params }) => {
       await self.graph.remove(whoOf(actor), params.id, params.depends_on_id)
       return ok({ task: self.details.of(params.id) })
@@ -69,26 +65,27 @@ export const waitsRoutes = [
   route({
     method: 'GET',
     path: '/api/tasks/{id}/blocks',
-    area,
     summary: 'List the blocks of a task',
     query: ListBlocksQuery,
     origins: [AGENT_SESSION],
     replies: { 200: BlocksReply },
-    cli: {
-      path: 'task blocks',
-      args: [TASK_ARG],
-      view: {
-        rows: 'blocks',
-        columns: [
-          { header: 'ID', path: 'id' },
-          { header: 'KIND', path: 'kind' },
-          { header: 'REASON', path: 'reason' },
-          { header: 'CREATED', path: 'created_at', as: 'ago' },
-          { header: 'CLEARED', path: 'cleared_at', as: 'ago' },
-        ],
-        empty: 'no blocks. Show why a task is not progressing: svc task inspect <id>',
-      },
-    },
+    with: [
+      cli('task blocks', {
+        args: [TASK_ARG],
+        view: {
+          rows: 'blocks',
+          columns: [
+            { header: 'ID', path: 'id' },
+            { header: 'KIND', path: 'kind' },
+            { header: 'REASON', path: 'reason' },
+            { header: 'CREATED', path: 'created_at', as: 'ago' },
+            { header: 'CLEARED', path: 'cleared_at', as: 'ago' },
+          ],
+          empty: 'no blocks. Show why a task is not progressing: svc task inspect <id>',
+        },
+      }),
+      tool('task_blocks', ['tasks']),
+    ],
     handle: (self, { actor, params, query }) => {
       self.visible(whoOf(actor), params.id)
       return ok({ blocks: self.blocks.list(params.id, query.include_cleared ?? false) })
@@ -98,14 +95,16 @@ export const waitsRoutes = [
     method: 'POST',
     path: '/api/tasks/{id}/blocks',
     audited: false,
-    area,
     summary: 'Block a task: its runs cannot be claimed until the block is cleared',
     body: CreateBlockBody,
     origins: [AGENT_SESSION],
-    runsCode: false,
     invalid,
     replies: { 201: BlockReply },
-    cli: { path: 'task block', args: [TASK_ARG], view: blockItem },
+    with: [
+      cli('task block', { args: [TASK_ARG], view: blockItem }),
+      tool('task_block', WORKING, { tags: ['ask', 'question', 'input'] }),
+      runsCode(false),
+    ],
     handle: async (self, { actor, params, body }) => {
       const who = whoOf(actor)
       self.visible(who, params.id)
@@ -116,17 +115,17 @@ export const waitsRoutes = [
     method: 'POST',
     path: '/api/tasks/{id}/blocks/{block_id}/clear',
     audited: false,
-    area,
     summary: 'Clear a block of a task',
     body: ClearBlockBody,
     bodyOptional: true,
     invalid,
     replies: { 200: BlockReply },
-    cli: {
-      path: 'task unblock',
-      args: [TASK_ARG, { name: 'block_id', in: 'path', summary: 'block ID; list them: svc task blocks <id>' }],
-      view: blockItem,
-    },
+    with: [
+      cli('task unblock', {
+        args: [TASK_ARG, { name: 'block_id', in: 'path', summary: 'block ID; list them: svc task blocks <id>' }],
+        view: blockItem,
+      }),
+    ],
     handle: async (self, { actor, params, body }) =>
       ok({ block: await self.blocks.clear(whoOf(actor), params.id, params.block_id, body?.note) }),
   }),

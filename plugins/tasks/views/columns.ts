@@ -1,4 +1,4 @@
-import type { CliColumn } from '../../../kernel/plugin.js'
+import type { CliColumn } from '../../../kernel/kit/annotations/index.js'
 
 /** Arguments of the commands for tasks and runs. */
 export const TASK_ARG = { name: 'id', in: 'path', summary: 'task ID, ID prefix, identifier or @last' } as const

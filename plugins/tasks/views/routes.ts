@@ -1,3 +1,4 @@
+import { cli, describe, tool } from '../../../kernel/kit/annotations/index.js'
 import { ok, routeOf, streamed } from '../../../kernel/plugin.js'
 import {
   DashboardQuery,
@@ -14,11 +15,11 @@ import {
 } from '../../../schemas/tasks.js'
 import { AGENT_SESSION } from '../../identity/api.js'
 import type { TaskService } from '../service.js'
+import { WORKING } from '../tools/toolsets.js'
 import { whoOf } from '../who.js'
 import { RUN_ARG, runFields, TASK_ARG } from './columns.js'
 
-const route = routeOf<TaskService>()
-const area = 'Tasks'
+const route = routeOf<TaskService>(describe('Tasks'))
 const inspection = {
   item: 'inspect',
   fields: [
@@ -44,25 +45,26 @@ export const viewRoutes = [
   route({
     method: 'GET',
     path: '/api/tasks/{id}/timeline',
-    area,
     summary: 'List the events of a task, oldest first',
     query: TimelineQuery,
     origins: [AGENT_SESSION],
     replies: { 200: TimelineReply },
-    cli: {
-      path: 'task timeline',
-      args: [TASK_ARG],
-      view: {
-        rows: 'timeline',
-        columns: [
-          { header: 'TIME', path: 'timestamp', as: 'ago' },
-          { header: 'EVENT', path: 'event_type' },
-          { header: 'ACTOR', path: 'actor.ref' },
-          { header: 'RUN', path: 'run.id', below: true },
-          { header: 'DETAIL', path: 'note', below: true },
-        ],
-      },
-    },
+    with: [
+      cli('task timeline', {
+        args: [TASK_ARG],
+        view: {
+          rows: 'timeline',
+          columns: [
+            { header: 'TIME', path: 'timestamp', as: 'ago' },
+            { header: 'EVENT', path: 'event_type' },
+            { header: 'ACTOR', path: 'actor.ref' },
+            { header: 'RUN', path: 'run.id', below: true },
+            { header: 'DETAIL', path: 'note', below: true },
+          ],
+        },
+      }),
+      tool('task_timeline', ['tasks']),
+    ],
     handle: (self, { actor, params, query }) => {
       self.visible(whoOf(actor), params.id)
       return ok({ timeline: self.history.timeline(params.id, query.after_sequence, query.limit) })
@@ -71,7 +73,6 @@ export const viewRoutes = [
   route({
     method: 'GET',
     path: '/api/tasks/{id}/stream',
-    area,
     summary: 'Stream the events of a task',
     query: TimelineQuery,
     headers: { 'Last-Event-ID': { required: false } },
@@ -88,80 +89,80 @@ export const viewRoutes = [
   route({
     method: 'GET',
     path: '/api/tasks/{id}/tree',
-    area,
     summary: 'List the descendants of a task',
     replies: { 200: TreeReply },
-    cli: {
-      path: 'task tree',
-      args: [TASK_ARG],
-      view: {
-        rows: 'tree.descendants',
-        columns: [
-          { header: 'LEVEL', path: 'depth' },
-          { header: 'ID', path: 'task.id' },
-          { header: 'STATUS', path: 'task.status' },
-          { header: 'TITLE', path: 'task.title' },
-          { header: 'RUN', path: 'active_run.status' },
-        ],
-        empty: 'no child tasks. Create one: svc task child create <id> <title>',
-      },
-    },
+    with: [
+      cli('task tree', {
+        args: [TASK_ARG],
+        view: {
+          rows: 'tree.descendants',
+          columns: [
+            { header: 'LEVEL', path: 'depth' },
+            { header: 'ID', path: 'task.id' },
+            { header: 'STATUS', path: 'task.status' },
+            { header: 'TITLE', path: 'task.title' },
+            { header: 'RUN', path: 'active_run.status' },
+          ],
+          empty: 'no child tasks. Create one: svc task child create <id> <title>',
+        },
+      }),
+    ],
     handle: (self, { params }) => ok({ tree: self.history.tree(params.id) }),
   }),
   route({
     method: 'GET',
     path: '/api/observe/tasks/dashboard',
-    area,
     summary: 'Show active, queued and stuck runs, with the reason and the next step',
     query: DashboardQuery,
     invalid: 422,
     replies: { 200: DashboardReply },
-    errors: [410],
-    cli: {
-      path: 'task board',
-      view: {
-        item: 'dashboard',
-        fields: [
-          { header: 'Health', path: 'health.status' },
-          { header: 'Stuck runs', path: 'health.stuck_runs' },
-          { header: 'Orphaned runs', path: 'health.active_orphan_runs' },
-          { header: 'Runs needing attention', path: 'totals.needs_attention_runs' },
-          { header: 'Queued runs', path: 'active_runs.queued' },
-          { header: 'Oldest queued', path: 'queue.depth.0.oldest_queued_at', as: 'ago' },
-          { header: 'Claimed runs', path: 'active_runs.claimed' },
-          { header: 'Running runs', path: 'active_runs.running' },
-          { header: 'Blocked tasks', path: 'totals.blocked_tasks' },
-          { header: 'Failed tasks', path: 'totals.failed_tasks' },
-          { header: 'Completed tasks', path: 'totals.completed_tasks' },
-        ],
-        table: {
-          path: 'active_runs.items',
-          columns: [
-            { header: 'RUN', path: 'run_id' },
-            { header: 'STATUS', path: 'run_status' },
-            // The status column already shows `needs_attention`.
-            { header: 'HEALTH', path: 'health_status', words: { ok: '-', needs_attention: '-' } },
-            { header: 'AGE', path: 'age_ms', as: 'duration' },
-            { header: 'TASK', path: 'task_title' },
-            { header: 'AGENT', path: 'agent_name' },
-            { header: 'PART', path: 'part', below: true },
-            { header: 'SESSION', path: 'session_id', below: true },
-            { header: 'REASON', path: 'why', below: true },
-            { header: 'NEXT STEP', path: 'next_action', below: true },
+    with: [
+      describe('Tasks', { errors: [410] }),
+      cli('task board', {
+        view: {
+          item: 'dashboard',
+          fields: [
+            { header: 'Health', path: 'health.status' },
+            { header: 'Stuck runs', path: 'health.stuck_runs' },
+            { header: 'Orphaned runs', path: 'health.active_orphan_runs' },
+            { header: 'Runs needing attention', path: 'totals.needs_attention_runs' },
+            { header: 'Queued runs', path: 'active_runs.queued' },
+            { header: 'Oldest queued', path: 'queue.depth.0.oldest_queued_at', as: 'ago' },
+            { header: 'Claimed runs', path: 'active_runs.claimed' },
+            { header: 'Running runs', path: 'active_runs.running' },
+            { header: 'Blocked tasks', path: 'totals.blocked_tasks' },
+            { header: 'Failed tasks', path: 'totals.failed_tasks' },
+            { header: 'Completed tasks', path: 'totals.completed_tasks' },
           ],
+          table: {
+            path: 'active_runs.items',
+            columns: [
+              { header: 'RUN', path: 'run_id' },
+              { header: 'STATUS', path: 'run_status' },
+              // The status column already shows `needs_attention`.
+              { header: 'HEALTH', path: 'health_status', words: { ok: '-', needs_attention: '-' } },
+              { header: 'AGE', path: 'age_ms', as: 'duration' },
+              { header: 'TASK', path: 'task_title' },
+              { header: 'AGENT', path: 'agent_name' },
+              { header: 'PART', path: 'part', below: true },
+              { header: 'SESSION', path: 'session_id', below: true },
+              { header: 'REASON', path: 'why', below: true },
+              { header: 'NEXT STEP', path: 'next_action', below: true },
+            ],
+          },
         },
-      },
-    },
+      }),
+      tool('task_board', ['tasks'], { visibility: 'operator' }),
+    ],
     handle: async (self, { query }) => ok({ dashboard: await self.dashboard(query) }),
   }),
   route({
     method: 'GET',
     path: '/api/observe/tasks/inbox',
-    area,
+    with: [describe('Tasks', { errors: [410] }), tool('task_inbox', ['tasks'], { visibility: 'operator' })],
     summary: 'List the tasks that need action from the caller, grouped by reason',
     query: InboxQuery,
     replies: { 200: InboxReply },
-    errors: [410],
     handle: async (self, { actor, query }) => ok({ inbox: await self.listInbox(actor, query) }),
   }),
   ...(['read', 'dismiss', 'archive'] as const).map(verb =>
@@ -169,14 +170,14 @@ export const viewRoutes = [
       method: 'POST',
       path: `/api/tasks/{id}/triage/${verb}`,
       audited: false,
-      area,
       summary: MARKS[verb].summary,
       replies: { 200: TriageReply },
-      cli: {
-        path: `task triage ${verb}`,
-        args: [TASK_ARG],
-        view: { item: 'triage', fields: [{ header: 'Task', path: 'task_id' }] },
-      },
+      with: [
+        cli(`task triage ${verb}`, {
+          args: [TASK_ARG],
+          view: { item: 'triage', fields: [{ header: 'Task', path: 'task_id' }] },
+        }),
+      ],
       handle: async (self, { actor, params }) =>
         ok({ triage: await self.inbox.triage(whoOf(actor), params.id, MARKS[verb].mark) }),
     }),
@@ -184,28 +185,29 @@ export const viewRoutes = [
   route({
     method: 'GET',
     path: '/api/task-runs/{id}',
-    area,
     summary: 'Show a run with its session, worktree and result',
     origins: [AGENT_SESSION],
     replies: { 200: RunDetailReply },
-    cli: {
-      path: 'task run show',
-      args: [RUN_ARG],
-      view: {
-        item: 'run',
-        fields: [
-          ...runFields.map(field => ({ ...field, path: `run.${field.path}` })),
-          { header: 'Agent', path: 'session.agent_name' },
-          { header: 'Session state', path: 'session.state' },
-          { header: 'Worker session', path: 'worker.session_id' },
-          { header: 'Worker error', path: 'worker.error' },
-          { header: 'Folder', path: 'worktree.folder' },
-          { header: 'Branch', path: 'worktree.branch' },
-          { header: 'Commit', path: 'worktree.commit' },
-          { header: 'Last activity', path: 'summary.last_activity_at', as: 'ago' },
-        ],
-      },
-    },
+    with: [
+      cli('task run show', {
+        args: [RUN_ARG],
+        view: {
+          item: 'run',
+          fields: [
+            ...runFields.map(field => ({ ...field, path: `run.${field.path}` })),
+            { header: 'Agent', path: 'session.agent_name' },
+            { header: 'Session state', path: 'session.state' },
+            { header: 'Worker session', path: 'worker.session_id' },
+            { header: 'Worker error', path: 'worker.error' },
+            { header: 'Folder', path: 'worktree.folder' },
+            { header: 'Branch', path: 'worktree.branch' },
+            { header: 'Commit', path: 'worktree.commit' },
+            { header: 'Last activity', path: 'summary.last_activity_at', as: 'ago' },
+          ],
+        },
+      }),
+      tool('task_run_info', WORKING),
+    ],
     handle: (self, { actor, params }) => {
       const run = self.inspection.run(params.id)
       self.visible(whoOf(actor), run.run.task_id)
@@ -215,19 +217,17 @@ export const viewRoutes = [
   route({
     method: 'GET',
     path: '/api/tasks/{id}/inspect',
-    area,
     summary: 'Show why a task is not progressing and what to do next',
     replies: { 200: InspectReply },
-    cli: { path: 'task inspect', args: [TASK_ARG], view: inspection },
+    with: [cli('task inspect', { args: [TASK_ARG], view: inspection })],
     handle: (self, { params }) => ok({ inspect: self.inspection.inspectTask(params.id) }),
   }),
   route({
     method: 'GET',
     path: '/api/runs/{id}/inspect',
-    area,
     summary: 'Show why a run is not progressing and what to do next',
     replies: { 200: InspectReply },
-    cli: { path: 'task run inspect', args: [RUN_ARG], view: inspection },
+    with: [cli('task run inspect', { args: [RUN_ARG], view: inspection })],
     handle: (self, { params }) => ok({ inspect: self.inspection.inspectRun(params.id) }),
   }),
 ]

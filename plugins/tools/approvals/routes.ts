@@ -1,3 +1,4 @@
+import { cli, describe, runsCode, tool } from '../../../kernel/kit/annotations/index.js'
 import { created, type Fault, noContent, ok, routeOf } from '../../../kernel/plugin.js'
 import {
   ApprovalError,
@@ -19,8 +20,7 @@ import type { ToolsService } from '../service.js'
 import { errorToWire } from '../wire.js'
 import { approvalToWire, pendingToWire } from './approvals.js'
 
-const route = routeOf<ToolsService>()
-const area = 'Tools and approvals'
+const route = routeOf<ToolsService>(describe('Tools and approvals'))
 const faults = { reply: ToolErrorBody, body: errorToWire } as const
 const origins = [AGENT_SESSION]
 
@@ -37,7 +37,6 @@ export const approvalRoutes = [
   route({
     method: 'POST',
     path: '/api/tools/{id}/approvals',
-    area,
     faults,
     summary: 'Approve one call of a session in advance with a single-use token',
     body: MintApprovalBody,
@@ -50,31 +49,31 @@ export const approvalRoutes = [
   route({
     method: 'GET',
     path: '/api/tool-approvals',
-    area,
     summary: 'List tool calls that wait for approval',
     replies: { 200: ListApprovalsReply },
-    cli: {
-      path: 'tool approvals',
-      view: {
-        rows: 'approvals',
-        columns: [
-          { header: 'Approval', path: 'id' },
-          { header: 'Tool', path: 'tool_id' },
-          { header: 'Risk', path: 'risk' },
-          { header: 'Agent', path: 'agent_name' },
-          { header: 'Session', path: 'session_id' },
-          { header: 'Until', path: 'expires_at', as: 'ago' },
-          { header: 'Input', path: 'input', below: true },
-        ],
-        empty: 'no call waits for anybody',
-      },
-    },
+    with: [
+      cli('tool approvals', {
+        view: {
+          rows: 'approvals',
+          columns: [
+            { header: 'Approval', path: 'id' },
+            { header: 'Tool', path: 'tool_id' },
+            { header: 'Risk', path: 'risk' },
+            { header: 'Agent', path: 'agent_name' },
+            { header: 'Session', path: 'session_id' },
+            { header: 'Until', path: 'expires_at', as: 'ago' },
+            { header: 'Input', path: 'input', below: true },
+          ],
+          empty: 'no call waits for anybody',
+        },
+      }),
+    ],
     handle: self => ok({ approvals: self.approvals.pending().map(pendingToWire) }),
   }),
   route({
     method: 'GET',
     path: '/api/tools/approvals/{id}',
-    area,
+    with: [tool('tool_approval_status', ['tool_approvals'])],
     faults: approvalFaults,
     origins,
     summary: 'Show the status of an approval and the result of the call',
@@ -84,10 +83,9 @@ export const approvalRoutes = [
   route({
     method: 'POST',
     path: '/api/tools/approvals/{id}/cancel',
-    area,
     faults: approvalFaults,
     origins,
-    runsCode: false,
+    with: [runsCode(false), tool('tool_approval_cancel', ['tool_approvals'])],
     summary: 'Withdraw an approval request',
     replies: { 200: ApprovalReply },
     handle: (self, { actor, params }) => {
@@ -100,7 +98,6 @@ export const approvalRoutes = [
   route({
     method: 'POST',
     path: '/api/tool-approvals/{id}/decide',
-    area,
     summary: 'Approve or reject a pending tool call',
     body: DecideApprovalBody,
     replies: { 200: ApprovalReply },
@@ -118,26 +115,27 @@ export const approvalRoutes = [
   route({
     method: 'GET',
     path: '/api/tool-approval-grants',
-    area,
     summary: 'List remembered decisions of a workspace',
     query: WorkspaceIdQuery,
     replies: { 200: ListGrantsReply },
-    cli: {
-      path: 'tool grants list',
-      workspace: 'workspace_id',
-      options: { workspace_id: 'workspace' },
-      view: {
-        rows: 'grants',
-        columns: [
-          { header: 'ID', path: 'id' },
-          { header: 'Tool', path: 'tool_id' },
-          { header: 'Decision', path: 'decision' },
-          { header: 'Agent', path: 'agent_name' },
-          { header: 'Used', path: 'last_used_at', as: 'ago' },
-        ],
-        empty: 'nothing is remembered',
-      },
-    },
+    with: [
+      cli('tool grants list', {
+        workspace: 'workspace_id',
+        options: { workspace_id: 'workspace' },
+        view: {
+          rows: 'grants',
+          columns: [
+            { header: 'ID', path: 'id' },
+            { header: 'Tool', path: 'tool_id' },
+            { header: 'Decision', path: 'decision' },
+            { header: 'Agent', path: 'agent_name' },
+            { header: 'Used', path: 'last_used_at', as: 'ago' },
+          ],
+          empty: 'nothing is remembered',
+        },
+      }),
+      tool('tool_grants_list', ['tool_approvals'], { visibility: 'operator' }),
+    ],
     handle: async (self, { query }) => {
       const { id } = await self.kernel.needs.workspaces.find(query.workspace_id)
       const grants = self.grants.list(id)
@@ -147,42 +145,42 @@ export const approvalRoutes = [
   route({
     method: 'PUT',
     path: '/api/tool-approval-grants',
-    area,
     summary: 'Remember whether agents may call a tool without approval',
     query: WorkspaceIdQuery,
     body: PutGrantBody,
     replies: { 200: GrantReply },
-    cli: {
-      path: 'tool grants put',
-      workspace: 'workspace_id',
-      args: [{ name: 'tool_id', summary: 'id of a tool' }],
-      options: { workspace_id: 'workspace', agent_name: 'agent' },
-      view: {
-        item: 'grant',
-        fields: [
-          { header: 'ID', path: 'id' },
-          { header: 'Tool', path: 'tool_id' },
-          { header: 'Decision', path: 'decision' },
-        ],
-      },
-    },
+    with: [
+      cli('tool grants put', {
+        workspace: 'workspace_id',
+        args: [{ name: 'tool_id', summary: 'id of a tool' }],
+        options: { workspace_id: 'workspace', agent_name: 'agent' },
+        view: {
+          item: 'grant',
+          fields: [
+            { header: 'ID', path: 'id' },
+            { header: 'Tool', path: 'tool_id' },
+            { header: 'Decision', path: 'decision' },
+          ],
+        },
+      }),
+    ],
     handle: async (self, { actor, query, body }) =>
       ok({ grant: await self.decisions.remember(query.workspace_id, body, actor) }),
   }),
   route({
     method: 'DELETE',
     path: '/api/tool-approval-grants/{id}',
-    area,
     summary: 'Delete a remembered decision',
     essential: true,
     query: WorkspaceIdQuery,
     replies: { 204: null },
-    cli: {
-      path: 'tool grants delete',
-      workspace: 'workspace_id',
-      options: { workspace_id: 'workspace' },
-      done: 'forgot {id}',
-    },
+    with: [
+      cli('tool grants delete', {
+        workspace: 'workspace_id',
+        options: { workspace_id: 'workspace' },
+        done: 'forgot {id}',
+      }),
+    ],
     handle: async (self, { query, params }) => {
       const { id } = await self.kernel.needs.workspaces.find(query.workspace_id)
       if (!(await self.grants.remove(id, params.id))) throw ApprovalErrors.grant_not_found()

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { annotationsOf, canRunCode, RouteTool } from '../../../kernel/kit/annotations/index.js'
 import { shown } from '../../../kernel/kit/text.js'
 import {
   type Actor,
@@ -10,7 +11,6 @@ import {
   type Requests,
 } from '../../../kernel/plugin.js'
 import { ToolErrorBody } from '../../../schemas/tools.js'
-import { canRunCode } from '../../auth/api.js'
 import { toolId } from '../../extensions/api.js'
 import { AGENT_SESSION } from '../../identity/api.js'
 import type { Workspaces } from '../../workspaces/api.js'
@@ -116,13 +116,15 @@ export class NativeBackend implements ToolBackend {
   }
 
   async #make(): Promise<readonly OfferedTool[]> {
-    const routes = new Map(
-      this.kernel.collect(Collected.routes).map(({ entry }) => [`${entry.route.method} ${entry.route.path}`, entry]),
+    const routes = this.kernel.collect(Collected.routes).map(({ entry }) => entry)
+    const byKey = new Map(routes.map(bound => [keyOf(bound.route), bound]))
+    const told = routes.flatMap(({ owner, route }) =>
+      annotationsOf(route, RouteTool).map(tool => ({ owner, entry: { ...tool, route: keyOf(route) } })),
     )
     const made = new Map<string, Made>()
     const offered = await Promise.all(
-      this.kernel.collect(NativeTools).map(async ({ owner, entry }) => {
-        const bound = routes.get(entry.route)
+      [...told, ...this.kernel.collect(NativeTools)].map(async ({ owner, entry }) => {
+        const bound = byKey.get(entry.route)
         const id = isDropIn(owner) ? toolId(owner, entry.name) : `service__${entry.name}`
         // What is dropped in lends its own routes to agents, and nobody else's.
         const own = bound && (!isDropIn(owner) || bound.owner === owner) ? bound : undefined
@@ -135,6 +137,8 @@ export class NativeBackend implements ToolBackend {
     return offered
   }
 }
+
+const keyOf = ({ method, path }: BoundRoute['route']) => `${method} ${path}` as NativeTool['route']
 
 function offer(
   id: string,

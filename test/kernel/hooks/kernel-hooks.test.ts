@@ -10,6 +10,7 @@ import {
   type Plugin,
   type PluginKernel,
 } from '../../../kernel/index.js'
+import { describe } from '../../../kernel/kit/annotations/index.js'
 import { base, daemon, resources } from '../../../plugins/index.js'
 import { boot } from '../../harness/kernel.js'
 
@@ -127,7 +128,7 @@ test('a reload whose routes cannot be described is refused before the running ve
       {
         method: 'GET',
         path: '/api/ext/acme.second/x',
-        area: 'Test',
+        with: [describe('Test')],
         summary: 'Cannot be described',
         replies: { 200: v.custom(() => true) },
         handle: () => ({ status: 200, body: 1 }),

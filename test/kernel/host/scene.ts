@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { describe } from '../../../kernel/kit/annotations/index.js'
 import {
   definePlugin,
   type Fault,
@@ -57,7 +58,7 @@ export function plain(name: string, parts: Parts = {}): Plugin {
       route({
         method: 'GET',
         path,
-        area: 'Test',
+        with: [describe('Test')],
         summary: 'Who answers',
         replies: { 200: v.object({ name: v.string(), version: v.string() }) },
         handle: self => ok({ name: self.kernel.name, version: self.kernel.version }),

@@ -2,6 +2,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
 import { type Actor, definePlugin, ok, operator, type PluginKernel, Requests, routeOf } from '../../../kernel/index.js'
+import { describe } from '../../../kernel/kit/annotations/index.js'
 import { ask, type Doors, openDoors } from './doors.js'
 
 const somebody: Actor = {
@@ -17,7 +18,7 @@ let doors: Doors
 /** Done within a request, with the header that it carries. */
 let meanwhile: (header: string | undefined) => Promise<unknown> = async () => undefined
 
-const route = routeOf<unknown>()
+const route = routeOf<unknown>(describe('Test'))
 const plugin = definePlugin({
   name: 'guest',
   version: '1.0.0',
@@ -33,7 +34,6 @@ const plugin = definePlugin({
     route({
       method: 'GET',
       path: '/api/who',
-      area: 'Test',
       summary: 'Who asks',
       headers: { 'x-svc-acting': { required: false } },
       replies: { 200: v.object({ who: v.string(), more: v.unknown() }) },

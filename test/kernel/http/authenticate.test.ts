@@ -23,6 +23,7 @@ import {
   type Route,
   routeOf,
 } from '../../../kernel/index.js'
+import { describe } from '../../../kernel/kit/annotations/index.js'
 import { Redaction } from '../../../kernel/redaction.js'
 import configuration from '../../../plugins/configuration/index.js'
 import tcpDoor from '../../../plugins/tcp/index.js'
@@ -30,12 +31,11 @@ import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { temporaryFolder, whileTimePasses } from '../../harness/kernel.js'
 import { ask, type Doors, openDoors, until } from './doors.js'
 
-const route = routeOf<unknown>()
+const route = routeOf<unknown>(describe('Test'))
 const who = (path: string, more = {}) =>
   route({
     method: 'GET',
     path,
-    area: 'Test',
     summary: 'Who asks',
     replies: { 200: v.object({ id: v.string(), origin: v.optional(v.string()) }) },
     handle: (_self, { actor: { id, origin } }) => ok({ id, ...(origin ? { origin } : {}) }),

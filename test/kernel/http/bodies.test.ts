@@ -7,11 +7,11 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
 import { definePlugin, Fault, noContent, ok, type Plugin, type Route, routeOf } from '../../../kernel/index.js'
+import { describe } from '../../../kernel/kit/annotations/index.js'
 import { ask, DOORS, type Doors, openDoors, until } from './doors.js'
 
 const MB = 1024 * 1024
-const route = routeOf<unknown>()
-const area = 'Test'
+const route = routeOf<unknown>(describe('Test'))
 const summary = 'Test'
 
 /** What the handlers have seen, told to the tests. */
@@ -45,7 +45,6 @@ const routes = [
   route({
     method: 'POST',
     path: '/api/raw',
-    area,
     summary,
     body: { as: 'raw', types: ['application/json', 'text/*'] },
     bodyLimit: 1000,
@@ -55,7 +54,6 @@ const routes = [
   route({
     method: 'PUT',
     path: '/api/stream',
-    area,
     summary,
     body: { as: 'stream', types: ['*/*'] },
     bodyLimit: 4 * MB,
@@ -74,7 +72,6 @@ const routes = [
   route({
     method: 'PUT',
     path: '/api/deaf',
-    area,
     summary,
     body: { as: 'stream', types: ['*/*'] },
     bodyLimit: 4 * MB,
@@ -84,7 +81,6 @@ const routes = [
   route({
     method: 'PUT',
     path: '/api/echo',
-    area,
     summary,
     body: { as: 'stream', types: ['application/octet-stream'] },
     bodyLimit: 40 * MB,
@@ -94,7 +90,6 @@ const routes = [
   route({
     method: 'GET',
     path: '/api/page',
-    area,
     summary,
     query: v.object({ say: v.optional(v.string()) }),
     replies: { 200: { as: 'bytes', types: ['text/html; charset=utf-8'] } },
@@ -110,7 +105,6 @@ const routes = [
   route({
     method: 'GET',
     path: '/api/other-words',
-    area,
     summary,
     replies: { 204: null },
     faults: {
@@ -128,7 +122,6 @@ const routes = [
   route({
     method: 'GET',
     path: '/api/file',
-    area,
     summary,
     replies: { 200: { as: 'bytes', types: ['application/gzip', 'image/*'] } },
     query: v.object({ type: v.optional(v.string()) }),
@@ -141,7 +134,6 @@ const routes = [
   route({
     method: 'GET',
     path: '/api/endless',
-    area,
     summary,
     replies: { 200: { as: 'bytes', types: ['application/octet-stream'] } },
     handle: (_self, { signal }) => ok(endless(signal)),
@@ -149,7 +141,6 @@ const routes = [
   route({
     method: 'GET',
     path: '/api/breaks',
-    area,
     summary,
     query: v.object({ after: v.string() }),
     replies: { 200: { as: 'bytes', types: ['application/octet-stream'] } },

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { defineErrors, definePlugin, KernelErrors, ok, type Plugin, routeOf } from '../../../kernel/index.js'
+import { describe } from '../../../kernel/kit/annotations/index.js'
 
 const Errors = defineErrors({
   who_are_you: { status: 401, message: 'say who you are', next: 'send both identity headers' },
@@ -19,7 +20,7 @@ const thrown: Readonly<Record<string, () => unknown>> = {
   status: () => Object.assign(new Error('hunter2'), { statusCode: 418, status: 418, code: 'EACCES' }),
 }
 
-const route = routeOf<unknown>()
+const route = routeOf<unknown>(describe('Test'))
 const name = v.object({ name: v.string() })
 
 /** A plugin that answers with every error there is. */
@@ -33,7 +34,6 @@ export const faults: Plugin = definePlugin({
     route({
       method: 'GET',
       path: '/api/faults/{name}',
-      area: 'Test',
       summary: 'Fails',
       query: v.object({ limit: v.optional(v.pipe(v.string(), v.regex(/^\d+$/))) }),
       replies: { 200: name },
@@ -45,7 +45,6 @@ export const faults: Plugin = definePlugin({
     route({
       method: 'PUT',
       path: '/api/faults/{name}',
-      area: 'Test',
       summary: 'Takes a body',
       invalid: 422,
       body: v.strictObject({
@@ -61,7 +60,6 @@ export const faults: Plugin = definePlugin({
     route({
       method: 'POST',
       path: '/api/faults/{name}',
-      area: 'Test',
       summary: 'Takes no body',
       replies: { 200: name },
       handle: (_self, { params }) => ok({ name: params.name }),
@@ -69,7 +67,6 @@ export const faults: Plugin = definePlugin({
     route({
       method: 'GET',
       path: '/api/socket-only',
-      area: 'Test',
       summary: 'For one door',
       listeners: 'socket',
       replies: { 200: name },
@@ -78,7 +75,6 @@ export const faults: Plugin = definePlugin({
     route({
       method: 'GET',
       path: '/api/actor',
-      area: 'Test',
       summary: 'Who asks',
       privileged: true,
       replies: { 200: v.unknown() },
@@ -87,7 +83,6 @@ export const faults: Plugin = definePlugin({
     route({
       method: 'GET',
       path: '/api/wrong',
-      area: 'Test',
       summary: 'Does not keep its word',
       replies: { 200: name },
       handle: () => ok({ name: 1 as never }),

@@ -16,6 +16,7 @@ import {
   routeOf,
   systemIds,
 } from '../../../kernel/index.js'
+import { describe } from '../../../kernel/kit/annotations/index.js'
 import { token } from '../../../kernel/plugin.js'
 import { Redaction } from '../../../kernel/redaction.js'
 import { OwnedScope } from '../../../kernel/scope.js'
@@ -25,12 +26,11 @@ import { ask, openDoors, pause, until } from './doors.js'
 
 type Asked = RouteRequest<string, undefined, undefined>
 
-const route = routeOf<unknown>()
+const route = routeOf<unknown>(describe('Test'))
 const answer = (path: string, handle: (request: Asked) => unknown): Route =>
   route({
     method: 'GET',
     path,
-    area: 'Test',
     summary: path,
     replies: { 200: v.object({ version: v.string() }) },
     handle: async (_self, request) => ok((await handle(request as never)) as { version: string }),
@@ -56,7 +56,7 @@ function versioned(name: string, version: string, extra: readonly Route[] = []):
       routeOf<{ released: boolean }>()({
         method: 'GET',
         path: `/api/${name}`,
-        area: 'Test',
+        with: [describe('Test')],
         summary: name,
         replies: { 200: v.object({ version: v.string() }) },
         handle: async self => {
@@ -271,7 +271,6 @@ test('a request whose body is still coming when its plugin leaves gets 503 and n
       route({
         method: 'POST',
         path: '/api/taker',
-        area: 'Test',
         summary: 'Takes',
         body: v.unknown(),
         replies: { 200: v.object({}) },

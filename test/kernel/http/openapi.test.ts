@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert'
 import * as v from 'valibot'
 import { operationId } from '../../../kernel/contract/route.js'
 import { definePlugin, ok, type Plugin, type Route, routeOf } from '../../../kernel/index.js'
+import { annotationOf, Description, describe } from '../../../kernel/kit/annotations/index.js'
 import { inTree } from '../../../plugins/index.js'
 import { buildDocument } from '../../../plugins/openapi/document.js'
 import { boot } from '../../harness/kernel.js'
@@ -27,7 +28,7 @@ const more = (path: string, body: v.GenericSchema = v.unknown()): Route =>
   routeOf<unknown>()({
     method: 'GET',
     path,
-    area: 'Test',
+    with: [describe('Test')],
     summary: 'More',
     replies: { 200: body },
     handle: () => ok({}),
@@ -87,7 +88,7 @@ test('every parameter has a schema, every path parameter is there, every error h
         500,
         503,
         507,
-        ...(route?.errors ?? []),
+        ...(route ? (annotationOf(route, Description)?.errors ?? []) : []),
       ]) {
         const schema = responses[status]?.content?.['application/json']?.schema
         if (status in (route?.replies ?? {})) continue

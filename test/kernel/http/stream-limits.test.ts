@@ -10,11 +10,12 @@ import * as v from 'valibot'
 import { WebSocket } from 'ws'
 import { LIMITS, Listener, type ServerFollower } from '../../../kernel/http/listeners.js'
 import { channelled, definePlugin, ok, type Plugin, routeOf, streamed } from '../../../kernel/index.js'
+import { describe } from '../../../kernel/kit/annotations/index.js'
 import { encodeFrame } from '../../../plugins/streams/api.js'
 import { boundConnections } from '../../../plugins/streams/connections.js'
 import { ask, type DoorName, type Doors, openDoors, parseReply, pause, send, until } from './doors.js'
 
-const route = routeOf<unknown>()
+const route = routeOf<unknown>(describe('Test'))
 const MOST = 2
 
 class World {
@@ -54,7 +55,6 @@ function streaming(name: string, world: World): Plugin {
     route({
       method: 'GET',
       path: `/api/${name}/${kind}/${at}`,
-      area: 'Test',
       summary: at,
       ...(kind === 'events' ? { contentType: 'text/event-stream', frames } : {}),
       replies: kind === 'events' ? { 200: Body } : { 101: Body },
@@ -77,7 +77,6 @@ function streaming(name: string, world: World): Plugin {
       route({
         method: 'POST',
         path: `/api/${name}/either`,
-        area: 'Test',
         summary: 'either',
         headers: { Accept: { required: false } },
         frames,
@@ -93,7 +92,6 @@ function streaming(name: string, world: World): Plugin {
       route({
         method: 'GET',
         path: `/api/${name}/undeclared`,
-        area: 'Test',
         summary: 'undeclared',
         replies: { 200: Body },
         handle: () => streamed((async function* () {})()),
@@ -292,7 +290,6 @@ test('an encoded frame is held against the schema like one that is not', async (
         route({
           method: 'GET',
           path: '/api/raw',
-          area: 'Test',
           summary: 'raw',
           contentType: 'text/event-stream',
           frames: v.variant('event', [

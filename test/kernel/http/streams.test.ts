@@ -4,11 +4,12 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
 import { defineErrors, definePlugin, type Frame, type Plugin, routeOf, streamed } from '../../../kernel/index.js'
+import { describe } from '../../../kernel/kit/annotations/index.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { type Doors, openDoors, pause, until } from './doors.js'
 
 const Errors = defineErrors({ source_gone: { status: 404, message: 'the source is gone' } })
-const route = routeOf<unknown>()
+const route = routeOf<unknown>(describe('Test'))
 
 /** What the sources of a test tell of themselves; they outlive the plugin that serves them. */
 class World {
@@ -65,7 +66,6 @@ function streaming(name: string, world: World): Plugin {
       route({
         method: 'GET',
         path: `/api/${name}/${path}`,
-        area: 'Test',
         summary: path,
         headers: { 'Last-Event-ID': { required: false } },
         contentType: 'text/event-stream',

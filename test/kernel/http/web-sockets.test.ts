@@ -5,10 +5,11 @@ import * as assert from 'uvu/assert'
 import * as v from 'valibot'
 import { WebSocket } from 'ws'
 import { channelled, definePlugin, ok, type Plugin, routeOf } from '../../../kernel/index.js'
+import { describe } from '../../../kernel/kit/annotations/index.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { ask, DOORS, type DoorName, type Doors, openDoors, parseReply, pause, send, until } from './doors.js'
 
-const route = routeOf<unknown>()
+const route = routeOf<unknown>(describe('Test'))
 
 /** What the sources tell of themselves; they outlive the plugin that serves them. */
 class World {
@@ -52,7 +53,6 @@ function speaking(name: string, world: World): Plugin {
         route({
           method: 'GET',
           path: `/api/${name}/${path}`,
-          area: 'Test',
           summary: path,
           query: v.object({ after: v.optional(v.pipe(v.string(), v.digits())) }),
           replies: { 101: Message },
@@ -67,7 +67,6 @@ function speaking(name: string, world: World): Plugin {
       route({
         method: 'POST',
         path: `/api/${name}/plain`,
-        area: 'Test',
         summary: 'plain',
         body: v.strictObject({ word: v.string() }),
         replies: { 200: v.object({ word: v.string() }) },
@@ -79,7 +78,6 @@ function speaking(name: string, world: World): Plugin {
       route({
         method: 'GET',
         path: `/api/${name}/get`,
-        area: 'Test',
         summary: 'get',
         replies: { 200: v.object({}) },
         handle: () => ok({}),

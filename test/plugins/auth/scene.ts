@@ -2,12 +2,12 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import * as v from 'valibot'
 import { definePlugin, kind, ok, type Plugin, type PluginKernel, routeOf, streamed } from '../../../kernel/index.js'
+import { describe } from '../../../kernel/kit/annotations/index.js'
 import { Events } from '../../../plugins/events/api.js'
 import { auth } from '../../../plugins/index.js'
 import { type Answer, type Ask, ask, type Doors, openDoors } from '../../kernel/http/doors.js'
 
-const route = routeOf<unknown>()
-const area = 'Test'
+const route = routeOf<unknown>(describe('Test'))
 
 const until = (signal: AbortSignal) =>
   new Promise<void>(resolve => signal.addEventListener('abort', () => resolve(), { once: true }))
@@ -19,7 +19,6 @@ export const places = definePlugin({ name: 'places', version: '1.0.0' }).surface
     route({
       method: 'GET',
       path: '/api/who',
-      area,
       summary: 'Who asks',
       replies: { 200: v.object({ id: v.string(), origin: v.string() }) },
       handle: (_self, { actor: { id, origin = '' } }) => ok({ id, origin }),
@@ -27,7 +26,6 @@ export const places = definePlugin({ name: 'places', version: '1.0.0' }).surface
     route({
       method: 'GET',
       path: '/api/ticks',
-      area,
       summary: 'Streams',
       contentType: 'text/event-stream',
       replies: { 200: null },
@@ -43,7 +41,6 @@ export const places = definePlugin({ name: 'places', version: '1.0.0' }).surface
     route({
       method: 'POST',
       path: '/api/waits',
-      area,
       summary: 'Waits',
       replies: { 200: v.object({}) },
       handle: async (_self, { signal }) => {
@@ -60,7 +57,7 @@ export const teller = definePlugin({ name: 'teller', version: '1.0.0', requires:
     routeOf<PluginKernel<{ events: typeof Events }>>()({
       method: 'GET',
       path: '/api/told',
-      area,
+      with: [describe('Test')],
       summary: 'Record events',
       replies: { 200: v.object({ told: v.array(v.array(v.string())) }) },
       handle: async ({ needs }) => {

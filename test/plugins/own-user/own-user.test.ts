@@ -18,6 +18,7 @@ import {
   routeOf,
   streamed,
 } from '../../../kernel/index.js'
+import { describe } from '../../../kernel/kit/annotations/index.js'
 import configuration from '../../../plugins/configuration/index.js'
 import { Daemon } from '../../../plugins/daemon/api.js'
 import daemon from '../../../plugins/daemon/index.js'
@@ -36,7 +37,7 @@ const onLinux = process.platform === 'linux' ? test : test.skip
 
 /** What handlers were asked to do, by the name in the path. */
 const done: string[] = []
-const route = routeOf<unknown>()
+const route = routeOf<unknown>(describe('Test'))
 const reply = v.object({ name: v.string() })
 const doers: Plugin = definePlugin({ name: 'doers', version: '1.0.0', service: async () => class {} }).surface({
   routes: [
@@ -44,7 +45,6 @@ const doers: Plugin = definePlugin({ name: 'doers', version: '1.0.0', service: a
       route({
         method,
         path: '/api/do/{name}',
-        area: 'Test',
         summary: 'Takes note',
         replies: { 200: reply },
         handle: (_self, { params }) => {
@@ -56,7 +56,6 @@ const doers: Plugin = definePlugin({ name: 'doers', version: '1.0.0', service: a
     route({
       method: 'GET',
       path: '/api/stream',
-      area: 'Test',
       summary: 'Streams',
       contentType: 'text/event-stream',
       replies: { 200: null },
@@ -342,7 +341,6 @@ onLinux(
         route({
           method: 'GET',
           path: '/api/who',
-          area: 'Test',
           summary: 'Says who asks',
           replies: { 200: reply },
           handle: (_self, { actor }) => ok({ name: actor.id }),

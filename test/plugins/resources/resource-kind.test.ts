@@ -1,6 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
+import { describe } from '../../../kernel/kit/annotations/index.js'
 import { definePlugin, Fault, type PluginKernel } from '../../../kernel/plugin.js'
 import daemon from '../../../plugins/daemon/index.js'
 import { resourceKind } from '../../../plugins/resources/api.js'
@@ -25,7 +26,7 @@ async function scene() {
       {
         method: 'GET',
         path: '/api/ext/acme.notes/self',
-        area: 'Notes',
+        with: [describe('Notes')],
         summary: 'Hands the test the kernel',
         replies: { 204: null },
         handle: (self: PluginKernel) => {

@@ -3,6 +3,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
 import { type Carrier, definePlugin, type PluginKernel, routeOf, Streams, streamed } from '../../../kernel/index.js'
+import { describe } from '../../../kernel/kit/annotations/index.js'
 import { base, streams } from '../../../plugins/index.js'
 import { bootBare } from '../../harness/kernel.js'
 import { ask, type Doors, openDoors, until } from '../../kernel/http/doors.js'
@@ -15,7 +16,7 @@ const ticks = definePlugin({ name: 'ticks', version: '1.0.0' }).surface({
     routeOf<unknown>()({
       method: 'GET',
       path: TICKS,
-      area: 'Test',
+      with: [describe('Test')],
       summary: 'ticks',
       contentType: 'text/event-stream',
       frames: v.object({ data: v.number() }),
@@ -46,7 +47,7 @@ test('without the plugin a route that streams is refused, and one that does not 
   const plain = routeOf<unknown>()({
     method: 'GET',
     path: '/api/plain',
-    area: 'Test',
+    with: [describe('Test')],
     summary: 'plain',
     replies: { 204: null },
     handle: () => ({ status: 204, body: undefined }),

@@ -14,6 +14,7 @@ import {
   type PluginKernel,
   routeOf,
 } from '../../../kernel/index.js'
+import { describe } from '../../../kernel/kit/annotations/index.js'
 import tcp from '../../../plugins/tcp/index.js'
 import { temporaryFolder, withBase } from '../../harness/kernel.js'
 import { ask } from '../../kernel/http/doors.js'
@@ -23,7 +24,7 @@ const places = definePlugin({ name: 'places', version: '1.0.0', service: async (
     routeOf<object>()({
       method: 'GET',
       path: '/api/who',
-      area: 'Test',
+      with: [describe('Test')],
       summary: 'Says who asks',
       replies: { 200: v.object({ id: v.string() }) },
       handle: (_, { actor }) => ok({ id: actor.id }),

@@ -1,11 +1,12 @@
 // timeout: 240s
+
 import { mkdir, realpath, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { annotationsOf, RouteTool } from '../../../kernel/kit/annotations/index.js'
 import type { Route } from '../../../kernel/plugin.js'
 import { inTree } from '../../../plugins/index.js'
-import { type NativeTool, NativeTools } from '../../../plugins/tools/api.js'
 import { temporaryFolder } from '../../harness/kernel.js'
 import { profile, writeKit } from '../bundles/kit.js'
 import { skillText } from '../skills/scene.js'
@@ -205,9 +206,9 @@ test('so do the routes at the door of the agent itself', async ({ ada, there }) 
 /** Tools that read and whose input an agent can leave empty. */
 const reading = inTree
   .flatMap(({ surface }) =>
-    (surface.registries ?? [])
-      .filter(({ to }) => to.registry === NativeTools.registry)
-      .flatMap(({ entries }) => entries(undefined) as readonly NativeTool[]),
+    (surface.routes ?? []).flatMap(route =>
+      annotationsOf(route, RouteTool).map(tool => ({ ...tool, route: `${route.method} ${route.path}` })),
+    ),
   )
   .filter(({ route, visibility }) => {
     const names = [...route.matchAll(/\{([^}]+)\}/g)].map(([, name]) => name)

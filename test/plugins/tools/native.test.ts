@@ -1,10 +1,9 @@
 // timeout: 120s
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { annotationsOf, canRunCode, RouteTool } from '../../../kernel/kit/annotations/index.js'
 import type { Route } from '../../../kernel/plugin.js'
-import { canRunCode } from '../../../plugins/auth/api.js'
 import { inTree } from '../../../plugins/index.js'
-import { type NativeTool, NativeTools } from '../../../plugins/tools/api.js'
 import { NATIVE_TOOLSETS } from '../../../plugins/tools/native-toolsets.js'
 import { boot, type TestKernel } from '../../harness/kernel.js'
 import type { Wire } from './scene.js'
@@ -15,9 +14,9 @@ const routes = new Map<string, Route>(
   ),
 )
 const contributed = inTree.flatMap(({ surface }) =>
-  (surface.registries ?? [])
-    .filter(({ to }) => to.registry === NativeTools.registry)
-    .flatMap(({ entries }) => entries(undefined) as readonly NativeTool[]),
+  (surface.routes ?? []).flatMap(route =>
+    annotationsOf(route, RouteTool).map(tool => ({ ...tool, route: `${route.method} ${route.path}` })),
+  ),
 )
 
 const test = suite<{ svc: TestKernel; tools: readonly Wire[] }>('native tools')

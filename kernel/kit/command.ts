@@ -1,4 +1,5 @@
-import type { CliColumn, Frame } from './route.js'
+import type { Frame } from '../contract/route.js'
+import type { CliColumn } from './annotations/cli.js'
 
 /**
  * What a hand-written command is called with: `run(context)` of the module that its surface entry loads. It may return an

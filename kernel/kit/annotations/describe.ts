@@ -1,0 +1,46 @@
+import * as v from 'valibot'
+import type { Annotation } from '../../contract/route.js'
+import type { AnnotationKind } from './kind.js'
+
+/** Where a route stands in the document. */
+export interface Description {
+  /** Section of the document and of the contract. */
+  readonly area: string
+  /** Error statuses beside those that the document gives every route, such as 502. Those of `throws` need no mention. */
+  readonly errors?: readonly number[] | undefined
+}
+
+export const Description: AnnotationKind<Description> = {
+  of: 'describe@1',
+  schema: v.strictObject({
+    area: v.pipe(v.string(), v.minLength(1)),
+    errors: v.optional(v.array(v.pipe(v.number(), v.integer(), v.minValue(400), v.maxValue(599)))),
+  }),
+}
+
+/** The section of the document in which a route stands. */
+export const describe = (area: string, more: Omit<Description, 'area'> = {}): Annotation => ({
+  of: Description.of,
+  data: { area, ...more },
+})
+
+/** An error that a route answers with. */
+export interface ThrownError {
+  readonly code: string
+  readonly status: number
+}
+
+export const Thrown: AnnotationKind<readonly ThrownError[]> = {
+  of: 'throws@1',
+  schema: v.array(v.strictObject({ code: v.pipe(v.string(), v.regex(/^[a-z][a-z0-9_]*$/)), status: v.number() })),
+  many: true,
+}
+
+/**
+ * Errors that a route answers with, beside those that every route can: their codes stand in the document (`x-error-codes`).
+ * @param errors entries of error tables: `throws(ThingErrors.thing_conflict)`
+ */
+export const throws = (...errors: readonly ThrownError[]): Annotation => ({
+  of: Thrown.of,
+  data: errors.map(({ code, status }) => ({ code, status })),
+})

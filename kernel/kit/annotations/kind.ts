@@ -1,0 +1,42 @@
+import * as v from 'valibot'
+import type { Annotation, Route } from '../../contract/route.js'
+import { issueText } from '../issue-text.js'
+
+/** A kind of annotation: its name with a major, the schema of its data, and whether a route may have several. */
+export interface AnnotationKind<T> {
+  /** `cli@1` */
+  readonly of: string
+  readonly schema: v.GenericSchema<unknown, T>
+  readonly many?: true
+}
+
+type Annotated = Pick<Route<never>, 'with'>
+
+/** The data of all annotations of a kind, those of a route's defaults first. */
+export function annotationsOf<T>(route: Annotated, { of }: AnnotationKind<T>): T[] {
+  return (route.with ?? []).flatMap(annotation => (annotation.of === of ? [annotation.data as T] : []))
+}
+
+/** The data of the one annotation of a kind. */
+export function annotationOf<T>(route: Annotated, { of }: AnnotationKind<T>): T | undefined {
+  return route.with?.find(annotation => annotation.of === of)?.data as T | undefined
+}
+
+/** What is wrong with the annotations of a route, by these kinds: data that a schema refuses, or one too many. */
+export function wrongAnnotation(
+  annotations: readonly Annotation[],
+  kinds: readonly AnnotationKind<unknown>[],
+): string | undefined {
+  for (const { of, schema, many } of kinds) {
+    const found = annotations.filter(annotation => annotation.of === of)
+    if (!many && found.length > 1) return `has the annotation ${of} ${found.length} times; it may stand once`
+    for (const { data } of found) {
+      const parsed = v.safeParse(schema, data)
+      if (!parsed.success) {
+        const [issue] = parsed.issues
+        return `has an annotation ${of} that is not valid: ${v.getDotPath(issue) ?? 'its data'}: ${issueText(issue)}`
+      }
+    }
+  }
+  return undefined
+}

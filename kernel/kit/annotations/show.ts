@@ -1,0 +1,81 @@
+import type * as v from 'valibot'
+import type { CliColumn, CliView } from './cli.js'
+
+type Text<S extends string, V> = V extends string
+  ? `${S}~time` | `${S}~ago`
+  : V extends number
+    ? `${S}~time` | `${S}~ago` | `${S}~duration` | `${S}~bytes`
+    : V extends readonly unknown[]
+      ? `${S}~list`
+      : never
+
+type Levels = readonly [never, 0, 1, 2]
+
+/** Dotted names of the members of `T`, three levels deep, with the formats that their values can have. */
+export type Member<T, D extends number = 3> = T extends readonly unknown[]
+  ? never
+  : T extends object
+    ? {
+        [K in keyof T & string]:
+          | K
+          | Text<K, NonNullable<T[K]>>
+          | (D extends 0
+              ? never
+              : Member<NonNullable<T[K]>, Levels[D & keyof Levels] & number> extends infer Below extends string
+                ? `${K}.${Below}`
+                : never)
+      }[keyof T & string]
+    : never
+
+/**
+ * A column: the name of a member, `next_run`, or with a format, `next_run~ago`; as an object with what a name cannot say. The header
+ * is the last part of the name in words, `NEXT RUN`.
+ */
+export type Column<M extends string> = M | ({ readonly of: M } & Partial<Pick<CliColumn, 'header' | 'words' | 'below'>>)
+
+/** What stands beside the columns. */
+export interface ShowMore {
+  /** Printed where a list has no rows. */
+  readonly empty?: string
+  /** Path of a list of texts that are printed as notes. */
+  readonly problems?: string
+}
+
+type Schema = v.GenericSchema
+type Item<V> = NonNullable<V> extends readonly (infer I)[] ? I : NonNullable<V>
+
+/** Columns of hand-written tables, held to the type of their rows: `columnsOf<Thing>()(['name', 'updated_at~ago'])`. */
+export const columnsOf =
+  <T>() =>
+  (columns: readonly Column<Member<T>>[]): CliColumn[] =>
+    columns.map(toColumn)
+
+/**
+ * The view of a reply: a table of the list that a member holds, or the fields of what it holds. The compiler knows the names.
+ * @param schema of the reply
+ * @param member that is shown; `''` for the reply itself
+ */
+export function show<S extends Schema, const M extends '' | (keyof v.InferOutput<S> & string)>(
+  schema: S,
+  member: M,
+  columns: readonly Column<Member<Item<M extends keyof v.InferOutput<S> ? v.InferOutput<S>[M] : v.InferOutput<S>>>>[],
+  { empty, problems }: ShowMore = {},
+): CliView {
+  const shown = (columns as readonly Column<string>[]).map(toColumn)
+  const more = problems === undefined ? {} : { problems }
+  const of = (schema as { entries?: Record<string, { type: string; wrapped?: { type: string } }> }).entries?.[member]
+  if ((of?.wrapped ?? of)?.type !== 'array') return { item: member, fields: shown, ...more }
+  return { rows: member, columns: shown, ...(empty === undefined ? {} : { empty }), ...more }
+}
+
+/** An item's view with a table of the list that one of its members holds, below its fields. */
+export function withTable<T>(view: CliView, path: string, columns: readonly Column<Member<T>>[]): CliView {
+  return 'item' in view ? { ...view, table: { path, columns: columns.map(toColumn) } } : view
+}
+
+function toColumn(column: Column<string>): CliColumn {
+  const { of, ...more } = typeof column === 'string' ? { of: column } : column
+  const [path = '', as] = of.split('~') as [string, CliColumn['as']]
+  const words = (path.split('.').at(-1) ?? '').replaceAll('_', ' ')
+  return { header: words[0]?.toUpperCase() + words.slice(1), path, ...(as && { as }), ...more }
+}

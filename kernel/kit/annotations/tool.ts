@@ -1,0 +1,62 @@
+import * as v from 'valibot'
+import type { Annotation } from '../../contract/route.js'
+import type { AnnotationKind } from './kind.js'
+
+/** From what only reads to what cannot be undone. `open_world`: it reaches beyond this machine. */
+const Risk = v.picklist(['read', 'mutating', 'open_world', 'destructive'])
+const Visibility = v.picklist(['internal', 'operator', 'session', 'model'])
+const words = v.array(v.pipe(v.string(), v.minLength(1)))
+
+/** A route as a tool: a call makes the request with the caller's rights, and gives the reply or the refusal of the route. */
+export interface RouteTool {
+  /** `thing_list`, for `service__thing_list`. */
+  readonly name: string
+  /** When to use it, for a model; default: the summary of the route. */
+  readonly description?: string
+  readonly title?: string
+  /** Ids of the sets of tools that have it. */
+  readonly toolsets: readonly string[]
+  /**
+   * Default by the route: one that can make code run is `destructive`, one that changes something `mutating`, the others `read`. It can
+   * only be made more dangerous here.
+   */
+  readonly risk?: v.InferOutput<typeof Risk>
+  /** Default `model`. What tells of other workspaces or of secrets is for the `operator`. */
+  readonly visibility?: v.InferOutput<typeof Visibility>
+  /** Members that every call has and no caller gives. */
+  readonly fixed?: Readonly<Record<string, unknown>>
+  /** Of the input, instead of that of the route: a part of what its body can be. */
+  readonly input?: v.GenericSchema
+  /** Further words under which it is found. */
+  readonly tags?: readonly string[]
+  /** The route itself judges, by the same rules, what it is asked for: it needs no approval of its own. Of plugins of the program alone. */
+  readonly judgedInside?: true
+}
+
+export const RouteTool: AnnotationKind<RouteTool> = {
+  of: 'tool@1',
+  schema: v.strictObject({
+    name: v.pipe(v.string(), v.regex(/^[a-z][a-z0-9_]*$/, 'lower case letters, digits and _')),
+    description: v.exactOptional(v.string()),
+    title: v.exactOptional(v.string()),
+    toolsets: words,
+    risk: v.exactOptional(Risk),
+    visibility: v.exactOptional(Visibility),
+    fixed: v.exactOptional(v.record(v.string(), v.unknown())),
+    input: v.exactOptional(v.custom<v.GenericSchema>(value => typeof Object(value)['~run'] === 'function')),
+    tags: v.exactOptional(words),
+    judgedInside: v.exactOptional(v.literal(true)),
+  }),
+  many: true,
+}
+
+/**
+ * A tool that makes the requests of a route; a route can be several.
+ * @param name `thing_list`
+ * @param toolsets ids of the sets of tools that have it
+ */
+export const tool = (
+  name: string,
+  toolsets: readonly string[],
+  more: Omit<RouteTool, 'name' | 'toolsets'> = {},
+): Annotation => ({ of: RouteTool.of, data: { name, toolsets, ...more } })
