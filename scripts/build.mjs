@@ -58,6 +58,9 @@ function entries() {
     client: 'client/index.ts',
     testing: 'testing/index.ts',
     'build-data': 'cli/build-data.ts',
+    // `svc` and `svc/plugin` of extensions of `apiVersion = 1`.
+    'version-one/svc': 'plugins/extensions/version-one/svc.ts',
+    'version-one/plugin': 'plugins/extensions/version-one/plugin.ts',
   }
   for (const name of filesBelow(join(root, 'plugins'))) {
     const [plugin, file, ...deeper] = name.split('/')

@@ -37,6 +37,7 @@ const OPENS: Readonly<Record<string, string>> = {
   'plugins/processes/callers.ts': 'reads /proc',
   'plugins/processes/cgroup.ts': 'reads /proc and writes the files of a cgroup',
   'plugins/extensions/load/code.ts': 'makes new files with O_EXCL',
+  'plugins/extensions/load/package.ts': 'makes a new file with O_EXCL',
   'plugins/extensions/folders/disable-notes.ts': 'makes a new file with O_EXCL, opens folders',
   'plugins/extensions/install/files.ts': 'makes new files with O_EXCL, opens folders with O_DIRECTORY',
   'plugins/extensions/authoring/validate.ts': 'writes into a new folder of its own',

@@ -15,8 +15,20 @@ const entries = {
   'svc/testing': 'testing/index.ts',
 }
 
-/** The source of `svc` and of what is below it: with it tests, and the extensions in them, have one instance of each module. */
-export function sourceOf(specifier) {
+/** What they are to an extension of `apiVersion = 1`. */
+const entriesOfOne = {
+  svc: 'plugins/extensions/version-one/svc.ts',
+  'svc/plugin': 'plugins/extensions/version-one/plugin.ts',
+}
+/** Copies of the code of such an extension lie in a folder named by their hash; those of later versions below `api-2`. */
+const isOfOne = parentURL => /(?<!\/api-\d+)\/[0-9a-f]{64}\//.test(parentURL)
+
+/**
+ * The source of `svc` and of what is below it: with it tests, and the extensions in them, have one instance of each module.
+ * @param parentURL of the module that imports it
+ */
+export function sourceOf(specifier, parentURL = '') {
+  if (Object.hasOwn(entriesOfOne, specifier) && isOfOne(parentURL)) return entriesOfOne[specifier]
   if (Object.hasOwn(entries, specifier)) return entries[specifier]
   const [, folder, name] = /^svc\/(plugins|schemas)\/(.+)$/.exec(specifier) ?? []
   if (folder === undefined) return undefined
@@ -29,5 +41,7 @@ export function packageEntries() {
     existsSync(join(root, folder)) ? readdirSync(join(root, folder), { recursive: true }).flatMap(sourceIn) : []
   const plugins = below('plugins', name => (/^[^/]+\/api\.ts$/.test(name) ? [`plugins/${name}`] : []))
   const schemas = below('schemas', name => (/(?<!\.d|\.test)\.ts$/.test(name) ? [`schemas/${name}`] : []))
-  return [...Object.values(entries), ...plugins, ...schemas].filter(name => existsSync(join(root, name)))
+  return [...Object.values(entries), ...Object.values(entriesOfOne), ...plugins, ...schemas].filter(name =>
+    existsSync(join(root, name)),
+  )
 }

@@ -14,7 +14,7 @@ const bundled = bundle === undefined ? {} : JSON.parse(readFileSync(`${bundle}.j
 
 /** A `./name.js` in a TypeScript source means the source of that name, as for the compiler; `svc` is the sources. */
 export function resolve(specifier, context, next) {
-  const source = sourceOf(specifier)
+  const source = sourceOf(specifier, context.parentURL)
   if (source !== undefined) return found(pathToFileURL(join(root, source)))
   if (/^\.\.?\/.*\.js$/.test(specifier) && context.parentURL?.endsWith('.ts')) {
     const url = new URL(specifier.replace(/\.js$/, '.ts'), context.parentURL)

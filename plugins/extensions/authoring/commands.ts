@@ -97,7 +97,7 @@ export const runTest = told(async context => {
   for (const problem of problems) out.line(out.color('red', problem))
   const filter = options.filter === undefined ? undefined : String(options.filter)
   let output = ''
-  const { passed, failed, tests } = await testFolder(manifest.name, root, {
+  const { passed, failed, tests } = await testFolder(manifest, root, {
     signal: context.signal,
     filter,
     timeoutMs: Number(options.timeout ?? TEST_SECONDS) * 1000,
@@ -126,7 +126,7 @@ async function bundled(context: CommandContext): Promise<string | undefined> {
   const { root, manifest } = await readFolderManifest(folderOf(context))
   const source = await bundleMain(root, manifest)
   const { out } = context
-  if (source !== undefined) await writeTypes(root)
+  if (source !== undefined) await writeTypes(root, manifest)
   if (source !== undefined && !out.json) out.line(out.color('dim', `bundled ${source} as ${manifest.main}`))
   return source
 }

@@ -2,7 +2,7 @@ import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { messageOf } from '../../../kernel/plugin.js'
 import { ExtensionErrors } from '../errors.js'
-import { parseManifest } from '../manifest/manifest.js'
+import { type Manifest, parseManifest } from '../manifest/manifest.js'
 import { type Form, filesOf } from './templates.js'
 import { developmentPackages, writeTypes } from './types.js'
 
@@ -15,8 +15,9 @@ import { developmentPackages, writeTypes } from './types.js'
 export async function writeExtension(folder: string, form: Form, name: string): Promise<string[]> {
   const files = filesOf(form, name, form === 'typescript' ? await developmentPackages() : {})
   // Before anything is written: what the name is to be is said by the manifest's own rules.
+  let manifest: Manifest
   try {
-    parseManifest(files['extension.toml'], 'extension.toml')
+    manifest = parseManifest(files['extension.toml'], 'extension.toml')
   } catch (error) {
     throw badName(form, name, messageOf(error))
   }
@@ -32,7 +33,7 @@ export async function writeExtension(folder: string, form: Form, name: string): 
       await mkdir(path.dirname(at), { recursive: true })
       await writeFile(at, text)
     }
-    if (form === 'typescript') await writeTypes(staged)
+    if (form === 'typescript') await writeTypes(staged, manifest)
     await rename(staged, folder)
   } finally {
     await rm(staged, { recursive: true, force: true })

@@ -1,6 +1,7 @@
 import { readdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { run } from 'node:test'
+import type { Manifest } from '../manifest/manifest.js'
 import { withCopy } from './copy.js'
 import { bundleSource } from './pack.js'
 
@@ -39,11 +40,11 @@ const TYPED_TEST = /\.test\.ts$/
  * @throws Fault `extension_build_failed` of a test in TypeScript; `extension_bundler_missing`
  */
 export function testFolder(
-  name: string,
+  manifest: Pick<Manifest, 'name' | 'apiVersion'>,
   root: string,
   { signal, filter, timeoutMs, told, written }: TestRun,
 ): Promise<TestOutcome> {
-  return withCopy(name, root, async ({ folder, above }) => {
+  return withCopy(manifest, root, async ({ folder, above }) => {
     const contract = path.join(above, CONTRACT)
     const code = `import { extensionContract } from 'svc/testing'\nextensionContract(${JSON.stringify(folder)})\n`
     await writeFile(contract, code)

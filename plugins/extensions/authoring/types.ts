@@ -1,7 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { readRegularFile } from '../../../kernel/plugin.js'
-import { findPackage, packageRoot } from '../load/code.js'
+import { findPackage, packageFor, packageRoot } from '../load/package.js'
+import { API_VERSION, type ApiVersion, type Manifest } from '../manifest/manifest.js'
 
 const MAX_BYTES = 1024 * 1024
 /** The file that `tsconfig.json` of a TypeScript extension extends; it is of this machine, and no part of the extension. */
@@ -12,18 +13,21 @@ export const TYPES = '.svc/tsconfig.json'
  * second copy of valibot in `node_modules` the schemas of the two would not be assignable to each other.
  * @param root folder of the extension, absolute
  */
-export async function writeTypes(root: string): Promise<void> {
+export async function writeTypes(
+  root: string,
+  { apiVersion = API_VERSION }: Pick<Manifest, 'apiVersion'>,
+): Promise<void> {
   const file = path.join(root, TYPES)
-  const text = await typesConfig()
+  const text = await typesConfig(apiVersion)
   const before = await readRegularFile(file, { maxBytes: MAX_BYTES })
   if (before?.toString() === text) return
   await mkdir(path.dirname(file), { recursive: true })
   await writeFile(file, text)
 }
 
-async function typesConfig(): Promise<string> {
+async function typesConfig(api: ApiVersion): Promise<string> {
   const own = packageRoot()
-  const { exports } = await readPackage(own)
+  const { exports } = await packageFor(api)
   const paths = Object.entries(exports).map(([name, { types }]) => [`svc${name.slice(1)}`, [path.join(own, types)]])
   const valibot = findPackage(own, 'valibot')
   const config = {
@@ -45,14 +49,6 @@ async function typesConfig(): Promise<string> {
 
 /** Packages that a TypeScript extension is developed with, in the versions that this program was. */
 export async function developmentPackages(): Promise<Readonly<Record<string, string>>> {
-  const { devDependencies } = await readPackage(packageRoot())
+  const { devDependencies } = await packageFor(API_VERSION)
   return Object.fromEntries(['@types/node', 'esbuild', 'typescript'].map(name => [name, devDependencies[name] ?? '*']))
-}
-
-async function readPackage(folder: string) {
-  const bytes = await readRegularFile(path.join(folder, 'package.json'), { maxBytes: MAX_BYTES })
-  return JSON.parse(String(bytes)) as {
-    readonly exports: Readonly<Record<string, { readonly types: string }>>
-    readonly devDependencies: Readonly<Record<string, string>>
-  }
 }

@@ -60,7 +60,7 @@ function problemsOf(manifest: Manifest, root: string): Promise<string[]> {
     if (isShipping) problems.push(...(await judge.shippedProblems(folder)))
     return problems.map(told)
   }
-  return withCopy(manifest.name, root, look)
+  return withCopy(manifest, root, look)
 }
 
 async function readCode(folder: string, manifest: Manifest): Promise<Plugin | { readonly problem: string }> {

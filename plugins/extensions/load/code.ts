@@ -1,16 +1,18 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { lstat, mkdir, readdir, readlink, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { lstat, mkdir, readdir, realpath, rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { pathToFileURL } from 'node:url'
 import { Serial } from '../../../kernel/kit/serial.js'
 import { KernelErrors, type Plugin, readRegularFile } from '../../../kernel/plugin.js'
 import { ExtensionErrors } from '../errors.js'
-import type { Manifest } from '../manifest/manifest.js'
+import { API_VERSION, API_VERSIONS, type ApiVersion, type Manifest } from '../manifest/manifest.js'
 import { namespaceProblems } from '../manifest/namespace.js'
 import { resolveInside } from '../manifest/paths.js'
 import { importModule } from './import-module.js'
-import { leftOutOf, SHARED } from './left-out.js'
+import { leftOutOf } from './left-out.js'
+import { linkPackages } from './package.js'
+import { fromVersionOne } from './version-one.js'
 import { wrappedPlugin } from './wrapped.js'
 
 /** Bounds of a folder whose code is loaded into the daemon. */
@@ -77,13 +79,15 @@ export async function hashTree(root: string, files?: readonly SourceFile[]): Pro
 
 /** The content-hashed copies of code, below `$SVC_HOME/cache/extensions`. */
 export class CodeCache {
-  #linked: Promise<void> | undefined
+  /** Folders by version of the API that `svc` can be imported from. */
+  readonly #linked = new Map<ApiVersion, Promise<void>>()
   /** Copies, and what becomes one, by how many were given them and did not give them back: they are loaded, or will be. */
   readonly #given = new Map<string, number>()
   #spent = false
   readonly #copies = new Set<Promise<unknown>>()
   #hasEnded = false
   readonly #sweeps = new Serial()
+  readonly #links = new Serial()
 
   constructor(private readonly dir: string) {}
 
@@ -91,12 +95,18 @@ export class CodeCache {
    * Copies the folder of an extension as `<sha>/<name>/`, so that what was looked at is what runs, and a stack says whose
    * code it is.
    * @param unique a name that was never used before
+   * @param api version of the API that the code is written for, which decides what `svc` means in the copy
    * @returns the hash, and the copy's folder
    * @throws Fault `shutting_down` after {@link end}
    */
-  async copy(name: string, root: string, unique: string): Promise<{ hash: string; folder: string }> {
+  async copy(
+    name: string,
+    root: string,
+    unique: string,
+    api: ApiVersion = API_VERSION,
+  ): Promise<{ hash: string; folder: string }> {
     if (this.#hasEnded) throw KernelErrors.shutting_down()
-    const copy = this.#copy(name, root, unique).finally(() => this.#copies.delete(copy))
+    const copy = this.#copy(name, root, unique, api).finally(() => this.#copies.delete(copy))
     this.#copies.add(copy)
     return copy
   }
@@ -108,12 +118,13 @@ export class CodeCache {
     await this.#sweeps.idle()
   }
 
-  async #copy(name: string, root: string, unique: string): Promise<{ hash: string; folder: string }> {
-    this.#linked ??= this.#link()
-    await this.#linked
+  async #copy(name: string, root: string, unique: string, api: ApiVersion): Promise<{ hash: string; folder: string }> {
+    const linked = this.#linked.get(api) ?? this.#links.run(() => this.#link(api))
+    this.#linked.set(api, linked)
+    await linked
     const files = await filesOf(root)
     const hash = await hashTree(root, files)
-    const folder = this.folderOf(hash, name)
+    const folder = path.join(this.#dirOf(api), hash, name)
     this.keep(hash)
     await this.#sweeps.idle()
     if (existsSync(folder)) return { hash, folder }
@@ -139,9 +150,9 @@ export class CodeCache {
     return { hash, folder }
   }
 
-  /** Where the copy of an extension lies, or would. */
-  folderOf(hash: string, name: string): string {
-    return path.join(this.dir, hash, name)
+  /** Where the copy of an extension lies; undefined when there is none. */
+  folderOf(hash: string, name: string): string | undefined {
+    return API_VERSIONS.map(api => path.join(this.#dirOf(api), hash, name)).find(folder => existsSync(folder))
   }
 
   /** Holds a copy that is there, until it is given back. */
@@ -169,46 +180,28 @@ export class CodeCache {
   }
 
   async #sweep(): Promise<void> {
-    const there = await readdir(this.dir).catch(() => [])
-    for (const name of there.filter(name => /^[0-9a-f]{64}$|^\./.test(name))) {
-      if (this.#given.has(name)) continue
-      // What cannot be removed is in nobody's way; the next sweep tries it again.
-      await rm(path.join(this.dir, name), { recursive: true, force: true }).catch(() => {})
+    for (const dir of API_VERSIONS.map(api => this.#dirOf(api))) {
+      const there = await readdir(dir).catch(() => [])
+      for (const name of there.filter(name => /^[0-9a-f]{64}$|^\./.test(name))) {
+        if (this.#given.has(name)) continue
+        // A copy that cannot be removed does no harm; the next sweep tries it again.
+        await rm(path.join(dir, name), { recursive: true, force: true }).catch(() => {})
+      }
     }
   }
 
-  async #link(): Promise<void> {
-    const folder = path.join(this.dir, 'node_modules')
-    await mkdir(folder, { recursive: true, mode: 0o700 })
+  async #link(api: ApiVersion): Promise<void> {
+    await mkdir(this.dir, { recursive: true, mode: 0o700 })
     // Without a package.json of its own an extension's main.js is a module all the same.
     const about = path.join(this.dir, 'package.json')
     await rm(about, { recursive: true, force: true })
     await writeFile(about, '{ "type": "module" }\n', { flag: 'wx', mode: 0o600 })
-    const own = packageRoot()
-    for (const name of SHARED) {
-      const target = name === 'svc' ? own : findPackage(own, name)
-      const link = path.join(folder, name)
-      if (target === undefined || (await readlink(link).catch(() => '')) === target) continue
-      await rm(link, { recursive: true, force: true })
-      await symlink(target, link, 'dir')
-    }
+    await linkPackages(this.#dirOf(api), api)
   }
-}
 
-/** Folder of the package that this code is part of, built or not. */
-export function packageRoot(): string {
-  let folder = path.dirname(fileURLToPath(import.meta.url))
-  while (!existsSync(path.join(folder, 'package.json')) && path.dirname(folder) !== folder)
-    folder = path.dirname(folder)
-  return folder
-}
-
-/** Folder of a package as code in a folder finds it. */
-export function findPackage(from: string, name: string): string | undefined {
-  for (let folder = from; ; folder = path.dirname(folder)) {
-    const found = path.join(folder, 'node_modules', name)
-    if (existsSync(found)) return found
-    if (path.dirname(folder) === folder) return undefined
+  /** Copies of the first version lie where daemons that have no other look for them. */
+  #dirOf(api: ApiVersion): string {
+    return api === 1 ? this.dir : path.join(this.dir, `api-${api}`)
   }
 }
 
@@ -234,7 +227,7 @@ export async function importPlugin(folder: string, manifest: Manifest): Promise<
   if (astray && manifest.replaces === undefined) throw bad(`the route ${astray.path} is not below ${prefix}/`)
   const [misnamed] = namespaceProblems(plugin as Plugin)
   if (misnamed !== undefined) throw bad(`${misnamed}; names of an extension begin with its vendor`)
-  return { plugin: plugin as Plugin, module: file }
+  return { plugin: manifest.apiVersion === 1 ? fromVersionOne(plugin as Plugin) : (plugin as Plugin), module: file }
 }
 
 const NO_WRAPPER =

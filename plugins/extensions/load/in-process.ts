@@ -55,7 +55,7 @@ export async function bringCode(
   { before, known, anew, whose }: Before,
 ): Promise<Code> {
   const { name } = manifest
-  const { hash, folder } = await host.code.copy(name, root, host.unique())
+  const { hash, folder } = await host.code.copy(name, root, host.unique(), manifest.apiVersion)
   try {
     if (known?.plugin && known.hash === hash) return { hash, plugin: known.plugin, module: known.module ?? '' }
     const begun = before || anew ? undefined : host.begun(whose)

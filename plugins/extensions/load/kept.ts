@@ -56,6 +56,7 @@ export class KeptCode {
     const { hash } = this.get(name) ?? {}
     if (!hash) return undefined
     const folder = this.code.folderOf(hash, name)
+    if (folder === undefined) return undefined
     const [copy, current] = await Promise.all([folder, root].map(at => hashTree(at).catch(() => undefined)))
     return copy === hash && current !== hash ? this.catalog.read(folder) : undefined
   }

@@ -47,7 +47,7 @@ async function readOne(name: string, start: KernelStart): Promise<(BegunCode & {
   if (place.agreed !== undefined) checkAgreed(manifest, [place.agreed], '')
   if (manifest.main === undefined || manifest.replaces === undefined || isUnderWay(db, name)) return undefined
   const code = new CodeCache(home.path('cache', 'extensions'))
-  const { hash, folder } = await code.copy(name, found.root, ids.hex(16))
+  const { hash, folder } = await code.copy(name, found.root, ids.hex(16), manifest.apiVersion)
   const log = new LogRing(ids.hex(16), clock)
   const where = { folder, root: found.root }
   return { name, key: place.key, hash, log, ...(await importPlugin(folder, manifest)), where }

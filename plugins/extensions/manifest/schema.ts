@@ -7,8 +7,11 @@ import { operator } from '../../../kernel/plugin.js'
 import { SandboxName } from '../../../schemas/settings/entries.js'
 import { hostMethods } from './permissions.js'
 
-/** Version of the plugin API that a manifest with `main` names. */
-export const API_VERSION = 1
+/** Versions of the plugin API that a manifest with `main` may name, the oldest first. */
+export const API_VERSIONS = [1, 2] as const
+export type ApiVersion = (typeof API_VERSIONS)[number]
+/** The version of new extensions. */
+export const API_VERSION: ApiVersion = 2
 
 /** The source tier of an extension, which limits the permissions it may be granted. */
 export type SourceTier = 'bundled' | 'user' | 'workspace' | 'marketplace'
@@ -116,7 +119,7 @@ const Fields = {
   description: v.optional(text(2000, 0)),
   min_svc_version: v.optional(version),
   requires_env: list(envName),
-  apiVersion: v.optional(v.literal(API_VERSION)),
+  apiVersion: v.optional(v.picklist(API_VERSIONS)),
   main: v.optional(RelativePath),
   replaces: v.optional(line(64)),
   capabilities: v.optional(v.strictObject({ provides: list(v.picklist(Object.keys(provisions) as Provision[])) }), {}),
@@ -191,7 +194,11 @@ export const RESERVED_NAME = operator.source.id
 /** What a manifest says, checked, with the keys of the file; core keys are at the root wherever they stood. */
 export const Manifest = v.pipe(
   Shape,
-  rule('with main it says apiVersion = 1', ['main'], m => m.main === undefined || m.apiVersion === API_VERSION),
+  rule(
+    `with main it says apiVersion = ${API_VERSION}`,
+    ['main'],
+    m => m.main === undefined || m.apiVersion !== undefined,
+  ),
   rule(`${RESERVED_NAME} is the daemon's own name`, ['name'], m => m.name !== RESERVED_NAME),
   rule('an extension with main is named vendor.things', ['name'], m => m.main === undefined || m.name.includes('.')),
   rule('only an extension with main replaces a plugin', ['replaces'], m => !m.replaces || m.main !== undefined),

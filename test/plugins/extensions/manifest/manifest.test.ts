@@ -30,7 +30,7 @@ const invalid: [text: string, line: string, key: string][] = [
   [`${HEAD}[permissions]\nrequires = ["sessions/list"]`, '1', 'subprocess'],
   [`${HEAD}main = "main.js"\napiVersion = 1`, '1', 'name'],
   ['name = "a.b"\nversion = "1.0.0"\nmain = "main.js"', '3', 'main'],
-  ['name = "a.b"\nversion = "1.0.0"\nmain = "main.js"\napiVersion = 2', '4', 'apiVersion'],
+  ['name = "a.b"\nversion = "1.0.0"\nmain = "main.js"\napiVersion = 3', '4', 'apiVersion'],
   ['name = "a.b"\nversion = "1.0.0"\napiVersion = 1\nmain = "../main.js"', '4', 'main'],
   [`${HEAD}replaces = "workspaces"`, '3', 'replaces'],
   [`${HEAD}[resources]\nskills = ["/etc"]`, '4', 'resources.skills.0'],
