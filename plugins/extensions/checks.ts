@@ -78,7 +78,9 @@ export function extensionItems(instances: readonly Instance[], isLoading: boolea
     const common = { id: 'extensions', code: 'extensions_loading', category: 'extensions', severity: 'info' }
     items.push(finding({ ...common, title, message }))
   }
-  if (items.length > 0 || instances.length === 0) return items
+  const old = instances.filter(({ enabled, generation }) => enabled && generation?.manifest.apiVersion === 1)
+  const dated = old.length === 0 ? [] : [ofVersionOne(old)]
+  if (items.length > 0 || instances.length === 0) return [...items, ...dated]
   const on = instances.filter(({ enabled }) => enabled).length
   return [
     finding({
@@ -89,5 +91,21 @@ export function extensionItems(instances: readonly Instance[], isLoading: boolea
       title: 'Extensions',
       message: `${on} of ${instances.length} extensions are on`,
     }),
+    ...dated,
   ]
+}
+
+/** Extensions that run by the translation of what their version of the API called otherwise. */
+function ofVersionOne(instances: readonly Instance[]): DiagnosticItem {
+  const names = instances.map(({ key }) => key)
+  const run = names.length === 1 ? 'runs' : 'run'
+  return finding({
+    id: 'extensions.api',
+    code: 'extension_api_old',
+    category: 'extensions',
+    severity: 'info',
+    title: 'Extensions of apiVersion 1',
+    message: `${names.join(', ')} ${run} by the translation of apiVersion 1; the page on plugins shows what apiVersion 2 calls otherwise`,
+    suggested_command: `svc extension info ${names[0]}`,
+  })
 }

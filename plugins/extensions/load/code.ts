@@ -225,9 +225,10 @@ export async function importPlugin(folder: string, manifest: Manifest): Promise<
   const prefix = `/api/ext/${name}`
   const astray = plugin.surface.routes?.find(route => route.path !== prefix && !route.path.startsWith(`${prefix}/`))
   if (astray && manifest.replaces === undefined) throw bad(`the route ${astray.path} is not below ${prefix}/`)
-  const [misnamed] = namespaceProblems(plugin as Plugin)
+  const today = manifest.apiVersion === 1 ? fromVersionOne(plugin as Plugin) : (plugin as Plugin)
+  const [misnamed] = namespaceProblems(today)
   if (misnamed !== undefined) throw bad(`${misnamed}; names of an extension begin with its vendor`)
-  return { plugin: manifest.apiVersion === 1 ? fromVersionOne(plugin as Plugin) : (plugin as Plugin), module: file }
+  return { plugin: today, module: file }
 }
 
 const NO_WRAPPER =

@@ -3,8 +3,11 @@ import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { annotationOf, Cli, canRunCode, Description } from '../../../kernel/kit/annotations/index.js'
+import type { Route } from '../../../kernel/plugin.js'
 import { writeTypes } from '../../../plugins/extensions/authoring/types.js'
 import { CodeCache } from '../../../plugins/extensions/load/code.js'
+import { annotated } from '../../../plugins/extensions/version-one/routes.js'
 import { temporaryFolder } from '../../harness/kernel.js'
 import { active, scene } from './scene.js'
 
@@ -31,7 +34,7 @@ const issue = v.safeParse(v.object({ a: v.string() }), {}).issues[0]
 export const names = Object.keys(whole)
 export default definePlugin({ name: 'acme.old', version: '1.0.0' }).surface({
   routes: [route({
-    method: 'GET', path: '/api/ext/acme.old/say', area: 'Test', summary: 'Say a text',
+    method: 'GET', path: '/api/ext/acme.old/say', area: 'Test', summary: 'Say a text', errors: [410], runsCode: true,
     replies: { 200: v.object({ texts: v.array(v.string()) }) },
     cli: { path: 'acme old', view: { text: 'texts' } },
     handle: () => ok({ texts: [typeof backoff, typeof noteBytes, typeof TokenBucket, typeof createKernel,
@@ -49,9 +52,34 @@ test('an extension of apiVersion 1 has all names of svc/plugin and svc that it h
     assert.is(status, 200)
     assert.equal(body.texts.slice(0, 5), ['function', 'function', 'function', 'function', 'true'])
     assert.match(body.texts[5], 'a')
+    // What the readers of routes had as members of its route is an annotation of each now.
+    const { paths } = (await svc.request('GET', '/api/openapi.json')).body
+    const operation = paths['/api/ext/acme.old/say'].get
+    assert.equal(operation.tags, ['Test'])
+    assert.ok(operation.responses['410'])
+    const item = (await svc.request('GET', '/api/doctor')).body.items.find(
+      ({ code }: { code: string }) => code === 'extension_api_old',
+    )
+    assert.match(item.message, /^acme\.old runs by the translation of apiVersion 1/)
   } finally {
     await svc.close()
   }
+})
+
+test('members of a route of apiVersion 1 become annotations, beside those that it has', () => {
+  const route = { method: 'POST', path: '/x', summary: 's', replies: {}, handle: () => undefined } as const
+  assert.is(annotated(route), route, 'one without them stays what it is')
+  const old: Pick<Route<never>, 'method' | 'with'> = annotated({
+    ...route,
+    area: 'A',
+    errors: [410],
+    runsCode: false,
+    cli: { path: 'acme x', done: 'ok' },
+  })
+  assert.equal(Object.keys(old).sort(), ['handle', 'method', 'path', 'replies', 'summary', 'with'])
+  assert.equal(annotationOf(old, Description), { area: 'A', errors: [410] })
+  assert.equal(annotationOf(old, Cli), { path: 'acme x', done: 'ok' })
+  assert.is(canRunCode(old), false)
 })
 
 /** What a copy of the extension finds under `svc/plugin`, in the built package and by Node's own resolution. */
