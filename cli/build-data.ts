@@ -5,14 +5,14 @@ import type { Plugin } from '../kernel/plugin.js'
 import { version } from '../kernel/version.js'
 import { inTree } from '../plugins/index.js'
 import { buildDocument } from '../plugins/openapi/document.js'
-import { clientTypes, type Document } from './client-types.js'
+import { clientTypes, commandTypes, type Document } from './client-types.js'
 import type { CommandData, ModuleCommand } from './commands/command-data.js'
 import { writeCommandLines } from './commands/command-lines.js'
 import { describeRoutes } from './commands/describe-commands.js'
 import { localCommands } from './local.js'
 import { manPages } from './man-pages.js'
 
-// Runs after the code is built: writes commands.json and man/ beside itself, schemas/openapi.json and client/operations.ts, from the surfaces alone.
+// Runs after the code is built: writes commands.json and man/ beside itself, schemas/openapi.json, client/operations.ts and client/commands.ts, from the surfaces alone.
 const dist = dirname(fileURLToPath(import.meta.url))
 
 /**
@@ -53,7 +53,8 @@ const data: CommandData = {
   routes: describeRoutes(routes),
   commands: (await Promise.all(inTree.map(describeModules))).flat(),
 }
-refuseDuplicates([...data.routes, ...data.commands, ...localCommands].map(({ path }) => path))
+const paths = [...data.routes, ...data.commands, ...localCommands].map(({ path }) => path)
+refuseDuplicates(paths)
 put(join(dist, 'commands.json'), writeCommandLines(data))
 const pages = manPages([...localCommands, ...data.routes, ...data.commands], version)
 for (const [name, page] of pages) put(join(dist, 'man', name), page)
@@ -61,3 +62,4 @@ put(join(dist, 'glossary.md'), readFileSync(join(dist, '..', 'docs', 'glossary.m
 const document = await buildDocument(routes, version)
 put(join(dist, '..', 'schemas', 'openapi.json'), `${JSON.stringify(document, undefined, 2)}\n`)
 put(join(dist, '..', 'client', 'operations.ts'), clientTypes(document as Document))
+put(join(dist, '..', 'client', 'commands.ts'), commandTypes(paths))

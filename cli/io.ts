@@ -1,4 +1,4 @@
-import type { CommandContext, CommandTerminal } from '../kernel/kit/command.js'
+import type { CommandContext, CommandTerminal } from '../kernel/kit/commands/context.js'
 import type { Env } from './address.js'
 import type { CommandData } from './commands/command-data.js'
 import type { Screen } from './show/screen.js'

@@ -1,5 +1,5 @@
 import type { CommandArgument, CommandOption } from '../kernel/contract/surface.js'
-import type { CommandContext } from '../kernel/kit/command.js'
+import type { CommandContext } from '../kernel/kit/commands/context.js'
 import type { DaemonClient } from './client.js'
 import type { CommandData } from './commands/command-data.js'
 import type { Io } from './io.js'

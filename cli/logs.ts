@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, readSync, statSync } from 'node:fs'
 import { StringDecoder } from 'node:string_decoder'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ColorName } from '../kernel/kit/command.js'
+import type { ColorName } from '../kernel/kit/commands/context.js'
 import { openRegularFileSync, unreadable } from '../kernel/kit/read-file.js'
 import { logFiles, logPath } from './daemon/log-file.js'
 import { usageFault } from './fault.js'

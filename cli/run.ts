@@ -1,7 +1,7 @@
 import { isAbsolute, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Fault } from '../kernel/contract/errors.js'
-import type { CommandContext } from '../kernel/kit/command.js'
+import type { CommandContext } from '../kernel/kit/commands/context.js'
 import { checkHome, homeOfEnv } from './address.js'
 import type { DaemonClient } from './client.js'
 import { type CommandData, loadCommandData, type ModuleCommand } from './commands/command-data.js'

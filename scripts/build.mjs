@@ -319,7 +319,7 @@ function removeStale(current) {
   put({ path: notes, contents: Buffer.from(JSON.stringify(after)), mode: 0o644 })
 }
 
-/** dist/commands.json, schemas/openapi.json and client/operations.ts, by what was just built. */
+/** dist/commands.json, schemas/openapi.json, client/operations.ts and client/commands.ts, by what was just built. */
 async function buildData(made) {
   if (!['index', 'plugins', 'build-data'].every(name => made.includes(name))) return
   const file = join(root, 'client/operations.ts')

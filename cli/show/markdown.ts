@@ -1,4 +1,4 @@
-import type { ColorName } from '../../kernel/kit/command.js'
+import type { ColorName } from '../../kernel/kit/commands/context.js'
 import { textWidth } from './text.js'
 
 /** Where the text of an agent goes, and how. */

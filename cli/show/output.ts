@@ -1,5 +1,5 @@
 import type { CliColumn } from '../../kernel/kit/annotations/index.js'
-import type { ColorName, CommandOutput } from '../../kernel/kit/command.js'
+import type { ColorName, CommandOutput } from '../../kernel/kit/commands/context.js'
 import { type CliFault, usageFault } from '../fault.js'
 import type { Io, Sink } from '../io.js'
 import { renderFields, renderTable } from './table.js'

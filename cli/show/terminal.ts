@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { CommandTerminal } from '../../kernel/kit/command.js'
+import type { CommandTerminal } from '../../kernel/kit/commands/context.js'
 import type { Sink } from '../io.js'
 
 /** The terminal's own line editing: it works everywhere, and nothing has to be put back when the command is killed. */

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { command } from '../../kernel/kit/commands/command-line.js'
 import { defineErrors, event, token } from '../../kernel/plugin.js'
 import type { Workspace } from '../workspaces/api.js'
 import type { SkillMeta } from './tree-hash.js'
@@ -65,7 +66,7 @@ export const SkillShadowed = event(
 )
 
 export const SkillErrors = defineErrors({
-  skill_not_found: { status: 404, message: 'no such skill', next: 'svc skill list' },
+  skill_not_found: { status: 404, message: 'no such skill', next: command('skill list') },
   skill_blocked: { status: 422, message: 'this skill was refused, so its content is not handed out' },
   skill_invalid: { status: 422, message: 'this is not a valid skill' },
   skill_switch_refused: { status: 422, message: 'the skill cannot be switched on or off there' },

@@ -1,98 +1,89 @@
-import { cli, describe, tool } from '../../kernel/kit/annotations/index.js'
+import { cli, columnsOf, describe, show, throws, tool, withTable } from '../../kernel/kit/annotations/index.js'
+import { collectionOf } from '../../kernel/kit/collection.js'
 import { ok, type Route, routeOf } from '../../kernel/plugin.js'
 import {
   ListSkillsReply,
   SkillContentReply,
   SkillContext,
+  type SkillDiagnostic,
   SkillReply,
   SkillShadowsReply,
   SkillSwitchReply,
 } from '../../schemas/skills.js'
+import { AgentErrors } from '../agents/api.js'
 import { AGENT_SESSION } from '../identity/api.js'
+import { REFERENCE_ERRORS } from '../workspaces/api.js'
+import { SkillErrors } from './api.js'
 import type { SkillsService } from './service.js'
 
-const route = routeOf<SkillsService>(describe('Skills'))
+const about = describe('Skills')
+const route = routeOf<SkillsService>(about)
 const origins = [AGENT_SESSION]
-const options = { for_agent: 'agent' }
-const args = [{ name: 'name', summary: 'name of a skill' }] as const
+const toolsets = ['skills']
+const argument = { summary: 'name of a skill' }
+/** For whom skills are asked about: a workspace that may be gone, an agent that may not be valid. */
+const context = [...REFERENCE_ERRORS, AgentErrors.agent_not_found, AgentErrors.agent_invalid]
+const ofOne = { args: [{ name: 'name', ...argument }], options: { for_agent: 'agent' } }
+const here = { ...ofOne, workspace: 'workspace' }
+
+const skill = collectionOf<SkillsService>(about)({
+  path: '/api/skills',
+  key: 'name',
+  noun: 'skill',
+  one: [SkillReply, 'skill'],
+  many: [ListSkillsReply, 'skills'],
+  show: ['name', { of: 'source', header: 'Tier' }, 'version', 'enabled', 'activation.active', 'description'],
+  fields: [
+    'name',
+    'description',
+    'version',
+    { of: 'source', header: 'Tier' },
+    { of: 'dir', header: 'Folder' },
+    'enabled',
+    'activation.active',
+    { of: 'provenance.installed_from_extension', header: 'Extension' },
+    { of: 'provenance.slug', header: 'Installed from' },
+    { of: 'provenance.installed_at~time', header: 'Installed' },
+  ],
+  argument,
+  missing: SkillErrors.skill_not_found,
+})
+
+/** Why a skill is as it is, below its fields. */
+const diagnostics = columnsOf<SkillDiagnostic>()([
+  'state',
+  'path',
+  { of: 'verification_status', header: 'Verification' },
+  { of: 'activation_reasons~list', header: 'Reasons' },
+  { of: 'failure.message', header: 'Failure', below: true },
+  { of: 'warnings~list', below: true },
+])
 
 /** Enabling and disabling differ in one word. */
 const switches = [
-  { verb: 'enable', enabled: true, summary: 'Enable a skill', done: 'enabled {name}' },
-  { verb: 'disable', enabled: false, summary: 'Disable a skill; it stays listed', done: 'disabled {name}' },
+  { verb: 'enable', enabled: true, summary: 'Enable a skill' },
+  { verb: 'disable', enabled: false, summary: 'Disable a skill; it stays listed' },
 ] as const
 
 export const skillRoutes: readonly Route<SkillsService>[] = [
-  route({
-    method: 'GET',
-    path: '/api/skills',
+  skill.list({
     summary: 'List skills, and why some are hidden or inactive',
     query: SkillContext,
     origins,
-    replies: { 200: ListSkillsReply },
-    with: [
-      cli('skill list', {
-        workspace: 'workspace',
-        options,
-        view: {
-          rows: 'skills',
-          columns: [
-            { header: 'NAME', path: 'name' },
-            { header: 'TIER', path: 'source' },
-            { header: 'VERSION', path: 'version' },
-            { header: 'ENABLED', path: 'enabled' },
-            { header: 'ACTIVE', path: 'activation.active' },
-            { header: 'DESCRIPTION', path: 'description' },
-          ],
-          empty: 'no skills; write one: ~/.svc/skills/<name>/SKILL.md',
-        },
-      }),
-      tool('skill_list', ['skills']),
-    ],
-    handle: async (self, { query, actor }) => ok(await self.list(query, actor)),
+    with: [tool('skill_list', toolsets)],
+    throws: context,
+    cli: { workspace: 'workspace', options: ofOne.options },
+    empty: 'no skills; write one: ~/.svc/skills/<name>/SKILL.md',
+    handle: (self, { query, actor }) => self.list(query, actor),
   }),
-  route({
-    method: 'GET',
-    path: '/api/skills/{name}',
+  skill.get({
     summary: 'Show a skill and where it comes from',
     query: SkillContext,
     origins,
-    replies: { 200: SkillReply },
-    with: [
-      cli('skill show', {
-        args,
-        workspace: 'workspace',
-        options,
-        view: {
-          item: 'skill',
-          fields: [
-            { header: 'Name', path: 'name' },
-            { header: 'Description', path: 'description' },
-            { header: 'Version', path: 'version' },
-            { header: 'Tier', path: 'source' },
-            { header: 'Folder', path: 'dir' },
-            { header: 'Enabled', path: 'enabled' },
-            { header: 'Active', path: 'activation.active' },
-            { header: 'Extension', path: 'provenance.installed_from_extension' },
-            { header: 'Installed from', path: 'provenance.slug' },
-            { header: 'Installed', path: 'provenance.installed_at', as: 'time' },
-          ],
-          table: {
-            path: 'diagnostics',
-            columns: [
-              { header: 'STATE', path: 'state' },
-              { header: 'PATH', path: 'path' },
-              { header: 'VERIFICATION', path: 'verification_status' },
-              { header: 'REASONS', path: 'activation_reasons', as: 'list' },
-              { header: 'FAILURE', path: 'failure.message', below: true },
-              { header: 'WARNINGS', path: 'warnings', as: 'list', below: true },
-            ],
-          },
-        },
-      }),
-      tool('skill_info', ['skills']),
-    ],
-    handle: async (self, { params, query, actor }) => ok({ skill: await self.show(params.name, query, actor) }),
+    with: [tool('skill_info', toolsets)],
+    throws: context,
+    cli: { ...here, view: withTable(skill.view, 'diagnostics', diagnostics) },
+    handle: async (self, { params, query, actor }) => ({ skill: await self.show(params.name, query, actor) }),
   }),
   route({
     method: 'GET',
@@ -100,11 +91,12 @@ export const skillRoutes: readonly Route<SkillsService>[] = [
     summary: 'Print the instructions of a skill',
     query: SkillContext,
     origins,
-    replies: { 200: SkillContentReply },
     with: [
-      cli('skill content', { args, workspace: 'workspace', options, view: { text: 'content' } }),
-      tool('skill_view', ['skills']),
+      cli('skill content', { ...here, view: { text: 'content' } }),
+      tool('skill_view', toolsets),
+      throws(SkillErrors.skill_not_found, SkillErrors.skill_blocked, ...context),
     ],
+    replies: { 200: SkillContentReply },
     handle: async (self, { params, query, actor }) => ok({ content: await self.content(params.name, query, actor) }),
   }),
   route({
@@ -112,41 +104,34 @@ export const skillRoutes: readonly Route<SkillsService>[] = [
     path: '/api/skills/{name}/shadows',
     summary: 'List the skills with the same name; the first one is in use',
     query: SkillContext,
-    replies: { 200: SkillShadowsReply },
     with: [
       cli('skill shadows', {
-        args,
-        workspace: 'workspace',
-        options,
-        view: {
-          rows: 'shadows',
-          columns: [
-            { header: 'TIER', path: 'tier' },
-            { header: 'USED', path: 'resolved_to_winner' },
-            { header: 'SINCE', path: 'detected_at', as: 'ago' },
-            { header: 'PATH', path: 'path' },
-          ],
-        },
+        ...here,
+        view: show(SkillShadowsReply, 'shadows', [
+          'tier',
+          { of: 'resolved_to_winner', header: 'Used' },
+          { of: 'detected_at~ago', header: 'Since' },
+          'path',
+        ]),
       }),
-      tool('skill_shadows', ['skills']),
+      tool('skill_shadows', toolsets),
+      throws(SkillErrors.skill_not_found, ...context),
     ],
+    replies: { 200: SkillShadowsReply },
     handle: async (self, { params, query, actor }) => ok(await self.shadows(params.name, query, actor)),
   }),
-  ...switches.map(({ verb, enabled, summary, done: _done }) =>
-    route({
-      method: 'POST',
-      path: `/api/skills/{name}/${verb}`,
+  ...switches.map(({ verb, enabled, summary }) =>
+    skill.action(verb, {
       summary,
       query: SkillContext,
       privileged: true,
-      replies: { 200: SkillSwitchReply },
-      with: [
-        cli(`skill ${verb}`, { args, options, view: { text: `{name} ${enabled ? 'enabled' : 'disabled'}` } }),
-        tool(`skill_${verb}`, ['skills']),
-      ],
+      with: [tool(`skill_${verb}`, toolsets)],
+      throws: [SkillErrors.skill_switch_refused, ...context],
+      cli: { ...ofOne, view: { text: `{name} ${enabled ? 'enabled' : 'disabled'}` } },
+      reply: SkillSwitchReply,
       handle: async (self, { params, query, actor }) => {
         await self.setEnabled(params.name, enabled, query, actor)
-        return ok({ ok: true })
+        return { ok: true }
       },
     }),
   ),

@@ -1,5 +1,6 @@
 import os from 'node:os'
 import path from 'node:path'
+import { command } from '../../kernel/kit/commands/command-line.js'
 import { Serial } from '../../kernel/kit/serial.js'
 import { shown } from '../../kernel/kit/text.js'
 import { type Actor, iso, type MaybeToken, type PluginKernel, type Requests } from '../../kernel/plugin.js'
@@ -144,7 +145,7 @@ export class SkillsService implements SkillsApi {
     const isAgent = agentSessionOf(actor) !== undefined
     if (winner.failure)
       throw SkillErrors.skill_blocked(`skill ${shown(name)} is not handed out: ${winner.failure.message}`, {
-        next: `svc skill show ${name}`,
+        next: command('skill show', name),
         details: { reason: winner.failure.code },
       })
     if (isAgent && (!enabled || untrusted))

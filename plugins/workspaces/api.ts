@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { command, placeholder } from '../../kernel/kit/commands/command-line.js'
 import {
   type Actor,
   type Awaitable,
@@ -78,34 +79,42 @@ export const WorkspaceUpdated = event('workspace.updated', payload)
 export const WorkspaceDeleted = event('workspace.deleted', payload)
 
 export const WorkspaceErrors = defineErrors({
-  workspace_not_found: { status: 404, message: 'no such workspace', next: 'svc workspace list' },
-  workspace_invalid: { status: 400, message: 'the workspace is not valid', next: 'svc workspace add --help' },
+  workspace_not_found: { status: 404, message: 'no such workspace', next: command('workspace list') },
+  workspace_invalid: { status: 400, message: 'the workspace is not valid', next: command('workspace add', '--help') },
   workspace_path_relative: {
     status: 400,
     message: 'a workspace path must be absolute',
-    next: 'svc workspace add <dir>',
+    next: command('workspace add', placeholder('dir')),
   },
   workspace_root_invalid: {
     status: 400,
     message: 'the root is not an existing directory',
-    next: 'svc workspace add <dir>',
+    next: command('workspace add', placeholder('dir')),
   },
   workspace_root_missing: {
     status: 410,
     message: 'the root directory of this workspace is gone',
-    next: 'svc workspace list',
+    next: command('workspace list'),
   },
   workspace_too_wide: {
     status: 409,
     message: 'this folder is too wide to become a workspace without being asked',
-    next: 'svc workspace add <dir>',
+    next: command('workspace add', placeholder('dir')),
   },
-  workspace_exists: { status: 409, message: 'this directory is registered already', next: 'svc workspace list' },
-  workspace_name_taken: { status: 409, message: 'another workspace has this name', next: 'svc workspace list' },
+  workspace_exists: { status: 409, message: 'this directory is registered already', next: command('workspace list') },
+  workspace_name_taken: { status: 409, message: 'another workspace has this name', next: command('workspace list') },
   workspace_reserved: {
     status: 409,
     message: 'the daemon keeps this workspace',
-    next: 'svc workspace list',
+    next: command('workspace list'),
   },
-  workspace_in_use: { status: 409, message: 'the workspace is in use', next: 'svc session list' },
+  workspace_in_use: { status: 409, message: 'the workspace is in use', next: command('session list') },
 })
+
+/** Errors of a request that names a workspace by its id, its name or a path. */
+export const REFERENCE_ERRORS = [
+  WorkspaceErrors.workspace_not_found,
+  WorkspaceErrors.workspace_path_relative,
+  WorkspaceErrors.workspace_root_invalid,
+  WorkspaceErrors.workspace_root_missing,
+] as const

@@ -1,3 +1,4 @@
+import { command } from '../../kernel/kit/commands/command-line.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import { finding } from '../daemon/api.js'
 import type { Workspace } from './api.js'
@@ -33,7 +34,7 @@ async function rootItem({ id, name, rootDir }: Workspace): Promise<DiagnosticIte
   }
   return [
     gone
-      ? finding({ ...item, code: 'workspace_root_missing', suggested_command: `svc workspace remove ${id}` })
+      ? finding({ ...item, code: 'workspace_root_missing', suggested_command: command('workspace remove', id) })
       : finding({ ...item, code: 'workspace_root_unreachable' }),
   ]
 }

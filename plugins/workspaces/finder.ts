@@ -1,4 +1,5 @@
 import path from 'node:path'
+import { command } from '../../kernel/kit/commands/command-line.js'
 import { shown } from '../../kernel/kit/text.js'
 import type { Actor, PluginKernel } from '../../kernel/plugin.js'
 import type { Events } from '../events/api.js'
@@ -43,7 +44,7 @@ export class WorkspaceFinder {
       const why = found.is === 'gone' ? found.why : 'is not a directory any more'
       const help = advice(found)
       throw WorkspaceErrors.workspace_root_missing(`the root of workspace ${name} ${why}: ${rootDir}; ${help}`, {
-        next: 'svc doctor --only workspaces',
+        next: command('doctor', '--only', 'workspaces'),
       })
     }
     if (found.real === rootDir) return workspace

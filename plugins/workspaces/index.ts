@@ -1,5 +1,6 @@
-import { cli, describe, tool } from '../../kernel/kit/annotations/index.js'
-import { created, definePlugin, Host, noContent, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
+import { describe, throws, tool } from '../../kernel/kit/annotations/index.js'
+import { collectionOf } from '../../kernel/kit/collection.js'
+import { definePlugin, Host, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
 import {
   CreateWorkspaceBody,
   ListWorkspacesQuery,
@@ -13,6 +14,7 @@ import {
 import { Checks, Daemon } from '../daemon/api.js'
 import { Events } from '../events/api.js'
 import {
+  REFERENCE_ERRORS,
   WorkspaceCreated,
   WorkspaceDeleted,
   WorkspaceDetailMembers,
@@ -24,19 +26,37 @@ import { toWire } from './detail.js'
 import type { WorkspacesService } from './service.js'
 import { migrations } from './table.js'
 
-const route = routeOf<WorkspacesService>(describe('Workspaces'))
+const about = describe('Workspaces')
+const route = routeOf<WorkspacesService>(about)
 const { contribute } = surfaceOf<WorkspacesService>()
+const invalid = [
+  WorkspaceErrors.workspace_invalid,
+  WorkspaceErrors.workspace_path_relative,
+  WorkspaceErrors.workspace_root_invalid,
+  WorkspaceErrors.workspace_root_missing,
+  WorkspaceErrors.workspace_name_taken,
+]
 
-const fields = [
-  { header: 'ID', path: 'id' },
-  { header: 'Name', path: 'name' },
-  { header: 'Root', path: 'root_dir' },
-  { header: 'Further directories', path: 'add_dirs', as: 'list' },
-  { header: 'Default agent', path: 'default_agent' },
-  { header: 'Sandbox', path: 'sandbox_ref' },
-  { header: 'Created', path: 'created_at', as: 'time' },
-  { header: 'Updated', path: 'updated_at', as: 'ago' },
-] as const
+const workspace = collectionOf<WorkspacesService>(about)({
+  path: '/api/workspaces',
+  key: 'id',
+  noun: 'workspace',
+  one: [WorkspaceReply, 'workspace'],
+  many: [ListWorkspacesReply, 'workspaces'],
+  show: ['name', 'id', { of: 'root_dir', header: 'Root' }, { of: 'default_agent', header: 'Agent' }, 'updated_at~ago'],
+  fields: [
+    'id',
+    'name',
+    { of: 'root_dir', header: 'Root' },
+    { of: 'add_dirs~list', header: 'Further directories' },
+    'default_agent',
+    { of: 'sandbox_ref', header: 'Sandbox' },
+    { of: 'created_at~time', header: 'Created' },
+    { of: 'updated_at~ago', header: 'Updated' },
+  ],
+  argument: { type: 'workspace', summary: 'id, name or path' },
+  missing: WorkspaceErrors.workspace_not_found,
+})
 
 export default definePlugin({
   name: 'workspaces',
@@ -51,53 +71,30 @@ export default definePlugin({
   events: [WorkspaceCreated, WorkspaceUpdated, WorkspaceDeleted],
   registries: [contribute(Checks, self => self.checks())],
   routes: [
-    route({
-      method: 'GET',
-      path: '/api/workspaces',
+    workspace.list({
       summary: 'List registered workspaces',
       query: ListWorkspacesQuery,
-      replies: { 200: ListWorkspacesReply },
-      with: [
-        describe('Workspaces', { errors: [410] }),
-        cli('workspace list', {
-          view: {
-            rows: 'workspaces',
-            columns: [
-              { header: 'Name', path: 'name' },
-              { header: 'ID', path: 'id' },
-              { header: 'Root', path: 'root_dir' },
-              { header: 'Agent', path: 'default_agent' },
-              { header: 'Updated', path: 'updated_at', as: 'ago' },
-            ],
-            empty: 'no workspaces; register one: svc workspace add <dir>',
-          },
-        }),
-        tool('workspace_list', ['workspace'], { visibility: 'operator' }),
-      ],
-      handle: async (self, { query, actor }) => ok({ workspaces: (await self.around(query.path, actor)).map(toWire) }),
+      with: [tool('workspace_list', ['workspace'], { visibility: 'operator' })],
+      throws: REFERENCE_ERRORS,
+      empty: 'no workspaces; register one: svc workspace add <dir>',
+      handle: async (self, { query, actor }) => ({ workspaces: (await self.around(query.path, actor)).map(toWire) }),
     }),
-    route({
-      method: 'POST',
-      path: '/api/workspaces',
+    workspace.create({
       summary: 'Register a folder as a workspace',
+      command: 'workspace add',
+      cli: {
+        args: [{ name: 'root_dir', in: 'body', type: 'path', optional: true, default: '.', summary: 'the directory' }],
+      },
+      with: [tool('workspace_add', ['workspace'], { visibility: 'operator' })],
+      throws: [...invalid, WorkspaceErrors.workspace_exists],
       body: CreateWorkspaceBody,
-      replies: { 201: WorkspaceReply },
-      with: [
-        cli('workspace add', {
-          args: [
-            { name: 'root_dir', in: 'body', type: 'path', optional: true, default: '.', summary: 'the directory' },
-          ],
-          view: { item: 'workspace', fields },
-        }),
-        tool('workspace_add', ['workspace'], { visibility: 'operator' }),
-      ],
-      handle: async (self, { body, actor }) => created({ workspace: toWire(await self.create(body, actor)) }),
+      handle: async (self, { body, actor }) => ({ workspace: toWire(await self.create(body, actor)) }),
     }),
     route({
       method: 'POST',
       path: '/api/workspaces/resolve',
-      with: [describe('Workspaces', { errors: [410] })],
       summary: 'Resolve the workspace of a path; register one if there is none',
+      with: [throws(...REFERENCE_ERRORS, ...invalid)],
       body: ResolveWorkspaceBody,
       replies: { 200: WorkspaceReply },
       handle: async (self, { body, actor }) => ok({ workspace: toWire(await self.resolve(body.path, actor)) }),
@@ -105,8 +102,8 @@ export default definePlugin({
     route({
       method: 'POST',
       path: '/api/workspaces/place',
-      with: [describe('Workspaces', { errors: [410] })],
       summary: 'Choose the workspace of a command that runs in a folder; register its project if there is none',
+      with: [throws(WorkspaceErrors.workspace_too_wide, ...REFERENCE_ERRORS, ...invalid)],
       body: ResolveWorkspaceBody,
       replies: { 200: PlaceWorkspaceReply },
       handle: async (self, { body, actor }) => {
@@ -114,56 +111,34 @@ export default definePlugin({
         return ok({ workspace: toWire(workspace), registered })
       },
     }),
-    route({
-      method: 'GET',
-      path: '/api/workspaces/{id}',
-      origins: ['agent_session'],
+    workspace.get({
       summary: 'Show a workspace and what it sees',
-      replies: { 200: WorkspaceDetail },
-      with: [
-        describe('Workspaces', { errors: [410] }),
-        cli('workspace info', {
-          workspace: 'id',
-          args: [{ name: 'id', type: 'workspace', optional: true, summary: 'id, name or path' }],
-          view: { item: 'workspace', fields },
-        }),
-        tool('workspace_info', ['workspace']),
-      ],
-      handle: async (self, { params, actor }) => ok(await self.detail(params.id, actor)),
+      command: 'workspace info',
+      cli: { workspace: 'id', args: [{ name: 'id', type: 'workspace', optional: true, summary: 'id, name or path' }] },
+      with: [tool('workspace_info', ['workspace'])],
+      throws: REFERENCE_ERRORS,
+      origins: ['agent_session'],
+      reply: WorkspaceDetail,
+      handle: (self, { params, actor }) => self.detail(params.id, actor),
     }),
-    route({
-      method: 'PATCH',
-      path: '/api/workspaces/{id}',
+    workspace.update({
       summary: 'Change the name, additional folders, default agent or sandbox of a workspace',
+      command: 'workspace edit',
+      with: [tool('workspace_update', ['workspace'])],
+      throws: [...invalid, WorkspaceErrors.workspace_reserved],
       body: PatchWorkspaceBody,
-      replies: { 200: WorkspaceReply },
-      with: [
-        cli('workspace edit', {
-          args: [{ name: 'id', type: 'workspace', summary: 'id, name or path' }],
-          view: { item: 'workspace', fields },
-        }),
-        tool('workspace_update', ['workspace']),
-      ],
-      handle: async (self, { params, body, actor }) =>
-        ok({ workspace: toWire(await self.update(params.id, body, actor)) }),
+      handle: async (self, { params, body, actor }) => ({
+        workspace: toWire(await self.update(params.id, body, actor)),
+      }),
     }),
-    route({
-      method: 'DELETE',
-      path: '/api/workspaces/{id}',
+    workspace.delete({
       summary: 'Remove a workspace and its records; its files are kept',
+      command: 'workspace remove',
+      done: 'removed {id}; its files are untouched',
+      with: [tool('workspace_remove', ['workspace'], { visibility: 'operator' })],
+      throws: [WorkspaceErrors.workspace_reserved, WorkspaceErrors.workspace_in_use],
       essential: true,
-      replies: { 204: null },
-      with: [
-        cli('workspace remove', {
-          args: [{ name: 'id', type: 'workspace', summary: 'id, name or path' }],
-          done: 'removed {id}; its files are untouched',
-        }),
-        tool('workspace_remove', ['workspace'], { visibility: 'operator' }),
-      ],
-      handle: async (self, { params, actor }) => {
-        await self.remove(params.id, actor)
-        return noContent()
-      },
+      handle: (self, { params, actor }) => self.remove(params.id, actor),
     }),
   ],
   hooks: { scope: (self, _, scope) => self.scopeRefusal(scope) },

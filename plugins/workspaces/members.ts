@@ -1,3 +1,4 @@
+import { command } from '../../kernel/kit/commands/command-line.js'
 import type { StoredRecord } from '../../kernel/plugin.js'
 import type { PatchWorkspaceBody } from '../../schemas/workspaces.js'
 import { type Workspace, WorkspaceErrors } from './api.js'
@@ -38,6 +39,6 @@ export const payloadOf = ({ id, name, rootDir }: Workspace) => ({ id, name, root
 export function inUse(workspace: Workspace, record: StoredRecord) {
   return WorkspaceErrors.workspace_in_use(
     `the workspace ${workspace.name} holds ${record.kind} ${record.id} of the activation ${record.owner.id}`,
-    { next: `svc resource get ${record.owner.kind} ${record.owner.id}` },
+    { next: command('resource get', record.owner.kind, record.owner.id) },
   )
 }

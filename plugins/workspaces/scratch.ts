@@ -1,5 +1,6 @@
 import { lstat, mkdir } from 'node:fs/promises'
 import path from 'node:path'
+import { command } from '../../kernel/kit/commands/command-line.js'
 import type { PluginKernel } from '../../kernel/plugin.js'
 import type { Events } from '../events/api.js'
 import { SCRATCH_ID, SCRATCH_NAME, WorkspaceCreated, WorkspaceErrors, WorkspaceUpdated } from './api.js'
@@ -43,7 +44,7 @@ export class Scratch {
       const other = table.byRoot(rootDir)
       if (other) {
         const text = `${rootDir} is the workspace ${other.name} already, and the daemon needs it for ${SCRATCH_NAME}`
-        throw WorkspaceErrors.workspace_exists(text, { next: `svc workspace remove ${other.id}` })
+        throw WorkspaceErrors.workspace_exists(text, { next: command('workspace remove', other.id) })
       }
       const told = { actor, scope: SCRATCH_ID, subject: SCRATCH_ID }
       if (old) {

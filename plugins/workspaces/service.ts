@@ -1,3 +1,4 @@
+import { command, placeholder } from '../../kernel/kit/commands/command-line.js'
 import { shown } from '../../kernel/kit/text.js'
 import {
   type Actor,
@@ -63,7 +64,7 @@ export class WorkspacesService implements WorkspacesApi {
   scopeRefusal({ kind, id = '' }: RecordScope): Fault | undefined {
     if (kind !== 'workspace' || this.#table.get(id)) return undefined
     return KernelErrors.invalid_scope(`scope.id is not the id of a workspace: ${shown(id)}`, {
-      next: 'svc workspace list',
+      next: command('workspace list'),
     })
   }
 
@@ -96,7 +97,7 @@ export class WorkspacesService implements WorkspacesApi {
     const found = await this.#find(reference, actor)
     if (found) return found
     throw WorkspaceErrors.workspace_not_found(`no workspace encloses ${shown(reference)}`, {
-      next: 'svc workspace add <dir>',
+      next: command('workspace add', placeholder('dir')),
     })
   }
 

@@ -9,6 +9,13 @@ export function commandsIn(text: string): { whole: string[]; mentioned: string[]
   const filled = code
     .replace(/(\w?)\$\{[^{}]*\}/g, (_, before: string) => before || 'x')
     .replace(/(--expected-version) x/g, '$1 1')
+  // Other functions of that name make no command.
+  const isOfKit = /\bcommand\b[^'"]*from '[^']*kit\/(?:commands\/command-line|index)\.js'/.test(code)
+  const called = !isOfKit
+    ? []
+    : [...code.matchAll(/\bcommand\(\s*'([^']+)'((?:[^()]|\([^()]*\))*)\)/g)].map(([, path = '', words = '']) =>
+        ['svc', path, ...wordsOf(words)].join(' '),
+      )
   const literals = [...filled.matchAll(/`([^`]*)`|'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)"/g)].map(
     ([, template, single, double]) => template ?? single ?? double ?? '',
   )
@@ -17,9 +24,15 @@ export function commandsIn(text: string): { whole: string[]; mentioned: string[]
   const whole = naming.filter(literal => /^svc (?!x\b|help\b)/.test(literal))
   const others = naming.filter(literal => !literal.startsWith('svc '))
   return {
-    whole: whole.flatMap(literal => literal.split(' && ')),
+    whole: [...called, ...whole.flatMap(literal => literal.split(' && '))],
     mentioned: others.flatMap(literal => literal.match(/(?<=^|[\s:(])svc [a-z]+/g) ?? []),
   }
+}
+
+/** The words of a call of `command`, in whose place any stands: those that are written out as they are, `x` for the others. */
+function wordsOf(text: string): string[] {
+  const words = text.split(/,(?![^(]*\))/).map(word => word.trim())
+  return words.filter(word => word !== '').map(word => /^'([^']*)'$/.exec(word)?.[1] ?? 'x')
 }
 
 /** What every source of the daemon and the command line suggests. */

@@ -13,6 +13,7 @@ import { base } from '../../plugins/index.js'
 import { inspectProcess } from '../../plugins/processes/api.js'
 import type { VirtualClock } from '../../testing/virtual-clock.js'
 import { validateReply } from './contract.js'
+import { undeclaredCode } from './error-codes.js'
 import { beginHome } from './home-template.js'
 
 export interface BootOptions extends Partial<Omit<KernelOptions, 'plugins' | 'home'>> {
@@ -67,6 +68,13 @@ export async function boot(options: BootOptions): Promise<TestKernel> {
         throw new Error(
           `${method} ${url} ${reply.status} does not match the contract: ${wrong.join('; ')}\n${reply.body}`,
         )
+      const code = undeclaredCode(plugins, {
+        method,
+        path: url.split('?')[0] as string,
+        status: reply.status,
+        body: parsed,
+      })
+      if (code !== undefined) throw new Error(`${method} ${url} answers with ${code}, which it does not declare`)
       return { status: reply.status, body: parsed, headers: reply.headers }
     },
     async close() {

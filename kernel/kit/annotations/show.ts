@@ -36,13 +36,13 @@ export type Column<M extends string> = M | ({ readonly of: M } & Partial<Pick<Cl
 /** What stands beside the columns. */
 export interface ShowMore {
   /** Printed where a list has no rows. */
-  readonly empty?: string
+  readonly empty?: string | undefined
   /** Path of a list of texts that are printed as notes. */
-  readonly problems?: string
+  readonly problems?: string | undefined
 }
 
 type Schema = v.GenericSchema
-type Item<V> = NonNullable<V> extends readonly (infer I)[] ? I : NonNullable<V>
+export type Item<V> = NonNullable<V> extends readonly (infer I)[] ? I : NonNullable<V>
 
 /** Columns of hand-written tables, held to the type of their rows: `columnsOf<Thing>()(['name', 'updated_at~ago'])`. */
 export const columnsOf =
@@ -68,14 +68,15 @@ export function show<S extends Schema, const M extends '' | (keyof v.InferOutput
   return { rows: member, columns: shown, ...(empty === undefined ? {} : { empty }), ...more }
 }
 
-/** An item's view with a table of the list that one of its members holds, below its fields. */
-export function withTable<T>(view: CliView, path: string, columns: readonly Column<Member<T>>[]): CliView {
-  return 'item' in view ? { ...view, table: { path, columns: columns.map(toColumn) } } : view
-}
+/** The view of one thing with a table below its fields: that of a list that its member at `path` holds. */
+export const withTable = (view: CliView, path: string, columns: readonly CliColumn[]): CliView =>
+  'item' in view ? { ...view, table: { path, columns } } : view
 
 function toColumn(column: Column<string>): CliColumn {
   const { of, ...more } = typeof column === 'string' ? { of: column } : column
   const [path = '', as] = of.split('~') as [string, CliColumn['as']]
-  const words = (path.split('.').at(-1) ?? '').replaceAll('_', ' ')
+  const words = (path.split('.').at(-1) ?? '')
+    .replaceAll('_', ' ')
+    .replace(/\b(?:id|url)\b/g, word => word.toUpperCase())
   return { header: words[0]?.toUpperCase() + words.slice(1), path, ...(as && { as }), ...more }
 }

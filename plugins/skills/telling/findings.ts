@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { shown } from '../../../kernel/kit/text.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import { finding } from '../../daemon/api.js'
@@ -35,7 +36,7 @@ export async function findingsOf(
         title,
         message: warning.message,
         code: 'skill_hook_invalid',
-        next: `svc skill show ${winner.name}`,
+        next: command('skill show', winner.name),
       })
     }
   }

@@ -1,5 +1,5 @@
-import type { Frame } from '../contract/route.js'
-import type { CliColumn } from './annotations/cli.js'
+import type { Frame } from '../../contract/route.js'
+import type { CliColumn } from '../annotations/cli.js'
 
 /**
  * What a hand-written command is called with: `run(context)` of the module that its surface entry loads. It may return an

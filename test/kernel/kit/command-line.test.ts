@@ -1,0 +1,20 @@
+import { execFileSync } from 'node:child_process'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { command, placeholder, shellWord } from '../../../kernel/kit/commands/command-line.js'
+
+test('a command has its words as a shell takes them', () => {
+  assert.is(command('workspace list'), 'svc workspace list')
+  assert.is(command('workspace add', placeholder('dir')), 'svc workspace add <dir>')
+  assert.is(command('task get', 'task_1', '--limit', 3), 'svc task get task_1 --limit 3')
+  assert.is(command('skill show', 'a b; rm -rf ~'), "svc skill show 'a b; rm -rf ~'")
+  // @ts-expect-error there is no such command
+  assert.is(command('task shwo', 'x'), 'svc task shwo x')
+})
+
+test('whatever a word is, a shell hands on exactly that', () => {
+  for (const word of ['', ' ', "it's", '$(id)', '`id`', '"a"', '\\', 'a\nb', '<dir>', '~', '*', '!x', '#', 'ä', '-n'])
+    assert.is(execFileSync('sh', ['-c', `printf %s ${shellWord(word)}`], { encoding: 'utf8' }), word)
+})
+
+test.run()
