@@ -8,7 +8,7 @@ import * as tokens from './contract/kernel-tokens.js'
 import { type Consumer, isDropIn } from './contract/plugin.js'
 import type { Home, PluginKernel } from './contract/plugin-kernel.js'
 import { pluginActor } from './contract/record.js'
-import type { Redact, SecretSource } from './contract/redact.js'
+import { type Redact, type Redactor, Redactors, type SecretSource } from './contract/redact.js'
 import type { Setting } from './contract/surface.js'
 import { checkSocketPath, prepareHome } from './home.js'
 import { hookFactory, type Registry } from './hooks/index.js'
@@ -126,7 +126,8 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     undo.push(async () => errors.push(...(await scope.release(RELEASE_MS))))
     const hooks = kernelHooks(report, clock)
     const sources = hooks.collect.for(Collected.secrets.registry) as Registry<SecretSource>
-    redact.attend({ redactors: hooks.redact, sources })
+    const redactors = hooks.collect.for(Redactors.registry) as Registry<Redactor>
+    redact.attend({ redactors, sources })
     const records = new RecordStore(db, clock, hooks, scope)
     const { Transport } = await http
     const transport = new Transport({ clock, ids, hooks, scope, redact, report, db, disk })
@@ -193,14 +194,14 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const wanted = replace.filter(name => !disabled.includes(name) && !leftOut.has(name))
     const found = wanted.length > 0 ? await options.replacements?.(wanted, { home, db, clock, ids, version }) : []
     await host.boot([...options.plugins, ...(found ?? [])])
-    if (sources.size > 0 && hooks.redact.size === 0)
+    if (sources.size > 0 && !redactors.isUsed())
       warn('no plugin replaces secrets: they stand in logs, events and errors')
     if (disk.writable) await host.startWaiting()
 
     const socketPath = checkSocketPath(config.get(KernelSettings.socket) || home.socket)
     undo.push(() => Promise.all([transport.close('socket', 0), transport.close('tcp', 0)]))
     const doors = options.listen ?? []
-    if (doors.includes('tcp') && hooks.open.size === 0) warn('TCP is not served: no plugin opens it')
+    if (doors.includes('tcp') && !hooks.open.isUsed()) warn('TCP is not served: no plugin opens it')
     const shut = await hooks.open.ask()
     if (shut) throw shut
     if (doors.length > 0) await hooks.listening.call()

@@ -1,10 +1,9 @@
 import type { Readable } from 'node:stream'
-import type { Awaitable } from './basics.js'
 import type { Fault } from './errors.js'
+import { type Guard, gate, guard, type HookEntry, hookTable, notify, type OwnHook } from './hook.js'
 import type { RecordScope } from './kind.js'
 import type { Plugin, PluginState } from './plugin.js'
-import type { Actor, Party, RecordChange } from './record.js'
-import type { Redactor } from './redact.js'
+import { type Actor, isActor, type Party, type RecordChange } from './record.js'
 import type { Door, Route } from './route.js'
 import type { Tx } from './storage.js'
 
@@ -88,57 +87,124 @@ export interface Exchange extends Incoming {
   readonly milliseconds: number
 }
 
+/** Called at once and not waited for; a tap that throws is reported, or, where the summary says so, its caller has the error. */
+export interface Announce<A extends readonly unknown[]> extends OwnHook<(...args: A) => void> {
+  call(...args: A): void
+}
+
+/** Guards by a name. */
+export interface Guards<A extends readonly unknown[]> {
+  for(name: string): Guard<A>
+}
+
+const announce = <A extends readonly unknown[]>(name: string, summary: string): HookEntry<Announce<A>> => ({
+  kind: 'announce',
+  name,
+  summary,
+})
+
+/** Milliseconds that a plugin's tap on a stage of the lifecycle has. The kernel's own taps bound their work themselves. */
+const stage = { deadlineMs: 30_000 }
+/** Milliseconds that it has on a request. */
+const request = { deadlineMs: 5000 }
+
+const isTrue = (answer: unknown): answer is true => answer === true
+
+/** Every stage of the kernel's life as a hook; what a failure of a tap means stands at each. */
+export const kernelPoints = hookTable({
+  check: gate<[plugin: Plugin]>(
+    'check',
+    'A plugin is about to be loaded and nothing that runs was released for it. A tap may refuse it. A throw refuses.',
+    stage,
+  ),
+  known: announce<[change: Change]>(
+    'known',
+    "Kinds and settings of a change are set. A throw is the plugin's fault; the change goes on.",
+  ),
+  published: notify<[change: Change]>(
+    'published',
+    "The routes of a change are served. A throw is the plugin's fault; the change goes on.",
+    stage,
+  ),
+  open: gate<[]>('open', 'The boot is over: opens a door. A fault, or a throw, stops the start.', stage),
+  listening: notify<[]>(
+    'listening',
+    "The boot is over and TCP is served, where it is; the socket is opened when every tap is done. A throw is the plugin's fault.",
+    stage,
+  ),
+  projected: notify<[change: Change]>(
+    'projected',
+    "Boot reconcilers of a change have run. A throw is the plugin's fault; the change goes on.",
+    stage,
+  ),
+  running: notify<[change: Change]>(
+    'running',
+    "Background loops of a change are started. A throw is the plugin's fault; the change goes on.",
+    stage,
+  ),
+  changed: announce<[name: string, state: PluginState]>(
+    'changed',
+    'A plugin changed state after the boot, or failed. A throw is reported.',
+  ),
+  leaving: notify<[leaving: Leaving]>(
+    'leaving',
+    "Plugins are about to be released. A throw is the plugin's fault; they are released all the same.",
+    stage,
+  ),
+  authenticate: gate<[incoming: Incoming], Actor>(
+    'authenticate',
+    'A request came over TCP. A tap says who makes it, or refuses it; `undefined` leaves that to the next. Not asked about the Unix socket. A throw refuses.',
+    { ...request, isAnswer: isActor },
+  ),
+  admit: gate<[incoming: Identified, route: Route]>(
+    'admit',
+    'A request for a route is known by its caller, its body is not read. A tap may refuse it. A throw refuses.',
+    request,
+  ),
+  unrouted: gate<[path: string], true>(
+    'unrouted',
+    'No route matches a request. `true` has it routed again, once; a fault refuses it. For the plugin that knows of routes which are not there yet. A throw refuses.',
+    // What is on its way is waited for.
+    { deadlineMs: 6000, isAnswer: isTrue },
+  ),
+  handled: notify<[handled: Handled]>(
+    'handled',
+    "A handler succeeded at a route with another method than GET. What is committed here is on disk before the reply is sent. A throw is the plugin's fault; the reply is sent all the same.",
+    request,
+  ),
+  replied: announce<[exchange: Exchange]>('replied', 'A request is over. A throw is logged.'),
+  scope: guard<[scope: RecordScope]>(
+    'scope',
+    'A record is about to be bound to a scope, inside the transaction. A tap may refuse that. A throw refuses.',
+  ),
+  write: {
+    kind: 'guards',
+    name: 'write',
+    summary:
+      'A record is about to be changed, inside the transaction; taps by the name of its kind, `*` for every kind. A tap may refuse that. A throw refuses.',
+  } as HookEntry<Guards<[change: RecordChange]>>,
+  written: announce<[t: Tx, written: Written]>(
+    'written',
+    'A record is written; its transaction is still open. A throw aborts the transaction.',
+  ),
+})
+
+type TapOf<C, S> =
+  C extends OwnHook<infer F extends (...args: never[]) => unknown>
+    ? (self: S, ...args: Parameters<F>) => ReturnType<F>
+    : C extends Guards<infer A>
+      ? Readonly<Record<string, (self: S, t: Tx, ...args: A) => Fault | undefined>>
+      : never
+
 /**
- * Functions of a plugin on the hooks of the kernel; `self` is its service. The host taps them in plan order, and they go with
- * the plugin. What a failure means stands at each.
+ * Functions of a plugin on the hooks of the kernel, by the members of {@link kernelPoints}; `self` is its service. The host
+ * taps them in plan order, and they go with the plugin.
  */
-export interface KernelTaps<S> {
-  /** Refuses a plugin before anything that runs is released for it. A throw refuses. */
-  readonly check?: (self: S, plugin: Plugin) => Promise<Fault | undefined>
-  /** Replaces registered values in all that leaves; the first entry counts. A throw is the plugin's fault: it replaces nothing. */
-  readonly redact?: (self: S) => readonly Redactor[]
-  /** Kinds and settings of a change are set. A throw is the plugin's fault; the change goes on. */
-  readonly known?: (self: S, change: Change) => void
-  /** The routes of a change are served. A throw is the plugin's fault; the change goes on. */
-  readonly published?: (self: S, change: Change) => Awaitable<void>
-  /** The boot is over: opens a door. A fault, or a throw, stops the start. */
-  readonly open?: (self: S) => Awaitable<Fault | undefined>
-  /** The boot is over and TCP is served, where it is; the socket is opened when every tap is done. A throw is the plugin's fault. */
-  readonly listening?: (self: S) => Awaitable<void>
-  /** Boot reconcilers of a change have run. A throw is the plugin's fault; the change goes on. */
-  readonly projected?: (self: S, change: Change) => Awaitable<void>
-  /** Background loops of a change are started. A throw is the plugin's fault; the change goes on. */
-  readonly running?: (self: S, change: Change) => Awaitable<void>
-  /** A plugin changed state after the boot, or failed. A throw is reported. */
-  readonly changed?: (self: S, name: string, state: PluginState) => void
-  /** Plugins are about to be released. A throw is the plugin's fault; they are released all the same. */
-  readonly leaving?: (self: S, leaving: Leaving) => Awaitable<void>
-  /**
-   * Says who makes a request over TCP, or refuses it; `undefined` leaves that to the next. Not asked about the Unix socket. A throw refuses.
-   */
-  readonly authenticate?: (self: S, incoming: Incoming) => Awaitable<Actor | Fault | undefined>
-  /** Refuses a request for a route, before its body is read. A throw refuses. */
-  readonly admit?: (self: S, incoming: Identified, route: Route) => Awaitable<Fault | undefined>
-  /**
-   * Asked about a request that no route matches, by its path. `true` has it routed again, once; a fault refuses it. For the plugin
-   * that knows of routes which are not there yet. A throw refuses.
-   */
-  readonly unrouted?: (self: S, path: string) => Awaitable<Fault | true | undefined>
+export type KernelTaps<S> = {
+  readonly [K in keyof typeof kernelPoints]?: (typeof kernelPoints)[K] extends HookEntry<infer C> ? TapOf<C, S> : never
+} & {
   /** Checks what handlers reply; the first entry counts, of a generation of routes. A throw of a check is the fault that is sent. */
   readonly reply?: (self: S) => readonly ReplyCheck[]
   /** Writes the body of a JSON reply; the first entry counts, of a generation of routes. A throw is the fault that is sent. */
   readonly encode?: (self: S) => readonly Encode[]
-  /**
-   * A handler succeeded at a route with another method than GET. What is committed here is on disk before the reply is sent. A
-   * throw is the plugin's fault; the reply is sent all the same.
-   */
-  readonly handled?: (self: S, handled: Handled) => Awaitable<void>
-  /** A request is over. A throw is logged. */
-  readonly replied?: (self: S, exchange: Exchange) => void
-  /** Refuses a record scope, inside the transaction. A throw refuses. */
-  readonly scope?: (self: S, t: Tx, scope: RecordScope) => Fault | undefined
-  /** Refuses a change of a record, inside the transaction, by the name of its kind; `*` is asked for every kind. A throw refuses. */
-  readonly write?: Readonly<Record<string, (self: S, t: Tx, change: RecordChange) => Fault | undefined>>
-  /** A record is written; its transaction is still open. A throw aborts the transaction. */
-  readonly written?: (self: S, t: Tx, written: Written) => void
 }

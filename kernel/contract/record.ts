@@ -37,6 +37,18 @@ export interface Actor {
   readonly onBehalfOf?: Party
 }
 
+/** Whether a value has the form of an actor: for answers of code that no compiler has checked. */
+export function isActor(value: unknown): value is Actor {
+  const { kind, id, owner, source } = Object(value) as Partial<Actor>
+  const isParty = (party: Party | undefined) => typeof party?.kind === 'string' && typeof party.id === 'string'
+  return (
+    ['operator', 'daemon', 'extension'].includes(kind ?? '') &&
+    typeof id === 'string' &&
+    isParty(owner) &&
+    isParty(source)
+  )
+}
+
 /** Who owns the daemon: the actor of the Unix socket, of `inject`, and over TCP of whoever an authenticator takes for it. */
 export const operator: Actor = {
   kind: 'daemon',

@@ -1,4 +1,5 @@
 import type { Contribution } from './hook.js'
+import { registry } from './token.js'
 
 /** How a value is hidden. */
 export interface SecretOptions {
@@ -20,11 +21,17 @@ export interface SecretSource {
   follow(sink: SecretSink): () => void
 }
 
-/** Does the replacing for the whole daemon: a plugin's, by the hook `redact`. */
+/** Does the replacing for the whole daemon; a plugin contributes it to {@link Redactors}. */
 export interface Redactor extends Redact {
   /** The sources that there are now, whenever others came or went. */
   follow(sources: readonly Contribution<SecretSource>[]): void
 }
+
+/**
+ * What replaces registered values in all that leaves; the first entry counts. A throw is the plugin's fault: it replaces
+ * nothing.
+ */
+export const Redactors = registry<Redactor>('redactors@1')
 
 /** Replaces registered values in what leaves the daemon. While there are none, everything is handed back as it came. */
 export interface Redact {

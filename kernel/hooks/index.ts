@@ -1,8 +1,25 @@
-import { AsyncSeriesBailHook, AsyncSeriesHook, AsyncSeriesWaterfallHook, SyncBailHook, SyncHook } from 'tapable'
+import {
+  AsyncSeriesBailHook,
+  AsyncSeriesHook,
+  AsyncSeriesWaterfallHook,
+  HookMap,
+  SyncBailHook,
+  SyncHook,
+} from 'tapable'
 import type { Clock } from '../contract/basics.js'
 import { Fault, messageOf } from '../contract/errors.js'
 import type * as contract from '../contract/hook.js'
-import type { Contribution, GateTap, GuardTap, HookFactory, NotifyTap, PipelineTap, Report } from '../contract/hook.js'
+import type {
+  Contribution,
+  GateTap,
+  GuardTap,
+  HookEntry,
+  HookFactory,
+  NotifyTap,
+  PipelineTap,
+  Report,
+} from '../contract/hook.js'
+import type { Guards, Announce as KernelAnnounce } from '../contract/kernel-hooks.js'
 import { isDropIn } from '../contract/plugin.js'
 import type { Tx } from '../contract/storage.js'
 import { AsyncTapped, type Guarding, type TapCell, Tapped, type Whose, type WithCell } from './tapped.js'
@@ -35,18 +52,53 @@ export class Registry<T> extends Tapped<() => readonly T[], SyncHook<[Collect<T>
   }
 }
 
+/** The class that makes the hooks of an entry; the kernel also reads what the contract does not show. */
+export type Made<C> =
+  C extends contract.Gate<infer A, infer R>
+    ? Gate<A, R>
+    : C extends contract.Pipeline<infer V, infer A>
+      ? Pipeline<V, A>
+      : C extends contract.Guard<infer A>
+        ? Guard<A>
+        : C extends contract.Notify<infer A>
+          ? Notify<A>
+          : C extends KernelAnnounce<infer A>
+            ? Announce<A>
+            : C extends Guards<infer A>
+              ? HookMap<Guard<A>>
+              : never
+
+/** Makes the hook of one entry of a table. `name` stands in faults and logs. */
+export function hookFor<C>(entry: HookEntry<C>, name: string, report: Report, clock: Clock): Made<C> {
+  const { kind, deadlineMs = TAP_MS, isAnswer } = entry
+  const guarding = { report, clock, deadlineMs }
+  const make = {
+    notify: () => new Notify(name, guarding),
+    announce: () => new Announce(name, report),
+    pipeline: () => new Pipeline(name, guarding),
+    gate: () => new Gate(name, guarding, isAnswer),
+    guard: () => new Guard(name, report),
+    guards: () => new HookMap(key => new Guard(`${name} ${String(key)}`, report)),
+  }
+  return make[kind]() as Made<C>
+}
+
 /** Makes the hooks of one plugin, all with its name before theirs. */
 export function hookFactory(owner: string, report: Report, clock: Clock): HookFactory {
-  const guarding = ({ deadlineMs = TAP_MS }: Pick<contract.HookOptions, 'deadlineMs'> = {}) => ({
-    report,
-    clock,
-    deadlineMs,
-  })
+  const one = <C>(kind: HookEntry<C>['kind'], name: string, options: contract.HookOptions<never> = {}) =>
+    hookFor({ kind, name, summary: '', ...options } as HookEntry<C>, `${owner}.${name}`, report, clock) as never
   return {
-    notify: (name, options) => new Notify(`${owner}.${name}`, guarding(options)),
-    pipeline: (name, options) => new Pipeline(`${owner}.${name}`, guarding(options)),
-    gate: (name, options) => new Gate(`${owner}.${name}`, guarding(options), options?.isAnswer),
-    guard: name => new Guard(`${owner}.${name}`, report),
+    of: table =>
+      Object.fromEntries(
+        Object.entries(table).map(([member, entry]) => [
+          member,
+          hookFor(entry, `${owner}.${entry.name}`, report, clock),
+        ]),
+      ) as never,
+    notify: (name, options) => one('notify', name, options),
+    pipeline: (name, options) => one('pipeline', name, options),
+    gate: (name, options) => one('gate', name, options as contract.HookOptions<never>),
+    guard: name => one('guard', name),
   }
 }
 
@@ -56,7 +108,7 @@ export class Notify<A extends readonly unknown[]>
   implements contract.Notify<A>
 {
   async call(...args: A): Promise<void> {
-    await this.hook.promise(args)
+    if (this.isUsed()) await this.hook.promise(args)
   }
 
   protected readonly make = () => new AsyncSeriesHook<[A], WithCell>(['args'])

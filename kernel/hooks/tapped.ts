@@ -2,7 +2,7 @@ import type { Hook as TapableHook } from 'tapable'
 import { type Settle, watch } from '../clock.js'
 import type { Clock } from '../contract/basics.js'
 import { messageOf } from '../contract/errors.js'
-import type { Hook, Report, Tapper } from '../contract/hook.js'
+import type { OwnHook, Report, Tapper } from '../contract/hook.js'
 import { RUNS_FOR } from '../on-behalf.js'
 
 /** One tap. A call that is in progress when it is released finds it empty. */
@@ -77,7 +77,7 @@ type AnyTapable = TapableHook<any, any, WithCell>
  * added once, by the interceptor that tapable calls as each tap is registered. tapable has no untap and its compiled call is
  * fixed, so after a change the next call compiles a hook anew, its taps in plan order; a call in progress keeps its own.
  */
-export abstract class Tapped<F, H extends AnyTapable> implements Hook<F> {
+export abstract class Tapped<F, H extends AnyTapable> implements OwnHook<F> {
   readonly #cells: TapCell<F>[] = []
   #changes = 0
   readonly #compiled = new Map<Whose, H>()
@@ -112,6 +112,10 @@ export abstract class Tapped<F, H extends AnyTapable> implements Hook<F> {
   /** Taps that are there now. */
   get size(): number {
     return this.#cells.length
+  }
+
+  isUsed(): boolean {
+    return this.#cells.length > 0
   }
 
   has(owner: string): boolean {

@@ -1,6 +1,7 @@
 import { errorsOf } from '../contract/errors.js'
 import type { Plugin } from '../contract/plugin.js'
 import { operationId } from '../contract/route.js'
+import { contributionsOf } from './contributions.js'
 
 /** What a surface takes for itself, each as `what key`; the same text on two surfaces is a conflict. */
 const CLAIMS = new WeakMap<object, ReadonlyMap<string, number>>()
@@ -49,12 +50,12 @@ const PRIVATE = /^(?:operation|reconciler|error|command) /
 /** What others find on a surface: what it claims for itself, its registries, and the registries that it fills. */
 function offersOf(plugin: Plugin): string[] {
   const { provides, surface } = plugin
-  const { declares = [], registries = [] } = surface
+  const { declares = [] } = surface
   return [
     ...(provides ? [`token ${provides.id}`] : []),
     ...[...claimsOf(plugin).keys()].filter(claim => !PRIVATE.test(claim)),
     ...declares.map(({ registry }) => `registry ${registry}`),
-    ...registries.map(({ to }) => `entries in ${to.registry}`),
+    ...contributionsOf(surface).map(({ to }) => `entries in ${to.registry}`),
   ]
 }
 

@@ -1,9 +1,11 @@
 import { within } from '../clock.js'
 import { Fault, messageOf } from '../contract/errors.js'
 import { isDropIn, type Plugin, type PluginState, reasonOf } from '../contract/plugin.js'
+import { Redactors } from '../contract/redact.js'
 import { OwnedScope } from '../scope.js'
 import { Changing } from './changing.js'
 import { conflictOf, lackOf } from './claims.js'
+import { contributionsOf } from './contributions.js'
 import { HeldWrites } from './held-writes.js'
 import type { HostOptions } from './options.js'
 import { dependentsOf, needsOf } from './plan.js'
@@ -157,7 +159,11 @@ export class Host {
         const next = order.filter(({ name }) => !this.slots.get(name)?.scope)
         if (next.length === 0) break
         // Who judges plugins, and who hides what they register, goes first: nobody is passed over for having come before.
-        const judges = ({ surface: { hooks } }: Plugin) => Number((hooks?.redact ?? hooks?.check) !== undefined)
+        const judges = ({ surface }: Plugin) =>
+          Number(
+            surface.hooks?.check !== undefined ||
+              contributionsOf(surface).some(({ to }) => to.registry === Redactors.registry),
+          )
         for (const { name } of [...next].sort((a, b) => judges(b) - judges(a))) {
           change.started.add(name)
           await this.#apply(this.slots.get(name) as Slot, depths.get(name) ?? 0, change)

@@ -4,6 +4,7 @@ import type { Route } from '../contract/route.js'
 import type { Service, Surface } from '../contract/surface.js'
 import type { RegistryToken } from '../contract/token.js'
 import { type KernelHooks, tapKernel } from '../hooks/kernel-hooks.js'
+import { contributionsOf } from './contributions.js'
 import type { OwnedTapper } from './options.js'
 
 /**
@@ -37,7 +38,7 @@ export function register<S>(
   contribute(Collected.reconcilers, bind(surface.reconcilers))
   for (const { phase, run } of surface.quiesce ?? [])
     hooks.quiesce.for(phase).tap(tapper, () => [signal => run(self, signal)])
-  for (const { to, entries } of surface.registries ?? [])
+  for (const { to, entries } of contributionsOf(surface))
     hooks.collect.for(to.registry).tap(tapper, () => entries(self))
   if (surface.hooks) tapKernel(hooks, tapper, surface.hooks, self)
   for (const { on, hook, fn } of surface.taps ?? []) {

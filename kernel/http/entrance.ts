@@ -78,7 +78,7 @@ export class Entrance {
         else if (unknown) done(unknown)
         else if (!this.#waits(bound.owner, request, reply, done)) {
           request.call = this.#enter(bound.owner, arrival.actor, reply.raw)
-          if (hooks.admit.size === 0) done()
+          if (!hooks.admit.isUsed()) done()
           else this.#admit(arrival, bound, done)
         }
       })
@@ -105,7 +105,7 @@ export class Entrance {
     const { keeper, as } = from
     if (!keeper) return done(undefined, as ?? operatorAt(headers['user-agent']?.startsWith('svc/') ? 'cli' : 'uds', id))
     const tell = (answer?: Actor | Fault) => (answer instanceof Fault ? done(answer) : done(undefined, answer))
-    if (authenticate.size === 0) return keeper.identify(arrival, bound?.route, tell)
+    if (!authenticate.isUsed()) return keeper.identify(arrival, bound?.route, tell)
     authenticate.askNow([arrival], answer => (answer ? tell(answer) : keeper.identify(arrival, bound?.route, tell)))
   }
 
@@ -162,7 +162,7 @@ export class Entrance {
   /** Tells of the request when it is over, to those who want to know. */
   #watch(arrival: Arrival, response: ServerResponse): void {
     const { hooks, clock } = this.options
-    if (arrival.isWatched || hooks.replied.size === 0) return
+    if (arrival.isWatched || !hooks.replied.isUsed()) return
     arrival.isWatched = true
     const began = clock.monotonic()
     const over = arrival.upgrade ? arrival.request.socket : response

@@ -85,7 +85,7 @@ export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: Gen
         const given = await call.orLeaving(working as Awaitable<Reply>)
         if (body?.errored) throw body.errored
         const result = checkReply ? checkReply(route, given) : given
-        if (route.method !== 'GET' && handled.size > 0) {
+        if (route.method !== 'GET' && handled.isUsed()) {
           const { id, params } = request
           const changed = { id, actor: arrival.actor, route, params: params as Record<string, string> }
           await handled.call('body' in result ? { ...changed, body: result.body } : changed)

@@ -148,7 +148,7 @@ export class Transport {
 
   /** See the token `Listeners`. */
   readonly listeners: ListenersApi = {
-    isAuthenticated: () => this.options.hooks.authenticate.size > 0,
+    isAuthenticated: () => this.options.hooks.authenticate.isUsed(),
     listen: async (at, keeper) => {
       this.#authenticator = keeper.authenticator
       this.#holdForNamed()

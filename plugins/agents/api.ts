@@ -1,12 +1,4 @@
-import {
-  defineErrors,
-  type Fault,
-  type Hook,
-  registry,
-  type StoredRecord,
-  type Tx,
-  token,
-} from '../../kernel/plugin.js'
+import { defineErrors, guard, hookTable, registry, type StoredRecord, type TapsOf, token } from '../../kernel/plugin.js'
 import type { AgentActivity } from '../../schemas/agents.js'
 import type { Workspace } from '../workspaces/api.js'
 import type { AgentSpec } from './definition/agent-kind.js'
@@ -65,7 +57,15 @@ export function unheldText(program: string, mode: PermissionMode): string {
   return `${program} never asks for permission: permissions=${mode} does not hold for its own tools, which edit files and run commands`
 }
 
-export interface AgentsApi {
+/** The hooks of agents. */
+export const points = hookTable({
+  deleting: guard<[definition: AgentDefinition]>(
+    'deleting',
+    'Before the file of a definition is deleted. A tap may refuse that.',
+  ),
+})
+
+export interface AgentsApi extends TapsOf<typeof points> {
   /** Valid definitions visible from a workspace (or globally), by precedence, first wins; sorted by name. */
   list(workspace?: Workspace): Promise<readonly AgentDefinition[]>
   /** Throws `agent_not_found` (404) or `agent_invalid` (422) naming the file and what is wrong in it. */
@@ -75,8 +75,6 @@ export interface AgentsApi {
     name: string,
     workspace?: Workspace,
   ): Promise<{ readonly definition: AgentDefinition; readonly where?: AgentFolder | undefined }>
-  /** May the definition file be deleted. */
-  readonly deleting: Hook<(t: Tx, definition: AgentDefinition) => Fault | undefined>
   /**
    * What to start for it. Throws `agent_not_runnable` (422) with an install command when no provider can run it.
    * @param provider instead of the one of the definition, whose model is not meant for it then; one with a command of its own keeps that

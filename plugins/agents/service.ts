@@ -2,7 +2,6 @@ import {
   type Actor,
   type Batch,
   type Fault,
-  type Guard,
   type Host,
   type MaybeToken,
   messageOf,
@@ -13,7 +12,14 @@ import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import type { Providers, ProviderUse } from '../providers/api.js'
 import { Trust, type TrustApi } from '../trust/api.js'
 import { type Workspace, WorkspaceErrors, type Workspaces } from '../workspaces/api.js'
-import { type ActivitySource, AgentActivities, type AgentDefinition, type AgentsApi, type LaunchPlan } from './api.js'
+import {
+  type ActivitySource,
+  AgentActivities,
+  type AgentDefinition,
+  type AgentsApi,
+  type LaunchPlan,
+  points,
+} from './api.js'
 import { catalogPage } from './catalog.js'
 import { brokenItems } from './checks.js'
 import type { AgentSpec } from './definition/agent-kind.js'
@@ -41,7 +47,7 @@ const DIAGNOSTICS_SHOWN = 100
 
 /** Agent definitions: files, records and built-in ones. */
 export class AgentsService implements AgentsApi {
-  readonly deleting: Guard<[definition: AgentDefinition]>
+  readonly deleting
   readonly #sources: AgentSources
   readonly editing: AgentEditing
   readonly #wire: WireCache
@@ -56,7 +62,7 @@ export class AgentsService implements AgentsApi {
       host: typeof Host
     }>,
   ) {
-    this.deleting = kernel.hooks.guard('deleting')
+    this.deleting = kernel.hooks.of(points).deleting
     this.#sources = new AgentSources(kernel)
     this.#wire = new WireCache(kernel.config.get(DefaultPermissions), kernel.needs.providers)
     this.editing = new AgentEditing(kernel, this.#sources, this)

@@ -1,5 +1,15 @@
 import * as v from 'valibot'
-import { type Actor, defineErrors, event, type Fault, type Hook, type Tx, token } from '../../kernel/plugin.js'
+import {
+  type Actor,
+  defineErrors,
+  event,
+  gate,
+  hookTable,
+  pipeline,
+  type TapsOf,
+  type Tx,
+  token,
+} from '../../kernel/plugin.js'
 import type { SuggestBody, Suggestion } from '../../schemas/automation.js'
 
 export { JobKind, type JobRecord, JobSpec } from './job-kind.js'
@@ -78,13 +88,21 @@ export interface FirePrompt {
   readonly deny?: string
 }
 
-export interface AutomationApi {
+/** The hooks of automation. What programs of a person have a say in takes its time; each program is bounded. */
+export const points = hookTable({
+  preFire: gate<[fire: Fire]>('preFire', 'Before a claimed run is dispatched. A refusal cancels the run.', {
+    deadlineMs: 600_000,
+  }),
+  prompting: pipeline<FirePrompt, [fire: Fire]>(
+    'prompting',
+    'Before a claimed run is dispatched, when `preFire` has passed. A tap may change the prompt or deny the run.',
+    { deadlineMs: 600_000 },
+  ),
+})
+
+export interface AutomationApi extends TapsOf<typeof points> {
   /** Whether the scheduler is running. */
   readonly running: boolean
-  /** Called before a claimed run is dispatched. A refusal cancels the run. */
-  readonly preFire: Hook<(fire: Fire) => Promise<Fault | undefined>>
-  /** Called after `preFire` passed. A tap may change the prompt or deny the run; a tap that fails is ignored. */
-  readonly prompting: Hook<(asked: FirePrompt, fire: Fire) => Promise<FirePrompt | undefined>>
   /** Suggests a job or trigger for a user to accept, on behalf of a plugin or extension. Throws `suggestion_…` errors. */
   suggest(actor: Actor, workspace: string, wish: SuggestBody): Promise<Suggestion>
   /**

@@ -3,10 +3,8 @@ import {
   type Batch,
   type Consumer,
   type DiskSpace,
-  type Gate,
   iso,
   type MaybeToken,
-  type Pipeline,
   type PluginKernel,
 } from '../../kernel/plugin.js'
 import type {
@@ -26,7 +24,7 @@ import type { Sessions } from '../sessions/api.js'
 import type { TasksApi } from '../tasks/api.js'
 import type { VaultApi } from '../vault/api.js'
 import type { Workspaces } from '../workspaces/api.js'
-import { type AutomationApi, AutomationErrors, type Fire, type FirePrompt } from './api.js'
+import { type AutomationApi, AutomationErrors, points } from './api.js'
 import { Claims, startOf } from './claim.js'
 import { CursorStore, cursorToWire } from './cursors.js'
 import { pageDefinitions } from './definition-list.js'
@@ -77,8 +75,8 @@ type Needs = {
 
 /** Jobs, triggers and their runs. */
 export class AutomationService {
-  readonly preFire: Gate<[Fire]>
-  readonly prompting: Pipeline<FirePrompt, [Fire]>
+  readonly preFire
+  readonly prompting
   readonly jobs: Jobs
   readonly triggers: Triggers
   readonly fires: TriggerFires
@@ -106,8 +104,9 @@ export class AutomationService {
     const timezone = kernel.config.get(AutomationSettings.timezone)
     const fireLimit = kernel.config.get(AutomationSettings.fireLimit)
     this.#enabled = kernel.config.get(AutomationSettings.enabled)
-    this.preFire = kernel.hooks.gate('preFire', { deadlineMs: 600_000 })
-    this.prompting = kernel.hooks.pipeline('prompting', { deadlineMs: 600_000 })
+    const { preFire, prompting } = kernel.hooks.of(points)
+    this.preFire = preFire
+    this.prompting = prompting
     this.#runs = new RunStore(kernel)
     this.#cursors = new CursorStore(kernel, timezone)
     const limits = {

@@ -1,14 +1,29 @@
 import * as v from 'valibot'
-import { defineErrors, event, type Fault, type Hook, registry, type Setting, token } from '../../kernel/plugin.js'
+import {
+  defineErrors,
+  event,
+  gate,
+  hookTable,
+  registry,
+  type Setting,
+  type TapsOf,
+  token,
+} from '../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 
+/** The hooks of the daemon. */
+export const points = hookTable({
+  admission: gate<[what: string]>(
+    'admission',
+    'New work asks to be admitted; the daemon is not draining. A tap may refuse it.',
+  ),
+})
+
 /** What the daemon plugin offers: admission of new work, and the registries that status and doctor are made of. */
-export interface DaemonApi {
+export interface DaemonApi extends TapsOf<typeof points> {
   readonly draining: boolean
   /** Throws `draining` (503) or the refusal of a guard unless new work is admitted; `what` names it, `session` say. */
   admit(what: string): Promise<void>
-  /** May new work be admitted: asked after the drain flag. */
-  readonly admission: Hook<(what: string) => Promise<Fault | undefined>>
 }
 
 export const Daemon = token<DaemonApi>('daemon@1')

@@ -5,7 +5,6 @@ import { SecretSet } from '../../kernel/kit/secret-set.js'
 import {
   type Actor,
   anonymous,
-  type Gate,
   iso,
   KernelErrors,
   messageOf,
@@ -35,6 +34,7 @@ import {
   DaemonErrors,
   DaemonStarted,
   KnownNames,
+  points,
   StatusMembers,
   type StatusScope,
 } from './api.js'
@@ -66,7 +66,7 @@ type Admission = 'active' | 'draining' | 'closed'
 
 /** Admission of new work, and what can be said about the daemon as a whole. */
 export class DaemonService implements DaemonApi {
-  readonly admission: Gate<[what: string]>
+  readonly admission
   #admission: Admission = 'active'
 
   readonly variables: SecretResolver
@@ -74,7 +74,7 @@ export class DaemonService implements DaemonApi {
   readonly hidden = new SecretSet()
 
   constructor(private readonly kernel: PluginKernel<typeof needs>) {
-    this.admission = kernel.hooks.gate('admission')
+    this.admission = kernel.hooks.of(points).admission
     this.variables = variablesOf(kernel.env, this.hidden)
   }
 

@@ -6,9 +6,11 @@ import {
   defineErrors,
   type EventType,
   event,
-  type GuardTap,
+  guard,
   type Hook,
+  hookTable,
   type Party,
+  type TapsOf,
   type Tx,
   token,
 } from '../../kernel/plugin.js'
@@ -80,8 +82,16 @@ export interface DayCount {
   readonly n: number
 }
 
+/** The hooks of the event log. */
+export const points = hookTable({
+  written: guard<[event: StoredEvent]>(
+    'written',
+    'An event was appended; the transaction of its state is still open. A throw aborts that transaction.',
+  ),
+})
+
 /** The event log as the plugin that requires it sees it. */
-export interface EventsApi {
+export interface EventsApi extends TapsOf<typeof points> {
   /**
    * Appends in the transaction of the state that the event tells of. Returns its id, for the `cause` of what follows. Throws
    * TypeError for a payload that does not match, `payload_too_large`, and for a drop-in `event_flood` beyond 10,000 at once
@@ -119,8 +129,6 @@ export interface EventsApi {
    * from the one before the position `before`: a cause is mostly near to what follows from it.
    */
   find(id: string, before?: number): StoredEvent | undefined
-  /** An event was appended; the transaction of its state is still open. A throw aborts that transaction. */
-  readonly written: Hook<GuardTap<[event: StoredEvent]>>
   /** `on` as a hook, for a tap on the surface: `tap(Events, events => events.of(Made), self => event => …)`. */
   of<P>(type: EventType<P> | '*'): Hook<(event: StoredEvent<P>) => Awaitable<void>>
   of<P>(cursor: DurableCursor<P>): Hook<(event: StoredEvent<P> | GapEvent) => Awaitable<void>>

@@ -1,6 +1,6 @@
 import type { Faults, PluginKernel, PluginState, Tx, Written } from '../../kernel/plugin.js'
 import type { Journals } from '../journals/api.js'
-import { PluginFailed, PluginLoaded, PluginUnloaded, RecordDeleted, RecordPut } from './api.js'
+import { PluginFailed, PluginLoaded, PluginUnloaded, points, RecordDeleted, RecordPut } from './api.js'
 import { EventLog } from './log.js'
 import { DAY_MS } from './rows.js'
 import { EventSettings } from './settings.js'
@@ -30,7 +30,7 @@ export class EventsService {
         maxBytes: kernel.config.get(EventSettings.maxBytes),
       },
       kernel.redact,
-      kernel.hooks.guard('written'),
+      kernel.hooks.of(points).written,
     )
     scope.defer('event log', () => this.log.close())
   }

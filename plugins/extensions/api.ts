@@ -2,11 +2,13 @@ import * as v from 'valibot'
 import {
   type Awaitable,
   event,
-  type Fault,
-  type Hook,
+  gate,
+  hookTable,
   type Kind,
+  notify,
   type Plugin,
   registry,
+  type TapsOf,
   token,
 } from '../../kernel/plugin.js'
 import type { Brought } from './consent/brought.js'
@@ -140,7 +142,19 @@ export const ResourceFamilies = registry<ResourceFamily>('extensions.families@1'
 /** The method by which the process of an extension is asked when a hook of it runs, for events that it named in its handshake. */
 export const HOOK_METHOD = 'hooks/execute'
 
-export interface ExtensionsApi {
+/** The hooks of extensions. */
+export const points = hookTable({
+  changed: notify<[names: readonly string[]]>(
+    'changed',
+    'The set of loaded extensions, or one of them, changed, or all have been loaded since the daemon started; the names.',
+  ),
+  disabling: gate<[name: string]>(
+    'disabling',
+    'Before an installed extension is disabled or removed. A refusal is a 409 that names what depends on it.',
+  ),
+})
+
+export interface ExtensionsApi extends TapsOf<typeof points> {
   /** Those with a valid manifest, by key, whether loaded or not. */
   installed(): readonly InstalledExtension[]
   /**
@@ -157,10 +171,6 @@ export interface ExtensionsApi {
    * @throws Fault `extension_not_found`, `extension_not_running`, `extension_method_missing`, `extension_call_failed`
    */
   call(key: string, method: string, params: unknown, options?: { readonly timeoutMs?: number }): Promise<unknown>
-  /** The set of loaded extensions, or one of them, changed, or all have been loaded since the daemon started; the names. */
-  readonly changed: Hook<(names: readonly string[]) => unknown>
-  /** May the installed extension be disabled or removed; a refusal is a 409 that names what depends on it. */
-  readonly disabling: Hook<(name: string) => Promise<Fault | undefined>>
 }
 
 export const Extensions = token<ExtensionsApi>('extensions@1')

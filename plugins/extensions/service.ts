@@ -1,4 +1,4 @@
-import type { Actor, Fault, Gate, Notify, PluginKernel } from '../../kernel/plugin.js'
+import type { Actor, Fault, PluginKernel } from '../../kernel/plugin.js'
 import type { Check } from '../daemon/api.js'
 import {
   ExtensionDisabled,
@@ -6,6 +6,7 @@ import {
   ExtensionErrors,
   type ExtensionsApi,
   type InstalledExtension,
+  points,
 } from './api.js'
 import { extensionItems } from './checks.js'
 import { checkConsent } from './consent/check.js'
@@ -39,8 +40,8 @@ import { Views } from './views.js'
 
 /** All extensions: what is installed and what developers have linked. */
 export class ExtensionsService implements ExtensionsApi {
-  readonly changed: Notify<[names: readonly string[]]>
-  readonly disabling: Gate<[name: string]>
+  readonly changed
+  readonly disabling
   readonly secrets: Secrets
   readonly views: Views
   readonly dev: DevLinks
@@ -59,12 +60,13 @@ export class ExtensionsService implements ExtensionsApi {
   constructor(readonly kernel: PluginKernel<ExtensionNeeds>) {
     const { home, clock, ids, hooks, db, needs } = kernel
     const { host, dropIns, file } = needs
-    this.changed = hooks.notify('changed')
+    const own = hooks.of(points)
+    this.changed = own.changed
+    this.disabling = own.disabling
     this.#news = new News(async names => {
       await this.changed.call(names)
       await this.#code.tidy()
     })
-    this.disabling = hooks.gate('disabling')
     this.#expected = new Expected(clock)
     this.secrets = new Secrets(kernel)
     this.views = new Views(this)

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { defineErrors, event, type Fault, type Hook, registry, token } from '../../kernel/plugin.js'
+import { defineErrors, event, gate, hookTable, notify, registry, type TapsOf, token } from '../../kernel/plugin.js'
 import type { WakeDecision, WakeSource } from '../../schemas/agents/sidecars.js'
 import type { SessionInfo } from '../sessions/api.js'
 
@@ -11,16 +11,20 @@ export interface Wake {
   readonly source: WakeSource
 }
 
+/** The hooks of wake-ups. */
+export const points = hookTable({
+  wakeBefore: gate<[wake: Wake]>('wake.before', 'Before a wake-up is sent. A refusal makes it `skipped`.', {
+    deadlineMs: 600_000,
+  }),
+  wakeAfter: notify<[wake: Wake, decision: WakeDecision]>('wake.after', 'A wake-up was decided, durably.'),
+})
+
 /** Wake-ups of sessions by the heartbeat policies of their agents. A wake-up never claims work. */
-export interface HeartbeatsApi {
+export interface HeartbeatsApi extends TapsOf<typeof points> {
   /** Sessions that wait for a wake-up by the clock; one that is being decided about does not. */
   readonly waiting: number
   /** When the first of them is due, in epoch milliseconds. */
   readonly nextDue: number | undefined
-  /** May it be sent; a refusal makes it `skipped`. */
-  readonly wakeBefore: Hook<(wake: Wake) => Promise<Fault | undefined>>
-  /** It was decided, durably. */
-  readonly wakeAfter: Hook<(wake: Wake, decision: WakeDecision) => unknown>
 }
 
 export const Heartbeats = token<HeartbeatsApi>('heartbeats@1')

@@ -1,16 +1,10 @@
 import { Fault, iso, messageOf, ok } from '../../kernel/plugin.js'
-import type {
-  Heartbeat,
-  HeartbeatStatus,
-  HeartbeatStatusQuery,
-  WakeBody,
-  WakeDecision,
-} from '../../schemas/agents/sidecars.js'
+import type { Heartbeat, HeartbeatStatus, HeartbeatStatusQuery, WakeBody } from '../../schemas/agents/sidecars.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import type { PolicyDiagnostic } from '../../schemas/sessions.js'
 import type { SessionInfo } from '../sessions/api.js'
 import type { Workspace } from '../workspaces/api.js'
-import { HeartbeatErrors, type HeartbeatsApi, type Wake } from './api.js'
+import { HeartbeatErrors, type HeartbeatsApi, points } from './api.js'
 import { isAttachable, isEligible, NEXT_TRY, SESSION_REASONS } from './decide.js'
 import { absentContexts, ownContexts } from './prompt.js'
 import { WakeScheduler } from './scheduler.js'
@@ -35,8 +29,9 @@ export class HeartbeatsService implements HeartbeatsApi {
   #forgotAt = Number.NEGATIVE_INFINITY
 
   constructor(private readonly kernel: HeartbeatsKernel) {
-    this.wakeBefore = kernel.hooks.gate<[Wake]>('wake.before', { deadlineMs: 600_000 })
-    this.wakeAfter = kernel.hooks.notify<[Wake, WakeDecision]>('wake.after')
+    const { wakeBefore, wakeAfter } = kernel.hooks.of(points)
+    this.wakeBefore = wakeBefore
+    this.wakeAfter = wakeAfter
     this.contexts = ownContexts({ healthOf: id => kernel.needs.sessions.healthOf(id) })
     this.#wakes = new Wakes(kernel.db)
     const replan = (session: SessionInfo) => this.plan(session)

@@ -2,10 +2,11 @@
 import {
   type Awaitable,
   defineErrors,
-  type GateTap,
-  type GuardTap,
-  type Hook,
+  gate,
+  guard,
+  hookTable,
   registry,
+  type TapsOf,
   token,
 } from '../../kernel/plugin.js'
 import type { HookEvent } from '../../schemas/hooks.js'
@@ -116,7 +117,19 @@ export interface HookRequest {
   readonly whoms: readonly Whom[]
 }
 
-export interface HooksApi {
+/** The hooks of hooks. */
+export const points = hookTable({
+  completed: guard<[run: HookRun]>(
+    'completed',
+    'A hook run was recorded, in the transaction that writes it. A refusal aborts that.',
+  ),
+  asking: gate<[request: HookRequest]>(
+    'asking',
+    'A hook program makes a mutating request; it is not handled yet. A refusal answers the request.',
+  ),
+})
+
+export interface HooksApi extends TapsOf<typeof points> {
   /** Whether there is a hook for this event. A table look-up. */
   has(event: HookEvent, sessionId?: string): boolean
   /** Runs the sync hooks of an event one by one, then queues the async ones unless the event was denied. */
@@ -129,10 +142,6 @@ export interface HooksApi {
   ask(event: HookEvent, session: SessionInfo, more?: HookPayload, fixed?: Fixed): Promise<Dispatched | undefined>
   /** Reloads the declarations. Resolves when those read from files are active. */
   refresh(): Promise<void>
-  /** A hook run was recorded; called in the transaction that writes it. */
-  readonly completed: Hook<GuardTap<[run: HookRun]>>
-  /** A hook program makes a mutating request; called before it is handled. A refusal answers the request. */
-  readonly asking: Hook<GateTap<[request: HookRequest]>>
   /** Number of runs in progress of the hook with this name. */
   running(name: string): number
 }

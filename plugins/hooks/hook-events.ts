@@ -1,4 +1,9 @@
-import type { HookEvent } from '../../schemas/hooks.js'
+import type { HookTable } from '../../kernel/plugin.js'
+import { HookEvent } from '../../schemas/hooks.js'
+import { points as sandboxPoints } from '../sandboxes/api.js'
+import { points as spawnPoints } from '../self-service/api.js'
+import { points as sessionPoints } from '../sessions/api.js'
+import { points as taskPoints } from '../tasks/api.js'
 import { familyOf, type HookFamily } from './families.js'
 
 /** Fields that a patch may set; `deny`, and `cancel` for a run, abort the operation. A patch with any other field is `rejected`. */
@@ -44,53 +49,55 @@ const told = (sync = true): EventFacts => ({ sync, patch: [], emitted: true })
 const pending = (sync = true): EventFacts => ({ sync, patch: [], emitted: false })
 const decides = (...patch: PatchMember[]): EventFacts => ({ sync: true, patch, emitted: true })
 
-/** The catalog of hook events. */
-export const hookEvents: Readonly<Record<HookEvent, EventFacts>> = {
-  'session.pre_create': decides('session_name', 'session_type', 'agent_name', 'workspace_id', 'workspace', 'deny'),
-  'session.post_create': told(),
-  'session.pre_resume': decides('session_name', 'deny'),
-  'session.post_resume': told(),
-  'session.pre_stop': decides('deny'),
+/** The tables of hooks whose names are events: a new hook there is an event with one line in `schemas/hooks.ts`. */
+const TABLES: readonly HookTable[] = [sessionPoints, sandboxPoints, spawnPoints, taskPoints]
+const POINTS = new Map(TABLES.flatMap(table => Object.values(table).map(point => [point.name, point])))
+
+/** What a patch may set, of the events that are pipelines of these tables. */
+const PATCHES: { readonly [E in HookEvent]?: readonly PatchMember[] } = {
+  'session.pre_create': ['session_name', 'session_type', 'agent_name', 'workspace_id', 'workspace', 'deny'],
+  'session.pre_resume': ['session_name', 'deny'],
+  'session.pre_stop': ['deny'],
+  'sandbox.prepare': ['deny'],
+  'input.pre_submit': ['message', 'context_blocks', 'deny'],
+  'prompt.post_assemble': ['prompt', 'context_blocks', 'deny'],
+  'agent.pre_start': ['command', 'args', 'cwd', 'deny'],
+  'tool.pre_call': ['name', 'namespace', 'read_only', 'input', 'deny'],
+  'tool.post_call': ['title', 'result', 'error'],
+  'tool.post_error': ['title', 'result', 'error'],
+  'task.run.pre_claim': ['capabilities', 'priority_min', 'deny'],
+  'spawn.pre_create': ['permissions', 'deny'],
+  'worktree.pre_create': ['deny'],
+}
+
+/** Events of these tables that only async hooks observe. */
+const OBSERVED: ReadonlySet<HookEvent> = new Set<HookEvent>([
+  'event.pre_record',
+  'event.post_record',
+  'message.delta',
+  'permission.resolved',
+  'permission.denied',
+])
+
+/** The events that are no hook of these tables. */
+const OTHERS: { readonly [E in HookEvent]?: EventFacts } = {
   'session.post_stop': told(),
-  'session.message_persisted': told(),
-  'sandbox.prepare': decides('deny'),
-  'sandbox.ready': told(),
   'sandbox.sync.before': pending(),
   'sandbox.sync.after': pending(),
-  'sandbox.stop': told(),
-  'input.pre_submit': decides('message', 'context_blocks', 'deny'),
-  'prompt.post_assemble': decides('prompt', 'context_blocks', 'deny'),
-  'event.pre_record': told(ASYNC),
-  'event.post_record': told(ASYNC),
   'automation.job.pre_fire': decides('prompt', 'cancel', 'deny'),
   'automation.job.post_fire': told(ASYNC),
   'automation.trigger.pre_fire': decides('prompt', 'cancel', 'deny'),
   'automation.trigger.post_fire': told(ASYNC),
   'automation.run.completed': told(ASYNC),
   'automation.run.failed': told(ASYNC),
-  'agent.pre_start': decides('command', 'args', 'cwd', 'deny'),
-  'agent.spawned': told(),
-  'agent.crashed': told(),
-  'agent.stopped': told(),
   'agent.soul.snapshot.resolved': told(ASYNC),
   'agent.soul.mutation.after': told(ASYNC),
   'agent.heartbeat.policy.resolved': told(ASYNC),
   'agent.heartbeat.wake.before': decides('deny'),
   'agent.heartbeat.wake.after': told(ASYNC),
   'session.health.update.after': told(),
-  'turn.start': told(),
-  'turn.end': told(),
-  'message.start': told(),
-  'message.delta': told(ASYNC),
-  'message.end': told(),
-  'tool.pre_call': decides('name', 'namespace', 'read_only', 'input', 'deny'),
-  'tool.post_call': decides('title', 'result', 'error'),
-  'tool.post_error': decides('title', 'result', 'error'),
   'permission.request': decides('decision', 'class', 'deny'),
-  'permission.resolved': told(ASYNC),
-  'permission.denied': told(ASYNC),
   'context.pre_compact': pending(),
-  'context.post_compact': told(),
   'coordinator.pre_spawn': pending(),
   'coordinator.spawned': pending(),
   'coordinator.decision': pending(),
@@ -102,7 +109,6 @@ export const hookEvents: Readonly<Record<HookEvent, EventFacts>> = {
   'task.recovered': told(),
   'task.status_changed': told(),
   'task.run.enqueued': told(),
-  'task.run.pre_claim': decides('capabilities', 'priority_min', 'deny'),
   'task.run.post_claim': told(),
   'task.run.lease_extended': told(),
   'task.run.lease_expired': told(),
@@ -117,11 +123,6 @@ export const hookEvents: Readonly<Record<HookEvent, EventFacts>> = {
   'loop.gate.post': pending(),
   'loop.node.terminal': pending(),
   'loop.terminal': pending(),
-  'spawn.pre_create': decides('permissions', 'deny'),
-  'spawn.created': told(),
-  'spawn.parent_stopped': told(),
-  'spawn.ttl_expired': told(),
-  'spawn.reaped': told(),
   'network.thread.opened': pending(ASYNC),
   'network.direct_room.opened': pending(ASYNC),
   'network.message.persisted': pending(ASYNC),
@@ -136,21 +137,28 @@ export const hookEvents: Readonly<Record<HookEvent, EventFacts>> = {
   'window_manager.desktop.created': told(ASYNC),
   'window_manager.desktop.deleted': told(ASYNC),
   'window_manager.window.moved': told(ASYNC),
-  'session.runtime_recovery.started': told(),
-  'session.runtime_recovery.succeeded': told(),
-  'session.runtime_recovery.exhausted': told(),
-  'session.attention.changed': told(),
   'window_manager.window.opened': told(ASYNC),
   'window_manager.window.closed': told(ASYNC),
   'window_manager.stack.grouped': told(ASYNC),
   'window_manager.stack.ungrouped': told(ASYNC),
   'window_manager.stack.activated': told(ASYNC),
-  'worktree.pre_create': decides('deny'),
-  'worktree.pre_remove': told(),
-  'worktree.created': told(),
-  'worktree.adopted': told(),
-  'worktree.removed': told(),
 }
+
+/** When the event is dispatched, as the table of its plugin says; undefined for an event of no table. */
+export const pointText = (event: HookEvent): string | undefined => POINTS.get(event)?.summary
+
+function factsOf(event: HookEvent): EventFacts {
+  const other = OTHERS[event]
+  if (other) return other
+  const point = POINTS.get(event)
+  if (!point) throw new TypeError(`no plugin has a hook for the event ${event}`)
+  return { sync: !OBSERVED.has(event), patch: PATCHES[event] ?? [], emitted: true }
+}
+
+/** The catalog of hook events. */
+export const hookEvents = Object.fromEntries(HookEvent.options.map(event => [event, factsOf(event)])) as Readonly<
+  Record<HookEvent, EventFacts>
+>
 
 /** Which agents and actions an event covers. The daemon only sees what an agent reports or requests. */
 export function reachOf(event: HookEvent): string {

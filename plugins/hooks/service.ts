@@ -1,10 +1,19 @@
-import { type Gate, type Guard, messageOf, type PluginKernel, type Timer, within } from '../../kernel/plugin.js'
+import { messageOf, type PluginKernel, type Timer, within } from '../../kernel/plugin.js'
 import type { HookCatalogEntry, HookCatalogQuery } from '../../schemas/hooks/replies.js'
 import type { HookEvent } from '../../schemas/hooks.js'
 import type { Agents } from '../agents/api.js'
 import type { Recorded, SessionInfo, Sessions } from '../sessions/api.js'
 import type { Workspace } from '../workspaces/api.js'
-import type { Dispatched, Fixed, HookPayload, HookRequest, HookRun, HooksApi, KnownValues, Whom } from './api.js'
+import {
+  type Dispatched,
+  type Fixed,
+  type HookPayload,
+  type HookRun,
+  type HooksApi,
+  type KnownValues,
+  points,
+  type Whom,
+} from './api.js'
 import { BroughtHooks, placeOf } from './brought.js'
 import { readAgentHooks, readDeclarations } from './declarations.js'
 import { type ByEvent, byEvent, type DeclaredHook, hasEnabled, type Resolved, resolve } from './declared.js'
@@ -28,8 +37,8 @@ const LINGER_MS = 5000
 
 /** The hook runtime: declarations, dispatch and run history. */
 export class HooksService implements HooksApi {
-  readonly completed: Guard<[run: HookRun]>
-  readonly asking: Gate<[request: HookRequest]>
+  readonly completed
+  readonly asking
   readonly runs: HookRuns
   readonly #dispatcher: Dispatcher
   #resolved: readonly Resolved[] = []
@@ -46,8 +55,9 @@ export class HooksService implements HooksApi {
   #isReady = false
 
   constructor(readonly kernel: HooksKernel) {
-    this.completed = kernel.hooks.guard('completed')
-    this.asking = kernel.hooks.gate('asking')
+    const { completed, asking } = kernel.hooks.of(points)
+    this.completed = completed
+    this.asking = asking
     this.runs = new HookRuns(kernel, (t, run) => this.completed.check(t, run))
     this.#executors = new Executors(kernel)
     this.#brought = new BroughtHooks(kernel)

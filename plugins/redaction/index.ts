@@ -1,5 +1,8 @@
-import { definePlugin, Faults, type Setting } from '../../kernel/plugin.js'
+import { definePlugin, Faults, Redactors, type Setting, surfaceOf } from '../../kernel/plugin.js'
+import type { RedactionService } from './service.js'
 import { RedactionEnabled } from './settings.js'
+
+const { contribute } = surfaceOf<RedactionService>()
 
 export default definePlugin({
   name: 'redaction',
@@ -8,5 +11,5 @@ export default definePlugin({
   service: () => import('./service.js').then(module => module.RedactionService),
 }).surface({
   settings: [RedactionEnabled] as Setting[],
-  hooks: { redact: self => (self.isOn ? [self] : []) },
+  registries: [contribute(Redactors, self => (self.isOn ? [self] : []))],
 })

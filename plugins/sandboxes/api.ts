@@ -1,5 +1,5 @@
 /** `svc/plugins/sandboxes`: how sessions are confined. */
-import { defineErrors, type Hook, token } from '../../kernel/plugin.js'
+import { defineErrors, hookTable, notify, pipeline, type TapsOf, token } from '../../kernel/plugin.js'
 import type { Deniable, SessionInfo } from '../sessions/api.js'
 
 export { spawnConfined } from './spawn-confined.js'
@@ -46,17 +46,20 @@ export interface SandboxWish extends Deniable {
   readonly profile: string
 }
 
-/** Points at which others hear of sandboxes, named after the events that programs hook. Nothing is copied into one: it has no sync. */
-export interface SandboxPoints {
-  /** `sandbox.prepare`: the start of the session may be refused. */
-  readonly prepare: Hook<
-    (wish: SandboxWish, session: SessionInfo) => SandboxWish | undefined | Promise<SandboxWish | undefined>
-  >
-  /** `sandbox.ready`: what the session starts runs inside. */
-  readonly ready: Hook<(sandbox: SandboxWish, session: SessionInfo) => unknown>
-  /** `sandbox.stop`: a sandboxed session has stopped. */
-  readonly stop: Hook<(session: SessionInfo) => unknown>
-}
+/** The hooks of sandboxes, named after the events of hook programs. No file is copied into a sandbox: there is no sync. */
+export const points = hookTable({
+  prepare: pipeline<SandboxWish, [session: SessionInfo]>(
+    'sandbox.prepare',
+    'Before the sandbox of a session is prepared. A tap may refuse the start of the session.',
+    { deadlineMs: 600_000 },
+  ),
+  ready: notify<[sandbox: SandboxWish, session: SessionInfo]>(
+    'sandbox.ready',
+    'When the sandbox of a session is ready: what the session starts runs inside.',
+  ),
+  stop: notify<[session: SessionInfo]>('sandbox.stop', 'After a sandboxed session stopped.'),
+})
+export type SandboxPoints = TapsOf<typeof points>
 
 /** How a program that is no agent is confined. */
 export interface ProgramSandbox {

@@ -1,6 +1,6 @@
 import os from 'node:os'
 import { resolveSecret } from '../../kernel/kit/secret-ref.js'
-import { type Fault, type MaybeToken, type PluginKernel, within } from '../../kernel/plugin.js'
+import { type Fault, type HooksOf, type MaybeToken, type PluginKernel, within } from '../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import type { ExecInSandboxReply, Sandbox, SandboxReply } from '../../schemas/sessions/sandboxes.js'
 import { type ExtensionsApi, ownerOf } from '../extensions/api.js'
@@ -22,12 +22,12 @@ import {
   NO_SANDBOX,
   type ProgramCommand,
   type ProgramSandbox,
+  points,
   SandboxErrors,
   unusable,
 } from './api.js'
 import { enclosed } from './bubblewrap.js'
 import { sandboxItems } from './doctor.js'
-import { SandboxHooks } from './hooks.js'
 import { KeptGuards } from './kept-guards.js'
 import { showing, sightOf } from './mounts.js'
 import { type Exec, OpenSandbox } from './open-sandbox.js'
@@ -53,14 +53,14 @@ export type SandboxNeeds = {
 
 /** Which sessions run in a sandbox, and what they see in it. */
 export class SandboxesService {
-  readonly points: SandboxHooks
+  readonly points: HooksOf<typeof points>
   readonly #guards: KeptGuards
   /** By session, as long as its agent runs. */
   readonly #open = new Map<string, OpenSandbox>()
   #support: { readonly at: number; readonly found: Promise<Support> } | undefined
 
   constructor(private readonly kernel: PluginKernel<SandboxNeeds>) {
-    this.points = new SandboxHooks(kernel)
+    this.points = kernel.hooks.of(points)
     this.#guards = new KeptGuards(kernel)
   }
 

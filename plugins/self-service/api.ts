@@ -1,5 +1,5 @@
 /** `svc/plugins/self-service`: what an agent asks about itself, and the sessions that it starts. */
-import { defineErrors, type Hook, registry, token } from '../../kernel/plugin.js'
+import { defineErrors, hookTable, notify, pipeline, registry, type TapsOf, token } from '../../kernel/plugin.js'
 import type { PermissionPolicy } from '../../schemas/sessions.js'
 import type { TaskLease, TaskSituation } from '../../schemas/tasks.js'
 import type { Deniable, SessionInfo } from '../sessions/api.js'
@@ -26,21 +26,22 @@ export interface SpawnWish extends Deniable {
   readonly permissions: PermissionPolicy
 }
 
-/** Points at which others hear of spawned sessions, named after the events that programs hook. */
-export interface SpawnPoints {
-  /** `spawn.pre_create`: a child may be refused, or given fewer rights. */
-  readonly preCreate: Hook<
-    (wish: SpawnWish, parent: SessionInfo) => SpawnWish | undefined | Promise<SpawnWish | undefined>
-  >
-  /** `spawn.created`: a child is stored. */
-  readonly created: Hook<(child: string, parent: SessionInfo) => unknown>
-  /** `spawn.parent_stopped`: a child is stopped because its parent has stopped. */
-  readonly parentStopped: Hook<(child: string) => unknown>
-  /** `spawn.ttl_expired`: the time of a child is over. */
-  readonly ttlExpired: Hook<(child: string) => unknown>
-  /** `spawn.reaped`: a child whose time was over has stopped. */
-  readonly reaped: Hook<(child: string) => unknown>
-}
+/** The hooks of spawned sessions, named after the events of hook programs. */
+export const points = hookTable({
+  preCreate: pipeline<SpawnWish, [parent: SessionInfo]>(
+    'spawn.pre_create',
+    'Before an agent spawns a child session. A tap may refuse the child, or give it fewer rights.',
+    { deadlineMs: 600_000 },
+  ),
+  created: notify<[child: string, parent: SessionInfo]>('spawn.created', 'After a child session was created.'),
+  parentStopped: notify<[child: string]>(
+    'spawn.parent_stopped',
+    'When a child session is stopped because its parent stopped.',
+  ),
+  ttlExpired: notify<[child: string]>('spawn.ttl_expired', 'When the time to live of a child session expired.'),
+  reaped: notify<[child: string]>('spawn.reaped', 'After a child session with an expired time to live stopped.'),
+})
+export type SpawnPoints = TapsOf<typeof points>
 
 /** Contributes what a session works on, for the picture that its agent gets of itself. */
 export interface HeldWorkSource {

@@ -1,4 +1,4 @@
-import { type Actor, iso, KernelErrors, type PluginKernel, type Requests } from '../../kernel/plugin.js'
+import { type Actor, type HooksOf, iso, KernelErrors, type PluginKernel, type Requests } from '../../kernel/plugin.js'
 import { durationMs } from '../../schemas/duration.js'
 import type {
   AgentContextReply,
@@ -13,8 +13,7 @@ import { AGENT_SESSION } from '../identity/api.js'
 import { SessionErrors, type SessionInfo, type Sessions } from '../sessions/api.js'
 import type { Sidecars } from '../sidecars/api.js'
 import type { Workspace, Workspaces } from '../workspaces/api.js'
-import { HeldWork, SpawnErrors } from './api.js'
-import { SpawnHooks } from './hooks.js'
+import { HeldWork, points, SpawnErrors } from './api.js'
 import { MAX_CHILDREN, MAX_DEPTH, SessionSpawner } from './spawner.js'
 
 export type SelfServiceKernel = PluginKernel<{
@@ -34,11 +33,11 @@ type Headers = Readonly<Record<string, string | undefined>>
 
 /** What an agent asks about its own session. */
 export class SelfService {
-  readonly points: SpawnHooks
+  readonly points: HooksOf<typeof points>
   readonly spawner: SessionSpawner
 
   constructor(private readonly kernel: SelfServiceKernel) {
-    this.points = new SpawnHooks(kernel)
+    this.points = kernel.hooks.of(points)
     this.spawner = new SessionSpawner(kernel, this.points)
   }
 

@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto'
 import { Alarm } from '../../kernel/kit/alarm.js'
 import { SerialBy } from '../../kernel/kit/serial.js'
-import { canonicalJson, Fault, iso, messageOf } from '../../kernel/plugin.js'
+import { canonicalJson, Fault, type HooksOf, iso, messageOf } from '../../kernel/plugin.js'
 import type { SpawnBody, SpawnReply } from '../../schemas/sessions/self-service.js'
 import type { Session } from '../../schemas/sessions.js'
 import { SessionErrors, type SessionInfo, type SessionLaunch } from '../sessions/api.js'
-import { SpawnErrors } from './api.js'
-import type { SpawnHooks } from './hooks.js'
+import { SpawnErrors, type points as table } from './api.js'
 import { checkedRights, stricter } from './rights.js'
 import type { SelfServiceKernel } from './service.js'
 import { SpawnTable } from './spawn-table.js'
@@ -29,7 +28,7 @@ export class SessionSpawner {
 
   constructor(
     private readonly kernel: SelfServiceKernel,
-    private readonly points: SpawnHooks,
+    private readonly points: HooksOf<typeof table>,
   ) {
     this.table = new SpawnTable(kernel.db)
     this.#alarm = new Alarm(kernel.clock, { retryMs: RETRY_MS })

@@ -1,4 +1,4 @@
-import { type Actor, type Fault, type Hook, registry, token } from '../../kernel/plugin.js'
+import { type Actor, registry, token } from '../../kernel/plugin.js'
 import type { InspectSessionReply, SessionHealth, SessionLineage } from '../../schemas/sessions.js'
 import type { PermissionMode } from '../agents/api.js'
 import type { Provider } from '../providers/api.js'
@@ -6,7 +6,7 @@ import type { Workspace } from '../workspaces/api.js'
 import type { EventContent } from './events.js'
 import type { SessionWorktree, SessionWorktrees } from './fork/api.js'
 import type { SessionUses } from './journal/uses.js'
-import type { IdleSession, PermissionAsked, SessionPoints } from './points.js'
+import type { IdleSession, SessionPoints, SessionTaps } from './points.js'
 import type { Sight } from './requests/paths.js'
 import type { AskedQuestion, SessionQuestion } from './requests/session-question.js'
 import type { SessionRights } from './rights.js'
@@ -18,6 +18,7 @@ export * from './lifecycle/health-timing.js'
 export * from './lifecycle/log-events.js'
 export * from './mcp-servers.js'
 export type * from './points.js'
+export { points } from './points.js'
 export * from './read/session-run.js'
 export * from './requests/session-question.js'
 export type { SessionRights } from './rights.js'
@@ -132,7 +133,7 @@ export interface SessionPrompt {
 }
 
 /** Sessions for other plugins. */
-export interface SessionsApi {
+export interface SessionsApi extends SessionTaps {
   readonly uses: SessionUses
   /** Where others hear of the work of sessions, and have a say. */
   readonly points: SessionPoints
@@ -180,20 +181,6 @@ export interface SessionsApi {
     id: string,
     how: { readonly reason: StopReason; readonly detail?: string; readonly cause?: string | undefined },
   ): Promise<void>
-  /** A session is stopped, durably. */
-  readonly stopped: Hook<(session: SessionInfo) => unknown>
-  /** How a session is has changed; of each told at most once in the time that {@link HealthTimings} gives. */
-  readonly healthUpdated: Hook<(health: SessionHealth) => unknown>
-  /** May this permission be granted, asked before a mode or a person grants it; a refusal rejects it once. */
-  readonly permission: Hook<(request: PermissionAsked) => Promise<Fault | undefined>>
-  /** May this session be made, and how is it confined; a refusal, or a tap that fails, refuses the session. */
-  readonly creating: Hook<(session: NewSession) => Promise<Fault | undefined>>
-  /** A process is about to be started for a session; a refusal, or a tap that fails, keeps it from starting. */
-  readonly launching: Hook<(launch: SessionLaunch) => Promise<Fault | undefined>>
-  /** What a process is started with; taps hand on a changed value. */
-  readonly prepare: Hook<
-    (value: SessionStart, session: SessionInfo) => SessionStart | undefined | Promise<SessionStart | undefined>
-  >
 }
 
 /** How the processes of a session are confined, or why they are not although they should be. */

@@ -31,7 +31,10 @@ export function contextOf(
   const table = new SessionTable(
     db,
     (...change) => catalog.tell(...change),
-    row => void own.points.attentionChanged.call(infoOf(row), row.unseen_since !== null),
+    row => {
+      const { attentionChanged } = own.points
+      if (attentionChanged.isUsed()) void attentionChanged.call(infoOf(row), row.unseen_since !== null)
+    },
   )
   const telling = new Telling(own.points)
   return {

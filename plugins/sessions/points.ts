@@ -1,6 +1,8 @@
-import type { Hook, Tx } from '../../kernel/plugin.js'
-import type { SessionInfo, StopReason } from './api.js'
+import { gate, type HooksOf, hookTable, notify, pipeline, type TapsOf, type Tx } from '../../kernel/plugin.js'
+import type { SessionHealth } from '../../schemas/sessions.js'
+import type { NewSession, SessionInfo, SessionLaunch, SessionStart, StopReason } from './api.js'
 import type { EventContent, SessionEventType } from './events.js'
+import type { SessionUse } from './journal/uses.js'
 
 /** A value that taps hand on; with `deny`, the reason in words, what is asked about is refused. */
 export interface Deniable {
@@ -123,101 +125,156 @@ export interface IdleSession {
   brief(t: Tx, name: string, text: string): void
 }
 
-type Told = Hook<(event: Recorded) => unknown>
+/** Milliseconds for a decision about a sandbox: the first one tries whether there can be any. */
+const confine = { deadlineMs: 30_000 }
+/** Milliseconds for what programs of a person decide; the plugin that runs them bounds each. */
+const decide = { deadlineMs: 600_000 }
 
-/** Points at which other plugins hear of the work of sessions, named after the events that programs hook. No token of a text is one. */
-export interface SessionPoints {
-  /** `session.pre_create`: name, agent, type and workspace may be changed, and the session refused. */
-  readonly preCreate: Hook<(wish: SessionWish) => SessionWish | undefined | Promise<SessionWish | undefined>>
-  /** `session.post_create`: a session is stored. */
-  readonly postCreate: Hook<(session: SessionInfo) => unknown>
-  /** `session.pre_resume`: a stopped session is about to be started again, and may be renamed or refused. */
-  readonly preResume: Hook<
-    (wish: ResumeWish, session: SessionInfo) => ResumeWish | undefined | Promise<ResumeWish | undefined>
-  >
-  /** `session.post_resume`: its agent runs again. */
-  readonly postResume: Hook<(session: SessionInfo) => unknown>
-  /** `session.pre_stop`: a session is about to be stopped. A stop that somebody asks for may be refused. */
-  readonly preStop: Hook<(wish: StopWish, session: SessionInfo) => StopWish | undefined | Promise<StopWish | undefined>>
-  /** `session.runtime_recovery.started`: the agent of an interrupted session is started again. */
-  readonly recoveryStarted: Hook<(session: SessionInfo) => unknown>
-  /** `session.runtime_recovery.succeeded`: it runs. */
-  readonly recoverySucceeded: Hook<(session: SessionInfo) => unknown>
-  /** `session.runtime_recovery.exhausted`: it did not start. */
-  readonly recoveryExhausted: Hook<(session: SessionInfo) => unknown>
-  /** `session.attention.changed`: a session has begun, or ceased, to want to be looked at. */
-  readonly attentionChanged: Hook<(session: SessionInfo, wanted: boolean) => unknown>
-  /** `session.message_persisted`: a message of a person or of the agent is in the journal. */
-  readonly messagePersisted: Told
-  /** `input.pre_submit`: the text of a prompt may be changed, context added, and the prompt refused. */
-  readonly inputPreSubmit: Hook<(input: Input, session: SessionInfo) => Input | undefined | Promise<Input | undefined>>
-  /** `prompt.post_assemble`: what the agent is given may be changed, and the turn refused. */
-  readonly promptPostAssemble: Hook<
-    (
-      prompt: AssembledPrompt,
-      session: SessionInfo,
-    ) => AssembledPrompt | undefined | Promise<AssembledPrompt | undefined>
-  >
-  /** `event.pre_record`: an event is about to be written into the journal. */
-  readonly eventRecording: Told
-  /** `event.post_record`: an event is in the journal. */
-  readonly eventRecorded: Told
-  /** `agent.pre_start`: command and folder may be changed, and the start refused. */
-  readonly agentPreStart: Hook<
-    (
-      command: AgentCommandLine,
-      session: SessionInfo,
-    ) => AgentCommandLine | undefined | Promise<AgentCommandLine | undefined>
-  >
-  /** `agent.spawned`: the process of an agent runs. */
-  readonly agentSpawned: Hook<(session: SessionInfo, pid: number) => unknown>
-  /** `agent.crashed`: a session stopped because its agent ended. */
-  readonly agentCrashed: Hook<(session: SessionInfo) => unknown>
-  /** `agent.stopped`: the process of an agent has ended, for whatever reason. */
-  readonly agentStopped: Hook<(session: SessionInfo) => unknown>
-  /**
-   * The process of a session did not pass a check: it stands still. How often in a row, and whether that was the last look
-   * before the daemon ends it.
-   */
-  readonly healthCheckFailed: Hook<(session: SessionInfo, failures: number, isLast: boolean) => unknown>
-  /** `turn.start`: the prompt of a turn is in the journal. */
-  readonly turnStart: Told
-  /** `turn.end`: a turn is over; type `done` or `error`. */
-  readonly turnEnd: Told
-  /** `message.start`: the first piece of a message of the agent is in the journal. */
-  readonly messageStart: Told
-  /** `message.delta`: a piece of it is. */
-  readonly messageDelta: Told
+/** The hooks of sessions, most of them named after the events of hook programs. No token of a text is an event. */
+export const points = hookTable({
+  stopped: notify<[session: SessionInfo]>('sessions.stopped', 'A session is stopped, durably.'),
+  permission: gate<[request: PermissionAsked]>(
+    'sessions.permission',
+    'Before a permission is granted by a mode or a person. A refusal rejects it once.',
+    decide,
+  ),
+  creating: gate<[session: NewSession]>(
+    'sessions.creating',
+    'Before a session is made: a tap says how it is confined. A refusal, or a tap that fails, refuses the session.',
+    confine,
+  ),
+  launching: gate<[launch: SessionLaunch]>(
+    'sessions.launching',
+    'Before a process is started for a session. A refusal, or a tap that fails, keeps it from starting.',
+    confine,
+  ),
+  prepare: pipeline<SessionStart, [session: SessionInfo]>(
+    'sessions.prepare',
+    'Before a process is started for a session. A tap may change what it is started with.',
+  ),
+  healthUpdated: notify<[health: SessionHealth]>(
+    'sessions.health.updated',
+    'The health of a session has changed; of each session at most once in the time that `HealthTimings` gives.',
+  ),
+  preCreate: pipeline<SessionWish>(
+    'session.pre_create',
+    'Before a session is created. A tap may change name, agent, type and workspace, and refuse the session.',
+    decide,
+  ),
+  postCreate: notify<[session: SessionInfo]>('session.post_create', 'After a session was created.'),
+  preResume: pipeline<ResumeWish, [session: SessionInfo]>(
+    'session.pre_resume',
+    'Before a stopped session is resumed. A tap may rename it, and refuse the start.',
+    decide,
+  ),
+  postResume: notify<[session: SessionInfo]>('session.post_resume', 'After the agent of a resumed session started.'),
+  preStop: pipeline<StopWish, [session: SessionInfo]>(
+    'session.pre_stop',
+    'Before a session is stopped. A tap may refuse a stop that was requested.',
+    decide,
+  ),
+  recoveryStarted: notify<[session: SessionInfo]>(
+    'session.runtime_recovery.started',
+    'When the agent of an interrupted session is restarted.',
+  ),
+  recoverySucceeded: notify<[session: SessionInfo]>(
+    'session.runtime_recovery.succeeded',
+    'After the agent of an interrupted session was restarted.',
+  ),
+  recoveryExhausted: notify<[session: SessionInfo]>(
+    'session.runtime_recovery.exhausted',
+    'After the agent of an interrupted session could not be restarted.',
+  ),
+  attentionChanged: notify<[session: SessionInfo, wanted: boolean]>(
+    'session.attention.changed',
+    'After a session started or stopped requesting attention.',
+  ),
+  messagePersisted: notify<[event: Recorded]>(
+    'session.message_persisted',
+    'After a message was written to the journal of a session.',
+  ),
+  inputPreSubmit: pipeline<Input, [session: SessionInfo]>(
+    'input.pre_submit',
+    'Before the prompt of a user is submitted. A tap may change the text, add context, and refuse the prompt.',
+    decide,
+  ),
+  promptPostAssemble: pipeline<AssembledPrompt, [session: SessionInfo]>(
+    'prompt.post_assemble',
+    'After the full prompt was assembled, before it is sent to the agent. A tap may change it, and refuse the turn.',
+    decide,
+  ),
+  eventRecording: notify<[event: Recorded]>(
+    'event.pre_record',
+    'Before an event is written to the journal of a session.',
+  ),
+  eventRecorded: notify<[event: Recorded]>(
+    'event.post_record',
+    'After an event was written to the journal of a session.',
+  ),
+  used: notify<[sessionId: string, use: SessionUse]>('sessions.used', 'The agent of a session reported usage.'),
+  agentPreStart: pipeline<AgentCommandLine, [session: SessionInfo]>(
+    'agent.pre_start',
+    'Before the process of an agent is started. A tap may change command and folder, and refuse the start.',
+    decide,
+  ),
+  agentSpawned: notify<[session: SessionInfo, pid: number]>('agent.spawned', 'After the process of an agent started.'),
+  agentCrashed: notify<[session: SessionInfo]>(
+    'agent.crashed',
+    'After a session stopped because its agent process ended unexpectedly.',
+  ),
+  agentStopped: notify<[session: SessionInfo]>('agent.stopped', 'After the process of an agent ended, for any reason.'),
+  healthCheckFailed: notify<[session: SessionInfo, failures: number, isLast: boolean]>(
+    'sessions.health.check_failed',
+    'The process of a session is unresponsive: `failures` checks failed in a row; after the last one the daemon ends it.',
+  ),
+  turnStart: notify<[event: Recorded]>('turn.start', 'When a turn starts: its prompt is in the journal.'),
+  turnEnd: notify<[event: Recorded]>('turn.end', 'When a turn ends, with the type `done` or `error`.'),
+  messageStart: notify<[event: Recorded]>('message.start', 'When a message starts: its first piece is in the journal.'),
+  messageDelta: notify<[event: Recorded]>('message.delta', 'For each part of a message of the agent.'),
+  messageEnd: notify<[event: Recorded]>('message.end', 'When a message is complete; the first 64 Ki characters of it.'),
+  toolPreCall: pipeline<ClientCall, [session: SessionInfo]>(
+    'tool.pre_call',
+    'Before a tool call: a file or a command that the agent has the daemon touch or run. A tap may refuse it, and change the command.',
+    decide,
+  ),
+  toolPostCall: notify<[event: Recorded]>('tool.post_call', 'After a tool call succeeded.'),
+  toolPostError: notify<[event: Recorded]>('tool.post_error', 'After a tool call failed.'),
+  permissionResolved: notify<[event: Recorded]>('permission.resolved', 'After a permission request was answered.'),
+  permissionDenied: notify<[event: Recorded]>('permission.denied', 'After a permission request was denied.'),
+  contextCompacted: notify<[event: Recorded]>('context.post_compact', 'After the context of an agent was compacted.'),
+  worktreePreCreate: pipeline<WorktreeWish, [session: SessionInfo]>(
+    'worktree.pre_create',
+    'Before a worktree is created for a forked session. A tap may refuse it.',
+    decide,
+  ),
+  worktreeCreated: notify<[worktree: WorktreeTold, session: SessionInfo]>(
+    'worktree.created',
+    'After a worktree was created for a session.',
+  ),
+  worktreeAdopted: notify<[worktree: WorktreeTold, session: SessionInfo]>(
+    'worktree.adopted',
+    'After a session adopted an existing worktree.',
+  ),
+  worktreePreRemove: pipeline<WorktreeTold, [session: SessionInfo]>(
+    'worktree.pre_remove',
+    'Before a worktree is removed; it stays until every tap has answered.',
+    decide,
+  ),
+  worktreeRemoved: notify<[worktree: WorktreeTold, session: SessionInfo]>(
+    'worktree.removed',
+    'After a worktree was removed, because the fork failed.',
+  ),
+})
+
+export type SessionHooks = HooksOf<typeof points>
+
+/** The hooks of sessions that stand on {@link SessionsApi} itself. */
+export type SessionTaps = Pick<
+  TapsOf<typeof points>,
+  'stopped' | 'healthUpdated' | 'permission' | 'creating' | 'launching' | 'prepare'
+>
+
+export interface SessionPoints extends TapsOf<typeof points> {
   /** Reads a journal from a sequence on, once that is in the file. Throws `session_journal_damaged`. */
   readonly journal: (sessionId: string, from: number, signal: AbortSignal) => Promise<RecordedPage>
-  /** `message.end`: a message of the agent is whole; the first 64 Ki characters of it. */
-  readonly messageEnd: Told
-  /** `tool.pre_call`: a file or a command that the agent has the daemon touch or run for it may be refused, and the command changed. */
-  readonly toolPreCall: Hook<
-    (call: ClientCall, session: SessionInfo) => ClientCall | undefined | Promise<ClientCall | undefined>
-  >
-  /** `tool.post_call`: a tool call ended well. */
-  readonly toolPostCall: Told
-  /** `tool.post_error`: a tool call failed. */
-  readonly toolPostError: Told
-  /** `permission.resolved`: a request for permission was answered. */
-  readonly permissionResolved: Told
-  /** `permission.denied`: the answer was no. */
-  readonly permissionDenied: Told
-  /** `context.post_compact`: the agent has shortened what it remembers. */
-  readonly contextCompacted: Told
-  /** `worktree.pre_create`: a worktree for a fork may be refused. */
-  readonly worktreePreCreate: Hook<
-    (wish: WorktreeWish, session: SessionInfo) => WorktreeWish | undefined | Promise<WorktreeWish | undefined>
-  >
-  /** `worktree.created`: a session goes on in a worktree that was made for it. */
-  readonly worktreeCreated: Hook<(worktree: WorktreeTold, session: SessionInfo) => unknown>
-  /** `worktree.adopted`: the same in one that was there. */
-  readonly worktreeAdopted: Hook<(worktree: WorktreeTold, session: SessionInfo) => unknown>
-  /** `worktree.pre_remove`: a worktree is about to be taken away again; it stays until everybody has heard. */
-  readonly worktreePreRemove: Hook<
-    (worktree: WorktreeTold, session: SessionInfo) => WorktreeTold | undefined | Promise<WorktreeTold | undefined>
-  >
-  /** `worktree.removed`: a worktree was taken away again, because the fork failed. */
-  readonly worktreeRemoved: Hook<(worktree: WorktreeTold, session: SessionInfo) => unknown>
 }

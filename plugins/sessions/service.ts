@@ -16,6 +16,8 @@ import {
   type AskedQuestion,
   type CreateSession,
   type IdleSession,
+  points,
+  type RecordedPage,
   SessionErrors,
   type SessionInfo,
   type SessionPoints,
@@ -27,7 +29,6 @@ import {
 import { aboutToStop } from './asked.js'
 import type { SessionsContext, SessionsKernel } from './context.js'
 import { Worktrees } from './fork/worktree.js'
-import { SessionHooks } from './hooks.js'
 import { noteHookRun } from './journal/telling.js'
 import { usesOf } from './journal/uses.js'
 import { activityOf } from './lifecycle/activity.js'
@@ -51,13 +52,14 @@ import { Prompting } from './turn/prompting.js'
 import { detailToWire, healthToWire, infoOf, sessionToWire } from './wire.js'
 
 /** Durable sessions over ACP. */
-export class SessionsService extends SessionHooks implements SessionsApi {
-  readonly points: SessionPoints = this
-  readonly journal: SessionPoints['journal'] = (id, from, signal) =>
-    this.context.logs.use(id, async log => {
-      await log.changed(from - 1, AbortSignal.any([signal]))
-      return log.page(from)
-    })
+export class SessionsService implements SessionsApi {
+  readonly points: SessionPoints
+  readonly stopped
+  readonly permission
+  readonly creating
+  readonly launching
+  readonly prepare
+  readonly healthUpdated
   readonly uses
   readonly context: SessionsContext
   readonly prompting: Prompting
@@ -65,14 +67,21 @@ export class SessionsService extends SessionHooks implements SessionsApi {
   readonly #open: OpenSessions
 
   constructor(private readonly kernel: SessionsKernel) {
-    super(kernel)
-    const { stopped, permission, prepare, creating, launching } = this
+    const own = kernel.hooks.of(points)
+    this.stopped = own.stopped
+    this.permission = own.permission
+    this.creating = own.creating
+    this.launching = own.launching
+    this.prepare = own.prepare
+    this.healthUpdated = own.healthUpdated
+    this.points = { ...own, journal: (...asked) => this.#journal(...asked) }
+    const { stopped, permission, prepare, creating, launching } = own
     this.context = contextOf(kernel, {
-      ...{ points: this, stopped, permission, prepare, creating, launching },
+      ...{ points: own, stopped, permission, prepare, creating, launching },
       health: () => new HealthNews(kernel, this.healthUpdated, id => this.#healthOf(id)),
     })
     this.worktrees = new Worktrees(kernel)
-    this.uses = usesOf(this.context, this.used)
+    this.uses = usesOf(this.context, own.used)
     const peek = (id: string) => this.#open.peek(id)
     const idle = new IdleProcesses(this.context, { peek, atRest: (id, work) => this.prompting.atRest(id, work) })
     this.#open = new OpenSessions(this.context, id => this.prompting.atToolResult(id), idle)
@@ -91,6 +100,13 @@ export class SessionsService extends SessionHooks implements SessionsApi {
     const known = new Set(kernel.needs.workspaces.list().map(({ id }) => id))
     const used = kernel.db.all<{ id: string }>('SELECT DISTINCT workspace_id AS id FROM sessions_session')
     for (const { id } of used) if (!known.has(id)) await this.forgetWorkspace(id)
+  }
+
+  #journal(id: string, from: number, signal: AbortSignal): Promise<RecordedPage> {
+    return this.context.logs.use(id, async log => {
+      await log.changed(from - 1, AbortSignal.any([signal]))
+      return log.page(from)
+    })
   }
 
   // The interface for other plugins.

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { defineErrors, event, type Hook, token } from '../../kernel/plugin.js'
+import { defineErrors, event, hookTable, notify, type TapsOf, token } from '../../kernel/plugin.js'
 import type { Heartbeat, Soul } from '../../schemas/agents/sidecars.js'
 import type { Workspace } from '../workspaces/api.js'
 import type { HeartbeatConfig } from './settings.js'
@@ -8,8 +8,25 @@ export { cutText } from './fields.js'
 export { AgentHeartbeatKind, AgentSoulKind, SidecarSpec, sidecarProblem } from './kinds.js'
 export type { HeartbeatConfig } from './settings.js'
 
+/** The hooks of personas and policies. */
+export const points = hookTable({
+  policyResolved: notify<[policy: Heartbeat, agent: string, workspace?: Workspace]>(
+    'heartbeat.policy.resolved',
+    'A policy was read or changed on request, or a file that is followed was changed by hand.',
+  ),
+  configured: notify<[config: HeartbeatConfig]>('heartbeat.configured', 'The configuration of heartbeats was changed.'),
+  soulResolved: notify<[soul: Soul, session: { readonly id: string; readonly agentName: string }]>(
+    'soul.snapshot.resolved',
+    'A session is to begin with a persona, or was given another one.',
+  ),
+  soulChanged: notify<[soul: Soul, agent: string, workspace?: Workspace]>(
+    'soul.mutation.after',
+    'A persona was changed on request, or a file that is followed was changed by hand.',
+  ),
+})
+
 /** Personas (SOUL.md) and heartbeat policies (HEARTBEAT.md) of agents. */
-export interface SidecarsApi {
+export interface SidecarsApi extends TapsOf<typeof points> {
   /** As it is now; a broken one is a snapshot that is not valid. Throws `agent_not_found` (404). */
   soul(agent: string, workspace?: Workspace): Promise<Soul>
   /** Judges a text as if it stood in the file of the agent. Throws `agent_not_found` (404). */
@@ -24,14 +41,6 @@ export interface SidecarsApi {
    * of one that is no file. Returns the end of that.
    */
   follow(policy: Heartbeat, agent: string, workspace?: Workspace): () => void
-  /** A policy was read or changed on request, or by hand while somebody follows it: whoever acts by policies may compare. */
-  readonly policyResolved: Hook<(policy: Heartbeat, agent: string, workspace?: Workspace) => unknown>
-  /** The configuration of heartbeats was changed. */
-  readonly configured: Hook<(config: HeartbeatConfig) => unknown>
-  /** A session is to begin with a persona, or was given another one. */
-  readonly soulResolved: Hook<(soul: Soul, session: { readonly id: string; readonly agentName: string }) => unknown>
-  /** A persona was changed on request, or by hand while somebody follows it. */
-  readonly soulChanged: Hook<(soul: Soul, agent: string, workspace?: Workspace) => unknown>
 }
 
 export const Sidecars = token<SidecarsApi>('sidecars@1')

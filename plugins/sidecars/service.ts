@@ -9,9 +9,8 @@ import type {
   SoulRevision,
 } from '../../schemas/agents/sidecars.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
-import type { SessionInfo } from '../sessions/api.js'
 import type { Workspace } from '../workspaces/api.js'
-import type { SidecarsApi } from './api.js'
+import { points, type SidecarsApi } from './api.js'
 import { brokenSidecars } from './checks.js'
 import { SidecarDesk } from './desk.js'
 import { SidecarFiles } from './files.js'
@@ -37,10 +36,11 @@ export class SidecarsService implements SidecarsApi {
   readonly #follower: Follower
 
   constructor(private readonly kernel: SidecarsKernel) {
-    this.policyResolved = kernel.hooks.notify<[Heartbeat, string, Workspace?]>('heartbeat.policy.resolved')
-    this.soulChanged = kernel.hooks.notify<[Soul, string, Workspace?]>('soul.mutation.after')
-    this.soulResolved = kernel.hooks.notify<[Soul, Pick<SessionInfo, 'id' | 'agentName'>]>('soul.snapshot.resolved')
-    this.configured = kernel.hooks.notify<[HeartbeatConfig]>('heartbeat.configured')
+    const own = kernel.hooks.of(points)
+    this.policyResolved = own.policyResolved
+    this.soulChanged = own.soulChanged
+    this.soulResolved = own.soulResolved
+    this.configured = own.configured
     const places = new Places(kernel.needs.agents, kernel.records, () => kernel.ids.hex(6))
     const revisions = new Revisions(kernel.db)
     this.souls = new SidecarFiles('soul', kernel, places, revisions, source =>

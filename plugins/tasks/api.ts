@@ -1,6 +1,6 @@
 /** `svc/plugins/tasks`: durable tasks. An agent claims a run of a task under a lease, renews the lease and completes the run. */
 import * as v from 'valibot'
-import { type Actor, defineErrors, event, type Hook, token } from '../../kernel/plugin.js'
+import { type Actor, defineErrors, event, hookTable, pipeline, type TapsOf, token } from '../../kernel/plugin.js'
 import type { CreateTaskBody, ExecutionProfileBody, Task, TaskRun } from '../../schemas/tasks.js'
 import type { SessionInfo } from '../sessions/api.js'
 
@@ -23,11 +23,16 @@ export interface SubmitOptions {
   readonly profile?: ExecutionProfileBody
 }
 
-export interface TasksApi {
-  /** Hook `task.run.pre_claim`: may refuse a claim, add capabilities or raise the minimum priority. */
-  readonly preClaim: Hook<
-    (wish: ClaimWish, session: SessionInfo) => ClaimWish | undefined | Promise<ClaimWish | undefined>
-  >
+/** The hooks of tasks. */
+export const points = hookTable({
+  preClaim: pipeline<ClaimWish, [session: SessionInfo]>(
+    'task.run.pre_claim',
+    'Before a session claims a task run. A tap may refuse the claim, add capabilities or raise the minimum priority.',
+    { deadlineMs: 600_000 },
+  ),
+})
+
+export interface TasksApi extends TapsOf<typeof points> {
   /**
    * Creates a task and queues its first run, unless the task is a draft or awaits approval. A second call with the same
    * task id and key returns the existing task and run.

@@ -18,7 +18,7 @@ import type {
 } from '../../schemas/tasks.js'
 import { HealthEscalation } from '../daemon/api.js'
 import type { SessionInfo } from '../sessions/api.js'
-import { type ClaimWish, type SubmitOptions, TaskErrors, type TasksApi } from './api.js'
+import { type ClaimWish, points, type SubmitOptions, TaskErrors, type TasksApi } from './api.js'
 import { Budgets } from './budgets/budgets.js'
 import { refusalOf } from './budgets/refusals.js'
 import { Claims } from './claims/claims.js'
@@ -59,8 +59,6 @@ import { Ladder } from './workers/ladder.js'
 import { Workers } from './workers/workers.js'
 
 const DEFAULT_RUNS = 100
-/** Deadline in milliseconds for all pre-claim hooks together; each hook has its own timeout. */
-const DECIDE_MS = 600_000
 type Headers = Readonly<Record<string, string | undefined>>
 
 /** Tasks, their runs, and the leases under which sessions hold them. */
@@ -100,7 +98,7 @@ export class TaskService implements TasksApi {
     })
     const tokens = new ClaimTokens(kernel.ids)
     this.#core = core
-    this.preClaim = kernel.hooks.pipeline<ClaimWish, [SessionInfo]>('task.run.pre_claim', { deadlineMs: DECIDE_MS })
+    this.preClaim = kernel.hooks.of(points).preClaim
     this.profiles = new Profiles(core)
     this.writer = new TaskWriter(core)
     this.control = new TaskControl(core)

@@ -1,6 +1,6 @@
 /** `svc/plugins/tcp`: how TCP is served, and to callers whom no token makes known. */
 import type { Duplex } from 'node:stream'
-import { type Actor, type Awaitable, type Fault, type Hook, type Incoming, token } from '../../kernel/plugin.js'
+import { type Actor, Fault, gate, hookTable, type Incoming, isActor, type TapsOf, token } from '../../kernel/plugin.js'
 
 export { TcpSettings } from './settings.js'
 
@@ -15,15 +15,25 @@ export interface Passage {
  */
 export type TcpState = { readonly status: 'on' } | { readonly status: 'disabled' | 'unchecked'; readonly why: string }
 
-export interface TcpApi {
+const isPassage = (answer: unknown): answer is Passage =>
+  typeof answer === 'object' && answer !== null && !(answer instanceof Fault) && !(answer instanceof Promise)
+
+/** The hooks of TCP. */
+export const points = hookTable({
+  bind: gate<[host: string, isLoopback: boolean], Passage>(
+    'bind',
+    'TCP is about to be served at an address. A tap says how, or refuses; beyond loopback one has to say. A throw refuses.',
+    { deadlineMs: 30_000, isAnswer: isPassage },
+  ),
+  vouch: gate<[incoming: Incoming, connection: Duplex], Actor>(
+    'vouch',
+    'A caller on this machine, not behind a proxy, is known to no tap of `authenticate`. A tap says who it is; without an answer the request gets a 401. A throw refuses.',
+    { isAnswer: isActor },
+  ),
+})
+
+export interface TcpApi extends TapsOf<typeof points> {
   readonly state: TcpState
-  /** Says how TCP is served at an address, or refuses that; beyond loopback somebody has to say. A throw refuses. */
-  readonly bind: Hook<(host: string, isLoopback: boolean) => Awaitable<Fault | Passage | undefined>>
-  /**
-   * Says who makes a request that no `authenticate` knows, of callers on this machine alone and not through a proxy. Whom nobody
-   * knows here either gets a 401. A throw refuses.
-   */
-  readonly vouch: Hook<(incoming: Incoming, connection: Duplex) => Awaitable<Actor | Fault | undefined>>
 }
 
 export const Tcp = token<TcpApi>('tcp@1')

@@ -5,35 +5,31 @@ import {
   type Change,
   type Doorkeeper,
   Fault,
-  type Gate,
   type Host,
   type Incoming,
-  isActor,
   type Listeners,
   messageOf,
   operatorAt,
   type PluginKernel,
   type Route,
 } from '../../kernel/plugin.js'
-import type { Passage, TcpApi, TcpState } from './api.js'
+import { type Passage, points, type TcpApi, type TcpState } from './api.js'
 import { isLoopback, isOwnHost, type Site, tcpRefusal, unguarded, wasForwarded } from './guards.js'
 import { TcpSettings } from './settings.js'
 
-/** Milliseconds that who says how TCP is served has. */
-const BIND_MS = 30_000
-
 /** Listens on TCP, where the configuration has it, and guards what comes in there. */
 export class TcpService implements TcpApi, Doorkeeper {
-  readonly bind: Gate<[host: string, isLoopback: boolean], Passage>
-  readonly vouch: Gate<[Incoming, Duplex], Actor>
+  readonly bind
+  readonly vouch
   readonly authenticator: string
   #state: TcpState = { status: 'disabled', why: 'no TCP listener was asked for' }
   #site: Site
 
   constructor(private readonly kernel: PluginKernel<{ host: typeof Host; listeners: typeof Listeners }>) {
     const { config, hooks } = kernel
-    this.bind = hooks.gate('bind', { deadlineMs: BIND_MS, isAnswer: isPassage })
-    this.vouch = hooks.gate('vouch', { isAnswer: isActor })
+    const { bind, vouch } = hooks.of(points)
+    this.bind = bind
+    this.vouch = vouch
     this.authenticator = config.get(TcpSettings.authenticator)
     const allowed = () => config.get(TcpSettings.allowedHosts)
     this.#site = { host: config.get(TcpSettings.host), port: 0, tls: false, allowed }
@@ -112,7 +108,3 @@ export class TcpService implements TcpApi, Doorkeeper {
     }
   }
 }
-
-/** Not a fault: that refuses. */
-const isPassage = (answer: unknown): answer is Passage =>
-  typeof answer === 'object' && answer !== null && !(answer instanceof Fault) && !(answer instanceof Promise)

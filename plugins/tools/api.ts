@@ -1,5 +1,14 @@
 import type { RouteTool } from '../../kernel/kit/annotations/index.js'
-import { type Actor, type Awaitable, type Hook, type Method, registry, token } from '../../kernel/plugin.js'
+import {
+  type Actor,
+  type Awaitable,
+  hookTable,
+  type Method,
+  pipeline,
+  registry,
+  type TapsOf,
+  token,
+} from '../../kernel/plugin.js'
 import type { ReasonCode, ToolErrorCode } from '../../schemas/tools.js'
 import type { ToolSpec } from './tool-kind.js'
 
@@ -182,8 +191,22 @@ export interface ToolCallEnd extends Omit<ToolCallWish, 'deny'> {
   readonly error?: string
 }
 
+/** The hooks of tool calls. What programs of a person have a say in takes its time; each program is bounded. */
+export const points = hookTable({
+  calling: pipeline<ToolCallWish>(
+    'calling',
+    'Before a tool is called. A tap may refuse, call another tool, raise the risk, and change the input, which is then held to the schema and judged like one from the caller.',
+    { deadlineMs: 600_000 },
+  ),
+  called: pipeline<ToolCallEnd>(
+    'called',
+    'After a call has finished, before its caller has an answer; refused calls are left out. A tap may change title, result and error.',
+    { deadlineMs: 600_000 },
+  ),
+})
+
 /** Tools for other plugins. Every throw is a Fault with a {@link ToolErrorCode}, its reasons by {@link reasonsOf}. */
-export interface ToolsApi {
+export interface ToolsApi extends TapsOf<typeof points> {
   /** Those that a session's model, or without a session the operator, sees; sorted by id. */
   list(place: ToolPlace): Promise<readonly JudgedTool[]>
   /** The best first; an empty query is the list. */
@@ -207,13 +230,6 @@ export interface ToolsApi {
       readonly among?: (tool: ToolDescriptor) => boolean
     },
   ): Promise<ToolOutcome>
-  /** A call has finished and its caller has no answer yet. Refused calls are left out; a tap that fails is ignored. */
-  readonly called: Hook<(call: ToolCallEnd) => ToolCallEnd | undefined | Promise<ToolCallEnd | undefined>>
-  /**
-   * A tool is about to be called: taps may refuse, call another tool, raise the risk, and change the input, which is then held to
-   * the schema and judged as if it had come so. One that fails has no say.
-   */
-  readonly calling: Hook<(wish: ToolCallWish) => ToolCallWish | undefined | Promise<ToolCallWish | undefined>>
   /** SHA-256, hex, of the canonical JSON of a value. */
   digest(value: unknown): string
 }

@@ -1,4 +1,4 @@
-import type { Pipeline, PluginKernel, Requests } from '../../kernel/plugin.js'
+import type { PluginKernel, Requests } from '../../kernel/plugin.js'
 import type { Tool, Toolset } from '../../schemas/tools.js'
 import type { Agents } from '../agents/api.js'
 import type { Events } from '../events/api.js'
@@ -7,9 +7,8 @@ import type { Sessions } from '../sessions/api.js'
 import type { Workspaces } from '../workspaces/api.js'
 import {
   type JudgedTool,
-  type ToolCallEnd,
+  points,
   type ToolCaller,
-  type ToolCallWish,
   type ToolOutcome,
   type ToolPlace,
   type ToolsApi,
@@ -33,9 +32,6 @@ import { Artifacts } from './results/artifacts.js'
 import { ToolSettings } from './settings.js'
 import { Toolsets } from './toolsets.js'
 import { toolToWire } from './wire.js'
-
-/** Milliseconds that hooks have: a call must not go on because one took long to refuse it. */
-const HOOKS_MS = 600_000
 
 export type ToolsKernel = PluginKernel<{
   request: typeof Requests
@@ -74,8 +70,8 @@ export class ToolsService implements ToolsApi {
   readonly calls: Calls
   readonly decisions: Decisions
   readonly asking: Asking
-  readonly calling: Pipeline<ToolCallWish>
-  readonly called: Pipeline<ToolCallEnd>
+  readonly calling
+  readonly called
   readonly #catalogs: Catalogs
   readonly #listed = new WeakMap<Catalog, { readonly rules: string; readonly tools: readonly JudgedTool[] }>()
   readonly #patterns = new PatternThread()
@@ -94,8 +90,9 @@ export class ToolsService implements ToolsApi {
       bytes: config.get(ToolSettings.artifactBytes),
       ageMs: config.get(ToolSettings.artifactAge),
     }))
-    this.calling = hooks.pipeline<ToolCallWish>('calling', { deadlineMs: HOOKS_MS })
-    this.called = hooks.pipeline<ToolCallEnd>('called', { deadlineMs: HOOKS_MS })
+    const { calling, called } = hooks.of(points)
+    this.calling = calling
+    this.called = called
     this.calls = new Calls(this)
     kernel.scope.defer('thread of patterns', () => this.#patterns.close())
     this.decisions = new Decisions(this)

@@ -5,11 +5,12 @@ import {
   type Awaitable,
   defineErrors,
   event,
-  type Fault,
-  type Hook,
+  gate,
+  guard,
+  hookTable,
   type RecordScope,
   registry,
-  type Tx,
+  type TapsOf,
   token,
 } from '../../kernel/plugin.js'
 
@@ -36,7 +37,19 @@ export interface Workspace {
   readonly updatedAt: number
 }
 
-export interface WorkspacesApi {
+/** The hooks of workspaces. */
+export const points = hookTable({
+  saving: gate<[workspace: Workspace]>(
+    'saving',
+    'Before a workspace is registered or changed to this; its `id` is empty until it has one. A tap may refuse it.',
+  ),
+  deleting: guard<[workspace: Workspace]>(
+    'deleting',
+    'Before a workspace is deleted, in the transaction. A tap may refuse it.',
+  ),
+})
+
+export interface WorkspacesApi extends TapsOf<typeof points> {
   /** By id only; no file access. */
   get(id: string): Workspace | undefined
   list(): Workspace[]
@@ -48,10 +61,6 @@ export interface WorkspacesApi {
   resolve(reference: string): Promise<Workspace>
   /** Forgets a workspace with its records; its folder stays. Throws `workspace_not_found` (404), `workspace_in_use` (409). */
   remove(reference: string, actor: Actor): Promise<void>
-  /** May the workspace be registered or changed to this; asked before it is stored, its `id` is empty until it has one. */
-  readonly saving: Hook<(workspace: Workspace) => Promise<Fault | undefined>>
-  /** May the workspace be deleted, decided in the transaction. */
-  readonly deleting: Hook<(t: Tx, workspace: Workspace) => Fault | undefined>
 }
 
 export const Workspaces = token<WorkspacesApi>('workspaces@1')

@@ -3,8 +3,6 @@ import { shown } from '../../kernel/kit/text.js'
 import {
   type Actor,
   type Fault,
-  type Gate,
-  type Guard,
   type Host,
   KernelErrors,
   messageOf,
@@ -16,6 +14,7 @@ import type { CreateWorkspaceBody, PatchWorkspaceBody, WorkspaceDetail } from '.
 import type { Check, Daemon } from '../daemon/api.js'
 import type { Events } from '../events/api.js'
 import {
+  points,
   SCRATCH_ID,
   SCRATCH_NAME,
   type Workspace,
@@ -40,8 +39,8 @@ import { type StoredWorkspace, WorkspaceTable } from './table.js'
 
 /** Registered root directories. */
 export class WorkspacesService implements WorkspacesApi {
-  readonly saving: Gate<[workspace: Workspace]>
-  readonly deleting: Guard<[workspace: Workspace]>
+  readonly saving
+  readonly deleting
   readonly #table: WorkspaceTable
   readonly #finder: WorkspaceFinder
   readonly #homes: Homes
@@ -51,8 +50,9 @@ export class WorkspacesService implements WorkspacesApi {
   constructor(
     private readonly kernel: PluginKernel<{ host: typeof Host; daemon: typeof Daemon; events: typeof Events }>,
   ) {
-    this.saving = kernel.hooks.gate('saving')
-    this.deleting = kernel.hooks.guard('deleting')
+    const { saving, deleting } = kernel.hooks.of(points)
+    this.saving = saving
+    this.deleting = deleting
     this.#table = new WorkspaceTable(kernel.db)
     this.#homes = new Homes(kernel.home.root, kernel.needs.host.userHome)
     this.#finder = new WorkspaceFinder(kernel, this.#table, this.#homes)

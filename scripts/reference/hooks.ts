@@ -1,47 +1,96 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
+import { kernelPoints } from '../../kernel/contract/kernel-hooks.js'
+import type { HookEntry, HookTable } from '../../kernel/plugin.js'
 import { fieldsOf } from '../../plugins/hooks/families.js'
 import { hookEvents, reachOf } from '../../plugins/hooks/hook-events.js'
 import { inTree } from '../../plugins/index.js'
 import { HookEvent } from '../../schemas/hooks.js'
-import { hookEventsText } from './hook-events-text.js'
+import { hookEventText } from './hook-events-text.js'
 import { byName, code, page, table } from './markdown.js'
-import { apis, bracketed, commentBefore } from './sources.js'
+import { apis, bracketed, commentBefore, endOf } from './sources.js'
 
 export interface PluginHook {
   readonly plugin: string
   readonly name: string
-  readonly kind: 'notify' | 'pipeline' | 'gate' | 'guard'
+  readonly kind: HookEntry<unknown>['kind']
   readonly type: string
   readonly comment: string
 }
 
-/** The hooks that plugins expose in their `api.ts`. */
-export const pluginHooks = (): PluginHook[] =>
-  apis().flatMap(({ plugin, text }) =>
-    [...text.matchAll(/readonly (\w+): Hook(?=<)/g)].map(match => {
-      const type = bracketed(text, match.index + match[0].length)
-      const comment = commentBefore(text, match.index)
-      return { plugin, name: match[1] as string, kind: kindOf(type), type, comment }
-    }),
-  )
+/** An entry of a table of hooks in a source: `saving: gate<[workspace: Workspace]>(`. */
+const ENTRY = /^ {2}(\w+): (notify|announce|pipeline|gate|guard)(?=<)/gm
 
-/** The kind of a hook follows from the return type of its taps. */
-function kindOf(type: string): PluginHook['kind'] {
-  if (type.endsWith('=> unknown')) return 'notify'
-  if (/=> (?:Promise|Awaitable)<(?:\w+ \| )*Fault \| (?:\w+ \| )*undefined>$/.test(type)) return 'gate'
-  return type.endsWith('=> Fault | undefined') ? 'guard' : 'pipeline'
+/** The hooks that plugins have: their tables, and those that `api.ts` shows one by one. */
+export const pluginHooks = (): PluginHook[] =>
+  apis().flatMap(({ plugin, text }) => [
+    ...entriesIn(text).map(entry => ({ plugin, ...entry })),
+    ...[...text.matchAll(/readonly (\w+): Hook(?=<)/g)].map(match => ({
+      plugin,
+      name: match[1] as string,
+      kind: 'notify' as const,
+      type: bracketed(text, match.index + match[0].length),
+      comment: commentBefore(text, match.index),
+    })),
+  ])
+
+/** Name and summary of an entry, after its type arguments. */
+const WORDS = /^>\(\s*'([^']+)',\s*(?:'((?:\\.|[^'\\])*)'|"((?:\\.|[^"\\])*)")/
+
+/** The hooks of the table in a source. */
+const entriesIn = (text: string): Omit<PluginHook, 'plugin'>[] =>
+  [...text.matchAll(ENTRY)].map(match => {
+    const [whole, name = '', kind = ''] = match
+    const open = match.index + whole.length
+    const args = bracketed(text, open)
+    const words = WORDS.exec(text.slice(endOf(text, open)))
+    if (!words) throw new Error(`the entry ${name} of a table of hooks has no name and summary`)
+    const [, own, single, double] = words
+    const summary = (single ?? double ?? '').replace(/\\(.)/g, '$1')
+    const entry = { name, kind: kind as PluginHook['kind'], type: tapOf(kind as PluginHook['kind'], args) }
+    return { ...entry, comment: own === name ? summary : `\`${own}\`: ${summary}` }
+  })
+
+/** The type of a tap, from the type arguments of an entry. */
+function tapOf(kind: PluginHook['kind'], args: string): string {
+  const parts = partsOf(args)
+  const tuple = kind === 'pipeline' ? parts[1] : parts[0]
+  const rest = (tuple ?? '[]').slice(1, -1).trim()
+  const given = (first: string) => [first, rest].filter(Boolean).join(', ')
+  if (kind === 'pipeline') return `(${given(`value: ${parts[0]}`)}) => Awaitable<${parts[0]} | undefined>`
+  if (kind === 'guard') return `(${given('t: Tx')}) => Fault | undefined`
+  if (kind !== 'gate') return `(${rest}) => ${kind === 'announce' ? 'void' : 'unknown'}`
+  return `(${rest}) => Awaitable<Fault | ${parts[1] === undefined ? '' : `${parts[1]} | `}undefined>`
 }
 
-/** The hooks of the kernel, with their comments. */
+/** Type arguments, divided at the commas between them. */
+function partsOf(args: string): string[] {
+  const parts = ['']
+  let depth = 0
+  for (const [at, character] of [...args].entries()) {
+    if ('<({['.includes(character)) depth++
+    if (')}]'.includes(character) || (character === '>' && args[at - 1] !== '=')) depth--
+    if (character === ',' && depth === 0) parts.push('')
+    else parts[parts.length - 1] += character
+  }
+  return parts.map(part => part.trim()).filter(Boolean)
+}
+
+/** The hooks of the kernel. */
 function kernelHooks(): string[][] {
   const file = path.join(import.meta.dirname, '../../kernel/contract/kernel-hooks.ts')
   const text = readFileSync(file, 'utf8')
-  const taps = text.slice(text.indexOf('export interface KernelTaps'))
-  return [...taps.matchAll(/^ {2}readonly (\w+)\?: (.+)$/gm)].map(({ 1: name = '', 2: type = '', index }) => [
+  const typed = new Map(entriesIn(text).map(({ name, type }) => [name, type]))
+  const write = 'Readonly<Record<string, (self, t: Tx, change: RecordChange) => Fault | undefined>>'
+  return Object.entries<HookTable[string]>(kernelPoints).map(([name, { summary }]) => [
     code(name),
-    code(type),
-    commentBefore(taps, index),
+    code(
+      typed
+        .get(name)
+        ?.replace(/^\((?=\))/, '(self')
+        .replace(/^\((?=\w+:)/, '(self, ') ?? write,
+    ),
+    summary,
   ])
 }
 
@@ -58,7 +107,7 @@ export function hooksPage(): string {
     const fields = fieldsOf(event).map(code).join(', ')
     return [
       code(event),
-      hookEventsText[event],
+      hookEventText(event),
       emitted ? 'yes' : 'not yet',
       sync ? 'sync, async' : 'async',
       patch.map(code).join(', '),

@@ -34,17 +34,20 @@ export function commentBefore(text: string, at: number): string {
     .trim()
 }
 
-/** The text between a bracket and the one that closes it; `=>` closes none. */
-export function bracketed(text: string, open: number): string {
+/** The text between a bracket and the one that closes it, on one line. */
+export const bracketed = (text: string, open: number): string =>
+  text
+    .slice(open + 1, endOf(text, open))
+    .replace(/\s+/g, ' ')
+    .trim()
+
+/** Where the bracket is that closes another one; `=>` closes none. */
+export function endOf(text: string, open: number): number {
   let depth = 0
   for (let at = open; at < text.length; at++) {
     if ('<({['.includes(text[at] as string)) depth++
     if (')}]'.includes(text[at] as string) || (text[at] === '>' && text[at - 1] !== '=')) depth--
-    if (depth === 0)
-      return text
-        .slice(open + 1, at)
-        .replace(/\s+/g, ' ')
-        .trim()
+    if (depth === 0) return at
   }
   throw new Error('a bracket is not closed')
 }

@@ -1,4 +1,4 @@
-import { defineErrors, event, type Fault, type Hook, kind, token } from 'svc/plugin'
+import { defineErrors, event, gate, hookTable, kind, pipeline, type TapsOf, token } from 'svc/plugin'
 import * as v from 'valibot'
 
 export const Note = kind({
@@ -11,14 +11,16 @@ export const Note = kind({
 })
 export type NoteSpec = v.InferOutput<typeof Note.spec>
 
+/** The hooks of notes. */
+export const points = hookTable({
+  rendering: pipeline<string, [id: string]>('rendering', 'A note is on its way out. A tap may change the text.'),
+  publishing: gate<[id: string]>('publishing', 'Before a note is published. A fault refuses it.'),
+})
+
 /** What other plugins see of the notes. */
-export interface NotesApi {
+export interface NotesApi extends TapsOf<typeof points> {
   /** Ids of the notes in whose title or text a word occurs, ascending. */
   search(word: string): string[]
-  /** Changes the text of a note on its way out; taps run in plan order. */
-  readonly rendering: Hook<(text: string, id: string) => string | undefined | Promise<string | undefined>>
-  /** May a note be published? A tap that returns a fault refuses. */
-  readonly publishing: Hook<(id: string) => Promise<Fault | undefined>>
 }
 
 export const Notes = token<NotesApi>('acme.notes@1')

@@ -1,17 +1,18 @@
-import type { Actor, Batch, Gate, Pipeline, PluginKernel } from 'svc/plugin'
+import type { Actor, Batch, PluginKernel } from 'svc/plugin'
 import type { Events } from 'svc/plugins/events'
-import { Note, NoteErrors, NotePublished, type NoteSpec, type NotesApi } from './api.js'
+import { Note, NoteErrors, NotePublished, type NoteSpec, type NotesApi, points } from './api.js'
 import { Signature } from './settings.js'
 
 /** Finds and publishes notes. Everything that it holds hangs on `kernel.scope` and goes with the plugin. */
 export class NotesService implements NotesApi {
   readonly #words = new Map<string, ReadonlySet<string>>()
-  readonly rendering: Pipeline<string, [id: string]>
-  readonly publishing: Gate<[id: string]>
+  readonly rendering
+  readonly publishing
 
   constructor(private readonly kernel: PluginKernel<{ events: typeof Events }>) {
-    this.rendering = kernel.hooks.pipeline('rendering')
-    this.publishing = kernel.hooks.gate('publishing')
+    const { rendering, publishing } = kernel.hooks.of(points)
+    this.rendering = rendering
+    this.publishing = publishing
   }
 
   /** Makes the index what the records say: a batch has the changed keys as they are now, never what happened to them. */

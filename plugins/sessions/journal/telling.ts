@@ -1,8 +1,7 @@
 import { isProcessFailure } from '../agent/crash-bundle.js'
 import type { EventContent, NewEvent, SessionEventType } from '../events.js'
-import type { SessionHooks } from '../hooks.js'
 import type { LiveSession } from '../lifecycle/live-session.js'
-import type { Recorded } from '../points.js'
+import type { Recorded, SessionHooks } from '../points.js'
 
 /** Who hears of each event: before it is appended, and when it is on its way into the file. */
 export interface EventsTold {
@@ -34,7 +33,8 @@ export class Telling {
   constructor(private readonly points: SessionHooks) {}
 
   recording(sessionId: string, { type, turnId, content }: NewEvent): void {
-    if (type !== 'hook_run') void this.points.eventRecording.call({ sessionId, type, turnId, content })
+    if (type !== 'hook_run' && this.points.eventRecording.isUsed())
+      void this.points.eventRecording.call({ sessionId, type, turnId, content })
   }
 
   recorded(sessionId: string, event: NewEvent, sequence: number): void {
@@ -65,6 +65,7 @@ export class Telling {
 
   #end(sessionId: string, { turnId, content, text }: OpenMessage): void {
     this.#open.delete(sessionId)
+    if (!this.points.messageEnd.isUsed()) return
     void this.points.messageEnd.call({ sessionId, type: 'agent_message', turnId, content: { ...content, text } })
   }
 }

@@ -2,10 +2,10 @@ import { isDeepStrictEqual } from 'node:util'
 import * as v from 'valibot'
 import type { Redact } from '../../../kernel/plugin.js'
 import { AvailableCommands, type SessionUpdate, ToolCallFields, UpdateParams } from '../acp/schemas.js'
-import type { SessionHooks } from '../hooks.js'
 import { boundText, boundValue } from '../journal/bounds.js'
 import type { SessionLog } from '../journal/session-log.js'
 import { NO_USAGE, useOf, withEvent } from '../journal/usage.js'
+import type { SessionHooks } from '../points.js'
 import type { ToolCall, ToolCalls } from './tool-calls.js'
 
 /** Characters of one chunk of text that are kept. */
@@ -125,8 +125,10 @@ export class Updates {
   }
 
   #tellUse({ used, size, cost }: Readonly<Record<string, unknown>>): void {
+    const { used: reported } = this.context.points
+    if (!reported.isUsed()) return
     const usage = boundValue({ used, size, cost })
-    void this.context.points.used.call(this.owner.id, useOf(withEvent(NO_USAGE, { type: 'usage', content: { usage } })))
+    void reported.call(this.owner.id, useOf(withEvent(NO_USAGE, { type: 'usage', content: { usage } })))
   }
 
   #text(type: 'agent_message' | 'thought', update: SessionUpdate, target: UpdateTarget): void {
