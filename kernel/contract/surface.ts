@@ -9,7 +9,7 @@ import type { Log, PluginKernel } from './plugin-kernel.js'
 import type { SecretSource } from './redact.js'
 import type { Route } from './route.js'
 import type { DiskKeeper, Inherited, Migration } from './storage.js'
-import type { RegistryToken, Token } from './token.js'
+import type { MaybeToken, RegistryToken, Token } from './token.js'
 
 /** A fact that others may be told of: its name and the schema of its JSON payload, at most 256 KiB. */
 export interface EventType<P = unknown> {
@@ -61,9 +61,12 @@ export interface Contribute<S> {
   readonly entries: (self: S) => readonly unknown[]
 }
 
-/** A tap on another plugin's hook, found through its token. */
+/**
+ * A tap on another plugin's hook, found through its token. One on `maybe(Token)` makes no edge in the plan: it is there while
+ * both plugins run, from the change in which the second one starts.
+ */
 export interface Tap<S> {
-  readonly on: Token<unknown>
+  readonly on: Token<unknown> | MaybeToken<unknown>
   readonly hook: (service: unknown) => Hook<never>
   readonly fn: (self: S) => unknown
 }
@@ -145,7 +148,7 @@ export function surfaceOf<S>() {
   return {
     reconciler: <T>(entry: Reconciler<S, T>): Reconciler<S, T> => entry,
     contribute: <T>(to: RegistryToken<T>, entries: (self: S) => readonly NoInfer<T>[]) => ({ to, entries }),
-    tap: <T, F>(on: Token<T>, hook: (service: T) => Hook<F>, fn: (self: S) => NoInfer<F>): Tap<S> => ({
+    tap: <T, F>(on: Token<T> | MaybeToken<T>, hook: (service: T) => Hook<F>, fn: (self: S) => NoInfer<F>): Tap<S> => ({
       on,
       hook: hook as (service: unknown) => Hook<never>,
       fn,

@@ -7,6 +7,7 @@ import { Changing } from './changing.js'
 import { conflictOf, lackOf } from './claims.js'
 import { contributionsOf } from './contributions.js'
 import { HeldWrites } from './held-writes.js'
+import { OptionalTaps } from './optional-taps.js'
 import type { HostOptions } from './options.js'
 import { dependentsOf, needsOf } from './plan.js'
 import { phasesOf, quiesce } from './quiesce.js'
@@ -28,12 +29,14 @@ export class Host {
   readonly slots: Slots
   readonly #services: Services
   readonly #held: HeldWrites
+  readonly #optional: OptionalTaps
   #queue: Promise<void> = Promise.resolve()
 
   constructor(readonly options: HostOptions) {
     this.slots = new Slots(options)
     this.#held = new HeldWrites(options.hold)
     this.#services = new Services(options.clock, options.consumer)
+    this.#optional = new OptionalTaps(this.#services)
     for (const one of options.given) this.#services.provide(one, one.service, options.scope)
   }
 
@@ -209,15 +212,25 @@ export class Host {
       const required = new Map(needsOf(plugin).map(need => [need.id, needs[need.name]]))
       slot.self = service ?? kernel
       register(this.options.hooks, tapper, surface, slot.self, id => required.get(id))
+      this.#optional.hold(plugin, tapper, slot.self, required)
       this.#services.provide(plugin, service, scope)
+      const failed = plugin.provides ? this.#optional.provided(plugin.provides.id) : []
       this.slots.become(name, { status: 'active' })
       this.#held.end(name)
+      for (const { holder, error } of failed) await this.#failTap(slot, holder, error, change)
     } catch (error) {
       // A hook that only the replaced plugin has is lacked by the replacement, not by whom taps it.
       const lacking = error instanceof MissingHook ? this.slots.replacementOf(error.token) : undefined
       await this.#fail(lacking ?? slot, error, change)
       if (lacking) await this.#leave(slot, change)
     }
+  }
+
+  /** A plugin that runs could not tap another one that has just started. A replacement that lacks the hook is the one that fails. */
+  async #failTap(provider: Slot, holder: string, error: unknown, change: Changing): Promise<void> {
+    const lacks = error instanceof MissingHook && provider.by !== undefined && provider.displaced !== undefined
+    const failing = lacks ? provider : this.slots.get(holder)
+    if (failing?.scope) await this.#fail(failing, error, change)
   }
 
   /** Throws what can be said against a plugin by looking at it. */

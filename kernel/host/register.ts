@@ -1,7 +1,7 @@
 import { type Bound, Collected } from '../contract/bound.js'
-import type { Hook } from '../contract/hook.js'
+import type { Hook, Tapper } from '../contract/hook.js'
 import type { Route } from '../contract/route.js'
-import type { Service, Surface } from '../contract/surface.js'
+import type { Service, Surface, Tap } from '../contract/surface.js'
 import type { RegistryToken } from '../contract/token.js'
 import { type KernelHooks, tapKernel } from '../hooks/kernel-hooks.js'
 import { contributionsOf } from './contributions.js'
@@ -41,11 +41,20 @@ export function register<S>(
   for (const { to, entries } of contributionsOf(surface))
     hooks.collect.for(to.registry).tap(tapper, () => entries(self))
   if (surface.hooks) tapKernel(hooks, tapper, surface.hooks, self)
-  for (const { on, hook, fn } of surface.taps ?? []) {
-    const service = serviceOf(on.id)
-    if (service === undefined) throw new Error(`a tap names ${on.id}, which is not among what ${owner} requires`)
-    hookOf(owner, on.id, hook, service).tap(tapper, fn(self))
+  for (const tap of surface.taps ?? []) {
+    if ('maybe' in tap.on) continue
+    const service = serviceOf(tap.on.id)
+    if (service === undefined) throw new Error(`a tap names ${tap.on.id}, which is not among what ${owner} requires`)
+    tapService(tapper, tap, tap.on.id, service, self)
   }
+}
+
+/**
+ * Taps a hook of a service.
+ * @throws MissingHook
+ */
+export function tapService<S>(tapper: Tapper, { hook, fn }: Tap<S>, token: string, service: unknown, self: S): void {
+  hookOf(tapper.owner, token, hook, service).tap(tapper, fn(self))
 }
 
 /** A tap on a hook that the service of a token does not have. */

@@ -42,7 +42,7 @@ export class Services {
     return Object.fromEntries(
       needsOf(plugin).map(need => [
         need.name,
-        need.hard ? this.#view(need.id, this.consumer(name, scope)) : this.#whenThere(need.id, name, scope),
+        need.hard ? this.#view(need.id, this.consumer(name, scope)) : this.whenThere(need.id, name, scope),
       ]),
     )
   }
@@ -52,12 +52,15 @@ export class Services {
     return found?.plugin.view ? found.plugin.view(found.service, consumer) : found?.service
   }
 
-  /** The view of a consumer that outlives its provider is gone with the provider; of the next one it gets another. */
-  #whenThere(id: string, name: string, scope: Scope): { readonly current?: unknown } {
+  /** What a consumer is handed for an optional need. A view that outlives its provider is gone with it; the next one makes another. */
+  whenThere(id: string, name: string, scope: Scope): { readonly current?: unknown } {
     let seen: { provided: Provided; view: unknown } | undefined
     const make = (provided: Provided) => {
       if (!provided.plugin.view) return provided.service
-      return this.#view(id, this.consumer(name, this.#scopeOfBoth(name, id, scope, provided.scope)))
+      return this.#view(
+        id,
+        this.consumer(name, this.scopeOfBoth(`view of ${id} for ${name}`, { owner: name, scope }, id)),
+      )
     }
     const look = () => {
       const provided = this.#provided.get(id)
@@ -72,9 +75,11 @@ export class Services {
     }
   }
 
-  /** A scope that ends with the one of two that ends first, and is then forgotten by the other. */
-  #scopeOfBoth(name: string, id: string, consumer: Scope, provider: Scope): Scope {
-    const scope = new OwnedScope(name, this.clock)
+  /** A scope that ends with a consumer or with the provider of a token, whichever ends first, and is then forgotten by the other. */
+  scopeOfBoth(label: string, consumer: { readonly owner: string; readonly scope: Scope }, id: string): Scope {
+    const provided = this.#provided.get(id)
+    if (!provided) throw new Error(`no plugin provides ${id}`)
+    const scope = new OwnedScope(consumer.owner, this.clock)
     const ends: (() => Promise<void>)[] = []
     const release = async () => {
       if (scope.signal.aborted) return
@@ -82,7 +87,7 @@ export class Services {
       for (const end of ends) await end()
       if (errors.length > 0) throw new AggregateError(errors, errors.map(({ message }) => message).join('; '))
     }
-    ends.push(consumer.defer(`view of ${id}`, release), provider.defer(`view of ${id} for ${name}`, release))
+    ends.push(consumer.scope.defer(label, release), provided.scope.defer(label, release))
     return scope
   }
 }

@@ -41,7 +41,7 @@ export function surfaceProblems({ name, requires, replaces, surface }: Plugin): 
         .map(table => `table ${table} of migration ${id}: its name does not begin with ${prefix}`),
     ),
     ...registries.flatMap(({ to }) => (to.registry.includes('@') ? [] : `registry ${to.registry}: it has no major`)),
-    ...taps.flatMap(({ on }) => (needs.includes(on.id) ? [] : `${on.id} is tapped and not required`)),
+    ...taps.flatMap(({ on }) => ('maybe' in on || needs.includes(on.id) ? [] : `${on.id} is tapped and not required`)),
     ...twice('kind', kinds, kind => kind.name),
     ...twice('route', routes, route => `${route.method} ${route.path.replace(/\{[^}]+\}/g, '{}')}`),
     ...twice('setting', settings, setting => setting.path),
