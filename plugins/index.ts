@@ -17,7 +17,6 @@ import { markInTree } from './extensions/load/wrapped.js'
 import files from './files/index.js'
 import heartbeats from './heartbeats/index.js'
 import hooks from './hooks/index.js'
-import { hookPoints } from './hooks/points/beside.js'
 import identity from './identity/index.js'
 import journals from './journals/index.js'
 import jsonReplies from './json-replies/index.js'
@@ -39,7 +38,6 @@ import selfService from './self-service/index.js'
 import services from './services/index.js'
 import sessions from './sessions/index.js'
 import settings from './settings/index.js'
-import { newSessions } from './settings/new-sessions.js'
 import sidecars from './sidecars/index.js'
 import skills from './skills/index.js'
 import streams from './streams/index.js'
@@ -160,8 +158,6 @@ export const inTree: readonly Plugin[] = [
   vault,
   restart,
   audit,
-  newSessions,
-  ...hookPoints,
 ]
 
 markInTree(inTree)

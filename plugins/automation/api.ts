@@ -48,31 +48,6 @@ export interface ExtensionEvent {
   readonly cause?: string
 }
 
-/** A finished hook run. */
-export interface HookCompletion {
-  readonly hook: string
-  readonly event: string
-  readonly source: string
-  readonly mode: string
-  readonly required: boolean
-  /** Empty when the run is not about a session. */
-  readonly sessionId: string
-  readonly workspaceId: string
-  readonly depth: number
-  readonly outcome: string
-  /** Epoch milliseconds. */
-  readonly at: number
-  readonly error: string | undefined
-  /** Id of the event that the hook ran for, if known. */
-  readonly cause?: string | undefined
-}
-
-/** A request made by a hook program, with the sessions and events that the hook runs for. */
-export interface HookAsked {
-  readonly id: string
-  readonly whoms: readonly { readonly sessionId?: string; readonly cause?: string | undefined }[]
-}
-
 /** The agent and workspace of a run. */
 export interface RunAbout {
   readonly agentName: string
@@ -110,12 +85,8 @@ export interface AutomationApi extends TapsOf<typeof points> {
    * `event_undeclared`, 404 `workspace_not_found`, 413 `event_too_large`, 429 `event_rate` (burst 100, sustained 10/s).
    */
   emit(t: Tx, event: ExtensionEvent): { readonly id: string }
-  /** Emits `hook.<name>.completed`. Writes nothing when no trigger uses the event. */
-  hookCompleted(t: Tx, run: HookCompletion): void
   /** The agent and workspace of a run, by its ID; undefined if the run or its definition is gone. */
   about(run: string): RunAbout | undefined
-  /** Records that a hook program makes a request, so that its effects inherit the trigger depth of the hook. */
-  hookAsks(request: HookAsked): Promise<void>
 }
 
 export const Automation = token<AutomationApi>('automation@1')

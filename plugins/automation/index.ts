@@ -3,6 +3,7 @@ import { Agents } from '../agents/api.js'
 import { Checks, Daemon, StatusMembers } from '../daemon/api.js'
 import { Events } from '../events/api.js'
 import { ResourceFamilies } from '../extensions/api.js'
+import { Hooks } from '../hooks/api.js'
 import { Reconcile } from '../reconcile/api.js'
 import { InboxSources, SessionCreated, SessionStopped, Sessions } from '../sessions/api.js'
 import { Tasks } from '../tasks/api.js'
@@ -83,19 +84,37 @@ export default definePlugin({
     reconciler({ kind: TriggerKind, run: (self, batch) => self.triggers.reconcile(batch) }),
   ],
   services: [{ name: 'scheduler', run: (self, signal) => self.schedule(signal) }],
-  taps: [SessionCreated, SessionStopped, RunEnded, Observation].map(type =>
+  taps: [
     tap(
-      Events,
-      // One cursor per event type: a shared cursor would be written for every event in the log.
-      events =>
-        events.of<unknown>({
-          cursor: `triggers.${type.name}`,
-          type: type as EventType<unknown>,
-          atOnce: EVENTS_AT_ONCE,
-        }),
-      self => event => self.fires.observe(event),
+      maybe(Hooks),
+      hooks => hooks.completed,
+      self => (t, run) => {
+        self.emitted.completed(t, run)
+        return undefined
+      },
     ),
-  ),
+    tap(
+      maybe(Hooks),
+      hooks => hooks.asking,
+      self => async request => {
+        await self.asked(request)
+        return undefined
+      },
+    ),
+    ...[SessionCreated, SessionStopped, RunEnded, Observation].map(type =>
+      tap(
+        Events,
+        // One cursor per event type: a shared cursor would be written for every event in the log.
+        events =>
+          events.of<unknown>({
+            cursor: `triggers.${type.name}`,
+            type: type as EventType<unknown>,
+            atOnce: EVENTS_AT_ONCE,
+          }),
+        self => event => self.fires.observe(event),
+      ),
+    ),
+  ],
   quiesce: [{ phase: 'automation', run: self => self.quiesce() }],
   routes: [...jobRoutes, ...triggerRoutes, ...runRoutes, ...webhookRoutes, ...simulationRoutes, ...suggestionRoutes],
   commands,

@@ -19,6 +19,7 @@ import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import type { AgentsApi } from '../agents/api.js'
 import type { Daemon } from '../daemon/api.js'
 import type { Events } from '../events/api.js'
+import type { HookRequest } from '../hooks/api.js'
 import type { Reconcile } from '../reconcile/api.js'
 import type { Sessions } from '../sessions/api.js'
 import type { TasksApi } from '../tasks/api.js'
@@ -198,10 +199,13 @@ export class AutomationService {
       prompting: this.prompting,
       suggest: (actor, workspace, wish) => this.suggestions.propose(actor, workspace, wish),
       emit: (t, event) => this.emitted.emit(t, name, event),
-      hookCompleted: (t, run) => this.emitted.completed(t, run),
       about: run => this.#claims.about(run),
-      hookAsks: request => this.#observed.asked.note(request),
     }
+  }
+
+  /** A hook program makes a request: what that changes inherits the trigger depth of the hook. Resolves when this is durable. */
+  asked(request: HookRequest): Promise<void> {
+    return this.#observed.asked.note(request)
   }
 
   get running(): boolean {

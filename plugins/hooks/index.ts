@@ -1,14 +1,20 @@
 import { definePlugin, maybe, Settings, surfaceOf } from '../../kernel/plugin.js'
 import { Agents } from '../agents/api.js'
+import { Automation } from '../automation/api.js'
 import { Checks } from '../daemon/api.js'
+import { Events } from '../events/api.js'
 import { Extensions, ResourceFamilies, type ResourceFamily } from '../extensions/api.js'
 import { Processes } from '../processes/api.js'
 import { Confinement } from '../sandboxes/api.js'
 import { Sessions } from '../sessions/api.js'
+import { Tasks } from '../tasks/api.js'
+import { Tools } from '../tools/api.js'
 import { SecretOwners } from '../vault/api.js'
 import { WorkspaceDeleted, Workspaces } from '../workspaces/api.js'
 import { HookDeclarers, HookErrors, HookKind, Hooks, HookValues, NativeHooks } from './api.js'
+import { besideTaps } from './points/beside.js'
 import { sessionTaps } from './points/sessions.js'
+import { toolValues, workTaps } from './points/work.js'
 import { hookRoutes } from './routes.js'
 import { RUN_TABLES } from './runs.js'
 import type { HooksService } from './service.js'
@@ -33,8 +39,12 @@ export default definePlugin({
     workspaces: Workspaces,
     agents: Agents,
     sessions: Sessions,
+    events: Events,
     extensions: maybe(Extensions),
     sandboxes: maybe(Confinement),
+    automation: maybe(Automation),
+    tasks: maybe(Tasks),
+    tools: maybe(Tools),
   },
   provides: Hooks,
   service: () => import('./service.js').then(module => module.HooksService),
@@ -50,7 +60,7 @@ export default definePlugin({
     contribute(SecretOwners, () => [
       { what: 'workspace', deleted: { event: WorkspaceDeleted.name }, paths: id => [`hooks/ws/${id}`] },
     ]),
-    contribute(HookValues, self => self.values()),
+    contribute(HookValues, self => [...self.values(), ...toolValues(self)]),
     contribute(Checks, self => [{ id: 'hooks', category: 'hooks', run: () => self.warnings.findings() }]),
   ],
   taps: [
@@ -60,6 +70,8 @@ export default definePlugin({
       self => () => void self.refresh(),
     ),
     ...sessionTaps,
+    ...besideTaps,
+    ...workTaps,
   ],
   routes: hookRoutes,
   commands: [

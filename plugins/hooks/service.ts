@@ -1,8 +1,11 @@
-import { messageOf, type PluginKernel, type Timer, within } from '../../kernel/plugin.js'
+import { type MaybeToken, messageOf, type PluginKernel, type Timer, within } from '../../kernel/plugin.js'
 import type { HookCatalogEntry, HookCatalogQuery } from '../../schemas/hooks/replies.js'
 import type { HookEvent } from '../../schemas/hooks.js'
 import type { Agents } from '../agents/api.js'
+import type { AutomationApi } from '../automation/api.js'
 import type { Recorded, SessionInfo, Sessions } from '../sessions/api.js'
+import type { TasksApi } from '../tasks/api.js'
+import type { ToolsApi } from '../tools/api.js'
 import type { Workspace } from '../workspaces/api.js'
 import {
   type Dispatched,
@@ -27,7 +30,13 @@ import { Warnings } from './warnings.js'
 import { entryToWire } from './wire.js'
 
 export type HooksKernel = PluginKernel<
-  ExecutorNeeds & { readonly sessions: typeof Sessions; readonly agents: typeof Agents }
+  ExecutorNeeds & {
+    readonly sessions: typeof Sessions
+    readonly agents: typeof Agents
+    readonly automation: MaybeToken<AutomationApi>
+    readonly tasks: MaybeToken<TasksApi>
+    readonly tools: MaybeToken<ToolsApi>
+  }
 >
 
 /** Time for async hooks to finish during shutdown, in milliseconds. */

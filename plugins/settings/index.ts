@@ -6,6 +6,7 @@ import { Files } from '../files/api.js'
 import { Hooks } from '../hooks/api.js'
 import { Providers } from '../providers/api.js'
 import { Restart } from '../restart/api.js'
+import { Sessions } from '../sessions/api.js'
 import { Trust } from '../trust/api.js'
 import { Workspaces } from '../workspaces/api.js'
 import { WorkspaceSettings } from './api.js'
@@ -52,6 +53,14 @@ export default definePlugin({
       Configuration,
       configuration => configuration.changed,
       self => () => self.writer.notice(),
+    ),
+    // No new session in a workspace whose configuration is not valid.
+    tap(
+      maybe(Sessions),
+      sessions => sessions.creating,
+      self =>
+        ({ session }) =>
+          self.overlays.refusal(session.workspaceId),
     ),
   ],
   registries: [

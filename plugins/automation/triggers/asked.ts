@@ -1,5 +1,5 @@
 import type { PluginKernel } from '../../../kernel/plugin.js'
-import type { HookAsked } from '../api.js'
+import type { HookRequest } from '../../hooks/api.js'
 
 /** Events fire triggers up to this long after they happened. */
 const KEPT_MS = 7 * 24 * 60 * 60_000
@@ -15,11 +15,11 @@ export class AskedByHooks {
   /** @param depthBehind trigger depth of what a hook runs for */
   constructor(
     private readonly kernel: Pick<PluginKernel, 'db' | 'clock'>,
-    private readonly depthBehind: (whom: HookAsked['whoms'][number]) => number,
+    private readonly depthBehind: (whom: HookRequest['whoms'][number]) => number,
   ) {}
 
   /** Resolves when the entry is durable. */
-  async note({ id, whoms }: HookAsked): Promise<void> {
+  async note({ id, whoms }: HookRequest): Promise<void> {
     const depth = Math.max(0, ...whoms.map(this.depthBehind))
     if (depth === 0) return
     const { db, clock } = this.kernel

@@ -4,9 +4,10 @@ import { type Actor, iso, type PluginKernel, type Tx } from '../../../kernel/plu
 import type { EmitEventBody } from '../../../schemas/automation.js'
 import type { Events } from '../../events/api.js'
 import type { InstalledExtension, ResourceFamily } from '../../extensions/api.js'
+import type { HookRun } from '../../hooks/api.js'
 import { SessionCreated, type Sessions } from '../../sessions/api.js'
 import { WorkspaceErrors, type Workspaces } from '../../workspaces/api.js'
-import { AutomationErrors, type ExtensionEvent, type HookCompletion, Observation } from '../api.js'
+import { AutomationErrors, type ExtensionEvent, Observation } from '../api.js'
 import { sessionData } from './observed.js'
 import { TriggerKind } from './trigger-kind.js'
 
@@ -95,7 +96,7 @@ export class EmittedEvents {
   }
 
   /** Logs a hook completion, but only when a trigger uses the event. */
-  completed(t: Tx, run: HookCompletion): void {
+  completed(t: Tx, run: HookRun): void {
     const event = `hook.${run.hook}.completed`
     const { records, needs } = this.kernel
     if (records.count({ kind: TriggerKind, members: { event } }) === 0) return

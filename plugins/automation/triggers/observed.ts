@@ -1,8 +1,9 @@
 import { iso, type PluginKernel } from '../../../kernel/plugin.js'
 import type { Events, StoredEvent } from '../../events/api.js'
+import type { HookRequest } from '../../hooks/api.js'
 import { SessionCreated, type SessionInfo, SessionStopped, type Sessions } from '../../sessions/api.js'
 import type { Workspace, Workspaces } from '../../workspaces/api.js'
-import { type HookAsked, Observation, RunEnded } from '../api.js'
+import { Observation, RunEnded } from '../api.js'
 import type { RunRow } from '../runs/run-row.js'
 import type { RunStore } from '../runs/runs.js'
 import { AskedByHooks } from './asked.js'
@@ -111,7 +112,7 @@ export class Observed {
   }
 
   /** Trigger depth of what a hook runs for. */
-  #depthBehind({ sessionId, cause }: HookAsked['whoms'][number]): number {
+  #depthBehind({ sessionId, cause }: HookRequest['whoms'][number]): number {
     const run = sessionId ? this.runs.ofSession(sessionId) : undefined
     if (run && run.trigger_id !== null) return run.depth
     const event = cause === undefined ? undefined : this.kernel.needs.events.find(cause)

@@ -1,54 +1,59 @@
+import * as v from 'valibot'
 import { surfaceOf, type Tap } from '../../../kernel/plugin.js'
-import type { HookEvent } from '../../../schemas/hooks.js'
-import { type Recorded, SessionErrors, type SessionInfo, type SessionPoints, Sessions } from '../../sessions/api.js'
+import { HookEvent } from '../../../schemas/hooks.js'
+import { points, type Recorded, SessionErrors, type SessionInfo, Sessions } from '../../sessions/api.js'
 import type { Fixed, HookPayload } from '../api.js'
 import type { HooksService } from '../service.js'
 import { isReading } from '../told.js'
 
 const { tap } = surfaceOf<HooksService>()
 
-/** Points about a session. */
-const OF_SESSIONS = {
-  postCreate: 'session.post_create',
-  postResume: 'session.post_resume',
-  recoveryStarted: 'session.runtime_recovery.started',
-  recoverySucceeded: 'session.runtime_recovery.succeeded',
-  recoveryExhausted: 'session.runtime_recovery.exhausted',
-  agentCrashed: 'agent.crashed',
-  agentStopped: 'agent.stopped',
-} as const satisfies Partial<Record<keyof SessionPoints, HookEvent>>
+/** Hooks of sessions that tell of a session; their names are events. */
+const OF_SESSIONS = [
+  'postCreate',
+  'postResume',
+  'recoveryStarted',
+  'recoverySucceeded',
+  'recoveryExhausted',
+  'agentCrashed',
+  'agentStopped',
+] as const satisfies (keyof typeof points)[]
 
-/** Points about a journal entry. */
-const OF_JOURNALS = {
-  messagePersisted: 'session.message_persisted',
-  eventRecording: 'event.pre_record',
-  eventRecorded: 'event.post_record',
-  turnStart: 'turn.start',
-  turnEnd: 'turn.end',
-  messageStart: 'message.start',
-  messageEnd: 'message.end',
-  toolPostCall: 'tool.post_call',
-  toolPostError: 'tool.post_error',
-  permissionResolved: 'permission.resolved',
-  permissionDenied: 'permission.denied',
-  contextCompacted: 'context.post_compact',
-} as const satisfies Partial<Record<keyof SessionPoints, HookEvent>>
+/** Hooks of sessions that tell of a journal entry; their names are events. */
+const OF_JOURNALS = [
+  'messagePersisted',
+  'eventRecording',
+  'eventRecorded',
+  'turnStart',
+  'turnEnd',
+  'messageStart',
+  'messageEnd',
+  'toolPostCall',
+  'toolPostError',
+  'permissionResolved',
+  'permissionDenied',
+  'contextCompacted',
+] as const satisfies (keyof typeof points)[]
 
-const told = Object.entries(OF_SESSIONS).map(([point, event]) =>
-  tap(
+const eventOf = (point: keyof typeof points): HookEvent => v.parse(HookEvent, points[point].name)
+
+const told = OF_SESSIONS.map(point => {
+  const event = eventOf(point)
+  return tap(
     Sessions,
-    sessions => sessions.points[point as keyof typeof OF_SESSIONS],
+    sessions => sessions.points[point],
     self => (session: SessionInfo) => self.tell(event, session),
-  ),
-)
+  )
+})
 
-const recorded = Object.entries(OF_JOURNALS).map(([point, event]) =>
-  tap(
+const recorded = OF_JOURNALS.map(point => {
+  const event = eventOf(point)
+  return tap(
     Sessions,
-    sessions => sessions.points[point as keyof typeof OF_JOURNALS],
+    sessions => sessions.points[point],
     self => (record: Recorded) => self.recorded(event, record),
-  ),
-)
+  )
+})
 
 const decided: readonly Tap<HooksService>[] = [
   tap(

@@ -6,7 +6,6 @@ import * as assert from 'uvu/assert'
 import { definePlugin, type PluginKernel } from '../../../kernel/plugin.js'
 import { Automation } from '../../../plugins/automation/api.js'
 import { Extensions } from '../../../plugins/extensions/api.js'
-import { hookPoints } from '../../../plugins/hooks/points/beside.js'
 import { automation, extensions } from '../../../plugins/index.js'
 import { AGENT, eventually } from '../../fixtures/session-world.js'
 import { type Reply, temporaryFolder } from '../../harness/kernel.js'
@@ -151,7 +150,7 @@ test('an extension process emits only its own events through the Host API', asyn
 })
 
 test('a hook completion fires its triggers, and a cycle through the hook ends', async () => {
-  const scene = await openScene({}, { plugins: [automation, ...hookPoints] })
+  const scene = await openScene({}, { plugins: [automation] })
   const { request } = scene.kernel
   await scene.agent('worker')
   const command = await scene.program('seen.sh', '#!/bin/sh\nexit 0\n')
@@ -182,7 +181,7 @@ test('a hook completion fires its triggers, and a cycle through the hook ends', 
 })
 
 test('a trigger on a session is told its state and the id that its agent gave it', async () => {
-  const scene = await openScene({}, { plugins: [automation, ...hookPoints] })
+  const scene = await openScene({}, { plugins: [automation] })
   const { request } = scene.kernel
   await scene.agent('worker')
   const command = await scene.program('seen.sh', '#!/bin/sh\nexit 0\n')
@@ -219,7 +218,7 @@ for (const [event, begins] of [
   ['automation.run.completed', 'trigger'],
 ] as const)
   test(`a trigger that fires itself through a hook on ${event} is stopped by its depth, not by its fire limit`, async () => {
-    const scene = await openScene({}, { plugins: [automation, ...hookPoints] })
+    const scene = await openScene({}, { plugins: [automation] })
     const { request } = scene.kernel
     const folder = path.join(scene.home, 'agents', 'worker')
     await mkdir(folder, { recursive: true })

@@ -1,7 +1,6 @@
 // timeout: 240s
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { hookPoints } from '../../../plugins/hooks/points/beside.js'
 import { automation } from '../../../plugins/index.js'
 import { eventually } from '../../fixtures/session-world.js'
 import type { Reply } from '../../harness/kernel.js'
@@ -35,7 +34,7 @@ for (const [what, header, sessions] of [
   })
 
 test('a cycle of triggers and a hook program ends with the third run', async () => {
-  const scene = await openScene({}, { listen: ['socket'], plugins: [automation, ...hookPoints] })
+  const scene = await openScene({}, { listen: ['socket'], plugins: [automation] })
   const { request } = scene.kernel
   for (const name of ['plain', 'made']) await scene.agent(name)
   const command = await scene.program('makes.cjs', MAKES(scene.home, scene.workspaceId, '', 'made'))

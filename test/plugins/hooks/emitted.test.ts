@@ -9,7 +9,6 @@ import { Events } from '../../../plugins/events/api.js'
 import { type HookPayload, NativeHooks } from '../../../plugins/hooks/api.js'
 import { fieldsOf } from '../../../plugins/hooks/families.js'
 import { hookEvents } from '../../../plugins/hooks/hook-events.js'
-import { hookPoints } from '../../../plugins/hooks/points/beside.js'
 import { OF_TASKS } from '../../../plugins/hooks/points/work.js'
 import {
   auth,
@@ -93,7 +92,7 @@ test.before(async () => {
     config: { agents: { heartbeat: { active_session_only: false, wake_cooldown: '1s' } } },
     plugins: [
       ...[auth, identity, configuration, settings, disk, sidecars, sandboxes, selfService, heartbeats, automation],
-      ...[windowManager, hooks, ...hookPoints, listener, log.plugin, extensions, tools, tasks],
+      ...[windowManager, hooks, listener, log.plugin, extensions, tools, tasks],
     ],
   })
   await agent('plain', ['permissions: approve-all'], '--load')

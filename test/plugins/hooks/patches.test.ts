@@ -3,7 +3,6 @@ import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { hookPoints } from '../../../plugins/hooks/points/beside.js'
 import { auth, automation, disk, extensions, identity, sandboxes, selfService, tools } from '../../../plugins/index.js'
 import { eventually } from '../../fixtures/session-world.js'
 import type { Reply } from '../../harness/kernel.js'
@@ -13,7 +12,7 @@ let scene: Scene
 const request: Scene['kernel']['request'] = (...args) => scene.kernel.request(...args)
 
 test.before(async () => {
-  const plugins = [auth, identity, disk, sandboxes, selfService, automation, extensions, tools, ...hookPoints]
+  const plugins = [auth, identity, disk, sandboxes, selfService, automation, extensions, tools]
   scene = await openScene({}, { plugins })
 })
 test.after(() => scene.close())

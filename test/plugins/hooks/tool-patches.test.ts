@@ -1,7 +1,6 @@
 // timeout: 120s
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { hookPoints } from '../../../plugins/hooks/points/beside.js'
 import { auth, extensions, identity, tools } from '../../../plugins/index.js'
 import type { Reply } from '../../harness/kernel.js'
 import { openScene, type Scene } from './scene.js'
@@ -12,7 +11,7 @@ const LIST = 'service__hooks_list'
 const EVENTS = 'service__hooks_events'
 
 test.before(async () => {
-  scene = await openScene({}, { plugins: [auth, identity, extensions, tools, ...hookPoints] })
+  scene = await openScene({}, { plugins: [auth, identity, extensions, tools] })
   await scene.agent('free')
 })
 test.after(() => scene.close())

@@ -1,7 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { fieldsOf } from '../../../plugins/hooks/families.js'
-import { hookPoints } from '../../../plugins/hooks/points/beside.js'
 import { auth, extensions, identity, tools } from '../../../plugins/index.js'
 import { HookEvent } from '../../../schemas/hooks.js'
 import { HookMatcher } from '../../../schemas/settings/hooks.js'
@@ -16,7 +15,7 @@ test.before(async () => {
     id: { ...tool, matcher: { tool_id: 'service__hooks_list', tool_namespace: 'service' } },
     server: { ...tool, matcher: { tool_namespace: 'mcp__githb' } },
   }
-  scene = await openScene(declared, { plugins: [auth, identity, extensions, tools, ...hookPoints] })
+  scene = await openScene(declared, { plugins: [auth, identity, extensions, tools] })
   await scene.agent('reviewer')
 })
 test.after(() => scene.close())
