@@ -319,11 +319,19 @@ function removeStale(current) {
   put({ path: notes, contents: Buffer.from(JSON.stringify(after)), mode: 0o644 })
 }
 
+const operationsFile = join(root, 'client/operations.ts')
+
+/** What the client is built with the first time, before there is a document to make its operations from. */
+function beginOperations() {
+  if (existsSync(operationsFile)) return
+  const text = 'export interface Operations {}\nexport const routes = {} as const\n'
+  put({ path: operationsFile, contents: Buffer.from(text), mode: 0o644 })
+}
+
 /** dist/commands.json, schemas/openapi.json, client/operations.ts and client/commands.ts, by what was just built. */
 async function buildData(made) {
   if (!['index', 'plugins', 'build-data'].every(name => made.includes(name))) return
-  const file = join(root, 'client/operations.ts')
-  const operations = () => (existsSync(file) ? readFileSync(file, 'utf8') : '')
+  const operations = () => readFileSync(operationsFile, 'utf8')
   const before = operations()
   await run('dist/build-data.js')
   // The client was built with the operations as they had been.
@@ -385,6 +393,7 @@ if (unknown.length > 0) {
 }
 const begun = performance.now()
 try {
+  beginOperations()
   const made = await buildCode()
   await buildData(made)
   await keepCodeCache()

@@ -1,10 +1,13 @@
-// Writes docs/reference and docs/configuration.md from the code: `npm run docs:reference`. A test holds the committed pages against it.
-import { mkdirSync, writeFileSync } from 'node:fs'
+// Writes docs/reference, docs/configuration.md and test/contract/surface.txt from the code: `npm run docs:reference`. A test holds the committed pages against it.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { pages } from './reference/pages.js'
+import { surfaceLines } from './reference/surface.js'
 import { configurationPage } from './reference/settings.js'
 
 const folder = path.join(import.meta.dirname, '../docs/reference')
 mkdirSync(folder, { recursive: true })
 for (const [name, text] of Object.entries(await pages())) writeFileSync(path.join(folder, name), text)
 writeFileSync(path.join(folder, '../configuration.md'), configurationPage())
+const document = JSON.parse(readFileSync(path.join(import.meta.dirname, '../schemas/openapi.json'), 'utf8'))
+writeFileSync(path.join(import.meta.dirname, '../test/contract/surface.txt'), surfaceLines(document))
