@@ -26,7 +26,7 @@ interface Sources {
 
 /** What plugins may know of the host they run in. */
 export function hostView({ options, startedAt, pid, host, transport, faults, redact, collect, store }: Sources) {
-  const { safeMode, checkReplies = false, env = {}, listen: doors = [] } = options
+  const { safeMode, checkReplies = false, env = {}, listen: doors = [], formerNames = {} } = options
   return {
     version,
     startedAt,
@@ -49,6 +49,8 @@ export function hostView({ options, startedAt, pid, host, transport, faults, red
     commands: () => collect(Collected.commands),
     /** Different ones, the latest last; of each plugin at most 50. */
     faults: () => redact.value(faults.list(), name => name !== 'error'),
+    /** Names that plugins had in earlier versions, and the plugin that does their work now, or `kernel`. */
+    formerNames,
     /** Names in `plugins.disabled` and `plugins.replace` that no plugin has. */
     unknownPlugins: () => host().slots.unknown(),
     store: () => store.status(),

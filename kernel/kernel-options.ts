@@ -13,6 +13,8 @@ export interface KernelOptions {
   readonly critical?: readonly string[]
   /** Names of plugins that may take the place of those which they replace, beside those of `plugins.replace`. */
   readonly replace?: readonly string[]
+  /** Names that plugins had in earlier versions, and the plugin that does their work now, or `kernel`. */
+  readonly formerNames?: Readonly<Record<string, string>>
   /**
    * Finds the plugins that `plugins.replace` names, in the store as well. Called only when it names any that may run; those
    * found boot with the others, and what they replace is not applied unless they fail. Must not throw.

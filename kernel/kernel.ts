@@ -163,6 +163,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       ...(safeMode === undefined ? {} : { safeMode }),
       replace,
       critical: options.critical ?? [],
+      formerNames: options.formerNames ?? {},
       migrate: slot => migrateTables(store, slot),
       adopt: ({ name, surface: { settings = [] } }, scope) => {
         config.adopt(name, settings)

@@ -50,6 +50,8 @@ import vault from './vault/index.js'
 import windowManager from './window-manager/index.js'
 import workspaces from './workspaces/index.js'
 
+export { formerNames } from './former-names.js'
+
 export {
   agents,
   audit,

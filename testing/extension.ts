@@ -4,7 +4,7 @@ import path from 'node:path'
 import { createKernel, type Kernel, maybe, type PluginKernel } from '../kernel/index.js'
 import { Configuration, type ConfigurationApi } from '../plugins/configuration/api.js'
 import { Extensions, type ExtensionsApi, readManifest } from '../plugins/extensions/api.js'
-import { inTree, replacements } from '../plugins/index.js'
+import { formerNames, inTree, replacements } from '../plugins/index.js'
 import type { Extension, ExtensionReply } from '../schemas/extensions.js'
 import { probe } from './look.js'
 import { EventReader, type StreamOptions } from './stream.js'
@@ -79,6 +79,7 @@ export class StartedExtension {
       createKernel({
         home,
         plugins,
+        formerNames,
         replacements,
         listen: ['socket'],
         clock: time.clock,

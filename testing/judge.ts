@@ -4,7 +4,7 @@ import path from 'node:path'
 import { conflictOf, createKernel, lackOf, type Plugin } from '../kernel/index.js'
 import { readManifest } from '../plugins/extensions/api.js'
 import { publishProblems } from '../plugins/extensions/authoring/publish-problems.js'
-import { inTree } from '../plugins/index.js'
+import { formerNames, inTree } from '../plugins/index.js'
 import { probe } from './look.js'
 
 /**
@@ -14,10 +14,17 @@ import { probe } from './look.js'
 export function replacementProblems(plugin: Pick<Plugin, 'replaces' | 'surface' | 'provides'>): string[] {
   const { replaces } = plugin
   if (replaces === undefined) return []
-  const original = inTree.find(({ name }) => name === replaces)
+  const former = formerNames[replaces]
+  const original = inTree.find(({ name, provides }) =>
+    former === undefined ? name === replaces : name === former && provides && provides.id === plugin.provides?.id,
+  )
+  if (!original && former !== undefined) {
+    const where = former === 'kernel' ? 'the kernel' : `the plugin ${former}`
+    return [`replaces ${replaces}: it is a part of ${where} now and cannot be replaced by itself`]
+  }
   if (!original) return [`replaces ${replaces}: svc has no plugin of this name. List them: svc plugin list`]
   // It runs under the name of that one.
-  const seated = { name: replaces, provides: plugin.provides, surface: plugin.surface } as Plugin
+  const seated = { name: original.name, provides: plugin.provides, surface: plugin.surface } as Plugin
   return [conflictOf(seated, inTree), lackOf(seated, original)].filter(problem => problem !== undefined)
 }
 
@@ -47,7 +54,7 @@ export async function shippedProblems(folder: string): Promise<string[]> {
   const eyes = probe()
   try {
     const env = { PATH: process.env.PATH, HOME: home, SVC_HOME: home }
-    const kernel = await createKernel({ home, plugins: [...inTree, eyes.plugin], env, log: () => {} })
+    const kernel = await createKernel({ home, plugins: [...inTree, eyes.plugin], formerNames, env, log: () => {} })
     try {
       return await publishProblems(eyes.kernel(), extension)
     } finally {

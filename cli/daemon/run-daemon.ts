@@ -100,7 +100,7 @@ function loadCode({ env, home, successor }: DaemonOptions, stop: () => void) {
   ]).then(
     ([
       { createKernel },
-      { inTree, critical, quiesceOrder, replacements, processesWith },
+      { inTree, critical, formerNames, quiesceOrder, replacements, processesWith },
       { dropInCommands },
       { Relaunching, relaunchPlugin },
       { inspectProcess },
@@ -116,6 +116,7 @@ function loadCode({ env, home, successor }: DaemonOptions, stop: () => void) {
         plugins,
         relaunching,
         critical: critical as readonly string[],
+        formerNames,
         quiesceOrder,
         replacements,
         startTime: inspectProcess(process.pid, process.platform)?.startTime,
@@ -165,11 +166,12 @@ async function startKernel(
     if (!leftOut.has(name)) leftOut.set(name, 'it held the daemon a few minutes ago; it is left out of this run')
   }
   const safeMode = options.safeMode ? 'it was started with --safe-mode' : whySafeMode(home)
-  const { createKernel, plugins, critical, quiesceOrder, replacements, startTime } = await code
+  const { createKernel, plugins, critical, formerNames, quiesceOrder, replacements, startTime } = await code
   kernel = await createKernel({
     home,
     plugins,
     critical,
+    formerNames,
     quiesceOrder,
     replacements,
     startTime,

@@ -42,14 +42,19 @@ export class Host {
 
   /** Starts all that can start: apply → known → published → projected → running. */
   async boot(plugins: readonly Plugin[]): Promise<void> {
-    const { hooks, report, critical } = this.options
-    for (const plugin of plugins) {
+    const { hooks, report, critical, formerNames } = this.options
+    // Those that replace others come last: which place they get depends on these.
+    for (const plugin of [...plugins].sort(
+      (a, b) => Number(a.replaces !== undefined) - Number(b.replaces !== undefined),
+    )) {
       const error = this.slots.admit(plugin)
       if (error !== undefined) report({ owner: plugin.name, hook: 'plan', error })
     }
     const change = new Changing(true)
     await this.#settle(change)
-    for (const name of critical) {
+    for (const former of critical) {
+      const name = formerNames[former] ?? former
+      if (name === 'kernel') continue
       const slot = this.slots.get(name)
       if (slot?.state.status === 'active' || slot?.full) continue
       const why = slot ? reasonOf(slot.state) : 'it is absent'

@@ -44,6 +44,8 @@ export interface SlotOptions {
   readonly safeMode?: string
   /** Names of plugins that may take the place of those which they replace. */
   readonly replace: readonly string[]
+  /** Names that plugins had, and the plugin that does their work now, or `kernel`. */
+  readonly formerNames: Readonly<Record<string, string>>
   readonly hooks: Pick<KernelHooks, 'changed'>
 }
 
@@ -88,7 +90,21 @@ export class Slots {
 
   /** One that does not run takes nobody's place. */
   seatOf(plugin: Plugin): Seat {
-    return this.whyNot(plugin.name) === undefined ? seatOf(plugin, this.options.replace) : { plugin }
+    const { replace, formerNames } = this.options
+    if (this.whyNot(plugin.name) !== undefined) return { plugin }
+    const seat = seatOf(plugin, replace)
+    const successor = seat.by && formerNames[seat.plugin.name]
+    return successor ? this.#seatAt(successor, plugin) : seat
+  }
+
+  /** The place of one that replaces a plugin which is now a part of another: it has to do the work of the whole. */
+  #seatAt(successor: string, plugin: Plugin): Seat {
+    const error = `it replaces ${plugin.replaces}, which is a part of ${successor === 'kernel' ? 'the kernel' : successor} now`
+    const slot = this.#slots.get(successor)
+    const id = (slot?.displaced ?? slot?.plugin)?.provides?.id
+    if (id === undefined) return { plugin, error: `${error} and cannot be replaced` }
+    if (id !== plugin.provides?.id) return { plugin, error: `${error}: its replacement has to provide ${id}` }
+    return { plugin: namedAs(successor, plugin), by: plugin.name }
   }
 
   /** Who gives its place up to one that gets a seat, or did so before. */
@@ -113,14 +129,13 @@ export class Slots {
     return true
   }
 
-  /** Gives one of many a place, in any order of them; says why it has none. */
+  /** Gives one of many a place; those that replace others come after these. Says why it has none. */
   admit(plugin: Plugin): string | undefined {
     const seat = this.seatOf(plugin)
     const { name } = seat.plugin
     const holder = this.#slots.get(name)
     if (!holder) this.seat(seat)
     else if (seat.by && !holder.by) this.seat(seat, holder.plugin)
-    else if (!seat.by && holder.by && !holder.displaced) this.seat(holder, seat.plugin)
     else return `another plugin is named ${name} already`
     return undefined
   }

@@ -4,6 +4,7 @@ import type { ConfigState, ConfigurationApi } from '../configuration/api.js'
 import type { KindHealth } from '../reconcile/api.js'
 import type { TcpState } from '../tcp/api.js'
 import { finding } from './api.js'
+import { formerPluginItems, type NamedPlugins, wentTo } from './former-plugins.js'
 
 /** Items listed of one probe; the rest is counted in the last one. */
 const LISTED = 50
@@ -145,9 +146,15 @@ export const configState = (configuration: ConfigurationApi | undefined): Config
 
 /**
  * The configuration file: a state that is not valid, changes that wait, paths without owner, plugins that nobody has.
+ * @param named settings that name plugins, and their values
  * @param known names that are not those of plugins, or of none that runs
  */
-export function configItems(host: HostView, state: ConfigState, known: readonly string[]): DiagnosticItem[] {
+export function configItems(
+  host: HostView,
+  state: ConfigState,
+  named: readonly NamedPlugins[],
+  known: readonly string[],
+): DiagnosticItem[] {
   const { unowned, leftOut, pending, problem } = state
   const common = { category: 'config', severity: 'warning' }
   const running = new Set(host.plugins().flatMap(({ name, state }) => (state.status === 'active' ? name : [])))
@@ -168,7 +175,9 @@ export function configItems(host: HostView, state: ConfigState, known: readonly 
           message: `no active plugin owns ${path}; it is kept as it is`,
         })
   })
-  for (const name of host.unknownPlugins().filter(name => !known.includes(name))) {
+  items.push(...formerPluginItems(host.formerNames, named))
+  for (const name of host.unknownPlugins()) {
+    if (known.includes(name) || wentTo(host.formerNames, name) !== undefined) continue
     items.push(
       finding({
         ...common,

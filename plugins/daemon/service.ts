@@ -7,6 +7,7 @@ import {
   anonymous,
   iso,
   KernelErrors,
+  KernelSettings,
   messageOf,
   type PluginKernel,
   reasonOf,
@@ -51,6 +52,7 @@ import {
 } from './checks.js'
 import { databaseStatus, schemaStreams } from './database.js'
 import { runDoctor } from './doctor.js'
+import { wentTo } from './former-plugins.js'
 import { logItems, permissionItems } from './home-checks.js'
 import type { needs } from './needs.js'
 import { nodeItems } from './node-release.js'
@@ -184,14 +186,21 @@ export class DaemonService implements DaemonApi {
 
   /** @throws Fault `plugin_not_found` */
   plugin(name: string): PluginReply {
-    const info = this.kernel.needs.host.plugins().find(plugin => plugin.name === name)
-    if (!info) throw DaemonErrors.plugin_not_found(`no plugin is named ${name}`)
-    return { plugin: pluginDetail(info, this.kernel.needs.host) }
+    const { host } = this.kernel.needs
+    const info = host.plugins().find(plugin => plugin.name === name)
+    if (info) return { plugin: pluginDetail(info, host) }
+    const where = wentTo(host.formerNames, name)
+    if (where === undefined) throw DaemonErrors.plugin_not_found(`no plugin is named ${name}`)
+    const successor = host.formerNames[name]
+    throw DaemonErrors.plugin_not_found(
+      `no plugin is named ${name}: it is ${where} now`,
+      successor === 'kernel' ? {} : { next: `svc plugin show ${successor}` },
+    )
   }
 
   /** The daemon's own probes. */
   checks(): readonly Check[] {
-    const { home, records, needs } = this.kernel
+    const { config, home, records, needs } = this.kernel
     const { host } = needs
     return [
       { id: 'daemon.status', category: 'daemon', run: async () => daemonItems(this.#status()) },
@@ -209,7 +218,10 @@ export class DaemonService implements DaemonApi {
         category: 'config',
         run: async () => {
           const known = this.kernel.collect(KnownNames).flatMap(({ entry }) => entry())
-          return configItems(host, configState(needs.configuration.current), known)
+          const named = [KernelSettings.disabled, KernelSettings.replace].map(
+            setting => [setting.path, config.get(setting)] as const,
+          )
+          return configItems(host, configState(needs.configuration.current), named, known)
         },
       },
       { id: 'store.state', category: 'store', run: async () => storeItems(host.store()) },

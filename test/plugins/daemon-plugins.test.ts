@@ -74,4 +74,53 @@ test('the doctor tells of plugins that the configuration names and nobody has', 
   await rm(home, { recursive: true })
 })
 
+test('a setting that names a plugin by a former name has no effect, and the doctor says which and how to mend it', async () => {
+  const home = await temporaryFolder('former')
+  const names = '"disabled": ["old", "inner", "guest"], "replace": ["old"]'
+  await writeFile(path.join(home, 'config.json'), `{ "plugins": { ${names} } }`)
+  const { plugin } = guest({})
+  const formerNames = { inner: 'kernel', old: 'daemon' }
+  const svc = await boot({ plugins: [daemon, plugin], home, formerNames, critical: ['old', 'inner'] })
+  const state = (name: string) => svc.kernel.host.plugins().find(one => one.name === name)?.state.status
+  assert.is(state('daemon'), 'active')
+  assert.is(state('guest'), 'disabled')
+  const { items } = await doctor(svc, '?only=config')
+  assert.equal(
+    items.map(({ id, code, message, suggested_command }: Record<string, string>) => [
+      id,
+      code,
+      message,
+      suggested_command,
+    ]),
+    [
+      [
+        'plugins.disabled.inner',
+        'config_former_plugin',
+        'plugins.disabled names inner, which is a part of the kernel now and cannot be disabled any more; the entry has no effect',
+        `svc config set plugins.disabled '["guest"]'`,
+      ],
+      [
+        'plugins.disabled.old',
+        'config_former_plugin',
+        'plugins.disabled names old, which is a part of the plugin daemon now and cannot be disabled any more; the entry has no effect',
+        `svc config set plugins.disabled '["guest"]'`,
+      ],
+      [
+        'plugins.replace.old',
+        'config_former_plugin',
+        'plugins.replace names old, which is a part of the plugin daemon now and cannot be replaced any more; the entry has no effect',
+        'svc config unset plugins.replace',
+      ],
+    ],
+  )
+  const shown = async (name: string) => (await svc.request('GET', `/api/plugins/${name}`)).body
+  assert.is((await shown('old')).error, 'no plugin is named old: it is a part of the plugin daemon now')
+  assert.is((await shown('old')).details.next, 'svc plugin show daemon')
+  assert.is((await shown('inner')).error, 'no plugin is named inner: it is a part of the kernel now')
+  assert.is((await shown('inner')).details.next, 'svc plugin list')
+  assert.is((await shown('toString')).error, 'no plugin is named toString')
+  await svc.close()
+  await rm(home, { recursive: true })
+})
+
 test.run()

@@ -95,6 +95,42 @@ for (const [what, parts, why] of [
   })
 }
 
+const former = { 'old-base': 'base', 'old-user': 'user', inner: 'kernel' }
+
+for (const at of ['a boot', 'run time']) {
+  test(`one that replaces a plugin by its former name takes the place of what provides the same, at ${at}`, async () => {
+    const renamed = { ...other(), replaces: 'old-base' }
+    const all = [base, user]
+    const plugins = at === 'a boot' ? [renamed, ...all] : all
+    const svc = await boot({ plugins, replace: ['vendor.base'], formerNames: former })
+    if (at === 'run time') assert.equal(await svc.kernel.host.load(renamed), { status: 'active' })
+    assert.equal(states(svc), { base: 'active vendor.base', user: 'active ' })
+    assert.equal(await answer(svc), { name: 'base', version: '7' })
+    await svc.kernel.host.unload('base')
+    assert.equal(states(svc), { base: 'active ', user: 'active ' })
+    await svc.close()
+  })
+
+  for (const [what, parts, replaces, why] of [
+    ['provides nothing', { provides: undefined }, 'old-base', 'base now: its replacement has to provide base@1'],
+    ['replaces a part of one that provides nothing', {}, 'old-user', 'user now and cannot be replaced'],
+    ['replaces what is a part of the kernel', {}, 'inner', 'the kernel now and cannot be replaced'],
+  ] as const) {
+    test(`one that ${what} fails at ${at}, and says where the work of the former plugin went`, async () => {
+      const renamed = { ...other(parts), replaces }
+      const all = [base, user]
+      const plugins = at === 'a boot' ? [renamed, ...all] : all
+      const svc = await boot({ plugins, replace: ['vendor.base'], formerNames: former })
+      if (at === 'run time') await svc.kernel.host.load(renamed)
+      assert.equal(states(svc), { base: 'active ', user: 'active ', 'vendor.base': 'failed ' })
+      const { state } = svc.kernel.host.plugins().at(-1) ?? {}
+      const error = `it replaces ${replaces}, which is a part of ${why}`
+      assert.equal(state, { status: 'failed', error })
+      await svc.close()
+    })
+  }
+}
+
 test('at run time it takes the place of the one that runs, which comes back when it does not start or goes', async () => {
   const home = await temporaryFolder('replace')
   await writeFile(path.join(home, 'config.json'), '{ "plugins": { "replace": ["vendor.base", "nobody"] } }')
