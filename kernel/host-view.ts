@@ -26,15 +26,13 @@ interface Sources {
 
 /** What plugins may know of the host they run in. */
 export function hostView({ options, startedAt, pid, host, transport, faults, redact, collect, store }: Sources) {
-  const { safeMode, checkReplies = false, env = {}, listen: doors = [], formerNames = {} } = options
+  const { safeMode, env = {}, listen: doors = [], formerNames = {} } = options
   return {
     version,
     startedAt,
     pid,
     /** Why no drop-in runs; absent when they do. */
     ...(safeMode === undefined ? {} : { safeMode }),
-    /** Replies are to be checked against their schema: tests and development. */
-    checkReplies,
     userHome: env.HOME ?? os.homedir(),
     /** Those that are opened when the boot is over; none in a program that injects its requests. */
     doors,

@@ -52,6 +52,6 @@ export interface KernelOptions {
   readonly freeBytes?: Preparing['freeBytes']
   /** File calls of the database; tests delay them and let them fail. */
   readonly disk?: Disk
-  /** The plugin `reply-checks` checks replies against their schemas: tests and development. */
+  /** Replies that do not match what their route declares are refused with `reply_invalid`: tests and development. */
   readonly checkReplies?: boolean
 }

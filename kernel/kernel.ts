@@ -75,7 +75,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const { warn } = log.of()
     const faults = new FaultLog(clock, owner => log.of(owner))
     const { report } = faults
-    const { newCatalog = false, freeBytes, env = {}, startTime } = options
+    const { newCatalog = false, freeBytes, env = {}, startTime, checkReplies } = options
     const ofCatalog = options.plugins.flatMap(plugin => plugin.surface.ofCatalog ?? [])
     const preparing = (name: string) => ({
       home,
@@ -130,7 +130,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     redact.attend({ redactors, sources })
     const records = new RecordStore(db, clock, hooks, scope)
     const { Transport } = await http
-    const transport = new Transport({ clock, ids, hooks, scope, redact, report, db, disk })
+    const transport = new Transport({ clock, ids, hooks, scope, redact, report, db, disk, checkReplies })
     undo.push(() => transport.end())
     const collect: PluginKernel['collect'] = registry => collected(hooks, registry)
     const { pid } = lock

@@ -2,4 +2,7 @@
  * Names of plugins in earlier versions, and the plugin that does their work now, or `kernel`. A home may name them in
  * `plugins.disabled` and `plugins.replace`, and a drop-in in `replaces`. One line a name, sorted.
  */
-export const formerNames: Readonly<Record<string, string>> = {}
+export const formerNames: Readonly<Record<string, string>> = {
+  'json-replies': 'kernel',
+  'reply-checks': 'kernel',
+}

@@ -19,7 +19,6 @@ import heartbeats from './heartbeats/index.js'
 import hooks from './hooks/index.js'
 import identity from './identity/index.js'
 import journals from './journals/index.js'
-import jsonReplies from './json-replies/index.js'
 import marketplace from './marketplace/index.js'
 import mcp from './mcp/index.js'
 import models from './models/index.js'
@@ -29,7 +28,6 @@ import processes, { processesWith } from './processes/index.js'
 import providers from './providers/index.js'
 import reconcile from './reconcile/index.js'
 import redaction from './redaction/index.js'
-import replyChecks from './reply-checks/index.js'
 import reserve from './reserve/index.js'
 import resources from './resources/index.js'
 import restart from './restart/index.js'
@@ -71,7 +69,6 @@ export {
   hooks,
   identity,
   journals,
-  jsonReplies,
   marketplace,
   mcp,
   models,
@@ -83,7 +80,6 @@ export {
   providers,
   reconcile,
   redaction,
-  replyChecks,
   reserve,
   resources,
   restart,
@@ -109,8 +105,6 @@ export {
 export const base: readonly Plugin[] = [
   redaction,
   reserve,
-  replyChecks,
-  jsonReplies,
   processes,
   journals,
   events,

@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream'
 import type { Fault } from './errors.js'
 import { type Guard, gate, guard, type HookEntry, hookTable, notify, type OwnHook } from './hook.js'
 import type { RecordScope } from './kind.js'
@@ -57,12 +56,6 @@ export interface Identified extends Incoming {
   /** From now on its handler is called by this: for a tap of `admit` that gives what it does an asynchronous context. */
   callBy(caller: <T>(handle: () => T) => T): void
 }
-
-/** Hands on a reply as it is to be sent; throws for one that is not as its route declares it. */
-export type ReplyCheck = <R extends object>(route: Route, reply: R) => R
-
-/** A body as `JSON.stringify` has it. */
-export type Encode = (body: unknown) => string | Readable
 
 /** A request that changed something and is about to be answered. */
 export interface Handled {
@@ -202,9 +195,4 @@ type TapOf<C, S> =
  */
 export type KernelTaps<S> = {
   readonly [K in keyof typeof kernelPoints]?: (typeof kernelPoints)[K] extends HookEntry<infer C> ? TapOf<C, S> : never
-} & {
-  /** Checks what handlers reply; the first entry counts, of a generation of routes. A throw of a check is the fault that is sent. */
-  readonly reply?: (self: S) => readonly ReplyCheck[]
-  /** Writes the body of a JSON reply; the first entry counts, of a generation of routes. A throw is the fault that is sent. */
-  readonly encode?: (self: S) => readonly Encode[]
 }

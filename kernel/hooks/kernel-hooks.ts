@@ -2,7 +2,7 @@ import { HookMap } from 'tapable'
 import type { Awaitable, Clock, Scope } from '../contract/basics.js'
 import type { Contribution, Hook, HookEntry, Report, Tapper } from '../contract/hook.js'
 import type { Written } from '../contract/kernel-hooks.js'
-import { type Encode, type KernelTaps, kernelPoints, type ReplyCheck } from '../contract/kernel-hooks.js'
+import { type KernelTaps, kernelPoints } from '../contract/kernel-hooks.js'
 import type { Tx } from '../contract/storage.js'
 import type { RegistryToken } from '../contract/token.js'
 import { Announce, hookFor, type Made, Registry } from './index.js'
@@ -36,10 +36,6 @@ export function kernelHooks(report: Report, clock: Clock) {
     collect: new HookMap(id => new Registry<unknown>(id as string, report)),
     /** What ends before a shutdown goes on to the next phase, in so many milliseconds; all taps of a phase at once. */
     quiesce: new HookMap(phase => new Registry<End>(`quiesce ${String(phase)}`, report)),
-    /** Who checks what handlers reply. */
-    reply: new Registry<ReplyCheck>('reply', report),
-    /** Who writes the bodies of JSON replies. */
-    encode: new Registry<Encode>('encode', report),
   })
 }
 

@@ -1,6 +1,5 @@
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { BoundRoute } from '../contract/bound.js'
-import type { Encode, ReplyCheck } from '../contract/kernel-hooks.js'
 import type { InjectReply, InjectRequest } from '../contract/kernel-tokens.js'
 import type { Actor } from '../contract/record.js'
 import { ACTING, type Entrance } from './entrance.js'
@@ -12,8 +11,6 @@ import type { TransportOptions } from './transport.js'
 /** What a generation needs of its transport. */
 export interface GenerationContext extends TransportOptions {
   readonly entrance: Entrance
-  readonly checkReply?: ReplyCheck | undefined
-  readonly encode: Encode
 }
 
 /**

@@ -9,7 +9,9 @@ import type { Call } from './admission.js'
 import type { Carry } from './carrier.js'
 import { HttpErrors } from './errors.js'
 import type { GenerationContext } from './generation.js'
+import { payloadOf } from './payload.js'
 import { bytesHeaders, durableToRead, JSON_TYPE } from './reply.js'
+import { checkReply } from './reply-checks.js'
 import { type Arrival, decoderOf } from './request.js'
 
 /** What a handler gives, but for its type: the route has that. */
@@ -29,7 +31,7 @@ declare module 'fastify' {
 /** Serves one route: what is refused before the body is read, then the handler between what comes in and what goes out. */
 export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: GenerationContext): void {
   const { owner, route, self } = bound
-  const { entrance, db, disk, report, checkReply, encode } = context
+  const { entrance, db, disk, report, checkReplies } = context
   const { handled } = context.hooks
   const streams = 101 in route.replies || route.frames !== undefined
   const decoded = decoderOf(route)
@@ -84,7 +86,7 @@ export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: Gen
         const working = arrival.call(() => route.handle(self, asked as never))
         const given = await call.orLeaving(working as Awaitable<Reply>)
         if (body?.errored) throw body.errored
-        const result = checkReply ? checkReply(route, given) : given
+        const result = checkReplies ? checkReply(route, given) : given
         if (route.method !== 'GET' && handled.isUsed()) {
           const { id, params } = request
           const changed = { id, actor: arrival.actor, route, params: params as Record<string, string> }
@@ -109,7 +111,7 @@ export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: Gen
         for (const [name, value] of Object.entries(result.headers ?? {})) reply.header(name, value)
         if (route.contentType && result.status < 300) return reply.type(route.contentType).send(result.body)
         if (result.body === undefined) return reply.send()
-        return reply.type(JSON_TYPE).send(encode(result.body))
+        return reply.type(JSON_TYPE).send(payloadOf(result.body))
       } catch (error) {
         // What a handler throws because it was told to stop is nobody's failure.
         const fault = faultOf(call.reason ?? error)

@@ -3,7 +3,7 @@ import type { Clock, Ids, Scope } from '../contract/basics.js'
 import { type BoundRoute, Collected } from '../contract/bound.js'
 import { Fault, KernelErrors, messageOf } from '../contract/errors.js'
 import type { Report, Tapper } from '../contract/hook.js'
-import type { Change, Encode } from '../contract/kernel-hooks.js'
+import type { Change } from '../contract/kernel-hooks.js'
 import type { InjectReply, InjectRequest } from '../contract/kernel-tokens.js'
 import type { Actor } from '../contract/record.js'
 import type { Door, Route } from '../contract/route.js'
@@ -41,6 +41,8 @@ export interface TransportOptions {
   readonly report: Report
   readonly db: Pick<Db, 'durable'>
   readonly disk: Pick<DiskRoom, 'refusal'>
+  /** Replies that are not as their routes declare them are refused. */
+  readonly checkReplies?: boolean | undefined
 }
 
 /** Two listeners and one current generation. Publishing builds a generation beside the old one and swaps. */
@@ -261,10 +263,7 @@ export class Transport {
   }
 
   get #context(): GenerationContext {
-    const { reply, encode } = this.options.hooks
-    const [[check], [encoder]] = [reply.collect(), encode.collect()]
-    const whole: Encode = body => JSON.stringify(body)
-    return { ...this.options, entrance: this.#entrance, checkReply: check?.entry, encode: encoder?.entry ?? whole }
+    return { ...this.options, entrance: this.#entrance }
   }
 
   /** While the plugin that is named to authenticate does not, requests over TCP wait for it. */

@@ -20,7 +20,6 @@ import { describe } from '../../../kernel/kit/annotations/index.js'
 import { token } from '../../../kernel/plugin.js'
 import { Redaction } from '../../../kernel/redaction.js'
 import { OwnedScope } from '../../../kernel/scope.js'
-import { checkReply } from '../../../plugins/reply-checks/checks.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { ask, openDoors, pause, until } from './doors.js'
 
@@ -81,7 +80,6 @@ function bench(first: readonly BoundRoute[]) {
     state.generations++
     return state.routes
   })
-  hooks.reply.tap(kernelTapper(scope), () => [checkReply])
   const transport = new Transport({
     clock,
     hooks,
@@ -91,6 +89,7 @@ function bench(first: readonly BoundRoute[]) {
     ids: systemIds(),
     db: { durable: async () => {} },
     disk: { refusal: async () => undefined },
+    checkReplies: true,
   })
   return { clock, transport, state, faults, get: (url: string) => transport.inject({ method: 'GET', url }) }
 }

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
-import { JsonText, turn } from '../../kernel/plugin.js'
+import { turn } from '../clock.js'
+import { JsonText } from '../contract/route.js'
 
 /** Characters of a slice: made in well below a millisecond. */
 const SLICE = 64 * 1024

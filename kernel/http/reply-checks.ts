@@ -2,16 +2,15 @@ import type * as v from 'valibot'
 import {
   type EncodedFrame,
   type Frame,
-  HttpErrors,
-  isOneOf,
   isSchema,
   JsonText,
-  type ReplyCheck,
   type Route,
   type SocketReply,
   type StreamReply,
-  typeOf,
-} from '../../kernel/plugin.js'
+} from '../contract/route.js'
+import { HttpErrors } from './errors.js'
+import { isOneOf } from './guards.js'
+import { typeOf } from './reply.js'
 
 /** A reply that is no stream, as a handler gives it. */
 interface PlainReply {
@@ -20,10 +19,10 @@ interface PlainReply {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Checks a reply, or each item of what it streams when that is sent. */
-export const checkReply: ReplyCheck = (route, reply) => {
-  if ('stream' in reply) return { ...reply, stream: checked(route, reply as never) }
-  checkPlain(route, reply as never)
+/** Checks a reply against its route, or each item of what it streams when that is sent: tests and development. */
+export function checkReply<R extends PlainReply | StreamReply | SocketReply>(route: Route, reply: R): R {
+  if ('stream' in reply) return { ...reply, stream: checked(route, reply) }
+  checkPlain(route, reply)
   return reply
 }
 
