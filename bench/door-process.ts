@@ -6,7 +6,7 @@ import net from 'node:net'
 import path from 'node:path'
 import * as v from 'valibot'
 import { createKernel, definePlugin, ok, type Plugin, routeOf } from '../kernel/index.js'
-import { auth, configuration, ownUser, tcp } from '../plugins/index.js'
+import { auth, configuration, tcp } from '../plugins/index.js'
 import { answer } from './child.js'
 import { watchLoop } from './loop-gap.js'
 
@@ -30,8 +30,8 @@ const handlers = {
   async open(home: string, by: 'token' | 'peer' | 'open'): Promise<{ readonly port: number; readonly token?: string }> {
     const http = { port: 0, require_token: by !== 'open', ...(by === 'peer' ? { trust_own_user: true } : {}) }
     await writeFile(path.join(home, 'config.json'), JSON.stringify({ http }))
-    const plugins = { token: [plugin, auth], peer: [plugin, ownUser], open: [plugin] }[by]
-    const { host } = await createKernel({ home, plugins: [configuration, tcp, ...plugins], listen: ['tcp'] })
+    const plugins = [configuration, tcp, plugin, ...(by === 'token' ? [auth] : [])]
+    const { host } = await createKernel({ home, plugins, listen: ['tcp'] })
     const [at] = host.listeners()
     const port = at?.door === 'tcp' ? at.port : 0
     if (by !== 'token') return { port }

@@ -4,5 +4,7 @@
  */
 export const formerNames: Readonly<Record<string, string>> = {
   'json-replies': 'kernel',
+  'own-user': 'tcp',
   'reply-checks': 'kernel',
+  tls: 'tcp',
 }

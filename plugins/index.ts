@@ -23,7 +23,6 @@ import marketplace from './marketplace/index.js'
 import mcp from './mcp/index.js'
 import models from './models/index.js'
 import openapi from './openapi/index.js'
-import ownUser, { ownUserWith } from './own-user/index.js'
 import processes, { processesWith } from './processes/index.js'
 import providers from './providers/index.js'
 import reconcile from './reconcile/index.js'
@@ -41,7 +40,6 @@ import skills from './skills/index.js'
 import streams from './streams/index.js'
 import tasks from './tasks/index.js'
 import tcp from './tcp/index.js'
-import tls from './tls/index.js'
 import tools from './tools/index.js'
 import trust from './trust/index.js'
 import vault from './vault/index.js'
@@ -73,8 +71,6 @@ export {
   mcp,
   models,
   openapi,
-  ownUser,
-  ownUserWith,
   processes,
   processesWith,
   providers,
@@ -93,7 +89,6 @@ export {
   streams,
   tasks,
   tcp,
-  tls,
   tools,
   trust,
   vault,
@@ -117,8 +112,6 @@ export const base: readonly Plugin[] = [
   channels,
   discovery,
   tcp,
-  tls,
-  ownUser,
 ]
 
 /** All of them; the order says nothing, what a plugin requires does. */
@@ -167,7 +160,6 @@ export const critical = [
   'reconcile',
   'services',
   'tcp',
-  'tls',
   'daemon',
   'resources',
 ] as const

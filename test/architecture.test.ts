@@ -31,7 +31,6 @@ const OPENS: Readonly<Record<string, string>> = {
   'kernel/lock/record.ts': 'makes a new file with O_EXCL',
   'kernel/lock/file-lock.ts': 'opens what it locks, with O_NONBLOCK',
   'kernel/lock/holder.ts': 'reads /proc',
-  'plugins/own-user/peers.ts': 'reads /proc',
   'plugins/daemon/verify.ts': 'copies what was opened as a regular file before',
   'plugins/processes/inspect.ts': 'reads /proc',
   'plugins/processes/callers.ts': 'reads /proc',
@@ -47,6 +46,7 @@ const OPENS: Readonly<Record<string, string>> = {
   'plugins/extensions/authoring/pack.ts': 'writes what it has read as a regular file before',
   'plugins/reserve/disk-guard.ts': 'makes a new file with O_EXCL',
   'plugins/streams/connections.ts': 'reads /proc',
+  'plugins/tcp/peers.ts': 'reads /proc',
   'plugins/vault/key-file.ts': 'makes a new file with O_EXCL, opens folders',
   'plugins/workspaces/files.ts': 'makes new files with O_EXCL, opens folders with O_DIRECTORY',
   'plugins/sessions/requests/open-inside.ts':

@@ -4,7 +4,6 @@ import { type Fault, type HooksOf, type MaybeToken, type PluginKernel, within } 
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import type { ExecInSandboxReply, Sandbox, SandboxReply } from '../../schemas/sessions/sandboxes.js'
 import { type ExtensionsApi, ownerOf } from '../extensions/api.js'
-import { TrustOwnUser } from '../own-user/api.js'
 import type { Processes } from '../processes/api.js'
 import type { Providers } from '../providers/api.js'
 import {
@@ -15,6 +14,7 @@ import {
   type SessionLaunch,
   type Sessions,
 } from '../sessions/api.js'
+import { TcpSettings } from '../tcp/api.js'
 import type { Workspaces } from '../workspaces/api.js'
 import {
   DEFAULT_PROFILE,
@@ -173,7 +173,7 @@ export class SandboxesService {
       return 'problem' in profile ? [{ name, problem: profile.problem }] : []
     })
     const isOff = config.get(DefaultSandbox) === NO_SANDBOX
-    return sandboxItems({ support, problems, isOff, trustsOwnUser: config.get(TrustOwnUser) })
+    return sandboxItems({ support, problems, isOff, trustsOwnUser: config.get(TcpSettings.trustOwnUser) })
   }
 
   #profile(name: string): Profile | { readonly problem: string; readonly fault: Fault } {

@@ -22,12 +22,12 @@ const isPassage = (answer: unknown): answer is Passage =>
 export const points = hookTable({
   bind: gate<[host: string, isLoopback: boolean], Passage>(
     'bind',
-    'TCP is about to be served at an address. A tap says how, or refuses; beyond loopback one has to say. A throw refuses.',
+    'TCP is about to be served at an address. A tap says how, or refuses; without an answer `http.tls` and `http.plaintext` count. A throw refuses.',
     { deadlineMs: 30_000, isAnswer: isPassage },
   ),
   vouch: gate<[incoming: Incoming, connection: Duplex], Actor>(
     'vouch',
-    'A caller on this machine, not behind a proxy, is known to no tap of `authenticate`. A tap says who it is; without an answer the request gets a 401. A throw refuses.',
+    'A caller on this machine, not behind a proxy, is known to no tap of `authenticate`. A tap says who it is; without an answer `http.trust_own_user` counts, and else the request gets a 401. A throw refuses.',
     { isAnswer: isActor },
   ),
 })

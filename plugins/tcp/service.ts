@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import {
   type Actor,
@@ -9,12 +10,15 @@ import {
   type Incoming,
   type Listeners,
   messageOf,
+  operator,
   operatorAt,
   type PluginKernel,
   type Route,
 } from '../../kernel/plugin.js'
 import { type Passage, points, type TcpApi, type TcpState } from './api.js'
+import { readTls } from './certificate.js'
 import { isLoopback, isOwnHost, type Site, tcpRefusal, unguarded, wasForwarded } from './guards.js'
+import { type Peer, PeerTable, peerRefusal } from './peers.js'
 import { TcpSettings } from './settings.js'
 
 /** Listens on TCP, where the configuration has it, and guards what comes in there. */
@@ -25,7 +29,12 @@ export class TcpService implements TcpApi, Doorkeeper {
   #state: TcpState = { status: 'disabled', why: 'no TCP listener was asked for' }
   #site: Site
 
-  constructor(private readonly kernel: PluginKernel<{ host: typeof Host; listeners: typeof Listeners }>) {
+  #peers: PeerTable | undefined
+
+  constructor(
+    private readonly kernel: PluginKernel<{ host: typeof Host; listeners: typeof Listeners }>,
+    private readonly tables?: string,
+  ) {
     const { config, hooks } = kernel
     const { bind, vouch } = hooks.of(points)
     this.bind = bind
@@ -33,6 +42,16 @@ export class TcpService implements TcpApi, Doorkeeper {
     this.authenticator = config.get(TcpSettings.authenticator)
     const allowed = () => config.get(TcpSettings.allowedHosts)
     this.#site = { host: config.get(TcpSettings.host), port: 0, tls: false, allowed }
+  }
+
+  async start(): Promise<void> {
+    const { config, log, scope } = this.kernel
+    if (!config.get(TcpSettings.trustOwnUser)) return
+    const peers = await PeerTable.open(this.tables)
+    if (typeof peers === 'string')
+      return log.warn(`http.trust_own_user does nothing, everybody needs a token: ${peers}`)
+    scope.defer('connection tables', () => peers.close())
+    this.#peers = peers
   }
 
   get state(): TcpState {
@@ -51,16 +70,15 @@ export class TcpService implements TcpApi, Doorkeeper {
     const isLocal = isLoopback(host)
     if (!isLocal && this.authenticator === '' && !needs.listeners.isAuthenticated())
       return unguarded(host, 'no plugin says who they are', 'set http.authenticator to the name of such a plugin')
-    const passage = await this.bind.ask(host, isLocal)
+    const passage = (await this.bind.ask(host, isLocal)) ?? (await this.#passage(host, isLocal))
     if (passage instanceof Fault) return passage
-    if (!isLocal && !passage) return unguarded(host, 'no plugin guards it there', 'take `tls` out of plugins.disabled')
     this.#state = { status: 'on' }
     if (isLocal && !config.get(TcpSettings.requireToken)) {
       const why = 'http.require_token is false'
       this.#state = { status: 'unchecked', why }
       log.warn(`TCP serves every local user: ${why}`)
     }
-    return this.#listen(host, passage ?? {})
+    return this.#listen(host, passage)
   }
 
   /** A version of this plugin that comes while the daemon runs. */
@@ -78,15 +96,42 @@ export class TcpService implements TcpApi, Doorkeeper {
     return tcpRefusal(incoming, this.#site, route?.navigation)
   }
 
-  /** Whom no token makes known, another plugin may vouch for, if they call from this machine: public routes need nobody to. */
+  /**
+   * Whom no token makes known, another plugin may vouch for, or the user whose process it is, if they call from this machine:
+   * public routes need nobody to.
+   */
   identify(incoming: Incoming, route: Route | undefined, done: (answer?: Actor | Fault) => void): unknown {
     const { headers, connection } = incoming
     if (!this.isLocal(headers as IncomingHttpHeaders) || wasForwarded(headers)) return done()
     const origin = headers['sec-fetch-site'] === 'same-origin' ? 'web' : 'http'
     if (this.#state.status === 'unchecked') return done(operatorAt(origin, incoming.id))
-    return this.vouch.askNow([incoming, connection as Duplex], answer =>
-      done(answer instanceof Fault && route?.public ? undefined : answer),
-    )
+    const known = (answer?: Actor | Fault) => done(answer instanceof Fault && route?.public ? undefined : answer)
+    const judged = (peer: Peer) => known(peerRefusal(peer) ?? { ...operator, origin })
+    return this.vouch.askNow([incoming, connection as Duplex], answer => {
+      const peer = answer ? undefined : this.#peers?.of(connection as Socket)
+      if (!peer) return known(answer)
+      return peer instanceof Promise ? peer.then(judged) : judged(peer)
+    })
+  }
+
+  /** How the settings have TCP served: with which certificate, and that nothing is forgotten where other machines reach it. */
+  async #passage(host: string, isLocal: boolean): Promise<Passage | Fault> {
+    const { config, home } = this.kernel
+    try {
+      const tls = await readTls(home.root, config)
+      if (!isLocal && config.get(TcpSettings.allowedHosts).length === 0)
+        return unguarded(host, 'http.allowed_hosts names no host that they may call it', 'set http.allowed_hosts')
+      if (!isLocal && !tls && !config.get(TcpSettings.plaintext))
+        return unguarded(
+          host,
+          'whoever is in between reads each token',
+          'set http.tls.cert and http.tls.key, or http.plaintext to true where something else encrypts,',
+        )
+      return tls ? { tls } : {}
+    } catch (error) {
+      if (error instanceof Fault) return error
+      throw error
+    }
   }
 
   async #listen(host: string, passage: Passage): Promise<Fault | undefined> {

@@ -31,4 +31,11 @@ export const TcpSettings = {
   requireToken: setting('http.require_token', v.boolean(), true),
   /** The plugin that has to run for TCP to be served; until it does, requests wait. Needed beyond loopback. */
   authenticator: setting('http.authenticator', v.string(), ''),
+  /** Processes of the daemon's own user need no token over loopback, where the system tells whose they are. */
+  trustOwnUser: setting('http.trust_own_user', v.boolean(), false),
+  /** Files in PEM, absolute or relative to the home; with both, TCP speaks TLS only. */
+  cert: setting('http.tls.cert', v.string(), ''),
+  key: setting('http.tls.key', v.string(), ''),
+  /** Serves beyond loopback without TLS: something in front of the port does it, or the network is private. */
+  plaintext: setting('http.plaintext', v.boolean(), false),
 }

@@ -101,19 +101,6 @@ test('with a certificate TCP speaks TLS only, and a page of it is the daemon’s
   await close()
 })
 
-test('beyond loopback TCP needs a plugin that says how it is served there', async () => {
-  const without = withBase([auth, daemon, places]).filter(({ name }) => name !== 'tls')
-  const http = { host: '0.0.0.0', allowed_hosts: ['box.example'] }
-  const { code, message, next } = (await start(http, undefined, without)) as {
-    code: string
-    message: string
-    next: string
-  }
-  assert.is(code, 'forbidden')
-  assert.match(message, /no plugin guards it there/)
-  assert.match(next, 'config.json')
-})
-
 test('beyond loopback TCP needs names, and TLS or the word that something else encrypts', async () => {
   const host = '0.0.0.0'
   const allowed_hosts = ['box.example']

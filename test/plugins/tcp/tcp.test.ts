@@ -4,20 +4,27 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
 import {
+  type Actor,
   createKernel,
   definePlugin,
+  Fault,
   type Kernel,
   Listeners,
   ok,
+  operator,
   operatorAt,
   type Plugin,
   type PluginKernel,
   routeOf,
+  surfaceOf,
 } from '../../../kernel/index.js'
 import { describe } from '../../../kernel/kit/annotations/index.js'
+import { type Passage, Tcp } from '../../../plugins/tcp/api.js'
 import tcp from '../../../plugins/tcp/index.js'
 import { temporaryFolder, withBase } from '../../harness/kernel.js'
 import { ask } from '../../kernel/http/doors.js'
+
+const { tap } = surfaceOf<object>()
 
 const places = definePlugin({ name: 'places', version: '1.0.0', service: async () => class {} }).surface({
   routes: [
@@ -102,6 +109,52 @@ test('another plugin serves TCP in its own way', () => {
   }).surface({ hooks: { open: self => self.open() } }) as Plugin
   const others = withBase([places, own]).filter(({ name }) => name !== 'tcp')
   return during(others, {}, async kernel => assert.is(await statusAt(portOf(kernel)), 200))
+})
+
+/** Answers the hooks of the plugin tcp, and authenticates nobody. */
+const answering = (hooks: { bind?: Fault | Passage; vouch?: Fault | Actor }) =>
+  definePlugin({ name: 'answers', version: '1.0.0', requires: { tcp: Tcp }, service: async () => class {} }).surface({
+    hooks: { authenticate: () => undefined },
+    taps: [
+      tap(
+        Tcp,
+        tcp => tcp.bind,
+        () => () => hooks.bind,
+      ),
+      tap(
+        Tcp,
+        tcp => tcp.vouch,
+        () => () => hooks.vouch,
+      ),
+    ],
+  }) as Plugin
+const refusal = new Fault('not_here', 403, 'not here')
+
+test('what a plugin answers at the hook bind counts before the settings', async () => {
+  const http = { port: 0, host: '0.0.0.0' }
+  const starts = (bind?: Fault | Passage) =>
+    during(withBase([places, answering({ ...(bind ? { bind } : {}) })]), http, async () => {}).then(
+      () => 'started',
+      ({ code }) => code,
+    )
+  assert.is(await starts(), 'forbidden')
+  assert.is(await starts({}), 'started')
+  assert.is(await starts(refusal), 'not_here')
+})
+
+test('what a plugin answers at the hook vouch counts before http.trust_own_user', async () => {
+  const http = { port: 0, trust_own_user: true }
+  const asked = async (vouch?: Fault | Actor) => {
+    let answer = ''
+    await during(withBase([places, answering({ ...(vouch ? { vouch } : {}) })]), http, async kernel => {
+      const { status, body } = await ask({ host: '127.0.0.1', port: portOf(kernel) }, '/api/who')
+      answer = status === 200 ? body.id : body.code
+    })
+    return answer
+  }
+  assert.is(await asked(), operator.id)
+  assert.is(await asked({ ...operator, id: 'guest' }), 'guest')
+  assert.is(await asked(refusal), 'not_here')
 })
 
 test.run()

@@ -2,8 +2,8 @@ import { stat } from 'node:fs/promises'
 import path from 'node:path'
 import { createSecureContext } from 'node:tls'
 import { type Config, Fault, messageOf, readRegularFile } from '../../kernel/plugin.js'
-import type { Passage } from '../tcp/api.js'
-import { TlsSettings } from './settings.js'
+import type { Passage } from './api.js'
+import { TcpSettings } from './settings.js'
 
 const MAX_BYTES = 1024 * 1024
 
@@ -13,7 +13,7 @@ const MAX_BYTES = 1024 * 1024
  * @throws Fault `http_tls_invalid`: one of the two is missing or unreadable, they do not fit, or others may read the key
  */
 export async function readTls(root: string, config: Pick<Config, 'get'>): Promise<Passage['tls']> {
-  const [cert, key] = [TlsSettings.cert, TlsSettings.key].map(entry => config.get(entry))
+  const [cert, key] = [TcpSettings.cert, TcpSettings.key].map(entry => config.get(entry))
   if (!cert && !key) return undefined
   if (!cert || !key) throw invalid('http.tls.cert and http.tls.key belong together, and one is missing')
   const file = path.resolve(root, key)

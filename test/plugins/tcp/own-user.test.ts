@@ -22,10 +22,9 @@ import { describe } from '../../../kernel/kit/annotations/index.js'
 import configuration from '../../../plugins/configuration/index.js'
 import { Daemon } from '../../../plugins/daemon/api.js'
 import daemon from '../../../plugins/daemon/index.js'
-import { ownUserWith } from '../../../plugins/own-user/index.js'
-import { PeerTable } from '../../../plugins/own-user/peers.js'
 import { Tcp, type TcpApi } from '../../../plugins/tcp/api.js'
-import tcpDoor from '../../../plugins/tcp/index.js'
+import { tcpWith } from '../../../plugins/tcp/index.js'
+import { PeerTable } from '../../../plugins/tcp/peers.js'
 import { temporaryFolder, withBase } from '../../harness/kernel.js'
 import { ask, type Doors, openDoors, parseReply, pause, until } from '../../kernel/http/doors.js'
 
@@ -240,7 +239,7 @@ async function withTable(work: (port: number, say: (text: string) => Promise<voi
   done.length = 0
   const kernel = await createKernel({
     home,
-    plugins: [doers, configuration, tcpDoor, ownUserWith(tables)],
+    plugins: [doers, configuration, tcpWith(tables)],
     listen: ['tcp'],
   })
   const [tcp] = kernel.host.listeners()
@@ -374,7 +373,7 @@ test('where the system tells no users, the own user needs a token like everybody
     const log: string[] = []
     const kernel = await createKernel({
       home,
-      plugins: withBase([doers, daemon, looker, ...(tables ? [ownUserWith(tables)] : [])]),
+      plugins: withBase([doers, daemon, looker, ...(tables ? [tcpWith(tables)] : [])]),
       listen: ['socket', 'tcp'],
       log: ({ msg }) => log.push(msg),
     })

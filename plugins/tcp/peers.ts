@@ -2,7 +2,7 @@ import { type FileHandle, open, readFile } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import path from 'node:path'
 import type { Fault } from '../../kernel/plugin.js'
-import { OwnUserErrors } from './errors.js'
+import { TcpErrors } from './errors.js'
 
 /** The user at the other end of a loopback connection, as far as the system tells. */
 export type Peer = { readonly status: 'known'; readonly uid: number } | { readonly status: 'unknown' }
@@ -10,13 +10,13 @@ export type Peer = { readonly status: 'known'; readonly uid: number } | { readon
 /** Over TCP nobody but the daemon's own user is served, root included: any local user can connect to a loopback address. */
 export function peerRefusal(peer: Peer): Fault | undefined {
   if (peer.status === 'unknown') {
-    return OwnUserErrors.unauthorized_peer(
+    return TcpErrors.unauthorized_peer(
       'the user at the other end of this TCP connection cannot be determined: its socket is closed, half closed or ' +
         'in another network namespace; keep it open until the reply, or use the Unix socket',
     )
   }
   if (peer.uid === process.geteuid?.()) return undefined
-  return OwnUserErrors.unauthorized_peer(
+  return TcpErrors.unauthorized_peer(
     `this TCP connection comes from user ${peer.uid}; the daemon answers only to the user that it runs as`,
   )
 }
