@@ -3,6 +3,7 @@
  * `plugins.disabled` and `plugins.replace`, and a drop-in in `replaces`. One line a name, sorted.
  */
 export const formerNames: Readonly<Record<string, string>> = {
+  channels: 'streams',
   'json-replies': 'kernel',
   'own-user': 'tcp',
   'reply-checks': 'kernel',

@@ -6,7 +6,6 @@ import auth from './auth/index.js'
 import automation from './automation/index.js'
 import bridges from './bridges/index.js'
 import bundles from './bundles/index.js'
-import channels from './channels/index.js'
 import configuration from './configuration/index.js'
 import daemon from './daemon/index.js'
 import discovery from './discovery/index.js'
@@ -55,7 +54,6 @@ export {
   automation,
   bridges,
   bundles,
-  channels,
   configuration,
   daemon,
   discovery,
@@ -109,7 +107,6 @@ export const base: readonly Plugin[] = [
   files,
   configuration,
   streams,
-  channels,
   discovery,
   tcp,
 ]

@@ -264,11 +264,11 @@ const rules: Rule[] = [
     ],
   },
   {
-    says: 'only kernel/http imports fastify, and what describes routes; only the plugin channels imports ws',
+    says: 'only kernel/http imports fastify, and what describes routes; only the plugin streams imports ws',
     // Fastify's parser of forms knows nothing of a server.
     broken: s => [
       ...libraryOnlyIn(/^(@fastify\/(?!busboy$)|fastify$)/, /^(kernel\/http|plugins\/openapi)\//)(s),
-      ...libraryOnlyIn(/^ws$/, /^plugins\/channels\//)(s),
+      ...libraryOnlyIn(/^ws$/, /^plugins\/streams\//)(s),
     ],
     mutants: [
       ['kernel/host/a.ts', "import fastify from 'fastify'"],

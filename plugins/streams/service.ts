@@ -18,8 +18,9 @@ import { boundConnections, mostConnections } from './connections.js'
 import { EVENT_STREAM, eventWire } from './event-wire.js'
 import { StreamHub } from './hub.js'
 import { MaxStreams } from './settings.js'
+import { takeUpgrades } from './upgrades.js'
 
-/** Sends what handlers stream, for as long as it runs: event streams by itself, WebSockets as who opens them says. */
+/** Sends what handlers stream, for as long as it runs: server-sent events, and messages on WebSockets. */
 export class StreamsService implements Carrier {
   readonly #hub: StreamHub
   #mostConnections = Number.POSITIVE_INFINITY
@@ -39,7 +40,9 @@ export class StreamsService implements Carrier {
     const most = await mostConnections()
     this.#mostConnections = most
     const ends: (() => void)[] = []
-    const leave = needs.servers((server, _, door) => ends.push(boundConnections(server, door, most, log.warn)))
+    const leave = needs.servers((server, serve, door) =>
+      ends.push(boundConnections(server, door, most, log.warn), takeUpgrades(server, serve)),
+    )
     scope.defer('connections', () => {
       leave()
       for (const end of ends) end()

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ServerOptions, WebSocket } from 'ws'
 import { refuseHandshake } from '../../kernel/plugin.js'
-import { type Ending, frameText, type Wire } from '../streams/api.js'
+import { type Ending, frameText, type Wire } from './api.js'
 
 const OPTIONS: ServerOptions & { readonly closeTimeout: number } = {
   noServer: true,
