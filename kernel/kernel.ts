@@ -16,6 +16,7 @@ import { collected, kernelHooks } from './hooks/kernel-hooks.js'
 import { DropIns, dropInsFor } from './host/drop-ins.js'
 import { FaultLog } from './host/fault-log.js'
 import { Host } from './host/host.js'
+import { runLoops } from './host/loops.js'
 import { inheritedBy, migrateTables } from './host/tables.js'
 import { Host as HostToken, type HostView, hostView } from './host-view.js'
 import { Streams } from './http/carrier.js'
@@ -132,6 +133,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const { Transport } = await http
     const transport = new Transport({ clock, ids, hooks, scope, redact, report, db, disk, checkReplies })
     undo.push(() => transport.end())
+    runLoops(hooks, scope, { clock, ids, report })
     const collect: PluginKernel['collect'] = registry => collected(hooks, registry)
     const { pid } = lock
     const about = { options, startedAt: clock.now(), pid, host: () => host, transport, faults, redact, collect, store }

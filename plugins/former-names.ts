@@ -7,5 +7,6 @@ export const formerNames: Readonly<Record<string, string>> = {
   'json-replies': 'kernel',
   'own-user': 'tcp',
   'reply-checks': 'kernel',
+  services: 'kernel',
   tls: 'tcp',
 }

@@ -31,7 +31,6 @@ import resources from './resources/index.js'
 import restart from './restart/index.js'
 import sandboxes from './sandboxes/index.js'
 import selfService from './self-service/index.js'
-import services from './services/index.js'
 import sessions from './sessions/index.js'
 import settings from './settings/index.js'
 import sidecars from './sidecars/index.js'
@@ -79,7 +78,6 @@ export {
   restart,
   sandboxes,
   selfService,
-  services,
   sessions,
   settings,
   sidecars,
@@ -103,7 +101,6 @@ export const base: readonly Plugin[] = [
   events,
   openapi,
   reconcile,
-  services,
   files,
   configuration,
   streams,
@@ -155,7 +152,6 @@ export const critical = [
   'journals',
   'events',
   'reconcile',
-  'services',
   'tcp',
   'daemon',
   'resources',

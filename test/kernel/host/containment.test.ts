@@ -2,10 +2,10 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { within } from '../../../kernel/clock.js'
 import { FaultLog } from '../../../kernel/host/fault-log.js'
+import { keepRunning } from '../../../kernel/host/loops.js'
 import { systemIds } from '../../../kernel/ids.js'
 import type { Plugin } from '../../../kernel/plugin.js'
 import { OwnedScope } from '../../../kernel/scope.js'
-import { keepRunning } from '../../../plugins/services/keep-running.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { boot, whileTimePasses } from '../../harness/kernel.js'
 
@@ -17,7 +17,7 @@ function loop(run: (signal: AbortSignal) => Promise<void>) {
   const report = ({ owner, hook, error }: { owner: string; hook: string; error: unknown }) => {
     reports.push(`${owner} ${hook}: ${(error as Error).message}`)
   }
-  keepRunning('owner', { name: 'loop', run, scope }, clock, systemIds(), report)
+  keepRunning('owner', 'loop', run, scope, { clock, ids: systemIds(), report })
   return { clock, scope, reports }
 }
 

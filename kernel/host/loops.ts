@@ -1,0 +1,56 @@
+import type { Clock, Ids, Scope } from '../contract/basics.js'
+import { Collected } from '../contract/bound.js'
+import type { Report } from '../contract/hook.js'
+import { collected, type KernelHooks, kernelTapper } from '../hooks/kernel-hooks.js'
+import { backoff } from '../kit/backoff.js'
+
+/** Milliseconds after which a loop that fails counts as one that had worked. */
+const STEADY_MS = 60_000
+
+interface LoopOptions {
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly report: Report
+}
+
+/** Runs the background loops of plugins, the `services` of their surfaces, from when all that a change brought is there. */
+export function runLoops(hooks: KernelHooks, scope: Scope, options: LoopOptions): void {
+  hooks.running.tap(kernelTapper(scope), ({ started }) => {
+    for (const { owner, entry: bound } of collected(hooks, Collected.services)) {
+      const { scope, self, entry } = bound
+      if (started.has(owner)) keepRunning(owner, entry.name, signal => entry.run(self, signal), scope, options)
+    }
+  })
+}
+
+/** Runs a background loop until its plugin goes; when it ends or throws before, it is started again with backoff. */
+export function keepRunning(
+  owner: string,
+  name: string,
+  run: (signal: AbortSignal) => Promise<void>,
+  scope: Scope,
+  { clock, ids, report }: LoopOptions,
+): void {
+  const loop = async () => {
+    let attempt = 0
+    while (!scope.signal.aborted) {
+      const began = clock.monotonic()
+      try {
+        await run(scope.signal)
+        if (!scope.signal.aborted) throw new Error('it ended before it was told to')
+      } catch (error) {
+        if (scope.signal.aborted) return
+        report({ owner, hook: `service ${name}`, error })
+      }
+      attempt = clock.monotonic() - began > STEADY_MS ? 1 : attempt + 1
+      await clock
+        .sleep(
+          backoff(attempt, () => ids.random()),
+          scope.signal,
+        )
+        .catch(() => {})
+    }
+  }
+  const running = loop()
+  scope.defer(`service ${name}`, () => running)
+}
