@@ -10,6 +10,7 @@ import type { Home, PluginKernel } from './contract/plugin-kernel.js'
 import { pluginActor } from './contract/record.js'
 import { type Redact, type Redactor, Redactors, type SecretSource } from './contract/redact.js'
 import type { Setting } from './contract/surface.js'
+import { tellWhere } from './discovery.js'
 import { checkSocketPath, prepareHome } from './home.js'
 import { hookFactory, type Registry } from './hooks/index.js'
 import { collected, kernelHooks } from './hooks/kernel-hooks.js'
@@ -207,7 +208,11 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     if (doors.includes('tcp') && !hooks.open.isUsed()) warn('TCP is not served: no plugin opens it')
     const shut = await hooks.open.ask()
     if (shut) throw shut
-    if (doors.length > 0) await hooks.listening.call()
+    if (doors.length > 0) {
+      const found = tellWhere({ home, host: view, clock, log: log.of(), room, scope })
+      await found.catch(error => blame('kernel', 'daemon.json', error))
+      await hooks.listening.call()
+    }
     // Last, for that is what a starting command line waits for.
     if (doors.includes('socket')) {
       undo.push(async () => lock.isOwner() && rm(socketPath, { force: true }))

@@ -4,6 +4,7 @@
  */
 export const formerNames: Readonly<Record<string, string>> = {
   channels: 'streams',
+  discovery: 'kernel',
   'json-replies': 'kernel',
   'own-user': 'tcp',
   'reply-checks': 'kernel',

@@ -8,7 +8,6 @@ import bridges from './bridges/index.js'
 import bundles from './bundles/index.js'
 import configuration from './configuration/index.js'
 import daemon from './daemon/index.js'
-import discovery from './discovery/index.js'
 import disk from './disk/index.js'
 import events from './events/index.js'
 import extensions from './extensions/index.js'
@@ -55,7 +54,6 @@ export {
   bundles,
   configuration,
   daemon,
-  discovery,
   disk,
   events,
   extensions,
@@ -104,7 +102,6 @@ export const base: readonly Plugin[] = [
   files,
   configuration,
   streams,
-  discovery,
   tcp,
 ]
 
