@@ -3,7 +3,7 @@ import { lstat } from 'node:fs/promises'
 import { Serial } from '../../kernel/kit/serial.js'
 import { type Clock, type Log, messageOf, type Scope } from '../../kernel/plugin.js'
 import type { TextFile } from '../files/api.js'
-import type { FileValues } from './values.js'
+import type { FileSource } from './source.js'
 
 /** A burst of writes, or a write by temporary file and rename, is one change. Milliseconds. */
 const SETTLE_MS = 100
@@ -14,13 +14,20 @@ const LOOK_MS = 1000
 /** Watching begins when the start is over; what changed until then is read too. Milliseconds. */
 const WATCH_AFTER_MS = 500
 
+/** A file of which the last valid text counts. */
+interface Followed {
+  readonly file: TextFile
+  readonly text: string
+  problem: string | undefined
+}
+
 /** Reads the file of the configuration again whenever it is saved. A text that is not valid changes nothing. */
 export class Follower {
   #unwatched = false
   readonly #turns = new Serial()
 
   constructor(
-    private readonly values: FileValues,
+    private readonly source: FileSource,
     private readonly clock: Clock,
     private readonly scope: Scope,
     private readonly log: Log,
@@ -49,7 +56,9 @@ export class Follower {
 
   /** Reads the file again. What is not valid changes nothing, and is the `problem` of the state. */
   reload(): Promise<void> {
-    return this.alone(() => this.#reread())
+    const { source } = this
+    const take = (text: string) => source.take(text)
+    return this.alone(() => this.reread(source, 'config.json', take, () => source.values.pending()))
   }
 
   /** The text of a file; one that has become empty is believed a second later, for it may be the middle of a write. */
@@ -66,7 +75,7 @@ export class Follower {
    * file may lie under the name then, of which this watch would not tell.
    */
   async #watch(signal: AbortSignal): Promise<() => Promise<void>> {
-    const { where } = this.values
+    const { where } = this.source
     const look = () => this.clock.sleep(LOOK_MS, signal).catch(() => {})
     const isFile = await lstat(where).then(
       found => found.isFile(),
@@ -88,19 +97,26 @@ export class Follower {
       })
   }
 
-  /** A refused text is not kept: with it a plugin that starts later could not be given its values. */
-  async #reread(): Promise<void> {
-    const { values } = this
-    const before = values.problem
+  /** Reads one file again. A refused text is not kept: with it a plugin that starts later could not be given its values. */
+  async reread(
+    one: Followed,
+    name: string,
+    take: (text: string) => void,
+    pending: () => readonly string[],
+  ): Promise<void> {
+    const { problem: before } = one
     try {
-      values.take(await this.textOf(values.file, values.text))
+      take(await this.textOf(one.file, one.text))
     } catch (error) {
-      values.problem = messageOf(error)
-      if (values.problem !== before) this.log.error(`config.json changes nothing: ${values.problem}`)
+      one.problem = messageOf(error)
+    }
+    const { problem } = one
+    if (problem !== undefined) {
+      if (problem !== before) this.log.error(`${name} changes nothing: ${problem}`)
       return
     }
-    if (before !== undefined) this.log.info('config.json is valid again')
-    const { pending } = values.state()
-    if (pending.length > 0) this.log.warn(`config.json: ${pending.join(', ')} wait for the next start`)
+    if (before !== undefined) this.log.info(`${name} is valid again`)
+    const waiting = pending()
+    if (waiting.length > 0) this.log.warn(`${name}: ${waiting.join(', ')} wait for the next start`)
   }
 }

@@ -1,5 +1,13 @@
 import { isDeepStrictEqual } from 'node:util'
-import { Fault, type Hook, isDropIn, type Report, type Setting, type SettingSource } from '../../kernel/plugin.js'
+import {
+  Fault,
+  type Hook,
+  isDropIn,
+  type Report,
+  type Scope,
+  type Setting,
+  type SettingSource,
+} from '../../kernel/plugin.js'
 
 /** Says what is configured, of a file for one. */
 export interface ReadSettings {
@@ -8,10 +16,37 @@ export interface ReadSettings {
 }
 
 interface Tap {
-  readonly entry: Setting
-  readonly tell: (value: never) => void
-  /** What it was told, or read, last. */
+  readonly get: () => unknown
+  readonly fn: (value: never) => void
+  readonly failed: (error: unknown) => void
+  /** What it was told, or could read, last. */
   last: unknown
+}
+
+/** Functions that hear of values, each of those alone that are others than before. */
+export class Taps {
+  readonly #taps = new Set<Tap>()
+
+  /** `fn` hears of each later value until the scope ends; `failed` of what it throws. */
+  add<T>(scope: Scope, name: string, get: () => T, fn: (value: T) => void, failed: Tap['failed']): void {
+    const tap = { get, fn, failed, last: get() }
+    this.#taps.add(tap)
+    scope.defer(name, () => this.#taps.delete(tap))
+  }
+
+  /** Values may be others by now. */
+  tell(): void {
+    for (const tap of this.#taps) {
+      const value = tap.get()
+      if (isDeepStrictEqual(value, tap.last)) continue
+      tap.last = value
+      try {
+        tap.fn(value as never)
+      } catch (error) {
+        tap.failed(error)
+      }
+    }
+  }
 }
 
 /**
@@ -25,7 +60,7 @@ export class Values implements SettingSource {
   #said: ReadonlyMap<string, unknown> = new Map()
   /** What `restart-required` settings are until the next start. */
   readonly #fixed = new Map<string, unknown>()
-  readonly #taps = new Set<Tap>()
+  readonly #taps = new Taps()
   readonly #followers = new Set<(anew: readonly Setting[]) => void>()
 
   /** @throws Fault `config_invalid` */
@@ -58,16 +93,8 @@ export class Values implements SettingSource {
     return {
       name,
       tap: ({ owner, scope }, fn) => {
-        const tell = (value: T) => {
-          try {
-            fn(value)
-          } catch (error) {
-            this.report({ owner, hook: name, error })
-          }
-        }
-        const tap = { entry: entry as Setting, tell, last: this.get(entry) }
-        this.#taps.add(tap)
-        scope.defer(name, () => this.#taps.delete(tap))
+        const failed = (error: unknown) => this.report({ owner, hook: name, error })
+        this.#taps.add(scope, name, () => this.get(entry), fn, failed)
       },
     }
   }
@@ -81,12 +108,7 @@ export class Values implements SettingSource {
   /** The source says something else by now. @throws Fault `config_invalid`, and nothing has changed */
   again(): void {
     this.#said = this.source.read(this.known)
-    for (const tap of this.#taps) {
-      const value = this.get(tap.entry)
-      if (isDeepStrictEqual(value, tap.last)) continue
-      tap.last = value
-      tap.tell(value as never)
-    }
+    this.#taps.tell()
     this.#tell([])
   }
 

@@ -1,7 +1,7 @@
 import { messageOf, type Setting } from '../../kernel/plugin.js'
 import type { TextFile } from '../files/api.js'
 import { layersOf, NOTHING_SAID, resultOf } from './layers.js'
-import type { FileValues } from './values.js'
+import type { FileSource } from './source.js'
 
 /** A file above that of the whole daemon. `restart-required` settings stay what they were when it was first read. */
 export class Overlay {
@@ -16,25 +16,25 @@ export class Overlay {
     readonly file: TextFile,
     /** Names it in messages. */
     readonly where: string,
-    private readonly values: FileValues,
+    private readonly below: FileSource,
   ) {}
 
   /** Of what an overlay cannot say there is one value. */
   get<T>(entry: Setting<T>): T {
-    if (!entry.overlay) return this.values.get(entry)
+    if (!entry.overlay) return this.below.values.get(entry)
     return (this.#fixed.has(entry.path) ? this.#fixed.get(entry.path) : this.#current(entry as Setting)) as T
   }
 
   /** @throws Fault `config_invalid`, and nothing has changed */
   take(text: string): void {
-    this.document = this.values.parse(text, this.where, true)
+    this.document = this.below.parse(text, this.where, true)
     this.text = text
     this.problem = undefined
   }
 
   /** What it says was read: from now on its values hold that wait for a start. */
   settle(): void {
-    for (const entry of this.values.known)
+    for (const entry of this.below.values.known)
       if (entry.apply === 'restart-required' && !this.#fixed.has(entry.path))
         this.#fixed.set(entry.path, this.#current(entry))
   }
@@ -43,7 +43,7 @@ export class Overlay {
   follow(anew: readonly Setting[]): void {
     for (const { path } of anew) this.#fixed.delete(path)
     try {
-      this.document = this.values.parse(this.text, this.where, true)
+      this.document = this.below.parse(this.text, this.where, true)
     } catch (error) {
       this.document = NOTHING_SAID
       this.problem = messageOf(error)
@@ -52,6 +52,6 @@ export class Overlay {
   }
 
   #current(entry: Setting): unknown {
-    return resultOf(entry, layersOf(entry, { ...this.values.layers, overlay: this.document }))
+    return resultOf(entry, layersOf(entry, { ...this.below.layers, overlay: this.document }))
   }
 }

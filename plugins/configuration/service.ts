@@ -9,7 +9,6 @@ import {
   Fault,
   type Faults,
   type Host,
-  messageOf,
   type PluginKernel,
   type Setting,
   type SettingValues,
@@ -29,12 +28,13 @@ import {
 import { configProblems, stateOf } from './document.js'
 import { draftOf } from './draft.js'
 import { Follower } from './follower.js'
+import { Taps } from './in-effect.js'
 import { InForce } from './in-force.js'
 import { explained, type Layer } from './layer.js'
 import { type ConfigText, layersOf, type OverlaidLayers, resultOf } from './layers.js'
 import { Overlay } from './overlay.js'
 import { type SharedFile, sharedFile } from './save/shared-file.js'
-import { FileValues } from './values.js'
+import { FileSource } from './source.js'
 
 type Needs = {
   readonly values: typeof SettingValues
@@ -43,31 +43,23 @@ type Needs = {
   readonly host: typeof Host
 }
 
-interface Tap {
-  readonly entry: Setting
-  readonly overlay: string | undefined
-  readonly tell: (value: never) => void
-  /** What it was told, or could read, last. */
-  last: unknown
-}
-
 /** Explains and writes what the kernel reads, and puts overlays above it. */
 export class ConfigurationService {
-  readonly #values: FileValues
+  readonly #source: FileSource
   readonly #file: SharedFile
   readonly #follower: Follower
   readonly #overlays = new Map<string, Overlay>()
-  readonly #taps = new Set<Tap>()
+  readonly #taps = new Taps()
   #writer: Actor | undefined
   /** How often what is in force has changed, from 1. */
   #generation = 1
   readonly #inForce: InForce
 
   constructor(private readonly kernel: PluginKernel<Needs>) {
-    this.#values = new FileValues(kernel.needs.values)
-    this.#follower = new Follower(this.#values, kernel.clock, kernel.scope, kernel.log)
+    this.#source = FileSource.of(kernel.needs.values)
+    this.#follower = new Follower(this.#source, kernel.clock, kernel.scope, kernel.log)
     kernel.scope.defer('file', () => this.#follower.idle())
-    this.#file = sharedFile(this.#values.file, kernel.home.config, kernel.needs.disk.room)
+    this.#file = sharedFile(this.#source.file, kernel.home.config, kernel.needs.disk.room)
     this.#inForce = new InForce(this.known, entry => this.#get(entry, undefined))
   }
 
@@ -75,7 +67,7 @@ export class ConfigurationService {
   for({ name, scope }: Consumer): ConfigurationApi {
     const self = this
     return {
-      changed: this.#values.changed,
+      changed: this.#source.values.changed,
       get generation() {
         return self.#generation
       },
@@ -87,7 +79,7 @@ export class ConfigurationService {
         return self.#writer
       },
       get text() {
-        return self.#values.text
+        return self.#source.text
       },
       parse: text => this.parse(text, 'config.json', false),
       get: (entry, overlay) => this.#get(entry, overlay),
@@ -95,16 +87,8 @@ export class ConfigurationService {
       state: overlay => this.#state(overlay),
       onChange: (entry, fn, overlay) => {
         const where = `setting ${entry.path}`
-        const tell = (value: Parameters<typeof fn>[0]) => {
-          try {
-            fn(value)
-          } catch (error) {
-            this.kernel.needs.report(name, where, error)
-          }
-        }
-        const tap = { entry: entry as Setting, overlay, tell, last: this.#get(entry, overlay) }
-        this.#taps.add(tap)
-        scope.defer(where, () => void this.#taps.delete(tap))
+        const failed = (error: unknown) => this.kernel.needs.report(name, where, error)
+        this.#taps.add(scope, where, () => this.#get(entry, overlay), fn, failed)
       },
       plan: (changes, overlay) => draftOf(this, changes, overlay).plan,
       write: (changes, options) => this.#write(changes, options),
@@ -124,19 +108,19 @@ export class ConfigurationService {
   follow(anew: readonly Setting[]): void {
     for (const overlay of this.#overlays.values()) overlay.follow(anew)
     if (this.#inForce.hasChanged(this.known, anew)) this.#generation++
-    this.#tell()
+    this.#taps.tell()
   }
 
   get known(): readonly Setting[] {
-    return this.#values.known
+    return this.#source.values.known
   }
 
   /** The file, or an overlay. @throws Fault `overlay_unknown` */
   layer(id: string | undefined): Layer {
-    const values = this.#values
+    const source = this.#source
     if (id === undefined) {
-      const { where, text, layers } = values
-      return { file: this.#file, where, text, document: layers.file, take: next => values.take(next) }
+      const { where, text, layers } = source
+      return { file: this.#file, where, text, document: layers.file, take: next => source.take(next) }
     }
     const overlay = this.#overlayOf(id)
     const { where, text, document } = overlay
@@ -146,11 +130,11 @@ export class ConfigurationService {
 
   /** Without an overlay of that id the layers are those below it. */
   layers(overlay: string | undefined): OverlaidLayers {
-    return { ...this.#values.layers, overlay: this.#overlays.get(overlay ?? '')?.document }
+    return { ...this.#source.layers, overlay: this.#overlays.get(overlay ?? '')?.document }
   }
 
   parse(text: string, where: string, isOverlay: boolean): ConfigText {
-    return this.#values.parse(text, where, isOverlay)
+    return this.#source.parse(text, where, isOverlay)
   }
 
   hashes(overlay?: string) {
@@ -173,7 +157,7 @@ export class ConfigurationService {
   }
 
   #get<T>(entry: Setting<T>, overlay: string | undefined): T {
-    return (this.#overlays.get(overlay ?? '') ?? this.#values).get(entry)
+    return (this.#overlays.get(overlay ?? '') ?? this.#source.values).get(entry)
   }
 
   /** What the layers say by now. */
@@ -194,7 +178,8 @@ export class ConfigurationService {
   }
 
   #state(id: string | undefined): ConfigState {
-    if (id === undefined) return this.#values.state()
+    const { layers, values, problem: broken } = this.#source
+    if (id === undefined) return stateOf(layers.file, values.pending(), broken)
     const { document, problem } = this.#overlayOf(id)
     const waits = (entry: Setting) => !isDeepStrictEqual(this.#get(entry, id), this.#current(entry, id))
     return stateOf(
@@ -256,48 +241,24 @@ export class ConfigurationService {
 
   async #overlay(id: string, file: TextFile, where: string): Promise<() => void> {
     if (this.#overlays.has(id)) throw ConfigErrors.overlay_taken(`there is an overlay ${id} already`)
-    const overlay = new Overlay(file, where, this.#values)
+    const overlay = new Overlay(file, where, this.#source)
     this.#overlays.set(id, overlay)
     await this.#follower.alone(() => this.#reread(id))
     overlay.settle()
     return () => this.#change(id, () => this.#overlays.delete(id))
   }
 
-  /** A refused text is not kept: with it a plugin that starts later could not be given its values. */
-  async #reread(id: string): Promise<void> {
+  #reread(id: string): Promise<void> {
     const overlay = this.#overlayOf(id)
-    const { file, where, problem: before } = overlay
-    const { log } = this.kernel
-    const text = await this.#follower.textOf(file, overlay.text).catch(error => {
-      overlay.problem = messageOf(error)
-    })
-    try {
-      if (text !== undefined) this.#change(id, () => overlay.take(text))
-    } catch (error) {
-      overlay.problem = messageOf(error)
-    }
-    const { problem } = overlay
-    if (problem !== undefined && problem !== before) log.error(`${where} changes nothing: ${problem}`)
-    if (problem !== undefined) return
-    if (before !== undefined) log.info(`${where} is valid again`)
-    const { pending } = this.#state(id)
-    if (pending.length > 0) log.warn(`${where}: ${pending.join(', ')} wait for the next start`)
+    const take = (text: string) => this.#change(id, () => overlay.take(text))
+    return this.#follower.reread(overlay, overlay.where, take, () => this.#state(id).pending)
   }
 
   #change(id: string, change: () => void): void {
     const before = this.hashes(id).active
     change()
     if (this.hashes(id).active !== before) this.#generation++
-    this.#tell()
-  }
-
-  #tell(): void {
-    for (const tap of this.#taps) {
-      const value = this.#get(tap.entry, tap.overlay)
-      if (isDeepStrictEqual(value, tap.last)) continue
-      tap.last = value
-      tap.tell(value as never)
-    }
+    this.#taps.tell()
   }
 
   #hash(value: (entry: Setting) => unknown): string {
