@@ -1,11 +1,12 @@
 // A kernel that listens on TCP, or a holder of idle connections, a process of its own: what it does is asked for by name.
-import { describe } from '../kernel/kit/annotations/index.js'
+
 import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import net from 'node:net'
 import path from 'node:path'
 import * as v from 'valibot'
 import { createKernel, definePlugin, ok, type Plugin, routeOf } from '../kernel/index.js'
+import { describe } from '../kernel/kit/annotations/index.js'
 import { auth, configuration, tcp } from '../plugins/index.js'
 import { answer } from './child.js'
 import { watchLoop } from './loop-gap.js'

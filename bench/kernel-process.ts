@@ -1,5 +1,5 @@
 // A kernel with a plugin of the bench, a process of its own: what it does is asked for by name.
-import { describe } from '../kernel/kit/annotations/index.js'
+
 import { randomBytes } from 'node:crypto'
 import { AsyncSeriesHook } from 'tapable'
 import * as v from 'valibot'
@@ -15,6 +15,7 @@ import {
   routeOf,
   surfaceOf,
 } from '../kernel/index.js'
+import { describe } from '../kernel/kit/annotations/index.js'
 import { SecretSet } from '../kernel/kit/index.js'
 import type { Redact } from '../kernel/plugin.js'
 import { base, inTree } from '../plugins/index.js'

@@ -1,19 +1,15 @@
 import * as v from 'valibot'
-import type { Setting } from './contract/surface.js'
+import { settingsSection } from './kit/settings.js'
 
-const setting = <T>(
-  path: string,
-  section: string,
-  schema: v.GenericSchema<unknown, T>,
-  fallback: T,
-  apply: Setting['apply'] = 'restart-required',
-): Setting<T> => ({ path, section, schema, default: fallback, apply })
+const daemon = settingsSection({ path: 'daemon', section: 'general', apply: 'restart-required' })
+const log = settingsSection({ path: 'log', section: 'observability', apply: 'live' })
+const plugins = settingsSection({ path: 'plugins', section: 'general', apply: 'restart-required' })
 const LEVEL = v.picklist(['debug', 'info', 'warn', 'error'])
 
 /** The paths that the kernel itself owns. */
 export const KernelSettings = {
-  socket: setting('daemon.socket', 'general', v.string(), ''),
-  logLevel: setting('log.level', 'observability', LEVEL, 'info', 'live'),
-  disabled: setting<string[]>('plugins.disabled', 'general', v.array(v.string()), []),
-  replace: setting<string[]>('plugins.replace', 'general', v.array(v.string()), []),
+  socket: daemon('socket', v.string(), ''),
+  logLevel: log('level', LEVEL, 'info'),
+  disabled: plugins('disabled', v.array(v.string()), []),
+  replace: plugins('replace', v.array(v.string()), []),
 }

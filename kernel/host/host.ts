@@ -2,6 +2,7 @@ import { within } from '../clock.js'
 import { Fault, messageOf } from '../contract/errors.js'
 import { isDropIn, type Plugin, type PluginState, reasonOf } from '../contract/plugin.js'
 import { Redactors } from '../contract/redact.js'
+import { Serial } from '../kit/serial.js'
 import { OwnedScope } from '../scope.js'
 import { Changing } from './changing.js'
 import { conflictOf, lackOf } from './claims.js'
@@ -12,9 +13,8 @@ import type { HostOptions } from './options.js'
 import { dependentsOf, needsOf } from './plan.js'
 import { phasesOf, quiesce } from './quiesce.js'
 import { MissingHook, register } from './register.js'
-import type { Candidate, Seat } from './seat.js'
 import { Services } from './services.js'
-import { type Slot, Slots } from './slots.js'
+import { type Candidate, type Seat, type Slot, Slots } from './slots.js'
 
 /** Taken as the outcome where nobody wants to know it. */
 const nothing = () => {}
@@ -30,7 +30,7 @@ export class Host {
   readonly #services: Services
   readonly #held: HeldWrites
   readonly #optional: OptionalTaps
-  #queue: Promise<void> = Promise.resolve()
+  readonly #queue = new Serial()
 
   constructor(readonly options: HostOptions) {
     this.slots = new Slots(options)
@@ -131,10 +131,8 @@ export class Host {
   /** One change after the other. Their routes are published outside of the queue, so that a burst of them shares a generation. */
   async #change<T>(work: (change: Changing) => Promise<T>): Promise<T> {
     const change = new Changing(false)
-    const done = this.#queue.then(() => work(change))
-    this.#queue = done.then(nothing, nothing)
     try {
-      return await done
+      return await this.#queue.run(() => work(change))
     } finally {
       await this.#publish(change)
     }

@@ -1,14 +1,8 @@
 import * as v from 'valibot'
-import type { Setting } from '../../kernel/plugin.js'
+import { settingsSection } from '../../kernel/kit/settings.js'
 
 const integer = (min: number, max: number) => v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max))
-const setting = (path: string, schema: v.GenericSchema<unknown, number>, initial: number): Setting<number> => ({
-  path: `observability.${path}`,
-  section: 'observability',
-  schema,
-  default: initial,
-  apply: 'restart-required',
-})
+const setting = settingsSection({ path: 'observability', section: 'observability', apply: 'restart-required' })
 
 /** Retention of the journal of events: days and total bytes. */
 export const EventSettings = {

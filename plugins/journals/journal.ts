@@ -1,3 +1,4 @@
+import { Serial } from '../../kernel/kit/serial.js'
 import {
   type Disk,
   isFull,
@@ -40,7 +41,7 @@ export class OpenJournal implements Journal {
   #syncGoal = 0
   #timer: unknown
   /** Syncs and changes of file. */
-  #exclusive: Promise<void> = Promise.resolve()
+  readonly #exclusive = new Serial()
   #failure: StoreError | undefined
   readonly #patience: Patience
   #closing: Promise<void> | undefined
@@ -109,7 +110,7 @@ export class OpenJournal implements Journal {
 
   drop(before: number): Promise<void> {
     this.#usable()
-    return this.#alone(async () => {
+    return this.#exclusive.run(async () => {
       for (let next = this.segments[1]; next !== undefined && next.first <= before; next = this.segments[1]) {
         await this.disk.unlink((this.segments.shift() as Segment).file)
         // One by one: of several, power loss could bring back an older without a younger.
@@ -205,7 +206,7 @@ export class OpenJournal implements Journal {
     const segment = this.segments.at(-1)
     const largest = this.options.segmentBytes ?? DEFAULT_SEGMENT_BYTES
     if (segment === undefined || (segment.size > 0 && segment.size + bytes > largest)) {
-      return this.#alone(() => this.#beginSegment(first))
+      return this.#exclusive.run(() => this.#beginSegment(first))
     }
     this.#handle ??= await this.disk.open(segment.file, 'update')
     return segment
@@ -230,10 +231,12 @@ export class OpenJournal implements Journal {
   /** Syncs what is written when somebody waits for it; what is still to be written asks again. */
   #requestSync(): void {
     if (this.#syncGoal <= this.#synced.reached) return
-    void this.#alone(async () => {
-      if (this.#handle === undefined || this.#failure !== undefined) return
-      if (this.#written.reached > this.#synced.reached) await this.#sync(this.#handle)
-    }).catch(error => this.#fail(error))
+    void this.#exclusive
+      .run(async () => {
+        if (this.#handle === undefined || this.#failure !== undefined) return
+        if (this.#written.reached > this.#synced.reached) await this.#sync(this.#handle)
+      })
+      .catch(error => this.#fail(error))
   }
 
   /** The mark before those who wait: a kill after that finds it. */
@@ -252,15 +255,6 @@ export class OpenJournal implements Journal {
       this.#fail(error)
     }
     if (this.#failure !== undefined) throw this.#failure
-  }
-
-  #alone<T>(fn: () => Promise<T>): Promise<T> {
-    const run = this.#exclusive.then(fn)
-    this.#exclusive = run.then(
-      () => {},
-      () => {},
-    )
-    return run
   }
 
   #stopTimer(): void {
@@ -282,7 +276,7 @@ export class OpenJournal implements Journal {
     const { generation, last, options, disk } = this
     try {
       await this.sync()
-      await this.#exclusive
+      await this.#exclusive.idle()
       if (this.#note !== undefined || !this.found.clean)
         await writeMark(disk, options.dir, { generation, clean: true, last }, this.#patience.room).catch(error => {
           // Without room it stays marked as unclean, which costs a generation.
@@ -293,7 +287,7 @@ export class OpenJournal implements Journal {
       throw this.#failure
     } finally {
       this.#stopTimer()
-      await this.#exclusive
+      await this.#exclusive.idle()
       for (const handle of [this.#handle, this.#note?.handle]) if (handle !== undefined) await disk.close(handle)
     }
   }

@@ -1,7 +1,7 @@
 import { systemClock, turn } from '../../kernel/plugin.js'
 import type { Processes, ProcessInfo, ProcessSeen } from './inspect.js'
-import type { ProcessRow } from './process-row.js'
 import type { ProcessSystem } from './system.js'
+import type { ProcessRow } from './tables.js'
 
 /** Processes that are remembered in one set; the oldest are forgotten. */
 const MAX_REMEMBERED = 1000

@@ -1,7 +1,27 @@
 import { stat } from 'node:fs/promises'
 import type { Db, Inherited } from '../../kernel/plugin.js'
 import type { CgroupPlace } from './cgroup.js'
-import type { ProcessRow, ProcessTable } from './process-row.js'
+import { idsOf, inspectProcess } from './inspect.js'
+import { numberIn } from './mark.js'
+import { homeNumber } from './marking.js'
+
+/** What is kept of a process that runs, so that the next daemon finds what this one left. */
+export interface ProcessRow {
+  readonly pid: number
+  /** As {@link ProcessHandle.startTime}. */
+  readonly startTime: string
+  readonly group: number
+  /** The plugin it was started for. */
+  readonly owner: string
+  readonly label: string
+}
+
+/** Where the rows are kept; both writes are durable when they resolve. */
+export interface ProcessTable {
+  add(row: ProcessRow): Promise<void>
+  remove(pid: number, startTime: string): Promise<void>
+  list(): ProcessRow[]
+}
 
 /** Made in the kernel's own stream, when the kernel still started processes itself. */
 export const processTables: Inherited = {
@@ -70,4 +90,21 @@ export function cgroupPlace(db: Db): CgroupPlace {
         t.run("INSERT OR REPLACE INTO kernel_meta (key, value) VALUES ('cgroup', ?)", [dir])
       }),
   }
+}
+
+/** The rows of this home. A copied home brings along those of the original, whose processes say themselves whose they are. */
+export async function ownRows(table: ProcessTable, homeId: string): Promise<ProcessRow[]> {
+  const rows: ProcessRow[] = []
+  for (const row of table.list()) {
+    if (isOfAnotherHome(row, homeId)) await table.remove(row.pid, row.startTime)
+    else rows.push(row)
+  }
+  return rows
+}
+
+function isOfAnotherHome({ pid, startTime }: ProcessRow, homeId: string): boolean {
+  const seen = inspectProcess(pid, process.platform)
+  if (seen === undefined || seen.ended || seen.startTime !== startTime) return false
+  const named = idsOf(pid, process.platform).homeId
+  return (seen.mark !== 0 && numberIn(seen.mark, homeNumber(homeId)) === 0) || (named !== '' && named !== homeId)
 }

@@ -1,11 +1,7 @@
 import * as v from 'valibot'
-import type { Setting } from '../../kernel/plugin.js'
+import { settingsSection } from '../../kernel/kit/settings.js'
+
+const setting = settingsSection({ path: 'redact', section: 'general', apply: 'restart-required' })
 
 /** Whether registered values are replaced. */
-export const RedactionEnabled: Setting<boolean> = {
-  path: 'redact.enabled',
-  section: 'general',
-  schema: v.boolean(),
-  default: true,
-  apply: 'restart-required',
-}
+export const RedactionEnabled = setting('enabled', v.boolean(), true)

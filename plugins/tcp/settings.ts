@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import type { Setting } from '../../kernel/plugin.js'
+import { settingsSection } from '../../kernel/kit/settings.js'
 
 const HOST = v.pipe(v.string(), v.minLength(1), v.maxLength(253))
 const HOST_NAME = v.pipe(
@@ -12,30 +12,26 @@ const HOST_NAME = v.pipe(
 )
 const PORT = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(65535))
 
-const setting = <T>(
-  path: string,
-  schema: v.GenericSchema<unknown, T>,
-  initial: T,
-  apply: Setting['apply'] = 'restart-required',
-): Setting<T> => ({ path, section: 'general', schema, default: initial, apply })
+const setting = settingsSection({ path: 'http', section: 'general', apply: 'restart-required' })
+const live = settingsSection({ path: 'http', section: 'general', apply: 'live' })
 
 /** Where TCP is served, and to whom. */
 export const TcpSettings = {
   /** `auto` is the same as true; it used to depend on what the system tells of local users. */
-  enabled: setting<boolean | 'auto'>('http.enabled', v.union([v.boolean(), v.literal('auto')]), 'auto'),
-  host: setting('http.host', HOST, 'localhost'),
-  port: setting('http.port', PORT, 2123),
+  enabled: setting('enabled', v.union([v.boolean(), v.literal('auto')]), 'auto'),
+  host: setting('host', HOST, 'localhost'),
+  port: setting('port', PORT, 2123),
   /** Names, with a port or for any, that the Host header may have beside those of loopback. */
-  allowedHosts: setting<string[]>('http.allowed_hosts', v.pipe(v.array(HOST_NAME), v.maxLength(100)), [], 'live'),
+  allowedHosts: live('allowed_hosts', v.pipe(v.array(HOST_NAME), v.maxLength(100)), []),
   /** Nobody is served over TCP without a token, but by `public` routes. False: whoever reaches the port by a loopback name is the operator. */
-  requireToken: setting('http.require_token', v.boolean(), true),
+  requireToken: setting('require_token', v.boolean(), true),
   /** The plugin that has to run for TCP to be served; until it does, requests wait. Needed beyond loopback. */
-  authenticator: setting('http.authenticator', v.string(), ''),
+  authenticator: setting('authenticator', v.string(), ''),
   /** Processes of the daemon's own user need no token over loopback, where the system tells whose they are. */
-  trustOwnUser: setting('http.trust_own_user', v.boolean(), false),
+  trustOwnUser: setting('trust_own_user', v.boolean(), false),
   /** Files in PEM, absolute or relative to the home; with both, TCP speaks TLS only. */
-  cert: setting('http.tls.cert', v.string(), ''),
-  key: setting('http.tls.key', v.string(), ''),
+  cert: setting('tls.cert', v.string(), ''),
+  key: setting('tls.key', v.string(), ''),
   /** Serves beyond loopback without TLS: something in front of the port does it, or the network is private. */
-  plaintext: setting('http.plaintext', v.boolean(), false),
+  plaintext: setting('plaintext', v.boolean(), false),
 }

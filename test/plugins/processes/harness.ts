@@ -7,8 +7,8 @@ import { systemClock } from '../../../kernel/clock.js'
 import type { Clock } from '../../../kernel/contract/basics.js'
 
 import { inspectProcess } from '../../../plugins/processes/inspect.js'
-import type { ProcessRow, ProcessTable } from '../../../plugins/processes/process-row.js'
 import { createSpawner, type OwnedRequest, type Spawner } from '../../../plugins/processes/spawner.js'
+import type { ProcessRow, ProcessTable } from '../../../plugins/processes/tables.js'
 
 export const scratch = mkdtempSync(join(tmpdir(), 'svc-spawn-'))
 /** With the test runner's mark, by which it finds what a failing test leaves. */

@@ -1,8 +1,8 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { ProcessInfo } from '../../../plugins/processes/inspect.js'
-import type { ProcessRow } from '../../../plugins/processes/process-row.js'
 import { planReap, type ReapFacts } from '../../../plugins/processes/reap.js'
+import type { ProcessRow } from '../../../plugins/processes/tables.js'
 
 function info(pid: number, parent: number, group: number, more: Partial<ProcessInfo> = {}): ProcessInfo {
   return { pid, parent, group, startTime: `t${pid}`, name: `p${pid}`, ended: false, mark: 0, ...more }

@@ -7,8 +7,8 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { ProcessHandle } from '../../../plugins/processes/api.js'
 import { SpawnError } from '../../../plugins/processes/error.js'
-import type { ProcessRow, ProcessTable } from '../../../plugins/processes/process-row.js'
 import type { OwnedRequest } from '../../../plugins/processes/spawner.js'
+import type { ProcessRow, ProcessTable } from '../../../plugins/processes/tables.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import {
   cleanUp,
