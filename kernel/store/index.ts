@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { Fault } from '../contract/errors.js'
-import type { Db, Inherited, Migration, Room, StoreStatus } from '../contract/storage.js'
+import type { Db, Room, StoreStatus } from '../contract/storage.js'
 import { isUnsupported } from '../kit/system-calls.js'
 import { Core, DbHandle } from './db.js'
 import { type Disk, missing, readWhole, replaceFile, systemDisk, type WholeOptions } from './disk.js'
@@ -17,32 +17,7 @@ import { selfTest } from './self-test.js'
 import { SQLITE_PIN, type SqlitePin } from './sqlite-pin.js'
 
 /** The database of one home. */
-export interface Store {
-  /** Bound to no owner: the kernel's own. */
-  readonly db: Db
-  /**
-   * Applies the migrations of an owner that the database has not, one transaction each; durable with `db.durable()`.
-   * @throws StoreError `schema_ahead`, `migration_refused`, `disk_full` naming the first that is missing
-   */
-  migrate(owner: string, migrations: readonly Migration[], inherits?: readonly Inherited[]): void
-  /** To be called before the owner of a stream migrates, with what others inherit of it. */
-  share(inherits: readonly Inherited[]): void
-  /** Transactions of these owners begin when `over` has resolved; a later call takes the place of this one. */
-  hold(owners: ReadonlySet<string>, over: Promise<void>): void
-  /** Migrations that left a stream, by id with the SHA-256 of their text: a home that has them is no newer one. */
-  know(stream: string, hashes: Readonly<Record<string, string>>): void
-  /** Drops the tables of an owner that runs no more, and what is known of them; durable with `db.durable()`. */
-  forget(owner: string): void
-  status(): StoreStatus
-  /** Moves everything from the log into the database and empties the log; resolves when that is on the disk. */
-  checkpoint(): Promise<void>
-  /** Resolves when everything is on the disk, however long a full disk holds it up; rejects with the failure. */
-  settled(): Promise<void>
-  /** Waits for what is under way, checkpoints, closes; after a failure, or without room, it closes only. */
-  close(): Promise<void>
-  /** Resolves at the first failed write or sync: from then on nothing is acknowledged (`store_failed`); reads go on. */
-  readonly failed: Promise<StoreError>
-}
+export type Store = ReturnType<typeof serve>
 
 export interface StoreOptions {
   /** The database file, …/svc.db; its log and its mark lie beside it. The caller holds the lock of the home. */
@@ -201,7 +176,7 @@ async function usable(
   return { image, wal, mark }
 }
 
-function serve(file: string, disk: Disk, engine: Engine, core: Core, migrations: Migrations): Store {
+function serve(file: string, disk: Disk, engine: Engine, core: Core, migrations: Migrations) {
   const { mirror } = core
   const { db } = core.statements
   const checkpoint = (): Promise<void> => {
@@ -233,14 +208,24 @@ function serve(file: string, disk: Disk, engine: Engine, core: Core, migrations:
   }
   let closing: Promise<void> | undefined
   return {
-    db: new DbHandle(core, undefined),
+    /** Bound to no owner: the kernel's own. */
+    db: new DbHandle(core, undefined) as Db,
+    /** Resolves at the first failed write or sync: from then on nothing is acknowledged (`store_failed`); reads go on. */
     failed: mirror.failed,
-    migrate: (owner, list, inherits) => migrations.migrate(owner, list, inherits),
-    share: inherits => migrations.share(inherits),
-    hold: (owners, over) => core.hold(owners, over),
-    know: (stream, hashes) => migrations.know(stream, hashes),
-    forget: owner => migrations.forget(owner),
-    status: () => ({
+    /**
+     * Applies the migrations of an owner that the database has not, one transaction each; durable with `db.durable()`.
+     * @throws StoreError `schema_ahead`, `migration_refused`, `disk_full` naming the first that is missing
+     */
+    migrate: migrations.migrate.bind(migrations),
+    /** To be called before the owner of a stream migrates, with what others inherit of it. */
+    share: migrations.share.bind(migrations),
+    /** Transactions of these owners begin when `over` has resolved; a later call takes the place of this one. */
+    hold: core.hold.bind(core),
+    /** Migrations that left a stream, by id with the SHA-256 of their text: a home that has them is no newer one. */
+    know: migrations.know.bind(migrations),
+    /** Drops the tables of an owner that runs no more, and what is known of them; durable with `db.durable()`. */
+    forget: migrations.forget.bind(migrations),
+    status: (): StoreStatus => ({
       path: file,
       bytes: mirror.sizes.main,
       walBytes: mirror.sizes.wal,
@@ -250,14 +235,19 @@ function serve(file: string, disk: Disk, engine: Engine, core: Core, migrations:
       ...(mirror.stalled && { stalled: mirror.stalled.message }),
       streams: core.closed ? [] : migrations.streams(),
     }),
-    async checkpoint() {
+    /** Moves everything from the log into the database and empties the log; resolves when that is on the disk. */
+    async checkpoint(): Promise<void> {
       core.ready()
       await checkpoint()
     },
+    /** Resolves when everything is on the disk, however long a full disk holds it up; rejects with the failure. */
     settled: () => {
       mirror.sync('wal')
-      return new Promise((resolve, reject) => mirror.whenSyncedAtLast(error => (error ? reject(error) : resolve())))
+      return new Promise<void>((resolve, reject) =>
+        mirror.whenSyncedAtLast(error => (error ? reject(error) : resolve())),
+      )
     },
+    /** Waits for what is under way, checkpoints, closes; after a failure, or without room, it closes only. */
     close: () => (closing ??= close()),
   }
 }

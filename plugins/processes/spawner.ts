@@ -11,7 +11,7 @@ import { ManagedProcess, type SpawnedChild } from './managed-process.js'
 import { lastNumber, markFor, numberIn } from './mark.js'
 import { findMarking, homeNumber } from './marking.js'
 import { BoundedOutput, OUTPUT_LIMITS, type OutputLimits } from './output/bounded-output.js'
-import { Identities, identityOf, Reaper, type ReapResult } from './reap.js'
+import { Identities, identityOf, Reaper } from './reap.js'
 import { hostSystem } from './system.js'
 import { ownRows, type ProcessTable } from './tables.js'
 import { withoutWithheld } from './withheld.js'
@@ -22,35 +22,7 @@ export interface OwnedRequest extends SpawnRequest {
 }
 
 /** The one place that starts and signals processes. */
-export interface Spawner {
-  /** Pid of this process. */
-  readonly self: number
-  /** It has started a process since it was made. */
-  readonly hasStarted: boolean
-  /**
-   * Starts a process that leads a group of its own, when everything seen so far is on the disk; resolves when its row is
-   * as well. Throws {@link SpawnError}.
-   */
-  spawn(request: OwnedRequest): Promise<ProcessHandle>
-  /** Those whose group is not gone. */
-  list(): ProcessHandle[]
-  /** Stops all, and refuses to start any from now on. Throws an AggregateError when some cannot be ended. */
-  stopAll(options?: StopOptions): Promise<void>
-  /**
-   * Ends what a daemon of this home started and left behind: at boot an earlier one, at the end this one. Known are they
-   * by their rows, by the mark that the spawner gave them, by `SVC_HOME_ID` in their environment, by the home's cgroup and
-   * by their parents; never by a pid alone. Rows of processes that are gone are removed.
-   */
-  reap(): Promise<ReapResult>
-  /** Moves this process into a cgroup of the home, where one is wanted and can be made; whatever starts then is in it. */
-  enclose(): Promise<void>
-  /** For which running process of this spawner this one was started, itself included; undefined when for none. */
-  originOf(pid: number): ProcessHandle | undefined
-  /** Whether a process descends from one of this spawner, and whose that is. */
-  descentOf(pid: number): Caller
-  /** Every process that does. */
-  descendants(): Promise<readonly { readonly pid: number; readonly caller: Caller }[]>
-}
+export type Spawner = ReturnType<typeof createSpawner>
 
 export interface SpawnerOptions {
   /** Names this home and no other, copies of it included: whatever carries it is ended at boot. */
@@ -70,7 +42,7 @@ export interface SpawnerOptions {
 /** Milliseconds between SIGTERM and SIGKILL for what a daemon left, and for what left the group of a process. */
 const termMs = { reap: 1000, strays: 500 }
 
-export function createSpawner(options: SpawnerOptions): Spawner {
+export function createSpawner(options: SpawnerOptions) {
   const { homeId, table, clock, durable, cgroup: place, report, limits = OUTPUT_LIMITS } = options
   const system = hostSystem()
   const reaper = new Reaper(system)
@@ -147,6 +119,7 @@ export function createSpawner(options: SpawnerOptions): Spawner {
     return { handle, recorded }
   }
 
+  /** For which running process of this spawner this one was started, itself included; undefined when for none. */
   const originOf = (pid: number): ProcessHandle | undefined => {
     const handles = [...running.values()]
     const walked: ProcessInfo[] = []
@@ -166,6 +139,7 @@ export function createSpawner(options: SpawnerOptions): Spawner {
     return undefined
   }
 
+  /** Whether a process descends from one of this spawner, and whose that is. */
   const descentOf = (pid: number): Caller => {
     const seen = inspectProcess(pid, platform)
     if (pid === system.self) return { status: 'outside' }
@@ -181,11 +155,17 @@ export function createSpawner(options: SpawnerOptions): Spawner {
   }
 
   return {
+    /** Pid of this process. */
     self: system.self,
+    /** It has started a process since it was made. */
     get hasStarted() {
       return last > 0
     },
-    async spawn(request) {
+    /**
+     * Starts a process that leads a group of its own, when everything seen so far is on the disk; resolves when its row is
+     * as well. Throws {@link SpawnError}.
+     */
+    async spawn(request: OwnedRequest): Promise<ProcessHandle> {
       await checkFolder(request.cwd)
       const [command] = request.argv
       marking ??= findMarking(platform)
@@ -212,13 +192,20 @@ export function createSpawner(options: SpawnerOptions): Spawner {
       }
       return handle
     },
-    list: () => [...running.values()],
-    async stopAll(options) {
+    /** Those whose group is not gone. */
+    list: (): ProcessHandle[] => [...running.values()],
+    /** Stops all, and refuses to start any from now on. Throws an AggregateError when some cannot be ended. */
+    async stopAll(options?: StopOptions) {
       closed = true
       const ends = await Promise.allSettled([...running.values()].map(handle => handle.stop(options)))
       const errors = ends.flatMap(end => (end.status === 'rejected' ? [end.reason] : []))
       if (errors.length > 0) throw new AggregateError(errors, `${errors.length} process groups could not be ended`)
     },
+    /**
+     * Ends what a daemon of this home started and left behind: at boot an earlier one, at the end this one. Known are they
+     * by their rows, by the mark that the spawner gave them, by `SVC_HOME_ID` in their environment, by the home's cgroup and
+     * by their parents; never by a pid alone. Rows of processes that are gone are removed.
+     */
     async reap() {
       await enclosed
       await cgroup?.leave()
@@ -241,12 +228,14 @@ export function createSpawner(options: SpawnerOptions): Spawner {
       for (const row of rows) if (over.has(identityOf(row))) await table.remove(row.pid, row.startTime)
       return result
     },
+    /** Moves this process into a cgroup of the home, where one is wanted and can be made; whatever starts then is in it. */
     async enclose() {
       enclosed = cgroup?.enter()
       await enclosed
     },
     originOf,
     descentOf,
+    /** Every process that descends from one of this spawner. */
     async descendants() {
       const all = [...(await system.look()).keys()].map(pid => ({ pid, caller: descentOf(pid) }))
       return all.filter(({ caller: { status } }) => status === 'started' || status === 'left')
