@@ -129,6 +129,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const hooks = kernelHooks(report, clock)
     const sources = hooks.collect.for(Collected.secrets.registry) as Registry<SecretSource>
     const redactors = hooks.collect.for(Redactors.registry) as Registry<Redactor>
+    if (Redactors.entry) redactors.expect(Redactors.entry)
     redact.attend({ redactors, sources })
     const records = new RecordStore(db, clock, hooks, scope)
     const { Transport } = await http

@@ -1,3 +1,4 @@
+import * as v from 'valibot'
 import type { Contribution } from './hook.js'
 import { registry } from './token.js'
 
@@ -31,7 +32,10 @@ export interface Redactor extends Redact {
  * What replaces registered values in all that leaves; the first entry counts. A throw is the plugin's fault: it replaces
  * nothing.
  */
-export const Redactors = registry<Redactor>('redactors@1')
+export const Redactors = registry<Redactor>(
+  'redactors@1',
+  v.looseObject({ text: v.function(), value: v.function(), stream: v.function(), follow: v.function() }),
+)
 
 /** Replaces registered values in what leaves the daemon. While there are none, everything is handed back as it came. */
 export interface Redact {

@@ -1,3 +1,5 @@
+import type * as v from 'valibot'
+
 declare const carries: unique symbol
 
 /** Typed reference to a service; its identity is the id with a major (`store@1`), never the module it was imported from. */
@@ -14,6 +16,8 @@ export interface MaybeToken<T> {
 /** Reference to a registry that one plugin declares and others contribute to. */
 export interface RegistryToken<T> {
   readonly registry: string
+  /** What an entry has to be. One of a drop-in that is not is left out and reported as a fault of the drop-in; its others stay. */
+  readonly entry?: v.GenericSchema
   readonly [carries]?: T
 }
 
@@ -31,9 +35,12 @@ export function maybe<T>(wanted: Token<T>): MaybeToken<T> {
   return { maybe: wanted }
 }
 
-/** Makes the reference of a registry, `owner.what@major`. */
-export function registry<T>(id: string): RegistryToken<T> {
-  return { registry: checked(id) }
+/**
+ * Makes the reference of a registry, `owner.what@major`.
+ * @param entry the schema of an entry; functions in it are checked to be functions
+ */
+export function registry<T>(id: string, entry?: v.GenericSchema): RegistryToken<T> {
+  return { registry: checked(id), ...(entry ? { entry } : {}) }
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: the erasing line of needs

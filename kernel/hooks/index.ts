@@ -6,6 +6,7 @@ import {
   SyncBailHook,
   SyncHook,
 } from 'tapable'
+import * as v from 'valibot'
 import type { Clock } from '../contract/basics.js'
 import { Fault, messageOf } from '../contract/errors.js'
 import type * as contract from '../contract/hook.js'
@@ -22,6 +23,7 @@ import type {
 import type { Guards, Announce as KernelAnnounce } from '../contract/kernel-hooks.js'
 import { isDropIn } from '../contract/plugin.js'
 import type { Tx } from '../contract/storage.js'
+import { issueText } from '../kit/issue-text.js'
 import { AsyncTapped, type Guarding, type TapCell, Tapped, type Whose, type WithCell } from './tapped.js'
 
 /** Milliseconds that a tap has where its hook says nothing else. */
@@ -39,16 +41,48 @@ export class Registry<T> extends Tapped<() => readonly T[], SyncHook<[Collect<T>
     return all
   }
 
+  #entry: v.GenericSchema | undefined
+  /** Entries of drop-ins that were checked, and whether they passed. */
+  #judged = new WeakMap<object, boolean>()
+
+  /** Has entries of drop-ins checked. Those of the program are checked by a test of the package: at boot that would cost time. */
+  expect(entry: v.GenericSchema): void {
+    this.#entry = entry
+    this.#judged = new WeakMap()
+  }
+
   protected readonly make = () => new SyncHook<[Collect<T>], void, WithCell>(['collect'])
+
+  #accepts(owner: string, entry: unknown): boolean {
+    if (!this.#entry) return true
+    const key = typeof entry === 'object' && entry !== null ? entry : undefined
+    const known = key && this.#judged.get(key)
+    if (known !== undefined) return known
+    const wrong = problemOf(this.#entry, entry)
+    if (key) this.#judged.set(key, wrong === undefined)
+    if (wrong !== undefined) this.blame(owner, new TypeError(`an entry of ${this.name} is left out: ${wrong}`))
+    return wrong === undefined
+  }
 
   protected guarded(cell: TapCell<() => readonly T[]>) {
     return (collect: Collect<T>) => {
       try {
-        for (const entry of cell.fn?.() ?? []) collect(cell.owner, entry)
+        for (const entry of cell.fn?.() ?? [])
+          if (!cell.isDropIn || this.#accepts(cell.owner, entry)) collect(cell.owner, entry)
       } catch (error) {
         this.blame(cell.owner, error)
       }
     }
+  }
+}
+
+/** What is wrong with a value; undefined: nothing. A value that throws when it is read is wrong too. */
+function problemOf(schema: v.GenericSchema, value: unknown): string | undefined {
+  try {
+    const { issues } = v.safeParse(schema, value)
+    return issues?.map(issue => `${v.getDotPath(issue) ?? 'the entry'}: ${issueText(issue)}`).join('; ')
+  } catch (error) {
+    return messageOf(error)
   }
 }
 

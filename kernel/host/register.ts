@@ -38,6 +38,7 @@ export function register<S>(
   contribute(Collected.reconcilers, bind(surface.reconcilers))
   for (const { phase, run } of surface.quiesce ?? [])
     hooks.quiesce.for(phase).tap(tapper, () => [signal => run(self, signal)])
+  for (const { registry, entry } of surface.declares ?? []) if (entry) hooks.collect.for(registry).expect(entry)
   for (const { to, entries } of contributionsOf(surface))
     hooks.collect.for(to.registry).tap(tapper, () => entries(self))
   if (surface.hooks) tapKernel(hooks, tapper, surface.hooks, self)

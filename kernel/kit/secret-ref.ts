@@ -46,7 +46,10 @@ export interface SecretResolver {
 }
 
 /** The resolvers of all schemes, one each. */
-export const SecretResolvers = registry<SecretResolver>('secrets.resolvers@1')
+export const SecretResolvers = registry<SecretResolver>(
+  'secrets.resolvers@1',
+  v.looseObject({ scheme: v.string(), resolve: v.function(), missing: v.optional(v.function()) }),
+)
 
 const CONFLICT = 'put one of them into plugins.disabled'
 export const SecretErrors = defineErrors({

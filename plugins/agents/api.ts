@@ -1,3 +1,4 @@
+import * as v from 'valibot'
 import { defineErrors, guard, hookTable, registry, type StoredRecord, type TapsOf, token } from '../../kernel/plugin.js'
 import type { AgentActivity } from '../../schemas/agents.js'
 import type { Workspace } from '../workspaces/api.js'
@@ -110,9 +111,12 @@ export interface AgentSource {
   ) => readonly (Pick<AgentFolder, 'root' | 'folder' | 'digests'> & { readonly extension?: string })[]
 }
 
-export const AgentSourceFolders = registry<AgentSource>('agents.sources@1')
+export const AgentSourceFolders = registry<AgentSource>('agents.sources@1', v.looseObject({ folders: v.function() }))
 
-export const AgentActivities = registry<ActivitySource>('agents.activity@1')
+export const AgentActivities = registry<ActivitySource>(
+  'agents.activity@1',
+  v.looseObject({ active: v.function(), counts: v.function() }),
+)
 
 export const AgentErrors = defineErrors({
   agent_not_found: { status: 404, message: 'no such agent', next: 'svc agent list' },

@@ -53,7 +53,10 @@ export interface StatusMember {
   readonly read: (about: StatusScope) => unknown
 }
 
-export const StatusMembers = registry<StatusMember>('daemon.status@1')
+export const StatusMembers = registry<StatusMember>(
+  'daemon.status@1',
+  v.looseObject({ path: v.string(), read: v.function() }),
+)
 
 /**
  * A doctor probe. It answers within 5 s or is reported as `probe_timeout`; one that throws as `probe_failed`.
@@ -67,10 +70,13 @@ export interface Check {
   readonly run: (signal: AbortSignal) => Promise<readonly DiagnosticItem[]>
 }
 
-export const Checks = registry<Check>('daemon.checks@1')
+export const Checks = registry<Check>(
+  'daemon.checks@1',
+  v.looseObject({ id: v.string(), category: v.string(), run: v.function() }),
+)
 
 /** Tells names that `plugins.disabled` and `plugins.replace` may hold although no plugin has them, or none that runs. */
-export const KnownNames = registry<() => readonly string[]>('daemon.known_names@1')
+export const KnownNames = registry<() => readonly string[]>('daemon.known_names@1', v.function())
 
 /** A doctor item that was found just now. */
 export function finding(item: Omit<DiagnosticItem, 'data_freshness'>): DiagnosticItem {

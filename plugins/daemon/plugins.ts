@@ -1,4 +1,4 @@
-import { type AttributedFault, type HostView, iso, type PluginInfo, reasonOf } from '../../kernel/plugin.js'
+import { type AttributedFault, type HostView, iso, type PluginInfo, Redactors, reasonOf } from '../../kernel/plugin.js'
 import type { PluginDetail, PluginSummary } from '../../schemas/daemon.js'
 
 /** A plugin in a line: its faults are counted. */
@@ -20,7 +20,8 @@ export function pluginDetail(info: PluginInfo, host: Pick<HostView, 'plugins' | 
   const faults = host.faults()
   const { registries = [] } = host.pluginOf(info.name)?.surface ?? {}
   const running = host.plugins().filter(({ state }) => state.status === 'active')
-  const declared = running.flatMap(({ name }) => host.pluginOf(name)?.surface.declares ?? [])
+  const ofPlugins = running.flatMap(({ name }) => host.pluginOf(name)?.surface.declares ?? [])
+  const declared = [Redactors, ...ofPlugins]
   const holds = new Map<string, number>()
   for (const label of info.holds) holds.set(label, (holds.get(label) ?? 0) + 1)
   return {

@@ -137,7 +137,15 @@ export interface ResourceFamily {
   readonly unload?: (key: string) => void
 }
 
-export const ResourceFamilies = registry<ResourceFamily>('extensions.families@1')
+export const ResourceFamilies = registry<ResourceFamily>(
+  'extensions.families@1',
+  v.looseObject({
+    name: v.string(),
+    kinds: v.optional(v.array(v.looseObject({ name: v.string() }))),
+    load: v.function(),
+    unload: v.optional(v.function()),
+  }),
+)
 
 /** The method by which the process of an extension is asked when a hook of it runs, for events that it named in its handshake. */
 export const HOOK_METHOD = 'hooks/execute'

@@ -37,7 +37,10 @@ export interface WakeContext {
   readonly read: (session: SessionInfo) => Promise<string | undefined>
 }
 
-export const WakeContexts = registry<WakeContext>('heartbeats.context@1')
+export const WakeContexts = registry<WakeContext>(
+  'heartbeats.context@1',
+  v.looseObject({ name: v.string(), read: v.function() }),
+)
 
 /** A wake-up was sent. */
 export const HeartbeatSent = event(

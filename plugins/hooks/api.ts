@@ -1,4 +1,5 @@
 /** `svc/plugins/hooks`: programs and functions that run on events and may deny or patch them. */
+import * as v from 'valibot'
 import {
   type Awaitable,
   defineErrors,
@@ -9,7 +10,7 @@ import {
   type TapsOf,
   token,
 } from '../../kernel/plugin.js'
-import type { HookEvent } from '../../schemas/hooks.js'
+import { HookEvent } from '../../schemas/hooks.js'
 import type { SessionInfo } from '../sessions/api.js'
 import type { Workspace } from '../workspaces/api.js'
 import type { PatchMember } from './hook-events.js'
@@ -35,7 +36,10 @@ export interface NativeHook
 }
 
 /** Functions of plugins as hooks. */
-export const NativeHooks = registry<NativeHook>('hooks.native@1')
+export const NativeHooks = registry<NativeHook>(
+  'hooks.native@1',
+  v.looseObject({ name: v.string(), event: HookEvent, run: v.function() }),
+)
 
 /** Where hooks are looked up: globally, or for a workspace, an agent or a session. */
 export interface HookPlace {
@@ -68,7 +72,10 @@ export interface HookDeclaration {
   readonly extension?: string | undefined
 }
 
-export const HookDeclarers = registry<HookDeclarations>('hooks.declarations@1')
+export const HookDeclarers = registry<HookDeclarations>(
+  'hooks.declarations@1',
+  v.looseObject({ source: v.literal('skill'), read: v.function() }),
+)
 
 /** Contributes the values that matcher fields can have now, so that a value that matches none of them gets a warning. */
 export interface KnownValues {
@@ -82,7 +89,10 @@ export interface KnownValues {
   readonly read: () => Promise<readonly string[] | undefined>
 }
 
-export const HookValues = registry<KnownValues>('hooks.values@1')
+export const HookValues = registry<KnownValues>(
+  'hooks.values@1',
+  v.looseObject({ fields: v.array(v.string()), noun: v.string(), list: v.string(), read: v.function() }),
+)
 
 /** The result of running the hooks of an event. */
 export interface Dispatched {

@@ -1,3 +1,4 @@
+import * as v from 'valibot'
 import { type Actor, type Awaitable, registry, token } from '../../kernel/plugin.js'
 import type { McpPlaceQuery, McpServerView, PutMcpServerBody } from '../../schemas/settings/mcp-servers.js'
 import type { ApplyOutcome } from '../../schemas/settings.js'
@@ -26,7 +27,10 @@ export interface McpServerSource {
   >
 }
 
-export const McpServerSources = registry<McpServerSource>('mcp.sources@1')
+export const McpServerSources = registry<McpServerSource>(
+  'mcp.sources@1',
+  v.looseObject({ kind: v.picklist(['provider', 'skill']), read: v.function() }),
+)
 
 /** The entry of a catalog that a server was made of. */
 export interface CatalogOrigin {

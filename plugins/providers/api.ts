@@ -1,3 +1,4 @@
+import * as v from 'valibot'
 import { type Actor, defineErrors, registry, token } from '../../kernel/plugin.js'
 import type { CuratedModel, ProviderSettings, PutProviderBody } from '../../schemas/settings/entries.js'
 
@@ -119,7 +120,7 @@ export interface ProviderUser {
   readonly read: () => Promise<readonly ProviderUse[]>
 }
 
-export const ProviderUsers = registry<ProviderUser>('providers.users@1')
+export const ProviderUsers = registry<ProviderUser>('providers.users@1', v.looseObject({ read: v.function() }))
 
 export const Providers = token<ProvidersApi>('providers@1')
 

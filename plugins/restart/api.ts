@@ -29,7 +29,10 @@ export interface RestartApi {
 
 export const Restart = token<RestartApi>('restart@1')
 
-export const Relaunchers = registry<Relauncher>('restart.relaunchers@1')
+export const Relaunchers = registry<Relauncher>(
+  'restart.relaunchers@1',
+  v.looseObject({ refusal: v.optional(v.string()), prepare: v.function(), stop: v.function() }),
+)
 
 /** The daemon was asked to restart. */
 export const RestartRequested = event(

@@ -1,4 +1,5 @@
 /** `svc/plugins/self-service`: what an agent asks about itself, and the sessions that it starts. */
+import * as v from 'valibot'
 import { defineErrors, hookTable, notify, pipeline, registry, type TapsOf, token } from '../../kernel/plugin.js'
 import type { PermissionPolicy } from '../../schemas/sessions.js'
 import type { TaskLease, TaskSituation } from '../../schemas/tasks.js'
@@ -51,6 +52,9 @@ export interface HeldWorkSource {
   readonly situation: (session: SessionInfo) => TaskSituation
 }
 
-export const HeldWork = registry<HeldWorkSource>('self-service.held-work@1')
+export const HeldWork = registry<HeldWorkSource>(
+  'self-service.held-work@1',
+  v.looseObject({ mostLeases: v.number(), leases: v.function(), situation: v.function() }),
+)
 
 export const Spawning = token<{ readonly points: SpawnPoints }>('self-service@1')

@@ -1,3 +1,4 @@
+import * as v from 'valibot'
 import { type Actor, registry, token } from '../../kernel/plugin.js'
 import type { InspectSessionReply, SessionHealth, SessionLineage } from '../../schemas/sessions.js'
 import type { PermissionMode } from '../agents/api.js'
@@ -248,7 +249,7 @@ export interface WakeSource {
   ) => Promise<Partial<Omit<InspectSessionReply, 'session_id' | 'health'>>>
 }
 
-export const WakeSources = registry<WakeSource>('sessions.wakes@1')
+export const WakeSources = registry<WakeSource>('sessions.wakes@1', v.looseObject({ read: v.function() }))
 
 /** Contributes a part of what agents are told besides their definitions. It is read when a session begins and stays with it. */
 export interface Briefing {
@@ -258,4 +259,7 @@ export interface Briefing {
   readonly read: (session: SessionInfo, workspace: Workspace) => Promise<string | undefined>
 }
 
-export const SessionBriefings = registry<Briefing>('sessions.briefings@1')
+export const SessionBriefings = registry<Briefing>(
+  'sessions.briefings@1',
+  v.looseObject({ name: v.string(), read: v.function() }),
+)

@@ -1,3 +1,4 @@
+import * as v from 'valibot'
 import { registry } from '../../kernel/plugin.js'
 import type { AgentDefinition } from '../agents/api.js'
 import type { Workspace } from '../workspaces/api.js'
@@ -30,4 +31,7 @@ export interface SessionMcpServer {
   ) => Promise<readonly AcpMcpServer[]>
 }
 
-export const SessionMcpServers = registry<SessionMcpServer>('sessions.mcp-servers@1')
+export const SessionMcpServers = registry<SessionMcpServer>(
+  'sessions.mcp-servers@1',
+  v.looseObject({ read: v.function() }),
+)

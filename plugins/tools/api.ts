@@ -1,3 +1,4 @@
+import * as v from 'valibot'
 import type { RouteTool } from '../../kernel/kit/annotations/index.js'
 import {
   type Actor,
@@ -128,7 +129,17 @@ export interface ToolBackend {
 }
 
 /** Contributes a backend: `contribute(ToolBackends, self => [self.backend])`. */
-export const ToolBackends = registry<ToolBackend>('tools.backends@1')
+export const ToolBackends = registry<ToolBackend>(
+  'tools.backends@1',
+  v.looseObject({
+    kind: v.string(),
+    tools: v.function(),
+    call: v.function(),
+    leaves: v.optional(v.function()),
+    revive: v.optional(v.function()),
+    complete: v.optional(v.function()),
+  }),
+)
 
 /**
  * A native tool: a route of the daemon under a name for agents. A call makes the request with the caller's rights, and gives the reply
@@ -140,7 +151,10 @@ export interface NativeTool extends RouteTool {
 }
 
 /** Tools of extensions that name their routes by a text; a route says by the annotation `tool` that it is one. */
-export const NativeTools = registry<NativeTool>('tools.native@1')
+export const NativeTools = registry<NativeTool>(
+  'tools.native@1',
+  v.looseObject({ name: v.string(), route: v.string(), toolsets: v.array(v.string()) }),
+)
 
 /** What stands in the way of a call in a place; `callable` where nothing but an approval does. */
 export interface ToolDecision {

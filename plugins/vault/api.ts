@@ -70,7 +70,14 @@ export interface SecretOwner {
 }
 
 /** All owners of secrets; a plugin contributes those whose secrets it may use. */
-export const SecretOwners = registry<SecretOwner>('vault.owners@1')
+export const SecretOwners = registry<SecretOwner>(
+  'vault.owners@1',
+  v.looseObject({
+    what: v.string(),
+    deleted: v.optional(v.union([v.object({ record: v.string() }), v.object({ event: v.string() })])),
+    paths: v.function(),
+  }),
+)
 
 /** The vault as the plugin that requires it sees it. */
 export const Vault = token<VaultApi>('vault@1')

@@ -80,7 +80,10 @@ export interface DetailMember {
   readonly read: (workspace: Workspace) => Awaitable<readonly unknown[]>
 }
 
-export const WorkspaceDetailMembers = registry<DetailMember>('workspaces.detail@1')
+export const WorkspaceDetailMembers = registry<DetailMember>(
+  'workspaces.detail@1',
+  v.looseObject({ member: v.picklist(['agents', 'providers', 'sessions', 'skills']), read: v.function() }),
+)
 
 const payload = v.object({ id: v.string(), name: v.string(), root_dir: v.string() })
 export const WorkspaceCreated = event('workspace.created', payload)

@@ -22,7 +22,7 @@ export const registries = (): Registry[] => [
 ]
 
 const registriesIn = (text: string, from: string | undefined): Registry[] =>
-  [...text.matchAll(/^export const (\w+) = registry<(.+)>\('([^']+)'\)/gm)].map(match => {
+  [...text.matchAll(/^export const (\w+) = registry<(.+)>\(\s*'([^']+)'/gm)].map(match => {
     const [, token = '', entry = '', id = ''] = match
     const declared = text.search(new RegExp(`^export interface ${entry}\\b`, 'm'))
     const comment = commentBefore(text, match.index) || (declared < 0 ? '' : commentBefore(text, declared))

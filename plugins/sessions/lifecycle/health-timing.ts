@@ -1,3 +1,4 @@
+import * as v from 'valibot'
 import { registry } from '../../../kernel/plugin.js'
 
 /** Contributes how health is judged and told of, in milliseconds; the first contributor counts. */
@@ -8,4 +9,7 @@ export interface HealthTiming {
   readonly tellEveryMs: () => number
 }
 
-export const HealthTimings = registry<HealthTiming>('sessions.health@1')
+export const HealthTimings = registry<HealthTiming>(
+  'sessions.health@1',
+  v.looseObject({ staleAfterMs: v.function(), tellEveryMs: v.function() }),
+)

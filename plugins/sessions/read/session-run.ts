@@ -1,3 +1,4 @@
+import * as v from 'valibot'
 import { type PluginKernel, registry } from '../../../kernel/plugin.js'
 import type { TaskRun } from '../../../schemas/tasks/run.js'
 
@@ -6,7 +7,7 @@ export interface SessionRunSource {
   readonly read: (sessionId: string) => TaskRun | undefined
 }
 
-export const SessionRuns = registry<SessionRunSource>('sessions.runs@1')
+export const SessionRuns = registry<SessionRunSource>('sessions.runs@1', v.looseObject({ read: v.function() }))
 
 /** The run that a session works on; null for none. */
 export function activeRunOf({ collect }: Pick<PluginKernel, 'collect'>, sessionId: string): TaskRun | null {

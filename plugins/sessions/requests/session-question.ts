@@ -1,3 +1,4 @@
+import * as v from 'valibot'
 import { type Actor, registry } from '../../../kernel/plugin.js'
 import type { InboxItem } from '../../../schemas/sessions.js'
 import type { Decision } from './permission-rules.js'
@@ -30,4 +31,4 @@ export interface InboxSource {
   readonly read: () => readonly InboxItem[]
 }
 
-export const InboxSources = registry<InboxSource>('sessions.inbox@1')
+export const InboxSources = registry<InboxSource>('sessions.inbox@1', v.looseObject({ read: v.function() }))

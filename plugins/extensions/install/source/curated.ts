@@ -1,3 +1,4 @@
+import * as v from 'valibot'
 import { type PluginKernel, registry } from '../../../../kernel/plugin.js'
 import { InstallErrors } from '../errors.js'
 
@@ -25,7 +26,7 @@ export interface CuratedCatalog {
   readonly find: (slug: string, authorOf: AuthorOf) => Promise<CuratedArchive>
 }
 
-export const CuratedCatalogs = registry<CuratedCatalog>('extensions.curated@1')
+export const CuratedCatalogs = registry<CuratedCatalog>('extensions.curated@1', v.looseObject({ find: v.function() }))
 
 /** What the author of an extension signs with Ed25519: no other name, version or archive has the same. */
 export const signedExtension = (name: string, version: string, sha256: string) =>
