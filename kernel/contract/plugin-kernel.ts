@@ -49,5 +49,8 @@ export interface PluginKernel<N extends Needs = Needs> {
   collect<T>(registry: RegistryToken<T>): Contribution<T>[]
 }
 
+/** The kernel of a plugin with these needs: `export type K = KernelOf<typeof needs>`. */
+export type KernelOf<N extends Needs> = PluginKernel<N>
+
 /** What there is of a kernel before it has plugins; `version` is that of the program. */
 export type KernelStart = Pick<PluginKernel, 'home' | 'db' | 'clock' | 'ids' | 'version'>

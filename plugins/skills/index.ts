@@ -1,14 +1,12 @@
-import { definePlugin, maybe, Requests, Settings, surfaceOf } from '../../kernel/plugin.js'
-import { Agents } from '../agents/api.js'
+import { definePlugin, Settings, surfaceOf } from '../../kernel/plugin.js'
 import { Checks, StatusMembers } from '../daemon/api.js'
-import { Events } from '../events/api.js'
 import { ResourceFamilies, type ResourceFamily } from '../extensions/api.js'
-import { HookDeclarers, Hooks } from '../hooks/api.js'
+import { HookDeclarers } from '../hooks/api.js'
 import { McpServerSources } from '../mcp/api.js'
-import { SessionBriefings, Sessions } from '../sessions/api.js'
-import { Tools } from '../tools/api.js'
-import { WorkspaceDetailMembers, Workspaces } from '../workspaces/api.js'
+import { SessionBriefings } from '../sessions/api.js'
+import { WorkspaceDetailMembers } from '../workspaces/api.js'
 import { SkillErrors, SkillKind, SkillShadowed, Skills } from './api.js'
+import { needs } from './needs.js'
 import { skillRoutes } from './routes.js'
 import type { SkillsService } from './service.js'
 import { SkillSettings } from './settings.js'
@@ -26,16 +24,7 @@ const family: ResourceFamily = {
 export default definePlugin({
   name: 'skills',
   version: '0.2.0',
-  requires: {
-    agents: maybe(Agents),
-    events: Events,
-    request: Requests,
-    hooks: maybe(Hooks),
-    settings: Settings,
-    sessions: maybe(Sessions),
-    tools: maybe(Tools),
-    workspaces: Workspaces,
-  },
+  requires: needs,
   provides: Skills,
   service: () => import('./service.js').then(module => module.SkillsService),
 }).surface({

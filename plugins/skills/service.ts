@@ -3,7 +3,7 @@ import path from 'node:path'
 import { command } from '../../kernel/kit/commands/command-line.js'
 import { Serial } from '../../kernel/kit/serial.js'
 import { shown } from '../../kernel/kit/text.js'
-import { type Actor, iso, type MaybeToken, type PluginKernel, type Requests } from '../../kernel/plugin.js'
+import { type Actor, iso } from '../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import type {
   ListSkillsReply,
@@ -13,20 +13,18 @@ import type {
   SkillDiagnostic,
   SkillShadowsReply,
 } from '../../schemas/skills.js'
-import type { AgentsApi } from '../agents/api.js'
-import type { Events } from '../events/api.js'
-import type { HookDeclarations, HooksApi } from '../hooks/api.js'
+import type { HookDeclarations } from '../hooks/api.js'
 import { agentSessionOf } from '../identity/api.js'
 import type { McpServerSource } from '../mcp/api.js'
-import type { SessionInfo, SessionsApi } from '../sessions/api.js'
-import type { ToolsApi } from '../tools/api.js'
-import type { Workspace, Workspaces } from '../workspaces/api.js'
+import type { SessionInfo } from '../sessions/api.js'
+import type { Workspace } from '../workspaces/api.js'
 import { type ManagedSkill, SkillErrors, type SkillsApi, type SkillView } from './api.js'
 import { skillHooks } from './brought/hooks.js'
 import { skillServers } from './brought/servers.js'
 import type { Broken, Candidate } from './candidate.js'
 import { capabilitiesOf } from './capabilities.js'
 import { judgeFiles } from './judge.js'
+import type { K } from './needs.js'
 import { diagnosticsOf, type Resolved, resolve, whenOf } from './resolve.js'
 import { SkillSettings } from './settings.js'
 import { Shadows } from './shadows.js'
@@ -34,16 +32,6 @@ import { SkillSources } from './sources.js'
 import { SkillSwitch } from './switch.js'
 import { Briefings, environmentsOf } from './telling/briefing.js'
 import { DIAGNOSTICS_SHOWN, findingsOf } from './telling/findings.js'
-
-export type SkillsKernel = PluginKernel<{
-  agents: MaybeToken<AgentsApi>
-  events: typeof Events
-  request: typeof Requests
-  hooks: MaybeToken<HooksApi>
-  sessions: MaybeToken<SessionsApi>
-  tools: MaybeToken<ToolsApi>
-  workspaces: typeof Workspaces
-}>
 
 /** What somebody sees. */
 export interface Seen {
@@ -63,7 +51,7 @@ export class SkillsService implements SkillsApi {
   readonly servers: McpServerSource
   readonly hooks: HookDeclarations
 
-  constructor(private readonly kernel: SkillsKernel) {
+  constructor(private readonly kernel: K) {
     this.#sources = new SkillSources(kernel)
     this.#shadows = new Shadows(kernel)
     this.#switch = new SkillSwitch(kernel)

@@ -1,7 +1,7 @@
 import { SkillShadowed } from './api.js'
 import type { Candidate } from './candidate.js'
+import type { K } from './needs.js'
 import type { Resolved } from './resolve.js'
-import type { SkillsKernel } from './service.js'
 
 /** Pairs of skills that are remembered; then all of them are found anew. */
 const MAX_KNOWN = 20_000
@@ -13,7 +13,7 @@ export class Shadows {
   /** Epoch milliseconds by the two paths. */
   readonly #since = new Map<string, number>()
 
-  constructor(private readonly kernel: SkillsKernel) {}
+  constructor(private readonly kernel: K) {}
 
   /** Emits `skill.shadowed` for pairs that were not there before. */
   async notice(skills: readonly Resolved[]): Promise<void> {

@@ -6,8 +6,8 @@ import { ownFolder, type Workspace } from '../workspaces/api.js'
 import type { SkillView } from './api.js'
 import { bundledSkills } from './bundled/index.js'
 import { type Broken, type Candidate, refusal } from './candidate.js'
+import type { K } from './needs.js'
 import { scan } from './scan.js'
-import type { SkillsKernel } from './service.js'
 import { SkillSettings } from './settings.js'
 import { SkillFolder, type SkillPlace } from './skill-folder.js'
 import { SkillKind, type SkillSpec } from './skill-kind.js'
@@ -21,7 +21,7 @@ export class SkillSources {
   readonly #records = new Map<string, { readonly version: number; readonly candidate: Candidate }>()
   readonly home: string
 
-  constructor(private readonly kernel: SkillsKernel) {
+  constructor(private readonly kernel: K) {
     this.home = kernel.home.path('skills')
   }
 

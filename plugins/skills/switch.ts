@@ -2,7 +2,7 @@ import type { Actor } from '../../kernel/plugin.js'
 import type { SettingKey } from '../../schemas/settings.js'
 import type { Workspace } from '../workspaces/api.js'
 import { SkillErrors } from './api.js'
-import type { SkillsKernel } from './service.js'
+import type { K } from './needs.js'
 import { SkillSettings } from './settings.js'
 
 const KEYS = '/api/settings/keys'
@@ -10,7 +10,7 @@ const { path: KEY } = SkillSettings.disabled
 
 /** Reads and writes which skills are off: `skills.disabled_skills` of the home or a workspace, and `skills.disabled` of an agent. */
 export class SkillSwitch {
-  constructor(private readonly kernel: SkillsKernel) {}
+  constructor(private readonly kernel: K) {}
 
   /** The list in force. What a workspace says counts while somebody trusts its files. */
   async disabled(workspace: Workspace | undefined): Promise<readonly string[]> {

@@ -1,6 +1,7 @@
-import { iso, messageOf, type PluginKernel, within } from '../../kernel/plugin.js'
-import type { WorkspaceDetail, Workspace as WorkspaceWire } from '../../schemas/workspaces.js'
+import { messageOf, type PluginKernel, within } from '../../kernel/plugin.js'
+import { type WorkspaceDetail, Workspace as WorkspaceWire } from '../../schemas/workspaces.js'
 import { type DetailMember, type Workspace, WorkspaceDetailMembers } from './api.js'
+import { workspaces } from './table.js'
 
 /** Milliseconds that a plugin has to give its member of a detail. */
 const MEMBER_DEADLINE_MS = 5000
@@ -25,15 +26,4 @@ export async function detailOf(
 }
 
 /** A workspace as the API shows it. */
-export function toWire(workspace: Workspace): WorkspaceWire {
-  return {
-    id: workspace.id,
-    name: workspace.name,
-    root_dir: workspace.rootDir,
-    add_dirs: [...workspace.addDirs],
-    default_agent: workspace.defaultAgent,
-    sandbox_ref: workspace.sandboxRef,
-    created_at: iso(workspace.createdAt),
-    updated_at: iso(workspace.updatedAt),
-  }
-}
+export const toWire = (workspace: Workspace): WorkspaceWire => workspaces.wire(workspace, WorkspaceWire)

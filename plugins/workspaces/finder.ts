@@ -1,19 +1,18 @@
 import path from 'node:path'
 import { command } from '../../kernel/kit/commands/command-line.js'
 import { shown } from '../../kernel/kit/text.js'
-import type { Actor, PluginKernel } from '../../kernel/plugin.js'
-import type { Events } from '../events/api.js'
+import type { Actor } from '../../kernel/plugin.js'
 import { WorkspaceErrors, WorkspaceUpdated } from './api.js'
 import { isInside } from './files.js'
 import type { Homes } from './homes.js'
+import type { K } from './needs.js'
 import { advice, ancestorsOf, canonicalPath, checkAbsolute, checkText, directoryAt } from './paths.js'
-import type { StoredWorkspace, WorkspaceTable } from './table.js'
+import { type StoredWorkspace, workspaces } from './table.js'
 
 /** Finds workspaces by reference: id, then unique name, then absolute path. */
 export class WorkspaceFinder {
   constructor(
-    private readonly kernel: Pick<PluginKernel<{ events: typeof Events }>, 'db' | 'clock' | 'needs'>,
-    private readonly table: WorkspaceTable,
+    private readonly kernel: Pick<K, 'db' | 'clock' | 'needs'>,
     private readonly homes: Homes,
   ) {}
 
@@ -25,7 +24,7 @@ export class WorkspaceFinder {
     const named = this.#named(reference)
     if (named) return named
     const wanted = checkAbsolute(reference, 'the workspace')
-    const found = this.table.byRoot(wanted) ?? this.table.byRoot((await canonicalPath(wanted)).path)
+    const found = this.#at(wanted) ?? this.#at((await canonicalPath(wanted)).path)
     if (found) return found
     throw WorkspaceErrors.workspace_not_found(`no workspace has the root ${shown(wanted)}`)
   }
@@ -54,16 +53,16 @@ export class WorkspaceFinder {
       needs: { events },
     } = this.kernel
     return db.tx(t => {
-      const current = this.table.get(id)
+      const current = workspaces.get(t, { id })
       if (!current) throw WorkspaceErrors.workspace_not_found(`the workspace ${name} was removed`)
-      const other = this.table.byRoot(found.real)
+      const other = this.#at(found.real)
       if (other && other.id !== id) {
         throw WorkspaceErrors.workspace_exists(
           `the root of ${name} leads to ${found.real}, which is the workspace ${other.name}`,
         )
       }
       const moved = { ...current, rootDir: found.real, updatedAt: clock.now() }
-      this.table.update(t, moved)
+      workspaces.update(t, { id }, moved)
       events.emit(t, WorkspaceUpdated, { id, name, root_dir: moved.rootDir }, { actor, scope: id, subject: id })
       return moved
     })
@@ -72,7 +71,8 @@ export class WorkspaceFinder {
   /** By id or name. Throws `workspace_not_found` for what can be nothing else, `workspace_path_relative` for such a path. */
   #named(reference: string): StoredWorkspace | undefined {
     const text = checkText(reference, 'the workspace')
-    const found = this.table.get(text) ?? this.table.byName(text)
+    const { db } = this.kernel
+    const found = workspaces.get(db, { id: text }) ?? workspaces.get(db, { name: text })
     if (found || path.isAbsolute(text) || /^[.~]|[/\\]/.test(text)) return found
     throw WorkspaceErrors.workspace_not_found(`no workspace has the id or name ${shown(text)}`)
   }
@@ -85,7 +85,7 @@ export class WorkspaceFinder {
   async #enclosing(wanted: string, actor: Actor): Promise<StoredWorkspace | undefined> {
     const { path: real, existing } = await canonicalPath(wanted)
     for (const form of new Set([real, wanted])) {
-      const nearest = this.table.nearest(this.#enclosingFolders(form))
+      const nearest = this.#nearest(this.#enclosingFolders(form))
       // Something real lies below it, so the root is there and is the directory that it was.
       if (nearest && form === real && existing !== nearest.rootDir && isInside(existing, nearest.rootDir))
         return nearest
@@ -97,8 +97,19 @@ export class WorkspaceFinder {
 
   /** The nearest root around a canonical folder that a person registered. */
   async chosen(folder: string, actor: Actor): Promise<StoredWorkspace | undefined> {
-    const nearest = this.table.nearest(this.#enclosingFolders(folder), true)
+    const nearest = this.#nearest(this.#enclosingFolders(folder), true)
     return nearest && this.refresh(nearest, actor)
+  }
+
+  #at(rootDir: string): StoredWorkspace | undefined {
+    return workspaces.get(this.kernel.db, { rootDir })
+  }
+
+  /** The one whose root is the longest of these folders; with `chosen` only of those that a person registered. */
+  #nearest(folders: readonly string[], chosen = false): StoredWorkspace | undefined {
+    const tail = `WHERE root_dir IN (SELECT value FROM json_each(?)) AND chosen >= ?
+       ORDER BY length(root_dir) DESC LIMIT 1`
+    return workspaces.query(this.kernel.db, tail, [JSON.stringify(folders), chosen ? 1 : 0])[0]
   }
 
   #enclosingFolders(wanted: string): string[] {

@@ -1,6 +1,6 @@
 import { describe, throws, tool } from '../../kernel/kit/annotations/index.js'
 import { collectionOf } from '../../kernel/kit/collection.js'
-import { definePlugin, Host, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
+import { definePlugin, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
 import {
   CreateWorkspaceBody,
   ListWorkspacesQuery,
@@ -11,8 +11,7 @@ import {
   WorkspaceDetail,
   WorkspaceReply,
 } from '../../schemas/workspaces.js'
-import { Checks, Daemon } from '../daemon/api.js'
-import { Events } from '../events/api.js'
+import { Checks } from '../daemon/api.js'
 import {
   REFERENCE_ERRORS,
   WorkspaceCreated,
@@ -23,6 +22,7 @@ import {
   WorkspaceUpdated,
 } from './api.js'
 import { toWire } from './detail.js'
+import { needs } from './needs.js'
 import type { WorkspacesService } from './service.js'
 import { migrations } from './table.js'
 
@@ -61,7 +61,7 @@ const workspace = collectionOf<WorkspacesService>(about)({
 export default definePlugin({
   name: 'workspaces',
   version: '0.1.0',
-  requires: { host: Host, daemon: Daemon, events: Events },
+  requires: needs,
   provides: Workspaces,
   service: () => import('./service.js').then(module => module.WorkspacesService),
 }).surface({

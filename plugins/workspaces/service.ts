@@ -3,16 +3,13 @@ import { shown } from '../../kernel/kit/text.js'
 import {
   type Actor,
   type Fault,
-  type Host,
   KernelErrors,
   messageOf,
-  type PluginKernel,
   type RecordScope,
   type Tx,
 } from '../../kernel/plugin.js'
 import type { CreateWorkspaceBody, PatchWorkspaceBody, WorkspaceDetail } from '../../schemas/workspaces.js'
-import type { Check, Daemon } from '../daemon/api.js'
-import type { Events } from '../events/api.js'
+import type { Check } from '../daemon/api.js'
 import {
   points,
   SCRATCH_ID,
@@ -33,36 +30,33 @@ import { Homes } from './homes.js'
 import { Identities } from './identities.js'
 import { inUse, type Members, membersOf, payloadOf, withoutAbsent } from './members.js'
 import { freeName } from './names.js'
+import type { K } from './needs.js'
 import { canonicalDirectory, checkAbsolute } from './paths.js'
 import { Scratch } from './scratch.js'
-import { type StoredWorkspace, WorkspaceTable } from './table.js'
+import { type StoredWorkspace, workspaces } from './table.js'
 
 /** Registered root directories. */
 export class WorkspacesService implements WorkspacesApi {
   readonly saving
   readonly deleting
-  readonly #table: WorkspaceTable
   readonly #finder: WorkspaceFinder
   readonly #homes: Homes
   readonly #scratch: Scratch
   readonly #identities: Identities
 
-  constructor(
-    private readonly kernel: PluginKernel<{ host: typeof Host; daemon: typeof Daemon; events: typeof Events }>,
-  ) {
+  constructor(private readonly kernel: K) {
     const { saving, deleting } = kernel.hooks.of(points)
     this.saving = saving
     this.deleting = deleting
-    this.#table = new WorkspaceTable(kernel.db)
     this.#homes = new Homes(kernel.home.root, kernel.needs.host.userHome)
-    this.#finder = new WorkspaceFinder(kernel, this.#table, this.#homes)
-    this.#scratch = new Scratch(kernel, this.#table)
-    this.#identities = new Identities(kernel, this.#table)
+    this.#finder = new WorkspaceFinder(kernel, this.#homes)
+    this.#scratch = new Scratch(kernel)
+    this.#identities = new Identities(kernel)
   }
 
   /** Refuses a record scope that names no workspace. */
   scopeRefusal({ kind, id = '' }: RecordScope): Fault | undefined {
-    if (kind !== 'workspace' || this.#table.get(id)) return undefined
+    if (kind !== 'workspace' || this.get(id)) return undefined
     return KernelErrors.invalid_scope(`scope.id is not the id of a workspace: ${shown(id)}`, {
       next: command('workspace list'),
     })
@@ -70,7 +64,7 @@ export class WorkspacesService implements WorkspacesApi {
 
   /** The workspace `scratch` of a home that was moved or copied moves with it. */
   async start(): Promise<void> {
-    if (!this.#table.get(SCRATCH_ID)) return
+    if (!this.get(SCRATCH_ID)) return
     await this.scratch().catch(error => this.kernel.log.warn(messageOf(error)))
   }
 
@@ -78,12 +72,12 @@ export class WorkspacesService implements WorkspacesApi {
     return this.#scratch.use()
   }
 
-  get(id: string): Workspace | undefined {
-    return this.#table.get(id)
+  get(id: string): StoredWorkspace | undefined {
+    return workspaces.get(this.kernel.db, { id })
   }
 
   list(): Workspace[] {
-    return this.#table.list()
+    return workspaces.all(this.kernel.db, {}, 'ORDER BY created_at, rowid')
   }
 
   /** All, or the one that an absolute path belongs to. */
@@ -157,7 +151,7 @@ export class WorkspacesService implements WorkspacesApi {
     const given = await membersOf(body, rootDir)
     await this.#ask({ ...known, ...withoutAbsent(given) })
     return this.kernel.db.tx(t => {
-      const current = this.#table.get(id)
+      const current = this.get(id)
       if (!current) throw WorkspaceErrors.workspace_not_found()
       const changed = { ...this.#withMembers(current, given), isChosen: true }
       const same = JSON.stringify(changed) === JSON.stringify(current)
@@ -173,7 +167,7 @@ export class WorkspacesService implements WorkspacesApi {
     }
     const { id } = await this.#finder.registered(reference)
     await this.kernel.db.tx(t => {
-      const workspace = this.#table.get(id)
+      const workspace = this.get(id)
       if (!workspace) throw WorkspaceErrors.workspace_not_found()
       this.deleting.check(t, workspace)
       const records = this.kernel.records.list({ scope: { kind: 'workspace', id } })
@@ -184,7 +178,7 @@ export class WorkspacesService implements WorkspacesApi {
         const own = { ...actor, source: record.source }
         this.kernel.records.delete(t, own, { kind: record.kind, id: record.id })
       }
-      this.#table.delete(t, id)
+      workspaces.delete(t, { id })
       this.kernel.needs.events.emit(t, WorkspaceDeleted, payloadOf(workspace), { actor, scope: id, subject: id })
     })
   }
@@ -195,7 +189,7 @@ export class WorkspacesService implements WorkspacesApi {
   }
 
   checks(): readonly Check[] {
-    return [{ id: 'workspaces.roots', category: 'workspaces', run: () => rootItems(this.#table.list()) }]
+    return [{ id: 'workspaces.roots', category: 'workspaces', run: () => rootItems(this.list()) }]
   }
 
   /** Registers a root; `known` decides about one that is registered. A folder that was moved takes its workspace along. */
@@ -209,7 +203,7 @@ export class WorkspacesService implements WorkspacesApi {
     if (this.#scratch.isMeant(rootDir)) return known(await this.scratch())
     if (isOfDaemon(rootDir, this.#homes.daemon))
       throw WorkspaceErrors.workspace_root_invalid(`root_dir ${shown(rootDir)} belongs to the daemon`)
-    const before = this.#table.byRoot(rootDir)
+    const before = workspaces.get(this.kernel.db, { rootDir })
     if (before) return known(before)
     this.#checkFree(given.name)
     const fresh = {
@@ -227,16 +221,16 @@ export class WorkspacesService implements WorkspacesApi {
     const moved = identity === '' ? undefined : await this.#identities.movedFrom(identity)
     const { clock, ids, db } = this.kernel
     return db.tx(t => {
-      const meanwhile = this.#table.byRoot(rootDir)
+      const meanwhile = workspaces.get(this.kernel.db, { rootDir })
       if (meanwhile) return known(meanwhile)
       const now = clock.now()
-      const old = moved && this.#table.get(moved.id)
+      const old = moved && this.get(moved.id)
       if (old) return this.#store(t, { ...this.#withMembers({ ...old, rootDir }, given), updatedAt: now }, actor)
       const named = this.#withMembers(
         { ...fresh, id: ids.id('ws'), identity, isChosen, createdAt: now, updatedAt: now },
         { ...given, name: given.name ?? null },
       )
-      this.#table.insert(t, named)
+      workspaces.insert(t, named)
       this.kernel.needs.events.emit(t, WorkspaceCreated, payloadOf(named), {
         actor,
         scope: named.id,
@@ -271,12 +265,15 @@ export class WorkspacesService implements WorkspacesApi {
 
   /** Root of the other workspace that has a name. */
   #holderOf(name: string, id: string | undefined): string | undefined {
-    const holder = name === SCRATCH_NAME ? { id: SCRATCH_ID, rootDir: this.#scratch.rootDir } : this.#table.byName(name)
+    const holder =
+      name === SCRATCH_NAME
+        ? { id: SCRATCH_ID, rootDir: this.#scratch.rootDir }
+        : workspaces.get(this.kernel.db, { name })
     return holder && holder.id !== id ? holder.rootDir : undefined
   }
 
   #store(t: Tx, workspace: StoredWorkspace, actor: Actor): StoredWorkspace {
-    this.#table.update(t, workspace)
+    workspaces.update(t, { id: workspace.id }, workspace)
     this.kernel.needs.events.emit(t, WorkspaceUpdated, payloadOf(workspace), {
       actor,
       scope: workspace.id,

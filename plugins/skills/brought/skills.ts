@@ -2,14 +2,14 @@ import os from 'node:os'
 import path from 'node:path'
 import type { SkillView } from '../api.js'
 import { declaredIn, type Member } from '../candidate.js'
+import type { K } from '../needs.js'
 import { type Resolved, resolve } from '../resolve.js'
-import type { SkillsKernel } from '../service.js'
 import type { SkillSources } from '../sources.js'
 import type { SkillSwitch } from '../switch.js'
 
 /** What this needs of the service. */
 export interface BringingWorld {
-  readonly kernel: SkillsKernel
+  readonly kernel: K
   readonly sources: SkillSources
   readonly switches: SkillSwitch
   readonly capabilities: (view: SkillView, trusted: boolean) => Promise<ReadonlySet<string> | undefined>

@@ -2,8 +2,9 @@ import { messageOf } from '../../../kernel/plugin.js'
 import type { Briefing, SessionInfo } from '../../sessions/api.js'
 import type { Workspace } from '../../workspaces/api.js'
 import type { SkillView } from '../api.js'
+import type { K } from '../needs.js'
 import type { Resolved } from '../resolve.js'
-import type { Seen, SkillsKernel } from '../service.js'
+import type { Seen } from '../service.js'
 import { SkillSettings } from '../settings.js'
 
 /** Code units of one description; the rest is read with the skill. */
@@ -15,7 +16,7 @@ export class Briefings implements Briefing {
   readonly name = 'skills'
 
   constructor(
-    private readonly kernel: SkillsKernel,
+    private readonly kernel: K,
     private readonly see: (view: SkillView) => Promise<Seen>,
   ) {}
 

@@ -1,0 +1,7 @@
+import { Host, type KernelOf } from '../../kernel/plugin.js'
+import { Daemon } from '../daemon/api.js'
+import { Events } from '../events/api.js'
+
+/** What the plugin requires. */
+export const needs = { host: Host, daemon: Daemon, events: Events }
+export type K = KernelOf<typeof needs>
