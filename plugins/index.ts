@@ -21,6 +21,7 @@ import marketplace from './marketplace/index.js'
 import mcp from './mcp/index.js'
 import models from './models/index.js'
 import openapi from './openapi/index.js'
+import ownership from './ownership/index.js'
 import processes, { processesWith } from './processes/index.js'
 import providers from './providers/index.js'
 import reconcile from './reconcile/index.js'
@@ -66,6 +67,7 @@ export {
   mcp,
   models,
   openapi,
+  ownership,
   processes,
   processesWith,
   providers,
@@ -97,6 +99,7 @@ export const base: readonly Plugin[] = [
   processes,
   journals,
   events,
+  ownership,
   openapi,
   reconcile,
   files,

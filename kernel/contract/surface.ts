@@ -8,7 +8,7 @@ import type { Kind, Reconciler } from './kind.js'
 import type { Log, PluginKernel } from './plugin-kernel.js'
 import type { SecretSource } from './redact.js'
 import type { Route } from './route.js'
-import type { DiskKeeper, Inherited, Migration } from './storage.js'
+import type { DiskKeeper, Inherited, Migration, SqlValue } from './storage.js'
 import type { MaybeToken, RegistryToken, Token } from './token.js'
 
 /** A fact that others may be told of: its name and the schema of its JSON payload, at most 256 KiB. */
@@ -98,6 +98,29 @@ export interface CommandOption {
   readonly summary: string
 }
 
+/** Rows that hang on a thing of a plugin: they are deleted when that has ended, if need be at the next start of this plugin. */
+export interface OwnedRows<S> {
+  /** What the plugin of the thing provides. Nothing is required by naming it. */
+  readonly by: Token<unknown>
+  /** A table of this plugin, with rowids. */
+  readonly table: string
+  /** Holds the id of the thing. */
+  readonly column: string
+  /**
+   * Deletes what a row stands for and is not in the database, before the row goes. May be called again for the same row; a throw
+   * keeps the row for another try.
+   */
+  readonly forget?: (self: S, row: Readonly<Record<string, SqlValue>>) => Awaitable<void>
+}
+
+/** What else goes with a thing, where no row tells of it: called once its rows of the entries before this one are gone. */
+export interface OwnedRest<S> {
+  readonly by: Token<unknown>
+  readonly ended: (self: S, id: string) => Awaitable<void>
+}
+
+export type Owned<S> = OwnedRows<S> | OwnedRest<S>
+
 /** A home that is locked, its database not opened yet. */
 export interface Preparing extends Pick<PluginKernel, 'home' | 'clock' | 'env'> {
   readonly log: Log
@@ -121,6 +144,8 @@ export interface Surface<S> {
   readonly tables?: readonly Migration[]
   /** Tables of another stream that the plugin goes on with. A plugin in the place of another has those of that one, undeclared. */
   readonly inherits?: readonly Inherited[]
+  /** Rows that go with things of other plugins, or of its own. */
+  readonly owned?: readonly Owned<S>[]
   /** Folders below the home that mean nothing without the catalog: when a new one begins, journals there are put aside with the old. */
   readonly ofCatalog?: readonly string[]
   /** Judges the home before its database is opened, of a plugin that comes with the program; no service is there yet. A throw stops the start. */

@@ -214,7 +214,7 @@ export class Host {
       const service = await within(this.options.clock, APPLY_MS, Promise.resolve(plugin.apply(kernel)))
       const required = new Map(needsOf(plugin).map(need => [need.id, needs[need.name]]))
       slot.self = service ?? kernel
-      register(this.options.hooks, tapper, surface, slot.self, id => required.get(id))
+      register(this.options.hooks, tapper, surface, slot.self, kernel.db, id => required.get(id))
       this.#optional.hold(plugin, tapper, slot.self, required)
       this.#services.provide(plugin, service, scope)
       const failed = plugin.provides ? this.#optional.provided(plugin.provides.id) : []

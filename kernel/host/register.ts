@@ -1,6 +1,7 @@
-import { type Bound, Collected } from '../contract/bound.js'
+import { type Bound, type BoundOwned, Collected } from '../contract/bound.js'
 import type { Hook, Tapper } from '../contract/hook.js'
 import type { Route } from '../contract/route.js'
+import type { Db } from '../contract/storage.js'
 import type { Service, Surface, Tap } from '../contract/surface.js'
 import type { RegistryToken } from '../contract/token.js'
 import { type KernelHooks, tapKernel } from '../hooks/kernel-hooks.js'
@@ -9,6 +10,7 @@ import type { OwnedTapper } from './options.js'
 
 /**
  * Taps the hooks of the kernel, and those of other plugins, with what stands on a surface, its functions bound to `self`.
+ * @param db with the rights of the plugin
  * @param serviceOf finds the service that a tap names, among what the plugin requires
  */
 export function register<S>(
@@ -16,6 +18,7 @@ export function register<S>(
   tapper: OwnedTapper,
   surface: Surface<S>,
   self: S,
+  db: Db,
   serviceOf: (tokenId: string) => unknown,
 ): void {
   const { owner, scope } = tapper
@@ -36,6 +39,11 @@ export function register<S>(
   const bind = <T>(entries: readonly T[] | undefined) => entries?.map(entry => ({ scope, self, entry }))
   contribute(Collected.services, bind(surface.services) as readonly Bound<Service<unknown>>[])
   contribute(Collected.reconcilers, bind(surface.reconcilers))
+  const owned = bind(surface.owned) as readonly Bound<BoundOwned['entry']>[] | undefined
+  contribute(
+    Collected.owned,
+    owned?.map(one => ({ ...one, db })),
+  )
   for (const { phase, run } of surface.quiesce ?? [])
     hooks.quiesce.for(phase).tap(tapper, () => [signal => run(self, signal)])
   for (const { registry, entry } of surface.declares ?? []) if (entry) hooks.collect.for(registry).expect(entry)

@@ -129,6 +129,8 @@ export interface EventsApi extends TapsOf<typeof points> {
    * from the one before the position `before`: a cause is mostly near to what follows from it.
    */
   find(id: string, before?: number): StoredEvent | undefined
+  /** Forgets a durable cursor of a plugin that follows by it no longer. Resolves to whether there was one. */
+  retire(owner: string, cursor: string): Promise<boolean>
   /** `on` as a hook, for a tap on the surface: `tap(Events, events => events.of(Made), self => event => …)`. */
   of<P>(type: EventType<P> | '*'): Hook<(event: StoredEvent<P>) => Awaitable<void>>
   of<P>(cursor: DurableCursor<P>): Hook<(event: StoredEvent<P> | GapEvent) => Awaitable<void>>

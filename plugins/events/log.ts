@@ -121,6 +121,7 @@ export class EventLog {
       counts: filter => this.counts(filter),
       last: () => this.#durable,
       find: (id, before) => this.find(id, before),
+      retire: (owner, cursor) => this.retire(owner, cursor),
       written: this.written as Hook<never>,
     }
   }
@@ -214,6 +215,14 @@ export class EventLog {
         [owner, name, seq, this.clock.now()],
       ),
     )
+  }
+
+  /** See {@link EventsApi.retire}. It would hold back events that nothing follows. */
+  async retire(owner: string, name: string): Promise<boolean> {
+    const key = [owner, name]
+    if (!this.db.row('SELECT 1 FROM kernel_cursor WHERE owner = ? AND name = ?', key)) return false
+    await this.db.tx(t => t.run('DELETE FROM kernel_cursor WHERE owner = ? AND name = ?', key))
+    return true
   }
 
   /** Sweeps now and then every hour. */
