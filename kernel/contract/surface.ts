@@ -104,8 +104,10 @@ export interface OwnedRows<S> {
   readonly by: Token<unknown>
   /** A table of this plugin, with rowids. */
   readonly table: string
-  /** Holds the id of the thing. */
+  /** Holds the id of the thing, or the empty text or NULL for none. */
   readonly column: string
+  /** Another value that stands for none. */
+  readonly none?: string
   /**
    * Deletes what a row stands for and is not in the database, before the row goes. May be called again for the same row; a throw
    * keeps the row for another try.

@@ -79,6 +79,10 @@ export default definePlugin({
     { id: '011-place', sql: placeTable },
     { id: '012-waiting', sql: waitColumn },
   ],
+  owned: [
+    { by: Workspaces, table: 'automation_place', column: 'workspace_id' },
+    { by: Workspaces, table: 'automation_suggestion', column: 'workspace' },
+  ],
   reconcilers: [
     reconciler({ kind: JobKind, projected: self => self.projected(), run: (self, batch) => self.reconcile(batch) }),
     reconciler({ kind: TriggerKind, run: (self, batch) => self.triggers.reconcile(batch) }),

@@ -28,6 +28,7 @@ import {
   ResourceFamilies,
 } from './api.js'
 import { authoringCommands } from './authoring/surface.js'
+import { EVERYWHERE } from './identity.js'
 import { InstallErrors } from './install/errors.js'
 import { installEvents } from './install/events.js'
 import { installMigrations } from './install/provenance.js'
@@ -68,6 +69,14 @@ export default definePlugin({
 }).surface({
   declares: [ResourceFamilies, BegunCodes, CuratedCatalogs],
   tables: [...migrations, ...installMigrations, startedMigration],
+  owned: [
+    {
+      ...{ by: Workspaces, table: 'extensions_dev', column: 'workspace' },
+      forget: (self, { name, workspace }) => self.unlinkFrom(`${name}`, `${workspace}`),
+    },
+    { by: Workspaces, table: 'extensions_dev_network', column: 'workspace' },
+    { by: Workspaces, table: 'extensions_binding', column: 'workspace', none: EVERYWHERE },
+  ],
   // It was the kernel's own.
   inherits: [sourceTable],
   errors: [ExtensionErrors, InstallErrors, SnapshotErrors],

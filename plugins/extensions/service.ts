@@ -131,6 +131,11 @@ export class ExtensionsService implements ExtensionsApi {
     })
   }
 
+  /** The workspace of a link is gone. */
+  async unlinkFrom(name: string, workspace: string): Promise<void> {
+    await this.dev.unlink({ key: keyOf(name, { workspace }) }, this.kernel.actor)
+  }
+
   /** Before anything is loaded: what an earlier daemon began to install or remove is carried on. */
   async start(): Promise<void> {
     await honourDisableNotes(this.kernel, this.#flags)

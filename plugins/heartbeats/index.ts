@@ -46,6 +46,8 @@ export default definePlugin({
     { id: '001-wake', sql: wakeTables },
     { id: '002-failures', sql: failuresColumn },
   ],
+  // Decisions stay as long as they are kept: they are what is asked about afterwards.
+  owned: [{ by: Sessions, table: 'heartbeats_state', column: 'session_id' }],
   services: [{ name: 'wakes', run: (self, signal) => self.run(signal) }],
   // A policy of a package came or went: nothing is kept of it, its sessions are planned anew.
   reconcilers: [reconciler({ kind: AgentHeartbeatKind, run: self => self.planAll() })],

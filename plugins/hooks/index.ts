@@ -54,6 +54,7 @@ export default definePlugin({
   errors: [HookErrors],
   settings: [ConfiguredHooks],
   tables: [{ id: '001-run', sql: RUN_TABLES }],
+  owned: [{ by: Sessions, table: 'hooks_run', column: 'session_id' }],
   reconcilers: [reconciler({ kind: HookKind, run: self => self.changed() })],
   registries: [
     contribute(ResourceFamilies, () => [family]),

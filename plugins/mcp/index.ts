@@ -8,7 +8,7 @@ import { Confinement } from '../sandboxes/api.js'
 import { SessionMcpServers, Sessions } from '../sessions/api.js'
 import { ToolBackends, Tools } from '../tools/api.js'
 import { SecretOwners, Vault } from '../vault/api.js'
-import { WorkspaceDeleted, Workspaces } from '../workspaces/api.js'
+import { Workspaces } from '../workspaces/api.js'
 import { Mcp, McpServerKind, McpServerSources } from './api.js'
 import { keptListsTable } from './client/kept-lists.js'
 import { commands } from './command-list.js'
@@ -62,6 +62,15 @@ export default definePlugin({
     { id: '004-farewell-retry', sql: retryColumns },
     { id: '005-seen', sql: seenTable },
   ],
+  // Logins are revoked with their tokens, then all secrets of the workspace go.
+  owned: [
+    {
+      ...{ by: Workspaces, table: 'mcp_login', column: 'workspace_id' },
+      forget: (self, { binding }) => self.logins.forget(`${binding}`),
+    },
+    { by: Workspaces, table: 'mcp_seen', column: 'workspace_id' },
+    { by: Workspaces, ended: (self, id) => self.logins.forgetSecrets(id) },
+  ],
   declares: [McpServerSources],
   services: [{ name: 'forget', run: (self, signal) => self.forget(signal) }],
   registries: [
@@ -75,13 +84,6 @@ export default definePlugin({
     contribute(StatusMembers, self => [{ path: 'mcp_servers', read: () => self.status() }]),
   ],
   taps: [
-    tap(
-      Events,
-      events => events.of({ cursor: 'workspace-deleted', type: WorkspaceDeleted }),
-      self => async event => {
-        if (!isGap(event)) await self.forgetWorkspace(event.payload.id)
-      },
-    ),
     tap(
       Events,
       events => events.of({ cursor: 'extension-removed', type: ExtensionRemoved }),

@@ -106,12 +106,6 @@ export class McpService implements McpApi {
     await Promise.all([this.logins.farewells.run(signal), this.#vanishing.run(signal)])
   }
 
-  /** A workspace is gone, and with it what was its own. */
-  async forgetWorkspace(id: string): Promise<void> {
-    await this.logins.forgetWorkspace(id)
-    await this.#vanishing.dropWorkspace(id)
-  }
-
   /** An extension is purged, and with it the logins to servers that it brought. */
   forgetExtension(name: string): Promise<void> {
     return this.#vanishing.forgetExtension(name)

@@ -42,6 +42,13 @@ export default definePlugin({
 }).surface({
   errors: [ModelErrors],
   tables: [{ id: '001-models', sql: modelTables }],
+  // Sources that name the provider of each model themselves stay.
+  owned: [
+    {
+      ...{ by: Providers, table: 'models_source', column: 'provider' },
+      forget: (self, { id }) => self.forget(`${id}`),
+    },
+  ],
   commands: [
     {
       path: 'provider models refresh',

@@ -59,6 +59,11 @@ export class ModelsService implements ModelsApi {
     await Promise.allSettled(this.#reading.values())
   }
 
+  /** The provider of a source is gone. */
+  async forget(source: string): Promise<void> {
+    await this.#table.forget(source)
+  }
+
   list(provider?: string): readonly Model[] {
     const rows = this.#table.models(provider)
     const sources = new Map(this.#table.sources().map(row => [row.id, row]))

@@ -118,11 +118,11 @@ export class Stream {
     const absent = new Set<string>()
     for (const { entry, db } of this.entries) {
       if (entry.by.id !== kind || !('table' in entry)) continue
-      const { table, column } = entry
+      const { table, column, none = '' } = entry
       for (let after = -1, isMore = true; isMore && !this.isOver; ) {
         const sql = `SELECT rowid, ${column} FROM ${table} WHERE rowid > ? ORDER BY rowid LIMIT ${CHUNK}`
         const rows = db.rows(sql, [after])
-        for (const [, id] of rows) if (id !== null && id !== '' && !has(`${id}`)) absent.add(`${id}`)
+        for (const [, id] of rows) if (id !== null && id !== '' && id !== none && !has(`${id}`)) absent.add(`${id}`)
         after = Number(rows.at(-1)?.[0])
         isMore = rows.length === CHUNK
         if (isMore) await turn()

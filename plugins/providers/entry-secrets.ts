@@ -1,6 +1,8 @@
 import { Alarm } from '../../kernel/kit/alarm.js'
 import { type MaybeToken, messageOf, type PluginKernel } from '../../kernel/plugin.js'
+import type { Ownership } from '../ownership/api.js'
 import { absent, type Remembered, type SecretOwner, type VaultApi } from '../vault/api.js'
+import { Providers } from './api.js'
 
 export const entryTable = `CREATE TABLE providers_entry (
   name TEXT PRIMARY KEY,
@@ -29,7 +31,7 @@ export class EntrySecrets {
   readonly #deleting = new Set<string>()
 
   constructor(
-    private readonly kernel: PluginKernel<{ vault: MaybeToken<VaultApi> }>,
+    private readonly kernel: PluginKernel<{ vault: MaybeToken<VaultApi>; ownership: typeof Ownership }>,
     /** Names of the entries that make a provider: one that is built in stays without its entry. */
     private readonly names: () => readonly string[],
   ) {
@@ -90,6 +92,7 @@ export class EntrySecrets {
         for (const { name } of forgotten) {
           t.run('DELETE FROM providers_entry WHERE name = ?', [name])
           for (const path of providerSecrets.paths(name)) vault?.forget(t, path)
+          this.kernel.needs.ownership.tombstone(t, Providers, name)
         }
       })
     const waits = rows.filter(({ name }) => !there.has(name)).length > forgotten.length

@@ -11,6 +11,7 @@ import type {
   WorkspaceProvider,
 } from '../../schemas/providers.js'
 import type { ProviderSettings } from '../../schemas/settings/entries.js'
+import type { Ownership } from '../ownership/api.js'
 import type { Processes } from '../processes/api.js'
 import type { VaultApi } from '../vault/api.js'
 import { type Provider, ProviderErrors, type ProviderSecret, type ProvidersApi, ProviderUsers } from './api.js'
@@ -29,7 +30,7 @@ import { configuredSlots, isPresent, slotValues, storeSecrets } from './slots.js
 const USERS_NAMED = 10
 
 /** What the plugin requires. */
-type ProviderNeeds = { processes: typeof Processes; vault: MaybeToken<VaultApi> }
+type ProviderNeeds = { processes: typeof Processes; vault: MaybeToken<VaultApi>; ownership: typeof Ownership }
 
 /** How agents of each make are started, and whether this machine can. */
 export class ProvidersService implements ProvidersApi {

@@ -54,6 +54,7 @@ export default definePlugin({
   declares: [HeldWork],
   errors: [SpawnErrors],
   tables: SPAWN_TABLES,
+  owned: [{ by: Sessions, table: 'self_service_child', column: 'session_id' }],
   services: [{ name: 'reaper', run: (self, signal) => self.spawner.reap(signal) }],
   taps: [
     tap(

@@ -41,8 +41,8 @@ export class SelfService {
     this.spawner = new SessionSpawner(kernel, this.points)
   }
 
-  start(): Promise<void> {
-    return this.spawner.start()
+  start(): void {
+    this.spawner.start()
   }
 
   /**

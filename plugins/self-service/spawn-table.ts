@@ -52,8 +52,4 @@ export class SpawnTable {
     const values = Object.values(child) as (string | number | null)[]
     t.run(`INSERT INTO self_service_child (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`, values)
   }
-
-  remove(t: Tx, id: string): void {
-    t.run('DELETE FROM self_service_child WHERE session_id = ?', [id])
-  }
 }

@@ -34,15 +34,10 @@ export class SessionSpawner {
     this.#alarm = new Alarm(kernel.clock, { retryMs: RETRY_MS })
   }
 
-  /** Forgets children whose session is gone, and sets when the others end. */
-  async start(): Promise<void> {
+  /** Sets when children end. */
+  start(): void {
     const { sessions } = this.kernel.needs
-    const all = this.table.all()
-    const gone = all.filter(child => !sessions.get(child.session_id))
-    await this.kernel.db.tx(t => {
-      for (const { session_id: id } of gone) this.table.remove(t, id)
-    })
-    for (const child of all) if (!gone.includes(child)) this.#alarm.set(child.session_id, child.expires_at)
+    for (const { session_id: id, expires_at } of this.table.all()) if (sessions.get(id)) this.#alarm.set(id, expires_at)
   }
 
   /** Ends children whose time is over, until the signal aborts. */

@@ -4,6 +4,7 @@ import type { Daemon } from '../daemon/api.js'
 import type { Events } from '../events/api.js'
 import type { Files } from '../files/api.js'
 import type { Journals } from '../journals/api.js'
+import type { Ownership } from '../ownership/api.js'
 import type { Processes } from '../processes/api.js'
 import type { Providers } from '../providers/api.js'
 import type { SecretOwner, VaultApi } from '../vault/api.js'
@@ -35,6 +36,7 @@ export type SessionsKernel = PluginKernel<{
   workspaces: typeof Workspaces
   journals: typeof Journals
   vault: MaybeToken<VaultApi>
+  ownership: typeof Ownership
 }>
 
 /** The secrets of a session, `vault:sessions/<id>/…`, are deleted with it. */

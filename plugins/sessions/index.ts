@@ -4,10 +4,11 @@ import { Checks, Daemon, StatusMembers } from '../daemon/api.js'
 import { Events } from '../events/api.js'
 import { Files } from '../files/api.js'
 import { Journals } from '../journals/api.js'
+import { Owners, Ownership } from '../ownership/api.js'
 import { Processes } from '../processes/api.js'
 import { Providers } from '../providers/api.js'
 import { SecretOwners, Vault } from '../vault/api.js'
-import { WorkspaceDeleted, WorkspaceDetailMembers, Workspaces } from '../workspaces/api.js'
+import { WorkspaceDetailMembers, Workspaces } from '../workspaces/api.js'
 import {
   HealthTimings,
   InboxSources,
@@ -48,12 +49,19 @@ export default definePlugin({
     processes: Processes,
     journals: Journals,
     vault: maybe(Vault),
+    ownership: Ownership,
   },
   provides: Sessions,
   service: () => import('./service.js').then(module => module.SessionsService),
 }).surface({
   declares: [SessionBriefings, SessionMcpServers, HealthTimings, WakeSources, InboxSources, SessionRuns],
   tables: SESSION_TABLES,
+  owned: [
+    {
+      ...{ by: Workspaces, table: 'sessions_session', column: 'workspace_id' },
+      forget: (self, { id }) => self.removeAlways(`${id}`),
+    },
+  ],
   errors: [SessionErrors],
   events: [
     SessionCreated,
@@ -68,6 +76,7 @@ export default definePlugin({
   routes: sessionRoutes,
   registries: [
     contribute(SecretOwners, () => [sessionSecrets]),
+    contribute(Owners, self => [{ of: Sessions, has: id => self.get(id) !== undefined }]),
     contribute(StatusMembers, self => self.statusMembers()),
     contribute(Checks, self => [
       { id: 'runtime.subprocess_health', category: 'sessions', run: async () => self.checkItems() },
@@ -78,13 +87,6 @@ export default definePlugin({
     ]),
   ],
   taps: [
-    tap(
-      Events,
-      events => events.of(WorkspaceDeleted),
-      self =>
-        ({ payload }) =>
-          self.forgetWorkspace(payload.id),
-    ),
     tap(
       Workspaces,
       service => service.deleting,

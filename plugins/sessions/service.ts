@@ -97,9 +97,6 @@ export class SessionsService implements SessionsApi {
     kernel.scope.defer('sessions', () => this.stopAll())
     await catalog.emptyTrash(context)
     await repairSessions(context)
-    const known = new Set(kernel.needs.workspaces.list().map(({ id }) => id))
-    const used = kernel.db.all<{ id: string }>('SELECT DISTINCT workspace_id AS id FROM sessions_session')
-    for (const { id } of used) if (!known.has(id)) await this.forgetWorkspace(id)
   }
 
   #journal(id: string, from: number, signal: AbortSignal): Promise<RecordedPage> {
@@ -311,12 +308,10 @@ export class SessionsService implements SessionsApi {
     await closing
   }
 
-  async forgetWorkspace(id: string): Promise<void> {
-    for (const row of this.context.table.list({ workspaceId: id, sort: 'created_at' }, 1_000_000)) {
-      await this.remove(row, false).catch(error =>
-        this.kernel.log.error('a session of a deleted workspace stays', { id: row.id, error: messageOf(error) }),
-      )
-    }
+  /** Removes a session whose workspace is gone, if it is still there. */
+  async removeAlways(id: string): Promise<void> {
+    const row = this.context.table.get(id)
+    if (row) await this.remove(row, false)
   }
 
   /** Of one whose journal cannot be written, or is empty. */

@@ -110,6 +110,7 @@ export default definePlugin({
     { id: '001-revision', sql: revisionTable },
     { id: '002-refresh', sql: refreshTable },
   ],
+  owned: [{ by: Sessions, table: 'sidecars_refresh', column: 'session_id' }],
   commands: [
     ...commandsOf('soul', 'persona', 'SOUL.md'),
     ...commandsOf('heartbeat', 'heartbeat policy', 'HEARTBEAT.md'),

@@ -1,9 +1,9 @@
 import { definePlugin, Requests, surfaceOf } from '../../kernel/plugin.js'
 import { Agents } from '../agents/api.js'
-import { Events, isGap } from '../events/api.js'
+import { Events } from '../events/api.js'
 import { Extensions, ResourceFamilies, type ResourceFamily } from '../extensions/api.js'
 import { InboxSources, Sessions } from '../sessions/api.js'
-import { WorkspaceDeleted, Workspaces } from '../workspaces/api.js'
+import { Workspaces } from '../workspaces/api.js'
 import { NativeTools, ToolBackends, ToolErrors, ToolKind, Tools } from './api.js'
 import { GRANT_TABLE } from './approvals/grants.js'
 import { approvalRoutes } from './approvals/routes.js'
@@ -45,6 +45,13 @@ export default definePlugin({
   tables: [
     { id: '001-grant', sql: GRANT_TABLE },
     { id: '002-artifact', sql: ARTIFACT_TABLE },
+  ],
+  owned: [
+    { by: Workspaces, table: 'tools_grant', column: 'workspace_id' },
+    {
+      ...{ by: Workspaces, table: 'tools_artifact', column: 'workspace_id' },
+      forget: (self, { id }) => self.artifacts.unlink(`${id}`),
+    },
   ],
   ofCatalog: [ARTIFACT_FOLDER],
   reconcilers: [reconciler({ kind: ToolKind, run: self => self.renewRecords() })],
@@ -94,13 +101,6 @@ export default definePlugin({
       Sessions,
       sessions => sessions.stopped,
       self => session => self.approvals.endSession(session.id),
-    ),
-    tap(
-      Events,
-      events => events.of({ cursor: 'workspace-deleted', type: WorkspaceDeleted }),
-      self => async event => {
-        if (!isGap(event)) await self.forgetWorkspace(event.payload.id)
-      },
     ),
   ],
   hooks: {

@@ -208,11 +208,6 @@ export class ToolsService implements ToolsApi {
     this.extension.renew([])
   }
 
-  async forgetWorkspace(id: string): Promise<void> {
-    await this.grants.forget(id)
-    await this.artifacts.forget(id)
-  }
-
   #callable(scene: Scene, id: string): boolean {
     const entry = scene.catalog.get(id)
     return entry !== undefined && judge(entry, scene.place, scene.rules).callable

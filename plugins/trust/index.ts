@@ -1,35 +1,25 @@
 import { cli, describe, tool } from '../../kernel/kit/annotations/index.js'
-import { definePlugin, maybe, noContent, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
+import { definePlugin, maybe, noContent, ok, routeOf } from '../../kernel/plugin.js'
 import { PutTrustBody, WorkspaceTrustReply } from '../../schemas/workspaces/trust.js'
-import { Events, isGap } from '../events/api.js'
 import { Hooks } from '../hooks/api.js'
-import { WorkspaceDeleted, Workspaces } from '../workspaces/api.js'
+import { Workspaces } from '../workspaces/api.js'
 import { Trust, TrustErrors } from './api.js'
 import { type TrustService, trustTable } from './service.js'
 
 const route = routeOf<TrustService>(describe('Workspaces'))
-const { tap } = surfaceOf<TrustService>()
 const workspace = { name: 'workspace', summary: 'id, name or path of a workspace' } as const
 
 /** Whether what the files of a workspace say may run code. */
 export default definePlugin({
   name: 'trust',
   version: '0.1.0',
-  requires: { workspaces: Workspaces, events: Events, hooks: maybe(Hooks) },
+  requires: { workspaces: Workspaces, hooks: maybe(Hooks) },
   provides: Trust,
   service: () => import('./service.js').then(m => m.TrustService),
 }).surface({
   errors: [TrustErrors],
   tables: [{ id: '001-workspace', sql: trustTable }],
-  taps: [
-    tap(
-      Events,
-      events => events.of({ cursor: 'workspace-deleted', type: WorkspaceDeleted }),
-      self => async event => {
-        if (!isGap(event)) await self.forget(event.payload.id)
-      },
-    ),
-  ],
+  owned: [{ by: Workspaces, table: 'trust_workspace', column: 'workspace_id' }],
   commands: [
     {
       path: 'workspace trust',

@@ -30,7 +30,7 @@ import {
   WindowStreamFrame,
   WindowStreamQuery,
 } from '../../schemas/window-manager.js'
-import { Events, isGap } from '../events/api.js'
+import { Events } from '../events/api.js'
 import { WorkspaceDeleted, Workspaces } from '../workspaces/api.js'
 import { CommandApplied, happeningEvents, LayoutApplied, LayoutKind, WindowManager } from './api.js'
 import { cliCommands } from './cli-table.js'
@@ -86,6 +86,10 @@ export default definePlugin({
 }).surface({
   kinds: [LayoutKind],
   tables: migrations,
+  owned: [
+    { by: Workspaces, table: 'window_manager_document', column: 'workspace_id' },
+    { by: Workspaces, table: 'window_manager_history', column: 'workspace_id' },
+  ],
   events: [CommandApplied, LayoutApplied, ...Object.values(happeningEvents)],
   commands: cliCommands,
   settings: settingsIn(WindowManagerSettings),
@@ -106,10 +110,10 @@ export default definePlugin({
     ),
     tap(
       Events,
-      events => events.of({ cursor: 'workspace-deleted', type: WorkspaceDeleted }),
-      self => async event => {
-        if (!isGap(event)) await self.forget(event.payload.id)
-      },
+      events => events.of(WorkspaceDeleted),
+      self =>
+        ({ payload }) =>
+          self.forget(payload.id),
     ),
   ],
   routes: [

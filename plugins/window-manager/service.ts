@@ -278,8 +278,8 @@ export class WindowManagerService implements WindowManagerApi {
     return overrides.history_limit ?? this.kernel.config.get(WindowManagerSettings.history_limit)
   }
 
-  async forget(workspaceId: string): Promise<void> {
-    await this.kernel.db.tx(t => this.#store.delete(t, workspaceId))
+  /** A workspace is gone: nothing of it stays in memory. */
+  forget(workspaceId: string): void {
     this.#clients.forget(workspaceId)
     this.live.forget(workspaceId)
   }

@@ -12,6 +12,7 @@ import {
   WorkspaceReply,
 } from '../../schemas/workspaces.js'
 import { Checks } from '../daemon/api.js'
+import { Owners } from '../ownership/api.js'
 import {
   REFERENCE_ERRORS,
   WorkspaceCreated,
@@ -69,7 +70,10 @@ export default definePlugin({
   tables: migrations,
   errors: [WorkspaceErrors],
   events: [WorkspaceCreated, WorkspaceUpdated, WorkspaceDeleted],
-  registries: [contribute(Checks, self => self.checks())],
+  registries: [
+    contribute(Owners, self => [{ of: Workspaces, has: id => self.get(id) !== undefined }]),
+    contribute(Checks, self => self.checks()),
+  ],
   routes: [
     workspace.list({
       summary: 'List registered workspaces',

@@ -18,6 +18,7 @@ import {
   WorkspaceCreated,
   WorkspaceDeleted,
   WorkspaceErrors,
+  Workspaces,
   type WorkspacesApi,
   WorkspaceUpdated,
 } from './api.js'
@@ -179,7 +180,9 @@ export class WorkspacesService implements WorkspacesApi {
         this.kernel.records.delete(t, own, { kind: record.kind, id: record.id })
       }
       workspaces.delete(t, { id })
-      this.kernel.needs.events.emit(t, WorkspaceDeleted, payloadOf(workspace), { actor, scope: id, subject: id })
+      const { events, ownership } = this.kernel.needs
+      ownership.tombstone(t, Workspaces, id)
+      events.emit(t, WorkspaceDeleted, payloadOf(workspace), { actor, scope: id, subject: id })
     })
   }
 

@@ -1,12 +1,9 @@
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { inheritedBy, migrateTables } from '../../kernel/host/tables.js'
 import { Table } from '../../kernel/kit/table.js'
-import { RecordStore } from '../../kernel/records/store.js'
-import { openStore } from '../../kernel/store/index.js'
 import { inTree } from '../../plugins/index.js'
-import { temporaryFolder } from '../harness/kernel.js'
+import { openCatalog } from '../harness/catalog.js'
 import { sourcesBelow } from '../harness/source.js'
 
 const root = path.join(import.meta.dirname, '../..')
@@ -28,10 +25,7 @@ test('every table of the plugins has the columns that their migrations make', as
   const { named, found } = await tablesOf()
   assert.ok(found.length > 0)
   assert.equal(named.toSorted(), found.map(({ name }) => name).toSorted(), 'each is exported by its module')
-  const store = await openStore({ path: path.join(await temporaryFolder('tables'), 'svc.db'), now: Date.now })
-  store.share(inheritedBy(inTree))
-  store.migrate('kernel', RecordStore.migrations)
-  for (const plugin of inTree) migrateTables(store, { plugin } as Parameters<typeof migrateTables>[1])
+  const store = await openCatalog(inTree)
   for (const { name, shape } of found) {
     const there = store.db
       .rows('SELECT name, type, "notnull" FROM pragma_table_info(?)', [name])

@@ -194,7 +194,7 @@ export class DevLinks {
   }
 
   /** Ends what runs of a link and forgets it with its records; its folder stays as it is. @returns that folder */
-  unlink({ key }: Instance, actor: Actor): Promise<string | undefined> {
+  unlink({ key }: Pick<Instance, 'key'>, actor: Actor): Promise<string | undefined> {
     return this.#alone(key, () => this.#unlink(key, actor))
   }
 

@@ -46,10 +46,6 @@ export class LoginTable {
     return this.db.get<LoginRow>('SELECT * FROM mcp_login WHERE binding = ?', [binding])
   }
 
-  ofWorkspace(id: string): LoginRow[] {
-    return this.db.all<LoginRow>('SELECT * FROM mcp_login WHERE workspace_id = ?', [id])
-  }
-
   put(t: Tx, row: LoginRow): void {
     const names = Object.keys(row)
     const values = Object.values(row) as (string | number | null)[]

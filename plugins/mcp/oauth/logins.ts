@@ -178,9 +178,8 @@ export class Logins {
     })
   }
 
-  /** A workspace is gone, and with it what was its own: its logins, and every secret of its servers. */
-  async forgetWorkspace(id: string): Promise<void> {
-    for (const { binding } of this.#table.ofWorkspace(id)) await this.forget(binding)
+  /** A workspace is gone, its logins as well: now every secret of its servers goes. */
+  async forgetSecrets(id: string): Promise<void> {
     await this.kernel.db.tx(t => {
       for (const path of workspaceSecrets.paths(id)) this.kernel.needs.vault.current?.forget(t, path)
     })

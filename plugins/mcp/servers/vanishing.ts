@@ -89,10 +89,6 @@ export class Vanishing {
       await this.kernel.db.tx(t => t.run('DELETE FROM mcp_seen WHERE binding = ?', [binding]))
   }
 
-  async dropWorkspace(id: string): Promise<void> {
-    await this.kernel.db.tx(t => t.run('DELETE FROM mcp_seen WHERE workspace_id = ?', [id]))
-  }
-
   /** Looks at the start and every few minutes, until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     this.#alarm.set(LOOK, this.kernel.clock.now())

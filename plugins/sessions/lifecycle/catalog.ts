@@ -6,7 +6,7 @@ import type { CreateSessionBody, ListSessionsQuery, ListSessionsReply } from '..
 import { type Workspace, WorkspaceErrors } from '../../workspaces/api.js'
 import { readBriefing } from '../agent/briefing.js'
 import { confine } from '../agent/confinement.js'
-import { type CreateSession, SessionCreated, SessionErrors, type SessionInfo } from '../api.js'
+import { type CreateSession, SessionCreated, SessionErrors, type SessionInfo, Sessions } from '../api.js'
 import { allowed } from '../asked.js'
 import { type SessionsContext, sessionSecrets } from '../context.js'
 import { checkNotHidden } from '../runtime/selection.js'
@@ -195,6 +195,7 @@ export async function removeSession({ kernel, table, logs }: SessionsContext, id
   try {
     await kernel.db.tx(t => {
       table.remove(t, id)
+      kernel.needs.ownership.tombstone(t, Sessions, id)
       for (const path of sessionSecrets.paths(id)) kernel.needs.vault.current?.forget(t, path)
     })
   } catch (error) {

@@ -102,11 +102,6 @@ export class Grants {
     if (now - last_used_at < USE_GRAIN_MS) return
     await this.kernel.db.tx(t => t.run('UPDATE tools_grant SET last_used_at = ? WHERE id = ?', [now, id]))
   }
-
-  /** A workspace is gone. */
-  async forget(workspaceId: string): Promise<void> {
-    await this.kernel.db.tx(t => t.run('DELETE FROM tools_grant WHERE workspace_id = ?', [workspaceId]))
-  }
 }
 
 const toWire = (row: Row): Grant => ({

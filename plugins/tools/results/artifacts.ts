@@ -157,10 +157,10 @@ export class Artifacts {
     await this.#remove(gone)
   }
 
-  /** A workspace is gone. */
-  async forget(workspaceId: string): Promise<void> {
-    await this.#remove(
-      this.kernel.db.all<ArtifactRow>('SELECT * FROM tools_artifact WHERE workspace_id = ?', [workspaceId]),
+  /** Removes the file of a row that goes. */
+  async unlink(id: string): Promise<void> {
+    await Promise.resolve(this.#disk.unlink(this.#file(id))).catch(error =>
+      this.kernel.log.warn('a stored result could not be removed', { id, error: messageOf(error) }),
     )
   }
 
@@ -179,10 +179,7 @@ export class Artifacts {
     await this.kernel.db.tx(t => {
       for (const { id } of rows) t.run('DELETE FROM tools_artifact WHERE id = ?', [id])
     })
-    for (const { id } of rows)
-      await Promise.resolve(this.#disk.unlink(this.#file(id))).catch(error =>
-        this.kernel.log.warn('a stored result could not be removed', { id, error: messageOf(error) }),
-      )
+    for (const { id } of rows) await this.unlink(id)
   }
 
   #file(id: string): string {
