@@ -554,7 +554,7 @@ test('every file that may open files itself still does', () => {
 /** The folders of the kernel and of the base plugins, which do parts of its work. */
 const CORE = ['kernel', ...base.map(({ name }) => `plugins/${name}`)]
 /** Lines of code of the core. */
-const MOST_LINES = 16_700
+const MOST_LINES = 16_900
 
 const linesOfCode = ({ text }: Source) =>
   text.split('\n').filter(line => line.trim() !== '' && !/^\s*(\/\/|\/\*|\*)/.test(line)).length
