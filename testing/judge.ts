@@ -14,13 +14,13 @@ import { probe } from './look.js'
 export function replacementProblems(plugin: Pick<Plugin, 'replaces' | 'surface' | 'provides'>): string[] {
   const { replaces } = plugin
   if (replaces === undefined) return []
-  const former = formerNames[replaces]
+  const former = Object.hasOwn(formerNames, replaces) ? formerNames[replaces] : undefined
   const original = inTree.find(({ name, provides }) =>
     former === undefined ? name === replaces : name === former && provides && provides.id === plugin.provides?.id,
   )
   if (!original && former !== undefined) {
-    const where = former === 'kernel' ? 'the kernel' : `the plugin ${former}`
-    return [`replaces ${replaces}: it is a part of ${where} now and cannot be replaced by itself`]
+    const where = former === 'kernel' ? former : `plugin ${former}`
+    return [`replaces ${replaces}: it is a part of the ${where} now and cannot be replaced by itself`]
   }
   if (!original) return [`replaces ${replaces}: svc has no plugin of this name. List them: svc plugin list`]
   // It runs under the name of that one.

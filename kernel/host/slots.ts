@@ -106,8 +106,8 @@ export class Slots {
     const { replace, formerNames } = this.options
     if (this.whyNot(plugin.name) !== undefined) return { plugin }
     const seat = seatOf(plugin, replace)
-    const successor = seat.by && formerNames[seat.plugin.name]
-    return successor ? this.#seatAt(successor, plugin) : seat
+    const { name } = seat.plugin
+    return seat.by && Object.hasOwn(formerNames, name) ? this.#seatAt(formerNames[name] as string, plugin) : seat
   }
 
   /** The place of one that replaces a plugin which is now a part of another: it has to do the work of the whole. */

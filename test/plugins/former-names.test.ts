@@ -2,7 +2,10 @@ import { rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import type { Plugin } from '../../kernel/index.js'
 import { critical, formerNames, inTree } from '../../plugins/index.js'
+import { Tcp } from '../../plugins/tcp/api.js'
+import { replacementProblems } from '../../testing/judge.js'
 import { boot, temporaryFolder } from '../harness/kernel.js'
 import { doctor } from './guest-plugin.js'
 
@@ -36,6 +39,17 @@ test('a home that disables plugins of earlier versions starts, and the doctor na
   assert.equal([...commands], [`svc config set plugins.disabled '["bridges"]'`])
   await svc.close()
   await rm(home, { recursive: true })
+})
+
+test('a replacement of a former plugin is judged by the whole that does its work now', () => {
+  const problems = (replaces: string, provides?: Plugin['provides']) =>
+    replacementProblems({ replaces, surface: {}, ...(provides ? { provides } : {}) })
+  assert.equal(problems('tls'), ['replaces tls: it is a part of the plugin tcp now and cannot be replaced by itself'])
+  assert.equal(problems('services'), [
+    'replaces services: it is a part of the kernel now and cannot be replaced by itself',
+  ])
+  assert.match(problems('tls', Tcp).join(), /it lacks what tcp has and others use: .*setting http.port/)
+  for (const name of ['nobody', 'constructor']) assert.match(problems(name).join(), /svc has no plugin of this name/)
 })
 
 test.run()
