@@ -13,7 +13,7 @@ import { isOneOf } from './guards.js'
 import { typeOf } from './reply.js'
 
 /** A reply that is no stream, as a handler gives it. */
-interface PlainReply {
+export interface PlainReply {
   readonly status: number
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>

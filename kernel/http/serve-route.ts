@@ -11,14 +11,11 @@ import { HttpErrors } from './errors.js'
 import type { GenerationContext } from './generation.js'
 import { payloadOf } from './payload.js'
 import { bytesHeaders, durableToRead, JSON_TYPE } from './reply.js'
-import { checkReply } from './reply-checks.js'
+import { checkReply, type PlainReply } from './reply-checks.js'
 import { type Arrival, decoderOf } from './request.js'
 
 /** What a handler gives, but for its type: the route has that. */
-type Reply =
-  | StreamReply
-  | SocketReply
-  | { readonly status: number; readonly body?: unknown; readonly headers?: Record<string, string> }
+type Reply = StreamReply | SocketReply | PlainReply
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -28,6 +28,13 @@ export interface TextFile {
   write(text: string): Promise<void>
 }
 
+interface TextFileOptions {
+  /** Of a new file; default 0600. */
+  readonly mode?: number
+  readonly disk?: Disk
+  readonly room?: Room
+}
+
 interface Boxed {
   readonly text?: string | undefined
 }
@@ -37,10 +44,8 @@ interface Boxed {
  * are; a new one gets `mode`, default 0600. A symbolic link to a file stays a link: what it points to is replaced; any other
  * link, a pipe or a socket goes. Writes of one handle go one after the other.
  */
-export function textFile(
-  path: string,
-  { mode = 0o600, disk = systemDisk(), room = noReserve }: { mode?: number; disk?: Disk; room?: Room } = {},
-): TextFile {
+export function textFile(path: string, options: TextFileOptions = {}): TextFile {
+  const { disk = systemDisk() } = options
   // lowdb takes an empty text for no data: the text travels in a box.
   const adapter: Adapter<Boxed> = {
     async read() {
@@ -48,32 +53,57 @@ export function textFile(
       return { text: bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString() }
     },
     async write({ text = '' }) {
-      const found = await fs.stat(path).catch(() => undefined)
-      // Through a link to a device the device itself would be replaced.
-      const target = found?.isFile() ? await fs.realpath(path) : path
-      const bytes = Buffer.from(text)
-      const permissions = found?.isFile() ? found.mode & 0o777 : mode
-      await spending(room, bytes.length, () => replaceFile(disk, target, bytes, permissions, room))
+      await replaceText(path, text, options)
     },
   }
   const turns = new Serial()
-  const failed = (code: string, did: string, hint: string) => (error: unknown) => {
-    if (isFull(error)) throw diskFull(`${path} cannot be ${did}`, error)
-    throw error instanceof StoreError || error instanceof Fault
-      ? error
-      : new StoreError(code, `${path} cannot be ${did}: ${messageOf(error)}`, hint, error)
-  }
   return {
     async read() {
       recoverFile(path)
       const low = new Low(adapter, {})
-      await low.read().catch(failed('file_unreadable', 'read', 'check that it is a file and that you may read it'))
+      const hint = 'check that it is a file and that you may read it'
+      await low.read().catch(failed(path, 'file_unreadable', 'read', hint))
       return low.data.text
     },
     write(text) {
-      const hint = 'check that its folder exists, that you may write there and that there is free space'
-      const written = turns.run(() => new Low(adapter, { text }).write())
-      return written.catch(failed('file_unwritable', 'written', hint))
+      return turns.run(() => new Low(adapter, { text }).write()).catch(unwritten(path))
     },
   }
+}
+
+/**
+ * Puts a text in the place of a file, or of the file that a link leads to, whose permissions stay.
+ * @param place gives the temporary file the name of that one; default: a rename
+ * @returns what was replaced
+ */
+export async function replaceText(
+  path: string,
+  text: string,
+  { mode = 0o600, disk = systemDisk(), room = noReserve }: TextFileOptions,
+  place?: (temporary: string, target: string) => void,
+): Promise<string> {
+  const found = await fs.stat(path).catch(() => undefined)
+  // Through a link to a device the device itself would be replaced.
+  const target = found?.isFile() ? await fs.realpath(path) : path
+  const bytes = Buffer.from(text)
+  const permissions = found?.isFile() ? found.mode & 0o777 : mode
+  const put = place && ((temporary: string) => place(temporary, target))
+  await spending(room, bytes.length, () => replaceFile(disk, target, bytes, permissions, room, put))
+  return target
+}
+
+/** Throws what a write of a file failed for, with a code of ours. */
+export const unwritten = (path: string) =>
+  failed(
+    path,
+    'file_unwritable',
+    'written',
+    'check that its folder exists, that you may write there and that there is free space',
+  )
+
+const failed = (path: string, code: string, did: string, hint: string) => (error: unknown) => {
+  if (isFull(error)) throw diskFull(`${path} cannot be ${did}`, error)
+  throw error instanceof StoreError || error instanceof Fault
+    ? error
+    : new StoreError(code, `${path} cannot be ${did}: ${messageOf(error)}`, hint, error)
 }

@@ -10,15 +10,15 @@ const MAX_BYTES = 1024 * 1024
 /**
  * The certificate that the configuration names, undefined where it names none.
  * @param root absolute; relative paths count from it
- * @throws Fault `http_tls_invalid`: one of the two is missing or unreadable, they do not fit, or others may read the key
+ * @returns Fault `http_tls_invalid`: one of the two is missing or unreadable, they do not fit, or others may read the key
  */
-export async function readTls(root: string, config: Pick<Config, 'get'>): Promise<Passage['tls']> {
+export async function readTls(root: string, config: Pick<Config, 'get'>): Promise<Passage['tls'] | Fault> {
   const [cert, key] = [TcpSettings.cert, TcpSettings.key].map(entry => config.get(entry))
   if (!cert && !key) return undefined
-  if (!cert || !key) throw invalid('http.tls.cert and http.tls.key belong together, and one is missing')
+  if (!cert || !key) return invalid('http.tls.cert and http.tls.key belong together, and one is missing')
   const file = path.resolve(root, key)
   const mode = (await stat(file).catch(() => undefined))?.mode ?? 0
-  if ((mode & 0o007) !== 0) throw invalid(`every user of this machine may open the private key ${file}`)
+  if ((mode & 0o007) !== 0) return invalid(`every user of this machine may open the private key ${file}`)
   const read = async (at: string) => {
     const bytes = await readRegularFile(path.resolve(root, at), { maxBytes: MAX_BYTES })
     if (!bytes) throw invalid(`there is no file ${path.resolve(root, at)}`)
@@ -29,7 +29,7 @@ export async function readTls(root: string, config: Pick<Config, 'get'>): Promis
     createSecureContext(tls)
     return tls
   } catch (error) {
-    throw error instanceof Fault ? error : invalid(`the certificate or its key cannot be used: ${messageOf(error)}`)
+    return error instanceof Fault ? error : invalid(`the certificate or its key cannot be used: ${messageOf(error)}`)
   }
 }
 

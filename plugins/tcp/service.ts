@@ -117,21 +117,17 @@ export class TcpService implements TcpApi, Doorkeeper {
   /** How the settings have TCP served: with which certificate, and that nothing is forgotten where other machines reach it. */
   async #passage(host: string, isLocal: boolean): Promise<Passage | Fault> {
     const { config, home } = this.kernel
-    try {
-      const tls = await readTls(home.root, config)
-      if (!isLocal && config.get(TcpSettings.allowedHosts).length === 0)
-        return unguarded(host, 'http.allowed_hosts names no host that they may call it', 'set http.allowed_hosts')
-      if (!isLocal && !tls && !config.get(TcpSettings.plaintext))
-        return unguarded(
-          host,
-          'whoever is in between reads each token',
-          'set http.tls.cert and http.tls.key, or http.plaintext to true where something else encrypts,',
-        )
-      return tls ? { tls } : {}
-    } catch (error) {
-      if (error instanceof Fault) return error
-      throw error
-    }
+    const tls = await readTls(home.root, config)
+    if (tls instanceof Fault) return tls
+    if (!isLocal && config.get(TcpSettings.allowedHosts).length === 0)
+      return unguarded(host, 'http.allowed_hosts names no host that they may call it', 'set http.allowed_hosts')
+    if (!isLocal && !tls && !config.get(TcpSettings.plaintext))
+      return unguarded(
+        host,
+        'whoever is in between reads each token',
+        'set http.tls.cert and http.tls.key, or http.plaintext to true where something else encrypts,',
+      )
+    return tls ? { tls } : {}
   }
 
   async #listen(host: string, passage: Passage): Promise<Fault | undefined> {
