@@ -141,8 +141,8 @@ export class Notify<A extends readonly unknown[]>
   extends AsyncTapped<NotifyTap<A>, AsyncSeriesHook<[A], WithCell>>
   implements contract.Notify<A>
 {
-  async call(...args: A): Promise<void> {
-    if (this.isUsed()) await this.hook.promise(args)
+  call(...args: A): Promise<void> {
+    return this.isUsed() ? this.hook.promise(args) : Promise.resolve()
   }
 
   protected readonly make = () => new AsyncSeriesHook<[A], WithCell>(['args'])
