@@ -1,19 +1,16 @@
 /** `svc/plugins/ownership`: what has ended, and the rows that go with it. */
-import { registry, type Token, type Tx, token } from '../../kernel/plugin.js'
-
-/** Things that rows of other plugins hang on, by their ids; contributed by the plugin that provides the token. */
-export interface Owner {
-  readonly of: Token<unknown>
-  /** Whether there is one with this id. */
-  readonly has: (id: string) => boolean
-}
-
-export const Owners = registry<Owner>('ownership.owners@1')
+import { type Token, type Tx, token } from '../../kernel/plugin.js'
 
 export interface OwnershipApi {
   /**
+   * The plugin says when things of this token end, from now on until it is released. Without such a plugin nothing is known of what
+   * ends: rows are looked through when there is one again. Throws TypeError where another plugin does so.
+   * @param has whether there is a thing with this id
+   */
+  owns(of: Token<unknown>, has: (id: string) => boolean): void
+  /**
    * A thing has ended, in the transaction that ends it: rows that plugins list as `owned` by it are deleted, at once or when their
-   * plugin runs again. Throws TypeError where the plugin that calls contributes no {@link Owner} of such things.
+   * plugin runs again. Throws TypeError where the plugin that calls does not own such things.
    */
   tombstone(t: Tx, of: Token<unknown>, id: string): void
   /** Whether a thing has ended and rows of it may still be there. A statement asks with {@link notEnded}. */

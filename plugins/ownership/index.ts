@@ -1,5 +1,5 @@
 import { definePlugin, perConsumer } from '../../kernel/plugin.js'
-import { Owners, Ownership } from './api.js'
+import { Ownership } from './api.js'
 import { needs } from './needs.js'
 import type { OwnershipService } from './service.js'
 import { migrations } from './tables.js'
@@ -12,7 +12,6 @@ export default definePlugin({
   provides: perConsumer(Ownership, (self: OwnershipService, consumer) => self.for(consumer)),
   service: () => import('./service.js').then(module => module.OwnershipService),
 }).surface({
-  declares: [Owners],
   tables: migrations,
   hooks: { running: (self, change) => self.running(change) },
 })

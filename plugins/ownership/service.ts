@@ -7,7 +7,7 @@ import {
   type Token,
   type Tx,
 } from '../../kernel/plugin.js'
-import { Owners, type OwnershipApi } from './api.js'
+import type { OwnershipApi } from './api.js'
 import type { K } from './needs.js'
 import { Stream, type SweepWorld } from './sweep.js'
 import { bound, cursors, prune, tombstones } from './tables.js'
@@ -24,6 +24,8 @@ const FORMER_CURSOR = 'workspace-deleted'
  */
 export class OwnershipService {
   readonly #streams = new Map<string, Stream>()
+  /** The plugins that say what ends, by the id of their token. */
+  readonly #owners = new Map<string, { readonly name: string; readonly has: (id: string) => boolean }>()
   readonly #world: SweepWorld
 
   constructor(private readonly kernel: K) {
@@ -31,7 +33,7 @@ export class OwnershipService {
     this.#world = {
       ...{ db, clock, ids },
       report: (owner, error) => needs.report(owner, 'owned rows', error),
-      has: kind => kernel.collect(Owners).find(({ entry }) => entry.of.id === kind)?.entry.has,
+      has: kind => this.#owners.get(kind)?.has,
       retire: owner => needs.events.retire(owner, FORMER_CURSOR),
     }
     kernel.scope.defer('owned rows', () => Promise.all([...this.#streams.values()].map(stream => stream.end())))
@@ -40,6 +42,7 @@ export class OwnershipService {
   /** Plugins were started: their rows are looked through. */
   async running({ boot }: Change): Promise<void> {
     if (boot) await this.#forgetPurged()
+    const isLost = await this.#forgetOwnerless()
     const entries = new Map<string, BoundOwned[]>()
     for (const { owner, entry } of this.kernel.collect(Collected.owned))
       entries.set(owner, [...(entries.get(owner) ?? []), entry])
@@ -50,7 +53,7 @@ export class OwnershipService {
     }
     for (const [owner, stream] of this.#streams) {
       if (stream.isOver) this.#streams.delete(owner)
-      else stream.started()
+      else stream.started(isLost)
     }
   }
 
@@ -68,17 +71,38 @@ export class OwnershipService {
       })
   }
 
+  /**
+   * Things that no plugin owns may end without a word, as those of a plugin in the place of another one do that knows nothing of
+   * tombstones: their rows are looked through once there is an owner again. Resolves to whether there are such.
+   */
+  async #forgetOwnerless(): Promise<boolean> {
+    const { db } = this.kernel
+    const kinds = db.rows('SELECT DISTINCT kind FROM ownership_cursor').map(([kind]) => `${kind}`)
+    const lost = kinds.filter(kind => !this.#owners.has(kind))
+    if (lost.length > 0)
+      await db.tx(t => {
+        for (const kind of lost) cursors.delete(t, { kind })
+      })
+    return lost.length > 0
+  }
+
   /** The service as a plugin sees it. */
-  for({ name }: Pick<Consumer, 'name'>): OwnershipApi {
+  for({ name, scope }: Pick<Consumer, 'name' | 'scope'>): OwnershipApi {
     return {
+      owns: ({ id: kind }, has) => {
+        const other = this.#owners.get(kind)
+        if (other) throw new TypeError(`${other.name} owns what has the token ${kind}`)
+        this.#owners.set(kind, { name, has })
+        scope.defer(`owner of ${kind}`, () => void this.#owners.delete(kind))
+      },
       tombstone: (t, of, id) => this.#tombstone(name, t, of, id),
       isEnded: ({ id: kind }, id) => tombstones.get(this.kernel.db, { kind, id }) !== undefined,
     }
   }
 
   #tombstone(by: string, t: Tx, { id: kind }: Token<unknown>, id: string): void {
-    const isOwner = this.kernel.collect(Owners).some(({ owner, entry }) => owner === by && entry.of.id === kind)
-    if (!isOwner) throw new TypeError(`${by} contributes no owner of ${kind}, and cannot say that one has ended`)
+    if (this.#owners.get(kind)?.name !== by)
+      throw new TypeError(`${by} does not own what has the token ${kind}, and cannot say that it has ended`)
     const { db, clock } = this.kernel
     const own = db.within(t)
     // Without a stream that has followed it there is nothing that would read it.

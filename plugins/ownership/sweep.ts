@@ -45,9 +45,9 @@ export class Stream {
     await this.#running
   }
 
-  /** Some plugin has started. */
-  started(): void {
-    if (this.#isFresh || this.#waits) this.#wake()
+  /** Some plugin has started. @param again some cursor went */
+  started(again: boolean): void {
+    if (this.#isFresh || this.#waits || again) this.#wake()
   }
 
   /** There is a new tombstone of this kind. */

@@ -2,7 +2,7 @@ import { cli, describe } from '../../kernel/kit/annotations/index.js'
 import { definePlugin, maybe, ok, routeOf, surfaceOf } from '../../kernel/plugin.js'
 import { ListProvidersQuery, ListProvidersReply, ProbeProviderReply, Provider } from '../../schemas/providers.js'
 import { Checks, Daemon, StatusMembers } from '../daemon/api.js'
-import { Owners, Ownership } from '../ownership/api.js'
+import { Ownership } from '../ownership/api.js'
 import { Processes } from '../processes/api.js'
 import { SecretOwners, Vault } from '../vault/api.js'
 import { WorkspaceDetailMembers } from '../workspaces/api.js'
@@ -104,7 +104,6 @@ export default definePlugin({
     }),
   ],
   registries: [
-    contribute(Owners, self => [{ of: Providers, has: name => self.get(name) !== undefined }]),
     contribute(SecretOwners, () => [providerSecrets]),
     contribute(StatusMembers, self => [{ path: 'providers', read: () => self.status() }]),
     contribute(Checks, self => [{ id: 'runtime.providers', category: 'providers', run: () => self.check() }]),

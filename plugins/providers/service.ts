@@ -14,7 +14,14 @@ import type { ProviderSettings } from '../../schemas/settings/entries.js'
 import type { Ownership } from '../ownership/api.js'
 import type { Processes } from '../processes/api.js'
 import type { VaultApi } from '../vault/api.js'
-import { type Provider, ProviderErrors, type ProviderSecret, type ProvidersApi, ProviderUsers } from './api.js'
+import {
+  type Provider,
+  ProviderErrors,
+  type ProviderSecret,
+  Providers,
+  type ProvidersApi,
+  ProviderUsers,
+} from './api.js'
 import { builtIn, catalog } from './catalog.js'
 import { entryOf, withEntries } from './configured.js'
 import { findExecutable, packageVersion } from './detect.js'
@@ -47,6 +54,7 @@ export class ProvidersService implements ProvidersApi {
       Object.keys(kernel.config.get(ProviderEntries)).filter(name => this.builtInEntry(name) === undefined),
     )
     kernel.config.onChange(ProviderEntries, () => this.entrySecrets.noticed())
+    kernel.needs.ownership.owns(Providers, name => this.get(name) !== undefined)
   }
 
   list(): readonly Provider[] {

@@ -4,7 +4,7 @@ import { Checks, Daemon, StatusMembers } from '../daemon/api.js'
 import { Events } from '../events/api.js'
 import { Files } from '../files/api.js'
 import { Journals } from '../journals/api.js'
-import { Owners, Ownership } from '../ownership/api.js'
+import { Ownership } from '../ownership/api.js'
 import { Processes } from '../processes/api.js'
 import { Providers } from '../providers/api.js'
 import { SecretOwners, Vault } from '../vault/api.js'
@@ -76,7 +76,6 @@ export default definePlugin({
   routes: sessionRoutes,
   registries: [
     contribute(SecretOwners, () => [sessionSecrets]),
-    contribute(Owners, self => [{ of: Sessions, has: id => self.get(id) !== undefined }]),
     contribute(StatusMembers, self => self.statusMembers()),
     contribute(Checks, self => [
       { id: 'runtime.subprocess_health', category: 'sessions', run: async () => self.checkItems() },

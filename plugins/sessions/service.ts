@@ -23,6 +23,7 @@ import {
   type SessionPoints,
   type SessionPrompt,
   type SessionQuestion,
+  Sessions,
   type SessionsApi,
   type TurnOutcome,
 } from './api.js'
@@ -95,6 +96,7 @@ export class SessionsService implements SessionsApi {
     kernel.scope.defer('health', () => context.health.close())
     kernel.scope.defer('watch', () => context.watch.close())
     kernel.scope.defer('sessions', () => this.stopAll())
+    kernel.needs.ownership.owns(Sessions, id => context.table.get(id) !== undefined)
     await catalog.emptyTrash(context)
     await repairSessions(context)
   }

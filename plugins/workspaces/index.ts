@@ -12,7 +12,6 @@ import {
   WorkspaceReply,
 } from '../../schemas/workspaces.js'
 import { Checks } from '../daemon/api.js'
-import { Owners } from '../ownership/api.js'
 import {
   REFERENCE_ERRORS,
   WorkspaceCreated,
@@ -70,10 +69,7 @@ export default definePlugin({
   tables: migrations,
   errors: [WorkspaceErrors],
   events: [WorkspaceCreated, WorkspaceUpdated, WorkspaceDeleted],
-  registries: [
-    contribute(Owners, self => [{ of: Workspaces, has: id => self.get(id) !== undefined }]),
-    contribute(Checks, self => self.checks()),
-  ],
+  registries: [contribute(Checks, self => self.checks())],
   routes: [
     workspace.list({
       summary: 'List registered workspaces',

@@ -1,13 +1,6 @@
 import { command, placeholder } from '../../kernel/kit/commands/command-line.js'
 import { shown } from '../../kernel/kit/text.js'
-import {
-  type Actor,
-  type Fault,
-  KernelErrors,
-  messageOf,
-  type RecordScope,
-  type Tx,
-} from '../../kernel/plugin.js'
+import { type Actor, type Fault, KernelErrors, messageOf, type RecordScope, type Tx } from '../../kernel/plugin.js'
 import type { CreateWorkspaceBody, PatchWorkspaceBody, WorkspaceDetail } from '../../schemas/workspaces.js'
 import type { Check } from '../daemon/api.js'
 import {
@@ -65,6 +58,7 @@ export class WorkspacesService implements WorkspacesApi {
 
   /** The workspace `scratch` of a home that was moved or copied moves with it. */
   async start(): Promise<void> {
+    this.kernel.needs.ownership.owns(Workspaces, id => this.get(id) !== undefined)
     if (!this.get(SCRATCH_ID)) return
     await this.scratch().catch(error => this.kernel.log.warn(messageOf(error)))
   }

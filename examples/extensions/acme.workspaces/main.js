@@ -1,6 +1,7 @@
 import { created, definePlugin, Host, iso, noContent, ok, routeOf, surfaceOf } from 'svc/plugin'
 import { Checks, Daemon } from 'svc/plugins/daemon'
 import { Events } from 'svc/plugins/events'
+import { Ownership } from 'svc/plugins/ownership'
 import { NativeTools } from 'svc/plugins/tools'
 import * as api from 'svc/plugins/workspaces'
 import * as wire from 'svc/schemas/workspaces'
@@ -44,7 +45,7 @@ export default definePlugin({
   name: 'acme.workspaces',
   version: '1.0.0',
   replaces: 'workspaces',
-  requires: { host: Host, daemon: Daemon, events: Events },
+  requires: { host: Host, daemon: Daemon, events: Events, ownership: Ownership },
   provides: api.Workspaces,
   service: async () => Registered,
 }).surface({

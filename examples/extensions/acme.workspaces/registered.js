@@ -8,6 +8,7 @@ import {
   WorkspaceDeleted,
   WorkspaceDetailMembers,
   WorkspaceErrors,
+  Workspaces,
   WorkspaceUpdated,
 } from 'svc/plugins/workspaces'
 import { checkedLabel, checkedName, directories, freeName } from './names.js'
@@ -22,6 +23,7 @@ export class Registered {
     this.kernel = kernel
     this.saving = kernel.hooks.gate('saving')
     this.deleting = kernel.hooks.guard('deleting')
+    kernel.needs.ownership.owns(Workspaces, id => this.get(id) !== undefined)
   }
 
   /** Refuses a record scope that names no workspace. */
@@ -96,6 +98,8 @@ export class Registered {
         throw WorkspaceErrors.workspace_in_use(`${held.kind} ${held.id} in it is of the activation ${held.owner.id}`)
       for (const { kind, id: record, source } of own) records.delete(t, { ...actor, source }, { kind, id: record })
       t.run('DELETE FROM workspaces_workspace WHERE id = ?', [id])
+      // Rows of other plugins go with it.
+      this.kernel.needs.ownership.tombstone(t, Workspaces, id)
       this.#tell(t, WorkspaceDeleted, workspace, actor)
     })
   }

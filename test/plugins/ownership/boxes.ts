@@ -1,5 +1,5 @@
 import { definePlugin, maybe, type Owned, type PluginKernel, token } from '../../../kernel/plugin.js'
-import { notEnded, Owners, Ownership } from '../../../plugins/ownership/api.js'
+import { notEnded, Ownership } from '../../../plugins/ownership/api.js'
 
 /** Things that can end: a table of boxes. */
 export interface BoxesApi {
@@ -13,7 +13,9 @@ export interface BoxesApi {
 export const Boxes = token<BoxesApi>('acme.boxes@1')
 
 class BoxesService implements BoxesApi {
-  constructor(readonly kernel: PluginKernel<{ ownership: typeof Ownership }>) {}
+  constructor(readonly kernel: PluginKernel<{ ownership: typeof Ownership }>) {
+    kernel.needs.ownership.owns(Boxes, id => this.has(id))
+  }
 
   has(id: string): boolean {
     return this.kernel.db.row('SELECT 1 FROM acme_boxes_box WHERE id = ?', [id]) !== undefined
@@ -46,7 +48,6 @@ export const boxes = definePlugin({
   service: async () => BoxesService,
 }).surface({
   tables: [{ id: '001', sql: 'CREATE TABLE acme_boxes_box (id TEXT PRIMARY KEY) STRICT' }],
-  registries: [{ to: Owners, entries: self => [{ of: Boxes, has: (id: string) => self.has(id) }] }],
 })
 
 export type LabelRow = Readonly<Record<string, unknown>>

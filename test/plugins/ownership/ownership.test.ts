@@ -180,6 +180,26 @@ test('rows wait for the plugin of their things, and are looked through when it c
   await s.close()
 })
 
+test('while a plugin that says nothing of tombstones has the things, their rows wait for one that does', async () => {
+  const home = await temporaryFolder('home')
+  const world: Labels = {}
+  const first = await scene(world, { home })
+  await first.boxes().put('a', 'b')
+  for (const box of ['a', 'b']) await label(world, box, 2)
+  await until(() => first.rows('SELECT * FROM ownership_cursor').length > 0, 'a cursor')
+  await first.close()
+  const silent: Plugin = {
+    ...{ name: 'acme.boxes', version: '0.9.0', requires: {}, surface: boxes.surface },
+    apply: ({ db }: PluginKernel) => db.tx(t => t.run("DELETE FROM acme_boxes_box WHERE id = 'a'")),
+  }
+  await (await boot({ plugins: [silent, labels(world)], home })).close()
+  const again = await scene(world, { home })
+  await until(() => counted(world, 'a').labels === 0, 'no rows')
+  assert.is(counted(world, 'b').labels, 2)
+  await again.close()
+  await rm(home, { recursive: true })
+})
+
 test('a plugin that is reloaded, and one whose keeper of tombstones is, goes on', async () => {
   const world: Labels = {}
   const s = await scene(world)
@@ -210,7 +230,7 @@ test('only the plugin of a thing says that it has ended', async () => {
       why = `${error}`
     }
   })
-  assert.match(why, /contributes no owner of acme.boxes@1/)
+  assert.match(why, /acme.reads-ownership-1 does not own what has the token acme.boxes@1/)
   await s.close()
 })
 
