@@ -1,48 +1,122 @@
-/** `svc/plugin`: everything that an author of a plugin needs. */
+/** `svc/plugin`: what an author of a plugin needs; docs/plugins.md is its manual. At most 60 values, each in this entry alone. */
 
 export { systemClock, turn, within } from './clock.js'
-export * from './contract/basics.js'
-export * from './contract/bound.js'
-export type * from './contract/config.js'
-export * from './contract/errors.js'
-export type * from './contract/hook.js'
+export type { Awaitable, Clock, Ids, Scope, Timer } from './contract/basics.js'
+export { iso } from './contract/basics.js'
+export type { Config, Configuring, SettingSource, SettingsApi } from './contract/config.js'
+export type { ErrorEntry, ErrorTable, FaultMore } from './contract/errors.js'
+export { defineErrors, errorsOf, Fault, faultOf, KernelErrors, messageOf } from './contract/errors.js'
+export type {
+  Contribution,
+  Gate,
+  GateTap,
+  Guard,
+  GuardTap,
+  Hook,
+  HookEntry,
+  HookFactory,
+  HookOptions,
+  HooksOf,
+  HookTable,
+  Notify,
+  NotifyTap,
+  OwnHook,
+  Pipeline,
+  PipelineTap,
+  Report,
+  Tapper,
+  TapsOf,
+} from './contract/hook.js'
 export { gate, guard, hookTable, notify, pipeline } from './contract/hook.js'
-export type * from './contract/kernel-hooks.js'
+export type {
+  Change,
+  Exchange,
+  Handled,
+  Identified,
+  Incoming,
+  KernelTaps,
+  Leaving,
+  Written,
+} from './contract/kernel-hooks.js'
 export type { InjectReply, InjectRequest } from './contract/kernel-tokens.js'
-export { Callers, DiskSpace, Faults, Requests, Settings, SettingValues, Sockets } from './contract/kernel-tokens.js'
-export * from './contract/kind.js'
-export * from './contract/plugin.js'
-export type * from './contract/plugin-kernel.js'
-export * from './contract/record.js'
-export type * from './contract/redact.js'
-export { Redactors } from './contract/redact.js'
-export * from './contract/route.js'
-export type * from './contract/storage.js'
-export * from './contract/surface.js'
-export * from './contract/token.js'
-export { DropIns, type DropInsApi } from './host/drop-ins.js'
-export type { AttributedFault } from './host/fault-log.js'
-export type { PluginInfo } from './host/slots.js'
+export { DiskSpace, Faults, Requests, Settings } from './contract/kernel-tokens.js'
+export type { Batch, Kind, Reconciler, RecordScope, Watch } from './contract/kind.js'
+export { KIND_NAME, kind, watch } from './contract/kind.js'
+export type { Consumer, Plugin, PluginHead, PluginState, Provider, ServiceClass } from './contract/plugin.js'
+export { definePlugin, perConsumer } from './contract/plugin.js'
+export type { Home, KernelStart, Log, PluginKernel } from './contract/plugin-kernel.js'
+export type {
+  Actor,
+  Party,
+  PartyOf,
+  PutResult,
+  RecordChange,
+  RecordDelete,
+  RecordFilter,
+  RecordHead,
+  Records,
+  RecordWrite,
+  SpecOf,
+  StoredRecord,
+  WireRecord,
+} from './contract/record.js'
+export { anonymous, isActor, operator, pluginActor, recordToWire } from './contract/record.js'
+export type { Redact, RedactedStream, Redactor, SecretOptions, SecretSink, SecretSource } from './contract/redact.js'
+export type {
+  Annotation,
+  Bytes,
+  BytesBody,
+  BytesReply,
+  Door,
+  EncodedFrame,
+  Frame,
+  Method,
+  PathNames,
+  Replies,
+  Route,
+  RouteBody,
+  RouteDefinition,
+  RouteReply,
+  RouteRequest,
+  SocketReply,
+  StreamReply,
+} from './contract/route.js'
+export { accepted, channelled, created, JsonText, noContent, ok, routeOf, streamed } from './contract/route.js'
+export type {
+  Db,
+  DiskKeeper,
+  DiskRoom,
+  Inherited,
+  Migration,
+  Reads,
+  Room,
+  Row,
+  SqlValue,
+  Tx,
+} from './contract/storage.js'
+export type {
+  Command,
+  CommandArgument,
+  CommandOption,
+  Contribute,
+  EventType,
+  Preparing,
+  Quiesce,
+  Service,
+  Setting,
+  Surface,
+  Tap,
+} from './contract/surface.js'
+export { event, surfaceOf } from './contract/surface.js'
+export type { Maybe, MaybeToken, Needs, RegistryToken, Resolved, Token } from './contract/token.js'
+export { maybe, registry, token } from './contract/token.js'
 export { Host, type HostView } from './host-view.js'
-export { type Carrier, type Carry, type Streaming, type StreamOf, Streams } from './http/carrier.js'
-export { HttpErrors } from './http/errors.js'
-export { type Address, type Doorkeeper, type ListenerInfo, Listeners, type Serve, Servers } from './http/listeners.js'
-export { durableToRead, errorBody } from './http/reply.js'
-export { operatorAt } from './http/request.js'
-export { refuseHandshake } from './http/serve-route.js'
-export { backoff } from './kit/backoff.js'
-export { canonicalJson } from './kit/canonical.js'
-export type * from './kit/commands/context.js'
-export { allowance } from './kit/flood.js'
-export { issueText } from './kit/issue-text.js'
-export * from './kit/rate.js'
-export * from './kit/read-file.js'
+export type {
+  ColorName,
+  CommandClient,
+  CommandContext,
+  CommandOutput,
+  CommandTerminal,
+} from './kit/commands/context.js'
 export { onBehalfOf } from './on-behalf.js'
 export { RecordErrors } from './records/errors.js'
-export { KernelSettings } from './settings.js'
-// For plugins that keep files of their own: durable writes, and what these do on a full disk.
-export { type Disk, readIfThere, readInto, replaceFile, systemDisk } from './store/disk.js'
-export { StoreError } from './store/error.js'
-export { Note, noteBytes, readNote } from './store/note.js'
-export { Progress } from './store/progress.js'
-export { diskFull, isFull, noReserve, Patience, spending, syncing, writeAll } from './store/room.js'

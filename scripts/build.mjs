@@ -53,6 +53,7 @@ function entries() {
   const wanted = {
     index: 'kernel/index.ts',
     plugin: 'kernel/plugin.ts',
+    platform: 'kernel/platform.ts',
     kit: 'kernel/kit/index.ts',
     plugins: 'plugins/index.ts',
     client: 'client/index.ts',

@@ -19,7 +19,7 @@ export async function configChecker(where: string): Promise<(text: string) => re
 
 async function knownSettings(): Promise<Setting[]> {
   const [{ KernelSettings }, { inTree }] = await Promise.all([
-    import('../../kernel/index.js'),
+    import('../../kernel/platform.js'),
     import('../../plugins/index.js'),
   ])
   const settings = inTree.flatMap(({ surface }) => surface.settings ?? [])

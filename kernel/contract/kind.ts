@@ -24,6 +24,7 @@ export interface RecordScope {
   readonly id?: string
 }
 
+/** What a name of a kind has to match. */
 export const KIND_NAME = /^(?=.{1,64}$)[a-z][a-z0-9_]*(\.[a-z0-9_]+)*$/
 
 /** Declares a kind. */

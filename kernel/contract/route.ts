@@ -226,10 +226,15 @@ export const ok = <B>(body: B, headers: Readonly<Record<string, string>> = {}) =
   body,
   headers,
 })
+/** 201: what was made. */
 export const created = <B>(body: B) => ({ status: 201 as const, body })
+/** 202: the work goes on after the reply. */
 export const accepted = <B>(body: B) => ({ status: 202 as const, body })
+/** 204: done, without a body. */
 export const noContent = () => ({ status: 204 as const, body: undefined })
+/** 101: the connection becomes a channel. */
 export const channelled = (reply: Omit<SocketReply, 'status'>): SocketReply => ({ status: 101, ...reply })
+/** 200: an event stream, which lasts until its source or its reader ends. */
 export const streamed = (stream: StreamReply['stream'], headers = {}): StreamReply => ({ status: 200, stream, headers })
 
 /** Operation id of a route, derived from method and path alone: `getThingsByIdParts`. */

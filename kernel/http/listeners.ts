@@ -45,6 +45,7 @@ export interface ListenersApi {
   /** Resolves when it listens; rejects as Node does. */
   listen(at: Address, keeper: Doorkeeper): Promise<{ readonly port: number; close(): Promise<void> }>
 }
+/** Where the daemon is served over TCP, and where plugins open it. */
 export const Listeners = given<ListenersApi>('kernel.listeners@1')
 
 /** Milliseconds and bytes that a request may take to arrive. */

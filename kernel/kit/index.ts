@@ -1,23 +1,89 @@
 /** `svc/kit`: helpers for authors of plugins. They need nothing of the kernel but its contract. */
-export * from './alarm.js'
-export * from './annotations/index.js'
-export * from './backoff.js'
-export * from './collection.js'
-export * from './commands/command-line.js'
-export * from './due-heap.js'
-export * from './feed.js'
-export * from './frontmatter.js'
-export * from './history.js'
-export * from './issue-text.js'
+export { Alarm, type AlarmOptions, type AlarmWork } from './alarm.js'
+export {
+  type AnnotationKind,
+  annotationKinds,
+  annotationOf,
+  annotationsOf,
+  Cli,
+  type CliArgument,
+  type CliColumn,
+  type CliScoped,
+  type CliShorthand,
+  type CliTable,
+  type CliView,
+  canRunCode,
+  cli,
+  columnsOf,
+  Description,
+  describe,
+  type Item,
+  type Member,
+  type RouteCli,
+  RouteTool,
+  RunsCode,
+  runsCode,
+  type ShowMore,
+  show,
+  Thrown,
+  type ThrownError,
+  throws,
+  tool,
+  withTable,
+  wrongAnnotation,
+} from './annotations/index.js'
+export { backoff } from './backoff.js'
+export { canonicalJson } from './canonical.js'
+export { collectionOf, type Noun, type NounRoute, type Seen } from './collection.js'
+export {
+  type CommandPath,
+  command,
+  type KnownCommands,
+  type Placeholder,
+  placeholder,
+  shellWord,
+} from './commands/command-line.js'
+export { DueHeap } from './due-heap.js'
+export { Feed, type FeedItem, type FeedReset, type FeedSource, follow, positionOf } from './feed.js'
+export { allowance } from './flood.js'
+export {
+  FrontmatterError,
+  type HeadField,
+  headValues,
+  type Position,
+  parseHead,
+  type SplitFile,
+  splitFrontmatter,
+} from './frontmatter.js'
+export { History, type HistoryOptions, type Retention } from './history.js'
+export { issueText } from './issue-text.js'
 export { type JsonFile, type JsonFileOptions, type JsonFileSync, jsonFile, jsonFileSync } from './json-file.js'
-export * from './lease-table.js'
-export * from './page.js'
-export * from './rate.js'
-export * from './read-file.js'
-export * from './secret-ref.js'
+export { type Lease, LeaseErrors, type LeaseRef, LeaseTable } from './lease-table.js'
+export { type Cut, type PageOf, Paging, type PagingOptions } from './page.js'
+export { type Rate, TokenBucket } from './rate.js'
+export {
+  FileErrors,
+  type OpenFileOptions,
+  openRegularFile,
+  openRegularFileSync,
+  type ReadFileOptions,
+  readBounded,
+  readRegularFile,
+  readRegularFileSync,
+  unreadable,
+} from './read-file.js'
+export {
+  parseSecretRef,
+  resolveSecret,
+  SecretErrors,
+  type SecretRef,
+  type SecretResolver,
+  SecretResolvers,
+  secretRef,
+} from './secret-ref.js'
 export { RedactionErrors, SecretSet } from './secret-set.js'
-export * from './serial.js'
-export * from './settings.js'
+export { Serial, SerialBy } from './serial.js'
+export { type SectionSetting, settingsSection } from './settings.js'
 export { type Column, column, type Presence, type RowOf, Table, table } from './table.js'
-export * from './text.js'
-export * from './whole.js'
+export { covers, cut, isJoiner, nearest, shown, sqlName, text, UNSEEN, visible } from './text.js'
+export { wholeOf } from './whole.js'

@@ -15,6 +15,7 @@ export interface Lease {
 /** What its holder shows. */
 export type LeaseRef = Pick<Lease, 'key' | 'token'>
 
+/** Errors of a lease that its caller does not hold. */
 export const LeaseErrors = defineErrors({
   lease_held: { status: 409, message: 'somebody else has this lease; try again when it has expired' },
   lease_lost: { status: 409, message: 'this lease expired or was given up; claim it anew' },

@@ -52,6 +52,7 @@ export const SecretResolvers = registry<SecretResolver>(
 )
 
 const CONFLICT = 'put one of them into plugins.disabled'
+/** Errors of references to secrets. */
 export const SecretErrors = defineErrors({
   secret_ref_invalid: { status: 422, message: 'this is no reference to a secret' },
   secret_resolver_missing: {

@@ -7,6 +7,7 @@ const SHORTEST_OF_ALL = 4
 /** Bytes of the longest value. */
 const LONGEST = 64 * 1024
 
+/** Errors of values that cannot be hidden. */
 export const RedactionErrors = defineErrors({
   secret_too_short: {
     status: 422,

@@ -1,5 +1,6 @@
 import { type ErrorEntry, type ErrorTable, errorsOf } from '../../kernel/contract/errors.js'
 import * as kit from '../../kernel/kit/index.js'
+import * as platform from '../../kernel/platform.js'
 import * as kernel from '../../kernel/plugin.js'
 import { inTree } from '../../plugins/index.js'
 import { byName, code, page, table } from './markdown.js'
@@ -15,7 +16,7 @@ export function errorsPage(): string {
   const shown = new Set(surfaces.map(({ errors }) => errors))
   const tables = [
     ...surfaces,
-    ...[kernel, kit].flatMap(module =>
+    ...[kernel, platform, kit].flatMap(module =>
       Object.values<unknown>(module)
         .filter(isTable)
         .filter(errors => !shown.has(errors) && shown.add(errors))

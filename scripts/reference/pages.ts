@@ -1,3 +1,4 @@
+import { apiPage } from './api.js'
 import { errorsPage } from './errors.js'
 import { hooksPage } from './hooks.js'
 import { hostApiPage } from './host-api.js'
@@ -7,6 +8,7 @@ import { registriesPage } from './registries.js'
 /** The pages of docs/reference, by the names of their files. */
 export async function pages(): Promise<Record<string, string>> {
   return {
+    'api.md': apiPage(),
     'errors.md': errorsPage(),
     'hooks.md': hooksPage(),
     'host-api.md': hostApiPage(),

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import type * as v from 'valibot'
-import { KernelSettings } from '../../kernel/index.js'
+import { KernelSettings } from '../../kernel/platform.js'
 import type { Setting } from '../../kernel/plugin.js'
 import { inTree } from '../../plugins/index.js'
 import { durationText } from '../../schemas/duration.js'

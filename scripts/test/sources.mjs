@@ -9,6 +9,7 @@ export const root = join(dirname(fileURLToPath(import.meta.url)), '../..')
 const entries = {
   svc: 'kernel/index.ts',
   'svc/plugin': 'kernel/plugin.ts',
+  'svc/platform': 'kernel/platform.ts',
   'svc/kit': 'kernel/kit/index.ts',
   'svc/plugins': 'plugins/index.ts',
   'svc/client': 'client/index.ts',

@@ -108,7 +108,7 @@ test('enabling and disabling last over a restart; an unload leaves no tap, timer
 
 test('a guard that refuses keeps it on', async () => {
   const { Extensions } = await import('../../../plugins/extensions/api.js')
-  const { definePlugin, Fault, surfaceOf } = await import('../../../kernel/index.js')
+  const { definePlugin, Fault, surfaceOf } = await import('../../../kernel/plugin.js')
   const { tap } = surfaceOf<object>()
   const keeper = definePlugin({
     name: 'keeper',
