@@ -1,6 +1,7 @@
 // A kernel with the audit or without it, a process of its own: what it does is asked for by name.
 import * as v from 'valibot'
-import { createKernel, definePlugin, kind, operator, type Plugin, type PluginKernel } from '../kernel/index.js'
+import { createKernel } from '../kernel/index.js'
+import { definePlugin, kind, operator, type Plugin, type PluginKernel } from '../kernel/plugin.js'
 import { audit, base } from '../plugins/index.js'
 import { answer } from './child.js'
 

@@ -3,21 +3,20 @@
 import { randomBytes } from 'node:crypto'
 import { AsyncSeriesHook } from 'tapable'
 import * as v from 'valibot'
+import { createKernel, type Kernel } from '../kernel/index.js'
+import { describe } from '../kernel/kit/annotations/index.js'
+import { SecretSet } from '../kernel/kit/index.js'
 import {
-  createKernel,
   definePlugin,
-  type Kernel,
   kind,
   ok,
   operator,
   type Plugin,
   type PluginKernel,
+  type Redact,
   routeOf,
   surfaceOf,
-} from '../kernel/index.js'
-import { describe } from '../kernel/kit/annotations/index.js'
-import { SecretSet } from '../kernel/kit/index.js'
-import type { Redact } from '../kernel/plugin.js'
+} from '../kernel/plugin.js'
 import { base, inTree } from '../plugins/index.js'
 import { Reconcile } from '../plugins/reconcile/api.js'
 import { answer } from './child.js'

@@ -1,6 +1,5 @@
 import { Readable } from 'node:stream'
-import type { Ids } from '../kernel/index.js'
-import { type Clock, type Redact, turn } from '../kernel/plugin.js'
+import { type Clock, type Ids, type Redact, turn } from '../kernel/plugin.js'
 import type { Journal } from '../plugins/journals/api.js'
 import { readLines } from '../plugins/processes/output/lines.js'
 import { SessionLog } from '../plugins/sessions/journal/session-log.js'

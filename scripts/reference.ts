@@ -2,8 +2,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { pages } from './reference/pages.js'
-import { surfaceLines } from './reference/surface.js'
 import { configurationPage } from './reference/settings.js'
+import { surfaceLines } from './reference/surface.js'
 
 const folder = path.join(import.meta.dirname, '../docs/reference')
 mkdirSync(folder, { recursive: true })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { type Plugin, type PluginKernel, within } from '../kernel/index.js'
+import { type Plugin, type PluginKernel, within } from '../kernel/plugin.js'
 import { Checks } from '../plugins/daemon/api.js'
 import { surfaceProblems } from '../plugins/extensions/authoring/surface-problems.js'
 import { replacementProblems } from './judge.js'

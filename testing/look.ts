@@ -1,11 +1,6 @@
-import {
-  Collected,
-  type Kernel,
-  type Needs,
-  type Plugin,
-  type PluginKernel,
-  type RegistryToken,
-} from '../kernel/index.js'
+import type { Kernel } from '../kernel/index.js'
+import { Collected } from '../kernel/platform.js'
+import type { Needs, Plugin, PluginKernel, RegistryToken } from '../kernel/plugin.js'
 
 /** A plugin that lets a test look at the kernel from a plugin's side. */
 export function probe<N extends Needs = Record<never, never>>(

@@ -1,4 +1,5 @@
-import { type Ids, idsOf } from '../kernel/index.js'
+import { idsOf } from '../kernel/index.js'
+import type { Ids } from '../kernel/plugin.js'
 
 /** The same ids for the same seed, in the order they are asked for: for tests and simulations, never for secrets. */
 export function seededIds(seed: number): Ids {

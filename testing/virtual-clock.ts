@@ -1,4 +1,5 @@
-import { type Clock, delay, sleepOn, type Timer } from '../kernel/index.js'
+import { delay, sleepOn } from '../kernel/index.js'
+import type { Clock, Timer } from '../kernel/plugin.js'
 
 interface Waiting {
   readonly due: number

@@ -1,4 +1,5 @@
-import type { LogLine, LogPort, Redact } from '../../kernel/index.js'
+import type { LogLine, LogPort } from '../../kernel/index.js'
+import type { Redact } from '../../kernel/plugin.js'
 import type { LogFile } from './log-file.js'
 import { redact } from './redact.js'
 

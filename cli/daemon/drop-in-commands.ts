@@ -1,4 +1,5 @@
-import { definePlugin, messageOf, type Plugin, type PluginKernel, surfaceOf, version } from '../../kernel/index.js'
+import { version } from '../../kernel/index.js'
+import { definePlugin, messageOf, type Plugin, type PluginKernel, surfaceOf } from '../../kernel/plugin.js'
 import { Extensions, type InstalledExtension } from '../../plugins/extensions/api.js'
 import { Files } from '../../plugins/files/api.js'
 import type { CommandData, ModuleCommand, RouteCommand } from '../commands/command-data.js'

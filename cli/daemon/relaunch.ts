@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync } from 'node:fs'
-import { definePlugin, type Plugin, surfaceOf, version } from '../../kernel/index.js'
+import { version } from '../../kernel/index.js'
+import { definePlugin, type Plugin, surfaceOf } from '../../kernel/plugin.js'
 import { type Helper, type Relauncher, Relaunchers } from '../../plugins/restart/api.js'
 import { Operations } from '../../plugins/restart/operations.js'
 import { isOpen } from '../../plugins/restart/states.js'

@@ -1,5 +1,6 @@
 import { createHmac, hash } from 'node:crypto'
-import { canonicalJson, iso, type SqlValue } from '../../kernel/plugin.js'
+import { canonicalJson } from '../../kernel/kit/canonical.js'
+import { iso, type SqlValue } from '../../kernel/plugin.js'
 import type { AuditEntry } from '../../schemas/daemon/audit.js'
 import { namedActor } from '../identity/api.js'
 

@@ -1,5 +1,6 @@
 import path from 'node:path'
-import { type CommandContext, readRegularFile } from '../../kernel/plugin.js'
+import { readRegularFile } from '../../kernel/kit/read-file.js'
+import type { CommandContext } from '../../kernel/plugin.js'
 import type { ApiKey } from '../../schemas/daemon/auth.js'
 import { TOKEN_FILE } from './api.js'
 

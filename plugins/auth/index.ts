@@ -1,5 +1,6 @@
 import { cli, describe, runsCode } from '../../kernel/kit/annotations/index.js'
-import { Callers, created, definePlugin, type Fault, ok, routeOf } from '../../kernel/plugin.js'
+import { Callers } from '../../kernel/platform.js'
+import { created, definePlugin, type Fault, ok, routeOf } from '../../kernel/plugin.js'
 import { AuthError, AuthMessage, GenerateReply, KeysReply, MatrixReply } from '../../schemas/daemon/auth.js'
 import { Auth, AuthErrors } from './api.js'
 import { keyMigrations } from './keys.js'

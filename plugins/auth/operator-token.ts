@@ -1,6 +1,8 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { stat } from 'node:fs/promises'
-import { type Ids, type Log, messageOf, readRegularFile, replaceFile, systemDisk } from '../../kernel/plugin.js'
+import { readRegularFile } from '../../kernel/kit/read-file.js'
+import { replaceFile, systemDisk } from '../../kernel/platform.js'
+import { type Ids, type Log, messageOf } from '../../kernel/plugin.js'
 
 const MAX_BYTES = 4096
 /** What this program writes is longer; a person may have put a token of another program there. */

@@ -1,14 +1,7 @@
 import { SecretSet } from '../../kernel/kit/secret-set.js'
 import { Serial } from '../../kernel/kit/serial.js'
-import {
-  type Actor,
-  type Callers,
-  Collected,
-  type Fault,
-  type Incoming,
-  operator,
-  type PluginKernel,
-} from '../../kernel/plugin.js'
+import { type Callers, Collected } from '../../kernel/platform.js'
+import { type Actor, type Fault, type Incoming, operator, type PluginKernel } from '../../kernel/plugin.js'
 import type { ApiKey, MatrixReply } from '../../schemas/daemon/auth.js'
 import { accessTo } from './access.js'
 import { type AuthApi, AuthErrors, TOKEN_FILE } from './api.js'

@@ -1,10 +1,10 @@
 import * as v from 'valibot'
+import { issueText } from '../../kernel/kit/issue-text.js'
 import { shown } from '../../kernel/kit/text.js'
 import {
   type Actor,
   Fault,
   iso,
-  issueText,
   type Kind,
   type MaybeToken,
   type PluginKernel,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Cron } from 'croner'
-import { canonicalJson } from '../../kernel/plugin.js'
+import { canonicalJson } from '../../kernel/kit/canonical.js'
 import type { Schedule } from '../../schemas/automation.js'
 import { durationMs } from '../../schemas/duration.js'
 

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
+import { issueText } from '../../kernel/kit/issue-text.js'
 import { text } from '../../kernel/kit/text.js'
-import { issueText } from '../../kernel/plugin.js'
 import { FireLimit, JobTask, Retry, Schedule } from '../../schemas/automation.js'
 import { lineNear, type Read, readLines } from '../extensions/api.js'
 

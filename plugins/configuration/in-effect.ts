@@ -1,13 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import {
-  Fault,
-  type Hook,
-  isDropIn,
-  type Report,
-  type Scope,
-  type Setting,
-  type SettingSource,
-} from '../../kernel/plugin.js'
+import { isDropIn } from '../../kernel/platform.js'
+import { Fault, type Hook, type Report, type Scope, type Setting, type SettingSource } from '../../kernel/plugin.js'
 
 /** Says what is configured, of a file for one. */
 export interface ReadSettings {

@@ -1,4 +1,5 @@
-import { canonicalJson, type Setting } from '../../kernel/plugin.js'
+import { canonicalJson } from '../../kernel/kit/canonical.js'
+import type { Setting } from '../../kernel/plugin.js'
 
 /** What was in force of each setting when it was looked at last. */
 export class InForce {

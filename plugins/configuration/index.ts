@@ -1,4 +1,5 @@
-import { DiskSpace, definePlugin, Faults, Host, perConsumer, SettingValues, surfaceOf } from '../../kernel/plugin.js'
+import { SettingValues } from '../../kernel/platform.js'
+import { DiskSpace, definePlugin, Faults, Host, perConsumer, surfaceOf } from '../../kernel/plugin.js'
 import { ConfigErrors, Configuration } from './api.js'
 import { valuesOf } from './in-effect.js'
 import type { ConfigurationService } from './service.js'

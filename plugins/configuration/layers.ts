@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import { Fault, issueText, type PluginKernel, type Setting } from '../../kernel/plugin.js'
+import { issueText } from '../../kernel/kit/issue-text.js'
+import { Fault, type PluginKernel, type Setting } from '../../kernel/plugin.js'
 
 /** Where values come from, the weakest first: a stronger layer hides what a weaker one says of the same path. */
 export const configLayers = ['default', 'file', 'overlay', 'environment'] as const

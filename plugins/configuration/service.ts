@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
+import { canonicalJson } from '../../kernel/kit/canonical.js'
 import { shown } from '../../kernel/kit/text.js'
+import type { SettingValues } from '../../kernel/platform.js'
 import {
   type Actor,
   type Consumer,
-  canonicalJson,
   type DiskSpace,
   Fault,
   type Faults,
   type Host,
   type PluginKernel,
   type Setting,
-  type SettingValues,
 } from '../../kernel/plugin.js'
 import type { TextFile } from '../files/api.js'
 import {

@@ -1,4 +1,5 @@
-import { type AttributedFault, type HostView, type PluginInfo, reasonOf } from '../../kernel/plugin.js'
+import { type AttributedFault, type PluginInfo, reasonOf } from '../../kernel/platform.js'
+import type { HostView } from '../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import type { ConfigState, ConfigurationApi } from '../configuration/api.js'
 import type { KindHealth } from '../reconcile/api.js'

@@ -1,4 +1,5 @@
-import { type HostView, KernelSettings } from '../../kernel/plugin.js'
+import { KernelSettings } from '../../kernel/platform.js'
+import type { HostView } from '../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../schemas/kernel/diagnostic.js'
 import { finding } from './api.js'
 

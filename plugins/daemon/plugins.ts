@@ -1,4 +1,5 @@
-import { type AttributedFault, type HostView, iso, type PluginInfo, Redactors, reasonOf } from '../../kernel/plugin.js'
+import { type AttributedFault, type PluginInfo, Redactors, reasonOf } from '../../kernel/platform.js'
+import { type HostView, iso } from '../../kernel/plugin.js'
 import type { PluginDetail, PluginSummary } from '../../schemas/daemon.js'
 
 /** A plugin in a line: its faults are counted. */

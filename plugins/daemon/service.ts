@@ -2,17 +2,8 @@ import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import type { SecretResolver } from '../../kernel/kit/secret-ref.js'
 import { SecretSet } from '../../kernel/kit/secret-set.js'
-import {
-  type Actor,
-  anonymous,
-  iso,
-  KernelErrors,
-  KernelSettings,
-  messageOf,
-  type PluginKernel,
-  reasonOf,
-  within,
-} from '../../kernel/plugin.js'
+import { KernelSettings, reasonOf } from '../../kernel/platform.js'
+import { type Actor, anonymous, iso, KernelErrors, messageOf, type PluginKernel, within } from '../../kernel/plugin.js'
 import type {
   DbCheckpointReply,
   DbStatusReply,

@@ -2,8 +2,9 @@ import { closeSync } from 'node:fs'
 import { cp, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { acquireLock, openStore } from '../../kernel/index.js'
-import { Fault, messageOf, openRegularFile, type Reads, systemClock } from '../../kernel/plugin.js'
+import { openRegularFile } from '../../kernel/kit/read-file.js'
+import { acquireLock, openStore } from '../../kernel/platform.js'
+import { Fault, messageOf, type Reads, systemClock } from '../../kernel/plugin.js'
 import type { Checked } from '../journals/api.js'
 
 /**

@@ -1,4 +1,5 @@
-import { type Awaitable, backoff, type EventType, type Scope, turn } from '../../kernel/plugin.js'
+import { backoff } from '../../kernel/kit/backoff.js'
+import { type Awaitable, type EventType, type Scope, turn } from '../../kernel/plugin.js'
 import type { DurableCursor, EventFilter, GapEvent, StoredEvent } from './api.js'
 import type { EventLog } from './log.js'
 import { conditions } from './rows.js'

@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import * as v from 'valibot'
+import { allowance } from '../../kernel/kit/flood.js'
 import {
   type Consumer as Asking,
-  allowance,
   type Clock,
   type Db,
   type EventType,

@@ -1,14 +1,5 @@
-import {
-  Callers,
-  DiskSpace,
-  DropIns,
-  definePlugin,
-  Host,
-  maybe,
-  Requests,
-  type Setting,
-  surfaceOf,
-} from '../../kernel/plugin.js'
+import { Callers, DropIns } from '../../kernel/platform.js'
+import { DiskSpace, definePlugin, Host, maybe, Requests, type Setting, surfaceOf } from '../../kernel/plugin.js'
 import { Checks, Daemon, KnownNames } from '../daemon/api.js'
 import { Events, PluginLoaded, PluginUnloaded } from '../events/api.js'
 import { Files } from '../files/api.js'

@@ -1,4 +1,5 @@
-import type { Callers, DiskSpace, DropIns, Host, PluginKernel, Requests } from '../../kernel/plugin.js'
+import type { Callers, DropIns } from '../../kernel/platform.js'
+import type { DiskSpace, Host, PluginKernel, Requests } from '../../kernel/plugin.js'
 import type { Daemon } from '../daemon/api.js'
 import type { Events } from '../events/api.js'
 import type { Files } from '../files/api.js'

@@ -4,17 +4,15 @@ import { Serial } from '../../kernel/kit/serial.js'
 import {
   type Disk,
   diskFull,
-  Fault,
   isFull,
-  messageOf,
   noReserve,
-  type Room,
   readIfThere,
   replaceFile,
   StoreError,
   spending,
   systemDisk,
-} from '../../kernel/plugin.js'
+} from '../../kernel/platform.js'
+import { Fault, messageOf, type Room } from '../../kernel/plugin.js'
 import { recoverFile } from './recover.js'
 
 /** Files that people edit are small; more than this is a mistake. */

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import { issueText, type Setting } from '../../kernel/plugin.js'
+import { issueText } from '../../kernel/kit/issue-text.js'
+import type { Setting } from '../../kernel/plugin.js'
 import { HookSpec, hookProblem, Written } from './hook-kind.js'
 
 const { name: _, ...members } = Written.entries

@@ -1,4 +1,5 @@
-import { Callers, definePlugin, Sockets, surfaceOf } from '../../kernel/plugin.js'
+import { Callers, Sockets } from '../../kernel/platform.js'
+import { definePlugin, surfaceOf } from '../../kernel/plugin.js'
 import { AuditedEvents } from '../audit/api.js'
 import { Auth } from '../auth/api.js'
 import { Events } from '../events/api.js'

@@ -3,17 +3,16 @@ import { rm } from 'node:fs/promises'
 import path from 'node:path'
 import { canRunCode } from '../../kernel/kit/annotations/index.js'
 import { SecretSet } from '../../kernel/kit/secret-set.js'
+import type { Callers, Sockets } from '../../kernel/platform.js'
 import {
   type Actor,
   type Awaitable,
-  type Callers,
   type Fault,
   type Identified,
   type Incoming,
   KernelErrors,
   type PluginKernel,
   type Route,
-  type Sockets,
 } from '../../kernel/plugin.js'
 import type { Auth } from '../auth/api.js'
 import type { Events } from '../events/api.js'

@@ -1,4 +1,5 @@
-import { type Disk, readInto, type StoreError, turn } from '../../kernel/plugin.js'
+import { type Disk, readInto, type StoreError } from '../../kernel/platform.js'
+import { turn } from '../../kernel/plugin.js'
 import type { Journal, JournalRecord } from './api.js'
 import { HEADER_BYTES, LARGEST_PAYLOAD, recordLength } from './record.js'
 import { eachRecord, type Segment } from './segment.js'

@@ -9,9 +9,9 @@ import {
   StoreError,
   spending,
   syncing,
-  turn,
   writeAll,
-} from '../../kernel/plugin.js'
+} from '../../kernel/platform.js'
+import { turn } from '../../kernel/plugin.js'
 import type { Journal, JournalRecord } from './api.js'
 import { IntactJournal } from './intact.js'
 import { type Mark, markFile, writeMark } from './mark.js'

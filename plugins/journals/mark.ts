@@ -1,5 +1,6 @@
 import path from 'node:path'
-import { type Disk, noReserve, noteBytes, type Room, readIfThere, readNote, replaceFile } from '../../kernel/plugin.js'
+import { type Disk, noReserve, noteBytes, readIfThere, readNote, replaceFile } from '../../kernel/platform.js'
+import type { Room } from '../../kernel/plugin.js'
 import { journalDamaged } from './segment.js'
 
 /** What a journal says of itself in `journal.json`. */

@@ -3,12 +3,12 @@ import {
   diskFull,
   isFull,
   noReserve,
-  type Room,
   StoreError,
   spending,
   syncing,
   systemDisk,
-} from '../../kernel/plugin.js'
+} from '../../kernel/platform.js'
+import type { Room } from '../../kernel/plugin.js'
 import type { Journal } from './api.js'
 import { IntactJournal } from './intact.js'
 import { OpenJournal } from './journal.js'

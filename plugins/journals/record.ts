@@ -1,4 +1,4 @@
-import { StoreError } from '../../kernel/plugin.js'
+import { StoreError } from '../../kernel/platform.js'
 import { crc32c } from './crc32c.js'
 
 /** Bytes before the payload: length (4), CRC32C of length, sequence and payload (4), sequence (8); little-endian. */

@@ -1,5 +1,6 @@
 import path from 'node:path'
-import { type Disk, messageOf, readInto, StoreError } from '../../kernel/plugin.js'
+import { type Disk, readInto, StoreError } from '../../kernel/platform.js'
+import { messageOf } from '../../kernel/plugin.js'
 import type { JournalRecord } from './api.js'
 import { HEADER_BYTES, recordLength } from './record.js'
 

@@ -1,5 +1,6 @@
 import path from 'node:path'
-import { type Disk, messageOf, systemDisk } from '../../kernel/plugin.js'
+import { type Disk, systemDisk } from '../../kernel/platform.js'
+import { messageOf } from '../../kernel/plugin.js'
 import type { Checked } from './api.js'
 import { journalsBelow } from './catalog-guard.js'
 import { openJournal } from './open.js'

@@ -1,7 +1,8 @@
 import { realpath } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Clock, messageOf, readRegularFile } from '../../kernel/plugin.js'
+import { readRegularFile } from '../../kernel/kit/read-file.js'
+import { type Clock, messageOf } from '../../kernel/plugin.js'
 import { DownloadError, download } from '../extensions/api.js'
 import { isInside } from '../workspaces/api.js'
 

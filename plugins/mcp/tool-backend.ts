@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { type Clock, canonicalJson, Fault, within } from '../../kernel/plugin.js'
+import { canonicalJson } from '../../kernel/kit/canonical.js'
+import { type Clock, Fault, within } from '../../kernel/plugin.js'
 import type { AgentsApi } from '../agents/api.js'
 import {
   type OfferedTool,

@@ -9,7 +9,8 @@ import {
   Thrown,
   wrongAnnotation,
 } from '../../kernel/kit/annotations/index.js'
-import { type BytesBody, type BytesReply, isSchema, messageOf, operationId, type Route } from '../../kernel/plugin.js'
+import { isSchema, operationId } from '../../kernel/platform.js'
+import { type BytesBody, type BytesReply, messageOf, type Route } from '../../kernel/plugin.js'
 import { ErrorBody } from '../../schemas/kernel/error.js'
 import { TcpSettings } from '../tcp/api.js'
 

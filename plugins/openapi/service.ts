@@ -1,4 +1,5 @@
-import { Collected, Fault, type Host, messageOf, type Plugin, type PluginKernel } from '../../kernel/plugin.js'
+import { Collected } from '../../kernel/platform.js'
+import { Fault, type Host, messageOf, type Plugin, type PluginKernel } from '../../kernel/plugin.js'
 import type { OpenApiApi } from './api.js'
 
 /** Describes routes; the code that does is loaded when somebody asks. */

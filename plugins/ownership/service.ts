@@ -1,12 +1,5 @@
-import {
-  type BoundOwned,
-  type Change,
-  Collected,
-  type Consumer,
-  isDropIn,
-  type Token,
-  type Tx,
-} from '../../kernel/plugin.js'
+import { Collected, isDropIn } from '../../kernel/platform.js'
+import type { BoundOwned, Change, Consumer, Token, Tx } from '../../kernel/plugin.js'
 import type { OwnershipApi } from './api.js'
 import type { K } from './needs.js'
 import { Stream, type SweepWorld } from './sweep.js'

@@ -1,6 +1,6 @@
 import { accessSync, closeSync, constants, readSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { openRegularFileSync } from '../../kernel/plugin.js'
+import { openRegularFileSync } from '../../kernel/kit/read-file.js'
 
 const defaultPath = '/usr/local/bin:/bin:/usr/bin'
 const firstLineBytes = 256

@@ -1,4 +1,5 @@
-import type { Batch, Bound, Contribution, Reconciler, Scope, StoredRecord } from '../../kernel/plugin.js'
+import type { Bound } from '../../kernel/platform.js'
+import type { Batch, Contribution, Reconciler, Scope, StoredRecord } from '../../kernel/plugin.js'
 
 /** A reconciler with its service bound and its types erased. */
 export interface BoundReconciler {

@@ -1,5 +1,5 @@
+import { backoff } from '../../kernel/kit/backoff.js'
 import {
-  backoff,
   type Clock,
   type Db,
   type Ids,

@@ -1,15 +1,6 @@
-import {
-  allowance,
-  type Change,
-  Collected,
-  type Faults,
-  type Kind,
-  type PluginKernel,
-  type Report,
-  type StoredRecord,
-  type Tx,
-  type Written,
-} from '../../kernel/plugin.js'
+import { allowance } from '../../kernel/kit/flood.js'
+import { Collected } from '../../kernel/platform.js'
+import type { Change, Faults, Kind, PluginKernel, Report, StoredRecord, Tx, Written } from '../../kernel/plugin.js'
 import { type KindHealth, type ReconcileApi, ReconcileErrors, type RecordKey } from './api.js'
 import { type BoundReconciler, bound } from './bound.js'
 import { KindLoop } from './kind-loop.js'

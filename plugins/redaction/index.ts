@@ -1,4 +1,5 @@
-import { definePlugin, Faults, Redactors, type Setting, surfaceOf } from '../../kernel/plugin.js'
+import { Redactors } from '../../kernel/platform.js'
+import { definePlugin, Faults, type Setting, surfaceOf } from '../../kernel/plugin.js'
 import type { RedactionService } from './service.js'
 import { RedactionEnabled } from './settings.js'
 

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { statSync, truncateSync } from 'node:fs'
 import { open, rm, statfs } from 'node:fs/promises'
+import { isFull } from '../../kernel/platform.js'
 import {
   type DiskKeeper,
   type Fault,
-  isFull,
   KernelErrors,
   messageOf,
   type Preparing,

@@ -1,9 +1,9 @@
 import { Serial } from '../../kernel/kit/serial.js'
+import { isFull } from '../../kernel/platform.js'
 import {
   type Actor,
   Fault,
   type Host,
-  isFull,
   iso,
   KernelErrors,
   type MaybeToken,

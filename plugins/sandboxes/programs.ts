@@ -1,7 +1,7 @@
 import { closeSync, readSync } from 'node:fs'
 import { access, lstat, realpath, stat } from 'node:fs/promises'
 import path from 'node:path'
-import { openRegularFileSync } from '../../kernel/plugin.js'
+import { openRegularFileSync } from '../../kernel/kit/read-file.js'
 import { contains, type Mount } from './mounts.js'
 
 const FIRST_LINE = 256

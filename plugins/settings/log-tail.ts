@@ -1,7 +1,8 @@
 import { close as closeFile, read as readFile, fstat as statFile } from 'node:fs'
 import { StringDecoder } from 'node:string_decoder'
 import { promisify } from 'node:util'
-import { type Clock, type Frame, openRegularFile } from '../../kernel/plugin.js'
+import { openRegularFile } from '../../kernel/kit/read-file.js'
+import type { Clock, Frame } from '../../kernel/plugin.js'
 
 const POLL_MS = 500
 /** Bytes of the end of the log that a reader is shown first, bytes that are read at once, and characters of one line. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { canonicalJson } from '../../kernel/plugin.js'
+import { canonicalJson } from '../../kernel/kit/canonical.js'
 
 /** Where the text of a sidecar comes from and what it is, before anybody has judged it. */
 export interface SidecarSource {

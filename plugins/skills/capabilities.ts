@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises'
 import path from 'node:path'
 import { parse } from 'smol-toml'
 import * as v from 'valibot'
-import { readRegularFile } from '../../kernel/plugin.js'
+import { readRegularFile } from '../../kernel/kit/read-file.js'
 
 const MAX_BYTES = 64 * 1024
 const MAX_FILES = 256

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { headValues, parseHead, splitFrontmatter } from '../../kernel/kit/frontmatter.js'
-import { issueText } from '../../kernel/plugin.js'
+import { issueText } from '../../kernel/kit/issue-text.js'
 import { SkillSchema, type SkillSpec } from './skill-kind.js'
 
 export const SKILL_FILE = 'SKILL.md'

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { lstat, readdir } from 'node:fs/promises'
 import path from 'node:path'
 import * as v from 'valibot'
-import { readRegularFile } from '../../kernel/plugin.js'
+import { readRegularFile } from '../../kernel/kit/read-file.js'
 
 /** Beside a SKILL.md that was installed: where it came from, and what its files were then. */
 export const META_FILE = '.svc-meta.json'

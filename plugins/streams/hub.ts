@@ -1,5 +1,6 @@
 import type { Writable } from 'node:stream'
-import { type Clock, type Door, KernelErrors, type StreamOf } from '../../kernel/plugin.js'
+import type { StreamOf } from '../../kernel/platform.js'
+import { type Clock, type Door, KernelErrors } from '../../kernel/plugin.js'
 import type { Ending, Wire } from './api.js'
 import { StreamErrors } from './errors.js'
 

@@ -1,4 +1,5 @@
-import { definePlugin, Servers, type Setting, Streams } from '../../kernel/plugin.js'
+import { Servers, Streams } from '../../kernel/platform.js'
+import { definePlugin, type Setting } from '../../kernel/plugin.js'
 import { StreamErrors } from './errors.js'
 import { MaxStreams } from './settings.js'
 

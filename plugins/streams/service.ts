@@ -3,16 +3,12 @@ import {
   type Carry,
   durableToRead,
   errorBody,
-  type Fault,
   HttpErrors,
-  type PluginKernel,
-  type Route,
   type Servers,
-  type SocketReply,
   type Streaming,
-  type StreamReply,
   type Streams,
-} from '../../kernel/plugin.js'
+} from '../../kernel/platform.js'
+import type { Fault, PluginKernel, Route, SocketReply, StreamReply } from '../../kernel/plugin.js'
 import type { Wire } from './api.js'
 import { boundConnections, mostConnections } from './connections.js'
 import { EVENT_STREAM, eventWire } from './event-wire.js'

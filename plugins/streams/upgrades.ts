@@ -1,7 +1,7 @@
 import { type IncomingMessage, type Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
-import type { Serve } from '../../kernel/plugin.js'
+import type { Serve } from '../../kernel/platform.js'
 import { channelWire } from './web-socket.js'
 
 /** Has a server answer requests for a WebSocket, as routes that declare them, until the returned function is called. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ServerOptions, WebSocket } from 'ws'
-import { refuseHandshake } from '../../kernel/plugin.js'
+import { refuseHandshake } from '../../kernel/platform.js'
 import { type Ending, frameText, type Wire } from './api.js'
 
 const OPTIONS: ServerOptions & { readonly closeTimeout: number } = {

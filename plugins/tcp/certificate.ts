@@ -1,7 +1,8 @@
 import { stat } from 'node:fs/promises'
 import path from 'node:path'
 import { createSecureContext } from 'node:tls'
-import { type Config, Fault, messageOf, readRegularFile } from '../../kernel/plugin.js'
+import { readRegularFile } from '../../kernel/kit/read-file.js'
+import { type Config, Fault, messageOf } from '../../kernel/plugin.js'
 import type { Passage } from './api.js'
 import { TcpSettings } from './settings.js'
 

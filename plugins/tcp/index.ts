@@ -1,4 +1,5 @@
-import { definePlugin, Host, Listeners, type Plugin, type PluginKernel, type Setting } from '../../kernel/plugin.js'
+import { Listeners } from '../../kernel/platform.js'
+import { definePlugin, Host, type Plugin, type PluginKernel, type Setting } from '../../kernel/plugin.js'
 import { Tcp } from './api.js'
 import { TcpErrors } from './errors.js'
 import { TcpSettings } from './settings.js'

@@ -1,17 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { type Doorkeeper, type Listeners, operatorAt } from '../../kernel/platform.js'
 import {
   type Actor,
   type Change,
-  type Doorkeeper,
   Fault,
   type Host,
   type Incoming,
-  type Listeners,
   messageOf,
   operator,
-  operatorAt,
   type PluginKernel,
   type Route,
 } from '../../kernel/plugin.js'

@@ -1,6 +1,6 @@
 import { readdir, stat } from 'node:fs/promises'
 import path from 'node:path'
-import { readRegularFile } from '../../kernel/plugin.js'
+import { readRegularFile } from '../../kernel/kit/read-file.js'
 import { isInside } from '../workspaces/api.js'
 import { stringsIn } from './names.js'
 

@@ -1,4 +1,4 @@
-import { isDropIn } from '../../kernel/plugin.js'
+import { isDropIn } from '../../kernel/platform.js'
 import type { Namespace } from './api.js'
 
 /** Paths that plugins of the package read and write; what follows `/` in the name of a consumer narrows them, see below. */

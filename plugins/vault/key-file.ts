@@ -1,6 +1,7 @@
 import { closeSync, fstatSync, fsyncSync, openSync, readSync, renameSync, rmSync, writeSync } from 'node:fs'
 import path from 'node:path'
-import { faultOf, messageOf, openRegularFileSync } from '../../kernel/plugin.js'
+import { openRegularFileSync } from '../../kernel/kit/read-file.js'
+import { faultOf, messageOf } from '../../kernel/plugin.js'
 import { VaultErrors } from './api.js'
 import { keyOfText, type VaultKey } from './cipher.js'
 

@@ -1,7 +1,8 @@
 import { lstat, mkdir, realpath } from 'node:fs/promises'
 import path from 'node:path'
 import { parse, stringify } from 'smol-toml'
-import { iso, readRegularFile } from '../../kernel/plugin.js'
+import { readRegularFile } from '../../kernel/kit/read-file.js'
+import { iso } from '../../kernel/plugin.js'
 import { isInside, writeWhole } from './files.js'
 
 /** Contents of `<root>/.svc/workspace.toml`, which moves with the folder. */

@@ -1,5 +1,6 @@
 // Run by kills.ts: carries out one operation on a home and ends itself with SIGKILL at a call of the disk.
-import { createKernel, operator } from '../../kernel/index.js'
+import { createKernel } from '../../kernel/index.js'
+import { operator } from '../../kernel/plugin.js'
 import { systemFiles } from '../../plugins/extensions/install/files.js'
 import { base } from '../../plugins/index.js'
 import { type Holder, holderPlugin } from '../../test/plugins/extensions/install/holder.js'

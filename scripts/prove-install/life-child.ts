@@ -1,7 +1,8 @@
 // Run by life.ts: carries out one operation on a daemon with an extension and ends itself with SIGKILL at one of its calls of
 // the kernel or of the disk.
 import path from 'node:path'
-import type { DropInsApi, PluginKernel } from '../../kernel/index.js'
+import type { DropInsApi } from '../../kernel/platform.js'
+import type { PluginKernel } from '../../kernel/plugin.js'
 import { systemFiles } from '../../plugins/extensions/install/files.js'
 import type { ProcessesApi } from '../../plugins/processes/api.js'
 import { Daemon } from './demo-kit.js'

@@ -5,8 +5,9 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type DaemonLog, openDaemonLog } from '../../cli/daemon/daemon-log.js'
 import { LogFile, logPath } from '../../cli/daemon/log-file.js'
-import { createKernel, definePlugin, type Log, type Plugin, type PluginKernel } from '../../kernel/index.js'
+import { createKernel } from '../../kernel/index.js'
 import { SecretSet } from '../../kernel/kit/secret-set.js'
+import { definePlugin, type Log, type Plugin, type PluginKernel } from '../../kernel/plugin.js'
 import { base } from '../../plugins/index.js'
 
 const test = suite<{ home: string; log: DaemonLog; lines: () => Record<string, unknown>[]; text: () => string }>(

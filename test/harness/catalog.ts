@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { inheritedBy, migrateTables } from '../../kernel/host/tables.js'
-import type { Plugin } from '../../kernel/index.js'
+import type { Plugin } from '../../kernel/plugin.js'
 import { RecordStore } from '../../kernel/records/store.js'
 import { openStore, type Store } from '../../kernel/store/index.js'
 import { temporaryFolder } from './kernel.js'

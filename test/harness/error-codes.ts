@@ -1,6 +1,6 @@
 import { annotationsOf, Thrown } from '../../kernel/kit/annotations/index.js'
-import type { Plugin, Route } from '../../kernel/plugin.js'
-import { errorsOf, HttpErrors, KernelErrors } from '../../kernel/plugin.js'
+import { HttpErrors } from '../../kernel/platform.js'
+import { errorsOf, KernelErrors, type Plugin, type Route } from '../../kernel/plugin.js'
 
 /** Codes that any route can answer with: those of the kernel, of its doors, and of a tap that failed. */
 const TRANSPORT: ReadonlySet<string> = new Set([

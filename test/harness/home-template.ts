@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/
 import os from 'node:os'
 import path from 'node:path'
 import { inheritedBy, migrateTables } from '../../kernel/host/tables.js'
-import type { Plugin } from '../../kernel/index.js'
+import type { Plugin } from '../../kernel/plugin.js'
 import { RecordStore } from '../../kernel/records/store.js'
 import { openStore } from '../../kernel/store/index.js'
 import { journalsBelow } from '../../plugins/journals/catalog-guard.js'

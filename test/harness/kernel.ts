@@ -1,14 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
-import {
-  type Clock,
-  createKernel,
-  type Kernel,
-  type KernelOptions,
-  type LogLine,
-  type Plugin,
-} from '../../kernel/index.js'
+import { createKernel, type Kernel, type KernelOptions, type LogLine } from '../../kernel/index.js'
+import type { Clock, Plugin } from '../../kernel/plugin.js'
 import { base } from '../../plugins/index.js'
 import { inspectProcess } from '../../plugins/processes/api.js'
 import type { VirtualClock } from '../../testing/virtual-clock.js'

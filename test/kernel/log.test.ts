@@ -6,17 +6,9 @@ import vm from 'node:vm'
 import { pino } from 'pino'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import {
-  createKernel,
-  definePlugin,
-  type Kernel,
-  type KernelOptions,
-  type LogPort,
-  type Plugin,
-  type PluginKernel,
-  systemClock,
-} from '../../kernel/index.js'
+import { createKernel, type Kernel, type KernelOptions, type LogPort } from '../../kernel/index.js'
 import { SecretSet } from '../../kernel/kit/secret-set.js'
+import { definePlugin, type Plugin, type PluginKernel, systemClock } from '../../kernel/plugin.js'
 import { Configuration } from '../../plugins/configuration/api.js'
 import { temporaryFolder, withBase } from '../harness/kernel.js'
 

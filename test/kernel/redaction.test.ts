@@ -5,21 +5,22 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
+import { describe } from '../../kernel/kit/annotations/index.js'
+import { SecretSet } from '../../kernel/kit/secret-set.js'
 import {
   defineErrors,
   definePlugin,
   event,
   type Fault,
+  Faults,
   ok,
   type Plugin,
   type PluginKernel,
   routeOf,
+  type SecretSource,
   streamed,
   surfaceOf,
-} from '../../kernel/index.js'
-import { describe } from '../../kernel/kit/annotations/index.js'
-import { SecretSet } from '../../kernel/kit/secret-set.js'
-import { Faults, type SecretSource } from '../../kernel/plugin.js'
+} from '../../kernel/plugin.js'
 import { Checks, finding } from '../../plugins/daemon/api.js'
 import daemon from '../../plugins/daemon/index.js'
 import { Events } from '../../plugins/events/api.js'

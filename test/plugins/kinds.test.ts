@@ -1,6 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { canonicalJson, type Kind } from '../../kernel/plugin.js'
+import { canonicalJson } from '../../kernel/kit/canonical.js'
+import type { Kind } from '../../kernel/plugin.js'
 import { inTree } from '../../plugins/index.js'
 import { emptyDocument } from '../../plugins/window-manager/document/document.js'
 import { boot } from '../harness/kernel.js'

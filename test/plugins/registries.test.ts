@@ -1,14 +1,8 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
-import {
-  definePlugin,
-  type Plugin,
-  type PluginKernel,
-  Redactors,
-  type RegistryToken,
-  surfaceOf,
-} from '../../kernel/plugin.js'
+import { Redactors } from '../../kernel/platform.js'
+import { definePlugin, type Plugin, type PluginKernel, type RegistryToken, surfaceOf } from '../../kernel/plugin.js'
 import { AuditedEvents } from '../../plugins/audit/api.js'
 import { type Check, Checks } from '../../plugins/daemon/api.js'
 import { audit, daemon, inTree } from '../../plugins/index.js'

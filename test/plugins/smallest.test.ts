@@ -2,9 +2,9 @@ import { rm } from 'node:fs/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
+import { Collected } from '../../kernel/platform.js'
 import {
   type Change,
-  Collected,
   definePlugin,
   kind,
   type Plugin,

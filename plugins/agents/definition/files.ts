@@ -1,6 +1,7 @@
 import { realpath, stat } from 'node:fs/promises'
 import path from 'node:path'
-import { messageOf, readRegularFile } from '../../../kernel/plugin.js'
+import { readRegularFile } from '../../../kernel/kit/read-file.js'
+import { messageOf } from '../../../kernel/plugin.js'
 import type { AgentDefinition } from '../api.js'
 import { DefinitionError, MAX_DEFINITION_BYTES, type Place } from './definition.js'
 import { parseDefinition } from './definition-file.js'

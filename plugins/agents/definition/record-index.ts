@@ -1,4 +1,5 @@
-import { type Batch, canonicalJson, type RecordScope, type StoredRecord } from '../../../kernel/plugin.js'
+import { canonicalJson } from '../../../kernel/kit/canonical.js'
+import type { Batch, RecordScope, StoredRecord } from '../../../kernel/plugin.js'
 import type { AgentDefinition } from '../api.js'
 import type { AgentSpec } from './agent-kind.js'
 import { definitionOf, digestOf } from './definition.js'

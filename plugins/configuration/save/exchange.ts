@@ -1,5 +1,6 @@
 import fs from 'node:fs'
-import { Fault, readRegularFileSync } from '../../../kernel/plugin.js'
+import { readRegularFileSync } from '../../../kernel/kit/read-file.js'
+import { Fault } from '../../../kernel/plugin.js'
 import { recoverFile, succeeds, takeName, takenName } from '../../files/api.js'
 import { type Swap, swap } from './swap.js'
 

@@ -1,4 +1,5 @@
-import { noReserve, type Room } from '../../../kernel/plugin.js'
+import { noReserve } from '../../../kernel/platform.js'
+import type { Room } from '../../../kernel/plugin.js'
 import { replaceText, type TextFile, unwritten } from '../../files/api.js'
 import { exchange, settle } from './exchange.js'
 

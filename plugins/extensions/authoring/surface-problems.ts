@@ -1,5 +1,6 @@
 import { type ConversionConfig, toJsonSchema } from '@valibot/to-json-schema'
-import { isDropIn, isSchema, KIND_NAME, messageOf, type Plugin } from '../../../kernel/plugin.js'
+import { isDropIn, isSchema } from '../../../kernel/platform.js'
+import { KIND_NAME, messageOf, type Plugin } from '../../../kernel/plugin.js'
 
 /** What a schema can say: rules that are code are left out, as in the OpenAPI document. */
 const ignoreActions = ['check', 'trim']

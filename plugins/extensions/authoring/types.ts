@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { readRegularFile } from '../../../kernel/plugin.js'
+import { readRegularFile } from '../../../kernel/kit/read-file.js'
 import { findPackage, packageFor, packageRoot } from '../load/package.js'
 import { API_VERSION, type ApiVersion, type Manifest } from '../manifest/manifest.js'
 

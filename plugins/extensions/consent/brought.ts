@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { canonicalJson } from '../../../kernel/plugin.js'
+import { canonicalJson } from '../../../kernel/kit/canonical.js'
 
 /** One thing that an extension brings: what of it runs, where it leads, and what it is given. */
 export interface Brought {

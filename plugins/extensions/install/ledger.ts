@@ -1,13 +1,6 @@
 import path from 'node:path'
-import {
-  type Actor,
-  type Fault,
-  isDropIn,
-  messageOf,
-  type Party,
-  type PluginKernel,
-  type Tx,
-} from '../../../kernel/plugin.js'
+import { isDropIn } from '../../../kernel/platform.js'
+import { type Actor, type Fault, messageOf, type Party, type PluginKernel, type Tx } from '../../../kernel/plugin.js'
 import type { Events } from '../../events/api.js'
 import { Snapshots } from '../subprocess/snapshots.js'
 import { InstallErrors } from './errors.js'

@@ -1,4 +1,5 @@
-import { type Fault, isDropIn, type PluginKernel, type Tx } from '../../../kernel/plugin.js'
+import { isDropIn } from '../../../kernel/platform.js'
+import type { Fault, PluginKernel, Tx } from '../../../kernel/plugin.js'
 import type { InstalledExtension } from '../api.js'
 import type { Brought } from '../consent/brought.js'
 import type { InstallerKernel } from '../needs.js'

@@ -1,11 +1,10 @@
+import { type DropInsApi, reasonOf } from '../../../kernel/platform.js'
 import {
   type Clock,
-  type DropInsApi,
   messageOf,
   type Plugin,
   type PluginKernel,
   type PluginState,
-  reasonOf,
   within,
 } from '../../../kernel/plugin.js'
 import { Extensions } from '../api.js'

@@ -1,4 +1,5 @@
-import type { DropInsApi, PluginState } from '../../../kernel/plugin.js'
+import type { DropInsApi } from '../../../kernel/platform.js'
+import type { PluginState } from '../../../kernel/plugin.js'
 import type { InstalledExtension } from '../api.js'
 import type { Claims } from '../folders/claims.js'
 import type { BegunCode } from './begun.js'

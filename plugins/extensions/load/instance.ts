@@ -1,5 +1,6 @@
 import { Serial } from '../../../kernel/kit/serial.js'
-import { type AttributedFault, type Fault, faultOf, messageOf } from '../../../kernel/plugin.js'
+import type { AttributedFault } from '../../../kernel/platform.js'
+import { type Fault, faultOf, messageOf } from '../../../kernel/plugin.js'
 import type { ExtensionStatus, InstalledExtension, ShippedItem } from '../api.js'
 import { ExtensionErrors } from '../errors.js'
 import type { Found } from '../folders/catalog.js'

@@ -1,4 +1,5 @@
-import { type Fault, reasonOf } from '../../../kernel/plugin.js'
+import { reasonOf } from '../../../kernel/platform.js'
+import type { Fault } from '../../../kernel/plugin.js'
 import type { InstalledExtension } from '../api.js'
 import type { Found } from '../folders/catalog.js'
 import type { Claim, Claimant } from '../folders/claims.js'

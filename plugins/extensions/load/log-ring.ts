@@ -1,5 +1,7 @@
 import { StringDecoder } from 'node:string_decoder'
-import { type AttributedFault, type Clock, type Rate, TokenBucket } from '../../../kernel/plugin.js'
+import { type Rate, TokenBucket } from '../../../kernel/kit/rate.js'
+import type { AttributedFault } from '../../../kernel/platform.js'
+import type { Clock } from '../../../kernel/plugin.js'
 import { LONGEST_FORM, redactText, SecretMatcher } from '../../redaction/api.js'
 import type { LogEntry } from './runtime.js'
 

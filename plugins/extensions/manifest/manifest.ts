@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import { issueText, readRegularFile } from '../../../kernel/plugin.js'
+import { issueText } from '../../../kernel/kit/issue-text.js'
+import { readRegularFile } from '../../../kernel/kit/read-file.js'
 import { ExtensionErrors } from '../errors.js'
 import { Manifest } from './schema.js'
 import { type ManifestSource, readSource } from './source.js'

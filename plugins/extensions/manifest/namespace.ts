@@ -1,5 +1,6 @@
 import { annotationsOf, Cli } from '../../../kernel/kit/annotations/index.js'
-import { isDropIn, type Plugin } from '../../../kernel/plugin.js'
+import { isDropIn } from '../../../kernel/platform.js'
+import type { Plugin } from '../../../kernel/plugin.js'
 
 /**
  * Names of an extension begin with its vendor, so that no name that the daemon has later can stop it: kinds and events `acme.…`,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { realpath } from 'node:fs/promises'
 import path from 'node:path'
-import { readRegularFile } from '../../../kernel/plugin.js'
+import { readRegularFile } from '../../../kernel/kit/read-file.js'
 import type { InstalledExtension } from '../api.js'
 import { ExtensionErrors } from '../errors.js'
 

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { issueText } from '../../../kernel/plugin.js'
+import { issueText } from '../../../kernel/kit/issue-text.js'
 import type { InstalledExtension } from '../api.js'
 import { type Provision, provisions } from '../manifest/manifest.js'
 import type { Grants } from './grants.js'

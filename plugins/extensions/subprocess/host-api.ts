@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import { type Actor, Fault, issueText, type RecordScope } from '../../../kernel/plugin.js'
+import { issueText } from '../../../kernel/kit/issue-text.js'
+import { type Actor, Fault, type RecordScope } from '../../../kernel/plugin.js'
 import { RateLimiter } from '../../resources/api.js'
 import { isLink } from '../identity.js'
 import { type HostMethod, hostMethods } from '../manifest/permissions.js'

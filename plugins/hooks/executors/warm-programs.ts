@@ -1,4 +1,4 @@
-import { canonicalJson } from '../../../kernel/plugin.js'
+import { canonicalJson } from '../../../kernel/kit/canonical.js'
 import type { HookPayload } from '../api.js'
 import type { DeclaredHook } from '../declared.js'
 import type { Cutoff } from './cutoff.js'

@@ -1,4 +1,5 @@
-import { backoff, messageOf } from '../../../kernel/plugin.js'
+import { backoff } from '../../../kernel/kit/backoff.js'
+import { messageOf } from '../../../kernel/plugin.js'
 import { keep, OutputEnd, type ProcessHandle, readLines } from '../../processes/api.js'
 import type { HookPayload } from '../api.js'
 import type { DeclaredHook } from '../declared.js'

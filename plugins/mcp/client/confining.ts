@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { canonicalJson } from '../../../kernel/plugin.js'
+import { canonicalJson } from '../../../kernel/kit/canonical.js'
 import { type ExtensionsApi, type Owner, ownerOf } from '../../extensions/api.js'
 import { type ConfinementApi, DEFAULT_PROFILE, type ProgramSandbox } from '../../sandboxes/api.js'
 import type { SessionsApi } from '../../sessions/api.js'

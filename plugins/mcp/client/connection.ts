@@ -1,6 +1,7 @@
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import type { jsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/types.js'
-import { backoff, type Clock, Fault, type Ids, messageOf, within } from '../../../kernel/plugin.js'
+import { backoff } from '../../../kernel/kit/backoff.js'
+import { type Clock, Fault, type Ids, messageOf, within } from '../../../kernel/plugin.js'
 import { McpErrors } from '../errors.js'
 import type { Server } from '../sources/declaration.js'
 import { type Confined, confinedKey } from './confining.js'

@@ -1,6 +1,7 @@
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
+import { TokenBucket } from '../../../kernel/kit/rate.js'
 import { resolveSecret } from '../../../kernel/kit/secret-ref.js'
-import { type MaybeToken, messageOf, type PluginKernel, systemClock, TokenBucket } from '../../../kernel/plugin.js'
+import { type MaybeToken, messageOf, type PluginKernel, systemClock } from '../../../kernel/plugin.js'
 import { askerOf, type ExtensionsApi, ownerOf } from '../../extensions/api.js'
 import type { Processes } from '../../processes/api.js'
 import { type ConfinementApi, spawnConfined } from '../../sandboxes/api.js'

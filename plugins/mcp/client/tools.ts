@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import * as v from 'valibot'
-import { canonicalJson } from '../../../kernel/plugin.js'
+import { canonicalJson } from '../../../kernel/kit/canonical.js'
 
 const MAX_TOOLS = 512
 const MAX_DESCRIPTION = 4096

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { canonicalJson, iso } from '../../../kernel/plugin.js'
+import { canonicalJson } from '../../../kernel/kit/canonical.js'
+import { iso } from '../../../kernel/plugin.js'
 import type { McpAuthStatus } from '../../../schemas/settings/mcp-servers.js'
 import { McpErrors } from '../errors.js'
 import type { Declared, Login, Server } from '../sources/declaration.js'

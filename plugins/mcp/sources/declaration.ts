@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import * as v from 'valibot'
-import { canonicalJson } from '../../../kernel/plugin.js'
+import { canonicalJson } from '../../../kernel/kit/canonical.js'
 import { SandboxName } from '../../../schemas/settings/entries.js'
 import type { SettingsWriteTarget } from '../../../schemas/settings.js'
 import { McpErrors } from '../errors.js'

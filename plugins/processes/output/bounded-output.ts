@@ -1,5 +1,6 @@
 import { pipeline, type Readable, Transform, type TransformCallback } from 'node:stream'
-import { type Clock, onBehalfOf, type Rate, systemClock, type Timer, TokenBucket } from '../../../kernel/plugin.js'
+import { type Rate, TokenBucket } from '../../../kernel/kit/rate.js'
+import { type Clock, onBehalfOf, systemClock, type Timer } from '../../../kernel/plugin.js'
 
 const MIB = 2 ** 20
 

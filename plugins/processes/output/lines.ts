@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
-import { onBehalfOf, systemClock, TokenBucket, turn } from '../../../kernel/plugin.js'
+import { TokenBucket } from '../../../kernel/kit/rate.js'
+import { onBehalfOf, systemClock, turn } from '../../../kernel/plugin.js'
 
 /** Lines that one program has handled in a turn of the event loop, and milliseconds after which its turn ends earlier. */
 const LINES_A_TURN = 8

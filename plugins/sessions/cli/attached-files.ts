@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import path from 'node:path'
-import { Fault, messageOf, readRegularFile } from '../../../kernel/plugin.js'
+import { readRegularFile } from '../../../kernel/kit/read-file.js'
+import { Fault, messageOf } from '../../../kernel/plugin.js'
 import type { AttachmentReply } from '../../../schemas/sessions.js'
 import { kindOf } from '../attachments/kinds.js'
 import { MAX_BYTES } from '../attachments/store.js'

@@ -1,6 +1,6 @@
 import { type ClientApp, methods, RequestError } from '@agentclientprotocol/sdk'
 import * as v from 'valibot'
-import { issueText } from '../../../kernel/plugin.js'
+import { issueText } from '../../../kernel/kit/issue-text.js'
 import { notPossible, refusalOf } from '../acp/error.js'
 import * as schemas from '../acp/schemas.js'
 import type { ClientCall } from '../points.js'

@@ -1,5 +1,6 @@
 import { constants } from 'node:fs'
-import { Fault, readBounded } from '../../../kernel/plugin.js'
+import { readBounded } from '../../../kernel/kit/read-file.js'
+import { Fault } from '../../../kernel/plugin.js'
 import { notPossible } from '../acp/error.js'
 import { openInside } from './open-inside.js'
 

@@ -1,4 +1,5 @@
-import { Fault, messageOf, TokenBucket, type Tx } from '../../../kernel/plugin.js'
+import { TokenBucket } from '../../../kernel/kit/rate.js'
+import { Fault, messageOf, type Tx } from '../../../kernel/plugin.js'
 import type {
   BulkRunsBody,
   BulkRunsReply,

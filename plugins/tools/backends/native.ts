@@ -1,15 +1,8 @@
 import * as v from 'valibot'
 import { annotationsOf, canRunCode, RouteTool } from '../../../kernel/kit/annotations/index.js'
 import { shown } from '../../../kernel/kit/text.js'
-import {
-  type Actor,
-  type BoundRoute,
-  Collected,
-  Fault,
-  isDropIn,
-  type PluginKernel,
-  type Requests,
-} from '../../../kernel/plugin.js'
+import { type BoundRoute, Collected, isDropIn } from '../../../kernel/platform.js'
+import { type Actor, Fault, type PluginKernel, type Requests } from '../../../kernel/plugin.js'
 import { ToolErrorBody } from '../../../schemas/tools.js'
 import { toolId } from '../../extensions/api.js'
 import { AGENT_SESSION } from '../../identity/api.js'

@@ -1,5 +1,6 @@
 import type * as v from 'valibot'
-import { isSchema, type Route } from '../../../kernel/plugin.js'
+import { isSchema } from '../../../kernel/platform.js'
+import type { Route } from '../../../kernel/plugin.js'
 import { type NativeTool, toolFault } from '../api.js'
 
 type Json = Record<string, unknown>

@@ -1,14 +1,7 @@
 import { createHash } from 'node:crypto'
 import path from 'node:path'
-import {
-  type Disk,
-  isFull,
-  messageOf,
-  type PluginKernel,
-  readIfThere,
-  replaceFile,
-  systemDisk,
-} from '../../../kernel/plugin.js'
+import { type Disk, isFull, readIfThere, replaceFile, systemDisk } from '../../../kernel/platform.js'
+import { messageOf, type PluginKernel } from '../../../kernel/plugin.js'
 import type { ArtifactQuery, ArtifactReply } from '../../../schemas/tools.js'
 import { toolFault } from '../api.js'
 

@@ -1,6 +1,7 @@
 import { realpath } from 'node:fs/promises'
 import path from 'node:path'
-import { messageOf, type RecordScope, readRegularFile } from '../../../kernel/plugin.js'
+import { readRegularFile } from '../../../kernel/kit/read-file.js'
+import { messageOf, type RecordScope } from '../../../kernel/plugin.js'
 import { isInside } from '../../workspaces/api.js'
 import { type DecodedLayout, decodeLayout, MAX_LAYOUT_BYTES } from './kind.js'
 

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
+import { issueText } from '../../../kernel/kit/issue-text.js'
 import { shown } from '../../../kernel/kit/text.js'
-import { issueText, kind, type RecordScope } from '../../../kernel/plugin.js'
+import { kind, type RecordScope } from '../../../kernel/plugin.js'
 import { type WindowDiagnostic, WindowLayoutSpec } from '../../../schemas/window-manager.js'
 import { windowOf } from '../document/document.js'
 import { diagnose } from '../document/topology.js'

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { issueText } from '../../../kernel/plugin.js'
+import { issueText } from '../../../kernel/kit/issue-text.js'
 import type { WindowDiagnostic } from '../../../schemas/window-manager.js'
 import type { WindowDocument } from '../document/document.js'
 import { diagnose } from '../document/topology.js'

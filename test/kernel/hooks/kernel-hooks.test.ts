@@ -1,6 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
+import { describe } from '../../../kernel/kit/annotations/index.js'
 import {
   definePlugin,
   Fault,
@@ -9,8 +10,7 @@ import {
   operator,
   type Plugin,
   type PluginKernel,
-} from '../../../kernel/index.js'
-import { describe } from '../../../kernel/kit/annotations/index.js'
+} from '../../../kernel/plugin.js'
 import { base, daemon, resources } from '../../../plugins/index.js'
 import { boot } from '../../harness/kernel.js'
 

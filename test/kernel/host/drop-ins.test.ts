@@ -1,6 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { DropIns, type DropInsApi, type PluginKernel } from '../../../kernel/plugin.js'
+import { DropIns, type DropInsApi } from '../../../kernel/platform.js'
+import type { PluginKernel } from '../../../kernel/plugin.js'
 import { bootBare as boot } from '../../harness/kernel.js'
 import { plain, refusal } from './scene.js'
 

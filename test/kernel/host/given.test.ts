@@ -1,9 +1,9 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { DropIns } from '../../../kernel/platform.js'
 import {
   type DiskRoom,
   DiskSpace,
-  DropIns,
   Faults,
   Host,
   type HostView,

@@ -1,6 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { definePlugin, type Plugin, type Redactor, Redactors, surfaceOf } from '../../../kernel/plugin.js'
+import { Redactors } from '../../../kernel/platform.js'
+import { definePlugin, type Plugin, type Redactor, surfaceOf } from '../../../kernel/plugin.js'
 import { redaction } from '../../../plugins/index.js'
 import { bootBare as boot } from '../../harness/kernel.js'
 

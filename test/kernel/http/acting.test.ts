@@ -1,8 +1,8 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
-import { type Actor, definePlugin, ok, operator, type PluginKernel, Requests, routeOf } from '../../../kernel/index.js'
 import { describe } from '../../../kernel/kit/annotations/index.js'
+import { type Actor, definePlugin, ok, operator, type PluginKernel, Requests, routeOf } from '../../../kernel/plugin.js'
 import { ask, type Doors, openDoors } from './doors.js'
 
 const somebody: Actor = {

@@ -11,9 +11,10 @@ import { Admission } from '../../../kernel/http/admission.js'
 import { Entrance } from '../../../kernel/http/entrance.js'
 import { Generation, type GenerationContext } from '../../../kernel/http/generation.js'
 import type { TransportOptions } from '../../../kernel/http/transport.js'
+import { createKernel } from '../../../kernel/index.js'
+import { describe } from '../../../kernel/kit/annotations/index.js'
 import {
   type Actor,
-  createKernel,
   definePlugin,
   type Exchange,
   Fault,
@@ -22,8 +23,7 @@ import {
   type Plugin,
   type Route,
   routeOf,
-} from '../../../kernel/index.js'
-import { describe } from '../../../kernel/kit/annotations/index.js'
+} from '../../../kernel/plugin.js'
 import { Redaction } from '../../../kernel/redaction.js'
 import configuration from '../../../plugins/configuration/index.js'
 import tcpDoor from '../../../plugins/tcp/index.js'

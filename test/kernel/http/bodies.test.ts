@@ -6,8 +6,8 @@ import { finished } from 'node:stream/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
-import { definePlugin, Fault, noContent, ok, type Plugin, type Route, routeOf } from '../../../kernel/index.js'
 import { describe } from '../../../kernel/kit/annotations/index.js'
+import { definePlugin, Fault, noContent, ok, type Plugin, type Route, routeOf } from '../../../kernel/plugin.js'
 import { ask, DOORS, type Doors, openDoors, until } from './doors.js'
 
 const MB = 1024 * 1024

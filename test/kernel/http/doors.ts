@@ -3,7 +3,8 @@ import { rm, writeFile } from 'node:fs/promises'
 import http from 'node:http'
 import net from 'node:net'
 import path from 'node:path'
-import { type Clock, createKernel, type Kernel, type LogLine, type Plugin } from '../../../kernel/index.js'
+import { createKernel, type Kernel, type LogLine } from '../../../kernel/index.js'
+import type { Clock, Plugin } from '../../../kernel/plugin.js'
 import { temporaryFolder, withBase } from '../../harness/kernel.js'
 
 export interface Answer {

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { defineErrors, definePlugin, KernelErrors, ok, type Plugin, routeOf } from '../../../kernel/index.js'
 import { describe } from '../../../kernel/kit/annotations/index.js'
+import { defineErrors, definePlugin, KernelErrors, ok, type Plugin, routeOf } from '../../../kernel/plugin.js'
 
 const Errors = defineErrors({
   who_are_you: { status: 401, message: 'say who you are', next: 'send both identity headers' },

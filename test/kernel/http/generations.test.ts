@@ -6,6 +6,8 @@ import { type BoundRoute, Collected } from '../../../kernel/contract/bound.js'
 import type { Report } from '../../../kernel/contract/hook.js'
 import { kernelHooks, kernelTapper } from '../../../kernel/hooks/kernel-hooks.js'
 import { Transport } from '../../../kernel/http/transport.js'
+import { systemIds } from '../../../kernel/index.js'
+import { describe } from '../../../kernel/kit/annotations/index.js'
 import {
   definePlugin,
   type InjectReply,
@@ -14,10 +16,8 @@ import {
   type Route,
   type RouteRequest,
   routeOf,
-  systemIds,
-} from '../../../kernel/index.js'
-import { describe } from '../../../kernel/kit/annotations/index.js'
-import { token } from '../../../kernel/plugin.js'
+  token,
+} from '../../../kernel/plugin.js'
 import { Redaction } from '../../../kernel/redaction.js'
 import { OwnedScope } from '../../../kernel/scope.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'

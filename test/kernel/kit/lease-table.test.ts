@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { Fault, type Tx } from '../../../kernel/index.js'
 import { LeaseTable } from '../../../kernel/kit/lease-table.js'
+import { Fault, type Tx } from '../../../kernel/plugin.js'
 import { seededIds } from '../../../testing/seeded-ids.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { temporaryFolder } from '../../harness/kernel.js'

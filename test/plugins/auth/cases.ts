@@ -1,6 +1,6 @@
-import type { Route } from '../../../kernel/index.js'
 import { canRunCode } from '../../../kernel/kit/annotations/index.js'
-import { isSchema } from '../../../kernel/plugin.js'
+import { isSchema } from '../../../kernel/platform.js'
+import type { Route } from '../../../kernel/plugin.js'
 
 /** `reached`: everything before the handler let it pass. */
 export type Answer = 'reached' | `${number} ${string}`

@@ -1,6 +1,6 @@
 import { cp, rm } from 'node:fs/promises'
-import type { Clock, KernelOptions } from '../../../kernel/index.js'
-import type { Plugin } from '../../../kernel/plugin.js'
+import type { KernelOptions } from '../../../kernel/index.js'
+import type { Clock, Plugin } from '../../../kernel/plugin.js'
 import automation from '../../../plugins/automation/index.js'
 import daemon from '../../../plugins/daemon/index.js'
 import resources from '../../../plugins/resources/index.js'

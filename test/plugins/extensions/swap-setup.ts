@@ -1,4 +1,4 @@
-import type { Plugin } from '../../../kernel/index.js'
+import type { Plugin } from '../../../kernel/plugin.js'
 import { swapped } from '../workspace-scene.js'
 
 const file = new URL('../../../examples/extensions/acme.workspaces/main.js', import.meta.url)

@@ -1,8 +1,8 @@
 // timeout: 180s
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { Fault } from '../../../kernel/index.js'
 import { SecretSet } from '../../../kernel/kit/secret-set.js'
+import type { Fault } from '../../../kernel/plugin.js'
 import { folded, secretForms } from '../../../plugins/redaction/forms.js'
 import { SecretMatcher } from '../../../plugins/redaction/matcher.js'
 import { chance } from '../../../scripts/prove-store/chance.js'

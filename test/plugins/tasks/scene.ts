@@ -1,6 +1,5 @@
 import { cp, rm } from 'node:fs/promises'
-import type { Clock } from '../../../kernel/index.js'
-import { definePlugin, type Plugin, type PluginKernel } from '../../../kernel/plugin.js'
+import { type Clock, definePlugin, type Plugin, type PluginKernel } from '../../../kernel/plugin.js'
 import daemon from '../../../plugins/daemon/index.js'
 import disk from '../../../plugins/disk/index.js'
 import resources from '../../../plugins/resources/index.js'

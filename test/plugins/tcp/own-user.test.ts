@@ -8,17 +8,17 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
+import { createKernel } from '../../../kernel/index.js'
+import { describe } from '../../../kernel/kit/annotations/index.js'
 import {
   anonymous,
-  createKernel,
   definePlugin,
   ok,
   type Plugin,
   type PluginKernel,
   routeOf,
   streamed,
-} from '../../../kernel/index.js'
-import { describe } from '../../../kernel/kit/annotations/index.js'
+} from '../../../kernel/plugin.js'
 import configuration from '../../../plugins/configuration/index.js'
 import { Daemon } from '../../../plugins/daemon/api.js'
 import daemon from '../../../plugins/daemon/index.js'

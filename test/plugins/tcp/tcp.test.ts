@@ -3,22 +3,20 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
+import { createKernel, type Kernel } from '../../../kernel/index.js'
+import { describe } from '../../../kernel/kit/annotations/index.js'
+import { Listeners, operatorAt } from '../../../kernel/platform.js'
 import {
   type Actor,
-  createKernel,
   definePlugin,
   Fault,
-  type Kernel,
-  Listeners,
   ok,
   operator,
-  operatorAt,
   type Plugin,
   type PluginKernel,
   routeOf,
   surfaceOf,
-} from '../../../kernel/index.js'
-import { describe } from '../../../kernel/kit/annotations/index.js'
+} from '../../../kernel/plugin.js'
 import { type Passage, Tcp } from '../../../plugins/tcp/api.js'
 import tcp from '../../../plugins/tcp/index.js'
 import { temporaryFolder, withBase } from '../../harness/kernel.js'

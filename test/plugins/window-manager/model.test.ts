@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { canonicalJson } from '../../../kernel/plugin.js'
+import { canonicalJson } from '../../../kernel/kit/canonical.js'
 import { changesBetween, happenings } from '../../../plugins/window-manager/document/changes.js'
 import {
   emptyDocument,

@@ -1,4 +1,5 @@
-import { DiskSpace, DropIns, definePlugin, Host, maybe } from '../../../../kernel/plugin.js'
+import { DropIns } from '../../../../kernel/platform.js'
+import { DiskSpace, definePlugin, Host, maybe } from '../../../../kernel/plugin.js'
 import { Events } from '../../../../plugins/events/api.js'
 import { ExtensionErrors } from '../../../../plugins/extensions/errors.js'
 import { InstallErrors } from '../../../../plugins/extensions/install/errors.js'

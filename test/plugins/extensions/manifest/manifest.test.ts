@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { Fault } from '../../../../kernel/index.js'
+import { Fault } from '../../../../kernel/plugin.js'
 import { isAtLeast, parseManifest, readManifest, toolId } from '../../../../plugins/extensions/manifest/manifest.js'
 import { hostMethods } from '../../../../plugins/extensions/manifest/permissions.js'
 
