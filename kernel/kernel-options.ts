@@ -1,14 +1,16 @@
 import type { Clock, Ids } from './contract/basics.js'
 import type { Plugin } from './contract/plugin.js'
 import type { KernelStart } from './contract/plugin-kernel.js'
+import type { Ports, Starting } from './contract/ports.js'
 import type { Door } from './contract/route.js'
-import type { Preparing } from './contract/surface.js'
 import type { LogPort, LogSink } from './log.js'
 import type { Disk } from './store/disk.js'
 
 export interface KernelOptions {
   readonly home: string
   readonly plugins: readonly Plugin[]
+  /** Default: `filePorts()` of `svc/plugins` in a program that imports it; `{}` is a kernel without any. */
+  readonly ports?: Ports
   /** Names without which the boot stops. */
   readonly critical?: readonly string[]
   /** Names of plugins that may take the place of those which they replace, beside those of `plugins.replace`. */
@@ -36,9 +38,8 @@ export interface KernelOptions {
   readonly clock?: Clock
   readonly ids?: Ids
   /**
-   * Starts a home that has data but no catalog with a new one: told to the plugins that prepare a home. The plugin `journals`
-   * puts what is left of the old one aside, and refuses such a home otherwise (`catalog_missing`), or one that has a catalog
-   * (`catalog_present`).
+   * Starts a home that has data but no catalog with a new one: told to the judges of the home. That of `filePorts()` puts what is left
+   * of the old one aside, and refuses such a home otherwise (`catalog_missing`), or one that has a catalog (`catalog_present`).
    */
   readonly newCatalog?: boolean
   /** Milliseconds that a starting kernel waits for another one of this home to end. */
@@ -49,7 +50,7 @@ export interface KernelOptions {
    */
   readonly startTime?: string | undefined
   /** How free space is found; default: the system is asked. */
-  readonly freeBytes?: Preparing['freeBytes']
+  readonly freeBytes?: Starting['freeBytes']
   /** File calls of the database; tests delay them and let them fail. */
   readonly disk?: Disk
   /** Replies that do not match what their route declares are refused with `reply_invalid`: tests and development. */

@@ -26,6 +26,7 @@ import { systemIds } from './ids.js'
 import type { KernelOptions } from './kernel-options.js'
 import { acquireLock } from './lock/index.js'
 import { KernelLog } from './log.js'
+import { defaultPorts } from './ports.js'
 import { RecordStore } from './records/store.js'
 import { Redaction } from './redaction.js'
 import { OwnedScope } from './scope.js'
@@ -79,23 +80,21 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const { report } = faults
     const { newCatalog = false, freeBytes, env = {}, startTime, checkReplies } = options
     const ofCatalog = options.plugins.flatMap(plugin => plugin.surface.ofCatalog ?? [])
-    const preparing = (name: string) => ({
+    const starting = (port: string) => ({
       home,
       clock,
       env,
       newCatalog,
       freeBytes,
       ofCatalog,
-      log: log.of(name),
+      log: log.of(port),
     })
-    // Also one that is disabled, and below those that judge the home: without it a home must not be opened.
-    const keeper = options.plugins.map(({ name, surface }) => surface.disk?.(preparing(name))).find(Boolean)
+    const ports = options.ports ?? defaultPorts()
+    const keeper = ports.disk?.(starting('disk'))
     const disk = keeper ?? unwatched
     const { room } = disk
-    const configured = options.plugins.find(({ surface }) => surface.configured)
     const known = [...(Object.values(KernelSettings) as Setting[]), ...surfaces]
-    const asked = configured && { ...preparing(configured.name), room, known, report }
-    const config = (asked && (await configured.surface.configured?.(asked))) ?? unconfigured
+    const config = (await ports.settings?.({ ...starting('settings'), room, known, report })) ?? unconfigured
     log.follow(() => config.get(KernelSettings.logLevel))
     const disabled = config.get(KernelSettings.disabled)
     const { safeMode } = options
@@ -107,8 +106,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     if (lock.weakness !== undefined)
       warn(`the home cannot be locked (${lock.weakness}): run no other daemon for it, in another container or machine`)
     options.locked?.()
-    // Also those that are disabled: a home that one of them refuses must not be opened without it.
-    for (const { name, surface } of options.plugins) await surface.prepare?.(preparing(name))
+    for (const judge of ports.judges ?? []) await judge(starting('judges'))
     undo.push(async () => keeper?.close())
     await keeper?.start()
     const store = await openStore({

@@ -3,7 +3,7 @@
 export { systemClock, turn, within } from './clock.js'
 export type { Awaitable, Clock, Ids, Scope, Timer } from './contract/basics.js'
 export { iso } from './contract/basics.js'
-export type { Config, Configuring, SettingSource, SettingsApi } from './contract/config.js'
+export type { Config, SettingsApi } from './contract/config.js'
 export type { ErrorEntry, ErrorTable, FaultMore } from './contract/errors.js'
 export { defineErrors, errorsOf, Fault, faultOf, KernelErrors, messageOf } from './contract/errors.js'
 export type {
@@ -29,8 +29,10 @@ export type {
 } from './contract/hook.js'
 export { gate, guard, hookTable, notify, pipeline } from './contract/hook.js'
 export type {
+  Announce,
   Change,
   Exchange,
+  Guards,
   Handled,
   Identified,
   Incoming,
@@ -84,7 +86,6 @@ export type {
 export { accepted, channelled, created, JsonText, noContent, ok, routeOf, streamed } from './contract/route.js'
 export type {
   Db,
-  DiskKeeper,
   DiskRoom,
   Inherited,
   Migration,
@@ -100,7 +101,6 @@ export type {
   CommandOption,
   Contribute,
   EventType,
-  Preparing,
   Quiesce,
   Service,
   Setting,

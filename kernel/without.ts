@@ -10,14 +10,14 @@ export const LEFT = {
   '002-outbox': '7d6e8709915ddc52b1641dc3a5c690ec8be2c3f24b66d2ca429a0a8695b89c83',
   'actor-origin': 'f99bc22e4d9d95a3af67524ded3b201c09f74e3e5b6589389ce8b389f4a93595',
 }
-/** Where no plugin keeps room, a write finds out by itself that there is none. */
+/** Where no port keeps room, a write finds out by itself that there is none. */
 export const unwatched: DiskRoom = {
   writable: true,
   room: noReserve,
   look: async () => Number.POSITIVE_INFINITY,
   refusal: async () => undefined,
 }
-/** Where no plugin says what is configured, settings are their defaults. */
+/** Where no port says what is configured, settings are their defaults. */
 export const unconfigured: SettingSource = {
   get: entry => entry.default,
   of: ({ path }) => ({ name: `setting ${path}`, tap() {} }),

@@ -17,6 +17,7 @@ export const formerNames: Readonly<Record<string, string>> = {
   'json-replies': 'kernel',
   'own-user': 'tcp',
   'reply-checks': 'kernel',
+  reserve: 'disk',
   services: 'kernel',
   'settings-sessions': 'settings',
   tls: 'tcp',

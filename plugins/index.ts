@@ -1,5 +1,7 @@
 /** `svc/plugins`: the in-tree plugins by name, and what a daemon made of them needs to know. */
+import type { Ports } from '../kernel/platform.js'
 import type { KernelStart, Plugin } from '../kernel/plugin.js'
+import { portsByDefault } from '../kernel/ports.js'
 import agents from './agents/index.js'
 import audit from './audit/index.js'
 import auth from './auth/index.js'
@@ -8,6 +10,7 @@ import bridges from './bridges/index.js'
 import bundles from './bundles/index.js'
 import configuration from './configuration/index.js'
 import daemon from './daemon/index.js'
+import { DiskGuard } from './disk/disk-guard.js'
 import disk from './disk/index.js'
 import events from './events/index.js'
 import extensions from './extensions/index.js'
@@ -26,7 +29,6 @@ import processes, { processesWith } from './processes/index.js'
 import providers from './providers/index.js'
 import reconcile from './reconcile/index.js'
 import redaction from './redaction/index.js'
-import reserve from './reserve/index.js'
 import resources from './resources/index.js'
 import restart from './restart/index.js'
 import sandboxes from './sandboxes/index.js'
@@ -73,7 +75,6 @@ export {
   providers,
   reconcile,
   redaction,
-  reserve,
   resources,
   restart,
   sandboxes,
@@ -95,7 +96,6 @@ export {
 /** Parts of the kernel's work that are plugins; what else there is requires those that it uses. */
 export const base: readonly Plugin[] = [
   redaction,
-  reserve,
   processes,
   journals,
   events,
@@ -144,6 +144,18 @@ export const inTree: readonly Plugin[] = [
 ]
 
 markInTree(inTree)
+
+/**
+ * Ports on the files of a home: `config.json` and the environment, the reserve of a full disk, and the judge of a home whose catalog is
+ * missing. They are there whether the plugins that work with them run or not.
+ */
+export const filePorts = (): Ports => ({
+  settings: async start => (await import('./configuration/source.js')).FileSource.open(start),
+  disk: start => new DiskGuard(start),
+  judges: [async start => (await import('./journals/catalog-guard.js')).guardCatalog(start)],
+})
+
+portsByDefault(filePorts)
 
 /** Names of the plugins without which a boot stops. The first that is missing is named: what others build on comes first. */
 export const critical = [

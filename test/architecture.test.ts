@@ -44,7 +44,7 @@ const OPENS: Readonly<Record<string, string>> = {
   'plugins/extensions/authoring/init.ts': 'writes into a new folder of its own',
   'plugins/extensions/authoring/types.ts': 'writes what it has read as a regular file before',
   'plugins/extensions/authoring/pack.ts': 'writes what it has read as a regular file before',
-  'plugins/reserve/disk-guard.ts': 'makes a new file with O_EXCL',
+  'plugins/disk/disk-guard.ts': 'makes a new file with O_EXCL',
   'plugins/streams/connections.ts': 'reads /proc',
   'plugins/tcp/peers.ts': 'reads /proc',
   'plugins/vault/key-file.ts': 'makes a new file with O_EXCL, opens folders',

@@ -1,14 +1,12 @@
 import type * as v from 'valibot'
 import type { Awaitable } from './basics.js'
-import type { Configuring, SettingSource } from './config.js'
 import type { ErrorEntry, ErrorTable } from './errors.js'
 import type { Hook } from './hook.js'
 import type { KernelTaps } from './kernel-hooks.js'
 import type { Kind, Reconciler } from './kind.js'
-import type { Log, PluginKernel } from './plugin-kernel.js'
 import type { SecretSource } from './redact.js'
 import type { Route } from './route.js'
-import type { DiskKeeper, Inherited, Migration, SqlValue } from './storage.js'
+import type { Inherited, Migration, SqlValue } from './storage.js'
 import type { MaybeToken, RegistryToken, Token } from './token.js'
 
 /** A fact that others may be told of: its name and the schema of its JSON payload, at most 256 KiB. */
@@ -123,17 +121,6 @@ export interface OwnedRest<S> {
 
 export type Owned<S> = OwnedRows<S> | OwnedRest<S>
 
-/** A home that is locked, its database not opened yet. */
-export interface Preparing extends Pick<PluginKernel, 'home' | 'clock' | 'env'> {
-  readonly log: Log
-  /** A new catalog was asked for. */
-  readonly newCatalog: boolean
-  /** What the surfaces of all plugins name. */
-  readonly ofCatalog: readonly string[]
-  /** How free bytes of a folder's file system are found, where the embedder says it. */
-  readonly freeBytes?: ((folder: string) => Promise<number>) | undefined
-}
-
 /** Everything that a plugin registers, as data that can be read without running anything. */
 export interface Surface<S> {
   // biome-ignore-start lint/suspicious/noExplicitAny: the erasing lines of the registries
@@ -150,12 +137,6 @@ export interface Surface<S> {
   readonly owned?: readonly Owned<S>[]
   /** Folders below the home that mean nothing without the catalog: when a new one begins, journals there are put aside with the old. */
   readonly ofCatalog?: readonly string[]
-  /** Judges the home before its database is opened, of a plugin that comes with the program; no service is there yet. A throw stops the start. */
-  readonly prepare?: (start: Preparing) => Awaitable<void>
-  /** What is configured, of a plugin that comes with the program: read before the home is locked. The first one counts. */
-  readonly configured?: (start: Preparing & Configuring) => Promise<SettingSource>
-  /** Keeps room on the disk, of a plugin that comes with the program: asked before the home is locked. The first one counts. */
-  readonly disk?: (start: Preparing) => DiskKeeper
   readonly services?: readonly Service<S>[]
   readonly quiesce?: readonly Quiesce<S>[]
   readonly errors?: readonly ErrorTable<Readonly<Record<string, ErrorEntry>>>[]

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import { isDropIn } from '../../kernel/platform.js'
-import { Fault, type Hook, type Report, type Scope, type Setting, type SettingSource } from '../../kernel/plugin.js'
+import { isDropIn, type SettingSource } from '../../kernel/platform.js'
+import { Fault, type Hook, type Report, type Scope, type Setting } from '../../kernel/plugin.js'
 
 /** Says what is configured, of a file for one. */
 export interface ReadSettings {
@@ -145,8 +145,8 @@ export class Values implements SettingSource {
   }
 }
 
-/** The values, as this plugin made them at the start. */
+/** The values, as the port of this plugin made them at the start. */
 export function valuesOf(source: SettingSource): Values {
   if (source instanceof Values) return source
-  throw new Error('the kernel was created without this plugin, or with another one that says what is configured')
+  throw new Error('the kernel was created without the port `settings` of filePorts()')
 }

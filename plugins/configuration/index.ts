@@ -6,7 +6,7 @@ import type { ConfigurationService } from './service.js'
 
 const { tap } = surfaceOf<ConfigurationService>()
 
-/** The configuration as layers with provenance: the kernel asks it at the start what is configured; it follows the file and writes it. */
+/** The configuration as layers with provenance: it follows the file that the port `settings` read at the start, and writes it. */
 export default definePlugin({
   name: 'configuration',
   version: '0.1.0',
@@ -15,7 +15,6 @@ export default definePlugin({
   service: () => import('./service.js').then(module => module.ConfigurationService),
 }).surface({
   errors: [ConfigErrors],
-  configured: async start => (await import('./source.js')).FileSource.open(start),
   services: [{ name: 'follow', run: (self, signal) => self.watch(signal) }],
   taps: [
     tap(

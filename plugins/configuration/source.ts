@@ -1,4 +1,5 @@
-import type { Configuring, PluginKernel, Preparing, Setting, SettingSource } from '../../kernel/plugin.js'
+import type { Configuring, SettingSource, Starting } from '../../kernel/platform.js'
+import type { PluginKernel, Setting } from '../../kernel/plugin.js'
 import { type TextFile, textFile } from '../files/api.js'
 import { configText } from './document.js'
 import { type ReadSettings, Values, valuesOf } from './in-effect.js'
@@ -29,7 +30,7 @@ export class FileSource implements ReadSettings {
   }
 
   /** @throws Fault `config_invalid`, `file_not_regular`, `file_too_large`, StoreError `file_unreadable` */
-  static async open(start: Preparing & Configuring): Promise<Values> {
+  static async open(start: Starting & Configuring): Promise<Values> {
     const { config } = start.home
     const file = textFile(config, { room: start.room })
     return new FileSource(file, (await file.read()) ?? '', start.env, config, start).values

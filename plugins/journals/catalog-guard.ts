@@ -1,6 +1,7 @@
 import { mkdir, readdir, rename, stat } from 'node:fs/promises'
 import path from 'node:path'
-import { Fault, iso, type Preparing } from '../../kernel/plugin.js'
+import type { Starting } from '../../kernel/platform.js'
+import { Fault, iso } from '../../kernel/plugin.js'
 
 /** Folders below the home, and one level below these, can hold a journal. */
 const DEPTH = 2
@@ -12,7 +13,7 @@ const NAMED = 3
  * the rest of the old catalog is put aside, in a folder with the time in its name; everything else stays where it is.
  * @throws Fault `catalog_missing`, `catalog_present`
  */
-export async function guardCatalog({ home: { root }, clock, log, newCatalog, ofCatalog }: Preparing): Promise<void> {
+export async function guardCatalog({ home: { root }, clock, log, newCatalog, ofCatalog }: Starting): Promise<void> {
   const files = (await readdir(root)).filter(name => /^svc\.db(-wal|-mark|-journal)?$/.test(name))
   const sizes = await Promise.all(files.map(async name => [name, (await stat(path.join(root, name))).size] as const))
   const parts = sizes.flatMap(([name, size]) => (size > 0 ? name : []))

@@ -10,6 +10,4 @@ export default definePlugin({
   requires: { processes: Processes, disk: DiskSpace },
   provides: perConsumer(Journals, (self: JournalsService, consumer) => self.for(consumer)),
   service: () => import('./service.js').then(module => module.JournalsService),
-}).surface({
-  prepare: async start => (await import('./catalog-guard.js')).guardCatalog(start),
-})
+}).surface({})

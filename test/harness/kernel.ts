@@ -2,8 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { createKernel, type Kernel, type KernelOptions, type LogLine } from '../../kernel/index.js'
+import type { Ports } from '../../kernel/platform.js'
 import type { Clock, Plugin } from '../../kernel/plugin.js'
-import { base } from '../../plugins/index.js'
+import { base, filePorts } from '../../plugins/index.js'
 import { inspectProcess } from '../../plugins/processes/api.js'
 import type { VirtualClock } from '../../testing/virtual-clock.js'
 import { validateReply } from './contract.js'
@@ -12,7 +13,7 @@ import { beginHome } from './home-template.js'
 
 export interface BootOptions extends Partial<Omit<KernelOptions, 'plugins' | 'home'>> {
   readonly plugins: readonly Plugin[]
-  /** Boots nothing but `plugins`; else those of the package that others build on are added. */
+  /** Boots nothing but `plugins`, with the ports that these work with; else those of the package that others build on are added. */
   readonly bare?: boolean
   /** Kept after close; default a temporary folder that goes. */
   readonly home?: string
@@ -45,6 +46,7 @@ export async function boot(options: BootOptions): Promise<TestKernel> {
     checkReplies: true,
     startTime: inspectProcess(process.pid, process.platform)?.startTime,
     env: { PATH: process.env.PATH, HOME: home, SVC_HOME: home },
+    ...(options.bare ? { ports: portsOf(plugins) } : {}),
     ...options,
     plugins,
     home,
@@ -78,6 +80,13 @@ export async function boot(options: BootOptions): Promise<TestKernel> {
         throw new AggregateError(errors, `closing: ${errors.map(error => error.message).join('; ')}`)
     },
   }
+}
+
+/** The ports that plugins work with, where they are among these. */
+function portsOf(plugins: readonly Plugin[]): Ports {
+  const { settings, judges } = filePorts()
+  const has = (wanted: string) => plugins.some(({ name }) => name === wanted)
+  return { ...(has('configuration') && settings && { settings }), ...(has('journals') && judges && { judges }) }
 }
 
 /** The same with nothing but the plugins that are named. */

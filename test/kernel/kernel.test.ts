@@ -384,7 +384,7 @@ test('a taken port is named', async () => {
   )
   assert.is(error?.code, 'http_port_in_use')
   server.close()
-  const again = await createKernel({ home, plugins: [] })
+  const again = await createKernel({ home, plugins: [], ports: {} })
   await again.close()
   await rm(home, { recursive: true })
 })

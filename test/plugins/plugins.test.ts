@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert'
 import { createKernel } from '../../kernel/index.js'
 import { Redactors } from '../../kernel/platform.js'
 import type { Plugin, RegistryToken } from '../../kernel/plugin.js'
-import { configuration, critical, inTree } from '../../plugins/index.js'
+import { configuration, critical, filePorts, inTree } from '../../plugins/index.js'
 import { answersInTime, describesItself, leavesNothing } from '../../testing/contract.js'
 import { probe, tracesOf } from '../../testing/look.js'
 import { WaitingTime } from '../../testing/time.js'
@@ -18,8 +18,6 @@ const registries = new Map<string, RegistryToken<unknown>>(
   inTree.flatMap(plugin => (plugin.surface.registries ?? []).map(({ to }) => [to.registry, to] as const)),
 )
 const hardNeeds = (plugin: Plugin) => Object.values(plugin.requires).flatMap(need => ('id' in need ? [need.id] : []))
-/** Says what is configured from the start on, as `configuration` does wherever it is, loaded or not. */
-const configured: Plugin = { ...stubOf('configured@1'), surface: { configured: configuration.surface.configured! } }
 const standIn = (id: string): Plugin => (id === configuration.provides?.id ? configuration : stubOf(id))
 /** How much faster than the real one time goes by here. */
 const PACE = 10
@@ -30,7 +28,10 @@ const PUBLISHED_MS = 100
 async function start(plugins: readonly Plugin[], more: { critical?: readonly string[]; bare?: boolean } = {}) {
   const time = new WaitingTime()
   const { plugin: watcher, kernel } = probe()
-  const svc = await time.during(boot({ bare: true, plugins: [...plugins, watcher], ...more, clock: time.clock }), PACE)
+  const svc = await time.during(
+    boot({ bare: true, ports: filePorts(), plugins: [...plugins, watcher], ...more, clock: time.clock }),
+    PACE,
+  )
   const change = <T>(work: Promise<T>) => time.during(work, PACE)
   const look = async () => {
     await time.clock.advance(PUBLISHED_MS)
@@ -58,7 +59,7 @@ async function withKernel(
 
 test('each plugin loads alone, and unloaded leaves nothing: no tap, route, timer, handle or entry', () =>
   withKernel(
-    [configured],
+    [],
     async ({ host, change, look }) => {
       // The first event of a daemon starts what the kernel itself does about events.
       await change(host.load(stubOf('first@1')))

@@ -3,6 +3,7 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
+import type { Ports } from '../../../kernel/platform.js'
 import {
   type Clock,
   definePlugin,
@@ -15,6 +16,7 @@ import {
 } from '../../../kernel/plugin.js'
 import { Values } from '../../../plugins/configuration/api.js'
 import daemon from '../../../plugins/daemon/index.js'
+import { filePorts } from '../../../plugins/index.js'
 import resources from '../../../plugins/resources/index.js'
 import { boot, bootBare, type TestKernel, temporaryFolder } from '../../harness/kernel.js'
 
@@ -297,27 +299,28 @@ test('a tap on a setting is told of each value, its failure is its own, and it g
   await rm(home, { recursive: true, force: true })
 })
 
-test('who says what is configured is a plugin: another one can, and without one settings are their defaults', async () => {
+test('a port says what is configured: an embedder may bring another one, and without one settings are their defaults', async () => {
   const home = await temporaryFolder('config')
   await writeFile(path.join(home, 'config.json'), own({ size: 2 }))
   const values = new Map<string, unknown>([
     [size.path, 5],
     [depth.path, 6],
   ])
-  const source = definePlugin({ name: 'source', version: '1.0.0' }).surface({
-    configured: async ({ known, report }) =>
+  const source: Ports = {
+    settings: async ({ known, report }) =>
       new Values(
         { read: owned => new Map([...values].filter(([at]) => owned.some(one => one.path === at))) },
         known,
         report,
       ),
-  })
-  for (const [plugins, wanted] of [
-    [[], [1, 1]],
-    [[source], [5, 6]],
+  }
+  for (const [ports, wanted] of [
+    [{}, [1, 1]],
+    [source, [5, 6]],
+    [filePorts(), [2, 1]],
   ] as const) {
     const { plugin, value } = sizes()
-    const host = await bootBare({ home, plugins: [...plugins, plugin] })
+    const host = await bootBare({ home, ports, plugins: [plugin] })
     assert.equal([value(size), value(depth)], wanted)
     await host.close()
   }

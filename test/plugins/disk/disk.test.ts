@@ -1,11 +1,11 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { diskItem } from '../../plugins/disk/verdict.js'
-import { daemon, disk, resources } from '../../plugins/index.js'
-import { DiskLimits } from '../../plugins/reserve/disk-guard.js'
-import { VirtualClock } from '../../testing/virtual-clock.js'
-import { boot, whileTimePasses } from '../harness/kernel.js'
-import { body, notes, outcome } from './resource-scene.js'
+import { DiskLimits } from '../../../plugins/disk/disk-guard.js'
+import { diskItem } from '../../../plugins/disk/verdict.js'
+import { daemon, disk, resources } from '../../../plugins/index.js'
+import { VirtualClock } from '../../../testing/virtual-clock.js'
+import { boot, whileTimePasses } from '../../harness/kernel.js'
+import { body, notes, outcome } from '../resource-scene.js'
 
 test('how much free space is low', () => {
   const verdicts = [2 ** 40, 2 ** 30, 2 ** 30 - 1, 2 ** 27, 2 ** 27 - 1].map(free => diskItem(free).code)

@@ -1,16 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { statSync, truncateSync } from 'node:fs'
 import { open, rm, statfs } from 'node:fs/promises'
-import { isFull } from '../../kernel/platform.js'
-import {
-  type DiskKeeper,
-  type Fault,
-  KernelErrors,
-  messageOf,
-  type Preparing,
-  type Room,
-  type Timer,
-} from '../../kernel/plugin.js'
+import { type DiskKeeper, isFull, type Starting } from '../../kernel/platform.js'
+import { type Fault, KernelErrors, messageOf, type Room, type Timer } from '../../kernel/plugin.js'
 
 const MIB = 2 ** 20
 
@@ -56,7 +48,7 @@ export class DiskGuard implements DiskKeeper {
   #closed = false
   readonly #healed = new Set<() => void>()
 
-  constructor(private readonly from: Pick<Preparing, 'home' | 'clock' | 'log' | 'freeBytes'>) {
+  constructor(private readonly from: Pick<Starting, 'home' | 'clock' | 'log' | 'freeBytes'>) {
     this.#reserve = from.home.path('cache', 'reserve')
     const found = statSync(this.#reserve, { throwIfNoEntry: false })
     // What is sparse keeps no room.
