@@ -131,7 +131,10 @@ export interface Surface<S> {
   readonly settings?: readonly Setting<any>[]
   // biome-ignore-end lint/suspicious/noExplicitAny: as above
   readonly tables?: readonly Migration[]
-  /** Tables of another stream that the plugin goes on with. A plugin in the place of another has those of that one, undeclared. */
+  /**
+   * Tables of another stream that the plugin goes on with: they are there, and no plugin that runs has them. A plugin in the place of
+   * another has those of that one, undeclared.
+   */
   readonly inherits?: readonly Inherited[]
   /** Rows that go with things of other plugins, or of its own. */
   readonly owned?: readonly Owned<S>[]

@@ -1,16 +1,18 @@
 import { errorsOf } from '../contract/errors.js'
 import type { Plugin } from '../contract/plugin.js'
 import { operationId } from '../contract/route.js'
+import { tablePrefix } from '../store/statement-check.js'
 import { contributionsOf } from './contributions.js'
 
 /** What a surface takes for itself, each as `what key`; the same text on two surfaces is a conflict. */
 const CLAIMS = new WeakMap<object, ReadonlyMap<string, number>>()
 
 /** How often it takes each. */
-function claimsOf({ surface }: Plugin): ReadonlyMap<string, number> {
+function claimsOf({ name, surface }: Plugin): ReadonlyMap<string, number> {
   const known = CLAIMS.get(surface)
   if (known) return known
   const { kinds = [], reconcilers = [], routes = [], commands = [], errors = [], events = [], settings = [] } = surface
+  const { tables, inherits = [] } = surface
   const claims = [
     ...kinds.map(({ name }) => `kind ${name}`),
     ...reconcilers.map(({ kind }) => `reconciler of ${kind.name}`),
@@ -21,6 +23,10 @@ function claimsOf({ surface }: Plugin): ReadonlyMap<string, number> {
     ...errors.flatMap(table => Object.keys(errorsOf(table)).map(code => `error ${code}`)),
     ...events.map(({ name }) => `event ${name}`),
     ...settings.map(({ path }) => `setting ${path}`),
+    ...(tables ? [`table prefix ${tablePrefix(name)}`] : []),
+    ...(tables ?? []).map(({ id }) => `migration ${id} of ${name}`),
+    ...inherits.flatMap(({ prefixes }) => prefixes.map(prefix => `table prefix ${prefix}`)),
+    ...inherits.flatMap(({ stream, migrations }) => migrations.map(({ id }) => `migration ${id} of ${stream}`)),
   ]
   const counts = new Map<string, number>()
   for (const claim of claims) counts.set(claim, (counts.get(claim) ?? 0) + 1)
@@ -45,7 +51,7 @@ export function conflictOf(plugin: Plugin, others: readonly Plugin[]): string | 
  * Claims that no other plugin relies on: a replacement may run, and fail, in its own way. The commands of the program stay what they
  * are, and ask the routes by their paths.
  */
-const PRIVATE = /^(?:operation|reconciler|error|command) /
+const PRIVATE = /^(?:operation|reconciler|error|command|table prefix|migration) /
 
 /** What others find on a surface: what it claims for itself, its registries, and the registries that it fills. */
 function offersOf(plugin: Plugin): string[] {

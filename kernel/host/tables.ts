@@ -1,4 +1,4 @@
-import { isDropIn, type Plugin } from '../contract/plugin.js'
+import type { Plugin } from '../contract/plugin.js'
 import type { Inherited, Migration } from '../contract/storage.js'
 import type { Store } from '../store/index.js'
 import { tablePrefix } from '../store/statement-check.js'
@@ -21,10 +21,6 @@ function tablesOf({ plugin, by, displaced }: Pick<Slot, 'plugin' | 'by' | 'displ
   const { name, surface } = plugin
   const { tables: own, inherits = [] } = surface
   if (by === undefined || !displaced) {
-    const ownName = by ?? name
-    if (isDropIn(ownName) && inherits.length > 0) {
-      throw new Error(`${ownName} may inherit no tables but those of a plugin that it replaces`)
-    }
     // With nobody displaced it is the only one who has that place, and brings all of its tables.
     return { stream: name, inherits, ...(own || by ? { own: own ?? [] } : {}) }
   }
@@ -42,15 +38,29 @@ function tablesOf({ plugin, by, displaced }: Pick<Slot, 'plugin' | 'by' | 'displ
 
 /**
  * Brings the tables of a plugin up to date.
- * @throws StoreError `schema_ahead`, `migration_refused`; Error when a drop-in inherits what it does not replace
+ * @throws StoreError `schema_ahead`, `migration_refused`; Error when it inherits what cannot be inherited
  */
-export function migrateTables(store: Pick<Store, 'migrate'>, slot: Slot): PluginTables {
+export function migrateTables(store: Pick<Store, 'migrate' | 'knows'>, slot: Slot): PluginTables {
   const tables = tablesOf(slot)
+  if (!slot.displaced) checkInherited(store, slot.by ?? slot.plugin.name, tables.inherits)
   const { stream, own, inherits } = tables
   if (own || inherits.length > 0) store.migrate(stream, own ?? [], inherits)
   return tables
 }
 
-/** What plugins that come with the program inherit. */
+/**
+ * An heir goes on with tables that are there; that nobody else has them is a claim of its surface. A migration of its own in the
+ * stream of another would make the home too new for that one.
+ */
+function checkInherited(store: Pick<Store, 'knows'>, name: string, inherits: readonly Inherited[]): void {
+  for (const { stream, prefixes, migrations } of inherits) {
+    const odd = migrations.find(migration => !store.knows(stream, migration))
+    if (odd) throw new Error(`${name} cannot inherit migration ${odd.id} of ${stream}: ${stream} never had it`)
+    if (prefixes.some(prefix => tablePrefix('kernel').startsWith(prefix)))
+      throw new Error(`${name} cannot inherit the tables of the kernel`)
+  }
+}
+
+/** What plugins that are there from the start inherit. */
 export const inheritedBy = (plugins: readonly Plugin[]): Inherited[] =>
-  plugins.flatMap(({ name, surface }) => (isDropIn(name) ? [] : (surface.inherits ?? [])))
+  plugins.flatMap(({ surface }) => surface.inherits ?? [])

@@ -223,6 +223,8 @@ function serve(file: string, disk: Disk, engine: Engine, core: Core, migrations:
     hold: core.hold.bind(core),
     /** Migrations that left a stream, by id with the SHA-256 of their text: a home that has them is no newer one. */
     know: migrations.know.bind(migrations),
+    /** Whether a stream has that migration, or may have it. */
+    knows: migrations.knows.bind(migrations),
     /** Drops the tables of an owner that runs no more, and what is known of them; durable with `db.durable()`. */
     forget: migrations.forget.bind(migrations),
     status: (): StoreStatus => ({

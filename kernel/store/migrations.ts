@@ -75,6 +75,12 @@ export class Migrations {
     this.#shared.set(stream, new Map([...(this.#shared.get(stream) ?? []), ...Object.entries(hashes)]))
   }
 
+  /** Whether a stream has that migration, or may have it. */
+  knows(stream: string, { sql }: Migration): boolean {
+    const hash = sha256(sql)
+    return [...(this.#shared.get(stream)?.values() ?? []), ...new Map(this.#applied(stream)).values()].includes(hash)
+  }
+
   /** Drops the tables of an owner; durable later. To one that comes back, all its migrations are new. */
   forget(owner: string): void {
     const { core } = this
@@ -161,9 +167,9 @@ export class Migrations {
    * is its own, or one whose id has no number in front, as those of the program have.
    */
   #isForeign(stream: string, id: string, hash: string): boolean {
-    if (stream.includes('.')) return false
+    if (isDropIn(stream)) return false
     const others = this.#rows('SELECT owner FROM kernel_migration WHERE id = ? AND hash = ?', [id, hash])
-    return !/^\d/.test(id) || others.some(([owner]) => `${owner}`.includes('.'))
+    return !/^\d/.test(id) || others.some(([owner]) => isDropIn(`${owner}`))
   }
 
   #applied(owner: string): [id: string, hash: string][] {

@@ -2,6 +2,7 @@ import type { Node, ParseError } from 'jsonc-parser'
 import * as v from 'valibot'
 import { issueText } from '../../kernel/kit/issue-text.js'
 import { nearest } from '../../kernel/kit/text.js'
+import { isDropIn } from '../../kernel/platform.js'
 import { Fault, type Setting } from '../../kernel/plugin.js'
 import type { ConfigState } from './api.js'
 import { membersOf, placeOf, plain, treeOf } from './jsonc.js'
@@ -141,8 +142,8 @@ class Reader {
 }
 
 /** `plugins.<vendor>`, below which stand the names of its drop-ins. */
-const isVendor = (path: string, key: string): boolean => path === 'plugins' && !key.includes('.')
+const isVendor = (path: string, key: string): boolean => path === 'plugins' && !isDropIn(key)
 
 /** `plugins.<vendor>.<name>`, in one key or in two: no other key below `plugins` has a dot. */
 const isOfDropIn = (path: string, key: string): boolean =>
-  path === 'plugins' ? key.includes('.') : /^plugins\.[^.]+$/.test(path)
+  path === 'plugins' ? isDropIn(key) : /^plugins\.[^.]+$/.test(path)

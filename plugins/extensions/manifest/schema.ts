@@ -3,6 +3,7 @@ import valid from 'semver/functions/valid.js'
 import * as v from 'valibot'
 import { secretRef } from '../../../kernel/kit/secret-ref.js'
 import { text } from '../../../kernel/kit/text.js'
+import { isDropIn } from '../../../kernel/platform.js'
 import { operator } from '../../../kernel/plugin.js'
 import { SandboxName } from '../../../schemas/settings/entries.js'
 import { hostMethods } from './permissions.js'
@@ -200,7 +201,7 @@ export const Manifest = v.pipe(
     m => m.main === undefined || m.apiVersion !== undefined,
   ),
   rule(`${RESERVED_NAME} is the daemon's own name`, ['name'], m => m.name !== RESERVED_NAME),
-  rule('an extension with main is named vendor.things', ['name'], m => m.main === undefined || m.name.includes('.')),
+  rule('an extension with main is named vendor.things', ['name'], m => m.main === undefined || isDropIn(m.name)),
   rule('only an extension with main replaces a plugin', ['replaces'], m => !m.replaces || m.main !== undefined),
   rule(
     'provides, permissions and tools need a process: say [subprocess] command',

@@ -273,12 +273,39 @@ test('a table of its own that is named as those of the plugin it replaces is ref
   await svc.close()
 })
 
-test('a drop-in inherits no stream that it does not replace', async () => {
-  const thief = plain('vendor.thief', { inherits: [{ stream: 'base', prefixes: ['base_'], migrations: tables }] })
-  const svc = await boot({ plugins: [base, thief] })
-  const { state } = svc.kernel.host.plugins().at(-1) ?? {}
-  assert.match(state?.status === 'failed' ? state.error : '', /vendor\.thief .*inherit/)
-  await svc.close()
+test('tables that left a plugin can be inherited by any other, as they are and while nobody has them', async () => {
+  const home = await temporaryFolder('heirs')
+  const heir = (name: string, inherited: object = {}) =>
+    plain(name, {
+      inherits: [{ stream: 'base', prefixes: ['base_'], migrations: tables, ...inherited }],
+      apply: counting,
+    })
+  const why = (svc: Svc, wanted: string) => {
+    const { state } = svc.kernel.host.plugins().find(({ name }) => name === wanted) ?? {}
+    return state?.status === 'failed' ? state.error : state?.status
+  }
+  const first = await boot({ plugins: [base, heir('vendor.thief'), heir('thief')], home })
+  // Whether it comes with the program or later makes no difference.
+  for (const name of ['vendor.thief', 'thief'])
+    assert.match(`${why(first, name)}`, /the (table prefix base_|migration \S+ of base) belongs to base already/)
+  await first.close()
+
+  const more = [...tables, { id: '009', sql: 'CREATE TABLE base_more (n INTEGER) STRICT' }]
+  const second = await boot({ plugins: [], home })
+  await second.kernel.host.load(heir('vendor.more', { migrations: more })).catch(() => {})
+  await second.kernel.host
+    .load(heir('vendor.kernel', { stream: 'kernel', prefixes: ['kernel_'], migrations: [] }))
+    .catch(() => {})
+  await second.kernel.host.load(heir('vendor.heir'))
+  assert.match(`${why(second, 'vendor.more')}`, /cannot inherit migration 009 of base: base never had it/)
+  assert.match(`${why(second, 'vendor.kernel')}`, /cannot inherit the tables of the kernel/)
+  assert.is(why(second, 'vendor.heir'), 'active')
+  await second.close()
+
+  const third = await boot({ plugins: [base], home })
+  assert.is(why(third, 'base'), 'active', 'the one that they left can have them back')
+  await third.close()
+  await rm(home, { recursive: true })
 })
 
 test('what is disabled does not run, who requires it waits and says why, and a name that nobody has is told', async () => {
