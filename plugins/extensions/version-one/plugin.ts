@@ -1,4 +1,7 @@
 /** `svc/plugin` of an extension of `apiVersion = 1`: all names that it had then, wherever they are now. */
+// Names that no entry of today has.
+export { isOneOf } from '../../../kernel/http/guards.js'
+export { typeOf } from '../../../kernel/http/reply.js'
 export {
   allowance,
   backoff,

@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert'
 import { temporaryFolder } from '../../harness/kernel.js'
 import { active, scene, speaking } from './scene.js'
 
-const manifest = (name: string) => `name = "${name}"\nversion = "1.0.0"\napiVersion = 1\nmain = "main.js"\n`
+const manifest = (name: string) => `name = "${name}"\nversion = "1.0.0"\napiVersion = 2\nmain = "main.js"\n`
 const code = (name: string, head: string) => ({
   'extension.toml': manifest(name),
   'main.js': `import { token } from 'svc/plugin'
