@@ -4,7 +4,7 @@
  * entry alone.
  */
 
-export type { Bound, BoundRoute } from './contract/bound.js'
+export type { Bound, BoundOwned, BoundRoute } from './contract/bound.js'
 export { Collected } from './contract/bound.js'
 export type { Configuring, SettingSource } from './contract/config.js'
 export { Callers, SettingValues, Sockets } from './contract/kernel-tokens.js'

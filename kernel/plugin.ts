@@ -46,7 +46,7 @@ export type { Batch, Kind, Reconciler, RecordScope, Watch } from './contract/kin
 export { KIND_NAME, kind, watch } from './contract/kind.js'
 export type { Consumer, Plugin, PluginHead, PluginState, Provider, ServiceClass } from './contract/plugin.js'
 export { definePlugin, perConsumer } from './contract/plugin.js'
-export type { Home, KernelStart, Log, PluginKernel } from './contract/plugin-kernel.js'
+export type { Home, KernelOf, KernelStart, Log, PluginKernel } from './contract/plugin-kernel.js'
 export type {
   Actor,
   Party,
@@ -101,6 +101,9 @@ export type {
   CommandOption,
   Contribute,
   EventType,
+  Owned,
+  OwnedRest,
+  OwnedRows,
   Quiesce,
   Service,
   Setting,

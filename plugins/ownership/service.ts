@@ -1,5 +1,5 @@
-import { Collected, isDropIn } from '../../kernel/platform.js'
-import type { BoundOwned, Change, Consumer, Token, Tx } from '../../kernel/plugin.js'
+import { type BoundOwned, Collected, isDropIn } from '../../kernel/platform.js'
+import type { Change, Consumer, Token, Tx } from '../../kernel/plugin.js'
 import type { OwnershipApi } from './api.js'
 import type { K } from './needs.js'
 import { Stream, type SweepWorld } from './sweep.js'

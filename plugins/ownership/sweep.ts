@@ -1,5 +1,6 @@
 import { backoff } from '../../kernel/kit/backoff.js'
-import { type BoundOwned, type Clock, type Db, type Ids, type Scope, turn } from '../../kernel/plugin.js'
+import type { BoundOwned } from '../../kernel/platform.js'
+import { type Clock, type Db, type Ids, type Scope, turn } from '../../kernel/plugin.js'
 import { cursors, last, prune, tombstones } from './tables.js'
 
 /** Rows that one transaction deletes, and tombstones that are read at once. */
