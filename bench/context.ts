@@ -60,10 +60,15 @@ const PROGRAMS = [
 export async function buildPrograms(root: string): Promise<(name: string) => string> {
   // Below the root, so that packages are found.
   const outdir = path.join(root, 'node_modules/.cache/svc-bench')
+  // A checkout of an earlier version has its programs elsewhere.
+  const folder = ['test/bench', 'bench'].find(name => existsSync(path.join(root, name))) ?? 'bench'
   await build({
     absWorkingDir: root,
     entryPoints: Object.fromEntries(
-      PROGRAMS.filter(name => existsSync(path.join(root, `bench/${name}.ts`))).map(name => [name, `bench/${name}.ts`]),
+      PROGRAMS.filter(name => existsSync(path.join(root, folder, `${name}.ts`))).map(name => [
+        name,
+        `${folder}/${name}.ts`,
+      ]),
     ),
     outdir,
     bundle: true,
