@@ -28,7 +28,7 @@ export interface Leaving {
 /** A record change inside its transaction, once it is written. */
 export interface Written {
   readonly change: RecordChange
-  /** Id of the event that tells of it; set by the tap that emits one. */
+  /** Id of the event about it; set by the tap that emits one. */
   event?: string
 }
 
@@ -51,7 +51,7 @@ export interface Incoming {
 /** A request whose caller is known. */
 export interface Identified extends Incoming {
   readonly actor: Actor
-  /** From now on its actor says that it acts for somebody else: for a tap of `admit` to which that was proven. */
+  /** From now on its actor acts on behalf of another party: for a tap of `admit` that has proof of it. */
   actFor(whom: Party): void
   /** From now on its handler is called by this: for a tap of `admit` that gives what it does an asynchronous context. */
   callBy(caller: <T>(handle: () => T) => T): void
@@ -72,7 +72,7 @@ export interface Exchange extends Incoming {
   /** Path template of its route, and the plugin that serves it; absent where no route matched. */
   readonly path?: string
   readonly owner?: string
-  /** Absent where nobody was identified. */
+  /** Absent where no caller was identified. */
   readonly actor?: Actor
   /** Absent where the caller went before the reply began. */
   readonly status?: number

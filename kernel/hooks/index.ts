@@ -258,10 +258,10 @@ export class Guard<A extends readonly unknown[]>
   }
 }
 
-/** What a gate or guard takes from one tap. Whoever means "yes" says nothing: any other answer, `null` too, refuses. */
+/** What a gate or guard takes from one tap. `undefined` is the only yes: any other answer, `null` too, refuses. */
 function decided(failed: boolean, value: unknown, owner: string, hook: string, report: Report): Fault | undefined {
   if (!failed && (value === undefined || value instanceof Fault)) return value
-  // Nobody waits for it any more.
+  // The answer was refused: its rejection must not become an unhandled one.
   if (value instanceof Promise) value.catch(() => {})
   const error = failed
     ? value

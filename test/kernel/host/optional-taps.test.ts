@@ -84,6 +84,8 @@ for (const [first, second] of [
     const svc = await boot({ plugins: [door(first, running)] })
     const { host } = svc.kernel
     assert.is(await ask(running, first), '', 'alone')
+    const holds = () => host.plugins().find(({ name }) => name === first)?.holds ?? []
+    const alone = holds()
     await host.load(door(second, running))
     const both = async (versions: Record<string, string>) => {
       for (const [name, other] of [
@@ -103,6 +105,7 @@ for (const [first, second] of [
     await both({ [first]: '3', [second]: '2' })
     await host.unload(second)
     assert.is(await ask(running, first), '', 'the other one is gone')
+    assert.equal(holds(), alone, 'nothing is kept of the one that went')
     await host.unload(first)
     await host.load(door(second, running, { version: '4' }))
     await host.load(door(first, running, { version: '4' }))
