@@ -1,4 +1,5 @@
 import { SerialBy } from '../../kernel/kit/serial.js'
+import { column, table } from '../../kernel/kit/table.js'
 import { type Actor, iso, type MaybeToken, type PluginKernel } from '../../kernel/plugin.js'
 import type { WorkspaceTrust } from '../../schemas/workspaces/trust.js'
 import type { HooksApi } from '../hooks/api.js'
@@ -13,11 +14,10 @@ export const trustTable = `CREATE TABLE trust_workspace (
   at INTEGER NOT NULL
 ) STRICT`
 
-interface Row {
-  readonly digest: string
-  readonly actor: string
-  readonly at: number
-}
+const { text, time } = column
+
+/** Trusted workspaces: the digest of their files, who decided and when. */
+export const trusted = table('trust_workspace', { workspace_id: text(), digest: text(), actor: text(), at: time() })
 
 /** Which workspaces may run code: an operator's decision about a digest, kept where no file of the workspace can change it. */
 export class TrustService implements TrustApi {
@@ -27,7 +27,7 @@ export class TrustService implements TrustApi {
 
   async of(workspace: Workspace): Promise<WorkspaceTrust> {
     const { files, digest } = await filesOf(workspace, this.kernel.home.root)
-    const row = this.#row(workspace.id)
+    const row = trusted.get(this.kernel.db, { workspace_id: workspace.id })
     const state =
       files.length === 0 ? 'empty' : row === undefined ? 'untrusted' : row.digest === digest ? 'trusted' : 'changed'
     return {
@@ -84,7 +84,7 @@ export class TrustService implements TrustApi {
   }
 
   async forget(id: string): Promise<void> {
-    await this.kernel.db.tx(t => t.run('DELETE FROM trust_workspace WHERE workspace_id = ?', [id]))
+    await this.kernel.db.tx(t => trusted.delete(t, { workspace_id: id }))
   }
 
   /** Skills of a workspace bring hooks, which are in force or not from now on. */
@@ -92,12 +92,8 @@ export class TrustService implements TrustApi {
     await this.kernel.needs.hooks.current?.refresh()
   }
 
-  #row(id: string): Row | undefined {
-    return this.kernel.db.get<Row>('SELECT digest, actor, at FROM trust_workspace WHERE workspace_id = ?', [id])
-  }
-
   async #store(id: string, digest: string, actor: Actor): Promise<void> {
-    const sql = 'INSERT OR REPLACE INTO trust_workspace (workspace_id, digest, actor, at) VALUES (?, ?, ?, ?)'
-    await this.kernel.db.tx(t => t.run(sql, [id, digest, actor.id, this.kernel.clock.now()]))
+    const row = { workspace_id: id, digest, actor: actor.id, at: this.kernel.clock.now() }
+    await this.kernel.db.tx(t => trusted.replace(t, row))
   }
 }

@@ -1,3 +1,4 @@
+import { column, type RowOf, table } from '../../../kernel/kit/table.js'
 import { iso, type PluginKernel, type Tx } from '../../../kernel/plugin.js'
 import type { Grant } from '../../../schemas/tools.js'
 
@@ -20,20 +21,24 @@ export const MAX_GRANTS = 1000
 /** Milliseconds to which the last use is known. */
 const USE_GRAIN_MS = 60_000
 
-interface Row {
-  readonly id: string
-  readonly workspace_id: string
+const { text, time } = column
+
+/** Remembered decisions. */
+export const grants = table('tools_grant', {
+  id: text(),
+  workspace_id: text(),
   /** Empty: for all agents. */
-  readonly agent_name: string
-  readonly tool_id: string
+  agent_name: text(),
+  tool_id: text(),
   /** Empty: for every input. */
-  readonly input_digest: string
+  input_digest: text(),
   /** Of the tool as it was when somebody decided. */
-  readonly tool_digest: string
-  readonly decision: 'allow' | 'reject'
-  readonly created_at: number
-  readonly last_used_at: number
-}
+  tool_digest: text(),
+  decision: text<'allow' | 'reject'>(),
+  created_at: time(),
+  last_used_at: time(),
+})
+type Row = RowOf<typeof grants>
 
 /** What a decision is about. */
 export interface GrantOf {
@@ -49,9 +54,7 @@ export class Grants {
   constructor(private readonly kernel: Pick<PluginKernel, 'db' | 'clock' | 'ids'>) {}
 
   list(workspaceId: string): Grant[] {
-    return this.kernel.db
-      .all<Row>('SELECT * FROM tools_grant WHERE workspace_id = ? ORDER BY created_at DESC, id', [workspaceId])
-      .map(toWire)
+    return grants.all(this.kernel.db, { workspace_id: workspaceId }, 'ORDER BY created_at DESC, id').map(toWire)
   }
 
   /**
@@ -82,25 +85,20 @@ export class Grants {
        (SELECT id FROM tools_grant WHERE workspace_id = ? ORDER BY last_used_at DESC, id LIMIT ${MAX_GRANTS})`,
       [workspaceId, workspaceId],
     )
-    const row = t.get<Row>(
-      'SELECT * FROM tools_grant WHERE workspace_id = ? AND agent_name = ? AND tool_id = ? AND input_digest = ?',
-      [workspaceId, agentName, toolId, inputDigest],
-    )
-    return toWire(row as Row)
+    const key = { workspace_id: workspaceId, agent_name: agentName, tool_id: toolId, input_digest: inputDigest }
+    return toWire(grants.get(t, key) as Row)
   }
 
   /** Whether there was one of this id in the workspace. */
   async remove(workspaceId: string, id: string): Promise<boolean> {
-    return this.kernel.db.tx(
-      t => t.run('DELETE FROM tools_grant WHERE workspace_id = ? AND id = ?', [workspaceId, id]).changes > 0,
-    )
+    return this.kernel.db.tx(t => grants.delete(t, { workspace_id: workspaceId, id }) > 0)
   }
 
   /** Notes that a decision counted, to the minute: a call must not wait for the disk each time. */
   async used({ id, last_used_at }: Row): Promise<void> {
     const now = this.kernel.clock.now()
     if (now - last_used_at < USE_GRAIN_MS) return
-    await this.kernel.db.tx(t => t.run('UPDATE tools_grant SET last_used_at = ? WHERE id = ?', [now, id]))
+    await this.kernel.db.tx(t => grants.update(t, { id }, { last_used_at: now }))
   }
 }
 

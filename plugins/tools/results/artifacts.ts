@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import path from 'node:path'
+import { column, type RowOf, table } from '../../../kernel/kit/table.js'
 import { type Disk, isFull, readIfThere, replaceFile, systemDisk } from '../../../kernel/platform.js'
 import { messageOf, type PluginKernel } from '../../../kernel/plugin.js'
 import type { ArtifactQuery, ArtifactReply } from '../../../schemas/tools.js'
@@ -24,18 +25,21 @@ export const MAX_ARTIFACT_BYTES = 16 * 1024 * 1024
 const PAGE_BYTES = 64 * 1024
 const ID = /^tar_[0-9a-f]{16}$/
 
-/** A stored result. */
-export interface ArtifactRow {
-  readonly id: string
-  readonly workspace_id: string
-  readonly session_id: string
-  readonly tool_id: string
-  readonly bytes: number
-  readonly mime_type: string
+const { integer, text, time } = column
+
+/** Stored results. */
+export const artifacts = table('tools_artifact', {
+  id: text(),
+  workspace_id: text(),
+  session_id: text(),
+  tool_id: text(),
+  bytes: integer(),
+  mime_type: text(),
   /** Hex. */
-  readonly sha256: string
-  readonly created_at: number
-}
+  sha256: text(),
+  created_at: time(),
+})
+export type ArtifactRow = RowOf<typeof artifacts>
 
 /** What is kept at most: in number, bytes and milliseconds. */
 export interface ArtifactLimits {
@@ -77,18 +81,7 @@ export class Artifacts {
     try {
       await this.#disk.mkdir(this.kernel.home.path(ARTIFACT_FOLDER))
       await replaceFile(this.#disk, this.#file(row.id), data)
-      await db.tx(t =>
-        t.run('INSERT INTO tools_artifact VALUES (?, ?, ?, ?, ?, ?, ?, ?)', [
-          row.id,
-          row.workspace_id,
-          row.session_id,
-          row.tool_id,
-          row.bytes,
-          row.mime_type,
-          row.sha256,
-          row.created_at,
-        ]),
-      )
+      await db.tx(t => artifacts.insert(t, row))
     } catch (cause) {
       const text = isFull(cause) ? 'the disk is full' : messageOf(cause)
       throw toolFault(
@@ -108,12 +101,7 @@ export class Artifacts {
     id: string,
     { offset = 0, limit = PAGE_BYTES }: ArtifactQuery,
   ): Promise<ArtifactReply> {
-    const row = ID.test(id)
-      ? this.kernel.db.get<ArtifactRow>('SELECT * FROM tools_artifact WHERE id = ? AND workspace_id = ?', [
-          id,
-          workspaceId,
-        ])
-      : undefined
+    const row = ID.test(id) ? artifacts.get(this.kernel.db, { id, workspace_id: workspaceId }) : undefined
     if (!row)
       throw toolFault('tool_not_found', ['tool_artifact_not_found'], 'no such stored result in this workspace', {
         next: 'call the tool again; results are kept for a limited time',
@@ -142,7 +130,7 @@ export class Artifacts {
     const { count, bytes, ageMs } = this.limits()
     const since = this.kernel.clock.now() - ageMs
     let sum = 0
-    const rows = this.kernel.db.all<ArtifactRow>('SELECT * FROM tools_artifact ORDER BY created_at DESC, id')
+    const rows = artifacts.all(this.kernel.db, {}, 'ORDER BY created_at DESC, id')
     const gone = rows.filter((row, n) => {
       sum += row.bytes
       return n >= count || sum > bytes || row.created_at < since
@@ -170,7 +158,7 @@ export class Artifacts {
     if (rows.length === 0) return
     // The row first: a file without one is swept, a row without its file is damage.
     await this.kernel.db.tx(t => {
-      for (const { id } of rows) t.run('DELETE FROM tools_artifact WHERE id = ?', [id])
+      for (const { id } of rows) artifacts.delete(t, { id })
     })
     for (const { id } of rows) await this.unlink(id)
   }
