@@ -33,6 +33,7 @@ const route = routeOf()
 const issue = v.safeParse(v.object({ a: v.string() }), {}).issues[0]
 export const names = Object.keys(whole)
 export default definePlugin({ name: 'acme.old', version: '1.0.0' }).surface({
+  hooks: { encode: () => [JSON.stringify], reply: () => [(_, reply) => reply] },
   routes: [route({
     method: 'GET', path: '/api/ext/acme.old/say', area: 'Test', summary: 'Say a text', errors: [410], runsCode: true,
     replies: { 200: v.object({ texts: v.array(v.string()) }) },
