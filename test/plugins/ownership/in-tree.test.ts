@@ -1,8 +1,14 @@
+import { mkdir, realpath, rm, writeFile } from 'node:fs/promises'
+import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import type { Plugin } from '../../../kernel/plugin.js'
 import { tablePrefix } from '../../../kernel/store/statement-check.js'
-import { inTree } from '../../../plugins/index.js'
+import { daemon, inTree, trust, workspaces } from '../../../plugins/index.js'
+import { Workspaces } from '../../../plugins/workspaces/api.js'
 import { openCatalog } from '../../harness/catalog.js'
+import { boot, temporaryFolder } from '../../harness/kernel.js'
+import { service } from './scene.js'
 
 /** Columns with the id of a workspace, a session, a provider or an MCP server whose rows stay when that ends, and why. */
 const STAYS: Readonly<Record<string, string>> = {
@@ -65,6 +71,38 @@ test('each row that hangs on a workspace, a session, a provider or a server goes
     assert.ok(indexes.length > 0, `${at} is found by an index`)
   }
   await store.close()
+})
+
+test('trust in a workspace that is removed while the plugin is disabled goes when it is enabled again', async () => {
+  const home = await temporaryFolder('home')
+  const root = await realpath(await temporaryFolder('root'))
+  await writeFile(path.join(root, 'CLAUDE.md'), 'hello')
+  await mkdir(path.join(root, '.svc'))
+  await writeFile(path.join(root, '.svc', 'mcp.json'), '{"mcpServers":{"a":{"command":"true"}}}')
+  const start = async (plugins: readonly Plugin[]) => {
+    const reader = service(Workspaces, 'acme.rows')
+    const s = await boot({ home, plugins: [daemon, workspaces, reader.plugin, ...plugins] })
+    const rows = () => reader.kernel().db.rows('SELECT workspace_id FROM trust_workspace').length
+    const waiting = () => reader.kernel().db.rows('SELECT id FROM ownership_tombstone').length
+    return { ...s, rows, waiting }
+  }
+  const enabled = await start([trust])
+  const { id } = (await enabled.request('POST', '/api/workspaces', { root_dir: root })).body.workspace
+  const { digest } = (await enabled.request('GET', `/api/workspaces/${id}/trust`)).body.trust
+  assert.is((await enabled.request('PUT', `/api/workspaces/${id}/trust`, { digest })).status, 200)
+  assert.is(enabled.rows(), 1)
+  await enabled.close()
+
+  const disabled = await start([])
+  assert.is((await disabled.request('DELETE', `/api/workspaces/${id}`)).status, 204)
+  assert.equal([disabled.rows(), disabled.waiting()], [1, 1])
+  await disabled.close()
+
+  const again = await start([trust])
+  for (let n = 0; n < 500 && again.waiting() > 0; n++) await new Promise(resolve => setTimeout(resolve, 10))
+  assert.equal([again.rows(), again.waiting()], [0, 0])
+  await again.close()
+  for (const folder of [home, root]) await rm(folder, { recursive: true })
 })
 
 test.run()
