@@ -66,6 +66,8 @@ export class Stream {
 
   async #run(): Promise<void> {
     const { clock, ids, report } = this.world
+    // A start is not held up.
+    await turn()
     for (let failures = 0; this.#again && !this.isOver; ) {
       this.#again = false
       const errors = await this.#pass().catch(error => [error])
