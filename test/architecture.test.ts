@@ -567,7 +567,7 @@ test('every file that may open files itself still does', () => {
 /** The folders of the kernel and of the base plugins, which do parts of its work. */
 const CORE = ['kernel', ...base.map(({ name }) => `plugins/${name}`)]
 /** Lines of code of the core. */
-const MOST_LINES = 17_100
+const MOST_LINES = 16_950
 
 const linesOfCode = ({ text }: Source) =>
   text.split('\n').filter(line => line.trim() !== '' && !/^\s*(\/\/|\/\*|\*)/.test(line)).length
