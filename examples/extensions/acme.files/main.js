@@ -1,6 +1,7 @@
 import { createReadStream, createWriteStream } from 'node:fs'
 import { mkdir, rename, rm, stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
+import { describe } from 'svc/kit'
 import { created, defineErrors, definePlugin, ok, routeOf } from 'svc/plugin'
 import * as v from 'valibot'
 
@@ -46,9 +47,8 @@ class Files {
   }
 }
 
-const route = routeOf()
+const route = routeOf(describe('Files'))
 const one = '/api/ext/acme.files/files/{name}'
-const area = 'Files'
 
 export default definePlugin({ name: 'acme.files', version: '1.0.0', service: async () => Files }).surface({
   errors: [Errors],
@@ -56,7 +56,6 @@ export default definePlugin({ name: 'acme.files', version: '1.0.0', service: asy
     route({
       method: 'PUT',
       path: one,
-      area,
       summary: 'Store a file',
       body: { as: 'stream', types: ['*/*'] },
       bodyLimit: 2 ** 30,
@@ -66,7 +65,6 @@ export default definePlugin({ name: 'acme.files', version: '1.0.0', service: asy
     route({
       method: 'GET',
       path: one,
-      area,
       summary: 'Send a file',
       replies: { 200: { as: 'bytes', types: ['application/octet-stream'] } },
       handle: (self, { params }) => self.read(params.name),

@@ -1,5 +1,5 @@
+import { describe, tool } from 'svc/kit'
 import { defineErrors, definePlugin, kind, ok, routeOf, surfaceOf } from 'svc/plugin'
-import { NativeTools } from 'svc/plugins/tools'
 import { Workspaces } from 'svc/plugins/workspaces'
 import * as v from 'valibot'
 
@@ -29,8 +29,8 @@ class Keeper {
   list = () => [...this.kept.values()].sort((a, b) => (a.workspace < b.workspace ? -1 : 1))
 }
 
-const route = routeOf()
-const { contribute, reconciler, tap } = surfaceOf()
+const route = routeOf(describe('Keep'))
+const { reconciler, tap } = surfaceOf()
 const Kept = v.object({ kept: v.array(v.object({ workspace: v.string(), why: v.string() })) })
 
 export default definePlugin({
@@ -49,19 +49,14 @@ export default definePlugin({
       self => (_, workspace) => self.refusal(workspace),
     ),
   ],
-  // A route of its own, lent to agents as the tool ext__acme_keep__kept.
-  registries: [
-    contribute(NativeTools, () => [
-      { name: 'kept', route: 'GET /api/ext/acme.keep/kept', description: 'List kept workspaces', toolsets: [] },
-    ]),
-  ],
   routes: [
     route({
       method: 'GET',
       path: '/api/ext/acme.keep/kept',
-      area: 'Keep',
       summary: 'List kept workspaces by name',
       replies: { 200: Kept },
+      // Lent to agents as the tool ext__acme_keep__kept.
+      with: [tool('kept', [], { description: 'List kept workspaces' })],
       handle: self => ok({ kept: self.list() }),
     }),
   ],

@@ -1,14 +1,13 @@
-import { LeaseTable } from 'svc/kit'
+import { cli, describe, LeaseTable } from 'svc/kit'
 import { created, definePlugin, noContent, ok, routeOf, streamed, surfaceOf } from 'svc/plugin'
 import { Checks } from 'svc/plugins/daemon'
 import { Events } from 'svc/plugins/events'
 import * as v from 'valibot'
 import { Changed, DefaultSeconds, Errors, Key, Leases, Seconds, SigningKey, TABLE } from './declared.js'
 
-const route = routeOf()
+const route = routeOf(describe('Leases'))
 const { contribute, tap } = surfaceOf()
 
-const area = 'Leases'
 const base = '/api/ext/acme.leases'
 const Lease = v.object({ key: v.string(), holder: v.string(), fence: v.number(), expires_at: v.string() })
 const Token = v.pipe(v.string(), v.minLength(1), v.maxLength(1000))
@@ -43,47 +42,46 @@ export default definePlugin({
     route({
       method: 'POST',
       path: `${base}/leases`,
-      area,
       summary: 'Claim a lease',
       body: v.strictObject({ key: Key, holder: Key, seconds: v.optional(Seconds) }),
       replies: { 201: v.object({ ...Lease.entries, token: v.string(), checkpoint: v.nullable(v.string()) }) },
-      cli: {
-        path: 'acme leases claim',
-        args: [
-          { name: 'key', in: 'body' },
-          { name: 'holder', in: 'body' },
-        ],
-        view: { text: 'token' },
-      },
+      with: [
+        cli('acme leases claim', {
+          args: [
+            { name: 'key', in: 'body' },
+            { name: 'holder', in: 'body' },
+          ],
+          view: { text: 'token' },
+        }),
+      ],
       handle: async (self, { body, actor }) => created(await self.claim(body, actor)),
     }),
     route({
       method: 'GET',
       path: `${base}/leases`,
-      area,
       summary: 'List the leases that are held',
       query: v.object({ holder: v.optional(Key), cursor: v.optional(v.string()), limit: v.optional(Limit, '50') }),
       replies: {
         200: v.object({ leases: v.array(Lease), has_more: v.boolean(), next_cursor: v.optional(v.string()) }),
       },
-      cli: {
-        path: 'acme leases list',
-        view: {
-          rows: 'leases',
-          columns: [
-            { header: 'KEY', path: 'key' },
-            { header: 'HOLDER', path: 'holder' },
-            { header: 'EXPIRES', path: 'expires_at', as: 'time' },
-          ],
-          empty: 'No leases are held.',
-        },
-      },
+      with: [
+        cli('acme leases list', {
+          view: {
+            rows: 'leases',
+            columns: [
+              { header: 'KEY', path: 'key' },
+              { header: 'HOLDER', path: 'holder' },
+              { header: 'EXPIRES', path: 'expires_at', as: 'time' },
+            ],
+            empty: 'No leases are held.',
+          },
+        }),
+      ],
       handle: (self, { query, actor }) => ok(self.list(query, actor)),
     }),
     route({
       method: 'PUT',
       path: `${base}/checkpoint`,
-      area,
       summary: 'Save how far the holder of a lease got, and renew the lease',
       body: v.strictObject({
         token: Token,
@@ -96,17 +94,15 @@ export default definePlugin({
     route({
       method: 'POST',
       path: `${base}/releases`,
-      area,
       summary: 'Release a lease',
       body: v.strictObject({ token: Token }),
       replies: { 204: null },
-      cli: { path: 'acme leases release', args: [{ name: 'token', in: 'body' }], done: 'released' },
+      with: [cli('acme leases release', { args: [{ name: 'token', in: 'body' }], done: 'released' })],
       handle: async (self, { body, actor }) => noContent(await self.release(body, actor)),
     }),
     route({
       method: 'GET',
       path: `${base}/changes`,
-      area,
       summary: 'Follow the leases that are claimed, released or expire',
       headers: { 'Last-Event-ID': { required: false } },
       contentType: 'text/event-stream',

@@ -1,3 +1,4 @@
+import { cli, describe } from 'svc/kit'
 import { definePlugin, iso, routeOf, streamed } from 'svc/plugin'
 import * as v from 'valibot'
 
@@ -82,7 +83,7 @@ class Reminders {
   }
 }
 
-const route = routeOf()
+const route = routeOf(describe('Reminders'))
 const Text = v.pipe(v.string(), v.minLength(1), v.maxLength(500))
 const Milliseconds = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(MOST_MS))
 const Rang = v.object({
@@ -102,17 +103,15 @@ export default definePlugin({
     route({
       method: 'POST',
       path: '/api/ext/acme.reminders/reminders',
-      area: 'Reminders',
       summary: 'Set a reminder',
       body: v.strictObject({ text: Text, in_ms: Milliseconds }),
       replies: { 201: v.object({ id: v.number(), text: v.string(), due_at: v.string() }) },
-      cli: { path: 'acme reminders set', args: [{ name: 'text', in: 'body' }] },
+      with: [cli('acme reminders set', { args: [{ name: 'text', in: 'body' }] })],
       handle: async (self, { body }) => ({ status: 201, body: await self.set(body) }),
     }),
     route({
       method: 'GET',
       path: '/api/ext/acme.reminders/rang',
-      area: 'Reminders',
       summary: 'Follow the reminders that rang',
       headers: { 'Last-Event-ID': { required: false } },
       contentType: 'text/event-stream',

@@ -1,4 +1,4 @@
-import { SecretResolvers, SecretSet } from 'svc/kit'
+import { describe, SecretResolvers, SecretSet } from 'svc/kit'
 import { defineErrors, definePlugin, noContent, routeOf, surfaceOf } from 'svc/plugin'
 import { Daemon } from 'svc/plugins/daemon'
 import * as v from 'valibot'
@@ -62,10 +62,9 @@ class SecretsService {
   }
 }
 
-const route = routeOf()
+const route = routeOf(describe('Secrets'))
 const { contribute } = surfaceOf()
 const path = '/api/ext/acme.secrets/values/{name}'
-const area = 'Secrets'
 
 export default definePlugin({
   name: 'acme.secrets',
@@ -81,7 +80,6 @@ export default definePlugin({
     route({
       method: 'PUT',
       path,
-      area,
       summary: 'Store a secret',
       body: v.strictObject({ value: v.string() }),
       replies: { 204: null },
@@ -93,7 +91,6 @@ export default definePlugin({
     route({
       method: 'DELETE',
       path,
-      area,
       summary: 'Delete a secret',
       replies: { 204: null },
       handle: async (self, { params }) => {
@@ -104,10 +101,9 @@ export default definePlugin({
     route({
       method: 'POST',
       path: '/api/ext/acme.secrets/logins/{name}',
-      area,
       summary: 'Log in with a secret',
       replies: { 204: null },
-      errors: [502],
+      with: [describe('Secrets', { errors: [502] })],
       handle: (self, { params }) => self.logIn(params.name),
     }),
   ],

@@ -1,3 +1,4 @@
+import { describe } from 'svc/kit'
 import { defineErrors, definePlugin, ok, routeOf } from 'svc/plugin'
 import * as v from 'valibot'
 
@@ -33,8 +34,7 @@ class SignIns {
   }
 }
 
-const route = routeOf()
-const area = 'Sign-in'
+const route = routeOf(describe('Sign-in'))
 
 export default definePlugin({ name: 'acme.sign-in', version: '1.0.0', service: async () => SignIns }).surface({
   errors: [Errors],
@@ -42,7 +42,6 @@ export default definePlugin({ name: 'acme.sign-in', version: '1.0.0', service: a
     route({
       method: 'POST',
       path: '/api/ext/acme.sign-in/begun',
-      area,
       summary: 'Begin a sign-in',
       replies: { 200: v.object({ state: v.string() }) },
       handle: self => ok(self.begin()),
@@ -50,7 +49,6 @@ export default definePlugin({ name: 'acme.sign-in', version: '1.0.0', service: a
     route({
       method: 'GET',
       path: '/api/ext/acme.sign-in/callback',
-      area,
       summary: 'Finish a sign-in, in the browser',
       public: true,
       navigation: true,

@@ -1,3 +1,4 @@
+import { describe } from 'svc/kit'
 import { definePlugin, ok, routeOf, Settings, surfaceOf } from 'svc/plugin'
 import { Configuration } from 'svc/plugins/configuration'
 import * as v from 'valibot'
@@ -35,7 +36,7 @@ class SignsService {
 }
 
 const Listed = v.object({ ...Sign.entries, name: v.string(), from: v.string() })
-const route = routeOf()
+const route = routeOf(describe('Signs'))
 const { tap } = surfaceOf()
 
 export default definePlugin({
@@ -56,7 +57,6 @@ export default definePlugin({
     route({
       method: 'GET',
       path: '/api/ext/acme.signs/signs',
-      area: 'Signs',
       summary: 'List signs and where they come from',
       replies: { 200: v.object({ signs: v.array(Listed), hash: v.string(), changes: v.number() }) },
       handle: self => ok(self.list()),
@@ -64,7 +64,6 @@ export default definePlugin({
     route({
       method: 'PUT',
       path: '/api/ext/acme.signs/signs/{name}',
-      area: 'Signs',
       summary: 'Write a sign to config.json; 409 if it changed meanwhile',
       body: v.strictObject({ ...Sign.entries, hash: v.optional(v.string()) }),
       replies: { 200: v.object({ written: v.boolean(), apply: v.string() }) },

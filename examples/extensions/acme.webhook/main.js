@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import { describe } from 'svc/kit'
 import { accepted, defineErrors, definePlugin, event, routeOf } from 'svc/plugin'
 import { Events } from 'svc/plugins/events'
 import * as v from 'valibot'
@@ -34,7 +35,7 @@ class Webhook {
   }
 }
 
-const route = routeOf()
+const route = routeOf(describe('Webhook'))
 
 export default definePlugin({
   name: 'acme.webhook',
@@ -48,7 +49,6 @@ export default definePlugin({
     route({
       method: 'POST',
       path: '/api/ext/acme.webhook/deliveries',
-      area: 'Webhook',
       summary: 'Take a signed delivery',
       public: true,
       headers: { 'X-Acme-Signature': { required: true } },

@@ -1,16 +1,17 @@
+import { cli, describe, tool } from 'svc/kit'
 import { created, definePlugin, Host, iso, noContent, ok, routeOf, surfaceOf } from 'svc/plugin'
 import { Checks, Daemon } from 'svc/plugins/daemon'
 import { Events } from 'svc/plugins/events'
 import { Ownership } from 'svc/plugins/ownership'
-import { NativeTools } from 'svc/plugins/tools'
 import * as api from 'svc/plugins/workspaces'
 import * as wire from 'svc/schemas/workspaces'
 import * as v from 'valibot'
 import { Registered } from './registered.js'
 
-const route = routeOf()
+const route = routeOf(describe('Workspaces'))
 const { contribute } = surfaceOf()
-const area = 'Workspaces'
+/** Tools of agents go with the routes that they call. */
+const toolsets = ['workspace']
 const all = '/api/workspaces'
 const one = '/api/workspaces/{id}'
 const reply = workspace => ({ workspace: wireOf(workspace) })
@@ -25,16 +26,6 @@ const wireOf = ({ id, name, rootDir, addDirs, defaultAgent, sandboxRef, createdA
   created_at: iso(createdAt),
   updated_at: iso(updatedAt),
 })
-
-const toolsets = ['workspace']
-/** Tools of agents go with the routes that they call. */
-const nativeTools = [
-  { name: 'workspace_list', route: 'GET /api/workspaces', toolsets, visibility: 'operator' },
-  { name: 'workspace_info', route: 'GET /api/workspaces/{id}', toolsets },
-  { name: 'workspace_add', route: 'POST /api/workspaces', toolsets, visibility: 'operator' },
-  { name: 'workspace_update', route: 'PATCH /api/workspaces/{id}', toolsets },
-  { name: 'workspace_remove', route: 'DELETE /api/workspaces/{id}', toolsets, visibility: 'operator' },
-]
 
 /**
  * What others rely on is what `svc/plugins/workspaces` says: its token, events, errors and the registry that it declares. The
@@ -54,45 +45,42 @@ export default definePlugin({
   events: [api.WorkspaceCreated, api.WorkspaceUpdated, api.WorkspaceDeleted],
   hooks: { scope: (self, _, scope) => self.scopeRefusal(scope) },
   registries: [
-    contribute(NativeTools, () => nativeTools),
     contribute(Checks, self => [{ id: 'workspaces.roots', category: 'workspaces', run: () => self.rootItems() }]),
   ],
   routes: [
     route({
       method: 'GET',
       path: all,
-      area,
       summary: 'Registered workspaces',
       replies: { 200: wire.ListWorkspacesReply },
+      with: [tool('workspace_list', toolsets, { visibility: 'operator' })],
       handle: self => ok({ workspaces: self.list().map(wireOf) }),
     }),
     route({
       method: 'POST',
       path: all,
-      area,
       summary: 'Register a folder as a workspace',
       body: wire.CreateWorkspaceBody,
       replies: { 201: wire.WorkspaceReply },
+      with: [tool('workspace_add', toolsets, { visibility: 'operator' })],
       handle: async (self, { body, actor }) => created(reply(await self.create(body, actor))),
     }),
     route({
       method: 'POST',
       path: '/api/workspaces/resolve',
-      area,
       summary: 'Resolve the workspace of a path; register one if there is none',
       body: wire.ResolveWorkspaceBody,
       replies: { 200: wire.WorkspaceReply },
-      errors: [410],
+      with: [describe('Workspaces', { errors: [410] })],
       handle: async (self, { body, actor }) => ok(reply(await self.resolve(body.path, actor))),
     }),
     route({
       method: 'POST',
       path: '/api/workspaces/place',
-      area,
       summary: 'The workspace of a command that runs in a folder; register the folder if there is none',
       body: wire.ResolveWorkspaceBody,
       replies: { 200: wire.PlaceWorkspaceReply },
-      errors: [410],
+      with: [describe('Workspaces', { errors: [410] })],
       handle: async (self, { body, actor }) => {
         const { workspace, registered } = await self.place(body.path, actor)
         return ok({ workspace: wireOf(workspace), registered })
@@ -101,10 +89,9 @@ export default definePlugin({
     route({
       method: 'GET',
       path: one,
-      area,
       summary: 'A workspace and what it sees; by id, name or path',
       replies: { 200: wire.WorkspaceDetail },
-      errors: [410],
+      with: [describe('Workspaces', { errors: [410] }), tool('workspace_info', toolsets)],
       handle: async (self, { params, actor }) => {
         const workspace = await self.find(params.id, actor)
         return ok({ ...reply(workspace), ...(await self.detail(workspace)) })
@@ -113,19 +100,19 @@ export default definePlugin({
     route({
       method: 'PATCH',
       path: one,
-      area,
       summary: 'Change the name, additional folders, default agent or sandbox of a workspace',
       body: wire.PatchWorkspaceBody,
       replies: { 200: wire.WorkspaceReply },
+      with: [tool('workspace_update', toolsets)],
       handle: async (self, { params, body, actor }) => ok(reply(await self.change(params.id, body, actor))),
     }),
     route({
       method: 'DELETE',
       path: one,
-      area,
       summary: 'Remove a workspace and its records; its files are kept',
       essential: true,
       replies: { 204: null },
+      with: [tool('workspace_remove', toolsets, { visibility: 'operator' })],
       handle: async (self, { params, actor }) => {
         await self.remove(params.id, actor)
         return noContent()
@@ -135,13 +122,13 @@ export default definePlugin({
     route({
       method: 'GET',
       path: '/api/ext/acme.workspaces/roots',
-      area,
       summary: 'Roots of all workspaces, ascending',
       replies: { 200: v.object({ roots: v.array(v.object({ root_dir: v.string() })) }) },
-      cli: {
-        path: 'workspace roots',
-        view: { rows: 'roots', columns: [{ header: 'Root', path: 'root_dir' }], empty: 'no workspaces' },
-      },
+      with: [
+        cli('workspace roots', {
+          view: { rows: 'roots', columns: [{ header: 'Root', path: 'root_dir' }], empty: 'no workspaces' },
+        }),
+      ],
       handle: self => {
         const roots = self.list().map(workspace => workspace.rootDir)
         return ok({ roots: roots.sort().map(root_dir => ({ root_dir })) })

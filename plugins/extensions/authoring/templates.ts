@@ -1,3 +1,5 @@
+import { API_VERSION } from '../manifest/manifest.js'
+
 /** Forms of an extension that can be written anew. */
 export const FORMS = ['static', 'plugin', 'typescript', 'process'] as const
 export type Form = (typeof FORMS)[number]
@@ -30,8 +32,9 @@ ${body}})
 
 function pluginFiles(name: string): Files {
   return {
-    'extension.toml': `${head(name)}apiVersion = 1\nmain = "main.js"\n`,
-    'main.js': `import { definePlugin, ok, routeOf } from 'svc/plugin'
+    'extension.toml': `${head(name)}apiVersion = ${API_VERSION}\nmain = "main.js"\n`,
+    'main.js': `import { cli, describe } from 'svc/kit'
+import { definePlugin, ok, routeOf } from 'svc/plugin'
 import * as v from 'valibot'
 
 class Greetings {
@@ -44,7 +47,7 @@ class Greetings {
   }
 }
 
-const route = routeOf()
+const route = routeOf(describe('Greetings'))
 
 export default definePlugin({
   name: '${name}',
@@ -55,11 +58,10 @@ export default definePlugin({
     route({
       method: 'GET',
       path: '/api/ext/${name}/greeting',
-      area: 'Greetings',
       summary: 'Greet somebody',
       query: v.object({ name: v.pipe(v.string(), v.minLength(1), v.maxLength(100)) }),
       replies: { 200: v.object({ text: v.string() }) },
-      cli: { path: '${name.replace('.', ' ')}', args: [{ name: 'name', in: 'query' }], view: { text: 'text' } },
+      with: [cli('${name.replace('.', ' ')}', { args: [{ name: 'name', in: 'query' }], view: { text: 'text' } })],
       handle: (self, { query }) => ok({ text: self.to(query.name) }),
     }),
   ],
@@ -87,7 +89,8 @@ function typescriptFiles(name: string, packages: Readonly<Record<string, string>
     'package.json': `${JSON.stringify(about, undefined, 2)}\n`,
     'tsconfig.json': `{ "extends": "./.svc/tsconfig.json", "include": ["**/*.ts"] }\n`,
     '.gitignore': '/.svc\n/main.js\n/node_modules\n*.tar.gz\n',
-    'main.ts': `import { definePlugin, ok, type PluginKernel, routeOf } from 'svc/plugin'
+    'main.ts': `import { cli, describe } from 'svc/kit'
+import { definePlugin, ok, type PluginKernel, routeOf } from 'svc/plugin'
 import * as v from 'valibot'
 
 class Greetings {
@@ -99,7 +102,7 @@ class Greetings {
   }
 }
 
-const route = routeOf<Greetings>()
+const route = routeOf<Greetings>(describe('Greetings'))
 
 export default definePlugin({
   name: '${name}',
@@ -110,11 +113,10 @@ export default definePlugin({
     route({
       method: 'GET',
       path: '/api/ext/${name}/greeting',
-      area: 'Greetings',
       summary: 'Greet somebody',
       query: v.object({ name: v.pipe(v.string(), v.minLength(1), v.maxLength(100)) }),
       replies: { 200: v.object({ text: v.string() }) },
-      cli: { path: '${name.replace('.', ' ')}', args: [{ name: 'name', in: 'query' }], view: { text: 'text' } },
+      with: [cli('${name.replace('.', ' ')}', { args: [{ name: 'name', in: 'query' }], view: { text: 'text' } })],
       handle: (self, { query }) => ok({ text: self.to(query.name) }),
     }),
   ],
