@@ -2,49 +2,49 @@
 import type { Ports } from '../kernel/platform.js'
 import type { KernelStart, Plugin } from '../kernel/plugin.js'
 import { portsByDefault } from '../kernel/ports.js'
-import agents from './agents/index.js'
-import audit from './audit/index.js'
-import auth from './auth/index.js'
-import automation from './automation/index.js'
-import bridges from './bridges/index.js'
-import bundles from './bundles/index.js'
-import configuration from './configuration/index.js'
-import daemon from './daemon/index.js'
-import { DiskGuard } from './disk/disk-guard.js'
-import disk from './disk/index.js'
-import events from './events/index.js'
-import extensions from './extensions/index.js'
-import { markInTree } from './extensions/load/wrapped.js'
-import files from './files/index.js'
-import heartbeats from './heartbeats/index.js'
-import hooks from './hooks/index.js'
-import identity from './identity/index.js'
-import journals from './journals/index.js'
-import marketplace from './marketplace/index.js'
-import mcp from './mcp/index.js'
-import models from './models/index.js'
-import openapi from './openapi/index.js'
-import ownership from './ownership/index.js'
-import processes, { processesWith } from './processes/index.js'
-import providers from './providers/index.js'
-import reconcile from './reconcile/index.js'
-import redaction from './redaction/index.js'
-import resources from './resources/index.js'
-import restart from './restart/index.js'
-import sandboxes from './sandboxes/index.js'
-import selfService from './self-service/index.js'
-import sessions from './sessions/index.js'
-import settings from './settings/index.js'
-import sidecars from './sidecars/index.js'
-import skills from './skills/index.js'
-import streams from './streams/index.js'
-import tasks from './tasks/index.js'
-import tcp from './tcp/index.js'
-import tools from './tools/index.js'
-import trust from './trust/index.js'
-import vault from './vault/index.js'
-import windowManager from './window-manager/index.js'
-import workspaces from './workspaces/index.js'
+import agents from './agents/agents/index.js'
+import audit from './platform/audit/index.js'
+import auth from './access/auth/index.js'
+import automation from './work/automation/index.js'
+import bridges from './reach/bridges/index.js'
+import bundles from './delivery/bundles/index.js'
+import configuration from './platform/configuration/index.js'
+import daemon from './desk/daemon/index.js'
+import { DiskGuard } from './platform/disk/disk-guard.js'
+import disk from './platform/disk/index.js'
+import events from './platform/events/index.js'
+import extensions from './delivery/extensions/index.js'
+import { markInTree } from './delivery/extensions/load/wrapped.js'
+import files from './platform/files/index.js'
+import heartbeats from './agents/heartbeats/index.js'
+import hooks from './work/hooks/index.js'
+import identity from './access/identity/index.js'
+import journals from './platform/journals/index.js'
+import marketplace from './delivery/marketplace/index.js'
+import mcp from './work/mcp/index.js'
+import models from './agents/models/index.js'
+import openapi from './platform/openapi/index.js'
+import ownership from './platform/ownership/index.js'
+import processes, { processesWith } from './platform/processes/index.js'
+import providers from './agents/providers/index.js'
+import reconcile from './platform/reconcile/index.js'
+import redaction from './platform/redaction/index.js'
+import resources from './platform/resources/index.js'
+import restart from './platform/restart/index.js'
+import sandboxes from './access/sandboxes/index.js'
+import selfService from './agents/self-service/index.js'
+import sessions from './work/sessions/index.js'
+import settings from './desk/settings/index.js'
+import sidecars from './agents/sidecars/index.js'
+import skills from './agents/skills/index.js'
+import streams from './platform/streams/index.js'
+import tasks from './work/tasks/index.js'
+import tcp from './platform/tcp/index.js'
+import tools from './work/tools/index.js'
+import trust from './access/trust/index.js'
+import vault from './access/vault/index.js'
+import windowManager from './desk/window-manager/index.js'
+import workspaces from './desk/workspaces/index.js'
 
 export { formerNames } from './former-names.js'
 
@@ -150,9 +150,9 @@ markInTree(inTree)
  * missing. They are there whether the plugins that work with them run or not.
  */
 export const filePorts = (): Ports => ({
-  settings: async start => (await import('./configuration/source.js')).FileSource.open(start),
+  settings: async start => (await import('./platform/configuration/source.js')).FileSource.open(start),
   disk: start => new DiskGuard(start),
-  judges: [async start => (await import('./journals/catalog-guard.js')).guardCatalog(start)],
+  judges: [async start => (await import('./platform/journals/catalog-guard.js')).guardCatalog(start)],
 })
 
 portsByDefault(filePorts)
@@ -171,7 +171,7 @@ export const critical = [
 
 /** Finds those extensions that the operator lets take the place of plugins: `replacements` of `createKernel`. */
 export async function replacements(names: readonly string[], start: KernelStart): Promise<readonly Plugin[]> {
-  return (await import('./extensions/load/replacements.js')).readReplacements(names, start)
+  return (await import('./delivery/extensions/load/replacements.js')).readReplacements(names, start)
 }
 
 /** Phases of a shutdown, first to last; `http` and `socket` are the kernel's own. */

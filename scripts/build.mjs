@@ -60,8 +60,8 @@ function entries() {
     testing: 'testing/index.ts',
     'build-data': 'cli/build-data.ts',
     // `svc` and `svc/plugin` of extensions of `apiVersion = 1`.
-    'version-one/svc': 'plugins/extensions/version-one/svc.ts',
-    'version-one/plugin': 'plugins/extensions/version-one/plugin.ts',
+    'version-one/svc': 'plugins/delivery/extensions/version-one/svc.ts',
+    'version-one/plugin': 'plugins/delivery/extensions/version-one/plugin.ts',
   }
   for (const name of filesBelow(join(root, 'plugins'))) {
     const [plugin, file, ...deeper] = name.split('/')

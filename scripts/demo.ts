@@ -17,7 +17,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { findAddress } from '../cli/address.js'
 import { Client } from '../cli/client.js'
-import { inspectProcess, inspectProcesses } from '../plugins/processes/inspect.js'
+import { inspectProcess, inspectProcesses } from '../plugins/platform/processes/inspect.js'
 
 // npm run demo [-- --keep]: the main job of svc on this repository, without an account and without a network. An agent
 // that comes with svc reports about a copy of the repository; it asks before it does anything, and is allowed to.

@@ -12,7 +12,7 @@ const tree = ['kernel', 'schemas', 'plugins', 'cli', 'client', 'testing', 'examp
   .filter(folder => existsSync(path.join(root, folder)))
   .flatMap(folder => sourcesBelow(root, folder))
   // Texts of files for authors, which are no code of the package.
-  .filter(({ file }) => file !== 'plugins/extensions/authoring/templates.ts')
+  .filter(({ file }) => file !== 'plugins/delivery/extensions/authoring/templates.ts')
 
 /** Markdown files below a folder, paths relative to the root. */
 const documentsBelow = (folder: string) =>
@@ -31,28 +31,28 @@ const OPENS: Readonly<Record<string, string>> = {
   'kernel/lock/record.ts': 'makes a new file with O_EXCL',
   'kernel/lock/file-lock.ts': 'opens what it locks, with O_NONBLOCK',
   'kernel/lock/holder.ts': 'reads /proc',
-  'plugins/daemon/verify.ts': 'copies what was opened as a regular file before',
-  'plugins/processes/inspect.ts': 'reads /proc',
-  'plugins/processes/callers.ts': 'reads /proc',
-  'plugins/processes/cgroup.ts': 'reads /proc and writes the files of a cgroup',
-  'plugins/extensions/load/code.ts': 'makes new files with O_EXCL',
-  'plugins/extensions/load/package.ts': 'makes a new file with O_EXCL',
-  'plugins/extensions/folders/disable-notes.ts': 'makes a new file with O_EXCL, opens folders',
-  'plugins/extensions/install/files.ts': 'makes new files with O_EXCL, opens folders with O_DIRECTORY',
-  'plugins/extensions/authoring/validate.ts': 'writes into a new folder of its own',
-  'plugins/extensions/authoring/test.ts': 'writes into a new folder of its own',
-  'plugins/extensions/authoring/init.ts': 'writes into a new folder of its own',
-  'plugins/extensions/authoring/types.ts': 'writes what it has read as a regular file before',
-  'plugins/extensions/authoring/pack.ts': 'writes what it has read as a regular file before',
-  'plugins/disk/disk-guard.ts': 'makes a new file with O_EXCL',
-  'plugins/streams/connections.ts': 'reads /proc',
-  'plugins/tcp/peers.ts': 'reads /proc',
-  'plugins/vault/key-file.ts': 'makes a new file with O_EXCL, opens folders',
-  'plugins/workspaces/files.ts': 'makes new files with O_EXCL, opens folders with O_DIRECTORY',
-  'plugins/sessions/requests/open-inside.ts':
+  'plugins/desk/daemon/verify.ts': 'copies what was opened as a regular file before',
+  'plugins/platform/processes/inspect.ts': 'reads /proc',
+  'plugins/platform/processes/callers.ts': 'reads /proc',
+  'plugins/platform/processes/cgroup.ts': 'reads /proc and writes the files of a cgroup',
+  'plugins/delivery/extensions/load/code.ts': 'makes new files with O_EXCL',
+  'plugins/delivery/extensions/load/package.ts': 'makes a new file with O_EXCL',
+  'plugins/delivery/extensions/folders/disable-notes.ts': 'makes a new file with O_EXCL, opens folders',
+  'plugins/delivery/extensions/install/files.ts': 'makes new files with O_EXCL, opens folders with O_DIRECTORY',
+  'plugins/delivery/extensions/authoring/validate.ts': 'writes into a new folder of its own',
+  'plugins/delivery/extensions/authoring/test.ts': 'writes into a new folder of its own',
+  'plugins/delivery/extensions/authoring/init.ts': 'writes into a new folder of its own',
+  'plugins/delivery/extensions/authoring/types.ts': 'writes what it has read as a regular file before',
+  'plugins/delivery/extensions/authoring/pack.ts': 'writes what it has read as a regular file before',
+  'plugins/platform/disk/disk-guard.ts': 'makes a new file with O_EXCL',
+  'plugins/platform/streams/connections.ts': 'reads /proc',
+  'plugins/platform/tcp/peers.ts': 'reads /proc',
+  'plugins/access/vault/key-file.ts': 'makes a new file with O_EXCL, opens folders',
+  'plugins/desk/workspaces/files.ts': 'makes new files with O_EXCL, opens folders with O_DIRECTORY',
+  'plugins/work/sessions/requests/open-inside.ts':
     'opens with O_NONBLOCK, folder by folder; what it opened is judged by who reads it',
-  'plugins/sessions/agent/pulse.ts': 'reads /proc',
-  'plugins/sessions/agent/crash-bundle.ts': 'makes a new file with O_EXCL',
+  'plugins/work/sessions/agent/pulse.ts': 'reads /proc',
+  'plugins/work/sessions/agent/crash-bundle.ts': 'makes a new file with O_EXCL',
   'cli/watchdog-thread.ts': 'reads /proc',
   'cli/named-file.ts': 'opens a pipe that a person named, with O_NONBLOCK',
   'cli/daemon/start-daemon.ts': 'makes a new file in a new folder',
@@ -67,7 +67,7 @@ const OPENS: Readonly<Record<string, string>> = {
 
 /** Plugins that read a stream themselves, and what bounds them. */
 const READS: Readonly<Record<string, string>> = {
-  'plugins/extensions/subprocess/instance.ts':
+  'plugins/delivery/extensions/subprocess/instance.ts':
     'hands the log of an extension on by bytes a turn; its ring mutes and ends it',
 }
 
@@ -165,7 +165,7 @@ const rules: Rule[] = [
     says: 'the kernel imports packages, itself and schemas/kernel',
     broken: s => only(s, 'kernel', to => isPackage(to) || inside(to, 'kernel') || inside(to, 'schemas/kernel')),
     mutants: [
-      ['kernel/a.ts', "import { x } from '../plugins/daemon/api.js'"],
+      ['kernel/a.ts', "import { x } from '../plugins/desk/daemon/api.js'"],
       ['kernel/a.ts', "import { x } from '../schemas/daemon.js'"],
     ],
   },
@@ -240,7 +240,7 @@ const rules: Rule[] = [
           isPackage(to) ||
           ENTRIES.includes(to) ||
           to === 'plugins/index.ts' ||
-          inside(to, 'plugins/extensions/authoring') ||
+          inside(to, 'plugins/delivery/extensions/authoring') ||
           inside(to, 'client') ||
           inside(to, 'schemas') ||
           inside(to, 'testing') ||
@@ -364,10 +364,10 @@ const rules: Rule[] = [
     ],
   },
   {
-    says: 'plugins read the output of programs and bodies by plugins/processes/output and kernel/kit/whole.ts, which bound it',
+    says: 'plugins read the output of programs and bodies by plugins/platform/processes/output and kernel/kit/whole.ts, which bound it',
     // In the whole text: the name of an event stands in a string, whose contents `code` does not have.
     broken: s =>
-      inside(s.file, 'plugins') && !inside(s.file, 'plugins/processes/output') && !(s.file in READS)
+      inside(s.file, 'plugins') && !inside(s.file, 'plugins/platform/processes/output') && !(s.file in READS)
         ? (s.text.match(
             /\.on\(\s*['"]data['"]|\bfor await \(const (?:chunk|part|piece|bytes|line)\b|\bcreateInterface\b/g,
           ) ?? [])
@@ -429,7 +429,7 @@ const rules: Rule[] = [
     ],
   },
   {
-    says: 'pid, kill and platform only in plugins/processes and kernel/lock',
+    says: 'pid, kill and platform only in plugins/platform/processes and kernel/lock',
     broken: s =>
       inside(s.file, 'kernel') || inside(s.file, 'plugins')
         ? /^(plugins\/processes\/|kernel\/lock\/|kernel\/store\/exclusion\.ts$)/.test(s.file)
@@ -442,10 +442,10 @@ const rules: Rule[] = [
     ],
   },
   {
-    says: 'time and chance come from the kernel, processes from plugins/processes',
+    says: 'time and chance come from the kernel, processes from plugins/platform/processes',
     broken: s =>
       (inside(s.file, 'kernel') && !/^kernel\/(clock|ids|inspect|lock\/file-lock)\.ts$/.test(s.file)) ||
-      (inside(s.file, 'plugins') && !inside(s.file, 'plugins/processes'))
+      (inside(s.file, 'plugins') && !inside(s.file, 'plugins/platform/processes'))
         ? [
             ...used(
               s,
@@ -585,8 +585,8 @@ test('the folders of the core exist, and only lines of code count', () => {
   for (const folder of CORE) assert.ok(existsSync(path.join(root, folder)), folder)
   const sources = [
     readSource('kernel/contract/a.ts', '// a\n\nconst x = 1\n/** b */\n'),
-    readSource('plugins/events/b.ts', 'x\ny\n'),
-    readSource('plugins/tasks/c.ts', 'z\n'),
+    readSource('plugins/platform/events/b.ts', 'x\ny\n'),
+    readSource('plugins/work/tasks/c.ts', 'z\n'),
   ]
   assert.is(sizeOf(sources), 3)
 })

@@ -4,7 +4,7 @@ import {
   isExtensionName,
   leaveDisableNote,
   removeDisableNote,
-} from '../../plugins/extensions/folders/disable-notes.js'
+} from '../../plugins/delivery/extensions/folders/disable-notes.js'
 import { CliFault } from '../fault.js'
 import type { Output } from '../show/output.js'
 

@@ -1,7 +1,7 @@
 import { version } from '../../kernel/index.js'
 import { definePlugin, messageOf, type Plugin, type PluginKernel, surfaceOf } from '../../kernel/plugin.js'
-import { Extensions, type InstalledExtension } from '../../plugins/extensions/api.js'
-import { Files } from '../../plugins/files/api.js'
+import { Extensions, type InstalledExtension } from '../../plugins/delivery/extensions/api.js'
+import { Files } from '../../plugins/platform/files/api.js'
 import type { CommandData, ModuleCommand, RouteCommand } from '../commands/command-data.js'
 
 const { tap } = surfaceOf<DropInCommands>()

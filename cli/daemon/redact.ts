@@ -1,4 +1,4 @@
-import { redactText } from '../../plugins/redaction/looks.js'
+import { redactText } from '../../plugins/platform/redaction/looks.js'
 
 const secretName = /token|secret|passw(?:or)?d|credential|authorization|cookie|(?:api|private|access)[_-]?key/i
 /** Names that contain such a word and tell nothing: counts and digests. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Operations, type StoredOperation } from '../../plugins/restart/operations.js'
-import { isOpen } from '../../plugins/restart/states.js'
+import { Operations, type StoredOperation } from '../../plugins/platform/restart/operations.js'
+import { isOpen } from '../../plugins/platform/restart/states.js'
 import type { RestartStatus, RestartTriggered } from '../../schemas/daemon/restart.js'
 import { runningDaemon } from '../address.js'
 import { CliFault } from '../fault.js'
@@ -69,7 +69,7 @@ async function ask({ client, home }: LocalContext, operations: Operations): Prom
 /** Whether a process is there that brings the operation to its end: one of the two daemons, or the helper between them. */
 async function isCarriedOut(home: string, { helper_pid: helper }: StoredOperation): Promise<boolean> {
   if ((await runningDaemon(home)) !== undefined) return true
-  const { inspectProcess } = await import('../../plugins/processes/inspect.js')
+  const { inspectProcess } = await import('../../plugins/platform/processes/inspect.js')
   return helper !== undefined && inspectProcess(helper, process.platform)?.ended === false
 }
 

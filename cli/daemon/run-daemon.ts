@@ -2,8 +2,8 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { messageOf } from '../../kernel/contract/errors.js'
 import type { Kernel } from '../../kernel/index.js'
-import { WITHHELD } from '../../plugins/processes/withheld.js'
-import { readDotEnv } from '../../plugins/settings/dot-env.js'
+import { WITHHELD } from '../../plugins/platform/processes/withheld.js'
+import { readDotEnv } from '../../plugins/desk/settings/dot-env.js'
 import type { Env } from '../address.js'
 import { type Blame, containFailures } from './containment.js'
 import { type DaemonLog, openDaemonLog } from './daemon-log.js'
@@ -95,8 +95,8 @@ function loadCode({ env, home, successor }: DaemonOptions, stop: () => void) {
     import('../../plugins/index.js'),
     import('./drop-in-commands.js'),
     import('./relaunch.js'),
-    import('../../plugins/processes/inspect.js'),
-    import('../../plugins/daemon/log-settings.js'),
+    import('../../plugins/platform/processes/inspect.js'),
+    import('../../plugins/desk/daemon/log-settings.js'),
   ]).then(
     ([
       { createKernel },

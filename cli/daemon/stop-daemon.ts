@@ -58,7 +58,7 @@ async function untilGone(home: string, pid: number, signal: AbortSignal): Promis
     await sleep(pollMs, undefined, { signal })
   }
   // The lock is free a moment before the process is gone.
-  const { inspectProcess } = await import('../../plugins/processes/inspect.js')
+  const { inspectProcess } = await import('../../plugins/platform/processes/inspect.js')
   const runs = () => inspectProcess(pid, process.platform)?.ended === false
   for (const linger = Date.now() + lingerMs; runs() && Date.now() < linger; )
     await sleep(pollMs / 5, undefined, { signal })

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { readLines } from '../../plugins/processes/output/lines.js'
+import { readLines } from '../../plugins/platform/processes/output/lines.js'
 
 /** Milliseconds that an agent has to say how one logs in, and a person to do it. */
 const HELLO_MS = 60_000

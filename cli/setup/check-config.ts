@@ -1,6 +1,6 @@
 import type { Setting } from '../../kernel/contract/surface.js'
-import { configProblems, configText } from '../../plugins/configuration/document.js'
-import type { ConfigProblem, ConfigText } from '../../plugins/configuration/layers.js'
+import { configProblems, configText } from '../../plugins/platform/configuration/document.js'
+import type { ConfigProblem, ConfigText } from '../../plugins/platform/configuration/layers.js'
 
 /**
  * Judges a configuration as a daemon would that starts with it. Settings of drop-ins are not known without one: they are in `unowned`.

@@ -1,4 +1,4 @@
-import { typedLine } from '../../plugins/sessions/cli/typed.js'
+import { typedLine } from '../../plugins/work/sessions/cli/typed.js'
 import type { LocalContext } from '../local.js'
 
 /** Index of the answer; the first one when only Enter is pressed, or when the input ends. */

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { findNodeAtLocation, getNodeValue, type ParseError, parseTree } from 'jsonc-parser'
 import { readRegularFileSync } from '../../kernel/kit/read-file.js'
 import { Fault } from '../../kernel/plugin.js'
-import { editJson } from '../../plugins/configuration/json-file.js'
+import { editJson } from '../../plugins/platform/configuration/json-file.js'
 import { CliFault, exitCodes } from '../fault.js'
 
 /** The daemon takes no larger one. */

@@ -8,7 +8,7 @@ import {
   type RunGit,
   withRepository,
 } from '../../kernel/kit/git/index.js'
-import type { FolderChange, FolderChanges } from '../../plugins/sessions/cli/task-context.js'
+import type { FolderChange, FolderChanges } from '../../plugins/work/sessions/cli/task-context.js'
 
 const gitMs = 10_000
 const gitBytes = 8 * 1024 * 1024

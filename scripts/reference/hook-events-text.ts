@@ -1,4 +1,4 @@
-import { pointText } from '../../plugins/hooks/hook-events.js'
+import { pointText } from '../../plugins/work/hooks/hook-events.js'
 import type { HookEvent } from '../../schemas/hooks.js'
 
 /** When each hook event is dispatched that is no hook of a table. */

@@ -1,4 +1,4 @@
-import { Manifest } from '../../plugins/extensions/manifest/manifest.js'
+import { Manifest } from '../../plugins/delivery/extensions/manifest/manifest.js'
 import { jsonOf, type Member, membersOf } from './json-schema.js'
 import { manifestTexts } from './manifest-text.js'
 import { code, page, table } from './markdown.js'

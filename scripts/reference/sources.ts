@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 
-const folder = path.join(import.meta.dirname, '../../plugins')
+const folder = path.join(import.meta.dirname, '../../plugins/agents')
 const kit = path.join(import.meta.dirname, '../../kernel/kit')
 
 /** Every source of every plugin. */

@@ -18,8 +18,8 @@ const entries = {
 
 /** What they are to an extension of `apiVersion = 1`. */
 const entriesOfOne = {
-  svc: 'plugins/extensions/version-one/svc.ts',
-  'svc/plugin': 'plugins/extensions/version-one/plugin.ts',
+  svc: 'plugins/delivery/extensions/version-one/svc.ts',
+  'svc/plugin': 'plugins/delivery/extensions/version-one/plugin.ts',
 }
 /** Copies of the code of such an extension lie in a folder named by their hash; those of later versions below `api-2`. */
 const isOfOne = parentURL => /(?<!\/api-\d+)\/[0-9a-f]{64}\//.test(parentURL)

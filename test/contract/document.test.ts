@@ -7,7 +7,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { inTree } from '../../plugins/index.js'
-import { buildDocument } from '../../plugins/openapi/document.js'
+import { buildDocument } from '../../plugins/platform/openapi/document.js'
 import { surfaceLines } from '../../scripts/reference/surface.js'
 
 const here = path.dirname(fileURLToPath(import.meta.url))

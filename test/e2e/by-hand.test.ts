@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { inspectProcess } from '../../plugins/processes/inspect.js'
+import { inspectProcess } from '../../plugins/platform/processes/inspect.js'
 import { Installed, processesWith, until } from './installed.js'
 
 // What a person does on the first day, step by step on one home: each test goes on where the one before it ended.

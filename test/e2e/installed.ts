@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { inspectProcess, inspectProcesses } from '../../plugins/processes/inspect.js'
+import { inspectProcess, inspectProcesses } from '../../plugins/platform/processes/inspect.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 export const program = join(root, 'dist', 'bin', 'svc')

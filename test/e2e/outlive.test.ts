@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { inspectProcess } from '../../plugins/processes/inspect.js'
-import { appear, escapes, tagged } from '../plugins/processes/escapes.js'
+import { inspectProcess } from '../../plugins/platform/processes/inspect.js'
+import { appear, escapes, tagged } from '../plugins/platform/processes/escapes.js'
 import { Installed, until } from './installed.js'
 
 const agent = fileURLToPath(new URL('../fixtures/acp-agent.mjs', import.meta.url))

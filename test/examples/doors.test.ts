@@ -11,7 +11,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { temporaryFolder } from '../harness/kernel.js'
 import { ask } from '../kernel/http/doors.js'
-import { active, gone, scene } from '../plugins/extensions/scene.js'
+import { active, gone, scene } from '../plugins/delivery/extensions/scene.js'
 
 const examples = fileURLToPath(new URL('../../examples/extensions', import.meta.url))
 const MB = 1024 * 1024

@@ -3,11 +3,11 @@ import { cp, realpath, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { readManifest } from '../../plugins/extensions/manifest/manifest.js'
+import { readManifest } from '../../plugins/delivery/extensions/manifest/manifest.js'
 import { daemon, extensions, resources, workspaces } from '../../plugins/index.js'
 import { temporaryFolder } from '../harness/kernel.js'
-import { active, scene as daemonScene, gone, type Wire } from '../plugins/extensions/scene.js'
-import { scene, until } from '../plugins/extensions/subprocess/scene.js'
+import { active, scene as daemonScene, gone, type Wire } from '../plugins/delivery/extensions/scene.js'
+import { scene, until } from '../plugins/delivery/extensions/subprocess/scene.js'
 
 const examples = path.join(import.meta.dirname, '../../examples/extensions')
 

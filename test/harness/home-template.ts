@@ -6,7 +6,7 @@ import { inheritedBy, migrateTables } from '../../kernel/host/tables.js'
 import type { Plugin } from '../../kernel/plugin.js'
 import { RecordStore } from '../../kernel/records/store.js'
 import { openStore } from '../../kernel/store/index.js'
-import { journalsBelow } from '../../plugins/journals/catalog-guard.js'
+import { journalsBelow } from '../../plugins/platform/journals/catalog-guard.js'
 
 /** How often homes for the same tables were asked for in this process, and the catalog that they begin with. */
 const templates = new Map<string, { asked: number; catalog?: Promise<Buffer | undefined> }>()

@@ -5,7 +5,7 @@ import { createKernel, type Kernel, type KernelOptions, type LogLine } from '../
 import type { Ports } from '../../kernel/platform.js'
 import type { Clock, Plugin } from '../../kernel/plugin.js'
 import { base, filePorts } from '../../plugins/index.js'
-import { inspectProcess } from '../../plugins/processes/api.js'
+import { inspectProcess } from '../../plugins/platform/processes/api.js'
 import type { VirtualClock } from '../../testing/virtual-clock.js'
 import { validateReply } from './contract.js'
 import { undeclaredCode } from './error-codes.js'

@@ -9,7 +9,7 @@ import * as assert from 'uvu/assert'
 import { createKernel, type Kernel, type KernelOptions, type LogPort } from '../../kernel/index.js'
 import { SecretSet } from '../../kernel/kit/secret-set.js'
 import { definePlugin, type Plugin, type PluginKernel, systemClock } from '../../kernel/plugin.js'
-import { Configuration } from '../../plugins/configuration/api.js'
+import { Configuration } from '../../plugins/platform/configuration/api.js'
 import { temporaryFolder, withBase } from '../harness/kernel.js'
 
 const SECRET = 'correct-horse-7-battery'

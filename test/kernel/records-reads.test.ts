@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Fault, operator, pluginActor, type StoredRecord } from '../../kernel/plugin.js'
-import { differing } from '../../plugins/reconcile/differing.js'
+import { differing } from '../../plugins/platform/reconcile/differing.js'
 import { boot, temporaryFolder } from '../harness/kernel.js'
 import { everywhere, garden, keeper, Leaf, leaf } from './fixtures/keeper.js'
 

@@ -21,9 +21,9 @@ import {
   streamed,
   surfaceOf,
 } from '../../kernel/plugin.js'
-import { Checks, finding } from '../../plugins/daemon/api.js'
-import daemon from '../../plugins/daemon/index.js'
-import { Events } from '../../plugins/events/api.js'
+import { Checks, finding } from '../../plugins/desk/daemon/api.js'
+import daemon from '../../plugins/desk/daemon/index.js'
+import { Events } from '../../plugins/platform/events/api.js'
 import { boot, bootBare, type TestKernel } from '../harness/kernel.js'
 import { leakOf, partsLike, writingsOf } from '../harness/secret-writings.js'
 import { ask, openDoors } from './http/doors.js'

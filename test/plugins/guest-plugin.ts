@@ -18,9 +18,9 @@ import {
   finding,
   type StatusMember,
   StatusMembers,
-} from '../../plugins/daemon/api.js'
-import { Events } from '../../plugins/events/api.js'
-import { Reconcile } from '../../plugins/reconcile/api.js'
+} from '../../plugins/desk/daemon/api.js'
+import { Events } from '../../plugins/platform/events/api.js'
+import { Reconcile } from '../../plugins/platform/reconcile/api.js'
 import type { TestKernel } from '../harness/kernel.js'
 
 const needs = { daemon: Daemon, events: Events, reconcile: Reconcile }

@@ -10,7 +10,7 @@ import { answersInTime, describesItself, leavesNothing } from '../../testing/con
 import { probe, tracesOf } from '../../testing/look.js'
 import { WaitingTime } from '../../testing/time.js'
 import { boot, temporaryFolder } from '../harness/kernel.js'
-import { stubOf, stubTaps } from './contract-scene.js'
+import { stubOf, stubTaps } from './platform/contract-scene.js'
 
 /** What every plugin of the package has to keep to; a new one is held to it by being in `plugins/index.ts`. */
 const removable = inTree.filter(plugin => !(critical as readonly string[]).includes(plugin.name))

@@ -15,7 +15,7 @@ import {
   type Written,
 } from '../../kernel/plugin.js'
 import * as all from '../../plugins/index.js'
-import { Reconcile, type ReconcileApi } from '../../plugins/reconcile/api.js'
+import { Reconcile, type ReconcileApi } from '../../plugins/platform/reconcile/api.js'
 import { bootBare, temporaryFolder } from '../harness/kernel.js'
 
 /** A plugin of the package with all that it requires, directly or not. */

@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import { catalog } from '../../plugins/providers/catalog.js'
+import { catalog } from '../../plugins/agents/providers/catalog.js'
 
 /** Where things are for an agent that is started. */
 export interface Place {

@@ -4,7 +4,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { inspectProcess, inspectProcesses } from '../../plugins/processes/inspect.js'
+import { inspectProcess, inspectProcesses } from '../../plugins/platform/processes/inspect.js'
 import { type DaemonOptions, type StartedDaemon, startDaemon } from '../../testing/index.js'
 
 const example = (name: string) => path.join(import.meta.dirname, '../../examples/extensions', name)

@@ -12,7 +12,7 @@ import {
   surfaceOf,
   token,
 } from '../../../kernel/plugin.js'
-import configuration from '../../../plugins/configuration/index.js'
+import configuration from '../../../plugins/platform/configuration/index.js'
 import { bootBare as boot, temporaryFolder } from '../../harness/kernel.js'
 import { boom, plain, refusal, Said } from './scene.js'
 

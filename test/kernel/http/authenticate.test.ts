@@ -25,8 +25,8 @@ import {
   routeOf,
 } from '../../../kernel/plugin.js'
 import { Redaction } from '../../../kernel/redaction.js'
-import configuration from '../../../plugins/configuration/index.js'
-import tcpDoor from '../../../plugins/tcp/index.js'
+import configuration from '../../../plugins/platform/configuration/index.js'
+import tcpDoor from '../../../plugins/platform/tcp/index.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { temporaryFolder, whileTimePasses } from '../../harness/kernel.js'
 import { ask, type Doors, openDoors, until } from './doors.js'

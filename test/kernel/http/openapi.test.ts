@@ -5,7 +5,7 @@ import { operationId } from '../../../kernel/contract/route.js'
 import { annotationOf, Description, describe } from '../../../kernel/kit/annotations/index.js'
 import { definePlugin, ok, type Plugin, type Route, routeOf } from '../../../kernel/plugin.js'
 import { inTree } from '../../../plugins/index.js'
-import { buildDocument } from '../../../plugins/openapi/document.js'
+import { buildDocument } from '../../../plugins/platform/openapi/document.js'
 import { boot } from '../../harness/kernel.js'
 import { things } from '../fixtures/things.js'
 

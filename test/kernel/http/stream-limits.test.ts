@@ -11,8 +11,8 @@ import { WebSocket } from 'ws'
 import { LIMITS, Listener, type ServerFollower } from '../../../kernel/http/listeners.js'
 import { describe } from '../../../kernel/kit/annotations/index.js'
 import { channelled, definePlugin, ok, type Plugin, routeOf, streamed } from '../../../kernel/plugin.js'
-import { encodeFrame } from '../../../plugins/streams/api.js'
-import { boundConnections } from '../../../plugins/streams/connections.js'
+import { encodeFrame } from '../../../plugins/platform/streams/api.js'
+import { boundConnections } from '../../../plugins/platform/streams/connections.js'
 import { ask, type DoorName, type Doors, openDoors, parseReply, pause, send, until } from './doors.js'
 
 const route = routeOf<unknown>(describe('Test'))

@@ -8,7 +8,7 @@ import { WebSocket } from 'ws'
 import { createKernel } from '../../../kernel/index.js'
 import { auth, daemon } from '../../../plugins/index.js'
 import { temporaryFolder, withBase } from '../../harness/kernel.js'
-import { bearer, places, tokenOf } from '../../plugins/auth/scene.js'
+import { bearer, places, tokenOf } from '../../plugins/access/auth/scene.js'
 import { ask } from './doors.js'
 
 /** A home with a certificate of its own, started with these settings: the kernel, or the fault that stops it. */

@@ -1,8 +1,8 @@
 // proof: kills; npm run prove:store has more of them
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { killJournal, killStore } from '../../../scripts/prove-store/kills.js'
-import { withChild } from '../../../scripts/prove-store/processes.js'
+import { killJournal, killStore } from '../../proofs/store/kills.js'
+import { withChild } from '../../proofs/store/processes.js'
 import { firstSeed } from '../../../scripts/seed.js'
 
 // A taste of `npm run prove:store`, which kills 50 or 200 times.

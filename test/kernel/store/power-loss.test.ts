@@ -1,7 +1,7 @@
 // proof: a taste of npm run prove:store
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { MUTANTS, States, type SubjectName } from '../../../scripts/prove-store/states.js'
+import { MUTANTS, States, type SubjectName } from '../../proofs/store/states.js'
 import { firstSeed } from '../../../scripts/seed.js'
 
 // A taste of `npm run prove:store`, which tries 100 or 300 states of each.

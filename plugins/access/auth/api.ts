@@ -1,0 +1,27 @@
+/** `svc/plugins/auth`: who has the operator token, errors about tokens and keys, and where the operator token is kept. */
+import { defineErrors, type Incoming, token } from '../../../kernel/plugin.js'
+
+export interface AuthApi {
+  /** Whether an Authorization header holds the operator token. */
+  hasOperatorToken(authorization: Incoming['headers'][string]): boolean
+}
+
+export const Auth = token<AuthApi>('auth@1')
+
+/** File of the home that holds the operator token, 0600: a line of text. */
+export const TOKEN_FILE = 'operator.token'
+
+export const AuthErrors = defineErrors({
+  token_unknown: {
+    status: 401,
+    message: 'this token is not valid, or no longer',
+    next: 'print the operator token: svc auth token',
+  },
+  operator_token_required: {
+    status: 401,
+    message: 'keys are made, listed and revoked with the operator token only',
+    next: 'send the header `Authorization: Bearer <token>` with what `svc auth token` prints',
+  },
+  api_key_not_found: { status: 404, message: 'no such key', next: 'list keys: svc auth key list' },
+  api_keys_full: { status: 409, message: 'there are as many keys as there can be', next: 'svc auth key list' },
+})

@@ -1,0 +1,57 @@
+import path from 'node:path'
+import { readRegularFile } from '../../../kernel/kit/read-file.js'
+import type { CommandContext } from '../../../kernel/plugin.js'
+import type { ApiKey } from '../../../schemas/daemon/auth.js'
+import { TOKEN_FILE } from './api.js'
+
+const MAX_BYTES = 4096
+
+/** Runs `svc auth token` and `svc auth key …`: each of them reads the operator token from the home. */
+export async function run(context: CommandContext): Promise<void> {
+  if (context.path === 'auth token') return printToken(context)
+  const ask = await asOperator(context)
+  if (context.path === 'auth key create') return createKey(context, ask)
+  if (context.path === 'auth key list') return listKeys(context, ask)
+  const { id = '' } = context.args
+  await ask('DELETE', `/api/v0/auth/keys/${encodeURIComponent(id)}`)
+  context.out.line(`deleted ${id}`)
+}
+
+async function printToken(context: CommandContext): Promise<void> {
+  if (context.options.rotate) await (await asOperator(context))('POST', '/api/v0/auth/rotate')
+  context.out.value(await readToken(context))
+}
+
+type Ask = (method: string, url: string) => Promise<unknown>
+
+async function asOperator(context: CommandContext): Promise<Ask> {
+  const headers = { authorization: `Bearer ${await readToken(context)}` }
+  return (method, url) => context.client.request(method, url, undefined, { headers })
+}
+
+async function createKey({ out }: CommandContext, ask: Ask): Promise<void> {
+  const { data } = (await ask('POST', '/api/v0/auth/generate')) as { data: { id: string; api_key: string } }
+  if (out.json) return out.value(data)
+  out.id(data.api_key)
+  out.value(data.api_key)
+}
+
+async function listKeys({ out }: CommandContext, ask: Ask): Promise<void> {
+  const { data } = (await ask('GET', '/api/v0/auth/keys')) as { data: { keys: ApiKey[] } }
+  if (out.json) return out.value(data)
+  const columns = [
+    { header: 'ID', path: 'id' },
+    { header: 'CREATED', path: 'created_at', as: 'ago' },
+    { header: 'LAST USED', path: 'last_used', as: 'ago' },
+  ] as const
+  out.table(data.keys, columns, 'There are no API keys. Create one: svc auth key create')
+}
+
+async function readToken({ home, fault }: CommandContext): Promise<string> {
+  const file = path.join(home, TOKEN_FILE)
+  const bytes = await readRegularFile(file, { maxBytes: MAX_BYTES }).catch(error =>
+    fault('operator_token_unreadable', `cannot read ${file}: ${error.message}`, 'run svc as the user of the daemon'),
+  )
+  if (bytes) return bytes.toString().trim()
+  return fault('operator_token_missing', `there is no operator token in ${home}`, 'svc daemon start')
+}

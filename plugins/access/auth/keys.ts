@@ -1,0 +1,96 @@
+import { timingSafeEqual } from 'node:crypto'
+import { type Clock, type Db, type Ids, iso, type Migration } from '../../../kernel/plugin.js'
+import type { ApiKey } from '../../../schemas/daemon/auth.js'
+import { AuthErrors } from './api.js'
+import { digestOf } from './operator-token.js'
+
+const MOST = 1000
+/** Milliseconds between two writes of when a key was used. */
+const NOTE_MS = 60_000
+
+export const keyMigrations: readonly Migration[] = [
+  {
+    id: '001',
+    sql: `CREATE TABLE auth_key (
+        id TEXT PRIMARY KEY, sha256 BLOB NOT NULL, created_at INTEGER NOT NULL, last_used INTEGER
+      ) STRICT`,
+  },
+]
+
+interface Key {
+  readonly id: string
+  readonly sha256: Buffer
+  readonly createdAt: number
+  usedAt: number | undefined
+  notedAt: number
+}
+
+/** `svc_key_<16 hex>_<64 hex>`: the part before the secret is shown in lists, and finds the hash to compare with. */
+const KEY = /^svc_(key_[0-9a-f]{16})_[0-9a-f]{64}$/
+
+/** Keys of programs. A key is shown when it is made; what is stored is its SHA-256. */
+export class ApiKeys {
+  readonly #keys = new Map<string, Key>()
+
+  constructor(
+    private readonly db: Db,
+    private readonly clock: Clock,
+    private readonly ids: Ids,
+  ) {}
+
+  load(): void {
+    const rows = this.db.all<{ id: string; sha256: Uint8Array; created_at: number; last_used: number | null }>(
+      'SELECT id, sha256, created_at, last_used FROM auth_key ORDER BY created_at, id',
+    )
+    for (const { id, sha256, created_at: createdAt, last_used } of rows) {
+      const usedAt = last_used ?? undefined
+      this.#keys.set(id, { id, sha256: Buffer.from(sha256), createdAt, usedAt, notedAt: usedAt ?? 0 })
+    }
+  }
+
+  /** Makes a key, which counts when this resolves. Throws `api_keys_full`. */
+  async create(): Promise<{ readonly id: string; readonly apiKey: string }> {
+    if (this.#keys.size >= MOST) throw AuthErrors.api_keys_full(`there are ${MOST} keys; delete some`)
+    const id = this.ids.id('key')
+    const apiKey = `svc_${id}_${this.ids.hex(32)}`
+    const key = { id, sha256: digestOf(apiKey), createdAt: this.clock.now(), usedAt: undefined, notedAt: 0 }
+    await this.db.tx(t =>
+      t.run('INSERT INTO auth_key (id, sha256, created_at) VALUES (?, ?, ?)', [id, key.sha256, key.createdAt]),
+    )
+    this.#keys.set(id, key)
+    return { id, apiKey }
+  }
+
+  /** Oldest first. */
+  list(): ApiKey[] {
+    return [...this.#keys.values()].map(({ id, createdAt, usedAt }) => ({
+      id,
+      prefix: `svc_${id}`,
+      created_at: iso(createdAt),
+      ...(usedAt === undefined ? {} : { last_used: iso(usedAt) }),
+    }))
+  }
+
+  /** Revokes a key at once; resolves when that is on the disk. Throws `api_key_not_found`. */
+  async delete(id: string): Promise<void> {
+    if (!this.#keys.delete(id))
+      throw AuthErrors.api_key_not_found(`there is no key ${id}. List keys: svc auth key list`)
+    await this.db.tx(t => t.run('DELETE FROM auth_key WHERE id = ?', [id]))
+  }
+
+  /** Id of the key that this is, compared in constant time. */
+  find(token: string): string | undefined {
+    const key = this.#keys.get(KEY.exec(token)?.[1] ?? '')
+    if (!key || !timingSafeEqual(digestOf(token), key.sha256)) return undefined
+    this.#note(key)
+    return key.id
+  }
+
+  #note(key: Key): void {
+    key.usedAt = this.clock.now()
+    if (key.usedAt - key.notedAt < NOTE_MS) return
+    key.notedAt = key.usedAt
+    // When a key was used is good to know, and no reason to refuse its request.
+    void this.db.tx(t => t.run('UPDATE auth_key SET last_used = ? WHERE id = ?', [key.notedAt, key.id])).catch(() => {})
+  }
+}

@@ -1,0 +1,118 @@
+import { SecretSet } from '../../../kernel/kit/secret-set.js'
+import { Serial } from '../../../kernel/kit/serial.js'
+import { type Callers, Collected } from '../../../kernel/platform.js'
+import { type Actor, type Fault, type Incoming, operator, type PluginKernel } from '../../../kernel/plugin.js'
+import type { ApiKey, MatrixReply } from '../../../schemas/daemon/auth.js'
+import { accessTo } from './access.js'
+import { type AuthApi, AuthErrors, TOKEN_FILE } from './api.js'
+import { ApiKeys } from './keys.js'
+import { OperatorToken } from './operator-token.js'
+
+/** Tokens of other plugins begin otherwise. */
+const OURS = /^svc_(op|key)_/
+/** Longer headers hold no token of ours. */
+const BEARER = /^Bearer +(\S{1,400})$/i
+
+/** Who calls over TCP: the operator by a token, programs by keys. */
+export class AuthService implements AuthApi {
+  /** The operator token; keys are not kept, so that none can be hidden. */
+  readonly hidden = new SecretSet()
+  readonly #token: OperatorToken
+  readonly #keys: ApiKeys
+  readonly #rotations = new Serial()
+  #showToken: (() => void) | undefined
+
+  constructor(private readonly kernel: PluginKernel<{ callers: typeof Callers }>) {
+    const { db, clock, ids, home, log } = kernel
+    this.#token = new OperatorToken(home.path(TOKEN_FILE), ids, log, value => this.#hide(value))
+    this.#keys = new ApiKeys(db, clock, ids)
+  }
+
+  async start(): Promise<void> {
+    this.#keys.load()
+    await this.#token.open()
+  }
+
+  /** Whose token a request has. One without a token, or with one that was never ours, is left to other plugins. */
+  authenticate({ headers, id: cause }: Incoming): Actor | Fault | undefined {
+    const token = bearerOf(headers.authorization)
+    if (token === undefined) return undefined
+    const origin = headers['sec-fetch-site'] === 'same-origin' ? 'web' : 'http'
+    if (this.#token.matches(token)) return callerOf(operator, origin, cause)
+    const key = this.#keys.find(token)
+    if (key !== undefined) return callerOf(keyParty(key), origin, cause)
+    return OURS.test(token) ? AuthErrors.token_unknown() : undefined
+  }
+
+  hasOperatorToken(authorization: Incoming['headers'][string]): boolean {
+    const token = bearerOf(authorization)
+    return token !== undefined && this.#token.matches(token)
+  }
+
+  /** Refuses whoever does not show the operator token, at whatever door. */
+  mustBeOperator(authorization: string | undefined): void {
+    if (!this.hasOperatorToken(authorization)) throw AuthErrors.operator_token_required()
+  }
+
+  createKey(): Promise<{ readonly id: string; readonly apiKey: string }> {
+    return this.#keys.create()
+  }
+
+  keys(): ApiKey[] {
+    return this.#keys.list()
+  }
+
+  /** Revokes a key: its next request is refused, and what it has under way ends now. */
+  async deleteKey(id: string): Promise<void> {
+    const deleted = this.#keys.delete(id)
+    this.kernel.needs.callers.dismiss(caller => caller.id === id, AuthErrors.token_unknown('the key was deleted'))
+    await deleted
+  }
+
+  /**
+   * Makes another operator token; what callers with the one before have under way ends. Rotations run one after the other, and
+   * the token is checked when the turn comes: two at once would race for the file, and the loser's token would be in it.
+   * @throws Fault `operator_token_required` also for a token that an earlier rotation replaced
+   */
+  rotate(request: string, authorization: string | undefined): Promise<void> {
+    return this.#rotations.run(async () => {
+      this.mustBeOperator(authorization)
+      await this.#token.rotate()
+      const isOver = ({ id, origin, cause }: Actor) =>
+        id === operator.id && (origin === 'http' || origin === 'web') && cause !== request
+      this.kernel.needs.callers.dismiss(isOver, AuthErrors.token_unknown('the operator token was rotated'))
+    })
+  }
+
+  /** What each caller may do on each route that is served now; by path. */
+  matrix(): MatrixReply {
+    const routes = this.kernel.collect(Collected.routes).map(({ entry: { owner, route } }) => accessTo(owner, route))
+    const keyOf = ({ path, method }: { path: string; method: string }) => `${path} ${method}`
+    return { routes: routes.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1)) }
+  }
+
+  #hide(value: string): void {
+    const show = this.hidden.hide(value, { name: 'operator-token' })
+    this.#showToken?.()
+    this.#showToken = show
+  }
+}
+
+const bearerOf = (header: Incoming['headers'][string]): string | undefined =>
+  typeof header === 'string' ? BEARER.exec(header)?.[1] : undefined
+
+const keyParty = (id: string): Pick<Actor, 'kind' | 'id' | 'owner'> => ({
+  kind: 'operator',
+  id,
+  owner: { kind: 'operator', id },
+})
+
+/** Member by member, its cause included: a copy that is spread costs every request more than the comparison of the token. */
+const callerOf = (who: Pick<Actor, 'kind' | 'id' | 'owner'>, origin: string, cause: string): Actor => ({
+  kind: who.kind,
+  id: who.id,
+  owner: who.owner,
+  source: operator.source,
+  origin,
+  cause,
+})

@@ -1,0 +1,46 @@
+import { Callers, Sockets } from '../../../kernel/platform.js'
+import { definePlugin, surfaceOf } from '../../../kernel/plugin.js'
+import { AuditedEvents } from '../../platform/audit/api.js'
+import { Auth } from '../auth/api.js'
+import { Events } from '../../platform/events/api.js'
+import { Processes } from '../../platform/processes/api.js'
+import { Sessions } from '../../work/sessions/api.js'
+import { ActingFor, IdentityErrors } from './api.js'
+import type { IdentityService } from './service.js'
+
+const { contribute, tap } = surfaceOf<IdentityService>()
+
+export default definePlugin({
+  name: 'identity',
+  version: '0.1.0',
+  requires: {
+    sessions: Sessions,
+    auth: Auth,
+    sockets: Sockets,
+    callers: Callers,
+    processes: Processes,
+    events: Events,
+  },
+  service: () => import('./service.js').then(module => module.IdentityService),
+}).surface({
+  errors: [IdentityErrors],
+  events: [ActingFor],
+  registries: [contribute(AuditedEvents, () => [ActingFor.name])],
+  secrets: [self => self.hidden],
+  hooks: {
+    authenticate: (self, incoming) => self.authenticate(incoming),
+    admit: (self, incoming, route) => self.admit(incoming, route),
+  },
+  taps: [
+    tap(
+      Sessions,
+      sessions => sessions.prepare,
+      self => (start, session) => self.prepare(start, session),
+    ),
+    tap(
+      Sessions,
+      sessions => sessions.stopped,
+      self => session => self.end(session.id),
+    ),
+  ],
+})

@@ -1,0 +1,216 @@
+import { timingSafeEqual } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import path from 'node:path'
+import { canRunCode } from '../../../kernel/kit/annotations/index.js'
+import { SecretSet } from '../../../kernel/kit/secret-set.js'
+import type { Callers, Sockets } from '../../../kernel/platform.js'
+import {
+  type Actor,
+  type Awaitable,
+  type Fault,
+  type Identified,
+  type Incoming,
+  KernelErrors,
+  type PluginKernel,
+  type Route,
+} from '../../../kernel/plugin.js'
+import type { Auth } from '../auth/api.js'
+import type { Events } from '../../platform/events/api.js'
+import type { Processes } from '../../platform/processes/api.js'
+import type { SessionInfo, SessionStart, Sessions } from '../../work/sessions/api.js'
+import { ActingFor, AGENT_SESSION, IdentityErrors } from './api.js'
+import { makeFolder, type SocketFolder } from './folder.js'
+import { isOwn } from './own.js'
+
+/** What a session's process has to show who it is. */
+interface Identity {
+  readonly session: SessionInfo
+  readonly actor: Actor
+  readonly token: Buffer
+  end(): Promise<void>
+}
+
+const TOKEN = /^Bearer +(svc_(ses_[0-9a-f]{16})_[0-9a-f]{64})$/i
+
+/** The plugins whose processes are agents, or run where one does. */
+const OF_AGENTS: readonly string[] = ['sessions', 'sandboxes']
+
+/** Who an agent is when its process calls the daemon: by a socket of its session, or a token in its environment. */
+export class IdentityService {
+  readonly hidden = new SecretSet()
+  readonly #identities = new Map<string, Identity>()
+  #folder: SocketFolder | undefined
+  /** That descent cannot be told has been said. */
+  #isUntold = false
+
+  constructor(
+    private readonly kernel: PluginKernel<{
+      sessions: typeof Sessions
+      auth: typeof Auth
+      sockets: typeof Sockets
+      callers: typeof Callers
+      processes: typeof Processes
+      events: typeof Events
+    }>,
+  ) {}
+
+  async start(): Promise<void> {
+    const { home, env, scope } = this.kernel
+    const runtime = env.XDG_RUNTIME_DIR || env.TMPDIR || '/tmp'
+    const folder = await makeFolder(home.path('run'), runtime)
+    this.#folder = folder
+    scope.defer('sockets of sessions', async () => {
+      await Promise.all([...this.#identities.keys()].map(id => this.end(id)))
+      await folder.remove()
+    })
+  }
+
+  /** Gives a process that is about to be started its socket and token; those of the one before count no more. */
+  async prepare(start: SessionStart, session: SessionInfo): Promise<SessionStart> {
+    await this.end(session.id)
+    const { ids, needs } = this.kernel
+    const token = `svc_${session.id}_${ids.hex(32)}`
+    const socket = path.join(this.#folder?.path ?? '', `${session.id}.sock`)
+    const actor = actorOf(session)
+    const show = this.hidden.hide(token, { name: 'session-token' })
+    const close = await needs.sockets(socket, actor)
+    const end = async () => {
+      const why = IdentityErrors.identity_stale(`session ${session.id} has ended, or its process was replaced`)
+      needs.callers.dismiss(caller => caller.origin === AGENT_SESSION && caller.id === session.id, why)
+      await close()
+      await rm(socket, { force: true })
+      show()
+    }
+    this.#identities.set(session.id, { session, actor, token: Buffer.from(token), end })
+    return { ...start, env: { ...start.env, SVC_SOCKET: socket, SVC_SESSION_TOKEN: token } }
+  }
+
+  /** Nothing of a session's process is known any more. */
+  async end(id: string): Promise<void> {
+    const identity = this.#identities.get(id)
+    this.#identities.delete(id)
+    await identity?.end()
+  }
+
+  /** The agent of a session, by the token in its environment. */
+  authenticate({ headers }: Incoming): Actor | Fault | undefined {
+    const [, token = '', id = ''] = TOKEN.exec(String(headers.authorization ?? '')) ?? []
+    if (token === '') return undefined
+    const identity = this.#identities.get(id)
+    return identity && isSame(identity.token, token) ? identity.actor : IdentityErrors.identity_stale()
+  }
+
+  /** Holds an agent to its own session and workspace, and whoever sends the headers of one to what they say. */
+  admit(incoming: Identified, route: Route): Awaitable<Fault | undefined> {
+    const { actor, connection, headers } = incoming
+    const [session, agent] = [headers['x-service-session-id'], headers['x-service-agent']]
+    const isAgent = actor.origin === AGENT_SESSION
+    if (session !== undefined || agent !== undefined) {
+      const refused = isAgent ? this.#mismatch(actor, session, agent) : this.#unproven(incoming, session, agent)
+      if (refused) return refused
+    }
+    if (isAgent) return route.public ? undefined : this.#unauthorized(actor, incoming.url, route)
+    const isFor = typeof session === 'string' && typeof agent === 'string' ? { session_id: session, agent } : undefined
+    if (isFor) incoming.actFor({ kind: AGENT_SESSION, id: isFor.session_id })
+    if (route.method === 'GET') return undefined
+    if (!isFor && (!connection || !canRunCode(route))) return undefined
+    return this.#atOperatorsDoor(incoming, canRunCode(route), isFor)
+  }
+
+  async #atOperatorsDoor(
+    { actor, connection, id }: Identified,
+    runsCode: boolean,
+    isFor: { readonly session_id: string; readonly agent: string } | undefined,
+  ): Promise<Fault | undefined> {
+    const refused = connection && runsCode ? await this.#descended(connection) : undefined
+    if (refused || !isFor) return refused
+    const { db, needs } = this.kernel
+    let isTold = false
+    const written = db.tx(t => {
+      needs.events.emit(t, ActingFor, isFor, { actor, cause: id, subject: isFor.session_id })
+      isTold = true
+    })
+    // Rows that the request changes are on the disk with this or after it, since commits are: it need not be waited for twice.
+    if (runsCode || !isTold) await written
+    else written.catch(() => {})
+    return undefined
+  }
+
+  /**
+   * An agent without a sandbox can open every door of the operator. Where it could make code run, or approve what it asked for
+   * itself, it is known by its descent. Whose connection cannot be told is refused while processes run, but where the system tells
+   * of none at all: there nobody could do anything.
+   */
+  async #descended(connection: object): Promise<Fault | undefined> {
+    const caller = await this.kernel.needs.processes.callerOf(connection)
+    switch (caller.status) {
+      case 'started':
+        return OF_AGENTS.includes(caller.owner)
+          ? IdentityErrors.identity_unauthorized(`this process descends from an agent (${caller.label})`)
+          : undefined
+      case 'left':
+        return IdentityErrors.identity_unauthorized('this process descends from one that this daemon started')
+      case 'gone':
+        return IdentityErrors.identity_unauthorized('the process that opened this connection has ended')
+      case 'untold':
+        if (!this.#isUntold) this.kernel.log.warn(`agents are not known by their descent: ${caller.why}`)
+        this.#isUntold = true
+        return undefined
+      default:
+        return undefined
+    }
+  }
+
+  #unauthorized({ id }: Actor, url: string, route: Route): Fault | undefined {
+    const workspaceId = this.#identities.get(id)?.session.workspaceId
+    if (workspaceId === undefined) return IdentityErrors.identity_stale()
+    if (!route.origins?.includes(AGENT_SESSION))
+      return IdentityErrors.identity_unauthorized(`an agent may not call ${route.method} ${route.path}`)
+    return isOwn(route.path, url, { session: id, workspace: workspaceId })
+      ? undefined
+      : IdentityErrors.identity_unauthorized('an agent may look at its own session and workspace only')
+  }
+
+  #mismatch({ id }: Actor, session: unknown, agent: unknown): Fault | undefined {
+    if (session === undefined || agent === undefined) return bothOrNeither()
+    const own = this.#identities.get(id)?.session
+    return session === id && agent === own?.agentName ? undefined : IdentityErrors.identity_mismatch()
+  }
+
+  /** Headers alone prove nothing: whoever speaks for an agent at an operator's door shows the operator token as well. */
+  #unproven({ headers }: Identified, session: unknown, agent: unknown): Fault | undefined {
+    if (typeof session !== 'string' || typeof agent !== 'string') return bothOrNeither()
+    let known: SessionInfo | undefined
+    try {
+      known = this.kernel.needs.sessions.get(session)
+    } catch (cause) {
+      return IdentityErrors.identity_unavailable(undefined, { cause })
+    }
+    if (!known || known.state === 'stopped')
+      return IdentityErrors.identity_stale(`session ${session.slice(0, 100)} is stopped or unknown`)
+    if (known.agentName !== agent) return IdentityErrors.identity_mismatch()
+    if (this.kernel.needs.auth.hasOperatorToken(headers.authorization)) return undefined
+    const text = 'the headers of an agent prove nothing: they need the operator token with them'
+    return KernelErrors.identity_required(text, { next: 'call over the socket of the session, SVC_SOCKET' })
+  }
+}
+
+const bothOrNeither = () =>
+  KernelErrors.identity_required('send both X-Service-Session-ID and X-Service-Agent, or neither', {
+    next: 'svc session list',
+  })
+
+const isSame = (token: Buffer, given: string): boolean => {
+  const bytes = Buffer.from(given)
+  return bytes.length === token.length && timingSafeEqual(bytes, token)
+}
+
+const actorOf = ({ id, workspaceId }: SessionInfo): Actor => ({
+  kind: 'operator',
+  id,
+  owner: { kind: AGENT_SESSION, id },
+  source: { kind: AGENT_SESSION, id },
+  maxScope: { kind: 'workspace', id: workspaceId },
+  origin: AGENT_SESSION,
+  confined: true,
+})

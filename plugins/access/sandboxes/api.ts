@@ -1,0 +1,116 @@
+/** `svc/plugins/sandboxes`: how sessions are confined. */
+import { defineErrors, hookTable, notify, pipeline, type TapsOf, token } from '../../../kernel/plugin.js'
+import type { Deniable, SessionInfo } from '../../work/sessions/api.js'
+
+export { spawnConfined } from './spawn-confined.js'
+
+/** The profile that is always there: the network of the host, and nothing of its own. */
+export const DEFAULT_PROFILE = 'default'
+/** The name that stands for no sandbox. */
+export const NO_SANDBOX = 'none'
+
+export const SandboxErrors = defineErrors({
+  sandbox_unusable: {
+    status: 422,
+    message: 'the sandbox that this session has to run in cannot be started',
+    next: 'svc doctor --only sandboxes',
+  },
+  sandbox_profile_not_found: {
+    status: 422,
+    message: 'there is no such sandbox profile',
+    next: 'svc config get sandboxes',
+  },
+  sandbox_not_found: { status: 404, message: 'this session has no sandbox', next: 'svc sandbox list' },
+  sandbox_not_running: {
+    status: 409,
+    message: 'the sandbox of this session is there while its agent runs',
+    next: 'svc session prompt <id> <text>',
+  },
+  sandbox_crowded: {
+    status: 409,
+    message: 'too many commands run in this sandbox; wait for one of them',
+    next: 'svc sandbox show <session>',
+  },
+  sandbox_folder_outside: { status: 422, message: 'cwd is no folder of the workspace of this session' },
+  sandbox_command_unstarted: { status: 422, message: 'the command could not be started' },
+  sandbox_weaker: {
+    status: 422,
+    message: 'what a sandboxed session starts runs in no weaker sandbox',
+    next: 'leave the sandbox out, or name one that is at least as strict',
+  },
+})
+
+/** A sandbox that is about to be put around a session. */
+export interface SandboxWish extends Deniable {
+  readonly backend: string
+  readonly profile: string
+}
+
+/** The hooks of sandboxes, named after the events of hook programs. No file is copied into a sandbox: there is no sync. */
+export const points = hookTable({
+  prepare: pipeline<SandboxWish, [session: SessionInfo]>(
+    'sandbox.prepare',
+    'Before the sandbox of a session is prepared. A tap may refuse the start of the session.',
+    { deadlineMs: 600_000 },
+  ),
+  ready: notify<[sandbox: SandboxWish, session: SessionInfo]>(
+    'sandbox.ready',
+    'When the sandbox of a session is ready: what the session starts runs inside.',
+  ),
+  stop: notify<[session: SessionInfo]>('sandbox.stop', 'After a sandboxed session stopped.'),
+})
+export type SandboxPoints = TapsOf<typeof points>
+
+/** How a program that is no agent is confined. */
+export interface ProgramSandbox {
+  readonly profile: string
+  /** Absent: as the profile has it. */
+  readonly network?: 'host' | 'none'
+  /** Folders that it may read and write; it is started in the first one. */
+  readonly roots: readonly string[]
+  /** Folders that it may read; it is started in the first one where it has no other. */
+  readonly shows?: readonly string[]
+  /** The extension whose program it is, which came from a catalog: the sandbox is not the choice of whoever uses it. */
+  readonly fromCatalog?: string
+}
+
+/** Why a program does not run; what came from a catalog has no other way. */
+export const unusable = (reason: string | undefined, extension?: string) =>
+  extension === undefined
+    ? SandboxErrors.sandbox_unusable(reason)
+    : unconfined(extension, reason ?? 'sandboxes do not work here')
+
+const unconfined = (extension: string, reason: string) =>
+  SandboxErrors.sandbox_unusable(
+    `the extension ${extension} came from a catalog, and its programs run in a sandbox only: ${reason}`,
+    {
+      next: `install bubblewrap, or let it run with your rights: svc config set extensions.trust.unsandboxed '["${extension}"]'`,
+    },
+  )
+
+export interface ProgramCommand {
+  readonly argv: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+}
+
+/** A command with the sandbox around it. */
+export interface EnclosedProgram {
+  readonly argv: string[]
+  readonly cwd: string
+  readonly env: Record<string, string>
+  /** To be called when it has ended: puts aside what would run code outside. */
+  ended(): Promise<void>
+}
+
+export interface ConfinementApi {
+  readonly points: SandboxPoints
+  /** How programs run that are started on behalf of a session, which is no weaker than its own sandbox; undefined: it has none. */
+  ofSession(id: string): ProgramSandbox | undefined
+  /**
+   * Puts a sandbox around a program; `id` names it in the names of files that are put aside, and is used by one at a time.
+   * Throws `sandbox_unusable` (422), `sandbox_profile_not_found` (422).
+   */
+  encloseProgram(id: string, sandbox: ProgramSandbox, command: ProgramCommand): Promise<EnclosedProgram>
+}
+
+export const Confinement = token<ConfinementApi>('sandboxes@1')

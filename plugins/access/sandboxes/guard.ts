@@ -1,0 +1,114 @@
+import { lstat, readlink, realpath, rename, rm, symlink } from 'node:fs/promises'
+import path from 'node:path'
+import { readRegularFile } from '../../../kernel/kit/read-file.js'
+import type { Mount } from './mounts.js'
+
+/** What git runs code for, or where it is told to look for that. */
+const GIT = ['hooks', 'config', 'config.worktree', 'commondir']
+const LINE_BYTES = 4096
+
+/** What of a folder would run code outside later, and how it was before a sandbox was started. */
+export interface Guard {
+  readonly root: string
+  /** Paths below it that did not exist: what is there afterwards is put aside. */
+  readonly absent: readonly string[]
+  /** Paths below it that were links, and where they led. */
+  readonly links: readonly (readonly [path: string, target: string])[]
+}
+
+/**
+ * Looks at paths below a folder. What exists is read-only inside, and the folders on the way to it cannot be renamed; the rest
+ * is told of in the guard.
+ * @param root canonical
+ * @param paths relative to it
+ */
+export async function guard(
+  root: string,
+  paths: readonly string[],
+): Promise<{ mounts: Mount[]; guard: Guard; places: string[] }> {
+  const mounts: Mount[] = []
+  const absent: string[] = []
+  const links: (readonly [string, string])[] = []
+  for (const wanted of new Set(paths)) {
+    const parts = wanted.split('/')
+    for (let length = 1; length <= parts.length; length++) {
+      const relative = parts.slice(0, length).join('/')
+      const place = path.join(root, relative)
+      const found = await lstat(place).catch(() => undefined)
+      if (!found) {
+        absent.push(wanted)
+        break
+      }
+      if (found.isSymbolicLink()) {
+        links.push([relative, await readlink(place)])
+        break
+      }
+      const isLast = length === parts.length || !found.isDirectory()
+      mounts.push({ kind: isLast ? 'read' : 'write', path: place })
+      if (isLast) break
+    }
+  }
+  return { mounts, guard: { root, absent, links }, places: paths.map(wanted => path.join(root, wanted)) }
+}
+
+/** Paths of a workspace that make git run code. */
+export const gitPaths = (below = '.git'): readonly string[] => GIT.map(name => `${below}/${name}`)
+
+/**
+ * The repository of a worktree lies elsewhere, and says that this is one of its worktrees; undefined for anything else. Both
+ * paths are canonical: the folder that all its worktrees share, and the one of this worktree in it.
+ */
+export async function worktreeOf(root: string): Promise<{ common: string; own: string } | undefined> {
+  const line = async (file: string, ...start: string[]) => {
+    const text = await readRegularFile(path.join(...start, file), { maxBytes: LINE_BYTES }).catch(() => undefined)
+    return (
+      text &&
+      path.resolve(
+        ...start,
+        text
+          .toString()
+          .trim()
+          .replace(/^gitdir: /, ''),
+      )
+    )
+  }
+  const named = await line('.git', root)
+  const own = named && (await realpath(named).catch(() => undefined))
+  if (!own || (await line('gitdir', own)) !== path.join(root, '.git')) return undefined
+  const shared = await line('commondir', own)
+  const common = shared && (await realpath(shared).catch(() => undefined))
+  return common && path.dirname(own) === path.join(common, 'worktrees') ? { common, own } : undefined
+}
+
+/**
+ * Puts aside what came to be at guarded paths, under a name of its own beside them, and sets links back. No link is followed:
+ * what runs inside could have made one. Returns what was put aside, absolute.
+ * @param mark part of the new names
+ */
+export async function cleanUp({ root, absent, links }: Guard, mark: string): Promise<string[]> {
+  const aside: string[] = []
+  const putAside = async (place: string) => {
+    const other = `${place}.discarded-${mark}`
+    await rm(other, { recursive: true, force: true })
+    await rename(place, other)
+    aside.push(other)
+  }
+  for (const wanted of absent) {
+    const parts = wanted.split('/')
+    for (let length = 1; length <= parts.length; length++) {
+      const place = path.join(root, ...parts.slice(0, length))
+      const found = await lstat(place).catch(() => undefined)
+      if (!found) break
+      if (length < parts.length && found.isDirectory()) continue
+      await putAside(place)
+      break
+    }
+  }
+  for (const [relative, target] of links) {
+    const place = path.join(root, relative)
+    if ((await readlink(place).catch(() => undefined)) === target) continue
+    if (await lstat(place).catch(() => undefined)) await putAside(place)
+    await symlink(target, place).catch(() => {})
+  }
+  return aside
+}

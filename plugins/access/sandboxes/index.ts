@@ -1,0 +1,52 @@
+import { definePlugin, maybe, surfaceOf } from '../../../kernel/plugin.js'
+import { Checks } from '../../desk/daemon/api.js'
+import { Extensions } from '../../delivery/extensions/api.js'
+import { Processes } from '../../platform/processes/api.js'
+import { Providers } from '../../agents/providers/api.js'
+import { Sessions } from '../../work/sessions/api.js'
+import { Workspaces } from '../../desk/workspaces/api.js'
+import { Confinement, SandboxErrors } from './api.js'
+import { guardTable } from './kept-guards.js'
+import { sandboxRoutes } from './routes.js'
+import type { SandboxesService } from './service.js'
+import { DefaultSandbox, Sandboxes } from './settings.js'
+
+const { contribute, tap } = surfaceOf<SandboxesService>()
+
+/** Confines the processes of sessions. */
+export default definePlugin({
+  name: 'sandboxes',
+  version: '0.1.0',
+  requires: {
+    sessions: Sessions,
+    providers: Providers,
+    workspaces: Workspaces,
+    processes: Processes,
+    extensions: maybe(Extensions),
+  },
+  provides: Confinement,
+  service: () => import('./service.js').then(module => module.SandboxesService),
+}).surface({
+  errors: [SandboxErrors],
+  routes: sandboxRoutes,
+  settings: [Sandboxes, DefaultSandbox],
+  tables: [{ id: '001-guard', sql: guardTable }],
+  registries: [contribute(Checks, self => [{ id: 'sandboxes', category: 'sandboxes', run: () => self.check() }])],
+  taps: [
+    tap(
+      Sessions,
+      sessions => sessions.creating,
+      self => session => self.choose(session),
+    ),
+    tap(
+      Sessions,
+      sessions => sessions.launching,
+      self => launch => self.enclose(launch),
+    ),
+    tap(
+      Sessions,
+      sessions => sessions.stopped,
+      self => session => self.stopped(session),
+    ),
+  ],
+})

@@ -1,0 +1,112 @@
+import { realpath } from 'node:fs/promises'
+import path from 'node:path'
+import { type Clock, messageOf, type PluginKernel } from '../../../kernel/plugin.js'
+import type { ExecInSandboxReply } from '../../../schemas/sessions/sandboxes.js'
+import { keep, OutputStart, type ProcessesApi, type ProcessHandle } from '../../platform/processes/api.js'
+import { SandboxErrors } from './api.js'
+import { type Enclosure, enclosed } from './bubblewrap.js'
+import { contains } from './mounts.js'
+
+/** Bytes that are told of each output of a command; the rest is read and dropped, so that the command goes on. */
+const TOLD_BYTES = 256 * 1024
+/** Commands that run in one sandbox at the same time, beside those of its agent. */
+const MAX_COMMANDS = 8
+/** Of the agent's environment, what says where things are: neither its keys nor who it is. */
+const PASSED = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL', 'TZ', 'TERM'] as const
+
+/** A command for a sandbox. */
+export interface Exec {
+  readonly argv: readonly string[]
+  readonly cwd: string | undefined
+  readonly timeoutMs: number
+  readonly signal: AbortSignal
+}
+
+/** Where the processes of a session run, as long as its agent does, and commands that others run there. */
+export class OpenSandbox {
+  readonly #running = new Set<ProcessHandle>()
+  #closed = false
+
+  constructor(
+    private readonly kernel: { readonly clock: Clock; readonly redact: PluginKernel['redact'] },
+    private readonly processes: ProcessesApi,
+    private readonly place: {
+      readonly sessionId: string
+      readonly enclosure: Enclosure
+      readonly env: Readonly<Record<string, string>>
+      readonly roots: readonly string[]
+    },
+  ) {}
+
+  get mounts(): Enclosure['mounts'] {
+    return this.place.enclosure.mounts
+  }
+
+  /** Canonical folders that are worked in. */
+  get roots(): readonly string[] {
+    return this.place.roots
+  }
+
+  get commands(): number {
+    return this.#running.size
+  }
+
+  /** Runs a command to its end. Throws `sandbox_crowded` (409), `sandbox_folder_outside` (422), `sandbox_command_unstarted` (422). */
+  async exec({ argv, cwd, timeoutMs, signal }: Exec): Promise<ExecInSandboxReply> {
+    const { sessionId, enclosure } = this.place
+    const folder = await this.#folder(cwd)
+    if (this.#closed) throw SandboxErrors.sandbox_not_running()
+    if (this.#running.size >= MAX_COMMANDS) throw SandboxErrors.sandbox_crowded()
+    const env = Object.fromEntries(PASSED.flatMap(name => (this.place.env[name] ? [[name, this.place.env[name]]] : [])))
+    const command = enclosed(enclosure, { argv, cwd: folder, env: env as Record<string, string> })
+    const handle = await this.processes
+      .spawn({ ...command, label: `${sessionId} command in its sandbox`, stdio: 'pipe' })
+      .catch(error => {
+        throw SandboxErrors.sandbox_command_unstarted(`the command could not be started: ${messageOf(error)}`)
+      })
+    this.#running.add(handle)
+    const end = () => void handle.stop({ graceMs: 0, termMs: 1000 }).catch(() => {})
+    let timedOut = false
+    const timer = this.kernel.clock.timeout(timeoutMs, () => {
+      timedOut = true
+      end()
+    })
+    signal.addEventListener('abort', end, { once: true })
+    if (signal.aborted || this.#closed) end()
+    try {
+      handle.stdin.end()
+      const stdout = keep(handle.stdout, new OutputStart(TOLD_BYTES))
+      const stderr = keep(handle.stderr, new OutputStart(TOLD_BYTES))
+      const { code, signal: by } = await handle.exited
+      await handle.stop({ graceMs: 0, termMs: 0 })
+      const { redact } = this.kernel
+      return {
+        exit_code: code,
+        signal: by,
+        stdout: redact.text(stdout.text()),
+        stderr: redact.text(stderr.text()),
+        truncated: stdout.truncated || stderr.truncated,
+        timed_out: timedOut,
+      }
+    } finally {
+      timer.cancel()
+      signal.removeEventListener('abort', end)
+      this.#running.delete(handle)
+    }
+  }
+
+  /** Nothing is started any more, and what runs is ended. */
+  async close(): Promise<void> {
+    this.#closed = true
+    await Promise.all([...this.#running].map(handle => handle.stop({ graceMs: 0, termMs: 0 })))
+  }
+
+  async #folder(cwd: string | undefined): Promise<string> {
+    const [root = '/'] = this.place.roots
+    if (cwd === undefined) return root
+    const folder = await realpath(path.resolve(root, cwd)).catch(() => undefined)
+    if (folder === undefined || !this.place.roots.some(one => contains(one, folder)))
+      throw SandboxErrors.sandbox_folder_outside()
+    return folder
+  }
+}

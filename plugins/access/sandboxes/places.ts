@@ -1,0 +1,181 @@
+import { lstat, mkdir, readlink, realpath } from 'node:fs/promises'
+import path from 'node:path'
+import type { Provider } from '../../agents/providers/api.js'
+import { type Guard, gitPaths, guard, worktreeOf } from './guard.js'
+import { contains, inOrder, isSeen, type Mount } from './mounts.js'
+import { programMounts, unwrapped } from './programs.js'
+
+/** Programs, libraries and configuration of the system. */
+const SYSTEM = [
+  '/usr',
+  '/bin',
+  '/sbin',
+  '/lib',
+  '/lib32',
+  '/lib64',
+  '/libx32',
+  '/etc',
+  '/opt',
+  '/nix/store',
+  '/gnu/store',
+]
+/** What a daemon of root could read of it, and no agent needs. */
+const SECRETS = ['/etc/shadow', '/etc/shadow-', '/etc/gshadow', '/etc/gshadow-', '/etc/sudoers']
+/** Places that are empty folders of its own in every sandbox. */
+const EMPTY = ['/tmp', '/var/tmp', '/run']
+
+/** What has to be known to say what a session sees. */
+export interface Place {
+  readonly argv: readonly string[]
+  /** Servers that the agent starts, as the protocol has them. */
+  readonly mcpServers: readonly unknown[]
+  readonly cwd: string
+  readonly env: Readonly<Record<string, string>>
+  readonly roots: readonly string[]
+  /** Absent: it is no program of an agent, and has no files of its own. */
+  readonly provider: Provider | undefined
+  /** All of them, for the files by which they run code. */
+  readonly providers: readonly Provider[]
+  /** Program of a command line. */
+  programOf(argv: readonly string[]): Provider | undefined
+  readonly userHome: string
+  readonly daemonHome: string
+  /** Folder with the daemon's own commands. */
+  readonly bin: string | undefined
+  /** The session's own socket. */
+  readonly socket: string | undefined
+  /** Canonical roots of all workspaces. */
+  readonly workspaces: readonly string[]
+}
+
+/** What a session sees, and what is looked after when its processes have ended. */
+export interface View {
+  readonly mounts: readonly Mount[]
+  readonly guards: readonly Guard[]
+  /** Everything that the guards are about, absolute. */
+  readonly guarded: readonly string[]
+}
+
+/** Why a folder cannot be that of a sandboxed agent: it would hide nothing. */
+export function tooWide(roots: readonly string[], homes: readonly string[]): string | undefined {
+  const wide = roots.find(root => homes.some(home => contains(root, home)))
+  return (
+    wide && `the workspace ${wide} contains the home folder, which a sandbox has to hide; work in a folder below it`
+  )
+}
+
+/** Everything that the processes of a session see: the system, their program, their workspace, their own files. */
+export async function viewOf(place: Place): Promise<View> {
+  const { roots, daemonHome, bin, socket } = place
+  const { argv, env: assigned } = unwrapped(place.argv)
+  const env = { ...place.env, ...assigned }
+  const home = await real(env.HOME ?? place.userHome)
+  const homes = [...new Set([await real(place.userHome), home, await real(daemonHome)])]
+  const empty = [...EMPTY, ...homes.filter(folder => folder !== '/')]
+  const provider = place.programOf(argv) ?? place.provider
+
+  const base: Mount[] = [
+    ...(await systemMounts()),
+    ...empty.map((folder): Mount => ({ kind: 'empty', path: folder })),
+    ...roots.map((root): Mount => ({ kind: 'write', path: root })),
+  ]
+  const own = await ownFiles(provider, home, env, daemonHome)
+  const writable = [...roots, ...own.mounts.flatMap(({ kind, path: folder }) => (kind === 'write' ? [folder] : []))]
+  const search = { cwd: place.cwd, env, closed: [...empty, '/'], writable }
+  const programs = [
+    ...(await programMounts(place.argv.slice(0, 1), search)),
+    ...(await programMounts(argv, search)),
+    ...(await Promise.all(serverCommands(place.mcpServers).map(line => programMounts(line, search)))).flat(),
+    ...(bin === undefined ? [] : await programMounts([path.join(bin, 'svc')], search)),
+  ].filter(mount => !isSeen(base, mount.path) && !roots.includes(mount.path))
+  const seen = [...base, ...own.mounts, ...programs]
+  const foreign = place.workspaces.filter(root => !roots.some(mine => contains(mine, root)) && isSeen(seen, root))
+
+  const guarded = await guardsOf(place, roots, own.guards)
+  return {
+    mounts: inOrder([
+      ...seen,
+      ...foreign.map((root): Mount => ({ kind: 'empty', path: root })),
+      ...guarded.flatMap(({ mounts }) => mounts),
+      ...(socket === undefined ? [] : [{ kind: 'read', path: socket } as const]),
+    ]),
+    guards: guarded.map(one => one.guard),
+    guarded: guarded.flatMap(({ places }) => places),
+  }
+}
+
+/** Command lines of MCP servers, whose programs the agent has to be able to run. */
+function serverCommands(servers: readonly unknown[]): readonly (readonly string[])[] {
+  return servers.flatMap(server => {
+    const { command, args = [] } = Object(server) as { command?: unknown; args?: unknown }
+    return typeof command === 'string' ? [[command, ...(Array.isArray(args) ? args.map(String) : [])]] : []
+  })
+}
+
+/** The folders of the system that there are; links among them stay links. */
+async function systemMounts(): Promise<Mount[]> {
+  const mounts: Mount[] = [{ kind: 'link', path: '/var/run', target: '../run' }]
+  for (const folder of SYSTEM) {
+    const found = await lstat(folder).catch(() => undefined)
+    if (found?.isSymbolicLink()) mounts.push({ kind: 'link', path: folder, target: await readlink(folder) })
+    else if (found) mounts.push({ kind: 'read', path: folder })
+  }
+  for (const file of SECRETS) if (await lstat(file).catch(() => undefined)) mounts.push({ kind: 'blank', path: file })
+  const resolver = await real('/etc/resolv.conf')
+  if (!resolver.startsWith('/etc/') && (await lstat(resolver).catch(() => undefined)))
+    mounts.push({ kind: 'read', path: resolver })
+  return mounts
+}
+
+/** What the agent's program keeps in the home, and in folders that its variables name; and its home, if it has one of its own. */
+async function ownFiles(
+  provider: Provider | undefined,
+  home: string,
+  env: Readonly<Record<string, string>>,
+  daemonHome: string,
+) {
+  const named = (provider?.ownFilesEnv ?? []).flatMap(name => env[name] ?? [])
+  const isolated = provider && contains(path.join(daemonHome, 'providers'), home) ? [home] : []
+  const wanted = [...isolated, ...named, ...(provider?.ownFiles ?? []).map(file => path.join(home, file))]
+  const mounts: Mount[] = []
+  for (const file of wanted) {
+    if (!path.isAbsolute(file)) continue
+    // What it writes on its first run has to be there on the second one.
+    if (path.extname(file) !== '.json') await mkdir(file, { recursive: true, mode: 0o700 }).catch(() => {})
+    const found = await lstat(file).catch(() => undefined)
+    const place = found && (await real(file))
+    if (place === undefined) continue
+    mounts.push({ kind: 'write', path: place })
+    if (place !== file) mounts.push({ kind: 'link', path: file, target: place })
+  }
+  const code = (provider?.codeFiles ?? []).map(file => path.join(home, file))
+  const writable = mounts.filter(({ kind }) => kind === 'write').map(mount => mount.path)
+  const guards = writable.map(folder => ({
+    folder,
+    files: code.filter(file => file !== folder && contains(folder, file)).map(file => path.relative(folder, file)),
+  }))
+  return { mounts, guards: guards.filter(({ files }) => files.length > 0) }
+}
+
+async function guardsOf(
+  { providers }: Place,
+  roots: readonly string[],
+  own: readonly { readonly folder: string; readonly files: readonly string[] }[],
+) {
+  const code = providers.flatMap(({ codeFiles = [] }) => codeFiles)
+  const guarded = await Promise.all([
+    ...roots.map(root => guard(root, ['.svc', ...gitPaths(), ...code])),
+    ...own.map(({ folder, files }) => guard(folder, files)),
+  ])
+  for (const root of roots) {
+    const worktree = await worktreeOf(root)
+    if (!worktree) continue
+    const name = path.basename(worktree.common)
+    const paths = [...gitPaths(name), ...gitPaths(path.join(name, 'worktrees', path.basename(worktree.own)))]
+    guarded.push(await guard(path.dirname(worktree.common), paths))
+  }
+  return guarded
+}
+
+/** The canonical path; of what is not there, the path itself. */
+export const real = (file: string) => realpath(file).catch(() => file)

@@ -1,0 +1,14 @@
+import type { Fault } from '../../../kernel/plugin.js'
+import type { NewSession } from '../../work/sessions/api.js'
+import { SandboxErrors } from './api.js'
+
+/** The refusal of a session that would run in a sandbox by default, with every way on. */
+export function refusalOf({ unattended, permissions, session }: NewSession, reason: string): Fault {
+  const kind = unattended
+    ? 'a session of a job'
+    : session.type === 'user'
+      ? `a session with ${permissions}`
+      : `a ${session.type} session`
+  const without = 'to work without one, use --sandbox none, or for all sessions svc config set defaults.sandbox none'
+  return SandboxErrors.sandbox_unusable(`${kind} runs in a sandbox, and none can be started: ${reason}; ${without}`)
+}

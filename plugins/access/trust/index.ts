@@ -1,0 +1,87 @@
+import { cli, describe, tool } from '../../../kernel/kit/annotations/index.js'
+import { definePlugin, maybe, noContent, ok, routeOf } from '../../../kernel/plugin.js'
+import { PutTrustBody, WorkspaceTrustReply } from '../../../schemas/workspaces/trust.js'
+import { Hooks } from '../../work/hooks/api.js'
+import { Workspaces } from '../../desk/workspaces/api.js'
+import { Trust, TrustErrors } from './api.js'
+import { type TrustService, trustTable } from './service.js'
+
+const route = routeOf<TrustService>(describe('Workspaces'))
+const workspace = { name: 'workspace', summary: 'id, name or path of a workspace' } as const
+
+/** Whether what the files of a workspace say may run code. */
+export default definePlugin({
+  name: 'trust',
+  version: '0.1.0',
+  requires: { workspaces: Workspaces, hooks: maybe(Hooks) },
+  provides: Trust,
+  service: () => import('./service.js').then(m => m.TrustService),
+}).surface({
+  errors: [TrustErrors],
+  tables: [{ id: '001-workspace', sql: trustTable }],
+  owned: [{ by: Workspaces, table: 'trust_workspace', column: 'workspace_id' }],
+  commands: [
+    {
+      path: 'workspace trust',
+      summary: 'Trust the current files of a workspace to run code',
+      args: [workspace],
+      load: () => import('./commands.js'),
+    },
+  ],
+  routes: [
+    route({
+      method: 'GET',
+      path: '/api/workspaces/{id}/trust',
+      summary: 'Show whether the files of a workspace may run code',
+      replies: { 200: WorkspaceTrustReply },
+      with: [
+        describe('Workspaces', { errors: [410] }),
+        cli('workspace trust-status', {
+          args: [{ ...workspace, name: 'id', type: 'workspace' }],
+          view: {
+            item: 'trust',
+            fields: [
+              { header: 'State', path: 'state' },
+              { header: 'Files', path: 'files', as: 'list' },
+              { header: 'Trusted', path: 'trusted_at', as: 'time' },
+              { header: 'By', path: 'trusted_by' },
+              { header: 'Digest', path: 'digest' },
+            ],
+          },
+        }),
+        tool('workspace_trust_status', ['workspace']),
+      ],
+      handle: async (self, { params }) => ok({ trust: await self.of(await self.find(params.id)) }),
+    }),
+    route({
+      method: 'PUT',
+      path: '/api/workspaces/{id}/trust',
+      with: [describe('Workspaces', { errors: [410] })],
+      summary: 'Trust the files of a workspace at a digest',
+      body: PutTrustBody,
+      privileged: true,
+      replies: { 200: WorkspaceTrustReply },
+      handle: async (self, { params, body, actor }) =>
+        ok({ trust: await self.grant(await self.find(params.id), body.digest, actor) }),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/api/workspaces/{id}/trust',
+      summary: 'Revoke the trust in a workspace',
+      privileged: true,
+      essential: true,
+      replies: { 204: null },
+      with: [
+        describe('Workspaces', { errors: [410] }),
+        cli('workspace untrust', {
+          args: [{ ...workspace, name: 'id', type: 'workspace' }],
+          done: 'not trusted any more: {id}',
+        }),
+      ],
+      handle: async (self, { params }) => {
+        await self.revoke(await self.find(params.id))
+        return noContent()
+      },
+    }),
+  ],
+})

@@ -1,0 +1,109 @@
+import { readdir, stat } from 'node:fs/promises'
+import path from 'node:path'
+import { readRegularFile } from '../../../kernel/kit/read-file.js'
+import { isInside } from '../../desk/workspaces/api.js'
+import { stringsIn } from './names.js'
+
+/** Folders named in one file that paths in it may be relative to. */
+const MOST_BASES = 16
+
+/** With which file of its folder a program begins that is named without one. */
+const ENTRY = /^(?:package\.json|(?:index|main|__main__|__init__)\.\w+|(?:GNU)?[Mm]akefile|[Jj]ustfile)$/
+/** Programs that run what such a file says. */
+const RUNS_ENTRY = /^(?:npm|pnpm|yarn|bun|make|gmake|just)$/
+const MODULE = /^\w+(?:\.\w+)+$/
+
+/** Where a file that names others lies. */
+interface Namer {
+  /** Canonical. */
+  readonly root: string
+  readonly folder: string
+}
+
+/**
+ * Files below the root that a file names: by a path from the root, from its own folder, or from a folder that it names. A program
+ * may be named without its ending or as a module; of a folder that is named the files directly in it count.
+ */
+export async function namedBy(strings: readonly string[], { root, folder }: Namer): Promise<Set<string>> {
+  const search = new Search(root)
+  const bases = new Set([root, folder])
+  for (const one of strings) {
+    for (const base of [root, folder]) {
+      const place = search.place(base, one)
+      if (place && bases.size < MOST_BASES && (await search.kindOf(place)) === 'folder') bases.add(place)
+    }
+  }
+  for (const base of bases) for (const one of strings) await search.take(base, one)
+  return search.found
+}
+
+class Search {
+  readonly found = new Set<string>()
+  readonly #kinds = new Map<string, 'file' | 'folder' | undefined>()
+  readonly #names = new Map<string, readonly string[]>()
+
+  constructor(private readonly root: string) {}
+
+  /** The path that a text could mean; undefined where that is not below the root. */
+  place(base: string, text: string): string | undefined {
+    if (text.includes('\0')) return undefined
+    const isOfRoot = path.isAbsolute(text) && isInside(path.normalize(text), this.root)
+    // What follows a variable looks absolute: `${workspace}/tools/run.sh`.
+    const place = isOfRoot ? path.normalize(text) : path.join(base, text)
+    return isInside(place, this.root) ? place.replace(/(.)\/$/, '$1') : undefined
+  }
+
+  async take(base: string, text: string): Promise<void> {
+    if (RUNS_ENTRY.test(text)) await this.#folder(base, ENTRY)
+    const places = [this.place(base, text), MODULE.test(text) ? this.place(base, text.replaceAll('.', '/')) : undefined]
+    for (const place of places) {
+      if (place === undefined) continue
+      const kind = await this.kindOf(place)
+      if (kind === 'file') this.found.add(place)
+      // The root itself, and a word that happens to be a folder (`npm run build`), are named for what begins in them.
+      if (kind === 'folder') await this.#folder(place, place === this.root || !/[/.]/.test(text) ? ENTRY : /^/)
+      if (kind !== 'file' && place !== this.root) await this.#withEnding(place)
+    }
+  }
+
+  async kindOf(place: string): Promise<'file' | 'folder' | undefined> {
+    if (!this.#kinds.has(place)) {
+      const found = await stat(place).catch(() => undefined)
+      this.#kinds.set(place, found?.isDirectory() ? 'folder' : found && 'file')
+    }
+    return this.#kinds.get(place)
+  }
+
+  async #folder(folder: string, wanted: RegExp): Promise<void> {
+    for (const name of await this.#namesIn(folder)) {
+      const file = path.join(folder, name)
+      if (!wanted.test(name) || (await this.kindOf(file)) !== 'file' || this.found.has(file)) continue
+      this.found.add(file)
+      if (name === 'package.json') await this.#package(file)
+    }
+  }
+
+  /** The files that a package says it begins with, and those of its scripts. */
+  async #package(file: string): Promise<void> {
+    const bytes = await readRegularFile(file, { maxBytes: 1024 * 1024 }).catch(() => undefined)
+    for (const one of bytes ? stringsIn(file, bytes) : []) {
+      const place = this.place(path.dirname(file), one)
+      if (place && (await this.kindOf(place)) === 'file') this.found.add(place)
+    }
+  }
+
+  /** Files of this name with an ending. */
+  async #withEnding(place: string): Promise<void> {
+    const start = `${path.basename(place)}.`
+    for (const name of await this.#namesIn(path.dirname(place))) {
+      const file = path.join(path.dirname(place), name)
+      if (name.startsWith(start) && (await this.kindOf(file)) === 'file') this.found.add(file)
+    }
+  }
+
+  async #namesIn(folder: string): Promise<readonly string[]> {
+    const known = this.#names.get(folder) ?? (await readdir(folder).catch(() => []))
+    this.#names.set(folder, known)
+    return known
+  }
+}

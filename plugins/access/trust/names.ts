@@ -1,0 +1,69 @@
+import { type ParseError, parse } from 'jsonc-parser'
+import { parse as parseToml } from 'smol-toml'
+import { headValues, parseHead, splitFrontmatter } from '../../../kernel/kit/frontmatter.js'
+
+/** A larger file is no declaration. */
+const MOST_BYTES = 1024 * 1024
+/** Of files that are no declaration (scripts, say), only small ones are searched, and only for what has the form of a path. */
+const SCRIPT_BYTES = 64 * 1024
+const LONGEST = 1024
+/** The name of a variable, which names no file; its default value may. */
+const VARIABLE = /\$\{?\w+(?::?-)?/g
+const SEPARATORS = /[\s'"`;|&()<>=,:${}[\]]+/
+
+/** Every text in a file that could name another file: values as the syntax of the file reads them, and their words. */
+export function stringsIn(name: string, bytes: Buffer): readonly string[] {
+  if (bytes.length > MOST_BYTES || bytes.includes(0)) return []
+  const text = bytes.toString().replace(/^\uFEFF/, '')
+  const found = new Set<string>()
+  const add = (one: string) => {
+    if (one !== '' && one.length <= LONGEST) found.add(one)
+  }
+  const values = valuesIn(name, text)
+  if (values) {
+    for (const value of values) for (const one of [value, ...value.replace(VARIABLE, ' ').split(SEPARATORS)]) add(one)
+  } else if (bytes.length <= SCRIPT_BYTES) {
+    for (const one of text.split(SEPARATORS)) if (one.includes('/')) add(one)
+  }
+  return [...found]
+}
+
+/**
+ * The texts that a file declares; undefined for a file of another kind. One with a fault in it declares nothing that is used, but
+ * as others may be more patient its text counts.
+ */
+function valuesIn(name: string, text: string): readonly string[] | undefined {
+  if (/\.jsonc?$/i.test(name)) {
+    const errors: ParseError[] = []
+    const value = parse(text, errors, { allowTrailingComma: true })
+    return [...textsOf(value), ...(errors.length > 0 ? [text] : [])]
+  }
+  if (/\.ya?ml$/i.test(name)) return yamlValues(text) ?? [text]
+  if (/\.toml$/i.test(name)) return orElse(() => textsOf(parseToml(text)), [text])
+  if (!/\.md$/i.test(name)) return undefined
+  const split = splitFrontmatter(text)
+  if (split === 'none') return []
+  // The body and the description are told to an agent, and name files that nothing runs.
+  return split === 'open' ? [text] : (yamlValues(split.head, 'description') ?? [split.head])
+}
+
+function yamlValues(head: string, prose?: string): readonly string[] | undefined {
+  return orElse(() => {
+    const { [prose ?? '']: _, ...values } = headValues(parseHead(head))
+    return textsOf(values)
+  }, undefined)
+}
+
+function orElse<T>(read: () => T, otherwise: T): T {
+  try {
+    return read()
+  } catch {
+    return otherwise
+  }
+}
+
+function textsOf(value: unknown, depth = 0): string[] {
+  if (typeof value === 'string') return [value]
+  if (typeof value !== 'object' || value === null || depth > 32) return []
+  return Object.entries(value).flatMap(([key, one]) => [key, ...textsOf(one, depth + 1)])
+}

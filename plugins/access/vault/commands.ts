@@ -1,0 +1,33 @@
+import type { CommandContext } from '../../../kernel/plugin.js'
+import type { VaultSecretReply } from '../../../schemas/vault.js'
+
+/** `svc vault put <ref>`: the value comes from a prompt or a pipe, for arguments are shown to everybody on the machine. */
+export async function runPut(context: CommandContext): Promise<void> {
+  const { client, out, options, args } = context
+  const { ref = '' } = args
+  if (context.unseen && !options['value-stdin']) await checkReference(context, ref)
+  const reply = (await client.request('PUT', '/api/vault/secrets', {
+    ref,
+    secret_value: await readValue(context, ref),
+    ...(options.kind === undefined ? {} : { kind: options.kind }),
+    ...(options['allow-short'] ? { allow_short: true } : {}),
+  })) as VaultSecretReply
+  if (out.json) return out.value(reply)
+  out.id(reply.secret.ref)
+  out.line(`stored ${reply.secret.ref}, version ${reply.secret.version}`)
+}
+
+/** Refuses a wrong reference before somebody types a value for it. */
+async function checkReference({ client }: CommandContext, ref: string): Promise<void> {
+  await client.request('GET', `/api/vault/secrets/metadata?${new URLSearchParams({ ref })}`).catch(error => {
+    if (error.code !== 'vault_secret_not_found') throw error
+  })
+}
+
+async function readValue({ unseen, stdin, options, fault }: CommandContext, ref: string): Promise<string> {
+  const typed = unseen && !options['value-stdin'] ? await unseen(`value of ${ref}: `) : await stdin()
+  // Of what `echo` writes, one line break at the end is not part of the value.
+  const value = typed?.replace(/\r?\n$/, '')
+  if (value) return value
+  return fault('usage', 'no value was given: type it, or hand it to standard input', `svc vault put ${ref}`)
+}

@@ -1,0 +1,111 @@
+import { type Db, type Fault, faultOf } from '../../../kernel/plugin.js'
+import { VaultErrors } from './api.js'
+import { open, seal, textOfKey } from './cipher.js'
+import type { KeyRing, Keys } from './keys.js'
+import { isAnySealedWith, resealRow, rowsSealedWith } from './rows.js'
+
+/** Secrets that are sealed anew in one transaction. */
+const BATCH = 100
+
+/** The keys in use: read once, for as long as they open what is stored. `hide` is told the text of each. */
+export class HeldKeys {
+  #ring: KeyRing | undefined
+  readonly #hidden = new Set<string>()
+
+  constructor(
+    private readonly db: Db,
+    readonly keys: Keys,
+    private readonly hide: (text: string) => void,
+  ) {}
+
+  /** Undefined while there is neither a key nor a secret. @throws Fault of keys */
+  get(): KeyRing | undefined {
+    return this.#ring ?? this.#use(this.#read())
+  }
+
+  /** @throws Fault of keys */
+  must(): KeyRing {
+    const ring = this.get()
+    if (!ring) throw VaultErrors.vault_key_missing(`${this.keys.file} is gone`)
+    return ring
+  }
+
+  /** Makes one where there is none yet. @throws Fault of keys */
+  make(): KeyRing {
+    const ring = this.get() ?? this.keys.create()
+    this.#use(ring)
+    return ring
+  }
+
+  /** Why no secret can be used; undefined when they can, or when there is none yet. */
+  problem(): Fault | undefined {
+    return faultIn(() => this.get())
+  }
+
+  /** The same of what lies on the disk now, which is what the next start finds. */
+  diskProblem(): Fault | undefined {
+    return faultIn(() => this.#read()) ?? this.problem()
+  }
+
+  /** @returns secrets that were sealed anew @throws Fault `vault_key_external`, and those of keys */
+  async rotate(): Promise<number> {
+    // One that was not finished comes first: there are never three keys.
+    if (this.make().before) await this.finish()
+    this.#use(this.keys.begin(this.must().current))
+    return this.finish()
+  }
+
+  /**
+   * Seals what the key before sealed with the current one, and forgets the key before. Each batch is one transaction, so that a
+   * crash leaves every secret under one of the two keys, both of which are still there.
+   */
+  async finish(): Promise<number> {
+    const { current, before, source } = this.must()
+    let resealed = 0
+    for (let isMore = before !== undefined; isMore && before; ) {
+      const count = await this.db.tx(t => {
+        const rows = rowsSealedWith(t, before.id, BATCH)
+        for (const row of rows) {
+          const value = open(before, row, row.sealed)
+          // One that is damaged stays so under either key.
+          const sealed = value === undefined ? row.sealed : seal(current, row, value)
+          resealRow(t, { ...row, key_id: current.id, sealed })
+        }
+        return rows.length
+      })
+      resealed += count
+      isMore = count === BATCH
+    }
+    this.keys.finish()
+    this.#ring = { source, current }
+    return resealed
+  }
+
+  #use(ring: KeyRing | undefined): KeyRing | undefined {
+    for (const key of [ring?.current, ring?.before]) {
+      if (!key || this.#hidden.has(key.id)) continue
+      this.#hidden.add(key.id)
+      this.hide(textOfKey(key))
+    }
+    this.#ring = ring
+    return ring
+  }
+
+  #read(): KeyRing | undefined {
+    const ring = this.keys.read()
+    if (this.db.row('SELECT 1 FROM vault_secret LIMIT 1') === undefined) return ring
+    if (!ring) throw VaultErrors.vault_key_missing(`${this.keys.file} is gone`)
+    const { current, before = current, source } = ring
+    if (isAnySealedWith(this.db, [current.id, before.id])) return ring
+    throw VaultErrors.vault_key_wrong(`no secret is sealed with the key ${current.id}, which is that of the ${source}`)
+  }
+}
+
+function faultIn(work: () => unknown): Fault | undefined {
+  try {
+    work()
+    return undefined
+  } catch (error) {
+    return faultOf(error)
+  }
+}

@@ -1,0 +1,153 @@
+import { cli, describe, tool } from '../../../kernel/kit/annotations/index.js'
+import { SecretResolvers } from '../../../kernel/kit/secret-ref.js'
+import { definePlugin, noContent, ok, perConsumer, routeOf, surfaceOf } from '../../../kernel/plugin.js'
+import {
+  PutVaultSecretBody,
+  RotateVaultReply,
+  VaultRefQuery,
+  VaultSecretReply,
+  VaultSecretsQuery,
+  VaultSecretsReply,
+} from '../../../schemas/vault.js'
+import { Checks, StatusMembers } from '../../desk/daemon/api.js'
+import { Events } from '../../platform/events/api.js'
+import { SecretOwners, Vault, VaultErrors, VaultKeyRotated, VaultSecretDeleted, VaultSecretPut } from './api.js'
+import { migrations } from './rows.js'
+import type { VaultService } from './service.js'
+
+const route = routeOf<VaultService>(describe('Vault'))
+const { contribute, tap } = surfaceOf<VaultService>()
+
+const ref = { name: 'ref', in: 'query', summary: 'vault:<namespace>/<name>/…' } as const
+const columns = [
+  { header: 'Reference', path: 'ref' },
+  { header: 'Kind', path: 'kind' },
+  { header: 'Readable', path: 'present' },
+  { header: 'Version', path: 'version' },
+  { header: 'Updated', path: 'updated_at', as: 'ago' },
+] as const
+
+export default definePlugin({
+  name: 'vault',
+  version: '0.1.0',
+  requires: { events: Events },
+  provides: perConsumer(Vault, (self: VaultService, consumer) => self.for(consumer)),
+  service: () => import('./service.js').then(module => module.VaultService),
+}).surface({
+  declares: [SecretOwners],
+  tables: migrations,
+  secrets: [self => self.hidden.source],
+  errors: [VaultErrors],
+  events: [VaultSecretPut, VaultSecretDeleted, VaultKeyRotated],
+  services: [{ name: 'hide', run: (self, signal) => self.run(signal) }],
+  registries: [
+    contribute(SecretResolvers, self => [self.resolver]),
+    contribute(Checks, self => [{ id: 'vault.secrets', category: 'vault', run: () => self.check() }]),
+    contribute(StatusMembers, self => [{ path: 'health', read: () => self.health() }]),
+  ],
+  hooks: { written: (self, t, written) => self.written(t, written) },
+  taps: [
+    tap(
+      Events,
+      events => events.written,
+      self => (t, event) => self.told(t, event),
+    ),
+  ],
+  commands: [
+    {
+      path: 'vault put',
+      summary: 'Store a secret, read from standard input or a hidden prompt',
+      args: [{ name: 'ref', summary: ref.summary }],
+      options: [
+        { name: 'kind', type: 'text', summary: 'a label, such as token or password' },
+        { name: 'value-stdin', type: 'boolean', summary: 'read the value from standard input even on a terminal' },
+        { name: 'allow-short', type: 'boolean', summary: 'accept a value of 4 to 7 bytes' },
+      ],
+      load: () => import('./commands.js').then(module => ({ run: module.runPut })),
+    },
+  ],
+  routes: [
+    route({
+      method: 'GET',
+      path: '/api/vault/secrets',
+      summary: 'List secrets, without their values',
+      privileged: true,
+      query: VaultSecretsQuery,
+      replies: { 200: VaultSecretsReply },
+      with: [
+        cli('vault list', {
+          args: [
+            { name: 'prefix', in: 'query', optional: true, summary: 'prefix of the reference, with or without vault:' },
+          ],
+          view: { rows: 'secrets', columns, empty: 'no secrets; store one: svc vault put <ref>' },
+        }),
+        tool('vault_list', ['config'], { visibility: 'operator' }),
+      ],
+      handle: async (self, { query }) => ok({ secrets: await self.list(query) }),
+    }),
+    route({
+      method: 'PUT',
+      path: '/api/vault/secrets',
+      summary: 'Store a secret',
+      privileged: true,
+      body: PutVaultSecretBody,
+      replies: { 200: VaultSecretReply },
+      handle: async (self, { body, actor }) => {
+        const { ref, secret_value, kind, allow_short } = body
+        return ok({ secret: await self.put(ref, secret_value, { kind, allowShort: allow_short, actor }) })
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: '/api/vault/secrets',
+      summary: 'Delete a secret',
+      privileged: true,
+      essential: true,
+      query: VaultRefQuery,
+      replies: { 204: null },
+      with: [cli('vault delete', { args: [ref], done: 'deleted {ref}' })],
+      handle: async (self, { query, actor }) => {
+        await self.remove(query.ref, actor)
+        return noContent()
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/vault/secrets/metadata',
+      summary: 'Show a secret, without its value',
+      privileged: true,
+      query: VaultRefQuery,
+      replies: { 200: VaultSecretReply },
+      with: [
+        cli('vault show', {
+          args: [ref],
+          view: {
+            item: 'secret',
+            fields: [...columns, { header: 'Created', path: 'created_at', as: 'time' }],
+          },
+        }),
+        tool('vault_info', ['config'], { visibility: 'operator' }),
+      ],
+      handle: async (self, { query }) => ok({ secret: await self.metadata(query.ref) }),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/vault/rotate',
+      summary: 'Re-encrypt all secrets with a new key',
+      privileged: true,
+      replies: { 200: RotateVaultReply },
+      with: [
+        cli('vault rotate', {
+          view: {
+            item: '',
+            fields: [
+              { header: 'New key', path: 'key_id' },
+              { header: 'Secrets sealed anew', path: 'resealed' },
+            ],
+          },
+        }),
+      ],
+      handle: async (self, { actor }) => ok(await self.rotate(actor)),
+    }),
+  ],
+})

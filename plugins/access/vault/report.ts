@@ -1,0 +1,78 @@
+import type { Fault } from '../../../kernel/plugin.js'
+import type { VaultHealth } from '../../../schemas/daemon/health.js'
+import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
+import { finding } from '../../desk/daemon/api.js'
+import type { KeySource } from './keys.js'
+
+/** Secrets that are named one by one. */
+const NAMED = 20
+
+/** Why a secret cannot be opened. */
+export type Damage = 'vault_secret_damaged' | 'vault_key_wrong'
+
+/** What the vault knows of itself. */
+interface Known {
+  readonly damaged: ReadonlyMap<string, Damage>
+  readonly count: number
+  readonly keySource: KeySource
+}
+
+/** What doctor says: the key, then each secret that cannot be opened. */
+export function vaultItems(problem: Fault | undefined, { damaged, count, keySource }: Known): DiagnosticItem[] {
+  const common = { category: 'vault', severity: 'error' } as const
+  const items = [...damaged].slice(0, NAMED).map(([ref, code]) =>
+    finding({
+      ...common,
+      id: `vault.secrets:${ref}`,
+      code,
+      title: `${ref} cannot be opened`,
+      message: texts[code],
+      suggested_command: `svc vault put ${ref}`,
+    }),
+  )
+  if (damaged.size > NAMED)
+    items.push(
+      finding({
+        ...common,
+        id: 'vault.secrets:more',
+        code: 'vault_secret_damaged',
+        title: 'More secrets cannot be opened',
+        message: `${damaged.size - NAMED} more secrets cannot be opened`,
+        suggested_command: 'svc vault list',
+      }),
+    )
+  if (problem)
+    items.unshift(
+      finding({
+        ...common,
+        id: 'vault.key',
+        code: problem.code,
+        title: 'The key of the vault cannot be used',
+        message: problem.next === undefined ? problem.message : `${problem.message}; ${problem.next}`,
+      }),
+    )
+  if (items.length > 0) return items
+  const message = `${count === 1 ? '1 secret' : `${count} secrets`}, sealed with the key of the ${keySource}`
+  return [finding({ ...common, severity: 'info', id: 'vault.secrets', code: 'vault_ok', title: 'Vault', message })]
+}
+
+const texts: Readonly<Record<Damage, string>> = {
+  vault_secret_damaged: 'its record was changed or damaged; store its value again',
+  vault_key_wrong: 'it is sealed with a key that the daemon does not have; put that key back, or store its value again',
+}
+
+/** Its part of the status member `health`, which is degraded while a secret cannot be used. */
+export function vaultHealth(
+  problem: Fault | undefined,
+  { damaged, count, keySource }: Known,
+): { vault: VaultHealth; status?: 'degraded' } {
+  const isWhole = problem === undefined && damaged.size === 0
+  const vault: VaultHealth = {
+    status: isWhole ? 'ok' : 'degraded',
+    secrets: count,
+    damaged: damaged.size,
+    key_source: keySource,
+    ...(problem ? { code: problem.code } : {}),
+  }
+  return isWhole ? { vault } : { vault, status: 'degraded' }
+}

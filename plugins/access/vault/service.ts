@@ -1,0 +1,356 @@
+import type { SecretResolver } from '../../../kernel/kit/secret-ref.js'
+import { Serial } from '../../../kernel/kit/serial.js'
+import { shown } from '../../../kernel/kit/text.js'
+import {
+  type Actor,
+  type Fault,
+  faultOf,
+  iso,
+  messageOf,
+  type PluginKernel,
+  type Tx,
+  type Written,
+} from '../../../kernel/plugin.js'
+import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
+import type { VaultSecret, VaultSecretsQuery } from '../../../schemas/vault.js'
+import type { Events, StoredEvent } from '../../platform/events/api.js'
+import {
+  NAMESPACES,
+  type PutOptions,
+  type SecretOwner,
+  SecretOwners,
+  type VaultApi,
+  VaultErrors,
+  VaultKeyRotated,
+  VaultSecretDeleted,
+  VaultSecretPut,
+  vaultPath,
+} from './api.js'
+import { open, seal } from './cipher.js'
+import { mayUse } from './consumers.js'
+import { HeldKeys } from './held-keys.js'
+import { HiddenValues } from './hidden.js'
+import { type KeyRing, Keys } from './keys.js'
+import { type Damage, vaultHealth, vaultItems } from './report.js'
+import { countRows, deleteRow, findRow, listRows, putRow, rowsAfter, rowsOf, type SecretRow } from './rows.js'
+
+/** Secrets that are stored at most: all of their values are looked for in all that leaves the daemon. */
+const MAX_SECRETS = 50_000
+/** Secrets that are opened before others get their turn of the event loop, a start among them: about half a millisecond. */
+const SLICE = 20
+const DEFAULT_KIND = 'secret'
+const SCHEME = 'vault:'
+
+/** Secrets in a table of the catalog, sealed with a key that is not in it. */
+export class VaultService {
+  readonly hidden = new HiddenValues()
+  /** Secrets that cannot be opened, and why. Complete when {@link hideAll} is done. */
+  readonly damaged = new Map<string, Damage>()
+  readonly #keys: HeldKeys
+  readonly #rotations = new Serial()
+  #hiding: Promise<void> | undefined
+
+  /** Answers for references `vault:…`, each asker's own alone. */
+  readonly resolver: SecretResolver = {
+    scheme: 'vault',
+    resolve: (rest, asker) => this.for({ name: asker }).reveal(`${SCHEME}${rest}`),
+    missing: rest => ({ why: 'the vault has no such secret', next: `svc vault put ${SCHEME}${rest}` }),
+  }
+
+  constructor(private readonly kernel: PluginKernel<{ events: typeof Events }>) {
+    this.#keys = new HeldKeys(kernel.db, new Keys(kernel.home.root, kernel.env), text => {
+      this.hidden.source.hide(text, { name: 'vault.key' })
+    })
+  }
+
+  /** A key that cannot be used stops no start: everything that needs no secret runs. */
+  start(): void {
+    const problem = this.#keys.problem()
+    if (problem) this.kernel.log.error(`no secret can be used: ${problem.message}`, { code: problem.code })
+  }
+
+  /** Hides all values, goes on with a rotation that a crash ended, then waits for its end. */
+  async run(signal: AbortSignal): Promise<void> {
+    await this.hideAll()
+    await this.#rotations.run(async () => {
+      if (this.#keys.problem() || !this.#keys.get()?.before) return
+      const secrets = await this.#keys.finish()
+      this.kernel.log.info('every secret is sealed with the new key', { secrets })
+    })
+    if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
+  }
+
+  /** The vault as a consumer may use it. */
+  for(consumer: { readonly name: string; readonly actor?: Actor }): VaultApi {
+    const own = (reference: string): string => {
+      if (mayUse(consumer.name, checkedPath(reference))) return reference
+      throw VaultErrors.vault_namespace_foreign(`${consumer.name} must not use ${reference}`)
+    }
+    return {
+      reveal: async reference => this.reveal(own(reference)),
+      put: async (reference, value, options) => this.put(own(reference), value, { actor: consumer.actor, ...options }),
+      delete: async (reference, actor = consumer.actor) => this.delete(own(reference), actor),
+      forget: (t, path) => this.#forget(t, consumer, path),
+      list: below =>
+        listRows(this.kernel.db, `${SCHEME}${below}`)
+          .filter(({ ref }) => mayUse(consumer.name, ref.slice(SCHEME.length)))
+          .map(row => this.#shape(row)),
+    }
+  }
+
+  /** @throws Fault, see {@link VaultApi.reveal} */
+  async reveal(ref: string): Promise<string | undefined> {
+    // Who is handed one value may know others: none is handed out before all are hidden.
+    await this.hideAll()
+    const row = findRow(this.kernel.db, ref)
+    if (!row) return undefined
+    const value = this.#open(this.#keys.must(), row)
+    if (value === undefined) throw this.#damage(ref)
+    return value
+  }
+
+  /** @throws Fault, see {@link VaultApi.put} */
+  async put(ref: string, value: string, { kind, allowShort = false, actor }: PutOptions): Promise<VaultSecret> {
+    checkedPath(ref)
+    const { db, clock, needs } = this.kernel
+    const forget = this.#hide(ref, value, allowShort)
+    try {
+      this.#keys.make()
+      const row = await db.tx(t => {
+        const before = findRow(t, ref)
+        if (!before && countRows(t) >= MAX_SECRETS)
+          throw VaultErrors.vault_full(`the vault has ${MAX_SECRETS} secrets, and takes no more`)
+        const version = (before?.version ?? 0) + 1
+        // Of this moment: a rotation may have begun meanwhile.
+        const { current } = this.#keys.must()
+        const now = clock.now()
+        const row: SecretRow = {
+          ref,
+          kind: kind ?? before?.kind ?? DEFAULT_KIND,
+          version,
+          allow_short: allowShort ? 1 : 0,
+          key_id: current.id,
+          sealed: seal(current, { ref, version }, value),
+          created_at: before?.created_at ?? now,
+          updated_at: now,
+        }
+        putRow(t, row)
+        needs.events.emit(t, VaultSecretPut, { ref, kind: row.kind, version }, { ...by(actor), subject: ref })
+        return row
+      })
+      this.hidden.keep(ref, row.version, forget)
+      this.damaged.delete(ref)
+      return this.#shape(row)
+    } catch (error) {
+      // Whether a failing disk has it is not known: then it stays hidden.
+      if (faultOf(error).code.startsWith('vault_')) forget()
+      throw error
+    }
+  }
+
+  /** Whether there was one. @throws Fault `vault_ref_invalid` */
+  async delete(ref: string, actor?: Actor): Promise<boolean> {
+    checkedPath(ref)
+    const found = await this.kernel.db.tx(t => {
+      const row = findRow(t, ref)
+      if (!row) return false
+      deleteRow(t, ref)
+      const { kind, version } = row
+      this.kernel.needs.events.emit(t, VaultSecretDeleted, { ref, kind, version }, { ...by(actor), subject: ref })
+      return true
+    })
+    if (found) this.hidden.drop(ref)
+    this.damaged.delete(ref)
+    return found
+  }
+
+  /** A record is deleted: the secrets of what it was go in the same transaction. */
+  written(t: Tx, { change }: Written): void {
+    if (change.verb !== 'delete') return
+    const { kind, id } = change.before
+    this.#forgetOwned(t, deleted => 'record' in deleted && deleted.record === kind, id)
+  }
+
+  /** The same of an owner whose deletion an event tells of. */
+  told(t: Tx, { name, subject }: StoredEvent): undefined {
+    if (subject !== undefined) this.#forgetOwned(t, deleted => 'event' in deleted && deleted.event === name, subject)
+  }
+
+  #forgetOwned(t: Tx, isOf: (deleted: Deleted) => boolean, id: string): void {
+    for (const { owner, entry } of this.kernel.collect(SecretOwners))
+      if (entry.deleted && isOf(entry.deleted))
+        for (const path of this.#pathsOf(owner, entry, id)) this.#forget(t, { name: owner }, path)
+  }
+
+  /** A plugin that names secrets of another one must not keep anybody from deleting a record: these stay. */
+  #pathsOf(owner: string, entry: SecretOwner, id: string): readonly string[] {
+    try {
+      const paths = entry.paths(id)
+      const foreign = paths.filter(path => !mayForget(owner, path))
+      if (foreign.length > 0) this.kernel.log.error('a plugin must not delete these secrets', { owner, foreign })
+      return paths.filter(path => mayForget(owner, path))
+    } catch (error) {
+      this.kernel.log.error('the secrets of what is deleted stay', { owner, what: entry.what, why: messageOf(error) })
+      return []
+    }
+  }
+
+  /** Its own rights, not those of `t`: the owner may write no table of the vault. */
+  #forget(t: Tx, { name, actor }: { readonly name: string; readonly actor?: Actor }, path: string): void {
+    if (vaultPath(`${SCHEME}${path}`) === undefined) return
+    if (!mayForget(name, path)) throw VaultErrors.vault_namespace_foreign(`${name} must not use ${SCHEME}${path}`)
+    const { db, needs } = this.kernel
+    const own = db.within(t)
+    for (const { ref, kind, version } of rowsOf(own, `${SCHEME}${path}`)) {
+      deleteRow(own, ref)
+      needs.events.emit(t, VaultSecretDeleted, { ref, kind, version }, { ...by(actor), subject: ref })
+      db.onDurable(t, () => this.#drop(ref))
+    }
+  }
+
+  #drop(ref: string): void {
+    this.hidden.drop(ref)
+    this.damaged.delete(ref)
+  }
+
+  /** @throws Fault `vault_ref_invalid`, `vault_secret_not_found` */
+  async remove(ref: string, actor: Actor): Promise<void> {
+    if (!(await this.delete(ref, actor))) throw VaultErrors.vault_secret_not_found(`the vault has no secret ${ref}`)
+  }
+
+  /** What is told of a secret. @throws Fault `vault_ref_invalid`, `vault_secret_not_found` */
+  async metadata(ref: string): Promise<VaultSecret> {
+    checkedPath(ref)
+    await this.hideAll()
+    const row = findRow(this.kernel.db, ref)
+    if (!row) throw VaultErrors.vault_secret_not_found(`the vault has no secret ${ref}`)
+    return this.#shape(row)
+  }
+
+  /** By reference. @throws Fault `vault_namespace_invalid` */
+  async list({ prefix = '', namespace }: VaultSecretsQuery): Promise<VaultSecret[]> {
+    if (namespace !== undefined && !(NAMESPACES as readonly string[]).includes(namespace))
+      throw VaultErrors.vault_namespace_invalid(`${shown(namespace)} is no namespace of the vault`)
+    await this.hideAll()
+    const start = prefix.startsWith(SCHEME) || SCHEME.startsWith(prefix) ? prefix : `${SCHEME}${prefix}`
+    const all = listRows(this.kernel.db, start).map(row => this.#shape(row))
+    return namespace === undefined ? all : all.filter(secret => secret.namespace === namespace)
+  }
+
+  /** Seals everything with a new key. Values stay readable all the time. @throws Fault `vault_key_external`, those of keys */
+  rotate(actor: Actor): Promise<{ key_id: string; resealed: number }> {
+    return this.#rotations.run(async () => {
+      const resealed = await this.#keys.rotate()
+      const key_id = this.#keys.must().current.id
+      const { db, needs } = this.kernel
+      await db.tx(t => needs.events.emit(t, VaultKeyRotated, { key_id, resealed }, { actor }))
+      return { key_id, resealed }
+    })
+  }
+
+  /** Hides the value of every secret, a slice at a time; once in the life of the service. */
+  async hideAll(): Promise<void> {
+    // With no key nothing can be opened, and nothing told; it is tried again when somebody asks.
+    if (this.#keys.problem() || !this.#keys.get()) return
+    this.#hiding ??= this.#hideRows()
+    await this.#hiding
+  }
+
+  async check(): Promise<DiagnosticItem[]> {
+    await this.hideAll()
+    return vaultItems(this.#keys.diskProblem(), this)
+  }
+
+  health(): ReturnType<typeof vaultHealth> {
+    return vaultHealth(this.#keys.problem(), this)
+  }
+
+  get count(): number {
+    return countRows(this.kernel.db)
+  }
+
+  get keySource(): KeyRing['source'] {
+    return this.#keys.keys.source
+  }
+
+  async #hideRows(): Promise<void> {
+    for (let after = ''; ; ) {
+      const rows = rowsAfter(this.kernel.db, after, SLICE)
+      for (const row of rows) {
+        if (this.#open(this.#keys.must(), row) !== undefined) continue
+        const { message, code } = this.#damage(row.ref)
+        this.kernel.log.error(message, { code })
+      }
+      const last = rows.at(-1)
+      if (!last || rows.length < SLICE) return
+      after = last.ref
+      await new Promise(resolve => setImmediate(resolve))
+    }
+  }
+
+  /** The value of a row, hidden; undefined when it cannot be opened, which is noted. */
+  #open({ current, before }: KeyRing, row: SecretRow): string | undefined {
+    const key = [current, before].find(one => one?.id === row.key_id)
+    const value = key && open(key, row, row.sealed)
+    if (value === undefined) {
+      this.damaged.set(row.ref, key ? 'vault_secret_damaged' : 'vault_key_wrong')
+      return undefined
+    }
+    this.damaged.delete(row.ref)
+    if (!this.hidden.has(row.ref, row.version))
+      this.hidden.keep(row.ref, row.version, this.hidden.hide(row.ref, value, row.allow_short === 1))
+    return value
+  }
+
+  #shape(row: SecretRow): VaultSecret {
+    return {
+      ref: row.ref,
+      namespace: row.ref.slice(SCHEME.length, row.ref.indexOf('/')),
+      kind: row.kind,
+      present: this.#keys.problem() === undefined && !this.damaged.has(row.ref),
+      version: row.version,
+      created_at: iso(row.created_at),
+      updated_at: iso(row.updated_at),
+    }
+  }
+
+  #hide(ref: string, value: string, short: boolean): () => void {
+    if (value.includes('\0') || /\p{Surrogate}/u.test(value))
+      throw VaultErrors.vault_value_invalid('the value has a NUL or is no text', { next: 'store bytes as base64' })
+    try {
+      return this.hidden.hide(ref, value, short)
+    } catch (error) {
+      throw refusals[faultOf(error).code]?.(short) ?? error
+    }
+  }
+
+  #damage(ref: string): Fault {
+    const next = `svc vault put ${ref}`
+    return this.damaged.get(ref) === 'vault_key_wrong'
+      ? VaultErrors.vault_key_wrong(`${ref} is sealed with a key that the daemon does not have`, { next })
+      : VaultErrors.vault_secret_damaged(`${ref} cannot be opened: its record was changed or damaged`, { next })
+  }
+}
+
+const mayForget = (consumer: string, path: string) => mayUse(consumer, path) || mayUse(consumer, `${path}/`)
+
+type Deleted = NonNullable<SecretOwner['deleted']>
+
+const by = (actor: Actor | undefined) => (actor ? { actor } : {})
+
+/** What the contract has for values that cannot be hidden. */
+const refusals: Readonly<Record<string, (short: boolean) => Fault>> = {
+  secret_too_long: () =>
+    VaultErrors.vault_value_invalid('the value is longer than 64 KiB', { next: 'store the part of it that is secret' }),
+  secret_too_short: short =>
+    short
+      ? VaultErrors.vault_value_short('the value has fewer than 4 bytes', { next: 'use a longer value' })
+      : VaultErrors.vault_value_short(),
+}
+
+/** @throws Fault `vault_ref_invalid`; the text may be the secret itself, and is not repeated */
+function checkedPath(ref: string): string {
+  const path = vaultPath(ref)
+  if (path === undefined) throw VaultErrors.vault_ref_invalid()
+  return path
+}

@@ -1,0 +1,169 @@
+import * as v from 'valibot'
+import { defineErrors, guard, hookTable, registry, type StoredRecord, type TapsOf, token } from '../../../kernel/plugin.js'
+import type { AgentActivity } from '../../../schemas/agents.js'
+import type { Workspace } from '../../desk/workspaces/api.js'
+import type { AgentSpec } from './definition/agent-kind.js'
+import type { AgentFolder } from './definition/files.js'
+import type { HookInput, McpServerInput } from './definition/frontmatter.js'
+
+export { AgentKind, AgentSpec } from './definition/agent-kind.js'
+export { type AgentFolder, readDefinitionFile } from './definition/files.js'
+export { AGENT_NAME, RESERVED_NAMES } from './definition/frontmatter.js'
+
+export type PermissionMode = 'deny-all' | 'approve-reads' | 'approve-all'
+
+/** A parsed definition. */
+export interface AgentDefinition {
+  readonly name: string
+  readonly prompt: string
+  /** As written; split with shell quoting, never given to a shell. */
+  readonly command?: string
+  readonly provider?: string
+  readonly model?: string
+  readonly reasoningEffort?: string
+  readonly permissions?: PermissionMode
+  readonly tools: readonly string[]
+  readonly toolsets: readonly string[]
+  readonly denyTools: readonly string[]
+  readonly categoryPath: readonly string[]
+  readonly disabledSkills: readonly string[]
+  readonly mcpServers: readonly McpServerInput[]
+  readonly hooks: readonly HookInput[]
+  readonly origin: 'global' | 'workspace'
+  readonly source: 'workspace' | 'home' | 'record' | 'contributed' | 'builtin'
+  /** `sha256:` and hex over the file's bytes, or over the canonical spec of a record. */
+  readonly digest: string
+  readonly path?: string
+  readonly workspaceId?: string
+  /** Key of the extension that brought it: it runs and has secrets as that extension. */
+  readonly extension?: string
+  /** The record that it is, of one with source `record`. */
+  readonly record?: Pick<StoredRecord, 'id' | 'owner' | 'scope'>
+}
+
+/** A definition with everything that a process of it needs. */
+export interface LaunchPlan {
+  readonly definition: AgentDefinition
+  readonly provider: string
+  /** Of the definition, else the default of the provider; empty: the agent's own. */
+  readonly model: string
+  /** The effort for a model: of the definition, else what the operator set for that model; undefined: the agent's own. */
+  effortFor(model: string): string | undefined
+  readonly argv: readonly string[]
+  readonly permissions: PermissionMode
+}
+
+/** What a person is told where a mode does not hold. */
+export function unheldText(program: string, mode: PermissionMode): string {
+  return `${program} never asks for permission: permissions=${mode} does not hold for its own tools, which edit files and run commands`
+}
+
+/** The hooks of agents. */
+export const points = hookTable({
+  deleting: guard<[definition: AgentDefinition]>(
+    'deleting',
+    'Before the file of a definition is deleted. A tap may refuse that.',
+  ),
+})
+
+export interface AgentsApi extends TapsOf<typeof points> {
+  /** Valid definitions visible from a workspace (or globally), by precedence, first wins; sorted by name. */
+  list(workspace?: Workspace): Promise<readonly AgentDefinition[]>
+  /** Throws `agent_not_found` (404) or `agent_invalid` (422) naming the file and what is wrong in it. */
+  find(name: string, workspace?: Workspace): Promise<AgentDefinition>
+  /** Like `find`, and the folder of one that is a file. */
+  locate(
+    name: string,
+    workspace?: Workspace,
+  ): Promise<{ readonly definition: AgentDefinition; readonly where?: AgentFolder | undefined }>
+  /**
+   * What to start for it. Throws `agent_not_runnable` (422) with an install command when no provider can run it.
+   * @param provider instead of the one of the definition, whose model is not meant for it then; one with a command of its own keeps that
+   */
+  plan(name: string, workspace?: Workspace, provider?: string): Promise<LaunchPlan>
+  /** Whether what the files of a workspace say may run code: somebody trusted them as they are. Never throws. */
+  mayRunFilesOf(workspace: Workspace): Promise<boolean>
+}
+
+export const Agents = token<AgentsApi>('agents@1')
+
+/** What the bytes of an AGENT.md file say, as a record has it. Rejects with what is wrong; a reserved name is not judged. */
+export async function parseAgent(bytes: Uint8Array): Promise<AgentSpec> {
+  // Loaded when it is needed: what it parses with is large.
+  const { parseFile } = await import('./definition/definition-file.js')
+  const { fields, prompt } = parseFile(bytes)
+  return { ...fields, prompt }
+}
+
+/** Contributes what agents did and do in a workspace, for the catalog. */
+export interface ActivitySource {
+  /** Names of agents that are at work. */
+  readonly active: (workspaceId: string) => ReadonlySet<string>
+  /** Counts by name; a name may be absent. */
+  readonly counts: (workspaceId: string, names: readonly string[]) => ReadonlyMap<string, AgentActivity>
+}
+
+/** Contributes folders with definitions that come with something else; they come after what people and records define. */
+export interface AgentSource {
+  /** Folders with one folder an agent, the first of a name wins; links count as long as they stay inside `root`. */
+  readonly folders: (
+    workspace: Workspace | undefined,
+  ) => readonly (Pick<AgentFolder, 'root' | 'folder' | 'digests'> & { readonly extension?: string })[]
+}
+
+export const AgentSourceFolders = registry<AgentSource>('agents.sources@1', v.looseObject({ folders: v.function() }))
+
+export const AgentActivities = registry<ActivitySource>(
+  'agents.activity@1',
+  v.looseObject({ active: v.function(), counts: v.function() }),
+)
+
+export const AgentErrors = defineErrors({
+  agent_not_found: { status: 404, message: 'no such agent', next: 'svc agent list' },
+  agent_invalid: {
+    status: 422,
+    message: 'the definition of this agent is not valid',
+    next: 'svc doctor --only agents',
+  },
+  agent_exists: { status: 409, message: 'there is an agent of this name in this place', next: 'svc agent list' },
+  agent_read_only: {
+    status: 409,
+    message: 'this definition cannot be changed here',
+    next: 'svc agent list',
+  },
+  agent_changed: {
+    status: 409,
+    message: 'expected_digest is not the digest of the definition as it is now; read it again and repeat',
+    next: 'svc agent list',
+  },
+  agent_workspace_missing: {
+    status: 400,
+    message: 'scope workspace needs a workspace: its id, name or path',
+    next: 'svc workspace list',
+  },
+  agent_unwritable: { status: 422, message: 'the definition cannot be written there', next: 'svc doctor' },
+  agent_cursor_invalid: {
+    status: 400,
+    message: 'the cursor does not belong to this filter; start again without it',
+    next: 'svc agent list',
+  },
+  agent_activity_unavailable: {
+    status: 503,
+    message: 'which agents are at work is not known now; ask without a filter by status',
+    next: 'svc doctor',
+  },
+  agent_untrusted: {
+    status: 409,
+    message: 'this definition runs code, and its workspace is not trusted',
+    next: 'svc workspace trust <workspace>',
+  },
+  agent_reference_forbidden: {
+    status: 422,
+    message: 'a definition of a workspace names a secret that is not of that workspace',
+  },
+  agent_not_runnable: {
+    status: 422,
+    message: 'nothing on this machine can run this agent',
+    next: 'svc session new --agent report',
+  },
+})

@@ -1,0 +1,36 @@
+import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
+import { finding } from '../../desk/daemon/api.js'
+import type { Broken } from './definition/view.js'
+
+/** Items of one report; what is more is told of in the last one. */
+const LISTED = 50
+
+/** One item for every definition that is not valid, or one that all are. */
+export function brokenItems(
+  all: readonly { readonly found: Broken; readonly workspaceId: string | undefined }[],
+): DiagnosticItem[] {
+  if (all.length === 0) {
+    const fine = { id: 'agents', code: 'agents_ok', category: 'agents', severity: 'info', title: 'Agents' }
+    return [finding({ ...fine, message: 'all definitions of agents are valid' })]
+  }
+  const items = all.slice(0, LISTED).map(({ found, workspaceId }) => brokenItem(found, workspaceId))
+  const rest = all.length - items.length
+  const last = items.at(-1)
+  return rest > 0 && last ? [...items.slice(0, -1), { ...last, message: `${last.message}; and ${rest} more` }] : items
+}
+
+function brokenItem({ name, path, error }: Broken, workspaceId: string | undefined): DiagnosticItem {
+  const where = workspaceId === undefined ? '' : ` --workspace ${workspaceId}`
+  // A name that somebody gave a folder can be anything.
+  const look = /^[\w][\w-]*$/.test(name) ? `svc agent info ${name}${where}` : `svc agent list${where}`
+  return finding({
+    id: `agents:${path}`,
+    code: 'agent_invalid',
+    category: 'agents',
+    severity: 'warning',
+    title: name === '' ? 'A folder of agents cannot be read' : `agent ${name} is not valid`,
+    message: `${path}: ${error.message}; until it is mended the agent cannot be used`,
+    suggested_command: look,
+    evidence: { path, error_kind: error.kind },
+  })
+}

@@ -1,0 +1,96 @@
+import { realpath, stat } from 'node:fs/promises'
+import path from 'node:path'
+import { readRegularFile } from '../../../../kernel/kit/read-file.js'
+import { messageOf } from '../../../../kernel/plugin.js'
+import type { AgentDefinition } from '../api.js'
+import { DefinitionError, MAX_DEFINITION_BYTES, type Place } from './definition.js'
+import { parseDefinition } from './definition-file.js'
+import { AGENT_NAME } from './frontmatter.js'
+
+/** A folder with one folder an agent. Links are followed as long as they stay inside `root`. */
+export interface AgentFolder extends Omit<Place, 'path'> {
+  readonly root: string
+  readonly folder: string
+  /** A request may write there. */
+  readonly writable: boolean
+  /** Digests of the definitions that count, by name; absent: every file counts as it is. */
+  readonly digests?: ReadonlyMap<string, string>
+}
+
+/** A definition file or record: what it says, or what is wrong with it. */
+export type Found =
+  | { readonly ok: true; readonly name: string; readonly path: string; readonly definition: AgentDefinition }
+  | { readonly ok: false; readonly name: string; readonly path: string; readonly error: DefinitionError }
+
+/** What was found and the state of the file that it was found in. */
+export interface Reading {
+  readonly found: Found
+  /** Empty: look again next time. */
+  readonly stamp: string
+}
+
+/** Milliseconds in which something can change twice without its times telling so: file systems count in ticks. */
+const TICK_MS = 100
+
+export const definitionFile = (folder: string, name: string) => path.join(folder, name, 'AGENT.md')
+
+/**
+ * The definition of that name, `before` when its file did not change since, undefined when there is no file. A name that no
+ * agent can have is told of when there is a file, for somebody wrote it.
+ * @param now epoch milliseconds
+ */
+export async function readDefinition(
+  where: AgentFolder,
+  name: string,
+  before: Reading | undefined,
+  now: number,
+): Promise<Reading | undefined> {
+  const file = definitionFile(where.folder, name)
+  let stamp = ''
+  try {
+    stamp = await stampOf(file, now)
+    if (stamp !== '' && stamp === before?.stamp) return before
+    const [real, root] = await Promise.all([realpath(file), realpath(where.root)])
+    if (!real.startsWith(root.endsWith(path.sep) ? root : root + path.sep)) {
+      throw new DefinitionError('outside_root', `it is a link that leads out of ${root}`)
+    }
+    if (!AGENT_NAME.test(name)) {
+      throw new DefinitionError('name', 'the name of its folder has other characters than a-z, 0-9, _ and -')
+    }
+    const { origin, source, workspaceId, extension } = where
+    const place = {
+      ...{ origin, source, path: file },
+      ...(workspaceId === undefined ? {} : { workspaceId }),
+      ...(extension === undefined ? {} : { extension }),
+    }
+    const definition = parseDefinition(name, await readDefinitionFile(real), place)
+    return { stamp, found: { ok: true, name, path: file, definition } }
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
+    const wrong = error instanceof DefinitionError ? error : new DefinitionError('unreadable', messageOf(error))
+    // What cannot be opened can become readable without a change of the file: a folder above may be opened.
+    return { stamp: wrong.kind === 'unreadable' ? '' : stamp, found: { ok: false, name, path: file, error: wrong } }
+  }
+}
+
+/**
+ * Tells one version of a file or folder from another; by the inode behind a link, and by its change time, which nobody can
+ * set. Empty while it is so young that another change might not show.
+ */
+export async function stampOf(file: string, now: number): Promise<string> {
+  const { dev, ino, size, mtimeNs, ctimeNs, ctimeMs } = await stat(file, { bigint: true })
+  return now - Number(ctimeMs) > TICK_MS ? [dev, ino, size, mtimeNs, ctimeNs].join(':') : ''
+}
+
+/**
+ * The bytes of a definition or sidecar file. The path is resolved already: a link that appears at its end now is refused.
+ * @throws DefinitionError `unreadable`, `too_large`; `ENOENT` when there is none
+ */
+export async function readDefinitionFile(real: string): Promise<Uint8Array> {
+  const bytes = await readRegularFile(real, { maxBytes: MAX_DEFINITION_BYTES, links: 'refuse' }).catch(error => {
+    throw new DefinitionError(error.code === 'file_too_large' ? 'too_large' : 'unreadable', messageOf(error))
+  })
+  if (bytes) return bytes
+  throw Object.assign(new Error(`${real} is not there any more`), { code: 'ENOENT' })
+}

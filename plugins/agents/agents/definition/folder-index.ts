@@ -1,0 +1,163 @@
+import { readdir } from 'node:fs/promises'
+import { type Clock, messageOf } from '../../../../kernel/plugin.js'
+import { DefinitionError } from './definition.js'
+import { type AgentFolder, type Found, type Reading, readDefinition, stampOf } from './files.js'
+import type { Broken, Source } from './view.js'
+
+/** Definitions of one folder that are looked at; more are told of as a fault of the folder. */
+const MAX_NAMES = 20_000
+/** Files that a request looks at itself. */
+const CHECKED_AT_ONCE = 128
+/** Milliseconds between two looks at all files of a folder that has more; and how much longer than a look that is. */
+const SWEEP_EVERY_MS = 2000
+const SWEEP_SHARE = 20
+/** Files that are read at the same time. */
+const PARALLEL = 8
+
+/**
+ * The definitions of one folder, kept in memory and compared with the files when somebody asks; nothing is watched and an
+ * idle daemon does nothing. Names that came or went are always seen. Changed files are seen by the next request in a folder of
+ * up to {@link CHECKED_AT_ONCE} definitions; in a larger one that request starts a look at all of them and does not wait for
+ * it, at most one each {@link SWEEP_EVERY_MS} and a twentieth of the time. {@link read} of one name is always exact.
+ */
+export class FolderIndex implements Source {
+  readonly #readings = new Map<string, Reading>()
+  /** By name the look that was kept last: what an earlier one brings later is old. */
+  readonly #kept = new Map<string, number>()
+  #looks = 0
+  #fault: Found | undefined
+  #names: readonly string[] = []
+  #folderStamp = ''
+  #sweepFrom = Number.NEGATIVE_INFINITY
+  #running: Promise<void> | undefined
+  #next: Promise<void> | undefined
+  #sweep: Promise<void> | undefined
+  #version = 0
+
+  /** @param invalid told once of every version of a file that is not valid */
+  constructor(
+    readonly where: AgentFolder,
+    private readonly clock: Clock,
+    private readonly signal: AbortSignal,
+    private readonly invalid: (found: Broken) => void,
+  ) {}
+
+  /** Changes with every change of what was found. */
+  get version(): number {
+    return this.#version
+  }
+
+  /** Everything found so far, in no order. */
+  *found(): Iterable<Found> {
+    if (this.#fault) yield this.#fault
+    for (const { found } of this.#readings.values()) yield found
+  }
+
+  /** The definition of one name as its file is now; undefined when there is none. */
+  async read(name: string): Promise<Found | undefined> {
+    const look = ++this.#looks
+    const reading = await readDefinition(this.where, name, this.#readings.get(name), this.clock.now())
+    if (look > (this.#kept.get(name) ?? 0)) this.#keep(name, look, reading)
+    return reading?.found
+  }
+
+  /** Compares with the folder. Calls share one look, which begins after them. */
+  refresh(): Promise<void> {
+    if (!this.#running) {
+      this.#running = this.#look().finally(() => {
+        this.#running = undefined
+      })
+      return this.#running
+    }
+    this.#next ??= this.#running.then(() => {
+      this.#next = undefined
+      return this.refresh()
+    })
+    return this.#next
+  }
+
+  /** Resolves when nothing is being read in the background. */
+  async idle(): Promise<void> {
+    await Promise.all([this.#running, this.#sweep])
+  }
+
+  async #look(): Promise<void> {
+    const added = await this.#lookAtNames()
+    await this.#readAll(added)
+    if (this.#names.length <= CHECKED_AT_ONCE) return this.#readAll(this.#names)
+    const began = this.clock.monotonic()
+    if (this.#sweep || began < this.#sweepFrom) return
+    this.#sweep = this.#readAll(this.#names).finally(() => {
+      const ended = this.clock.monotonic()
+      this.#sweepFrom = ended + Math.max(SWEEP_EVERY_MS, SWEEP_SHARE * (ended - began))
+      this.#sweep = undefined
+    })
+  }
+
+  /** Returns the names that were not known; forgets those that are gone. */
+  async #lookAtNames(): Promise<readonly string[]> {
+    try {
+      const stamp = await stampOf(this.where.folder, this.clock.now())
+      if (stamp !== '' && stamp === this.#folderStamp) return []
+      const entries = await readdir(this.where.folder, { withFileTypes: true })
+      const names = entries
+        .filter(entry => (entry.isDirectory() || entry.isSymbolicLink()) && !entry.name.startsWith('.'))
+        .map(entry => entry.name)
+        .sort()
+      this.#folderStamp = stamp
+      const over = names.length - MAX_NAMES
+      this.#setFault(over > 0 ? new DefinitionError('too_many', `${over} of its folders are not looked at`) : undefined)
+      return this.#setNames(names.slice(0, MAX_NAMES))
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      this.#folderStamp = ''
+      const absent = code === 'ENOENT' || code === 'ENOTDIR'
+      this.#setFault(absent ? undefined : new DefinitionError('unreadable', messageOf(error)))
+      return this.#setNames([])
+    }
+  }
+
+  #setNames(names: readonly string[]): readonly string[] {
+    const known = new Set(this.#names)
+    const now = new Set(names)
+    for (const name of this.#readings.keys()) if (!now.has(name)) this.#keep(name, ++this.#looks, undefined)
+    for (const name of this.#kept.keys()) if (!now.has(name)) this.#kept.delete(name)
+    this.#names = names
+    return names.filter(name => !known.has(name))
+  }
+
+  #setFault(error: DefinitionError | undefined): void {
+    if (this.#fault?.ok === false && this.#fault.error.message === error?.message) return
+    if (this.#fault || error) this.#version++
+    this.#fault = error && { ok: false, name: '', path: this.where.folder, error }
+    if (this.#fault && !this.#fault.ok) this.invalid(this.#fault)
+  }
+
+  async #readAll(names: readonly string[]): Promise<void> {
+    let at = 0
+    const work = async () => {
+      while (at < names.length && !this.signal.aborted) await this.read(names[at++] as string)
+    }
+    await Promise.all(Array.from({ length: Math.min(PARALLEL, names.length) }, work))
+  }
+
+  #keep(name: string, look: number, reading: Reading | undefined): void {
+    this.#kept.set(name, look)
+    const before = this.#readings.get(name)
+    if (reading === before) return
+    if (!reading) this.#readings.delete(name)
+    else if (before && isSame(before.found, reading.found)) {
+      this.#readings.set(name, { stamp: reading.stamp, found: before.found })
+      return
+    } else {
+      this.#readings.set(name, reading)
+      if (!reading.found.ok) this.invalid(reading.found)
+    }
+    this.#version++
+  }
+}
+
+function isSame(a: Found, b: Found): boolean {
+  if (a.ok && b.ok) return a.definition.digest === b.definition.digest
+  return !a.ok && !b.ok && a.error.message === b.error.message
+}

@@ -1,0 +1,144 @@
+import path from 'node:path'
+import type { PluginKernel } from '../../../../kernel/plugin.js'
+import { ownFolder, type Workspace } from '../../../desk/workspaces/api.js'
+import { type AgentDefinition, AgentSourceFolders } from '../api.js'
+import { DefinitionError, digestOf } from './definition.js'
+import type { AgentFolder, Found } from './files.js'
+import { FolderIndex } from './folder-index.js'
+import { RecordIndex } from './record-index.js'
+import { fixedSource, type Source, View } from './view.js'
+
+const GENERAL_PROMPT =
+  'You are a careful assistant that works in the files of this workspace. Say what you are going to do before you do it, change only what the request needs, and end with a short summary of what was done.'
+
+/** The fallback agent: runs the first provider that is installed, without a command of its own. */
+export const general: AgentDefinition = {
+  name: 'general',
+  prompt: GENERAL_PROMPT,
+  tools: [],
+  toolsets: [],
+  denyTools: [],
+  categoryPath: [],
+  disabledSkills: [],
+  mcpServers: [],
+  hooks: [],
+  origin: 'global',
+  source: 'builtin',
+  digest: digestOf(GENERAL_PROMPT),
+}
+
+/** Folders and views that are kept; the one that was not asked for longest goes. */
+const MAX_FOLDERS = 4096
+const MAX_VIEWS = 32
+
+/** Everywhere that definitions come from, and the views of them that workspaces have. */
+export class AgentSources {
+  readonly records = new RecordIndex()
+  readonly #folders = new Map<string, FolderIndex>()
+  readonly #views = new Map<string, View>()
+  readonly #builtIn = fixedSource(general)
+
+  constructor(private readonly kernel: Pick<PluginKernel, 'home' | 'env' | 'clock' | 'scope' | 'log' | 'collect'>) {}
+
+  /**
+   * In order of precedence: the workspace's root, its `add_dirs`, the home; then records of the workspace, global
+   * records, definitions of other plugins, and the built-in ones.
+   */
+  view(workspace: Workspace | undefined): View {
+    const contributed = this.contributed(workspace)
+    const place = workspace ? [workspace.id, workspace.rootDir, workspace.addDirs] : []
+    const key = JSON.stringify([place, contributed.map(({ where }) => [where.folder, [...(where.digests ?? [])]])])
+    return recent(this.#views, key, MAX_VIEWS, () => {
+      const records = workspace ? [this.records.scope(workspace.id)] : []
+      const shared = this.#shared()
+      return new View([
+        ...this.folders(workspace),
+        ...records,
+        this.records.scope(),
+        ...contributed.map(index => heldToDigests(index)),
+        ...(shared ? [this.#index(shared)] : []),
+        this.#builtIn,
+      ])
+    })
+  }
+
+  /** Folders in which people write definitions. */
+  folders(workspace: Workspace | undefined): FolderIndex[] {
+    return [...(workspace ? foldersOf(workspace, this.kernel.home.root) : []), this.#home()].map(where =>
+      this.#index(where),
+    )
+  }
+
+  /** Folders that come with something else; read-only. */
+  contributed(workspace: Workspace | undefined): FolderIndex[] {
+    const folders = this.kernel.collect(AgentSourceFolders).flatMap(({ entry }) => entry.folders(workspace))
+    return folders.map(where => this.#index({ ...where, origin: 'global', source: 'contributed', writable: false }))
+  }
+
+  /** The folder that a write of a scope goes to. */
+  target(workspace: Workspace | undefined): FolderIndex {
+    return this.folders(workspace)[0] as FolderIndex
+  }
+
+  #home(): AgentFolder {
+    const { home } = this.kernel
+    return { root: home.root, folder: home.path('agents'), origin: 'global', source: 'home', writable: true }
+  }
+
+  #shared(): AgentFolder | undefined {
+    const root = this.kernel.env.SVC_SHARE_DIR
+    if (!root) return undefined
+    return { root, folder: path.join(root, 'agents'), origin: 'global', source: 'builtin', writable: false }
+  }
+
+  #index(where: AgentFolder): FolderIndex {
+    // One folder can belong to two workspaces, and its definitions then say so.
+    const { workspaceId = '', writable, folder, extension = '', digests } = where
+    const key = JSON.stringify([workspaceId, writable, folder, extension, [...(digests ?? [])]])
+    return recent(this.#folders, key, MAX_FOLDERS, () => {
+      const { clock, scope, log } = this.kernel
+      return new FolderIndex(where, clock, scope.signal, ({ path: file, error }) =>
+        log.warn(`the agent definition ${file} is not valid: ${error.message}`, { kind: error.kind }),
+      )
+    })
+  }
+}
+
+/** Of an extension from a catalog only what was loaded counts: a file that changed since was not consented to. */
+function heldToDigests(index: FolderIndex): Source {
+  const { digests } = index.where
+  if (!digests) return index
+  const held = (found: Found | undefined): Found | undefined => {
+    if (!found?.ok || digests.get(found.name) === found.definition.digest) return found
+    const error = new DefinitionError('changed', 'it is not the file that its extension was loaded with')
+    return { ok: false, name: found.name, path: found.path, error }
+  }
+  return {
+    where: index.where,
+    get version() {
+      return index.version
+    },
+    refresh: () => index.refresh(),
+    found: () => [...index.found()].flatMap(one => held(one) ?? []),
+    read: async name => held(await index.read(name)),
+  }
+}
+
+function foldersOf({ id, rootDir, addDirs }: Workspace, home: string): AgentFolder[] {
+  return [rootDir, ...addDirs].flatMap((root, at) => {
+    const own = ownFolder(root, home)
+    if (own === undefined) return []
+    const folder = path.join(own, 'agents')
+    return { root, folder, origin: 'workspace', source: 'workspace', workspaceId: id, writable: at === 0 }
+  })
+}
+
+/** The value of a key, made when it is not there; the one that was not asked for longest makes room. */
+function recent<V>(kept: Map<string, V>, key: string, max: number, make: () => V): V {
+  const value = kept.get(key) ?? make()
+  kept.delete(key)
+  kept.set(key, value)
+  const [oldest] = kept.keys()
+  if (kept.size > max && oldest !== undefined) kept.delete(oldest)
+  return value
+}

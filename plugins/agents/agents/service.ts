@@ -1,0 +1,237 @@
+import {
+  type Actor,
+  type Batch,
+  type Fault,
+  type Host,
+  type MaybeToken,
+  messageOf,
+  type PluginKernel,
+} from '../../../kernel/plugin.js'
+import type { Agent, AgentCatalogQuery, AgentCatalogReply, ListAgentsReply } from '../../../schemas/agents.js'
+import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
+import type { Providers, ProviderUse } from '../providers/api.js'
+import { Trust, type TrustApi } from '../../access/trust/api.js'
+import { type Workspace, WorkspaceErrors, type Workspaces } from '../../desk/workspaces/api.js'
+import {
+  type ActivitySource,
+  AgentActivities,
+  type AgentDefinition,
+  type AgentsApi,
+  type LaunchPlan,
+  points,
+} from './api.js'
+import { catalogPage } from './catalog.js'
+import { brokenItems } from './checks.js'
+import type { AgentSpec } from './definition/agent-kind.js'
+import type { FolderIndex } from './definition/folder-index.js'
+import { AGENT_NAME } from './definition/frontmatter.js'
+import { PackagedAgents } from './definition/packaged.js'
+import { AgentSources, general } from './definition/sources.js'
+import type { Broken } from './definition/view.js'
+import { AgentEditing } from './editing.js'
+import { invalid, notFound } from './faults.js'
+import { planOf } from './launch-plan.js'
+import { type Resolver, resolveProvider, resolverOf } from './runtime.js'
+import { DefaultPermissions } from './settings.js'
+import { checkTrusted, nobodyTrusted } from './trusted.js'
+import { mapInTurns } from './turns.js'
+import { useOf } from './uses.js'
+import { WireCache } from './wire.js'
+
+/** Milliseconds that a list may be behind what is installed. */
+const RESOLVER_MS = 2000
+/** Definitions that are made ready for the wire in one turn of the event loop. */
+const AT_ONCE = 256
+/** Faults of files that a list tells of. */
+const DIAGNOSTICS_SHOWN = 100
+
+/** Agent definitions: files, records and built-in ones. */
+export class AgentsService implements AgentsApi {
+  readonly deleting
+  readonly #sources: AgentSources
+  readonly editing: AgentEditing
+  readonly #wire: WireCache
+  readonly packaged = new PackagedAgents()
+  #resolver: { readonly at: number; readonly resolver: Promise<Resolver> } | undefined
+
+  constructor(
+    private readonly kernel: PluginKernel<{
+      workspaces: typeof Workspaces
+      providers: typeof Providers
+      trust: MaybeToken<TrustApi>
+      host: typeof Host
+    }>,
+  ) {
+    this.deleting = kernel.hooks.of(points).deleting
+    this.#sources = new AgentSources(kernel)
+    this.#wire = new WireCache(kernel.config.get(DefaultPermissions), kernel.needs.providers)
+    this.editing = new AgentEditing(kernel, this.#sources, this)
+  }
+
+  /** Reads all definitions once, so that no request has to. */
+  async warm(signal: AbortSignal): Promise<void> {
+    for (const index of this.#allFolders()) {
+      if (signal.aborted) return
+      await index.refresh()
+      await index.idle()
+    }
+    if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
+  }
+
+  reconcile(batch: Batch<AgentSpec>): void {
+    this.#sources.records.reconcile(batch)
+  }
+
+  async list(workspace?: Workspace): Promise<readonly AgentDefinition[]> {
+    return (await this.#sources.view(workspace).listing()).agents.map(({ definition }) => definition)
+  }
+
+  async find(name: string, workspace?: Workspace): Promise<AgentDefinition> {
+    return (await this.locate(name, workspace)).definition
+  }
+
+  async locate(name: string, workspace?: Workspace) {
+    const first = await this.first(name, workspace)
+    if (!first) throw notFound(name, workspace)
+    const { found, where } = first
+    if (found.ok) return { definition: found.definition, where }
+    throw invalid(found)
+  }
+
+  async plan(name: string, workspace?: Workspace, provider?: string): Promise<LaunchPlan> {
+    const definition = await this.find(name, workspace)
+    await checkTrusted(definition, workspace, this.#trust())
+    const { providers } = this.kernel.needs
+    const permissions = this.kernel.config.get(DefaultPermissions)
+    const plan = () => planOf(definition, providers, permissions)
+    if (provider === undefined || definition.command !== undefined) return plan()
+    const { provider: own } = await resolveProvider(definition, providers)
+    if (own?.name === provider) return plan()
+    const { model: _model, reasoningEffort: _effort, ...rest } = definition
+    return { ...(await planOf({ ...rest, provider }, providers, permissions)), definition }
+  }
+
+  async mayRunFilesOf(workspace: Workspace): Promise<boolean> {
+    return (await this.#trust()?.allows(workspace)) ?? true
+  }
+
+  /** Undefined in a kernel that has no plugin for it at all. */
+  #trust() {
+    const { trust, host } = this.kernel.needs
+    return trust.current ?? (host.plugins().some(({ provides }) => provides === Trust.id) ? nobodyTrusted : undefined)
+  }
+
+  /** The workspace of a query; undefined without one. */
+  workspace(reference: string | undefined): Promise<Workspace | undefined> {
+    return reference ? this.kernel.needs.workspaces.find(reference) : Promise.resolve(undefined)
+  }
+
+  async wire(definition: AgentDefinition): Promise<Agent> {
+    return this.#wire.agent(definition, await resolveProvider(definition, this.kernel.needs.providers))
+  }
+
+  async wireList(workspace?: Workspace): Promise<ListAgentsReply & { agents: Agent[] }> {
+    const [{ agents, broken }, resolve] = await Promise.all([
+      this.#sources.view(workspace).listing(),
+      this.#lateResolver(),
+    ])
+    const diagnostics = broken
+      .slice(0, DIAGNOSTICS_SHOWN)
+      .map(({ error, path }) => ({ error_kind: error.kind, message: error.message, path }))
+    return {
+      agents: await mapInTurns(agents, AT_ONCE, ({ definition }) => this.#wire.agent(definition, resolve(definition))),
+      ...(diagnostics.length > 0 ? { diagnostics } : {}),
+    }
+  }
+
+  async catalog(query: AgentCatalogQuery, actor: Actor): Promise<AgentCatalogReply> {
+    const workspace = await this.kernel.needs.workspaces.find(query.workspace)
+    const [listing, resolve] = await Promise.all([this.#sources.view(workspace).listing(), this.#lateResolver()])
+    const active = this.#activity(source => source.active(workspace.id))
+    const { rows, facets, page } = catalogPage(listing, query, { workspaceId: workspace.id, actor, active })
+    const names = rows.map(({ definition }) => definition.name)
+    const counts = this.#activity(source => source.counts(workspace.id, names))
+    return {
+      agents: rows.map(({ definition }) => ({
+        agent: this.#wire.agent(definition, resolve(definition)),
+        sessions: counts && (counts.get(definition.name) ?? { active: 0, failed: 0, total: 0, runtime_seconds: 0 }),
+      })),
+      facets,
+      page,
+      sessions_available: active !== undefined && counts !== undefined,
+    }
+  }
+
+  /** Doctor: definition files that are not valid, in the home and in every workspace. */
+  async check(): Promise<DiagnosticItem[]> {
+    const broken = new Map<string, { readonly found: Broken; readonly workspaceId: string | undefined }>()
+    for (const index of this.#allFolders()) {
+      await index.refresh()
+      const { workspaceId } = index.where
+      for (const found of index.found()) if (!found.ok) broken.set(found.path, { found, workspaceId })
+    }
+    return brokenItems([...broken.values()])
+  }
+
+  /** What providers are used for, for their doctor check. */
+  async uses(): Promise<ProviderUse[]> {
+    const resolve = await resolverOf(this.kernel.needs.providers)
+    const definitions: AgentDefinition[] = [...this.#sources.records.all()]
+    for (const index of this.#allFolders()) {
+      await index.refresh()
+      for (const found of index.found()) if (found.ok) definitions.push(found.definition)
+    }
+    for (const { definition } of (await this.#sources.view(undefined).listing()).agents) {
+      if (['builtin', 'contributed'].includes(definition.source) && definition !== general) definitions.push(definition)
+    }
+    return (await mapInTurns(definitions, AT_ONCE, definition => useOf(definition, resolve(definition)))).flat()
+  }
+
+  /** A new default agent must exist and be valid; 400, because the contract has no other status there. */
+  async judgeWorkspace(workspace: Workspace): Promise<Fault | undefined> {
+    const before = this.kernel.needs.workspaces.get(workspace.id)?.defaultAgent ?? ''
+    if (workspace.defaultAgent === '' || workspace.defaultAgent === before) return undefined
+    try {
+      await this.find(workspace.defaultAgent, workspace)
+      return undefined
+    } catch (error) {
+      return WorkspaceErrors.workspace_invalid(`default_agent: ${messageOf(error)}`, { next: 'svc agent list' })
+    }
+  }
+
+  /** A name that no agent can have is found only as what somebody wrote by mistake. */
+  async first(name: string, workspace: Workspace | undefined) {
+    const view = this.#sources.view(workspace)
+    if (AGENT_NAME.test(name)) return view.first(name)
+    const found = name === '' ? undefined : (await view.listing()).broken.find(broken => broken.name === name)
+    return found && { found, where: undefined }
+  }
+
+  /** For lists: detection of all providers looks at many files. */
+  #lateResolver(): Promise<Resolver> {
+    const now = this.kernel.clock.monotonic()
+    if (!this.#resolver || now - this.#resolver.at > RESOLVER_MS) {
+      this.#resolver = { at: now, resolver: resolverOf(this.kernel.needs.providers) }
+    }
+    return this.#resolver.resolver
+  }
+
+  /** Undefined when nobody knows, or whoever knows fails. */
+  #activity<T>(read: (source: ActivitySource) => T): T | undefined {
+    const [contributed] = this.kernel.collect(AgentActivities)
+    try {
+      return contributed && read(contributed.entry)
+    } catch (error) {
+      this.kernel.log.warn(`${contributed?.owner} does not say which agents are at work: ${messageOf(error)}`)
+      return undefined
+    }
+  }
+
+  *#allFolders(): Iterable<FolderIndex> {
+    yield* this.#sources.folders(undefined)
+    yield* this.#sources.contributed(undefined)
+    for (const workspace of this.kernel.needs.workspaces.list()) {
+      yield* this.#sources.folders(workspace).filter(index => index.where.source === 'workspace')
+    }
+  }
+}

@@ -1,0 +1,53 @@
+import * as v from 'valibot'
+import { defineErrors, event, gate, hookTable, notify, registry, type TapsOf, token } from '../../../kernel/plugin.js'
+import type { WakeDecision, WakeSource } from '../../../schemas/agents/sidecars.js'
+import type { SessionInfo } from '../../work/sessions/api.js'
+
+/** A wake-up that is about to be sent, or was decided. */
+export interface Wake {
+  readonly sessionId: string
+  readonly agentName: string
+  readonly workspaceId: string
+  readonly source: WakeSource
+}
+
+/** The hooks of wake-ups. */
+export const points = hookTable({
+  wakeBefore: gate<[wake: Wake]>('wake.before', 'Before a wake-up is sent. A refusal makes it `skipped`.', {
+    deadlineMs: 600_000,
+  }),
+  wakeAfter: notify<[wake: Wake, decision: WakeDecision]>('wake.after', 'A wake-up was decided, durably.'),
+})
+
+/** Wake-ups of sessions by the heartbeat policies of their agents. A wake-up never claims work. */
+export interface HeartbeatsApi extends TapsOf<typeof points> {
+  /** Sessions that wait for a wake-up by the clock; one that is being decided about does not. */
+  readonly waiting: number
+  /** When the first of them is due, in epoch milliseconds. */
+  readonly nextDue: number | undefined
+}
+
+export const Heartbeats = token<HeartbeatsApi>('heartbeats@1')
+
+/** Contributes what a wake-up tells of one thing that policies may include: `context: { include: [task] }`. */
+export interface WakeContext {
+  /** Its own among all contributors: `self`, `session_health`, `task`, `inbox_summary`. */
+  readonly name: string
+  /** A line or a few; undefined or empty: there is nothing to tell. */
+  readonly read: (session: SessionInfo) => Promise<string | undefined>
+}
+
+export const WakeContexts = registry<WakeContext>(
+  'heartbeats.context@1',
+  v.looseObject({ name: v.string(), read: v.function() }),
+)
+
+/** A wake-up was sent. */
+export const HeartbeatSent = event(
+  'agent.heartbeat.sent',
+  v.object({ session_id: v.string(), agent_name: v.string(), wake_event_id: v.string(), turn_id: v.string() }),
+)
+
+export const HeartbeatErrors = defineErrors({
+  wake_session_not_found: { status: 404, message: 'no such session', next: 'svc session list' },
+})

@@ -1,0 +1,141 @@
+import { describe, tool } from '../../../kernel/kit/annotations/index.js'
+import { DiskSpace, definePlugin, ok, routeOf, surfaceOf } from '../../../kernel/plugin.js'
+import { HeartbeatStatus, HeartbeatStatusQuery, WakeBody, WakeReply } from '../../../schemas/agents/sidecars.js'
+import { Checks, Daemon } from '../../desk/daemon/api.js'
+import { Events } from '../../platform/events/api.js'
+import { SessionCreated, Sessions, WakeSources } from '../../work/sessions/api.js'
+import { AgentHeartbeatKind, Sidecars } from '../sidecars/api.js'
+import { Workspaces } from '../../desk/workspaces/api.js'
+import { HeartbeatErrors, HeartbeatSent, Heartbeats, WakeContexts } from './api.js'
+import type { HeartbeatsService } from './service.js'
+import { failuresColumn, wakeTables } from './wakes.js'
+
+const route = routeOf<HeartbeatsService>(describe('Agent heartbeat'))
+const { contribute, reconciler, tap } = surfaceOf<HeartbeatsService>()
+
+const name = { name: 'name', summary: 'name of an agent' }
+const workspace = {
+  name: 'workspace',
+  type: 'workspace',
+  summary: 'id, name or path; default: SVC_WORKSPACE, else the workspace of this folder, else none (global)',
+} as const
+const everywhere = {
+  name: 'everywhere',
+  type: 'boolean',
+  summary: 'use the global agent even inside a workspace',
+} as const
+
+export default definePlugin({
+  name: 'heartbeats',
+  version: '0.1.0',
+  requires: {
+    disk: DiskSpace,
+    daemon: Daemon,
+    events: Events,
+    workspaces: Workspaces,
+    sessions: Sessions,
+    sidecars: Sidecars,
+  },
+  provides: Heartbeats,
+  service: () => import('./service.js').then(module => module.HeartbeatsService),
+}).surface({
+  declares: [WakeContexts],
+  events: [HeartbeatSent],
+  errors: [HeartbeatErrors],
+  tables: [
+    { id: '001-wake', sql: wakeTables },
+    { id: '002-failures', sql: failuresColumn },
+  ],
+  // Decisions stay as long as they are kept: they are what is asked about afterwards.
+  owned: [{ by: Sessions, table: 'heartbeats_state', column: 'session_id' }],
+  services: [{ name: 'wakes', run: (self, signal) => self.run(signal) }],
+  // A policy of a package came or went: nothing is kept of it, its sessions are planned anew.
+  reconcilers: [reconciler({ kind: AgentHeartbeatKind, run: self => self.planAll() })],
+  taps: [
+    tap(
+      Events,
+      events => events.of(SessionCreated),
+      self =>
+        ({ payload }) =>
+          self.plan(payload),
+    ),
+    tap(
+      Sessions,
+      sessions => sessions.prepare,
+      self => async (_start, session) => {
+        await self.plan(session)
+        return undefined
+      },
+    ),
+    tap(
+      Sessions,
+      sessions => sessions.stopped,
+      self => session => self.plan(session),
+    ),
+    tap(
+      Sidecars,
+      sidecars => sidecars.policyResolved,
+      self => (_policy, agent) => self.planAll(agent),
+    ),
+    tap(
+      Sidecars,
+      sidecars => sidecars.configured,
+      self => () => self.planAll(),
+    ),
+  ],
+  commands: [
+    {
+      path: 'agent heartbeat status',
+      summary: 'Show the heartbeat policy of an agent and its latest decisions',
+      args: [name],
+      options: [{ name: 'session', type: 'text', summary: 'only show this session' }, workspace, everywhere],
+      load: () => import('./commands.js').then(module => ({ run: module.runStatus })),
+    },
+    {
+      path: 'agent heartbeat wake',
+      summary: 'Wake a session of an agent now, if its policy and the session allow it',
+      args: [
+        name,
+        {
+          name: 'session',
+          optional: true,
+          summary: 'id of a session of this agent; default: the most recently active',
+        },
+      ],
+      options: [{ name: 'dry-run', type: 'boolean', summary: 'show what would happen' }, workspace, everywhere],
+      load: () => import('./commands.js').then(module => ({ run: module.runWake })),
+    },
+  ],
+  routes: [
+    route({
+      method: 'GET',
+      path: '/api/agents/{name}/heartbeat/status',
+      with: [
+        describe('Agent heartbeat', { errors: [410] }),
+        tool('agent_heartbeat_status', ['autonomy', 'authored_context']),
+      ],
+      summary: 'Show whether a heartbeat policy applies, the session it wakes and its latest decisions',
+      query: HeartbeatStatusQuery,
+      replies: { 200: HeartbeatStatus },
+      handle: async (self, { params, query }) => ok(await self.status(params.name, query)),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/agents/{name}/heartbeat/wake',
+      audited: false,
+      with: [
+        describe('Agent heartbeat', { errors: [410] }),
+        tool('agent_heartbeat_wake', ['autonomy', 'authored_context']),
+      ],
+      summary: 'Request a wake-up now; 409: the session cannot be woken. A wake-up claims no work',
+      body: WakeBody,
+      replies: { 200: WakeReply, 409: WakeReply },
+      handle: (self, { params, body }) => self.wake(params.name, body),
+    }),
+  ],
+  registries: [
+    contribute(WakeSources, self => [{ read: (sessionId, withEvents) => self.inspect(sessionId, withEvents) }]),
+    contribute(WakeContexts, self => self.contexts),
+    contribute(Checks, self => [{ id: 'heartbeats', category: 'agents', run: async () => self.checkItems() }]),
+  ],
+})

@@ -1,0 +1,168 @@
+import { cli, describe, tool } from '../../../kernel/kit/annotations/index.js'
+import { definePlugin, maybe, ok, Requests, routeOf } from '../../../kernel/plugin.js'
+import {
+  CurateModelBody,
+  CurateModelReply,
+  ListModelSourcesReply,
+  ListModelsQuery,
+  ListModelsReply,
+  ListOpenAiModelsQuery,
+  ListOpenAiModelsReply,
+  ListProviderModelsQuery,
+  OpenAiErrorBody,
+  RefreshModelsBody,
+  RefreshModelsReply,
+} from '../../../schemas/providers.js'
+import { Extensions } from '../../delivery/extensions/api.js'
+import { Processes } from '../../platform/processes/api.js'
+import { Providers } from '../providers/api.js'
+import { ModelErrors, Models } from './api.js'
+import type { ModelsService } from './service.js'
+import { modelTables } from './table.js'
+
+const route = routeOf<ModelsService>(describe('Models and providers'))
+const provider = { name: 'provider', summary: 'name of a provider; default: all', optional: true } as const
+const columns = [
+  { header: 'Provider', path: 'provider_id' },
+  { header: 'Model', path: 'model_id' },
+  { header: 'Name', path: 'display_name' },
+  { header: 'State', path: 'availability_state' },
+  { header: 'Context', path: 'context_window' },
+  { header: 'Effort', path: 'default_reasoning_effort' },
+  { header: 'Featured', path: 'featured' },
+  { header: 'Hidden', path: 'hidden' },
+] as const
+
+export default definePlugin({
+  name: 'models',
+  version: '0.1.0',
+  requires: { providers: Providers, processes: Processes, request: Requests, extensions: maybe(Extensions) },
+  provides: Models,
+  service: () => import('./service.js').then(module => module.ModelsService),
+}).surface({
+  errors: [ModelErrors],
+  tables: [{ id: '001-models', sql: modelTables }],
+  // Sources that name the provider of each model themselves stay.
+  owned: [
+    {
+      ...{ by: Providers, table: 'models_source', column: 'provider' },
+      forget: (self, { id }) => self.forget(`${id}`),
+    },
+  ],
+  commands: [
+    {
+      path: 'provider models refresh',
+      summary: 'Refresh the models that agents, endpoints and extensions offer',
+      args: [provider],
+      options: [
+        { name: 'source', type: 'text', summary: 'only refresh this source: svc provider models status' },
+        { name: 'force', type: 'boolean', summary: 'refresh even if it was refreshed within the last minute' },
+      ],
+      load: () => import('./commands.js').then(module => ({ run: module.runRefresh })),
+    },
+    {
+      path: 'provider models status',
+      summary: 'Show the sources of models and when each was refreshed',
+      args: [provider],
+      load: () => import('./commands.js').then(module => ({ run: module.runStatus })),
+    },
+  ],
+  routes: [
+    route({
+      method: 'GET',
+      path: '/api/model-catalog/models',
+      summary: 'List the models of providers',
+      query: ListModelsQuery,
+      replies: { 200: ListModelsReply },
+      with: [
+        cli('provider models list', {
+          args: [{ name: 'provider_id', in: 'query', optional: true, summary: 'name of a provider; default: all' }],
+          view: {
+            rows: 'models',
+            columns,
+            empty: 'no models are known; ask for them: svc provider models refresh',
+          },
+        }),
+        tool('provider_models_list', ['provider_models']),
+      ],
+      handle: async (self, { query }) => ok({ models: await self.show(query) }),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/model-catalog/models/refresh',
+      audited: false,
+      with: [tool('provider_models_refresh', ['provider_models'])],
+      summary: 'Refresh all model sources',
+      body: RefreshModelsBody,
+      bodyOptional: true,
+      replies: { 200: RefreshModelsReply, 503: RefreshModelsReply },
+      handle: (self, { body }) => self.refresh(undefined, body ?? {}),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/model-catalog/providers/{provider_id}/models',
+      summary: 'List the models of one provider',
+      query: ListProviderModelsQuery,
+      replies: { 200: ListModelsReply },
+      handle: async (self, { params, query }) => ok({ models: await self.show({ ...query, ...params }) }),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/model-catalog/providers/{provider_id}/models/curate',
+      summary: 'Feature, hide or deprecate a model, or set its default effort',
+      body: CurateModelBody,
+      privileged: true,
+      replies: { 200: CurateModelReply },
+      with: [
+        cli('provider models set', {
+          args: [
+            { name: 'provider_id', summary: 'name of a provider' },
+            { name: 'model_id', in: 'body', summary: 'id of a model: svc provider models list' },
+          ],
+          view: { item: 'model', fields: columns },
+        }),
+        tool('provider_models_curate', ['provider_models']),
+      ],
+      handle: async (self, { params, body, actor }) => ok(await self.curate(params.provider_id, body, actor)),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/model-catalog/providers/{provider_id}/models/refresh',
+      audited: false,
+      summary: 'Refresh the model sources of one provider',
+      body: RefreshModelsBody,
+      bodyOptional: true,
+      replies: { 200: RefreshModelsReply, 503: RefreshModelsReply },
+      handle: (self, { params, body }) => self.refresh(params.provider_id, body ?? {}),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/model-catalog/providers/{provider_id}/models/status',
+      summary: 'Show when the models of one provider were refreshed',
+      replies: { 200: ListModelSourcesReply },
+      handle: async (self, { params }) => ok({ sources: self.status(params.provider_id) }),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/model-catalog/sources/status',
+      with: [tool('provider_models_status', ['provider_models'])],
+      summary: 'Show when each model source was refreshed',
+      replies: { 200: ListModelSourcesReply },
+      handle: async self => ok({ sources: self.status() }),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/openai/v1/models',
+      summary: 'List models in the format of OpenAI-compatible APIs',
+      query: ListOpenAiModelsQuery,
+      replies: { 200: ListOpenAiModelsReply },
+      faults: {
+        reply: OpenAiErrorBody,
+        body: ({ message, code, status }) => ({
+          error: { message, code, param: null, type: status < 500 ? 'invalid_request_error' : 'server_error' },
+        }),
+      },
+      handle: async (self, { query }) => ok({ object: 'list', data: await self.openAi(query.provider_id) }),
+    }),
+  ],
+})

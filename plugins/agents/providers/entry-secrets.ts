@@ -1,0 +1,101 @@
+import { Alarm } from '../../../kernel/kit/alarm.js'
+import { type MaybeToken, messageOf, type PluginKernel } from '../../../kernel/plugin.js'
+import type { Ownership } from '../../platform/ownership/api.js'
+import { absent, type Remembered, type SecretOwner, type VaultApi } from '../../access/vault/api.js'
+import { Providers } from './api.js'
+
+export const entryTable = `CREATE TABLE providers_entry (
+  name TEXT PRIMARY KEY,
+  missing_since INTEGER
+) STRICT`
+
+/** The secrets of a provider, `vault:providers/<name>/…`, are deleted with its entry in the configuration. */
+export const providerSecrets: SecretOwner = { what: 'provider', paths: name => [`providers/${name}`] }
+
+/** How long an entry has to be missing from a file that somebody edited. */
+const GRACE_MS = 5 * 60_000
+const RETRY_MS = 30_000
+const LOOK = 'look'
+
+interface Row extends Remembered {
+  readonly name: string
+}
+
+/**
+ * Deletes the secrets of providers whose entry is gone. The entries are remembered in a table, so that a daemon that is killed, or
+ * that does not run while somebody edits the file, finds out at its next start.
+ */
+export class EntrySecrets {
+  readonly #alarm: Alarm
+  /** Entries whose deletion is under way: that they are still there means nothing yet. */
+  readonly #deleting = new Set<string>()
+
+  constructor(
+    private readonly kernel: PluginKernel<{ vault: MaybeToken<VaultApi>; ownership: typeof Ownership }>,
+    /** Names of the entries that make a provider: one that is built in stays without its entry. */
+    private readonly names: () => readonly string[],
+  ) {
+    this.#alarm = new Alarm(kernel.clock, { retryMs: RETRY_MS })
+  }
+
+  /** Somebody deletes the entry. Resolves to what is called once the file was written, or was not. */
+  async deleting(name: string): Promise<() => Promise<void>> {
+    if (!this.names().includes(name)) return async () => {}
+    this.#deleting.add(name)
+    await this.kernel.db.tx(t => t.run('INSERT OR REPLACE INTO providers_entry VALUES (?, 0)', [name]))
+    return () => {
+      this.#deleting.delete(name)
+      return this.look()
+    }
+  }
+
+  /** Secrets are stored for an entry that is yet to be written. */
+  async expect(name: string): Promise<void> {
+    await this.kernel.db.tx(t => t.run('DELETE FROM providers_entry WHERE name = ?', [name]))
+  }
+
+  /** Looks at the start, when the configuration changes, and when something was missing for long enough. */
+  async run(signal: AbortSignal): Promise<void> {
+    this.noticed()
+    await this.#alarm.run(signal, {
+      fire: () => this.look(),
+      failed: error => this.kernel.log.error('the secrets of deleted providers stay', { why: messageOf(error) }),
+    })
+  }
+
+  /** The configuration may say something else by now. */
+  noticed(): void {
+    this.#alarm.set(LOOK, this.kernel.clock.now())
+  }
+
+  async look(): Promise<void> {
+    const now = this.kernel.clock.now()
+    const there = new Set(this.names())
+    const rows = this.kernel.db.all<Row & Record<string, string | number | null>>('SELECT * FROM providers_entry')
+    const known = new Set(rows.map(({ name }) => name))
+    const fresh = [...there].filter(name => !known.has(name))
+    const { missed, back, gone } = absent(
+      rows,
+      ({ name }) => (there.has(name) && this.#deleting.has(name) ? undefined : there.has(name)),
+      now,
+      GRACE_MS,
+    )
+    const vault = gone.length > 0 ? this.kernel.needs.vault.current : undefined
+    // Without a vault nothing can be deleted from it: it is done when there is one.
+    const forgotten = vault ? gone : []
+    if (fresh.length + missed.length + back.length + forgotten.length > 0)
+      await this.kernel.db.tx(t => {
+        for (const name of fresh) t.run('INSERT OR IGNORE INTO providers_entry VALUES (?, NULL)', [name])
+        const mark = 'UPDATE providers_entry SET missing_since = ? WHERE name = ?'
+        for (const { name } of missed) t.run(mark, [now, name])
+        for (const { name } of back) t.run(mark, [null, name])
+        for (const { name } of forgotten) {
+          t.run('DELETE FROM providers_entry WHERE name = ?', [name])
+          for (const path of providerSecrets.paths(name)) vault?.forget(t, path)
+          this.kernel.needs.ownership.tombstone(t, Providers, name)
+        }
+      })
+    const waits = rows.filter(({ name }) => !there.has(name)).length > forgotten.length
+    this.#alarm.set(LOOK, waits ? now + GRACE_MS : undefined)
+  }
+}

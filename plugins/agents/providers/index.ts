@@ -1,0 +1,112 @@
+import { cli, describe } from '../../../kernel/kit/annotations/index.js'
+import { definePlugin, maybe, ok, routeOf, surfaceOf } from '../../../kernel/plugin.js'
+import { ListProvidersQuery, ListProvidersReply, ProbeProviderReply, Provider } from '../../../schemas/providers.js'
+import { Checks, Daemon, StatusMembers } from '../../desk/daemon/api.js'
+import { Ownership } from '../../platform/ownership/api.js'
+import { Processes } from '../../platform/processes/api.js'
+import { SecretOwners, Vault } from '../../access/vault/api.js'
+import { WorkspaceDetailMembers } from '../../desk/workspaces/api.js'
+import { ProviderErrors, Providers, ProviderUsers } from './api.js'
+import { entryTable, providerSecrets } from './entry-secrets.js'
+import type { ProvidersService } from './service.js'
+import { DefaultProvider, ProviderEntries } from './settings.js'
+
+const route = routeOf<ProvidersService>(describe('Models and providers'))
+const { contribute } = surfaceOf<ProvidersService>()
+
+const provider = { name: 'provider_id', summary: 'name of a provider' }
+const columns = [
+  { header: 'Name', path: 'name' },
+  { header: 'Title', path: 'display_name' },
+  { header: 'State', path: 'auth_status.state' },
+  { header: 'Version', path: 'version' },
+  { header: 'Command', path: 'command' },
+  { header: 'Install', path: 'install_command', below: true },
+] as const
+
+export default definePlugin({
+  name: 'providers',
+  version: '0.1.0',
+  requires: { daemon: Daemon, processes: Processes, vault: maybe(Vault), ownership: Ownership },
+  provides: Providers,
+  service: () => import('./service.js').then(m => m.ProvidersService),
+}).surface({
+  declares: [ProviderUsers],
+  settings: [DefaultProvider, ProviderEntries],
+  errors: [ProviderErrors],
+  tables: [{ id: '001-entry', sql: entryTable }],
+  services: [{ name: 'secrets', run: (self, signal) => self.entrySecrets.run(signal) }],
+  routes: [
+    route({
+      method: 'GET',
+      path: '/api/providers',
+      summary: 'List providers and whether they are installed',
+      query: ListProvidersQuery,
+      replies: { 200: ListProvidersReply },
+      with: [
+        cli('provider list', {
+          environment: { search_path: 'PATH' },
+          view: {
+            rows: 'providers',
+            // The note of one that is missing says how to install it.
+            columns: [
+              ...columns.filter(({ path }) => path !== 'install_command'),
+              { header: 'Note', path: 'auth_status.message', below: true },
+            ],
+          },
+        }),
+      ],
+      handle: async (self, { query }) => ok({ providers: await self.wireList(query.search_path) }),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/providers/{provider_id}',
+      summary: 'Show a provider',
+      replies: { 200: Provider },
+      with: [
+        cli('provider info', {
+          args: [provider],
+          view: {
+            item: '',
+            fields: [
+              ...columns,
+              { header: 'Found at', path: 'executable' },
+              { header: 'Note', path: 'auth_status.message' },
+              { header: 'Login', path: 'auth_status.login_command' },
+              { header: 'Default', path: 'default' },
+            ],
+          },
+        }),
+      ],
+      handle: async (self, { params }) => ok(await self.wire(self.named(params.provider_id))),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/providers/{provider_id}/auth/probe',
+      audited: false,
+      summary: 'Show the login status of a provider',
+      replies: { 200: ProbeProviderReply },
+      with: [
+        cli('provider auth status', {
+          args: [provider],
+          view: {
+            item: '',
+            fields: [
+              { header: 'Provider', path: 'provider' },
+              { header: 'State', path: 'auth_status.state' },
+              { header: 'Note', path: 'auth_status.message' },
+              { header: 'Asked', path: 'auth_status.status_command' },
+            ],
+          },
+        }),
+      ],
+      handle: async (self, { params }) => ok(await self.probe(params.provider_id)),
+    }),
+  ],
+  registries: [
+    contribute(SecretOwners, () => [providerSecrets]),
+    contribute(StatusMembers, self => [{ path: 'providers', read: () => self.status() }]),
+    contribute(Checks, self => [{ id: 'runtime.providers', category: 'providers', run: () => self.check() }]),
+    contribute(WorkspaceDetailMembers, self => [{ member: 'providers' as const, read: () => self.detail() }]),
+  ],
+})

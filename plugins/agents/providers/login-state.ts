@@ -1,0 +1,40 @@
+import type { ProviderAuthStatus } from '../../../schemas/providers.js'
+import type { Provider } from './api.js'
+import type { Missing } from './missing.js'
+import type { Probe } from './probe.js'
+
+/**
+ * Whether a provider is ready: `ready` means that its login was checked, or says that nothing can check it.
+ * @param probe the last answer about its login
+ * @param lacked what its secrets lack
+ */
+export function stateOf(
+  { name, displayName, argv, authMode, login, loginCheck }: Provider,
+  missing: Missing | undefined,
+  probe: Probe | undefined,
+  lacked: string | undefined,
+): Pick<ProviderAuthStatus, 'state' | 'code' | 'message'> {
+  const help = login ? `; log in: ${login}` : ''
+  if (missing) {
+    const { code, message, next } = missing
+    const what =
+      code === 'provider_cli_missing'
+        ? 'install it'
+        : code === 'provider_cli_elsewhere'
+          ? 'restart it from here'
+          : 'name one'
+    return { state: 'missing', code, message: next ? `${message}; ${what}: ${next}` : message }
+  }
+  if (lacked !== undefined) return { state: 'not_authenticated', code: 'provider_secret_missing', message: lacked }
+  if (probe && probe.exitCode !== 0) {
+    const message = `${displayName} is not logged in${help}`
+    return { state: 'not_authenticated', code: 'provider_not_authenticated', message }
+  }
+  if (probe || argv.length === 0 || authMode !== 'native_cli') return { state: 'ready' }
+  if (loginCheck) {
+    const message = `whether it is logged in was not asked yet: svc provider auth status ${name}`
+    return { state: 'unchecked', code: 'provider_login_unchecked', message }
+  }
+  const message = `installed; nothing tells whether it is logged in${help}`
+  return { state: 'ready', code: 'provider_login_unknown', message }
+}

@@ -1,0 +1,27 @@
+import { type Clock, within } from '../../../kernel/plugin.js'
+import type { ProcessHandle } from '../../platform/processes/api.js'
+
+/** Milliseconds that a program has to say whether it is logged in. */
+const DEADLINE_MS = 10_000
+
+/** How a question about the login ended; what the program printed may hold secrets and is thrown away. */
+export interface Probe {
+  /** Epoch milliseconds. */
+  readonly at: number
+  readonly durationMs: number
+  /** 0: logged in; -1: it did not answer in time or was ended by a signal. */
+  readonly exitCode: number
+}
+
+/** Starts the program and waits for its end, 10 s at most; nothing of it is left afterwards. */
+export async function runProbe(clock: Clock, start: () => Promise<ProcessHandle>): Promise<Probe> {
+  const at = clock.now()
+  const begun = clock.monotonic()
+  const child = await start()
+  child.stdin.end()
+  child.stdout.resume()
+  child.stderr.resume()
+  const exit = await within(clock, DEADLINE_MS, child.exited).catch(() => undefined)
+  await child.stop({ graceMs: 0 })
+  return { at, durationMs: Math.max(0, Math.round(clock.monotonic() - begun)), exitCode: exit?.code ?? -1 }
+}

@@ -1,0 +1,321 @@
+import { mkdir } from 'node:fs/promises'
+import path from 'node:path'
+import { shown } from '../../../kernel/kit/text.js'
+import { type Actor, iso, type MaybeToken, messageOf, type PluginKernel } from '../../../kernel/plugin.js'
+import type { StatusProvider } from '../../../schemas/daemon.js'
+import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
+import type {
+  ProbeProviderReply,
+  ProviderAuthStatus,
+  Provider as WireProvider,
+  WorkspaceProvider,
+} from '../../../schemas/providers.js'
+import type { ProviderSettings } from '../../../schemas/settings/entries.js'
+import type { Ownership } from '../../platform/ownership/api.js'
+import type { Processes } from '../../platform/processes/api.js'
+import type { VaultApi } from '../../access/vault/api.js'
+import {
+  type Provider,
+  ProviderErrors,
+  type ProviderSecret,
+  Providers,
+  type ProvidersApi,
+  ProviderUsers,
+} from './api.js'
+import { builtIn, catalog } from './catalog.js'
+import { entryOf, withEntries } from './configured.js'
+import { findExecutable, packageVersion } from './detect.js'
+import { EntrySecrets } from './entry-secrets.js'
+import { environmentOf, looksSecret, searchPath } from './environment.js'
+import { stateOf } from './login-state.js'
+import { foundElsewhere, hasEndpoint, missingOf, missingProgram } from './missing.js'
+import { type Probe, runProbe } from './probe.js'
+import { DefaultProvider, ProviderEntries } from './settings.js'
+import { configuredSlots, isPresent, slotValues, storeSecrets } from './slots.js'
+
+/** Definitions that a doctor item names. */
+const USERS_NAMED = 10
+
+/** What the plugin requires. */
+type ProviderNeeds = { processes: typeof Processes; vault: MaybeToken<VaultApi>; ownership: typeof Ownership }
+
+/** How agents of each make are started, and whether this machine can. */
+export class ProvidersService implements ProvidersApi {
+  readonly builtIn = builtIn
+  /** Providers of the entries that the configuration had last. */
+  #made: { readonly entries: object; readonly all: readonly Provider[] } | undefined
+  /** The last answer about the login, by provider. */
+  readonly #probes = new Map<string, Probe>()
+
+  readonly entrySecrets: EntrySecrets
+
+  constructor(private readonly kernel: PluginKernel<ProviderNeeds>) {
+    this.entrySecrets = new EntrySecrets(kernel, () =>
+      Object.keys(kernel.config.get(ProviderEntries)).filter(name => this.builtInEntry(name) === undefined),
+    )
+    kernel.config.onChange(ProviderEntries, () => this.entrySecrets.noticed())
+    kernel.needs.ownership.owns(Providers, name => this.get(name) !== undefined)
+  }
+
+  list(): readonly Provider[] {
+    const entries = this.kernel.config.get(ProviderEntries)
+    if (this.#made?.entries !== entries) this.#made = { entries, all: withEntries(catalog, entries) }
+    return this.#made.all
+  }
+
+  get(name: string): Provider | undefined {
+    return this.list().find(provider => provider.name === name)
+  }
+
+  entry(name: string): ProviderSettings | undefined {
+    const entries = this.kernel.config.get(ProviderEntries)
+    return Object.hasOwn(entries, name) ? entries[name] : undefined
+  }
+
+  builtInEntry(name: string): ProviderSettings | undefined {
+    const found = catalog.find(provider => provider.name === name)
+    return found && entryOf(found)
+  }
+
+  async users(name: string): Promise<readonly string[]> {
+    const uses = await Promise.all(this.kernel.collect(ProviderUsers).map(({ entry }) => entry.read()))
+    const names = uses.flat().flatMap(use => (use.provider === name && use.command === undefined ? [use.by] : []))
+    return [...new Set(names)].sort()
+  }
+
+  programOf([program = '']: readonly string[]): Provider | undefined {
+    const name = path.basename(program)
+    return name === '' ? undefined : this.list().find(provider => provider.argv[0] === name)
+  }
+
+  get preferred(): Provider | undefined {
+    return this.get(this.kernel.config.get(DefaultProvider))
+  }
+
+  async detected(provider: Provider): Promise<boolean> {
+    const [command] = provider.argv
+    if (command === undefined) return true
+    return hasEndpoint(provider, this.kernel.env) && (await this.executable(command)) !== undefined
+  }
+
+  isLoggedIn(provider: Provider): boolean | undefined {
+    const probe = this.#probes.get(provider.name)
+    return probe && probe.exitCode === 0
+  }
+
+  executable(command: string): Promise<string | undefined> {
+    return findExecutable(command, searchPath(this.kernel.env))
+  }
+
+  async environment(provider: Provider): Promise<Record<string, string>> {
+    const isolatedHome = this.kernel.home.path('providers', provider.name)
+    if (provider.homePolicy === 'isolated') await mkdir(isolatedHome, { recursive: true, mode: 0o700 })
+    const own = environmentOf(provider, this.kernel.env, { root: this.kernel.home.root, isolatedHome })
+    const stored = await slotValues(provider, this.kernel.needs.vault.current)
+    return { ...own, ...stored, ...(await configuredSlots(this.kernel, provider)) }
+  }
+
+  withheld({ keyVariables, envAllow = [], slots = [] }: Provider): readonly string[] {
+    const given = new Set([...envAllow, ...slots.map(({ variable }) => variable)])
+    const names = keyVariables ?? Object.keys(this.kernel.env).filter(looksSecret)
+    return names.filter(name => this.kernel.env[name] && !name.startsWith('SVC_') && !given.has(name)).sort()
+  }
+
+  isPresent(ref: string): Promise<boolean> {
+    return isPresent(this.kernel, ref)
+  }
+
+  async storeSecrets(name: string, secrets: readonly ProviderSecret[], actor: Actor): Promise<() => Promise<void>> {
+    await this.entrySecrets.expect(name)
+    return storeSecrets(name, secrets, this.kernel.needs.vault.current, actor)
+  }
+
+  deleting(name: string): Promise<() => Promise<void>> {
+    return this.entrySecrets.deleting(name)
+  }
+
+  /** Throws `provider_not_found` (404). */
+  named(name: string): Provider {
+    const found = this.get(name)
+    if (found) return found
+    throw ProviderErrors.provider_not_found(`there is no provider ${shown(name)}`, {
+      details: {
+        known: this.list()
+          .map(provider => provider.name)
+          .join(', '),
+      },
+    })
+  }
+
+  /** @param callerPath PATH of the caller, who may have installed something since the daemon started */
+  wireList(callerPath?: string): Promise<WireProvider[]> {
+    return Promise.all(this.list().map(provider => this.wire(provider, callerPath)))
+  }
+
+  async wire(provider: Provider, callerPath?: string): Promise<WireProvider> {
+    const [command] = provider.argv
+    const executable = command === undefined ? undefined : await this.executable(command)
+    const isElsewhere = command !== undefined && executable === undefined && callerPath !== undefined
+    const elsewhere = isElsewhere ? await findExecutable(command, searchPath({ PATH: callerPath })) : undefined
+    const version = executable === undefined ? undefined : await packageVersion(executable)
+    return {
+      name: provider.name,
+      display_name: provider.displayName,
+      default: provider.name === (this.preferred ?? builtIn).name,
+      auth_status: await this.#authStatus(provider, await this.detected(provider), elsewhere),
+      ...(command === undefined ? {} : { command: provider.argv.join(' ') }),
+      ...(provider.install ? { install_command: provider.install } : {}),
+      ...(executable === undefined ? {} : { executable }),
+      ...(version === undefined ? {} : { version }),
+    }
+  }
+
+  /** Asks whether a provider is logged in. Throws `provider_probe_unavailable`, `provider_cli_missing` (422). */
+  async probe(name: string): Promise<ProbeProviderReply> {
+    const provider = this.named(name)
+    const [command, ...args] = provider.loginCheck ?? []
+    if (command === undefined) {
+      const text = `${provider.displayName} has no command that tells whether it is logged in`
+      throw ProviderErrors.provider_probe_unavailable(text, provider.login ? { next: provider.login } : {})
+    }
+    const executable = await this.executable(command)
+    if (executable === undefined) throw ProviderErrors.provider_cli_missing(missingProgram(command))
+    const { clock, home } = this.kernel
+    const env = await this.environment(provider)
+    const request = { label: `login of ${provider.name}`, argv: [executable, ...args], cwd: home.root, env }
+    const probe = await runProbe(clock, () => this.kernel.needs.processes.spawn({ ...request, stdio: 'pipe' }))
+    this.#probes.set(provider.name, probe)
+    return {
+      provider: provider.name,
+      auth_status: await this.#authStatus(provider, true),
+      probe: { duration_ms: probe.durationMs, exit_code: probe.exitCode },
+    }
+  }
+
+  async #authStatus(provider: Provider, installed: boolean, elsewhere?: string): Promise<ProviderAuthStatus> {
+    const probe = this.#probes.get(provider.name)
+    return {
+      mode: provider.authMode,
+      env_policy: provider.envPolicy,
+      home_policy: provider.homePolicy,
+      ...(provider.login ? { login_command: provider.login } : {}),
+      ...(provider.loginCheck ? { status_command: provider.loginCheck.join(' ') } : {}),
+      ...(probe ? { last_probe_at: iso(probe.at) } : {}),
+      ...(await this.#stateOf(provider, installed, probe, elsewhere)),
+    }
+  }
+
+  async #stateOf(provider: Provider, installed: boolean, probe: Probe | undefined, elsewhere: string | undefined) {
+    if (installed) return stateOf(provider, undefined, probe, await this.#lackedSecret(provider))
+    const missing = missingOf(provider, this.kernel.env)
+    return stateOf(provider, elsewhere === undefined ? missing : foundElsewhere(elsewhere), probe, undefined)
+  }
+
+  /** What a required secret of a provider lacks; undefined when all are there. */
+  #lackedSecret(provider: Provider): Promise<string | undefined> {
+    return configuredSlots(this.kernel, provider).then(() => undefined, messageOf)
+  }
+
+  /** Member `providers` of the status: ready, or which command is missing. */
+  async status(): Promise<StatusProvider[]> {
+    const preferred = this.preferred ?? builtIn
+    return Promise.all(
+      this.list().map(async provider => ({
+        name: provider.name,
+        display_name: provider.displayName,
+        default: provider.name === preferred.name,
+        env_policy: provider.envPolicy,
+        home_policy: provider.homePolicy,
+        mode: provider.authMode,
+        ...((await this.detected(provider)) ? { state: 'ready' } : this.#missing(provider)),
+      })),
+    )
+  }
+
+  #missing(provider: Provider) {
+    const { code, message, next } = missingOf(provider, this.kernel.env)
+    return { state: 'missing', code, message, ...(next ? { suggested_command: next } : {}) }
+  }
+
+  /** Member `providers` of a workspace's detail. */
+  detail(): WorkspaceProvider[] {
+    return this.list().map(provider => ({
+      name: provider.name,
+      display_name: provider.displayName,
+      auth_mode: provider.authMode,
+      env_policy: provider.envPolicy,
+      harness: provider.harness,
+      home_policy: provider.homePolicy,
+      runtime_provider: provider.runtimeProvider,
+    }))
+  }
+
+  /** What can run an agent that has no command of its own; nothing can on a fresh machine. */
+  async #installedItems(): Promise<DiagnosticItem[]> {
+    const programs = this.list().filter(({ name }) => name !== builtIn.name)
+    const there = await Promise.all(programs.map(provider => this.detected(provider)))
+    const names = programs.filter((_, at) => there[at]).map(provider => provider.displayName)
+    const item = { id: 'runtime.providers', category: 'providers', data_freshness: 'live' } as const
+    if (names.length > 0) {
+      const message = `installed: ${names.join(', ')}`
+      return [{ ...item, code: 'provider_ready', severity: 'info', title: 'Agent programs', message }]
+    }
+    const [first] = programs
+    const wanted = programs.flatMap(({ needsEndpoint, argv: [command] }) => (needsEndpoint ? [] : command))
+    return [
+      {
+        ...item,
+        code: 'provider_cli_missing',
+        severity: 'warning',
+        title: 'no agent program is installed',
+        message: `none of ${wanted.join(', ')} is on the PATH of the daemon, and no endpoint is named (svc init); until then only agents with a command of their own run, as report does`,
+        ...(first?.install ? { suggested_command: first.install } : {}),
+      },
+    ]
+  }
+
+  /** Doctor: the commands of definitions in use that are not there, each once. */
+  async check(): Promise<DiagnosticItem[]> {
+    const uses = (await Promise.all(this.kernel.collect(ProviderUsers).map(({ entry }) => entry.read()))).flat()
+    const byCommand = new Map<string, Set<string>>()
+    for (const use of uses) {
+      const command = use.command ?? this.get(use.provider)?.argv[0]
+      // One that is relative to a workspace can be judged only there, when it is started.
+      if (command === undefined || (command.includes('/') && !command.startsWith('/'))) continue
+      byCommand.set(command, (byCommand.get(command) ?? new Set()).add(use.by))
+    }
+    const items = await this.#installedItems()
+    for (const [command, users] of byCommand) {
+      if (await this.executable(command)) continue
+      const install = this.list().find(provider => provider.argv[0] === command)?.install
+      const names = [...users].sort().slice(0, USERS_NAMED)
+      const more = users.size > names.length ? ` and ${users.size - names.length} more` : ''
+      items.push({
+        id: `runtime.providers:${command}`,
+        code: 'provider_cli_missing',
+        category: 'providers',
+        severity: 'warning',
+        title: `${command} is not installed`,
+        message: `${missingProgram(command)}; used by ${names.join(', ')}${more}`,
+        data_freshness: 'live',
+        ...(install ? { suggested_command: install } : {}),
+        evidence: { command, used_by: names },
+      })
+    }
+    const wanted = this.kernel.config.get(DefaultProvider)
+    if (wanted !== '' && !this.preferred) {
+      items.push({
+        id: 'runtime.providers:default',
+        code: 'provider_unknown',
+        category: 'providers',
+        severity: 'warning',
+        title: 'the default provider is unknown',
+        message: `defaults.provider is ${JSON.stringify(wanted)}; choose ${this.list()
+          .map(p => p.name)
+          .join(', ')}`,
+        data_freshness: 'live',
+      })
+    }
+    return items
+  }
+}

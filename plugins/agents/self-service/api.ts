@@ -1,0 +1,60 @@
+/** `svc/plugins/self-service`: what an agent asks about itself, and the sessions that it starts. */
+import * as v from 'valibot'
+import { defineErrors, hookTable, notify, pipeline, registry, type TapsOf, token } from '../../../kernel/plugin.js'
+import type { PermissionPolicy } from '../../../schemas/sessions.js'
+import type { TaskLease, TaskSituation } from '../../../schemas/tasks.js'
+import type { Deniable, SessionInfo } from '../../work/sessions/api.js'
+
+const next = 'svc whoami'
+
+export const SpawnErrors = defineErrors({
+  spawn_depth_exceeded: { status: 403, message: 'a spawned session starts no further ones', next },
+  spawn_rights_exceeded: { status: 403, message: 'a child has no right that its parent lacks', next },
+  spawn_foreign: { status: 403, message: 'an agent asks about its own session and workspace only', next },
+  spawn_children_exceeded: { status: 409, message: 'this session has as many children as it may have', next },
+  spawn_parent_stopped: { status: 409, message: 'a session that is not active starts no further ones', next },
+  spawn_key_conflict: { status: 409, message: 'this idempotency key is bound to another spawn', next },
+  spawn_ended: { status: 409, message: 'the time of this spawned session is over', next: 'spawn another one' },
+  spawn_invalid: { status: 422, message: 'this session cannot be spawned', next: 'svc spawn --help' },
+})
+
+/** A child that a session wants to start. */
+export interface SpawnWish extends Deniable {
+  readonly agentName: string
+  /** Of the child, as its parent calls it. */
+  readonly role: string
+  /** May be narrowed; it is checked afterwards against what the parent has. */
+  readonly permissions: PermissionPolicy
+}
+
+/** The hooks of spawned sessions, named after the events of hook programs. */
+export const points = hookTable({
+  preCreate: pipeline<SpawnWish, [parent: SessionInfo]>(
+    'spawn.pre_create',
+    'Before an agent spawns a child session. A tap may refuse the child, or give it fewer rights.',
+    { deadlineMs: 600_000 },
+  ),
+  created: notify<[child: string, parent: SessionInfo]>('spawn.created', 'After a child session was created.'),
+  parentStopped: notify<[child: string]>(
+    'spawn.parent_stopped',
+    'When a child session is stopped because its parent stopped.',
+  ),
+  ttlExpired: notify<[child: string]>('spawn.ttl_expired', 'When the time to live of a child session expired.'),
+  reaped: notify<[child: string]>('spawn.reaped', 'After a child session with an expired time to live stopped.'),
+})
+export type SpawnPoints = TapsOf<typeof points>
+
+/** Contributes what a session works on, for the picture that its agent gets of itself. */
+export interface HeldWorkSource {
+  /** Leases that one session may have at once. */
+  readonly mostLeases: number
+  readonly leases: (session: SessionInfo) => readonly TaskLease[]
+  readonly situation: (session: SessionInfo) => TaskSituation
+}
+
+export const HeldWork = registry<HeldWorkSource>(
+  'self-service.held-work@1',
+  v.looseObject({ mostLeases: v.number(), leases: v.function(), situation: v.function() }),
+)
+
+export const Spawning = token<{ readonly points: SpawnPoints }>('self-service@1')

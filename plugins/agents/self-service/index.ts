@@ -1,0 +1,183 @@
+import { cli, describe, runsCode, tool } from '../../../kernel/kit/annotations/index.js'
+import { created, definePlugin, ok, Requests, routeOf, surfaceOf } from '../../../kernel/plugin.js'
+import { Soul } from '../../../schemas/agents/sidecars.js'
+import {
+  AgentContextReply,
+  AgentMeReply,
+  CoordinatorConfigQuery,
+  CoordinatorConfigReply,
+  SpawnBody,
+  SpawnReply,
+  ValidateOwnSoulBody,
+} from '../../../schemas/sessions/self-service.js'
+import { Agents } from '../agents/api.js'
+import { Configuration } from '../../platform/configuration/api.js'
+import { AGENT_SESSION } from '../../access/identity/api.js'
+import { Sessions } from '../../work/sessions/api.js'
+import { Sidecars } from '../sidecars/api.js'
+import { Workspaces } from '../../desk/workspaces/api.js'
+import { HeldWork, SpawnErrors, Spawning } from './api.js'
+import type { SelfService } from './service.js'
+import { SPAWN_TABLES } from './spawn-table.js'
+
+const route = routeOf<SelfService>(describe('Agent self-service (caller headers)'))
+const { tap } = surfaceOf<SelfService>()
+/** Optional for the agent itself, whose socket says who it is. */
+const headers = { 'X-Service-Session-ID': { required: false }, 'X-Service-Agent': { required: false } }
+const origins = [AGENT_SESSION]
+const identity = [
+  { header: 'Session', path: 'self.session_id' },
+  { header: 'Agent', path: 'self.agent_name' },
+  { header: 'Provider', path: 'self.provider' },
+  { header: 'Model', path: 'self.model' },
+  { header: 'Workspace', path: 'workspace.root_dir' },
+  { header: 'Parent', path: 'session.lineage.parent_session_id' },
+  { header: 'Ends', path: 'session.lineage.ttl_expires_at', as: 'time' },
+  { header: 'Children left', path: 'limits.max_children' },
+] as const
+const within = (member: string) => identity.map(column => ({ ...column, path: `${member}.${column.path}` }))
+
+export default definePlugin({
+  name: 'self-service',
+  version: '0.1.0',
+  requires: {
+    sessions: Sessions,
+    agents: Agents,
+    workspaces: Workspaces,
+    sidecars: Sidecars,
+    configuration: Configuration,
+    request: Requests,
+  },
+  provides: Spawning,
+  service: () => import('./service.js').then(module => module.SelfService),
+}).surface({
+  declares: [HeldWork],
+  errors: [SpawnErrors],
+  tables: SPAWN_TABLES,
+  owned: [{ by: Sessions, table: 'self_service_child', column: 'session_id' }],
+  services: [{ name: 'reaper', run: (self, signal) => self.spawner.reap(signal) }],
+  taps: [
+    tap(
+      Sessions,
+      sessions => sessions.stopped,
+      self => session => self.spawner.parentStopped(session),
+    ),
+    tap(
+      Sessions,
+      sessions => sessions.launching,
+      self => async launch => self.spawner.judge(launch),
+    ),
+  ],
+  commands: [
+    {
+      path: 'spawn',
+      summary: 'Start a session with fewer rights than the calling session',
+      args: [{ name: 'agent', summary: 'name of an agent' }],
+      options: [
+        { name: 'role', type: 'text', summary: 'role of the session; default: worker' },
+        { name: 'ttl', type: 'integer', summary: 'lifetime in seconds; default: 3600' },
+        { name: 'name', type: 'text', summary: 'name of the session' },
+        { name: 'model', type: 'text', summary: 'model to use instead of that of the agent' },
+        { name: 'overlay', type: 'text', summary: 'instructions before its first prompt' },
+        { name: 'paths', type: 'text', summary: 'folders it may work in, comma-separated; default: the workspace' },
+        {
+          name: 'tools',
+          type: 'text',
+          summary: 'tools it may use, comma-separated: svc__read, svc__edit, svc__execute, mcp__…; default: none',
+        },
+        { name: 'mcp-servers', type: 'text', summary: 'MCP servers it may use, comma-separated; default: none' },
+        { name: 'sandbox', type: 'text', summary: 'sandbox profile; default: that of this session' },
+        { name: 'keep', type: 'boolean', summary: 'keep it running when this session stops' },
+        { name: 'idempotency-key', type: 'text', summary: 'key under which the same spawn happens only once' },
+      ],
+      load: () => import('./commands.js').then(module => ({ run: module.runSpawn })),
+    },
+  ],
+  routes: [
+    route({
+      method: 'GET',
+      path: '/api/agent/me',
+      summary: 'Show the identity of the calling session',
+      headers,
+      origins,
+      replies: { 200: AgentMeReply },
+      with: [
+        cli('whoami', { view: { item: 'me', fields: identity } }),
+        tool('session_me', ['bootstrap', 'coordination']),
+      ],
+      handle: async (self, { actor, headers }) => ok(await self.me(self.caller(actor, headers))),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/agent/context',
+      summary: 'Show the context of the calling session: identity, task, lease, persona and limits',
+      headers,
+      origins,
+      replies: { 200: AgentContextReply },
+      with: [
+        cli('me context', {
+          view: {
+            item: '',
+            fields: [
+              ...within('context'),
+              { header: 'Persona', path: 'context.soul.role' },
+              { header: 'Task', path: 'context.task.task.title' },
+              { header: 'Run', path: 'context.task.lease.run_id' },
+              { header: 'Lease expires', path: 'context.task.lease.lease_until', as: 'time' },
+              { header: 'Unread messages', path: 'context.inbox_summary.unread_count' },
+            ],
+          },
+        }),
+        tool('session_context', ['bootstrap', 'coordination']),
+      ],
+      handle: async (self, { actor, headers }) => ok(await self.context(self.caller(actor, headers))),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/agent/soul',
+      summary: 'Show the persona of the calling agent',
+      headers,
+      origins,
+      replies: { 200: Soul },
+      handle: async (self, { actor, headers }) => ok(await self.soul(self.caller(actor, headers))),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/agent/soul/validate',
+      audited: false,
+      summary: 'Check a persona of the calling agent without saving it',
+      body: ValidateOwnSoulBody,
+      headers,
+      origins,
+      with: [runsCode(false)],
+      replies: { 200: Soul, 422: Soul },
+      handle: async (self, { actor, headers, body }) => {
+        const soul = await self.validateSoul(self.caller(actor, headers), body)
+        return soul.validation_status === 'invalid' ? { status: 422 as const, body: soul } : ok(soul)
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/agent/coordinator/config',
+      summary: 'Show the configuration of coordinators in the workspace of the calling session',
+      query: CoordinatorConfigQuery,
+      headers,
+      origins,
+      replies: { 200: CoordinatorConfigReply },
+      handle: async (self, { actor, headers, query }) =>
+        ok({ coordinator: self.coordinator(self.own(self.caller(actor, headers), query.workspace)) }),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/agent/spawn',
+      with: [tool('session_spawn', ['bootstrap', 'coordination'])],
+      summary: 'Start a session with fewer rights than the calling session',
+      body: SpawnBody,
+      headers,
+      origins,
+      invalid: 422,
+      replies: { 201: SpawnReply },
+      handle: async (self, { actor, headers, body }) => created(await self.spawn(self.caller(actor, headers), body)),
+    }),
+  ],
+})

@@ -1,0 +1,194 @@
+import { type Actor, type HooksOf, iso, KernelErrors, type PluginKernel, type Requests } from '../../../kernel/plugin.js'
+import { durationMs } from '../../../schemas/duration.js'
+import type {
+  AgentContextReply,
+  AgentMeReply,
+  CoordinatorConfig,
+  SpawnBody,
+  ValidateOwnSoulBody,
+} from '../../../schemas/sessions/self-service.js'
+import type { Agents } from '../agents/api.js'
+import type { Configuration } from '../../platform/configuration/api.js'
+import { AGENT_SESSION } from '../../access/identity/api.js'
+import { SessionErrors, type SessionInfo, type Sessions } from '../../work/sessions/api.js'
+import type { Sidecars } from '../sidecars/api.js'
+import type { Workspace, Workspaces } from '../../desk/workspaces/api.js'
+import { HeldWork, points, SpawnErrors } from './api.js'
+import { MAX_CHILDREN, MAX_DEPTH, SessionSpawner } from './spawner.js'
+
+export type SelfServiceKernel = PluginKernel<{
+  sessions: typeof Sessions
+  agents: typeof Agents
+  workspaces: typeof Workspaces
+  sidecars: typeof Sidecars
+  configuration: typeof Configuration
+  request: typeof Requests
+}>
+
+/** Items of a section of the context at most. */
+const SECTION_LIMIT = 20
+const empty = { limit: SECTION_LIMIT, returned: 0, truncated: false }
+
+type Headers = Readonly<Record<string, string | undefined>>
+
+/** What an agent asks about its own session. */
+export class SelfService {
+  readonly points: HooksOf<typeof points>
+  readonly spawner: SessionSpawner
+
+  constructor(private readonly kernel: SelfServiceKernel) {
+    this.points = kernel.hooks.of(points)
+    this.spawner = new SessionSpawner(kernel, this.points)
+  }
+
+  start(): void {
+    this.spawner.start()
+  }
+
+  /**
+   * The session that calls: that of the socket or token, or the one that an operator speaks for by headers, which `identity` has
+   * judged. Throws `identity_required` (401).
+   */
+  caller(actor: Actor, headers: Headers): SessionInfo {
+    const id = actor.origin === AGENT_SESSION ? actor.id : headers['x-service-session-id']
+    if (id === undefined) {
+      throw KernelErrors.identity_required('only the agent of a session may ask this, and the operator is none', {
+        next: 'run it inside a session, where SVC_SOCKET is set',
+      })
+    }
+    const session = this.kernel.needs.sessions.get(id)
+    if (!session) throw SessionErrors.session_not_found(`no session ${id}`)
+    return session
+  }
+
+  async me(caller: SessionInfo): Promise<AgentMeReply> {
+    const workspace = this.#workspace(caller)
+    return {
+      me: {
+        active_task_leases: [...(this.#work?.leases(caller) ?? [])],
+        capabilities: [],
+        channels: [],
+        coordinator: this.coordinator(workspace),
+        ...this.#about(caller, workspace),
+      },
+    }
+  }
+
+  async context(caller: SessionInfo): Promise<AgentContextReply> {
+    const workspace = this.#workspace(caller)
+    const soul = await this.kernel.needs.sidecars.soul(caller.agentName, workspace)
+    const { active, enabled, present, valid, validation_status, digest, source_path, truncated, frontmatter, limits } =
+      soul
+    return {
+      context: {
+        ...this.#about(caller, workspace),
+        capabilities: { capabilities: [], section: empty },
+        coordination_channel: { available: false },
+        inbox_summary: { items: [], section: empty, unread_count: 0 },
+        peer_roster: { peers: [], section: empty },
+        provenance: { generated_at: iso(this.kernel.clock.now()), source: 'daemon' },
+        task: this.#work?.situation(caller) ?? { available: false },
+        soul: {
+          active,
+          enabled,
+          present,
+          valid,
+          validation_status,
+          principles: frontmatter.principles ?? [],
+          tone: frontmatter.tone ?? [],
+          config_digest: soul.config_provenance.digest,
+          max_body_bytes: limits.max_body_bytes,
+          max_bytes: limits.max_bytes,
+          ...(soul.snapshot_id !== undefined && { snapshot_id: soul.snapshot_id }),
+          ...(digest !== undefined && { digest }),
+          ...(source_path !== undefined && { source_path }),
+          ...(truncated !== undefined && { truncated }),
+          ...(frontmatter.role !== undefined && { role: frontmatter.role }),
+        },
+      },
+    }
+  }
+
+  soul(caller: SessionInfo) {
+    return this.kernel.needs.sidecars.soul(caller.agentName, this.#workspace(caller))
+  }
+
+  /** Throws `spawn_foreign` (403) for the persona of another agent, or in another workspace. */
+  validateSoul(caller: SessionInfo, { agent_name: agent, body, workspace_id: workspace }: ValidateOwnSoulBody) {
+    if (agent !== undefined && agent !== caller.agentName) throw SpawnErrors.spawn_foreign(`${agent} is another agent`)
+    const own = this.own(caller, workspace)
+    if (body === undefined) return this.kernel.needs.sidecars.soul(caller.agentName, own)
+    return this.kernel.needs.sidecars.validateSoul(caller.agentName, body, own)
+  }
+
+  spawn(caller: SessionInfo, body: SpawnBody) {
+    return this.spawner.spawn(caller, body)
+  }
+
+  /** The workspace of the caller, which a request may name as well. Throws `spawn_foreign` (403) for another one. */
+  own(caller: SessionInfo, reference?: string): Workspace {
+    const workspace = this.#workspace(caller)
+    if (reference === undefined || [workspace.id, workspace.name, workspace.rootDir].includes(reference))
+      return workspace
+    throw SpawnErrors.spawn_foreign(`${reference} is not the workspace of session ${caller.id}`)
+  }
+
+  /** As the configuration has it for a workspace. */
+  coordinator(workspace: Workspace): CoordinatorConfig {
+    const read = (name: string) => this.kernel.needs.configuration.explain(`roles.coordinator.${name}`)
+    const names = ['enabled', 'agent', 'provider', 'model', 'max_active_sessions_per_workspace', 'max_children', 'ttl']
+    const all = Object.fromEntries(names.map(name => [name, read(name)]))
+    const layers = Object.values(all).map(({ layer }) => layer)
+    const value = (name: string) => all[name]?.value
+    const text = (name: string) => (value(name) ? String(value(name)) : undefined)
+    const [provider, model] = [text('provider'), text('model')]
+    return {
+      agent_name: text('agent') ?? 'coordinator',
+      default_ttl_seconds: Math.round((durationMs(String(value('ttl'))) ?? 0) / 1000),
+      enabled: value('enabled') === true,
+      max_active_sessions_per_workspace: Number(value('max_active_sessions_per_workspace')),
+      max_children: Number(value('max_children')),
+      ...(provider !== undefined && { provider }),
+      ...(model !== undefined && { model }),
+      source: layers.every(layer => layer === 'default') ? 'default' : 'global',
+      workspace_id: workspace.id,
+    }
+  }
+
+  /** The plugin that gives sessions work; none where there is none. */
+  get #work() {
+    return this.kernel.collect(HeldWork)[0]?.entry
+  }
+
+  #workspace({ workspaceId }: SessionInfo): Workspace {
+    return this.kernel.needs.workspaces.get(workspaceId) ?? gone(workspaceId)
+  }
+
+  #about(caller: SessionInfo, { id, name, rootDir }: Workspace) {
+    const { lineage, model, state, type, provider } = caller
+    const isChild = lineage !== undefined
+    return {
+      limits: {
+        context_section_limit: SECTION_LIMIT,
+        max_active_task_leases: this.#work?.mostLeases ?? 0,
+        max_children: isChild ? 0 : MAX_CHILDREN - this.spawner.living(caller.id).length,
+        max_spawn_depth: isChild ? 0 : MAX_DEPTH,
+      },
+      self: { agent_name: caller.agentName, provider, session_id: caller.id, ...(model !== undefined && { model }) },
+      session: {
+        id: caller.id,
+        type,
+        state,
+        ...(caller.name && { name: caller.name }),
+        ...(lineage && { lineage }),
+        created_at: iso(caller.createdAt),
+        updated_at: iso(caller.updatedAt),
+      },
+      workspace: { id, name, root_dir: rootDir },
+    }
+  }
+}
+
+const gone = (id: string): never => {
+  throw SpawnErrors.spawn_parent_stopped(`the workspace ${id} of this session is gone`)
+}

@@ -1,0 +1,199 @@
+import { createHash } from 'node:crypto'
+import { Alarm } from '../../../kernel/kit/alarm.js'
+import { canonicalJson } from '../../../kernel/kit/canonical.js'
+import { SerialBy } from '../../../kernel/kit/serial.js'
+import { Fault, type HooksOf, iso, messageOf } from '../../../kernel/plugin.js'
+import type { SpawnBody, SpawnReply } from '../../../schemas/sessions/self-service.js'
+import type { Session } from '../../../schemas/sessions.js'
+import { SessionErrors, type SessionInfo, type SessionLaunch } from '../../work/sessions/api.js'
+import { SpawnErrors, type points as table } from './api.js'
+import { checkedRights, stricter } from './rights.js'
+import type { SelfServiceKernel } from './service.js'
+import { SpawnTable } from './spawn-table.js'
+
+/** A session that a person or a job started is at depth 0. */
+export const MAX_DEPTH = 1
+export const MAX_CHILDREN = 5
+const MAX_TTL_SECONDS = 7 * 24 * 3600
+const RETRY_MS = 5000
+/** The session is made before it is noted whose child it is. */
+const UNFINISHED = 'nothing says when this spawned session ends: the daemon was killed while it was made'
+/** Roles that the daemon gives itself. */
+const RESERVED_ROLES = ['coordinator']
+
+/** Starts sessions for agents, and ends them in time. */
+export class SessionSpawner {
+  readonly table: SpawnTable
+  readonly #alarm: Alarm
+  readonly #turns = new SerialBy()
+
+  constructor(
+    private readonly kernel: SelfServiceKernel,
+    private readonly points: HooksOf<typeof table>,
+  ) {
+    this.table = new SpawnTable(kernel.db)
+    this.#alarm = new Alarm(kernel.clock, { retryMs: RETRY_MS })
+  }
+
+  /** Sets when children end. */
+  start(): void {
+    const { sessions } = this.kernel.needs
+    for (const { session_id: id, expires_at } of this.table.all()) if (sessions.get(id)) this.#alarm.set(id, expires_at)
+  }
+
+  /** Ends children whose time is over, until the signal aborts. */
+  reap(signal: AbortSignal): Promise<void> {
+    const fire = async (ids: readonly string[]) => {
+      for (const id of ids) {
+        void this.points.ttlExpired.call(id)
+        await this.#end(id, 'timeout', 'spawn_ttl_expired')
+        void this.points.reaped.call(id)
+      }
+    }
+    const failed = (error: unknown) => this.kernel.log.error(`a spawned session was not ended: ${messageOf(error)}`)
+    return this.#alarm.run(signal, { fire, failed })
+  }
+
+  /** Children that still run. */
+  living(parent: string): readonly string[] {
+    const { sessions } = this.kernel.needs
+    return this.table.of(parent).flatMap(({ session_id: id }) => (isOver(sessions.get(id)) ? [] : [id]))
+  }
+
+  /** What stops with a session that has stopped. */
+  async parentStopped({ id }: SessionInfo): Promise<void> {
+    for (const child of this.table.of(id)) {
+      if (child.auto_stop === 0) continue
+      void this.points.parentStopped.call(child.session_id)
+      await this.#end(child.session_id, 'user_canceled', 'spawn_parent_stopped')
+    }
+  }
+
+  /** A child is not started again when it should have ended. */
+  judge({ session }: SessionLaunch): Fault | undefined {
+    const child = this.table.get(session.id)
+    if (!child) return session.type === 'spawned' ? SpawnErrors.spawn_ended(UNFINISHED) : undefined
+    if (child.expires_at <= this.kernel.clock.now()) return SpawnErrors.spawn_ended()
+    const isAlone = child.auto_stop === 1 && isOver(this.kernel.needs.sessions.get(child.parent_id))
+    return isAlone ? SpawnErrors.spawn_ended('the session that spawned this one has stopped') : undefined
+  }
+
+  /** One spawn of a parent at a time: the number of its children is counted, and a key is looked up, without a race. */
+  spawn(parent: SessionInfo, body: SpawnBody): Promise<SpawnReply> {
+    return this.#turns.run(parent.id, () => this.#spawn(parent, body))
+  }
+
+  async #spawn(parent: SessionInfo, body: SpawnBody): Promise<SpawnReply> {
+    const { kernel, table } = this
+    const { sessions, workspaces, agents } = kernel.needs
+    const { idempotency_key: key, ...asked } = body
+    const digest = createHash('sha256').update(canonicalJson(asked)).digest('hex')
+    const before = key === undefined ? undefined : table.of(parent.id).find(child => child.idempotency_key === key)
+    if (before) {
+      if (before.digest !== digest)
+        throw SpawnErrors.spawn_key_conflict(`the key ${key} is bound to session ${before.session_id}`)
+      return this.#reply(before.session_id)
+    }
+    this.#check(parent, body)
+    const workspace = workspaces.get(parent.workspaceId)
+    if (!workspace) throw SpawnErrors.spawn_parent_stopped('the workspace of this session is gone')
+    const definition = await agents.find(parent.agentName, workspace)
+    const { agent_name: agentName, permissions } = body
+    const wish = await this.points.preCreate.run({ agentName, role: body.spawn_role, permissions }, parent)
+    if (wish.deny !== undefined) throw SessionErrors.hook_denied(wish.deny)
+    const rights = await checkedRights(wish.permissions, { session: parent, definition, workspace })
+    const plan = await agents.plan(body.agent_name, workspace).catch(error => {
+      if (!(error instanceof Fault) || error.code !== 'agent_not_found') throw error
+      throw SpawnErrors.spawn_invalid(error.message, { next: 'svc agent list' })
+    })
+    if (body.provider !== undefined && body.provider !== plan.provider) {
+      throw SpawnErrors.spawn_invalid(`the agent ${body.agent_name} runs with provider ${plan.provider}`)
+    }
+    const expiresAt = kernel.clock.now() + body.ttl_seconds * 1000
+    const { id } = await sessions.create({
+      workspaceId: workspace.id,
+      agentName: body.agent_name,
+      name: body.name,
+      type: 'spawned',
+      model: body.model,
+      speed: body.speed,
+      permissions: stricter(parent.permissions ?? 'approve-reads', plan.permissions),
+      sandbox: rights.sandbox_profiles[0],
+      parent: parent.id,
+      rights: { roots: rights.workspace_paths, mcpServers: rights.mcp_servers, tools: rights.tools },
+      lineage: {
+        auto_stop_on_parent: body.auto_stop_on_parent,
+        parent_session_id: parent.id,
+        root_session_id: parent.id,
+        permission_policy: rights,
+        spawn_budget: { max_children: 0, max_depth: MAX_DEPTH, ttl_seconds: body.ttl_seconds },
+        spawn_depth: 1,
+        spawn_role: body.spawn_role,
+        ttl_expires_at: iso(expiresAt),
+      },
+      actor: kernel.actor,
+    })
+    try {
+      const child = {
+        session_id: id,
+        parent_id: parent.id,
+        expires_at: expiresAt,
+        digest,
+        idempotency_key: key ?? null,
+      }
+      const overlay = body.prompt_overlay
+      await sessions.whileIdle(id, session =>
+        kernel.db.tx(t => {
+          table.insert(t, { ...child, auto_stop: body.auto_stop_on_parent ? 1 : 0 })
+          if (overlay) session.brief(t, 'spawn', overlay)
+        }),
+      )
+    } catch (error) {
+      await sessions.stop(id, { reason: 'error', detail: 'spawn failed' })
+      throw error
+    }
+    this.#alarm.set(id, expiresAt)
+    void this.points.created.call(id, parent)
+    // It may have stopped while its child was made.
+    if (isOver(sessions.get(parent.id))) await this.parentStopped(parent)
+    return this.#reply(id)
+  }
+
+  #check(parent: SessionInfo, { ttl_seconds: ttl, spawn_role: role }: SpawnBody): void {
+    if (isOver(parent)) throw SpawnErrors.spawn_parent_stopped()
+    if (parent.lineage !== undefined || parent.type === 'spawned') {
+      throw SpawnErrors.spawn_depth_exceeded(
+        `session ${parent.id} was spawned itself; the greatest depth is ${MAX_DEPTH}`,
+      )
+    }
+    if (ttl <= 0 || ttl > MAX_TTL_SECONDS) {
+      throw SpawnErrors.spawn_invalid(`ttl_seconds is ${ttl}; it has to be 1 to ${MAX_TTL_SECONDS}`)
+    }
+    if (RESERVED_ROLES.includes(role)) throw SpawnErrors.spawn_invalid(`the role ${role} is the daemon's own`)
+    const living = this.living(parent.id).length
+    if (living >= MAX_CHILDREN) {
+      throw SpawnErrors.spawn_children_exceeded(
+        `session ${parent.id} has ${living} children, and may have ${MAX_CHILDREN}`,
+      )
+    }
+  }
+
+  async #reply(id: string): Promise<SpawnReply> {
+    const { status, body } = await this.kernel.needs.request(
+      { method: 'GET', url: `/api/sessions/${id}` },
+      this.kernel.actor,
+    )
+    const { session } = JSON.parse(body) as { session: Session }
+    const { lineage } = session
+    if (status !== 200 || !lineage) throw SpawnErrors.spawn_invalid(`session ${id} cannot be shown`)
+    return { spawn: { lineage, permissions: lineage.permission_policy, session } }
+  }
+
+  async #end(id: string, reason: 'timeout' | 'user_canceled', detail: string): Promise<void> {
+    this.#alarm.set(id, undefined)
+    if (isOver(this.kernel.needs.sessions.get(id))) return
+    await this.kernel.needs.sessions.stop(id, { reason, detail })
+  }
+}
+
+const isOver = (session: SessionInfo | undefined) => session === undefined || session.state !== 'active'

@@ -1,0 +1,239 @@
+import path from 'node:path'
+import { Serial } from '../../../kernel/kit/serial.js'
+import { type Actor, Fault, type PluginKernel } from '../../../kernel/plugin.js'
+import type { Heartbeat, Soul } from '../../../schemas/agents/sidecars.js'
+import type { Events } from '../../platform/events/api.js'
+import type { Workspace } from '../../desk/workspaces/api.js'
+import { SidecarChanged, SidecarErrors } from './api.js'
+import { type Place, type Places, SIDECARS, type Which } from './places.js'
+import { actorOf, type Operation, type RevisionActor, type RevisionRow, type Revisions } from './revisions.js'
+import { MAX_SIDECAR_BYTES } from './settings.js'
+import { digestOf, type SidecarSource } from './source.js'
+
+/** Who asks, and about which agent. */
+export interface Asked {
+  readonly agent: string
+  readonly workspace: Workspace | undefined
+  readonly actor: Actor
+}
+
+/** What a change needs to be allowed: the digest of the file as its author knew it, empty for none. */
+export interface Condition {
+  readonly expected: string
+  readonly key?: string | undefined
+}
+
+/** What a change came to; without a revision its text is not valid and nothing was written. */
+export interface Changed<S> {
+  readonly snapshot: S
+  readonly revision?: RevisionRow
+}
+
+/** Throws `sidecar_changed` (409) when a sidecar is another one than its reader knew; no digest is that of none. */
+export function checkDigest(which: Which, agent: string, digest = '', expected = ''): void {
+  if (digest === expected) return
+  const { file } = SIDECARS[which]
+  const now = digest === '' ? `agent ${agent} has no ${file}` : `the digest of ${file} is ${digest}`
+  throw SidecarErrors.sidecar_changed(`nothing was changed: ${now}, expected_digest is ${expected || 'empty'}`, {
+    details: { digest },
+    next: SIDECARS[which].inspect(agent),
+  })
+}
+
+/** The actor of a change that nobody made through here. */
+const BY_HAND: RevisionActor = { kind: 'user', ref: 'file' }
+
+/** One of the two sidecars of every agent: read, judged, changed one at a time, with its history. */
+export class SidecarFiles<S extends Soul | Heartbeat> {
+  /** Changes come one after the other: between the look at a file and its change nobody else changes it through here. */
+  readonly #changes = new Serial()
+  /** Of what was read from files; what a package says of its place is never opened. */
+  readonly #folders = new WeakMap<S, string>()
+
+  /** @param judge makes a snapshot of a text; it never throws */
+  constructor(
+    private readonly which: Which,
+    private readonly kernel: Pick<PluginKernel<{ events: typeof Events }>, 'db' | 'clock' | 'ids' | 'needs'>,
+    private readonly places: Places,
+    private readonly revisions: Revisions,
+    private readonly judge: (source: SidecarSource) => S,
+  ) {}
+
+  /** Throws `agent_not_found` (404); everything else that is wrong is said in the snapshot. */
+  async read(agent: string, workspace: Workspace | undefined): Promise<S> {
+    const place = await this.#find(agent, workspace)
+    if (!('by' in place)) return place
+    const snapshot = this.judge(await this.places.read(place, agent))
+    if (place.by === 'file') this.#folders.set(snapshot, path.dirname(place.path))
+    return snapshot
+  }
+
+  /** The folder of the agent, of a snapshot that {@link read} gave; undefined where it is no file. */
+  folderOf(snapshot: S): string | undefined {
+    return this.#folders.get(snapshot)
+  }
+
+  /** Judges a text as if it stood in the file. */
+  async validate(agent: string, workspace: Workspace | undefined, text: string): Promise<S> {
+    const place = await this.#find(agent, workspace)
+    return 'by' in place ? this.#judgeText(place, agent, text) : place
+  }
+
+  /** Throws `sidecar_changed` and `sidecar_read_only` (409). */
+  write(asked: Asked, text: string, condition: Condition): Promise<Changed<S>> {
+    return this.#changes.run(async () => {
+      const place = await this.#find(asked.agent, asked.workspace)
+      if (!('by' in place)) return { snapshot: place }
+      return this.#put(asked, place, 'write', text, condition, digestOf(['write', text]))
+    })
+  }
+
+  /** Throws also `sidecar_revision_not_found` (404) and `sidecar_revision_empty` (409). */
+  rollback(
+    asked: Asked,
+    to: { readonly id?: string | undefined; readonly digest?: string | undefined },
+    condition: Condition,
+  ): Promise<Changed<S>> {
+    return this.#changes.run(async () => {
+      const place = await this.#find(asked.agent, asked.workspace)
+      if (!('by' in place)) return { snapshot: place }
+      this.places.checkWritable(place, asked.agent)
+      const { text } = this.revisions.target(this.which, place.path, to, asked.agent)
+      return this.#put(asked, place, 'rollback', text, condition, digestOf(['rollback', to]))
+    })
+  }
+
+  /** Throws `sidecar_missing` (404), `sidecar_changed` and `sidecar_read_only` (409), `agent_invalid` (422). */
+  remove(asked: Asked, condition: Condition): Promise<Changed<S> & { readonly revision: RevisionRow }> {
+    return this.#changes.run(async () => {
+      const { agent, workspace } = asked
+      const place = await this.places.find(this.which, agent, workspace)
+      this.places.checkWritable(place, agent)
+      const source = await this.places.read(place, agent)
+      const before = this.judge(source)
+      if (!before.present) {
+        throw SidecarErrors.sidecar_missing(`agent ${agent} has no ${this.#file}`, {
+          next: SIDECARS[this.which].history(agent),
+        })
+      }
+      checkDigest(this.which, agent, before.digest, condition.expected)
+      await this.places.remove(place)
+      const after = this.judge({ agentName: agent, sourcePath: place.path })
+      const revision = await this.#record(asked, place, 'delete', { source, before, after, text: null }, undefined, '')
+      return { snapshot: after, revision }
+    })
+  }
+
+  async history(agent: string, workspace: Workspace | undefined, actor: Actor, page: Parameters<Revisions['page']>[3]) {
+    const { path } = await this.places.find(this.which, agent, workspace)
+    return this.revisions.page(this.which, path, actor, page)
+  }
+
+  newest(snapshot: S): RevisionRow | undefined {
+    return this.revisions.newest(this.which, snapshot.source_path ?? '')
+  }
+
+  get #file(): string {
+    return SIDECARS[this.which].file
+  }
+
+  /** The place of the sidecar; of an agent whose definition is not valid a snapshot that says so. */
+  async #find(agent: string, workspace: Workspace | undefined): Promise<Place | S> {
+    try {
+      return await this.places.find(this.which, agent, workspace)
+    } catch (error) {
+      if (!(error instanceof Fault) || error.code !== 'agent_invalid') throw error
+      const problem = { code: 'agent_invalid', message: error.message } as const
+      return this.judge({ agentName: agent, sourcePath: error.details?.path ?? '', problem })
+    }
+  }
+
+  #judgeText(place: Place, agentName: string, text: string): S {
+    const source = { agentName, sourcePath: place.path, text }
+    const size = Buffer.byteLength(text)
+    if (size <= MAX_SIDECAR_BYTES) return this.judge(source)
+    const message = `it has ${size} bytes, at most ${MAX_SIDECAR_BYTES} are read`
+    return this.judge({ ...source, text: '', problem: { code: 'oversized_file', message } })
+  }
+
+  async #put(
+    asked: Asked,
+    place: Place,
+    operation: Operation,
+    text: string,
+    { expected, key }: Condition,
+    request: string,
+  ): Promise<Changed<S>> {
+    const { agent } = asked
+    this.places.checkWritable(place, agent)
+    const source = await this.places.read(place, agent)
+    const before = this.judge(source)
+    const replayed = this.revisions.replay(this.which, place.path, key, request)
+    if (replayed) return { snapshot: before, revision: replayed }
+    checkDigest(this.which, agent, before.digest, expected)
+    const judged = this.#judgeText(place, agent, text)
+    if (!judged.valid) return { snapshot: judged }
+    await this.places.write(place, text)
+    const after = this.judge(await this.places.read(place, agent))
+    const revision = await this.#record(asked, place, operation, { source, before, after, text }, key, request)
+    return { snapshot: after, revision }
+  }
+
+  /** The file is changed by now. What a hand had written there before is kept as a revision of its own. */
+  async #record(
+    { agent, workspace, actor }: Asked,
+    { path }: Place,
+    operation: Operation,
+    change: { readonly source: SidecarSource; readonly before: S; readonly after: S; readonly text: string | null },
+    key: string | undefined,
+    request: string,
+  ): Promise<RevisionRow> {
+    const {
+      db,
+      clock,
+      ids,
+      needs: { events },
+    } = this.kernel
+    const { source, before, after, text } = change
+    const { kind, ref } = actorOf(actor)
+    const about = { which: this.which, path, agent_name: agent }
+    const now = clock.now()
+    const row = {
+      ...about,
+      id: ids.id('rev'),
+      operation,
+      actor_kind: kind,
+      actor_ref: ref ?? '',
+      previous_digest: before.digest ?? null,
+      new_digest: after.digest ?? null,
+      snapshot_id: after.snapshot_id ?? null,
+      text,
+      idempotency_key: key ?? null,
+      request,
+      at: now,
+    }
+    await db.tx(t => {
+      const known = this.revisions.newest(this.which, path)
+      if (source.text !== undefined && known?.text !== source.text) {
+        this.revisions.insert(t, {
+          ...about,
+          id: ids.id('rev'),
+          operation: 'write',
+          actor_kind: BY_HAND.kind,
+          actor_ref: BY_HAND.ref ?? '',
+          previous_digest: known?.new_digest ?? null,
+          new_digest: before.digest ?? null,
+          snapshot_id: before.snapshot_id ?? null,
+          text: source.text,
+          idempotency_key: null,
+          request: '',
+          at: Math.min(source.changedAt ?? now, now),
+        })
+      }
+      this.revisions.insert(t, row)
+      const payload = { agent_name: agent, sidecar: this.which, operation, revision_id: row.id }
+      events.emit(t, SidecarChanged, payload, { actor, scope: workspace?.id, subject: agent })
+    })
+    return { ...row, seq: 0 }
+  }
+}

@@ -1,0 +1,112 @@
+import path from 'node:path'
+import { messageOf, type PluginKernel, type Timer } from '../../../kernel/plugin.js'
+import type { Workspace } from '../../desk/workspaces/api.js'
+import { SIDECARS, type Which } from './places.js'
+
+/** A burst of writes is one change. Milliseconds after the first one. */
+const SETTLE_MS = 150
+/** Folders that are watched; what lies in more is noticed when somebody asks for it. */
+const MAX_FOLDERS = 512
+
+/** An agent as it is seen from somewhere. */
+interface Seen {
+  readonly agent: string
+  readonly workspace: Workspace | undefined
+}
+
+interface Watched {
+  /** By a name for it, with how many follow. */
+  readonly seen: Map<string, Seen & { count: number }>
+  readonly changed: Set<Which>
+  timer?: Timer
+  /** Ends it. */
+  readonly close: () => Promise<void>
+}
+
+/**
+ * Watches the folders of agents that somebody follows, and in each the two files alone; without followers nothing is
+ * watched. A workspace's root never is, for the folder of an agent lies in its `.svc/` or in the home.
+ */
+export class Follower {
+  readonly #folders = new Map<string, Watched>()
+  #closed = false
+
+  /** @param changed told of a file that came, changed or went, for everyone who sees its agent */
+  constructor(
+    private readonly kernel: Pick<PluginKernel, 'clock' | 'log'>,
+    private readonly changed: (which: Which, agent: string, workspace: Workspace | undefined) => void,
+  ) {}
+
+  /** @param folder an absolute path @returns the end of it */
+  follow(folder: string, agent: string, workspace: Workspace | undefined): () => void {
+    const watched = this.#folders.get(folder) ?? this.#watched(folder)
+    if (!watched) return () => {}
+    const { seen } = watched
+    const key = JSON.stringify([agent, workspace?.id])
+    const one = seen.get(key) ?? { agent, workspace, count: 0 }
+    one.count++
+    seen.set(key, one)
+    return () => {
+      one.count--
+      if (one.count === 0) seen.delete(key)
+      if (seen.size === 0) void this.#forget(folder)
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    await Promise.all([...this.#folders.keys()].map(folder => this.#forget(folder)))
+  }
+
+  #watched(folder: string): Watched | undefined {
+    if (this.#closed || this.#folders.size >= MAX_FOLDERS) return undefined
+    const watching = this.#watch(folder)
+    watching.catch(error => this.#failed(error))
+    const close = async () => (await watching)?.close()
+    const watched = { seen: new Map(), changed: new Set<Which>(), close }
+    this.#folders.set(folder, watched)
+    return watched
+  }
+
+  async #forget(folder: string): Promise<void> {
+    const watched = this.#folders.get(folder)
+    this.#folders.delete(folder)
+    watched?.timer?.cancel()
+    await watched?.close().catch(error => this.#failed(error))
+  }
+
+  async #watch(folder: string) {
+    const { watch } = await import('chokidar')
+    if (!this.#folders.has(folder)) return undefined
+    const ignored = (at: string) => at !== folder && whichOf(at) === undefined
+    const watcher = watch(folder, { ignoreInitial: true, depth: 0, followSymlinks: false, ignored })
+    watcher.on('all', (_event, at) => this.#note(folder, whichOf(at)))
+    // Whoever follows has read the policy before: it may have changed until now.
+    watcher.on('ready', () => this.#note(folder, 'heartbeat'))
+    watcher.on('error', error => this.#failed(error))
+    return watcher
+  }
+
+  #note(folder: string, which: Which | undefined): void {
+    const watched = this.#folders.get(folder)
+    if (!watched || !which) return
+    watched.changed.add(which)
+    watched.timer ??= this.kernel.clock.timeout(SETTLE_MS, () => {
+      const changed = [...watched.changed]
+      watched.changed.clear()
+      delete watched.timer
+      for (const one of changed) {
+        for (const { agent, workspace } of watched.seen.values()) this.changed(one, agent, workspace)
+      }
+    })
+  }
+
+  #failed(error: unknown): void {
+    this.kernel.log.warn(`the files of an agent are not watched: ${messageOf(error)}`)
+  }
+}
+
+function whichOf(at: string): Which | undefined {
+  const name = path.basename(at)
+  return name === SIDECARS.soul.file ? 'soul' : name === SIDECARS.heartbeat.file ? 'heartbeat' : undefined
+}

@@ -1,0 +1,150 @@
+import { realpath, stat, unlink } from 'node:fs/promises'
+import path from 'node:path'
+import { Fault, KernelErrors, messageOf, type RecordScope, type Records } from '../../../kernel/plugin.js'
+import { type AgentDefinition, type AgentFolder, type AgentsApi, readDefinitionFile } from '../agents/api.js'
+import { isInside, syncFolder, type Workspace, writeWhole } from '../../desk/workspaces/api.js'
+import { SidecarErrors } from './api.js'
+import { AgentHeartbeatKind, AgentSoulKind } from './kinds.js'
+import type { SidecarSource } from './source.js'
+
+/** What differs between the two sidecars, with the commands that show one with all that is wrong in it, and what stood there. */
+export const SIDECARS = {
+  soul: {
+    file: 'SOUL.md',
+    kind: AgentSoulKind,
+    inspect: (agent: string) => `svc agent soul inspect ${agent}`,
+    history: (agent: string) => `svc agent soul history ${agent}`,
+  },
+  heartbeat: {
+    file: 'HEARTBEAT.md',
+    kind: AgentHeartbeatKind,
+    inspect: (agent: string) => `svc agent heartbeat inspect ${agent}`,
+    history: (agent: string) => `svc agent heartbeat history ${agent}`,
+  },
+} as const
+export type Which = keyof typeof SIDECARS
+
+/** Where a sidecar is, or would be. */
+export type Place =
+  | { readonly by: 'file'; readonly path: string; readonly where: AgentFolder }
+  /** Of a package, or of what comes with the daemon. */
+  | { readonly by: 'record'; readonly text?: string; readonly path: string; readonly changedAt?: number }
+
+/** Finds, reads and writes sidecars. Every path is resolved before it is judged: a link that leads out is refused. */
+export class Places {
+  constructor(
+    private readonly agents: AgentsApi,
+    private readonly records: Records,
+    private readonly unique: () => string,
+  ) {}
+
+  /** Throws `agent_not_found` (404), `agent_invalid` (422). */
+  async find(which: Which, agent: string, workspace: Workspace | undefined): Promise<Place> {
+    const { definition, where } = await this.agents.locate(agent, workspace)
+    if (where && definition.path) {
+      return { by: 'file', path: path.join(path.dirname(definition.path), SIDECARS[which].file), where }
+    }
+    return this.#ofRecord(which, definition)
+  }
+
+  /** A sidecar belongs to the agent with the same record id, owner and scope; of several the lowest id counts. */
+  #ofRecord(which: Which, { record }: AgentDefinition): Place {
+    const { kind } = SIDECARS[which]
+    const all = record ? this.records.list({ kind, owner: record.owner, members: { agent_id: record.id } }) : []
+    const found = all.find(({ scope }) => record && isSameScope(scope, record.scope))
+    if (!found) return { by: 'record', path: '' }
+    const { spec, updatedAt } = found
+    return { by: 'record', text: spec.content, path: spec.source_path, changedAt: updatedAt }
+  }
+
+  /** Everything that can be wrong with a file is said in the source. */
+  async read(place: Place, agentName: string): Promise<SidecarSource> {
+    const source = { agentName, sourcePath: place.path }
+    if (place.by === 'record') return { ...source, text: place.text, changedAt: place.changedAt }
+    try {
+      const real = await this.#resolve(place)
+      const bytes = await readDefinitionFile(real)
+      const { mtimeMs } = await stat(real)
+      return {
+        ...source,
+        text: new TextDecoder('utf-8', { fatal: true }).decode(bytes),
+        changedAt: Math.floor(mtimeMs),
+      }
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return source
+      const escaped = error instanceof EscapeError
+      const message = error instanceof TypeError ? 'it is not valid UTF-8' : messageOf(error)
+      return { ...source, problem: { code: escaped ? 'path_escape' : 'unreadable', message } }
+    }
+  }
+
+  /** Replaces the whole file; after a crash there is all of it or nothing of it. */
+  write(place: Place, text: string): Promise<void> {
+    return this.#change(place, async file => {
+      // A link is replaced where it leads to, so that what is read next is what was written.
+      const real = await this.#resolve({ ...place, path: file } as Place & { by: 'file' }).catch(async error => {
+        if (codeOf(error) !== 'ENOENT') throw error
+        return path.join(await this.#folder(place as Place & { by: 'file' }), path.basename(file))
+      })
+      const mode = await stat(real).then(
+        info => info.mode & 0o777,
+        () => 0o644,
+      )
+      await writeWhole(real, text, { how: 'replace', unique: this.unique(), mode })
+    })
+  }
+
+  /** Removes the file; of a link the link. */
+  remove(place: Place): Promise<void> {
+    return this.#change(place, async file => {
+      const folder = await this.#folder(place as Place & { by: 'file' })
+      await unlink(path.join(folder, path.basename(file)))
+      await syncFolder(folder)
+    })
+  }
+
+  /** Throws `sidecar_read_only` (409). */
+  checkWritable(place: Place, agent: string): void {
+    if (place.by === 'file' && place.where.writable) return
+    const from = place.by === 'file' ? `lies in ${place.where.folder}` : 'comes with the daemon or with a package'
+    throw SidecarErrors.sidecar_read_only(`agent ${agent} ${from}; its files cannot be changed here`, {
+      next: `svc agent duplicate ${agent} <new-name>`,
+    })
+  }
+
+  async #change(place: Place, change: (file: string) => Promise<void>): Promise<void> {
+    try {
+      await change(place.path)
+    } catch (error) {
+      const code = codeOf(error)
+      if (code === 'ENOSPC' || code === 'EDQUOT') throw KernelErrors.disk_full(undefined, { cause: error })
+      if (error instanceof Fault) throw error
+      throw SidecarErrors.sidecar_unwritable(`${place.path}: ${messageOf(error)}`, { cause: error })
+    }
+  }
+
+  /** The real folder of the agent, inside the root that the definition was found in. */
+  async #folder({ path: file, where }: Place & { readonly by: 'file' }): Promise<string> {
+    const [folder, root] = await Promise.all([realpath(path.dirname(file)), realpath(where.root)])
+    if (isInside(folder, root)) return folder
+    throw new EscapeError(`the folder of ${file} is a link that leads out of ${root}`)
+  }
+
+  /** The real file, inside the real folder of the agent. Throws ENOENT where there is none. */
+  async #resolve(place: Place & { readonly by: 'file' }): Promise<string> {
+    const folder = await this.#folder(place)
+    const real = await realpath(path.join(folder, path.basename(place.path)))
+    if (isInside(real, folder)) return real
+    throw new EscapeError(`${place.path} is a link that leads out of ${folder}`)
+  }
+}
+
+class EscapeError extends Error {
+  override readonly name = 'EscapeError'
+}
+
+const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
+
+/** `user` and `global` mean the same. */
+const isSameScope = (a: RecordScope, b: RecordScope) =>
+  (a.kind === 'workspace') === (b.kind === 'workspace') && (a.kind !== 'workspace' || a.id === b.id)

@@ -1,0 +1,160 @@
+import type * as v from 'valibot'
+import { describe, runsCode, tool } from '../../../kernel/kit/annotations/index.js'
+import { ok, type Route, routeOf } from '../../../kernel/plugin.js'
+import {
+  DeleteSidecarBody,
+  Heartbeat,
+  HeartbeatChangeReply,
+  HeartbeatHistoryReply,
+  RefreshSoulBody,
+  type RollbackHeartbeatBody as RollbackBody,
+  RollbackHeartbeatBody,
+  RollbackSoulBody,
+  SidecarHistoryQuery,
+  SidecarQuery,
+  Soul,
+  SoulChangeReply,
+  SoulHistoryReply,
+  ValidateHeartbeatBody,
+  ValidateSoulBody,
+  WriteSidecarBody,
+} from '../../../schemas/agents/sidecars.js'
+import type { SidecarDesk } from './desk.js'
+import { SIDECARS, type Which } from './places.js'
+import type { SidecarsService } from './service.js'
+
+const route = routeOf<SidecarsService>()
+
+/** Refused, so that nobody takes it for a check that happens. */
+const headers = { 'If-Match': { required: false } }
+
+/** How the routes of one sidecar differ from those of the other. */
+interface Differences<S, C, R> {
+  readonly desk: (self: SidecarsService) => SidecarDesk<S & (Soul | Heartbeat), C, R>
+  /** As summaries call it. */
+  readonly title: string
+  readonly area: string
+  readonly areaOfRemoval: string
+  readonly snapshot: v.GenericSchema<S>
+  readonly change: v.GenericSchema<C>
+  readonly history: v.GenericSchema<{ revisions: R[]; next_cursor?: string | undefined }>
+  readonly validateBody: v.GenericSchema<unknown, ValidateSoulBody>
+  readonly validates: string
+  readonly rollbackBody: v.GenericSchema<unknown, RollbackBody>
+}
+
+/** What is done with a sidecar; reading one is not the same for both. */
+function routesOf<S extends Soul | Heartbeat, C, R>(which: Which, its: Differences<S, C, R>): Route<SidecarsService>[] {
+  const { desk, area, snapshot, change, title } = its
+  const { file } = SIDECARS[which]
+  const path = `/api/agents/{name}/${which}` as const
+  const asTool = (verb: string) => tool(`agent_${which}_${verb}`, ['authored_context'])
+  return [
+    route({
+      method: 'PUT',
+      path,
+      with: [describe(area, { errors: [410] }), asTool('write')],
+      summary: `Write ${file}; expected_digest is that of the ${title} as it is, empty for none`,
+      body: WriteSidecarBody,
+      headers,
+      replies: { 200: change, 422: snapshot },
+      handle: (self, { params, body, actor, headers }) => desk(self).write(params.name, body, actor, headers),
+    }),
+    route({
+      method: 'DELETE',
+      path,
+      with: [describe(its.areaOfRemoval, { errors: [410] }), asTool('delete')],
+      summary: `Remove ${file}; the history keeps it`,
+      body: DeleteSidecarBody,
+      headers,
+      essential: true,
+      replies: { 200: change },
+      handle: (self, { params, body, actor, headers }) => desk(self).remove(params.name, body, actor, headers),
+    }),
+    route({
+      method: 'POST',
+      path: `${path}/validate`,
+      audited: false,
+      with: [describe(area, { errors: [410] }), runsCode(false)],
+      summary: `Check a ${file} text${its.validates}`,
+      body: its.validateBody,
+      replies: { 200: snapshot, 422: snapshot },
+      handle: (self, { params, body }) => desk(self).validate(params.name, body),
+    }),
+    route({
+      method: 'GET',
+      path: `${path}/history`,
+      with: [describe(area, { errors: [410] }), asTool('history')],
+      summary: `List changes of ${file}, the newest first`,
+      query: SidecarHistoryQuery,
+      replies: { 200: its.history },
+      handle: (self, { params, query, actor }) => desk(self).history(params.name, actor, query),
+    }),
+    route({
+      method: 'POST',
+      path: `${path}/rollback`,
+      with: [describe(area, { errors: [410] }), asTool('rollback')],
+      summary: `Write ${file} as it was after an earlier change`,
+      body: its.rollbackBody,
+      headers,
+      replies: { 200: change, 422: snapshot },
+      handle: (self, { params, body, actor, headers }) => desk(self).rollback(params.name, body, actor, headers),
+    }),
+  ]
+}
+
+export const sidecarRoutes: readonly Route<SidecarsService>[] = [
+  route({
+    method: 'GET',
+    path: '/api/agents/{name}/heartbeat',
+    with: [describe('Agents', { errors: [410] }), tool('agent_heartbeat_info', ['authored_context'])],
+    summary: 'Show the heartbeat policy of an agent; 422: it is not valid',
+    query: SidecarQuery,
+    replies: { 200: Heartbeat, 422: Heartbeat },
+    handle: (self, { params, query }) => self.readHeartbeat(params.name, query.workspace_id),
+  }),
+  ...routesOf('heartbeat', {
+    desk: self => self.heartbeatDesk,
+    title: 'policy',
+    area: 'Agent heartbeat',
+    areaOfRemoval: 'Agents',
+    snapshot: Heartbeat,
+    change: HeartbeatChangeReply,
+    history: HeartbeatHistoryReply,
+    validateBody: ValidateHeartbeatBody,
+    validates: '',
+    rollbackBody: RollbackHeartbeatBody,
+  }),
+  route({
+    method: 'GET',
+    path: '/api/agents/{name}/soul',
+    with: [describe('Agent persona (soul)', { errors: [410] }), tool('agent_soul_info', ['authored_context'])],
+    summary: 'Show the persona of an agent, valid or not',
+    query: SidecarQuery,
+    replies: { 200: Soul },
+    handle: async (self, { params, query }) => ok(await self.readSoul(params.name, query.workspace_id)),
+  }),
+  ...routesOf('soul', {
+    desk: self => self.soulDesk,
+    title: 'persona',
+    area: 'Agent persona (soul)',
+    areaOfRemoval: 'Agent persona (soul)',
+    snapshot: Soul,
+    change: SoulChangeReply,
+    history: SoulHistoryReply,
+    validateBody: ValidateSoulBody,
+    validates: ', or the stored one',
+    rollbackBody: RollbackSoulBody,
+  }),
+  route({
+    method: 'POST',
+    path: '/api/workspaces/{workspace_id}/sessions/{session_id}/soul/refresh',
+    audited: false,
+    with: [describe('Sessions', { errors: [410] })],
+    summary:
+      'Gives a session the persona of its agent as it is now; expected_digest is that of the persona, empty for none',
+    body: RefreshSoulBody,
+    replies: { 200: Soul, 422: Soul },
+    handle: (self, { params, body, actor }) => self.refresh(params, body, actor),
+  }),
+]

@@ -1,0 +1,39 @@
+import { shown } from '../../../../kernel/kit/text.js'
+import { type Declaration, type McpServerSource, parseDeclarations } from '../../../work/mcp/api.js'
+import { declaredIn } from '../candidate.js'
+import type { Resolved } from '../resolve.js'
+import { SkillSettings } from '../settings.js'
+import { type BringingWorld, bringing, inside } from './skills.js'
+
+/**
+ * MCP servers that skills bring, as `metadata.svc.mcp_servers` of a SKILL.md has them. Those of a skill that is off, not active or
+ * not trusted count for nothing, and those of an installed one only where `skills.allowed_marketplace_mcp` names it.
+ */
+export const skillServers = (world: BringingWorld): McpServerSource => ({
+  kind: 'skill',
+  read: async place => {
+    const { workspace, definition } = place
+    const view = { workspace, agent: definition?.path === undefined ? undefined : definition.name }
+    const allowed = world.kernel.config.get(SkillSettings.allowedMcp)
+    const skills = await bringing(world, view, 'mcp_servers', allowed, definition?.disabledSkills ?? [])
+    return skills.flatMap(({ winner }) => {
+      const where = `skill ${winner.name}`
+      const { ofWorkspace, extensionKey: extension } = winner
+      return declaredBy(winner).map(declaration => ({ where, declaration, ofWorkspace, extension }))
+    })
+  },
+})
+
+function declaredBy(skill: Resolved['winner']): readonly Declaration[] {
+  const { name, dir, tier } = skill
+  const declared = declaredIn(skill, 'mcp_servers')
+  if (declared === undefined) return []
+  const servers = parseDeclarations(`the skill ${shown(name)}`, declared)
+  // The files of a record are nowhere: what it names is on the PATH.
+  if (tier === 'extension') return servers
+  return servers.map(server => ({
+    ...server,
+    ...(server.command !== undefined && { command: inside(dir, server.command) }),
+    ...(server.args && { args: server.args.map(arg => inside(dir, arg)) }),
+  }))
+}

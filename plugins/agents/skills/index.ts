@@ -1,0 +1,55 @@
+import { definePlugin, Settings, surfaceOf } from '../../../kernel/plugin.js'
+import { Checks, StatusMembers } from '../../desk/daemon/api.js'
+import { ResourceFamilies, type ResourceFamily } from '../../delivery/extensions/api.js'
+import { HookDeclarers } from '../../work/hooks/api.js'
+import { McpServerSources } from '../../work/mcp/api.js'
+import { SessionBriefings } from '../../work/sessions/api.js'
+import { WorkspaceDetailMembers } from '../../desk/workspaces/api.js'
+import { SkillErrors, SkillKind, SkillShadowed, Skills } from './api.js'
+import { needs } from './needs.js'
+import { skillRoutes } from './routes.js'
+import type { SkillsService } from './service.js'
+import { SkillSettings } from './settings.js'
+
+const { contribute, reconciler, tap } = surfaceOf<SkillsService>()
+
+/** How extensions have their skills read. */
+const family: ResourceFamily = {
+  name: 'skills',
+  kinds: [SkillKind],
+  load: async extension => (await import('./skill-files.js')).readSkills(extension),
+}
+
+/** Skills: instructions for agents, from six tiers of folders and from records, and what is told of them. */
+export default definePlugin({
+  name: 'skills',
+  version: '0.2.0',
+  requires: needs,
+  provides: Skills,
+  service: () => import('./service.js').then(module => module.SkillsService),
+}).surface({
+  kinds: [SkillKind],
+  events: [SkillShadowed],
+  errors: [SkillErrors],
+  settings: Object.values(SkillSettings),
+  routes: skillRoutes,
+  reconcilers: [reconciler({ kind: SkillKind, run: self => self.hooksChanged() })],
+  taps: [SkillSettings.disabled, SkillSettings.allowedHooks].map(setting =>
+    tap(
+      Settings,
+      settings => settings.of(setting),
+      self => () => self.hooksChanged(),
+    ),
+  ),
+  registries: [
+    contribute(ResourceFamilies, () => [family]),
+    contribute(McpServerSources, self => [self.servers]),
+    contribute(HookDeclarers, self => [self.hooks]),
+    contribute(SessionBriefings, self => [self.briefing]),
+    contribute(WorkspaceDetailMembers, self => [
+      { member: 'skills' as const, read: workspace => self.ofWorkspace(workspace) },
+    ]),
+    contribute(StatusMembers, self => [{ path: 'skills', read: ({ workspace }) => self.status(workspace) }]),
+    contribute(Checks, self => [{ id: 'skills', category: 'skills', run: () => self.check() }]),
+  ],
+})

@@ -1,0 +1,29 @@
+import { shown } from '../../../kernel/kit/text.js'
+import type { JudgedSkill } from './api.js'
+import { scan } from './scan.js'
+import { parseSkillFile, SKILL_FILE } from './skill-file.js'
+import { textOf } from './skill-folder.js'
+import { hashFiles, META_FILE, TREE_LIMITS } from './tree-hash.js'
+
+/** What the files of a skill would be once they are installed. Throws an Error that says why they would be refused. */
+export function judgeFiles(files: readonly { readonly path: string; readonly bytes: Uint8Array }[]): JudgedSkill {
+  const main = files.find(({ path }) => path === SKILL_FILE)
+  const text = main && textOf(main.bytes)
+  if (text === undefined) throw new Error(`there is no ${SKILL_FILE} in it, or it is not valid UTF-8`)
+  if (files.some(({ path }) => path === META_FILE)) throw new Error(`it brings a ${META_FILE} of its own`)
+  if (files.length > TREE_LIMITS.files) throw new Error(`it has more than ${TREE_LIMITS.files} files`)
+  const bytes = files.reduce((sum, file) => sum + file.bytes.length, 0)
+  if (bytes > TREE_LIMITS.bytes) throw new Error(`it has more than ${TREE_LIMITS.bytes} bytes`)
+  const deep = files.find(({ path }) => path.split('/').length > TREE_LIMITS.depth)
+  if (deep) throw new Error(`${shown(deep.path)} lies too deep`)
+  const { spec, unknown } = parseSkillFile(text)
+  const found = files.flatMap(({ path, bytes }) => scan(textOf(bytes) ?? '', path))
+  const critical = found.find(({ severity }) => severity === 'critical')
+  if (critical) throw new Error(critical.message)
+  return {
+    name: spec.name,
+    ...(spec.version !== undefined && { version: spec.version }),
+    hash: hashFiles(files),
+    warnings: [...found.map(({ message }) => message), ...unknown.map(key => `unknown field ${shown(key, 64)}`)],
+  }
+}

@@ -1,0 +1,20 @@
+import { type KernelOf, maybe, Requests, Settings } from '../../../kernel/plugin.js'
+import { Agents } from '../agents/api.js'
+import { Events } from '../../platform/events/api.js'
+import { Hooks } from '../../work/hooks/api.js'
+import { Sessions } from '../../work/sessions/api.js'
+import { Tools } from '../../work/tools/api.js'
+import { Workspaces } from '../../desk/workspaces/api.js'
+
+/** What the plugin requires. */
+export const needs = {
+  agents: maybe(Agents),
+  events: Events,
+  request: Requests,
+  hooks: maybe(Hooks),
+  settings: Settings,
+  sessions: maybe(Sessions),
+  tools: maybe(Tools),
+  workspaces: Workspaces,
+}
+export type K = KernelOf<typeof needs>

@@ -1,0 +1,157 @@
+import type { ActivationReason, SkillDiagnostic } from '../../../schemas/skills.js'
+import { TIERS } from './api.js'
+import { hookWarnings } from './brought/hook-list.js'
+import type { Candidate } from './candidate.js'
+import type { When } from './skill-kind.js'
+
+/** What the gates of skills are compared with; undefined: not known here. */
+export interface GateFacts {
+  readonly platforms: readonly string[]
+  readonly environments: readonly string[] | undefined
+  readonly tools: ReadonlySet<string> | undefined
+  readonly capabilities: ReadonlySet<string> | undefined
+}
+
+/** What decides whether a skill is used, besides itself. */
+export interface ResolveFacts extends GateFacts {
+  readonly disabled: ReadonlySet<string>
+  /** Whether what the files of the workspace say may be used. */
+  readonly trusted: boolean
+}
+
+/** A skill as somebody sees it, with those of its name that it hides. */
+export interface Resolved {
+  readonly winner: Candidate
+  /** The strongest first. */
+  readonly shadowed: readonly Candidate[]
+  readonly enabled: boolean
+  /** Agents are told of it. */
+  readonly active: boolean
+  readonly reasons: readonly ActivationReason[]
+  /** It lies in a workspace whose files nobody trusts. */
+  readonly untrusted: boolean
+}
+
+const rank = ({ tier }: Candidate) => TIERS.indexOf(tier)
+
+/**
+ * Decides between skills of one name. One that is refused, or not trusted, never takes the place of another that is neither.
+ * @param candidates within a tier, the first of a name is used
+ */
+export function resolve(candidates: readonly Candidate[], facts: ResolveFacts): Resolved[] {
+  const byName = new Map<string, Candidate[]>()
+  for (const candidate of candidates) {
+    const same = byName.get(candidate.name)
+    if (same) same.push(candidate)
+    else byName.set(candidate.name, [candidate])
+  }
+  const usable = (one: Candidate) => Number(one.failure === undefined && !isUntrusted(one, facts))
+  return [...byName.keys()].sort().map(name => {
+    // Sorting is stable: the order within a tier stays.
+    const sorted = (byName.get(name) ?? []).sort((a, b) => usable(b) - usable(a) || rank(b) - rank(a))
+    const [winner, ...shadowed] = sorted as [Candidate, ...Candidate[]]
+    const untrusted = isUntrusted(winner, facts)
+    const reasons = reasonsOf(whenOf(winner), facts)
+    const enabled = winner.spec.enabled && !facts.disabled.has(name)
+    const active = enabled && reasons.length === 0 && !untrusted && winner.failure === undefined
+    return { winner, shadowed, enabled, active, reasons, untrusted }
+  })
+}
+
+const isUntrusted = ({ ofWorkspace }: Candidate, { trusted }: ResolveFacts) => ofWorkspace && !trusted
+
+export function whenOf({ spec }: Candidate): When {
+  return (spec.metadata as { svc?: { when?: When } } | undefined)?.svc?.when ?? {}
+}
+
+/** Why a skill is not active: each gate that is not met, or cannot be judged. */
+export function reasonsOf(when: When, facts: GateFacts): ActivationReason[] {
+  return [
+    ...oneOf('platforms', when.platforms, facts.platforms, 'platform_mismatch', 'platform_mismatch'),
+    ...oneOf(
+      'environments',
+      when.environments,
+      facts.environments,
+      'environment_mismatch',
+      'environment_context_unavailable',
+    ),
+    ...allOf('requires_tools', when.requires_tools, facts.tools, 'missing_tool', 'tool_context_unavailable'),
+    ...allOf(
+      'requires_capabilities',
+      when.requires_capabilities,
+      facts.capabilities,
+      'missing_capability',
+      'capability_context_unavailable',
+    ),
+  ]
+}
+
+type Code = ActivationReason['code']
+
+function oneOf(
+  gate: string,
+  wanted: readonly string[] = [],
+  given: readonly string[] | undefined,
+  missing: Code,
+  unknown: Code,
+): ActivationReason[] {
+  if (wanted.length === 0) return []
+  if (!given) return [{ code: unknown, gate, message: `which of ${wanted.join(', ')} it would be is not known here` }]
+  if (wanted.some(one => given.includes(one))) return []
+  return [{ code: missing, gate, message: `it is for ${wanted.join(', ')}, this is ${given.join(', ')}` }]
+}
+
+function allOf(
+  gate: string,
+  wanted: readonly string[] = [],
+  given: ReadonlySet<string> | undefined,
+  missing: Code,
+  unknown: Code,
+): ActivationReason[] {
+  if (wanted.length === 0) return []
+  if (!given) return [{ code: unknown, gate, message: `whether there is ${wanted.join(', ')} is not known here` }]
+  const absent = wanted.filter(one => !given.has(one))
+  return absent.length === 0 ? [] : [{ code: missing, gate, message: `it needs ${absent.join(', ')}`, missing: absent }]
+}
+
+/** What discovery has to say of a skill and of those that it hides. */
+export function diagnosticsOf({ winner, shadowed, reasons, active, untrusted }: Resolved): SkillDiagnostic[] {
+  const trust = untrusted
+    ? [
+        {
+          pattern: 'workspace_untrusted',
+          severity: 'warning',
+          message: 'nobody trusts the files of this workspace, so no agent is told of it: svc workspace trust',
+        },
+      ]
+    : []
+  const describe = (one: Candidate, more: Partial<SkillDiagnostic>, extra: readonly (typeof trust)[number][] = []) => {
+    const warnings = [...one.warnings, ...hookWarnings(one), ...extra].map(({ message, pattern, severity }) => ({
+      message,
+      pattern,
+      severity: String(severity),
+    }))
+    const isWarned = warnings.some(({ severity }) => severity !== 'info')
+    return {
+      name: one.name,
+      path: one.path,
+      source: one.tier,
+      state: one.failure ? ('verification_failed' as const) : ('valid' as const),
+      verification_status: one.failure ? ('failed' as const) : isWarned ? ('warning' as const) : ('passed' as const),
+      ...(one.failure && { failure: one.failure }),
+      ...(warnings.length > 0 && { warnings }),
+      ...more,
+    }
+  }
+  const inactive = !active && !winner.failure ? { state: 'inactive' as const } : {}
+  return [
+    describe(winner, { ...inactive, ...(reasons.length > 0 && { activation_reasons: [...reasons] }) }, trust),
+    ...shadowed.map(one =>
+      describe(one, {
+        ...(!one.failure && { state: 'shadowed' as const }),
+        winning_path: winner.path,
+        winning_source: winner.tier,
+      }),
+    ),
+  ]
+}

@@ -1,0 +1,235 @@
+import { readdir, realpath, stat } from 'node:fs/promises'
+import path from 'node:path'
+import { readRegularFile } from '../../../kernel/kit/read-file.js'
+import { shown } from '../../../kernel/kit/text.js'
+import { type Clock, messageOf } from '../../../kernel/plugin.js'
+import { isInside } from '../../desk/workspaces/api.js'
+import type { Tier } from './api.js'
+import { type Broken, type Candidate, type Findings, refusal } from './candidate.js'
+import { type ScanWarning, scan } from './scan.js'
+import { MAX_SKILL_BYTES, parseSkillFile, SKILL_FILE } from './skill-file.js'
+import { hashTree, listTree, META_FILE, readMeta, type SkillMeta, stampOfTree } from './tree-hash.js'
+
+/** How deep folders that only group skills may be nested. */
+const MAX_DEPTH = 4
+/** Skills of one folder; more are told of as a fault. */
+const MAX_SKILLS = 5000
+/** Skills that every question looks at; a folder with more is looked at again after {@link SkillFolder.look}'s `maxAge`. */
+const CHECKED_AT_ONCE = 128
+/** Milliseconds in which a file can change twice without its times telling so. */
+const TICK_MS = 100
+/** Skills that are read at the same time. */
+const PARALLEL = 16
+
+interface Kept {
+  readonly stamp: string
+  readonly found: Candidate | Broken
+}
+
+/** Where skills are found. Links are followed as long as they stay inside `root`. */
+export interface SkillPlace {
+  readonly folder: string
+  readonly root: string
+  readonly tier: Tier
+  readonly ofWorkspace: boolean
+}
+
+/**
+ * The skills of one folder, kept in memory and compared with their files when somebody asks. Nothing is watched: while nobody
+ * asks, skills cost nothing.
+ */
+export class SkillFolder {
+  readonly #kept = new Map<string, Kept>()
+  #findings: Findings = { candidates: [], broken: [] }
+  #lookedAt = Number.NEGATIVE_INFINITY
+  #running: Promise<Findings> | undefined
+
+  constructor(
+    readonly place: SkillPlace,
+    private readonly clock: Clock,
+  ) {}
+
+  /**
+   * What is there now. Calls that overlap share one look.
+   * @param maxAge milliseconds that the answer of a folder with many skills may be old
+   */
+  look(maxAge: number): Promise<Findings> {
+    const isLarge = this.#findings.candidates.length > CHECKED_AT_ONCE
+    if (isLarge && this.clock.monotonic() - this.#lookedAt < maxAge) return Promise.resolve(this.#findings)
+    this.#running ??= this.#look().finally(() => {
+      this.#running = undefined
+    })
+    return this.#running
+  }
+
+  /** The next question looks again. */
+  expire(): void {
+    this.#lookedAt = Number.NEGATIVE_INFINITY
+  }
+
+  async #look(): Promise<Findings> {
+    const began = this.clock.monotonic()
+    const { folders, broken } = await this.#skillFolders()
+    const found: (Candidate | Broken)[] = new Array(folders.length)
+    let next = 0
+    const work = async () => {
+      for (let at = next++; at < folders.length; at = next++) found[at] = await this.#read(folders[at] as string)
+    }
+    await Promise.all(Array.from({ length: Math.min(PARALLEL, folders.length) }, work))
+    const known = new Set(folders)
+    for (const folder of this.#kept.keys()) if (!known.has(folder)) this.#kept.delete(folder)
+    this.#findings = {
+      candidates: found.filter((one): one is Candidate => 'spec' in one),
+      broken: [...broken, ...found.filter((one): one is Broken => !('spec' in one))],
+    }
+    this.#lookedAt = began
+    return this.#findings
+  }
+
+  /** Folders with a SKILL.md in them, by path; folders around them only group. */
+  async #skillFolders(): Promise<{ readonly folders: readonly string[]; readonly broken: Broken[] }> {
+    const { folder: top, root, tier } = this.place
+    const folders: string[] = []
+    const broken: Broken[] = []
+    // Of few folders is anything a link, and they are looked at with each call of a tool.
+    let real: Promise<string> | undefined
+    const realRoot = () => {
+      real ??= realpath(root).catch(() => root)
+      return real
+    }
+    const walk = async (folder: string, depth: number): Promise<void> => {
+      if (folders.length >= MAX_SKILLS) return
+      const entries = await readdir(folder, { withFileTypes: true })
+      if (folder !== top && entries.some(({ name }) => name === SKILL_FILE)) {
+        folders.push(folder)
+        return
+      }
+      for (const entry of depth > 0 ? entries.sort((a, b) => (a.name < b.name ? -1 : 1)) : []) {
+        if (entry.name.startsWith('.')) continue
+        const at = path.join(folder, entry.name)
+        try {
+          if (entry.isSymbolicLink()) {
+            const target = await realpath(at)
+            if (!(await stat(target)).isDirectory()) continue
+            if (!isInside(target, await realRoot())) throw new Error(`it is a link that leads out of ${root}`)
+          } else if (!entry.isDirectory()) continue
+          await walk(at, depth - 1)
+        } catch (error) {
+          broken.push({ path: at, tier, message: messageOf(error) })
+        }
+      }
+    }
+    await walk(top, MAX_DEPTH).catch(error => {
+      if (error.code !== 'ENOENT' && error.code !== 'ENOTDIR')
+        broken.push({ path: top, tier, message: messageOf(error) })
+    })
+    if (folders.length >= MAX_SKILLS)
+      broken.push({ path: top, tier, message: `more than ${MAX_SKILLS} skills; the others are not looked at` })
+    return { folders, broken }
+  }
+
+  async #read(folder: string): Promise<Candidate | Broken> {
+    const file = path.join(folder, SKILL_FILE)
+    try {
+      const isManaged = this.place.tier === 'user' && (await isThere(path.join(folder, META_FILE)))
+      const tree = isManaged ? await listTree(folder) : undefined
+      const stamp = [await this.#stampOf(file), isManaged && (await this.#stampOf(path.join(folder, META_FILE)))]
+      const whole = stamp.includes('') ? '' : [...stamp, tree && stampOfTree(tree)].join('\n')
+      const before = this.#kept.get(folder)
+      if (before && whole !== '' && before.stamp === whole) return before.found
+      const found = await this.#parsed(folder, file, tree)
+      this.#kept.set(folder, { stamp: whole, found })
+      return found
+    } catch (error) {
+      this.#kept.delete(folder)
+      return { path: file, tier: this.place.tier, message: messageOf(error) }
+    }
+  }
+
+  async #parsed(
+    folder: string,
+    file: string,
+    tree: Awaited<ReturnType<typeof listTree>> | undefined,
+  ): Promise<Candidate> {
+    const bytes = await readRegularFile(file, { maxBytes: MAX_SKILL_BYTES, links: 'refuse' })
+    if (!bytes) throw new Error('it is not there any more')
+    const text = decoded(bytes)
+    const { spec, unknown } = parseSkillFile(text)
+    const odd = unknown.map(key => ({
+      pattern: 'unknown_field',
+      severity: 'info' as const,
+      message: `${SKILL_FILE}: the field ${shown(key, 64)} is not known and has no effect`,
+    }))
+    const { ofWorkspace } = this.place
+    const common = { name: spec.name, path: file, dir: folder, ofWorkspace, spec }
+    if (!tree) {
+      const hidden = scan(text, SKILL_FILE)
+      const failure = refusal(hidden)
+      return { ...common, tier: this.place.tier, warnings: [...hidden, ...odd], ...(failure && { failure }) }
+    }
+    const { meta, failure, warnings } = await verify(folder, tree, spec.name)
+    return {
+      ...common,
+      tier: 'marketplace',
+      warnings: [...warnings, ...odd],
+      ...(meta && { meta }),
+      ...(failure && { failure }),
+    }
+  }
+
+  /** Empty while the file is so young that another change might not show. */
+  async #stampOf(file: string): Promise<string> {
+    const { dev, ino, size, mtimeMs, ctimeMs } = await stat(file)
+    return this.clock.now() - ctimeMs > TICK_MS ? [dev, ino, size, mtimeMs, ctimeMs].join(':') : ''
+  }
+}
+
+/** Compares an installed skill with what was installed, and scans all its texts. */
+async function verify(folder: string, tree: Awaited<ReturnType<typeof listTree>>, name: string) {
+  const warnings: ScanWarning[] = []
+  let meta: SkillMeta | undefined
+  try {
+    meta = await readMeta(folder)
+    if (!meta) throw new Error(`${META_FILE} went while it was read`)
+  } catch (error) {
+    return { warnings, failure: { code: 'provenance_invalid', message: `${META_FILE}: ${messageOf(error)}` } }
+  }
+  const actual = await hashTree(folder, tree, (at, bytes) => {
+    const text = textOf(bytes)
+    if (text !== undefined) warnings.push(...scan(text, at))
+  })
+  if (actual !== meta.hash) {
+    const message = 'its files are not those that were installed'
+    return {
+      meta,
+      warnings,
+      failure: { code: 'hash_mismatch', message, actual_hash: actual, expected_hash: meta.hash },
+    }
+  }
+  if (meta.name !== name) {
+    const message = `SKILL.md says name ${name}, but ${meta.name} was installed`
+    return { meta, warnings, failure: { code: 'name_mismatch', message } }
+  }
+  return { meta, warnings, failure: refusal(warnings) }
+}
+
+const isThere = (file: string) =>
+  stat(file).then(
+    () => true,
+    () => false,
+  )
+
+function decoded(bytes: Uint8Array): string {
+  const text = textOf(bytes)
+  if (text === undefined) throw new Error('it is not valid UTF-8')
+  return text
+}
+
+/** Undefined for bytes that are no text. */
+export function textOf(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,124 @@
+import path from 'node:path'
+import type { StoredRecord } from '../../../kernel/plugin.js'
+import { durationMs } from '../../../schemas/duration.js'
+import type { AgentFolder } from '../agents/api.js'
+import { ownFolder, type Workspace } from '../../desk/workspaces/api.js'
+import type { SkillView } from './api.js'
+import { bundledSkills } from './bundled/index.js'
+import { type Broken, type Candidate, refusal } from './candidate.js'
+import type { K } from './needs.js'
+import { scan } from './scan.js'
+import { SkillSettings } from './settings.js'
+import { SkillFolder, type SkillPlace } from './skill-folder.js'
+import { SkillKind, type SkillSpec } from './skill-kind.js'
+
+/** Folders that are kept in memory; the one that was asked for longest ago is forgotten first. */
+const MAX_FOLDERS = 256
+
+/** Everywhere that skills come from. */
+export class SkillSources {
+  readonly #folders = new Map<string, SkillFolder>()
+  readonly #records = new Map<string, { readonly version: number; readonly candidate: Candidate }>()
+  readonly home: string
+
+  constructor(private readonly kernel: K) {
+    this.home = kernel.home.path('skills')
+  }
+
+  /** Looks at all folders again with the next question. */
+  expire(): void {
+    for (const folder of this.#folders.values()) folder.expire()
+  }
+
+  /** Everything that somebody could see, shadowed or not; within a tier in the order that decides. */
+  async of({ workspace, agent }: SkillView): Promise<{ candidates: Candidate[]; broken: Broken[] }> {
+    const maxAge = durationMs(this.kernel.config.get(SkillSettings.pollInterval)) ?? 0
+    const places = await this.#places(workspace, agent)
+    const looked = await Promise.all(places.map(place => this.#folder(place).look(maxAge)))
+    return {
+      candidates: [...bundledSkills, ...looked.flatMap(({ candidates }) => candidates), ...this.#ofRecords(workspace)],
+      broken: looked.flatMap(({ broken }) => broken),
+    }
+  }
+
+  async #places(workspace: Workspace | undefined, agent: string | undefined): Promise<SkillPlace[]> {
+    const inside = (root: string, tier: 'workspace' | 'additional'): SkillPlace[] => {
+      const own = ownFolder(root, this.kernel.home.root)
+      return own === undefined ? [] : [{ folder: path.join(own, 'skills'), root, tier, ofWorkspace: true }]
+    }
+    const where = agent === undefined ? undefined : await this.agentFolder(agent, workspace)
+    return [
+      { folder: this.home, root: this.home, tier: 'user', ofWorkspace: false },
+      ...(workspace?.addDirs ?? []).flatMap(dir => inside(dir, 'additional')),
+      ...(workspace ? inside(workspace.rootDir, 'workspace') : []),
+      // What lies beside an agent of a catalog was not among the things that a person consented to.
+      ...(where && where.digests === undefined && agent !== undefined
+        ? [
+            {
+              folder: path.join(where.folder, agent, 'skills'),
+              root: path.join(where.folder, agent),
+              tier: 'agent_local' as const,
+              ofWorkspace: where.workspaceId !== undefined,
+            },
+          ]
+        : []),
+    ]
+  }
+
+  /** Undefined for an agent that is no file. @throws Fault `agent_not_found`, `agent_invalid` */
+  async agentFolder(agent: string, workspace: Workspace | undefined): Promise<AgentFolder | undefined> {
+    return (await this.kernel.needs.agents.current?.locate(agent, workspace))?.where
+  }
+
+  #folder(place: SkillPlace): SkillFolder {
+    const known = this.#folders.get(place.folder)
+    const folder = known?.place.tier === place.tier ? known : new SkillFolder(place, this.kernel.clock)
+    // What was asked for last is last.
+    this.#folders.delete(place.folder)
+    this.#folders.set(place.folder, folder)
+    const [oldest] = this.#folders.keys()
+    if (this.#folders.size > MAX_FOLDERS && oldest !== undefined) this.#folders.delete(oldest)
+    return folder
+  }
+
+  /** Those of a workspace come first, then by id. */
+  #ofRecords(workspace: Workspace | undefined): Candidate[] {
+    const records = this.kernel.records
+      .list({ kind: SkillKind })
+      .filter(({ scope }) => scope.kind !== 'workspace' || scope.id === workspace?.id)
+      .sort(
+        (a, b) => Number(b.scope.kind === 'workspace') - Number(a.scope.kind === 'workspace') || (a.id < b.id ? -1 : 1),
+      )
+    const known = new Set(records.map(({ id }) => id))
+    if (this.#records.size > known.size + MAX_FOLDERS)
+      for (const id of this.#records.keys()) if (!known.has(id)) this.#records.delete(id)
+    return records.map(record => this.#ofRecord(record as StoredRecord<SkillSpec>))
+  }
+
+  #ofRecord(record: StoredRecord<SkillSpec>): Candidate {
+    const { id, version, spec, source, owner } = record
+    const known = this.#records.get(id)
+    if (known?.version === version) return known.candidate
+    const extension = source.kind === 'extension' ? source.id : undefined
+    const file = spec.source_path ?? `${SkillKind.name}/${id}`
+    const warnings = scan(`${spec.description}\n${spec.body}`, spec.source_path ?? spec.name)
+    const failure = refusal(warnings)
+    const candidate: Candidate = {
+      name: spec.name,
+      tier: 'extension',
+      path: file,
+      dir: path.posix.dirname(file),
+      ofWorkspace: false,
+      spec,
+      warnings,
+      ...(failure && { failure }),
+      ...(extension !== undefined && {
+        extension: extension.split('@', 1)[0] ?? extension,
+        extensionKey: extension,
+      }),
+      ...(owner.kind === 'bundle.activation' && { bundle: owner.id }),
+    }
+    this.#records.set(id, { version, candidate })
+    return candidate
+  }
+}

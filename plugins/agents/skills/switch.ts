@@ -1,0 +1,61 @@
+import type { Actor } from '../../../kernel/plugin.js'
+import type { SettingKey } from '../../../schemas/settings.js'
+import type { Workspace } from '../../desk/workspaces/api.js'
+import { SkillErrors } from './api.js'
+import type { K } from './needs.js'
+import { SkillSettings } from './settings.js'
+
+const KEYS = '/api/settings/keys'
+const { path: KEY } = SkillSettings.disabled
+
+/** Reads and writes which skills are off: `skills.disabled_skills` of the home or a workspace, and `skills.disabled` of an agent. */
+export class SkillSwitch {
+  constructor(private readonly kernel: K) {}
+
+  /** The list in force. What a workspace says counts while somebody trusts its files. */
+  async disabled(workspace: Workspace | undefined): Promise<readonly string[]> {
+    const { config, needs, actor } = this.kernel
+    const everywhere = config.get(SkillSettings.disabled)
+    if (!workspace) return everywhere
+    const url = `${KEYS}/${KEY}?workspace_id=${encodeURIComponent(workspace.id)}`
+    const { status, body } = await needs.request({ method: 'GET', url }, actor)
+    // Without the plugin that reads the files of workspaces, they say nothing.
+    return status === 200 ? ((JSON.parse(body) as SettingKey).value as string[]) : everywhere
+  }
+
+  /** @throws Fault `skill_switch_refused`, saying why */
+  async set(
+    name: string,
+    enabled: boolean,
+    { workspace, agent }: { readonly workspace: Workspace | undefined; readonly agent: string | undefined },
+    actor: Actor,
+  ): Promise<void> {
+    const definition = agent === undefined ? undefined : await this.kernel.needs.agents.current?.find(agent, workspace)
+    const before = definition ? definition.disabledSkills : await this.disabled(workspace)
+    if (before.includes(name) !== enabled) return
+    const after = enabled ? before.filter(one => one !== name) : [...before, name]
+    const isOfWorkspace = definition ? definition.origin === 'workspace' : workspace !== undefined
+    const target = `${isOfWorkspace ? 'workspace' : 'global'}-${definition ? 'agent-file' : 'config'}`
+    const reply = await this.kernel.needs.request(
+      {
+        method: 'PATCH',
+        url: KEYS,
+        body: {
+          changes: [{ key: KEY, value: after }],
+          target,
+          ...(isOfWorkspace && workspace && { workspace_id: workspace.id }),
+          ...(definition && { agent_name: definition.name }),
+        },
+      },
+      actor,
+    )
+    if (reply.status === 200) return
+    const { error = 'the configuration was not written', diagnostic } = JSON.parse(reply.body) as {
+      error?: string
+      diagnostic?: { suggested_command?: string }
+    }
+    throw SkillErrors.skill_switch_refused(error, {
+      ...(diagnostic?.suggested_command && { next: diagnostic.suggested_command }),
+    })
+  }
+}

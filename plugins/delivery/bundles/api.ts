@@ -1,0 +1,30 @@
+import { type Actor, token } from '../../../kernel/plugin.js'
+import type { BundleActivation, BundleActivationPatch, BundleActivationRequest } from '../../../schemas/bundles.js'
+
+export { BundleErrors } from './errors.js'
+export { derivedId } from './ids.js'
+export { ActivationKind, ActivationSpec, BundleKind, BundleSpec } from './kinds.js'
+
+/** Bundles of extensions and their activations. */
+export interface BundlesApi {
+  /** What an activation would be; changes nothing. Throws as `activate`, but for the confirmation. */
+  preview(request: BundleActivationRequest, actor: Actor): Promise<BundleActivation>
+  /** Throws faults of 404, 409 and 422, see `BundleErrors`. */
+  activate(request: BundleActivationRequest, actor: Actor): Promise<BundleActivation>
+  update(id: string, patch: BundleActivationPatch, actor: Actor): Promise<BundleActivation>
+  deactivate(id: string, actor: Actor): Promise<void>
+}
+
+export const Bundles = token<BundlesApi>('bundles@1')
+
+/**
+ * The activation request of a tool called from within a workspace: it is for that workspace, unless it asks for the global
+ * scope and names no workspace.
+ */
+export function withCallerScope(
+  request: BundleActivationRequest,
+  callerWorkspace: string | undefined,
+): BundleActivationRequest {
+  if (callerWorkspace === undefined || (request.scope === 'global' && !request.workspace)) return request
+  return { ...request, scope: 'workspace', workspace: request.workspace ?? callerWorkspace }
+}

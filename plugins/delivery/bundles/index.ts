@@ -1,0 +1,221 @@
+import type { CliColumn } from '../../../kernel/kit/annotations/index.js'
+import { cli, describe, runsCode, tool } from '../../../kernel/kit/annotations/index.js'
+import { created, definePlugin, noContent, ok, routeOf, surfaceOf, watch } from '../../../kernel/plugin.js'
+import {
+  BundleActivationPatch,
+  BundleActivationReply,
+  BundleActivationRequest,
+  BundleCatalogReply,
+  BundleNetworkReply,
+  ListBundleActivationsReply,
+} from '../../../schemas/bundles.js'
+import { AgentKind, Agents } from '../../agents/agents/api.js'
+import { Extensions, ResourceFamilies } from '../extensions/api.js'
+import { Reconcile } from '../../platform/reconcile/api.js'
+import { Workspaces } from '../../desk/workspaces/api.js'
+import { ActivationKind, BundleErrors, BundleKind, Bundles } from './api.js'
+import type { BundlesService } from './service.js'
+
+const route = routeOf<BundlesService>(describe('Bundles'))
+const { contribute, reconciler, tap } = surfaceOf<BundlesService>()
+
+const fields: readonly CliColumn[] = [
+  { header: 'ID', path: 'id' },
+  { header: 'Version', path: 'version' },
+  { header: 'Extension', path: 'extension_name' },
+  { header: 'Bundle', path: 'bundle_name' },
+  { header: 'Profile', path: 'profile_name' },
+  { header: 'About', path: 'profile_description' },
+  { header: 'Scope', path: 'scope' },
+  { header: 'Workspace', path: 'workspace_id' },
+  { header: 'Changed since', path: 'spec_drift' },
+  { header: 'Requirement', path: 'network_requirement_digest' },
+  { header: 'Confirmed by', path: 'network_requirement_confirmed_by' },
+  { header: 'Confirmed', path: 'network_requirement_confirmed_at', as: 'time' },
+  { header: 'Channels', path: 'channels', as: 'list' },
+  { header: 'Not taken up', path: 'diagnostics', as: 'list' },
+  { header: 'Updated', path: 'updated_at', as: 'time' },
+]
+
+const activationItem = {
+  item: 'activation',
+  fields,
+  table: {
+    path: 'inventory',
+    columns: [
+      { header: 'Kind', path: 'resource_kind' },
+      { header: 'Name', path: 'resource_name' },
+      { header: 'ID', path: 'resource_id' },
+    ],
+  },
+} as const
+
+/** Members of a request, and the command-line options that set them. */
+const options = { extension_name: 'extension', bundle_name: 'bundle', profile_name: 'profile' }
+
+export default definePlugin({
+  name: 'bundles',
+  version: '0.1.0',
+  requires: { agents: Agents, extensions: Extensions, reconcile: Reconcile, workspaces: Workspaces },
+  provides: Bundles,
+  service: () => import('./service.js').then(module => module.BundlesService),
+}).surface({
+  kinds: [BundleKind, ActivationKind],
+  errors: [BundleErrors],
+  reconcilers: [
+    // The catalog is what the extensions have; its records only tell of it.
+    reconciler({ kind: BundleKind, run: () => {} }),
+    reconciler({
+      kind: ActivationKind,
+      after: [AgentKind],
+      watches: [watch(BundleKind, (self, record) => self.activationsOf(record))],
+      run: (self, batch) => self.reconcile(batch),
+    }),
+  ],
+  registries: [contribute(ResourceFamilies, self => [self.family()])],
+  taps: [
+    tap(
+      Extensions,
+      extensions => extensions.disabling,
+      self => name => self.disabling(name),
+    ),
+    tap(
+      Extensions,
+      extensions => extensions.changed,
+      self => () => self.extensionsChanged(),
+    ),
+  ],
+  routes: [
+    route({
+      method: 'GET',
+      path: '/api/bundles/catalog',
+      before: self => self.settled(),
+      summary: 'List the bundles of loaded extensions and their profiles',
+      replies: { 200: BundleCatalogReply },
+      with: [
+        cli('bundle catalog', {
+          view: {
+            rows: 'bundles',
+            columns: [
+              { header: 'Extension', path: 'extension_name' },
+              { header: 'Bundle', path: 'bundle_name' },
+              { header: 'Profiles', path: 'profiles', as: 'list' },
+              { header: 'About', path: 'description' },
+            ],
+            empty: 'no bundles; an extension brings them: svc extension list',
+          },
+        }),
+        tool('bundles_list', ['bundles']),
+      ],
+      handle: self => ok(self.catalog()),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/bundles/preview',
+      audited: false,
+      before: self => self.settled(),
+      summary: 'Show what an activation would do, without changing anything',
+      body: BundleActivationRequest,
+      replies: { 200: BundleActivationReply },
+      with: [
+        cli('bundle preview', { options, view: activationItem }),
+        tool('bundles_preview', ['bundles'], { risk: 'read' }),
+        runsCode(false),
+      ],
+      handle: async (self, { actor, body }) => ok({ activation: await self.preview(body, actor) }),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/bundles/activations',
+      before: self => self.settled(),
+      summary: 'List active profiles',
+      replies: { 200: ListBundleActivationsReply },
+      with: [
+        cli('bundle list', {
+          view: {
+            rows: 'activations',
+            columns: [
+              { header: 'ID', path: 'id' },
+              { header: 'Extension', path: 'extension_name' },
+              { header: 'Bundle', path: 'bundle_name' },
+              { header: 'Profile', path: 'profile_name' },
+              { header: 'Scope', path: 'scope' },
+              { header: 'Workspace', path: 'workspace_id' },
+              { header: 'Version', path: 'version' },
+              { header: 'Updated', path: 'updated_at', as: 'ago' },
+            ],
+            empty: 'nothing is active; svc bundle catalog shows what could be',
+          },
+        }),
+        tool('bundles_status', ['bundles']),
+      ],
+      handle: (self, { actor }) => ok({ activations: self.list(actor) }),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/bundles/activations',
+      before: self => self.settled(),
+      summary: 'Activate a profile: its agents, jobs, triggers, layouts and bridges',
+      body: BundleActivationRequest,
+      replies: { 201: BundleActivationReply },
+      with: [cli('bundle activate', { options, view: activationItem }), tool('bundles_activate', ['bundles'])],
+      handle: async (self, { actor, body }) => created({ activation: await self.activate(body, actor) }),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/bundles/activations/{id}',
+      before: self => self.settled(),
+      summary: 'Show an activation and everything it created',
+      replies: { 200: BundleActivationReply },
+      with: [cli('bundle get', { view: activationItem }), tool('bundles_info', ['bundles'])],
+      handle: (self, { actor, params }) => ok({ activation: self.get(params.id, actor) }),
+    }),
+    route({
+      method: 'PATCH',
+      path: '/api/bundles/activations/{id}',
+      before: self => self.settled(),
+      summary: 'Update an activation to the current profile, and confirm the network requirements of its extension',
+      body: BundleActivationPatch,
+      replies: { 200: BundleActivationReply },
+      with: [cli('bundle update', { view: activationItem }), tool('bundles_update', ['bundles'])],
+      handle: async (self, { actor, params, body }) => ok({ activation: await self.update(params.id, body, actor) }),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/api/bundles/activations/{id}',
+      summary: 'Deactivate a profile and remove what its activation created',
+      essential: true,
+      replies: { 204: null },
+      with: [cli('bundle deactivate', { done: 'deactivated {id}' }), tool('bundles_deactivate', ['bundles'])],
+      handle: async (self, { actor, params }) => {
+        await self.deactivate(params.id, actor)
+        return noContent()
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/bundles/network/settings',
+      before: self => self.settled(),
+      summary: 'List the network channels that active profiles declare; none is joined',
+      replies: { 200: BundleNetworkReply },
+      with: [
+        cli('bundle network-settings', {
+          view: {
+            rows: 'network.declared_channels',
+            columns: [
+              { header: 'Channel', path: 'name' },
+              { header: 'Primary', path: 'primary' },
+              { header: 'Extension', path: 'extension_name' },
+              { header: 'Bundle', path: 'bundle_name' },
+              { header: 'Profile', path: 'profile_name' },
+              { header: 'Workspace', path: 'workspace_id' },
+              { header: 'About', path: 'description' },
+            ],
+            empty: 'no active profile declares a channel',
+          },
+        }),
+      ],
+      handle: self => ok(self.networkSettings()),
+    }),
+  ],
+})

@@ -1,0 +1,205 @@
+import * as v from 'valibot'
+import { issueText } from '../../../kernel/kit/issue-text.js'
+import { text } from '../../../kernel/kit/text.js'
+import { FireLimit, JobTask, Retry, Schedule } from '../../../schemas/automation.js'
+import { lineNear, type Read, readLines } from '../extensions/api.js'
+
+/** One thing that is wrong with a bundle: in which file, at which key, and what. */
+export interface BundleProblem {
+  /** Relative to the extension. */
+  readonly file: string
+  /** Dotted; empty where it is about the file as a whole. */
+  readonly key: string
+  readonly message: string
+  /** From 1, of the key or the nearest one above it. */
+  readonly line?: number | undefined
+}
+
+const name = v.pipe(
+  v.string(),
+  v.trim(),
+  v.regex(/^[^/\\\p{Cc}]{1,64}$/u, 'a name of at most 64 characters without slashes'),
+)
+const description = v.optional(text(2000, 0))
+const relativePath = v.pipe(
+  v.string(),
+  v.regex(/^(?![/\\~])[^\\\p{Cc}]{1,1024}$/u, 'a path below the extension, relative, with /'),
+  v.check(path => !path.split('/').includes('..'), 'a path without ..'),
+)
+const listOf = <T>(item: v.GenericSchema<unknown, T>) => v.optional(v.pipe(v.array(item), v.maxLength(256)), [])
+
+/** Who works: written `agent`, or `agent_name` as everywhere else. */
+const worker = { agent: v.optional(v.string()), agent_name: v.optional(v.string()) }
+const loopTarget = v.strictObject({
+  loop_name: v.string(),
+  workspace_id: v.optional(v.string()),
+  inputs: v.optional(v.record(v.string(), v.unknown())),
+  input_mapping: v.optional(v.record(v.string(), v.string())),
+})
+const definition = {
+  name,
+  ...worker,
+  description,
+  prompt: v.optional(v.string()),
+  enabled: v.optional(v.boolean(), true),
+  target_kind: v.optional(v.picklist(['agent', 'loop'])),
+  fire_limit: v.optional(FireLimit),
+  retry: v.optional(Retry),
+  loop_target: v.optional(loopTarget),
+}
+
+const JobPreset = v.strictObject({ ...definition, schedule: v.optional(Schedule), task: v.optional(JobTask) })
+export type JobPreset = v.InferOutput<typeof JobPreset>
+
+const TriggerPreset = v.strictObject({
+  ...definition,
+  event: v.string(),
+  filter: v.optional(v.record(v.string(), v.string())),
+  endpoint_slug: v.optional(v.string()),
+  webhook_id: v.optional(v.string()),
+  webhook_secret_ref: v.optional(v.string()),
+})
+export type TriggerPreset = v.InferOutput<typeof TriggerPreset>
+
+const flag = v.optional(v.boolean())
+const BridgePreset = v.strictObject({
+  name,
+  description,
+  display_name: text(200),
+  platform: v.optional(v.string()),
+  extension_name: v.optional(v.string()),
+  routing_policy: v.strictObject({ include_group: flag, include_peer: flag, include_thread: flag }),
+  dm_policy: v.optional(v.string()),
+  delivery_defaults: v.optional(v.record(v.string(), v.unknown())),
+  provider_config: v.optional(v.record(v.string(), v.unknown())),
+  notification_suppress: flag,
+  secret_slots: listOf(v.strictObject({ name: v.string(), kind: v.optional(v.string()), description, required: flag })),
+})
+export type BridgePreset = v.InferOutput<typeof BridgePreset>
+
+const Channel = v.strictObject({ name, description })
+export type Channel = v.InferOutput<typeof Channel>
+
+const Profile = v.strictObject({
+  name,
+  description,
+  channels: v.optional(v.strictObject({ primary: v.optional(v.string()), items: listOf(Channel) }), {}),
+  agents: listOf(v.strictObject({ path: relativePath, name: v.optional(name) })),
+  layouts: listOf(v.strictObject({ path: relativePath, id: v.optional(v.string()) })),
+  jobs: listOf(JobPreset),
+  triggers: listOf(TriggerPreset),
+  bridges: listOf(BridgePreset),
+})
+export type ProfileManifest = v.InferOutput<typeof Profile>
+
+export const Bundle = v.strictObject({
+  name,
+  description,
+  version: v.optional(v.string()),
+  profiles: v.pipe(v.array(Profile), v.minLength(1, 'at least one profile'), v.maxLength(64)),
+})
+/** A bundle as its file declares it. */
+export type BundleManifest = v.InferOutput<typeof Bundle>
+
+/** A bundle that was read, and on which line a key of it stands. */
+export interface ParsedBundle {
+  readonly manifest: BundleManifest
+  readonly lineOf: (key: string) => number
+}
+
+/** Reads the text of a bundle's file, `.toml` or `.json`: the bundle, or everything that is wrong with it. */
+export function parseBundle(file: string, text: string): ParsedBundle | readonly BundleProblem[] {
+  let source: Read
+  try {
+    source = readLines(text, file, (line, keys, what) => new Broken({ file, line, key: keys.join('.'), message: what }))
+  } catch (error) {
+    if (error instanceof Broken) return [error.problem]
+    throw error
+  }
+  const hoisted = hoist(source.value)
+  const below = 'wrong' in hoisted ? [] : hoisted.below
+  const lineOf = (key: string) => {
+    const keys = key.split('.')
+    if (keys[0] === 'bundle') return lineNear(source, keys)
+    return source.lineOf(['bundle', ...keys]) || lineNear(source, [...below, ...keys])
+  }
+  const problem = ({ key, message }: Keyed): BundleProblem => ({ file, key, message, line: lineOf(key) })
+  if ('wrong' in hoisted) return [problem({ key: hoisted.key, message: hoisted.wrong })]
+  const decoded = v.safeParse(Bundle, hoisted.value)
+  if (!decoded.success) {
+    return decoded.issues.map(issue =>
+      problem({
+        key: [...below, v.getDotPath(issue) ?? ''].filter(part => part !== '').join('.'),
+        message: issue.type === 'strict_object' && issue.expected === 'never' ? 'unknown member' : issueText(issue),
+      }),
+    )
+  }
+  const wrong = decoded.output.profiles.flatMap((profile, at) => profileProblems(profile, `profiles.${at}`))
+  wrong.push(...twice(decoded.output.profiles, 'profiles', 'profile'))
+  return wrong.length > 0 ? wrong.map(problem) : { manifest: decoded.output, lineOf }
+}
+
+/** The text has no value. */
+class Broken extends Error {
+  constructor(readonly problem: BundleProblem) {
+    super(problem.message)
+  }
+}
+
+type Hoisted =
+  | { readonly value: unknown; readonly below: readonly string[] }
+  | { readonly wrong: string; readonly key: string }
+
+/** Fields stand at the root or below `[bundle]`; profiles at either, not at both. */
+function hoist(value: Readonly<Record<string, unknown>>): Hoisted {
+  const { bundle, ...root } = value
+  if (bundle === undefined) return { value, below: [] }
+  if (typeof bundle !== 'object' || bundle === null || Array.isArray(bundle))
+    return { wrong: 'a table of members', key: 'bundle' }
+  const both = Object.keys(bundle).find(key => key in root)
+  if (both !== undefined) return { wrong: 'it stands at the root as well; say it once', key: `bundle.${both}` }
+  return { value: { ...root, ...bundle }, below: 'profiles' in bundle ? ['bundle'] : [] }
+}
+
+type Keyed = Pick<BundleProblem, 'key' | 'message'>
+
+/** What the schema cannot say of one profile. */
+function profileProblems(profile: ProfileManifest, at: string): Keyed[] {
+  const { channels, jobs, triggers, bridges } = profile
+  const declared = new Set(channels.items.map(channel => channel.name))
+  const all: Keyed[] = [
+    ...twice(channels.items, `${at}.channels.items`, 'channel'),
+    ...twice(jobs, `${at}.jobs`, 'job'),
+    ...twice(triggers, `${at}.triggers`, 'trigger'),
+    ...twice(bridges, `${at}.bridges`, 'bridge'),
+  ]
+  const say = (key: string, message: string) => all.push({ key: `${at}.${key}`, message })
+  if (declared.size > 0 && channels.primary === undefined) say('channels.primary', 'required where there are channels')
+  if (channels.primary !== undefined && !declared.has(channels.primary))
+    say('channels.primary', 'it names no channel of this profile')
+  for (const [n, { task }] of jobs.entries()) {
+    const part = task?.network_participation
+    const channel = part && 'channel_id' in part ? part.channel_id : undefined
+    if (channel !== undefined && !declared.has(channel))
+      say(`jobs.${n}.task.network_participation.channel_id`, 'it names no channel of this profile')
+  }
+  for (const [list, presets] of Object.entries({ jobs, triggers })) {
+    for (const [n, { agent, agent_name }] of presets.entries())
+      if (agent !== undefined && agent_name !== undefined)
+        say(`${list}.${n}.agent`, 'say agent or agent_name, not both')
+  }
+  return all
+}
+
+/** Names that come again in a list, whatever their case. */
+export function twice(items: readonly { readonly name: string }[], at: string, what: string): Keyed[] {
+  const seen = new Set<string>()
+  return items.flatMap((item, n) => {
+    const key = item.name.toLowerCase()
+    if (!seen.has(key)) {
+      seen.add(key)
+      return []
+    }
+    return [{ key: `${at}.${n}.name`, message: `another ${what} has this name` }]
+  })
+}

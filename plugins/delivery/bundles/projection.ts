@@ -1,0 +1,97 @@
+import type { Actor, Party, PluginKernel, StoredRecord, Tx } from '../../../kernel/plugin.js'
+import { BundleErrors } from './errors.js'
+import type { ActivationSpec } from './kinds.js'
+import type { LoadedBundle, LoadedProfile } from './load.js'
+import { inventoryOrder, project } from './project.js'
+import type { VisibleAgents } from './visible-agents.js'
+
+/** A profile and the bundle that it is of. */
+export interface Found {
+  readonly bundle: LoadedBundle
+  readonly profile: LoadedProfile
+}
+
+/** The actor that writes the records of an activation. */
+function projectionActor(id: string, cause: string | undefined): Actor {
+  const name = `bundle.activation.${id}`
+  return {
+    kind: 'daemon',
+    id: name,
+    owner: { kind: 'bundle.activation', id },
+    source: { kind: 'daemon', id: name },
+    origin: 'daemon',
+    ...(cause === undefined ? {} : { cause }),
+  }
+}
+
+const same = (a: Party, b: Party) => a.kind === b.kind && a.id === b.id
+const keyOf = ({ kind, id }: { kind: string; id: string }) => `${kind}\n${id}`
+
+/** The records that activations have; every verb is synchronous inside the transaction that it is handed. */
+export class Projection {
+  constructor(
+    private readonly kernel: Pick<PluginKernel, 'records'>,
+    private readonly visible: VisibleAgents,
+  ) {}
+
+  /** What an activation has, in the order of its inventory. */
+  owned(id: string): StoredRecord[] {
+    const { owner, source } = projectionActor(id, undefined)
+    return this.kernel.records
+      .list({ owner })
+      .filter(record => same(record.source, source))
+      .map(record => ({ record, order: inventoryOrder(record) }))
+      .sort((a, b) => (a.order < b.order ? -1 : 1))
+      .map(({ record }) => record)
+  }
+
+  /**
+   * Makes what an activation has what its profile says, and nothing else; equal records stay as they are.
+   * @returns how many records were written or removed
+   * @throws Fault of a codec, a guard, `bundle_agent_conflict`, `bundle_trigger_webhook`, `bundle_record_taken`
+   */
+  apply(t: Tx, activation: StoredRecord<ActivationSpec>, { bundle, profile }: Found, cause?: string): number {
+    const { id, scope } = activation
+    const webhook = profile.triggers.find(({ event }) => event === 'webhook')
+    if (webhook)
+      throw BundleErrors.bundle_trigger_webhook(
+        `trigger ${JSON.stringify(webhook.name)} is a webhook, which a package cannot bring`,
+      )
+    this.visible.checkRecords(profile, id, scope)
+    const { extension, key, name, platform } = bundle
+    const wanted = project(profile, {
+      activationId: id,
+      scope,
+      extension,
+      key,
+      bundle: name,
+      profile: profile.name,
+      platform,
+    })
+    const keys = new Set(wanted.map(keyOf))
+    const { records } = this.kernel
+    const actor = projectionActor(id, cause)
+    // Before the others, for a record may take the name of one that goes.
+    const gone = this.owned(id).filter(record => !keys.has(keyOf(record)))
+    for (const { kind, id: own } of gone) records.delete(t, actor, { kind, id: own })
+    let written = 0
+    for (const { kind, id: own, spec } of wanted) {
+      const before = records.get(kind, own)
+      if (before && !same(before.source, actor.source))
+        throw BundleErrors.bundle_record_taken(
+          `${kind} ${own} exists and comes from ${before.source.kind}/${before.source.id}`,
+          { next: `svc resource get ${kind} ${own}` },
+        )
+      if (records.put(t, actor, { kind, id: own, scope, spec, quiet: true }).event !== undefined) written++
+    }
+    return gone.length + written
+  }
+
+  /** Takes away everything that an activation has. Returns the keys of what went. */
+  clear(t: Tx, id: string, cause?: string): { readonly kind: string; readonly id: string }[] {
+    const all = this.owned(id)
+    const actor = projectionActor(id, cause)
+    for (const { kind, id: own } of all) this.kernel.records.delete(t, actor, { kind, id: own })
+    return all.map(({ kind, id: own }) => ({ kind, id: own }))
+  }
+}

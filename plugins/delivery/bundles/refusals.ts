@@ -1,0 +1,42 @@
+import type { StoredRecord } from '../../../kernel/plugin.js'
+import type { BundleActivationRequest } from '../../../schemas/bundles.js'
+import { BundleErrors } from './errors.js'
+import type { ActivationSpec } from './kinds.js'
+import type { Found } from './projection.js'
+
+type Activation = StoredRecord<ActivationSpec>
+
+export function exists({ id, version }: Pick<Activation, 'id' | 'version'>) {
+  return BundleErrors.bundle_activation_exists(`this profile is active there already: ${id} at version ${version}`, {
+    details: { activation: id },
+    next: `svc bundle get ${id}`,
+  })
+}
+
+export function outdated({ id, version }: Activation, expected: number) {
+  return BundleErrors.bundle_version_conflict(
+    `activation ${id} is at version ${version}, not ${expected}; read it again and repeat`,
+    { next: `svc bundle get ${id}` },
+  )
+}
+
+const word = (text: string) => (/^[\w.@:/-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
+
+export function unconfirmed({ bundle, profile }: Found, { scope, workspace }: BundleActivationRequest) {
+  const where = scope === 'workspace' && workspace ? ` --scope workspace --workspace ${word(workspace)}` : ''
+  const [extension, name, own] = [bundle.extension, bundle.name, profile.name].map(word)
+  return BundleErrors.bundle_confirmation_required(undefined, {
+    details: { network_requirement_digest: bundle.requirement },
+    next: `svc bundle activate --extension ${extension} --bundle ${name} --profile ${own}${where} --confirm-network-requirement`,
+  })
+}
+
+export function unconfirmedUpdate({ id, version, spec }: Activation) {
+  return BundleErrors.bundle_confirmation_required(
+    'confirmation required: the extension requires live participation in the network, which is not confirmed for what it requires now',
+    {
+      details: { network_requirement_digest: spec.network_requirement_digest },
+      next: `svc bundle update ${id} --expected-version ${version} --confirm-network-requirement`,
+    },
+  )
+}

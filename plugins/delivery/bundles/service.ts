@@ -1,0 +1,146 @@
+import type { Actor, Batch, Fault, PluginKernel, StoredRecord } from '../../../kernel/plugin.js'
+import type {
+  BundleActivation,
+  BundleActivationPatch,
+  BundleActivationRequest,
+  BundleCatalogReply,
+  BundleNetworkReply,
+} from '../../../schemas/bundles.js'
+import type { ResourceFamily } from '../extensions/api.js'
+import { isElsewhere } from '../../desk/workspaces/api.js'
+import { Activations, type BundleNeeds, notFound } from './activations.js'
+import type { BundlesApi } from './api.js'
+import { BundleCatalog } from './catalog.js'
+import { BundleErrors } from './errors.js'
+import { ActivationKind, type ActivationSpec, BundleKind, type BundleSpec } from './kinds.js'
+import { catalogToWire, channelsOf } from './view.js'
+
+/** Bundles: presets of agents, jobs, triggers, layouts and bridges that extensions provide. */
+export class BundlesService implements BundlesApi {
+  readonly #catalog: BundleCatalog
+  readonly #activations: Activations
+  /** Ids of activations whose extension is still to be loaded, with its name. */
+  readonly #waiting = new Map<string, string>()
+
+  constructor(private readonly kernel: PluginKernel<BundleNeeds>) {
+    this.#catalog = new BundleCatalog(kernel)
+    this.#activations = new Activations(kernel, this.#catalog)
+  }
+
+  /** How extensions have their bundles read. */
+  family(): ResourceFamily {
+    return {
+      name: 'bundles',
+      kinds: [BundleKind],
+      load: async extension => {
+        const shipment = await this.#catalog.load(extension)
+        return { ...shipment, automationStarting: this.#activations.starting(shipment.bundles) }
+      },
+      unload: key => this.#catalog.unload(key),
+    }
+  }
+
+  /** Resolves when the bundles of all extensions have been read since the daemon started, after 5 s at most. */
+  settled(): Promise<void> {
+    return this.kernel.needs.extensions.settled()
+  }
+
+  /** Activations that waited for an extension are projected, now that it is loaded or gone. */
+  extensionsChanged(): void {
+    const due = [...this.#waiting].filter(([, name]) => !this.kernel.needs.extensions.isLoading(name))
+    for (const [id] of due) this.#waiting.delete(id)
+    this.kernel.needs.reconcile.mark(due.map(([id]) => ({ kind: ActivationKind.name, id })))
+  }
+
+  /** May an extension go? Not while activations depend on it. */
+  async disabling(extension: string): Promise<Fault | undefined> {
+    const key = extension.toLowerCase()
+    const ids = this.#activations
+      .list()
+      .flatMap(({ id, spec }) => (spec.extension_name.toLowerCase() === key ? [id] : []))
+    const [first] = ids
+    if (first === undefined) return undefined
+    return BundleErrors.bundle_in_use(`activations depend on extension ${extension}: ${ids.join(', ')}`, {
+      details: { activations: ids.join(', ') },
+      next: `svc bundle deactivate ${first}`,
+    })
+  }
+
+  /** Activations of a bundle, by what its record says. */
+  activationsOf({ spec }: StoredRecord<BundleSpec>): string[] {
+    const names = ({ extension_name, bundle_name }: BundleSpec | ActivationSpec) =>
+      `${extension_name}\n${bundle_name}`.toLowerCase()
+    return this.#activations.list().flatMap(record => (names(record.spec) === names(spec) ? [record.id] : []))
+  }
+
+  /** Projects activations one by one: what stands against one of them is its own affair. */
+  async reconcile({ records, removed, fail }: Batch<ActivationSpec>): Promise<void> {
+    if (removed.length > 0) await this.#activations.forget(removed)
+    for (const { id, spec } of records) {
+      const extension = spec.extension_name.trim().toLowerCase()
+      // Extensions load behind the boot: only what is not there after that is gone.
+      if (!this.#activations.found(spec) && this.kernel.needs.extensions.isLoading(extension)) {
+        this.#waiting.set(id, extension)
+      } else await this.#activations.follow(id).catch(error => fail(id, error))
+    }
+  }
+
+  catalog(): BundleCatalogReply {
+    return catalogToWire(this.#catalog.all())
+  }
+
+  preview(request: BundleActivationRequest, actor: Actor): Promise<BundleActivation> {
+    return this.#activations.preview(request, actor)
+  }
+
+  activate(request: BundleActivationRequest, actor: Actor): Promise<BundleActivation> {
+    return this.#activations.activate(request, actor)
+  }
+
+  async update(id: string, patch: BundleActivationPatch, actor: Actor): Promise<BundleActivation> {
+    this.#checkHere(id, actor)
+    return this.#activations.update(id, patch, actor)
+  }
+
+  async deactivate(id: string, actor: Actor): Promise<void> {
+    this.#checkHere(id, actor)
+    return this.#activations.remove(id, actor)
+  }
+
+  get(id: string, actor: Actor): BundleActivation {
+    this.#checkHere(id, actor)
+    return this.#activations.view(this.#activations.get(id))
+  }
+
+  /** Throws `bundle_activation_not_found` for one of another workspace than the one that a caller is held to. */
+  #checkHere(id: string, actor: Actor): void {
+    const record = this.kernel.records.get(ActivationKind.name, id)
+    if (record && isElsewhere(actor, record.scope)) throw notFound(id)
+  }
+
+  /** Without those of another workspace than the one that a caller is held to. */
+  list(actor: Actor): BundleActivation[] {
+    const here = this.#activations.list().filter(({ scope }) => !isElsewhere(actor, scope))
+    return here.map(record => this.#activations.view(record))
+  }
+
+  /** Channels that active profiles declare, by extension, bundle, profile and name; an inventory, nobody takes part by it. */
+  networkSettings(): BundleNetworkReply {
+    const declared_channels = this.#activations
+      .list()
+      .flatMap(({ id, spec, scope }) => {
+        const profile = this.#activations.found(spec)?.profile
+        const { extension_name, bundle_name, profile_name } = spec
+        const where = scope.id === undefined ? {} : { workspace_id: scope.id }
+        const from = { activation_id: id, extension_name, bundle_name, profile_name, ...where }
+        return profile ? channelsOf(profile).map(channel => ({ ...channel, ...from })) : []
+      })
+      .map(channel => ({
+        channel,
+        key: [channel.extension_name, channel.bundle_name, channel.profile_name, channel.name].join('\n'),
+      }))
+      .sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
+      .map(({ channel }) => channel)
+    return { network: { declared_channels } }
+  }
+}

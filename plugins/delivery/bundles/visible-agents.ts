@@ -1,0 +1,97 @@
+import { Fault, type PluginKernel, type RecordScope, type StoredRecord } from '../../../kernel/plugin.js'
+import { AgentKind, type Agents, RESERVED_NAMES } from '../../agents/agents/api.js'
+import type { Workspaces } from '../../desk/workspaces/api.js'
+import { BundleErrors } from './errors.js'
+import type { ProfileContent } from './project.js'
+
+type Kernel = Pick<PluginKernel<{ agents: typeof Agents; workspaces: typeof Workspaces }>, 'records' | 'needs'>
+
+/** Do two scopes have a workspace in common? One for everywhere overlaps all. */
+export function overlaps(a: RecordScope, b: RecordScope): boolean {
+  return a.kind !== 'workspace' || b.kind !== 'workspace' || a.id === b.id
+}
+
+/** Checks a profile: its agent names must be free and not reserved, and the agents of its jobs and triggers must exist. */
+export class VisibleAgents {
+  constructor(private readonly kernel: Kernel) {}
+
+  /**
+   * What files and the daemon itself bring along, and what jobs and triggers refer to.
+   * @throws Fault `bundle_agent_reserved`, `bundle_agent_missing` (422), `bundle_agent_conflict` (409)
+   */
+  async check(content: ProfileContent, scope: RecordScope): Promise<void> {
+    const own = new Set(content.agents.map(({ spec }) => spec.name))
+    const reserved = [...own].find(name => RESERVED_NAMES.has(name))
+    if (reserved !== undefined)
+      throw BundleErrors.bundle_agent_reserved(`the agent name ${reserved} is reserved for the daemon itself`)
+    const workspace = scope.id === undefined ? undefined : this.kernel.needs.workspaces.get(scope.id)
+    const look = async (name: string) => {
+      try {
+        return (await this.kernel.needs.agents.find(name, workspace)).source
+      } catch (error) {
+        if (!(error instanceof Fault)) throw error
+        // A definition that is not valid still stands before all others of its name.
+        return error.code === 'agent_invalid' ? ('broken' as const) : undefined
+      }
+    }
+    await Promise.all(
+      [...own].map(async name => {
+        const source = await look(name)
+        if (source !== undefined && source !== 'record') throw conflict(name, `an agent of the ${PLACES[source]}`)
+      }),
+    )
+    const presets = [...content.jobs, ...content.triggers]
+    await Promise.all(
+      presets.map(async ({ name, agent, agent_name: worker = agent }) => {
+        if (!worker || own.has(worker)) return
+        const source = await look(worker)
+        if (source !== undefined && source !== 'broken') return
+        throw BundleErrors.bundle_agent_missing(
+          `${JSON.stringify(name)} is for the agent ${JSON.stringify(worker)}, which is neither in the profile nor visible there`,
+          { next: 'svc agent list' },
+        )
+      }),
+    )
+  }
+
+  /**
+   * Records of agents that are not this activation's: those for everywhere, those of the workspace, and what other
+   * activations have anywhere that overlaps. Synchronous: it holds for the transaction that it is asked in.
+   * @throws Fault `bundle_agent_conflict`
+   */
+  checkRecords(content: ProfileContent, activationId: string, scope: RecordScope): void {
+    const own = new Set(content.agents.map(({ spec }) => spec.name))
+    if (own.size === 0) return
+    for (const { owner, scope: where, spec } of this.#records(scope)) {
+      const { name } = spec
+      if (!own.has(name) || owner.id === activationId) continue
+      const bundled = owner.kind === 'bundle.activation'
+      if (!overlaps(scope, where) || (where.kind === 'workspace' && scope.kind !== 'workspace' && !bundled)) continue
+      throw conflict(name, bundled ? `activation ${owner.id}` : 'a record of kind agent')
+    }
+  }
+
+  #records(scope: RecordScope): StoredRecord<{ name: string }>[] {
+    const { records } = this.kernel
+    if (scope.kind !== 'workspace') return records.list({ kind: AgentKind })
+    return [
+      ...records.list({ kind: AgentKind, scope }),
+      ...records.list({ kind: AgentKind, scope: { kind: 'global' } }),
+    ]
+  }
+}
+
+const PLACES = {
+  workspace: 'workspace',
+  home: 'home',
+  builtin: 'daemon itself',
+  contributed: 'folder of a plugin',
+  broken: 'workspace or home whose definition is not valid',
+} as const
+
+export function conflict(name: string, of: string) {
+  return BundleErrors.bundle_agent_conflict(`there is an agent ${JSON.stringify(name)} already: ${of}`, {
+    details: { agent: name },
+    next: `svc agent info ${name}`,
+  })
+}

@@ -1,0 +1,144 @@
+import path from 'node:path'
+import { type CommandContext, Fault } from '../../../../kernel/plugin.js'
+import type { Manifest } from '../manifest/manifest.js'
+import { typeOf } from '../manifest/manifest.js'
+import { develop } from './develop.js'
+import { writeExtension } from './init.js'
+import { bundleMain, packFolder } from './pack.js'
+import { publishTo } from './publish.js'
+import { FORMS, isForm } from './templates.js'
+import { testFolder } from './test.js'
+import { writeTypes } from './types.js'
+import { readFolderManifest, type Validation, validateFolder } from './validate.js'
+
+/** `svc extension init <name>` */
+export const runInit = told(async ({ args: { name = '' }, options, cwd, out, fault }) => {
+  const { form = 'plugin', dir = name } = options
+  if (!isForm(form)) return fault('usage', `there is no form ${form}; there are ${FORMS.join(', ')}`)
+  const folder = path.resolve(cwd, String(dir))
+  const files = await writeExtension(folder, form, name)
+  if (out.json) return void out.value({ name, form, folder, files })
+  for (const file of files) out.line(`  ${path.relative(cwd, path.join(folder, file))}`)
+  out.line(`wrote ${name}, an extension of the form ${form}`)
+  const at = path.relative(cwd, folder) || '.'
+  const install = form === 'typescript' ? `npm install --prefix ${at} && ` : ''
+  out.line(out.color('dim', `next: ${install}svc extension test ${at}`))
+})
+
+/** `svc extension validate [dir]` */
+export const runValidate = told(async context => {
+  await bundled(context)
+  const { manifest, root, problems } = await validated(context)
+  const { out } = context
+  const { name, version } = manifest
+  const type = typeOf(manifest)
+  const valid = problems.length === 0
+  if (out.json) out.value({ name, version, type, folder: root, valid, problems })
+  else for (const problem of problems) out.line(out.color('red', problem))
+  if (valid && !out.json) out.line(`${name} ${version} is valid, of type ${type}`)
+  return valid ? undefined : 1
+})
+
+/** `svc extension build [dir]` */
+export const runBuild = told(async context => {
+  const { options, cwd, out, fault } = context
+  await bundled(context)
+  const { manifest, root, problems } = await validated(context)
+  const [problem] = problems
+  if (problem !== undefined)
+    return fault('extension_invalid', problem, `svc extension validate ${context.args.dir ?? ''}`.trim())
+  const file = path.resolve(cwd, String(options.out ?? archiveName(manifest)))
+  const packed = await packFolder(root, manifest, file)
+  if (out.json) return out.value({ name: manifest.name, version: manifest.version, ...packed })
+  out.line(`packed ${packed.files} files in ${path.relative(cwd, file)}, ${packed.bytes} bytes`)
+  out.line(`sha256 ${packed.sha256}`)
+  out.line(out.color('dim', `next: svc extension install ${path.relative(cwd, file)} --checksum ${packed.sha256}`))
+})
+
+/** `svc extension publish [dir] --to <folder>` */
+export const runPublish = told(async context => {
+  const { options, cwd, out, fault } = context
+  if (options.to === undefined)
+    return fault('usage', 'name the folder of a catalog: --to <folder>', 'svc extension publish --help')
+  await bundled(context)
+  const { manifest, root, problems } = await validated(context)
+  const [problem] = problems
+  if (problem !== undefined)
+    return fault('extension_invalid', problem, `svc extension validate ${context.args.dir ?? ''}`.trim())
+  const catalog = path.resolve(cwd, String(options.to))
+  const published = await publishTo(catalog, root, manifest, {
+    ...(options.key !== undefined && { key: path.resolve(cwd, String(options.key)) }),
+    ...(options.author !== undefined && { author: String(options.author) }),
+  })
+  if (out.json) return out.value(published)
+  out.line(
+    `published ${published.name} ${published.version} in ${path.relative(cwd, catalog) || '.'}${published.signed ? ', signed' : ''}`,
+  )
+  out.line(`sha256 ${published.sha256}`)
+  if (manifest.main !== undefined) {
+    const why = 'it runs code inside the daemon, which only an extension from a folder of this machine may'
+    out.line(out.color('yellow', `warning: nobody can install it from the catalog: ${why}`))
+  }
+  out.line(out.color('dim', `use the catalog: svc config set marketplace.catalog.base_url ${catalog}`))
+})
+
+/** `svc extension dev [dir]` */
+export const runDev = told(async context => {
+  const source = await bundled(context)
+  const { manifest, root } = await validated(context)
+  await develop(context, manifest.name, root, source === undefined ? undefined : () => bundleMain(root, manifest))
+})
+
+/** `svc extension test [dir]` */
+export const runTest = told(async context => {
+  const { out, options } = context
+  await bundled(context)
+  const { manifest, root, problems } = await validated(context)
+  for (const problem of problems) out.line(out.color('red', problem))
+  const filter = options.filter === undefined ? undefined : String(options.filter)
+  let output = ''
+  const { passed, failed, tests } = await testFolder(manifest, root, {
+    signal: context.signal,
+    filter,
+    timeoutMs: Number(options.timeout ?? TEST_SECONDS) * 1000,
+    told: ({ name, error }) => out.line(error === undefined ? `ok    ${name}` : `FAIL  ${name}\n${error}`),
+    written: text => {
+      output = (output + text).slice(-KEPT_OUTPUT)
+      if (!out.json) out.line(text.replace(/\n$/, ''))
+    },
+  })
+  if (filter !== undefined && tests.length === 0) return context.fault('usage', `no test has ${filter} in its name`)
+  const wrong = failed + problems.length
+  if (out.json) out.value({ name: manifest.name, passed, failed: wrong, problems, tests, output })
+  else out.line(`${passed} passed, ${wrong} failed`)
+  return wrong === 0 ? undefined : 1
+})
+
+const TEST_SECONDS = 60
+/** Characters of what tests write that are in the answer. */
+const KEPT_OUTPUT = 256 * 1024
+const archiveName = ({ name, version }: Manifest) => `${name}-${version}.tar.gz`
+const folderOf = ({ args: { dir = '.' }, cwd }: CommandContext) => path.resolve(cwd, dir)
+const validated = (context: CommandContext): Promise<Validation> => validateFolder(folderOf(context))
+
+/** Bundles TypeScript beside `main`, where there is any, and tells its compiler where the types lie. @returns its file */
+async function bundled(context: CommandContext): Promise<string | undefined> {
+  const { root, manifest } = await readFolderManifest(folderOf(context))
+  const source = await bundleMain(root, manifest)
+  const { out } = context
+  if (source !== undefined) await writeTypes(root, manifest)
+  if (source !== undefined && !out.json) out.line(out.color('dim', `bundled ${source} as ${manifest.main}`))
+  return source
+}
+
+/** What these commands find wrong without a daemon is told as what a daemon says. */
+function told<T>(run: (context: CommandContext) => Promise<T>) {
+  return async (context: CommandContext): Promise<T> => {
+    try {
+      return await run(context)
+    } catch (error) {
+      if (error instanceof Fault) return context.fault(error.code, error.message, error.next)
+      throw error
+    }
+  }
+}

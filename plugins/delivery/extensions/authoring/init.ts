@@ -1,0 +1,59 @@
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { messageOf } from '../../../../kernel/plugin.js'
+import { ExtensionErrors } from '../errors.js'
+import { type Manifest, parseManifest } from '../manifest/manifest.js'
+import { type Form, filesOf } from './templates.js'
+import { developmentPackages, writeTypes } from './types.js'
+
+/**
+ * Writes a new extension; the folder is there with all of its files or not at all.
+ * @param folder absolute; it is not there, or empty
+ * @returns its files, relative
+ * @throws Fault `extension_exists`, `extension_name_invalid`
+ */
+export async function writeExtension(folder: string, form: Form, name: string): Promise<string[]> {
+  const files = filesOf(form, name, form === 'typescript' ? await developmentPackages() : {})
+  // Before anything is written: what the name is to be is said by the manifest's own rules.
+  let manifest: Manifest
+  try {
+    manifest = parseManifest(files['extension.toml'], 'extension.toml')
+  } catch (error) {
+    throw badName(form, name, messageOf(error))
+  }
+  const there = await readdir(folder).catch(error => {
+    if ((error as { code?: string }).code === 'ENOENT') return []
+    throw ExtensionErrors.extension_exists(`${folder} is not a folder`)
+  })
+  if (there.length > 0) throw ExtensionErrors.extension_exists(`${folder} is there already and is not empty`)
+  const staged = `${folder}.part`
+  try {
+    for (const [file, text] of Object.entries(files)) {
+      const at = path.join(staged, file)
+      await mkdir(path.dirname(at), { recursive: true })
+      await writeFile(at, text)
+    }
+    if (form === 'typescript') await writeTypes(staged, manifest)
+    await rename(staged, folder)
+  } finally {
+    await rm(staged, { recursive: true, force: true })
+  }
+  return Object.keys(files)
+}
+
+/** The rule that the name breaks, and one that is like it and does not. */
+function badName(form: Form, name: string, told: string) {
+  const [vendor = '', ...rest] = name
+    .toLowerCase()
+    .split('.')
+    .map(part => part.replace(/[^a-z0-9]+/g, '-').replace(/^-+|-+$/g, ''))
+    .filter(part => part !== '')
+  const things = rest.join('-') || vendor || 'things'
+  const better =
+    rest.length > 0 ? `${vendor}.${things}` : form === 'plugin' || form === 'typescript' ? `acme.${things}` : things
+  const rule = told.replace(/^extension\.toml:\d+: name: /, '')
+  const option = form === 'plugin' ? '' : ` --form ${form}`
+  return ExtensionErrors.extension_name_invalid(`${JSON.stringify(name)} is not a valid extension name: ${rule}`, {
+    next: `svc extension init ${better}${option}`,
+  })
+}

@@ -1,0 +1,129 @@
+import { rename, rm, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { create } from 'tar'
+import { readRegularFile } from '../../../../kernel/kit/read-file.js'
+import { ExtensionErrors } from '../errors.js'
+import { readArchive } from '../install/source/archive.js'
+import { readFolder, readLocalArchive } from '../install/source/folder.js'
+import { sha256, treeDigest } from '../install/source/tree.js'
+import { importModule } from '../load/import-module.js'
+import { leftOutOf, sourceOfMain } from '../load/left-out.js'
+import type { Manifest } from '../manifest/manifest.js'
+
+/** Of a source, and of what is bundled from it. */
+const MAX_SOURCE_BYTES = 16 * 1024 * 1024
+
+export interface Packed {
+  /** Absolute. */
+  readonly file: string
+  readonly bytes: number
+  readonly files: number
+  /** Hex SHA-256 of the archive: what `svc extension install --checksum` takes. */
+  readonly sha256: string
+}
+
+/**
+ * Packs the folder of an extension as `svc extension install` takes it; the same files give the same bytes.
+ * @param file of the archive, absolute, replaced whole; archives of this name in the folder itself are left out
+ * @throws Fault `extension_content_refused` for what no installation would take
+ */
+export async function packFolder(root: string, { name }: Manifest, file: string): Promise<Packed> {
+  const stale = new RegExp(`^${name.replaceAll('.', '\\.')}-[^/]*\\.tar\\.gz(\\.part)?$`)
+  const all = await readFolder(root, await leftOutOf(root))
+  const tree = all.filter(({ path: at }) => !stale.test(at))
+  const part = `${file}.part`
+  // A pipe that somebody left in its place would be waited for.
+  await rm(part, { force: true })
+  const options = { cwd: root, file: part, gzip: { portable: true }, portable: true, mtime: new Date(0), prefix: name }
+  try {
+    await create(
+      options,
+      tree.map(({ path: at }) => at),
+    )
+    const bytes = await readLocalArchive(part)
+    const unpacked = await readArchive(bytes, at => at.startsWith('extension.'))
+    if (treeDigest(unpacked) !== treeDigest(tree)) throw ExtensionErrors.extension_changing(`${root} changes meanwhile`)
+    await rename(part, file)
+    return { file, bytes: bytes.length, files: tree.length, sha256: sha256(bytes) }
+  } finally {
+    await rm(part, { force: true })
+  }
+}
+
+/**
+ * Bundles `main` from the TypeScript beside it, with the bundler that the folder itself has installed: `main.js` from `main.ts`.
+ * @returns the source, or undefined where `main` is written by hand
+ * @throws Fault `extension_bundler_missing`; `extension_build_failed` with file, line and column
+ */
+export async function bundleMain(root: string, manifest: Manifest): Promise<string | undefined> {
+  const source = await sourceOfMain(root, manifest)
+  if (source === undefined || manifest.main === undefined) return undefined
+  const file = path.join(root, manifest.main)
+  const text = await bundleSource(root, source)
+  // Whoever watches the folder is not woken for nothing.
+  const before = await readRegularFile(file, { maxBytes: MAX_SOURCE_BYTES })
+  if (before?.toString() !== text) await writeFile(file, text)
+  return source
+}
+
+/**
+ * One module of a TypeScript file and of what it imports; what the daemon hands out stays an import.
+ * @param source relative to `root`
+ * @throws Fault `extension_bundler_missing`; `extension_build_failed` with file, line and column
+ */
+export async function bundleSource(root: string, source: string): Promise<string> {
+  const { build } = await bundlerOf(root, source)
+  const { outputFiles } = await build({
+    absWorkingDir: root,
+    entryPoints: [path.join(root, source)],
+    outfile: path.join(root, 'bundle.js'),
+    write: false,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    external: ['svc', 'svc/*', 'valibot'],
+    logLevel: 'silent',
+  }).catch((error: BuildFailure) => {
+    throw invalid(source, error)
+  })
+  return outputFiles[0]?.text ?? ''
+}
+
+/** What esbuild rejects with; columns from 0. */
+interface BuildFailure extends Error {
+  readonly errors?: readonly {
+    readonly text: string
+    readonly location: { readonly file: string; readonly line: number; readonly column: number } | null
+  }[]
+}
+
+/** One error that tells of the first by its place, and how many there are. */
+function invalid(source: string, { message, errors = [] }: BuildFailure) {
+  const [first] = errors
+  const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : ''
+  if (!first?.location) return ExtensionErrors.extension_build_failed(`${source}: ${first?.text ?? message}${more}`)
+  const { file, line, column } = first.location
+  return ExtensionErrors.extension_build_failed(`${file}:${line}:${column + 1}: ${first.text}${more}`, {
+    details: { file, line: String(line) },
+    next: `edit ${file}, line ${line}`,
+  })
+}
+
+/** As much of esbuild as is used. */
+interface Bundler {
+  build(options: object): Promise<{ readonly outputFiles: readonly { readonly text: string }[] }>
+}
+
+async function bundlerOf(root: string, source: string): Promise<Bundler> {
+  let resolved: string
+  try {
+    resolved = createRequire(path.join(root, 'package.json')).resolve('esbuild')
+  } catch {
+    throw ExtensionErrors.extension_bundler_missing(`${source} is to be bundled, and ${root} has no esbuild`)
+  }
+  const module = await importModule(pathToFileURL(resolved).href)
+  return (module.default ?? module) as Bundler
+}

@@ -1,0 +1,27 @@
+import { Fault, messageOf, type PluginKernel } from '../../../../kernel/plugin.js'
+import { type InstalledExtension, ResourceFamilies } from '../api.js'
+import { Families } from '../load/families.js'
+
+/** Has what an extension ships read and published, and says what is wrong: of what is read, all that each family finds. */
+export async function publishProblems(kernel: PluginKernel, extension: InstalledExtension): Promise<string[]> {
+  const { db, records } = kernel
+  const problems: string[] = []
+  const tried = (work: Promise<unknown>) => work.catch(error => problems.push(...linesOf(error)))
+  const familiesOf = (collect: PluginKernel['collect']) => new Families({ db, records, collect })
+  // One by one, so that what one finds does not hide what another does.
+  for (const family of kernel.collect(ResourceFamilies))
+    await tried(familiesOf(() => [family] as never).read(extension))
+  if (problems.length > 0) return problems
+  const families = familiesOf(kernel.collect)
+  await tried(families.read(extension).then(shipped => families.publish(extension, shipped)))
+  return problems
+}
+
+/** Where details tell of each problem, they are by the place in a file. */
+function linesOf(error: unknown): string[] {
+  const places = Object.entries(error instanceof Fault ? (error.details ?? {}) : {})
+  const told = places
+    .filter(([place]) => /\.(?:toml|json)(?::|$)/.test(place))
+    .map(([place, what]) => `${place}: ${what}`)
+  return told.length > 0 ? told : [messageOf(error)]
+}

@@ -1,0 +1,67 @@
+import { type ConversionConfig, toJsonSchema } from '@valibot/to-json-schema'
+import { isDropIn, isSchema } from '../../../../kernel/platform.js'
+import { KIND_NAME, messageOf, type Plugin } from '../../../../kernel/plugin.js'
+
+/** What a schema can say: rules that are code are left out, as in the OpenAPI document. */
+const ignoreActions = ['check', 'trim']
+/** What a person writes. */
+const WRITTEN: ConversionConfig = { typeMode: 'input', ignoreActions }
+const READ: ConversionConfig = { typeMode: 'output', ignoreActions }
+
+/** What of a surface could not be told to others, or not be registered; nothing of it is run. */
+export function surfaceProblems({ name, requires, replaces, surface }: Plugin): string[] {
+  const { kinds = [], events = [], settings = [], routes = [], registries = [], taps = [], tables = [] } = surface
+  const needs = Object.values(requires).flatMap(need => ('id' in need ? need.id : []))
+  // One that replaces a plugin has that one's configuration paths, and may repeat the migrations that it inherits.
+  const isOwnDropIn = isDropIn(name) && replaces === undefined
+  const [prefix, inherited = prefix] = [name, replaces].flatMap(one => (one === undefined ? [] : tablePrefix(one)))
+  return [
+    ...kinds.flatMap(kind => [
+      ...(KIND_NAME.test(kind.name) ? [] : [`kind ${kind.name}: not a valid name`]),
+      ...unconvertible(`kind ${kind.name}`, kind.spec, WRITTEN),
+    ]),
+    ...events.flatMap(event => unconvertible(`event ${event.name}`, event.payload, { ignoreActions })),
+    ...settings.flatMap(({ path, schema }) => [
+      ...(isOwnDropIn && !path.startsWith(`plugins.${name}.`) ? [`setting ${path}: not below plugins.${name}.`] : []),
+      ...unconvertible(`setting ${path}`, schema, WRITTEN),
+    ]),
+    ...routes.flatMap(({ method, path, query, body, replies }) => {
+      const where = `${method} ${path}`
+      return [
+        ...unconvertible(`${where}: query`, query, READ),
+        ...unconvertible(`${where}: body`, body, WRITTEN),
+        ...Object.entries(replies).flatMap(([status, reply]) =>
+          unconvertible(`${where}: reply ${status}`, reply, READ),
+        ),
+      ]
+    }),
+    ...tables.flatMap(({ id, sql }) =>
+      [...sql.matchAll(/\bCREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?["'`[]?(\w+)/gi)]
+        .map(([, table = '']) => table)
+        .filter(table => isDropIn(name) && ![prefix, inherited].some(start => table.startsWith(`${start}`)))
+        .map(table => `table ${table} of migration ${id}: its name does not begin with ${prefix}`),
+    ),
+    ...registries.flatMap(({ to }) => (to.registry.includes('@') ? [] : `registry ${to.registry}: it has no major`)),
+    ...taps.flatMap(({ on }) => ('maybe' in on || needs.includes(on.id) ? [] : `${on.id} is tapped and not required`)),
+    ...twice('kind', kinds, kind => kind.name),
+    ...twice('route', routes, route => `${route.method} ${route.path.replace(/\{[^}]+\}/g, '{}')}`),
+    ...twice('setting', settings, setting => setting.path),
+  ]
+}
+
+const tablePrefix = (name: string) => `${name.replace(/[.-]/g, '_')}_`
+
+function unconvertible(what: string, schema: unknown, options: ConversionConfig): string[] {
+  if (!isSchema(schema)) return []
+  try {
+    toJsonSchema(schema, options)
+    return []
+  } catch (error) {
+    return [`${what}: ${messageOf(error)}`]
+  }
+}
+
+function twice<T>(what: string, entries: readonly T[], keyOf: (entry: T) => string): string[] {
+  const keys = entries.map(keyOf)
+  return keys.filter((key, at) => keys.indexOf(key) < at).map(key => `${what} ${key}: it is there twice`)
+}

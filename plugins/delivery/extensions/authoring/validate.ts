@@ -1,0 +1,72 @@
+import { realpath, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { messageOf, type Plugin } from '../../../../kernel/plugin.js'
+import { admit } from '../load/admission.js'
+import { importPlugin } from '../load/code.js'
+import { shippedKeys } from '../load/families.js'
+import { importModule } from '../load/import-module.js'
+import { type Manifest, readManifestFile } from '../manifest/manifest.js'
+import { type Copy, withCopy } from './copy.js'
+import { surfaceProblems } from './surface-problems.js'
+
+/** What is known of the folder of an extension without loading it. */
+export interface Validation {
+  readonly root: string
+  readonly manifest: Manifest
+  /** Of the plugin of `main`, nothing of which was applied, and of what the folder ships. */
+  readonly problems: readonly string[]
+}
+
+/** The manifest of a folder, and where that really is. @throws Fault of the manifest, with file, line and key */
+export async function readFolderManifest(folder: string) {
+  const { manifest, text } = await readManifestFile(folder)
+  return { root: await realpath(folder), manifest, text }
+}
+
+/**
+ * Reads the manifest of a folder, follows its paths, imports the plugin of `main` and looks at its surface, and has what the
+ * folder ships judged as a daemon judges it.
+ * @throws Fault of the manifest, with file, line and key
+ */
+export async function validateFolder(folder: string): Promise<Validation> {
+  const { root, manifest, text } = await readFolderManifest(folder)
+  const { name, min_svc_version: daemonVersion = '0.0.0' } = manifest
+  await admit({ folder, root, manifest, digest: text }, { name, tier: 'user', daemonVersion })
+  return { root, manifest, problems: await problemsOf(manifest, root) }
+}
+
+/** What is beside the copy, for what it looks at lies above this plugin: `svc` is found from there. */
+const JUDGE = "export { replacementProblems, shippedProblems } from 'svc/testing'\n"
+
+interface Judge {
+  shippedProblems(folder: string): Promise<string[]>
+  replacementProblems(plugin: Plugin): string[]
+}
+
+function problemsOf(manifest: Manifest, root: string): Promise<string[]> {
+  const look = async ({ folder, above }: Copy) => {
+    // A stack would name the copy, and what is to be edited is the original.
+    const told = (text: string) => text.replaceAll(folder, root)
+    const code = manifest.main === undefined ? undefined : await readCode(folder, manifest)
+    const problems = code === undefined || 'problem' in code ? [code?.problem ?? []].flat() : surfaceProblems(code)
+    const replacement = code && 'surface' in code && code.replaces !== undefined ? code : undefined
+    const isShipping = shippedKeys(manifest).length > 0
+    if (!replacement && !isShipping) return problems.map(told)
+    const file = path.join(above, 'judge.mjs')
+    await writeFile(file, JUDGE)
+    const judge = (await importModule(pathToFileURL(file).href)) as unknown as Judge
+    if (replacement) problems.push(...judge.replacementProblems(replacement))
+    if (isShipping) problems.push(...(await judge.shippedProblems(folder)))
+    return problems.map(told)
+  }
+  return withCopy(manifest, root, look)
+}
+
+async function readCode(folder: string, manifest: Manifest): Promise<Plugin | { readonly problem: string }> {
+  try {
+    return (await importPlugin(folder, manifest)).plugin
+  } catch (error) {
+    return { problem: messageOf(error) }
+  }
+}

@@ -1,0 +1,111 @@
+import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
+import { finding } from '../../desk/daemon/api.js'
+import { placeOf } from './identity.js'
+import type { Instance } from './load/instance.js'
+
+/** Commands that help with anything; what is said of one extension has a better one. */
+const GENERAL = ['svc help', 'svc logs', 'svc extension list']
+
+/** What is wrong with an extension, or worth to know about it; nothing when it is well. */
+export function itemsOf({
+  name,
+  key,
+  link,
+  status,
+  enabled,
+  problem,
+  waits,
+  generation,
+  found,
+  log,
+}: Instance): DiagnosticItem[] {
+  const at = link ? ` --workspace '${placeOf({ name, key })}'` : ''
+  const item = (code: string, severity: string, title: string, message: string, next: string | undefined) =>
+    finding({
+      id: `extension.${key}`,
+      code,
+      category: 'extensions',
+      severity,
+      title,
+      message,
+      suggested_command: next === undefined || GENERAL.includes(next) ? `svc extension logs ${name}${at}` : next,
+    })
+  if (!enabled) return []
+  if (problem && generation) {
+    const title = `${key} runs as it was before, version ${generation.manifest.version}`
+    return [item('extension_outdated', 'warning', title, problem.message, problem.next)]
+  }
+  if (problem) {
+    const code = problem.code === 'extension_network_unconfirmed' ? problem.code : 'extension_failed'
+    return [item(code, 'error', `${key} did not load`, problem.message, problem.next)]
+  }
+  const health = generation?.runtime?.health()
+  if (status === 'error') {
+    const why = health?.message ?? 'its process ends again and again'
+    return [item('extension_failed', 'error', `${key} does not run`, why, undefined)]
+  }
+  if (waits !== undefined) return [item('extension_waiting', 'warning', `${key} waits`, waits, undefined)]
+  if (health?.health === 'unhealthy') {
+    const why = health.message ?? 'its health check fails'
+    return [item('extension_unhealthy', 'warning', `${key} is not well`, why, undefined)]
+  }
+  const { muted } = log
+  if (muted) {
+    const told = `its standard error is more than its log takes; ${Math.ceil(muted.dropped / 1024)} KiB were dropped`
+    return [item('extension_muted', 'warning', `${key} floods its log`, told, undefined)]
+  }
+  if (link && !log.isFollowed) {
+    const told = `it runs from ${found.root}, and no svc extension dev follows it any more`
+    return [
+      item(
+        'extension_linked',
+        'info',
+        `${key} is linked, and nobody follows it`,
+        told,
+        `svc extension remove ${name}${at}`,
+      ),
+    ]
+  }
+  return []
+}
+
+/** The doctor's items: one for each extension that is not well, else that all are. */
+export function extensionItems(instances: readonly Instance[], isLoading: boolean): DiagnosticItem[] {
+  const items = instances.flatMap(itemsOf)
+  if (isLoading) {
+    const title = 'Extensions are being loaded'
+    const message = 'the daemon started just now; what depends on an extension waits until it is loaded'
+    const common = { id: 'extensions', code: 'extensions_loading', category: 'extensions', severity: 'info' }
+    items.push(finding({ ...common, title, message }))
+  }
+  const old = instances.filter(({ enabled, generation }) => enabled && generation?.manifest.apiVersion === 1)
+  const dated = old.length === 0 ? [] : [ofVersionOne(old)]
+  if (items.length > 0 || instances.length === 0) return [...items, ...dated]
+  const on = instances.filter(({ enabled }) => enabled).length
+  return [
+    finding({
+      id: 'extensions',
+      code: 'extensions_ready',
+      category: 'extensions',
+      severity: 'info',
+      title: 'Extensions',
+      message: `${on} of ${instances.length} extensions are on`,
+    }),
+    ...dated,
+  ]
+}
+
+/** Extensions that run by the translation of what their version of the API called otherwise. */
+function ofVersionOne(instances: readonly Instance[]): DiagnosticItem {
+  const names = instances.map(({ key }) => key)
+  const run = names.length === 1 ? 'runs' : 'run'
+  return finding({
+    id: 'extensions.api',
+    code: 'extension_api_old',
+    category: 'extensions',
+    severity: 'info',
+    title: 'Extensions of apiVersion 1',
+    message: `${names.join(', ')} ${run} by the translation of apiVersion 1; the page on plugins shows what apiVersion 2 calls otherwise`,
+    suggested_command: `svc extension info ${names[0]}`,
+  })
+}

@@ -1,0 +1,82 @@
+import { lookup as systemLookup } from 'node:dns'
+import { BlockList, isIP, type LookupFunction } from 'node:net'
+import { shown } from '../../../../kernel/kit/text.js'
+import { DownloadError } from './rules.js'
+
+/** Networks that nothing of a public server leads into. */
+const inner = new BlockList()
+for (const [net, bits] of [
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15],
+  ['224.0.0.0', 3],
+] as const)
+  inner.addSubnet(net, bits, 'ipv4')
+for (const [net, bits] of [
+  ['::', 127],
+  ['64:ff9b::', 96],
+  ['fc00::', 7],
+  ['fe80::', 10],
+  ['ff00::', 8],
+] as const)
+  inner.addSubnet(net, bits, 'ipv6')
+
+const INNER = 'it leads into a network of this machine'
+const bare = (host: string) => host.replace(/^\[|\]$/g, '')
+
+function isInner(address: string): boolean {
+  const [bytes = ''] = address.split('%')
+  // `BlockList` takes an address of IPv4 that is written as one of IPv6, in either spelling, for what it is.
+  return inner.check(bytes, isIP(bytes) === 6 ? 'ipv6' : 'ipv4')
+}
+
+/** Whether a host, as URLs have it, is this machine. */
+export const isLoopback = (host: string) => /^(?:localhost|127(?:\.\d+){3}|::1)$/i.test(bare(host))
+
+/** The host that a person named, or one of this machine where that is one as well. */
+const isNamed = ({ hostname }: URL, named: URL) =>
+  hostname === named.hostname || (isLoopback(hostname) && isLoopback(named.hostname))
+
+/**
+ * Refuses an address inside of this machine or its networks that nobody named: whoever runs a public server chooses what its answers
+ * lead to. @throws DownloadError `private`, `unreachable`
+ */
+export async function judge(url: URL, named: URL, lookup = systemLookup as LookupFunction): Promise<void> {
+  if (isNamed(url, named)) return
+  const host = bare(url.hostname)
+  if (isIP(host) ? isInner(host) : (await addressesOf(host, lookup)).some(isInner))
+    throw new DownloadError('private', `${shown(url.host)}: ${INNER}`)
+}
+
+/**
+ * Looks a name up for a connection and refuses what leads inward: whoever has a name may answer the first question, by which it was
+ * judged, with one address and the second with another.
+ */
+export function lookupFor(url: URL, named: URL, lookup = systemLookup as LookupFunction): LookupFunction {
+  if (isNamed(url, named)) return lookup
+  return (host, options, callback) =>
+    lookup(host, { ...options, all: true }, (error, found) => {
+      const all = Array.isArray(found) ? found : []
+      if (error) return callback(error, '', 0)
+      if (all.some(({ address }) => isInner(address)))
+        return callback(new DownloadError('private', `${shown(host)}: ${INNER}`), '', 0)
+      if (options.all) return callback(null, all)
+      callback(null, all[0]?.address ?? '', all[0]?.family ?? 0)
+    })
+}
+
+function addressesOf(host: string, lookup: LookupFunction): Promise<readonly string[]> {
+  return new Promise((resolve, reject) =>
+    lookup(host, { all: true }, (error, found) => {
+      const all = Array.isArray(found) ? found.map(({ address }) => address) : []
+      if (error || all.length === 0) reject(new DownloadError('unreachable', `${shown(host)}: this name is not known`))
+      else resolve(all)
+    }),
+  )
+}

@@ -1,0 +1,270 @@
+import path from 'node:path'
+import { SerialBy } from '../../../../kernel/kit/serial.js'
+import { type Actor, messageOf, type PluginKernel } from '../../../../kernel/plugin.js'
+import { ExtensionDevLinked, ExtensionDevUnlinked, ExtensionErrors } from '../api.js'
+import { EVERYWHERE, keyOf, placeOf } from '../identity.js'
+import { checkAgreed } from '../load/agreement.js'
+import type { Instance } from '../load/instance.js'
+import { type Manifest, requirementDigest } from '../manifest/manifest.js'
+import type { ExtensionNeeds } from '../needs.js'
+import { type DevLink, DevTable, FlagTable } from '../tables.js'
+import type { Catalog, Found } from './catalog.js'
+import { Watcher } from './watcher.js'
+
+export interface LinkRequest {
+  /** Absolute. */
+  readonly origin: string
+  /** Id, name or path; absent or `*` for all. */
+  readonly workspace?: string | undefined
+  /** SHA-256 that the builder gave. */
+  readonly generation: string
+  /** Digest of the network requirement that the developer agrees to. */
+  readonly confirmed?: string | undefined
+}
+
+/** What links ask of the service that runs what is installed. */
+export interface DevHost {
+  readonly make: (link: DevLink, found: Found) => Instance
+  /** Makes the instance what was found. */
+  readonly take: (
+    instance: Instance,
+    found: Found,
+    anew: boolean,
+    allow?: (manifest: Manifest) => void,
+  ) => Promise<void>
+  /** The database lets go of all that came from the link of that key. */
+  readonly forget: (key: string) => Promise<void>
+  /** The link of that key was restored, or cannot be. */
+  readonly seen: (key: string) => void
+  readonly tell: () => Promise<void>
+}
+
+interface Linked {
+  readonly instance: Instance
+  readonly link: DevLink
+  readonly watcher: Watcher
+  readonly close: () => Promise<void>
+}
+
+/**
+ * Builds in developers' working folders. Each is an instance of its own, keyed by name and workspace. It runs beside the
+ * installed extension and the links to other workspaces, and never replaces them.
+ */
+export class DevLinks {
+  /** By key. */
+  readonly #linked = new Map<string, Linked>()
+  readonly #table: DevTable
+  readonly #flags: FlagTable
+  readonly #turns = new SerialBy()
+
+  constructor(
+    private readonly kernel: PluginKernel<ExtensionNeeds>,
+    private readonly catalog: Catalog,
+    private readonly host: DevHost,
+  ) {
+    this.#table = new DevTable(kernel.db)
+    this.#flags = new FlagTable(kernel.db)
+  }
+
+  get(key: string): Instance | undefined {
+    return this.#linked.get(key)?.instance
+  }
+
+  /** By key. */
+  all(): Instance[] {
+    return [...this.#linked.values()].map(({ instance }) => instance).sort((a, b) => (a.key < b.key ? -1 : 1))
+  }
+
+  /** Links of that name, the one that was made first before the others. */
+  of(name: string): Instance[] {
+    return [...this.#linked.values()].flatMap(({ instance }) => (instance.name === name ? [instance] : []))
+  }
+
+  /** Keys of all that are linked, also before they are loaded. */
+  keys(): string[] {
+    return this.#table.list().map(link => keyOf(link.name, link))
+  }
+
+  /** Loads what was linked when the daemon ended, one after the other; one that fails is shown as such. */
+  async restore(): Promise<void> {
+    for (const link of this.#table.list()) {
+      await this.#open(link).catch(error =>
+        this.kernel.log.error(`${keyOf(link.name, link)} is not linked: ${messageOf(error)}`),
+      )
+      this.host.seen(keyOf(link.name, link))
+    }
+  }
+
+  /**
+   * Links a folder and loads it; linked again it is read again, and what ran before stays when that fails.
+   * @throws Fault `extension_dev_invalid`, `extension_dev_taken`, `extension_network_unconfirmed`, of the manifest or the
+   * workspace, or why it did not load
+   */
+  async link({ origin, workspace, generation, confirmed }: LinkRequest, actor: Actor): Promise<Instance> {
+    if (!path.isAbsolute(origin)) throw ExtensionErrors.extension_dev_invalid('origin_path is not absolute')
+    const found = await this.catalog.read(origin)
+    if (!found) throw ExtensionErrors.extension_dev_invalid(`there is no folder ${origin}`)
+    if ('fault' in found) throw found.fault
+    const { name } = found.manifest
+    const place = await this.workspaceOf(workspace)
+    const wanted = { name, workspace: place, origin: found.root, generation }
+    return this.#alone(keyOf(name, wanted), () => this.#link(wanted, found.manifest, confirmed, actor))
+  }
+
+  async #link(
+    wanted: Omit<DevLink, 'agreed'>,
+    manifest: Manifest,
+    confirmed: string | undefined,
+    actor: Actor,
+  ): Promise<Instance> {
+    const { name, workspace, origin } = wanted
+    const key = keyOf(name, wanted)
+    const at = placeOf({ name, key })
+    const other = this.#linked.get(key)
+    if (other && other.link.origin !== origin) {
+      throw ExtensionErrors.extension_dev_taken(`${key} is linked to ${other.link.origin} already`, {
+        next: `svc extension remove ${name} --workspace '${at}'`,
+      })
+    }
+    checkAgreed(manifest, [other?.link.agreed, confirmed], `svc extension dev ${origin} --workspace '${at}'`)
+    const link = { ...wanted, agreed: requirementDigest(manifest) }
+    const { instance, close } = await this.#open(link)
+    if (instance.problem && !instance.generation && !other) {
+      this.#linked.delete(key)
+      await close()
+      throw instance.problem
+    }
+    const {
+      db,
+      clock,
+      needs: { events },
+    } = this.kernel
+    await db.tx(t => {
+      this.#table.put(t, link, clock.now())
+      events.emit(t, ExtensionDevLinked, { name, workspace }, { actor, subject: name })
+    })
+    await this.host.tell()
+    return instance
+  }
+
+  /**
+   * Reads a linked folder again and starts it again. Where that fails and the last good generation runs on, that is told by the
+   * `problem` of what is returned.
+   * @throws Fault `extension_network_unconfirmed`, or why nothing of it runs
+   */
+  async reload(instance: Instance, confirmed: string | undefined): Promise<Instance> {
+    const { key, found } = instance
+    const current = await this.catalog.read(found.root)
+    if (current && !('fault' in current)) await this.#agree(key, current.manifest, confirmed)
+    await this.look(key, true)
+    if (instance.problem && !instance.generation) throw instance.problem
+    return instance
+  }
+
+  /** Looks at a linked folder again; one that is gone leaves what runs. */
+  async look(key: string, anew = false): Promise<void> {
+    await this.#turns.run(key, async () => {
+      const linked = this.#linked.get(key)
+      const found = linked && (await this.catalog.read(linked.link.origin))
+      if (found) await this.#take(linked, found, anew)
+    })
+    await this.host.tell()
+  }
+
+  /** What it asks of the network beyond what was agreed to is agreed to by nobody who saves a file or starts a daemon. */
+  #take({ instance, link }: Linked, found: Found, anew: boolean): Promise<void> {
+    return this.host.take(instance, found, anew, manifest => checkAgreed(manifest, [link.agreed], reloadOf(link)))
+  }
+
+  /** What its developer agrees to now counts from then on, also for the next daemon. */
+  async #agree(key: string, manifest: Manifest, confirmed: string | undefined): Promise<void> {
+    const linked = this.#linked.get(key)
+    if (!linked) return
+    checkAgreed(manifest, [linked.link.agreed, confirmed], reloadOf(linked.link))
+    const agreed = requirementDigest(manifest)
+    if (agreed === '' || agreed === linked.link.agreed) return
+    const link = { ...linked.link, agreed }
+    await this.kernel.db.tx(t => this.#table.put(t, link, this.kernel.clock.now()))
+    this.#linked.set(key, { ...linked, link })
+  }
+
+  /** Of that name something became free that there can be only once: who could not have it tries again. */
+  async retry(name: string): Promise<void> {
+    for (const { key, problem } of this.of(name)) if (problem) await this.look(key)
+  }
+
+  /** Ends what runs of a link and forgets it with its records; its folder stays as it is. @returns that folder */
+  unlink({ key }: Pick<Instance, 'key'>, actor: Actor): Promise<string | undefined> {
+    return this.#alone(key, () => this.#unlink(key, actor))
+  }
+
+  async #unlink(key: string, actor: Actor): Promise<string | undefined> {
+    const linked = this.#linked.get(key)
+    if (!linked) return undefined
+    const {
+      db,
+      needs: { events },
+    } = this.kernel
+    const { name, workspace, origin } = linked.link
+    const forget = () =>
+      db.tx(t => {
+        this.#table.delete(t, linked.link)
+        this.#flags.delete(t, key)
+        events.emit(t, ExtensionDevUnlinked, { name, workspace }, { actor, subject: name })
+      })
+    // One that was switched off has nothing that could end.
+    if (!(await linked.instance.disable(forget))) await forget()
+    this.#linked.delete(key)
+    await linked.close()
+    await this.host.forget(key)
+    await this.retry(name)
+    await this.host.tell()
+    return origin
+  }
+
+  /** Id of a workspace; empty for all of them. @throws Fault of the workspaces */
+  async workspaceOf(reference: string | undefined): Promise<string> {
+    if (!reference || reference === EVERYWHERE) return ''
+    const workspaces = this.kernel.needs.workspaces.current
+    if (!workspaces) throw ExtensionErrors.extension_dev_invalid('this daemon has no workspaces')
+    return (await workspaces.find(reference)).id
+  }
+
+  /** Linking and unlinking come one after the other. */
+  #alone<T>(key: string, work: () => Promise<T>): Promise<T> {
+    return this.#turns.run(`link ${key}`, work)
+  }
+
+  async #open(link: DevLink): Promise<Linked> {
+    const found = await this.catalog.read(link.origin)
+    if (!found) throw ExtensionErrors.extension_dev_invalid(`there is no folder ${link.origin}`)
+    const key = keyOf(link.name, link)
+    const before = this.#linked.get(key)
+    const linked = before ? { ...before, link } : this.#begin(link, this.host.make(link, found))
+    this.#linked.set(key, linked)
+    await this.#turns.run(key, () => this.#take(linked, found, false))
+    if (!before) {
+      await linked.watcher.start()
+      // What changed before it was watched was not told of.
+      await this.look(key)
+    }
+    return linked
+  }
+
+  #begin(link: DevLink, instance: Instance): Linked {
+    const { clock, log, scope } = this.kernel
+    const { key } = instance
+    const watcher = new Watcher({
+      dir: link.origin,
+      name: key,
+      clock,
+      changed: key => void this.look(key).catch(error => log.error(`${key}: ${messageOf(error)}`)),
+      failed: error => log.warn(`the folder of ${key} is not watched: ${messageOf(error)}`),
+    })
+    return { instance, link, watcher, close: scope.defer(`watch ${key}`, () => watcher.close()) }
+  }
+}
+
+/** The command that reads a link again. */
+const reloadOf = ({ name, ...link }: DevLink) =>
+  `svc extension reload ${name} --workspace '${placeOf({ name, key: keyOf(name, link) })}'`

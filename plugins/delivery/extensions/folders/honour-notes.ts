@@ -1,0 +1,26 @@
+import type { PluginKernel } from '../../../../kernel/plugin.js'
+import type { Events } from '../../../platform/events/api.js'
+import { ExtensionDisabled } from '../api.js'
+import type { FlagTable } from '../tables.js'
+import { disableNotes, removeDisableNote } from './disable-notes.js'
+
+/** Switches off what a person disabled while no daemon could be asked. To be called before anything is loaded. */
+export async function honourDisableNotes(
+  {
+    db,
+    clock,
+    home,
+    log,
+    needs: { events },
+  }: Pick<PluginKernel<{ events: typeof Events }>, 'db' | 'clock' | 'home' | 'log' | 'needs'>,
+  flags: FlagTable,
+): Promise<void> {
+  for (const name of disableNotes(home.root)) {
+    await db.tx(t => {
+      flags.set(t, name, false, clock.now())
+      events.emit(t, ExtensionDisabled, { name }, { subject: name })
+    })
+    removeDisableNote(home.root, name)
+    log.info('an extension was disabled while the daemon could not be asked', { extension: name })
+  }
+}

@@ -1,0 +1,107 @@
+import { Callers, DropIns } from '../../../kernel/platform.js'
+import { DiskSpace, definePlugin, Host, maybe, Requests, type Setting, surfaceOf } from '../../../kernel/plugin.js'
+import { Checks, Daemon, KnownNames } from '../../desk/daemon/api.js'
+import { Events, PluginLoaded, PluginUnloaded } from '../../platform/events/api.js'
+import { Files } from '../../platform/files/api.js'
+import { Processes } from '../../platform/processes/api.js'
+import { Confinement } from '../../access/sandboxes/api.js'
+import { SecretOwners, Vault } from '../../access/vault/api.js'
+import { WorkspaceDeleted, Workspaces } from '../../desk/workspaces/api.js'
+import {
+  ExtensionDevLinked,
+  ExtensionDevUnlinked,
+  ExtensionDisabled,
+  ExtensionEnabled,
+  ExtensionErrors,
+  ExtensionReloaded,
+  ExtensionReloadFailed,
+  Extensions,
+  ResourceFamilies,
+} from './api.js'
+import { authoringCommands } from './authoring/surface.js'
+import { EVERYWHERE } from './identity.js'
+import { InstallErrors } from './install/errors.js'
+import { installEvents } from './install/events.js'
+import { installMigrations } from './install/provenance.js'
+import { CuratedCatalogs } from './install/source/curated.js'
+import { installCommands, installRoutes } from './install/surface.js'
+import { AllowUnverified, Unsandboxed } from './install/trust.js'
+import { BegunCodes } from './load/begun.js'
+import { extensionRoutes } from './routes.js'
+import { extensionSecrets } from './secret-path.js'
+import { secretRoutes } from './secret-routes.js'
+import type { ExtensionsService } from './service.js'
+import { ExtensionCrashLoop } from './subprocess/events.js'
+import { SubprocessSettings } from './subprocess/settings.js'
+import { SnapshotErrors, sourceTable } from './subprocess/snapshots.js'
+import { migrations, startedMigration } from './tables.js'
+
+const { contribute, tap } = surfaceOf<ExtensionsService>()
+
+export default definePlugin({
+  name: 'extensions',
+  version: '0.1.0',
+  requires: {
+    host: Host,
+    dropIns: DropIns,
+    request: Requests,
+    callers: Callers,
+    file: Files,
+    disk: DiskSpace,
+    daemon: Daemon,
+    events: Events,
+    processes: Processes,
+    vault: maybe(Vault),
+    workspaces: maybe(Workspaces),
+    sandboxes: maybe(Confinement),
+  },
+  provides: Extensions,
+  service: () => import('./service.js').then(module => module.ExtensionsService),
+}).surface({
+  declares: [ResourceFamilies, BegunCodes, CuratedCatalogs],
+  tables: [...migrations, ...installMigrations, startedMigration],
+  owned: [
+    {
+      ...{ by: Workspaces, table: 'extensions_dev', column: 'workspace' },
+      forget: (self, { name, workspace }) => self.unlinkFrom(`${name}`, `${workspace}`),
+    },
+    { by: Workspaces, table: 'extensions_dev_network', column: 'workspace' },
+    { by: Workspaces, table: 'extensions_binding', column: 'workspace', none: EVERYWHERE },
+  ],
+  // It was the kernel's own.
+  inherits: [sourceTable],
+  errors: [ExtensionErrors, InstallErrors, SnapshotErrors],
+  commands: [...authoringCommands, ...installCommands],
+  events: [
+    ExtensionEnabled,
+    ExtensionDisabled,
+    ExtensionReloaded,
+    ExtensionReloadFailed,
+    ExtensionDevLinked,
+    ExtensionDevUnlinked,
+    ...installEvents,
+    ExtensionCrashLoop,
+  ],
+  settings: [AllowUnverified, Unsandboxed, ...Object.values(SubprocessSettings)] as Setting[],
+  services: [{ name: 'follow', run: (self, signal) => self.follow(signal) }],
+  taps: [PluginLoaded, PluginUnloaded].map(type =>
+    tap(
+      Events,
+      events => events.of(type),
+      self =>
+        ({ payload }) =>
+          self.refit(payload.name),
+    ),
+  ),
+  hooks: { unrouted: (self, path) => self.unrouted(path) },
+  quiesce: [{ phase: 'dropins', run: self => self.quiesce() }],
+  registries: [
+    contribute(SecretOwners, self => [
+      extensionSecrets,
+      { what: 'workspace', deleted: { event: WorkspaceDeleted.name }, paths: id => self.secrets.ofWorkspace(id) },
+    ]),
+    contribute(Checks, self => self.checks()),
+    contribute(KnownNames, self => [() => self.names()]),
+  ],
+  routes: [...installRoutes, ...extensionRoutes, ...secretRoutes],
+})

@@ -1,0 +1,163 @@
+import { existsSync } from 'node:fs'
+import path from 'node:path'
+import type { CommandContext } from '../../../../kernel/plugin.js'
+import type { InstallPreview, InstallPreviewReply, UpdateAllReply } from '../../../../schemas/extensions/install.js'
+import type { ExtensionReply, RemoveExtensionReply, UpdateExtensionReply } from '../../../../schemas/extensions.js'
+import { referenceOf } from '../identity.js'
+import { printPreview } from './preview-text.js'
+
+/** `svc extension install <source>`: shows what it is, then installs exactly that. */
+export async function runInstall(context: CommandContext): Promise<void> {
+  const { client, out, options } = context
+  const body = { ...sourceOf(context), ...trustOf(context) }
+  out.line(out.color('dim', `reading ${context.args.source}`))
+  const { preview } = (await client.request('POST', '/api/extensions/preview', body)) as InstallPreviewReply
+  show(context, preview)
+  if (options['dry-run']) return
+  // What is refused is refused without a question.
+  const mayAsk = !preview.refusal && preview.action !== 'taken'
+  if (mayAsk && !(await isWanted(context, 'Install it?', preview.consent_required, preview))) {
+    out.line('nothing was installed')
+    return
+  }
+  const reply = await client.request('POST', '/api/extensions', { ...body, ...seen(preview) })
+  if (out.json) return out.value(reply)
+  const { extension } = reply as ExtensionReply
+  out.line(`installed ${extension.name} ${extension.version}, ${extension.state}`)
+  if (extension.last_error) out.line(out.color('red', extension.last_error))
+  out.line(out.color('dim', `next: svc extension info ${extension.name}`))
+}
+
+/** What a person has looked at, for the request that takes exactly that. */
+const seen = ({ tree_digest, consent_digest }: InstallPreview) => ({
+  tree_digest,
+  ...(consent_digest === '' ? {} : { consent_digest }),
+})
+
+function show({ out, options }: CommandContext, preview: InstallPreview): void {
+  if (out.json) {
+    if (options['dry-run']) out.value({ preview })
+  } else printPreview(out, preview)
+}
+
+/** Things that an error names. */
+const NAMED = 5
+
+/**
+ * Asks on the terminal; only a yes is one. `--yes` is the answer beforehand.
+ * @param isNeeded without a terminal that question is not left out
+ */
+async function isWanted(
+  { terminal, out, options, fault, args, path: called }: CommandContext,
+  question: string,
+  isNeeded: boolean,
+  { name, new_brings: fresh, permissions_added: added }: InstallPreview,
+): Promise<boolean> {
+  if (options.yes === true) return true
+  if (!terminal) {
+    if (!isNeeded) return true
+    // All of it is in the preview above.
+    const all = [...fresh.map(one => `${one.kind} ${one.name}`), ...added]
+    const more = all.length > NAMED ? [...all.slice(0, NAMED), `${all.length - NAMED} more`] : all
+    fault(
+      'confirmation_required',
+      `${name} asks for consent: ${more.join(', ')}`,
+      called === 'extension update'
+        ? `svc extension update ${name} --yes`
+        : `svc extension install ${args.source ?? name} --yes`,
+    )
+  }
+  out.text(`${question} [y/N] `)
+  return new Promise(resolve => {
+    const quiet = terminal?.onLine(line => {
+      quiet?.()
+      resolve(/^y(?:es)?$/i.test(line?.trim() ?? ''))
+    })
+  })
+}
+
+/** `svc extension update [name]`: one, after a look at what it asks for, or without a name all that were installed. */
+export async function runUpdate(context: CommandContext): Promise<number | undefined> {
+  const { client, out, options, args } = context
+  const { name } = args
+  if (name === undefined) return updateAll(context)
+  const url = `/api/extensions/${encodeURIComponent(name)}`
+  const version = options.ref === undefined ? {} : { version: options.ref }
+  const body = { ...version, ...trustOf(context) }
+  out.line(out.color('dim', `reading the source of ${name}`))
+  const asked = await client.request('POST', '/api/extensions/preview', { ...body, name })
+  const { preview } = asked as InstallPreviewReply
+  show(context, preview)
+  if (options['dry-run']) return undefined
+  const more = preview.consent_required || preview.permissions_added.length > 0
+  if (preview.action !== 'none' && more && !(await isWanted(context, 'Update it?', true, preview))) {
+    out.line('nothing was updated')
+    return undefined
+  }
+  const reply = await client.request('PUT', url, { ...body, ...seen(preview) })
+  if (out.json) out.value(reply)
+  const { update } = reply as UpdateExtensionReply
+  if (update.status !== 'updated') return void out.line(`${name} is up to date`)
+  const { extension } = (await client.request('GET', url)) as ExtensionReply
+  out.line(`updated ${name} to ${update.latest_version}, ${extension.state}`)
+  if (extension.last_error) out.line(out.color('red', extension.last_error))
+  return undefined
+}
+
+/** `svc extension remove <name>` */
+export async function runRemove({ client, out, options, cwd, args: { name = '' } }: CommandContext): Promise<void> {
+  const { purge, workspace } = options
+  const query = new URLSearchParams({
+    ...(purge ? { purge: 'true' } : {}),
+    ...(workspace === undefined ? {} : { workspace: referenceOf(workspace, cwd) }),
+  })
+  const reply = await client.request('DELETE', `/api/extensions/${encodeURIComponent(name)}?${query}`)
+  if (out.json) return out.value(reply)
+  const { extension } = reply as RemoveExtensionReply
+  const kept = purge ? '' : `; its records and tables stay (svc extension remove ${name} --purge takes them along)`
+  out.line(
+    `${extension.status} ${name}${extension.status === 'unlinked' ? `; ${extension.path} stays as it is` : kept}`,
+  )
+}
+
+async function updateAll(context: CommandContext): Promise<number | undefined> {
+  const { client, out } = context
+  out.line(out.color('dim', 'updating all, one after the other'))
+  const reply = (await client.request('POST', '/api/extensions/update', trustOf(context))) as UpdateAllReply
+  if (out.json) out.value(reply)
+  else
+    out.table(
+      reply.updates,
+      [
+        { header: 'Name', path: 'name' },
+        { header: 'Status', path: 'status' },
+        { header: 'Before', path: 'current_version' },
+        { header: 'Now', path: 'latest_version' },
+        { header: 'Error', path: 'error' },
+      ],
+      'nothing was installed; what was put into the folder by hand is changed there',
+    )
+  return reply.updates.some(({ status }) => status === 'failed') ? 1 : undefined
+}
+
+function trustOf({ options }: CommandContext): Record<string, unknown> {
+  return {
+    ...(options.checksum === undefined ? {} : { checksum: options.checksum }),
+    ...(options['allow-unverified'] ? { allow_unverified: true } : {}),
+  }
+}
+
+/** A path may be relative for a person, never for the daemon; `owner/repository` is GitHub's unless such a folder is here. */
+function sourceOf({ args: { source = '' }, options, cwd }: CommandContext): Record<string, unknown> {
+  const more = {
+    ...(options.from === undefined ? {} : { source: options.from }),
+    ...(options.ref === undefined ? {} : { version: options.ref }),
+    ...(options.asset === undefined ? {} : { asset: options.asset }),
+  }
+  const resolved = path.resolve(cwd, source)
+  if (/^[a-z+]+:|^[^/]+@[^/]+:/i.test(source)) return { path: source, ...more }
+  const isSlug = /^[\w-]+\/[\w.-]+$/.test(source) && !existsSync(resolved)
+  return isSlug || options.from === 'github' || options.from === 'curated'
+    ? { slug: source, ...more }
+    : { path: resolved, ...more }
+}

@@ -1,0 +1,74 @@
+import { shown } from '../../../../kernel/kit/text.js'
+import { defineErrors } from '../../../../kernel/plugin.js'
+
+/** Why an entry of an archive, a folder or a commit is not taken; in `details.reason` of `extension_content_refused`. */
+export type Refusal =
+  | 'parent_path'
+  | 'absolute_path'
+  | 'drive_letter'
+  | 'backslash'
+  | 'odd_name'
+  | 'git_settings'
+  | 'link'
+  | 'hard_link'
+  | 'submodule'
+  | 'special_file'
+  | 'name_collision'
+  | 'duplicate'
+  | 'too_deep'
+  | 'too_long'
+  | 'too_many'
+  | 'too_large'
+  | 'bomb'
+  | 'header'
+  | 'extended_header'
+  | 'truncated'
+  | 'trailing_data'
+  | 'not_an_archive'
+  | 'changing'
+  | 'empty'
+
+export const InstallErrors = defineErrors({
+  extension_content_refused: { status: 422, message: 'the content of the extension is not safe to install' },
+  extension_archive_digest_mismatch: {
+    status: 422,
+    message: 'the digest is not the expected one; nothing was installed',
+    next: 'compare the digest with the one that its author published',
+  },
+  extension_unverified_policy_blocked: {
+    status: 422,
+    message: 'extensions.trust.allow_unverified is off: give the digest as checksum',
+    next: 'svc extension install <source> --checksum <digest>',
+  },
+  extension_checksum_unverified: {
+    status: 422,
+    message: 'nothing says that this is what its author published: give its digest as checksum, or allow it unverified',
+    next: 'svc extension install <source> --allow-unverified',
+  },
+  extension_git_unavailable: { status: 422, message: 'git is not installed', next: 'install git and try again' },
+  extension_source_invalid: { status: 422, message: 'the source of the extension is not valid' },
+  extension_source_unreachable: { status: 422, message: 'the source of the extension could not be read' },
+  extension_catalog_mismatch: {
+    status: 422,
+    message: 'the archive is not the extension that the catalog describes',
+    next: 'svc marketplace refresh',
+  },
+  extension_update_failed: {
+    status: 422,
+    message: 'the new version did not start; the one before stays installed',
+    next: 'svc extension logs <name>',
+  },
+  extension_changed_name: { status: 422, message: 'the update is another extension' },
+  extension_not_installed: { status: 404, message: 'no such extension is installed', next: 'svc extension list' },
+  extension_installed: { status: 409, message: 'the extension is installed already', next: 'svc extension update' },
+  extension_not_updatable: { status: 422, message: 'the extension was put there by hand: change its folder' },
+})
+
+/** What is not taken, and why; `entry` is the path as its source wrote it. */
+export function refused(reason: Refusal, text: string, entry?: string) {
+  const where = entry === undefined ? '' : `${shown(entry)}: `
+  return InstallErrors.extension_content_refused(`${where}${text}`, {
+    details: { reason, ...(entry === undefined ? {} : { entry: entry.slice(0, 200) }) },
+    next: 'ask the author of the extension for one without it',
+  })
+}

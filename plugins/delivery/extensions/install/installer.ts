@@ -1,0 +1,271 @@
+import { Serial } from '../../../../kernel/kit/serial.js'
+import { shown } from '../../../../kernel/kit/text.js'
+import { type Actor, type Fault, faultOf, messageOf } from '../../../../kernel/plugin.js'
+import type { InstalledExtension } from '../api.js'
+import { checkAgreed } from '../consent/agreed.js'
+import type { Brought } from '../consent/brought.js'
+import type { InstallerKernel } from '../needs.js'
+import { InstallErrors } from './errors.js'
+import { ExtensionDigestVerified, ExtensionInstallFailed, ExtensionUpdateFailed } from './events.js'
+import { type Files, isThere, systemFiles, writeTree } from './files.js'
+import { freshIn, Ledger, type LedgerOptions } from './ledger.js'
+import { type Preview, previewOf } from './preview.js'
+import { hasNothingNew, type Provenance, ProvenanceTable, provenanceFrom } from './provenance.js'
+import type { BatchItem, InstallRequest, Updated, UpdateRequest } from './requests.js'
+import type { Candidate } from './source/candidate.js'
+import { readFolder } from './source/folder.js'
+import { addressOf, type Source, withoutSecrets, withVersion } from './source/source.js'
+import { treeDigest } from './source/tree.js'
+import { type Judged, SourceReader } from './source-reader.js'
+import { decide } from './trust.js'
+
+export type { BatchItem, InstallRequest, Updated, UpdateRequest } from './requests.js'
+
+/** What the installer needs of those around it. */
+export interface InstallerOptions extends LedgerOptions {
+  /** The policy, `extensions.trust.allow_unverified`. */
+  readonly allowUnverified: () => boolean
+  /** Names of `extensions.trust.unsandboxed`. */
+  readonly unsandboxed: () => readonly string[]
+  /** May the extension be removed; the refusal names what depends on it. */
+  readonly disabling?: (name: string) => Promise<Fault | undefined>
+  /** Everything that an extension brings, read from a folder of its files. */
+  readonly brought: (extension: InstalledExtension) => Promise<readonly Brought[]>
+  /** Whether all of it runs. */
+  readonly runs?: (name: string) => boolean
+  /** The folder of an extension is another one now, or gone. */
+  readonly placed?: (name: string) => Promise<void>
+  readonly files?: Files
+}
+
+/**
+ * Installs, updates and removes extensions below `$SVC_HOME/extensions/`. All that is judged and written lies in
+ * `.staging/<id>`; then an intent is written, and one rename makes it count. Killed at any moment, the next `start` carries on
+ * every intent and removes what has none.
+ */
+export class Installer {
+  readonly #files: Files
+  readonly #provenance: ProvenanceTable
+  readonly #ledger: Ledger
+  readonly #reader: SourceReader
+  /** Changes of the folders come one after the other. */
+  readonly #changes = new Serial()
+
+  constructor(
+    private readonly kernel: InstallerKernel,
+    private readonly options: InstallerOptions,
+  ) {
+    this.#files = options.files ?? systemFiles
+    this.#provenance = new ProvenanceTable(kernel.db)
+    this.#ledger = new Ledger(kernel, this.#provenance, this.#files, options)
+    const { brought } = options
+    const authorOf = (name: string) => this.provenance(name)?.authorKey
+    this.#reader = new SourceReader(kernel, this.#files, { staging: this.#ledger.staging, brought, authorOf })
+  }
+
+  /** Carries on what an earlier daemon had decided; before anything there is loaded. */
+  start(): Promise<void> {
+    return this.#ledger.start()
+  }
+
+  /** Once all that is installed was loaded: updates that a crash cut off are kept, or taken back where they did not start. */
+  conclude(): Promise<void> {
+    return this.#changes.run(async () => {
+      for (const name of await this.#ledger.conclude()) await this.options.placed?.(name)
+    })
+  }
+
+  /** Of what is installed, and of what is on its way: it is known before the files are there. */
+  provenance(name: string): Provenance | undefined {
+    const intent = this.#ledger.pending(name)
+    return intent?.op === 'place' ? intent.provenance : this.#provenance.get(name)
+  }
+
+  /** Whether files of that name are being put in the place of others: for a moment neither are there. */
+  isPlacing(name: string): boolean {
+    return this.#ledger.pending(name)?.op === 'place'
+  }
+
+  /** Where an extension of that name lies, or would. */
+  folderOf(name: string): string {
+    return this.#ledger.folderOf(name)
+  }
+
+  /** Of everything that was installed, by name; what was put there by hand is not among it. */
+  installed(): Provenance[] {
+    return this.#provenance.list()
+  }
+
+  /** What {@link install} would do now. Throws what it would throw, but for the consent, which the preview tells of. */
+  preview(request: InstallRequest): Promise<Preview> {
+    return this.#reader.read(request, (source, candidate) => this.#previewOf(source, candidate, request))
+  }
+
+  /** What {@link update} would do now. */
+  previewUpdate(name: string, request: UpdateRequest): Promise<Preview> {
+    const source = withVersion(this.#installedOf(name).source, request.version)
+    return this.#reader.read({ ...request, source }, (_, candidate) => this.#previewOf(source, candidate, request))
+  }
+
+  /**
+   * Installs a new extension.
+   * @throws Fault of `InstallErrors`; those of a manifest; `extension_installed` (409)
+   */
+  install(request: InstallRequest, actor: Actor): Promise<Provenance> {
+    return this.#telling(
+      ExtensionInstallFailed,
+      { source: withoutSecrets(request.path ?? request.slug ?? '') },
+      actor,
+      () =>
+        this.#reader.read(request, (source, candidate) => {
+          const provenance = this.#provenanceOf(source, candidate, request, actor)
+          checkAgreed(provenance, this.#provenance.get(provenance.name), request.consentDigest)
+          return this.#changes.run(async () => {
+            const { name } = provenance
+            const before = this.#provenance.get(name)
+            const isSame = before && addressOf(before.source) === addressOf(source)
+            if (await isThere(this.folderOf(name)))
+              throw InstallErrors.extension_installed(
+                `extension ${name} is there already, in ${this.folderOf(name)}${isSame ? '' : OTHER_SOURCE}`,
+                { next: isSame ? `svc extension update ${name}` : `svc extension remove ${name}` },
+              )
+            return this.#place(candidate, provenance, false, actor)
+          })
+        }),
+    )
+  }
+
+  /**
+   * Takes what the source of an installed extension has now; whether it is enabled stays.
+   * @param checkOnly looks and changes nothing
+   * @throws Fault like {@link install}; `extension_not_installed` (404), `extension_not_updatable`, `extension_changed_name`
+   */
+  update(name: string, request: UpdateRequest, actor: Actor, checkOnly = false): Promise<Updated> {
+    const work = () => this.#update(name, request, actor, checkOnly)
+    return checkOnly ? work() : this.#telling(ExtensionUpdateFailed, { name, source: '' }, actor, work)
+  }
+
+  /** Updates one after the other, by name; ends at the first that fails, those before it stay updated. */
+  async updateAll(request: Pick<UpdateRequest, 'allowUnverified'>, actor: Actor): Promise<BatchItem[]> {
+    const items: BatchItem[] = []
+    for (const { name } of this.installed()) {
+      try {
+        items.push({ name, ...(await this.update(name, request, actor)) })
+      } catch (error) {
+        items.push({ name, status: 'failed', fault: faultOf(error) })
+        break
+      }
+    }
+    return items
+  }
+
+  /**
+   * Removes an extension, also one put there by hand. Its records and tables stay, unless purged, now or later.
+   * @throws Fault `extension_not_installed` (404), and what others have against it (409)
+   */
+  remove(name: string, { purge = false }: { purge?: boolean }, actor: Actor): Promise<void> {
+    return this.#changes.run(async () => {
+      if (!isName(name) || !((await isThere(this.folderOf(name))) || (purge && this.#ledger.hasLeft(name))))
+        throw InstallErrors.extension_not_installed(`extension ${shown(name)} is not installed`)
+      const refusal = await this.options.disabling?.(name)
+      if (refusal !== undefined) throw refusal
+      await this.#ledger.decide({ op: 'remove', id: this.kernel.ids.id('ext'), name, purge }, actor, async () => {})
+      await this.options.placed?.(name)
+    })
+  }
+
+  /** Whether the installed files are those that were installed; tells of it in an event. */
+  async verify(name: string, actor: Actor): Promise<{ expected: string; actual: string; matches: boolean }> {
+    const expected = this.#installedOf(name).treeDigest
+    const actual = await readFolder(this.folderOf(name)).then(treeDigest, error => messageOf(error))
+    const found = { expected, actual, matches: actual === expected }
+    await this.kernel.db.tx(t =>
+      this.kernel.needs.events.emit(t, ExtensionDigestVerified, { name, ...found }, { actor, subject: name }),
+    )
+    return found
+  }
+
+  async #previewOf(source: Source, candidate: Judged, request: UpdateRequest): Promise<Preview> {
+    const { name } = candidate.manifest
+    const installed = this.provenance(name)
+    const takenByHand = !installed && (await isThere(this.folderOf(name)))
+    const unsandboxed = this.options.unsandboxed()
+    return previewOf(candidate, installed, { ...this.#asked(source, candidate, request), takenByHand, unsandboxed })
+  }
+
+  async #update(name: string, request: UpdateRequest, actor: Actor, checkOnly: boolean): Promise<Updated> {
+    const previous = this.#installedOf(name)
+    const wanted = withVersion(previous.source, request.version)
+    return this.#reader.read({ ...request, source: wanted }, async (source, candidate) => {
+      if (candidate.manifest.name !== name)
+        throw InstallErrors.extension_changed_name(
+          `what ${addressOf(source)} has now is called ${candidate.manifest.name}, not ${name}; nothing was changed`,
+          { next: `svc extension remove ${name}` },
+        )
+      const same = hasNothingNew(candidate, previous)
+      const provenance = this.#provenanceOf(source, candidate, request, actor)
+      if (checkOnly || same) return { status: same ? 'up_to_date' : 'available', previous, current: provenance }
+      checkAgreed(provenance, previous, request.consentDigest)
+      const current = await this.#changes.run(async () => {
+        // It may have been removed, or updated by another, while this one was read.
+        if (this.#installedOf(name).treeDigest !== previous.treeDigest)
+          throw InstallErrors.extension_installed(`extension ${name} was changed meanwhile; try again`)
+        return this.#place(candidate, provenance, true, actor)
+      })
+      return { status: 'updated', previous, current }
+    })
+  }
+
+  #asked(source: Source, { verified }: Candidate, { allowUnverified = false }: UpdateRequest) {
+    return { source, verified, consent: allowUnverified, policy: this.options.allowUnverified() }
+  }
+
+  #provenanceOf(source: Source, candidate: Judged, request: UpdateRequest, actor: Actor): Provenance {
+    const decision = decide(this.#asked(source, candidate, request))
+    const unverified = request.allowUnverified ?? false
+    return provenanceFrom(candidate, candidate.brings, decision, unverified, this.kernel.clock.now(), actor)
+  }
+
+  /** Stages the files, then decides. */
+  async #place(candidate: Candidate, provenance: Provenance, replaces: boolean, actor: Actor): Promise<Provenance> {
+    const { name } = provenance
+    const ran = replaces && this.options.runs?.(name) === true
+    const intent = { op: 'place', id: this.kernel.ids.id('ext'), name, provenance, replaces, ran } as const
+    try {
+      await this.#ledger.decide(intent, actor, folder => writeTree(this.#files, candidate.tree, freshIn(folder)))
+    } finally {
+      await this.options.placed?.(name)
+    }
+    return provenance
+  }
+
+  /** Tells of a failure in an event, and throws it on. */
+  async #telling<T>(
+    type: typeof ExtensionInstallFailed,
+    what: { name?: string; source: string },
+    actor: Actor,
+    work: () => Promise<T>,
+  ): Promise<T> {
+    try {
+      return await work()
+    } catch (error) {
+      const fault = faultOf(error)
+      const payload = { ...what, code: fault.code, error: fault.message.slice(0, 2000) }
+      await this.kernel.db.tx(t => this.kernel.needs.events.emit(t, type, payload, { actor, subject: what.name }))
+      throw error
+    }
+  }
+
+  #installedOf(name: string): Provenance {
+    const found = this.#provenance.get(name)
+    if (found !== undefined) return found
+    throw InstallErrors.extension_not_installed(`extension ${shown(name)} was not installed by svc`)
+  }
+}
+
+/** An update looks where the installed one came from, and nowhere else. */
+const OTHER_SOURCE = ', from elsewhere; remove that first, its records and tables stay'
+
+function isName(name: string): boolean {
+  return /^[a-z0-9][a-z0-9.-]{0,128}$/.test(name)
+}

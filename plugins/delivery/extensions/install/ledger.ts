@@ -1,0 +1,260 @@
+import path from 'node:path'
+import { isDropIn } from '../../../../kernel/platform.js'
+import { type Actor, type Fault, messageOf, type Party, type PluginKernel, type Tx } from '../../../../kernel/plugin.js'
+import type { Events } from '../../../platform/events/api.js'
+import { Snapshots } from '../subprocess/snapshots.js'
+import { InstallErrors } from './errors.js'
+import { ExtensionInstalled, ExtensionRemoved, ExtensionUpdated } from './events.js'
+import { type Files, isThere, namesIn } from './files.js'
+import { type Intent, IntentTable, type Phase, phaseOf, type Sight, transitions } from './intents.js'
+import type { ProvenanceTable } from './provenance.js'
+
+/** What the ledger needs of those around it. */
+export interface LedgerOptions {
+  /** In the transaction that forgets an extension: rows of others about it. */
+  readonly forget?: (t: Tx, name: string, purge: boolean, kinds: readonly string[]) => void
+  /** Kinds that the code of an extension brings, as far as that is loaded. */
+  readonly kinds?: (name: string) => readonly string[]
+  /** Before that, when it is purged: its tables, its cache. Safe to repeat. */
+  readonly purge?: (name: string) => Promise<void>
+  /**
+   * Loads the new files of an update; why they do not start.
+   * @param ran whether the earlier version ran, as far as that is known
+   */
+  readonly tryOut?: (name: string, ran: boolean | undefined) => Promise<Fault | undefined>
+}
+
+/** Folder of the extensions below the home, and in it the one where they are made ready: on one file system. */
+const FOLDER = 'extensions'
+const STAGING = '.staging'
+
+/**
+ * Changes the folders of extensions so that a kill at any moment leaves the old one or the new one: staged files first, then
+ * an intent, then one rename, then the tables. What was decided is carried on by the next start, what was not is removed.
+ */
+export class Ledger {
+  readonly staging: string
+  readonly #root: string
+  readonly #intents: IntentTable
+
+  constructor(
+    private readonly kernel: Pick<
+      PluginKernel<{ events: typeof Events }>,
+      'home' | 'db' | 'records' | 'actor' | 'log' | 'needs'
+    >,
+    private readonly provenance: ProvenanceTable,
+    private readonly files: Files,
+    private readonly options: LedgerOptions,
+  ) {
+    this.#root = kernel.home.path(FOLDER)
+    this.staging = kernel.home.path(FOLDER, STAGING)
+    this.#intents = new IntentTable(kernel.db)
+  }
+
+  /** What is decided of that name and not settled yet. */
+  pending(name: string): Intent | undefined {
+    return this.#intents.get(name)
+  }
+
+  /** Where the extension of that name lies. */
+  folderOf(name: string): string {
+    return path.join(this.#root, name)
+  }
+
+  /** Whether one whose folder is gone has left records, tables or bindings. */
+  hasLeft(name: string): boolean {
+    const { db, records } = this.kernel
+    const isIn = (table: string, where: string, ...values: string[]) =>
+      db.get(`SELECT 1 FROM ${table} WHERE ${where} LIMIT 1`, values) !== undefined
+    return (
+      sourcesOf(name).some(source => records.count({ source }) > 0) ||
+      isIn('extensions_binding', 'name = ?', name) ||
+      // Without a dot the tables are those of a plugin of the package.
+      (isDropIn(name) && isIn('kernel_migration', 'owner = ?', name))
+    )
+  }
+
+  /**
+   * Carries on what an earlier daemon had decided, and removes what it had not; before anything there is loaded. An update whose
+   * files are in place waits for {@link conclude}.
+   */
+  async start(): Promise<void> {
+    for (const folder of [this.#root, this.staging]) {
+      if (!(await isThere(folder))) await this.files.makeFolder(folder)
+    }
+    for (const intent of this.#intents.list()) {
+      await this.#carryOut(intent, this.kernel.actor, false).catch(error => this.#notCarriedOn(intent, error))
+    }
+    const kept = new Set(this.#intents.list().map(intent => intent.id))
+    for (const name of await namesIn(this.staging)) {
+      if (!kept.has(name)) await this.files.remove(path.join(this.staging, name))
+    }
+  }
+
+  /** Once what is installed was loaded: an update that a crash cut off is kept, or taken back. @returns names of those */
+  async conclude(): Promise<string[]> {
+    const left = this.#intents.list()
+    for (const intent of left)
+      await this.#carryOut(intent, this.kernel.actor).catch(error => this.#notCarriedOn(intent, error))
+    return left.map(({ name }) => name)
+  }
+
+  #notCarriedOn({ op, name }: Intent, error: unknown): void {
+    this.kernel.log.error(`${op} of extension ${name} cannot be carried on: ${messageOf(error)}`)
+  }
+
+  /**
+   * Stages, writes the intent and carries it out.
+   * @param stage writes all that the intent needs into a new folder
+   * @throws Fault `extension_installed` when somebody put a folder in its place by hand meanwhile, `extension_update_failed`
+   */
+  async decide(decided: Intent, actor: Actor, stage: (folder: string) => Promise<void>): Promise<void> {
+    const kinds = this.options.kinds?.(decided.name) ?? []
+    const intent: Intent = decided.op === 'remove' ? { ...decided, kinds } : decided
+    const left = this.pending(intent.name)
+    if (left !== undefined) await this.#carryOut(left, actor)
+    const folder = path.join(this.staging, intent.id)
+    try {
+      await this.files.makeFolder(folder)
+      await stage(folder)
+      await this.files.syncFolder(folder)
+      await this.files.syncFolder(this.staging)
+      await this.kernel.db.tx(t => this.#intents.put(t, intent))
+    } catch (error) {
+      await this.files.remove(folder)
+      throw error
+    }
+    if ((await this.#carryOut(intent, actor)) === 'superseded')
+      throw InstallErrors.extension_installed(`${this.folderOf(intent.name)} was changed by hand meanwhile; look at it`)
+  }
+
+  /**
+   * Carries an intent on from wherever it stands, the same way at once and after a crash; returns the phase that ended it.
+   * @param mayTry whether new files can be loaded now
+   * @throws Fault `extension_update_failed` when they did not start and the old ones are back
+   */
+  async #carryOut(intent: Intent, actor: Actor, mayTry = true): Promise<Phase> {
+    let refusal: Fault | undefined
+    const target = this.folderOf(intent.name)
+    const steps = {
+      moveAside: () => this.#rename(intent, target, this.#aside(intent)),
+      moveIn: () => this.#rename(intent, this.#fresh(intent), target),
+      tryOut: async () => {
+        refusal = await this.#refusalOf(intent)
+        if (refusal) await this.#rename(intent, target, this.#refused(intent))
+        else await this.#settle(intent, actor)
+      },
+      moveBack: () => this.#rename(intent, this.#aside(intent), target),
+      settle: () => this.#settle(intent, actor),
+      drop: () => this.#drop(intent),
+    }
+    for (;;) {
+      const sight = await this.#look(intent)
+      const phase = phaseOf(intent, sight)
+      if (phase === 'placed' && sight.aside && !mayTry && this.options.tryOut) return phase
+      const { step, next } = transitions[phase]
+      await steps[step]().catch(async error => {
+        await this.#undo(intent)
+        throw error
+      })
+      if (next[intent.op] !== undefined || (phase === 'placed' && refusal)) continue
+      await this.files.remove(path.join(this.staging, intent.id))
+      if (refusal) throw refusal
+      return phase
+    }
+  }
+
+  /** Why the new files of an update do not start; those that replace nothing stay either way. */
+  async #refusalOf(intent: Intent): Promise<Fault | undefined> {
+    if (intent.op !== 'place' || !(await isThere(this.#aside(intent)))) return undefined
+    const { name, provenance, ran } = intent
+    const why = await this.options.tryOut?.(name, ran)
+    if (!why) return undefined
+    const previous = this.provenance.get(name)?.version ?? 'the earlier version'
+    const text = `${name} ${provenance.version} did not start, ${previous} stays installed: ${why.message}`
+    return InstallErrors.extension_update_failed(text, { next: why.next ?? `svc extension logs ${name}`, cause: why })
+  }
+
+  async #look(intent: Intent): Promise<Sight> {
+    const paths = [this.#fresh(intent), this.folderOf(intent.name), this.#aside(intent), this.#refused(intent)]
+    const [fresh = false, target = false, aside = false, refused = false] = await Promise.all(paths.map(isThere))
+    return { fresh, target, aside, refused }
+  }
+
+  async #rename(intent: Intent, from: string, to: string): Promise<void> {
+    await this.files.rename(from, to)
+    await this.files.syncFolder(this.#root)
+    await this.files.syncFolder(path.join(this.staging, intent.id))
+  }
+
+  /** A disk that refuses a rename has the old files back; where it refuses that too, the next start carries on. */
+  async #undo(intent: Intent): Promise<void> {
+    const { fresh, target, aside } = await this.#look(intent)
+    const isIn = intent.op === 'place' && !fresh
+    if (isIn || (intent.op === 'remove' && !target)) return
+    if (aside && !target) await this.#rename(intent, this.#aside(intent), this.folderOf(intent.name))
+    await this.#drop(intent)
+    await this.files.remove(path.join(this.staging, intent.id))
+  }
+
+  async #drop(intent: Intent): Promise<void> {
+    await this.kernel.db.tx(t => this.#intents.delete(t, intent))
+  }
+
+  async #settle(intent: Intent, actor: Actor): Promise<void> {
+    const {
+      db,
+      needs: { events },
+    } = this.kernel
+    const { name } = intent
+    const options = { actor, subject: name }
+    if (intent.op === 'remove') {
+      if (intent.purge) await this.options.purge?.(name)
+      await db.tx(t => {
+        this.#intents.delete(t, intent)
+        this.provenance.delete(t, name)
+        this.options.forget?.(t, name, intent.purge, intent.kinds ?? [])
+        if (intent.purge)
+          for (const source of sourcesOf(name)) new Snapshots(this.kernel).reset(t, this.kernel.actor, source)
+        events.emit(t, ExtensionRemoved, { name, purged: intent.purge }, options)
+      })
+      return
+    }
+    const { provenance, replaces } = intent
+    const { version, treeDigest: digest, source } = provenance
+    await db.tx(t => {
+      const previous = this.provenance.get(name)
+      this.#intents.delete(t, intent)
+      this.provenance.put(t, provenance)
+      const placed = { name, version, digest, installed_from: source.kind }
+      if (!replaces || !previous) events.emit(t, ExtensionInstalled, placed, options)
+      else events.emit(t, ExtensionUpdated, { ...placed, previous_version: previous.version }, options)
+    })
+  }
+
+  #fresh({ id }: Intent): string {
+    return freshIn(path.join(this.staging, id))
+  }
+
+  #aside({ id }: Intent): string {
+    return path.join(this.staging, id, 'old')
+  }
+
+  #refused({ id }: Intent): string {
+    return path.join(this.staging, id, 'refused')
+  }
+}
+
+/**
+ * Under what an extension wrote records: as itself and, where it has code in the daemon, as that plugin. Such a name has a dot;
+ * without one it could be `system`, which is the operator.
+ */
+function sourcesOf(name: string): Party[] {
+  const own = { kind: 'extension', id: name }
+  return isDropIn(name) ? [own, { kind: 'daemon', id: name }] : [own]
+}
+
+/** Where the new files lie in the folder of an intent. */
+export function freshIn(folder: string): string {
+  return path.join(folder, 'new')
+}

@@ -1,0 +1,98 @@
+import type { Fault } from '../../../../kernel/plugin.js'
+import { needsConsent } from '../consent/agreed.js'
+import { type Brought, beyond, consentDigest } from '../consent/brought.js'
+import { typeOf } from '../manifest/manifest.js'
+import type { Provenance } from './provenance.js'
+import { type Candidate, dropped } from './source/candidate.js'
+import { addressOf, tierOf } from './source/source.js'
+import { type Decision, decide } from './trust.js'
+
+/** What installing or updating would do, for a person who has to say yes. */
+export interface Preview {
+  readonly name: string
+  readonly description: string
+  readonly type: 'subprocess' | 'plugin' | 'resource'
+  /** `taken`: there is one by that name already, which an install leaves alone. */
+  readonly action: 'install' | 'update' | 'none' | 'taken'
+  readonly version: string
+  readonly previousVersion?: string
+  readonly tier: string
+  readonly address: string
+  readonly commit?: string
+  readonly archiveDigest?: string
+  readonly treeDigest: string
+  readonly files: number
+  readonly bytes: number
+  /** Methods of the Host API that it asks for; `added` to and `removed` from those of the installed version. */
+  readonly permissions: readonly string[]
+  readonly added: readonly string[]
+  readonly removed: readonly string[]
+  /** Those of them that it is not granted, coming from there. */
+  readonly dropped: readonly string[]
+  readonly requiresEnv: readonly string[]
+  /** Everything that it brings; a person consents to the digest of that. */
+  readonly brings: readonly Brought[]
+  readonly consentDigest: string
+  /** Somebody has to say yes to it. */
+  readonly needsConsent: boolean
+  /** Those of them that the installed version does not bring. */
+  readonly newBrings: readonly Brought[]
+  /** Its programs run in a sandbox. */
+  readonly isConfined: boolean
+  /** Command of its process, as the manifest has it. */
+  readonly command?: string
+  readonly trust: { readonly decision: Decision } | { readonly decision: 'refused'; readonly fault: Fault }
+}
+
+/** Throws nothing: what the trust policy has against it is part of the preview. */
+export function previewOf(
+  candidate: Candidate & { readonly brings: readonly Brought[] },
+  installed: Provenance | undefined,
+  asked: Parameters<typeof decide>[0] & { takenByHand: boolean; unsandboxed: readonly string[] },
+): Preview {
+  const { manifest, source, tree, commit, archiveDigest, treeDigest, brings } = candidate
+  const tier = tierOf(source)
+  const permissions = manifest.permissions.requires
+  const before = installed?.permissions ?? []
+  return {
+    name: manifest.name,
+    description: manifest.description ?? '',
+    type: typeOf(manifest),
+    action: actionOf(candidate, installed, asked.takenByHand),
+    version: manifest.version,
+    ...(installed ? { previousVersion: installed.version } : {}),
+    tier,
+    address: addressOf(source),
+    ...(commit === undefined ? {} : { commit }),
+    ...(archiveDigest === undefined ? {} : { archiveDigest }),
+    treeDigest,
+    files: tree.length,
+    bytes: tree.reduce((sum, file) => sum + file.bytes.length, 0),
+    permissions,
+    added: permissions.filter(method => !before.includes(method)),
+    removed: before.filter(method => !permissions.includes(method)),
+    dropped: dropped(candidate),
+    requiresEnv: manifest.requires_env,
+    brings,
+    consentDigest: consentDigest(brings),
+    needsConsent: needsConsent({ tier, brings }, installed),
+    newBrings: beyond(brings, installed?.brings ?? []),
+    isConfined: tier === 'marketplace' && !asked.unsandboxed.includes(manifest.name),
+    ...(manifest.subprocess ? { command: [manifest.subprocess.command, ...manifest.subprocess.args].join(' ') } : {}),
+    trust: trustOf(asked),
+  }
+}
+
+function actionOf({ treeDigest }: Candidate, installed: Provenance | undefined, byHand: boolean): Preview['action'] {
+  if (byHand) return 'taken'
+  if (installed === undefined) return 'install'
+  return installed.treeDigest === treeDigest && installed.brings !== undefined ? 'none' : 'update'
+}
+
+function trustOf(asked: Parameters<typeof decide>[0]): Preview['trust'] {
+  try {
+    return { decision: decide(asked) }
+  } catch (fault) {
+    return { decision: 'refused', fault: fault as Fault }
+  }
+}

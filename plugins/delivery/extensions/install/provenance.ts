@@ -1,0 +1,108 @@
+import type { Actor, Db, Migration, Tx } from '../../../../kernel/plugin.js'
+import type { Brought } from '../consent/brought.js'
+import { isNewer, type SourceTier } from '../manifest/manifest.js'
+import type { Candidate } from './source/candidate.js'
+import { type Source, tierOf } from './source/source.js'
+import type { Decision } from './trust.js'
+
+/** Where an installed copy came from, and why it was let in. */
+export interface Provenance {
+  readonly name: string
+  readonly version: string
+  readonly source: Source
+  readonly tier: SourceTier
+  /** Of a commit: its full id. Of an archive: SHA-256 of its bytes, hex. Neither of a folder. */
+  readonly commit?: string | undefined
+  readonly archiveDigest?: string | undefined
+  /** SHA-256 over paths, modes and bytes as installed, hex. */
+  readonly treeDigest: string
+  /** The request carried the digest of its author, and it was this one. */
+  readonly checksumVerified: boolean
+  /** The request allowed it to be taken without. */
+  readonly allowUnverified: boolean
+  readonly decision: Decision
+  /** Methods of the Host API that the manifest asks for. */
+  readonly permissions: readonly string[]
+  /** Everything that it brings, as a person was shown it; absent of one that was installed before that was kept. */
+  readonly brings?: readonly Brought[]
+  /** The key that its author signed the entry of a catalog with, base64. */
+  readonly authorKey?: string
+  /** Epoch milliseconds; an update counts. */
+  readonly installedAt: number
+  /** Id of the actor. */
+  readonly installedBy: string
+}
+
+export function provenanceFrom(
+  { source, manifest, treeDigest, commit, archiveDigest, verified, authorKey }: Candidate,
+  brings: readonly Brought[],
+  decision: Decision,
+  allowUnverified: boolean,
+  installedAt: number,
+  actor: Actor,
+): Provenance {
+  return {
+    name: manifest.name,
+    version: manifest.version,
+    source,
+    tier: tierOf(source),
+    ...(commit === undefined ? {} : { commit }),
+    ...(archiveDigest === undefined ? {} : { archiveDigest }),
+    treeDigest,
+    checksumVerified: verified,
+    allowUnverified,
+    decision,
+    permissions: manifest.permissions.requires,
+    brings,
+    ...(authorKey === undefined ? {} : { authorKey }),
+    installedAt,
+    installedBy: actor.id,
+  }
+}
+
+/**
+ * Whether an update would bring nothing: the same files, or no later version of a catalog, for an old catalog is signed as well as
+ * the newest. What a person names by its path, branch or commit may go back. The same files are new where nobody was asked for
+ * what they bring.
+ */
+export function hasNothingNew({ source, manifest, treeDigest }: Candidate, previous: Provenance): boolean {
+  if (treeDigest === previous.treeDigest) return previous.brings !== undefined
+  return source.kind === 'curated' && !isNewer(manifest.version, previous.version)
+}
+
+/** The tables of the installer; they belong to the plugin `extensions`. */
+export const installMigrations: readonly Migration[] = [
+  {
+    id: '010-install',
+    sql: `CREATE TABLE extensions_install (name TEXT NOT NULL PRIMARY KEY, provenance TEXT NOT NULL) STRICT;
+    CREATE TABLE extensions_intent (name TEXT NOT NULL PRIMARY KEY, id TEXT NOT NULL, intent TEXT NOT NULL) STRICT;`,
+  },
+]
+
+/** The provenance of what is installed. */
+export class ProvenanceTable {
+  constructor(private readonly db: Db) {}
+
+  get(name: string): Provenance | undefined {
+    const row = this.db.get<{ provenance: string }>('SELECT provenance FROM extensions_install WHERE name = ?', [name])
+    return row && (JSON.parse(row.provenance) as Provenance)
+  }
+
+  /** By name. */
+  list(): Provenance[] {
+    return this.db
+      .all<{ provenance: string }>('SELECT provenance FROM extensions_install ORDER BY name')
+      .map(row => JSON.parse(row.provenance) as Provenance)
+  }
+
+  put(t: Tx, provenance: Provenance): void {
+    t.run('INSERT OR REPLACE INTO extensions_install (name, provenance) VALUES (?, ?)', [
+      provenance.name,
+      JSON.stringify(provenance),
+    ])
+  }
+
+  delete(t: Tx, name: string): void {
+    t.run('DELETE FROM extensions_install WHERE name = ?', [name])
+  }
+}

@@ -1,0 +1,160 @@
+import { Fault } from '../../../../../kernel/plugin.js'
+import { ExtensionErrors } from '../../errors.js'
+import { leftOutOf } from '../../load/left-out.js'
+import { isAtLeast, type Manifest, manifestFileNames, readManifest } from '../../manifest/manifest.js'
+import { hostMethods } from '../../manifest/permissions.js'
+import { InstallErrors } from '../errors.js'
+import type { CuratedArchive } from './curated.js'
+import { download } from './download.js'
+import { readFolder, readLocalArchive } from './folder.js'
+import { type GitHost, readRepository } from './git.js'
+import { limits } from './limits.js'
+import { type Source, tierOf } from './source.js'
+import { sha256, type Tree, treeDigest } from './tree.js'
+
+/** What a source holds, judged and with its manifest read; nothing of it is written yet. */
+export interface Candidate {
+  readonly source: Source
+  readonly manifest: Manifest
+  readonly tree: Tree
+  readonly treeDigest: string
+  readonly commit?: string | undefined
+  readonly archiveDigest?: string | undefined
+  /** The expected digest was given, and it is this one. */
+  readonly verified: boolean
+  /** The key that its author signed the entry of a catalog with, base64. */
+  readonly authorKey?: string | undefined
+}
+
+/** What reading a source needs. */
+export interface Fetching {
+  readonly host: GitHost
+  /** A new folder that goes afterwards; made when a source needs one. */
+  workFolder(): Promise<string>
+  /** What a catalog has of an extension; throws where there is no catalog. */
+  curated(slug: string): Promise<CuratedArchive>
+  /** Version of the daemon. */
+  readonly version: string
+}
+
+const MARKETPLACE_CONSENTS: ReadonlySet<string> = new Set(
+  ['logs', 'memory', 'observe', 'session', 'skills', 'tool'].map(area => `${area}.read`),
+)
+const DIGEST = /^[0-9a-f]+$/i
+const isManifest = (path: string) => (manifestFileNames as readonly string[]).includes(path)
+
+/**
+ * Reads a source whole. An archive's digest is compared before a byte of it is unpacked, a commit's before a file is read.
+ * @param expected digest that its author published: SHA-256 of an archive, the full id of a commit, and of a folder the digest
+ * of its tree
+ * @throws Fault of `InstallErrors`, `extension_manifest_invalid`, `extension_manifest_missing`,
+ * `extension_version_unsupported`, `extension_tier_refused`
+ */
+export async function readCandidate(fetching: Fetching, source: Source, expected?: string): Promise<Candidate> {
+  if (source.kind === 'curated' && source.address === '') {
+    const archive = await fetching.curated(source.slug)
+    const { address, sha256: published, name, version, authorKey } = archive
+    // The author signed the digest of the catalog: another one is of an archive that nobody signed.
+    if (published !== undefined) compareDigest('the digest of the catalog', published, expected)
+    // What is read is the entry that was checked, whatever the catalog says meanwhile.
+    const checked = { ...fetching, curated: async () => archive }
+    const found = await readCandidate(checked, { ...source, address }, expected ?? published)
+    const { manifest } = found
+    if (manifest.name === name && (version === undefined || manifest.version === version))
+      return { ...found, authorKey }
+    throw InstallErrors.extension_catalog_mismatch(
+      `the catalog says ${name} ${version ?? ''}, the archive is ${manifest.name} ${manifest.version}`,
+    )
+  }
+  if (expected !== undefined && !(DIGEST.test(expected) && expected.length === digestLength(source, expected)))
+    throw InstallErrors.extension_source_invalid(`the checksum is not ${digestName(source)}`)
+  const content = await readContent(fetching, source, expected)
+  const manifest = await manifestOf(content.tree)
+  checkManifest(manifest, source, fetching.version)
+  const found = { ...content, treeDigest: treeDigest(content.tree) }
+  if (isFolder(source)) compareDigest('the digest of the folder', found.treeDigest, expected)
+  return { ...found, source, manifest, verified: expected !== undefined }
+}
+
+/** The methods that the manifest asks for and that an extension of this source tier is not granted. */
+export function dropped({ manifest, source }: Pick<Candidate, 'manifest' | 'source'>): string[] {
+  if (tierOf(source) !== 'marketplace') return []
+  return manifest.permissions.requires.filter(
+    method => !MARKETPLACE_CONSENTS.has(hostMethods.get(method)?.consent ?? ''),
+  )
+}
+
+async function readContent(
+  fetching: Fetching,
+  source: Source,
+  expected: string | undefined,
+): Promise<Pick<Candidate, 'tree' | 'commit' | 'archiveDigest'>> {
+  const { host, workFolder } = fetching
+  const archive = async (bytes: Uint8Array) => {
+    const archiveDigest = sha256(bytes)
+    compareDigest('the digest of the archive', archiveDigest, expected)
+    // Loaded when there is an archive: a start has no use for it.
+    const { readArchive } = await import('./archive.js')
+    return { archiveDigest, tree: await readArchive(bytes, isManifest) }
+  }
+  switch (source.kind) {
+    case 'local_path':
+      return source.form === 'folder'
+        ? { tree: await readFolder(source.path, await leftOutOf(source.path)) }
+        : archive(await readLocalArchive(source.path))
+    case 'url':
+      return archive(await download(host.clock, source.url))
+    case 'curated':
+      return archive(await (await fetching.curated(source.slug)).read(limits.archiveBytes))
+    case 'git':
+      return readRepository(host, await workFolder(), { url: source.url, ref: source.ref, expected })
+    case 'github': {
+      const { slug, ref = '', asset } = source
+      const url = `https://github.com/${slug}`
+      if (asset === undefined)
+        return readRepository(host, await workFolder(), { url: `${url}.git`, ref: source.ref, expected })
+      return archive(await download(host.clock, `${url}/releases/download/${ref}/${asset}`))
+    }
+  }
+}
+
+async function manifestOf(tree: Tree): Promise<Manifest> {
+  return readManifest('', async path => tree.find(file => file.path === path)?.bytes).catch(error => {
+    if (error instanceof Fault && error.code === 'extension_manifest_missing')
+      throw ExtensionErrors.extension_manifest_missing('there is no extension.toml and no extension.json in it')
+    throw error
+  })
+}
+
+function checkManifest(manifest: Manifest, source: Source, version: string): void {
+  const { name, min_svc_version: floor } = manifest
+  if (floor !== undefined && !isAtLeast(version, floor))
+    throw ExtensionErrors.extension_version_unsupported(`${name} asks for svc ${floor}, this is ${version}`)
+  if (manifest.capabilities.provides.includes('bridge.adapter'))
+    throw ExtensionErrors.extension_tier_refused(`${name} provides bridge.adapter, which only the program itself may`)
+  if (manifest.main !== undefined && tierOf(source) === 'marketplace')
+    throw ExtensionErrors.extension_tier_refused(
+      `${name} runs code inside the daemon, which only an extension from this machine may`,
+      { next: 'fetch it, read it, and install its folder' },
+    )
+}
+
+function compareDigest(what: string, actual: string, expected: string | undefined): void {
+  if (expected === undefined || expected.toLowerCase() === actual) return
+  throw InstallErrors.extension_archive_digest_mismatch(`${what} is ${actual}, not ${expected}`, {
+    details: { expected, actual },
+  })
+}
+
+const isFolder = (source: Source) => source.kind === 'local_path' && source.form === 'folder'
+const isGit = (source: Source) => source.kind === 'git' || (source.kind === 'github' && source.asset === undefined)
+
+function digestLength(source: Source, expected: string): number {
+  // A commit is named by SHA-1 or SHA-256, as its repository has it.
+  return isGit(source) && expected.length === 40 ? 40 : 64
+}
+
+function digestName(source: Source): string {
+  if (isGit(source)) return 'the full id of a commit, 40 or 64 hex digits'
+  return `a SHA-256 in 64 hex digits, of ${isFolder(source) ? 'the tree' : 'the archive'}`
+}

@@ -1,0 +1,160 @@
+import { stat } from 'node:fs/promises'
+import path from 'node:path'
+import { shown } from '../../../../../kernel/kit/text.js'
+import { messageOf } from '../../../../../kernel/plugin.js'
+import type { SourceTier } from '../../manifest/manifest.js'
+import { InstallErrors } from '../errors.js'
+
+/** Where an extension comes from; `kind` is `installed_from` in its provenance. */
+export type Source =
+  | { readonly kind: 'local_path'; readonly form: 'folder' | 'archive'; readonly path: string }
+  | { readonly kind: 'url'; readonly url: string }
+  | { readonly kind: 'git'; readonly url: string; readonly ref?: string | undefined }
+  | {
+      readonly kind: 'github'
+      readonly slug: string
+      readonly ref?: string | undefined
+      readonly asset?: string | undefined
+    }
+  | {
+      readonly kind: 'curated'
+      readonly slug: string
+      /** Where the catalog had the archive when it was read; empty before. */
+      readonly address: string
+    }
+
+/** The part of a request that names a source. */
+export interface SourceRequest {
+  readonly source?: string | undefined
+  readonly path?: string | undefined
+  readonly slug?: string | undefined
+  readonly version?: string | undefined
+  readonly asset?: string | undefined
+}
+
+/** Branch, tag or commit: nothing that git could take for an option, a range or a place of its own. */
+const REF = /^(?!.*(\.\.|\/\/|@\{|\.lock(\/|$)))[A-Za-z0-9_][A-Za-z0-9._/@+-]{0,199}(?<![./])$/
+const SLUG = /^[A-Za-z0-9][A-Za-z0-9-]{0,38}\/[A-Za-z0-9_.][A-Za-z0-9_.-]{0,99}$/
+const ENTRY = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
+const ASSET = /^[A-Za-z0-9_][A-Za-z0-9._+-]{0,199}\.(tar\.gz|tgz)$/
+const SCP = /^[A-Za-z0-9_][A-Za-z0-9._-]*@[A-Za-z0-9][A-Za-z0-9.-]*:(?!-)[^\s:\\]{1,1000}$/
+const ARCHIVE = /\.(tar\.gz|tgz)$/i
+
+/** What a request names; the form is told by the path where the request does not say. Throws `extension_source_invalid`. */
+export async function sourceOf(request: SourceRequest): Promise<Source> {
+  const { source, path: given, slug, version: ref, asset } = request
+  if (given !== undefined && slug !== undefined) throw invalid('give either path or slug')
+  if (ref !== undefined && !REF.test(ref)) throw invalid(`${safely(ref)} is no branch, tag or commit`)
+  switch (source ?? guess(given, slug)) {
+    case 'local_path':
+      if (ref !== undefined) throw invalid('a folder or archive has no versions to choose from')
+      return local(given ?? '')
+    case 'url':
+      return { kind: 'url', url: checkedUrl(given ?? '', ['http:', 'https:']) }
+    case 'git':
+      return { kind: 'git', url: await repository(given ?? slug ?? ''), ref }
+    case 'github':
+      return gitHub(slug ?? given ?? '', ref, asset)
+    case 'curated':
+      return curated(slug ?? given ?? '', ref)
+    default:
+      throw invalid(`${safely(source ?? '')} is no source; there are local_path, url, git, github and curated`)
+  }
+}
+
+/** The source tier, which limits the permissions that an extension may be granted. */
+export function tierOf({ kind }: Source): SourceTier {
+  return kind === 'local_path' ? 'user' : 'marketplace'
+}
+
+/** The address, for people and for the provenance: what stands behind `?` can be a secret. */
+export function addressOf(source: Source): string {
+  switch (source.kind) {
+    case 'local_path':
+      return source.path
+    case 'github':
+      return `https://github.com/${source.slug}`
+    case 'curated':
+      return source.address
+    case 'url':
+    case 'git':
+      return source.url
+  }
+}
+
+/** The same source at another branch, tag or commit. Throws `extension_source_invalid` for one that has none. */
+export function withVersion(source: Source, version: string | undefined): Source {
+  // A catalog may have its archives elsewhere by now.
+  if (version === undefined && source.kind === 'curated') return { ...source, address: '' }
+  if (version === undefined) return source
+  if (source.kind === 'git' || source.kind === 'github') return { ...source, ref: version }
+  throw invalid('only what came from a repository has versions to choose from')
+}
+
+function guess(given: string | undefined, slug: string | undefined): string {
+  if (given === undefined) return slug === undefined ? 'local_path' : 'github'
+  if (/^https?:/i.test(given)) return ARCHIVE.test(given) ? 'url' : 'git'
+  return /^(ssh|file|git|ext)[:+]/i.test(given) || SCP.test(given) || /\.git$/.test(given) ? 'git' : 'local_path'
+}
+
+async function local(given: string): Promise<Source> {
+  const absolute = checkedPath(given)
+  const found = await stat(absolute).catch(error => {
+    throw invalid(`${absolute} cannot be read: ${messageOf(error)}`)
+  })
+  if (found.isDirectory()) return { kind: 'local_path', form: 'folder', path: absolute }
+  if (found.isFile() && ARCHIVE.test(absolute)) return { kind: 'local_path', form: 'archive', path: absolute }
+  throw invalid(`${absolute} is neither a folder nor a .tar.gz`)
+}
+
+function gitHub(slug: string, ref: string | undefined, asset: string | undefined): Source {
+  if (!SLUG.test(slug)) throw invalid(`${safely(slug)} is not written owner/repository`)
+  if (asset !== undefined && !ASSET.test(asset)) throw invalid(`the asset ${safely(asset)} is no .tar.gz`)
+  if (asset !== undefined && ref === undefined) throw invalid('an asset belongs to a release: give its tag as version')
+  return { kind: 'github', slug, ref, asset }
+}
+
+function curated(slug: string, ref: string | undefined): Source {
+  if (!ENTRY.test(slug)) throw invalid(`${safely(slug)} is no id of a catalog's entry`, 'svc extension search')
+  if (ref !== undefined) throw invalid('a catalog has one version of an extension, its newest')
+  return { kind: 'curated', slug, address: '' }
+}
+
+async function repository(given: string): Promise<string> {
+  if (SCP.test(given)) return given
+  if (/^[a-z+]+:/i.test(given)) return checkedUrl(given, ['http:', 'https:', 'ssh:'])
+  const absolute = checkedPath(given)
+  await stat(absolute).catch(error => {
+    throw invalid(`${absolute} cannot be read: ${messageOf(error)}`)
+  })
+  return absolute
+}
+
+function checkedPath(given: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: no path may hold one
+  if (!path.isAbsolute(given) || /[\x00-\x1f]/.test(given)) throw invalid(`${safely(given)} is no absolute path`)
+  return path.resolve(given)
+}
+
+function checkedUrl(given: string, protocols: readonly string[]): string {
+  const url = URL.canParse(given) ? new URL(given) : undefined
+  if (!url || !protocols.includes(url.protocol))
+    throw invalid(`${safely(given)} is no address of one of ${protocols.join(', ')}`)
+  if (url.hostname === '' || url.hostname.startsWith('-')) throw invalid(`${safely(given)} names no host`)
+  if (url.password !== '' || (url.username !== '' && url.protocol !== 'ssh:') || url.username.startsWith('-'))
+    throw invalid('an address with credentials would be kept: take it without, or use ssh')
+  if (url.search !== '' || url.hash !== '')
+    throw invalid('an address with ? or # may hold a secret and would be kept: fetch the archive and install the file')
+  return url.href
+}
+
+/** An address as somebody gave it, without what may be a password or a token. */
+export function withoutSecrets(text: string): string {
+  return text.replace(/\/\/[^/]*@/, '//').replace(/[?#].*$/s, '')
+}
+
+const safely = (text: string) => shown(withoutSecrets(text))
+
+function invalid(text: string, next?: string) {
+  return InstallErrors.extension_source_invalid(text, next === undefined ? {} : { next })
+}

@@ -1,0 +1,156 @@
+import { cli, describe, tool } from '../../../../kernel/kit/annotations/index.js'
+import { type Command, created, ok, type Route, routeOf } from '../../../../kernel/plugin.js'
+import {
+  InstallExtensionBody,
+  InstallPreviewReply,
+  PreviewInstallBody,
+  RemoveExtensionQuery,
+  UpdateAllBody,
+  UpdateAllReply,
+  UpdateExtensionBody,
+  VerifyExtensionReply,
+} from '../../../../schemas/extensions/install.js'
+import { ExtensionReply, RemoveExtensionReply, UpdateExtensionReply } from '../../../../schemas/extensions.js'
+import type { InstallDoor } from './door.js'
+
+/** What the routes of installing need of the service of the plugin. */
+export interface Installs {
+  readonly install: InstallDoor
+}
+
+const route = routeOf<Installs>(describe('Extensions'))
+
+/** Installing, updating and removing; all but looking is privileged. */
+export const installRoutes: readonly Route<Installs>[] = [
+  route({
+    method: 'POST',
+    path: '/api/extensions',
+    with: [tool('extensions_install', ['extensions'])],
+    summary: 'Install an extension from a folder, an archive or a repository',
+    body: InstallExtensionBody,
+    replies: { 201: ExtensionReply },
+    privileged: true,
+    handle: async (self, { body, actor }) => created({ extension: await self.install.install(body, actor) }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/extensions/preview',
+    audited: false,
+    summary: 'Show what installing or updating an extension would do',
+    body: PreviewInstallBody,
+    replies: { 200: InstallPreviewReply },
+    privileged: true,
+    handle: async (self, { body }) => ok({ preview: await self.install.preview(body) }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/extensions/update',
+    summary: 'Update all installed extensions; stop at the first failure',
+    body: UpdateAllBody,
+    replies: { 200: UpdateAllReply },
+    privileged: true,
+    handle: async (self, { body, actor }) => ok(await self.install.updateAll(body, actor)),
+  }),
+  route({
+    method: 'PUT',
+    path: '/api/extensions/{name}',
+    with: [tool('extensions_update', ['extensions'])],
+    summary: 'Update an extension from its source',
+    body: UpdateExtensionBody,
+    replies: { 200: UpdateExtensionReply },
+    privileged: true,
+    handle: async (self, { params, body, actor }) =>
+      ok({ update: await self.install.update(params.name, body, actor) }),
+  }),
+  route({
+    method: 'DELETE',
+    path: '/api/extensions/{name}',
+    with: [tool('extensions_remove', ['extensions'])],
+    summary: 'Remove an extension; its records and tables are kept unless it is purged',
+    recovery: true,
+    query: RemoveExtensionQuery,
+    essential: true,
+    replies: { 200: RemoveExtensionReply },
+    privileged: true,
+    handle: async (self, { params, query, actor }) =>
+      ok({ extension: await self.install.remove(params.name, query, actor) }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/extensions/{name}/verify',
+    audited: false,
+    summary: 'Compare the files of an extension with those that were installed',
+    replies: { 200: VerifyExtensionReply },
+    privileged: true,
+    with: [
+      cli('extension verify', {
+        view: {
+          item: '',
+          fields: [
+            { header: 'Matches', path: 'matches' },
+            { header: 'Installed', path: 'expected' },
+            { header: 'Now', path: 'actual' },
+          ],
+        },
+      }),
+    ],
+    handle: async (self, { params, actor }) => ok(await self.install.verify(params.name, actor)),
+  }),
+]
+
+const trustOptions = [
+  {
+    name: 'checksum',
+    type: 'text',
+    summary: 'digest published by its author: SHA-256 of the archive, or the commit',
+  },
+  { name: 'allow-unverified', type: 'boolean', summary: 'install without a digest' },
+  { name: 'ref', type: 'text', summary: 'branch, tag or commit of a repository' },
+  { name: 'dry-run', type: 'boolean', summary: 'only show what it would do' },
+] as const
+
+const installOptions = [
+  ...trustOptions,
+  {
+    name: 'from',
+    type: 'text',
+    summary: 'local_path, url, git, github or curated (the marketplace); default: derived from the source',
+  },
+  { name: 'yes', type: 'boolean', summary: 'skip the confirmation: consent to everything that it brings' },
+  { name: 'asset', type: 'text', summary: 'name of the archive in a GitHub release' },
+] as const
+
+const updateOptions = [
+  ...trustOptions,
+  { name: 'yes', type: 'boolean', summary: 'accept everything that it brings and asks for' },
+] as const
+
+const nameOfOne = { name: 'name', summary: 'name of an extension' }
+
+/** The commands that are more than one request. */
+export const installCommands: readonly Command[] = [
+  {
+    path: 'extension install',
+    summary: 'Install an extension, after showing what it contains and which permissions it requests',
+    args: [{ name: 'source', summary: 'a folder, a .tar.gz file, a URL, a repository, or owner/repository on GitHub' }],
+    options: installOptions,
+    load: () => import('../commands.js').then(module => ({ run: module.runInstall })),
+  },
+  {
+    path: 'extension update',
+    summary: 'Update an extension from its source; without a name, update all',
+    args: [{ ...nameOfOne, optional: true }],
+    options: updateOptions,
+    load: () => import('../commands.js').then(module => ({ run: module.runUpdate })),
+  },
+  {
+    path: 'extension remove',
+    summary: 'Remove an extension, or unlink a development folder; --purge also removes its records and tables',
+    args: [nameOfOne],
+    options: [
+      { name: 'purge', type: 'boolean', summary: 'also remove its records, tables and secrets' },
+      { name: 'workspace', type: 'text', summary: 'workspace of a development link; * for the link to all workspaces' },
+    ],
+    load: () => import('../commands.js').then(module => ({ run: module.runRemove })),
+  },
+]

@@ -1,0 +1,42 @@
+import * as v from 'valibot'
+import type { Setting } from '../../../../kernel/plugin.js'
+import { InstallErrors } from './errors.js'
+import type { Source } from './source/source.js'
+
+/** Why an extension was let in: by the digest of its author, as the owner's own files, or by consent to neither. */
+export type Decision = 'verified' | 'local' | 'unverified_allowed'
+
+/** Whether an extension without an expected digest may be installed. */
+export const AllowUnverified: Setting<boolean> = {
+  path: 'extensions.trust.allow_unverified',
+  section: 'hooks-extensions',
+  schema: v.boolean(),
+  default: true,
+  apply: 'live',
+}
+
+/** Extensions from a catalog whose programs run without a sandbox. */
+export const Unsandboxed: Setting<string[]> = {
+  path: 'extensions.trust.unsandboxed',
+  section: 'hooks-extensions',
+  schema: v.pipe(
+    v.array(v.pipe(v.string(), v.minLength(1), v.maxLength(129))),
+    v.maxLength(256),
+    v.description('Extensions from a catalog or a repository whose programs run without a sandbox, with your rights'),
+  ),
+  default: [],
+  apply: 'live',
+}
+
+/**
+ * Lets a source in or throws. What lies on this machine is the owner's own; all else needs the digest of its author, or the
+ * consent of the request where the policy leaves that to requests.
+ * @throws Fault `extension_unverified_policy_blocked`, `extension_checksum_unverified`
+ */
+export function decide(asked: { source: Source; verified: boolean; consent: boolean; policy: boolean }): Decision {
+  if (asked.verified) return 'verified'
+  if (asked.source.kind === 'local_path') return 'local'
+  if (!asked.policy) throw InstallErrors.extension_unverified_policy_blocked()
+  if (!asked.consent) throw InstallErrors.extension_checksum_unverified()
+  return 'unverified_allowed'
+}

@@ -1,0 +1,121 @@
+import { iso } from '../../../../kernel/plugin.js'
+import type * as wireInstall from '../../../../schemas/extensions/install.js'
+import type {
+  InstallExtensionBody,
+  InstallPreview,
+  UpdateAllReply,
+  UpdateExtensionBody,
+} from '../../../../schemas/extensions/install.js'
+import type * as wire from '../../../../schemas/extensions.js'
+import type { DiagnosticItem } from '../../../../schemas/kernel/diagnostic.js'
+import type { Brought } from '../consent/brought.js'
+import type { BatchItem, InstallRequest, Updated, UpdateRequest } from './installer.js'
+import type { Preview } from './preview.js'
+import type { Provenance } from './provenance.js'
+import { addressOf } from './source/source.js'
+
+export function requestOf(body: InstallExtensionBody): InstallRequest {
+  const { allow_unverified: allowUnverified, tree_digest: treeDigest, consent_digest: consentDigest, ...rest } = body
+  return { ...rest, allowUnverified, treeDigest, consentDigest }
+}
+
+export function updateRequestOf(body: Omit<UpdateExtensionBody, 'check_only'>): UpdateRequest {
+  const { allow_unverified: allowUnverified, tree_digest: treeDigest, consent_digest: consentDigest } = body
+  const { version, checksum } = body
+  return { version, checksum, allowUnverified, treeDigest, consentDigest }
+}
+
+export function provenanceToWire(provenance: Provenance): wire.Provenance {
+  const { source, archiveDigest, commit } = provenance
+  return {
+    ...trustToWire(provenance),
+    checksum_sha256: provenance.treeDigest,
+    ...(archiveDigest === undefined ? {} : { archive_digest_sha256: archiveDigest }),
+    installed_at: iso(provenance.installedAt),
+    installed_by: provenance.installedBy,
+    installed_from: source.kind,
+    permissions: [...provenance.permissions],
+    ...('slug' in source ? { slug: source.slug } : {}),
+    // The commit is part of where it came from; the contract has no member of its own for it.
+    source_url: commit === undefined ? addressOf(source) : `${addressOf(source)}#${commit}`,
+    trust: { ...trustToWire(provenance), decision: provenance.decision },
+  }
+}
+
+function trustToWire({ allowUnverified, checksumVerified, tier, decision, name }: Provenance) {
+  const warnings: DiagnosticItem[] =
+    decision === 'unverified_allowed'
+      ? [
+          {
+            id: `extension_unverified:${name}`,
+            code: 'extension_unverified',
+            category: 'extensions',
+            severity: 'warning',
+            title: 'Nobody vouched for these files',
+            message: `${name} was installed without the digest of its author`,
+            data_freshness: 'live',
+          },
+        ]
+      : []
+  return { allow_unverified: allowUnverified, checksum_verified: checksumVerified, registry_tier: tier, warnings }
+}
+
+export function previewToWire(preview: Preview): InstallPreview {
+  const { trust } = preview
+  const { name, description, type, action, version, files, bytes } = preview
+  return {
+    ...{ name, description, type, action, version, files, bytes },
+    ...(preview.previousVersion === undefined ? {} : { previous_version: preview.previousVersion }),
+    registry_tier: preview.tier,
+    source_url: preview.address,
+    ...(preview.commit === undefined ? {} : { commit: preview.commit }),
+    ...(preview.archiveDigest === undefined ? {} : { archive_digest_sha256: preview.archiveDigest }),
+    tree_digest: preview.treeDigest,
+    permissions: [...preview.permissions],
+    permissions_added: [...preview.added],
+    permissions_removed: [...preview.removed],
+    permissions_dropped: [...preview.dropped],
+    requires_env: [...preview.requiresEnv],
+    brings: preview.brings.map(broughtToWire),
+    new_brings: preview.newBrings.map(broughtToWire),
+    consent_digest: preview.consentDigest,
+    consent_required: preview.needsConsent,
+    sandboxed: preview.isConfined,
+    ...(preview.command === undefined ? {} : { command: preview.command }),
+    decision: trust.decision,
+    ...(trust.decision === 'refused' ? { refusal: { code: trust.fault.code, error: trust.fault.message } } : {}),
+  }
+}
+
+const broughtToWire = ({ reaches, given, ...one }: Brought): wireInstall.Brought => ({
+  ...one,
+  ...(reaches === undefined ? {} : { reaches: [...reaches] }),
+  ...(given === undefined ? {} : { given: [...given] }),
+})
+
+/** @param path folder of the installed extension */
+export function updateToWire(
+  { status, previous, current }: Updated,
+  path: string,
+): wire.UpdateExtensionReply['update'] {
+  const { name, source } = current
+  return {
+    name,
+    path,
+    status,
+    current_version: status === 'updated' ? current.version : previous.version,
+    latest_version: current.version,
+    registry: source.kind,
+    slug: 'slug' in source ? source.slug : '',
+  }
+}
+
+export function batchToWire(items: readonly BatchItem[]): UpdateAllReply {
+  return {
+    updates: items.map(item => {
+      const { name, status } = item
+      if (item.status === 'failed') return { name, status, code: item.fault.code, error: item.fault.message }
+      return { name, status, current_version: item.previous.version, latest_version: item.current.version }
+    }),
+  }
+}

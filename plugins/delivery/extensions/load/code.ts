@@ -1,0 +1,244 @@
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { lstat, mkdir, readdir, realpath, rename, rm, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { readRegularFile } from '../../../../kernel/kit/read-file.js'
+import { Serial } from '../../../../kernel/kit/serial.js'
+import { KernelErrors, type Plugin } from '../../../../kernel/plugin.js'
+import { ExtensionErrors } from '../errors.js'
+import { API_VERSION, API_VERSIONS, type ApiVersion, type Manifest } from '../manifest/manifest.js'
+import { namespaceProblems } from '../manifest/namespace.js'
+import { resolveInside } from '../manifest/paths.js'
+import { importModule } from './import-module.js'
+import { leftOutOf } from './left-out.js'
+import { linkPackages } from './package.js'
+import { fromVersionOne } from './version-one.js'
+import { wrappedPlugin } from './wrapped.js'
+
+/** Bounds of a folder whose code is loaded into the daemon. */
+const MAX_FILES = 20_000
+const MAX_BYTES = 256 * 1024 * 1024
+
+interface SourceFile {
+  /** Below the root, with `/`. */
+  readonly relative: string
+  readonly absolute: string
+  /** Its permissions. */
+  readonly mode: number
+}
+
+/** The files of an extension's folder, by path. @throws Fault `extension_path_escape`, `extension_too_large` */
+export async function filesOf(root: string): Promise<SourceFile[]> {
+  const isLeftOut = await leftOutOf(root)
+  const files: SourceFile[] = []
+  let bytes = 0
+  const walk = async (below: string): Promise<void> => {
+    const entries = await readdir(path.join(root, below), { withFileTypes: true })
+    for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      const relative = below === '' ? entry.name : `${below}/${entry.name}`
+      if (isLeftOut(relative)) continue
+      const absolute = entry.isSymbolicLink() ? await resolveInside(root, relative) : path.join(root, relative)
+      const found = await lstat(absolute)
+      if (found.isDirectory()) {
+        // A link to a folder of the same tree could lead around in a circle; its files are here under their own name.
+        if (!entry.isSymbolicLink()) await walk(relative)
+        continue
+      }
+      if (!found.isFile()) continue
+      bytes += found.size
+      files.push({ relative, absolute, mode: found.mode & 0o777 })
+      if (files.length > MAX_FILES || bytes > MAX_BYTES) {
+        throw ExtensionErrors.extension_too_large(
+          `${root} has more than ${MAX_FILES} files or ${MAX_BYTES / 1024 / 1024} MiB, with ${relative}`,
+        )
+      }
+    }
+  }
+  await walk('')
+  return files
+}
+
+/** The bytes of a file that was looked at: nothing else may have taken its place since. */
+async function readPart(root: string, absolute: string): Promise<Buffer> {
+  const bytes = await readRegularFile(absolute, { maxBytes: MAX_BYTES, links: 'refuse' })
+  if (!bytes) throw ExtensionErrors.extension_changing(`${root} changes while it is read`)
+  return bytes
+}
+
+/** SHA-256, hex, over the paths and bytes of a folder: another one is another generation of its code. */
+export async function hashTree(root: string, files?: readonly SourceFile[]): Promise<string> {
+  const hash = createHash('sha256')
+  for (const { relative, absolute } of files ?? (await filesOf(root))) {
+    const content = createHash('sha256')
+      .update(await readPart(root, absolute))
+      .digest('hex')
+    hash.update(`${relative}\n${content}\n`)
+  }
+  return hash.digest('hex')
+}
+
+/** The content-hashed copies of code, below `$SVC_HOME/cache/extensions`. */
+export class CodeCache {
+  /** Folders by version of the API that `svc` can be imported from. */
+  readonly #linked = new Map<ApiVersion, Promise<void>>()
+  /** Copies, and what becomes one, by how many were given them and did not give them back: they are loaded, or will be. */
+  readonly #given = new Map<string, number>()
+  #spent = false
+  readonly #copies = new Set<Promise<unknown>>()
+  #hasEnded = false
+  readonly #sweeps = new Serial()
+  readonly #links = new Serial()
+
+  constructor(private readonly dir: string) {}
+
+  /**
+   * Copies the folder of an extension as `<sha>/<name>/`, so that what was looked at is what runs, and a stack says whose
+   * code it is.
+   * @param unique a name that was never used before
+   * @param api version of the API that the code is written for, which decides what `svc` means in the copy
+   * @returns the hash, and the copy's folder
+   * @throws Fault `shutting_down` after {@link end}
+   */
+  async copy(
+    name: string,
+    root: string,
+    unique: string,
+    api: ApiVersion = API_VERSION,
+  ): Promise<{ hash: string; folder: string }> {
+    if (this.#hasEnded) throw KernelErrors.shutting_down()
+    const copy = this.#copy(name, root, unique, api).finally(() => this.#copies.delete(copy))
+    this.#copies.add(copy)
+    return copy
+  }
+
+  /** Begins nothing any more; resolves when the last copy is made or given up, and the home is not written to. */
+  async end(): Promise<void> {
+    this.#hasEnded = true
+    await Promise.allSettled(this.#copies)
+    await this.#sweeps.idle()
+  }
+
+  async #copy(name: string, root: string, unique: string, api: ApiVersion): Promise<{ hash: string; folder: string }> {
+    const linked = this.#linked.get(api) ?? this.#links.run(() => this.#link(api))
+    this.#linked.set(api, linked)
+    await linked
+    const files = await filesOf(root)
+    const hash = await hashTree(root, files)
+    const folder = path.join(this.#dirOf(api), hash, name)
+    this.keep(hash)
+    await this.#sweeps.idle()
+    if (existsSync(folder)) return { hash, folder }
+    const staged = path.join(this.dir, `.${unique}`)
+    this.keep(`.${unique}`)
+    const fresh = path.join(staged, name)
+    try {
+      for (const { relative, absolute, mode } of files) {
+        const to = path.join(fresh, relative)
+        await mkdir(path.dirname(to), { recursive: true, mode: 0o700 })
+        await writeFile(to, await readPart(root, absolute), { flag: 'wx', mode })
+      }
+      if ((await hashTree(fresh)) !== hash) throw ExtensionErrors.extension_changing(`${root} changes while it is read`)
+      await mkdir(path.dirname(folder), { recursive: true, mode: 0o700 })
+      await rename(fresh, folder)
+    } catch (error) {
+      this.release(hash)
+      throw error
+    } finally {
+      await rm(staged, { recursive: true, force: true })
+      this.release(`.${unique}`)
+    }
+    return { hash, folder }
+  }
+
+  /** Where the copy of an extension lies; undefined when there is none. */
+  folderOf(hash: string, name: string): string | undefined {
+    return API_VERSIONS.map(api => path.join(this.#dirOf(api), hash, name)).find(folder => existsSync(folder))
+  }
+
+  /** Holds a copy that is there, until it is given back. */
+  keep(hash: string): void {
+    this.#given.set(hash, (this.#given.get(hash) ?? 0) + 1)
+  }
+
+  /** Gives a copy back: what was loaded from it has ended. */
+  release(hash: string): void {
+    const left = (this.#given.get(hash) ?? 1) - 1
+    if (left > 0) this.#given.set(hash, left)
+    else this.#spent = this.#given.delete(hash) || this.#spent
+  }
+
+  /** Removes copies when there are some that were given back. */
+  async tidy(): Promise<void> {
+    if (this.#spent) await this.sweep()
+  }
+
+  /** Removes the copies that nobody has: of an earlier daemon, or given back. */
+  sweep(): Promise<void> {
+    this.#spent = false
+    if (this.#hasEnded) return Promise.resolve()
+    return this.#sweeps.run(() => this.#sweep())
+  }
+
+  async #sweep(): Promise<void> {
+    for (const dir of API_VERSIONS.map(api => this.#dirOf(api))) {
+      const there = await readdir(dir).catch(() => [])
+      for (const name of there.filter(name => /^[0-9a-f]{64}$|^\./.test(name))) {
+        if (this.#given.has(name)) continue
+        // A copy that cannot be removed does no harm; the next sweep tries it again.
+        await rm(path.join(dir, name), { recursive: true, force: true }).catch(() => {})
+      }
+    }
+  }
+
+  async #link(api: ApiVersion): Promise<void> {
+    await mkdir(this.dir, { recursive: true, mode: 0o700 })
+    // Without a package.json of its own an extension's main.js is a module all the same.
+    const about = path.join(this.dir, 'package.json')
+    await rm(about, { recursive: true, force: true })
+    await writeFile(about, '{ "type": "module" }\n', { flag: 'wx', mode: 0o600 })
+    await linkPackages(this.#dirOf(api), api)
+  }
+
+  /** Copies of the first version lie where daemons that have no other look for them. */
+  #dirOf(api: ApiVersion): string {
+    return api === 1 ? this.dir : path.join(this.dir, `api-${api}`)
+  }
+}
+
+/** Imports the plugin of a copy. @throws Fault `extension_load_failed` when what it exports is not the plugin of the manifest */
+export async function importPlugin(folder: string, manifest: Manifest): Promise<{ plugin: Plugin; module: string }> {
+  const { name, version, main = '' } = manifest
+  const file = await realpath(await resolveInside(folder, main))
+  const bad = (what: string) => ExtensionErrors.extension_load_failed(`${main} of ${name}: ${what}`)
+  if (await isNoModule(folder, file)) throw bad(NO_MODULE)
+  const module = (await importModule(pathToFileURL(file).href)) as { default?: unknown }
+  const plugin = module.default as Partial<Plugin> | undefined
+  if (typeof plugin !== 'object' || plugin === null || typeof plugin.apply !== 'function' || !plugin.surface) {
+    throw bad('its default export is not a plugin, { name, version, requires, surface, apply }')
+  }
+  for (const [key, want] of Object.entries({ name, version, replaces: manifest.replaces })) {
+    const has = plugin[key as 'name' | 'version' | 'replaces']
+    if (has !== want) throw bad(`the plugin says ${key} ${has ?? 'nothing'}, the manifest ${want ?? 'nothing'}`)
+  }
+  const wrapped = wrappedPlugin(plugin.surface)
+  if (wrapped !== undefined) throw bad(`its surface is that of the plugin ${wrapped}; ${NO_WRAPPER}`)
+  const prefix = `/api/ext/${name}`
+  const astray = plugin.surface.routes?.find(route => route.path !== prefix && !route.path.startsWith(`${prefix}/`))
+  if (astray && manifest.replaces === undefined) throw bad(`the route ${astray.path} is not below ${prefix}/`)
+  const today = manifest.apiVersion === 1 ? fromVersionOne(plugin as Plugin) : (plugin as Plugin)
+  const [misnamed] = namespaceProblems(today)
+  if (misnamed !== undefined) throw bad(`${misnamed}; names of an extension begin with its vendor`)
+  return { plugin: today, module: file }
+}
+
+const NO_WRAPPER =
+  'a replacement has routes of its own, and what only adds something taps hooks, see docs/extensions.md'
+const NO_MODULE = 'it is a module, and package.json beside it does not say "type": "module"; npm pkg set type=module'
+
+/** Without a package.json of its own code is a module; npm writes one that says otherwise. */
+async function isNoModule(folder: string, file: string): Promise<boolean> {
+  const text = await readRegularFile(path.join(folder, 'package.json'), { maxBytes: MAX_BYTES })
+  if (text === undefined || !file.endsWith('.js') || /"type"\s*:\s*"module"/.test(text.toString())) return false
+  return /^\s*(?:import\s*[\w{*'"]|export\s)/m.test((await readPart(folder, file)).toString())
+}

@@ -1,0 +1,135 @@
+import { type DropInsApi, reasonOf } from '../../../../kernel/platform.js'
+import {
+  type Clock,
+  messageOf,
+  type Plugin,
+  type PluginKernel,
+  type PluginState,
+  within,
+} from '../../../../kernel/plugin.js'
+import { Extensions } from '../api.js'
+import { ExtensionErrors } from '../errors.js'
+import type { Manifest } from '../manifest/manifest.js'
+import { importPlugin } from './code.js'
+import type { InstanceHost } from './instance-host.js'
+import type { LogRing } from './log-ring.js'
+import { placed, syntaxErrorIn, type Where } from './places.js'
+
+/** Milliseconds that code has to be imported. Nobody waits for it meanwhile. */
+const IMPORT_MS = 20_000
+/** Milliseconds that it has to be applied; other changes of plugins wait for that. What takes longer is taken to never end. */
+const APPLY_MS = 5000
+
+/** Code that runs within the daemon. */
+export interface Code {
+  /** SHA-256 of all files of the extension. */
+  readonly hash?: string
+  readonly plugin?: Plugin
+  /** File of the plugin, in the cache; absent while it is not to run. */
+  readonly module?: string
+  /** Why it does not run although it is loaded. */
+  readonly waits?: string
+}
+
+/** What is there of the code before. */
+export interface Before {
+  readonly before: Code | undefined
+  /** Generation whose code need not be started again when it is still the same. */
+  readonly known: Code | undefined
+  /** What the boot started, or tried to, is started again. */
+  readonly anew: boolean
+  /** Whose it is; what the code logs goes to that log as well. */
+  readonly whose: { readonly name: string; readonly key: string; readonly log: LogRing }
+}
+
+/**
+ * Imports the code of an extension from a copy and applies it in the place of what ran before, which stays if that fails.
+ * @returns the code, whose copy is to be given back
+ * @throws Fault `extension_load_failed` that names file and line where they are known, `reload_failed`
+ */
+export async function bringCode(
+  host: InstanceHost,
+  manifest: Manifest,
+  root: string,
+  { before, known, anew, whose }: Before,
+): Promise<Code> {
+  const { name } = manifest
+  const { hash, folder } = await host.code.copy(name, root, host.unique(), manifest.apiVersion)
+  try {
+    if (known?.plugin && known.hash === hash) return { hash, plugin: known.plugin, module: known.module ?? '' }
+    const begun = before || anew ? undefined : host.begun(whose)
+    const running = begun?.hash === hash ? host.stateOf(name) : undefined
+    if (begun && running) {
+      // The boot's own hold on the copy is given back with it.
+      host.code.release(hash)
+      return { hash, plugin: begun.plugin, module: begun.module, ...waiting(name, running) }
+    }
+    const where = { folder, root }
+    const { plugin, module } = await within(host.clock, IMPORT_MS, importPlugin(folder, manifest)).catch(
+      async error => {
+        const syntax = error instanceof SyntaxError && (await syntaxErrorIn(host, where))
+        throw ExtensionErrors.extension_load_failed(`${name} did not load: ${syntax || placed(error, where)}`, {
+          cause: error,
+        })
+      },
+    )
+    // One that takes another place leaves the one that it had.
+    if (before?.plugin && before.plugin.replaces !== plugin.replaces) await host.dropIns.remove(name)
+    const state = await host.dropIns.put(guarded(host.clock, overheard(plugin, whose.log), where))
+    if (state.status === 'failed') await host.dropIns.remove(name)
+    return { hash, plugin, module, ...waiting(name, state) }
+  } catch (error) {
+    host.code.release(hash)
+    throw error
+  }
+}
+
+/** What is shown of code that is not to run, and so is not even imported: a loop at its first line would be the next one. */
+export async function standIn(dropIns: DropInsApi, { name, version }: Manifest): Promise<Code> {
+  const plugin: Plugin = { name, version, requires: {}, surface: {}, apply: () => undefined }
+  await dropIns.put(plugin)
+  return { plugin }
+}
+
+/** @throws Fault `extension_load_failed` when it failed */
+function waiting(name: string, state: PluginState): Pick<Code, 'waits'> {
+  if (state.status === 'failed') {
+    const { error, next } = state
+    throw ExtensionErrors.extension_load_failed(`${name} did not start: ${error}`, next ? { next } : {})
+  }
+  return state.status === 'active' ? {} : { waits: reasonOf(state) }
+}
+
+/** It leaves before its host does, unless its place is that of another, and is given up on when applying it never ends. */
+export function guarded(clock: Clock, plugin: Plugin, where: Where): Plugin {
+  const apply: Plugin['apply'] = async kernel => {
+    try {
+      return await within(clock, APPLY_MS, (async (): Promise<unknown> => plugin.apply(kernel))())
+    } catch (error) {
+      throw new Error(placed(error, where), { cause: error })
+    }
+  }
+  const requires = { ...plugin.requires, ...(plugin.replaces === undefined ? { 'its host': Extensions } : {}) }
+  return Object.create(plugin, Object.getOwnPropertyDescriptors({ requires, apply }))
+}
+
+/** The plugin with a kernel whose log goes to that of the extension as well. */
+export function overheard(plugin: Plugin, ring: LogRing): Plugin {
+  const apply: Plugin['apply'] = kernel => {
+    const level = (name: keyof PluginKernel['log']) => (text: string, fields?: Readonly<Record<string, unknown>>) => {
+      kernel.log[name](text, fields)
+      ring.line(`${name}: ${text}${fields === undefined ? '' : ` ${textOfFields(fields)}`}`)
+    }
+    const log = { debug: level('debug'), info: level('info'), warn: level('warn'), error: level('error') }
+    return plugin.apply({ ...kernel, log })
+  }
+  return Object.create(plugin, { apply: { value: apply } })
+}
+
+function textOfFields(fields: Readonly<Record<string, unknown>>): string {
+  try {
+    return JSON.stringify(fields)
+  } catch (error) {
+    return messageOf(error)
+  }
+}

@@ -1,0 +1,80 @@
+import { messageOf, type Plugin, type PluginKernel, type Tx } from '../../../../kernel/plugin.js'
+import type { Catalog, Found } from '../folders/catalog.js'
+import { type Started, StartedTable } from '../tables.js'
+import { type CodeCache, hashTree } from './code.js'
+import type { Code } from './in-process.js'
+
+/**
+ * The code of each installed extension that started last. Its copy is kept until other code of that extension has started: while what
+ * is in the folder does not load, the copy runs, also after a restart.
+ */
+export class KeptCode {
+  readonly #table: StartedTable
+
+  constructor(
+    private readonly kernel: Pick<PluginKernel, 'db' | 'log'>,
+    private readonly code: CodeCache,
+    private readonly catalog: Pick<Catalog, 'read'>,
+  ) {
+    this.#table = new StartedTable(kernel.db)
+  }
+
+  /** Holds the copies of an earlier daemon; before the first sweep. */
+  start(): void {
+    for (const hash of this.#table.hashes()) this.code.keep(hash)
+  }
+
+  get(name: string): Started | undefined {
+    return this.#table.get(name)
+  }
+
+  /** Kinds that code with this surface, or code that started before it, brings. */
+  kindsOf(name: string, surface: Plugin['surface'] | undefined): string[] {
+    const now = (surface?.kinds ?? []).map(kind => kind.name)
+    return [...new Set([...(this.get(name)?.kinds ?? []), ...now])].sort()
+  }
+
+  /** Notes code that has started. A home that takes no write keeps the one before. */
+  async note(name: string, { hash, plugin }: Code): Promise<void> {
+    if (hash === undefined || !plugin) return
+    const before = this.get(name)
+    const kinds = this.kindsOf(name, plugin.surface)
+    if (before?.hash === hash && before.kinds.length === kinds.length) return
+    try {
+      await this.kernel.db.tx(t => this.#table.put(t, name, { hash, kinds }))
+    } catch (error) {
+      this.kernel.log.warn(`the code of ${name} that runs is not kept: ${messageOf(error)}`, { extension: name })
+      return
+    }
+    if (before?.hash === hash) return
+    this.code.keep(hash)
+    if (before?.hash) this.code.release(before.hash)
+  }
+
+  /** The copy, where it is whole and other code than that in the folder. */
+  async read(name: string, root: string): Promise<Found | undefined> {
+    const { hash } = this.get(name) ?? {}
+    if (!hash) return undefined
+    const folder = this.code.folderOf(hash, name)
+    if (folder === undefined) return undefined
+    const [copy, current] = await Promise.all([folder, root].map(at => hashTree(at).catch(() => undefined)))
+    return copy === hash && current !== hash ? this.catalog.read(folder) : undefined
+  }
+
+  /** Its folder is gone, by whatever hand. */
+  async gone(name: string): Promise<void> {
+    if (!this.get(name)?.hash) return
+    await this.kernel.db
+      .tx(t => this.forget(t, name, false))
+      .catch(error => this.kernel.log.warn(`${name} is not forgotten: ${messageOf(error)}`, { extension: name }))
+  }
+
+  /** It was removed; what it had brought is known until it is purged. */
+  forget(t: Tx, name: string, purge: boolean): void {
+    const before = this.get(name)
+    if (!before) return
+    if (purge) this.#table.delete(t, name)
+    else this.#table.put(t, name, { ...before, hash: '' })
+    if (before.hash) this.code.release(before.hash)
+  }
+}

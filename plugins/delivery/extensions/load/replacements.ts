@@ -1,0 +1,83 @@
+import { existsSync } from 'node:fs'
+import { type Db, type KernelStart, type Plugin, surfaceOf, within } from '../../../../kernel/plugin.js'
+import { Catalog } from '../folders/catalog.js'
+import { disableNotes } from '../folders/disable-notes.js'
+import { keyOf } from '../identity.js'
+import { ProvenanceTable } from '../install/provenance.js'
+import type { SourceTier } from '../manifest/manifest.js'
+import { DevTable, FlagTable } from '../tables.js'
+import { admit } from './admission.js'
+import { checkAgreed } from './agreement.js'
+import { type BegunCode, BegunCodes } from './begun.js'
+import { CodeCache, importPlugin } from './code.js'
+import { guarded, overheard } from './in-process.js'
+import { LogRing } from './log-ring.js'
+import type { Where } from './places.js'
+
+/** Milliseconds that a start waits for one of them. What takes longer is tried behind the boot, like any other extension. */
+const READ_MS = 5000
+
+/**
+ * Reads those extensions that take the place of plugins before these are applied: `replacements` of `createKernel`. What
+ * cannot be read is left to the host of extensions, which comes to the same result and tells of it.
+ * @returns the plugins, and one that tells the host of extensions what runs already
+ */
+export async function readReplacements(names: readonly string[], start: KernelStart): Promise<readonly Plugin[]> {
+  const read = names.map(name => within(start.clock, READ_MS, readOne(name, start)).catch(() => undefined))
+  const begun = (await Promise.all(read)).filter(one => one !== undefined)
+  if (begun.length === 0) return []
+  const { contribute } = surfaceOf<undefined>()
+  const surface = { registries: [contribute(BegunCodes, () => begun)] }
+  const told: Plugin = {
+    name: 'replacements',
+    version: start.version,
+    requires: {},
+    surface,
+    apply: () => undefined,
+  }
+  return [...begun.map(({ plugin, where, log }) => guarded(start.clock, overheard(plugin, log), where)), told]
+}
+
+async function readOne(name: string, start: KernelStart): Promise<(BegunCode & { where: Where }) | undefined> {
+  const { home, clock, ids, db, version } = start
+  const place = placeOf(name, start)
+  const found = place && (await new Catalog(NO_CACHE, () => clock.now(), version).read(place.folder))
+  if (!place || !found) return undefined
+  const manifest = await admit(found, { name, tier: place.tier, daemonVersion: version })
+  if (place.agreed !== undefined) checkAgreed(manifest, [place.agreed], '')
+  if (manifest.main === undefined || manifest.replaces === undefined || isUnderWay(db, name)) return undefined
+  const code = new CodeCache(home.path('cache', 'extensions'))
+  const { hash, folder } = await code.copy(name, found.root, ids.hex(16), manifest.apiVersion)
+  const log = new LogRing(ids.hex(16), clock)
+  const where = { folder, root: found.root }
+  return { name, key: place.key, hash, log, ...(await importPlugin(folder, manifest)), where }
+}
+
+const NO_CACHE = { read: async () => undefined, write: async () => {} }
+
+/** Where the one lies that is on: what is installed stands before what a developer has linked. */
+function placeOf(
+  name: string,
+  { home, db }: KernelStart,
+): { key: string; folder: string; tier: SourceTier; agreed?: string } | undefined {
+  const flags = new FlagTable(db)
+  const tables = new Set(
+    db.all<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table'").map(t => t.name),
+  )
+  const noted = disableNotes(home.root)
+  const isOn = (key: string) => !noted.includes(key) && (!tables.has('extensions_flag') || flags.enabled(key))
+  const folder = home.path('extensions', name)
+  if (existsSync(folder) && isOn(name)) {
+    const tier = tables.has('extensions_install') ? new ProvenanceTable(db).get(name)?.tier : undefined
+    return { key: name, folder, tier: tier ?? 'user' }
+  }
+  const links = tables.has('extensions_dev_network') ? new DevTable(db).list() : []
+  const link = links.find(one => one.name === name && isOn(keyOf(name, one)))
+  return link && { key: keyOf(name, link), folder: link.origin, tier: 'workspace', agreed: link.agreed }
+}
+
+/** An installation or a removal that a crash cut off is carried on first. */
+function isUnderWay(db: Db, name: string): boolean {
+  const [table] = db.all("SELECT 1 FROM sqlite_master WHERE name = 'extensions_intent'")
+  return table !== undefined && db.get('SELECT 1 FROM extensions_intent WHERE name = ?', [name]) !== undefined
+}

@@ -1,0 +1,44 @@
+import { type Clock, type Fault, KernelErrors, within } from '../../../../kernel/plugin.js'
+import { ExtensionErrors } from '../errors.js'
+import type { InstalledFolder } from '../folders/installed.js'
+import type { Expected } from './expected.js'
+import type { Instance } from './instance.js'
+
+/** Milliseconds that a request waits for the routes of an extension that is being loaded. */
+const WAIT_MS = 5000
+
+/** Where the extensions of a name are looked up. */
+export interface Sources {
+  readonly clock: Clock
+  readonly expected: Expected
+  readonly folder: InstalledFolder
+  readonly all: () => readonly Instance[]
+}
+
+/**
+ * What becomes of a request for `/api/ext/<name>/…` that has no route: it waits for an extension that is being loaded, and is told
+ * why one that is installed has no routes.
+ * @returns true: its route is to be looked for again
+ */
+export async function unrouted(
+  path: string,
+  { clock, expected, folder, all }: Sources,
+): Promise<Fault | true | undefined> {
+  const [, name = ''] = /^\/api\/ext\/([^/]+)/.exec(path) ?? []
+  const isLoading = expected.has(name) || folder.get(name)?.status === 'enabled'
+  const loaded = expected.none(name).then(none => none && folder.looked(name).then(() => true))
+  if (isLoading && !(await within(clock, WAIT_MS, loaded).catch(() => false))) {
+    return ExtensionErrors.extension_loading(`${name} is being loaded; try again`, { retryAfter: 1 })
+  }
+  const instances = all().filter(instance => instance.name === name)
+  const one = instances.find(({ enabled }) => enabled) ?? instances[0]
+  return (one && whyUnrouted(one)) ?? (isLoading || undefined)
+}
+
+/** Why an extension has no routes now; undefined when it has those that it declares. */
+function whyUnrouted({ name, key, enabled, problem, waits, generation }: Instance): Fault | undefined {
+  if (!enabled) return KernelErrors.route_not_found(`${key} is disabled`, { next: `svc extension enable ${name}` })
+  const why = generation ? waits && `waits: ${waits}` : problem && `did not load: ${problem.message}`
+  if (why === undefined) return undefined
+  return ExtensionErrors.extension_not_loaded(`${key} ${why}`, { next: `svc extension info ${name}` })
+}

@@ -1,0 +1,86 @@
+import * as v from 'valibot'
+import { issueText } from '../../../../kernel/kit/issue-text.js'
+import { readRegularFile } from '../../../../kernel/kit/read-file.js'
+import { ExtensionErrors } from '../errors.js'
+import { Manifest } from './schema.js'
+import { type ManifestSource, readSource } from './source.js'
+
+export * from './schema.js'
+export { isAtLeast, isNewer } from './versions.js'
+
+/** Names of the manifest, the first that is there counts. */
+export const manifestFileNames = ['extension.toml', 'extension.json'] as const
+/** Bytes of a manifest; a larger one is refused unread. */
+export const MAX_MANIFEST_BYTES = 256 * 1024
+/** A manifest with the file that it was read from; `text` is what the file held. */
+export interface ManifestFile {
+  readonly manifest: Manifest
+  readonly path: string
+  readonly text: string
+}
+
+/** Reads one file; undefined when there is none. */
+export type ReadFile = (path: string) => Promise<string | Uint8Array | undefined>
+
+/** Reads files of this machine. @throws Fault `file_not_regular`, `file_too_large`, `file_unreadable` */
+const onDisk: ReadFile = path => readRegularFile(path, { maxBytes: MAX_MANIFEST_BYTES })
+
+/**
+ * Reads and checks the manifest of a folder, `extension.toml` before `extension.json`; the empty folder is left out of paths.
+ * @throws Fault `extension_manifest_missing`, `extension_manifest_invalid` with file, line and key
+ */
+export async function readManifestFile(folder: string, readFile: ReadFile = onDisk): Promise<ManifestFile> {
+  for (const name of manifestFileNames) {
+    const path = folder === '' ? name : `${folder}/${name}`
+    const found = await readFile(path)
+    if (found === undefined) continue
+    const text = decode(found, path)
+    return { manifest: parseManifest(text, path), path, text }
+  }
+  throw ExtensionErrors.extension_manifest_missing(`${folder} has no ${manifestFileNames.join(' and no ')}`)
+}
+
+/** Like {@link readManifestFile}, the manifest alone. */
+export async function readManifest(folder: string, readFile: ReadFile = onDisk): Promise<Manifest> {
+  return (await readManifestFile(folder, readFile)).manifest
+}
+
+/** Checks the text of a manifest; `path` ends in `.toml` or `.json`. @throws Fault `extension_manifest_invalid` */
+export function parseManifest(text: string, path: string): Manifest {
+  const source = readSource(text, path)
+  const decoded = v.safeParse(Manifest, hoist(source))
+  if (decoded.success) return decoded.output
+  const issue = decoded.issues[0]
+  const keys = issue.path?.map(({ key }) => String(key)) ?? []
+  throw source.fault(keys, issueText(issue))
+}
+
+/** Core keys that may be in `[extension]` or at the root. */
+const CORE = ['name', 'version', 'description', 'min_svc_version', 'requires_env', 'apiVersion', 'main', 'replaces']
+
+function hoist(source: ManifestSource): Record<string, unknown> {
+  const { extension, ...root } = source.value
+  if (extension === undefined) return root
+  if (typeof extension !== 'object' || extension === null || Array.isArray(extension)) {
+    throw source.fault(['extension'], 'expected a table')
+  }
+  for (const key of Object.keys(extension)) {
+    if (!CORE.includes(key)) throw source.fault(['extension', key], 'unknown member')
+    if (key in root) throw source.fault(['extension', key], 'it stands at the root as well; say it once')
+  }
+  return { ...root, ...extension }
+}
+
+function decode(found: string | Uint8Array, path: string): string {
+  const bytes = typeof found === 'string' ? Buffer.from(found) : found
+  const bad = (what: string) =>
+    ExtensionErrors.extension_manifest_invalid(`${path}: ${what}`, { details: { file: path } })
+  if (bytes.length > MAX_MANIFEST_BYTES) {
+    throw bad(`it has ${bytes.length} bytes, at most ${MAX_MANIFEST_BYTES} are read`)
+  }
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    throw bad('it is not valid UTF-8')
+  }
+}

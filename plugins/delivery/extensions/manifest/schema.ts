@@ -1,0 +1,292 @@
+import { createHash } from 'node:crypto'
+import valid from 'semver/functions/valid.js'
+import * as v from 'valibot'
+import { secretRef } from '../../../../kernel/kit/secret-ref.js'
+import { text } from '../../../../kernel/kit/text.js'
+import { isDropIn } from '../../../../kernel/platform.js'
+import { operator } from '../../../../kernel/plugin.js'
+import { SandboxName } from '../../../../schemas/settings/entries.js'
+import { hostMethods } from './permissions.js'
+
+/** Versions of the plugin API that a manifest with `main` may name, the oldest first. */
+export const API_VERSIONS = [1, 2] as const
+export type ApiVersion = (typeof API_VERSIONS)[number]
+/** The version of new extensions. */
+export const API_VERSION: ApiVersion = 2
+
+/** The source tier of an extension, which limits the permissions it may be granted. */
+export type SourceTier = 'bundled' | 'user' | 'workspace' | 'marketplace'
+
+/** What a process can provide, with the methods that it must implement for each. */
+export const provisions = {
+  'tool.provider': ['provide_tools', 'tools/call'],
+  'memory.backend': ['memory/store', 'memory/recall', 'memory/forget'],
+  'model.source': ['models/list'],
+  'loop.watch_source': ['watch/poll'],
+  'bridge.adapter': ['bridges/deliver', 'bridges/targets/snapshot'],
+} as const
+export type Provision = keyof typeof provisions
+
+/** Families of records that an extension may publish, with the kind of each. */
+export const publishFamilies = { window_layouts: 'window_layout' } as const
+
+const line = (max: number) => v.pipe(text(max), v.regex(/^[^\p{Cc}]*$/u, 'control characters'))
+const list = <T>(of: v.GenericSchema<unknown, T>, max = 256) => v.optional(v.pipe(v.array(of), v.maxLength(max)), [])
+const NAME = /^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?)?$/
+const version = v.pipe(
+  text(160, 0),
+  v.check(text => valid(text) === text.replace(/\+.*$/, ''), 'a version is written 1.2.3'),
+)
+const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/
+const envName = v.pipe(v.string(), v.regex(ENV_NAME, 'a name of an environment variable'))
+const duration = v.pipe(v.string(), v.regex(/^(?:\d{1,6}(?:ms|s|m|h))+$/, 'a duration is written 30s or 1h30m'))
+const key = v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9_-]{0,63}$/i, 'a name of letters, digits, _ and -'))
+const env = (value: v.GenericSchema<unknown, string>) => v.optional(v.record(envName, value), {})
+export const Reference = secretRef({ env: '', vault: '' })
+
+/** A path below the extension's folder, with `/`; symlinks are judged where it is opened, see `resolveInside`. */
+export const RelativePath = v.pipe(
+  v.string(),
+  v.minLength(1),
+  v.maxLength(1024),
+  v.check(
+    path => !/^([/\\~]|[A-Za-z]:)|[\\\p{Cc}]/u.test(path) && !path.split('/').includes('..'),
+    'a path inside of the extension: relative, with /, without ..',
+  ),
+)
+/** A path below the folder, or the bare name of a program on the PATH. */
+const program = v.pipe(v.string(), v.minLength(1), v.maxLength(1024))
+const jsonText = v.pipe(
+  v.string(),
+  v.maxLength(64 * 1024),
+  v.check(isJsonObject, 'the text of a JSON object, a JSON Schema'),
+)
+
+const McpServer = v.strictObject({
+  command: v.optional(program),
+  args: list(text(8192, 0)),
+  env: env(text(8192, 0)),
+  secret_env: env(Reference),
+  transport: v.optional(v.picklist(['stdio', 'http', 'sse'])),
+  url: v.optional(line(2048)),
+  headers: v.optional(v.record(line(128), text(8192, 0)), {}),
+  secret_headers: v.optional(v.record(line(128), Reference), {}),
+  sandbox: SandboxName,
+})
+
+const Hook = v.strictObject({
+  name: key,
+  event: line(128),
+  mode: v.optional(v.picklist(['sync', 'async'])),
+  required: v.optional(v.boolean()),
+  priority: v.optional(v.pipe(v.number(), v.integer(), v.minValue(-10_000), v.maxValue(10_000)), 300),
+  timeout: v.optional(duration),
+  matcher: v.optional(v.record(line(128), v.unknown())),
+  /** Without one the process of the extension answers. */
+  command: v.optional(program),
+  args: list(text(8192, 0)),
+  env: env(text(8192, 0)),
+  secret_env: env(Reference),
+})
+
+const Tool = v.strictObject({
+  id: line(128),
+  handler: line(128),
+  backend: v.optional(v.strictObject({ kind: v.literal('extension_host') })),
+  description: v.optional(text(4096, 0)),
+  input_schema: v.optional(jsonText),
+  output_schema: v.optional(jsonText),
+  risk: v.optional(v.picklist(['read', 'mutating', 'open_world', 'destructive'])),
+  read_only: v.optional(v.boolean()),
+  destructive: v.optional(v.boolean()),
+  open_world: v.optional(v.boolean()),
+  requires_interaction: v.optional(v.boolean()),
+  concurrency_safe: v.optional(v.boolean()),
+  max_result_bytes: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(64 * 1024 * 1024))),
+  toolsets: list(line(128)),
+  tags: list(line(128)),
+  visibility: v.optional(line(64)),
+  required_capabilities: list(line(128)),
+  requires_env: list(envName),
+  command: v.optional(v.strictObject({ verb: key, summary: v.optional(line(200)), example: v.optional(line(400)) })),
+})
+
+const Fields = {
+  name: v.pipe(
+    v.string(),
+    v.regex(NAME, 'a name of lower-case letters, digits and -, with at most one dot: things or vendor.things'),
+  ),
+  version,
+  description: v.optional(text(2000, 0)),
+  min_svc_version: v.optional(version),
+  requires_env: list(envName),
+  apiVersion: v.optional(v.picklist(API_VERSIONS)),
+  main: v.optional(RelativePath),
+  replaces: v.optional(line(64)),
+  capabilities: v.optional(v.strictObject({ provides: list(v.picklist(Object.keys(provisions) as Provision[])) }), {}),
+  permissions: v.optional(
+    v.strictObject({
+      requires: list(
+        v.pipe(
+          v.string(),
+          v.check(name => hostMethods.has(name), 'there is no such method of the Host API; sessions/list is one'),
+        ),
+      ),
+    }),
+    {},
+  ),
+  subprocess: v.optional(
+    v.strictObject({
+      command: program,
+      args: list(text(8192, 0)),
+      health_check_interval: v.optional(duration),
+      shutdown_timeout: v.optional(duration),
+      env: env(text(8192, 0)),
+      secret_env: env(Reference),
+    }),
+  ),
+  resources: v.optional(
+    v.strictObject({
+      skills: list(RelativePath),
+      agents: list(RelativePath),
+      bundles: list(RelativePath),
+      mcp_servers: v.optional(v.record(key, McpServer), {}),
+      hooks: list(Hook),
+      /** What triggers may be about: `ext.<extension>.<name>`. */
+      events: list(key),
+      publish: v.optional(
+        v.strictObject({
+          families: list(v.picklist(Object.keys(publishFamilies) as (keyof typeof publishFamilies)[])),
+          max_scope: v.optional(v.picklist(['global', 'workspace']), 'global'),
+        }),
+      ),
+    }),
+    {},
+  ),
+  tools: list(Tool),
+  bridge: v.optional(
+    v.strictObject({ platform: key, display_name: line(128), description: v.optional(text(2000, 0)) }),
+  ),
+  network_participation: v.optional(
+    v.strictObject({
+      required: v.boolean(),
+      mode: v.optional(v.literal('live')),
+      channel_scopes: v.optional(v.pipe(v.array(line(128)), v.maxLength(256))),
+    }),
+  ),
+}
+
+const rule = (says: string, path: string[], holds: (manifest: v.InferOutput<typeof Shape>) => boolean) =>
+  v.rawCheck<v.InferOutput<typeof Shape>>(({ dataset, addIssue }) => {
+    if (!dataset.typed || holds(dataset.value)) return
+    const { value } = dataset
+    const [head = ''] = path
+    // The key need not be there; the first part leads to the table that lacks it.
+    addIssue({ message: says, path: [{ type: 'object', origin: 'value', input: value, key: head, value: undefined }] })
+  })
+
+const Shape = v.strictObject(Fields)
+const needsProcess = ({ capabilities, permissions, tools }: v.InferOutput<typeof Shape>) =>
+  capabilities.provides.length + permissions.requires.length + tools.length > 0
+
+/** The name under which requests of the operator write: records of an extension could not be told apart by their source's id. */
+export const RESERVED_NAME = operator.source.id
+
+/** What a manifest says, checked, with the keys of the file; core keys are at the root wherever they stood. */
+export const Manifest = v.pipe(
+  Shape,
+  rule(
+    `with main it says apiVersion = ${API_VERSION}`,
+    ['main'],
+    m => m.main === undefined || m.apiVersion !== undefined,
+  ),
+  rule(`${RESERVED_NAME} is the daemon's own name`, ['name'], m => m.name !== RESERVED_NAME),
+  rule('an extension with main is named vendor.things', ['name'], m => m.main === undefined || isDropIn(m.name)),
+  rule('only an extension with main replaces a plugin', ['replaces'], m => !m.replaces || m.main !== undefined),
+  rule(
+    'provides, permissions and tools need a process: say [subprocess] command',
+    ['subprocess'],
+    m => !needsProcess(m) || m.subprocess !== undefined,
+  ),
+  rule(
+    '[bridge] and provides = ["bridge.adapter"] go together',
+    ['bridge'],
+    m => (m.bridge !== undefined) === m.capabilities.provides.includes('bridge.adapter'),
+  ),
+  rule(
+    'required = true goes with mode = "live"; required = false has neither mode nor channel_scopes',
+    ['network_participation'],
+    ({ network_participation: net }) =>
+      !net || (net.required ? net.mode === 'live' : net.mode === undefined && net.channel_scopes === undefined),
+  ),
+  rule(
+    'two tools have one id',
+    ['tools'],
+    m => new Set(m.tools.map(t => toolId(m.name, t.id))).size === m.tools.length,
+  ),
+  rule(
+    'two hooks have one name',
+    ['resources'],
+    ({ resources: { hooks } }) => new Set(hooks.map(h => h.name)).size === hooks.length,
+  ),
+  v.rawCheck<v.InferOutput<typeof Shape>>(({ dataset, addIssue }) => {
+    if (!dataset.typed || dataset.value.subprocess) return
+    const { hooks } = dataset.value.resources
+    const at = hooks.findIndex(hook => hook.command === undefined)
+    const step = (key: string, input: Record<string, unknown>) =>
+      ({ type: 'object', origin: 'value', input, key, value: input[key] }) as const
+    const hook = { type: 'array', origin: 'value', input: hooks, key: at, value: hooks[at] } as const
+    const { resources } = dataset.value
+    const path = [
+      step('resources', dataset.value),
+      step('hooks', resources),
+      hook,
+      step('command', hooks[at] ?? {}),
+    ] as const
+    const message = 'a hook has a command, or is answered by the process of [subprocess]'
+    if (at >= 0) addIssue({ message, path: [...path] })
+  }),
+  rule('an MCP server has either a command or a url', ['resources'], m =>
+    Object.values(m.resources.mcp_servers).every(s => (s.command === undefined) !== (s.url === undefined)),
+  ),
+  rule('only an MCP server with a command has a sandbox', ['resources'], m =>
+    Object.values(m.resources.mcp_servers).every(s => s.sandbox === undefined || s.command !== undefined),
+  ),
+)
+export type Manifest = v.InferOutput<typeof Manifest>
+
+/** Id of a tool of an extension, `ext__<extension>__<tool>`: lower-case letters and digits, all else is one `_`. */
+export function toolId(extension: string, tool: string): string {
+  const segment = (text: string) =>
+    text
+      .toLowerCase()
+      .replace(/[^a-z0-9]+/g, '_')
+      .replace(/^_+|_+$/g, '')
+  return `ext__${segment(extension)}__${segment(tool)}`
+}
+
+/**
+ * Digest of a network requirement, which the operator confirms: SHA-256, hex, of its compact JSON with sorted, unique scopes;
+ * empty if nothing is required.
+ */
+export function requirementDigest({ network_participation: net }: Pick<Manifest, 'network_participation'>): string {
+  if (!net?.required) return ''
+  const scopes = [...new Set(net.channel_scopes ?? [])].sort()
+  const body = JSON.stringify({ required: true, mode: 'live', channel_scopes: scopes })
+  return createHash('sha256').update(body).digest('hex')
+}
+
+/** The type that lists show: one with a process, with code in the daemon, or with resources alone. */
+export function typeOf(manifest: Manifest): 'subprocess' | 'plugin' | 'resource' {
+  if (manifest.subprocess) return 'subprocess'
+  return manifest.main === undefined ? 'resource' : 'plugin'
+}
+
+function isJsonObject(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,42 @@
+import { describe } from '../../../kernel/kit/annotations/index.js'
+import { noContent, ok, routeOf } from '../../../kernel/plugin.js'
+import { ExtensionSecretsReply, ExtensionWorkspaceQuery, PutExtensionSecretsBody } from '../../../schemas/extensions.js'
+import type { ExtensionsService } from './service.js'
+
+const route = routeOf<ExtensionsService>(describe('Extensions'))
+
+/** Where the variables of an extension come from. */
+export const secretRoutes = [
+  route({
+    method: 'GET',
+    path: '/api/extensions/{name}/secrets',
+    summary: 'List the variables that an extension declares and whether each is set; values are never shown',
+    query: ExtensionWorkspaceQuery,
+    replies: { 200: ExtensionSecretsReply },
+    privileged: true,
+    handle: async (self, { params, query }) => ok(self.secrets.list(await self.choose(params.name, query.workspace))),
+  }),
+  route({
+    method: 'PUT',
+    path: '/api/extensions/{name}/secrets',
+    summary: 'Set where the variables of an extension come from',
+    query: ExtensionWorkspaceQuery,
+    body: PutExtensionSecretsBody,
+    replies: { 200: ExtensionSecretsReply },
+    privileged: true,
+    handle: async (self, { params, query, body, actor }) =>
+      ok(await self.secrets.put(await self.choose(params.name, query.workspace), body, actor)),
+  }),
+  route({
+    method: 'DELETE',
+    path: '/api/extensions/{name}/secrets/{env_name}',
+    summary: 'Remove the source of a variable of an extension',
+    query: ExtensionWorkspaceQuery,
+    replies: { 204: null },
+    privileged: true,
+    handle: async (self, { params, query }) => {
+      await self.secrets.drop(await self.choose(params.name, query.workspace), params.env_name)
+      return noContent()
+    },
+  }),
+]

@@ -1,0 +1,307 @@
+import type { Actor, Fault, PluginKernel } from '../../../kernel/plugin.js'
+import type { Check } from '../../desk/daemon/api.js'
+import {
+  ExtensionDisabled,
+  ExtensionEnabled,
+  ExtensionErrors,
+  type ExtensionsApi,
+  type InstalledExtension,
+  points,
+} from './api.js'
+import { extensionItems } from './checks.js'
+import { checkConsent } from './consent/check.js'
+import { type Owner, ownerAmong } from './consent/owner.js'
+import { Catalog, type Found } from './folders/catalog.js'
+import { Claims } from './folders/claims.js'
+import { DevLinks } from './folders/dev.js'
+import { honourDisableNotes } from './folders/honour-notes.js'
+import { InstalledFolder } from './folders/installed.js'
+import { News } from './folders/news.js'
+import { tellOutcome } from './folders/outcome.js'
+import { keyOf, type Link, placeOf } from './identity.js'
+import { InstallDoor } from './install/door.js'
+import type { Installer } from './install/installer.js'
+import { Unsandboxed } from './install/trust.js'
+import { installerFor } from './install/wiring.js'
+import { BegunCodes } from './load/begun.js'
+import { CodeCache } from './load/code.js'
+import { Expected } from './load/expected.js'
+import { Families } from './load/families.js'
+import { Instance } from './load/instance.js'
+import type { InstanceHost } from './load/instance-host.js'
+import { KeptCode } from './load/kept.js'
+import { unrouted } from './load/unrouted.js'
+import type { Manifest, SourceTier } from './manifest/manifest.js'
+import type { ExtensionNeeds } from './needs.js'
+import { Secrets } from './secrets.js'
+import { runtimeFor } from './subprocess/wiring.js'
+import { FlagTable } from './tables.js'
+import { Views } from './views.js'
+
+/** All extensions: what is installed and what developers have linked. */
+export class ExtensionsService implements ExtensionsApi {
+  readonly changed
+  readonly disabling
+  readonly secrets: Secrets
+  readonly views: Views
+  readonly dev: DevLinks
+  readonly folder: InstalledFolder
+  readonly install: InstallDoor
+  readonly #installer: Installer
+  readonly #flags: FlagTable
+  readonly #catalog: Catalog
+  readonly #code: CodeCache
+  readonly #kept: KeptCode
+  readonly #families: Families
+  readonly #host: InstanceHost
+  readonly #news: News
+  readonly #expected: Expected
+
+  constructor(readonly kernel: PluginKernel<ExtensionNeeds>) {
+    const { home, clock, ids, hooks, db, needs } = kernel
+    const { host, dropIns, file } = needs
+    const own = hooks.of(points)
+    this.changed = own.changed
+    this.disabling = own.disabling
+    this.#news = new News(async names => {
+      await this.changed.call(names)
+      await this.#code.tidy()
+    })
+    this.#expected = new Expected(clock)
+    this.secrets = new Secrets(kernel)
+    this.views = new Views(this)
+    this.#flags = new FlagTable(db)
+    this.#catalog = new Catalog(file('cache', 'manifests.json'), () => clock.now(), host.version)
+    this.#families = new Families(kernel, (...brought) => checkConsent(this.#installer, ...brought))
+    this.#code = new CodeCache(home.path('cache', 'extensions'))
+    this.#kept = new KeptCode(kernel, this.#code, this.#catalog)
+    kernel.scope.defer('copies of code', () => this.#code.end())
+    const stateOf = (name: string) => host.plugins().find(plugin => (plugin.replacedBy ?? plugin.name) === name)?.state
+    this.#host = {
+      clock,
+      spawn: needs.processes.spawn,
+      claims: new Claims(),
+      daemonVersion: host.version,
+      dropIns,
+      code: this.#code,
+      kept: this.#kept,
+      unique: () => ids.hex(16),
+      families: this.#families,
+      runtime: (extension, log) => runtimeFor(this, extension, log),
+      begun: ({ name, key }) => stateOf(name) && this.#begun().find(code => code.key === key),
+      stateOf,
+      changed: ({ name }) => void this.#news.note(name),
+      tell: () => void this.#news.tell(),
+    }
+    const isOn = (name: string, link?: Link) => this.#flags.enabled(keyOf(name, link))
+    this.folder = new InstalledFolder(home.path('extensions'), kernel, this.#catalog, {
+      make: (name, found) => new Instance(name, () => this.tierOf(name), found, isOn(name), this.#host),
+      isPlacing: name => this.#installer.isPlacing(name),
+      take: (instance, found, anew) => this.#load(instance, found, anew),
+      freed: name => this.dev.retry(name),
+      gone: name => this.#kept.gone(name).then(() => this.#news.note(name)),
+      seen: name => this.#expected.end(name),
+      tell: () => this.#news.tell(),
+    })
+    this.dev = new DevLinks(kernel, this.#catalog, {
+      make: (link, found) => new Instance(link.name, () => 'workspace', found, isOn(link.name, link), this.#host, link),
+      take: (instance, found, anew, allow) => this.#load(instance, found, anew, allow),
+      forget: key => this.#families.forget(key),
+      seen: key => this.#expected.end(key),
+      tell: () => this.#news.tell(),
+    })
+    this.#installer = installerFor(kernel, {
+      disabling: name => this.disabling.ask(name),
+      look: name => this.folder.look(name),
+      runs: name => this.folder.get(name)?.status === 'active',
+      failing: async (name, ran) => this.folder.get(name)?.failing(ran),
+      kinds: name => this.#kept.kindsOf(name, this.folder.get(name)?.installed?.code?.surface),
+      forget: (t, name, purge) => this.#kept.forget(t, name, purge),
+      sweep: () => this.#code.sweep(),
+      brought: extension => this.#families.brought(extension),
+    })
+    this.install = new InstallDoor(this.#installer, {
+      show: name => this.views.toWire(this.get(name)),
+      linked: async (name, workspace) => {
+        const instance = await this.choose(name, workspace)
+        return instance.link && instance
+      },
+      links: name => this.dev.of(name),
+      unlink: (instance, actor) => this.dev.unlink(instance, actor),
+    })
+  }
+
+  /** The workspace of a link is gone. */
+  async unlinkFrom(name: string, workspace: string): Promise<void> {
+    await this.dev.unlink({ key: keyOf(name, { workspace }) }, this.kernel.actor)
+  }
+
+  /** Before anything is loaded: what an earlier daemon began to install or remove is carried on. */
+  async start(): Promise<void> {
+    await honourDisableNotes(this.kernel, this.#flags)
+    for (const { hash } of this.#begun()) this.#code.keep(hash)
+    this.#kept.start()
+    await this.#installer.start()
+    this.#expected.add([...(await this.folder.names()), ...this.dev.keys()])
+  }
+
+  /** Names of all extensions, with those that are still to be loaded. */
+  names(): string[] {
+    return [...this.all().map(({ name }) => name), ...this.#expected.keys()]
+  }
+
+  isLoading = (name?: string): boolean => this.#expected.has(name)
+
+  settled = async (): Promise<void> => void (await this.#expected.none())
+
+  /** What becomes of a request that no route matches. */
+  unrouted(path: string): Promise<Fault | true | undefined> {
+    const all = () => this.all()
+    return unrouted(path, { clock: this.kernel.clock, expected: this.#expected, folder: this.folder, all })
+  }
+
+  readonly #begun = () => this.kernel.collect(BegunCodes).map(({ entry }) => entry)
+
+  installed = (): readonly InstalledExtension[] => this.all().flatMap(({ installed }) => installed ?? [])
+
+  /** Every folder that may be an extension, by key: what is installed before the links of its name. */
+  all(): Instance[] {
+    return [...this.folder.all(), ...this.dev.all()].sort((a, b) => (a.key < b.key ? -1 : 1))
+  }
+
+  /** @throws Fault `extension_not_found` */
+  get(key: string): Instance {
+    const instance = this.folder.get(key) ?? this.dev.get(key)
+    if (!instance) throw ExtensionErrors.extension_not_found(`no extension is named ${key}`)
+    return instance
+  }
+
+  /**
+   * Which one is meant: of a workspace, or `*`, the link to it; without one what is installed, else the only link.
+   * @throws Fault `extension_not_found`, `extension_ambiguous`, of the workspace
+   */
+  async choose(name: string, workspace?: string, by?: Actor): Promise<Instance> {
+    if (!this.folder.get(name)) await this.settled()
+    // Who is held to a workspace names it in any case, and sees what is there of that name.
+    const here = by?.maxScope?.id ? [{ workspace: by.maxScope.id }, undefined, { workspace: '' }] : []
+    const [seen] = here.flatMap(at => (at ? this.dev : this.folder).get(keyOf(name, at)) ?? [])
+    if (here.length > 0) return seen ?? this.get(name)
+    if (workspace) return this.get(keyOf(name, { workspace: await this.dev.workspaceOf(workspace) }))
+    const [first, second] = this.folder.get(name) ? [] : this.dev.of(name)
+    if (!first || !second) return first ?? this.get(name)
+    const places = this.dev.of(name).map(placeOf)
+    throw ExtensionErrors.extension_ambiguous(`${name} is linked to several workspaces: ${places.join(', ')}`, {
+      next: `repeat with --workspace '${places[0]}'`,
+    })
+  }
+
+  /** Where an extension came from; what nobody installed was put there by the owner of the home. */
+  tierOf(name: string): SourceTier {
+    return this.#installer.provenance(name)?.tier ?? 'user'
+  }
+
+  owner = (key: string): Owner => ownerAmong(this.installed(), key, this.kernel.config.get(Unsandboxed))
+
+  async call(...[key, method, params, options]: Parameters<ExtensionsApi['call']>): Promise<unknown> {
+    await this.#expected.none(key)
+    const runtime = this.get(key).generation?.runtime
+    if (!runtime) throw ExtensionErrors.extension_not_running(`no process of ${key} runs`)
+    return runtime.call(method, params, options)
+  }
+
+  /** Loads what is there and follows the folder until the signal aborts. */
+  async follow(signal: AbortSignal): Promise<void> {
+    const sweep = (keys: readonly string[]) => this.#families.sweep(new Set(keys), this.dev.keys())
+    await this.folder.follow(signal, {
+      // What nothing here may have any more is in nobody's way.
+      before: names => sweep([...names, ...this.dev.keys()].filter(key => this.#flags.enabled(key))),
+      after: async () => {
+        await this.dev.restore()
+        await this.#installer.conclude()
+        await sweep(this.all().flatMap(({ key, generation }) => (generation ? [key] : [])))
+        await this.#code.sweep()
+        this.#expected.end()
+        await this.#news.tellAnyway()
+      },
+    })
+  }
+
+  /** Reads the folder again and starts its code and its process again. @throws Fault, saying why it did not load */
+  async reload(instance: Instance, confirmed?: string): Promise<Instance> {
+    const { name } = instance
+    if (!instance.enabled) {
+      throw ExtensionErrors.extension_disabled(`${name} is switched off`, { next: `svc extension enable ${name}` })
+    }
+    if (instance.link) return this.dev.reload(instance, confirmed)
+    await this.folder.look(name, true)
+    if (instance.problem) throw instance.problem
+    const off = this.kernel.needs.dropIns.whyNot(name)
+    if (off === undefined) return this.get(name)
+    const next = this.kernel.needs.dropIns.isLeftOut(name) ? 'change its code, or svc daemon restart' : 'svc doctor'
+    throw ExtensionErrors.extension_not_loaded(`${name} was read again and does not run: ${off}`, { next })
+  }
+
+  /** Idempotent; durable before anything is loaded. */
+  async enable(instance: Instance, actor: Actor): Promise<Instance> {
+    await instance.enable(() => this.#setFlag(instance, true, ExtensionEnabled, actor))
+    await (instance.link ? this.dev.look(instance.key) : this.folder.look(instance.name))
+    return instance
+  }
+
+  /** Idempotent; durable when it answers. @throws Fault of what depends on it */
+  async disable(instance: Instance, actor: Actor): Promise<Instance> {
+    if (!instance.enabled) return instance
+    const { name } = instance
+    // What is installed and on is what others depend on, and a link beside it is not.
+    const refused = instance.link && this.folder.get(name)?.enabled ? undefined : await this.disabling.ask(name)
+    if (refused) throw refused
+    await instance.disable(() => this.#setFlag(instance, false, ExtensionDisabled, actor))
+    await this.dev.retry(name)
+    await this.#news.tell()
+    return instance
+  }
+
+  /** Ends the processes of all; nothing else has to wait for that. */
+  async quiesce(): Promise<void> {
+    await Promise.all(this.all().map(instance => instance.stopProcess()))
+  }
+
+  checks(): readonly Check[] {
+    return [
+      {
+        id: 'runtime.extensions',
+        category: 'extensions',
+        run: async () => extensionItems(this.all(), this.#expected.has()),
+      },
+    ]
+  }
+
+  /** Makes an instance what was found, and tells what came of it. */
+  async #load(instance: Instance, found: Found, anew: boolean, allow?: (manifest: Manifest) => void): Promise<void> {
+    if (this.kernel.scope.signal.aborted) return
+    const outcome = await instance.load(found, anew, allow)
+    // The end of the daemon is no fault of an extension that it interrupts.
+    if (outcome === 'same' || this.kernel.scope.signal.aborted) return
+    this.#news.note(instance.name)
+    await tellOutcome(this.kernel, instance, outcome)
+  }
+
+  /** Families of that plugin came or went: what extensions ship for them is handed over again, or taken back. */
+  async refit(plugin: string): Promise<void> {
+    for (const instance of this.all()) if (await instance.refit(plugin)) this.#news.note(instance.name)
+    await this.#news.tell()
+  }
+
+  async #setFlag({ name, key, link, installed }: Instance, on: boolean, type: typeof ExtensionEnabled, actor: Actor) {
+    const {
+      db,
+      clock,
+      needs: { events },
+    } = this.kernel
+    await db.tx(t => {
+      this.#flags.set(t, key, on, clock.now())
+      const payload = { name, version: installed?.version, ...(link ? { workspace: link.workspace } : {}) }
+      events.emit(t, type, payload, { actor, subject: name })
+    })
+  }
+}

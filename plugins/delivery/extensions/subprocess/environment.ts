@@ -1,0 +1,113 @@
+import path from 'node:path'
+import { resolveSecret } from '../../../../kernel/kit/secret-ref.js'
+import { faultOf, messageOf, type PluginKernel } from '../../../../kernel/plugin.js'
+import { isWithheld } from '../../../platform/processes/api.js'
+import { ISOLATED, looksSecret, searchPath } from '../../../agents/providers/api.js'
+import { vaultPath } from '../../../access/vault/api.js'
+import { ExtensionErrors } from '../errors.js'
+import type { Manifest } from '../manifest/manifest.js'
+import { resolveInside } from '../manifest/paths.js'
+import { secretReference } from '../secret-path.js'
+
+/** What a process is started with. */
+export interface Launch {
+  readonly argv: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  /** Values that must not be shown. */
+  readonly secrets: readonly string[]
+}
+
+/**
+ * Command and environment of a manifest's process. The command is a path inside the extension, or the bare name of a program
+ * on the PATH; the environment has what every program needs, and what the manifest names.
+ * @param bound references in place of those of `secret_env`, by name, and of the variables that it asks for
+ * @throws Fault `extension_launch_invalid`, `extension_path_escape`
+ */
+export async function launchOf(
+  host: Pick<PluginKernel, 'collect' | 'env' | 'name'>,
+  manifest: Manifest,
+  root: string,
+  bound: Readonly<Record<string, string>> = {},
+  key = manifest.name,
+): Promise<Launch> {
+  const { env } = host
+  // Another extension's secrets are not resolved for it, whatever its manifest names.
+  const asker = { collect: host.collect, name: `${host.name}/${manifest.name}` }
+  const { subprocess } = manifest
+  if (!subprocess) throw ExtensionErrors.extension_launch_invalid('the manifest has no [subprocess]')
+  const secrets: string[] = []
+  const named = (name: string, where: string): string => {
+    const value = isWithheld(name) ? undefined : env[name]
+    if (value === undefined) {
+      throw ExtensionErrors.extension_launch_invalid(`${where} needs ${name}, which is not set for the daemon`, {
+        next: `set ${name} in the environment of the daemon and start it again`,
+      })
+    }
+    return value
+  }
+  const expand = (text: string, where: string) =>
+    text.replace(/\{\{(?:(config_dir)|env:([A-Za-z_][A-Za-z0-9_]*))\}\}/g, (_, folder, name) => {
+      if (folder !== undefined) return root
+      const value = named(name, where)
+      if (looksSecret(name)) secrets.push(value)
+      return value
+    })
+  const kept = Object.entries(env).filter(
+    (entry): entry is [string, string] => ISOLATED.test(entry[0]) && entry[1] !== undefined,
+  )
+  const given = Object.entries(subprocess.env).map(([name, text]) => [name, expand(text, `[subprocess.env] ${name}`)])
+  const secret: [name: string, value: string][] = []
+  const resolve = async (name: string, reference: string, what: string, mayLack: boolean) => {
+    const value = await resolveSecret(asker, reference, what).catch(error => {
+      const { next, code } = faultOf(error)
+      if (mayLack && LACKING.includes(code)) return undefined
+      throw ExtensionErrors.extension_launch_invalid(messageOf(error), { next, cause: error })
+    })
+    if (value === undefined) return
+    secrets.push(value)
+    secret.push([name, value])
+  }
+  for (const [name, declared] of Object.entries(subprocess.secret_env))
+    await resolve(name, bound[name] ?? declared, `[subprocess.secret_env] ${name}`, false)
+  // What it only asks for it is given when there is a value; without one it starts, and `missing_env` says so.
+  for (const name of askedFor(manifest)) {
+    const reference = bound[name] ?? secretReference({ name: manifest.name, key }, name)
+    if (vaultPath(reference) !== undefined || bound[name] !== undefined)
+      await resolve(name, reference, `requires_env ${name}`, true)
+  }
+  return {
+    argv: [
+      await programOf(expand(subprocess.command, '[subprocess] command'), root),
+      ...subprocess.args.map(arg => expand(arg, '[subprocess] args')),
+    ],
+    env: {
+      ...Object.fromEntries(kept),
+      PATH: searchPath(env).join(path.delimiter),
+      ...Object.fromEntries(given),
+      ...Object.fromEntries(secret),
+    },
+    secrets,
+  }
+}
+
+/** Faults of a secret that nobody stored. */
+const LACKING: readonly string[] = ['secret_missing', 'secret_resolver_missing']
+
+/** Variables of `requires_env`, of the extension and of its tools, that no other line of the manifest fills. */
+export function askedFor({ requires_env, tools, subprocess }: Manifest): string[] {
+  const all = new Set([...requires_env, ...tools.flatMap(tool => tool.requires_env)])
+  const filled = { ...subprocess?.env, ...subprocess?.secret_env }
+  return [...all].filter(name => !Object.hasOwn(filled, name))
+}
+
+/** A bare name is left to the PATH; anything else lies in the extension. */
+async function programOf(command: string, root: string): Promise<string> {
+  if (!command.includes('/')) return command
+  if (path.isAbsolute(command)) {
+    if (command !== root && !command.startsWith(root + path.sep)) {
+      throw ExtensionErrors.extension_path_escape(`[subprocess] command ${command} leads out of ${root}`)
+    }
+    return resolveInside(root, path.relative(root, command))
+  }
+  return resolveInside(root, command)
+}

@@ -1,0 +1,91 @@
+import type { Actor, Party } from '../../../../kernel/plugin.js'
+import type { InstalledExtension } from '../api.js'
+import { publishFamilies, type SourceTier } from '../manifest/manifest.js'
+import { type Consent, hostMethods } from '../manifest/permissions.js'
+import type { SubprocessLimits } from './settings.js'
+
+/** All that an extension from a marketplace may be granted; the other tiers get what they declare. */
+export const MARKETPLACE_CONSENTS: readonly Consent[] = [
+  'logs.read',
+  'memory.read',
+  'observe.read',
+  'session.read',
+  'skills.read',
+  'tool.read',
+]
+
+type Scope = 'global' | 'workspace'
+
+/** What an extension is granted of what its manifest asks for. */
+export interface Grants {
+  /** Methods of the Host API. */
+  readonly permissions: readonly string[]
+  readonly kinds: readonly string[]
+  /** `global` implies `workspace`; empty when no kind is granted. */
+  readonly scopes: readonly Scope[]
+  /** Methods that its tier keeps from it. */
+  readonly dropped: readonly string[]
+}
+
+const TIER_SCOPES: { readonly [T in SourceTier]: Scope } = {
+  bundled: 'global',
+  user: 'global',
+  workspace: 'workspace',
+  marketplace: 'global',
+}
+
+/** Methods as declared, capped by tier; kinds of the requested families that the operator allows, in the narrowest scope. */
+export function grantsOf(
+  { manifest, tier }: Pick<InstalledExtension, 'manifest' | 'tier'>,
+  { allowedKinds, maxScope }: Pick<SubprocessLimits, 'allowedKinds' | 'maxScope'>,
+): Grants {
+  const declared = [...new Set(manifest.permissions.requires)]
+  const allowed = (method: string) => {
+    const consent = hostMethods.get(method)?.consent
+    return consent !== undefined && (tier !== 'marketplace' || MARKETPLACE_CONSENTS.includes(consent))
+  }
+  const { families = [], max_scope: wanted = 'global' } = manifest.resources.publish ?? {}
+  const kinds = [...new Set(families.map(family => publishFamilies[family]))].filter(
+    kind => allowedKinds.length === 0 || allowedKinds.includes(kind),
+  )
+  const narrow = [wanted, TIER_SCOPES[tier], maxScope].includes('workspace')
+  return {
+    permissions: declared.filter(allowed),
+    kinds,
+    scopes: kinds.length === 0 ? [] : narrow ? ['workspace'] : ['global', 'workspace'],
+    dropped: declared.filter(method => !allowed(method)),
+  }
+}
+
+/** Where the records of an extension come from. */
+export const sourceOf = (key: string): Party => ({ kind: 'extension', id: key })
+
+/** The extension reading and publishing its own records, through the process of this nonce. */
+export function publisher(key: string, grants: Grants, nonce: string, workspace?: string): Actor {
+  const source = sourceOf(key)
+  return {
+    kind: 'extension',
+    id: key,
+    owner: source,
+    source,
+    origin: 'extension',
+    nonce,
+    grantedKinds: grants.kinds,
+    grantedScopes: grants.scopes,
+    ...(workspace === undefined ? {} : { maxScope: { kind: 'workspace', id: workspace } }),
+  }
+}
+
+/**
+ * The extension calling what else it has a consent for. What it makes is its own, with the source of requests, so that an
+ * operator can change it afterwards.
+ */
+export function caller(key: string): Actor {
+  return {
+    kind: 'daemon',
+    id: `extension.${key}`,
+    owner: sourceOf(key),
+    source: { kind: 'daemon', id: 'system' },
+    origin: 'extension',
+  }
+}

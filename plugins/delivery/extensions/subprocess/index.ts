@@ -1,0 +1,23 @@
+/** Processes of extensions, in any language: what the host of extensions needs of them. */
+import { HealthEscalation } from '../../../desk/daemon/api.js'
+import type { SubprocessKernel } from '../needs.js'
+import type { SubprocessHost } from './runtime.js'
+import { SubprocessSettings } from './settings.js'
+
+export type { SubprocessKernel } from '../needs.js'
+export { ExtensionCrashLoop } from './events.js'
+export { type SubprocessHost, SubprocessRuntime } from './runtime.js'
+export { type SubprocessLimits, SubprocessSettings } from './settings.js'
+
+/** What processes need of the daemon, from the kernel of the plugin that owns {@link SubprocessSettings}. */
+export function subprocessHost(kernel: SubprocessKernel): SubprocessHost {
+  const { clock, ids, log, db, records, needs, env, collect, name } = kernel
+  const limits = {
+    allowedKinds: kernel.config.get(SubprocessSettings.allowedKinds),
+    maxScope: kernel.config.get(SubprocessSettings.maxScope),
+    snapshotRate: kernel.config.get(SubprocessSettings.snapshotRate),
+    escalation: kernel.config.get(HealthEscalation),
+  }
+  const own = { clock, ids, log, db, records, needs, env, collect, name }
+  return { ...own, limits }
+}

@@ -1,0 +1,212 @@
+import { messageOf, onBehalfOf, turn, within } from '../../../../kernel/plugin.js'
+import type { ProcessHandle } from '../../../platform/processes/api.js'
+import { DEFAULT_PROFILE, spawnConfined } from '../../../access/sandboxes/api.js'
+import type { InstalledExtension } from '../api.js'
+import { ExtensionErrors } from '../errors.js'
+import type { LogRing } from '../load/log-ring.js'
+import { Connection } from './connection.js'
+import { launchOf } from './environment.js'
+import { caller, type Grants, publisher, sourceOf } from './grants.js'
+import { checkReply, greeting, type Handshake, type Times } from './handshake.js'
+import type { HostApi } from './host-api.js'
+import { rpcError } from './rpc-error.js'
+import type { Place, SubprocessHost } from './runtime.js'
+import { Snapshots } from './snapshots.js'
+
+/** Milliseconds for what a process said last to come through its pipes. */
+const DRAIN_MS = 500
+const FLOODS = 'it floods its standard error'
+/** Bytes of log that are handled before the event loop turns. */
+const LOG_A_TURN = 4096
+
+/** What an instance is started with. */
+export interface InstanceStart {
+  readonly host: SubprocessHost
+  readonly extension: InstalledExtension
+  readonly place: Place
+  readonly grants: Grants
+  readonly times: Times
+  readonly api: HostApi
+  readonly logs: LogRing
+}
+
+/** One process of an extension and the connection to it, from its start to its end. */
+export class Instance {
+  /** Why it is over, unless {@link stop} was called before: the process ended, or went beyond a bound. */
+  readonly over: Promise<string>
+  readonly #connection: Connection
+  readonly #ending = new AbortController()
+  #logged: Promise<void> = Promise.resolve()
+  #handshake: Handshake | undefined
+
+  private constructor(
+    private readonly start: InstanceStart,
+    private readonly nonce: string,
+    private readonly handle: ProcessHandle,
+  ) {
+    const { logs, host, extension } = start
+    const flooded = new Promise<string>(resolve => {
+      this.#logged = this.#readLog(() => resolve(FLOODS))
+    })
+    this.#connection = new Connection(handle, host.clock, {
+      owner: extension.name,
+      answer: (method, params) => this.#answer(method, params),
+      junk: line => logs.note(`not a message: ${line.slice(0, 500)}`),
+    })
+    const ended = handle.exited.then(
+      ({ code, signal }) => `the process ended ${signal ? `by ${signal}` : `with code ${code}`}`,
+    )
+    this.over = Promise.race([
+      ended,
+      flooded,
+      // A process that ends closes its pipes a moment before it is gone, and its end says more.
+      this.#connection.closed.then(({ why, hungUp }) =>
+        hungUp ? within(host.clock, DRAIN_MS, ended).catch(() => why) : why,
+      ),
+    ])
+    void this.over.then(why => this.#hungUp(why))
+  }
+
+  /**
+   * Starts the process, lets it speak for the extension's source, and shakes hands. Rejects with an Error that says why not;
+   * `begun` has been called then if there is a process, which is to be stopped.
+   */
+  static async open(start: InstanceStart, begun: (instance: Instance) => void): Promise<void> {
+    const { host, extension, logs } = start
+    const launch = await launchOf(host, extension.manifest, extension.root, start.place.bound?.(), extension.key)
+    logs.hide(launch.secrets)
+    const nonce = host.ids.hex(16)
+    await host.db.tx(t => new Snapshots(host).activate(t, sourceOf(extension.key), nonce))
+    const request = {
+      label: `extension ${extension.key}`,
+      argv: launch.argv,
+      cwd: extension.root,
+      env: launch.env,
+      stdio: 'pipe',
+      onBehalfOf: extension.name,
+    } as const
+    const sandbox = { profile: DEFAULT_PROFILE, roots: [], shows: [extension.root], fromCatalog: extension.name }
+    const handle = start.place.confined?.()
+      ? await spawnConfined(host, `ext_${nonce}`, sandbox, request)
+      : await host.needs.processes.spawn(request)
+    const instance = new Instance(start, nonce, handle)
+    begun(instance)
+    await instance.#shakeHands()
+  }
+
+  get pid(): number {
+    return this.handle.pid
+  }
+
+  /** Absent until the handshake is done. */
+  get handshake(): Handshake | undefined {
+    return this.#handshake
+  }
+
+  /** Asks the process; rejects like {@link Connection.request}. */
+  request(method: string, params: unknown, timeoutMs: number): Promise<unknown> {
+    return this.#connection.request(method, params, timeoutMs)
+  }
+
+  /** One health check: undefined when it is well, else what is wrong. One that supports no checks is well while it runs. */
+  async complaint(): Promise<string | undefined> {
+    if (this.#handshake?.supports.health_check === false) return undefined
+    try {
+      const answer = await this.request('health_check', {}, this.start.times.healthTimeout)
+      const { healthy, message } = (answer ?? {}) as { healthy?: unknown; message?: unknown }
+      if (healthy === true) return undefined
+      return this.start.logs.redact(
+        typeof message === 'string' ? message.slice(0, 500) : 'it says that it is not healthy',
+      )
+    } catch (error) {
+      return this.start.logs.redact(messageOf(error))
+    }
+  }
+
+  /**
+   * Asks the process to end, then ends its group: the end of its input, SIGTERM, SIGKILL. Resolves when nothing is left; when
+   * `hurry` aborts, SIGKILL comes at once.
+   */
+  async stop(reason: string, hurry?: AbortSignal): Promise<void> {
+    this.#ending.abort()
+    const { times, host } = this.start
+    const until = host.clock.monotonic() + times.shutdown
+    const kill = () => this.handle.kill()
+    if (hurry?.aborted) kill()
+    hurry?.addEventListener('abort', kill, { once: true })
+    const heard = await this.#askToEnd(reason)
+    // Who does not listen is not waited for.
+    const graceMs = heard ? Math.max(0, until - host.clock.monotonic()) : 0
+    await this.handle.stop({ graceMs, termMs: times.signalGrace })
+    hurry?.removeEventListener('abort', kill)
+    this.#connection.close('it was stopped')
+    await within(host.clock, DRAIN_MS, this.#logged).catch(() => {})
+    this.start.logs.flush()
+  }
+
+  /** Nobody hears the answers to what it asked: a question that it put to a person is taken away. */
+  async #hungUp(why: string): Promise<void> {
+    this.#ending.abort()
+    this.#connection.close(why)
+    const { host, extension } = this.start
+    const { id } = caller(extension.key)
+    const dismiss = () => host.needs.callers.dismiss(one => one.id === id, ExtensionErrors.extension_not_running(why))
+    dismiss()
+    // What it asked last may not have reached its route yet.
+    await turn()
+    dismiss()
+  }
+
+  async #readLog(flooded: () => void): Promise<void> {
+    const { logs, extension } = this.start
+    try {
+      for await (const chunk of this.handle.stderr) {
+        for (let rest = chunk as Buffer; rest.length > 0; ) {
+          const part = logs.isMuted ? rest : rest.subarray(0, LOG_A_TURN)
+          if (!onBehalfOf(extension.name, () => logs.push(part))) {
+            flooded()
+            return
+          }
+          rest = rest.subarray(part.length)
+          if (rest.length > 0) await turn()
+        }
+      }
+    } catch {
+      // Its pipe was destroyed, which is an end like any other.
+    }
+  }
+
+  /** Whether the process has acknowledged; at once false when there is nobody to be asked. */
+  #askToEnd(reason: string): Promise<boolean> {
+    if (!this.#handshake) return Promise.resolve(false)
+    const { shutdown } = this.start.times
+    return this.request('shutdown', { reason, deadline_ms: shutdown }, shutdown).then(
+      () => true,
+      () => false,
+    )
+  }
+
+  async #shakeHands(): Promise<void> {
+    const { extension, grants, times, host } = this.start
+    const hello = greeting(extension, grants, times, { version: host.needs.host.version, nonce: this.nonce })
+    const offered = { provides: extension.manifest.capabilities.provides, permissions: grants.permissions }
+    try {
+      this.#handshake = checkReply(await this.request('initialize', hello, times.initialize), offered)
+    } catch (error) {
+      throw this.#connection.isOver ? new Error(await this.over) : error
+    }
+  }
+
+  #answer(method: string, params: unknown): Promise<unknown> {
+    const { extension, grants, api } = this.start
+    if (!this.#handshake) throw rpcError('not_initialized', 'answer initialize first')
+    const { permissions } = this.#handshake.accepted_capabilities
+    const who = {
+      permissions,
+      publisher: publisher(extension.key, grants, this.nonce, extension.workspace),
+      caller: caller(extension.key),
+      signal: this.#ending.signal,
+    }
+    return api.answer(who, method, params)
+  }
+}

@@ -1,0 +1,285 @@
+import { messageOf } from '../../../../kernel/plugin.js'
+import { durationMs } from '../../../../schemas/duration.js'
+import { HOOK_METHOD, type InstalledExtension } from '../api.js'
+import { ExtensionErrors } from '../errors.js'
+import type { LogRing } from '../load/log-ring.js'
+import type { ExtensionRuntime, RuntimeHealth } from '../load/runtime.js'
+import type { SubprocessKernel } from '../needs.js'
+import { ExtensionCrashLoop } from './events.js'
+import { type Grants, grantsOf, publisher, sourceOf } from './grants.js'
+import type { Times } from './handshake.js'
+import { HostApi } from './host-api.js'
+import { Instance } from './instance.js'
+import type { SubprocessLimits } from './settings.js'
+import { Snapshots } from './snapshots.js'
+import { after, backoffMs, MAX_FAILURES, type SupervisionEvent, type SupervisionState } from './states.js'
+
+/** What the processes of extensions need of the daemon. */
+export interface SubprocessHost
+  extends Pick<SubprocessKernel, 'clock' | 'ids' | 'log' | 'db' | 'records' | 'env' | 'needs' | 'collect' | 'name'> {
+  readonly limits: SubprocessLimits
+}
+
+/** Milliseconds that a call of a service has unless it says otherwise. */
+const CALL_MS = 60_000
+
+/** What is particular to one copy of an extension. */
+export interface Place {
+  /** Where what it writes and what happens to it goes. */
+  readonly logs: LogRing
+  /** What the operator bound secret variables to, in place of what the manifest says. */
+  readonly bound?: () => Readonly<Record<string, string>>
+  /** Whether its process runs in a sandbox. */
+  readonly confined?: () => boolean
+}
+
+type Details = { readonly reason: string; readonly until?: number }
+
+/**
+ * The process that an extension declares with `[subprocess]`, supervised: started, initialized, health-checked,
+ * and after a failure ended and restarted with back-off, up to five times in a row. Its state is in {@link health}
+ * and, with its output, in the log.
+ */
+export class SubprocessRuntime implements ExtensionRuntime {
+  readonly grants: Grants
+  readonly #logs: LogRing
+  readonly #api: HostApi
+  readonly #times: Times
+  readonly #listeners = new Set<() => void>()
+  #state: SupervisionState = { status: 'stopped' }
+  #failures = 0
+  #instance: Instance | undefined
+  #startedAt = 0
+  #stopping = new AbortController()
+  #hurry = new AbortController()
+  #supervising: Promise<void> = Promise.resolve()
+
+  constructor(
+    private readonly host: SubprocessHost,
+    private readonly extension: InstalledExtension,
+    private readonly place: Place,
+  ) {
+    const { manifest } = extension
+    this.grants = grantsOf(extension, host.limits)
+    this.#logs = place.logs
+    this.#api = new HostApi(host)
+    this.#times = {
+      initialize: 5000,
+      healthInterval: durationMs(manifest.subprocess?.health_check_interval ?? '') ?? 30_000,
+      healthTimeout: 5000,
+      hook: 5000,
+      shutdown: durationMs(manifest.subprocess?.shutdown_timeout ?? '') ?? 10_000,
+      signalGrace: 10_000,
+    }
+  }
+
+  get state(): SupervisionState {
+    return this.#state
+  }
+
+  /** Resolves when the first process is ready; rejects when it fails, and it is started again after a while all the same. */
+  async start(): Promise<void> {
+    this.#to('start')
+    this.#failures = 0
+    this.#stopping = new AbortController()
+    this.#hurry = new AbortController()
+    if (this.grants.dropped.length > 0) {
+      this.#logs.note(`not granted to an extension from a marketplace: ${this.grants.dropped.join(', ')}`)
+    }
+    await new Promise<void>((resolve, reject) => {
+      this.#supervising = this.#supervise(failure => (failure === undefined ? resolve() : reject(failure)))
+    })
+  }
+
+  /** @param deadlineMs after so many milliseconds what is left is killed */
+  async stop({ deadlineMs = Number.POSITIVE_INFINITY }: { readonly deadlineMs?: number } = {}): Promise<void> {
+    if (this.#state.status === 'stopped') return
+    const timer = this.host.clock.timeout(deadlineMs, () => this.#hurry.abort())
+    if (deadlineMs <= 0) this.#hurry.abort()
+    this.#stopping.abort(new Error('it was stopped'))
+    await this.#supervising.finally(() => timer.cancel())
+  }
+
+  health(): RuntimeHealth {
+    const state = this.#state
+    const { status } = state
+    return {
+      health:
+        status === 'healthy'
+          ? 'healthy'
+          : status === 'stopped' || status === 'starting' || status === 'ready' || status === 'stopping'
+            ? 'unknown'
+            : 'unhealthy',
+      ...('reason' in state ? { message: state.reason } : {}),
+      ...(this.#instance ? { pid: this.#instance.pid, startedAt: this.#startedAt } : {}),
+      consecutiveFailures: this.#failures,
+      restartBackoffMs: status === 'waiting' ? Math.max(0, state.until - this.host.clock.now()) : 0,
+      disabled: status === 'given_up',
+    }
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /**
+   * Calls a service of the process, `tools/call` say. Throws `extension_not_running` (503), `extension_method_missing` (422)
+   * for what it does not implement, `extension_call_failed` (500) with what it says.
+   */
+  async call(
+    method: string,
+    params: unknown,
+    { timeoutMs = CALL_MS }: { readonly timeoutMs?: number } = {},
+  ): Promise<unknown> {
+    const { name } = this.extension
+    const handshake = this.#instance?.handshake
+    if (!this.#instance || !handshake || this.#stopping.signal.aborted) {
+      throw ExtensionErrors.extension_not_running(`the process of ${name} does not run now`)
+    }
+    const { event } = Object(params) as { readonly event?: unknown }
+    if (method === HOOK_METHOD) {
+      if (!handshake.supported_hook_events.includes(String(event)))
+        throw ExtensionErrors.extension_method_missing(`${name} does not name ${event} in supported_hook_events`)
+    } else if (!handshake.implemented_methods.includes(method))
+      throw ExtensionErrors.extension_method_missing(`${name} does not implement ${method}`)
+    try {
+      return await this.#instance.request(method, params, timeoutMs)
+    } catch (error) {
+      throw ExtensionErrors.extension_call_failed(`${method} of ${name}: ${this.#logs.redact(messageOf(error))}`)
+    }
+  }
+
+  /** Runs until it is stopped or given up; `first` is told how the first start ended. */
+  async #supervise(first: (failure?: Error) => void): Promise<void> {
+    const { signal } = this.#stopping
+    while (!signal.aborted) {
+      const reason = await this.#run(signal, first)
+      if (signal.aborted) break
+      this.#failures++
+      this.#to('fail', { reason })
+      this.#logs.note(`the process failed, ${this.#failures} in a row: ${reason}`)
+      this.host.log.warn('the process of an extension failed', {
+        extension: this.extension.name,
+        reason,
+        failures: this.#failures,
+      })
+      await this.#end(reason)
+      first(new Error(reason))
+      if (signal.aborted) break
+      if (this.#failures >= MAX_FAILURES) {
+        await this.#giveUp(reason)
+        await aborted(signal)
+        break
+      }
+      const pause = backoffMs(this.#failures)
+      this.#logs.note(`it is started again in ${pause / 1000} s`)
+      this.#to('wait', { reason, until: this.host.clock.now() + pause })
+      await this.host.clock.sleep(pause, signal).catch(() => {})
+      if (!signal.aborted) this.#to('start')
+    }
+    this.#to('stop')
+    await this.#end('stop')
+    first(ExtensionErrors.extension_not_running(`${this.extension.name} was stopped`))
+    this.#to('ended')
+  }
+
+  /** One process, from its start to its failure or the signal; why it failed. */
+  async #run(signal: AbortSignal, first: () => void): Promise<string> {
+    const { host, extension, place, grants } = this
+    const over = new AbortController()
+    const opened = Instance.open(
+      { host, extension, place, grants, times: this.#times, api: this.#api, logs: this.#logs },
+      instance => {
+        this.#instance = instance
+        this.#startedAt = host.clock.now()
+        signal.throwIfAborted()
+      },
+    )
+    const failed = opened.then(
+      () => {
+        if (signal.aborted) return ''
+        this.#to('shaken')
+        this.#logs.note(`the process runs, pid ${this.#instance?.pid}`)
+        first()
+        return Promise.race([this.#instance?.over ?? '', this.#watchHealth(over.signal)])
+      },
+      error => this.#logs.redact(messageOf(error)),
+    )
+    try {
+      // A start that hangs in the daemon itself has to be waited for, or its process would be left.
+      return await Promise.race([failed, aborted(signal).then(() => (this.#instance ? '' : failed))])
+    } finally {
+      over.abort()
+    }
+  }
+
+  /** Asks again and again; resolves with what is wrong when too many checks in a row failed. */
+  async #watchHealth(signal: AbortSignal): Promise<string> {
+    const { escalation } = this.host.limits
+    for (let bad = 0; ; ) {
+      await this.host.clock.sleep(this.#times.healthInterval, signal)
+      const reason = await this.#instance?.complaint()
+      signal.throwIfAborted()
+      bad = reason === undefined ? 0 : bad + 1
+      if (reason === undefined) this.#failures = 0
+      this.#to(reason === undefined ? 'well' : 'unwell', { reason: reason ?? '' })
+      if (bad === escalation && reason !== undefined) return `unhealthy, ${bad} checks in a row: ${reason}`
+    }
+  }
+
+  async #end(reason: string): Promise<void> {
+    const instance = this.#instance
+    if (!instance) return
+    await instance.stop(reason, this.#hurry.signal).catch(error => {
+      this.host.log.error('the process of an extension does not end', {
+        extension: this.extension.name,
+        error: messageOf(error),
+      })
+    })
+    this.#instance = undefined
+  }
+
+  /** Nothing speaks for the extension any more, so what it published goes. */
+  async #giveUp(reason: string): Promise<void> {
+    const { host, extension } = this
+    // In its name: what the daemon itself read from its folder stays.
+    const actor = publisher(extension.key, this.grants, '')
+    try {
+      await host.db.tx(t => {
+        new Snapshots(host).reset(t, actor, sourceOf(extension.key))
+        host.needs.events.emit(
+          t,
+          ExtensionCrashLoop,
+          { name: extension.name, failures: this.#failures, error: reason },
+          { subject: extension.name },
+        )
+      })
+    } catch (error) {
+      host.log.error('what an extension published stays', { extension: extension.name, error: messageOf(error) })
+    }
+    this.#logs.note(
+      `the process is given up after ${this.#failures} failures in a row; svc extension reload tries again`,
+    )
+    this.#to('give_up', { reason })
+  }
+
+  #to(event: SupervisionEvent, details: Details = { reason: '' }): void {
+    const status = after(this.#state.status, event)
+    this.#state = stateOf(status, details)
+    for (const listener of this.#listeners) listener()
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise(resolve => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+}
+
+function stateOf(status: SupervisionState['status'], { reason, until = 0 }: Details): SupervisionState {
+  if (status === 'waiting') return { status, reason, until }
+  if (status === 'unhealthy' || status === 'ending' || status === 'given_up') return { status, reason }
+  return { status }
+}

@@ -1,0 +1,33 @@
+import * as v from 'valibot'
+import type { Setting } from '../../../../kernel/plugin.js'
+import { RateLimit } from '../../../platform/resources/api.js'
+
+const setting = <T>(path: string, schema: v.GenericSchema<unknown, T>, value: T): Setting<T> => ({
+  path,
+  section: 'hooks-extensions',
+  schema,
+  default: value,
+  apply: 'restart-required',
+})
+
+/** Limits on what extension processes may publish, and how often. */
+export const SubprocessSettings = {
+  /** Kinds of records that extensions may publish; empty is all. */
+  allowedKinds: setting('extensions.resources.allowed_kinds', v.pipe(v.array(v.string()), v.maxLength(256)), []),
+  /** The largest scope that they may publish in; empty is no limit. */
+  maxScope: setting('extensions.resources.max_scope', v.picklist(['', 'global', 'workspace']), ''),
+  /** Snapshots of each extension. */
+  snapshotRate: setting('extensions.resources.snapshot_rate_limit', RateLimit, {
+    requests: 0,
+    window: '0s',
+    queue: 0,
+  } as RateLimit),
+}
+
+/** Their values. */
+export type SubprocessLimits = {
+  readonly [K in keyof typeof SubprocessSettings]: (typeof SubprocessSettings)[K]['default']
+} & {
+  /** Health checks that fail in a row before the process is ended; 0: it never is for that. */
+  readonly escalation: number
+}

@@ -1,0 +1,47 @@
+import type * as v from 'valibot'
+import { cli, describe, type RouteCli, runsCode } from '../../../../kernel/kit/annotations/index.js'
+import {
+  type Annotation,
+  type Replies,
+  type Route,
+  type RouteBody,
+  type RouteDefinition,
+  routeOf as routeOfToday,
+} from '../../../../kernel/plugin.js'
+
+/** Members of a route of `apiVersion = 1` that are annotations now. */
+export interface MembersOfOne {
+  /** Section of the document. */
+  readonly area?: string
+  readonly errors?: readonly number[]
+  readonly runsCode?: boolean
+  readonly cli?: RouteCli
+}
+
+type Schema = v.GenericSchema
+
+/** Constructor of routes as `apiVersion = 1` has it: what the command line and the document read stands on the route itself. */
+export function routeOf<S>() {
+  const route = routeOfToday<S>()
+  return <
+    const P extends string,
+    R extends Replies,
+    Q extends Schema | undefined = undefined,
+    B extends RouteBody | undefined = undefined,
+  >(
+    definition: RouteDefinition<S, P, Q, B, R> & MembersOfOne,
+  ): Route<S> => route(definition)
+}
+
+/** A route with annotations in place of its members of `apiVersion = 1`; one without them as it is. */
+export function annotated<R extends Route<never>>(route: R & MembersOfOne): R {
+  const { area, errors, runsCode: can, cli: command, ...rest } = route
+  const made: Annotation[] = []
+  if (area !== undefined || errors) made.push(describe(area ?? 'Other', errors && { errors }))
+  if (command) {
+    const { path, ...more } = command
+    made.push(cli(path, more))
+  }
+  if (can !== undefined) made.push(runsCode(can))
+  return made.length === 0 ? route : ({ ...rest, with: [...made, ...(route.with ?? [])] } as unknown as R)
+}

@@ -1,0 +1,157 @@
+import { stat } from 'node:fs/promises'
+import { type Actor, iso, KernelErrors } from '../../../kernel/plugin.js'
+import type * as wire from '../../../schemas/extensions.js'
+import { finding } from '../../desk/daemon/api.js'
+import { ExtensionErrors } from './errors.js'
+import { EVERYWHERE } from './identity.js'
+import { hashTree } from './load/code.js'
+import type { Instance } from './load/instance.js'
+import type { ExtensionsService } from './service.js'
+import { commandsOf, devToWire, extensionToWire, inventoryOf, logsOf, previewOf } from './wire.js'
+
+/** Milliseconds that a request for logs waits for some, and between two looks. */
+const FOLLOW_MS = 20_000
+const FOLLOW_STEP_MS = 250
+
+/** What the routes answer with. */
+export class Views {
+  constructor(private readonly self: ExtensionsService) {}
+
+  /** Without links to another workspace than the one that a caller is held to. */
+  list({ maxScope }: Actor): wire.Extension[] {
+    const isHere = ({ workspace_id: at = EVERYWHERE }: wire.Extension) =>
+      !maxScope?.id || [maxScope.id, EVERYWHERE].includes(at)
+    return this.self.all().map(this.toWire).filter(isHere)
+  }
+
+  /** Switches it off; a diagnostic names the plugins that wait for it from then on. @throws as the service */
+  async disable(instance: Instance, actor: Actor): Promise<wire.Extension> {
+    const token = instance.generation?.plugin?.provides?.id
+    const requiring = this.self.kernel.needs.host
+      .plugins()
+      .flatMap(({ name, requires, state }) =>
+        token !== undefined && requires.includes(token) && state.status === 'active' ? name : [],
+      )
+    const extension = this.toWire(await this.self.disable(instance, actor))
+    // In the place of another, it leaves the place to that one.
+    const waiting = requiring.filter(name => this.#waits(name))
+    if (waiting.length === 0) return extension
+    const required = finding({
+      id: `extension.${instance.key}`,
+      code: 'extension_required',
+      category: 'extensions',
+      severity: 'warning',
+      title: `${waiting.join(', ')} ${waiting.length > 1 ? 'wait' : 'waits'} for it`,
+      message: `${waiting.join(', ')} requires ${instance.name} and does not run until it is enabled again`,
+      suggested_command: `svc extension enable ${instance.name}`,
+    })
+    return { ...extension, diagnostics: [...(extension.diagnostics ?? []), required] }
+  }
+
+  #waits(plugin: string): boolean {
+    const found = this.self.kernel.needs.host.plugins().find(({ name }) => name === plugin)
+    return found?.state.status === 'waiting'
+  }
+
+  /** With what it brings. */
+  one(instance: Instance): wire.Extension {
+    return { ...this.toWire(instance), items: inventoryOf(instance).items }
+  }
+
+  readonly toWire = (instance: Instance): wire.Extension =>
+    extensionToWire(instance, this.self.kernel.env, this.self.kernel.clock)
+
+  /** Of what counts everywhere, and of links to that workspace. */
+  async commands({ extension, workspace }: wire.ExtensionCommandsQuery): Promise<wire.ExtensionCommandsReply> {
+    const place = await this.self.dev.workspaceOf(workspace)
+    const shown = this.self.all().filter(({ link }) => !link?.workspace || link.workspace === place)
+    return commandsOf(shown, extension)
+  }
+
+  /** @throws why it would not load */
+  async preview(instance: Instance): Promise<wire.ExtensionPreviewReply> {
+    return previewOf(instance, await instance.plan(), this.self.kernel.env)
+  }
+
+  /** With `follow` it waits up to 20 s for something to be there. */
+  async logs(
+    instance: Instance,
+    query: wire.ExtensionLogsQuery,
+    signal: AbortSignal,
+  ): Promise<wire.ExtensionLogsReply> {
+    const after = Number(query.after ?? 0)
+    if (!Number.isSafeInteger(after) || after < 0) throw KernelErrors.invalid_query('after is a sequence number')
+    const look = (): wire.ExtensionLogsReply => {
+      const current = this.self.get(instance.key)
+      current.noteFaults(this.self.kernel.needs.host.faults())
+      return logsOf(current, after, query.stream_epoch, this.self.kernel.redact)
+    }
+    if (query.follow !== 'true') return look()
+    const until = this.self.kernel.clock.monotonic() + FOLLOW_MS
+    const leave = instance.log.follow()
+    try {
+      for (;;) {
+        const reply = look()
+        const over = this.self.kernel.clock.monotonic() >= until || signal.aborted
+        if (reply.logs.length > 0 || over) return reply
+        await this.self.kernel.clock.sleep(FOLLOW_STEP_MS, signal).catch(() => {})
+      }
+    } finally {
+      leave()
+    }
+  }
+
+  /** What was not installed was put there by the owner of the home. */
+  async provenance({ name, link, found, tier }: Instance): Promise<wire.Provenance> {
+    const installed = link ? undefined : this.self.install.provenance(name)
+    if (installed) return installed
+    const { ctimeMs } = await stat(found.root)
+    const permissions = 'fault' in found ? [] : found.manifest.permissions.requires
+    return {
+      allow_unverified: true,
+      checksum_sha256: await hashTree(found.root),
+      checksum_verified: false,
+      installed_at: iso(Math.floor(ctimeMs)),
+      installed_by: 'owner',
+      installed_from: 'folder',
+      permissions: [...permissions],
+      registry_tier: tier(),
+      source_url: found.root,
+    }
+  }
+
+  async linkBuild(
+    body: wire.LinkExtensionBody,
+    workspace: string | undefined,
+    actor: Actor,
+  ): Promise<wire.DevExtension> {
+    const { origin_path: origin, generation_hash: generation, confirm_network_digest: confirmed } = body
+    return this.#devToWire(await this.self.dev.link({ origin, workspace, generation, confirmed }, actor), generation)
+  }
+
+  /** With a hash, SHA-256 of the folder, that is what the caller means to load: another one is refused. */
+  async reloadBuild(instance: Instance, body: wire.ReloadExtensionBody = {}): Promise<wire.DevExtension> {
+    const { generation_hash: generation, confirm_network_digest: confirmed } = body
+    const { root } = instance.found
+    if (generation !== undefined) {
+      const current = await hashTree(root)
+      if (current !== generation) {
+        throw ExtensionErrors.extension_generation_stale(`${root} holds another build`, {
+          details: { current_digest: current },
+        })
+      }
+    }
+    return this.#devToWire(await this.self.reload(instance, confirmed), generation)
+  }
+
+  #devToWire(instance: Instance, wanted: string | undefined): wire.DevExtension {
+    const { env, clock } = this.self.kernel
+    const { link } = instance
+    const bound = this.self.secrets.list(instance).bound_env_keys
+    return {
+      ...devToWire(instance, { env, clock, wanted, bound }),
+      dev: link !== undefined,
+      overrides_published: link !== undefined && this.self.folder.get(instance.name) !== undefined,
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import * as v from 'valibot'
+import { defineErrors, event } from '../../../kernel/plugin.js'
+
+/** A skill was installed, updated or removed. */
+export const SkillManaged = event(
+  'skill.managed',
+  v.object({
+    name: v.string(),
+    slug: v.string(),
+    what: v.picklist(['installed', 'updated', 'removed']),
+    version: v.optional(v.string()),
+    hash: v.optional(v.string()),
+  }),
+)
+
+export const MarketplaceErrors = defineErrors({
+  marketplace_not_configured: {
+    status: 400,
+    message: 'no catalog is configured',
+    next: 'svc config set marketplace.catalog.base_url <url>',
+  },
+  marketplace_kind_unknown: {
+    status: 404,
+    message: 'there are the kinds mcp, extension, skill and bundle',
+    next: 'svc marketplace list skill',
+  },
+  marketplace_entry_not_found: {
+    status: 404,
+    message: 'the catalog has no such entry',
+    next: 'svc marketplace search',
+  },
+  marketplace_entry_ambiguous: {
+    status: 422,
+    message: 'two entries of the catalog have one name',
+    next: 'ask whoever keeps the catalog to remove one of them',
+  },
+  marketplace_query_invalid: { status: 400, message: 'the query contradicts itself' },
+  marketplace_unavailable: {
+    status: 503,
+    message: 'the catalog cannot be read, and there is no earlier copy',
+    next: 'svc marketplace refresh',
+  },
+  mcp_install_invalid: { status: 400, message: 'no MCP server can be made of this entry with these values' },
+  mcp_install_values_missing: {
+    status: 422,
+    message: 'the server needs values that were not given',
+    next: 'svc mcp install <entry> --env NAME=value',
+  },
+  mcp_server_exists: { status: 409, message: 'there is an MCP server of this name already' },
+  extension_author_changed: {
+    status: 422,
+    message: 'the extension is no longer signed by the author whom you installed it from',
+    next: 'to accept the new author: svc extension remove <name>; then install it again',
+  },
+  extension_signature_invalid: { status: 422, message: 'the signature does not belong to this archive' },
+  extension_archive_unavailable: { status: 503, message: 'the archive of the extension cannot be fetched' },
+  skill_archive_unavailable: { status: 503, message: 'the archive of the skill cannot be fetched' },
+  skill_checksum_mismatch: { status: 400, message: 'the archive is not the one that the catalog describes' },
+  skill_unverified: {
+    status: 400,
+    message: 'the catalog gives no checksum for this skill',
+    next: 'svc config set extensions.trust.allow_unverified true',
+  },
+  skill_signature_invalid: { status: 400, message: 'the signature does not belong to this archive' },
+  skill_author_changed: {
+    status: 400,
+    message: 'the skill is no longer signed by the author whom you installed it from',
+    next: 'to accept the new author: svc skill remove <name>; then install it again',
+  },
+  skill_content_refused: { status: 400, message: 'the content of the archive was refused' },
+  skill_exists: { status: 400, message: 'a skill of your own is in the way', next: 'move its folder away' },
+  skill_version_unknown: { status: 404, message: 'the catalog does not have this version' },
+  skill_not_managed: {
+    status: 404,
+    message: 'no skill of this name was installed from a catalog',
+    next: 'svc skill list',
+  },
+})

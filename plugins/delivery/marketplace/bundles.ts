@@ -1,0 +1,54 @@
+import type { BundleCatalogReply } from '../../../schemas/bundles.js'
+import type { MarketplaceDetail, MarketplaceEntry } from '../../../schemas/marketplace.js'
+import type { MarketplaceKernel } from './service.js'
+
+type Bundle = BundleCatalogReply['bundles'][number]
+
+/** Bundles of installed extensions: there is no feed of them. */
+export async function bundleEntries(kernel: MarketplaceKernel): Promise<MarketplaceEntry[]> {
+  return (await bundles(kernel)).map(bundle => toWire(bundle, kernel))
+}
+
+export async function bundleDetail(kernel: MarketplaceKernel, id: string): Promise<MarketplaceDetail | undefined> {
+  const found = (await bundles(kernel)).find(bundle => idOf(bundle) === id)
+  if (!found) return undefined
+  return {
+    entry: toWire(found, kernel),
+    bundle: {
+      extension_name: found.extension_name,
+      profiles: (found.profiles ?? []).map(({ name, description, channels, ...counts }) => ({
+        name,
+        ...(description !== undefined && { description }),
+        agents: counts.agent_count ?? 0,
+        bridges: counts.bridge_count ?? 0,
+        channels: channels?.length ?? 0,
+        jobs: counts.job_count ?? 0,
+        layouts: counts.layout_count ?? 0,
+        triggers: counts.trigger_count ?? 0,
+      })),
+    },
+  }
+}
+
+/** Readable, and safe in a URL; names of extensions and bundles have no colon. */
+const idOf = ({ extension_name: extension, bundle_name: bundle }: Bundle) => `${extension}:${bundle}`
+
+async function bundles({ needs, actor }: MarketplaceKernel): Promise<readonly Bundle[]> {
+  const reply = await needs.request({ method: 'GET', url: '/api/bundles/catalog' }, actor)
+  return reply.status === 200 ? (JSON.parse(reply.body) as BundleCatalogReply).bundles : []
+}
+
+function toWire(bundle: Bundle, { needs }: MarketplaceKernel): MarketplaceEntry {
+  const version = needs.extensions.current?.installed().find(({ name }) => name === bundle.extension_name)?.version
+  return {
+    entry_id: idOf(bundle),
+    kind: 'bundle',
+    name: bundle.bundle_name,
+    description: bundle.description ?? '',
+    source: bundle.extension_name,
+    installed: true,
+    installed_name: bundle.bundle_name,
+    update_available: false,
+    ...(version !== undefined && { version, installed_version: version }),
+  }
+}

@@ -1,0 +1,45 @@
+import type { FeedKind } from '../../../schemas/marketplace.js'
+import type { ListMcpServersReply, McpServerView } from '../../../schemas/settings/mcp-servers.js'
+import type { MarketplaceKernel } from './service.js'
+
+/** What is installed of one entry. */
+export interface InstalledThing {
+  readonly name: string
+  readonly version?: string
+}
+
+/** What is installed already: skills by slug, extensions and MCP servers by name. */
+export class Installed {
+  constructor(private readonly kernel: MarketplaceKernel) {}
+
+  async of(kind: FeedKind): Promise<ReadonlyMap<string, InstalledThing>> {
+    const { skills, extensions } = this.kernel.needs
+    switch (kind) {
+      case 'skill':
+        return new Map(
+          (await skills.managed()).map(({ name, meta }) => [
+            meta.slug,
+            { name, ...(meta.version !== undefined && { version: meta.version }) },
+          ]),
+        )
+      case 'extension':
+        return new Map((extensions.current?.installed() ?? []).map(({ name, version }) => [name, { name, version }]))
+      case 'mcp':
+        return new Map((await this.#servers()).flatMap(namesOf))
+    }
+  }
+
+  /** The servers of the settings; none where no plugin lists them. */
+  async #servers(): Promise<readonly McpServerView[]> {
+    const { request } = this.kernel.needs
+    const reply = await request({ method: 'GET', url: '/api/settings/mcp-servers' }, this.kernel.actor)
+    if (reply.status !== 200) return []
+    return (JSON.parse(reply.body) as ListMcpServersReply).mcp_servers
+  }
+}
+
+/** A server is found by its name and, where it was made of an entry, by the id of that. */
+function namesOf({ name, catalog_entry: entry, catalog_version: version }: McpServerView) {
+  const thing: InstalledThing = { name, ...(version !== undefined && { version }) }
+  return (entry === undefined || entry === name ? [name] : [name, entry]).map(key => [key, thing] as const)
+}

@@ -1,0 +1,164 @@
+import { parseSecretRef } from '../../../kernel/kit/secret-ref.js'
+import { shown } from '../../../kernel/kit/text.js'
+import type { Actor, MaybeToken, PluginKernel } from '../../../kernel/plugin.js'
+import type { Given, InstallMcpServerBody, InstallMcpServerReply, MarketplaceEntry } from '../../../schemas/marketplace.js'
+import type { McpServerView, PutMcpServerBody } from '../../../schemas/settings/mcp-servers.js'
+import type { McpApi } from '../../work/mcp/api.js'
+import { MarketplaceErrors } from './api.js'
+import type { Entry } from './feed.js'
+
+type Section = NonNullable<Entry['mcp']>
+
+/** What a person gave for an entry, and what a server made of it before has. */
+interface Values {
+  readonly given: NonNullable<InstallMcpServerBody['values']>
+  readonly before: McpServerView | undefined
+}
+
+/** Makes MCP servers of the entries of a catalog. */
+export class McpInstaller {
+  /** @param find an entry and how it is shown; throws `marketplace_entry_not_found` and what keeps the catalog from being read */
+  constructor(
+    private readonly kernel: PluginKernel<{ mcp: MaybeToken<McpApi> }>,
+    private readonly find: (id: string) => Promise<readonly [Entry, MarketplaceEntry]>,
+  ) {}
+
+  /**
+   * Declares the server of an entry; one that was made of the same entry is replaced and keeps the values that are not given anew.
+   * @throws Fault `mcp_install_invalid`, `mcp_install_values_missing`, `mcp_server_exists`, and those of declaring a server
+   */
+  async install(
+    { entry_id: id, name: wanted, scope, workspace_id, values }: InstallMcpServerBody,
+    actor: Actor,
+  ): Promise<InstallMcpServerReply> {
+    const mcp = this.kernel.needs.mcp.current
+    if (!mcp) throw MarketplaceErrors.marketplace_unavailable('the plugin that has the MCP servers does not run')
+    const [entry, view] = await this.find(id)
+    if (!entry.mcp)
+      throw MarketplaceErrors.mcp_install_invalid(`the entry ${shown(id)} does not say what its server is`)
+    const name = wanted ?? entry.name
+    const place = { scope, ...(workspace_id !== undefined && { workspace_id }) }
+    const found = await mcp.shown(name, place)
+    const before = found?.scope === scope ? found : undefined
+    if (before && before.catalog_entry !== entry.id)
+      throw MarketplaceErrors.mcp_server_exists(
+        `there is an MCP server ${shown(name)} already, in ${before.declared_in}`,
+        {
+          next: `svc mcp install ${entry.id} --name <other-name>`,
+        },
+      )
+    const body = bodyOf(name, entry.mcp, { given: values ?? {}, before })
+    const apply = await mcp.declare(body, place, { entry: entry.id, version: view.version }, actor)
+    const server = await mcp.shown(name, place)
+    if (!server) throw MarketplaceErrors.mcp_install_invalid(`${shown(name)} is not among the servers of this place`)
+    const warnings = view.trust?.warnings
+    return {
+      apply,
+      mcp_server: server,
+      next_step: server.auth && server.auth_status?.status !== 'authenticated' ? 'authorize' : 'none',
+      ...(warnings && { warnings }),
+    }
+  }
+}
+
+/** The request that declares the server of an entry. */
+function bodyOf(name: string, section: Section, values: Values): PutMcpServerBody {
+  const { command, args, url, transport } = section
+  const isStarted = command !== undefined && url === undefined
+  if (isStarted === (url !== undefined))
+    throw MarketplaceErrors.mcp_install_invalid('the entry gives no one of command and url')
+  if ((transport === 'stdio') !== isStarted)
+    throw MarketplaceErrors.mcp_install_invalid(
+      `the entry has transport ${shown(transport)} and ${isStarted ? 'a command' : 'a url'}`,
+    )
+  const { auth, secret } = loginOf(section, values)
+  const variables = variablesOf(section, values)
+  const { env, secretEnv, plainSecrets } = variables
+  return {
+    server: {
+      name,
+      ...(isStarted ? { command, args: [...(args ?? [])] } : { url }),
+      ...(Object.keys(env).length > 0 && { env }),
+      ...(Object.keys(secretEnv).length > 0 && { secret_env: secretEnv }),
+      ...(auth && { auth }),
+    },
+    preserve_env: variables.keptEnv,
+    preserve_secrets: {
+      secret_env: variables.keptSecrets,
+      oauth_client_secret: values.before?.auth?.client_secret_configured === true && secret === undefined,
+    },
+    secret_values: {
+      secret_env: plainSecrets,
+      ...(secret !== undefined && { oauth_client_secret: secret }),
+    },
+  }
+}
+
+function variablesOf({ env: declared = [], url }: Section, { given: { env: given = {} }, before }: Values) {
+  const known = new Set(declared.map(({ name }) => name))
+  const unknown = Object.keys(given).find(name => !known.has(name))
+  if (unknown !== undefined)
+    throw MarketplaceErrors.mcp_install_invalid(
+      `the entry has no variable ${shown(unknown)}, only ${[...known].join(', ') || 'none'}`,
+    )
+  if (declared.length > 0 && url !== undefined)
+    throw MarketplaceErrors.mcp_install_invalid('the entry has variables and a url: nothing would read them')
+  const odd = declared.find(({ name }) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
+  if (odd) throw MarketplaceErrors.mcp_install_invalid(`${shown(odd.name)} is no name of a variable`)
+  const all = {
+    env: {} as Record<string, string>,
+    secretEnv: {} as Record<string, string>,
+    plainSecrets: {} as Record<string, string>,
+    keptEnv: [] as string[],
+    keptSecrets: [] as string[],
+  }
+  const missing: string[] = []
+  for (const { name, secret, required, default: fallback } of declared) {
+    const value = given[name]
+    if (value && 'vault_ref' in value) all.secretEnv[name] = reference(value)
+    else if (value && secret) all.plainSecrets[name] = value.value
+    else if (value) all.env[name] = value.value
+    else if (before?.env_keys?.includes(name)) all.keptEnv.push(name)
+    else if (before?.secret_env_keys?.includes(name)) all.keptSecrets.push(name)
+    else if (fallback !== undefined && !secret) all.env[name] = fallback
+    else if (required) missing.push(name)
+  }
+  if (missing.length > 0)
+    throw MarketplaceErrors.mcp_install_values_missing(`the server needs ${missing.join(', ')}`, {
+      details: { missing: missing.join(',') },
+    })
+  return all
+}
+
+/** How the daemon logs in, and the client secret where one was given as a value. */
+function loginOf(
+  { oauth, url }: Section,
+  { given: { oauth_client_secret: given } }: Values,
+): { readonly auth?: PutMcpServerBody['server']['auth']; readonly secret?: string } {
+  if (!oauth) {
+    if (given) throw MarketplaceErrors.mcp_install_invalid('the entry has no login that a client secret could be for')
+    return {}
+  }
+  if (url === undefined) throw MarketplaceErrors.mcp_install_invalid('a server that is started has no login')
+  const { client_id, issuer_url, authorization_url, token_url, scopes } = oauth
+  const isKnown = client_id !== '' && issuer_url !== undefined
+  const auth = {
+    type: 'oauth',
+    registration: isKnown ? ('pre_registered' as const) : ('auto' as const),
+    ...(client_id !== '' && { client_id }),
+    ...(issuer_url !== undefined && { issuer_url }),
+    ...(authorization_url !== undefined && { authorization_url }),
+    ...(token_url !== undefined && { token_url }),
+    ...(scopes && { scopes: [...scopes] }),
+    ...(given && 'vault_ref' in given && { client_secret_ref: reference(given) }),
+  }
+  return { auth, ...(given && 'value' in given && { secret: given.value }) }
+}
+
+function reference({ vault_ref: ref }: Extract<Given, { vault_ref: string }>): string {
+  const scheme = parseSecretRef(ref)?.scheme
+  if (scheme === 'vault' || scheme === 'env') return ref
+  throw MarketplaceErrors.mcp_install_invalid(
+    `${shown(ref)} is no reference to a secret, such as vault:mcp/global/name/token`,
+  )
+}

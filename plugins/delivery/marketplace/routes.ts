@@ -1,0 +1,203 @@
+import * as v from 'valibot'
+import { cli, describe, tool } from '../../../kernel/kit/annotations/index.js'
+import { ok, type Route, routeOf } from '../../../kernel/plugin.js'
+import {
+  InstallMcpServerBody,
+  InstallMcpServerReply,
+  InstallSkillBody,
+  MarketplaceDetail,
+  MarketplaceEntryQuery,
+  MarketplaceKindPage,
+  MarketplaceKindQuery,
+  MarketplaceSearchQuery,
+  MarketplaceSearchReply,
+  RefreshQuery,
+  RefreshReply,
+  SkillInstallResult,
+  SkillRemoveResult,
+  SkillUpdateResult,
+  UpdateSkillsBody,
+} from '../../../schemas/marketplace.js'
+import type { MarketplaceService } from './service.js'
+
+const route = routeOf<MarketplaceService>()
+const area = 'Marketplace'
+const kind = { name: 'kind', summary: 'mcp, extension, skill or bundle' } as const
+const columns = [
+  { header: 'ID', path: 'entry_id' },
+  { header: 'NAME', path: 'name' },
+  { header: 'VERSION', path: 'version' },
+  { header: 'AUTHOR', path: 'author' },
+  { header: 'INSTALLED', path: 'installed_version' },
+  { header: 'TRUST', path: 'trust.decision' },
+  { header: 'DESCRIPTION', path: 'description' },
+] as const
+const installed = [
+  { header: 'Name', path: 'name' },
+  { header: 'Status', path: 'status' },
+  { header: 'Version', path: 'version' },
+  { header: 'Slug', path: 'slug' },
+  { header: 'Folder', path: 'path' },
+] as const
+
+export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
+  route({
+    method: 'POST',
+    path: '/api/marketplace/refresh',
+    audited: false,
+    summary: 'Refresh the marketplace catalog',
+    query: RefreshQuery,
+    privileged: true,
+    replies: { 200: RefreshReply },
+    with: [
+      describe(area),
+      cli('marketplace refresh', {
+        view: {
+          rows: 'kinds',
+          columns: [
+            { header: 'KIND', path: 'kind' },
+            { header: 'OUTCOME', path: 'outcome' },
+            { header: 'ENTRIES', path: 'entry_count' },
+            { header: 'STALE', path: 'stale' },
+            { header: 'ERROR', path: 'error', below: true },
+          ],
+        },
+      }),
+    ],
+    handle: async (self, { query }) => ok(await self.refresh(query.kind)),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/marketplace/search',
+    with: [describe(area), tool('marketplace_search', ['marketplace'])],
+    summary: 'Search the marketplace; without words, show a selection',
+    query: MarketplaceSearchQuery,
+    replies: { 200: MarketplaceSearchReply },
+    handle: async (self, { query }) => ok(await self.search(query)),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/marketplace/{kind}',
+    summary: 'List marketplace entries of one kind',
+    query: MarketplaceKindQuery,
+    replies: { 200: MarketplaceKindPage },
+    with: [
+      describe(area),
+      cli('marketplace list', {
+        args: [kind, { name: 'q', in: 'query', optional: true, summary: 'words to search for' }],
+        options: { workspace_id: 'workspace' },
+        view: { rows: 'items', columns, empty: 'no entries; read the catalog: svc marketplace refresh' },
+      }),
+    ],
+    handle: async (self, { params, query }) => ok(await self.page(params.kind, query)),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/marketplace/{kind}/{entry_id}',
+    summary: 'Show a marketplace entry',
+    query: MarketplaceEntryQuery,
+    replies: { 200: MarketplaceDetail },
+    with: [
+      describe(area),
+      cli('marketplace info', {
+        args: [kind, { name: 'entry_id', summary: 'id of an entry' }],
+        options: { workspace_id: 'workspace' },
+        view: {
+          item: '',
+          fields: [
+            { header: 'Name', path: 'entry.name' },
+            { header: 'Description', path: 'entry.description' },
+            { header: 'Version', path: 'entry.version' },
+            { header: 'Author', path: 'entry.author' },
+            { header: 'Installed', path: 'entry.installed_version' },
+            { header: 'Trust', path: 'entry.trust.decision' },
+            { header: 'Versions', path: 'skill.versions', as: 'list' },
+            { header: 'License', path: 'skill.license' },
+            { header: 'Archive', path: 'extension.artifact_url' },
+            { header: 'SHA-256', path: 'extension.digest_sha256' },
+            { header: 'Command', path: 'mcp.command' },
+            { header: 'URL', path: 'mcp.url' },
+          ],
+          table: {
+            path: 'entry.trust.warnings',
+            columns: [
+              { header: 'SEVERITY', path: 'severity' },
+              { header: 'WARNING', path: 'title' },
+              { header: 'MEANING', path: 'message' },
+            ],
+          },
+        },
+      }),
+      tool('marketplace_info', ['marketplace']),
+    ],
+    handle: async (self, { params, query }) => ok(await self.detail(params.kind, params.entry_id, query)),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/settings/mcp-servers/install',
+    with: [describe('Settings')],
+    summary: 'Install an MCP server from the marketplace',
+    body: InstallMcpServerBody,
+    privileged: true,
+    replies: { 200: InstallMcpServerReply },
+    handle: async (self, { body, actor }) => ok(await self.servers.install(body, actor)),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/skills/marketplace/install',
+    summary: 'Install a skill from the marketplace',
+    body: InstallSkillBody,
+    privileged: true,
+    replies: { 200: v.object({ skill: SkillInstallResult }) },
+    with: [
+      describe('Skills'),
+      cli('skill install', {
+        args: [{ name: 'slug', in: 'body', summary: 'id of an entry: svc marketplace list skill' }],
+        view: { item: 'skill', fields: installed },
+      }),
+    ],
+    handle: async (self, { body, actor }) => ok({ skill: await self.skills.install(body.slug, body.version, actor) }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/skills/marketplace/update',
+    summary: 'Update one installed skill or all; without arguments, list available updates',
+    body: UpdateSkillsBody,
+    privileged: true,
+    replies: { 200: v.object({ skills: v.array(SkillUpdateResult) }) },
+    with: [
+      describe('Skills'),
+      cli('skill update', {
+        args: [{ name: 'name', in: 'body', optional: true, summary: 'name of an installed skill' }],
+        view: {
+          rows: 'skills',
+          columns: [
+            { header: 'NAME', path: 'name' },
+            { header: 'STATUS', path: 'status' },
+            { header: 'VERSION', path: 'current_version' },
+            { header: 'LATEST', path: 'latest_version' },
+            { header: 'ERROR', path: 'error', below: true },
+          ],
+          empty: 'no installed skills; find one: svc marketplace list skill',
+        },
+      }),
+    ],
+    handle: async (self, { body, actor }) => ok({ skills: await self.skills.update(body, actor) }),
+  }),
+  route({
+    method: 'DELETE',
+    path: '/api/skills/marketplace/{name}',
+    summary: 'Remove an installed skill and the recorded key of its author',
+    privileged: true,
+    essential: true,
+    replies: { 200: v.object({ skill: SkillRemoveResult }) },
+    with: [
+      describe('Skills'),
+      cli('skill remove', {
+        args: [{ name: 'name', summary: 'name of an installed skill' }],
+        view: { item: 'skill', fields: installed.filter(({ path }) => path !== 'version') },
+      }),
+    ],
+    handle: async (self, { params, actor }) => ok({ skill: await self.skills.remove(params.name, actor) }),
+  }),
+]

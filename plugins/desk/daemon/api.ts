@@ -1,0 +1,105 @@
+import * as v from 'valibot'
+import {
+  defineErrors,
+  event,
+  gate,
+  hookTable,
+  registry,
+  type Setting,
+  type TapsOf,
+  token,
+} from '../../../kernel/plugin.js'
+import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
+
+/** The hooks of the daemon. */
+export const points = hookTable({
+  admission: gate<[what: string]>(
+    'admission',
+    'New work asks to be admitted; the daemon is not draining. A tap may refuse it.',
+  ),
+})
+
+/** What the daemon plugin offers: admission of new work, and the registries that status and doctor are made of. */
+export interface DaemonApi extends TapsOf<typeof points> {
+  readonly draining: boolean
+  /** Throws `draining` (503) or the refusal of a guard unless new work is admitted; `what` names it, `session` say. */
+  admit(what: string): Promise<void>
+}
+
+export const Daemon = token<DaemonApi>('daemon@1')
+
+/** Health checks of a process that fail in a row before something is done about it; 0: nothing is. */
+export const HealthEscalation: Setting<number> = {
+  path: 'daemon.subprocess_health_escalation_threshold',
+  section: 'hooks-extensions',
+  schema: v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(1000)),
+  default: 3,
+  apply: 'restart-required',
+}
+
+/** The scope that a status request names; nothing is inferred. */
+export interface StatusScope {
+  /** Reference of a workspace as the caller gave it: id, name or path. */
+  readonly workspace?: string
+}
+
+/**
+ * Contributes to `/api/status`: objects are merged into the member's empty form, anything else replaces it.
+ * A member that says nothing of its `status` has `ok`; one whose `read` throws or takes over 2 s has `degraded`.
+ */
+export interface StatusMember {
+  /** Top-level member, or a dotted path into one, `health.active_agents`. */
+  readonly path: string
+  readonly read: (about: StatusScope) => unknown
+}
+
+export const StatusMembers = registry<StatusMember>(
+  'daemon.status@1',
+  v.looseObject({ path: v.string(), read: v.function() }),
+)
+
+/**
+ * A doctor probe. It answers within 5 s or is reported as `probe_timeout`; one that throws as `probe_failed`.
+ * When all is well it answers with nothing, or with an item of severity `info` whose code ends in `_ok` or `_ready`:
+ * these are what `quiet` leaves out.
+ */
+export interface Check {
+  /** `runtime.providers`; the filters `only` and `exclude` name it or its category. */
+  readonly id: string
+  readonly category: string
+  readonly run: (signal: AbortSignal) => Promise<readonly DiagnosticItem[]>
+}
+
+export const Checks = registry<Check>(
+  'daemon.checks@1',
+  v.looseObject({ id: v.string(), category: v.string(), run: v.function() }),
+)
+
+/** Tells names that `plugins.disabled` and `plugins.replace` may hold although no plugin has them, or none that runs. */
+export const KnownNames = registry<() => readonly string[]>('daemon.known_names@1', v.function())
+
+/** A doctor item that was found just now. */
+export function finding(item: Omit<DiagnosticItem, 'data_freshness'>): DiagnosticItem {
+  return { ...item, data_freshness: 'live' }
+}
+
+/** The daemon takes requests. */
+export const DaemonStarted = event('daemon.started', v.object({ version: v.string(), pid: v.number() }))
+/** New work is refused from here on. */
+export const DaemonDraining = event('daemon.draining', v.object({}))
+/** New work is admitted again. */
+export const DaemonActive = event('daemon.active', v.object({}))
+
+export const DaemonErrors = defineErrors({
+  draining: {
+    status: 503,
+    message: 'daemon is draining; new work admission is closed',
+    next: 'svc undrain',
+  },
+  unknown_component: {
+    status: 400,
+    message: 'no probe or category of that name; svc doctor lists them',
+    next: 'svc doctor',
+  },
+  plugin_not_found: { status: 404, message: 'no such plugin', next: 'svc plugin list' },
+})

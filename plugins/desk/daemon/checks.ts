@@ -1,0 +1,262 @@
+import { type AttributedFault, type PluginInfo, reasonOf } from '../../../kernel/platform.js'
+import type { HostView } from '../../../kernel/plugin.js'
+import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
+import type { ConfigState, ConfigurationApi } from '../../platform/configuration/api.js'
+import type { KindHealth } from '../../platform/reconcile/api.js'
+import type { TcpState } from '../../platform/tcp/api.js'
+import { finding } from './api.js'
+import { formerPluginItems, type NamedPlugins, wentTo } from './former-plugins.js'
+
+/** Items listed of one probe; the rest is counted in the last one. */
+const LISTED = 50
+
+/** `daemon_status_ok`, `daemon_draining` (information only), or nothing when other probes tell what is wrong. */
+export function daemonItems(status: string): DiagnosticItem[] {
+  const common = { id: 'daemon.status', category: 'daemon', severity: 'info' }
+  if (status === 'ok') {
+    return [finding({ ...common, code: 'daemon_status_ok', title: 'Daemon', message: 'the daemon is running' })]
+  }
+  if (status !== 'draining') return []
+  return [
+    finding({
+      ...common,
+      code: 'daemon_draining',
+      title: 'Daemon is draining',
+      message: 'new work is refused, running work goes on',
+      suggested_command: 'svc undrain',
+    }),
+  ]
+}
+
+/** Whether TCP is served, and to those with a token alone. */
+export function tcpItems(tcp: TcpState): DiagnosticItem[] {
+  const common = { id: 'daemon.tcp', category: 'daemon', severity: 'warning' }
+  if (tcp.status === 'unchecked') {
+    const message = `${tcp.why}, so every local user can run programs as the daemon's user. Set it to true`
+    return [finding({ ...common, code: 'tcp_unchecked', title: 'TCP serves every local user', message })]
+  }
+  const message = tcp.status === 'on' ? 'TCP serves callers with a token' : `TCP is off: ${tcp.why}`
+  return [fine(common.id, common.category, 'tcp_ok', 'TCP', message)]
+}
+
+/** @param why no extension runs; undefined when they do */
+export function safeModeItems(why: string | undefined): DiagnosticItem[] {
+  if (why === undefined) return []
+  return [
+    finding({
+      id: 'daemon.safe_mode',
+      code: 'daemon_safe_mode',
+      category: 'daemon',
+      severity: 'warning',
+      title: 'Safe mode: no extension runs',
+      message: `the daemon is in safe mode and runs no extension: ${why}; disable what is to blame, then start it again`,
+      suggested_command: 'svc daemon stop && svc daemon start',
+    }),
+  ]
+}
+
+/** One item for every plugin that failed or waits for another. */
+export function pluginItems(plugins: readonly PluginInfo[]): DiagnosticItem[] {
+  const items = plugins.flatMap(({ name, state }) => {
+    const common = { id: `daemon.plugins.${name}`, category: 'daemon' }
+    if (state.status === 'failed') {
+      const ahead = /schema_ahead/.test(state.error)
+      const code = ahead ? 'schema_ahead' : 'plugin_failed'
+      const helps = state.next === undefined ? {} : { suggested_command: state.next }
+      const title = `Plugin ${name} failed`
+      return finding({ ...common, code, severity: 'error', title, message: state.error, ...helps })
+    }
+    if (state.status !== 'waiting') return []
+    const message = `${name} is not running; ${reasonOf(state)}`
+    return finding({ ...common, code: 'plugin_waiting', severity: 'warning', title: `Plugin ${name} waits`, message })
+  })
+  if (items.length > 0) return items
+  const active = plugins.filter(plugin => plugin.state.status === 'active').length
+  return [fine('daemon.plugins', 'daemon', 'plugins_ok', 'Plugins', `${active} plugins are active`)]
+}
+
+/** Faults of plugins that were contained. */
+export function faultItems(faults: readonly AttributedFault[]): DiagnosticItem[] {
+  const items = faults.map(({ owner, where, count, error }) =>
+    finding({
+      id: `daemon.faults.${owner}`,
+      code: 'plugin_fault',
+      category: 'daemon',
+      severity: 'warning',
+      title: `Fault in ${owner}`,
+      message: `${owner} failed in ${where}${count > 1 ? `, ${count} times` : ''}: ${error}`,
+    }),
+  )
+  return items.length > 0
+    ? bounded(items)
+    : [fine('daemon.faults', 'daemon', 'faults_ok', 'Faults', 'no plugin failed')]
+}
+
+/** Kinds whose runtime does not follow their records, every quarantined record, and kinds that nobody knows. */
+export function reconcileItems(
+  health: readonly KindHealth[],
+  kinds: readonly { readonly name: string; readonly registered: boolean; readonly count: number }[],
+): DiagnosticItem[] {
+  const category = 'resources'
+  const troubled = health.filter(entry => entry.status !== 'healthy')
+  const items = [
+    ...troubled.map(entry =>
+      finding({
+        id: `resources.reconcile.${entry.kind}`,
+        code: `kind_${entry.status}`,
+        category,
+        severity: entry.status === 'failing' ? 'warning' : 'error',
+        title: `Records of kind ${entry.kind} are ${entry.status}`,
+        message: `${entry.quarantined.length} quarantined, ${entry.pending} pending; the runtime stays as it was for them`,
+      }),
+    ),
+    ...bounded(health.flatMap(entry => entry.quarantined).map(quarantinedItem)),
+    ...kinds
+      .filter(kind => !kind.registered && kind.count > 0)
+      .map(({ name, count }) =>
+        finding({
+          id: `resources.kinds.${name}`,
+          code: 'kind_unregistered',
+          category,
+          severity: 'info',
+          title: `No plugin knows the kind ${name}`,
+          message: `${count} records of it are stored as they were written and have no effect`,
+          suggested_command: `svc resource list ${name}`,
+        }),
+      ),
+  ]
+  if (troubled.length > 0 || items.length > 0) return items
+  return [fine('resources.reconcile', category, 'reconcile_ok', 'Records', 'the runtime follows all stored records')]
+}
+
+function quarantinedItem(record: KindHealth['quarantined'][number]): DiagnosticItem {
+  return finding({
+    id: `resources.reconcile.${record.kind}/${record.id}`,
+    code: 'record_quarantined',
+    category: 'resources',
+    severity: 'warning',
+    title: `${record.kind} ${record.id} cannot be applied`,
+    message: `${record.error} (${record.attempts} attempts; tried again by itself, at once on its next write)`,
+    suggested_command: `svc resource get ${record.kind} ${record.id}`,
+  })
+}
+
+/** Without somebody who says what is configured, nothing of it waits. */
+export const configState = (configuration: ConfigurationApi | undefined): ConfigState =>
+  configuration?.state() ?? { unowned: [], leftOut: [], pending: [] }
+
+/**
+ * The configuration file: a state that is not valid, changes that wait, paths without owner, plugins that nobody has.
+ * @param named settings that name plugins, and their values
+ * @param known names that are not those of plugins, or of none that runs
+ */
+export function configItems(
+  host: HostView,
+  state: ConfigState,
+  named: readonly NamedPlugins[],
+  known: readonly string[],
+): DiagnosticItem[] {
+  const { unowned, leftOut, pending, problem } = state
+  const common = { category: 'config', severity: 'warning' }
+  const running = new Set(host.plugins().flatMap(({ name, state }) => (state.status === 'active' ? name : [])))
+  const items = unowned.map(path => {
+    const common = { category: 'config', id: `config.settings.${path}`, code: 'config_unowned' }
+    const name = path.replace(/^plugins\./, '')
+    return known.includes(name) && !running.has(name)
+      ? finding({
+          ...common,
+          severity: 'info',
+          title: `Setting ${path} waits`,
+          message: `${name} does not run now; ${path} is checked and takes effect when it does`,
+        })
+      : finding({
+          ...common,
+          severity: 'warning',
+          title: `Setting ${path} has no effect`,
+          message: `no active plugin owns ${path}; it is kept as it is`,
+        })
+  })
+  items.push(...formerPluginItems(host.formerNames, named))
+  for (const name of host.unknownPlugins()) {
+    if (known.includes(name) || wentTo(host.formerNames, name) !== undefined) continue
+    items.push(
+      finding({
+        ...common,
+        id: `config.plugins.${name}`,
+        code: 'config_unknown_plugin',
+        title: `No plugin is named ${name}`,
+        message: `plugins.disabled or plugins.replace names ${name}, which is not there; that has no effect`,
+        suggested_command: 'svc plugin list',
+      }),
+    )
+  }
+  for (const text of leftOut) {
+    items.push(
+      finding({
+        ...common,
+        id: `config.entries.${text.replace(/^.*?:\d+: ([^:]*):.*$/s, '$1')}`,
+        code: 'config_entry_invalid',
+        title: 'An entry of config.json is not used',
+        message: text,
+      }),
+    )
+  }
+  if (problem !== undefined) {
+    items.push(
+      finding({
+        ...common,
+        severity: 'error',
+        id: 'config.file',
+        code: 'config_invalid',
+        title: 'Configuration is not valid',
+        message: `the values in force stay as they are: ${problem}`,
+      }),
+    )
+  }
+  if (pending.length > 0) {
+    items.push(
+      finding({
+        ...common,
+        id: 'config.pending',
+        code: 'config_restart_required',
+        title: 'Configuration changed',
+        message: `${pending.join(', ')} changed in config.json; this takes effect with the next start`,
+        suggested_command: 'svc daemon stop && svc daemon start',
+      }),
+    )
+  }
+  return items.length > 0
+    ? items
+    : [fine('config.settings', 'config', 'config_ok', 'Configuration', 'settings applied')]
+}
+
+/** The catalog: whether it takes writes. */
+export function storeItems(store: ReturnType<HostView['store']>): DiagnosticItem[] {
+  if (store.failed === undefined) {
+    const message = `${store.bytes} bytes, ${store.streams.length} schema streams applied`
+    return [fine('store.state', 'store', 'store_ok', 'Store', message)]
+  }
+  return [
+    finding({
+      id: 'store.state',
+      code: 'disk_write_failed',
+      category: 'store',
+      severity: 'error',
+      title: 'The store failed',
+      message: `a write or sync failed, nothing is written any more: ${store.failed}`,
+      suggested_command: 'svc daemon start',
+    }),
+  ]
+}
+
+/** An item that says that all is well. */
+export function fine(id: string, category: string, code: string, title: string, message: string): DiagnosticItem {
+  return finding({ id, code, category, severity: 'info', title, message })
+}
+
+function bounded(items: readonly DiagnosticItem[]): DiagnosticItem[] {
+  const rest = items.length - LISTED
+  const last = items[LISTED - 1]
+  if (rest <= 0 || !last) return [...items]
+  return [...items.slice(0, LISTED - 1), { ...last, message: `${last.message}; and ${rest} more like it` }]
+}

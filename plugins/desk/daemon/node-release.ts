@@ -1,0 +1,38 @@
+import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
+import { finding } from './api.js'
+import { fine } from './checks.js'
+
+/** Last day (UTC) on which a major release of Node gets fixes, by the schedule of the Node.js release working group. */
+const END_OF_LIFE: Readonly<Record<number, string>> = {
+  20: '2026-04-30',
+  21: '2024-06-01',
+  22: '2027-04-30',
+  23: '2025-06-01',
+  24: '2028-04-30',
+  25: '2026-06-01',
+  26: '2029-04-30',
+}
+
+/**
+ * Warns of a Node that gets no security fixes any more. A release that the table does not have is newer than this program.
+ * @param version as `process.versions.node` has it
+ * @param now epoch milliseconds
+ */
+export function nodeItems(version: string, now: number): DiagnosticItem[] {
+  const end = END_OF_LIFE[Number.parseInt(version, 10)]
+  if (end === undefined || now < Date.parse(`${end}T23:59:59Z`)) {
+    const until = end === undefined ? '' : `, which gets fixes until ${end}`
+    return [fine('daemon.node', 'daemon', 'node_ok', 'Node', `the daemon runs on Node ${version}${until}`)]
+  }
+  return [
+    finding({
+      id: 'daemon.node',
+      code: 'node_end_of_life',
+      category: 'daemon',
+      severity: 'warning',
+      title: 'Node gets no more fixes',
+      message: `the daemon runs on Node ${version}, which has got no security fixes since ${end}; install a release with long-term support, then start the daemon again`,
+      suggested_command: 'svc daemon stop && svc daemon start',
+    }),
+  ]
+}

@@ -1,0 +1,302 @@
+import { constants } from 'node:fs'
+import { access } from 'node:fs/promises'
+import type { SecretResolver } from '../../../kernel/kit/secret-ref.js'
+import { SecretSet } from '../../../kernel/kit/secret-set.js'
+import { KernelSettings, reasonOf } from '../../../kernel/platform.js'
+import { type Actor, anonymous, iso, KernelErrors, messageOf, type PluginKernel, within } from '../../../kernel/plugin.js'
+import type {
+  DbCheckpointReply,
+  DbStatusReply,
+  DbVerifyReply,
+  DoctorQuery,
+  DoctorReply,
+  IdentityReply,
+  PluginListReply,
+  PluginReply,
+  StatusQuery,
+  StatusReply,
+} from '../../../schemas/daemon.js'
+import { diskHealth } from '../../platform/disk/api.js'
+import {
+  type Check,
+  Checks,
+  DaemonActive,
+  type DaemonApi,
+  DaemonDraining,
+  DaemonErrors,
+  DaemonStarted,
+  KnownNames,
+  points,
+  StatusMembers,
+  type StatusScope,
+} from './api.js'
+import {
+  configItems,
+  configState,
+  daemonItems,
+  faultItems,
+  pluginItems,
+  reconcileItems,
+  safeModeItems,
+  storeItems,
+  tcpItems,
+} from './checks.js'
+import { databaseStatus, schemaStreams } from './database.js'
+import { runDoctor } from './doctor.js'
+import { wentTo } from './former-plugins.js'
+import { logItems, permissionItems } from './home-checks.js'
+import type { needs } from './needs.js'
+import { nodeItems } from './node-release.js'
+import { pluginDetail, pluginSummary } from './plugins.js'
+import { emptyStatus, mergeMember, reconcileStatus, socketPath, tcpAddress, tcpState } from './status.js'
+import { variablesOf } from './variables.js'
+
+/** Milliseconds that a contributor of the status has. */
+const MEMBER_DEADLINE_MS = 2000
+
+/** Why new work is refused. The drain flag is in memory and ends with the process. */
+type Admission = 'active' | 'draining' | 'closed'
+
+/** Admission of new work, and what can be said about the daemon as a whole. */
+export class DaemonService implements DaemonApi {
+  readonly admission
+  #admission: Admission = 'active'
+
+  readonly variables: SecretResolver
+  /** Variables that are secrets of somebody. */
+  readonly hidden = new SecretSet()
+
+  constructor(private readonly kernel: PluginKernel<typeof needs>) {
+    this.admission = kernel.hooks.of(points).admission
+    this.variables = variablesOf(kernel.env, this.hidden)
+  }
+
+  get draining(): boolean {
+    return this.#admission === 'draining'
+  }
+
+  async admit(what: string): Promise<void> {
+    if (this.#admission === 'draining') throw DaemonErrors.draining()
+    if (this.#admission === 'closed') throw KernelErrors.shutting_down()
+    const refused = (await this.kernel.needs.disk.refusal()) ?? (await this.admission.ask(what))
+    if (refused) throw refused
+  }
+
+  /** Idempotent. The flag holds even when its event cannot be stored any more. */
+  async setDraining(draining: boolean, actor: Actor): Promise<void> {
+    if (this.#admission === 'closed') throw KernelErrors.shutting_down()
+    if (this.draining === draining) return
+    this.#admission = draining ? 'draining' : 'active'
+    await this.kernel.db.tx(t =>
+      this.kernel.needs.events.emit(t, draining ? DaemonDraining : DaemonActive, {}, { actor }),
+    )
+  }
+
+  /** First step of a shutdown: nothing new begins. */
+  closeAdmission(): void {
+    this.#admission = 'closed'
+  }
+
+  /** Runs once the boot is over: tells so, then only waits for its end. */
+  async announce(signal: AbortSignal): Promise<void> {
+    const { version, pid } = this.kernel.needs.host
+    await this.kernel.db.tx(t =>
+      this.kernel.needs.events.emit(t, DaemonStarted, { version, pid }, { actor: this.kernel.actor }),
+    )
+    if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
+  }
+
+  /** Somebody unknown is not told what the operator is called, which the path of a home folder says. */
+  identity(caller: Actor): IdentityReply {
+    const { version, pid, startedAt, userHome } = this.kernel.needs.host
+    const http = tcpAddress(this.kernel.needs.host, this.kernel.needs.tcp.current)
+    const started_at = iso(startedAt)
+    return {
+      schema_version: '1',
+      daemon: {
+        pid,
+        version,
+        started_at,
+        http_host: http.host,
+        http_port: http.port,
+        ...(http.off === undefined ? {} : { http_off: http.off }),
+        ...(http.tls ? { http_tls: true } : {}),
+        user_home_dir: caller.id === anonymous.id ? '' : userHome,
+      },
+    }
+  }
+
+  /** The whole status: the daemon's own members, merged with those that other plugins contribute. */
+  async status(query: StatusQuery): Promise<StatusReply> {
+    const workspace = query.workspace_id ?? query.workspace
+    const about: StatusScope = workspace === undefined ? {} : { workspace }
+    const members = this.kernel.collect(StatusMembers)
+    const [status, values] = await Promise.all([
+      this.#ownStatus(),
+      Promise.all(members.map(({ owner, entry }) => this.#readMember(owner, entry, about))),
+    ])
+    members.forEach(({ entry }, at) => {
+      mergeMember(status, entry.path, values[at])
+    })
+    return status
+  }
+
+  /** The catalog's files. */
+  async database(): Promise<DbStatusReply> {
+    return databaseStatus(this.kernel.needs.host.store(), await diskHealth(this.kernel.needs.disk))
+  }
+
+  async checkpoint(): Promise<DbCheckpointReply> {
+    const { host } = this.kernel.needs
+    const { walBytes } = host.store()
+    await host.checkpoint()
+    return { moved_bytes: walBytes, bytes: host.store().bytes }
+  }
+
+  /** Checks what the database holds in memory: see `verifyDatabase` for what blocks. */
+  async verify(): Promise<DbVerifyReply> {
+    const { verifyDatabase } = await import('./verify.js')
+    const checked = await verifyDatabase(this.kernel.db)
+    return {
+      status: checked.some(({ problems }) => problems.length > 0) ? 'damaged' : 'ok',
+      checked: checked.map(entry => ({ ...entry, problems: [...entry.problems] })),
+    }
+  }
+
+  async doctor(query: DoctorQuery, signal: AbortSignal): Promise<DoctorReply> {
+    const checks = this.kernel.collect(Checks).map(({ entry }) => entry)
+    // Why something failed is told in the words of whoever failed.
+    return this.kernel.redact.value(await runDoctor(checks, query, this.kernel.clock, signal))
+  }
+
+  /** Every plugin that the host was given, by name. */
+  plugins(): PluginListReply {
+    const faults = this.kernel.needs.host.faults()
+    return { plugins: this.kernel.needs.host.plugins().map(info => pluginSummary(info, faults)) }
+  }
+
+  /** @throws Fault `plugin_not_found` */
+  plugin(name: string): PluginReply {
+    const { host } = this.kernel.needs
+    const info = host.plugins().find(plugin => plugin.name === name)
+    if (info) return { plugin: pluginDetail(info, host) }
+    const where = wentTo(host.formerNames, name)
+    if (where === undefined) throw DaemonErrors.plugin_not_found(`no plugin is named ${name}`)
+    const successor = host.formerNames[name]
+    throw DaemonErrors.plugin_not_found(
+      `no plugin is named ${name}: it is ${where} now`,
+      successor === 'kernel' ? {} : { next: `svc plugin show ${successor}` },
+    )
+  }
+
+  /** The daemon's own probes. */
+  checks(): readonly Check[] {
+    const { config, home, records, needs } = this.kernel
+    const { host } = needs
+    return [
+      { id: 'daemon.status', category: 'daemon', run: async () => daemonItems(this.#status()) },
+      { id: 'daemon.tcp', category: 'daemon', run: async () => tcpItems(tcpState(needs.tcp.current)) },
+      { id: 'daemon.safe_mode', category: 'daemon', run: async () => safeModeItems(host.safeMode) },
+      { id: 'daemon.plugins', category: 'daemon', run: async () => pluginItems(host.plugins()) },
+      { id: 'daemon.faults', category: 'daemon', run: async () => faultItems(host.faults()) },
+      {
+        id: 'resources.reconcile',
+        category: 'resources',
+        run: async () => reconcileItems(needs.reconcile.health(), records.kinds()),
+      },
+      {
+        id: 'config.settings',
+        category: 'config',
+        run: async () => {
+          const known = this.kernel.collect(KnownNames).flatMap(({ entry }) => entry())
+          const named = [KernelSettings.disabled, KernelSettings.replace].map(
+            setting => [setting.path, config.get(setting)] as const,
+          )
+          return configItems(host, configState(needs.configuration.current), named, known)
+        },
+      },
+      { id: 'store.state', category: 'store', run: async () => storeItems(host.store()) },
+      {
+        id: 'daemon.node',
+        category: 'daemon',
+        run: async () => nodeItems(process.versions.node, this.kernel.clock.now()),
+      },
+      { id: 'home.permissions', category: 'home', run: () => permissionItems(home, socketPath(host)) },
+      { id: 'home.log', category: 'home', run: () => logItems(home) },
+    ]
+  }
+
+  async #ownStatus(): Promise<StatusReply> {
+    const { home, clock, records, needs } = this.kernel
+    const { host } = needs
+    const store = host.store()
+    const logAvailable = await this.#logAvailable()
+    const { pending, problem } = configState(needs.configuration.current)
+    const changed = pending.length > 0
+    return emptyStatus({
+      generatedAt: iso(clock.now()),
+      startedAt: iso(host.startedAt),
+      uptimeSeconds: Math.max(0, Math.floor((clock.now() - host.startedAt) / 1000)),
+      version: host.version,
+      pid: host.pid,
+      safeMode: host.safeMode,
+      userHome: host.userHome,
+      http: tcpAddress(host, needs.tcp.current),
+      socket: socketPath(host) ?? '',
+      daemonStatus: this.#status(),
+      databaseBytes: store.bytes,
+      storeFailed: store.failed !== undefined,
+      schemaStreams: schemaStreams(store),
+      plugins: host.plugins().map(({ name, version, state }) => ({
+        name,
+        version,
+        status: state.status,
+        ...(state.status === 'failed' || state.status === 'waiting' ? { reason: reasonOf(state) } : {}),
+      })),
+      reconcile: reconcileStatus(needs.reconcile.health(), records.kinds(), iso),
+      config: {
+        status: problem === undefined ? 'ok' : 'error',
+        validated: problem === undefined,
+        apply_state: problem !== undefined ? 'failed' : changed ? 'pending_apply' : 'applied',
+        restart_required: changed,
+        ...(problem === undefined ? {} : { validation_error: problem }),
+        config_file: home.config,
+        home_dir: home.root,
+      },
+      logAvailable,
+    })
+  }
+
+  /** `draining`, else `degraded` while the store, a plugin or a kind is in trouble, else `ok`. */
+  #status(): 'ok' | 'draining' | 'degraded' {
+    const { host, disk, reconcile } = this.kernel.needs
+    if (this.#admission !== 'active') return 'draining'
+    const troubled =
+      host.safeMode !== undefined ||
+      host.store().failed !== undefined ||
+      !disk.writable ||
+      host.plugins().some(({ state }) => state.status === 'failed' || state.status === 'waiting') ||
+      reconcile.health().some(kind => kind.status !== 'healthy')
+    return troubled ? 'degraded' : 'ok'
+  }
+
+  async #readMember(
+    owner: string,
+    member: { readonly path: string; readonly read: (about: StatusScope) => unknown },
+    about: StatusScope,
+  ): Promise<unknown> {
+    try {
+      return await within(this.kernel.clock, MEMBER_DEADLINE_MS, (async () => member.read(about))())
+    } catch (error) {
+      this.kernel.log.warn(`${owner} did not give the status of ${member.path}: ${messageOf(error)}`)
+      return member.path.includes('.') ? undefined : { status: 'degraded' }
+    }
+  }
+
+  async #logAvailable(): Promise<boolean> {
+    return access(this.kernel.home.path('logs', 'svc.log'), constants.R_OK).then(
+      () => true,
+      () => false,
+    )
+  }
+}

@@ -1,0 +1,31 @@
+import type { SecretResolver } from '../../../kernel/kit/secret-ref.js'
+import type { SecretSet } from '../../../kernel/kit/secret-set.js'
+import { isWithheld } from '../../platform/processes/api.js'
+
+/** Bytes from which on a value can be hidden. A shorter one is a word like any other, and its owner decided that. */
+const HIDDEN_FROM = 8
+
+/**
+ * Secrets in the environment of the daemon, `env:NAME`; an empty variable is none. What is handed out is hidden from then on.
+ */
+export const variablesOf = (
+  env: Readonly<Record<string, string | undefined>>,
+  hidden: SecretSet,
+  known = new Set<string>(),
+): SecretResolver => ({
+  scheme: 'env',
+  resolve: name => {
+    const value = isWithheld(name) ? undefined : env[name] || undefined
+    if (value !== undefined && !known.has(name) && Buffer.byteLength(value.trim()) >= HIDDEN_FROM)
+      hidden.hide(value, { name: `env:${name}` })
+    known.add(name)
+    return value
+  },
+  missing: name =>
+    isWithheld(name)
+      ? { why: `${name} is the daemon's alone`, next: 'name another variable' }
+      : {
+          why: `the daemon has no variable ${name}`,
+          next: `set ${name} in the environment of the daemon and start it again`,
+        },
+})

@@ -1,0 +1,47 @@
+import type { Actor } from '../../../kernel/plugin.js'
+import type { ApplyOutcome } from '../../../schemas/settings.js'
+import { SettingsErrors } from './errors.js'
+import { keysIn, pathOf } from './keys.js'
+import type { ScopeQuery, Section } from './section.js'
+import type { Targets } from './targets.js'
+
+/** Sections of which the definition of an agent decides one member: with the scope `agent` that member is read and written there. */
+export class AgentSections {
+  constructor(private readonly targets: Pick<Targets, 'workspace' | 'agent' | 'writeAgent'>) {}
+
+  /**
+   * @param everywhere the reply about the section without an agent
+   * @throws Fault `settings_scope_invalid`, `settings_target_invalid`
+   */
+  async read(section: Section, actor: Actor, query: ScopeQuery, everywhere: Record<string, unknown>) {
+    const { agent, workspace, of } = await this.#find(section, actor, query)
+    return {
+      ...everywhere,
+      scope: 'agent',
+      agent_name: agent.name,
+      ...(workspace && { workspace_id: workspace.id }),
+      config: { ...(everywhere.config as object), [of.member]: of.read(agent) },
+    }
+  }
+
+  /** @throws Fault `settings_target_invalid` for members that no definition has */
+  async patch(section: Section, body: unknown, actor: Actor, query: ScopeQuery): Promise<ApplyOutcome> {
+    const { agent, workspace, of } = await this.#find(section, actor, query)
+    const changes = keysIn(section.members).flatMap(({ member, key }) => {
+      const value = (body as Record<string, unknown>)[member]
+      if (value === undefined) return []
+      if (member !== of.member)
+        throw SettingsErrors.settings_target_invalid(`${member} is not of an agent; ${of.member} is`)
+      return [{ key: pathOf(section.prefix, member, key), value }]
+    })
+    const target = agent.origin === 'workspace' ? 'workspace-agent-file' : 'global-agent-file'
+    const outcome = await this.targets.writeAgent({ changes, actor, target, workspace, agentName: agent.name })
+    return { ...outcome, section: section.name as NonNullable<ApplyOutcome['section']> }
+  }
+
+  async #find({ ofAgent: of }: Section, actor: Actor, { agent_name: name, workspace_id: id }: ScopeQuery) {
+    if (!of || !name) throw SettingsErrors.settings_scope_invalid('scope agent needs agent_name')
+    const workspace = await this.targets.workspace(id)
+    return { agent: await this.targets.agent(name, workspace, actor), workspace, of }
+  }
+}

@@ -1,0 +1,172 @@
+import { History } from '../../../kernel/kit/history.js'
+import { iso, type PluginKernel } from '../../../kernel/plugin.js'
+import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
+import type {
+  ApplyEntry,
+  ApplyLifecycle,
+  ApplyStatus,
+  ListApplyQuery,
+  NextAction,
+  SettingsWriteTarget,
+} from '../../../schemas/settings.js'
+
+/** Records that are kept; the oldest go. */
+const KEPT = 1000
+
+export const applyTable = `CREATE TABLE settings_apply (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  actor TEXT NOT NULL,
+  status TEXT NOT NULL,
+  lifecycle TEXT NOT NULL,
+  next_action TEXT NOT NULL,
+  target TEXT NOT NULL,
+  keys TEXT NOT NULL,
+  generation INTEGER NOT NULL,
+  active TEXT NOT NULL,
+  desired TEXT NOT NULL,
+  diagnostics TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  applied_at INTEGER,
+  updated_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX settings_apply_status ON settings_apply (status)`
+
+interface Row {
+  readonly seq: number
+  readonly id: string
+  readonly actor: string
+  readonly status: ApplyStatus
+  readonly lifecycle: ApplyLifecycle
+  readonly next_action: NextAction
+  readonly target: SettingsWriteTarget
+  readonly keys: string
+  readonly generation: number
+  readonly active: string
+  readonly desired: string
+  readonly diagnostics: string
+  readonly created_at: number
+  readonly applied_at: number | null
+  readonly updated_at: number
+}
+
+/** What is known of a change before it is made. */
+export interface Intent {
+  readonly actor: string
+  readonly lifecycle: ApplyLifecycle
+  readonly target: SettingsWriteTarget
+  readonly keys: readonly string[]
+  readonly generation: number
+  readonly active: string
+  readonly desired: string
+}
+
+/** What became of it. */
+export interface Ending {
+  readonly status: Exclude<ApplyStatus, 'pending_apply'>
+  readonly next: NextAction
+  readonly generation: number
+  readonly active: string
+  /** What the layers say afterwards, where it is not what was intended. */
+  readonly desired?: string
+  readonly diagnostics?: readonly DiagnosticItem[]
+}
+
+/** States of a record and those that may follow. */
+const transitions: Readonly<Record<ApplyStatus, readonly ApplyStatus[]>> = {
+  pending_apply: ['applied', 'blocked', 'failed'],
+  // The next start reads the file.
+  blocked: ['applied'],
+  applied: [],
+  failed: [],
+}
+
+/** Who changed settings, and what became of each change. Values are never in it. */
+export class ApplyLog {
+  readonly #history: History<Row>
+
+  constructor(private readonly kernel: Pick<PluginKernel, 'db' | 'clock' | 'ids' | 'redact'>) {
+    this.#history = new History<Row>(kernel.db, { table: 'settings_apply', time: 'created_at' })
+  }
+
+  /** A change is about to be made: written first, so that a crash leaves a trace of it. */
+  async begin({ keys, ...intent }: Intent): Promise<string> {
+    const id = this.kernel.ids.id('apl')
+    const now = this.kernel.clock.now()
+    await this.kernel.db.tx(t => {
+      this.#history.append(t, {
+        id,
+        ...intent,
+        keys: JSON.stringify(keys),
+        status: 'pending_apply',
+        next_action: 'none',
+        diagnostics: '[]',
+        created_at: now,
+        applied_at: null,
+        updated_at: now,
+      })
+      this.#history.prune(t, {}, { newest: KEPT })
+    })
+    return id
+  }
+
+  async end(id: string, { status, next, generation, active, desired, diagnostics = [] }: Ending): Promise<void> {
+    const now = this.kernel.clock.now()
+    const from = Object.entries(transitions).flatMap(([state, to]) => (to.includes(status) ? [state] : []))
+    await this.kernel.db.tx(t =>
+      t.run(
+        `UPDATE settings_apply SET status = ?, next_action = ?, generation = ?, active = ?, desired = coalesce(?, desired),
+         diagnostics = ?, applied_at = ?, updated_at = ?
+         WHERE id = ? AND status IN (${from.map(() => '?').join(', ')})`,
+        [
+          status,
+          next,
+          generation,
+          active,
+          desired ?? null,
+          JSON.stringify(this.kernel.redact.value(diagnostics)),
+          status === 'applied' ? now : null,
+          now,
+          id,
+          ...from,
+        ],
+      ),
+    )
+  }
+
+  /** The newest record, in any state. */
+  newest(): { readonly generation: number; readonly active: string; readonly desired: string } | undefined {
+    return this.#history.newest({})
+  }
+
+  /** Those that a daemon before left open. */
+  open(): readonly { readonly id: string; readonly status: ApplyStatus; readonly desired: string }[] {
+    return this.kernel.db.all<Row>(`SELECT * FROM settings_apply WHERE status IN ('pending_apply', 'blocked')`)
+  }
+
+  /** Newest first. */
+  list({ status, actor, limit = 50 }: ListApplyQuery): ApplyEntry[] {
+    return this.#history.page({ status, actor }, { limit: limit === 0 ? KEPT : limit }).map(toWire)
+  }
+}
+
+const toWire = (row: Row): ApplyEntry => {
+  const diagnostics = JSON.parse(row.diagnostics) as DiagnosticItem[]
+  return {
+    id: row.id,
+    active_config_hash: row.active,
+    actor: row.actor,
+    applied_at: row.applied_at === null ? null : iso(row.applied_at),
+    created_at: iso(row.created_at),
+    desired_config_hash: row.desired,
+    ...(diagnostics.length > 0 && { diagnostics }),
+    diff_class: row.lifecycle,
+    generation: row.generation,
+    keys: JSON.parse(row.keys) as string[],
+    lifecycle: row.lifecycle,
+    next_action: row.next_action,
+    status: row.status,
+    updated_at: iso(row.updated_at),
+    write_target: row.target,
+  }
+}

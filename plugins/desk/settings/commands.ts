@@ -1,0 +1,115 @@
+import path from 'node:path'
+import type { CommandContext } from '../../../kernel/plugin.js'
+import type { ApplyOutcome, PatchKeysBody, SettingKey, ValidateSettingsReply } from '../../../schemas/settings.js'
+
+/** Of a text that is not valid. */
+const INVALID = 7
+
+/** Runs the commands of `svc config` that are more than one request, or whose output is not a table. */
+export async function run(context: CommandContext): Promise<number | undefined> {
+  const verb = context.path.split(' ').pop() as keyof typeof verbs
+  return (await verbs[verb](context)) ?? undefined
+}
+
+const verbs = { get, set, unset, check, validate, reload }
+
+async function get(context: CommandContext): Promise<void> {
+  const { client, out, args } = context
+  const workspace = workspaceOf(context)
+  const query = workspace === undefined ? '' : `?workspace_id=${encodeURIComponent(workspace)}`
+  const key = encodeURIComponent(String(args.key))
+  const { value } = (await client.request('GET', `/api/settings/keys/${key}${query}`)) as SettingKey
+  if (out.json) return out.value(value)
+  out.line(textOf(value))
+}
+
+function set(context: CommandContext) {
+  return write(context, { value: parsed(String(context.args.value)) })
+}
+
+function unset(context: CommandContext) {
+  return write(context, {})
+}
+
+async function write(context: CommandContext, change: { value?: unknown }): Promise<void> {
+  const { client, args, options } = context
+  const workspace = workspaceOf(context)
+  const target = options.target ?? (workspace === undefined ? 'global-config' : 'workspace-config')
+  const body: PatchKeysBody = {
+    changes: [{ key: String(args.key), ...change }],
+    target: target as NonNullable<PatchKeysBody['target']>,
+    ...(workspace !== undefined && { workspace_id: workspace }),
+    ...(options.agent !== undefined && { agent_name: String(options.agent) }),
+    ...(options['dry-run'] === true && { dry_run: true }),
+  }
+  report(context, (await client.request('PATCH', '/api/settings/keys', body)) as ApplyOutcome, String(args.key))
+}
+
+/** Says when a change takes effect, and what is left to do until it has. */
+function report({ out, options }: CommandContext, outcome: ApplyOutcome, what: string): void {
+  if (out.json) out.value(outcome)
+  else for (const line of linesOf(outcome, what, options['dry-run'] === true)) out.line(line)
+}
+
+function linesOf(outcome: ApplyOutcome, what: string, isDry: boolean): string[] {
+  const { warnings = [], partial_failures: failures = [], next_action: next } = outcome
+  const failed = failures.map(({ subsystem, diagnostic }) => `${subsystem} could not apply it: ${diagnostic.message}`)
+  if (isDry && outcome.skipped_reason === 'dry_run') return [...warnings, `${what} would be changed: ${whenOf[next]}`]
+  const waits = outcome.restart_required ? `; changes made before wait for ${RESTART}` : ''
+  return [...warnings, ...failed, outcome.skipped ? `no changes${waits}` : `${what}: ${whenOf[next]}`]
+}
+
+const RESTART = 'a restart (svc daemon restart)'
+const whenOf: Readonly<Record<ApplyOutcome['next_action'], string>> = {
+  none: 'in effect now',
+  'new-session': 'in effect for sessions that start from now on',
+  'restart-daemon': `written; takes effect with ${RESTART}`,
+  retry: 'written, but not applied everywhere; try again: svc config reload',
+}
+
+async function check({ client, out, home }: CommandContext): Promise<number | undefined> {
+  const reply = (await client.request('GET', '/api/settings/check')) as ValidateSettingsReply
+  return verdict(out, reply, path.join(home, 'config.json'))
+}
+
+async function validate({ client, out, args, readFile }: CommandContext): Promise<number | undefined> {
+  const text = await readFile(String(args.file))
+  const reply = (await client.request('POST', '/api/settings/validate', { text })) as ValidateSettingsReply
+  return verdict(out, reply, String(args.file))
+}
+
+/** Prints what is wrong with a file; returns the exit code for one that is not valid. */
+export function verdict(out: CommandContext['out'], reply: ValidateSettingsReply, file: string): number | undefined {
+  const { valid, problem = '', pending, unowned, left_out: leftOut = [] } = reply
+  if (out.json) out.value(reply)
+  else {
+    out.line(valid ? `${file} is valid` : `${file} is not valid:`)
+    if (!valid) for (const line of problem.split('\n')) out.line(`  ${line}`)
+    if (leftOut.length > 0) out.line('Not used, because they are not valid:')
+    for (const line of leftOut) out.line(`  ${line}`)
+    if (pending.length > 0) out.line(`Waiting for ${RESTART}: ${pending.join(', ')}`)
+    if (unowned.length > 0) out.line(`Without effect, because no plugin owns them: ${unowned.join(', ')}`)
+  }
+  return valid ? undefined : INVALID
+}
+
+async function reload(context: CommandContext): Promise<void> {
+  report(context, (await context.client.request('POST', '/api/settings/reload')) as ApplyOutcome, 'config.json')
+}
+
+/** A workspace that is named by a path may be named relative to the caller's folder. */
+function workspaceOf({ options, cwd }: CommandContext): string | undefined {
+  const named = options.workspace === undefined ? undefined : String(options.workspace)
+  return named !== undefined && /^\.|\//.test(named) ? path.resolve(cwd, named) : named
+}
+
+/** JSON where it is, else the text as it is: `9000`, `true`, `["a"]` and `info` all mean what they look like. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+const textOf = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value, undefined, 2))

@@ -1,0 +1,74 @@
+import { definePlugin, Host, maybe, Requests, surfaceOf } from '../../../kernel/plugin.js'
+import { Configuration } from '../../platform/configuration/api.js'
+import { Checks, Daemon } from '../daemon/api.js'
+import { Events } from '../../platform/events/api.js'
+import { Files } from '../../platform/files/api.js'
+import { Hooks } from '../../work/hooks/api.js'
+import { Providers } from '../../agents/providers/api.js'
+import { Restart } from '../../platform/restart/api.js'
+import { Sessions } from '../../work/sessions/api.js'
+import { Trust } from '../../access/trust/api.js'
+import { Workspaces } from '../workspaces/api.js'
+import { WorkspaceSettings } from './api.js'
+import { applyTable } from './apply-log.js'
+import { commands } from './command-list.js'
+import { DotEnvErrors } from './dot-env.js'
+import { SettingsErrors } from './errors.js'
+import { SettingsWritten } from './events.js'
+import { routes } from './routes.js'
+import { sectionSettings } from './section.js'
+import { sections } from './sections/sections.js'
+import type { SettingsService } from './service.js'
+
+const { contribute, tap } = surfaceOf<SettingsService>()
+
+/** Settings over HTTP and on the command line: sections, named entries, keys, and a record of every change. */
+export default definePlugin({
+  name: 'settings',
+  version: '0.1.0',
+  requires: {
+    configuration: Configuration,
+    daemon: Daemon,
+    events: Events,
+    host: Host,
+    request: Requests,
+    workspaces: Workspaces,
+    files: Files,
+    providers: maybe(Providers),
+    hooks: maybe(Hooks),
+    trust: maybe(Trust),
+    restart: maybe(Restart),
+  },
+  provides: WorkspaceSettings,
+  service: () => import('./service.js').then(m => m.SettingsService),
+}).surface({
+  errors: [SettingsErrors, DotEnvErrors],
+  events: [SettingsWritten],
+  settings: sections.flatMap(sectionSettings),
+  tables: [{ id: '001-apply', sql: applyTable }],
+  secrets: [self => self.hidden],
+  hooks: { running: self => self.running() },
+  taps: [
+    tap(
+      Configuration,
+      configuration => configuration.changed,
+      self => () => self.writer.notice(),
+    ),
+    // No new session in a workspace whose configuration is not valid.
+    tap(
+      maybe(Sessions),
+      sessions => sessions.creating,
+      self =>
+        ({ session }) =>
+          self.overlays.refusal(session.workspaceId),
+    ),
+  ],
+  registries: [
+    contribute(Checks, self => [
+      { id: 'home.env', category: 'home', run: async () => self.check() },
+      { id: 'config.workspaces', category: 'config', run: () => self.overlays.check() },
+    ]),
+  ],
+  commands,
+  routes,
+})

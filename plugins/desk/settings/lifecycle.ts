@@ -1,0 +1,46 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { ApplyLifecycle, ApplyStatus, NextAction } from '../../../schemas/settings.js'
+import type { PlannedChange } from '../../platform/configuration/api.js'
+
+/** Classes from the one that takes effect at once to the one that waits longest. */
+const strictness: readonly ApplyLifecycle[] = [
+  'live',
+  'live-add',
+  'live-remove-if-unused',
+  'session-rebind',
+  'restart-required',
+]
+
+/** What is left to do after a change of a class, and the state of its record. */
+export const outcomes: Readonly<Record<ApplyLifecycle, { readonly status: ApplyStatus; readonly next: NextAction }>> = {
+  live: { status: 'applied', next: 'none' },
+  'live-add': { status: 'applied', next: 'none' },
+  'live-remove-if-unused': { status: 'applied', next: 'none' },
+  'session-rebind': { status: 'applied', next: 'new-session' },
+  'restart-required': { status: 'blocked', next: 'restart-daemon' },
+}
+
+type Entries = Readonly<Record<string, unknown>>
+
+/** Settings that are entries by name, each of which comes and goes for itself. */
+const ENTRIES: ReadonlySet<string> = new Set(['providers', 'hooks', 'mcp_servers'])
+
+/** The class of one planned change. */
+function classOf({ path, name, before, after, apply }: PlannedChange): ApplyLifecycle {
+  if (apply === 'none') return 'live'
+  if (!ENTRIES.has(path) || name === undefined) return apply
+  // An entry can be added while others run; what runs keeps the entry that it was started with.
+  const [was, will] = [(before as Entries)[name], (after as Entries)[name]]
+  if (was === undefined) return 'live-add'
+  if (will === undefined) return 'live-remove-if-unused'
+  return path === 'providers' && isDeepStrictEqual(withoutModels(was), withoutModels(will)) ? 'live' : apply
+}
+
+const withoutModels = (entry: unknown) => ({ ...(entry as Entries), models: undefined })
+
+/** The class that waits longest. */
+export const strictest = (classes: readonly ApplyLifecycle[]): ApplyLifecycle =>
+  strictness.findLast(one => classes.includes(one)) ?? 'live'
+
+/** The strictest class of the changes. */
+export const lifecycleOf = (changes: readonly PlannedChange[]): ApplyLifecycle => strictest(changes.map(classOf))

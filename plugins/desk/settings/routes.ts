@@ -1,0 +1,200 @@
+import { cli, describe, tool } from '../../../kernel/kit/annotations/index.js'
+import { ok, type Route, routeOf, streamed } from '../../../kernel/plugin.js'
+import { JsonMap } from '../../../schemas/kernel/common.js'
+import {
+  ApplyUpdateBody,
+  ApplyUpdateReply,
+  CancelUpdateReply,
+  UpdateStateReply,
+} from '../../../schemas/settings/sections.js'
+import {
+  ApplyOutcome,
+  KeyQuery,
+  ListApplyQuery,
+  ListApplyReply,
+  ListKeysQuery,
+  ListKeysReply,
+  PatchKeysBody,
+  SettingKey,
+  ValidateSettingsBody,
+  ValidateSettingsReply,
+} from '../../../schemas/settings.js'
+import { entryRoutes, sectionRoutes } from './section-routes.js'
+import { collections } from './sections/collections.js'
+import { sections } from './sections/sections.js'
+import type { SettingsService } from './service.js'
+
+const route = routeOf<SettingsService>(describe('Settings'))
+
+const NO_UPDATES = 'this build does not update itself; install another version with the tool that installed this one'
+
+export const routes: readonly Route<SettingsService>[] = [
+  ...sections.flatMap(sectionRoutes),
+  ...collections.flatMap(entryRoutes),
+  route({
+    method: 'GET',
+    path: '/api/settings/apply',
+    summary: 'List changes of settings, newest first',
+    query: ListApplyQuery,
+    replies: { 200: ListApplyReply },
+    with: [
+      cli('config apply-history', {
+        view: {
+          rows: 'entries',
+          columns: [
+            { header: 'WHEN', path: 'created_at', as: 'ago' },
+            { header: 'STATUS', path: 'status' },
+            { header: 'KEYS', path: 'keys', as: 'list' },
+            { header: 'LIFECYCLE', path: 'lifecycle' },
+            { header: 'NEXT', path: 'next_action' },
+            { header: 'ACTOR', path: 'actor' },
+            { header: 'GENERATION', path: 'generation' },
+          ],
+          empty: 'no changes; make one: svc config set <key> <value>',
+        },
+      }),
+      tool('config_apply_history', ['config']),
+    ],
+    handle: (self, { query }) => ok({ entries: self.writer.log.list(query) }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/settings/reload',
+    with: [tool('config_reload', ['config'])],
+    summary: 'Reload config.json',
+    privileged: true,
+    replies: { 200: ApplyOutcome },
+    handle: async (self, { actor }) => ok(await self.writer.reload(actor)),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/settings/keys',
+    summary: 'List configuration keys and their values',
+    query: ListKeysQuery,
+    replies: { 200: ListKeysReply },
+    with: [
+      cli('config list', {
+        options: { workspace_id: 'workspace' },
+        view: {
+          rows: 'keys',
+          columns: [
+            { header: 'KEY', path: 'key' },
+            { header: 'VALUE', path: 'value' },
+            { header: 'SOURCE', path: 'source' },
+            { header: 'LIFECYCLE', path: 'lifecycle' },
+            { header: 'PENDING', path: 'pending' },
+          ],
+          empty: 'no keys begin so; list all: svc config list',
+        },
+      }),
+      tool('config_list', ['config']),
+    ],
+    handle: async (self, { query }) => ok(await self.keys.list(query)),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/settings/keys/{key}',
+    summary: 'Show a configuration key and where its value comes from',
+    query: KeyQuery,
+    replies: { 200: SettingKey },
+    with: [
+      cli('config show', {
+        options: { workspace_id: 'workspace' },
+        view: {
+          item: '',
+          fields: [
+            { header: 'Key', path: 'key' },
+            { header: 'Value', path: 'value' },
+            { header: 'Default', path: 'default' },
+            { header: 'Source', path: 'source' },
+            { header: 'Lifecycle', path: 'lifecycle' },
+            { header: 'Pending', path: 'pending' },
+            { header: 'Section', path: 'section' },
+            { header: 'Meaning', path: 'description' },
+          ],
+          table: {
+            path: 'layers',
+            columns: [
+              { header: 'LAYER', path: 'layer' },
+              { header: 'WHERE', path: 'where' },
+              { header: 'VALUE', path: 'value' },
+            ],
+          },
+        },
+      }),
+      tool('config_get', ['config']),
+    ],
+    handle: async (self, { params, query }) => ok(await self.keys.one(params.key, query)),
+  }),
+  route({
+    method: 'PATCH',
+    path: '/api/settings/keys',
+    with: [tool('config_set', ['config'])],
+    summary: 'Update configuration keys in one file atomically',
+    body: PatchKeysBody,
+    privileged: true,
+    replies: { 200: ApplyOutcome },
+    handle: async (self, { body, actor }) => ok(await self.patchKeys(body, actor)),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/settings/check',
+    with: [tool('config_check', ['config'])],
+    summary: 'Check config.json',
+    replies: { 200: ValidateSettingsReply },
+    handle: async self => ok(await self.keys.check()),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/settings/validate',
+    audited: false,
+    summary: 'Check a text as config.json, without changing anything',
+    body: ValidateSettingsBody,
+    bodyLimit: 2 * 1024 * 1024,
+    replies: { 200: ValidateSettingsReply },
+    handle: (self, { body }) => ok(self.keys.validate(body.text)),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/settings/observability/log-tail',
+    summary: 'Follow the log of the daemon',
+    contentType: 'text/event-stream',
+    replies: { 200: JsonMap },
+    frames: JsonMap,
+    handle: (self, { signal }) => streamed(self.tail(signal)),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/settings/update',
+    summary: 'Show whether a newer version is available',
+    replies: { 200: UpdateStateReply },
+    handle: self =>
+      ok({
+        available: false,
+        checked_at: null,
+        current_version: self.version,
+        install_method: 'package',
+        managed: false,
+        recommendation: NO_UPDATES,
+        status: 'unsupported',
+        supported: false,
+      }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/settings/update/apply',
+    summary: 'Install a newer version',
+    body: ApplyUpdateBody,
+    privileged: true,
+    replies: { 200: ApplyUpdateReply },
+    handle: (_, { body }) => ok({ message: NO_UPDATES, status: 'blocked', target: body.target }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/settings/update/cancel',
+    summary: 'Cancel the installation of a newer version',
+    privileged: true,
+    replies: { 200: CancelUpdateReply },
+    handle: () => ok({ message: `no update is under way: ${NO_UPDATES}`, status: 'unsupported' as const }),
+  }),
+]

@@ -1,0 +1,115 @@
+import * as v from 'valibot'
+import { describe } from '../../../kernel/kit/annotations/index.js'
+import { ok, type Route, routeOf } from '../../../kernel/plugin.js'
+import { SettingsSection } from '../../../schemas/settings/sections.js'
+import { ApplyOutcome } from '../../../schemas/settings.js'
+import { bodySchema, replyEntries, replySchema } from './keys.js'
+import type { ScopeQuery, Section } from './section.js'
+import type { Collection } from './sections/collections.js'
+import type { SettingsService } from './service.js'
+
+const route = routeOf<SettingsService>(describe('Settings'))
+const reference = v.optional(v.pipe(v.string(), v.maxLength(4096)))
+const scopeOf = ({ scopes = ['global'] }: Section) => v.picklist(scopes)
+
+/** Reading and changing one section. */
+export function sectionRoutes(section: Section): Route<SettingsService>[] {
+  const { name, members, flat, more, scopes, ofAgent } = section
+  const path = `/api/settings/${name}`
+  const config = flat ? replyEntries(members) : { config: replySchema(members) }
+  const reply = v.object({
+    section: SettingsSection,
+    scope: scopeOf(section),
+    available_scopes: v.array(scopeOf(section)),
+    ...(scopes && { workspace_id: v.optional(v.string()) }),
+    ...(ofAgent && { agent_name: v.optional(v.string()) }),
+    ...config,
+    ...more?.entries,
+  } as v.ObjectEntries) as v.GenericSchema
+  const query = v.object(
+    scopes
+      ? {
+          scope: v.optional(scopeOf(section)),
+          workspace_id: reference,
+          ...(ofAgent && { agent_name: reference }),
+        }
+      : {},
+  ) as v.GenericSchema<unknown, ScopeQuery>
+  const body = flat ? bodySchema(members) : v.strictObject({ config: bodySchema(members) })
+  return [
+    route({
+      method: 'GET',
+      path,
+      summary: `Show the settings of the section ${name}`,
+      ...(scopes && { query }),
+      replies: { 200: reply },
+      handle: async (self, { actor, query }) => ok((await self.read(section, actor, query ?? {})) as never),
+    }),
+    route({
+      method: 'PATCH',
+      path,
+      summary: `Update settings of the section ${name}; members that are absent stay`,
+      ...(scopes && { query }),
+      body,
+      privileged: true,
+      replies: { 200: flat ? reply : ApplyOutcome },
+      handle: async (self, { actor, query, body }) => {
+        const outcome = await self.patch(
+          section,
+          flat ? body : (body as { config: unknown }).config,
+          actor,
+          query ?? {},
+        )
+        return ok((flat ? await self.read(section, actor, query ?? {}) : outcome) as never)
+      },
+    }),
+  ]
+}
+
+/** Reading and changing the entries of one collection. */
+export function entryRoutes(collection: Collection): Route<SettingsService>[] {
+  const { name, one, entry, body } = collection
+  const path = `/api/settings/${name}` as const
+  const scope = v.literal('global')
+  const reply = v.object({
+    collection: v.picklist(['providers', 'mcp-servers', 'sandboxes', 'hooks']),
+    scope,
+    available_scopes: v.array(scope),
+    /** The section that the collection belongs to. */
+    section: v.optional(v.string()),
+    [name]: v.array(entry),
+  })
+  return [
+    route({
+      method: 'GET',
+      path,
+      summary: `List ${name} and where each is defined`,
+      replies: { 200: reply },
+      handle: async (self, { actor }) => ok((await self.list(collection, actor)) as never),
+    }),
+    route({
+      method: 'GET',
+      path: `${path}/{name}`,
+      summary: `Show a ${one} and where it is defined`,
+      replies: { 200: v.object({ [one]: entry }) },
+      handle: async (self, { params, actor }) => ok((await self.entry(collection, params.name, actor)) as never),
+    }),
+    route({
+      method: 'PUT',
+      path: `${path}/{name}`,
+      summary: `Create or replace a ${one}`,
+      body,
+      privileged: true,
+      replies: { 200: ApplyOutcome },
+      handle: async (self, { params, body, actor }) => ok(await self.put(collection, params.name, body, actor)),
+    }),
+    route({
+      method: 'DELETE',
+      path: `${path}/{name}`,
+      summary: `Delete the entry of a ${one}`,
+      privileged: true,
+      replies: { 200: ApplyOutcome },
+      handle: async (self, { params, actor }) => ok(await self.remove(collection, params.name, actor)),
+    }),
+  ]
+}

@@ -1,0 +1,147 @@
+import type * as v from 'valibot'
+import { parseSecretRef } from '../../../../kernel/kit/secret-ref.js'
+import { shown } from '../../../../kernel/kit/text.js'
+import type { Provider } from '../../../../schemas/providers.js'
+import {
+  type ProviderEntry,
+  ProviderEntry as ProviderEntrySchema,
+  type ProviderSettings,
+  PutProviderBody,
+  PutSandboxBody,
+  SandboxEntry,
+} from '../../../../schemas/settings/entries.js'
+import { HookEntry, PutHookBody, type SourceMetadata } from '../../../../schemas/settings/hooks.js'
+import type { HooksApi } from '../../../work/hooks/api.js'
+import type { ProvidersApi } from '../../../agents/providers/api.js'
+import type { WorkspacesApi } from '../../workspaces/api.js'
+import type { Facts } from '../section.js'
+
+/** What entries of collections are described with. */
+export interface CollectionFacts extends Facts {
+  readonly providers: ProvidersApi | undefined
+  readonly workspaces: WorkspacesApi
+  readonly hooks: HooksApi | undefined
+}
+
+/** Named entries of one key of the configuration, as data. Its routes are made from it. */
+export interface Collection {
+  readonly name: 'providers' | 'sandboxes' | 'hooks'
+  /** Member of a reply about one entry. */
+  readonly one: 'provider' | 'sandbox' | 'hook'
+  /** The section that it belongs to, where there is one. */
+  readonly section?: string
+  /** Key of the configuration: a map merged by name. */
+  readonly path: string
+  readonly entry: v.GenericSchema
+  readonly body: v.GenericSchema
+  /** Member of a body that is the entry. */
+  readonly member: 'settings' | 'profile' | 'declaration'
+  /** Entries that nobody wrote, by name. */
+  readonly builtIn?: (facts: CollectionFacts) => readonly string[]
+  readonly describe: (name: string, written: unknown, facts: CollectionFacts) => Promise<unknown>
+  /** What uses an entry, so that it cannot be removed. */
+  readonly users: (name: string, facts: CollectionFacts) => Promise<readonly string[]>
+  /** Why a body cannot be taken, though it is valid. */
+  readonly refusal?: (body: unknown, name: string) => string | undefined
+  /** An entry is about to be deleted; resolves to what is called once that was done, or failed. */
+  readonly deleting?: (name: string, facts: CollectionFacts) => Promise<(() => Promise<void>) | undefined>
+  /** Stores what of a body is a secret, and resolves to what undoes that; undefined when the body has none. */
+  readonly keep?: (name: string, body: unknown, facts: CollectionFacts) => Promise<(() => Promise<void>) | undefined>
+}
+
+const fromFile: SourceMetadata = {
+  available_targets: ['global-config'],
+  effective_source: { kind: 'global-config', scope: 'global' },
+}
+const builtInSource = { kind: 'builtin-provider', scope: 'global' } as const
+
+async function describeProvider(name: string, written: unknown, facts: CollectionFacts): Promise<ProviderEntry> {
+  const settings = written as ProviderSettings | undefined
+  const known = (await facts.ask(`/api/providers/${encodeURIComponent(name)}`)) as Provider | undefined
+  const own = facts.providers?.builtInEntry(name)
+  const { last_probe_at: _, ...auth } = known?.auth_status ?? { last_probe_at: undefined }
+  const shadowed = settings !== undefined && own !== undefined
+  return {
+    name,
+    ...('state' in auth && { auth_status: auth }),
+    command_available: known !== undefined && (known.command === undefined || known.executable !== undefined),
+    credentials: await Promise.all(
+      (settings?.credential_slots ?? []).map(async slot => ({
+        ...slot,
+        present: (await facts.providers?.isPresent(slot.secret_ref)) ?? false,
+        source: parseSecretRef(slot.secret_ref)?.scheme ?? '',
+      })),
+    ),
+    default: known?.default ?? false,
+    ...(shadowed && { fallback: { settings: own, source: builtInSource } }),
+    settings: { ...own, ...settings },
+    source_metadata:
+      settings === undefined
+        ? { available_targets: ['global-config'], effective_source: builtInSource }
+        : { ...fromFile, ...(shadowed && { shadowed_sources: [builtInSource] }) },
+  }
+}
+
+/** Every collection; another one is another entry here. */
+export const collections: readonly Collection[] = [
+  {
+    name: 'providers',
+    one: 'provider',
+    path: 'providers',
+    entry: ProviderEntrySchema,
+    body: PutProviderBody,
+    member: 'settings',
+    builtIn: ({ providers }) => providers?.list().map(({ name }) => name) ?? [],
+    describe: describeProvider,
+    users: async (name, { providers }) => (await providers?.users(name)) ?? [],
+    refusal: body => {
+      const { model_curation: curation } = body as PutProviderBody
+      return curation ? 'model_curation belongs to the model catalog; write settings.models.curated instead' : undefined
+    },
+    keep: async (name, body, { providers, actor }) => {
+      const { secrets = [] } = body as PutProviderBody
+      return secrets.length === 0 ? undefined : providers?.storeSecrets(name, secrets, actor)
+    },
+    deleting: async (name, { providers }) => providers?.deleting(name),
+  },
+  {
+    name: 'sandboxes',
+    one: 'sandbox',
+    path: 'sandboxes',
+    entry: SandboxEntry,
+    body: PutSandboxBody,
+    member: 'profile',
+    describe: async (name, profile, { workspaces }) => ({
+      name,
+      profile,
+      source_metadata: fromFile,
+      workspace_usage_count: workspaces.list().filter(({ sandboxRef }) => sandboxRef === name).length,
+    }),
+    users: async (name, { workspaces }) =>
+      workspaces.list().flatMap(workspace => (workspace.sandboxRef === name ? [workspace.name] : [])),
+  },
+  {
+    name: 'hooks',
+    one: 'hook',
+    section: 'hooks-extensions',
+    path: 'hooks',
+    entry: HookEntry,
+    body: PutHookBody,
+    member: 'declaration',
+    describe: async (name, declaration) => ({
+      name,
+      declaration: { matcher: {}, ...(declaration as object), name },
+      source_metadata: fromFile,
+    }),
+    users: async (name, { hooks }) => {
+      const runs = hooks?.running(name) ?? 0
+      return runs > 0 ? [`${runs} of its runs`] : []
+    },
+    refusal: (body, name) => {
+      const { declaration } = body as PutHookBody
+      return declaration.name === name
+        ? undefined
+        : `the declaration is of a hook ${shown(declaration.name)}, not of ${shown(name)}`
+    },
+  },
+]

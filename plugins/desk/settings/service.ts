@@ -1,0 +1,306 @@
+import { isDeepStrictEqual } from 'node:util'
+import { SecretSet } from '../../../kernel/kit/secret-set.js'
+import { Serial } from '../../../kernel/kit/serial.js'
+import { shown } from '../../../kernel/kit/text.js'
+import {
+  type Actor,
+  type Host,
+  type MaybeToken,
+  messageOf,
+  type PluginKernel,
+  type Requests,
+} from '../../../kernel/plugin.js'
+import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
+import type { ApplyOutcome, PatchKeysBody } from '../../../schemas/settings.js'
+import type { ConfigChange, Configuration } from '../../platform/configuration/api.js'
+import { finding } from '../daemon/api.js'
+import type { Events } from '../../platform/events/api.js'
+import type { Files } from '../../platform/files/api.js'
+import type { HooksApi } from '../../work/hooks/api.js'
+import type { ProvidersApi } from '../../agents/providers/api.js'
+import type { RestartApi } from '../../platform/restart/api.js'
+import type { TrustApi } from '../../access/trust/api.js'
+import type { Workspaces } from '../workspaces/api.js'
+import { AgentSections } from './agent-sections.js'
+import type { WorkspaceSettingsApi } from './api.js'
+import { ConfigKeys } from './config-keys.js'
+import { readDotEnv } from './dot-env.js'
+import { SettingsErrors } from './errors.js'
+import { fill, keysIn, pathOf, wireValue } from './keys.js'
+import { tailOf } from './log-tail.js'
+import type { ScopeQuery, Section } from './section.js'
+import type { Collection, CollectionFacts } from './sections/collections.js'
+import { partOf } from './show.js'
+import { Targets } from './targets.js'
+import { WorkspaceOverlays } from './workspace-overlays.js'
+import { type About, SettingsWriter, type Write } from './writer.js'
+
+/** A shorter value would be replaced in ordinary text. */
+const SHORTEST_SECRET = 8
+
+export type SettingsKernel = PluginKernel<{
+  configuration: typeof Configuration
+  events: typeof Events
+  host: typeof Host
+  request: typeof Requests
+  workspaces: typeof Workspaces
+  providers: MaybeToken<ProvidersApi>
+  hooks: MaybeToken<HooksApi>
+  trust: MaybeToken<TrustApi>
+  restart: MaybeToken<RestartApi>
+  files: typeof Files
+}>
+
+/** Settings by sections, by named entries and by keys: what they are, where they come from, and changing them. */
+export class SettingsService implements WorkspaceSettingsApi {
+  readonly writer: SettingsWriter
+  readonly keys: ConfigKeys
+  readonly hidden = new SecretSet()
+  readonly overlays: WorkspaceOverlays
+  #envProblem: string | undefined
+  readonly #targets: Targets
+  readonly #agents: AgentSections
+  /** A change that fails puts back secrets, which must be those that it replaced. */
+  readonly #puts = new Serial()
+  #isRunning = false
+
+  constructor(private readonly kernel: SettingsKernel) {
+    this.writer = new SettingsWriter(kernel)
+    this.#targets = new Targets(kernel, this.writer)
+    this.#agents = new AgentSections(this.#targets)
+    this.overlays = new WorkspaceOverlays(kernel, this.#targets)
+    this.keys = new ConfigKeys(kernel.needs.configuration, this.writer, this.#targets)
+  }
+
+  /** Values of `.env` of the home are hidden before anything of this plugin is asked for. */
+  async start(): Promise<void> {
+    const { home, env } = this.kernel
+    try {
+      for (const [name, value] of Object.entries(await readDotEnv(home.root)))
+        if (env[name] === value && Buffer.byteLength(value) >= SHORTEST_SECRET) this.hidden.hide(value, { name })
+    } catch (error) {
+      this.#envProblem = messageOf(error)
+    }
+  }
+
+  /** Doctor: `.env` of the home, where it is not read. */
+  check(): DiagnosticItem[] {
+    if (this.#envProblem === undefined) return []
+    return [
+      finding({
+        id: 'home.env',
+        code: 'secrets_perms_wrong',
+        category: 'home',
+        severity: 'error',
+        title: 'Variables of .env are not set',
+        message: this.#envProblem,
+        suggested_command: `chmod 600 ${this.kernel.home.path('.env')}`,
+      }),
+    ]
+  }
+
+  /** All settings of the package have their owners. */
+  async running(): Promise<void> {
+    if (this.#isRunning) return
+    this.#isRunning = true
+    await this.writer.begin()
+  }
+
+  /** The reply about a section. @throws Fault `settings_unavailable`, `settings_scope_invalid` */
+  async read(section: Section, actor: Actor, query: ScopeQuery): Promise<Record<string, unknown>> {
+    if (query.scope === 'agent') return this.#agents.read(section, actor, query, await this.read(section, actor, {}))
+    const workspace = await this.#scope(query)
+    const overlay = workspace && (await this.#targets.overlayOf(workspace))
+    const config = fill(section.members, (member, key) => this.#value(pathOf(section.prefix, member, key), overlay))
+    return {
+      section: section.name,
+      scope: workspace ? 'workspace' : 'global',
+      available_scopes: section.scopes ?? ['global'],
+      ...(workspace && { workspace_id: workspace.id }),
+      ...(section.flat ? config : { config }),
+      ...(await section.more?.read(this.#facts(actor))),
+    }
+  }
+
+  /** Changes the members of a body that are different from what is in force, or will be. */
+  async patch(section: Section, body: unknown, actor: Actor, query: ScopeQuery): Promise<ApplyOutcome> {
+    if (query.scope === 'agent') return this.#agents.patch(section, body, actor, query)
+    const workspace = await this.#scope(query)
+    const overlay = workspace && (await this.#targets.overlayOf(workspace))
+    const changes = () =>
+      keysIn(section.members).flatMap(({ member, key }): ConfigChange[] => {
+        const value = partOf(body, member.split('.'))
+        if (value === undefined || value === null) return []
+        const path = pathOf(section.prefix, member, key)
+        return isDeepStrictEqual(wireValue(key, this.#value(path, overlay)), value) ? [] : [{ path, value }]
+      })
+    const about = { section: section.name } as const
+    if (!workspace) return this.#write(changes, actor, { scope: 'global', ...about })
+    const inWorkspace = { scope: 'workspace', workspace_id: workspace.id, ...about } as const
+    return this.#targets.writeWorkspace(workspace, changes, actor, inWorkspace)
+  }
+
+  /** Changes keys in one of the files that settings are written to. */
+  async patchKeys(body: PatchKeysBody, actor: Actor): Promise<ApplyOutcome> {
+    const { changes, target = 'global-config', agent_name: agentName, dry_run: isDry } = body
+    const workspace = await this.#targets.workspace(body.workspace_id)
+    if (target.startsWith('workspace-') !== (workspace !== undefined))
+      throw SettingsErrors.settings_target_invalid(
+        `${target} ${workspace ? 'is not of a' : 'needs the id of a'} workspace`,
+      )
+    const aside = { changes, actor, target, workspace, agentName }
+    if (isDry && !target.endsWith('-config')) throw SettingsErrors.settings_target_invalid(`${target} has no dry run`)
+    if (target.endsWith('-sidecar')) return this.#targets.writeSidecar(aside)
+    if (target.endsWith('-agent-file')) return this.#targets.writeAgent(aside)
+    const overlay = workspace && (await this.#targets.overlayOf(workspace))
+    const wanted = () =>
+      changes.map(({ key, name, value }) =>
+        this.keys.changeOf(name === undefined ? key : `${key}.${name}`, value, overlay),
+      )
+    const about = {
+      scope: workspace ? 'workspace' : 'global',
+      ...(workspace && { workspace_id: workspace.id }),
+    } as const
+    const asked = changes.map(({ key, name, value }) => ({
+      path: key,
+      ...(name !== undefined && { name }),
+      ...(value !== undefined && { value }),
+    }))
+    if (isDry) return this.writer.plan({ changes: wanted, asked, about, target, overlay })
+    return workspace
+      ? this.#targets.writeWorkspace(workspace, wanted, actor, about, asked)
+      : this.writer.write({ changes: wanted, asked, actor, target: 'global-config', about })
+  }
+
+  #write(changes: Write['changes'], actor: Actor, about: About): Promise<ApplyOutcome> {
+    return this.writer.write({ changes, actor, target: 'global-config', about })
+  }
+
+  /** @throws Fault `settings_scope_invalid` */
+  async #scope({ scope, workspace_id: id }: ScopeQuery) {
+    const isOfWorkspace = scope === 'workspace' || (scope === undefined && id !== undefined)
+    if (isOfWorkspace !== (id !== undefined))
+      throw SettingsErrors.settings_scope_invalid(
+        isOfWorkspace ? 'scope workspace needs workspace_id' : 'workspace_id belongs to scope workspace',
+      )
+    return this.#targets.workspace(id)
+  }
+
+  async list(collection: Collection, actor: Actor): Promise<Record<string, unknown>> {
+    const facts = this.#facts(actor)
+    const written = this.#entries(collection)
+    const names = new Set([...(collection.builtIn?.(facts) ?? []), ...Object.keys(written)])
+    const entries = [...names].map(name => collection.describe(name, written[name], facts))
+    return {
+      collection: collection.name,
+      scope: 'global',
+      available_scopes: ['global'],
+      ...(collection.section !== undefined && { section: collection.section }),
+      [collection.name]: await Promise.all(entries),
+    }
+  }
+
+  /** @throws Fault `setting_entry_not_found` */
+  async entry(collection: Collection, name: string, actor: Actor): Promise<Record<string, unknown>> {
+    const facts = this.#facts(actor)
+    const written = this.#entries(collection)
+    const isThere = Object.hasOwn(written, name) || collection.builtIn?.(facts).includes(name)
+    if (!isThere) throw missing(collection, name)
+    return { [collection.one]: await collection.describe(name, written[name], facts) }
+  }
+
+  async put(collection: Collection, name: string, body: unknown, actor: Actor): Promise<ApplyOutcome> {
+    const refusal = collection.refusal?.(body, name)
+    if (refusal !== undefined) throw SettingsErrors.settings_target_invalid(refusal)
+    const change = { path: collection.path, name, value: partOf(body, [collection.member]) }
+    return this.#puts.run(async () => {
+      const undo = await collection.keep?.(name, body, this.#facts(actor))
+      try {
+        const outcome = await this.#writeEntry(collection, change, actor)
+        return undo && outcome.skipped ? await this.#secretsAlone(collection, name, actor) : outcome
+      } catch (error) {
+        await undo?.()
+        throw error
+      }
+    })
+  }
+
+  /** Secrets changed, and nothing that is written into the file. */
+  #secretsAlone(collection: Collection, name: string, actor: Actor): Promise<ApplyOutcome> {
+    const keys = [`${collection.path}.${name}.secrets`]
+    const about = { scope: 'global', section: collection.name } as const
+    const write = { keys, actor, about, target: 'global-config', lifecycle: 'session-rebind' } as const
+    return this.writer.aside(write, async () => true)
+  }
+
+  /** @throws Fault `setting_entry_not_found`, `setting_in_use` */
+  async remove(collection: Collection, name: string, actor: Actor): Promise<ApplyOutcome> {
+    if (!Object.hasOwn(this.#entries(collection), name)) throw missing(collection, name)
+    const facts = this.#facts(actor)
+    // What is built in stays when its entry goes.
+    const stays = collection.builtIn && facts.providers?.builtInEntry(name) !== undefined
+    const users = stays ? [] : await collection.users(name, facts)
+    if (users.length > 0) {
+      const [first = ''] = users
+      throw SettingsErrors.setting_in_use(
+        `${collection.one} ${shown(name)} is used by ${users
+          .slice(0, 10)
+          .map(user => shown(user))
+          .join(', ')}; change that first`,
+        { details: { user: first } },
+      )
+    }
+    const ended = await collection.deleting?.(name, facts)
+    try {
+      return await this.#writeEntry(collection, { path: collection.path, name }, actor)
+    } finally {
+      await ended?.()
+    }
+  }
+
+  #writeEntry(collection: Collection, change: ConfigChange, actor: Actor): Promise<ApplyOutcome> {
+    return this.#write(() => [change], actor, { scope: 'global', section: collection.name })
+  }
+
+  tail(signal: AbortSignal) {
+    return tailOf(`${this.kernel.home.logs}/svc.log`, this.kernel.clock, signal)
+  }
+
+  get version(): string {
+    return this.kernel.needs.host.version
+  }
+
+  #entries(collection: Collection): Readonly<Record<string, unknown>> {
+    return this.#value(collection.path) as Readonly<Record<string, unknown>>
+  }
+
+  #value(path: string, overlay?: string): unknown {
+    const { configuration } = this.kernel.needs
+    const entry = configuration.known.find(known => known.path === path)
+    if (!entry) throw SettingsErrors.settings_unavailable(`the plugin that owns ${path} does not run`)
+    const { value, pending } = configuration.explain(path, overlay)
+    return pending === undefined ? value : pending
+  }
+
+  #facts(actor: Actor): CollectionFacts {
+    const { home, needs } = this.kernel
+    return {
+      actor,
+      home,
+      value: path => this.#value(path),
+      providers: needs.providers.current,
+      workspaces: needs.workspaces,
+      hooks: needs.hooks.current,
+      canRestart: needs.restart.current !== undefined && needs.restart.current.refusal === undefined,
+      ask: async url => {
+        const { status, body } = await needs.request({ method: 'GET', url }, actor)
+        return status === 200 ? JSON.parse(body) : undefined
+      },
+    }
+  }
+}
+
+const missing = ({ one, path }: Collection, name: string) =>
+  SettingsErrors.setting_entry_not_found(`there is no ${one} ${shown(name)} in the configuration`, {
+    next: `svc config get ${path}`,
+  })

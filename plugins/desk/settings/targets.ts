@@ -1,0 +1,241 @@
+import { mkdir, realpath } from 'node:fs/promises'
+import path from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import * as v from 'valibot'
+import { readRegularFile } from '../../../kernel/kit/read-file.js'
+import { Serial, SerialBy } from '../../../kernel/kit/serial.js'
+import { shown } from '../../../kernel/kit/text.js'
+import type { Actor } from '../../../kernel/plugin.js'
+import { AgentInput, type AgentReply } from '../../../schemas/agents.js'
+import { McpSidecarServer } from '../../../schemas/settings/entries.js'
+import type { ApplyOutcome, PatchKeysBody, SettingsWriteTarget } from '../../../schemas/settings.js'
+import { editJson, readJson } from '../../platform/configuration/api.js'
+import type { TextFile } from '../../platform/files/api.js'
+import { isInside, ownFolder, type Workspace, writeWhole } from '../workspaces/api.js'
+import { SettingsErrors } from './errors.js'
+import { strictest } from './lifecycle.js'
+import type { SettingsKernel } from './service.js'
+import type { About, SettingsWriter, Write } from './writer.js'
+
+const MOST_BYTES = 1024 * 1024
+
+/** Members of a definition file that a key of the configuration is the default of. */
+const AGENT_FIELDS: Readonly<Record<string, 'permissions' | 'provider' | 'model' | 'reasoning_effort' | 'skills'>> = {
+  'permissions.mode': 'permissions',
+  'defaults.provider': 'provider',
+  'defaults.model': 'model',
+  'defaults.reasoning_effort': 'reasoning_effort',
+  'skills.disabled_skills': 'skills',
+}
+
+type Change = PatchKeysBody['changes'][number]
+
+interface Asked {
+  readonly changes: readonly Change[]
+  readonly actor: Actor
+  readonly target: SettingsWriteTarget
+  readonly workspace: Workspace | undefined
+  readonly agentName: string | undefined
+}
+
+/** The files that settings are written to, beside `config.json` of the home, and the overlays of workspaces. */
+export class Targets {
+  /** Overlays that are loaded: of which workspace in which state of its files. */
+  /** Of one workspace two requests must not load the overlay at once. */
+  readonly #loading = new SerialBy()
+  readonly #overlays = new Map<string, { readonly digest: string; readonly release: () => Promise<void> }>()
+
+  readonly #sidecars = new Serial()
+
+  constructor(
+    private readonly kernel: SettingsKernel,
+    private readonly writer: SettingsWriter,
+  ) {}
+
+  workspace(reference: string | undefined): Promise<Workspace | undefined> {
+    return reference ? this.kernel.needs.workspaces.find(reference) : Promise.resolve(undefined)
+  }
+
+  /** Id of the overlay of a workspace; undefined while its files are not trusted: what they say has no effect. */
+  overlayOf(workspace: Workspace): Promise<string | undefined> {
+    return this.#loading.run(workspace.id, () => this.#overlayOf(workspace))
+  }
+
+  async #overlayOf(workspace: Workspace): Promise<string | undefined> {
+    const { id } = workspace
+    // Where its folder is the home of the daemon, the files there are those of everybody.
+    if (ownFolder(workspace.rootDir, this.kernel.home.root) === undefined) return undefined
+    const trust = this.kernel.needs.trust.current
+    const { state, digest } = (await trust?.of(workspace).catch(() => undefined)) ?? { state: 'untrusted', digest: '' }
+    const isAllowed = state === 'trusted' || state === 'empty'
+    const loaded = this.#overlays.get(id)
+    if (loaded && (!isAllowed || loaded.digest !== digest)) {
+      this.#overlays.delete(id)
+      await loaded.release()
+    }
+    if (!isAllowed) return undefined
+    if (!this.#overlays.has(id)) {
+      const file = fileOf(workspace, 'config.json', () => this.kernel.ids.hex(6))
+      const release = await this.kernel.needs.configuration.overlay(id, file, `${workspace.name}/.svc/config.json`)
+      this.#overlays.set(id, { digest, release })
+    }
+    return id
+  }
+
+  /** @throws Fault `workspace_untrusted`, and those of the configuration */
+  async writeWorkspace(
+    workspace: Workspace,
+    changes: Write['changes'],
+    actor: Actor,
+    about: About,
+    asked?: Write['asked'],
+  ) {
+    this.#checkOwn(workspace)
+    const trust = this.kernel.needs.trust.current
+    const overlay = await this.overlayOf(workspace)
+    if (!trust || overlay === undefined)
+      throw SettingsErrors.workspace_untrusted(
+        `the files of workspace ${workspace.name} are not trusted, so its settings have no effect`,
+        { next: `svc workspace trust ${workspace.id}` },
+      )
+    const outcome = await trust.keeping(workspace, () =>
+      this.writer.write({ changes, asked, actor, target: 'workspace-config', overlay, about }),
+    )
+    // The overlay has what was written: it need not be read again because its digest is another one.
+    const { digest } = await trust.of(workspace)
+    const loaded = this.#overlays.get(workspace.id)
+    if (loaded) this.#overlays.set(workspace.id, { ...loaded, digest })
+    return outcome
+  }
+
+  /** @throws Fault `settings_target_invalid` */
+  #checkOwn({ name, rootDir }: Workspace): void {
+    if (ownFolder(rootDir, this.kernel.home.root) !== undefined) return
+    throw SettingsErrors.settings_target_invalid(
+      `the folder .svc of workspace ${name} is the home of the daemon; change the global settings instead`,
+    )
+  }
+
+  async writeSidecar({ changes, actor, target, workspace }: Asked): Promise<ApplyOutcome> {
+    if (workspace) this.#checkOwn(workspace)
+    const servers = changes.map(({ key, name, value }) => {
+      const [group, rest = name, ...more] = [...key.split('.')]
+      if (group !== 'mcp_servers' || rest === undefined || more.length > 0)
+        throw SettingsErrors.settings_target_invalid(
+          `${shown(key)} does not belong into mcp.json; mcp_servers.<name> does`,
+        )
+      if (value !== undefined && !isServer(value))
+        throw SettingsErrors.settings_target_invalid(`${key}: an object with either command or url is expected`)
+      return { name: rest, value }
+    })
+    const file = workspace
+      ? fileOf(workspace, 'mcp.json', () => this.kernel.ids.hex(6))
+      : this.kernel.needs.files('mcp.json')
+    const about = { scope: workspace ? 'workspace' : 'global', section: 'mcp-servers' } as const
+    const where = workspace ? `${workspace.name}/.svc/mcp.json` : 'mcp.json'
+    const known = serversIn((await file.read()) ?? '', where)
+    const lifecycles = servers.map(({ name, value }) =>
+      value === undefined ? 'live-remove-if-unused' : Object.hasOwn(known, name) ? 'session-rebind' : 'live-add',
+    )
+    const write = {
+      actor,
+      target,
+      keys: servers.map(({ name }) => `mcp_servers.${name}`),
+      lifecycle: strictest(lifecycles),
+      about: { ...about, ...(workspace && { workspace_id: workspace.id }) },
+    }
+    const work = async () => {
+      const before = (await file.read()) ?? ''
+      const edits = servers.map(({ name, value }) => ({ keys: ['mcpServers', name], value }))
+      const after = editJson(before, where, edits)
+      if (after === before) return false
+      await file.write(after)
+      return true
+    }
+    const trust = this.kernel.needs.trust.current
+    // The trust of a workspace is locked first, here as wherever its files are written.
+    const written = () => this.writer.aside(write, () => this.#sidecars.run(work))
+    return workspace && trust ? trust.keeping(workspace, written) : written()
+  }
+
+  /** As somebody sees it. @throws Fault `settings_target_invalid`, saying why it cannot be read */
+  async agent(name: string, workspace: Workspace | undefined, actor: Actor): Promise<AgentReply['agent']> {
+    const query = workspace ? `?workspace=${encodeURIComponent(workspace.id)}` : ''
+    const url = `/api/agents/${encodeURIComponent(name)}${query}`
+    const found = await this.kernel.needs.request({ method: 'GET', url }, actor)
+    if (found.status !== 200) throw refused(found.body)
+    return (JSON.parse(found.body) as AgentReply).agent
+  }
+
+  async writeAgent({ changes, actor, target, workspace, agentName }: Asked): Promise<ApplyOutcome> {
+    if (!agentName) throw SettingsErrors.settings_target_invalid('agent_name is required for the file of an agent')
+    const fields = changes.map(({ key, value }) => {
+      const field = AGENT_FIELDS[key]
+      if (!field)
+        throw SettingsErrors.settings_target_invalid(
+          `${shown(key)} does not belong into AGENT.md; ${Object.keys(AGENT_FIELDS).join(', ')} do`,
+        )
+      return [field, field === 'skills' ? { disabled: value ?? [] } : value] as const
+    })
+    const at = `/api/agents/${encodeURIComponent(agentName)}`
+    const agent = await this.agent(agentName, workspace, actor)
+    const origin = target === 'workspace-agent-file' ? 'workspace' : 'global'
+    if (agent.origin !== origin)
+      throw SettingsErrors.settings_target_invalid(`agent ${agentName} is defined ${agent.origin}ly, not ${origin}ly`)
+    const input = Object.fromEntries(
+      Object.entries({ ...written(agent), ...Object.fromEntries(fields) }).filter(
+        ([name, value]) => name in AgentInput.entries && value !== undefined,
+      ),
+    )
+    const isSame = fields.every(([name, value]) => isDeepStrictEqual(agent[name], value))
+    const write = {
+      actor,
+      target,
+      keys: changes.map(({ key }) => key),
+      lifecycle: 'session-rebind' as const,
+      about: { scope: 'agent', agent_name: agentName, ...(workspace && { workspace_id: workspace.id }) } as const,
+    }
+    return this.writer.aside(write, async () => {
+      if (isSame) return false
+      const body = {
+        agent: input,
+        expected_digest: agent.definition_digest,
+        ...(workspace && { workspace: workspace.id }),
+      }
+      const reply = await this.kernel.needs.request({ method: 'PUT', url: at, body }, actor)
+      if (reply.status !== 200) throw refused(reply.body)
+      return true
+    })
+  }
+}
+
+/** Without a provider that the definition does not name: it must not be pinned to the one that was detected. */
+function written({ provider, ...agent }: AgentReply['agent']): Partial<AgentReply['agent']> {
+  const source = agent.effective_runtime?.sources.provider ?? 'agent'
+  return { ...agent, ...(source === 'agent' && provider !== '' && { provider }) }
+}
+
+const isServer = (value: unknown) =>
+  v.is(McpSidecarServer, value) && (value.command === undefined) !== (value.url === undefined)
+
+/** Servers of the text of an `mcp.json`, by name. @throws Fault `config_file_invalid` */
+const serversIn = (text: string, where: string) => Object(readJson(text, where).mcpServers) as object
+
+const refused = (body: string) => {
+  const { error = 'the definition cannot be written' } = JSON.parse(body) as { error?: string }
+  return SettingsErrors.settings_target_invalid(error)
+}
+
+/** A file of `.svc/` of a workspace; what lies behind a link is not written. */
+function fileOf({ rootDir }: Workspace, name: string, unique: () => string): TextFile {
+  const file = path.join(rootDir, '.svc', name)
+  return {
+    read: async () => (await readRegularFile(file, { maxBytes: MOST_BYTES, links: 'refuse' }))?.toString(),
+    async write(text) {
+      await mkdir(path.dirname(file), { recursive: true })
+      const [folder, root] = await Promise.all([realpath(path.dirname(file)), realpath(rootDir)])
+      if (!isInside(folder, root)) throw SettingsErrors.settings_target_invalid(`${folder} lies outside of ${root}`)
+      await writeWhole(path.join(folder, name), text, { how: 'replace', unique: unique() })
+    },
+  }
+}

@@ -1,0 +1,365 @@
+import { isDeepStrictEqual } from 'node:util'
+import { Serial } from '../../../kernel/kit/serial.js'
+import { type Actor, type Host, messageOf, type PluginKernel, type Setting } from '../../../kernel/plugin.js'
+import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
+import type { ApplyLifecycle, ApplyOutcome, SettingsWriteTarget } from '../../../schemas/settings.js'
+import {
+  type ConfigChange,
+  ConfigErrors,
+  type ConfigProblem,
+  type Configuration,
+  layersOf,
+  type PlannedChange,
+  problemText,
+  type Rewrite,
+  type Rewritten,
+  resultOf,
+} from '../../platform/configuration/api.js'
+import { finding } from '../daemon/api.js'
+import type { Events } from '../../platform/events/api.js'
+import { ApplyLog } from './apply-log.js'
+import { SettingsErrors } from './errors.js'
+import { SettingsWritten } from './events.js'
+import { lifecycleOf, outcomes } from './lifecycle.js'
+import { repaired } from './repair.js'
+
+export type WriterKernel = PluginKernel<{
+  configuration: typeof Configuration
+  events: typeof Events
+  host: typeof Host
+}>
+
+/** What a reply says of a change beside what came of it. */
+export type About = Pick<ApplyOutcome, 'scope' | 'section' | 'workspace_id' | 'agent_name'>
+
+export interface Write {
+  /** Asked when it is the turn of this write: what a change of a part comes to depends on what was written before. */
+  readonly changes: () => readonly ConfigChange[]
+  /** The same as they were asked for, which corrects a file that is not valid: nobody may own such a key. Default: `changes`. */
+  readonly asked?: readonly ConfigChange[] | undefined
+  readonly actor: Actor
+  readonly target: SettingsWriteTarget
+  /** Written instead of the file of the home. */
+  readonly overlay?: string | undefined
+  readonly about: About
+}
+
+/** A change of a file that is no layer of the configuration. */
+export interface AsideWrite extends Omit<Write, 'overlay' | 'changes' | 'asked'> {
+  readonly keys: readonly string[]
+  readonly lifecycle: ApplyLifecycle
+}
+
+/** The account under which a change of the file itself is recorded, which somebody made with an editor. */
+const FILE_ACTOR = 'config-file'
+
+/** Changes settings, one after the other, and keeps a record of each. */
+export class SettingsWriter {
+  readonly log: ApplyLog
+  readonly #serial = new Serial()
+  /** What the layers said of each key when that was looked at last, and the hash of all. */
+  #seen: { readonly hash: string; readonly values: ReadonlyMap<string, unknown> } | undefined
+  /** Generations of the daemons before this one. */
+  #base = 0
+
+  constructor(private readonly kernel: WriterKernel) {
+    this.log = new ApplyLog(kernel)
+  }
+
+  get generation(): number {
+    return this.#base + this.kernel.needs.configuration.generation
+  }
+
+  /** Ends records that a daemon before this one left open: its successor has read the file. */
+  begin(): Promise<void> {
+    return this.#serial.run(async () => {
+      const { configuration } = this.kernel.needs
+      const { active, desired } = configuration.hashes()
+      const before = this.log.newest()
+      const first = before === undefined ? 1 : before.active === active ? before.generation : before.generation + 1
+      this.#base = first - configuration.generation
+      for (const { id, status, desired: wanted } of this.log.open()) {
+        const isThere = status === 'blocked' || wanted === desired
+        const lost = unfinished(id)
+        await this.log.end(id, {
+          status: isThere ? 'applied' : 'failed',
+          next: isThere ? 'none' : 'retry',
+          generation: this.generation,
+          active,
+          ...(!isThere && { diagnostics: [lost] }),
+        })
+      }
+      this.#look()
+    })
+  }
+
+  /** The file may say something else by now. */
+  notice(): void {
+    if (!this.#seen) return
+    void this.#serial
+      .run(() => this.#noticed(FILE_ACTOR))
+      .catch(error => this.kernel.log.error(`a change of config.json was not recorded: ${messageOf(error)}`))
+  }
+
+  /** Reads the file again. @throws Fault `config_reload_invalid` */
+  reload(actor: Actor): Promise<ApplyOutcome> {
+    return this.#serial.run(async () => {
+      const { configuration } = this.kernel.needs
+      await configuration.reload()
+      const { problem } = configuration.state()
+      if (problem !== undefined) throw SettingsErrors.config_reload_invalid(problem)
+      return (await this.#noticed(actor.id)) ?? this.#skipped({ scope: 'global' }, 'global-config')
+    })
+  }
+
+  /** @throws Fault `config_file_invalid`, and those of the configuration */
+  write(write: Write): Promise<ApplyOutcome> {
+    const { changes, actor, target, overlay, about } = write
+    return this.#serial.run(async () => {
+      const { configuration } = this.kernel.needs
+      // An editor may have saved a moment ago: that is a change of its own.
+      await configuration.reload()
+      const { problem } = configuration.state(overlay)
+      if (problem !== undefined) return this.#repaired(write, problem)
+      await this.#noticed(FILE_ACTOR)
+      const wanted = changes()
+      const plan = configuration.plan(wanted, overlay)
+      if (plan.changes.length === 0) return this.#skipped(about, target)
+      const hides = plan.changes.flatMap(({ path, hiddenBy }) =>
+        hiddenBy === undefined ? [] : [`${path} is decided by ${hiddenBy}, which hides this change`],
+      )
+      const outcome = await this.#recorded(plan.changes, plan.desired, actor.id, target, about, async () => {
+        await configuration.write(wanted, { overlay, ifHash: plan.hash, actor })
+        return undefined
+      })
+      if (overlay !== undefined) await this.#told(actor, outcome, plan.changes.map(keyOf))
+      return { ...outcome, ...(hides.length > 0 && { warnings: hides }) }
+    })
+  }
+
+  /** Corrects a file that is not valid, and records what of its values is another one then. */
+  async #repaired({ changes, asked, actor, target, overlay, about }: Write, problem: string): Promise<ApplyOutcome> {
+    const { configuration } = this.kernel.needs
+    const wanted = asked ?? changes()
+    if (wanted.length === 0) throw ConfigErrors.config_file_invalid(problem)
+    const rewrite: Rewrite = (...given) => repairedBy(wanted, ...given)
+    const plan = await configuration.rewrite(rewrite, { overlay, dry: true })
+    const keys = wanted.map(keyOf)
+    const lifecycle = lifecycleOf(changesOf(configuration.known, plan))
+    const outcome = await this.#made(keys, lifecycle, plan.desired, actor.id, target, about, async () => {
+      const { rest } = await configuration.rewrite(rewrite, { overlay, actor })
+      // What is still wrong is another problem than before.
+      await configuration.reload()
+      return rest.length === 0 ? [] : [stillInvalid(rest)]
+    })
+    if (overlay !== undefined) await this.#told(actor, outcome, keys)
+    return outcome
+  }
+
+  /** Records a change of a file that is no layer of the configuration, and that somebody else keeps in order. */
+  async aside(write: AsideWrite, work: () => Promise<boolean>): Promise<ApplyOutcome> {
+    const { actor, target, about, keys, lifecycle } = write
+    const { desired } = this.kernel.needs.configuration.hashes()
+    let written = false
+    const outcome = await this.#made(keys, lifecycle, desired, actor.id, target, about, async () => {
+      written = await work()
+      return undefined
+    })
+    if (written) await this.#told(actor, outcome, keys)
+    return written ? outcome : { ...outcome, applied: false, skipped: true, skipped_reason: NO_CHANGES }
+  }
+
+  /** What the changes would come to; nothing is written. @throws Fault as {@link write} */
+  async plan({ changes, asked, about, target, overlay }: Omit<Write, 'actor'>): Promise<ApplyOutcome> {
+    const { configuration } = this.kernel.needs
+    const isBroken = configuration.state(overlay).problem !== undefined
+    const rewrite: Rewrite = (...given) => repairedBy(asked ?? changes(), ...given)
+    const planned = isBroken
+      ? changesOf(configuration.known, await configuration.rewrite(rewrite, { overlay, dry: true }))
+      : configuration.plan(changes(), overlay).changes
+    if (planned.length === 0 && !isBroken) return this.#skipped(about, target)
+    const lifecycle = lifecycleOf(planned)
+    return { ...this.#outcome('', lifecycle, about, target), applied: false, skipped: true, skipped_reason: 'dry_run' }
+  }
+
+  /** Records what somebody else changed; undefined when nothing was. */
+  async #noticed(actor: string): Promise<ApplyOutcome | undefined> {
+    const before = this.#seen
+    const { configuration } = this.kernel.needs
+    const { desired } = configuration.hashes()
+    if (before?.hash === desired) return undefined
+    const now = this.#look()
+    const changed = configuration.known.filter(
+      ({ path }) => before?.values.has(path) && !isDeepStrictEqual(before.values.get(path), now.get(path)),
+    )
+    if (changed.length === 0) return undefined
+    const planned = changed.map(({ path, apply }): PlannedChange => {
+      const [was, will] = [before?.values.get(path), now.get(path)]
+      return { path, before: was, after: will, apply }
+    })
+    return this.#recorded(planned, desired, actor, 'global-config', { scope: 'global' }, async () => undefined)
+  }
+
+  /** For the audit, which knows nothing of these files. */
+  async #told(actor: Actor, { apply_record_id, write_target, workspace_id }: ApplyOutcome, keys: readonly string[]) {
+    const { db, needs } = this.kernel
+    const payload = { target: write_target, keys: [...keys], apply_record_id }
+    await db.tx(t => needs.events.emit(t, SettingsWritten, payload, { actor, subject: workspace_id ?? write_target }))
+  }
+
+  #recorded(
+    planned: readonly PlannedChange[],
+    desired: string,
+    actor: string,
+    target: SettingsWriteTarget,
+    about: About,
+    work: () => Promise<undefined>,
+  ): Promise<ApplyOutcome> {
+    return this.#made(planned.map(keyOf), lifecycleOf(planned), desired, actor, target, about, work)
+  }
+
+  async #made(
+    keys: readonly string[],
+    lifecycle: ApplyLifecycle,
+    desired: string,
+    actor: string,
+    target: SettingsWriteTarget,
+    about: About,
+    work: () => Promise<readonly PartialFailure[] | undefined>,
+  ): Promise<ApplyOutcome> {
+    const { configuration } = this.kernel.needs
+    const { active } = configuration.hashes()
+    const intent = { keys, lifecycle, desired, actor, target, generation: this.generation, active }
+    const id = await this.log.begin(intent)
+    const faults = this.#faults()
+    let unapplied: readonly PartialFailure[]
+    try {
+      unapplied = (await work()) ?? []
+    } catch (error) {
+      const item = failure(`settings.apply.${id}`, 'settings_write_failed', messageOf(error))
+      const ending = { status: 'failed', next: 'retry', generation: this.generation, active } as const
+      await this.log.end(id, { ...ending, diagnostics: [item] })
+      throw error
+    }
+    this.#look()
+    const untaken = this.#faults().flatMap(({ owner, where, error, count }): PartialFailure[] => {
+      const before = faults.find(one => one.owner === owner && one.where === where && one.error === error)
+      if (before?.count === count) return []
+      return [
+        {
+          subsystem: owner,
+          diagnostic: failure(`settings.apply.${owner}`, 'settings_apply_failed', `${where}: ${error}`),
+        },
+      ]
+    })
+    const failures = [...unapplied, ...untaken]
+    const hashes = configuration.hashes()
+    const isInForce = lifecycle === 'restart-required' && hashes.active === hashes.desired
+    const { status, next } =
+      failures.length > 0
+        ? ({ status: 'failed', next: 'retry' } as const)
+        : isInForce
+          ? ({ status: 'applied', next: 'none' } as const)
+          : outcomes[lifecycle]
+    await this.log.end(id, {
+      status: status === 'pending_apply' ? 'failed' : status,
+      next,
+      generation: this.generation,
+      active: hashes.active,
+      diagnostics: failures.map(({ diagnostic }) => diagnostic),
+    })
+    return {
+      ...this.#outcome(id, lifecycle, about, target),
+      applied: status === 'applied',
+      next_action: next,
+      restart_required: next === 'restart-daemon',
+      ...(next === 'restart-daemon' && { restart_scope: 'daemon' }),
+      ...(failures.length > 0 && { partial_failures: failures }),
+    }
+  }
+
+  #skipped(about: About, target: SettingsWriteTarget): ApplyOutcome {
+    const { pending } = this.kernel.needs.configuration.state()
+    const waits = pending.length > 0
+    return {
+      ...this.#outcome('', waits ? 'restart-required' : 'live', about, target),
+      applied: false,
+      skipped: true,
+      skipped_reason: NO_CHANGES,
+    }
+  }
+
+  #outcome(id: string, lifecycle: ApplyLifecycle, about: About, target: SettingsWriteTarget): ApplyOutcome {
+    const { next } = outcomes[lifecycle]
+    return {
+      active_config_hash: this.kernel.needs.configuration.hashes().active,
+      active_generation: this.generation,
+      applied: next !== 'restart-daemon',
+      apply_record_id: id,
+      lifecycle,
+      next_action: next,
+      restart_required: next === 'restart-daemon',
+      skipped: false,
+      ...about,
+      write_target: target,
+    }
+  }
+
+  /** Faults of those who were told of a value. */
+  #faults() {
+    return this.kernel.needs.host.faults().filter(({ where }) => where.startsWith('setting '))
+  }
+
+  #look(): ReadonlyMap<string, unknown> {
+    const { configuration } = this.kernel.needs
+    const latest = ({ path }: Setting) => {
+      const { value, pending } = configuration.explain(path)
+      return pending === undefined ? value : pending
+    }
+    const values = new Map(configuration.known.map(entry => [entry.path, latest(entry)]))
+    this.#seen = { hash: configuration.hashes().desired, values }
+    return values
+  }
+}
+
+const keyOf = ({ path, name }: Pick<ConfigChange, 'path' | 'name'>): string =>
+  name === undefined ? path : `${path}.${name}`
+
+const NO_CHANGES = 'no_changes_detected'
+
+const failure = (id: string, code: string, message: string): DiagnosticItem =>
+  finding({ id, code, category: 'config', severity: 'error', title: 'A change of settings failed', message })
+
+/** The settings that come to another value. */
+const changesOf = (known: readonly Setting[], { was, will }: Pick<Rewritten, 'was' | 'will'>): PlannedChange[] =>
+  known.flatMap(entry => {
+    const [before, after] = [was, will].map(layers => resultOf(entry, layersOf(entry, layers)))
+    return isDeepStrictEqual(before, after) ? [] : [{ path: entry.path, before, after, apply: entry.apply }]
+  })
+
+/** Who could not take a change that was written, and why. */
+type PartialFailure = NonNullable<ApplyOutcome['partial_failures']>[number]
+
+/** Any member of a file can be corrected, also one of which nobody knows the schema. */
+const repairedBy = (changes: readonly ConfigChange[], ...[text, where, problemsOf]: Parameters<Rewrite>) =>
+  repaired(
+    text,
+    where,
+    changes.map(({ path, name, value }) => ({
+      keys: [...path.split('.'), ...(name === undefined ? [] : [name])],
+      value,
+    })),
+    problemsOf,
+  )
+
+const stillInvalid = (rest: readonly ConfigProblem[]): PartialFailure => ({
+  subsystem: 'configuration',
+  diagnostic: failure(
+    'settings.apply.configuration',
+    'config_still_invalid',
+    `the file is still not valid; correct this as well: ${rest.map(problemText).join('\n')}`,
+  ),
+})
+
+const unfinished = (id: string) =>
+  failure(`settings.apply.${id}`, 'settings_write_failed', 'the daemon ended before the file was written')

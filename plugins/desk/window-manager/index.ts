@@ -1,0 +1,295 @@
+import type { CliColumn } from '../../../kernel/kit/annotations/index.js'
+import { cli, describe, runsCode, tool } from '../../../kernel/kit/annotations/index.js'
+import {
+  created,
+  definePlugin,
+  noContent,
+  ok,
+  type Replies,
+  routeOf,
+  Settings,
+  surfaceOf,
+} from '../../../kernel/plugin.js'
+import {
+  AttachClientBody,
+  DeleteLayoutProfileBody,
+  LayoutDocument,
+  LayoutProfileReply,
+  ListLayoutProfilesReply,
+  ListWindowClientsReply,
+  PutLayoutBody,
+  PutLayoutProfileBody,
+  ValidateLayoutBody,
+  ValidateLayoutReply,
+  WindowClient,
+  WindowCommandBody,
+  WindowCommandReply,
+  WindowManagerErrorBody,
+  WindowManagerState,
+  WindowPreviewReply,
+  WindowStreamFrame,
+  WindowStreamQuery,
+} from '../../../schemas/window-manager.js'
+import { Events } from '../../platform/events/api.js'
+import { WorkspaceDeleted, Workspaces } from '../workspaces/api.js'
+import { CommandApplied, happeningEvents, LayoutApplied, LayoutKind, WindowManager } from './api.js'
+import { cliCommands } from './cli-table.js'
+import { commandTools } from './command-tools.js'
+import { MAX_LAYOUT_BYTES } from './layouts/kind.js'
+import { refuse } from './refusal.js'
+import type { WindowManagerService } from './service.js'
+import { settingsIn, WindowManagerSettings } from './settings.js'
+import { migrations } from './store.js'
+
+const route = routeOf<WindowManagerService>(describe('Window manager'))
+const { tap } = surfaceOf<WindowManagerService>()
+const BASE = '/api/workspaces/{workspace_id}/window-manager'
+/** Above the largest layout, so that it is the document that says what is too large. */
+const LAYOUT_BODY = MAX_LAYOUT_BYTES + 1024 * 1024
+
+/** Replies of a route, and the refusals that each of these routes can answer with. */
+const orRefused = <R extends Replies>(replies: R) => ({ ...refused, ...replies }) as R & typeof refused
+const refused = {
+  404: WindowManagerErrorBody,
+  409: WindowManagerErrorBody,
+  422: WindowManagerErrorBody,
+  503: WindowManagerErrorBody,
+}
+
+const clientColumns: readonly CliColumn[] = [
+  { header: 'ID', path: 'client_id' },
+  { header: 'DESKTOP', path: 'active_desktop_id' },
+  { header: 'FOCUS', path: 'focused_window_id' },
+  { header: 'CONNECTED', path: 'connected_at', as: 'ago' },
+]
+
+const layoutColumns: readonly CliColumn[] = [
+  { header: 'ID', path: 'id' },
+  { header: 'NAME', path: 'spec.display_name' },
+  { header: 'ASPECT', path: 'spec.aspect' },
+  { header: 'OVERFLOW', path: 'spec.overflow' },
+  { header: 'SCOPE', path: 'scope.kind' },
+  { header: 'VERSION', path: 'version' },
+  { header: 'UPDATED', path: 'updated_at', as: 'ago' },
+]
+
+const workspaceArg = [
+  { name: 'workspace_id', type: 'workspace', optional: true, summary: 'id, name or path of the workspace' },
+] as const
+
+export default definePlugin({
+  name: 'window-manager',
+  version: '0.1.0',
+  requires: { settings: Settings, events: Events, workspaces: Workspaces },
+  provides: WindowManager,
+  service: () => import('./service.js').then(module => module.WindowManagerService),
+}).surface({
+  kinds: [LayoutKind],
+  tables: migrations,
+  owned: [
+    { by: Workspaces, table: 'window_manager_document', column: 'workspace_id' },
+    { by: Workspaces, table: 'window_manager_history', column: 'workspace_id' },
+  ],
+  events: [CommandApplied, LayoutApplied, ...Object.values(happeningEvents)],
+  commands: cliCommands,
+  settings: settingsIn(WindowManagerSettings),
+  taps: [
+    ...settingsIn(WindowManagerSettings).map(entry =>
+      tap(
+        Settings,
+        settings => settings.of(entry),
+        self => () => self.live.settingsChanged(),
+      ),
+    ),
+    tap(
+      Events,
+      events => events.of(CommandApplied),
+      self =>
+        ({ payload }) =>
+          self.live.publish(payload),
+    ),
+    tap(
+      Events,
+      events => events.of(WorkspaceDeleted),
+      self =>
+        ({ payload }) =>
+          self.forget(payload.id),
+    ),
+  ],
+  routes: [
+    route({
+      method: 'GET',
+      path: BASE,
+      with: [tool('window_manager_state', ['window_manager'])],
+      summary: 'Show the desktops and windows of a workspace, with their history',
+      replies: orRefused({ 200: WindowManagerState }),
+      handle: (self, { params }) => self.answer(params.workspace_id, workspace => ok(self.read(workspace))),
+    }),
+    route({
+      method: 'POST',
+      path: `${BASE}/commands`,
+      audited: false,
+      with: [...commandTools, runsCode(false)],
+      summary: 'Run a command at a given revision',
+      body: WindowCommandBody,
+      bodyLimit: LAYOUT_BODY,
+      replies: orRefused({ 200: WindowCommandReply }),
+      handle: (self, { params, body, actor }) =>
+        self.answer(params.workspace_id, async workspace => ok(await self.command(workspace, body, actor))),
+    }),
+    route({
+      method: 'POST',
+      path: `${BASE}/preview`,
+      audited: false,
+      with: [runsCode(false)],
+      summary: 'Show what a command would do, without doing it',
+      body: WindowCommandBody,
+      bodyLimit: LAYOUT_BODY,
+      replies: orRefused({ 200: WindowPreviewReply }),
+      handle: (self, { params, body, actor }) =>
+        self.answer(params.workspace_id, workspace => ok(self.preview(workspace, body, actor))),
+    }),
+    route({
+      method: 'GET',
+      path: `${BASE}/layout`,
+      with: [tool('layout_get', ['window_manager'])],
+      summary: 'Export the current arrangement as a layout document',
+      replies: orRefused({ 200: LayoutDocument }),
+      handle: (self, { params }) => self.answer(params.workspace_id, workspace => ok(self.document(workspace))),
+    }),
+    route({
+      method: 'PUT',
+      path: `${BASE}/layout`,
+      audited: false,
+      with: [tool('layout_apply', ['window_manager']), runsCode(false)],
+      summary: 'Replace the arrangement with a layout document',
+      body: PutLayoutBody,
+      bodyLimit: LAYOUT_BODY,
+      replies: orRefused({ 200: WindowCommandReply }),
+      handle: (self, { params, body: { document, ...head }, actor }) =>
+        self.answer(params.workspace_id, async workspace =>
+          ok(await self.command(workspace, { ...head, command_id: 'layout.replace', payload: { document } }, actor)),
+        ),
+    }),
+    route({
+      method: 'POST',
+      path: `${BASE}/layout/validate`,
+      audited: false,
+      with: [tool('layout_validate', ['window_manager'], { risk: 'read' }), runsCode(false)],
+      summary: 'Validate a layout document and list all errors',
+      body: ValidateLayoutBody,
+      bodyLimit: LAYOUT_BODY,
+      replies: orRefused({ 200: ValidateLayoutReply }),
+      handle: (self, { params, body: { document, workspace_id } }) =>
+        self.answer(params.workspace_id, workspace => {
+          if (workspace_id !== undefined && workspace_id !== workspace.id)
+            refuse('invalid_command', `workspace_id is not that of the path, ${workspace.id}`)
+          const diagnostics = self.diagnose(workspace, document)
+          return ok({ valid: diagnostics.length === 0, workspace_id: workspace.id, diagnostics })
+        }),
+    }),
+    route({
+      method: 'GET',
+      path: `${BASE}/clients`,
+      summary: 'List the screens that show the workspace',
+      replies: orRefused({ 200: ListWindowClientsReply }),
+      with: [
+        cli('desktop clients', {
+          args: workspaceArg,
+          workspace: 'workspace_id',
+          view: { rows: 'clients', columns: clientColumns, empty: 'nothing shows this workspace now' },
+        }),
+      ],
+      handle: (self, { params }) =>
+        self.answer(params.workspace_id, workspace =>
+          ok({ clients: self.clients(workspace), workspace_id: workspace.id }),
+        ),
+    }),
+    route({
+      method: 'POST',
+      path: `${BASE}/clients`,
+      audited: false,
+      with: [runsCode(false)],
+      summary: 'Attach or refresh a client; without a stream it expires after five minutes',
+      body: AttachClientBody,
+      replies: orRefused({ 201: WindowClient }),
+      handle: (self, { params, body }) =>
+        self.answer(params.workspace_id, workspace => {
+          if (body.workspace_id !== undefined && body.workspace_id !== workspace.id)
+            refuse('invalid_command', `workspace_id is not that of the path, ${workspace.id}`)
+          return created(self.attach(workspace, body))
+        }),
+    }),
+    route({
+      method: 'DELETE',
+      path: `${BASE}/clients/{client_id}`,
+      audited: false,
+      with: [runsCode(false)],
+      summary: 'Detach a client',
+      essential: true,
+      replies: orRefused({ 204: null }),
+      handle: (self, { params }) =>
+        self.answer(params.workspace_id, workspace => {
+          self.detach(workspace, params.client_id)
+          return noContent()
+        }),
+    }),
+    route({
+      method: 'GET',
+      path: `${BASE}/layout-profiles`,
+      summary: 'List saved layouts that the workspace can apply',
+      replies: orRefused({ 200: ListLayoutProfilesReply }),
+      with: [
+        cli('layout list', {
+          args: workspaceArg,
+          workspace: 'workspace_id',
+          view: {
+            rows: 'records',
+            columns: layoutColumns,
+            empty: 'no saved layouts; save this one: svc layout export --save <id>',
+          },
+        }),
+        tool('layout_profiles_list', ['window_manager']),
+      ],
+      handle: (self, { params, actor }) =>
+        self.answer(params.workspace_id, workspace => ok({ records: self.layouts.list(workspace, actor) })),
+    }),
+    route({
+      method: 'PUT',
+      path: `${BASE}/layout-profiles/{profile_id}`,
+      with: [tool('layout_profile_save', ['window_manager']), runsCode(false)],
+      summary: 'Save a layout',
+      body: PutLayoutProfileBody,
+      bodyLimit: LAYOUT_BODY,
+      replies: orRefused({ 200: LayoutProfileReply, 201: LayoutProfileReply }),
+      handle: (self, { params, body, actor }) =>
+        self.answer(params.workspace_id, async workspace => {
+          const saved = await self.layouts.save(workspace, params.profile_id, body, actor)
+          return saved.created ? created({ record: saved.record }) : ok({ record: saved.record })
+        }),
+    }),
+    route({
+      method: 'DELETE',
+      path: `${BASE}/layout-profiles/{profile_id}`,
+      with: [tool('layout_profile_delete', ['window_manager']), runsCode(false)],
+      summary: 'Delete a saved layout at its current version',
+      essential: true,
+      body: DeleteLayoutProfileBody,
+      replies: orRefused({ 204: null }),
+      handle: (self, { params, body, actor }) =>
+        self.answer(params.workspace_id, async workspace => {
+          await self.layouts.delete(workspace, params.profile_id, body.expected_version, actor)
+          return noContent()
+        }),
+    }),
+    route({
+      method: 'GET',
+      path: `${BASE}/stream`,
+      summary: 'Stream changes over a WebSocket, from a known revision on',
+      query: WindowStreamQuery,
+      replies: orRefused({ 101: WindowStreamFrame }),
+      handle: (self, { params, query, signal }) =>
+        self.answer(params.workspace_id, workspace => self.stream(workspace, query, signal)),
+    }),
+  ],
+})

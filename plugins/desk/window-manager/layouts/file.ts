@@ -1,0 +1,30 @@
+import { realpath } from 'node:fs/promises'
+import path from 'node:path'
+import { readRegularFile } from '../../../../kernel/kit/read-file.js'
+import { messageOf, type RecordScope } from '../../../../kernel/plugin.js'
+import { isInside } from '../../workspaces/api.js'
+import { type DecodedLayout, decodeLayout, MAX_LAYOUT_BYTES } from './kind.js'
+
+/**
+ * Reads a layout that a package has at a path relative to its root. The path is judged after its symlinks are resolved: what
+ * is not a file inside the root, is larger than a layout may be, or is not JSON, is one diagnostic.
+ */
+export async function readLayoutFile(root: string, relative: string, scope: RecordScope): Promise<DecodedLayout> {
+  const invalid = (code: string, message: string): DecodedLayout => ({
+    is: 'invalid',
+    diagnostics: [{ code: `layout.${code}`, path: relative, message }],
+  })
+  if (path.isAbsolute(relative) || relative.includes('\0'))
+    return invalid('path', 'a path relative to the package is wanted')
+  const top = await realpath(root).catch(() => undefined)
+  const file = top && (await realpath(path.resolve(top, relative)).catch(() => undefined))
+  if (!top || !file) return invalid('path', 'there is no such file')
+  if (!isInside(file, top) || file === top) return invalid('path', 'the file is outside the package')
+  const text = await readRegularFile(file, { maxBytes: MAX_LAYOUT_BYTES }).catch(messageOf)
+  if (typeof text !== 'object') return invalid('path', text ?? 'there is no such file')
+  try {
+    return decodeLayout(JSON.parse(text.toString()), scope)
+  } catch (error) {
+    return invalid('json', `not valid JSON: ${(error as Error).message}`)
+  }
+}

@@ -1,0 +1,59 @@
+import type { WindowManagerErrorBody, WindowManagerErrorCode } from '../../../schemas/window-manager.js'
+
+/** The HTTP status of every refusal; the contract's table of codes. */
+export const refusalStatus = {
+  window_manager_workspace_not_found: 404,
+  window_manager_revision_conflict: 409,
+  window_manager_invalid_command: 422,
+  window_manager_invalid_topology: 422,
+  window_manager_desktop_not_found: 404,
+  window_manager_window_not_found: 404,
+  window_manager_client_not_found: 404,
+  window_manager_destination_required: 422,
+  window_manager_final_desktop: 409,
+  window_manager_history_boundary: 409,
+  window_manager_layout_not_found: 404,
+  window_manager_slow_consumer: 503,
+  window_manager_unavailable: 503,
+  // Of a later revision, which the contract lists for reading; nothing here has a window that is pinned.
+  window_manager_not_stacked: 422,
+  window_manager_window_pinned: 409,
+} as const satisfies Record<WindowManagerErrorCode, 404 | 409 | 422 | 503>
+
+type More = Pick<WindowManagerErrorBody, 'current_revision' | 'conflicts' | 'diagnostics'> & {
+  /** The command or step that helps. */
+  readonly next?: string
+}
+
+/** Why a request changes nothing. The contract wants these in a body of their own, with the workspace in it. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal'
+
+  constructor(
+    readonly code: WindowManagerErrorCode,
+    message: string,
+    readonly more: More = {},
+  ) {
+    super(message)
+  }
+
+  toBody(workspaceId: string): WindowManagerErrorBody {
+    const { next, ...rest } = this.more
+    return {
+      code: this.code,
+      error: this.message,
+      workspace_id: workspaceId,
+      ...rest,
+      ...(next === undefined ? {} : { details: { next } }),
+    }
+  }
+}
+
+/** Throws a {@link Refusal}; `short` is the code without its prefix. */
+export function refuse<S extends string>(
+  short: S & (`window_manager_${S}` extends WindowManagerErrorCode ? unknown : never),
+  message: string,
+  more?: More,
+): never {
+  throw new Refusal(`window_manager_${short}` as WindowManagerErrorCode, message, more)
+}

@@ -1,0 +1,132 @@
+import * as v from 'valibot'
+import { command, placeholder } from '../../../kernel/kit/commands/command-line.js'
+import {
+  type Actor,
+  type Awaitable,
+  defineErrors,
+  event,
+  gate,
+  guard,
+  hookTable,
+  type RecordScope,
+  registry,
+  type TapsOf,
+  token,
+} from '../../../kernel/plugin.js'
+
+export { isInside, isOfDaemon, ownFolder, syncFolder, writeWhole } from './files.js'
+export { migrations as workspaceTables } from './table.js'
+
+/** Id of the workspace `scratch`, the folder of the daemon's home in which work that belongs to no project runs. */
+export const SCRATCH_ID = 'ws_0000000000000000'
+/** Its name, which no other workspace takes. */
+export const SCRATCH_NAME = 'scratch'
+
+/** A registered root directory. */
+export interface Workspace {
+  /** `ws_` and 16 hex. */
+  readonly id: string
+  readonly name: string
+  /** Canonical: absolute, symlinks resolved. */
+  readonly rootDir: string
+  readonly addDirs: readonly string[]
+  readonly defaultAgent: string
+  readonly sandboxRef: string
+  /** Epoch milliseconds. */
+  readonly createdAt: number
+  readonly updatedAt: number
+}
+
+/** The hooks of workspaces. */
+export const points = hookTable({
+  saving: gate<[workspace: Workspace]>(
+    'saving',
+    'Before a workspace is registered or changed to this; its `id` is empty until it has one. A tap may refuse it.',
+  ),
+  deleting: guard<[workspace: Workspace]>(
+    'deleting',
+    'Before a workspace is deleted, in the transaction. A tap may refuse it.',
+  ),
+})
+
+export interface WorkspacesApi extends TapsOf<typeof points> {
+  /** By id only; no file access. */
+  get(id: string): Workspace | undefined
+  list(): Workspace[]
+  /** By id, then unique name, then absolute path (nearest enclosing root). Throws `workspace_not_found` (404), `workspace_path_relative` (400), `workspace_root_missing` (410). */
+  find(reference: string): Promise<Workspace>
+  /** The workspace `scratch`, made with its first use. Throws `workspace_root_invalid` (400) when something else has its place. */
+  scratch(): Promise<Workspace>
+  /** Like `find`, and registers an absolute path that no root encloses. */
+  resolve(reference: string): Promise<Workspace>
+  /** Forgets a workspace with its records; its folder stays. Throws `workspace_not_found` (404), `workspace_in_use` (409). */
+  remove(reference: string, actor: Actor): Promise<void>
+}
+
+export const Workspaces = token<WorkspacesApi>('workspaces@1')
+
+/**
+ * Whether what has this scope is of another workspace than the one that a caller is held to, as an agent is. Such a caller is answered
+ * as if there were no such thing: an answer of its own would tell that there is one.
+ */
+export const isElsewhere = (
+  { maxScope }: Pick<Actor, 'maxScope'>,
+  { kind, id }: { readonly kind: RecordScope['kind']; readonly id?: string | undefined },
+): boolean => maxScope?.kind === 'workspace' && kind === 'workspace' && id !== maxScope.id
+
+/** A member of the workspace detail, contributed by the plugin that has it. */
+export interface DetailMember {
+  readonly member: 'agents' | 'providers' | 'sessions' | 'skills'
+  readonly read: (workspace: Workspace) => Awaitable<readonly unknown[]>
+}
+
+export const WorkspaceDetailMembers = registry<DetailMember>(
+  'workspaces.detail@1',
+  v.looseObject({ member: v.picklist(['agents', 'providers', 'sessions', 'skills']), read: v.function() }),
+)
+
+const payload = v.object({ id: v.string(), name: v.string(), root_dir: v.string() })
+export const WorkspaceCreated = event('workspace.created', payload)
+export const WorkspaceUpdated = event('workspace.updated', payload)
+export const WorkspaceDeleted = event('workspace.deleted', payload)
+
+export const WorkspaceErrors = defineErrors({
+  workspace_not_found: { status: 404, message: 'no such workspace', next: command('workspace list') },
+  workspace_invalid: { status: 400, message: 'the workspace is not valid', next: command('workspace add', '--help') },
+  workspace_path_relative: {
+    status: 400,
+    message: 'a workspace path must be absolute',
+    next: command('workspace add', placeholder('dir')),
+  },
+  workspace_root_invalid: {
+    status: 400,
+    message: 'the root is not an existing directory',
+    next: command('workspace add', placeholder('dir')),
+  },
+  workspace_root_missing: {
+    status: 410,
+    message: 'the root directory of this workspace is gone',
+    next: command('workspace list'),
+  },
+  workspace_too_wide: {
+    status: 409,
+    message: 'this folder is too wide to become a workspace without being asked',
+    next: command('workspace add', placeholder('dir')),
+  },
+  workspace_exists: { status: 409, message: 'this directory is registered already', next: command('workspace list') },
+  workspace_name_taken: { status: 409, message: 'another workspace has this name', next: command('workspace list') },
+  workspace_reserved: {
+    status: 409,
+    message: 'the daemon keeps this workspace',
+    next: command('workspace list'),
+  },
+  workspace_in_use: { status: 409, message: 'the workspace is in use', next: command('session list') },
+})
+
+/** Errors of a request that names a workspace by its id, its name or a path. */
+export const REFERENCE_ERRORS = [
+  WorkspaceErrors.workspace_not_found,
+  WorkspaceErrors.workspace_path_relative,
+  WorkspaceErrors.workspace_root_invalid,
+  WorkspaceErrors.workspace_root_missing,
+] as const

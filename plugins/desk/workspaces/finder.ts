@@ -1,0 +1,118 @@
+import path from 'node:path'
+import { command } from '../../../kernel/kit/commands/command-line.js'
+import { shown } from '../../../kernel/kit/text.js'
+import type { Actor } from '../../../kernel/plugin.js'
+import { WorkspaceErrors, WorkspaceUpdated } from './api.js'
+import { isInside } from './files.js'
+import type { Homes } from './homes.js'
+import type { K } from './needs.js'
+import { advice, ancestorsOf, canonicalPath, checkAbsolute, checkText, directoryAt } from './paths.js'
+import { type StoredWorkspace, workspaces } from './table.js'
+
+/** Finds workspaces by reference: id, then unique name, then absolute path. */
+export class WorkspaceFinder {
+  constructor(
+    private readonly kernel: Pick<K, 'db' | 'clock' | 'needs'>,
+    private readonly homes: Homes,
+  ) {}
+
+  /**
+   * Without a look at the file system: for changes of the registration itself, which must be possible when the root is gone.
+   * A path has to be a root, for the nearest enclosing one may not be what was meant. Throws `workspace_not_found`.
+   */
+  async registered(reference: string): Promise<StoredWorkspace> {
+    const named = this.#named(reference)
+    if (named) return named
+    const wanted = checkAbsolute(reference, 'the workspace')
+    const found = this.#at(wanted) ?? this.#at((await canonicalPath(wanted)).path)
+    if (found) return found
+    throw WorkspaceErrors.workspace_not_found(`no workspace has the root ${shown(wanted)}`)
+  }
+
+  /** Its root exists and is canonical. Undefined for an absolute path that no root encloses. */
+  async find(reference: string, actor: Actor): Promise<StoredWorkspace | undefined> {
+    const named = this.#named(reference)
+    return named ? this.refresh(named, actor) : this.#enclosing(checkAbsolute(reference, 'the workspace'), actor)
+  }
+
+  /** Follows a root that was moved behind a symbolic link. Throws `workspace_root_missing` (410). */
+  async refresh(workspace: StoredWorkspace, actor: Actor): Promise<StoredWorkspace> {
+    const { id, name, rootDir } = workspace
+    const found = await directoryAt(rootDir)
+    if (found.is !== 'directory') {
+      const why = found.is === 'gone' ? found.why : 'is not a directory any more'
+      const help = advice(found)
+      throw WorkspaceErrors.workspace_root_missing(`the root of workspace ${name} ${why}: ${rootDir}; ${help}`, {
+        next: command('doctor', '--only', 'workspaces'),
+      })
+    }
+    if (found.real === rootDir) return workspace
+    const {
+      db,
+      clock,
+      needs: { events },
+    } = this.kernel
+    return db.tx(t => {
+      const current = workspaces.get(t, { id })
+      if (!current) throw WorkspaceErrors.workspace_not_found(`the workspace ${name} was removed`)
+      const other = this.#at(found.real)
+      if (other && other.id !== id) {
+        throw WorkspaceErrors.workspace_exists(
+          `the root of ${name} leads to ${found.real}, which is the workspace ${other.name}`,
+        )
+      }
+      const moved = { ...current, rootDir: found.real, updatedAt: clock.now() }
+      workspaces.update(t, { id }, moved)
+      events.emit(t, WorkspaceUpdated, { id, name, root_dir: moved.rootDir }, { actor, scope: id, subject: id })
+      return moved
+    })
+  }
+
+  /** By id or name. Throws `workspace_not_found` for what can be nothing else, `workspace_path_relative` for such a path. */
+  #named(reference: string): StoredWorkspace | undefined {
+    const text = checkText(reference, 'the workspace')
+    const { db } = this.kernel
+    const found = workspaces.get(db, { id: text }) ?? workspaces.get(db, { name: text })
+    if (found || path.isAbsolute(text) || /^[.~]|[/\\]/.test(text)) return found
+    throw WorkspaceErrors.workspace_not_found(`no workspace has the id or name ${shown(text)}`)
+  }
+
+  /**
+   * The nearest enclosing root, nested ones first. The path is judged with its links followed; as written it counts only for
+   * a root that has itself been moved, so that a link inside a workspace does not pull in what it points to. A root that
+   * contains a home encloses nothing but itself: everything of the user lies below it.
+   */
+  async #enclosing(wanted: string, actor: Actor): Promise<StoredWorkspace | undefined> {
+    const { path: real, existing } = await canonicalPath(wanted)
+    for (const form of new Set([real, wanted])) {
+      const nearest = this.#nearest(this.#enclosingFolders(form))
+      // Something real lies below it, so the root is there and is the directory that it was.
+      if (nearest && form === real && existing !== nearest.rootDir && isInside(existing, nearest.rootDir))
+        return nearest
+      const current = nearest && (await this.refresh(nearest, actor))
+      if (current && isInside(real, current.rootDir)) return current
+    }
+    return undefined
+  }
+
+  /** The nearest root around a canonical folder that a person registered. */
+  async chosen(folder: string, actor: Actor): Promise<StoredWorkspace | undefined> {
+    const nearest = this.#nearest(this.#enclosingFolders(folder), true)
+    return nearest && this.refresh(nearest, actor)
+  }
+
+  #at(rootDir: string): StoredWorkspace | undefined {
+    return workspaces.get(this.kernel.db, { rootDir })
+  }
+
+  /** The one whose root is the longest of these folders; with `chosen` only of those that a person registered. */
+  #nearest(folders: readonly string[], chosen = false): StoredWorkspace | undefined {
+    const tail = `WHERE root_dir IN (SELECT value FROM json_each(?)) AND chosen >= ?
+       ORDER BY length(root_dir) DESC LIMIT 1`
+    return workspaces.query(this.kernel.db, tail, [JSON.stringify(folders), chosen ? 1 : 0])[0]
+  }
+
+  #enclosingFolders(wanted: string): string[] {
+    return ancestorsOf(wanted).filter(folder => folder === wanted || !this.homes.isAbove(folder))
+  }
+}

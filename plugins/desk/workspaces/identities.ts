@@ -1,0 +1,32 @@
+import { messageOf, type PluginKernel } from '../../../kernel/plugin.js'
+import { ensureIdentity } from './identity.js'
+import { directoryAt } from './paths.js'
+import { type StoredWorkspace, workspaces } from './table.js'
+
+/** The identity files of roots, and which workspace each of them means. */
+export class Identities {
+  constructor(private readonly kernel: Pick<PluginKernel, 'clock' | 'db' | 'ids' | 'log'>) {}
+
+  /** ULID of the folder; empty when it cannot be written, which is no reason to refuse it. */
+  async of(rootDir: string): Promise<string> {
+    const { clock, ids, log } = this.kernel
+    const source = { now: () => clock.now(), hex: (bytes: number) => ids.hex(bytes) }
+    try {
+      const isCopy = async (ulid: string) =>
+        workspaces.get(this.kernel.db, { identity: ulid }) !== undefined && (await this.movedFrom(ulid)) === undefined
+      return (await ensureIdentity(rootDir, source, isCopy)).workspaceId
+    } catch (error) {
+      log.warn(`the workspace ${rootDir} gets no identity file: ${messageOf(error)}`)
+      return ''
+    }
+  }
+
+  /** The workspace of that identity whose root is gone: its folder was moved. */
+  async movedFrom(identity: string): Promise<StoredWorkspace | undefined> {
+    for (const workspace of workspaces.all(this.kernel.db, { identity })) {
+      const found = await directoryAt(workspace.rootDir)
+      if (found.is === 'gone' && found.missing) return workspace
+    }
+    return undefined
+  }
+}

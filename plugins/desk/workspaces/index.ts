@@ -1,0 +1,145 @@
+import { describe, throws, tool } from '../../../kernel/kit/annotations/index.js'
+import { collectionOf } from '../../../kernel/kit/collection.js'
+import { definePlugin, ok, routeOf, surfaceOf } from '../../../kernel/plugin.js'
+import {
+  CreateWorkspaceBody,
+  ListWorkspacesQuery,
+  ListWorkspacesReply,
+  PatchWorkspaceBody,
+  PlaceWorkspaceReply,
+  ResolveWorkspaceBody,
+  WorkspaceDetail,
+  WorkspaceReply,
+} from '../../../schemas/workspaces.js'
+import { Checks } from '../daemon/api.js'
+import {
+  REFERENCE_ERRORS,
+  WorkspaceCreated,
+  WorkspaceDeleted,
+  WorkspaceDetailMembers,
+  WorkspaceErrors,
+  Workspaces,
+  WorkspaceUpdated,
+} from './api.js'
+import { toWire } from './detail.js'
+import { needs } from './needs.js'
+import type { WorkspacesService } from './service.js'
+import { migrations } from './table.js'
+
+const about = describe('Workspaces')
+const route = routeOf<WorkspacesService>(about)
+const { contribute } = surfaceOf<WorkspacesService>()
+const invalid = [
+  WorkspaceErrors.workspace_invalid,
+  WorkspaceErrors.workspace_path_relative,
+  WorkspaceErrors.workspace_root_invalid,
+  WorkspaceErrors.workspace_root_missing,
+  WorkspaceErrors.workspace_name_taken,
+]
+
+const workspace = collectionOf<WorkspacesService>(about)({
+  path: '/api/workspaces',
+  key: 'id',
+  noun: 'workspace',
+  one: [WorkspaceReply, 'workspace'],
+  many: [ListWorkspacesReply, 'workspaces'],
+  show: ['name', 'id', { of: 'root_dir', header: 'Root' }, { of: 'default_agent', header: 'Agent' }, 'updated_at~ago'],
+  fields: [
+    'id',
+    'name',
+    { of: 'root_dir', header: 'Root' },
+    { of: 'add_dirs~list', header: 'Further directories' },
+    'default_agent',
+    { of: 'sandbox_ref', header: 'Sandbox' },
+    { of: 'created_at~time', header: 'Created' },
+    { of: 'updated_at~ago', header: 'Updated' },
+  ],
+  argument: { type: 'workspace', summary: 'id, name or path' },
+  missing: WorkspaceErrors.workspace_not_found,
+})
+
+export default definePlugin({
+  name: 'workspaces',
+  version: '0.1.0',
+  requires: needs,
+  provides: Workspaces,
+  service: () => import('./service.js').then(module => module.WorkspacesService),
+}).surface({
+  declares: [WorkspaceDetailMembers],
+  tables: migrations,
+  errors: [WorkspaceErrors],
+  events: [WorkspaceCreated, WorkspaceUpdated, WorkspaceDeleted],
+  registries: [contribute(Checks, self => self.checks())],
+  routes: [
+    workspace.list({
+      summary: 'List registered workspaces',
+      query: ListWorkspacesQuery,
+      with: [tool('workspace_list', ['workspace'], { visibility: 'operator' })],
+      throws: REFERENCE_ERRORS,
+      empty: 'no workspaces; register one: svc workspace add <dir>',
+      handle: async (self, { query, actor }) => ({ workspaces: (await self.around(query.path, actor)).map(toWire) }),
+    }),
+    workspace.create({
+      summary: 'Register a folder as a workspace',
+      command: 'workspace add',
+      cli: {
+        args: [{ name: 'root_dir', in: 'body', type: 'path', optional: true, default: '.', summary: 'the directory' }],
+      },
+      with: [tool('workspace_add', ['workspace'], { visibility: 'operator' })],
+      throws: [...invalid, WorkspaceErrors.workspace_exists],
+      body: CreateWorkspaceBody,
+      handle: async (self, { body, actor }) => ({ workspace: toWire(await self.create(body, actor)) }),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/workspaces/resolve',
+      summary: 'Resolve the workspace of a path; register one if there is none',
+      with: [throws(...REFERENCE_ERRORS, ...invalid)],
+      body: ResolveWorkspaceBody,
+      replies: { 200: WorkspaceReply },
+      handle: async (self, { body, actor }) => ok({ workspace: toWire(await self.resolve(body.path, actor)) }),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/workspaces/place',
+      summary: 'Choose the workspace of a command that runs in a folder; register its project if there is none',
+      with: [throws(WorkspaceErrors.workspace_too_wide, ...REFERENCE_ERRORS, ...invalid)],
+      body: ResolveWorkspaceBody,
+      replies: { 200: PlaceWorkspaceReply },
+      handle: async (self, { body, actor }) => {
+        const { workspace, registered } = await self.place(body.path, actor)
+        return ok({ workspace: toWire(workspace), registered })
+      },
+    }),
+    workspace.get({
+      summary: 'Show a workspace and what it sees',
+      command: 'workspace info',
+      cli: { workspace: 'id', args: [{ name: 'id', type: 'workspace', optional: true, summary: 'id, name or path' }] },
+      with: [tool('workspace_info', ['workspace'])],
+      throws: REFERENCE_ERRORS,
+      origins: ['agent_session'],
+      reply: WorkspaceDetail,
+      handle: (self, { params, actor }) => self.detail(params.id, actor),
+    }),
+    workspace.update({
+      summary: 'Change the name, additional folders, default agent or sandbox of a workspace',
+      command: 'workspace edit',
+      with: [tool('workspace_update', ['workspace'])],
+      throws: [...invalid, WorkspaceErrors.workspace_reserved],
+      body: PatchWorkspaceBody,
+      handle: async (self, { params, body, actor }) => ({
+        workspace: toWire(await self.update(params.id, body, actor)),
+      }),
+    }),
+    workspace.delete({
+      summary: 'Remove a workspace and its records; its files are kept',
+      command: 'workspace remove',
+      done: 'removed {id}; its files are untouched',
+      with: [tool('workspace_remove', ['workspace'], { visibility: 'operator' })],
+      throws: [WorkspaceErrors.workspace_reserved, WorkspaceErrors.workspace_in_use],
+      essential: true,
+      handle: (self, { params, actor }) => self.remove(params.id, actor),
+    }),
+  ],
+  hooks: { scope: (self, _, scope) => self.scopeRefusal(scope) },
+})

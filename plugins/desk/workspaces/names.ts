@@ -1,0 +1,47 @@
+import path from 'node:path'
+import { shown } from '../../../kernel/kit/text.js'
+import { WorkspaceErrors } from './api.js'
+
+const NAME_MAX = 128
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+const REFUSED = /[/\\\u0000-\u001f\u007f-\u009f]/
+
+/** A name as given, trimmed. Throws `workspace_invalid`: it has to be tellable from an id and from a path. */
+export function checkName(text: string): string {
+  const name = text.trim()
+  const wrong = nameFault(name)
+  if (wrong !== undefined) throw WorkspaceErrors.workspace_invalid(`the name ${shown(name)} ${wrong}`)
+  return name
+}
+
+/** A short text such as the name of an agent, trimmed; empty is none. Throws `workspace_invalid`. */
+export function checkLabel(text: string, member: string): string {
+  const label = text.trim()
+  if (label.length > NAME_MAX || REFUSED.test(label)) {
+    throw WorkspaceErrors.workspace_invalid(
+      `${member} ${shown(label)} is longer than ${NAME_MAX} or has odd characters`,
+    )
+  }
+  return label
+}
+
+/** The name of a folder, with `-2`, `-3` and so on while it is taken. */
+export function freeName(root: string, taken: (name: string) => boolean): string {
+  const cleaned = path
+    .basename(root)
+    .replace(new RegExp(REFUSED, 'g'), '')
+    .trim()
+    .slice(0, NAME_MAX - 8)
+  const base = nameFault(cleaned) === undefined ? cleaned : 'workspace'
+  let name = base
+  for (let at = 2; taken(name); at++) name = `${base}-${at}`
+  return name
+}
+
+function nameFault(name: string): string | undefined {
+  if (name.length === 0 || name.length > NAME_MAX) return `must have 1 to ${NAME_MAX} characters`
+  if (REFUSED.test(name)) return 'must not have slashes or control characters'
+  if (name === '.' || name === '..') return 'is a path'
+  if (/^ws_[0-9a-f]{16}$/.test(name)) return 'looks like an id'
+  return undefined
+}

@@ -1,0 +1,8 @@
+import { Host, type KernelOf } from '../../../kernel/plugin.js'
+import { Daemon } from '../daemon/api.js'
+import { Events } from '../../platform/events/api.js'
+import { Ownership } from '../../platform/ownership/api.js'
+
+/** What the plugin requires. */
+export const needs = { host: Host, daemon: Daemon, events: Events, ownership: Ownership }
+export type K = KernelOf<typeof needs>

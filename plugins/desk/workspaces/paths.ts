@@ -1,0 +1,96 @@
+import { realpath, stat } from 'node:fs/promises'
+import path from 'node:path'
+import { shown } from '../../../kernel/kit/text.js'
+import { WorkspaceErrors } from './api.js'
+
+/** Characters of a path that is looked at. */
+const PATH_MAX = 4096
+/** Further directories of one workspace. */
+export const ADD_DIRS_MAX = 64
+
+/** A reference or path as given, trimmed. Throws `workspace_invalid` for one that no file system takes. */
+export function checkText(text: string, what: string): string {
+  const trimmed = text.trim()
+  if (trimmed === '') throw WorkspaceErrors.workspace_invalid(`${what} is empty`)
+  if (trimmed.length > PATH_MAX) {
+    throw WorkspaceErrors.workspace_invalid(`${what} has ${trimmed.length} characters, at most ${PATH_MAX} are allowed`)
+  }
+  if (trimmed.includes('\0')) throw WorkspaceErrors.workspace_invalid(`${what} contains a NUL character`)
+  return trimmed
+}
+
+/** Throws `workspace_path_relative` unless the path is absolute; returns it without `.` and `..` parts. */
+export function checkAbsolute(text: string, what: string): string {
+  const trimmed = checkText(text, what)
+  if (path.isAbsolute(trimmed)) return path.resolve(trimmed)
+  throw WorkspaceErrors.workspace_path_relative(`${what} must be an absolute path, got ${shown(trimmed)}`)
+}
+
+/** The directory behind an absolute path, all symbolic links followed. Throws `workspace_root_invalid`. */
+export async function canonicalDirectory(text: string, what: string): Promise<string> {
+  const wanted = checkAbsolute(text, what)
+  const found = await directoryAt(wanted)
+  if (found.is === 'directory') return found.real
+  const why = found.is === 'other' ? 'is not a directory' : found.why
+  throw WorkspaceErrors.workspace_root_invalid(`${what} ${shown(wanted)} ${why}`)
+}
+
+/** Further directories: canonical, each once, without the root itself. Throws `workspace_root_invalid`, `workspace_invalid`. */
+export async function canonicalDirectories(texts: readonly string[], root: string): Promise<string[]> {
+  if (texts.length > ADD_DIRS_MAX) {
+    throw WorkspaceErrors.workspace_invalid(`add_dirs has ${texts.length} entries, at most ${ADD_DIRS_MAX} are allowed`)
+  }
+  const found = new Set<string>()
+  for (const [at, text] of texts.entries()) found.add(await canonicalDirectory(text, `add_dirs.${at}`))
+  found.delete(root)
+  return [...found]
+}
+
+/** What is at a path, all symbolic links followed. */
+export type PathState =
+  | { readonly is: 'directory'; readonly real: string }
+  | { readonly is: 'other' }
+  | { readonly is: 'gone'; readonly missing: boolean; readonly why: string }
+
+export async function directoryAt(wanted: string): Promise<PathState> {
+  try {
+    const real = await realpath(wanted)
+    // Only a directory has this entry, and only who may enter it finds it.
+    await stat(`${real}/.`)
+    return { is: 'directory', real }
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOTDIR' && (await stat(wanted).catch(() => undefined))) return { is: 'other' }
+    const missing = code === 'ENOENT' || code === 'ENOTDIR'
+    return { is: 'gone', missing, why: missing ? 'does not exist' : `cannot be reached (${code ?? 'unknown error'})` }
+  }
+}
+
+/** What a person does about a root in that state. */
+export function advice(found: Exclude<PathState, { is: 'directory' }>): string {
+  return found.is === 'gone' && !found.missing
+    ? 'give the user of the daemon access to it'
+    : 'put it back, register the place that it was moved to (svc workspace add <dir>), or remove the workspace'
+}
+
+/** An absolute path with its symbolic links followed, as far as it exists; the rest need not. */
+export interface Canonical {
+  readonly path: string
+  /** The part that exists. */
+  readonly existing: string
+}
+
+export async function canonicalPath(wanted: string): Promise<Canonical> {
+  for (const ancestor of ancestorsOf(wanted)) {
+    const real = await realpath(ancestor).catch(() => undefined)
+    if (real !== undefined) return { path: path.join(real, path.relative(ancestor, wanted)), existing: real }
+  }
+  return { path: wanted, existing: '/' }
+}
+
+/** The path itself and every folder above it, nearest first. */
+export function ancestorsOf(wanted: string): string[] {
+  const all = [wanted]
+  for (let at = wanted; path.dirname(at) !== at; at = path.dirname(at)) all.push(path.dirname(at))
+  return all
+}

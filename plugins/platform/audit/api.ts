@@ -1,0 +1,14 @@
+/** `svc/plugins/audit`: what was changed, by whom, in a chain that shows when it was altered. */
+import * as v from 'valibot'
+import { defineErrors, registry } from '../../../kernel/plugin.js'
+
+/** Names of events that are changes of the control plane, beside those of the families that always are. */
+export const AuditedEvents = registry<string>('audit.events@1', v.string())
+
+export const AuditErrors = defineErrors({
+  why_not_found: {
+    status: 404,
+    message: 'nothing is recorded under this id',
+    next: 'svc audit list',
+  },
+})

@@ -1,0 +1,236 @@
+import type { Db, Migration, SqlValue, Tx } from '../../../kernel/plugin.js'
+import { operator, turn } from '../../../kernel/plugin.js'
+import type { VerifyAuditReply } from '../../../schemas/daemon/audit.js'
+import { OPERATOR } from '../../access/identity/api.js'
+import { type ChainedRow, COLUMNS, type EntryRow, GENESIS, hashOf, valuesOf } from './entry.js'
+
+export const auditMigrations: readonly Migration[] = [
+  {
+    id: '001-chain',
+    // AUTOINCREMENT remembers the newest entry: one that is removed from the end is missed. No index: every change of a record
+    // would pay for it, and who asks for a subject once in a while can wait for a look through all entries.
+    sql: `CREATE TABLE audit_entry (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, action TEXT NOT NULL, subject TEXT NOT NULL,
+        version INTEGER, actor_kind TEXT NOT NULL, actor_id TEXT NOT NULL, origin TEXT, cause TEXT, request TEXT, event TEXT,
+        before TEXT, after TEXT, hash TEXT NOT NULL
+      ) STRICT;
+      CREATE TABLE audit_checkpoint (one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL, hash TEXT NOT NULL) STRICT;
+      CREATE TABLE audit_state (one INTEGER PRIMARY KEY CHECK (one = 1), key TEXT NOT NULL, config TEXT) STRICT;`,
+  },
+  { id: '002-on-behalf-of', sql: 'ALTER TABLE audit_entry ADD COLUMN on_behalf_of TEXT' },
+]
+
+/** Where the chain begins: the newest entry that was pruned. */
+interface Checkpoint {
+  readonly seq: number
+  readonly hash: string
+}
+
+/** Where the next entry goes. */
+interface End extends Checkpoint {
+  /** Hash of the newest entry; null where there is none. */
+  readonly newest: string | null
+  /** Number of the oldest entry that is there. */
+  readonly first: number
+}
+
+/** How many entries are kept, and for how long. */
+export interface AuditLimits {
+  readonly entries: number
+  /** Pruned at once when there are so many too many. */
+  readonly chunk: number
+  readonly maxAgeMs: number
+}
+
+export const LIMITS: AuditLimits = { entries: 100_000, chunk: 500, maxAgeMs: 400 * 86_400_000 }
+
+/** Rows that are verified in one turn of the event loop. */
+const VERIFIED = 1000
+const PRUNED = 'audit.pruned'
+
+/** An entry before it has its place. */
+export type NewEntry = Omit<EntryRow, 'seq'>
+
+/**
+ * Entries of which each has the hash of the one before in its own. Pruning keeps the chain verifiable: it appends an entry that
+ * attests the hash of the last pruned one, where what is left begins.
+ */
+export class Chain {
+  /** The end as the last append left it; wrong after a rollback, which the next append finds out. */
+  #known: End | undefined
+
+  constructor(
+    private readonly db: Db,
+    private readonly limits: AuditLimits = LIMITS,
+  ) {}
+
+  append(t: Tx, entry: NewEntry): void {
+    // One statement, for every change of a record pays for it: it inserts behind the entry that it expects there, or nothing.
+    const { seq, first } = this.#insert(t, entry, this.#known) ?? (this.#insert(t, entry, this.#end()) as End)
+    const keptFrom = seq + 1 - this.limits.entries
+    if (keptFrom - first >= this.limits.chunk) this.#pruneTo(t, keptFrom - 1, entry.at)
+  }
+
+  /** Undefined where another entry than this one is the newest. */
+  #insert(t: Tx, entry: NewEntry, behind: End | undefined): End | undefined {
+    if (!behind) return undefined
+    const seq = behind.seq + 1
+    const values = valuesOf(seq, entry)
+    const hash = hashOf(behind.hash, values)
+    const { changes } = this.db.within(t).run(INSERT, [...values, hash, behind.newest])
+    this.#known = changes === 1 ? { seq, hash, newest: hash, first: behind.first } : undefined
+    return this.#known
+  }
+
+  /** Drops what is too old, a chunk at most; whether there may be more. The newest entry stays. */
+  prune(t: Tx, now: number): boolean {
+    const sql = 'SELECT max(seq) FROM (SELECT seq FROM audit_entry WHERE at < ? AND seq < ? ORDER BY seq LIMIT +?)'
+    const upTo = this.db.row(sql, [now - this.limits.maxAgeMs, this.#newest(), this.limits.chunk])?.[0]
+    if (typeof upTo !== 'number') return false
+    const from = this.#checkpoint().seq
+    this.#pruneTo(t, upTo, now)
+    return upTo - from >= this.limits.chunk
+  }
+
+  /** Newest first, at most `limit`, of those below `before`. */
+  page(
+    filter: Readonly<Record<'actor' | 'action' | 'subject', string | undefined>> & {
+      readonly since: number | undefined
+    },
+    limit: number,
+    before: number = Number.MAX_SAFE_INTEGER,
+  ): ChainedRow[] {
+    const { where, params } = conditions(filter)
+    const sql = `SELECT * FROM audit_entry WHERE seq < ?${where} ORDER BY seq DESC LIMIT +?`
+    return this.db.all<ChainedRow>(sql, [before, ...params, limit])
+  }
+
+  count(filter: Parameters<Chain['page']>[0]): number {
+    const { where, params } = conditions(filter)
+    return Number(this.db.row(`SELECT count(*) FROM audit_entry WHERE true${where}`, params)?.[0])
+  }
+
+  /** The newest entry of which this column has this value, or of a subject at a version. */
+  newest(column: 'cause' | 'event' | 'subject', value: string, version?: number): ChainedRow | undefined {
+    const at = version === undefined ? '' : ' AND version = ?'
+    return this.db.get<ChainedRow>(`SELECT * FROM audit_entry WHERE ${column} = ?${at} ORDER BY seq DESC LIMIT 1`, [
+      value,
+      ...(version === undefined ? [] : [version]),
+    ])
+  }
+
+  /** The newest entry about a record of this id, of whatever kind. */
+  newestOfId(id: string): ChainedRow | undefined {
+    const sql = `SELECT * FROM audit_entry WHERE substr(subject, -?) = ? AND action LIKE 'record.%' ORDER BY seq DESC LIMIT 1`
+    return this.db.get<ChainedRow>(sql, [id.length + 1, `/${id}`])
+  }
+
+  /** Checks every entry; names the first one that is not as it was written. */
+  async verify(expect?: string): Promise<VerifyAuditReply> {
+    for (;;) {
+      const begin = this.#checkpoint()
+      const reply = await this.#verifyFrom(begin, expect)
+      // Entries were pruned meanwhile: what seemed to be missing may have gone in order.
+      if (reply.status === 'ok' || this.#checkpoint().seq === begin.seq) return reply
+    }
+  }
+
+  async #verifyFrom(begin: Checkpoint, expect: string | undefined): Promise<VerifyAuditReply> {
+    const newest = this.#newest()
+    let { seq, hash } = begin
+    let attested: string | undefined
+    let expected = expect === undefined || expect === begin.hash
+    const broken = (at: number, problem: string): VerifyAuditReply => {
+      return { status: 'broken', checked: seq - begin.seq, ...range(), broken: { seq: at, problem } }
+    }
+    const range = () => (seq > begin.seq ? { first: begin.seq + 1, last: seq, head: hash } : {})
+    const sql = 'SELECT * FROM audit_entry WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT +?'
+    for (let rows = this.db.all<ChainedRow>(sql, [seq, newest, VERIFIED]); rows.length > 0; ) {
+      for (const row of rows) {
+        if (row.seq !== seq + 1) return broken(seq + 1, 'this entry is missing')
+        if (row.hash !== hashOf(hash, valuesOf(row.seq, row)))
+          return broken(row.seq, 'this entry, or the one before it, was altered')
+        if (row.action === PRUNED) attested = row.after ?? ''
+        hash = row.hash
+        seq = row.seq
+        expected ||= hash === expect
+      }
+      await turn()
+      rows = this.db.all<ChainedRow>(sql, [seq, newest, VERIFIED])
+    }
+    if (seq !== newest) return broken(seq + 1, 'this entry and all behind it are missing')
+    if (begin.seq > 0 && attested !== begin.hash)
+      return broken(begin.seq, 'no entry attests that the chain was pruned up to here')
+    if (!expected) return broken(seq, 'the chain has no entry with the expected hash')
+    return { status: 'ok', checked: seq - begin.seq, ...range() }
+  }
+
+  #pruneTo(t: Tx, upTo: number, at: number): void {
+    const last = this.db.get<Checkpoint>('SELECT seq, hash FROM audit_entry WHERE seq = ?', [upTo])
+    if (!last) return
+    const { seq: from } = this.#checkpoint()
+    const own = this.db.within(t)
+    own.run(
+      'INSERT INTO audit_checkpoint (one, seq, hash) VALUES (1, ?, ?) ON CONFLICT (one) DO UPDATE SET seq = excluded.seq, hash = excluded.hash',
+      [last.seq, last.hash],
+    )
+    own.run('DELETE FROM audit_entry WHERE seq <= ?', [upTo])
+    this.#known = undefined
+    this.append(t, { ...NOBODY, at, action: PRUNED, subject: `${from + 1}-${upTo}`, after: last.hash })
+  }
+
+  #end(): End {
+    const end = this.db.get<Omit<End, 'newest'>>(END)
+    if (end) return { ...end, newest: end.hash }
+    const seq = this.#newest()
+    return { ...this.#checkpoint(), seq, newest: null, first: seq + 1 }
+  }
+
+  /** The newest sequence number ever used, from `sqlite_sequence`: a number removed from the end is never used again. */
+  #newest(): number {
+    return Number(this.db.row("SELECT seq FROM sqlite_sequence WHERE name = 'audit_entry'")?.[0] ?? 0)
+  }
+
+  #checkpoint(): Checkpoint {
+    return this.db.get<Checkpoint>('SELECT seq, hash FROM audit_checkpoint') ?? { seq: 0, hash: GENESIS }
+  }
+}
+
+const END = `SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'audit_entry') AS seq, hash,
+    (SELECT min(seq) FROM audit_entry) AS first
+  FROM audit_entry ORDER BY audit_entry.seq DESC LIMIT 1`
+const INSERT = `INSERT INTO audit_entry (${COLUMNS.join(', ')}, hash) SELECT ${COLUMNS.map(() => '?').join(', ')}, ?
+  WHERE (SELECT hash FROM audit_entry ORDER BY seq DESC LIMIT 1) IS ?`
+
+/** An entry of the audit itself. */
+export const NOBODY = {
+  version: null,
+  actor_kind: 'daemon',
+  actor_id: 'audit',
+  origin: 'daemon',
+  cause: null,
+  request: null,
+  event: null,
+  before: null,
+  after: null,
+  on_behalf_of: null,
+} as const
+
+function conditions({ actor, action, subject, since }: Parameters<Chain['page']>[0]): {
+  where: string
+  params: SqlValue[]
+} {
+  // A kind (`job`) matches all of its records, and a family (`record`) all of its actions.
+  const parts: [sql: string, ...params: (SqlValue | undefined)[]][] = [
+    // People call the owner `operator`; entries store the id of its authority.
+    ['actor_id = ?', actor === OPERATOR ? operator.id : actor],
+    [`(action = ? OR substr(action, 1, length(?) + 1) = ? || '.')`, action, action, action],
+    [`(subject = ? OR substr(subject, 1, length(?) + 1) = ? || '/')`, subject, subject, subject],
+    ['at >= ?', since],
+  ]
+  const given = parts.filter(([, value]) => value !== undefined)
+  return {
+    where: given.map(([sql]) => ` AND ${sql}`).join(''),
+    params: given.flatMap(([, ...values]) => values as SqlValue[]),
+  }
+}

@@ -1,0 +1,100 @@
+import { createHmac, hash } from 'node:crypto'
+import { canonicalJson } from '../../../kernel/kit/canonical.js'
+import { iso, type SqlValue } from '../../../kernel/plugin.js'
+import type { AuditEntry } from '../../../schemas/daemon/audit.js'
+import { namedActor } from '../../access/identity/api.js'
+
+/** What an entry says, by column; times in epoch milliseconds. The order of the columns is that of what is hashed. */
+export interface EntryRow {
+  readonly seq: number
+  readonly at: number
+  readonly action: string
+  readonly subject: string
+  readonly version: number | null
+  readonly actor_kind: string
+  readonly actor_id: string
+  readonly origin: string | null
+  readonly cause: string | null
+  readonly request: string | null
+  readonly event: string | null
+  readonly before: string | null
+  readonly after: string | null
+  readonly on_behalf_of: string | null
+}
+
+export const COLUMNS = [
+  'seq',
+  'at',
+  'action',
+  'subject',
+  'version',
+  'actor_kind',
+  'actor_id',
+  'origin',
+  'cause',
+  'request',
+  'event',
+  'before',
+  'after',
+  'on_behalf_of',
+] as const satisfies readonly (keyof EntryRow)[]
+
+/** An entry in its place in the chain. */
+export type ChainedRow = EntryRow & { readonly hash: string }
+
+/** The hash before the first entry. */
+export const GENESIS = '0'.repeat(64)
+
+/** Columns of an entry in their order. */
+export function valuesOf(seq: number, row: Omit<EntryRow, 'seq'>): SqlValue[] {
+  const { at, action, subject, version, actor_kind, actor_id, origin, cause, request, event, before, after } = row
+  return [
+    seq,
+    at,
+    action,
+    subject,
+    version,
+    actor_kind,
+    actor_id,
+    origin,
+    cause,
+    request,
+    event,
+    before,
+    after,
+    row.on_behalf_of,
+  ]
+}
+
+/**
+ * Hash of an entry with these values behind one with this hash: a list of columns in a fixed order is canonical JSON. The last
+ * column is hashed where it says something, so that entries from before it was there keep their hash.
+ */
+export function hashOf(before: string, values: readonly SqlValue[]): string {
+  const told = values.at(-1) === null ? values.slice(0, -1) : values
+  return hash('sha256', `${before}\n${JSON.stringify(told)}`)
+}
+
+/**
+ * Digest of a value under the key of the home. Without that key nobody can try values until one fits: a plain hash of a short
+ * text, a password say, would tell it to whoever reads the audit.
+ */
+export function digestOf(key: string, value: unknown): string {
+  return `hmac:${createHmac('sha256', key).update(canonicalJson(value)).digest('hex')}`
+}
+
+/** The actor of an entry under the name that people read: `human/operator` for the owner. */
+export const actorOf = ({
+  actor_kind: kind,
+  actor_id: id,
+  origin,
+}: Pick<ChainedRow, 'actor_kind' | 'actor_id' | 'origin'>) => namedActor({ kind, id, origin })
+
+export function entryToWire(row: ChainedRow): AuditEntry {
+  const { seq, at, action, subject } = row
+  const { kind, ref: id } = actorOf(row)
+  const { version, origin, on_behalf_of, cause, request, event, before, after } = row
+  const given = Object.entries({ version, origin, on_behalf_of, cause, request, event, before, after })
+  const optional = Object.fromEntries(given.filter(([, value]) => value !== null)) as Partial<AuditEntry>
+  return { seq, at: iso(at), action, subject, actor: { kind, id }, ...optional, hash: row.hash }
+}

@@ -1,0 +1,134 @@
+import { cli, describe, tool } from '../../../kernel/kit/annotations/index.js'
+import { type Actor, definePlugin, KernelErrors, ok, routeOf, surfaceOf } from '../../../kernel/plugin.js'
+import {
+  AuditQuery,
+  AuditReply,
+  VerifyAuditQuery,
+  VerifyAuditReply,
+  WhyQuery,
+  WhyReply,
+} from '../../../schemas/daemon/audit.js'
+import { Configuration } from '../configuration/api.js'
+import { Events } from '../events/api.js'
+import { AuditErrors, AuditedEvents } from './api.js'
+import { auditMigrations } from './chain.js'
+import type { AuditService } from './service.js'
+
+const route = routeOf<AuditService>(describe('Audit'))
+const { tap } = surfaceOf<AuditService>()
+
+/** The audit tells of all workspaces and sources: a caller that is limited to one of them may not read it. @throws Fault `forbidden` */
+function mayRead({ kind, maxScope }: Actor): void {
+  if (kind === 'extension' || maxScope?.kind === 'workspace')
+    throw KernelErrors.forbidden('the audit is of the whole daemon; this caller is limited to a part of it')
+}
+
+/** Who changed what, when and by which request, in a chain of hashes, and why something happened. */
+export default definePlugin({
+  name: 'audit',
+  version: '0.1.0',
+  requires: { events: Events, configuration: Configuration },
+  service: () => import('./service.js').then(module => module.AuditService),
+}).surface({
+  declares: [AuditedEvents],
+  errors: [AuditErrors],
+  tables: auditMigrations,
+  hooks: {
+    known: self => self.known(),
+    admit: (self, incoming, to) => self.admit(incoming, to),
+    handled: (self, handled) => self.handled(handled),
+    written: (self, t, written) => self.written(t, written),
+  },
+  taps: [
+    tap(
+      Events,
+      events => events.written,
+      self => (t, event) => self.told(t, event),
+    ),
+    tap(
+      Configuration,
+      configuration => configuration.changed,
+      self => () => void self.configured().catch(() => {}),
+    ),
+  ],
+  services: [{ name: 'retention', run: (self, signal) => self.retain(signal) }],
+  commands: [
+    {
+      path: 'audit verify',
+      summary: 'Verify that no audit entry was altered or removed',
+      options: [{ name: 'expect', type: 'text', summary: 'hash printed by an earlier run that must be in the chain' }],
+      load: () => import('./commands.js'),
+    },
+  ],
+  routes: [
+    route({
+      method: 'GET',
+      path: '/api/audit',
+      summary: 'List audited changes, newest first',
+      query: AuditQuery,
+      replies: { 200: AuditReply },
+      before: (_, { actor }) => mayRead(actor),
+      with: [
+        cli('audit list', {
+          view: {
+            rows: 'entries',
+            columns: [
+              { header: 'Seq', path: 'seq' },
+              { header: 'When', path: 'at', as: 'ago' },
+              { header: 'Action', path: 'action' },
+              { header: 'Subject', path: 'subject', below: true },
+              { header: 'Actor', path: 'actor.id' },
+              { header: 'Origin', path: 'origin' },
+              { header: 'On behalf of', path: 'on_behalf_of', below: true },
+            ],
+            empty: 'nothing was changed',
+          },
+        }),
+        tool('observe_audit', ['operator_debug'], { visibility: 'operator' }),
+      ],
+      handle: (self, { query }) => ok(self.list(query)),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/audit/verify',
+      summary: 'Verify the audit chain and report the first altered entry',
+      query: VerifyAuditQuery,
+      replies: { 200: VerifyAuditReply },
+      before: (_, { actor }) => mayRead(actor),
+      handle: async (self, { query }) => ok(await self.verify(query.expect)),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/audit/why',
+      summary: 'Trace a run, session, event or record back to the request that caused it',
+      query: WhyQuery,
+      replies: { 200: WhyReply },
+      before: (_, { actor }) => mayRead(actor),
+      with: [
+        cli('why', {
+          args: [
+            { name: 'id', in: 'query', summary: 'a run, session, event, request, or kind/id@version of a record' },
+          ],
+          view: {
+            item: '',
+            fields: [{ header: 'Begins with', path: 'end' }],
+            table: {
+              path: 'chain',
+              columns: [
+                { header: 'When', path: 'at', as: 'ago' },
+                { header: 'What', path: 'what' },
+                { header: 'Actor', path: 'actor' },
+                { header: 'Origin', path: 'origin' },
+                { header: 'On behalf of', path: 'on_behalf_of', below: true },
+                { header: 'Subject', path: 'subject', below: true },
+                { header: 'Id', path: 'id', below: true },
+              ],
+            },
+          },
+        }),
+        tool('observe_why', ['operator_debug'], { visibility: 'operator' }),
+      ],
+      handle: async (self, { query }) => ok(await self.why(query.id)),
+    }),
+  ],
+})

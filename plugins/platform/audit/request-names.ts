@@ -1,0 +1,41 @@
+import type { Route } from '../../../kernel/plugin.js'
+
+/** Verbs for a request on a thing or a collection; every other request is named after the last word of its path. */
+const VERBS: Readonly<Record<string, string>> = { POST: 'created', PUT: 'put', PATCH: 'changed', DELETE: 'deleted' }
+/** Members of a reply that hold what was made. */
+const NAMES = ['id', 'name'] as const
+
+/**
+ * What an entry for a request says was done, and to what: `DELETE /api/agents/{name}` is `agents.deleted` of `agents/toy`,
+ * `POST /api/workspaces/{id}/sessions/{session_id}/stop` is `sessions.stop`.
+ */
+export function namesOf(
+  { method, path }: Pick<Route, 'method' | 'path'>,
+  params: Readonly<Record<string, string>>,
+  reply: unknown,
+): { readonly action: string; readonly subject: string } {
+  const parts = path.split('/').filter(part => part !== '' && part !== 'api' && part !== 'v0')
+  const words = parts.filter(part => !part.startsWith('{'))
+  const [noun = '', last = noun] = words.slice(-2)
+  // A collection is a plural; any other single word is what is done, such as drain.
+  const isThing = parts.at(-1)?.startsWith('{') || (words.length === 1 && last.endsWith('s'))
+  const action = isThing
+    ? `${last}.${VERBS[method] ?? method.toLowerCase()}`
+    : `${noun === last ? '' : `${noun}.`}${last}${method === 'POST' ? '' : `.${VERBS[method] ?? method.toLowerCase()}`}`
+  const ids = Object.values(params)
+  const made = ids.length === 0 ? nameIn(reply) : undefined
+  const of = isThing ? last : noun
+  return { action, subject: [of, ...(made === undefined ? ids : [made])].join('/') }
+}
+
+/** The id or name of what a reply shows: of itself, or of the first object in it. */
+function nameIn(reply: unknown, depth = 0): string | undefined {
+  if (typeof reply !== 'object' || reply === null || depth > 2) return undefined
+  const own = NAMES.map(name => (reply as Record<string, unknown>)[name]).find(value => typeof value === 'string')
+  if (own !== undefined) return own as string
+  for (const member of Object.values(reply)) {
+    const inner = Array.isArray(member) ? undefined : nameIn(member, depth + 1)
+    if (inner !== undefined) return inner
+  }
+  return undefined
+}

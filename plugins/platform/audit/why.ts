@@ -1,0 +1,123 @@
+import { shown } from '../../../kernel/kit/text.js'
+import { iso, turn } from '../../../kernel/plugin.js'
+import type { WhyReply, WhyStep } from '../../../schemas/daemon/audit.js'
+import type { EventsApi, StoredEvent } from '../events/api.js'
+import { type NamedActor, namedActor } from '../../access/identity/api.js'
+import { AuditErrors } from './api.js'
+import type { Chain } from './chain.js'
+import { actorOf, type ChainedRow } from './entry.js'
+
+/** Longer chains are cut: no subsystem makes them, and a circle must end. */
+const MAX_STEPS = 64
+
+/** Where a chain goes on: the id that caused the last step, and what is known of who did that. */
+interface Next {
+  readonly cause: string | undefined
+  readonly of: WhyStep
+}
+
+/**
+ * Follows causes from an outcome back to what began it. `id` is that of an event or request, `kind/id` of a record with an
+ * optional `@version`, or that of whatever events tell of: a run, a session, a job.
+ * @throws Fault `why_not_found`
+ */
+export async function whyOf(id: string, chain: Chain, events: EventsApi): Promise<WhyReply> {
+  const found = begin(id, chain, events)
+  if (!found) throw AuditErrors.why_not_found(`nothing is recorded under ${shown(id)}`)
+  const steps = [...found.steps]
+  let { next } = found
+  while (next?.cause !== undefined && steps.length < MAX_STEPS) {
+    const { cause } = next
+    await turn()
+    if (steps.some(step => step.id === cause))
+      return { id, chain: steps, complete: false, end: `${cause} caused itself` }
+    if (cause.startsWith('req_')) {
+      steps.push(requestStep(cause, chain, next.of))
+      return { id, chain: steps, complete: true, end: 'a request' }
+    }
+    const event = events.find(cause)
+    const entry = chain.newest('event', cause)
+    if (!event && !entry) return { id, chain: steps, complete: false, end: `${cause} is not kept any more` }
+    const step = event ? eventStep(event, entry) : entryStep(entry as ChainedRow)
+    steps.push(step)
+    next = { cause: event?.cause ?? entry?.cause ?? undefined, of: step }
+  }
+  const isCut = next?.cause !== undefined
+  const end = isCut ? `after ${MAX_STEPS} steps` : `${steps.at(-1)?.actor ?? 'the daemon'}, on its own`
+  return { id, chain: steps, complete: !isCut, end }
+}
+
+function begin(id: string, chain: Chain, events: EventsApi): { steps: WhyStep[]; next: Next | undefined } | undefined {
+  if (id.startsWith('req_')) {
+    const entry = chain.newest('cause', id)
+    return entry && { steps: [requestStep(id, chain, entryStep(entry))], next: undefined }
+  }
+  const [, subject = id, version] = /^(.+\/.+?)(?:@(\d{1,15}))?$/.exec(id) ?? []
+  const event = id.startsWith('evt_') ? events.find(id) : version ? undefined : events.latest({ subject })
+  if (event) {
+    const step = eventStep(event, chain.newest('event', event.id))
+    return { steps: [step], next: { cause: event.cause, of: step } }
+  }
+  const entry =
+    chain.newest(
+      id.startsWith('evt_') ? 'event' : 'subject',
+      subject,
+      version === undefined ? undefined : Number(version),
+    ) ?? (subject.includes('/') ? undefined : chain.newestOfId(subject))
+  if (!entry) return undefined
+  const step = entryStep(entry)
+  return { steps: [step], next: { cause: entry.cause ?? undefined, of: step } }
+}
+
+const nameOf = ({ kind, ref }: NamedActor): string => `${kind}/${ref}`
+
+function eventStep(event: StoredEvent, entry: ChainedRow | undefined): WhyStep {
+  const { id, name, actor, at, subject } = event
+  return {
+    id,
+    what: `${name}${detailOf(event.payload)}`,
+    ...(subject === undefined ? {} : { subject }),
+    actor: nameOf(namedActor(actor)),
+    ...(actor.on_behalf_of === undefined ? {} : { on_behalf_of: actor.on_behalf_of }),
+    ...(entry?.origin ? { origin: entry.origin } : {}),
+    at: iso(at),
+  }
+}
+
+function entryStep(row: ChainedRow): WhyStep {
+  const { event, seq, action, subject, version, on_behalf_of, origin, at } = row
+  return {
+    id: event ?? `audit ${seq}`,
+    what: action,
+    subject: version === null ? subject : `${subject}@${version}`,
+    actor: nameOf(actorOf(row)),
+    ...(on_behalf_of === null ? {} : { on_behalf_of }),
+    ...(origin === null ? {} : { origin }),
+    at: iso(at),
+  }
+}
+
+/** A request is known by what it caused: who made it, and when. */
+function requestStep(id: string, chain: Chain, { actor, on_behalf_of, ...of }: WhyStep): WhyStep {
+  const entry = chain.newest('cause', id)
+  const at = entry ? iso(entry.at) : of.at
+  const origin = entry?.origin ?? of.origin
+  return {
+    id,
+    what: entry?.request ?? 'a request',
+    ...(actor === undefined ? {} : { actor }),
+    ...(on_behalf_of === undefined ? {} : { on_behalf_of }),
+    ...(origin === undefined ? {} : { origin }),
+    ...(at === undefined ? {} : { at }),
+  }
+}
+
+/** What of a payload says how something ended. */
+function detailOf(payload: unknown): string {
+  const { version, status, stop_reason, error } = Object(payload) as Record<string, unknown>
+  const parts = [
+    ...(typeof version === 'number' ? [`version ${version}`] : []),
+    ...[status, stop_reason, error].filter(part => typeof part === 'string'),
+  ]
+  return parts.length === 0 ? '' : `: ${parts.join(', ').slice(0, 200)}`
+}

@@ -1,0 +1,125 @@
+import { isDeepStrictEqual } from 'node:util'
+import { Fault, messageOf, type Setting } from '../../../kernel/plugin.js'
+import { type ConfigApply, type ConfigChange, ConfigErrors, type ConfigPlan, type PlannedChange } from './api.js'
+import { editJson } from './json-file.js'
+import { type ConfigText, configLayers, layersOf, resultOf, type Said } from './layers.js'
+import type { ConfigurationService } from './service.js'
+
+type Layered = Pick<ConfigurationService, 'layer' | 'layers' | 'parse' | 'hashes' | 'hashOf' | 'entry'>
+
+/** Changes of one write, and characters of the text that it makes. */
+const MOST_CHANGES = 100
+const LONGEST_TEXT = 1024 * 1024
+/** From what is in force at once to what waits longest. */
+const STRICTER: readonly ConfigApply[] = ['none', 'live', 'session-rebind', 'restart-required']
+
+/** A text with changes made in it, and what comes of them. */
+export interface Draft {
+  readonly text: string
+  readonly plan: ConfigPlan
+}
+
+/**
+ * Makes changes in the text of one layer, and nowhere else. Everything is checked: each value by the schema of its owner, the
+ * text as a whole, and that it says exactly what was asked for.
+ */
+export function draftOf(config: Layered, changes: readonly ConfigChange[], overlay: string | undefined): Draft {
+  const source = config.layer(overlay)
+  const layer = overlay === undefined ? 'file' : 'overlay'
+  if (changes.length > MOST_CHANGES) throw invalid(`more than ${MOST_CHANGES} changes at once`)
+  const twice = changes.find((one, n) => changes.some((other, m) => m < n && isSame(one, other)))
+  if (twice) throw invalid(`${twice.path} is changed twice at once`)
+  const wanted = changes.map(change => ({ ...checked(config, change, overlay), ...change }))
+  const edits = wanted.map(({ keys, json }) => ({ keys, value: json }))
+  const text = editJson(source.text, source.where, edits)
+  if (text.length > LONGEST_TEXT) throw invalid(`${source.where} would have more than ${LONGEST_TEXT} characters`)
+  const document = parsed(() => config.parse(text, source.where, overlay !== undefined))
+  const [bad] = document.leftOut.filter(({ path }) => wanted.some(({ keys }) => isBelow(path, keys.join('.'))))
+  if (bad) throw invalid(bad.text)
+  checkSaid(source.document, document, wanted)
+
+  const before = config.layers(overlay)
+  const after = { ...before, [layer]: document }
+  const planned = wanted.flatMap(({ entry, path, name, json }): PlannedChange[] => {
+    if (isDeepStrictEqual(partOf(source.document.said.get(path), name), json)) return []
+    const [was, will] = [before, after].map(layers => layersOf(entry, layers))
+    const [from, to] = [resultOf(entry, was ?? []), resultOf(entry, will ?? [])]
+    const mine = configLayers.indexOf(layer)
+    const hiddenBy = will?.find(({ layer, value }) => configLayers.indexOf(layer) > mine && says(entry, value, name))
+    return [
+      {
+        path,
+        ...(name !== undefined && { name }),
+        before: from,
+        after: to,
+        apply: isDeepStrictEqual(from, to) ? 'none' : entry.apply,
+        ...(hiddenBy && { hiddenBy: hiddenBy.layer }),
+      },
+    ]
+  })
+  const apply = STRICTER.findLast(one => planned.some(change => change.apply === one)) ?? 'none'
+  return {
+    text,
+    plan: { changes: planned, apply, hash: config.hashes(overlay).desired, desired: config.hashOf(after) },
+  }
+}
+
+interface Checked {
+  readonly entry: Setting
+  readonly keys: readonly string[]
+  /** As JSON has the value; undefined removes it. */
+  readonly json: unknown
+}
+
+function checked(config: Layered, { path, name, value }: ConfigChange, overlay: string | undefined): Checked {
+  const entry = config.entry(path)
+  if (overlay !== undefined && !entry.overlay)
+    throw ConfigErrors.setting_not_overlaid(`${path} has one value for the whole daemon`)
+  if (name !== undefined && entry.merge !== 'by-name') throw invalid(`${path} has no entries that have names`)
+  const keys = [...path.split('.'), ...(name === undefined ? [] : [name])]
+  if (value === undefined) return { entry, keys, json: undefined }
+  const printed = parsed(() => JSON.stringify(value) ?? 'null')
+  if (printed.length > LONGEST_TEXT) throw invalid(`${path}: a value of ${printed.length} characters`)
+  const json: unknown = JSON.parse(printed)
+  if (!isDeepStrictEqual(json, value)) throw invalid(`${path}: the value is not JSON`)
+  return { entry, keys, json }
+}
+
+const isBelow = (path: string, above: string) => path === above || path.startsWith(`${above}.`)
+
+/** A map as a whole, and one of its names, are the same. */
+const isSame = (a: ConfigChange, b: ConfigChange) =>
+  a.path === b.path && (a.name === b.name || a.name === undefined || b.name === undefined)
+
+/** Each change is there, and what nobody named is as it was. */
+function checkSaid(before: ConfigText, after: ConfigText, wanted: readonly (Checked & ConfigChange)[]): void {
+  const wrong = wanted.find(({ path, name, json }) => !isDeepStrictEqual(partOf(after.said.get(path), name), json))
+  const other = [...new Set([...before.said.keys(), ...after.said.keys()])].find(
+    path =>
+      !wanted.some(change => change.path === path) &&
+      !isDeepStrictEqual(before.said.get(path)?.raw, after.said.get(path)?.raw),
+  )
+  const path = wrong?.path ?? other
+  if (path !== undefined) throw ConfigErrors.config_ambiguous(`the file says ${path} more than once; leave one of them`)
+}
+
+function partOf(said: Said | undefined, name: string | undefined): unknown {
+  if (name === undefined) return said?.raw
+  const map = said?.raw as Readonly<Record<string, unknown>> | undefined
+  return map && Object.hasOwn(map, name) ? map[name] : undefined
+}
+
+const says = ({ merge }: Setting, value: unknown, name: string | undefined) =>
+  merge !== 'by-name' || (name !== undefined && Object.hasOwn(value as object, name))
+
+const invalid = (what: string) => ConfigErrors.setting_invalid(what)
+
+/** What is wrong with the text by now is wrong with the changes: it was valid before. */
+function parsed<T>(work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    if (error instanceof Fault && error.code !== 'config_invalid') throw error
+    throw invalid(messageOf(error).replace(/^.*?:\d+: /, ''))
+  }
+}

@@ -1,0 +1,26 @@
+import { SettingValues } from '../../../kernel/platform.js'
+import { DiskSpace, definePlugin, Faults, Host, perConsumer, surfaceOf } from '../../../kernel/plugin.js'
+import { ConfigErrors, Configuration } from './api.js'
+import { valuesOf } from './in-effect.js'
+import type { ConfigurationService } from './service.js'
+
+const { tap } = surfaceOf<ConfigurationService>()
+
+/** The configuration as layers with provenance: it follows the file that the port `settings` read at the start, and writes it. */
+export default definePlugin({
+  name: 'configuration',
+  version: '0.1.0',
+  requires: { values: SettingValues, report: Faults, disk: DiskSpace, host: Host },
+  provides: perConsumer(Configuration, (self: ConfigurationService, consumer) => self.for(consumer)),
+  service: () => import('./service.js').then(module => module.ConfigurationService),
+}).surface({
+  errors: [ConfigErrors],
+  services: [{ name: 'follow', run: (self, signal) => self.watch(signal) }],
+  taps: [
+    tap(
+      SettingValues,
+      values => valuesOf(values).changed,
+      self => anew => self.follow(anew),
+    ),
+  ],
+})

@@ -1,0 +1,37 @@
+import os from 'node:os'
+import { type SystemCall, systemCall } from '../../../../kernel/kit/system-calls.js'
+
+/** Lets two files take each other's place in one step; false where the file system cannot, or one of them is gone. */
+export type Swap = (one: string, other: string) => boolean
+
+const HERE = -100
+const EXCHANGE = 2
+const calls: Partial<Record<NodeJS.Platform, () => Swap>> = {
+  linux() {
+    const call = systemCall(
+      'int renameat2(int folder, const char *one, int otherFolder, const char *other, unsigned int flags)',
+    )
+    return (one, other) => call(HERE, one, HERE, other, EXCHANGE) === 0
+  },
+  darwin() {
+    const call: SystemCall = systemCall('int renamex_np(const char *one, const char *other, unsigned int flags)')
+    return (one, other) => call(one, other, EXCHANGE) === 0
+  },
+}
+
+let known: Swap | undefined
+
+/** Node has no such call. Where the system has none either, nothing is swapped. */
+export function swap(one: string, other: string): boolean {
+  known ??= load()
+  return known(one, other)
+}
+
+function load(): Swap {
+  const never = () => false
+  try {
+    return (calls[os.platform()] ?? (() => never))()
+  } catch {
+    return never
+  }
+}

@@ -1,0 +1,281 @@
+import { createHash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import { canonicalJson } from '../../../kernel/kit/canonical.js'
+import { shown } from '../../../kernel/kit/text.js'
+import type { SettingValues } from '../../../kernel/platform.js'
+import {
+  type Actor,
+  type Consumer,
+  type DiskSpace,
+  Fault,
+  type Faults,
+  type Host,
+  type PluginKernel,
+  type Setting,
+} from '../../../kernel/plugin.js'
+import type { TextFile } from '../files/api.js'
+import {
+  type ConfigChange,
+  ConfigErrors,
+  type ConfigState,
+  type ConfigurationApi,
+  type ConfigWritten,
+  type ExplainedSetting,
+  type Rewrite,
+  type RewriteOptions,
+  type WriteOptions,
+} from './api.js'
+import { configProblems, stateOf } from './document.js'
+import { draftOf } from './draft.js'
+import { Follower } from './follower.js'
+import { Taps } from './in-effect.js'
+import { InForce } from './in-force.js'
+import { explained, type Layer } from './layer.js'
+import { type ConfigText, layersOf, type OverlaidLayers, resultOf } from './layers.js'
+import { Overlay } from './overlay.js'
+import { type SharedFile, sharedFile } from './save/shared-file.js'
+import { FileSource } from './source.js'
+
+type Needs = {
+  readonly values: typeof SettingValues
+  readonly report: typeof Faults
+  readonly disk: typeof DiskSpace
+  readonly host: typeof Host
+}
+
+/** Explains and writes what the kernel reads, and puts overlays above it. */
+export class ConfigurationService {
+  readonly #source: FileSource
+  readonly #file: SharedFile
+  readonly #follower: Follower
+  readonly #overlays = new Map<string, Overlay>()
+  readonly #taps = new Taps()
+  #writer: Actor | undefined
+  /** How often what is in force has changed, from 1. */
+  #generation = 1
+  readonly #inForce: InForce
+
+  constructor(private readonly kernel: PluginKernel<Needs>) {
+    this.#source = FileSource.of(kernel.needs.values)
+    this.#follower = new Follower(this.#source, kernel.clock, kernel.scope, kernel.log)
+    kernel.scope.defer('file', () => this.#follower.idle())
+    this.#file = sharedFile(this.#source.file, kernel.home.config, kernel.needs.disk.room)
+    this.#inForce = new InForce(this.known, entry => this.#get(entry, undefined))
+  }
+
+  /** The configuration as a consumer sees it: what it taps or adds goes with its scope. */
+  for({ name, scope }: Consumer): ConfigurationApi {
+    const self = this
+    return {
+      changed: this.#source.values.changed,
+      get generation() {
+        return self.#generation
+      },
+      hashes: overlay => this.hashes(overlay),
+      get known() {
+        return self.known
+      },
+      get writer() {
+        return self.#writer
+      },
+      get text() {
+        return self.#source.text
+      },
+      parse: text => this.parse(text, 'config.json', false),
+      get: (entry, overlay) => this.#get(entry, overlay),
+      explain: (path, overlay) => this.#explain(path, overlay),
+      state: overlay => this.#state(overlay),
+      onChange: (entry, fn, overlay) => {
+        const where = `setting ${entry.path}`
+        const failed = (error: unknown) => this.kernel.needs.report(name, where, error)
+        this.#taps.add(scope, where, () => this.#get(entry, overlay), fn, failed)
+      },
+      plan: (changes, overlay) => draftOf(this, changes, overlay).plan,
+      write: (changes, options) => this.#write(changes, options),
+      rewrite: (rewrite, options = {}) => this.#rewrite(rewrite, options),
+      reload: () => this.#reload(),
+      overlay: async (id, file, where) => scope.defer(`overlay ${id}`, await this.#overlay(id, file, where)),
+    }
+  }
+
+  /** Follows the file of a daemon. Who injects requests has it read when they say so. */
+  async watch(signal: AbortSignal): Promise<void> {
+    if (this.kernel.needs.host.doors.length > 0) await this.#follower.follow(signal)
+    else await new Promise(resolve => signal.addEventListener('abort', resolve))
+  }
+
+  /** The kernel has read the file, or settings have another owner. */
+  follow(anew: readonly Setting[]): void {
+    for (const overlay of this.#overlays.values()) overlay.follow(anew)
+    if (this.#inForce.hasChanged(this.known, anew)) this.#generation++
+    this.#taps.tell()
+  }
+
+  get known(): readonly Setting[] {
+    return this.#source.values.known
+  }
+
+  /** The file, or an overlay. @throws Fault `overlay_unknown` */
+  layer(id: string | undefined): Layer {
+    const source = this.#source
+    if (id === undefined) {
+      const { where, text, layers } = source
+      return { file: this.#file, where, text, document: layers.file, take: next => source.take(next) }
+    }
+    const overlay = this.#overlayOf(id)
+    const { where, text, document } = overlay
+    const take = (next: string) => this.#change(id, () => overlay.take(next))
+    return { file: overlay.file, where, text, document, take }
+  }
+
+  /** Without an overlay of that id the layers are those below it. */
+  layers(overlay: string | undefined): OverlaidLayers {
+    return { ...this.#source.layers, overlay: this.#overlays.get(overlay ?? '')?.document }
+  }
+
+  parse(text: string, where: string, isOverlay: boolean): ConfigText {
+    return this.#source.parse(text, where, isOverlay)
+  }
+
+  hashes(overlay?: string) {
+    return {
+      active: this.#hash(entry => this.#get(entry, overlay)),
+      desired: this.#hash(entry => this.#current(entry, overlay)),
+    }
+  }
+
+  /** Of what these layers say. */
+  hashOf(layers: OverlaidLayers): string {
+    return this.#hash(entry => resultOf(entry, layersOf(entry, layers)))
+  }
+
+  /** @throws Fault `setting_unknown` */
+  entry(path: string): Setting {
+    const entry = this.known.find(known => known.path === path)
+    if (!entry) throw ConfigErrors.setting_unknown(`nobody owns a setting ${shown(path)}`)
+    return entry
+  }
+
+  #get<T>(entry: Setting<T>, overlay: string | undefined): T {
+    return (this.#overlays.get(overlay ?? '') ?? this.#source.values).get(entry)
+  }
+
+  /** What the layers say by now. */
+  #current(entry: Setting, overlay: string | undefined): unknown {
+    return resultOf(entry, layersOf(entry, this.layers(overlay)))
+  }
+
+  #overlayOf(id: string): Overlay {
+    const overlay = this.#overlays.get(id)
+    if (!overlay) throw ConfigErrors.overlay_unknown(`there is no overlay ${id}`)
+    return overlay
+  }
+
+  #explain(path: string, overlay: string | undefined): ExplainedSetting {
+    const entry = this.entry(path)
+    const { document } = this.layer(this.#overlays.has(overlay ?? '') ? overlay : undefined)
+    return explained(entry, layersOf(entry, this.layers(overlay)), this.#get(entry, overlay), document.said.get(path))
+  }
+
+  #state(id: string | undefined): ConfigState {
+    const { layers, values, problem: broken } = this.#source
+    if (id === undefined) return stateOf(layers.file, values.pending(), broken)
+    const { document, problem } = this.#overlayOf(id)
+    const waits = (entry: Setting) => !isDeepStrictEqual(this.#get(entry, id), this.#current(entry, id))
+    return stateOf(
+      document,
+      this.known.filter(waits).map(({ path }) => path),
+      problem,
+    )
+  }
+
+  #write(changes: readonly ConfigChange[], options: WriteOptions = {}): Promise<ConfigWritten> {
+    return this.#follower.alone(async () => {
+      const layer = this.layer(options.overlay)
+      const text = await this.#follower.textOf(layer.file, layer.text)
+      layer.take(text)
+      this.#checkUnchanged(options)
+      const draft = draftOf(this, changes, options.overlay)
+      const written = draft.plan.changes.length > 0
+      if (written) await this.#put(layer, text, draft.text, options)
+      const { active, desired: hash } = this.hashes(options.overlay)
+      return { ...draft.plan, written, generation: this.#generation, active, hash }
+    })
+  }
+
+  #rewrite(rewrite: Rewrite, { dry, overlay, actor }: RewriteOptions) {
+    return this.#follower.alone(async () => {
+      const layer = this.layer(overlay)
+      const before = await this.#follower.textOf(layer.file, layer.text)
+      const problemsOf = (text: string) => configProblems(text, layer.where, this.known, overlay !== undefined)
+      const text = rewrite(before, layer.where, problemsOf)
+      const rest = problemsOf(text)
+      const was = this.layers(overlay)
+      const of = overlay === undefined ? 'file' : 'overlay'
+      const will = rest.length > 0 ? was : { ...was, [of]: this.parse(text, layer.where, overlay !== undefined) }
+      if (!dry) await this.#put(layer, before, text, { overlay, actor }, rest.length === 0)
+      return { was, will, desired: this.hashOf(will), rest }
+    })
+  }
+
+  async #put({ file, where, take }: Layer, before: string, text: string, { overlay, actor }: WriteOptions, ok = true) {
+    if (((await file.read()) ?? '') !== before) throw this.#changed(`somebody else writes ${where}`, overlay)
+    await file.write(text, before).catch(error => {
+      if (!(error instanceof Fault) || error.code !== 'file_changed') throw error
+      throw this.#changed(`somebody else saved ${where} at the same moment`, overlay)
+    })
+    this.#writer = actor
+    try {
+      if (ok) take(text)
+    } finally {
+      this.#writer = undefined
+    }
+  }
+
+  async #reload(): Promise<void> {
+    await this.#follower.reload()
+    await this.#follower.alone(async () => {
+      for (const id of [...this.#overlays.keys()]) await this.#reread(id)
+    })
+  }
+
+  async #overlay(id: string, file: TextFile, where: string): Promise<() => void> {
+    if (this.#overlays.has(id)) throw ConfigErrors.overlay_taken(`there is an overlay ${id} already`)
+    const overlay = new Overlay(file, where, this.#source)
+    this.#overlays.set(id, overlay)
+    await this.#follower.alone(() => this.#reread(id))
+    overlay.settle()
+    return () => this.#change(id, () => this.#overlays.delete(id))
+  }
+
+  #reread(id: string): Promise<void> {
+    const overlay = this.#overlayOf(id)
+    const take = (text: string) => this.#change(id, () => overlay.take(text))
+    return this.#follower.reread(overlay, overlay.where, take, () => this.#state(id).pending)
+  }
+
+  #change(id: string, change: () => void): void {
+    const before = this.hashes(id).active
+    change()
+    if (this.hashes(id).active !== before) this.#generation++
+    this.#taps.tell()
+  }
+
+  #hash(value: (entry: Setting) => unknown): string {
+    const values = Object.fromEntries(this.known.map(entry => [entry.path, value(entry)]))
+    return `sha256:${createHash('sha256').update(canonicalJson(values)).digest('hex')}`
+  }
+
+  #checkUnchanged({ overlay, ifGeneration, ifHash }: WriteOptions): void {
+    const generation = this.#generation
+    if (ifGeneration !== undefined && ifGeneration !== generation)
+      throw this.#changed(`generation ${ifGeneration} is over, this is ${generation}`, overlay)
+    if (ifHash !== undefined && ifHash !== this.hashes(overlay).desired) throw this.#changed(undefined, overlay)
+  }
+
+  /** With what is true instead, for who tries again. */
+  #changed(message: string | undefined, overlay: string | undefined) {
+    const { active, desired: hash } = this.hashes(overlay)
+    return ConfigErrors.config_changed(message, { details: { generation: String(this.#generation), active, hash } })
+  }
+}

@@ -1,0 +1,71 @@
+import type { Configuring, SettingSource, Starting } from '../../../kernel/platform.js'
+import type { PluginKernel, Setting } from '../../../kernel/plugin.js'
+import { type TextFile, textFile } from '../files/api.js'
+import { configText } from './document.js'
+import { type ReadSettings, Values, valuesOf } from './in-effect.js'
+import { type ConfigText, type Layers, layersOf, NOTHING_SAID, readEnvironment, resultOf } from './layers.js'
+
+/** What the configuration file and the environment say, and what comes of it. */
+export class FileSource implements ReadSettings {
+  /** As it was last valid; the file before it was read the first time. */
+  text: string
+  /** What the file and the environment say by now. */
+  layers: Layers = { file: NOTHING_SAID, environment: new Map() }
+  /** Why the file as it stands by now changes nothing. */
+  problem: string | undefined
+  /** The settings of the kernel, which read from here. */
+  readonly values: Values
+
+  /** @throws Fault `config_invalid` */
+  private constructor(
+    readonly file: TextFile,
+    text: string,
+    private readonly env: PluginKernel['env'],
+    /** Names the file in messages. */
+    readonly where: string,
+    { known, report }: Configuring,
+  ) {
+    this.text = text
+    this.values = new Values(this, known, report)
+  }
+
+  /** @throws Fault `config_invalid`, `file_not_regular`, `file_too_large`, StoreError `file_unreadable` */
+  static async open(start: Starting & Configuring): Promise<Values> {
+    const { config } = start.home
+    const file = textFile(config, { room: start.room })
+    return new FileSource(file, (await file.read()) ?? '', start.env, config, start).values
+  }
+
+  /** The source of these values, as this plugin made them at the start. */
+  static of(configured: SettingSource): FileSource {
+    const { source } = valuesOf(configured)
+    if (source instanceof FileSource) return source
+    throw new Error('another plugin says what is configured')
+  }
+
+  read(known: readonly Setting[]): ReadonlyMap<string, unknown> {
+    const file = configText(this.text, this.where, known)
+    const layers = { file, environment: readEnvironment(this.env, known) }
+    this.layers = layers
+    const said = known.filter(({ path }) => file.said.has(path) || layers.environment.has(path))
+    return new Map(said.map(entry => [entry.path, resultOf(entry, layersOf(entry, layers))]))
+  }
+
+  /** A text decoded by the settings that have an owner; into an overlay goes only what may be there. @throws Fault `config_invalid` */
+  parse(text: string, where: string, isOverlay?: boolean): ConfigText {
+    return configText(text, where, this.values.known, isOverlay)
+  }
+
+  /** Makes a text what the file says. @throws Fault `config_invalid`, and nothing has changed */
+  take(text: string): void {
+    const { text: before, problem } = this
+    this.text = text
+    this.problem = undefined
+    try {
+      this.values.again()
+    } catch (error) {
+      Object.assign(this, { text: before, problem })
+      throw error
+    }
+  }
+}

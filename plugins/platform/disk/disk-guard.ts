@@ -1,0 +1,183 @@
+import { randomBytes } from 'node:crypto'
+import { statSync, truncateSync } from 'node:fs'
+import { open, rm, statfs } from 'node:fs/promises'
+import { type DiskKeeper, isFull, type Starting } from '../../../kernel/platform.js'
+import { type Fault, KernelErrors, messageOf, type Room, type Timer } from '../../../kernel/plugin.js'
+
+const MIB = 2 ** 20
+
+/** When writing stops and goes on again; bytes of free space and milliseconds. */
+export const DiskLimits = {
+  /** Size of `cache/reserve`: the room that stop, cancel and status have on a full disk. */
+  reserve: 16 * MIB,
+  /** The part of it that only the database may spend: without a journal work goes on, without the catalog nothing does. */
+  catalog: 8 * MIB,
+  /** What is freed of it beside what a write needs, for the file system's own use and for whoever is quicker. */
+  slack: MIB / 8,
+  /** With less free, writing stops. */
+  short: 16 * MIB,
+  /** Writing goes on when so much is free, the reserve counted in: 8 MiB lie between what is left and `short`. */
+  enough: 40 * MIB,
+  /** What was seen so long ago still holds. */
+  freshMs: 250,
+  /** How often somebody looks when nobody writes: with less than `plenty` free, else. */
+  pollMs: [1000, 10_000],
+  plenty: 1024 * MIB,
+  /** Between two tries of a write that finds no room. */
+  againMs: 100,
+} as const
+
+/**
+ * Looks at the free space of a home before it is written to, and keeps a reserve for what has to go on. A look may come too
+ * late: a write that finds the disk full says so by spending of the reserve, and from then on nothing new is written.
+ */
+export class DiskGuard implements DiskKeeper {
+  writable = true
+  readonly catalog = this.#roomWith(0)
+  readonly room = this.#roomWith(DiskLimits.catalog)
+  #free = Number.POSITIVE_INFINITY
+  /** Bytes that the reserve has. */
+  #kept = 0
+  readonly #reserve: string
+  #seenAt = Number.NEGATIVE_INFINITY
+  #looking: Promise<number> | undefined
+  #reserving: Promise<boolean> | undefined
+  /** Why no reserve can be made here, if not for want of room; it is tried once. */
+  #without: string | undefined
+  #poll: Timer | undefined
+  #closed = false
+  readonly #healed = new Set<() => void>()
+
+  constructor(private readonly from: Pick<Starting, 'home' | 'clock' | 'log' | 'freeBytes'>) {
+    this.#reserve = from.home.path('cache', 'reserve')
+    const found = statSync(this.#reserve, { throwIfNoEntry: false })
+    // What is sparse keeps no room.
+    this.#kept = found?.isFile() ? Math.min(found.size, found.blocks * 512) : 0
+  }
+
+  async start(): Promise<void> {
+    const wait = DiskLimits.pollMs[(await this.look()) < DiskLimits.plenty ? 0 : 1]
+    if (!this.#closed) this.#poll = this.from.clock.timeout(wait, () => void this.start(), { unref: true })
+  }
+
+  async refusal(): Promise<Fault | undefined> {
+    if (this.from.clock.monotonic() - this.#seenAt >= DiskLimits.freshMs) await this.look()
+    if (this.writable) return undefined
+    const [free, wanted] = [this.#free, this.#wanted].map(bytes => `${(bytes / MIB).toFixed(1)} MiB`)
+    const text = `the disk is almost full: ${free} are free at ${this.from.home.root}, writing goes on when ${wanted} are`
+    return KernelErrors.disk_full(text, { next: 'free some space; what runs can be stopped and records deleted' })
+  }
+
+  onHealed(told: () => void): void {
+    this.#healed.add(told)
+  }
+
+  /** What writes have when they find the disk full: the reserve but for its last `least` bytes. */
+  #roomWith(least: number): Room {
+    return {
+      spend: bytes => this.#spend(bytes, least),
+      again: async () => {
+        this.#stop()
+        await this.from.clock.sleep(DiskLimits.againMs)
+      },
+    }
+  }
+
+  /** The reserve stays for the next start. */
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#poll?.cancel()
+    await this.#looking
+    await this.#reserving
+  }
+
+  look(): Promise<number> {
+    this.#looking ??= this.#look().finally(() => {
+      this.#looking = undefined
+    })
+    return this.#looking
+  }
+
+  /** Free bytes with which writing goes on: the reserve is made of them as far as it is spent. */
+  get #wanted(): number {
+    return DiskLimits.enough - Math.min(this.#kept, DiskLimits.reserve)
+  }
+
+  async #look(): Promise<number> {
+    const { home, clock, freeBytes = systemFreeBytes } = this.from
+    // A folder that is gone, or a file system that does not tell: the store says what is wrong, if anything is.
+    const free = await freeBytes(home.root).catch(() => Number.POSITIVE_INFINITY)
+    this.#free = free
+    this.#seenAt = clock.monotonic()
+    if (free < DiskLimits.short) this.#stop()
+    else if (free >= this.#wanted) {
+      this.#reserving ??= this.#take().finally(() => {
+        this.#reserving = undefined
+      })
+      if (!this.writable && (await this.#reserving)) this.#goOn()
+    }
+    return free
+  }
+
+  #stop(): void {
+    if (this.writable) this.from.log.warn('the disk is almost full: writing stops')
+    this.writable = false
+  }
+
+  #goOn(): void {
+    this.from.log.info('there is room on the disk again: writing goes on')
+    this.writable = true
+    for (const told of this.#healed) told()
+  }
+
+  #spend(bytes: number, least: number): boolean {
+    this.#stop()
+    if (this.#kept <= least) return false
+    const left = Math.max(least, this.#kept - bytes - DiskLimits.slack)
+    try {
+      truncateSync(this.#reserve, left)
+      this.#kept = left
+      return true
+    } catch (error) {
+      this.from.log.warn(`the reserve cannot be spent: ${messageOf(error)}`)
+      this.#kept = 0
+      return false
+    }
+  }
+
+  /** Makes the reserve, as far as it is not there; false when there is no room for it. */
+  async #take(): Promise<boolean> {
+    if (this.#kept >= DiskLimits.reserve || this.#without !== undefined) return true
+    // Neither zeros nor short patterns: file systems that compress would keep no room for them.
+    const block = randomBytes(MIB)
+    try {
+      if (this.#kept === 0) await rm(this.#reserve, { recursive: true, force: true })
+      const file = await open(this.#reserve, this.#kept === 0 ? 'wx' : 'r+', 0o600)
+      try {
+        while (this.#kept < DiskLimits.reserve) {
+          const at = this.#kept
+          const { bytesWritten } = await file.write(block, 0, Math.min(MIB, DiskLimits.reserve - at), at)
+          // Some of it was spent meanwhile: the disk is full. Or the kernel ends, and the next start makes the rest.
+          if (this.#kept !== at || this.#closed) return false
+          this.#kept += bytesWritten
+        }
+      } finally {
+        await file.close()
+      }
+      return true
+    } catch (error) {
+      if (isFull(error)) {
+        this.#stop()
+        return false
+      }
+      this.#without = messageOf(error)
+      this.from.log.warn(`no reserve could be made: ${this.#without}`)
+      return true
+    }
+  }
+}
+
+async function systemFreeBytes(folder: string): Promise<number> {
+  const { blocks, bavail, bsize } = await statfs(folder)
+  return blocks === 0 ? Number.POSITIVE_INFINITY : bavail * bsize
+}

@@ -1,0 +1,119 @@
+import { Serial } from '../../../kernel/kit/serial.js'
+import type { Journal, JournalRecord } from '../journals/api.js'
+import { EventErrors, type StoredEvent } from './api.js'
+
+/** Records read in one go. */
+const PAGE = 200
+/** The journal of an archive. */
+export interface ArchiveJournal {
+  /** Its folder, for messages. */
+  readonly folder: string
+  /** Size of one file; retention drops whole files. */
+  readonly segmentBytes: number
+  open(): Promise<Journal>
+}
+
+/** Events that left the table, in a journal: one record an event, in the order of their positions. */
+export class Archive {
+  #journal: Journal | undefined
+  /** Position of the newest event in it. */
+  #last = 0
+  /** One use of the journal after the other. */
+  readonly #uses = new Serial()
+
+  /** `newest` tells the newest position that the database has ever given out. */
+  constructor(
+    private readonly own: ArchiveJournal,
+    private readonly newest: () => number,
+  ) {}
+
+  /** Resolves when they are on the disk; those that a crash left there already are not written again. */
+  append(events: readonly StoredEvent[]): Promise<void> {
+    return this.#uses.run(async () => {
+      const journal = await this.#open()
+      const fresh = events.filter(event => event.seq > this.#last)
+      try {
+        journal.append(
+          fresh.map(event => Buffer.from(JSON.stringify(event))),
+          { sync: true },
+        )
+        await journal.sync()
+      } catch (error) {
+        // It accepts nothing any more; the next try opens it again and finds out what is there.
+        await this.#shut().catch(() => {})
+        throw error
+      }
+      this.#last = fresh.at(-1)?.seq ?? this.#last
+    })
+  }
+
+  /** At most `limit` events between two positions, both left out. */
+  async read(
+    after: number,
+    before: number,
+    limit: number,
+    wanted: (event: StoredEvent) => boolean,
+  ): Promise<StoredEvent[]> {
+    const found: StoredEvent[] = []
+    for (let from: number | undefined; ; ) {
+      const page = await this.#uses.run(async () => {
+        const journal = await this.#open()
+        // Positions ascend, so no more than this many records are newer.
+        return journal.read(from ?? journal.last - (this.#last - after) + 1, PAGE)
+      })
+      for (const record of page) {
+        const event = decode(record)
+        if (event.seq >= before || found.length >= limit) return found
+        if (event.seq > after && wanted(event)) found.push(event)
+      }
+      const last = page.at(-1)
+      if (!last) return found
+      from = last.sequence + 1
+    }
+  }
+
+  /** Drops the oldest files: those with nothing from `since` (epoch milliseconds) on, and what is beyond `maxBytes`. */
+  drop(since: number, maxBytes: number): Promise<void> {
+    return this.#uses.run(async () => {
+      const journal = await this.#open()
+      const { files } = journal
+      const { segmentBytes } = this.own
+      let dropped = Math.max(0, files.length - Math.max(1, Math.floor(maxBytes / segmentBytes)))
+      for (; dropped < files.length - 1; dropped++) {
+        const [next] = await journal.read(files[dropped + 1] as number, 1)
+        if (!next || decode(next).at >= since) break
+      }
+      if (dropped > 0) await journal.drop(files[dropped] as number)
+    })
+  }
+
+  close(): Promise<void> {
+    return this.#uses.run(() => this.#shut())
+  }
+
+  async #open(): Promise<Journal> {
+    if (this.#journal) return this.#journal
+    const journal = await this.own.open()
+    const [newest] = journal.last > 0 ? await journal.read(journal.last, 1) : []
+    const last = newest ? decode(newest).seq : 0
+    if (last > this.newest()) {
+      await journal.close()
+      throw EventErrors.events_ahead(
+        `${this.own.folder} ends with event ${last}, which the database does not know: one of them is from a backup`,
+      )
+    }
+    this.#last = last
+    this.#journal = journal
+    return journal
+  }
+
+  async #shut(): Promise<void> {
+    const journal = this.#journal
+    this.#journal = undefined
+    await journal?.close()
+  }
+}
+
+function decode({ payload }: JournalRecord): StoredEvent {
+  return JSON.parse(Buffer.from(payload.buffer, payload.byteOffset, payload.length).toString())
+}

@@ -1,0 +1,156 @@
+import { backoff } from '../../../kernel/kit/backoff.js'
+import { type Awaitable, type EventType, type Scope, turn } from '../../../kernel/plugin.js'
+import type { DurableCursor, EventFilter, GapEvent, StoredEvent } from './api.js'
+import type { EventLog } from './log.js'
+import { conditions } from './rows.js'
+
+const PAGE = 200
+
+/** One reader of the log. It holds a position and not a queue, so that a slow one costs nothing and delays only itself. */
+export class Consumer {
+  readonly #filter: EventFilter
+  #running = false
+  #saved: number
+  #saving: Promise<unknown> | undefined
+
+  readonly cursor: string | undefined
+  readonly type: string
+  readonly #atOnce: number
+
+  /** Of a durable one `cursor` is the name; `type` is the name of an event, or `*`. */
+  constructor(
+    private readonly log: EventLog,
+    readonly scope: Scope,
+    what: { readonly cursor: string | undefined; readonly type: string; readonly atOnce?: number | undefined },
+    readonly fn: (event: StoredEvent) => Awaitable<void>,
+    private position: number,
+  ) {
+    const { cursor, type, atOnce = 1 } = what
+    this.cursor = cursor
+    this.type = type
+    this.#atOnce = atOnce
+    this.#filter = type === '*' ? {} : { name: type }
+    this.#saved = position
+  }
+
+  /** An event has become durable. False: it was the next one and of another type, so there is nothing to look for. */
+  wants(seq: number, name: string): boolean {
+    if (this.type === '*' || this.type === name || this.#running || this.position !== seq - 1) return true
+    this.position = seq
+    return false
+  }
+
+  /** Hands over what is there, one at a time. */
+  async pump(): Promise<void> {
+    if (this.#running) return
+    this.#running = true
+    try {
+      while (!this.#ended && this.position < this.log.last) await this.#next()
+    } catch (error) {
+      if (this.#ended) return
+      this.#report('events', error)
+      // What cannot be read does not hold up what can.
+      this.position = Math.max(this.position, this.log.first() - 1)
+    } finally {
+      this.#running = false
+    }
+  }
+
+  /** Writes the position of a durable one down. What fails is made good by the next; until then more would be repeated. */
+  async save(): Promise<void> {
+    await this.#saving
+    if (this.cursor === undefined || this.#saved === this.position) return
+    this.#saved = this.position
+    this.#saving = this.log.saveCursor(this.scope.owner, this.cursor, this.position).catch(() => {})
+    await this.#saving
+  }
+
+  get #ended(): boolean {
+    return this.scope.signal.aborted
+  }
+
+  async #next(): Promise<void> {
+    const upTo = this.log.last
+    const gap = this.cursor === undefined ? undefined : this.#gap()
+    if (gap) {
+      const { from, to } = gap.payload
+      this.#report(`cursor ${this.cursor}`, `over 7 days behind; events ${from} to ${to} are skipped`)
+      await this.#handAll([gap])
+      return
+    }
+    const page = await this.log.list({ ...this.#filter, after: this.position, limit: PAGE })
+    for (let n = 0; n < page.length; n += this.#atOnce)
+      if (!(await this.#handAll(page.slice(n, n + this.#atOnce)))) return
+    if (page.length < PAGE) this.position = Math.max(this.position, upTo)
+    else await turn()
+  }
+
+  /** Begins with them in their order, and goes on behind those that are done before any that is not. False: it is over. */
+  async #handAll(events: readonly StoredEvent[]): Promise<boolean> {
+    const done = await Promise.all(events.map(event => this.#hand(event)))
+    const left = done.indexOf(false)
+    const newest = left < 0 ? events.at(-1) : events[left - 1]
+    if (newest) {
+      this.position = newest.seq
+      void this.save()
+    }
+    return left < 0
+  }
+
+  /** False when it is over, or the event got too old to be tried again. */
+  async #hand(event: StoredEvent): Promise<boolean> {
+    const { clock, ids } = this.log
+    for (let attempt = 1; !this.#ended; attempt++) {
+      try {
+        await this.fn(event)
+      } catch (error) {
+        // The 1st, 2nd, 4th, 8th …: who fails for days must not crowd out the faults of others.
+        if (Number.isInteger(Math.log2(attempt))) this.#report(`event ${event.name}`, error)
+        if (this.cursor !== undefined) {
+          const wait = backoff(attempt, () => ids.random())
+          await clock.sleep(wait, this.scope.signal).catch(() => {})
+          if (event.at < this.#oldest) return false
+          continue
+        }
+      }
+      return true
+    }
+    return false
+  }
+
+  /** Time before which events are not handed over any more. */
+  get #oldest(): number {
+    return this.log.clock.now() - this.log.limits.behindMs
+  }
+
+  /** What has to be told first, when the next event is too old or may have left the table. */
+  #gap(): GapEvent | undefined {
+    const { db, clock, ids } = this.log
+    const from = this.position + 1
+    const away = Math.max(0, this.log.first() - from)
+    const next = this.log.rows(this.#filter, this.position, 1)[0]
+    if (away === 0 && !(next && next.at < this.#oldest)) return undefined
+    // Clocks are set back: what is known to be lost stays behind, whatever comes before it.
+    const lost = away > 0 ? this.position + away : next?.seq
+    const fresh = db.row('SELECT min(seq) FROM kernel_event WHERE seq > ? AND at >= ?', [lost ?? 0, this.#oldest])?.[0]
+    const to = Math.min(Number(fresh ?? Number.POSITIVE_INFINITY) - 1, this.log.last)
+    const { sql, params } = conditions(this.#filter)
+    const there = db.row(`SELECT count(*) FROM kernel_event WHERE seq BETWEEN ? AND ?${sql}`, [from, to, ...params])
+    const payload = { from, to, missed: away + Number(there?.[0]) }
+    const actor = { kind: 'daemon', id: 'kernel' } as const
+    return { seq: to, id: ids.id('evt'), at: clock.now(), name: 'gap', actor, payload }
+  }
+
+  #report(hook: string, error: unknown): void {
+    this.log.report({ owner: this.scope.owner, hook, error })
+  }
+}
+
+/** What a consumer follows: events of a type, all of them, or either from where it stood. */
+// biome-ignore lint/suspicious/noExplicitAny: what is handed over is checked where it is emitted
+export type Followed = EventType<any> | '*' | DurableCursor<any>
+
+// biome-ignore lint/suspicious/noExplicitAny: as above
+export const isCursor = (what: Followed): what is DurableCursor<any> => typeof what === 'object' && 'cursor' in what
+
+export const nameOf = (what: Followed): string => (what === '*' ? what : isCursor(what) ? what.cursor : what.name)

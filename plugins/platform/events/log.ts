@@ -1,0 +1,302 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import * as v from 'valibot'
+import { allowance } from '../../../kernel/kit/flood.js'
+import {
+  type Consumer as Asking,
+  type Clock,
+  type Db,
+  type EventType,
+  type Guard,
+  type Hook,
+  type Ids,
+  iso,
+  KernelErrors,
+  pluginActor,
+  type Redact,
+  type Report,
+  type Scope,
+  type Timer,
+  type Tx,
+} from '../../../kernel/plugin.js'
+import {
+  type DayCount,
+  type EmitOptions,
+  EventErrors,
+  type EventFilter,
+  type EventsApi,
+  type StoredEvent,
+} from './api.js'
+import { Archive, type ArchiveJournal } from './archive.js'
+import { Consumer, type Followed, isCursor, nameOf } from './consumer.js'
+import { Outbox } from './outbox.js'
+import { redacted } from './redacted.js'
+import { conditions, DAY_MS, type EventRow, eventOf, fromRow, newRow } from './rows.js'
+
+const PAGE = 200
+const LARGEST_PAYLOAD = 256 * 1024
+const HOUR_MS = 3_600_000
+/** What the ids of events begin with. */
+const EVENT_ID = 'evt'
+
+/** How much is kept where; times in milliseconds. */
+export interface EventLimits {
+  /** Rows that stay in the table. */
+  readonly keepRows: number
+  /** Rows that are moved in one transaction; 500 block the loop for some 5 ms. */
+  readonly chunkRows: number
+  /** How far behind a durable cursor may be. */
+  readonly behindMs: number
+  /** What the journal keeps. */
+  readonly retentionMs: number
+  readonly maxBytes: number
+}
+
+const LIMITS: EventLimits = {
+  keepRows: 100_000,
+  chunkRows: 500,
+  behindMs: 7 * DAY_MS,
+  retentionMs: 7 * DAY_MS,
+  maxBytes: 2 ** 30,
+}
+
+/**
+ * The event log: rows written in the transaction of the state they tell of, shown once durable. The table is an outbox with
+ * the newest events; older ones are in a journal, and a list crosses that border.
+ */
+export class EventLog {
+  readonly limits: EventLimits
+  readonly archive: Archive
+  readonly outbox: Outbox
+  readonly #consumers = new Set<Consumer>()
+  readonly #waking = new Set<Consumer>()
+  /** Calls consumers as if nobody had made an event: what was done for one request must not pass for being for others. */
+  readonly #apart = AsyncLocalStorage.snapshot()
+  #durable: number
+  #sweepDue: number
+  #sweeping: Promise<void> | undefined
+  #timer: Timer | undefined
+  #closed = false
+
+  constructor(
+    readonly db: Db,
+    readonly clock: Clock,
+    readonly ids: Ids,
+    readonly report: Report,
+    journal: ArchiveJournal,
+    limits: Partial<EventLimits> = {},
+    private readonly redact: Pick<Redact, 'value'> = { value: payload => payload },
+    private readonly written?: Guard<[event: StoredEvent]>,
+  ) {
+    this.limits = { ...LIMITS, ...limits }
+    const newest = () => Number(db.row("SELECT seq FROM sqlite_sequence WHERE name = 'kernel_event'")?.[0] ?? 0)
+    this.#durable = newest()
+    this.#sweepDue = this.first() + this.limits.keepRows + this.limits.chunkRows
+    this.archive = new Archive(journal, newest)
+    this.outbox = new Outbox(db, this.archive, this.limits)
+  }
+
+  /** Position of the newest durable event. */
+  get last(): number {
+    return this.#durable
+  }
+
+  /** Position of the oldest event in the table; with none in it, of the next that will be. */
+  first(): number {
+    return Number(this.db.row('SELECT min(seq) FROM kernel_event')?.[0] ?? this.#durable + 1)
+  }
+
+  /** The log as a consumer sees it: its name is the default actor, its scope ends what it follows. */
+  for({ name, scope }: Pick<Asking, 'name' | 'scope'>): EventsApi {
+    const { clock, report } = this
+    const spend = allowance('events', name, { clock, report }, EventErrors.event_flood)
+    return {
+      emit: (t, type, payload, options) => {
+        spend(1)
+        return this.emit(t, type, payload, { actor: pluginActor(name), ...options })
+      },
+      on: (what: Followed, fn: Consumer['fn']) => this.#consume(scope, what, fn),
+      of: (what: Followed) => this.#hook(what),
+      list: filter => this.list(filter),
+      latest: filter => this.rows(filter, 0, 1, 'DESC')[0],
+      counts: filter => this.counts(filter),
+      last: () => this.#durable,
+      find: (id, before) => this.find(id, before),
+      retire: (owner, cursor) => this.retire(owner, cursor),
+      written: this.written as Hook<never>,
+    }
+  }
+
+  emit<P>(t: Tx, type: EventType<P>, payload: P, options: EmitOptions = {}): { id: string; seq: number } {
+    const checked = v.safeParse(type.payload, payload)
+    if (!checked.success)
+      throw new TypeError(`the payload of ${type.name} does not match its schema: ${checked.issues[0].message}`)
+    const told = redacted(type, checked.output, this.redact)
+    const text = JSON.stringify(told)
+    if (text.length > LARGEST_PAYLOAD)
+      throw KernelErrors.payload_too_large(`the payload of ${type.name} has over ${LARGEST_PAYLOAD} characters`)
+    const event = newRow({ id: this.ids.id(EVENT_ID), at: this.clock.now(), name: type.name, payload: text }, options)
+    const { id } = event
+    const row = this.db.within(t).row(
+      `INSERT INTO kernel_event (id, at, name, payload, actor_kind, actor_id, actor_origin, actor_for, cause, scope,
+         subject)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq`,
+      Object.values(event),
+    )
+    const seq = Number(row?.[0])
+    this.written?.check(t, eventOf(seq, event, told))
+    this.db.onDurable(t, () => {
+      this.#durable = Math.max(this.#durable, seq)
+      for (const consumer of this.#consumers) if (consumer.wants(seq, type.name)) this.#wake(consumer)
+      if (seq >= this.#sweepDue) void this.sweep()
+    })
+    return { id, seq }
+  }
+
+  /** See {@link Events.list}. */
+  async list(filter: EventFilter & { after?: number; limit?: number }): Promise<StoredEvent[]> {
+    const limit = Math.max(0, Math.min(filter.limit ?? PAGE, 1000))
+    const found: StoredEvent[] = []
+    let after = filter.after ?? 0
+    // The border moves on while the journal is read.
+    for (let first = this.first(); after + 1 < first && found.length < limit; first = this.first()) {
+      const wanted = (event: StoredEvent) =>
+        event.name === (filter.name ?? event.name) && event.subject === (filter.subject ?? event.subject)
+      found.push(...(await this.archive.read(after, first, limit - found.length, wanted)))
+      after = first - 1
+    }
+    return found.concat(this.rows(filter, after, limit - found.length))
+  }
+
+  /** See {@link Events.find}. */
+  find(id: string, before = Number.POSITIVE_INFINITY): StoredEvent | undefined {
+    // Most causes are those of requests, and none of them is in the table.
+    if (!id.startsWith(`${EVENT_ID}_`)) return undefined
+    const sql = 'SELECT * FROM kernel_event WHERE id = ? AND seq <= ? ORDER BY seq DESC LIMIT 1'
+    const row = this.db.get<EventRow>(sql, [id, Math.min(this.#durable, before - 1)])
+    return row && fromRow(row)
+  }
+
+  /** See {@link Events.counts}. What is moved is counted when it is moved, the rest now. */
+  counts(filter: EventFilter & { scope?: string; from: string; to: string }): DayCount[] {
+    const days = [filter.from, filter.to].map(day => Date.parse(/^\d{4}-\d\d-\d\d$/.test(day) ? day : '') / DAY_MS)
+    if (!days.every(Number.isInteger)) throw KernelErrors.invalid_filter('from and to are days, YYYY-MM-DD')
+    const { sql, params } = conditions(filter)
+    return this.db
+      .rows(
+        `SELECT day, name, sum(n) FROM (
+           SELECT day, name, n FROM kernel_event_day WHERE day BETWEEN ? AND ?${sql}
+           UNION ALL
+           SELECT at / ${DAY_MS} AS day, name, 1 FROM kernel_event
+           WHERE seq <= ? AND at / ${DAY_MS} BETWEEN ? AND ?${sql}
+         ) GROUP BY day, name ORDER BY day, name`,
+        [...days, ...params, this.#durable, ...days, ...params],
+      )
+      .map(([day, name, n]) => ({ day: iso(Number(day) * DAY_MS).slice(0, 10), name: String(name), n: Number(n) }))
+  }
+
+  /** Durable events that are in the table. */
+  rows(filter: EventFilter, after: number, limit: number, order: 'ASC' | 'DESC' = 'ASC'): StoredEvent[] {
+    const { sql, params } = conditions(filter)
+    return this.db
+      .all<EventRow>(`SELECT * FROM kernel_event WHERE seq > ? AND seq <= ?${sql} ORDER BY seq ${order} LIMIT +?`, [
+        after,
+        this.#durable,
+        ...params,
+        limit,
+      ])
+      .map(fromRow)
+  }
+
+  saveCursor(owner: string, name: string, seq: number): Promise<unknown> {
+    return this.db.tx(t =>
+      t.run(
+        `INSERT INTO kernel_cursor (owner, name, seq, updated_at) VALUES (?, ?, ?, ?)
+         ON CONFLICT (owner, name) DO UPDATE SET seq = excluded.seq, updated_at = excluded.updated_at`,
+        [owner, name, seq, this.clock.now()],
+      ),
+    )
+  }
+
+  /** See {@link EventsApi.retire}. It would hold back events that nothing follows. */
+  async retire(owner: string, name: string): Promise<boolean> {
+    const key = [owner, name]
+    if (!this.db.row('SELECT 1 FROM kernel_cursor WHERE owner = ? AND name = ?', key)) return false
+    await this.db.tx(t => t.run('DELETE FROM kernel_cursor WHERE owner = ? AND name = ?', key))
+    return true
+  }
+
+  /** Sweeps now and then every hour. */
+  start(): void {
+    void this.sweep().then(() => {
+      if (!this.#closed) this.#timer = this.clock.timeout(HOUR_MS, () => this.start(), { unref: true })
+    })
+  }
+
+  /** Moves what the table need not keep into the journal and drops what retention lets go; failures are reported. */
+  sweep(): Promise<void> {
+    this.#sweeping ??= this.#sweep()
+      .catch(error => this.report({ owner: 'kernel', hook: 'events outbox', error }))
+      .then(reached => {
+        this.#sweepDue = (reached ?? this.#durable) + this.limits.chunkRows
+        this.#sweeping = undefined
+      })
+    return this.#sweeping
+  }
+
+  /** Ends a sweep between two chunks and closes the journal; consumers end with their scopes. */
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#timer?.cancel()
+    await this.#sweeping
+    await this.archive.close()
+  }
+
+  /** Resolves with the position it reached: events appended while it drops old ones count towards the next sweep. */
+  async #sweep(): Promise<number> {
+    await Promise.all([...this.#consumers].map(consumer => consumer.save()))
+    let reached = this.#durable
+    while (!this.#closed && (await this.outbox.move(reached, this.clock.now()))) reached = this.#durable
+    if (!this.#closed) await this.outbox.drop(this.clock.now())
+    return reached
+  }
+
+  /** Once for all events of a commit. */
+  #wake(consumer: Consumer): void {
+    if (this.#waking.size === 0) {
+      setImmediate(() => {
+        const waking = [...this.#waking]
+        this.#waking.clear()
+        for (const one of waking) void this.#apart(() => one.pump())
+      })
+    }
+    this.#waking.add(consumer)
+  }
+
+  #hook(what: Followed): Hook<never> {
+    const name = `events.${nameOf(what)}`
+    return { name, tap: ({ scope }, fn) => this.#consume(scope, what, fn as Consumer['fn']) }
+  }
+
+  #consume(scope: Scope, what: Followed, fn: Consumer['fn']): void {
+    const { owner } = scope
+    const cursor = isCursor(what) ? what.cursor : undefined
+    const type = nameOf(isCursor(what) ? what.type : what)
+    let start = this.#durable
+    if (cursor !== undefined) {
+      if ([...this.#consumers].some(other => other.scope.owner === owner && other.cursor === cursor))
+        throw new TypeError(`the cursor ${cursor} of ${owner} has a consumer already`)
+      const row = this.db.row('SELECT seq FROM kernel_cursor WHERE owner = ? AND name = ?', [owner, cursor])
+      // Transactions are durable in order: with any event from now on, a new cursor is there as well.
+      if (!row) void this.saveCursor(owner, cursor, start).catch(() => {})
+      start = Number(row?.[0] ?? start)
+    }
+    const atOnce = isCursor(what) ? what.atOnce : 1
+    const consumer = new Consumer(this, scope, { cursor, type, atOnce }, fn, start)
+    this.#consumers.add(consumer)
+    scope.defer(`events ${cursor ?? type}`, () => {
+      this.#consumers.delete(consumer)
+      return consumer.save()
+    })
+    void consumer.pump()
+  }
+}

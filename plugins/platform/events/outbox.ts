@@ -1,0 +1,74 @@
+import { type Db, turn } from '../../../kernel/plugin.js'
+import type { StoredEvent } from './api.js'
+import type { Archive } from './archive.js'
+import type { EventLimits } from './log.js'
+import { DAY_MS, type EventRow, fromRow } from './rows.js'
+
+/** Bytes of payload that are moved in one transaction. */
+const CHUNK_BYTES = 2 * 1024 * 1024
+/** Day counts outlive the events by a year. */
+const COUNTED_DAYS = 366
+
+/**
+ * Moves the oldest rows of the table into the journal, chunk by chunk: {@link pick}, append and sync, {@link forget}. A crash
+ * in between leaves events in both; they are picked again, not appended again, then forgotten.
+ */
+export class Outbox {
+  constructor(
+    private readonly db: Db,
+    private readonly archive: Archive,
+    private readonly limits: EventLimits,
+  ) {}
+
+  /** Moves one chunk of what is durable up to `last`; false when there was nothing to move. */
+  async move(last: number, now: number): Promise<boolean> {
+    const events = this.pick(last, now)
+    const newest = events.at(-1)
+    if (!newest) return false
+    await turn()
+    await this.archive.append(events)
+    await this.forget(newest.seq)
+    return true
+  }
+
+  /** The oldest rows that nothing keeps: beyond those kept, and passed by every durable cursor that is not too far behind. */
+  pick(last: number, now: number): StoredEvent[] {
+    const { keepRows, chunkRows, behindMs } = this.limits
+    const slowest = this.db.row(
+      'SELECT min(c.seq) FROM kernel_cursor c JOIN kernel_event e ON e.seq = c.seq + 1 WHERE e.at >= ?',
+      [now - behindMs],
+    )?.[0]
+    const upTo = Math.min(last - keepRows, Number(slowest ?? last))
+    const fits = this.db.row(
+      `SELECT count(*) FROM (
+         SELECT sum(octet_length(payload)) OVER (ORDER BY seq) AS bytes
+         FROM (SELECT seq, payload FROM kernel_event WHERE seq <= ? ORDER BY seq LIMIT +?)
+       ) WHERE bytes <= ${CHUNK_BYTES}`,
+      [upTo, chunkRows],
+    )?.[0]
+    return this.db
+      .all<EventRow>('SELECT * FROM kernel_event WHERE seq <= ? ORDER BY seq LIMIT +?', [upTo, fits || 1])
+      .map(fromRow)
+  }
+
+  /** Counts the rows up to a position into their days and deletes them, in one transaction. */
+  forget(upTo: number): Promise<unknown> {
+    return this.db.tx(t => {
+      t.run(
+        `INSERT INTO kernel_event_day (day, name, scope, subject, n)
+         SELECT at / ${DAY_MS}, name, ifnull(scope, ''), ifnull(subject, ''), count(*) FROM kernel_event WHERE seq <= ?
+         GROUP BY 1, 2, 3, 4 ON CONFLICT (day, name, scope, subject) DO UPDATE SET n = n + excluded.n`,
+        [upTo],
+      )
+      t.run('DELETE FROM kernel_event WHERE seq <= ?', [upTo])
+    })
+  }
+
+  /** Drops files of the journal and day counts that are too old. */
+  async drop(now: number): Promise<void> {
+    await this.archive.drop(now - this.limits.retentionMs, this.limits.maxBytes)
+    const before = Math.floor(now / DAY_MS) - COUNTED_DAYS
+    if (this.db.row('SELECT 1 FROM kernel_event_day WHERE day < ?', [before]))
+      await this.db.tx(t => t.run('DELETE FROM kernel_event_day WHERE day < ?', [before]))
+  }
+}

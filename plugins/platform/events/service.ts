@@ -1,0 +1,66 @@
+import type { Faults, PluginKernel, PluginState, Tx, Written } from '../../../kernel/plugin.js'
+import type { Journals } from '../journals/api.js'
+import { PluginFailed, PluginLoaded, PluginUnloaded, points, RecordDeleted, RecordPut } from './api.js'
+import { EventLog } from './log.js'
+import { DAY_MS } from './rows.js'
+import { EventSettings } from './settings.js'
+
+/** Size of one file of the journal. */
+const SEGMENT_BYTES = 8 * 1024 * 1024
+
+/** The event log of a kernel, and what the kernel itself does that it tells of. */
+export class EventsService {
+  readonly log: EventLog
+  #sweeps = false
+
+  constructor(private readonly kernel: PluginKernel<{ journals: typeof Journals; report: typeof Faults }>) {
+    const { db, clock, ids, home, needs, scope } = kernel
+    this.log = new EventLog(
+      db,
+      clock,
+      ids,
+      ({ owner, hook, error }) => needs.report(owner, hook, error),
+      {
+        folder: home.path('events'),
+        segmentBytes: SEGMENT_BYTES,
+        open: () => needs.journals.open(['events'], { intact: false, segmentBytes: SEGMENT_BYTES }),
+      },
+      {
+        retentionMs: kernel.config.get(EventSettings.retentionDays) * DAY_MS,
+        maxBytes: kernel.config.get(EventSettings.maxBytes),
+      },
+      kernel.redact,
+      kernel.hooks.of(points).written,
+    )
+    scope.defer('event log', () => this.log.close())
+  }
+
+  /** Sweeps now and then, once everything runs. */
+  running(): void {
+    if (!this.#sweeps) this.log.start()
+    this.#sweeps = true
+  }
+
+  /** Tells of a record change in the transaction that makes it. */
+  written(t: Tx, written: Written): void {
+    const { verb, actor } = written.change
+    const record = verb === 'put' ? written.change.after : written.change.before
+    const { kind, id, version } = record
+    const created = verb === 'put' && version === 1
+    const told = this.log.emit(
+      t,
+      verb === 'put' ? RecordPut : RecordDeleted,
+      { kind, id, version, ...(created ? { created } : {}) },
+      { actor, scope: record.scope.id, subject: `${kind}/${id}` },
+    )
+    written.event = told.id
+  }
+
+  /** Tells of a plugin that began or ceased to run after the boot, or that failed. */
+  changed(name: string, state: PluginState): void {
+    const { status } = state
+    const type = status === 'active' ? PluginLoaded : status === 'failed' ? PluginFailed : PluginUnloaded
+    const payload = { name, status, ...(status === 'failed' ? { error: state.error } : {}) }
+    void this.kernel.db.tx(t => this.log.emit(t, type, payload, { subject: name })).catch(() => {})
+  }
+}

@@ -1,0 +1,13 @@
+import { DiskSpace, definePlugin, perConsumer } from '../../../kernel/plugin.js'
+import { Processes } from '../processes/api.js'
+import { Journals } from './api.js'
+import type { JournalsService } from './service.js'
+
+export default definePlugin({
+  name: 'journals',
+  version: '0.1.0',
+  // What an earlier daemon started has ended before a journal has its next generation.
+  requires: { processes: Processes, disk: DiskSpace },
+  provides: perConsumer(Journals, (self: JournalsService, consumer) => self.for(consumer)),
+  service: () => import('./service.js').then(module => module.JournalsService),
+}).surface({})

@@ -1,0 +1,104 @@
+import {
+  type Disk,
+  diskFull,
+  isFull,
+  noReserve,
+  StoreError,
+  spending,
+  syncing,
+  systemDisk,
+} from '../../../kernel/platform.js'
+import type { Room } from '../../../kernel/plugin.js'
+import type { Journal } from './api.js'
+import { IntactJournal } from './intact.js'
+import { OpenJournal } from './journal.js'
+import { type Mark, readMark, writeMark } from './mark.js'
+import { journalDamaged, journalFailed, Segment } from './segment.js'
+
+/** Where the delay before a sync comes from; the system's timers when absent. */
+export interface Timers {
+  readonly setTimeout: (fn: () => void, ms: number) => unknown
+  readonly clearTimeout: (handle: unknown) => void
+}
+
+export interface JournalOptions {
+  /** The journal's own folder; made when missing. */
+  readonly dir: string
+  readonly disk?: Disk
+  /** What a write does that finds the disk full; nothing is kept for it unless given. */
+  readonly room?: Room
+  /** A damaged journal is opened as well: what is intact can be read, nothing can be appended. */
+  readonly intact?: boolean
+  readonly timers?: Timers
+  /** Milliseconds after which an append is synced at the latest; default 50. */
+  readonly syncDelayMs?: number
+  /** Size at which the next write begins another file; default 8 MiB. */
+  readonly segmentBytes?: number
+}
+
+/** Room for a mark. */
+const MARK_BYTES = 4096
+
+/**
+ * Opens a journal, making it when there is none: cuts a torn tail, raises the generation after an unclean end.
+ * @throws StoreError `journal_damaged` naming file and offset, `disk_full`, `journal_failed`
+ */
+export async function openJournal(options: JournalOptions): Promise<Journal> {
+  try {
+    // Opening changes nothing that it could not find again.
+    return await spending(options.room ?? noReserve, MARK_BYTES, () => open(options))
+  } catch (error) {
+    if (isFull(error)) throw diskFull(`the journal ${options.dir} cannot be opened`, error)
+    if (options.intact && error instanceof StoreError && error.code === 'journal_damaged')
+      return openIntact(options, error)
+    throw journalFailed(options.dir, 'opened', error)
+  }
+}
+
+async function segmentsIn(disk: Disk, dir: string): Promise<Segment[]> {
+  return (await disk.list(dir))
+    .flatMap(name => /^events-(\d{1,15})\.log$/.exec(name)?.[1] ?? [])
+    .map(first => new Segment(dir, Number(first)))
+    .sort((a, b) => a.first - b.first)
+}
+
+/** What is left of one that cannot be opened. */
+async function openIntact({ dir, disk = systemDisk() }: JournalOptions, damage: StoreError): Promise<Journal> {
+  const mark = await readMark(disk, dir).catch(() => undefined)
+  return IntactJournal.open(disk, await segmentsIn(disk, dir), damage, mark)
+}
+
+async function open(options: JournalOptions): Promise<Journal> {
+  const { dir, disk = systemDisk() } = options
+  const segments = await segmentsIn(disk, dir)
+  const found = await readMark(disk, dir)
+  if (found === undefined && segments.length > 0) throw journalDamaged(`${dir}: journal.json is missing`)
+  const mark = found ?? { generation: 1, clean: true, last: 0 }
+  const generation = mark.clean ? mark.generation : mark.generation + 1
+  const last = await recoverTail(disk, dir, segments.at(-1), mark)
+  if (!mark.clean) await writeMark(disk, dir, { generation, clean: false, last })
+  return new OpenJournal(options, disk, segments, { generation, last, clean: mark.clean })
+}
+
+/**
+ * The last sequence of the newest segment. After an unclean end its torn tail is cut: whatever follows the first record that
+ * is not good, for what was written between two syncs may arrive in any order. Damage is what the mark contradicts.
+ */
+async function recoverTail(disk: Disk, dir: string, segment: Segment | undefined, mark: Mark): Promise<number> {
+  if (segment === undefined) {
+    if (mark.last > 0) throw journalDamaged(`${dir} at offset 0: no record is left of ${mark.last}`)
+    return 0
+  }
+  const handle = await disk.open(segment.file, 'update')
+  try {
+    const { next, fileSize } = await segment.scan(disk, handle)
+    if (next <= mark.last || (mark.clean && (segment.size < fileSize || next > mark.last + 1))) {
+      throw segment.damaged(segment.size, `record ${next} is not readable; ${mark.last} was on the disk`)
+    }
+    if (segment.size < fileSize) await disk.truncate(handle, segment.size)
+    if (!mark.clean) await syncing(() => disk.fsync(handle))
+    return next - 1
+  } finally {
+    await disk.close(handle)
+  }
+}

@@ -1,0 +1,25 @@
+import type { Consumer, DiskSpace, PluginKernel, Timer } from '../../../kernel/plugin.js'
+import type { JournalsApi } from './api.js'
+import { openJournal } from './open.js'
+
+/** Opens journals below the home, on the kernel's clock. */
+export class JournalsService {
+  constructor(private readonly kernel: PluginKernel<{ disk: typeof DiskSpace }>) {}
+
+  /** What one plugin is handed: the journals that it opens hang on its scope. */
+  for({ scope }: Consumer): JournalsApi {
+    const { home, clock, needs } = this.kernel
+    const timers = {
+      setTimeout: (fn: () => void, ms: number) => clock.timeout(ms, fn),
+      clearTimeout: (timer: unknown) => (timer as Timer).cancel(),
+    }
+    return {
+      open: async (path, options) => {
+        const dir = home.path(...path)
+        const journal = await openJournal({ intact: true, ...options, dir, timers, room: needs.disk.room })
+        journal.close = scope.defer(`journal ${path.join('/')}`, journal.close.bind(journal))
+        return journal
+      },
+    }
+  }
+}

@@ -1,0 +1,220 @@
+import { toJsonSchema } from '@valibot/to-json-schema'
+import fastify from 'fastify'
+import type * as v from 'valibot'
+import {
+  annotationKinds,
+  annotationOf,
+  annotationsOf,
+  Description,
+  Thrown,
+  wrongAnnotation,
+} from '../../../kernel/kit/annotations/index.js'
+import { isSchema, operationId } from '../../../kernel/platform.js'
+import { type BytesBody, type BytesReply, messageOf, type Route } from '../../../kernel/plugin.js'
+import { ErrorBody } from '../../../schemas/kernel/error.js'
+import { TcpSettings } from '../tcp/api.js'
+
+/** Section of routes that name none. */
+const OTHER = 'Other'
+
+/** Statuses that any route can answer with, beside those it declares. */
+const COMMON = [400, 401, 403, 404, 409, 413, 415, 421, 422, 429, 500, 503, 507]
+
+/**
+ * A schema as JSON Schema. A body is what is sent; a query is what it stands for, since on the wire all of it is text. Rules that
+ * are code (`check`) and trimming have no counterpart and are left out.
+ */
+export function jsonSchema(schema: v.GenericSchema, part: 'query' | 'body' | 'reply'): Record<string, unknown> {
+  const { $schema: _, ...converted } = toJsonSchema(schema, {
+    typeMode: part === 'body' ? 'input' : 'output',
+    target: 'draft-2020-12',
+    errorMode: 'throw',
+    ignoreActions: ['check', 'trim'],
+  }) as Record<string, unknown>
+  return converted
+}
+
+/** Throws an error that names the first of these routes whose annotations or schemas are not valid, and why. */
+export function checkDescribable(routes: readonly Route<never>[]): void {
+  for (const route of routes) {
+    const wrong = wrongAnnotation(route.with ?? [], annotationKinds)
+    if (wrong !== undefined) throw new Error(`${route.method} ${route.path} ${wrong}`)
+    try {
+      describe(route as Route)
+    } catch (error) {
+      throw new Error(`${route.method} ${route.path} has a schema that is no JSON Schema: ${messageOf(error)}`)
+    }
+  }
+}
+
+/** The OpenAPI document of these routes. A Fastify instance is booted for it and thrown away: serving needs none of it. */
+export async function buildDocument(routes: readonly Route[], version: string): Promise<unknown> {
+  const { default: swagger } = await import('@fastify/swagger')
+  const app = fastify({ logger: false, exposeHeadRoutes: false })
+  app.setValidatorCompiler(() => () => true)
+  app.setSerializerCompiler(() => data => JSON.stringify(data))
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'svc',
+        version,
+        description: 'The same contract on the Unix socket and over HTTP.',
+        license: { name: 'MIT', identifier: 'MIT' } as never,
+      },
+      servers: [{ url: 'http://localhost:{port}', variables: { port: { default: String(TcpSettings.port.default) } } }],
+    },
+    refResolver: { buildLocalReference: json => String(json.$id) },
+  })
+  app.addSchema({ $id: 'Error', ...jsonSchema(ErrorBody, 'reply') })
+  const sorted = [...routes].sort((a, b) => (key(a) < key(b) ? -1 : 1))
+  const named = new Map<string, unknown>()
+  const described = sorted.map(route => [route, hoisted(describe(route), named) as object] as const)
+  for (const [$id, schema] of named) app.addSchema({ $id, ...(schema as object) })
+  await app.register(async scope => {
+    for (const [route, schema] of described) {
+      scope.route({
+        method: route.method,
+        url: route.path.replace(/\{([^}]+)\}/g, ':$1'),
+        schema,
+        handler: async () => null,
+      })
+    }
+  })
+  await app.ready()
+  const document = app.swagger() as Document
+  for (const route of routes) {
+    const operation = document.paths[route.path]?.[route.method.toLowerCase()]
+    if (operation?.requestBody && route.bodyOptional) operation.requestBody.required = false
+    if (operation && route.public) operation.security = signatureSecurity(route)
+  }
+  await app.close()
+  // Not given to the plugin, which takes headers with a scheme out of the parameters of operations.
+  const components = { ...document.components, securitySchemes: { ...callers, ...signaturesOf(routes) } }
+  return { ...document, components, security: [{}, { bearer: [] }, { bearer: [], sessionId: [], sessionAgent: [] }] }
+}
+
+interface Document {
+  readonly paths: Record<string, Record<string, { requestBody?: { required: boolean }; security?: readonly object[] }>>
+  readonly components?: object
+}
+
+/** How callers authenticate; the Unix socket of the operator needs nothing. */
+const callers = {
+  bearer: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'The operator token (`svc auth token`), an API key, or the token of a session (`SVC_SESSION_TOKEN`).',
+  },
+  sessionId: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-Service-Session-Id',
+    description: 'With the operator token: the session for whose agent the request is made.',
+  },
+  sessionAgent: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-Service-Agent',
+    description: 'With the operator token: the agent of that session.',
+  },
+} as const
+
+/** A scheme for each header in which a public route takes a signature. */
+function signaturesOf(routes: readonly Route[]) {
+  const headers = new Set(routes.flatMap(signatureHeaders))
+  return Object.fromEntries(
+    [...headers].sort().map(name => [name, { type: 'apiKey', in: 'header', name } as const] as const),
+  )
+}
+
+const signatureHeaders = ({ public: isPublic, headers = {} }: Route): string[] =>
+  isPublic ? Object.keys(headers).filter(name => /signature/i.test(name)) : []
+
+/** What a public route takes instead of the credentials of a caller: one of its signatures, or nothing. */
+function signatureSecurity(route: Route): object[] {
+  const signed = signatureHeaders(route).map(name => ({ [name]: [] }))
+  return signed.length > 0 ? signed : [{}]
+}
+
+function describe(route: Route): Record<string, unknown> {
+  const names = [...route.path.matchAll(/\{([^}]+)\}/g)].map(match => match[1] as string)
+  const object = (properties: Record<string, unknown>, required: readonly string[]) => ({
+    type: 'object',
+    properties,
+    required: [...required],
+  })
+  const headers = Object.entries(route.headers ?? {})
+  const thrown = annotationsOf(route, Thrown).flat()
+  return {
+    operationId: operationId(route),
+    summary: route.summary,
+    tags: [annotationOf(route, Description)?.area ?? OTHER],
+    ...(names.length > 0
+      ? { params: object(Object.fromEntries(names.map(name => [name, { type: 'string' }])), names) }
+      : {}),
+    ...(route.query ? { querystring: jsonSchema(route.query, 'query') } : {}),
+    ...(headers.length > 0
+      ? {
+          headers: object(
+            Object.fromEntries(headers.map(([name]) => [name, { type: 'string' }])),
+            headers.filter(([, { required }]) => required).map(([name]) => name),
+          ),
+        }
+      : {}),
+    ...(route.body ? { body: isSchema(route.body) ? jsonSchema(route.body, 'body') : bytes(route.body) } : {}),
+    response: responses(route),
+    ...(thrown.length > 0 && { 'x-error-codes': [...new Set(thrown.map(({ code }) => code))].sort() }),
+  }
+}
+
+function responses(route: Route): Record<string, unknown> {
+  const all: Record<string, unknown> = {}
+  for (const [status, schema] of Object.entries(route.replies)) {
+    if (schema === null) all[status] = { description: 'Done, no body', type: 'null' }
+    else all[status] = { description: 'Success', ...content(schema, route.contentType) }
+  }
+  const refused = route.faults ? content(route.faults.reply) : content({ $ref: 'Error#' })
+  const { errors = [] } = annotationOf(route, Description) ?? {}
+  const thrown = annotationsOf(route, Thrown).flat()
+  const statuses = [...COMMON, ...(101 in route.replies ? [426] : []), ...errors, ...thrown.map(({ status }) => status)]
+  for (const status of new Set(statuses)) {
+    all[status] ??= { description: 'Refused or failed', ...refused }
+  }
+  return all
+}
+
+/** A body in the document: JSON by its schema, or bytes of several types. */
+function content(declared: v.GenericSchema | BytesReply | { readonly $ref: string }, type = 'application/json') {
+  if ('as' in declared) return bytes(declared)
+  return { content: { [type]: { schema: '$ref' in declared ? declared : jsonSchema(declared, 'reply') } } }
+}
+
+function bytes({ types }: BytesBody | BytesReply) {
+  const schemaOf = (type: string) => ({ type: 'string', ...(type.startsWith('text/') ? {} : { format: 'binary' }) })
+  return { content: Object.fromEntries(types.map(type => [type.split(';')[0], { schema: schemaOf(type) }])) }
+}
+
+type Definitions = Readonly<Record<string, { readonly title?: string }>>
+
+/**
+ * The schema with references to components of the document in place of those that have a title, and of its references to
+ * itself: what one schema calls `#/$defs/0` is something else in the next. The components go into `named`.
+ */
+function hoisted(value: unknown, named: Map<string, unknown>, around: Definitions = {}): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return Array.isArray(value) ? value.map(item => hoisted(item, named, around)) : value
+  const { $defs: definitions = around, ...schema } = value as { $defs?: Definitions; $ref?: unknown; title?: unknown }
+  const own = typeof schema.$ref === 'string' ? definitions[schema.$ref.replace('#/$defs/', '')]?.title : undefined
+  if (own !== undefined) return { $ref: `${own}#` }
+  const whole = () =>
+    Object.fromEntries(Object.entries(schema).map(([name, member]) => [name, hoisted(member, named, definitions)]))
+  if (typeof schema.title !== 'string') return whole()
+  if (!named.has(schema.title)) {
+    named.set(schema.title, undefined)
+    named.set(schema.title, whole())
+  }
+  return { $ref: `${schema.title}#` }
+}
+
+const key = (route: Route) => `${route.path} ${route.method}`

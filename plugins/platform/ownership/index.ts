@@ -1,0 +1,17 @@
+import { definePlugin, perConsumer } from '../../../kernel/plugin.js'
+import { Ownership } from './api.js'
+import { needs } from './needs.js'
+import type { OwnershipService } from './service.js'
+import { migrations } from './tables.js'
+
+/** Deletes rows that hang on things of other plugins, when these have ended. */
+export default definePlugin({
+  name: 'ownership',
+  version: '0.1.0',
+  requires: needs,
+  provides: perConsumer(Ownership, (self: OwnershipService, consumer) => self.for(consumer)),
+  service: () => import('./service.js').then(module => module.OwnershipService),
+}).surface({
+  tables: migrations,
+  hooks: { running: (self, change) => self.running(change) },
+})

@@ -1,0 +1,110 @@
+import { type BoundOwned, Collected, isDropIn } from '../../../kernel/platform.js'
+import type { Change, Consumer, Token, Tx } from '../../../kernel/plugin.js'
+import type { OwnershipApi } from './api.js'
+import type { K } from './needs.js'
+import { Stream, type SweepWorld } from './sweep.js'
+import { bound, cursors, prune, tombstones } from './tables.js'
+
+/** Tombstones that wait for a plugin which does not run. */
+const MOST = 100_000
+const BOUND_EVERY = 1000
+/** By this the version before followed deletions of what rows hung on. */
+const FORMER_CURSOR = 'workspace-deleted'
+
+/**
+ * What has ended, and the rows that hang on it. A tombstone is written in the transaction that ends a thing; the plugins whose rows
+ * hang on it delete them from then on, or when they start the next time.
+ */
+export class OwnershipService {
+  readonly #streams = new Map<string, Stream>()
+  /** The plugins that say what ends, by the id of their token. */
+  readonly #owners = new Map<string, { readonly name: string; readonly has: (id: string) => boolean }>()
+  readonly #world: SweepWorld
+
+  constructor(private readonly kernel: K) {
+    const { db, clock, ids, needs } = kernel
+    this.#world = {
+      ...{ db, clock, ids },
+      report: (owner, error) => needs.report(owner, 'owned rows', error),
+      has: kind => this.#owners.get(kind)?.has,
+      retire: owner => needs.events.retire(owner, FORMER_CURSOR),
+    }
+    kernel.scope.defer('owned rows', () => Promise.all([...this.#streams.values()].map(stream => stream.end())))
+  }
+
+  /** Plugins were started: their rows are looked through. */
+  async running({ boot }: Change): Promise<void> {
+    if (boot) await this.#forgetPurged()
+    const isLost = await this.#forgetOwnerless()
+    const entries = new Map<string, BoundOwned[]>()
+    for (const { owner, entry } of this.kernel.collect(Collected.owned))
+      entries.set(owner, [...(entries.get(owner) ?? []), entry])
+    for (const [owner, owned] of entries) {
+      const scope = owned[0]?.scope
+      if (!scope || this.#streams.get(owner)?.isOver === false) continue
+      this.#streams.set(owner, new Stream(this.#world, owner, scope, owned))
+    }
+    for (const [owner, stream] of this.#streams) {
+      if (stream.isOver) this.#streams.delete(owner)
+      else stream.started(isLost)
+    }
+  }
+
+  /** Extensions that were purged have no rows any more, and wait for nothing. */
+  async #forgetPurged(): Promise<void> {
+    const { db } = this.kernel
+    const owners = new Set(db.rows('SELECT DISTINCT owner FROM kernel_migration').map(([owner]) => owner))
+    const gone = cursors.all(db).filter(({ stream }) => isDropIn(stream) && !owners.has(stream))
+    if (gone.length > 0)
+      await db.tx(t => {
+        for (const { stream, kind } of gone) {
+          cursors.delete(t, { stream, kind })
+          prune(t, kind)
+        }
+      })
+  }
+
+  /**
+   * Things that no plugin owns may end without a word, as those of a plugin in the place of another one do that knows nothing of
+   * tombstones: their rows are looked through once there is an owner again. Resolves to whether there are such.
+   */
+  async #forgetOwnerless(): Promise<boolean> {
+    const { db } = this.kernel
+    const kinds = db.rows('SELECT DISTINCT kind FROM ownership_cursor').map(([kind]) => `${kind}`)
+    const lost = kinds.filter(kind => !this.#owners.has(kind))
+    if (lost.length > 0)
+      await db.tx(t => {
+        for (const kind of lost) cursors.delete(t, { kind })
+      })
+    return lost.length > 0
+  }
+
+  /** The service as a plugin sees it. */
+  for({ name, scope }: Pick<Consumer, 'name' | 'scope'>): OwnershipApi {
+    return {
+      owns: ({ id: kind }, has) => {
+        const other = this.#owners.get(kind)
+        if (other) throw new TypeError(`${other.name} owns what has the token ${kind}`)
+        this.#owners.set(kind, { name, has })
+        scope.defer(`owner of ${kind}`, () => void this.#owners.delete(kind))
+      },
+      tombstone: (t, of, id) => this.#tombstone(name, t, of, id),
+      isEnded: ({ id: kind }, id) => tombstones.get(this.kernel.db, { kind, id }) !== undefined,
+    }
+  }
+
+  #tombstone(by: string, t: Tx, { id: kind }: Token<unknown>, id: string): void {
+    if (this.#owners.get(kind)?.name !== by)
+      throw new TypeError(`${by} does not own what has the token ${kind}, and cannot say that it has ended`)
+    const { db, clock } = this.kernel
+    const own = db.within(t)
+    // Without a stream that has followed it there is nothing that would read it.
+    if (!cursors.get(own, { kind })) return
+    const sql = 'INSERT INTO ownership_tombstone (kind, id, at) VALUES (?, ?, ?) RETURNING seq'
+    const seq = Number(own.row(sql, [kind, id, clock.now()])?.[0])
+    if (seq % BOUND_EVERY === 0) bound(own, MOST)
+    db.onDurable(t, () => {
+      for (const stream of this.#streams.values()) stream.told(kind)
+    })
+  }
+}

@@ -1,0 +1,196 @@
+import { backoff } from '../../../kernel/kit/backoff.js'
+import type { BoundOwned } from '../../../kernel/platform.js'
+import { type Clock, type Db, type Ids, type Scope, turn } from '../../../kernel/plugin.js'
+import { cursors, last, prune, tombstones } from './tables.js'
+
+/** Rows that one transaction deletes, and tombstones that are read at once. */
+const CHUNK = 1000
+
+/** What the streams of one kernel share. */
+export interface SweepWorld {
+  readonly db: Db
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly report: (owner: string, error: unknown) => void
+  /** Tells whether there is a thing of this kind; undefined while the plugin of such things does not run. */
+  readonly has: (kind: string) => ((id: string) => boolean) | undefined
+  /** Whether the version before kept a cursor of its own for this plugin; it has none afterwards. */
+  readonly retire: (owner: string) => Promise<boolean>
+}
+
+/** The rows of one plugin that hang on things, deleted when these have ended. */
+export class Stream {
+  readonly #kinds: ReadonlySet<string>
+  readonly #end = new AbortController()
+  #running: Promise<void> | undefined
+  #again = false
+  #isFresh = true
+  /** Some rows were never looked at, because the plugin of their things does not run. */
+  #waits = false
+
+  constructor(
+    private readonly world: SweepWorld,
+    readonly owner: string,
+    private readonly scope: Scope,
+    private readonly entries: readonly BoundOwned[],
+  ) {
+    this.#kinds = new Set(entries.map(({ entry }) => entry.by.id))
+    scope.defer('owned rows', () => this.end())
+  }
+
+  get isOver(): boolean {
+    return this.#end.signal.aborted || this.scope.signal.aborted
+  }
+
+  async end(): Promise<void> {
+    this.#end.abort()
+    await this.#running
+  }
+
+  /** Some plugin has started. @param again some cursor went */
+  started(again: boolean): void {
+    if (this.#isFresh || this.#waits || again) this.#wake()
+  }
+
+  /** There is a new tombstone of this kind. */
+  told(kind: string): void {
+    if (this.#kinds.has(kind)) this.#wake()
+  }
+
+  #wake(): void {
+    this.#again = true
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined
+    })
+  }
+
+  async #run(): Promise<void> {
+    const { clock, ids, report } = this.world
+    // A start is not held up.
+    await turn()
+    for (let failures = 0; this.#again && !this.isOver; ) {
+      this.#again = false
+      const errors = await this.#pass().catch(error => [error])
+      if (errors.length === 0 || this.isOver) continue
+      failures++
+      // The 1st, 2nd, 4th, 8th …: what fails for days must not crowd out other faults.
+      if (Number.isInteger(Math.log2(failures))) for (const error of errors) report(this.owner, error)
+      await clock
+        .sleep(
+          backoff(failures, () => ids.random()),
+          this.#end.signal,
+        )
+        .catch(() => {})
+      this.#again = true
+    }
+  }
+
+  /** Resolves to what failed. The cursor of its kind stays in front of it. */
+  async #pass(): Promise<unknown[]> {
+    const { db, retire } = this.world
+    const stream = this.owner
+    // The version before, if it has run since, knows nothing of tombstones.
+    if (this.#isFresh && (await retire(stream))) await db.tx(t => cursors.delete(t, { stream }))
+    this.#isFresh = false
+    this.#waits = false
+    const reached = new Map(cursors.all(db, { stream }).map(({ kind, seq }) => [kind, seq]))
+    for (const kind of reached.keys()) if (!this.#kinds.has(kind)) await db.tx(t => cursors.delete(t, { stream, kind }))
+    const failed: unknown[] = []
+    for (const kind of this.#kinds) {
+      const from = reached.get(kind)
+      failed.push(...(from === undefined ? await this.#first(kind) : await this.#follow(kind, from)))
+    }
+    return failed
+  }
+
+  /** Deletes the rows of all things that there are not, for nothing tells which of them ended before there was a cursor. */
+  async #first(kind: string): Promise<unknown[]> {
+    const has = this.world.has(kind)
+    if (!has) {
+      this.#waits = true
+      return []
+    }
+    const seq = last(this.world.db)
+    const failed: unknown[] = []
+    for (const id of await this.#absent(kind, has)) await this.#sweep(kind, id).catch(error => failed.push(error))
+    if (failed.length === 0 && !this.isOver) await this.#reach(kind, seq)
+    return failed
+  }
+
+  /** Ids in the rows of things that there are not; an empty one stands for none. */
+  async #absent(kind: string, has: (id: string) => boolean): Promise<ReadonlySet<string>> {
+    const absent = new Set<string>()
+    for (const { entry, db } of this.entries) {
+      if (entry.by.id !== kind || !('table' in entry)) continue
+      const { table, column, none = '' } = entry
+      for (let after = -1, isMore = true; isMore && !this.isOver; ) {
+        const sql = `SELECT rowid, ${column} FROM ${table} WHERE rowid > ? ORDER BY rowid LIMIT ${CHUNK}`
+        const rows = db.rows(sql, [after])
+        for (const [, id] of rows) if (id !== null && id !== '' && id !== none && !has(`${id}`)) absent.add(`${id}`)
+        after = Number(rows.at(-1)?.[0])
+        isMore = rows.length === CHUNK
+        if (isMore) await turn()
+      }
+    }
+    return absent
+  }
+
+  async #follow(kind: string, from: number): Promise<unknown[]> {
+    const failed: unknown[] = []
+    let reached = from
+    for (let at = from, isMore = true; isMore && !this.isOver; ) {
+      const page = tombstones.query(this.world.db, `WHERE kind = ? AND seq > ? ORDER BY seq LIMIT ${CHUNK}`, [kind, at])
+      for (const { seq, id } of page) {
+        // An id that is in use again keeps its rows.
+        if (!this.world.has(kind)?.(id)) await this.#sweep(kind, id).catch(error => failed.push(error))
+        if (this.isOver) break
+        if (failed.length === 0) reached = seq
+        at = seq
+      }
+      isMore = page.length === CHUNK
+    }
+    if (reached > from) await this.#reach(kind, reached)
+    return failed
+  }
+
+  #reach(kind: string, seq: number): Promise<unknown> {
+    return this.world.db.tx(t => {
+      cursors.replace(t, { stream: this.owner, kind, seq })
+      prune(t, kind)
+    })
+  }
+
+  /** Deletes the rows of a thing, and what they stand for. Of rows that fail the first error is thrown, once the others are gone. */
+  async #sweep(kind: string, id: string): Promise<void> {
+    let failure: { readonly error: unknown } | undefined
+    for (const { entry, self, db } of this.entries) {
+      if (entry.by.id !== kind || this.isOver) continue
+      if ('ended' in entry) {
+        // What else there is may need what the rows stand for.
+        if (!failure) await entry.ended(self, id)
+        continue
+      }
+      const { table, column, forget } = entry
+      for (let after = -1, isMore = true; isMore && !this.isOver; ) {
+        const sql = `SELECT rowid FROM ${table} WHERE ${column} = ? AND rowid > ? ORDER BY rowid LIMIT ${CHUNK}`
+        const rowids = db.rows(sql, [id, after]).map(([rowid]) => Number(rowid))
+        after = rowids.at(-1) ?? after
+        isMore = rowids.length === CHUNK
+        const done: number[] = forget ? [] : rowids
+        for (const rowid of forget ? rowids : []) {
+          const row = db.get(`SELECT * FROM ${table} WHERE rowid = ? AND ${column} = ?`, [rowid, id])
+          try {
+            if (row && !this.isOver) await forget?.(self, row)
+            done.push(rowid)
+          } catch (error) {
+            failure ??= { error }
+          }
+        }
+        if (this.isOver || done.length === 0) continue
+        const gone = `DELETE FROM ${table} WHERE ${column} = ? AND rowid IN (SELECT value FROM json_each(?))`
+        await db.tx(t => t.run(gone, [id, JSON.stringify(done)]))
+      }
+    }
+    if (failure) throw failure.error
+  }
+}

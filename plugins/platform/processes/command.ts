@@ -1,0 +1,51 @@
+import { accessSync, closeSync, constants, readSync, statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { openRegularFileSync } from '../../../kernel/kit/read-file.js'
+
+const defaultPath = '/usr/local/bin:/bin:/usr/bin'
+const firstLineBytes = 256
+
+/**
+ * Throws what starting this command would, with its code (`ENOENT`, `EACCES`): what sets the mark of a process starts in
+ * its place, and could only say so in words. Looks as execvp(3) does, and blocks no longer than starting it.
+ */
+export function checkCommand(command: string, cwd: string, path: string = defaultPath): void {
+  const places = command.includes('/') ? [''] : path.split(':')
+  let refused: unknown
+  for (const place of places) {
+    const file = resolve(cwd, place, command)
+    try {
+      accessSync(file, constants.X_OK)
+      if (!statSync(file).isFile()) throw failure('EACCES', `${file} is no file`)
+      checkInterpreter(file, cwd)
+      return
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      if (code !== 'ENOENT' && code !== 'ENOTDIR') refused ??= error
+    }
+  }
+  throw refused ?? failure('ENOENT', `${command} does not exist`)
+}
+
+/** A script whose interpreter is missing is reported as missing itself. */
+function checkInterpreter(file: string, cwd: string): void {
+  const start = Buffer.alloc(firstLineBytes)
+  let opened: number
+  try {
+    opened = openRegularFileSync(file)
+  } catch {
+    // A program that may be run and not read is no script.
+    return
+  }
+  try {
+    readSync(opened, start)
+  } finally {
+    closeSync(opened)
+  }
+  const interpreter = /^#!\s*(\S+)/.exec(start.toString('latin1'))?.[1]?.replace(/\0.*$/, '')
+  if (interpreter) accessSync(resolve(cwd, interpreter), constants.X_OK)
+}
+
+function failure(code: string, message: string): Error {
+  return Object.assign(new Error(`${code}: ${message}`), { code })
+}

@@ -1,0 +1,17 @@
+import { definePlugin, Faults, type Plugin, perConsumer } from '../../../kernel/plugin.js'
+import { Processes } from './api.js'
+import type { ProcessesOptions, ProcessesService } from './service.js'
+import { processTables } from './tables.js'
+
+/** The plugin as a program wants it that embeds the kernel; as it stands in the package, every option is left out. */
+export function processesWith(options: ProcessesOptions = {}): Plugin {
+  return definePlugin({
+    name: 'processes',
+    version: '0.1.0',
+    requires: { report: Faults },
+    provides: perConsumer(Processes, (self: ProcessesService, consumer) => self.for(consumer)),
+    service: () => import('./service.js').then(module => module.serviceWith(options)),
+  }).surface({ inherits: [processTables] })
+}
+
+export default processesWith()

@@ -1,0 +1,110 @@
+import { stat } from 'node:fs/promises'
+import type { Db, Inherited } from '../../../kernel/plugin.js'
+import type { CgroupPlace } from './cgroup.js'
+import { idsOf, inspectProcess } from './inspect.js'
+import { numberIn } from './mark.js'
+import { homeNumber } from './marking.js'
+
+/** What is kept of a process that runs, so that the next daemon finds what this one left. */
+export interface ProcessRow {
+  readonly pid: number
+  /** As {@link ProcessHandle.startTime}. */
+  readonly startTime: string
+  readonly group: number
+  /** The plugin it was started for. */
+  readonly owner: string
+  readonly label: string
+}
+
+/** Where the rows are kept; both writes are durable when they resolve. */
+export interface ProcessTable {
+  add(row: ProcessRow): Promise<void>
+  remove(pid: number, startTime: string): Promise<void>
+  list(): ProcessRow[]
+}
+
+/** Made in the kernel's own stream, when the kernel still started processes itself. */
+export const processTables: Inherited = {
+  stream: 'kernel',
+  prefixes: ['kernel_process', 'kernel_meta'],
+  migrations: [
+    {
+      id: '001-process',
+      sql: `CREATE TABLE kernel_process (
+      pid INTEGER NOT NULL, start_time TEXT NOT NULL, pgid INTEGER NOT NULL, owner TEXT NOT NULL, label TEXT NOT NULL,
+      PRIMARY KEY (pid, start_time)
+    ) STRICT;
+    CREATE TABLE kernel_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;`,
+    },
+  ],
+}
+
+/** The processes that this home started, kept in the catalog so that the next start finds those that a crash left behind. */
+export function processTable(db: Db): ProcessTable {
+  return {
+    add: row =>
+      db.tx(t => {
+        t.run('INSERT OR REPLACE INTO kernel_process (pid, start_time, pgid, owner, label) VALUES (?, ?, ?, ?, ?)', [
+          row.pid,
+          row.startTime,
+          row.group,
+          row.owner,
+          row.label,
+        ])
+      }),
+    remove: (pid, startTime) =>
+      db.tx(t => {
+        t.run('DELETE FROM kernel_process WHERE pid = ? AND start_time = ?', [pid, startTime])
+      }),
+    list: () =>
+      db
+        .all<{ pid: number; start_time: string; pgid: number; owner: string; label: string }>(
+          'SELECT * FROM kernel_process',
+        )
+        .map(({ start_time, pgid, ...rest }): ProcessRow => ({ ...rest, startTime: start_time, group: pgid })),
+  }
+}
+
+/**
+ * A name of this home that no other has: made at its first start, and with the folder's device and inode, so that a copied
+ * home, which brings the database along, never ends the processes of the one it was copied from.
+ */
+export async function homeIdentity(db: Db, root: string, make: () => string): Promise<string> {
+  const { dev, ino } = await stat(root)
+  const place = `${dev.toString(16)}.${ino.toString(16)}`
+  const found = db.get<{ value: string }>("SELECT value FROM kernel_meta WHERE key = 'home_id'")
+  if (found) return `${found.value}.${place}`
+  const value = make()
+  await db.tx(t => {
+    t.run("INSERT INTO kernel_meta (key, value) VALUES ('home_id', ?)", [value])
+  })
+  return `${value}.${place}`
+}
+
+/** The home's cgroup, in the catalog: the next start may happen in another one and finds by it what a crash left. */
+export function cgroupPlace(db: Db): CgroupPlace {
+  return {
+    get: () => db.get<{ value: string }>("SELECT value FROM kernel_meta WHERE key = 'cgroup'")?.value,
+    set: dir =>
+      db.tx(t => {
+        t.run("INSERT OR REPLACE INTO kernel_meta (key, value) VALUES ('cgroup', ?)", [dir])
+      }),
+  }
+}
+
+/** The rows of this home. A copied home brings along those of the original, whose processes say themselves whose they are. */
+export async function ownRows(table: ProcessTable, homeId: string): Promise<ProcessRow[]> {
+  const rows: ProcessRow[] = []
+  for (const row of table.list()) {
+    if (isOfAnotherHome(row, homeId)) await table.remove(row.pid, row.startTime)
+    else rows.push(row)
+  }
+  return rows
+}
+
+function isOfAnotherHome({ pid, startTime }: ProcessRow, homeId: string): boolean {
+  const seen = inspectProcess(pid, process.platform)
+  if (seen === undefined || seen.ended || seen.startTime !== startTime) return false
+  const named = idsOf(pid, process.platform).homeId
+  return (seen.mark !== 0 && numberIn(seen.mark, homeNumber(homeId)) === 0) || (named !== '' && named !== homeId)
+}

@@ -1,0 +1,322 @@
+import { checkedSecret } from '../../../kernel/kit/secret-set.js'
+import type { RedactedStream, SecretOptions } from '../../../kernel/plugin.js'
+import { type Code, folded, secretForms } from './forms.js'
+import { CONTEXT, joinedDigits } from './spaced.js'
+
+/** Characters that the hash of a text's window covers: 32 bits, shifted by 4 for each character. */
+const WINDOW = 8
+/** Characters of a form's beginning that fit into one number, 7 bits each. */
+const HEAD = 7
+/** Bits of the filter for each form: one window of ordinary text in so many is looked up in vain. */
+const BITS_A_FORM = 64
+
+/** What each character adds to the hash. Characters outside of ASCII share the upper half, which is good enough for a filter. */
+const GEAR = Int32Array.from({ length: 256 }, (_, code) => {
+  const bits = Math.imul((code < 128 ? folded(String.fromCharCode(code)).charCodeAt(0) : code) + 1, 0x9e3779b1)
+  return Math.imul(bits ^ (bits >>> 15), 0x85ebca6b) ^ (bits >>> 13)
+})
+
+/** A character in 7 bits, folded; those outside of ASCII are one, and none is 0. */
+const LETTERS = Uint8Array.from({ length: 128 }, (_, code) =>
+  Math.max(1, folded(String.fromCharCode(code)).charCodeAt(0)),
+)
+
+/** Digits of a shorter code are not looked for where they are broken into groups: ordinary text has such digits. */
+const SHORTEST_BROKEN = 12
+
+/** A place in a text that a form takes. */
+interface Hit {
+  readonly start: number
+  readonly end: number
+  readonly form: Form
+}
+const NO_HITS: readonly Hit[] = []
+
+interface Form {
+  readonly text: string
+  readonly code: Code | undefined
+  /** Of each value that has this form. */
+  readonly names: (string | undefined)[]
+}
+
+/** Forms that are found by bisection, however many share a beginning. They are sorted when somebody asks. */
+class Forms {
+  readonly #forms: Form[] = []
+  #isSorted = true
+  longest = 0
+
+  get size(): number {
+    return this.#forms.length
+  }
+
+  add(form: Form): void {
+    this.#isSorted = this.#forms.push(form) === 1
+    this.longest = Math.max(this.longest, form.text.length)
+  }
+
+  delete({ text }: Form): void {
+    const at = this.#after(text) - 1
+    this.#forms.splice(at, 1)
+  }
+
+  /** The longest form with which a text begins. What sorts before it and is none shares with it all that can be one. */
+  longestIn(text: string): Form | undefined {
+    for (let rest = text; rest !== ''; ) {
+      const at = this.#after(rest) - 1
+      const form = this.#forms[at]
+      if (!form || rest.startsWith(form.text)) return form
+      let common = 0
+      while (form.text[common] === rest[common]) common++
+      rest = rest.slice(0, common)
+    }
+    return undefined
+  }
+
+  /** Whether a longer form begins with this text. */
+  extends(text: string): boolean {
+    const at = this.#after(text)
+    return this.#forms[at]?.text.startsWith(text) ?? false
+  }
+
+  /** Place of the first form that sorts after a text. */
+  #after(text: string): number {
+    if (!this.#isSorted) this.#forms.sort((a, b) => (a.text < b.text ? -1 : 1))
+    this.#isSorted = true
+    let low = 0
+    for (let high = this.#forms.length; low < high; ) {
+      const middle = (low + high) >>> 1
+      if ((this.#forms[middle] as Form).text > text) high = middle
+      else low = middle + 1
+    }
+    return low
+  }
+}
+
+/**
+ * Finds many values in a text in one pass. A hash of the last eight characters rolls along; a filter of bits says which hashes
+ * begin a form, and only then are forms compared. So ordinary text costs a few operations a character, however many values
+ * there are; values come and go one by one, where an automaton of all their characters would be built anew.
+ */
+export class SecretMatcher {
+  /** Forms of a window or more, by the hash of their first window. */
+  readonly #byHash = new Map<number, Forms>()
+  readonly #short = new Forms()
+  readonly #forms = new Map<string, Form>()
+  #filter = new Uint8Array(0)
+  #shift = 0
+  /** First characters of all forms as ascending numbers; made when a stream asks. */
+  #heads: Float64Array | undefined
+
+  /** Forms that are looked for. */
+  get size(): number {
+    return this.#forms.size
+  }
+
+  /** Hides a value until the returned function is called. @throws Fault `secret_too_short`, `secret_too_long` */
+  add(value: string, options: SecretOptions = {}): () => void {
+    const name = options.name?.replace(/[^\w.:/@-]/g, '_').slice(0, 128)
+    let forms = Array.from(secretForms(checkedSecret(value, options)), ([text, code]) => this.#known(text, code, name))
+    return () => {
+      for (const form of forms) this.#forget(form, name)
+      forms = []
+    }
+  }
+
+  /** A text with `[redacted:name]` in the place of each value; values that overlap become one. */
+  replace(text: string): string {
+    return this.#forms.size === 0 ? text : this.#pass(text, 0, true).out
+  }
+
+  stream(): RedactedStream {
+    /** What is held, behind characters that are given again because they say whether digits are broken. */
+    let rest = ''
+    /** Characters of `rest` that are written already, as they are or replaced. */
+    let covered = 0
+    let context = 0
+    const next = (text: string, isLast: boolean) => {
+      if (this.#forms.size === 0) {
+        const out = text.slice(covered)
+        rest = ''
+        covered = context = 0
+        return out
+      }
+      const pass = this.#pass(text, covered, isLast)
+      context = isLast ? 0 : Math.min(pass.hold, CONTEXT)
+      rest = text.slice(pass.hold - context)
+      covered = context + pass.covered
+      return pass.out
+    }
+    return {
+      push: piece => next(rest + piece, false),
+      end: () => next(rest, true),
+      get held() {
+        return rest.length - context
+      },
+    }
+  }
+
+  /**
+   * Copies a text without its values. Of a text that goes on (`isLast` is false), what stands behind `hold` is to be given
+   * again with what follows; `covered` characters of that belong to a value whose replacement is written already.
+   */
+  #pass(text: string, covered: number, isLast: boolean): { out: string; hold: number; covered: number } {
+    let { hits, hold } = this.#search(text, isLast)
+    for (const { code, text: joined, placeOf } of joinedDigits(text, isLast)) {
+      const broken = this.#search(joined, isLast, code)
+      hold = Math.min(hold, placeOf(broken.hold))
+      if (broken.hits.length === 0) continue
+      const placed = broken.hits.map(hit => ({
+        start: placeOf(hit.start),
+        end: endOfDigits(text, placeOf(hit.start), placeOf(hit.end - 1) + 1),
+        form: hit.form,
+      }))
+      hits = [...hits, ...placed].sort((a, b) => a.start - b.start || b.end - a.end)
+    }
+    let out = ''
+    let copied = covered
+    for (const { start, end, form } of hits) {
+      if (start >= hold) break
+      if (start >= copied) out += text.slice(copied, start) + labelOf(form)
+      copied = Math.max(copied, end)
+    }
+    if (copied < hold) out = copied === 0 && hold === text.length ? text : out + text.slice(copied, hold)
+    return { out, hold, covered: Math.max(0, copied - hold) }
+  }
+
+  /**
+   * Finds forms in a text, of one code if that is given.
+   * @returns by ascending place; `hold` is where the text may begin a form that goes on behind its end, else its length
+   */
+  #search(text: string, isLast: boolean, code?: Code): { hits: readonly Hit[]; hold: number } {
+    const { length } = text
+    const filter = this.#filter
+    const shift = this.#shift
+    // Where more than the filter is asked: short forms everywhere, the beginning of a form at the end of what goes on.
+    const asked = this.#short.size > 0 ? 0 : isLast ? length : Math.max(0, length - HEAD)
+    let hits: Hit[] | undefined
+    let hash = 0
+    for (let at = 0; at < WINDOW - 1 && at < length; at++) hash = rolled(hash, text, at)
+    for (let start = 0, end = WINDOW - 1; start < length; start++, end++) {
+      let forms: Forms | undefined
+      if (end < length) {
+        hash = rolled(hash, text, end)
+        const slot = hash >>> shift
+        if (((filter[slot >>> 3] as number) & (1 << (slot & 7))) !== 0) forms = this.#byHash.get(hash)
+      }
+      if (forms === undefined && start < asked) continue
+      if (!isLast && this.#mayGoOn(text, start, forms)) return { hits: hits ?? NO_HITS, hold: start }
+      const form = this.#longestAt(text, start, forms)
+      if (!form || (code && (form.code !== code || form.text.length < SHORTEST_BROKEN))) continue
+      hits ??= []
+      hits.push({ start, end: start + form.text.length, form })
+    }
+    return { hits: hits ?? NO_HITS, hold: length }
+  }
+
+  #longestAt(text: string, start: number, forms: Forms | undefined): Form | undefined {
+    const long = forms?.longestIn(folded(text.slice(start, start + forms.longest)))
+    if (long || this.#short.size === 0) return long
+    return this.#short.longestIn(folded(text.slice(start, start + this.#short.longest)))
+  }
+
+  /** Whether the end of a text, from `start` on, is less than a form that may follow. */
+  #mayGoOn(text: string, start: number, forms: Forms | undefined): boolean {
+    const left = text.length - start
+    if (left <= HEAD) return this.#begins(text.slice(start))
+    return forms !== undefined && left < forms.longest && forms.extends(folded(text.slice(start)))
+  }
+
+  /** Whether a form begins with this text of at most {@link HEAD} characters and goes on. */
+  #begins(text: string): boolean {
+    this.#heads ??= Float64Array.from(this.#forms.keys(), headOf).sort()
+    const heads = this.#heads
+    const first = headOf(text)
+    // A form as short as the text has its very number; only of as many characters as a head has, more may follow.
+    const least = text.length === HEAD ? first : first + 1
+    let low = 0
+    for (let high = heads.length; low < high; ) {
+      const middle = (low + high) >>> 1
+      if ((heads[middle] as number) >= least) high = middle
+      else low = middle + 1
+    }
+    return low < heads.length && (heads[low] as number) < first + 128 ** (HEAD - text.length)
+  }
+
+  #known(text: string, code: Code | undefined, name: string | undefined): Form {
+    const known = this.#forms.get(text)
+    if (known) {
+      known.names.push(name)
+      return known
+    }
+    const form = { text, code, names: [name] }
+    this.#forms.set(text, form)
+    this.#heads = undefined
+    if (text.length < WINDOW) this.#short.add(form)
+    else this.#index(hashOf(text), form)
+    return form
+  }
+
+  #index(hash: number, form: Form): void {
+    let forms = this.#byHash.get(hash)
+    if (!forms) {
+      forms = new Forms()
+      this.#byHash.set(hash, forms)
+    }
+    forms.add(form)
+    if (this.#byHash.size * BITS_A_FORM > this.#filter.length * 8) this.#grow()
+    else this.#note(hash)
+  }
+
+  /** Bits of forms that are gone stay until the filter grows: they cost a lookup. */
+  #forget(form: Form, name: string | undefined): void {
+    const { names, text } = form
+    names.splice(names.indexOf(name), 1)
+    if (names.length > 0) return
+    this.#forms.delete(text)
+    this.#heads = undefined
+    const hash = text.length < WINDOW ? undefined : hashOf(text)
+    const forms = hash === undefined ? this.#short : (this.#byHash.get(hash) as Forms)
+    forms.delete(form)
+    if (hash !== undefined && forms.size === 0) this.#byHash.delete(hash)
+  }
+
+  #grow(): void {
+    this.#filter = new Uint8Array(Math.max(1024, this.#filter.length * 4))
+    this.#shift = 32 - Math.log2(this.#filter.length * 8)
+    for (const hash of this.#byHash.keys()) this.#note(hash)
+  }
+
+  #note(hash: number): void {
+    const slot = hash >>> this.#shift
+    this.#filter[slot >>> 3] = (this.#filter[slot >>> 3] as number) | (1 << (slot & 7))
+  }
+}
+
+/** The hash with one character more; the one before the window is shifted out. */
+function rolled(hash: number, text: string, at: number): number {
+  const code = text.charCodeAt(at)
+  return ((hash << 4) + (GEAR[code < 128 ? code : 128 | (code & 127)] as number)) | 0
+}
+
+function hashOf(text: string): number {
+  let hash = 0
+  for (let at = 0; at < WINDOW; at++) hash = rolled(hash, text, at)
+  return hash
+}
+
+/** The first characters as one number that sorts as they do; a missing character is 0. */
+function headOf(text: string): number {
+  let head = 0
+  for (let at = 0; at < HEAD; at++)
+    head = head * 128 + (at < text.length ? LETTERS[Math.min(127, text.charCodeAt(at))]! : 0)
+  return head
+}
+
+/** The end of digits in a text; of a dump, with the characters that its last line repeats. */
+function endOfDigits(text: string, start: number, end: number): number {
+  if (!/\n[0-9a-f]{4,16}:? /i.test(text.slice(start, end))) return end
+  const lineEnd = text.indexOf('\n', end)
+  return lineEnd === -1 ? text.length : lineEnd
+}
+
+const labelOf = ({ names: [name] }: Form): string => (name === undefined ? '[redacted]' : `[redacted:${name}]`)

@@ -1,0 +1,139 @@
+import type { Contribution, Faults, PluginKernel, RedactedStream, Redactor, SecretSource } from '../../../kernel/plugin.js'
+import { LONGEST_FORM } from './forms.js'
+import { SecretMatcher } from './matcher.js'
+import { RedactionEnabled } from './settings.js'
+
+/** Deeper data is cut off: what cannot be searched must not leave. */
+const DEEPEST = 64
+/** Members that programs read. A value that equals an ordinary word must not break them. */
+const READ_BY_PROGRAMS = /^(?:id|kind|type|status|state|code|level)$|(?:_id|Id)$/
+/** What is read by programs is a word of a vocabulary; anything else under such a name is searched. */
+const WORD = /^[A-Za-z][A-Za-z_.:-]{0,31}$/
+/** Names of members that schemas have. A longer name, or one with other characters, may be anything and is searched. */
+const MEMBER = /^[A-Za-z][A-Za-z_]{0,14}$/
+
+interface Followed {
+  readonly owner: string
+  /** Takes no value any more; those that it has stay. */
+  readonly leave: () => void
+  readonly forget: () => void
+}
+
+/** One matcher over the registered values of all plugins; while there are none it does nothing. */
+export class RedactionService implements Redactor {
+  readonly isOn: boolean
+  readonly #matcher = new SecretMatcher()
+  readonly #followed = new Map<SecretSource, Followed>()
+  /** Of plugins that are reloaded, or went for good. */
+  #left: Followed[] = []
+
+  constructor(private readonly kernel: PluginKernel<{ faults: typeof Faults }>) {
+    this.isOn = kernel.config.get(RedactionEnabled)
+    if (!this.isOn) kernel.log.warn('redact.enabled is off: secrets stand in logs, events and errors as they are')
+  }
+
+  text(text: string, max = Number.POSITIVE_INFINITY): string {
+    return this.#matcher.replace(text.slice(0, max + LONGEST_FORM)).slice(0, max)
+  }
+
+  value<T>(value: T, kept = (name: string) => READ_BY_PROGRAMS.test(name)): T {
+    const matcher = this.#matcher
+    if (matcher.size === 0) return value
+    const clean = (item: unknown, name: string, depth: number): unknown => {
+      if (typeof item === 'string') return kept(name) && WORD.test(item) ? item : matcher.replace(item)
+      if (typeof item !== 'object' || item === null || ArrayBuffer.isView(item)) return item
+      if (depth > DEEPEST) return '[too deep]'
+      if (item instanceof Error) return redactedError(item, member => clean(member, '', depth + 1))
+      const { toJSON } = item as { toJSON?: unknown }
+      if (typeof toJSON === 'function') return clean(toJSON.call(item, name), name, depth + 1)
+      if (Array.isArray(item)) {
+        const all = item.map(member => clean(member, name, depth + 1))
+        return all.some((member, at) => member !== item[at]) ? all : item
+      }
+      const before = Object.entries(item)
+      const after = before.map(([key, member]) => [this.#member(key), clean(member, key, depth + 1)] as const)
+      const isSame = after.every(([key, member], at) => member === before[at]?.[1] && key === before[at]?.[0])
+      return isSame ? item : Object.fromEntries(unique(after))
+    }
+    return clean(value, '', 0) as T
+  }
+
+  stream(): RedactedStream {
+    return this.#matcher.stream()
+  }
+
+  /** Follows who came, and forgets who went once their plugin runs again. */
+  follow(sources: readonly Contribution<SecretSource>[]): void {
+    const there = new Map(sources.map(({ entry, owner }) => [entry, owner]))
+    for (const [source, owner] of there) {
+      if (!this.#followed.has(source)) this.#followed.set(source, this.#begin(source, owner))
+    }
+    for (const [source, followed] of this.#followed) {
+      if (there.has(source)) continue
+      this.#followed.delete(source)
+      followed.leave()
+      this.#left.push(followed)
+    }
+    // Others may tell what a plugin had: that stays hidden until the plugin runs again and says what it has now.
+    const running = new Set(there.values())
+    for (const { owner, forget } of this.#left) if (running.has(owner)) forget()
+    this.#left = this.#left.filter(({ owner }) => !running.has(owner))
+  }
+
+  #begin(source: SecretSource, owner: string): Followed {
+    const ends = new Set<() => void>()
+    let isOver = false
+    const blaming = <T>(work: () => T): T | undefined => {
+      try {
+        return work()
+      } catch (error) {
+        this.kernel.needs.faults(owner, 'secrets', error)
+        return undefined
+      }
+    }
+    const stop = blaming(() =>
+      source.follow((value, options) => {
+        if (isOver) return () => {}
+        const end = this.#matcher.add(value, options)
+        ends.add(end)
+        return () => {
+          if (!isOver && ends.delete(end)) end()
+        }
+      }),
+    )
+    const leave = () => {
+      isOver = true
+      blaming(() => stop?.())
+    }
+    return { owner, leave, forget: () => ends.forEach(end => void end()) }
+  }
+
+  #member(name: string): string {
+    return MEMBER.test(name) ? name : this.#matcher.replace(name)
+  }
+}
+
+/** An error with everything that a logger may write of it redacted: text, stack, causes and members that were added. */
+function redactedError(error: Error, clean: (member: unknown) => unknown): Error {
+  const { name, message, stack, cause } = error
+  const members = { ...error, message, stack, cause, errors: error instanceof AggregateError ? error.errors : [] }
+  const before = Object.entries(members)
+  const after = before.map(([key, member]) => [key, clean(member)] as const)
+  if (after.every(([, member], at) => member === before[at]?.[1])) return error
+  const { errors, ...safe } = Object.fromEntries(after) as unknown as typeof members
+  const { message: text, cause: why, ...more } = safe
+  const options = { cause: why }
+  const copy = errors.length > 0 ? new AggregateError(errors, text, options) : new Error(text, options)
+  return Object.assign(copy, more, { name })
+}
+
+/** Members of which no two have one name: names that differed in a value alone are numbered. */
+function* unique<T>(members: readonly (readonly [name: string, member: T])[]): Generator<[string, T]> {
+  const taken = new Set<string>()
+  for (const [name, member] of members) {
+    let own = name
+    for (let number = 2; taken.has(own); number++) own = `${name} ${number}`
+    taken.add(own)
+    yield [own, member]
+  }
+}

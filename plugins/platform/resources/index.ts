@@ -1,0 +1,155 @@
+import { cli, describe, tool } from '../../../kernel/kit/annotations/index.js'
+import { created, definePlugin, noContent, ok, recordToWire, routeOf } from '../../../kernel/plugin.js'
+import {
+  DeleteRecordBody,
+  ListRecordsQuery,
+  ListRecordsReply,
+  PutRecordBody,
+  RecordReply,
+} from '../../../schemas/resources.js'
+import { Daemon } from '../../desk/daemon/api.js'
+import { ResourceErrors } from './api.js'
+import { OperatorWriteLimit } from './rate-limit.js'
+import type { ResourcesService } from './service.js'
+
+const route = routeOf<ResourcesService>(describe('Desired-state resources'))
+/** Bytes: above the largest spec of any kind (4 MiB), so that the codec reports what is too large. */
+const PUT_LIMIT = 5 * 1024 * 1024
+
+export default definePlugin({
+  name: 'resources',
+  version: '0.1.0',
+  requires: { daemon: Daemon },
+  service: () => import('./service.js').then(module => module.ResourcesService),
+}).surface({
+  hooks: { written: (self, _, { change }) => self.texts.touch(change) },
+  errors: [ResourceErrors],
+  settings: [OperatorWriteLimit],
+  commands: [
+    {
+      path: 'resource put',
+      summary: 'Create or change a record',
+      args: [
+        { name: 'kind', summary: 'kind of the record, such as automation.job' },
+        { name: 'id', summary: 'id of the record, unique within its kind' },
+      ],
+      options: [
+        { name: 'file', type: 'text', summary: 'JSON file with the spec; - reads standard input' },
+        { name: 'spec', type: 'text', summary: 'spec as JSON' },
+        { name: 'scope-kind', type: 'text', summary: 'user, global (default) or workspace' },
+        { name: 'scope-id', type: 'text', summary: 'workspace id; implies --scope-kind workspace' },
+        {
+          name: 'expected-version',
+          type: 'integer',
+          summary: 'current version of the record; omit it to create a record',
+        },
+        { name: 'force', type: 'boolean', summary: 'store the record even if no plugin has that kind' },
+      ],
+      load: () => import('./commands.js'),
+    },
+  ],
+  routes: [
+    route({
+      method: 'GET',
+      path: '/api/resources',
+      summary: 'List records, by kind and id',
+      query: ListRecordsQuery,
+      invalid: 422,
+      replies: { 200: ListRecordsReply },
+      with: [
+        cli('resource list', {
+          args: [{ name: 'kind', in: 'query', optional: true, summary: 'kind of the records; default: all kinds' }],
+          view: {
+            rows: 'records',
+            columns: [
+              { header: 'Kind', path: 'kind' },
+              { header: 'ID', path: 'id' },
+              { header: 'Scope', path: 'scope.kind' },
+              { header: 'Workspace', path: 'scope.id' },
+              { header: 'Source', path: 'source.id' },
+              { header: 'Version', path: 'version' },
+              { header: 'Updated', path: 'updated_at', as: 'ago' },
+            ],
+            empty: 'no records; write one: svc resource put --help',
+          },
+        }),
+        tool('resources_list', ['resources']),
+      ],
+      handle: async (self, { query, actor }) => ok(await self.list(actor, query)),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/resources/{kind}',
+      with: [tool('resources_snapshot', ['resources'])],
+      summary: 'List records of one kind',
+      query: ListRecordsQuery,
+      invalid: 422,
+      replies: { 200: ListRecordsReply },
+      before: (self, { params }) => self.checkKind(params.kind),
+      handle: async (self, { params, query, actor }) => ok(await self.list(actor, query, params.kind)),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/resources/{kind}/{id}',
+      summary: 'Show a record',
+      invalid: 422,
+      replies: { 200: RecordReply },
+      with: [
+        cli('resource get', {
+          view: {
+            item: 'record',
+            fields: [
+              { header: 'Kind', path: 'kind' },
+              { header: 'ID', path: 'id' },
+              { header: 'Scope', path: 'scope.kind' },
+              { header: 'Workspace', path: 'scope.id' },
+              { header: 'Owner kind', path: 'owner.kind' },
+              { header: 'Owner', path: 'owner.id' },
+              { header: 'Source kind', path: 'source.kind' },
+              { header: 'Source', path: 'source.id' },
+              { header: 'Version', path: 'version' },
+              { header: 'Created', path: 'created_at', as: 'time' },
+              { header: 'Updated', path: 'updated_at', as: 'time' },
+              { header: 'Spec', path: 'spec' },
+            ],
+          },
+        }),
+        tool('resources_info', ['resources']),
+      ],
+      before: (self, { params }) => self.checkKind(params.kind),
+      handle: (self, { params, actor }) => ok(self.get(actor, params.kind, params.id)),
+    }),
+    route({
+      method: 'PUT',
+      path: '/api/resources/{kind}/{id}',
+      with: [tool('resources_put', ['resources'])],
+      summary: 'Create or change a record',
+      body: PutRecordBody,
+      invalid: 422,
+      bodyLimit: PUT_LIMIT,
+      replies: { 200: RecordReply, 201: RecordReply },
+      before: (self, { params, actor }) => self.checkWriter(actor, params.kind, params.id),
+      handle: async (self, request) => {
+        const stored = await self.put(request.params, request.body, request.actor, request)
+        const reply = { record: recordToWire(stored.record) }
+        return stored.created ? created(reply) : ok(reply)
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: '/api/resources/{kind}/{id}',
+      summary: 'Delete a record at its current version',
+      essential: true,
+      body: DeleteRecordBody,
+      bodyOptional: true,
+      invalid: 422,
+      replies: { 204: null },
+      with: [cli('resource delete', { done: 'deleted {kind} {id}' }), tool('resources_delete', ['resources'])],
+      before: (self, { params, actor }) => self.checkWriter(actor, params.kind, params.id),
+      handle: async (self, request) => {
+        await self.delete(request.params, request.body, request.actor, request)
+        return noContent()
+      },
+    }),
+  ],
+})

@@ -1,0 +1,55 @@
+/** `svc/plugins/restart`: the daemon's own restart. */
+import * as v from 'valibot'
+import { defineErrors, event, registry, token } from '../../../kernel/plugin.js'
+
+/** The process that carries out a restart between the two daemons. */
+export interface Helper {
+  readonly pid: number
+  /** Has it begin; it ends at once when there is no open operation of its id by then. The end of this process does the same. */
+  release(): void
+}
+
+/** What the program of the daemon contributes: it alone can start processes that outlive the daemon, and end the daemon. */
+export interface Relauncher {
+  /** Why this daemon cannot be followed by another; absent when it can. */
+  readonly refusal?: string
+  /** Resolves when this daemon serves its doors. */
+  readonly ready: Promise<void>
+  /** Starts the helper of an operation and resolves once it runs; rejects when it does not. */
+  prepare(operation: string): Promise<Helper>
+  /** Begins the shutdown of this daemon. */
+  stop(): void
+}
+
+/** Whether the daemon can be asked to restart. */
+export interface RestartApi {
+  /** Why it cannot; undefined when it can. */
+  readonly refusal: string | undefined
+}
+
+export const Restart = token<RestartApi>('restart@1')
+
+export const Relaunchers = registry<Relauncher>(
+  'restart.relaunchers@1',
+  v.looseObject({ refusal: v.optional(v.string()), prepare: v.function(), stop: v.function() }),
+)
+
+/** The daemon was asked to restart. */
+export const RestartRequested = event(
+  'daemon.restart.requested',
+  v.object({ operation_id: v.string(), pid: v.number() }),
+)
+
+export const RestartErrors = defineErrors({
+  restart_not_found: { status: 404, message: 'no such restart', next: 'svc daemon restart' },
+  restart_unsupported: {
+    status: 500,
+    message: 'this daemon cannot restart itself',
+    next: 'svc daemon stop && svc daemon start',
+  },
+  restart_failed: {
+    status: 500,
+    message: 'the restart could not begin; the daemon goes on running',
+    next: 'svc logs',
+  },
+})

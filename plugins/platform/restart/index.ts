@@ -1,0 +1,44 @@
+import { describe } from '../../../kernel/kit/annotations/index.js'
+import { accepted, definePlugin, Host, maybe, ok, routeOf } from '../../../kernel/plugin.js'
+import { RestartOperation, RestartTriggered } from '../../../schemas/daemon/restart.js'
+import { Configuration } from '../configuration/api.js'
+import { Events } from '../events/api.js'
+import { Sessions } from '../../work/sessions/api.js'
+import { Relaunchers, Restart, RestartErrors, RestartRequested } from './api.js'
+import type { RestartService } from './service.js'
+
+const route = routeOf<RestartService>(describe('Settings'))
+
+/** The restart of the daemon as an operation that survives the crash of each process that takes part in it. */
+export default definePlugin({
+  name: 'restart',
+  version: '0.1.0',
+  requires: { host: Host, events: Events, sessions: maybe(Sessions), configuration: maybe(Configuration) },
+  provides: Restart,
+  service: () => import('./service.js').then(module => module.RestartService),
+}).surface({
+  declares: [Relaunchers],
+  errors: [RestartErrors],
+  events: [RestartRequested],
+  services: [{ name: 'finish', run: (self, signal) => self.finish(signal) }],
+  routes: [
+    route({
+      method: 'POST',
+      path: '/api/settings/actions/restart',
+      summary: 'Restart the daemon, or join a restart in progress',
+      recovery: true,
+      essential: true,
+      privileged: true,
+      replies: { 202: RestartTriggered },
+      handle: async (self, { actor }) => accepted(await self.restart(actor)),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/settings/actions/restart/{operation_id}',
+      summary: 'Show the progress of a daemon restart',
+      recovery: true,
+      replies: { 200: RestartOperation },
+      handle: (self, { params }) => ok(self.operation(params.operation_id)),
+    }),
+  ],
+})

@@ -1,0 +1,105 @@
+import type { Writable } from 'node:stream'
+import type { StreamOf } from '../../../kernel/platform.js'
+import { type Clock, type Door, KernelErrors } from '../../../kernel/plugin.js'
+import type { Ending, Wire } from './api.js'
+import { StreamErrors } from './errors.js'
+
+const BEAT_MS = 15_000
+
+/** Streams of any wire. The next frame is asked for when the reader's socket took the last: backpressure goes to the source. */
+export class StreamHub {
+  readonly #open = new Map<(how: Ending) => void, StreamOf>()
+  readonly #places: Readonly<Record<Door, Set<unknown>>> = { socket: new Set(), tcp: new Set(), inject: new Set() }
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly durable: () => Promise<void>,
+  ) {}
+
+  /**
+   * Counts a stream before anything is done for it; to be called back when it is over. Throws `too_many_streams`.
+   * @param most streams of one door, so that whoever floods one leaves the others their own
+   */
+  enter(door: Door, most: number): () => void {
+    const places = this.#places[door]
+    if (places.size >= most) throw StreamErrors.too_many_streams()
+    const place = {}
+    places.add(place)
+    return () => places.delete(place)
+  }
+
+  /** Open streams by owner. */
+  counts(): Readonly<Record<string, number>> {
+    const counts: Record<string, number> = {}
+    for (const { owner } of this.#open.values()) counts[owner] = (counts[owner] ?? 0) + 1
+    return counts
+  }
+
+  /**
+   * Sends frames until the source ends or throws, the reader goes or the owner goes; `failed` makes the last frame of a fault
+   * and does not throw. Never rejects, and settles at once when it is over, whatever the source is doing.
+   */
+  async serve<F>(key: StreamOf, wire: Wire<F>, source: AsyncIterable<F>, failed: (error: unknown) => F): Promise<void> {
+    let over = 'no' as 'no' | Ending
+    let end: () => void = () => {}
+    // Not Promise.race: what it was called with keeps all of its calls, and a stream has many.
+    const unlessOver = <T>(work: Promise<T>) =>
+      new Promise<T | undefined>((resolve, reject) => {
+        end = () => resolve(undefined)
+        work.then(resolve, reject)
+        if (over !== 'no') end()
+      })
+    const stop = (how: Ending) => {
+      if (over === 'no') over = how
+      end()
+    }
+    this.#open.set(stop, key)
+    wire.watch(stop)
+    const beat = this.#beat(wire, stop)
+    const iterator = source[Symbol.asyncIterator]()
+    const durably = async () => {
+      const next = await iterator.next()
+      if (!next.done) await this.durable()
+      return next
+    }
+    try {
+      while (over === 'no') {
+        const next = await unlessOver(durably())
+        if (!next || next.done) break
+        // A frame after the last one would be lost: the reader has gone to ask again for what follows what it has.
+        if (over === 'no') wire.send(next.value)
+        if (wire.into.writableNeedDrain) await unlessOver(drained(wire.into))
+      }
+    } catch (error) {
+      // The source may throw because it was told to stop; that is nobody's failure.
+      if (over === 'no') wire.send(failed(error))
+      stop('failed')
+    }
+    beat.stop()
+    this.#open.delete(stop)
+    // Not awaited: a source that waits for its next frame returns only when its signal aborts.
+    void Promise.resolve(iterator.return?.()).catch(() => {})
+    if (over === 'slow') wire.send(failed(StreamErrors.slow_consumer()))
+    if (over === 'dismissed')
+      wire.send(failed(KernelErrors.identity_required('the token that opened this stream is no longer valid')))
+    wire.end(over === 'no' ? 'done' : over)
+  }
+
+  /** Ends these streams; readers come back for what follows, as far as they may. */
+  end(how: Ending, isOne: (key: StreamOf) => boolean = () => true): void {
+    for (const [stop, key] of [...this.#open]) if (isOne(key)) stop(how)
+  }
+
+  #beat(wire: Wire<never>, stop: (how: Ending) => void): { stop(): void } {
+    let timer = this.clock.timeout(BEAT_MS, beat)
+    const clock = this.clock
+    function beat() {
+      const how = wire.beat()
+      if (how) stop(how)
+      timer = clock.timeout(BEAT_MS, beat)
+    }
+    return { stop: () => timer.cancel() }
+  }
+}
+
+const drained = (into: Writable) => new Promise<void>(resolve => into.once('drain', resolve))

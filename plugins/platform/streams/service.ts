@@ -1,0 +1,99 @@
+import {
+  type Carrier,
+  type Carry,
+  durableToRead,
+  errorBody,
+  HttpErrors,
+  type Servers,
+  type Streaming,
+  type Streams,
+} from '../../../kernel/platform.js'
+import type { Fault, PluginKernel, Route, SocketReply, StreamReply } from '../../../kernel/plugin.js'
+import type { Wire } from './api.js'
+import { boundConnections, mostConnections } from './connections.js'
+import { EVENT_STREAM, eventWire } from './event-wire.js'
+import { StreamHub } from './hub.js'
+import { MaxStreams } from './settings.js'
+import { takeUpgrades } from './upgrades.js'
+
+/** Sends what handlers stream, for as long as it runs: server-sent events, and messages on WebSockets. */
+export class StreamsService implements Carrier {
+  readonly #hub: StreamHub
+  #mostConnections = Number.POSITIVE_INFINITY
+
+  constructor(private readonly kernel: PluginKernel<{ streams: typeof Streams; servers: typeof Servers }>) {
+    this.#hub = new StreamHub(kernel.clock, () => durableToRead(kernel))
+    const leave = kernel.needs.streams(this)
+    kernel.scope.defer('streams', () => {
+      leave()
+      this.#hub.end('replaced')
+    })
+  }
+
+  /** Before a door is opened. */
+  async start(): Promise<void> {
+    const { log, needs, scope } = this.kernel
+    const most = await mostConnections()
+    this.#mostConnections = most
+    const ends: (() => void)[] = []
+    const leave = needs.servers((server, serve, door) =>
+      ends.push(boundConnections(server, door, most, log.warn), takeUpgrades(server, serve)),
+    )
+    scope.defer('connections', () => {
+      leave()
+      for (const end of ends) end()
+    })
+  }
+
+  enter(request: Streaming): Carry | undefined {
+    const { bound, arrival, response } = request
+    if (!mayStream(bound.route, arrival)) return undefined
+    // Half of the connections are left to requests, above all to those that find out what is wrong.
+    const most = Math.min(this.kernel.config.get(MaxStreams), this.#mostConnections / 2)
+    const leave = this.#hub.enter(arrival.door, most)
+    response.once('close', leave)
+    return async (reply, told, over) => {
+      const { wire, failed } = await opened(request, reply)
+      // Not awaited: the stream belongs to the hub from here on, its handler is over.
+      const key = { owner: bound.owner, door: arrival.door, actor: arrival.actor }
+      void this.#hub
+        .serve(key, wire, reply.stream, error => failed(told(error)))
+        .finally(() => {
+          leave()
+          over()
+        })
+    }
+  }
+
+  readonly end: Carrier['end'] = (how, isOne) => this.#hub.end(how, isOne)
+
+  counts(): Readonly<Record<string, number>> {
+    return this.#hub.counts()
+  }
+}
+
+/** A route of streams alone, or one that gives a stream to those that accept one. */
+function mayStream({ replies, frames, contentType }: Route, { headers }: Streaming['arrival']): boolean {
+  if (101 in replies) return true
+  return frames !== undefined && (contentType === EVENT_STREAM || headers.accept?.includes(EVENT_STREAM) === true)
+}
+
+interface Opened {
+  readonly wire: Wire<unknown>
+  /** The last frame of a stream that fails. */
+  readonly failed: (fault: Fault) => unknown
+}
+
+async function opened({ bound, arrival, response }: Streaming, reply: StreamReply | SocketReply): Promise<Opened> {
+  if (reply.status !== 101) {
+    return {
+      wire: eventWire(response, reply.headers) as Wire<unknown>,
+      failed: fault => ({ event: 'error', data: errorBody(fault) }),
+    }
+  }
+  const { method, path } = bound.route
+  if (!arrival.upgrade) throw HttpErrors.reply_invalid(`${method} ${path} speaks on a channel that was not asked for`)
+  const wire = (await arrival.upgrade()) as Wire<unknown>
+  response.statusCode = 101
+  return { wire, failed: reply.failed }
+}

@@ -1,0 +1,66 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ServerOptions, WebSocket } from 'ws'
+import { refuseHandshake } from '../../../kernel/platform.js'
+import { type Ending, frameText, type Wire } from './api.js'
+
+const OPTIONS: ServerOptions & { readonly closeTimeout: number } = {
+  noServer: true,
+  clientTracking: false,
+  perMessageDeflate: false,
+  handleProtocols: () => false,
+  /** Bytes of a message: what a reader may say before it hears that it should say nothing. */
+  maxPayload: 4096,
+  /** Milliseconds that a reader has to answer the closing of its channel. */
+  closeTimeout: 2000,
+}
+
+/** What a reader is told at the end of its channel: code (RFC 6455, 7.4.1) and reason. */
+const CLOSING: Readonly<Record<Exclude<Ending, 'gone'>, readonly [code: number, reason: string]>> = {
+  done: [1000, ''],
+  shutdown: [1001, 'the daemon is stopping'],
+  spoke_binary: [1003, 'this channel takes no messages; send requests'],
+  spoke: [1008, 'this channel takes no messages; send requests'],
+  failed: [1011, 'the channel failed'],
+  replaced: [1012, 'this part of the daemon is being replaced; come back'],
+  dismissed: [1008, 'the token that opened this channel is no longer valid'],
+  slow: [1013, 'messages were not read in time; come back'],
+}
+
+/**
+ * Answers 101, and from then on the response is no use. On the channel the daemon alone speaks: each frame is a message of
+ * JSON. `head` is what came behind the request. Throws `upgrade_required` for a handshake that is not valid.
+ */
+export async function channelWire(
+  request: IncomingMessage,
+  response: ServerResponse,
+  head: Buffer,
+): Promise<Wire<unknown>> {
+  const { socket: into } = request
+  const { WebSocketServer } = await import('ws')
+  const server = new WebSocketServer(OPTIONS)
+  // It would answer in words of its own.
+  server.on('wsClientError', () => {})
+  let accepted: WebSocket | undefined
+  server.handleUpgrade(request, into, head, made => (accepted = made))
+  const channel = accepted ?? refuseHandshake(response)
+  response.detachSocket(into)
+  let unanswered = false
+  return {
+    into,
+    watch(over) {
+      channel.on('message', (_, isBinary) => over(isBinary ? 'spoke_binary' : 'spoke'))
+      channel.on('pong', () => (unanswered = false))
+      channel.once('close', () => over('gone'))
+      // What breaks the protocol is answered by the library with the code for it, and then closed.
+      channel.on('error', () => {})
+    },
+    send: frame => channel.send(frameText(frame)),
+    beat() {
+      if (unanswered) return into.writableNeedDrain ? 'slow' : 'gone'
+      unanswered = true
+      channel.ping()
+      return undefined
+    },
+    end: how => (how === 'gone' ? channel.terminate() : channel.close(...CLOSING[how])),
+  }
+}

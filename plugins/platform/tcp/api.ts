@@ -1,0 +1,39 @@
+/** `svc/plugins/tcp`: how TCP is served, and to callers whom no token makes known. */
+import type { Duplex } from 'node:stream'
+import { type Actor, Fault, gate, hookTable, type Incoming, isActor, type TapsOf, token } from '../../../kernel/plugin.js'
+
+export { TcpSettings } from './settings.js'
+
+/** How TCP is served: without `tls`, a chain and its key in PEM, readable to whoever is in between. */
+export interface Passage {
+  readonly tls?: { readonly cert: Uint8Array; readonly key: Uint8Array }
+}
+
+/**
+ * Whether TCP is served, and why not: `disabled`. `unchecked` serves every local user without a token, as the configuration has
+ * it.
+ */
+export type TcpState = { readonly status: 'on' } | { readonly status: 'disabled' | 'unchecked'; readonly why: string }
+
+const isPassage = (answer: unknown): answer is Passage =>
+  typeof answer === 'object' && answer !== null && !(answer instanceof Fault) && !(answer instanceof Promise)
+
+/** The hooks of TCP. */
+export const points = hookTable({
+  bind: gate<[host: string, isLoopback: boolean], Passage>(
+    'bind',
+    'TCP is about to be served at an address. A tap says how, or refuses; without an answer `http.tls` and `http.plaintext` count. A throw refuses.',
+    { deadlineMs: 30_000, isAnswer: isPassage },
+  ),
+  vouch: gate<[incoming: Incoming, connection: Duplex], Actor>(
+    'vouch',
+    'A caller on this machine, not behind a proxy, is known to no tap of `authenticate`. A tap says who it is; without an answer `http.trust_own_user` counts, and else the request gets a 401. A throw refuses.',
+    { isAnswer: isActor },
+  ),
+})
+
+export interface TcpApi extends TapsOf<typeof points> {
+  readonly state: TcpState
+}
+
+export const Tcp = token<TcpApi>('tcp@1')

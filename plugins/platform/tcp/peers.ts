@@ -1,0 +1,206 @@
+import { type FileHandle, open, readFile } from 'node:fs/promises'
+import type { Socket } from 'node:net'
+import path from 'node:path'
+import type { Fault } from '../../../kernel/plugin.js'
+import { TcpErrors } from './errors.js'
+
+/** The user at the other end of a loopback connection, as far as the system tells. */
+export type Peer = { readonly status: 'known'; readonly uid: number } | { readonly status: 'unknown' }
+
+/** Over TCP nobody but the daemon's own user is served, root included: any local user can connect to a loopback address. */
+export function peerRefusal(peer: Peer): Fault | undefined {
+  if (peer.status === 'unknown') {
+    return TcpErrors.unauthorized_peer(
+      'the user at the other end of this TCP connection cannot be determined: its socket is closed, half closed or ' +
+        'in another network namespace; keep it open until the reply, or use the Unix socket',
+    )
+  }
+  if (peer.uid === process.geteuid?.()) return undefined
+  return TcpErrors.unauthorized_peer(
+    `this TCP connection comes from user ${peer.uid}; the daemon answers only to the user that it runs as`,
+  )
+}
+
+interface Waiting {
+  readonly socket: Socket
+  /** The row of the other end: its address and port, then ours. */
+  readonly key: string
+  readonly settle: (peer: Peer) => void
+}
+
+const UNKNOWN: Peer = { status: 'unknown' }
+/** A row can be skipped when others leave its hash bucket between two reads. */
+const ATTEMPTS = 2
+/** Bytes of one read; the system gives no more than a page. */
+const READ_BYTES = 8192
+
+/**
+ * Finds out whose process is at the other end of a connection, from the connection tables of Linux. A table is read in
+ * pages off the event loop, one scan at a time: connections accepted during a scan share the next one.
+ */
+export class PeerTable {
+  readonly #peers = new WeakMap<Socket, Peer | Promise<Peer>>()
+  readonly #page = Buffer.alloc(READ_BYTES)
+  #waiting: Waiting[] = []
+  #scanning: Promise<void> | undefined
+
+  private constructor(private readonly files: readonly FileHandle[]) {}
+
+  /**
+   * Opens the tables; they stay open, so that a process at its limit of descriptors can still tell its peers apart. Returns
+   * why the system does not tell, where it does not.
+   */
+  static async open(folder = '/proc/net'): Promise<PeerTable | string> {
+    const uid = process.geteuid?.()
+    const [table, overflow] = await Promise.all([
+      readStart(path.join(folder, 'tcp')),
+      readFile('/proc/sys/kernel/overflowuid', 'utf8').catch(() => ''),
+    ])
+    if (uid === undefined || !/\buid\b.*\binode\b/.test(table)) {
+      return 'this system does not tell which user is at the other end of a TCP connection'
+    }
+    // Users without a number in this user namespace are all shown as this one.
+    if (Number.parseInt(overflow, 10) === uid)
+      return `user ${uid} stands for all users that this system has no number for`
+    const files = await Promise.all(['tcp', 'tcp6'].map(name => open(path.join(folder, name)).catch(() => undefined)))
+    return new PeerTable(files.filter(file => file !== undefined))
+  }
+
+  /** The peer of a connection, at once when it is known already. The first call begins the lookup; it never rejects. */
+  of(socket: Socket): Peer | Promise<Peer> {
+    const known = this.#peers.get(socket)
+    if (known) return known
+    const found = this.#look(socket).then(peer => {
+      this.#peers.set(socket, peer)
+      return peer
+    })
+    this.#peers.set(socket, found)
+    return found
+  }
+
+  /** Closes the tables when the scan that runs is over. */
+  async close(): Promise<void> {
+    await this.#scanning
+    await Promise.all(this.files.map(file => file.close()))
+  }
+
+  #look(socket: Socket): Promise<Peer> {
+    const { remoteAddress, remotePort, localAddress, localPort } = socket
+    const key = [endKey(remoteAddress, remotePort), endKey(localAddress, localPort)].join(' ')
+    return new Promise(settle => {
+      this.#waiting.push({ socket, key, settle })
+      this.#scanning ??= this.#scan().finally(() => {
+        this.#scanning = undefined
+      })
+    })
+  }
+
+  async #scan(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      let left = this.#waiting.splice(0)
+      for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+        for (const file of this.files) {
+          if (left.length === 0) break
+          const rows = await this.#read(file, new Set(left.map(({ socket }) => portHex(socket.localPort)))).catch(
+            () => NONE,
+          )
+          left = left.filter(waiting => !settled(waiting, rows))
+        }
+      }
+      for (const { settle } of left) settle(UNKNOWN)
+    }
+  }
+
+  /** Users by row, of those connections whose far end is one of these ports. */
+  async #read(file: FileHandle, ports: ReadonlySet<string>): Promise<ReadonlyMap<string, number>> {
+    const rows = new Map<string, number>()
+    let rest = ''
+    for (let position = 0; ; ) {
+      const { bytesRead } = await file.read(this.#page, 0, READ_BYTES, position)
+      if (bytesRead === 0) return rows
+      position += bytesRead
+      const text = rest + this.#page.toString('latin1', 0, bytesRead)
+      const end = text.lastIndexOf('\n') + 1
+      rest = text.slice(end)
+      for (const port of ports) findRows(text, end, port, rows)
+    }
+  }
+}
+
+const NONE: ReadonlyMap<string, number> = new Map()
+
+/**
+ * Settles a connection that is over or whose other end is among the rows. That it is still connected is asked after the rows
+ * were read: as long as it is, nobody else can have an established connection with the same two ends, so the row is its own.
+ */
+function settled({ socket, key, settle }: Waiting, rows: ReadonlyMap<string, number>): boolean {
+  const uid = rows.get(key)
+  if (!isConnected(socket)) settle(UNKNOWN)
+  else if (uid !== undefined) settle({ status: 'known', uid })
+  else return false
+  return true
+}
+
+/** Asks the system, which `remoteAddress` does only once: a reset tells here before Node has read that far. */
+function isConnected(socket: Socket): boolean {
+  const { _handle: handle } = socket as unknown as { _handle?: { getpeername?(into: object): number } | null }
+  return handle?.getpeername?.({}) === 0
+}
+
+/** Local end, far end, state 01 (established), queues, timer, retransmits, user, timeout, inode. */
+const ROW = /(\S+):(\w{4}) (\S+):(\w{4}) 01 \S+ \S+ \S+ +(\d+) +\d+ +(\d+)/y
+
+/** An end that its process has closed has no inode, and the table calls it root's. */
+function findRows(text: string, end: number, port: string, rows: Map<string, number>): void {
+  const mark = `:${port} 01 `
+  for (let at = text.indexOf(mark); at >= 0 && at < end; at = text.indexOf(mark, at + 1)) {
+    ROW.lastIndex = text.indexOf(': ', text.lastIndexOf('\n', at) + 1) + 2
+    const [, address = '', ownPort = '', far = '', farPort = '', uid, inode] = ROW.exec(text) ?? []
+    if (Number(inode) > 0) rows.set(`${mapped(address)}:${ownPort} ${mapped(far)}:${farPort}`, Number(uid))
+  }
+}
+
+/** An IPv4 address as the table of IPv6 has it: a client may reach an IPv4 address through a socket of IPv6. */
+const mapped = (hex: string) => (hex.length === 8 ? `${wordsHex([0, 0, 0, 0, 0, 0xffff])}${hex}` : hex)
+
+const portHex = (port = 0) => port.toString(16).toUpperCase().padStart(4, '0')
+
+function endKey(address = '', port: number | undefined): string {
+  return `${wordsHex(addressWords(address))}:${portHex(port)}`
+}
+
+/** The eight 16-bit words of an IPv6 address, or of an IPv4 address as IPv6 embeds it. */
+function addressWords(address: string): number[] {
+  const [plain = ''] = address.split('%')
+  const words = (part: string) =>
+    part.split(':').flatMap(word => {
+      const [a, b, c, d] = word.split('.').map(Number)
+      if (d !== undefined) return [(a as number) * 256 + (b as number), (c as number) * 256 + d]
+      return word === '' ? [] : [Number.parseInt(word, 16)]
+    })
+  if (!plain.includes(':')) return [0, 0, 0, 0, 0, 0xffff, ...words(plain)]
+  const [head = '', tail] = plain.split('::')
+  if (tail === undefined) return words(head)
+  const [before, after] = [words(head), words(tail)]
+  return [...before, ...Array<number>(Math.max(0, 8 - before.length - after.length)).fill(0), ...after]
+}
+
+/** As the table writes an address: 32 bits at a time, in the byte order of this machine. */
+function wordsHex(words: readonly number[]): string {
+  const bytes = Uint8Array.from(words.flatMap(word => [word >> 8, word & 0xff]))
+  return [...new Uint32Array(bytes.buffer)].map(word => word.toString(16).toUpperCase().padStart(8, '0')).join('')
+}
+
+/** The first bytes of a file; empty when it cannot be read. */
+async function readStart(file: string): Promise<string> {
+  const handle = await open(file).catch(() => undefined)
+  if (!handle) return ''
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(READ_BYTES), 0, READ_BYTES, 0)
+    return buffer.toString('latin1', 0, bytesRead)
+  } catch {
+    return ''
+  } finally {
+    await handle.close()
+  }
+}

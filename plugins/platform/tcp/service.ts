@@ -1,0 +1,149 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { type Doorkeeper, type Listeners, operatorAt } from '../../../kernel/platform.js'
+import {
+  type Actor,
+  type Change,
+  Fault,
+  type Host,
+  type Incoming,
+  messageOf,
+  operator,
+  type PluginKernel,
+  type Route,
+} from '../../../kernel/plugin.js'
+import { type Passage, points, type TcpApi, type TcpState } from './api.js'
+import { readTls } from './certificate.js'
+import { isLoopback, isOwnHost, type Site, tcpRefusal, unguarded, wasForwarded } from './guards.js'
+import { type Peer, PeerTable, peerRefusal } from './peers.js'
+import { TcpSettings } from './settings.js'
+
+/** Listens on TCP, where the configuration has it, and guards what comes in there. */
+export class TcpService implements TcpApi, Doorkeeper {
+  readonly bind
+  readonly vouch
+  readonly authenticator: string
+  #state: TcpState = { status: 'disabled', why: 'no TCP listener was asked for' }
+  #site: Site
+
+  #peers: PeerTable | undefined
+
+  constructor(
+    private readonly kernel: PluginKernel<{ host: typeof Host; listeners: typeof Listeners }>,
+    private readonly tables?: string,
+  ) {
+    const { config, hooks } = kernel
+    const { bind, vouch } = hooks.of(points)
+    this.bind = bind
+    this.vouch = vouch
+    this.authenticator = config.get(TcpSettings.authenticator)
+    const allowed = () => config.get(TcpSettings.allowedHosts)
+    this.#site = { host: config.get(TcpSettings.host), port: 0, tls: false, allowed }
+  }
+
+  async start(): Promise<void> {
+    const { config, log, scope } = this.kernel
+    if (!config.get(TcpSettings.trustOwnUser)) return
+    const peers = await PeerTable.open(this.tables)
+    if (typeof peers === 'string')
+      return log.warn(`http.trust_own_user does nothing, everybody needs a token: ${peers}`)
+    scope.defer('connection tables', () => peers.close())
+    this.#peers = peers
+  }
+
+  get state(): TcpState {
+    return this.#state
+  }
+
+  /** The boot is over. What it answers or throws stops the start. */
+  async open(): Promise<Fault | undefined> {
+    const { config, log, needs } = this.kernel
+    if (!needs.host.doors.includes('tcp')) return undefined
+    const { host } = this.#site
+    if (!config.get(TcpSettings.enabled)) {
+      this.#state = { status: 'disabled', why: 'http.enabled is false in config.json' }
+      return undefined
+    }
+    const isLocal = isLoopback(host)
+    if (!isLocal && this.authenticator === '' && !needs.listeners.isAuthenticated())
+      return unguarded(host, 'no plugin says who they are', 'set http.authenticator to the name of such a plugin')
+    const passage = (await this.bind.ask(host, isLocal)) ?? (await this.#passage(host, isLocal))
+    if (passage instanceof Fault) return passage
+    this.#state = { status: 'on' }
+    if (isLocal && !config.get(TcpSettings.requireToken)) {
+      const why = 'http.require_token is false'
+      this.#state = { status: 'unchecked', why }
+      log.warn(`TCP serves every local user: ${why}`)
+    }
+    return this.#listen(host, passage)
+  }
+
+  /** A version of this plugin that comes while the daemon runs. */
+  async openAgain({ boot, started }: Change): Promise<void> {
+    const refused = boot || !started.has(this.kernel.name) ? undefined : await this.open()
+    if (refused) throw refused
+  }
+
+  /** What is bound beyond loopback serves nothing that is `privileged`. */
+  isLocal({ host = '' }: IncomingHttpHeaders): boolean {
+    return isLoopback(this.#site.host) && isOwnHost(host, this.#site)
+  }
+
+  refusal(incoming: Incoming, route: Route | undefined): Fault | undefined {
+    return tcpRefusal(incoming, this.#site, route?.navigation)
+  }
+
+  /**
+   * Whom no token makes known, another plugin may vouch for, or the user whose process it is, if they call from this machine:
+   * public routes need nobody to.
+   */
+  identify(incoming: Incoming, route: Route | undefined, done: (answer?: Actor | Fault) => void): unknown {
+    const { headers, connection } = incoming
+    if (!this.isLocal(headers as IncomingHttpHeaders) || wasForwarded(headers)) return done()
+    const origin = headers['sec-fetch-site'] === 'same-origin' ? 'web' : 'http'
+    if (this.#state.status === 'unchecked') return done(operatorAt(origin, incoming.id))
+    const known = (answer?: Actor | Fault) => done(answer instanceof Fault && route?.public ? undefined : answer)
+    const judged = (peer: Peer) => known(peerRefusal(peer) ?? { ...operator, origin })
+    return this.vouch.askNow([incoming, connection as Duplex], answer => {
+      const peer = answer ? undefined : this.#peers?.of(connection as Socket)
+      if (!peer) return known(answer)
+      return peer instanceof Promise ? peer.then(judged) : judged(peer)
+    })
+  }
+
+  /** How the settings have TCP served: with which certificate, and that nothing is forgotten where other machines reach it. */
+  async #passage(host: string, isLocal: boolean): Promise<Passage | Fault> {
+    const { config, home } = this.kernel
+    const tls = await readTls(home.root, config)
+    if (tls instanceof Fault) return tls
+    if (!isLocal && config.get(TcpSettings.allowedHosts).length === 0)
+      return unguarded(host, 'http.allowed_hosts names no host that they may call it', 'set http.allowed_hosts')
+    if (!isLocal && !tls && !config.get(TcpSettings.plaintext))
+      return unguarded(
+        host,
+        'whoever is in between reads each token',
+        'set http.tls.cert and http.tls.key, or http.plaintext to true where something else encrypts,',
+      )
+    return tls ? { tls } : {}
+  }
+
+  async #listen(host: string, passage: Passage): Promise<Fault | undefined> {
+    const port = this.kernel.config.get(TcpSettings.port)
+    try {
+      const bound = await this.kernel.needs.listeners.listen({ host, port, ...passage }, this)
+      this.kernel.scope.defer('listener', bound.close)
+      this.#site = { ...this.#site, port: bound.port, tls: passage.tls !== undefined }
+      return undefined
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') {
+        return new Fault('http_port_in_use', 500, `the HTTP port ${port} on ${host} is taken by another program`, {
+          next: 'svc config set http.port 0', // any port that is free
+        })
+      }
+      return new Fault('http_listen_failed', 500, `cannot listen on ${host}:${port}: ${messageOf(error)}`, {
+        next: 'check http.host and http.port in config.json',
+      })
+    }
+  }
+}

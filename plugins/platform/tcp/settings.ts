@@ -1,0 +1,37 @@
+import * as v from 'valibot'
+import { settingsSection } from '../../../kernel/kit/settings.js'
+
+const HOST = v.pipe(v.string(), v.minLength(1), v.maxLength(253))
+const HOST_NAME = v.pipe(
+  v.string(),
+  v.maxLength(260),
+  v.regex(
+    /^(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/,
+    'a host name, with a port or without',
+  ),
+)
+const PORT = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(65535))
+
+const setting = settingsSection({ path: 'http', section: 'general', apply: 'restart-required' })
+const live = settingsSection({ path: 'http', section: 'general', apply: 'live' })
+
+/** Where TCP is served, and to whom. */
+export const TcpSettings = {
+  /** `auto` is the same as true; it used to depend on what the system tells of local users. */
+  enabled: setting('enabled', v.union([v.boolean(), v.literal('auto')]), 'auto'),
+  host: setting('host', HOST, 'localhost'),
+  port: setting('port', PORT, 2123),
+  /** Names, with a port or for any, that the Host header may have beside those of loopback. */
+  allowedHosts: live('allowed_hosts', v.pipe(v.array(HOST_NAME), v.maxLength(100)), []),
+  /** Nobody is served over TCP without a token, but by `public` routes. False: whoever reaches the port by a loopback name is the operator. */
+  requireToken: setting('require_token', v.boolean(), true),
+  /** The plugin that has to run for TCP to be served; until it does, requests wait. Needed beyond loopback. */
+  authenticator: setting('authenticator', v.string(), ''),
+  /** Processes of the daemon's own user need no token over loopback, where the system tells whose they are. */
+  trustOwnUser: setting('trust_own_user', v.boolean(), false),
+  /** Files in PEM, absolute or relative to the home; with both, TCP speaks TLS only. */
+  cert: setting('tls.cert', v.string(), ''),
+  key: setting('tls.key', v.string(), ''),
+  /** Serves beyond loopback without TLS: something in front of the port does it, or the network is private. */
+  plaintext: setting('plaintext', v.boolean(), false),
+}

@@ -1,0 +1,141 @@
+import { DiskSpace, definePlugin, type EventType, maybe, perConsumer, surfaceOf } from '../../../kernel/plugin.js'
+import { Agents } from '../../agents/agents/api.js'
+import { Checks, Daemon, StatusMembers } from '../../desk/daemon/api.js'
+import { Events } from '../../platform/events/api.js'
+import { ResourceFamilies } from '../../delivery/extensions/api.js'
+import { Hooks } from '../hooks/api.js'
+import { Reconcile } from '../../platform/reconcile/api.js'
+import { InboxSources, SessionCreated, SessionStopped, Sessions } from '../sessions/api.js'
+import { Tasks } from '../tasks/api.js'
+import { SecretOwners, Vault } from '../../access/vault/api.js'
+import { Workspaces } from '../../desk/workspaces/api.js'
+import {
+  Automation,
+  AutomationErrors,
+  JobKind,
+  Observation,
+  RunCreated,
+  RunEnded,
+  RunStarted,
+  TriggerKind,
+} from './api.js'
+import { commands } from './command-list.js'
+import { bootColumns, countIndexes, cursorTables } from './cursors.js'
+import { DefinitionSettings } from './from-config.js'
+import { jobRoutes } from './jobs/routes.js'
+import { triggerOverlayTable } from './overlays.js'
+import { runRoutes } from './runs/routes.js'
+import { placeTable } from './runs/run-place.js'
+import { deliveryColumns, runTable, taskColumns, triggerColumns, waitColumn } from './runs/run-row.js'
+import type { AutomationService } from './service.js'
+import { AutomationSettings } from './settings.js'
+import { simulationRoutes } from './simulate/routes.js'
+import { suggestionRoutes } from './suggestions/routes.js'
+import { suggestionTable } from './suggestions/suggestions.js'
+import { askedTable } from './triggers/asked.js'
+import { triggerRoutes } from './triggers/routes.js'
+import { secretPath } from './triggers/trigger-kind.js'
+import { webhookRoutes } from './webhooks/routes.js'
+import { webhookTable } from './webhooks/webhook-ids.js'
+import { deliveryTable } from './webhooks/webhooks.js'
+
+const { contribute, reconciler, tap } = surfaceOf<AutomationService>()
+
+/** Events handled per batch: their runs share a commit instead of one disk sync each. */
+const EVENTS_AT_ONCE = 32
+
+export default definePlugin({
+  name: 'automation',
+  version: '0.1.0',
+  requires: {
+    disk: DiskSpace,
+    daemon: Daemon,
+    events: Events,
+    reconcile: Reconcile,
+    sessions: Sessions,
+    workspaces: Workspaces,
+    agents: maybe(Agents),
+    vault: maybe(Vault),
+    tasks: maybe(Tasks),
+  },
+  provides: perConsumer(Automation, (self: AutomationService, consumer) => self.for(consumer)),
+  service: () => import('./service.js').then(m => m.AutomationService),
+}).surface({
+  kinds: [JobKind, TriggerKind],
+  events: [RunCreated, RunStarted, RunEnded, Observation],
+  errors: [AutomationErrors],
+  settings: [...Object.values(AutomationSettings), ...Object.values(DefinitionSettings)],
+  tables: [
+    { id: '001-cursor', sql: cursorTables },
+    { id: '002-run', sql: runTable },
+    { id: '003-delivery', sql: deliveryColumns },
+    { id: '004-boot', sql: bootColumns },
+    { id: '005-counts', sql: countIndexes },
+    { id: '006-triggers', sql: `${triggerColumns}\n${triggerOverlayTable}` },
+    { id: '007-webhooks', sql: `${webhookTable}\n${deliveryTable}` },
+    { id: '008-suggestions', sql: suggestionTable },
+    { id: '009-tasks', sql: taskColumns },
+    { id: '010-asked', sql: askedTable },
+    { id: '011-place', sql: placeTable },
+    { id: '012-waiting', sql: waitColumn },
+  ],
+  owned: [
+    { by: Workspaces, table: 'automation_place', column: 'workspace_id' },
+    { by: Workspaces, table: 'automation_suggestion', column: 'workspace' },
+  ],
+  reconcilers: [
+    reconciler({ kind: JobKind, projected: self => self.projected(), run: (self, batch) => self.reconcile(batch) }),
+    reconciler({ kind: TriggerKind, run: (self, batch) => self.triggers.reconcile(batch) }),
+  ],
+  services: [{ name: 'scheduler', run: (self, signal) => self.schedule(signal) }],
+  taps: [
+    tap(
+      maybe(Hooks),
+      hooks => hooks.completed,
+      self => (t, run) => {
+        self.emitted.completed(t, run)
+        return undefined
+      },
+    ),
+    tap(
+      maybe(Hooks),
+      hooks => hooks.asking,
+      self => async request => {
+        await self.asked(request)
+        return undefined
+      },
+    ),
+    ...[SessionCreated, SessionStopped, RunEnded, Observation].map(type =>
+      tap(
+        Events,
+        // One cursor per event type: a shared cursor would be written for every event in the log.
+        events =>
+          events.of<unknown>({
+            cursor: `triggers.${type.name}`,
+            type: type as EventType<unknown>,
+            atOnce: EVENTS_AT_ONCE,
+          }),
+        self => event => self.fires.observe(event),
+      ),
+    ),
+  ],
+  quiesce: [{ phase: 'automation', run: self => self.quiesce() }],
+  routes: [...jobRoutes, ...triggerRoutes, ...runRoutes, ...webhookRoutes, ...simulationRoutes, ...suggestionRoutes],
+  commands,
+  registries: [
+    contribute(InboxSources, self => [{ read: () => self.suggestions.waiting() }]),
+    contribute(ResourceFamilies, self => [self.emitted.family]),
+    contribute(SecretOwners, () => [
+      { what: 'trigger', deleted: { record: TriggerKind.name }, paths: id => [secretPath(id)] },
+    ]),
+    contribute(StatusMembers, self => [{ path: 'automation', read: () => self.status() }]),
+    contribute(Checks, self => [{ id: 'scheduler', category: 'automation', run: async () => self.check() }]),
+  ],
+  hooks: {
+    running: self => self.configure(),
+    write: {
+      [JobKind.name]: (self, _, change) => self.jobs.guard(change),
+      [TriggerKind.name]: (self, _, change) => self.triggers.guard(change),
+    },
+  },
+})

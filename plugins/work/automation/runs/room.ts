@@ -1,0 +1,84 @@
+import type { FireLimit, Retry } from '../../../../schemas/automation.js'
+import { durationMs } from '../../../../schemas/duration.js'
+import type { RunOf } from './run-row.js'
+
+/** Why an occurrence of a job or a fire of a trigger is skipped. */
+export interface Skip {
+  readonly reason: string
+  readonly text: string
+}
+
+/** The runs that a decision depends on: the daemon's table, or the in-memory runs of a simulation. */
+export interface RunBook {
+  has(run: string): boolean
+  /** Number of scheduled or running runs of one job. */
+  openOf(job: string): number
+  /** Number of scheduled or running runs of all jobs and triggers that have a slot. */
+  openCount(): number
+  /** Number of occurrences that wait for a slot. */
+  waitingCount(): number
+  /** Runs claimed in (now - window, now] and not canceled, with the claim time of the oldest; milliseconds. */
+  counted(of: RunOf, window: number, now: number): { readonly count: number; readonly oldest: number }
+}
+
+/** Limits shared by all definitions. */
+export interface Limits {
+  /** IANA time zone of cron expressions. */
+  readonly timezone: string
+  readonly maxConcurrent: number
+  /** Milliseconds that an occurrence waits for a slot. */
+  readonly queueWait: number
+  readonly fireLimit: FireLimit
+}
+
+/** The members of a definition that limit its runs. */
+export interface Limited {
+  readonly fire_limit?: FireLimit | null | undefined
+  readonly retry?: Retry | null | undefined
+}
+
+/** The effective fire limit. When it is reached, `freeAt` (epoch milliseconds) is when the next run may start. */
+export type ReachedLimit = FireLimit & { readonly freeAt?: number | undefined }
+
+export function limitOf(spec: Limited, of: RunOf, now: number, limits: Limits, runs: RunBook): ReachedLimit {
+  const limit = spec.fire_limit ?? limits.fireLimit
+  const window = durationMs(limit.window) ?? 0
+  const { count, oldest } = runs.counted(of, window, now)
+  return count < limit.max ? limit : { ...limit, freeAt: oldest + window }
+}
+
+export const SELF_OVERLAP: Skip = { reason: 'self_overlap', text: 'the previous run of this job is still running' }
+
+/** The skip of a reached fire limit; undefined when it is not reached. */
+export const fireSkip = ({ freeAt, max, window }: ReachedLimit): Skip | undefined =>
+  freeAt === undefined ? undefined : { reason: 'fire_limit', text: `already ran ${max} times within ${window}` }
+
+/** The skip of a run for which no slot is free. `waited`: for so many milliseconds. */
+export function slotSkip({ maxConcurrent }: Limits, waited = 0): Skip {
+  const text = `${maxConcurrent} runs are in progress (automation.max_concurrent_jobs)`
+  if (waited === 0) return { reason: 'concurrency_limit', text }
+  return {
+    reason: 'concurrency_limit',
+    text: `${text}; no slot was free for ${waited / 1000} s (automation.queue_wait)`,
+  }
+}
+
+/** The start (epoch milliseconds) of the minute in which something is due: those of one minute compete for slots. */
+export const minuteOf = (at: number): number => at - (at % MINUTE_MS)
+export const MINUTE_MS = 60_000
+
+/** Must an occurrence wait? Those that wait already are due earlier. */
+export const mustWait = (limits: Limits, runs: RunBook): boolean =>
+  runs.openCount() >= limits.maxConcurrent || runs.waitingCount() > 0
+
+/** Why a run that cannot wait cannot start now; undefined when it can. */
+export function skipOf(overlaps: boolean, limit: ReachedLimit, limits: Limits, runs: RunBook): Skip | undefined {
+  if (overlaps) return SELF_OVERLAP
+  return fireSkip(limit) ?? (runs.openCount() >= limits.maxConcurrent ? slotSkip(limits) : undefined)
+}
+
+/** Milliseconds until a failed run is retried; undefined when it is not. `attempt` counts from 1. */
+export function retryDelay({ retry }: Limited, attempt: number): number | undefined {
+  if (retry?.strategy !== 'backoff' || attempt > retry.max_retries) return undefined
+  return (durationMs(retry.base_delay) ?? 0) * 2 ** (attempt - 1)
+}

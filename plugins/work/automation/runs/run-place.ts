@@ -1,0 +1,87 @@
+import type { PluginKernel, StoredRecord, Tx } from '../../../../kernel/plugin.js'
+import type { DiagnosticItem } from '../../../../schemas/kernel/diagnostic.js'
+import { finding } from '../../../desk/daemon/api.js'
+import { SCRATCH_ID, type Workspaces } from '../../../desk/workspaces/api.js'
+import type { DefinitionRecord } from '../definitions.js'
+import { decodeJob, isLoop, JobKind } from '../job-kind.js'
+import { decodeTrigger, TriggerKind } from '../triggers/trigger-kind.js'
+
+/**
+ * Workspaces of global definitions from before such work had a workspace of its own: they stay where they ran. One row of
+ * its own says that the definitions of the home were looked through.
+ */
+export const placeTable = `CREATE TABLE automation_place (
+    definition TEXT NOT NULL PRIMARY KEY, workspace_id TEXT NOT NULL
+  ) STRICT;`
+
+type Kernel = Pick<PluginKernel<{ workspaces: typeof Workspaces }>, 'db' | 'needs'>
+
+/** Key of the row that says so. */
+const LOOKED = ''
+/** Definitions named in one doctor item. */
+const SHOWN = 10
+
+/** The workspace that the runs of a definition, and the tasks that they create, are worked on in. */
+export function workspaceOf(kernel: Kernel, { id, scope }: DefinitionRecord): string {
+  if (scope.id !== undefined) return scope.id
+  const [kept] = kernel.db.row('SELECT workspace_id FROM automation_place WHERE definition = ?', [id]) ?? []
+  return typeof kept === 'string' && kernel.needs.workspaces.get(kept) ? kept : SCRATCH_ID
+}
+
+/** {@link workspaceOf}, which exists from then on. */
+export async function openWorkspaceOf(kernel: Kernel, definition: DefinitionRecord): Promise<string> {
+  const id = workspaceOf(kernel, definition)
+  return id === SCRATCH_ID ? (await kernel.needs.workspaces.scratch()).id : id
+}
+
+/**
+ * Keeps the global definitions of an older home where they ran until then, in the workspace registered first; forgets
+ * those that were deleted.
+ */
+export function keepPlaces({ db, needs, records }: Kernel & Pick<PluginKernel, 'records'>, t: Tx): void {
+  const recordOf = (id: string) => records.get(JobKind.name, id) ?? records.get(TriggerKind.name, id)
+  const isPlaced = (record: StoredRecord | undefined) => record === undefined || record.scope.id !== undefined
+  const known = db.rows('SELECT definition FROM automation_place').map(([id]) => String(id))
+  const gone = known.filter(id => id !== LOOKED && isPlaced(recordOf(id)))
+  forgetPlaces(t, gone)
+  if (known.includes(LOOKED)) return
+  const put = (id: string, workspace: string) =>
+    t.run('INSERT INTO automation_place (definition, workspace_id) VALUES (?, ?)', [id, workspace])
+  put(LOOKED, '')
+  const [first] = needs.workspaces
+    .list()
+    .filter(({ id }) => id !== SCRATCH_ID)
+    .toSorted((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1))
+  if (!first) return
+  for (const kind of [JobKind, TriggerKind])
+    for (const record of records.list({ kind: kind.name, scope: { kind: 'global' } })) {
+      const spec = (decodeJob(record) ?? decodeTrigger(record))?.spec
+      if (spec && !isLoop(spec) && !('task' in spec && spec.task)) put(record.id, first.id)
+    }
+}
+
+/** A definition of the same id that is created later is another one. */
+export function forgetPlaces(t: Tx, ids: readonly string[]): void {
+  for (const id of ids) t.run('DELETE FROM automation_place WHERE definition = ?', [id])
+}
+
+/** Doctor: global definitions that do not run in the workspace of global work. */
+export function placeItems({ db, needs }: Kernel): DiagnosticItem[] {
+  const rows = db.rows('SELECT workspace_id, definition FROM automation_place ORDER BY definition')
+  return needs.workspaces.list().flatMap(({ id: workspaceId, name }) => {
+    const ids = rows.filter(([kept]) => kept === workspaceId).map(([, id]) => String(id))
+    if (ids.length === 0) return []
+    const rest = ids.length > SHOWN ? ` and ${ids.length - SHOWN} more` : ''
+    const why =
+      'they were created before global work had the workspace scratch; delete and create them again to move them'
+    return finding({
+      id: `scheduler:place:${workspaceId}`,
+      code: 'automation_place_kept',
+      category: 'automation',
+      severity: 'info',
+      title: `global jobs and triggers run in workspace ${name}`,
+      message: `${ids.slice(0, SHOWN).join(', ')}${rest} run in workspace ${name}: ${why}`,
+      suggested_command: 'svc job list',
+    })
+  })
+}

@@ -1,0 +1,282 @@
+import { History } from '../../../../kernel/kit/history.js'
+import type { EventType, PluginKernel, SqlValue, Tx } from '../../../../kernel/plugin.js'
+import type { EmitOptions, Events, StoredEvent } from '../../../platform/events/api.js'
+import { RunCreated, RunEnded, RunStarted, type RunStatus } from '../api.js'
+import { EveryNth } from './every-nth.js'
+import type { RunBook } from './room.js'
+import {
+  columnOf,
+  INSERT_RUN,
+  isFinal,
+  mergedMetadata,
+  RUN_TRANSITIONS,
+  type RunOf,
+  type RunRow,
+  runOf,
+  valuesOf,
+} from './run-row.js'
+
+/** Retention per definition: the newest KEPT_RUNS runs, and older ones for KEPT_MS. */
+const KEPT_RUNS = 1000
+const KEPT_MS = 7 * 24 * 60 * 60_000
+/** Canceled runs are not kept for their age; open runs are always kept. */
+const KEPT_TIME =
+  "CASE status WHEN 'canceled' THEN 0 WHEN 'scheduled' THEN 9e15 WHEN 'running' THEN 9e15 ELSE started_at END"
+
+/** Prune once per this many ended runs of a definition, so up to that many more than {@link KEPT_RUNS} may exist. */
+const PRUNED_EVERY = 32
+
+/** A run to insert. A run inserted as `canceled` is a skip. */
+export type NewRun = RunOf & {
+  readonly id: string
+  readonly status: 'scheduled' | 'canceled'
+  readonly attempt: number
+  readonly fireId?: string | undefined
+  readonly scheduledAt?: number | undefined
+  /** It waits for a slot until then, at most. */
+  readonly waitUntil?: number | undefined
+  readonly error?: string | undefined
+  readonly metadata?: Readonly<Record<string, unknown>> | undefined
+  readonly scope?: string | undefined
+  /** Id of the event or request that caused it. */
+  readonly cause?: string | undefined
+  readonly actor?: EmitOptions['actor']
+  readonly prompt?: string | undefined
+  readonly depth?: number | undefined
+}
+
+/** Which runs a list shows. */
+export interface RunFilter {
+  readonly jobId?: string | undefined
+  readonly triggerId?: string | undefined
+  readonly status?: RunStatus | undefined
+  readonly since?: number | undefined
+  readonly until?: number | undefined
+  /** Only runs of this workspace and global runs. */
+  readonly workspace?: string | undefined
+  readonly limit: number
+}
+
+/** The runs of all jobs and triggers. Every change writes one row and one event in the caller's transaction. */
+export class RunStore implements RunBook {
+  readonly #history: History<RunRow>
+  readonly #pruning = new EveryNth(PRUNED_EVERY)
+  /** Called when a run has ended, durably, with its job; empty for the run of a trigger. */
+  slotFreed: (job: string) => void = () => {}
+
+  constructor(private readonly kernel: Pick<PluginKernel<{ events: typeof Events }>, 'db' | 'clock' | 'needs'>) {
+    this.#history = new History(kernel.db, { table: 'automation_run', time: KEPT_TIME })
+  }
+
+  get(id: string): RunRow | undefined {
+    return this.kernel.db.get<RunRow>('SELECT * FROM automation_run WHERE id = ?', [id])
+  }
+
+  /** Newest first. */
+  list({ jobId, triggerId, status, since, until, workspace, limit }: RunFilter): RunRow[] {
+    const conditions: [string, SqlValue | undefined][] = [
+      ['job_id = ?', jobId],
+      ['trigger_id = ?', triggerId],
+      // Failed runs have a partial index, which SQLite only uses when the status is a literal.
+      [status === 'failed' ? "status = 'failed' AND ? IS NOT NULL" : 'status = ?', status],
+      ['started_at >= ?', since],
+      ['started_at <= ?', until],
+      ['(scope IS NULL OR scope = ?)', workspace],
+    ]
+    const given = conditions.filter((entry): entry is [string, SqlValue] => entry[1] !== undefined)
+    const where = given.length > 0 ? `WHERE ${given.map(([sql]) => sql).join(' AND ')}` : ''
+    const params = [...given.map(([, value]) => value), limit]
+    return this.kernel.db.all<RunRow>(`SELECT * FROM automation_run ${where} ORDER BY seq DESC LIMIT +?`, params)
+  }
+
+  /** Scheduled and running runs, of one job or of all. */
+  open(jobId?: string): RunRow[] {
+    const sql = "SELECT * FROM automation_run WHERE status IN ('scheduled', 'running')"
+    return jobId === undefined
+      ? this.kernel.db.all<RunRow>(`${sql} ORDER BY seq`)
+      : this.kernel.db.all<RunRow>(`${sql} AND job_id = ? ORDER BY seq`, [jobId])
+  }
+
+  has(run: string): boolean {
+    return this.kernel.db.row('SELECT 1 FROM automation_run WHERE id = ?', [run]) !== undefined
+  }
+
+  openOf(job: string): number {
+    const sql = "SELECT count(*) FROM automation_run WHERE job_id = ? AND status IN ('scheduled', 'running')"
+    return Number(this.kernel.db.row(sql, [job])?.[0] ?? 0)
+  }
+
+  openCount(): number {
+    const sql = "SELECT count(*) FROM automation_run WHERE status IN ('scheduled', 'running') AND wait_until IS NULL"
+    return Number(this.kernel.db.row(sql)?.[0] ?? 0)
+  }
+
+  waitingCount(): number {
+    return Number(this.kernel.db.row('SELECT count(*) FROM automation_run WHERE wait_until IS NOT NULL')?.[0] ?? 0)
+  }
+
+  /** The newest run of this session. */
+  ofSession(session: string): RunRow | undefined {
+    return this.kernel.db.get<RunRow>('SELECT * FROM automation_run WHERE session_id = ? ORDER BY seq DESC LIMIT 1', [
+      session,
+    ])
+  }
+
+  /** Runs that count toward the fire limit. */
+  counted(of: RunOf, window: number, now: number): { readonly count: number; readonly oldest: number } {
+    const [column, id] = columnOf(of)
+    // Runs in the future exist when the clock was set back; they must not block the definition until then.
+    const row = this.kernel.db.row(
+      `SELECT count(*), min(started_at) FROM automation_run
+       WHERE ${column} = ? AND started_at > ? AND started_at <= ? AND status <> 'canceled' AND wait_until IS NULL`,
+      [id, now - window, now],
+    )
+    return { count: Number(row?.[0] ?? 0), oldest: Number(row?.[1] ?? 0) }
+  }
+
+  /** Claim times of the runs that {@link counted} counts, ascending. */
+  started(of: RunOf, window: number, now: number): number[] {
+    const [column, id] = columnOf(of)
+    const sql = `SELECT started_at FROM automation_run
+      WHERE ${column} = ? AND started_at > ? AND started_at <= ? AND status <> 'canceled' AND wait_until IS NULL
+      ORDER BY started_at`
+    return this.kernel.db.rows(sql, [id, now - window, now]).map(([at]) => Number(at))
+  }
+
+  /** Ids of runs scheduled in the future: they were claimed before the clock was set back. */
+  scheduledAfter(now: number): string[] {
+    return this.kernel.db.rows('SELECT id FROM automation_run WHERE scheduled_at > ?', [now]).map(([id]) => String(id))
+  }
+
+  /** Usual duration of a run in milliseconds: the median of the latest completed runs. */
+  usualMs(of: RunOf): number | undefined {
+    const [column, id] = columnOf(of)
+    const sql = `SELECT ended_at - started_at FROM automation_run WHERE ${column} = ? AND status = 'completed'
+      AND ended_at >= started_at ORDER BY seq DESC LIMIT 20`
+    const took = this.kernel.db.rows(sql, [id]).map(([ms]) => Number(ms))
+    return took.toSorted((a, b) => a - b)[took.length >> 1]
+  }
+
+  /** Inserts a run and emits its event. */
+  insert(t: Tx, run: NewRun): RunRow {
+    const now = this.kernel.clock.now()
+    const ended = run.status === 'canceled'
+    const event = this.#emit(t, RunCreated, run.id, run, run.status, run, run.cause, run.actor)
+    const row: Omit<RunRow, 'seq'> = {
+      id: run.id,
+      job_id: 'jobId' in run ? run.jobId : '',
+      trigger_id: 'triggerId' in run ? run.triggerId : null,
+      status: run.status,
+      attempt: run.attempt,
+      fire_id: run.fireId ?? null,
+      scheduled_at: run.scheduledAt ?? null,
+      started_at: now,
+      wait_until: run.waitUntil ?? null,
+      ended_at: ended ? now : null,
+      session_id: null,
+      task_id: null,
+      task_run_id: null,
+      error: run.error ?? null,
+      metadata: run.metadata ? JSON.stringify(run.metadata) : null,
+      delivery_error: null,
+      delivery_error_at: null,
+      scope: run.scope ?? null,
+      event: ended ? this.#emit(t, RunEnded, run.id, run, run.status, run, event) : event,
+      prompt: ended ? null : (run.prompt ?? null),
+      depth: run.depth ?? 0,
+    }
+    // Read back only the seq: reading the whole row would cost as much as writing it.
+    const given = t.row(INSERT_RUN, valuesOf(row))
+    if (ended) this.#prune(t, run)
+    return { seq: Number(given?.[0]), ...row }
+  }
+
+  /**
+   * Moves a run to its next state and emits the event. Throws when {@link RUN_TRANSITIONS} does not allow it.
+   * @param run the id, or the row as read in this transaction
+   */
+  move(
+    t: Tx,
+    run: string | RunRow,
+    to: RunStatus,
+    more: {
+      readonly sessionId?: string
+      readonly error?: string | undefined
+      readonly task?: { readonly id: string; readonly run: string }
+      readonly metadata?: Readonly<Record<string, unknown>>
+    } = {},
+  ): RunRow {
+    const id = typeof run === 'string' ? run : run.id
+    const before = typeof run === 'string' ? this.get(id) : run
+    if (!before || !(RUN_TRANSITIONS[before.status] as readonly RunStatus[]).includes(to)) {
+      throw new Error(`run ${id} cannot become ${to}: it is ${before?.status ?? 'deleted'}`)
+    }
+    const sessionId = more.sessionId ?? before.session_id ?? undefined
+    const type = isFinal(to) ? RunEnded : RunStarted
+    const what = { sessionId, error: more.error, scope: before.scope ?? undefined }
+    const event = this.#emit(t, type, id, runOf(before), to, what, before.event)
+    const now = this.kernel.clock.now()
+    const undelivered = before.status === 'scheduled' && to === 'failed' && before.fire_id !== null
+    const change = {
+      status: to,
+      session_id: sessionId ?? null,
+      error: more.error ?? null,
+      ended_at: isFinal(to) ? now : null,
+      wait_until: null,
+      metadata: mergedMetadata(before.metadata, more.metadata),
+      event,
+      delivery_error: undelivered ? (more.error ?? null) : null,
+      delivery_error_at: undelivered ? now : null,
+      prompt: isFinal(to) ? null : before.prompt,
+      task_id: more.task?.id ?? null,
+      task_run_id: more.task?.run ?? null,
+    }
+    const columns = Object.keys(change).map(column => `${column} = ?`)
+    t.run(`UPDATE automation_run SET ${columns.join(', ')} WHERE seq = ?`, [...Object.values(change), before.seq])
+    if (isFinal(to)) {
+      this.#prune(t, runOf(before))
+      this.kernel.db.onDurable(t, () => this.slotFreed(before.job_id))
+    }
+    return { ...before, ...change }
+  }
+
+  #emit(
+    t: Tx,
+    type: EventType<{
+      id: string
+      job_id?: string | undefined
+      trigger_id?: string | undefined
+      status: string
+      session_id?: string | undefined
+      error?: string | undefined
+    }>,
+    id: string,
+    of: RunOf,
+    status: RunStatus,
+    what: { sessionId?: string | undefined; error?: string | undefined; scope?: string | undefined },
+    cause: StoredEvent['cause'],
+    actor?: NewRun['actor'],
+  ): string {
+    const payload = {
+      id,
+      ...('jobId' in of ? { job_id: of.jobId } : { trigger_id: of.triggerId }),
+      status,
+      ...(what.sessionId === undefined ? {} : { session_id: what.sessionId }),
+      ...(what.error === undefined ? {} : { error: what.error }),
+    }
+    return this.kernel.needs.events.emit(t, type, payload, {
+      cause,
+      scope: what.scope,
+      subject: id,
+      ...(actor ? { actor } : {}),
+    }).id
+  }
+
+  #prune(t: Tx, of: RunOf): void {
+    const [column, id] = columnOf(of)
+    // Pruning scans all kept runs of the definition.
+    if (!this.#pruning.due(id)) return
+    const since = this.kernel.clock.now() - KEPT_MS
+    this.#history.prune(t, { [column]: id }, { newest: KEPT_RUNS, since })
+  }
+}

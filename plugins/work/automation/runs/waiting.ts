@@ -1,0 +1,91 @@
+import { messageOf, type PluginKernel, type Timer } from '../../../../kernel/plugin.js'
+import type { Claim, Claims } from '../claim.js'
+import type { Dispatcher } from '../dispatch.js'
+import type { RunStore } from './runs.js'
+import type { WaitingRows } from './waiting-rows.js'
+
+/** Milliseconds after which the queue is looked at again when it could not be written, and the longest sleep. */
+const RETRY_MS = 5000
+const LONGEST_MS = 60_000
+
+/** What the queue needs from the plugin. */
+export interface WaitingWork {
+  readonly runs: RunStore
+  readonly claims: Pick<Claims, 'admit'>
+  readonly rows: Pick<WaitingRows, 'nextWaitEnd'>
+  readonly dispatcher: Pick<Dispatcher, 'start'>
+  /** Claims what is due of a job whose run has ended. */
+  readonly catchUp: (job: string) => Promise<void>
+}
+
+/** Claimed occurrences that wait for a slot. They are durable: a restarted daemon goes on with them. */
+export class WaitingRuns {
+  #timer: Timer | undefined
+  #looking: Promise<void> | undefined
+  #again = false
+  #open = false
+
+  constructor(
+    private readonly kernel: Pick<PluginKernel, 'clock' | 'log'>,
+    private readonly work: WaitingWork,
+  ) {
+    work.runs.slotFreed = job => void this.#handOn(job)
+  }
+
+  /** The next occurrence of the job may have been due before all that wait, so it is claimed before the slot is given away. */
+  async #handOn(job: string): Promise<void> {
+    if (this.#open && job !== '') await this.work.catchUp(job)
+    await this.look()
+  }
+
+  /** Looks after a claim that waits. */
+  noted(claim: Claim): Claim {
+    if (claim.outcome === 'queued') void this.look()
+    return claim
+  }
+
+  /** Begins to hand out slots. Resolves when those that are free have been given to the occurrences of the previous daemon. */
+  start(): Promise<void> {
+    this.#open = true
+    return this.look()
+  }
+
+  close(): void {
+    this.#open = false
+    this.#timer?.cancel()
+  }
+
+  /** A slot may be free, or an occurrence waits that did not before. */
+  look(): Promise<void> {
+    if (!this.#open) return Promise.resolve()
+    this.#again = true
+    this.#looking ??= this.#all().finally(() => {
+      this.#looking = undefined
+      // A request that came while the last round was ending.
+      if (this.#again) void this.look()
+    })
+    return this.#looking
+  }
+
+  async #all(): Promise<void> {
+    const { clock, log } = this.kernel
+    let wait = LONGEST_MS
+    while (this.#again && this.#open) {
+      this.#again = false
+      try {
+        if (this.work.rows.nextWaitEnd() === undefined) break
+        for (const admission of await this.work.claims.admit()) {
+          if (admission.outcome === 'admitted') this.work.dispatcher.start(admission.run, admission.job)
+        }
+      } catch (error) {
+        log.error(`waiting occurrences were not admitted: ${messageOf(error)}`)
+        wait = RETRY_MS
+      }
+    }
+    this.#timer?.cancel()
+    const next = this.work.rows.nextWaitEnd()
+    if (next === undefined || !this.#open) return
+    const ms = Math.max(1, Math.min(wait, next - clock.now()))
+    this.#timer = clock.timeout(ms, () => void this.look(), { unref: true })
+  }
+}

@@ -1,0 +1,18 @@
+import { describe } from '../../../../kernel/kit/annotations/index.js'
+import { ok, routeOf } from '../../../../kernel/plugin.js'
+import { SimulationQuery, SimulationReply } from '../../../../schemas/automation/simulation.js'
+import type { AutomationService } from '../service.js'
+
+const route = routeOf<AutomationService>(describe('Automation'))
+
+export const simulationRoutes = [
+  route({
+    method: 'GET',
+    path: '/api/automation/simulation',
+    summary:
+      'Simulate jobs over the coming days and triggers over recorded events, without running or writing anything',
+    query: SimulationQuery,
+    replies: { 200: SimulationReply },
+    handle: async (self, { query, signal }) => ok({ simulation: await self.simulator.simulate(query, signal) }),
+  }),
+]

@@ -1,0 +1,56 @@
+import { describe, runsCode } from '../../../../kernel/kit/annotations/index.js'
+import { created, ok, routeOf } from '../../../../kernel/plugin.js'
+import {
+  AcceptSuggestionReply,
+  ListSuggestionsQuery,
+  ListSuggestionsReply,
+  SuggestBody,
+  SuggestionReply,
+} from '../../../../schemas/automation.js'
+import type { AutomationService } from '../service.js'
+
+const route = routeOf<AutomationService>(describe('Automation'))
+const ALL = '/api/workspaces/{workspace_id}/automation/suggestions'
+const ONE = `${ALL}/{suggestion_id}` as const
+
+export const suggestionRoutes = [
+  route({
+    method: 'GET',
+    path: ALL,
+    summary: 'List the suggestions of a workspace, newest first',
+    query: ListSuggestionsQuery,
+    replies: { 200: ListSuggestionsReply },
+    handle: async (self, { params, query }) =>
+      ok({ suggestions: await self.suggestions.list(params.workspace_id, query.status) }),
+  }),
+  route({
+    method: 'POST',
+    path: ALL,
+    audited: false,
+    summary: 'Suggest a job or trigger; it does not run until a user accepts it',
+    body: SuggestBody,
+    bodyLimit: 64 * 1024,
+    // Agents may call this: a suggestion has no effect until a user accepts it.
+    origins: ['agent_session'],
+    with: [runsCode(false)],
+    replies: { 201: SuggestionReply },
+    handle: async (self, { params, body, actor }) =>
+      created({ suggestion: await self.suggestions.propose(actor, params.workspace_id, body) }),
+  }),
+  route({
+    method: 'POST',
+    path: `${ONE}/accept`,
+    summary: 'Accept a suggestion and create its job or trigger',
+    replies: { 200: AcceptSuggestionReply },
+    handle: async (self, { params, actor }) =>
+      ok(await self.suggestions.accept(actor, params.workspace_id, params.suggestion_id)),
+  }),
+  route({
+    method: 'POST',
+    path: `${ONE}/dismiss`,
+    summary: 'Dismiss a suggestion',
+    replies: { 200: SuggestionReply },
+    handle: async (self, { params }) =>
+      ok({ suggestion: await self.suggestions.dismiss(params.workspace_id, params.suggestion_id) }),
+  }),
+]

@@ -1,0 +1,195 @@
+import { createHash } from 'node:crypto'
+import { History } from '../../../../kernel/kit/history.js'
+import { TokenBucket } from '../../../../kernel/kit/rate.js'
+import { resolveSecret } from '../../../../kernel/kit/secret-ref.js'
+import { type Actor, type DiskSpace, Fault, iso, type PluginKernel, type Tx, turn } from '../../../../kernel/plugin.js'
+import type { WebhookReply } from '../../../../schemas/automation.js'
+import type { Daemon } from '../../../desk/daemon/api.js'
+import { AutomationErrors } from '../api.js'
+import { EveryNth } from '../runs/every-nth.js'
+import { runToWire } from '../runs/run-row.js'
+import { type Envelope, placeOf } from '../triggers/envelope.js'
+import { type FireWork, promptOf, runId } from '../triggers/fires.js'
+import { matches } from '../triggers/match.js'
+import type { TriggerRecord } from '../triggers/trigger-kind.js'
+import { FRESH_MS, type Headers, isSigned, schemes } from './schemes.js'
+
+/** Rate limit per webhook, counting refused deliveries. */
+const DELIVERIES = { burst: 60, perSecond: 10 }
+/** Rate limits kept for unknown endpoints, so that the limit does not reveal which endpoints exist. */
+const UNKNOWN_ENDPOINTS = 1000
+/** Replay keys kept per webhook, two per delivery: more cannot arrive within the freshness window. */
+const REMEMBERED = 20_000
+/** Prune the replay keys of a webhook once per this many deliveries. */
+const PRUNED_EVERY = 100
+/** Minimum time between two sweeps of expired replay keys, in milliseconds. */
+const SWEPT_MS = 1000
+
+export const deliveryTable = `CREATE TABLE automation_webhook_delivery (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, trigger_id TEXT NOT NULL, key TEXT NOT NULL, until INTEGER NOT NULL,
+    UNIQUE (trigger_id, key)
+  ) STRICT;
+  CREATE INDEX automation_webhook_delivery_until ON automation_webhook_delivery (until);
+  CREATE INDEX automation_webhook_delivery_trigger ON automation_webhook_delivery (trigger_id, seq);`
+
+type DeliveryRow = { readonly seq: number; readonly trigger_id: string; readonly key: string; readonly until: number }
+type Kernel = PluginKernel<{ disk: typeof DiskSpace; daemon: typeof Daemon }>
+
+/** A delivery as received. */
+export interface Delivery {
+  readonly workspaceId?: string
+  /** `<slug>--<webhook id>`, or the id alone. */
+  readonly endpoint: string
+  readonly headers: Headers
+  readonly body: Buffer
+  readonly actor: Actor
+  /** Id of the HTTP request. */
+  readonly cause: string
+}
+
+/** Accepts signed deliveries. Each delivery fires its trigger once. */
+export class Webhooks {
+  readonly #known = new Map<string, TokenBucket>()
+  readonly #unknown = new Map<string, TokenBucket>()
+  readonly #history: History<DeliveryRow>
+  readonly #pruning = new EveryNth(PRUNED_EVERY)
+  #sweptAt = Number.NEGATIVE_INFINITY
+
+  constructor(
+    private readonly kernel: Kernel,
+    private readonly work: FireWork,
+  ) {
+    this.#history = new History(kernel.db, { table: 'automation_webhook_delivery' })
+  }
+
+  /**
+   * Resolves when the run is durable. Throws 404 for an unknown or disabled webhook, 429 before any signature is computed, 400
+   * and 401 for missing or invalid signatures, 409 for a duplicate, and 409 when a limit is reached (the delivery may be retried).
+   */
+  async deliver(delivery: Delivery): Promise<WebhookReply['result']> {
+    let trigger = this.#find(delivery)
+    this.#pass(trigger, delivery)
+    for (;;) {
+      if (!trigger) throw AutomationErrors.webhook_not_found()
+      const taken = await this.#take(trigger, delivery)
+      if (taken) return taken
+      trigger = this.#find(delivery)
+    }
+  }
+
+  /** Accepts one delivery; undefined, with nothing written, when the trigger changed after it was read. */
+  async #take(trigger: TriggerRecord, delivery: Delivery): Promise<WebhookReply['result'] | undefined> {
+    const now = this.kernel.clock.now()
+    const signed = schemes[trigger.spec.webhook_scheme ?? 'service'](delivery.headers, delivery.body, now)
+    if (!isSigned(signed, await this.#secret(trigger))) throw AutomationErrors.webhook_signature_invalid()
+    if (signed.at !== undefined && Math.abs(now - signed.at) > FRESH_MS) throw AutomationErrors.webhook_stale()
+    if (!this.work.enabled) throw AutomationErrors.automation_disabled()
+    const refusal = await this.kernel.needs.disk.refusal()
+    if (refusal) throw refusal
+    await this.kernel.needs.daemon.admit('automation run')
+    const envelope: Envelope = {
+      kind: 'webhook',
+      source: 'webhook',
+      ...placeOf(trigger.scope.id),
+      data: this.#data(trigger, delivery, signed.data, signed.at ?? now),
+    }
+    const keys = signed.keys.map(key => createHash('sha256').update(key).digest('hex'))
+    const taken = await this.kernel.db.tx(t => {
+      const present = this.#find(delivery)
+      if (present?.id !== trigger.id || present.version !== trigger.version) return undefined
+      this.#once(t, trigger.id, keys, signed.until)
+      if (!matches(trigger, envelope)) return {}
+      this.work.claims.room(trigger, { triggerId: trigger.id })
+      const { prompt, skip } = promptOf(trigger, envelope, 1)
+      const { actor, cause } = delivery
+      const metadata = { activation: 'webhook' }
+      const id = runId(trigger.id, `webhook|${keys[0]}|${signed.until}`)
+      const fire = { id, prompt, skip, actor, cause, depth: 1, metadata, hasRoom: true }
+      const run = this.work.claims.fired(t, trigger, fire)
+      // The keys had expired and the clock was set back: the run ID still identifies the duplicate.
+      if (!run) throw AutomationErrors.webhook_replayed()
+      return { run }
+    })
+    if (!taken) return undefined
+    const { run } = taken
+    // Dispatch after the reply: the reply would wait for the writes of the dispatch.
+    if (run?.status === 'scheduled') void turn().then(() => this.work.dispatch(run, trigger))
+    return { matched: run ? 1 : 0, runs: run ? [runToWire(run)] : [] }
+  }
+
+  /** The trigger of a delivery; undefined when it is disabled or slug, scope or workspace differ. */
+  #find({ endpoint, workspaceId }: Delivery): TriggerRecord | undefined {
+    const at = endpoint.lastIndexOf('--')
+    const [slug, webhookId] = at < 0 ? ['', endpoint] : [endpoint.slice(0, at), endpoint.slice(at + 2)]
+    const trigger = this.work.triggers.ofWebhook(webhookId)
+    const { spec, scope } = trigger ?? {}
+    const isIt = spec?.event === 'webhook' && (spec.endpoint_slug ?? '') === slug && scope?.id === workspaceId
+    return trigger && isIt && this.work.triggers.enabled(trigger) ? trigger : undefined
+  }
+
+  #pass(trigger: TriggerRecord | undefined, { workspaceId = '', endpoint }: Delivery): void {
+    const [buckets, key] = trigger
+      ? [this.#known, trigger.id]
+      : [this.#unknown, `${workspaceId}/${endpoint.slice(0, 300)}`]
+    const bucket = buckets.get(key) ?? new TokenBucket(DELIVERIES, this.kernel.clock)
+    buckets.delete(key)
+    buckets.set(key, bucket)
+    const [oldest] = buckets.keys()
+    if (buckets.size > UNKNOWN_ENDPOINTS && oldest !== undefined) buckets.delete(oldest)
+    if (!bucket.tryTake(1)) throw AutomationErrors.webhook_rate_limit(undefined, { retryAfter: 1 })
+  }
+
+  async #secret({ id, spec }: TriggerRecord): Promise<string> {
+    try {
+      return await resolveSecret(this.kernel, spec.webhook_secret_ref ?? '', `webhook_secret_ref of trigger ${id}`)
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      // The sender must not learn where the secret is stored.
+      this.kernel.log.warn(`refused a delivery to trigger ${id}: ${error.message}`, { trigger: id })
+      throw AutomationErrors.webhook_secret_missing()
+    }
+  }
+
+  /** Stores the replay keys. Throws 409 `webhook_replayed`. */
+  #once(t: Tx, trigger: string, keys: readonly string[], until: number): void {
+    const now = this.kernel.clock.now()
+    // Expired keys are refused by their timestamp anyway, so a sweep per second suffices. abs(): the clock may be set back.
+    if (Math.abs(now - this.#sweptAt) >= SWEPT_MS) {
+      t.run('DELETE FROM automation_webhook_delivery WHERE until < ?', [now])
+      this.#sweptAt = now
+    }
+    for (const key of keys) {
+      const { changes } = t.run(
+        `INSERT INTO automation_webhook_delivery (trigger_id, key, until) VALUES (?, ?, ?)
+         ON CONFLICT (trigger_id, key) DO NOTHING`,
+        [trigger, key, until],
+      )
+      if (changes === 0) throw AutomationErrors.webhook_replayed()
+    }
+    // Pruning scans all kept keys.
+    if (this.#pruning.due(trigger)) this.#history.prune(t, { trigger_id: trigger }, { newest: REMEMBERED })
+  }
+
+  #data({ spec }: TriggerRecord, { endpoint, body }: Delivery, more: Readonly<Record<string, string>>, at: number) {
+    const text = body.toString()
+    return {
+      payload: text,
+      ...objectOf(text),
+      ...more,
+      endpoint,
+      endpoint_slug: spec.endpoint_slug ?? '',
+      webhook_id: endpoint.slice(endpoint.lastIndexOf('--') < 0 ? 0 : endpoint.lastIndexOf('--') + 2),
+      timestamp: iso(at),
+    }
+  }
+}
+
+/** The members of a JSON object; empty for any other text. */
+function objectOf(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
+  } catch {
+    return {}
+  }
+}

@@ -1,0 +1,174 @@
+import type { HookTable } from '../../../kernel/plugin.js'
+import { HookEvent } from '../../../schemas/hooks.js'
+import { points as sandboxPoints } from '../../access/sandboxes/api.js'
+import { points as spawnPoints } from '../../agents/self-service/api.js'
+import { points as sessionPoints } from '../sessions/api.js'
+import { points as taskPoints } from '../tasks/api.js'
+import { familyOf, type HookFamily } from './families.js'
+
+/** Fields that a patch may set; `deny`, and `cancel` for a run, abort the operation. A patch with any other field is `rejected`. */
+export type PatchMember =
+  | 'deny'
+  | 'cancel'
+  | 'session_name'
+  | 'session_type'
+  | 'agent_name'
+  | 'workspace_id'
+  | 'workspace'
+  | 'message'
+  | 'prompt'
+  | 'context_blocks'
+  | 'command'
+  | 'args'
+  | 'cwd'
+  | 'name'
+  | 'namespace'
+  | 'read_only'
+  | 'input'
+  | 'title'
+  | 'result'
+  | 'error'
+  | 'decision'
+  | 'class'
+  | 'permissions'
+  | 'capabilities'
+  | 'priority_min'
+
+/** Static properties of an event. */
+export interface EventFacts {
+  /** Whether sync hooks are allowed. */
+  readonly sync: boolean
+  /** Fields that a patch may set; empty for observation-only events. */
+  readonly patch: readonly PatchMember[]
+  /** False for events that the daemon does not emit yet. */
+  readonly emitted: boolean
+}
+
+const ASYNC = false
+const told = (sync = true): EventFacts => ({ sync, patch: [], emitted: true })
+const pending = (sync = true): EventFacts => ({ sync, patch: [], emitted: false })
+const decides = (...patch: PatchMember[]): EventFacts => ({ sync: true, patch, emitted: true })
+
+/** The tables of hooks whose names are events: a new hook there is an event with one line in `schemas/hooks.ts`. */
+const TABLES: readonly HookTable[] = [sessionPoints, sandboxPoints, spawnPoints, taskPoints]
+const POINTS = new Map(TABLES.flatMap(table => Object.values(table).map(point => [point.name, point])))
+
+/** What a patch may set, of the events that are pipelines of these tables. */
+const PATCHES: { readonly [E in HookEvent]?: readonly PatchMember[] } = {
+  'session.pre_create': ['session_name', 'session_type', 'agent_name', 'workspace_id', 'workspace', 'deny'],
+  'session.pre_resume': ['session_name', 'deny'],
+  'session.pre_stop': ['deny'],
+  'sandbox.prepare': ['deny'],
+  'input.pre_submit': ['message', 'context_blocks', 'deny'],
+  'prompt.post_assemble': ['prompt', 'context_blocks', 'deny'],
+  'agent.pre_start': ['command', 'args', 'cwd', 'deny'],
+  'tool.pre_call': ['name', 'namespace', 'read_only', 'input', 'deny'],
+  'tool.post_call': ['title', 'result', 'error'],
+  'tool.post_error': ['title', 'result', 'error'],
+  'task.run.pre_claim': ['capabilities', 'priority_min', 'deny'],
+  'spawn.pre_create': ['permissions', 'deny'],
+  'worktree.pre_create': ['deny'],
+}
+
+/** Events of these tables that only async hooks observe. */
+const OBSERVED: ReadonlySet<HookEvent> = new Set<HookEvent>([
+  'event.pre_record',
+  'event.post_record',
+  'message.delta',
+  'permission.resolved',
+  'permission.denied',
+])
+
+/** The events that are no hook of these tables. */
+const OTHERS: { readonly [E in HookEvent]?: EventFacts } = {
+  'session.post_stop': told(),
+  'sandbox.sync.before': pending(),
+  'sandbox.sync.after': pending(),
+  'automation.job.pre_fire': decides('prompt', 'cancel', 'deny'),
+  'automation.job.post_fire': told(ASYNC),
+  'automation.trigger.pre_fire': decides('prompt', 'cancel', 'deny'),
+  'automation.trigger.post_fire': told(ASYNC),
+  'automation.run.completed': told(ASYNC),
+  'automation.run.failed': told(ASYNC),
+  'agent.soul.snapshot.resolved': told(ASYNC),
+  'agent.soul.mutation.after': told(ASYNC),
+  'agent.heartbeat.policy.resolved': told(ASYNC),
+  'agent.heartbeat.wake.before': decides('deny'),
+  'agent.heartbeat.wake.after': told(ASYNC),
+  'session.health.update.after': told(),
+  'permission.request': decides('decision', 'class', 'deny'),
+  'context.pre_compact': pending(),
+  'coordinator.pre_spawn': pending(),
+  'coordinator.spawned': pending(),
+  'coordinator.decision': pending(),
+  'coordinator.stopped': pending(),
+  'coordinator.failed': pending(),
+  'task.blocked': told(),
+  'task.unblocked': told(),
+  'task.needs_attention': told(),
+  'task.recovered': told(),
+  'task.status_changed': told(),
+  'task.run.enqueued': told(),
+  'task.run.post_claim': told(),
+  'task.run.lease_extended': told(),
+  'task.run.lease_expired': told(),
+  'task.run.lease_recovered': told(),
+  'task.run.released': told(),
+  'task.run.completed': told(),
+  'task.run.failed': told(),
+  'loop.started': pending(),
+  'loop.generation.pre': pending(),
+  'loop.generation.post': pending(),
+  'loop.gate.pre': pending(),
+  'loop.gate.post': pending(),
+  'loop.node.terminal': pending(),
+  'loop.terminal': pending(),
+  'network.thread.opened': pending(ASYNC),
+  'network.direct_room.opened': pending(ASYNC),
+  'network.message.persisted': pending(ASYNC),
+  'network.work.opened': pending(ASYNC),
+  'network.work.transitioned': pending(ASYNC),
+  'network.work.closed': pending(ASYNC),
+  'network.peer.joined': pending(ASYNC),
+  'network.peer.left': pending(ASYNC),
+  'network.participation.pre_resolve': pending(),
+  'network.participation.resolved': pending(ASYNC),
+  'window_manager.layout.applied': told(ASYNC),
+  'window_manager.desktop.created': told(ASYNC),
+  'window_manager.desktop.deleted': told(ASYNC),
+  'window_manager.window.moved': told(ASYNC),
+  'window_manager.window.opened': told(ASYNC),
+  'window_manager.window.closed': told(ASYNC),
+  'window_manager.stack.grouped': told(ASYNC),
+  'window_manager.stack.ungrouped': told(ASYNC),
+  'window_manager.stack.activated': told(ASYNC),
+}
+
+/** When the event is dispatched, as the table of its plugin says; undefined for an event of no table. */
+export const pointText = (event: HookEvent): string | undefined => POINTS.get(event)?.summary
+
+function factsOf(event: HookEvent): EventFacts {
+  const other = OTHERS[event]
+  if (other) return other
+  const point = POINTS.get(event)
+  if (!point) throw new TypeError(`no plugin has a hook for the event ${event}`)
+  return { sync: !OBSERVED.has(event), patch: PATCHES[event] ?? [], emitted: true }
+}
+
+/** The catalog of hook events. */
+export const hookEvents = Object.fromEntries(HookEvent.options.map(event => [event, factsOf(event)])) as Readonly<
+  Record<HookEvent, EventFacts>
+>
+
+/** Which agents and actions an event covers. The daemon only sees what an agent reports or requests. */
+export function reachOf(event: HookEvent): string {
+  return REACH[familyOf(event)] ?? 'every agent'
+}
+
+const REACH: { readonly [F in HookFamily]?: string } = {
+  tool:
+    'file access and commands that an agent requests through ACP, and tools of the daemon; tools that an agent runs itself are only ' +
+    'reported afterwards and cannot be denied or changed',
+  permission: 'agents that request permission; an agent that never asks cannot be denied',
+  context: 'agents that report their context usage',
+}

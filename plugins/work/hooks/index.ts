@@ -1,0 +1,93 @@
+import { definePlugin, maybe, Settings, surfaceOf } from '../../../kernel/plugin.js'
+import { Agents } from '../../agents/agents/api.js'
+import { Automation } from '../automation/api.js'
+import { Checks } from '../../desk/daemon/api.js'
+import { Events } from '../../platform/events/api.js'
+import { Extensions, ResourceFamilies, type ResourceFamily } from '../../delivery/extensions/api.js'
+import { Processes } from '../../platform/processes/api.js'
+import { Confinement } from '../../access/sandboxes/api.js'
+import { Sessions } from '../sessions/api.js'
+import { Tasks } from '../tasks/api.js'
+import { Tools } from '../tools/api.js'
+import { SecretOwners } from '../../access/vault/api.js'
+import { WorkspaceDeleted, Workspaces } from '../../desk/workspaces/api.js'
+import { HookDeclarers, HookErrors, HookKind, Hooks, HookValues, NativeHooks } from './api.js'
+import { besideTaps } from './points/beside.js'
+import { sessionTaps } from './points/sessions.js'
+import { toolValues, workTaps } from './points/work.js'
+import { hookRoutes } from './routes.js'
+import { RUN_TABLES } from './runs.js'
+import type { HooksService } from './service.js'
+import { ConfiguredHooks } from './settings.js'
+
+const { contribute, reconciler, tap } = surfaceOf<HooksService>()
+
+/** Reads `[[resources.hooks]]` of extension manifests. */
+const family: ResourceFamily = {
+  name: 'hooks',
+  kinds: [HookKind],
+  load: async extension => (await import('./shipped.js')).readHooks(extension),
+}
+
+/** Runs programs and functions on events and applies their patches and denials. */
+export default definePlugin({
+  name: 'hooks',
+  version: '0.2.0',
+  requires: {
+    settings: Settings,
+    processes: Processes,
+    workspaces: Workspaces,
+    agents: Agents,
+    sessions: Sessions,
+    events: Events,
+    extensions: maybe(Extensions),
+    sandboxes: maybe(Confinement),
+    automation: maybe(Automation),
+    tasks: maybe(Tasks),
+    tools: maybe(Tools),
+  },
+  provides: Hooks,
+  service: () => import('./service.js').then(module => module.HooksService),
+}).surface({
+  declares: [NativeHooks, HookDeclarers, HookValues],
+  kinds: [HookKind],
+  errors: [HookErrors],
+  settings: [ConfiguredHooks],
+  tables: [{ id: '001-run', sql: RUN_TABLES }],
+  owned: [{ by: Sessions, table: 'hooks_run', column: 'session_id' }],
+  reconcilers: [reconciler({ kind: HookKind, run: self => self.changed() })],
+  registries: [
+    contribute(ResourceFamilies, () => [family]),
+    contribute(SecretOwners, () => [
+      { what: 'workspace', deleted: { event: WorkspaceDeleted.name }, paths: id => [`hooks/ws/${id}`] },
+    ]),
+    contribute(HookValues, self => [...self.values(), ...toolValues(self)]),
+    contribute(Checks, self => [{ id: 'hooks', category: 'hooks', run: () => self.warnings.findings() }]),
+  ],
+  taps: [
+    tap(
+      Settings,
+      settings => settings.of(ConfiguredHooks),
+      self => () => void self.refresh(),
+    ),
+    ...sessionTaps,
+    ...besideTaps,
+    ...workTaps,
+  ],
+  routes: hookRoutes,
+  commands: [
+    {
+      path: 'hooks info',
+      summary: 'Show a hook with its shadowed sources and coverage',
+      args: [{ name: 'name', summary: 'name of the hook' }],
+      options: [
+        { name: 'workspace', type: 'workspace', summary: 'include the hooks of this workspace (id, name or path)' },
+        { name: 'agent', type: 'text', summary: 'include the hooks of this agent' },
+      ],
+      load: () => import('./commands.js').then(module => ({ run: module.runInfo })),
+    },
+  ],
+  quiesce: [{ phase: 'hooks', run: self => self.quiesce() }],
+  // Plugins that start later may contribute hooks.
+  hooks: { running: self => self.refresh(), admit: (self, incoming) => self.nesting.nest(incoming) },
+})

@@ -1,0 +1,293 @@
+import * as v from 'valibot'
+import { surfaceOf, type Tap } from '../../../../kernel/plugin.js'
+import { HookEvent } from '../../../../schemas/hooks.js'
+import { points, type Recorded, SessionErrors, type SessionInfo, Sessions } from '../../sessions/api.js'
+import type { Fixed, HookPayload } from '../api.js'
+import type { HooksService } from '../service.js'
+import { isReading } from '../told.js'
+
+const { tap } = surfaceOf<HooksService>()
+
+/** Hooks of sessions that tell of a session; their names are events. */
+const OF_SESSIONS = [
+  'postCreate',
+  'postResume',
+  'recoveryStarted',
+  'recoverySucceeded',
+  'recoveryExhausted',
+  'agentCrashed',
+  'agentStopped',
+] as const satisfies (keyof typeof points)[]
+
+/** Hooks of sessions that tell of a journal entry; their names are events. */
+const OF_JOURNALS = [
+  'messagePersisted',
+  'eventRecording',
+  'eventRecorded',
+  'turnStart',
+  'turnEnd',
+  'messageStart',
+  'messageEnd',
+  'toolPostCall',
+  'toolPostError',
+  'permissionResolved',
+  'permissionDenied',
+  'contextCompacted',
+] as const satisfies (keyof typeof points)[]
+
+const eventOf = (point: keyof typeof points): HookEvent => v.parse(HookEvent, points[point].name)
+
+const told = OF_SESSIONS.map(point => {
+  const event = eventOf(point)
+  return tap(
+    Sessions,
+    sessions => sessions.points[point],
+    self => (session: SessionInfo) => self.tell(event, session),
+  )
+})
+
+const recorded = OF_JOURNALS.map(point => {
+  const event = eventOf(point)
+  return tap(
+    Sessions,
+    sessions => sessions.points[point],
+    self => (record: Recorded) => self.recorded(event, record),
+  )
+})
+
+const decided: readonly Tap<HooksService>[] = [
+  tap(
+    Sessions,
+    sessions => sessions.points.preCreate,
+    self => async wish => {
+      const { sessionName, agentName, sessionType, workspaceId, isPlaced, cause } = wish
+      const given = {
+        session_name: sessionName,
+        agent_name: agentName,
+        session_type: sessionType,
+        ...self.place(workspaceId),
+      }
+      const fixed = isPlaced ? PLACED : undefined
+      const done = await self.askBefore('session.pre_create', agentName, workspaceId, given, { cause, fixed })
+      if (!done) return undefined
+      const { payload } = done
+      const place = await placeOf(self.kernel.needs.workspaces, payload, given)
+      const deny = done.deny ?? (place === undefined ? unplaced(payload) : undefined)
+      return {
+        ...wish,
+        sessionName: String(payload.session_name),
+        agentName: String(payload.agent_name),
+        sessionType: payload.session_type as SessionInfo['type'],
+        workspaceId: place ?? workspaceId,
+        ...(deny !== undefined && { deny }),
+      }
+    },
+  ),
+  tap(
+    Sessions,
+    sessions => sessions.points.preResume,
+    self => async (wish, session) => {
+      const invalid = await self.adopt(session)
+      if (invalid !== undefined) return { ...wish, deny: invalid }
+      const done = await self.ask('session.pre_resume', session)
+      if (!done) return undefined
+      return { sessionName: String(done.payload.session_name), ...(done.deny !== undefined && { deny: done.deny }) }
+    },
+  ),
+  tap(
+    Sessions,
+    sessions => sessions.points.preStop,
+    self => async (wish, session) => {
+      const fixed = wish.isRefusable ? undefined : UNREFUSABLE
+      const done = await self.ask('session.pre_stop', session, { stop_reason: wish.reason }, fixed)
+      return done?.deny === undefined ? undefined : { ...wish, deny: done.deny }
+    },
+  ),
+  tap(
+    Sessions,
+    sessions => sessions.points.inputPreSubmit,
+    self => async (input, session) => {
+      const { message, contextBlocks = [], source = 'user' } = input
+      const given = { message, context_blocks: contextBlocks, input_class: source }
+      const done = await self.ask('input.pre_submit', session, given)
+      if (!done) return undefined
+      const { payload, deny } = done
+      return {
+        source,
+        message: String(payload.message),
+        contextBlocks: payload.context_blocks as readonly string[],
+        ...(deny !== undefined && { deny }),
+      }
+    },
+  ),
+  tap(
+    Sessions,
+    sessions => sessions.points.promptPostAssemble,
+    self => async (prompt, session) => {
+      const { texts, contextBlocks = [], source = 'user' } = prompt
+      const given = { prompt: texts, context_blocks: contextBlocks, input_class: source }
+      const done = await self.ask('prompt.post_assemble', session, given)
+      if (!done) return undefined
+      const { payload, deny } = done
+      return {
+        source,
+        texts: payload.prompt as readonly string[],
+        contextBlocks: payload.context_blocks as readonly string[],
+        ...(deny !== undefined && { deny }),
+      }
+    },
+  ),
+  tap(
+    Sessions,
+    sessions => sessions.points.agentPreStart,
+    self => async (line, session) => {
+      const invalid = await self.adopt(session)
+      if (invalid !== undefined) return { ...line, deny: invalid }
+      const [command = '', ...args] = line.argv
+      const done = await self.ask('agent.pre_start', session, { command, args, cwd: line.cwd })
+      const guardedBy = self.guardOf(session)
+      const guarded = guardedBy === undefined ? {} : { guardedBy }
+      if (!done) return guardedBy === undefined ? undefined : { ...line, ...guarded }
+      const { payload, deny } = done
+      return {
+        ...guarded,
+        argv: [String(payload.command), ...(payload.args as readonly string[])],
+        cwd: String(payload.cwd),
+        ...(deny !== undefined && { deny }),
+      }
+    },
+  ),
+  tap(
+    Sessions,
+    sessions => sessions.points.agentSpawned,
+    self => (session, pid) => self.tell('agent.spawned', session, { pid }),
+  ),
+  tap(
+    Sessions,
+    sessions => sessions.points.attentionChanged,
+    self => (session, wanted) => self.tell('session.attention.changed', session, { wanted }),
+  ),
+  tap(
+    Sessions,
+    sessions => sessions.healthUpdated,
+    self => health => {
+      const session = self.session(health.session_id)
+      if (session) self.tell('session.health.update.after', session, { health })
+    },
+  ),
+  tap(
+    Sessions,
+    sessions => sessions.stopped,
+    self => session => {
+      self.tell('session.post_stop', session, {
+        stop_reason: session.stopReason ?? '',
+        ...(session.stopDetail !== undefined && { stop_detail: session.stopDetail }),
+      })
+      self.ended(session.id)
+    },
+  ),
+  tap(
+    Sessions,
+    sessions => sessions.permission,
+    self => async request => {
+      const session = self.session(request.sessionId)
+      if (!session) return undefined
+      const { toolKind, title, command } = request
+      const done = await self.ask('permission.request', session, {
+        tool_name: toolKind,
+        tool_read_only: isReading(toolKind),
+        decision_class: toolKind,
+        title,
+        ...(command !== undefined && { command }),
+        decision: 'allow',
+      })
+      request.judgeAs(String(done?.payload.decision_class ?? toolKind))
+      return done?.deny === undefined ? undefined : SessionErrors.hook_denied(done.deny)
+    },
+  ),
+  tap(
+    Sessions,
+    sessions => sessions.points.toolPreCall,
+    self => async (call, session) => {
+      const [command = '', ...args] = call.argv ?? []
+      const input = call.argv ? { command, args } : { path: call.title }
+      const about = { tool_name: call.kind, tool_read_only: call.kind === 'read', title: call.title, input }
+      const done = await self.ask('tool.pre_call', session, about, CLIENT_CALL)
+      if (!done) return undefined
+      if (done.deny !== undefined) return { ...call, deny: done.deny }
+      return changedCall(call, input, done.payload.input as Readonly<Record<string, unknown>>)
+    },
+  ),
+  tap(
+    Sessions,
+    sessions => sessions.points.worktreePreCreate,
+    self => async (wish, session) => {
+      const done = await self.ask('worktree.pre_create', session, { root: wish.root, worktree: wish.name })
+      return done?.deny === undefined ? undefined : { ...wish, deny: done.deny }
+    },
+  ),
+  tap(
+    Sessions,
+    sessions => sessions.points.messageDelta,
+    self => (record: Recorded) => self.deltas.noticed(record),
+  ),
+  tap(
+    Sessions,
+    sessions => sessions.points.worktreePreRemove,
+    self => async (worktree, session) => {
+      const { name, folder } = worktree
+      await self.ask('worktree.pre_remove', session, { worktree: name, folder })
+      return worktree
+    },
+  ),
+  ...(['Created', 'Adopted', 'Removed'] as const).map(what =>
+    tap(
+      Sessions,
+      sessions => sessions.points[`worktree${what}`],
+      self =>
+        ({ name, folder }, session) =>
+          self.tell(`worktree.${what.toLowerCase()}` as HookEvent, session, { worktree: name, folder }),
+    ),
+  ),
+]
+
+const PLACED: Fixed = {
+  members: ['workspace_id', 'workspace'],
+  why: 'this session continues a worktree, or has its rights from another session',
+}
+const UNREFUSABLE: Fixed = { members: ['deny'], why: 'the session has ended, or must end' }
+const CLIENT_CALL: Fixed = {
+  members: ['name', 'namespace', 'read_only'],
+  why: 'an agent asks for its own file access and commands through fixed ACP methods',
+}
+
+/** The ID of the workspace that a patch names by ID or by reference; undefined when there is none, or two. */
+async function placeOf(
+  workspaces: HooksService['kernel']['needs']['workspaces'],
+  { workspace_id: id, workspace: reference }: HookPayload,
+  given: HookPayload,
+): Promise<string | undefined> {
+  const named = reference === given.workspace ? undefined : await workspaces.find(String(reference)).catch(() => null)
+  if (named === null || (named && id !== given.workspace_id && named.id !== id)) return undefined
+  return (named ?? workspaces.get(String(id)))?.id
+}
+
+/** The denial of a session that a hook moved nowhere. */
+const unplaced = ({ workspace, workspace_id }: HookPayload): string =>
+  `a hook moved this session to a workspace that does not exist (workspace ${workspace}, workspace_id ${workspace_id})`
+
+type Call = { readonly kind: string; readonly title: string; readonly argv?: readonly string[] }
+
+/** Applies a changed command. The path of a file access cannot be changed. */
+function changedCall<C extends Call>(call: C, before: object, input: Readonly<Record<string, unknown>>): C | undefined {
+  if (input === before) return undefined
+  const { command, args = [] } = input
+  const isCommand =
+    call.argv && typeof command === 'string' && Array.isArray(args) && args.every(arg => typeof arg === 'string')
+  if (!isCommand) return { ...call, deny: 'a hook changed the input of this call to an invalid command' }
+  const argv = [command, ...args]
+  return { ...call, argv, title: argv.join(' ') }
+}
+
+/** Taps on the points of sessions. */
+export const sessionTaps: readonly Tap<HooksService>[] = [...told, ...recorded, ...decided]

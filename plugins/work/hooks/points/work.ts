@@ -1,0 +1,236 @@
+import { type EventType, maybe, surfaceOf, type Tap } from '../../../../kernel/plugin.js'
+import type { HookEvent } from '../../../../schemas/hooks.js'
+import { Automation, RunEnded, RunStarted } from '../../automation/api.js'
+import { Events } from '../../../platform/events/api.js'
+import { agentSessionOfEvent } from '../../../access/identity/api.js'
+import { TaskEvents, Tasks } from '../../tasks/api.js'
+import { type ToolCallEnd, type ToolCallWish, type ToolResult, Tools } from '../../tools/api.js'
+import { happeningEvents, LayoutApplied } from '../../../desk/window-manager/api.js'
+import type { HookPayload, KnownValues } from '../api.js'
+import { OPERATIONS } from '../families.js'
+import type { HooksService } from '../service.js'
+import { namespaceOf, toolIdOf } from '../told.js'
+
+const { tap } = surfaceOf<HooksService>()
+
+const automation: readonly Tap<HooksService>[] = [
+  tap(
+    maybe(Automation),
+    service => service.prompting,
+    self =>
+      async ({ prompt }, fire) => {
+        const event = fire.triggerId === undefined ? 'automation.job.pre_fire' : 'automation.trigger.pre_fire'
+        if (!self.has(event)) return undefined
+        const { runId, agentName, workspaceId, attempt, jobId, jobName, triggerId, triggerName, cause } = fire
+        const place = workspaceId === undefined ? {} : { workspaceId }
+        const about =
+          jobId === undefined
+            ? { trigger_id: triggerId, trigger_name: triggerName }
+            : { job_id: jobId, job_name: jobName }
+        const told = {
+          run_id: runId,
+          agent_name: agentName,
+          workspace_id: workspaceId ?? '',
+          attempt,
+          ...about,
+          prompt,
+        }
+        const { deny, payload } = await self.dispatch(event, { ...place, cause }, told)
+        return deny === undefined ? { prompt: String(payload.prompt) } : { prompt, deny }
+      },
+  ),
+  tap(
+    Events,
+    events => events.of(RunStarted),
+    self => event =>
+      announceRun(
+        self,
+        event.payload.trigger_id === undefined ? 'automation.job.post_fire' : 'automation.trigger.post_fire',
+        event,
+      ),
+  ),
+  tap(
+    Events,
+    events => events.of(RunEnded),
+    self => event => {
+      const { status } = event.payload
+      if (status === 'completed' || status === 'failed') announceRun(self, `automation.run.${status}`, event)
+    },
+  ),
+]
+
+/** Notifies the hooks of the workspace of a run; the payload names its agent. */
+function announceRun(
+  hooks: HooksService,
+  event: HookEvent,
+  { id, payload }: { readonly id: string; readonly payload: { readonly id: string } },
+): void {
+  if (!hooks.has(event)) return
+  const about = hooks.kernel.needs.automation.current?.about(payload.id)
+  const { agentName = '', workspaceId, willRetry = false } = about ?? {}
+  const retry = event === 'automation.run.failed' ? { will_retry: willRetry } : {}
+  hooks.announce(event, workspaceId, { agent_name: agentName, ...payload, ...retry }, id)
+}
+
+const windowManager: readonly Tap<HooksService>[] = [LayoutApplied, ...Object.values(happeningEvents)].map(type =>
+  tap(
+    Events,
+    events => events.of(type as EventType<{ readonly workspace_id: string }>),
+    self =>
+      ({ payload }) =>
+        self.announce(type.name as HookEvent, payload.workspace_id, payload),
+  ),
+)
+
+/** Payload members of a tool call. */
+const toolOf = ({ toolId, risk, input }: ToolCallWish | ToolCallEnd) => ({
+  ...{ tool_name: toolId, tool_id: toolId, tool_namespace: namespaceOf(toolId), tool_read_only: risk === 'read' },
+  ...{ title: toolId, input },
+})
+
+/** Names of tools everywhere, and the kinds of call that agents make themselves. Empty without tools. */
+export function toolValues({ kernel: { needs } }: HooksService): KnownValues[] {
+  const tools = needs.tools.current
+  if (!tools) return []
+  const ids = async () => {
+    const all: string[] = []
+    for (const place of [{}, ...needs.workspaces.list().map(({ id }) => ({ workspaceId: id }))]) {
+      if ((await tools.complete(place)).length > 0) return undefined
+      all.push(...(await tools.list(place)).map(({ descriptor }) => descriptor.id))
+    }
+    return all
+  }
+  const known = { noun: 'tool', list: 'svc tool list' }
+  return [
+    { ...known, fields: ['tool_id'], read: ids },
+    { ...known, fields: ['tool_name'], read: async () => (await ids())?.concat(OPERATIONS) },
+    { ...known, fields: ['tool_namespace'], noun: 'tool namespace', read: async () => (await ids())?.map(namespaceOf) },
+  ]
+}
+
+/** Applies a patch: another tool by name, in the namespace of the one before or another one; a tool that counts as writing. */
+function wished(wish: ToolCallWish, { tool_name, tool_namespace, tool_read_only, input }: HookPayload): ToolCallWish {
+  const isWriting = tool_read_only === false && wish.risk === 'read'
+  return {
+    ...wish,
+    toolId: toolIdOf(wish.toolId, String(tool_name), String(tool_namespace)),
+    risk: isWriting ? 'mutating' : wish.risk,
+    input: input as ToolCallWish['input'],
+  }
+}
+
+/** What programs are told of the end of a call. */
+const endOf = ({ result, error }: ToolCallEnd) => ({
+  ...(result && { result: { content: result.content, structured: result.structured } }),
+  ...((error ?? textOf(result)) !== '' && { error: error ?? textOf(result) }),
+})
+
+/** The words of a failure that a tool told of itself. */
+const textOf = (result: ToolResult | undefined): string =>
+  result?.isError ? result.content.map(({ text = '' }) => text).join('\n') : ''
+
+/** Applies a patch to the end of a call. A result that a hook changed keeps whether it is a failure. */
+function ended(call: ToolCallEnd, { title, result, error }: HookPayload, told: HookPayload): ToolCallEnd {
+  return {
+    ...call,
+    title: String(title),
+    ...(error !== told.error && { error: String(error) }),
+    ...(result !== told.result && { result: resultOf(result, call) }),
+  }
+}
+
+/** A text, or an object with `content` and `structured` as the API returns them; anything else is the structured result. */
+function resultOf(patched: unknown, { isError }: ToolCallEnd): ToolResult {
+  const failure = isError ? { isError } : {}
+  if (typeof patched === 'string') return { content: [{ type: 'text', text: patched }], ...failure }
+  const { content, structured = content === undefined ? patched : undefined } = patched as HookPayload
+  const parts = Array.isArray(content) ? (content as ToolResult['content']) : []
+  return { content: parts, ...(structured === undefined ? {} : { structured }), ...failure }
+}
+
+const tools: readonly Tap<HooksService>[] = [
+  tap(
+    maybe(Tools),
+    service => service.calling,
+    self => async wish => {
+      const { place } = wish
+      const session = place.sessionId === undefined ? undefined : self.session(place.sessionId)
+      const whom = place.workspaceId === undefined ? {} : { workspaceId: place.workspaceId }
+      const done = session
+        ? await self.ask('tool.pre_call', session, toolOf(wish))
+        : await self.dispatch('tool.pre_call', whom, toolOf(wish))
+      if (!done) return undefined
+      if (done.deny !== undefined) return { ...wish, deny: done.deny }
+      return wished(wish, done.payload)
+    },
+  ),
+  tap(
+    maybe(Tools),
+    service => service.called,
+    self => async call => {
+      const { place, ms, isError } = call
+      const event = isError ? 'tool.post_error' : 'tool.post_call'
+      const session = place.sessionId === undefined ? undefined : self.session(place.sessionId)
+      if (!self.has(event, session?.id)) return undefined
+      const whom = place.workspaceId === undefined ? {} : { workspaceId: place.workspaceId }
+      const told = { ...toolOf(call), duration_ms: ms, ...endOf(call) }
+      const done = session ? await self.ask(event, session, told) : await self.dispatch(event, whom, told)
+      return done && ended(call, done.payload, told)
+    },
+  ),
+]
+
+/** Hook events by the logged event that emits them. */
+export const OF_TASKS = {
+  'task.block.created': 'task.blocked',
+  'task.block.cleared': 'task.unblocked',
+  'task.needs_attention': 'task.needs_attention',
+  'task.recovered': 'task.recovered',
+  'task.status_changed': 'task.status_changed',
+  'task.run_enqueued': 'task.run.enqueued',
+  'task.run_claimed': 'task.run.post_claim',
+  'task.run_lease_extended': 'task.run.lease_extended',
+  'task.run_lease_expired': 'task.run.lease_expired',
+  'task.run_recovered': 'task.run.lease_recovered',
+  'task.run_released': 'task.run.released',
+  'task.run_completed': 'task.run.completed',
+  'task.run_failed': 'task.run.failed',
+} as const satisfies Readonly<Record<string, HookEvent>>
+
+const tasks: readonly Tap<HooksService>[] = [
+  ...(Object.keys(OF_TASKS) as (keyof typeof OF_TASKS)[]).map(name =>
+    tap(
+      Events,
+      events => events.of(TaskEvents[name]),
+      self =>
+        ({ scope, payload, actor }) => {
+          if (!self.has(OF_TASKS[name])) return
+          const { task_id, run_id, reason } = payload
+          const run = run_id === undefined ? undefined : self.kernel.needs.tasks.current?.run(run_id)
+          // A released run has no session any more: the actor of the event tells the agent.
+          const session = run?.session_id ?? agentSessionOfEvent({ actor })
+          const agent = session === undefined ? undefined : self.session(session)?.agentName
+          const isReleased = name === 'task.run_released' && typeof reason === 'string'
+          const autonomy = { task_id, run_id, ...(isReleased && { release_reason: reason }) }
+          self.announce(OF_TASKS[name], scope, { agent_name: agent ?? '', autonomy, ...payload })
+        },
+    ),
+  ),
+  tap(
+    maybe(Tasks),
+    service => service.preClaim,
+    self => async (wish, session) => {
+      const { capabilities, priorityMin, runId } = wish
+      const run = runId === undefined ? {} : { run_id: runId }
+      const told = { capabilities, priority_min: priorityMin, ...run, autonomy: run }
+      const done = await self.ask('task.run.pre_claim', session, told)
+      if (!done) return undefined
+      if (done.deny !== undefined) return { ...wish, deny: done.deny }
+      const { capabilities: able, priority_min: least } = done.payload as typeof told
+      return { ...wish, capabilities: able, priorityMin: least }
+    },
+  ),
+]
+
+/** Taps on automation, window manager, tools and tasks; hooks work without them. */
+export const workTaps: readonly Tap<HooksService>[] = [...automation, ...windowManager, ...tools, ...tasks]

@@ -1,0 +1,213 @@
+import { type Actor, iso, messageOf, type PluginKernel, type Tx } from '../../../kernel/plugin.js'
+import type { HookRunsQuery, HookRunWire } from '../../../schemas/hooks/replies.js'
+import type { HookEvent } from '../../../schemas/hooks.js'
+import { agentSessionOf } from '../../access/identity/api.js'
+import { SessionErrors, type Sessions } from '../sessions/api.js'
+import type { Workspaces } from '../../desk/workspaces/api.js'
+import type { HookPayload, HookSource } from './api.js'
+
+export type HookOutcome = 'applied' | 'denied' | 'failed' | 'skipped' | 'dropped' | 'rejected'
+
+/** A hook run, or why the hook did not run. */
+export interface HookRun {
+  readonly hook: string
+  readonly event: HookEvent
+  readonly source: HookSource
+  readonly mode: 'sync' | 'async'
+  readonly required: boolean
+  /** Empty for runs without a session. */
+  readonly sessionId: string
+  readonly workspaceId: string
+  readonly depth: number
+  readonly outcome: HookOutcome
+  /** End of the run in epoch milliseconds. */
+  readonly at: number
+  readonly micros: number
+  readonly error: string | undefined
+  readonly patch: HookPayload | undefined
+  /** Id of the causing event; not stored. */
+  readonly cause: string | undefined
+}
+
+/** The journal entry of a run: names of the changed fields, but not their values. */
+export function journalNote(run: HookRun): Readonly<Record<string, unknown>> | undefined {
+  const { hook, event, source, mode, required, depth, outcome, micros, error, patch } = run
+  // These events are about journal entries; recording them would duplicate every entry.
+  if (/^(?:event|message)\.|^session\.message_persisted$/.test(event)) return undefined
+  const changed = outcome === 'applied' ? Object.keys(patch ?? {}).filter(member => member !== 'reason') : []
+  const what = changed.length > 0 ? `patched ${changed.join(', ')} at` : `${outcome === 'applied' ? 'saw' : outcome} `
+  const took = micros < 1000 ? `${micros} µs` : `${Math.round(micros / 1000)} ms`
+  const why = error === undefined ? '' : `: ${error.slice(0, 300)}`
+  return {
+    text: `hook ${hook} (${source}): ${what.trim()} ${event}, ${took}${why}`,
+    ...{ hook, event, source, mode, required, outcome, dispatch_depth: depth, duration_us: micros },
+    ...(changed.length > 0 && { changed }),
+  }
+}
+
+export const RUN_TABLES = `CREATE TABLE hooks_run (
+  seq INTEGER PRIMARY KEY,
+  session_id TEXT NOT NULL,
+  workspace_id TEXT NOT NULL,
+  hook TEXT NOT NULL,
+  event TEXT NOT NULL,
+  source TEXT NOT NULL,
+  mode TEXT NOT NULL,
+  required INTEGER NOT NULL,
+  depth INTEGER NOT NULL,
+  outcome TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  micros INTEGER NOT NULL,
+  error TEXT,
+  patch TEXT
+) STRICT;
+CREATE INDEX hooks_run_session ON hooks_run (session_id, seq);`
+
+/** Maximum number of kept runs over all sessions, and maximum length of a stored patch. */
+const KEPT = 50_000
+const PATCH = 16 * 1024
+/** Prune once per this many runs. */
+const PRUNE_EVERY = 500
+/** Maximum number of unwritten runs; further runs are dropped. */
+const UNWRITTEN = 10_000
+
+interface RunRow {
+  readonly hook: string
+  readonly event: string
+  readonly source: string
+  readonly mode: string
+  readonly required: number
+  readonly depth: number
+  readonly outcome: string
+  readonly at: number
+  readonly micros: number
+  readonly error: string | null
+  readonly patch: string | null
+}
+
+/** Prefix of the provisional id of a session that is about to be created. */
+export const UNMADE = 'new '
+
+/** The newest 50,000 hook runs. They are written asynchronously in batches, so that no hook waits for the disk. */
+export class HookRuns {
+  #unwritten: HookRun[] = []
+  #writing: Promise<void> | undefined
+  #sincePruned = PRUNE_EVERY
+
+  /** @param told called in the transaction that writes a run */
+  constructor(
+    private readonly kernel: Pick<
+      PluginKernel<{ readonly sessions: typeof Sessions; readonly workspaces: typeof Workspaces }>,
+      'log' | 'redact' | 'db' | 'needs'
+    >,
+    private readonly told: (t: Tx, run: HookRun) => void,
+  ) {}
+
+  add(run: HookRun): void {
+    if (this.#unwritten.length >= UNWRITTEN) return
+    // The session does not exist yet, so its runs are stored without a session.
+    this.#unwritten.push(run.sessionId.startsWith(UNMADE) ? { ...run, sessionId: '' } : run)
+    this.#writing ??= this.#write()
+  }
+
+  /** Resolves when all runs so far are written. */
+  async written(): Promise<void> {
+    while (this.#writing) await this.#writing
+  }
+
+  /**
+   * The newest runs of a session of a workspace, or of no session (`none`): those of the workspace and, for people alone, those
+   * of no workspace. Oldest first. @throws Fault `workspace_not_found`, `session_not_found`
+   */
+  async find(reference: string, { session, ...query }: HookRunsQuery, actor: Actor): Promise<HookRunWire[]> {
+    const { workspaces, sessions } = this.kernel.needs
+    const workspace = await workspaces.find(reference)
+    const isNone = session === 'none'
+    if (!isNone && sessions.get(session)?.workspaceId !== workspace.id)
+      throw SessionErrors.session_not_found(`session not found in workspace ${workspace.name}: ${session}`)
+    const other = isNone && !agentSessionOf(actor) ? '' : workspace.id
+    await this.written()
+    const { event, outcome, since, last = 100 } = query
+    const rows = this.kernel.db.all<RunRow>(
+      `SELECT * FROM hooks_run WHERE session_id = ?1 AND workspace_id IN (?2, ?7) AND (?3 IS NULL OR event = ?3)
+       AND (?4 IS NULL OR outcome = ?4) AND at >= ?5 ORDER BY seq DESC LIMIT +?6`,
+      [
+        ...[isNone ? '' : session, workspace.id, event ?? null, outcome ?? null],
+        ...[since === undefined ? 0 : Date.parse(since), last, other],
+      ],
+    )
+    return rows.reverse().map(runToWire)
+  }
+
+  async #write(): Promise<void> {
+    const { db, log, redact } = this.kernel
+    // Batch the runs added in this turn.
+    await Promise.resolve()
+    while (this.#unwritten.length > 0) {
+      const runs = this.#unwritten
+      this.#unwritten = []
+      try {
+        await db.tx(t => {
+          for (const run of runs) {
+            const patch = run.patch === undefined ? null : redact.text(JSON.stringify(run.patch), PATCH)
+            const { sessionId, workspaceId, hook, event, source, mode, required, depth, outcome, at, micros } = run
+            const error = run.error === undefined ? null : redact.text(run.error)
+            t.run(
+              `INSERT INTO hooks_run (session_id, workspace_id, hook, event, source, mode, required, depth, outcome, at, micros, error, patch)
+               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+              [
+                sessionId,
+                workspaceId,
+                hook,
+                event,
+                source,
+                mode,
+                Number(required),
+                depth,
+                outcome,
+                at,
+                micros,
+                error,
+                patch,
+              ],
+            )
+            this.told(t, run)
+          }
+          this.#sincePruned += runs.length
+          if (this.#sincePruned < PRUNE_EVERY) return
+          this.#sincePruned = 0
+          t.run('DELETE FROM hooks_run WHERE seq <= (SELECT max(seq) FROM hooks_run) - ?', [KEPT])
+        })
+      } catch (error) {
+        log.error('runs of hooks were not written down', { runs: runs.length, error: messageOf(error) })
+      }
+    }
+    this.#writing = undefined
+  }
+}
+
+function runToWire(row: RunRow): HookRunWire {
+  return {
+    hook_name: row.hook,
+    event: row.event,
+    source: row.source,
+    mode: row.mode,
+    outcome: row.outcome,
+    required: row.required === 1,
+    dispatch_depth: row.depth,
+    duration_ms: Math.ceil(row.micros / 1000),
+    duration_us: row.micros,
+    recorded_at: iso(row.at),
+    ...(row.error !== null && { error: row.error }),
+    ...(row.patch !== null && { patch_applied: parsed(row.patch) }),
+  }
+}
+
+/** A truncated patch is not valid JSON and is returned as text. */
+function parsed(patch: string): unknown {
+  try {
+    return JSON.parse(patch)
+  } catch {
+    return patch
+  }
+}

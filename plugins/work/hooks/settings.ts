@@ -1,0 +1,47 @@
+import * as v from 'valibot'
+import { issueText } from '../../../kernel/kit/issue-text.js'
+import type { Setting } from '../../../kernel/plugin.js'
+import { HookSpec, hookProblem, Written } from './hook-kind.js'
+
+const { name: _, ...members } = Written.entries
+
+/** Validates a declaration whose members have the right types. */
+function problemOf(declaration: unknown): string | undefined {
+  const parsed = v.safeParse(HookSpec, { ...(declaration as object), name: 'x' })
+  return parsed.success ? hookProblem(parsed.output) : issueText(parsed.issues[0])
+}
+
+/** A hook of the configuration; the key is its name. */
+const Configured = v.pipe(
+  v.strictObject({ ...members, name: v.optional(v.string()) }),
+  v.check(
+    declaration => problemOf(declaration) === undefined,
+    ({ input }) => problemOf(input) ?? '',
+  ),
+)
+export type Configured = v.InferOutput<typeof Configured>
+
+/** Hooks by name. */
+export const ConfiguredHooks: Setting<Record<string, Configured>> = {
+  path: 'hooks',
+  section: 'hooks',
+  schema: v.pipe(
+    v.record(
+      v.pipe(
+        v.string(),
+        v.regex(
+          /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/,
+          'must start with a letter or digit and contain only letters, digits, _, . and -',
+        ),
+      ),
+      Configured,
+    ),
+    v.maxEntries(500),
+    v.description('Hooks by name: programs that run on events'),
+  ),
+  default: {},
+  apply: 'live',
+  merge: 'by-name',
+  // What is no boolean may have been meant as one.
+  guards: entry => ![undefined, false].includes((Object(entry) as { required?: boolean }).required),
+}

@@ -1,0 +1,35 @@
+import type { Db } from '../../../../kernel/plugin.js'
+
+export const keptListsTable = `CREATE TABLE mcp_tool_list (
+  server_key TEXT PRIMARY KEY,
+  told TEXT NOT NULL,
+  listed_at INTEGER NOT NULL
+) STRICT`
+
+/** Bytes of one list that is kept; a server with a longer one is asked after every start. */
+const MOST_BYTES = 1024 * 1024
+const MOST_LISTS = 256
+
+/** What servers told of their tools, by the key of their declaration: a list is shown without starting the server. */
+export class KeptLists {
+  constructor(private readonly db: Db) {}
+
+  read(key: string): readonly unknown[] | undefined {
+    const row = this.db.get<{ told: string }>('SELECT told FROM mcp_tool_list WHERE server_key = ?', [key])
+    return row && (JSON.parse(row.told) as unknown[])
+  }
+
+  /** Keeps a list where it is another one; the oldest lists go when there are many. */
+  async keep(key: string, told: readonly unknown[], now: number): Promise<void> {
+    const text = JSON.stringify(told)
+    const before = this.db.get<{ told: string }>('SELECT told FROM mcp_tool_list WHERE server_key = ?', [key])
+    if (before?.told === text || Buffer.byteLength(text) > MOST_BYTES) return
+    await this.db.tx(t => {
+      t.run('INSERT OR REPLACE INTO mcp_tool_list (server_key, told, listed_at) VALUES (?, ?, ?)', [key, text, now])
+      t.run(
+        `DELETE FROM mcp_tool_list WHERE server_key NOT IN
+          (SELECT server_key FROM mcp_tool_list ORDER BY listed_at DESC LIMIT ${MOST_LISTS})`,
+      )
+    })
+  }
+}

@@ -1,0 +1,84 @@
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
+import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
+import { messageOf } from '../../../../kernel/plugin.js'
+import { keep, OutputEnd, type ProcessHandle, readLines } from '../../../platform/processes/api.js'
+
+/** Bytes of one message; a server that sends more is ended. */
+export const MOST_BYTES = 4 * 1024 * 1024
+/** Lines in a row that are no message: some servers log to their standard output, none so much. */
+export const MOST_JUNK = 1000
+/** Bytes written to a server that it has not read; beyond them it is taken to read nothing. */
+const MOST_UNREAD = 16 * 1024 * 1024
+const STDERR_BYTES = 2048
+
+/** A server that was started: messages are lines of its standard input and output. */
+export class ProcessTransport implements Transport {
+  onclose?: () => void
+  onerror?: (error: Error) => void
+  onmessage?: (message: JSONRPCMessage) => void
+  readonly #stderr = new OutputEnd(STDERR_BYTES)
+  #problem: Error | undefined
+  #isClosed = false
+
+  constructor(private readonly handle: ProcessHandle) {}
+
+  /** Why it ended, and the end of what it wrote to its standard error. */
+  get lastWords(): string {
+    const said = this.#stderr.text().trim()
+    return [this.#problem?.message, said && `it said: ${said}`].filter(Boolean).join('; ')
+  }
+
+  async start(): Promise<void> {
+    const { stdout, stderr, stdin, exited } = this.handle
+    const read = readLines(stdout, {
+      ...{ owner: 'mcp', lineBytes: MOST_BYTES, junk: MOST_JUNK },
+      take: line => this.#take(line),
+    })
+    read.catch(error => {
+      if (this.#isClosed) return
+      this.#problem ??= new Error(messageOf(error))
+      void this.close()
+    })
+    keep(stderr, this.#stderr)
+    for (const stream of [stdin, stdout, stderr]) stream.on('error', error => this.onerror?.(error))
+    void exited.then(() => this.#closed())
+  }
+
+  send(message: JSONRPCMessage): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (this.#isClosed) return reject(new Error('it has ended'))
+      if (this.handle.stdin.writableLength > MOST_UNREAD) {
+        this.#problem ??= new Error('it does not read what it is sent')
+        void this.close()
+        return reject(this.#problem)
+      }
+      this.handle.stdin.write(`${JSON.stringify(message)}\n`, error => (error ? reject(error) : resolve()))
+    })
+  }
+
+  async close(): Promise<void> {
+    this.#closed()
+    await this.handle.stop({ graceMs: 300, termMs: 1000 })
+  }
+
+  /** Some servers log to their standard output: what is no message is skipped, as other clients do. */
+  #take(line: string): boolean {
+    if (this.#isClosed) throw new Error('it has ended')
+    if (line[0] !== '{') return false
+    let message: { readonly jsonrpc?: unknown }
+    try {
+      message = JSON.parse(line)
+    } catch {
+      return false
+    }
+    if (message.jsonrpc !== '2.0') return false
+    this.onmessage?.(message as JSONRPCMessage)
+    return true
+  }
+
+  #closed(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.onclose?.()
+  }
+}

@@ -1,0 +1,154 @@
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
+import { TokenBucket } from '../../../../kernel/kit/rate.js'
+import { resolveSecret } from '../../../../kernel/kit/secret-ref.js'
+import { type MaybeToken, messageOf, type PluginKernel, systemClock } from '../../../../kernel/plugin.js'
+import { askerOf, type ExtensionsApi, ownerOf } from '../../../delivery/extensions/api.js'
+import type { Processes } from '../../../platform/processes/api.js'
+import { type ConfinementApi, spawnConfined } from '../../../access/sandboxes/api.js'
+import type { Workspaces } from '../../../desk/workspaces/api.js'
+import { McpErrors } from '../errors.js'
+import type { Server, Source } from '../sources/declaration.js'
+import { boundedFetch } from './bounded-fetch.js'
+import type { Confined } from './confining.js'
+import type { StreamOver } from './event-stream.js'
+import { type Trouble, troubleOf } from './trouble.js'
+
+/** Of the environment of the daemon, what programs need to run at all; never the whole of it. */
+const PASSED_ON = ['HOME', 'LANG', 'LC_ALL', 'LOGNAME', 'PATH', 'SHELL', 'TERM', 'TMPDIR', 'TZ', 'USER']
+
+/** Streams that a server over HTTP may have opened at once, and each second: some have a client ask for the answer to a call that way. */
+const MOST_STREAMS = { burst: 30, perSecond: 5 }
+/** Answers to requests of a server over HTTP that are under way at once; it has no answer to one that is too much. */
+const MOST_ANSWERS = 64
+
+/** A way to a server. */
+export interface Reached {
+  readonly transport: Transport
+  /** Why it ended and what it said, as far as is known; empty: nothing is. */
+  lastWords(): string
+  /** What an error of an exchange over HTTP says of the way to the server. */
+  trouble?(error: unknown): Trouble | undefined
+  /** Set by the connection: a stream of events is over, by its `limit` where it exceeded one. */
+  onStreamOver?: StreamOver
+}
+
+export type ReachKernel = PluginKernel<{
+  processes: typeof Processes
+  workspaces: typeof Workspaces
+  sandboxes: MaybeToken<ConfinementApi>
+  extensions: MaybeToken<ExtensionsApi>
+}>
+
+export type AskerNeeds = { readonly extensions: MaybeToken<ExtensionsApi> }
+
+/** Who asks for the secrets of a server: the extension that brings it, the workspace that it is of, or the operator. */
+export function askerFor(
+  kernel: Pick<PluginKernel<AskerNeeds>, 'collect' | 'name' | 'needs'>,
+  { extension, workspaceId }: Source,
+): Pick<PluginKernel, 'collect' | 'name'> {
+  const owner = ownerOf(kernel.needs.extensions.current, extension)
+  if (owner) return askerOf(kernel, owner)
+  return { collect: kernel.collect, name: workspaceId ? `${kernel.name}/${workspaceId}` : kernel.name }
+}
+
+/** Values of a declaration with its secrets, which are resolved now. @throws Fault `mcp_unreachable` naming one that is missing */
+export async function valuesOf(
+  kernel: Parameters<typeof askerFor>[0],
+  { name, source }: Pick<Server, 'name' | 'source'>,
+  plain: Readonly<Record<string, string>> = {},
+  secrets: Readonly<Record<string, string>> = {},
+): Promise<Record<string, string>> {
+  // Secrets of another workspace, or of another extension, are not resolved for this one.
+  const asker = askerFor(kernel, source)
+  const all = { ...plain }
+  for (const [key, reference] of Object.entries(secrets))
+    all[key] = await resolveSecret(asker, reference, `${key} of the MCP server ${name}`)
+  return all
+}
+
+/** Starts a server, or makes ready to call one over HTTP. @throws Fault `mcp_unreachable` */
+export async function reach(
+  kernel: ReachKernel,
+  server: Server,
+  confined: Confined | undefined,
+  fetchWith: (headers: Readonly<Record<string, string>>, over: StreamOver) => typeof fetch = boundedFetch,
+): Promise<Reached> {
+  const { declaration, name, source } = server
+  const { command, url } = declaration
+  try {
+    if (url !== undefined) {
+      const headers = await valuesOf(kernel, server, declaration.headers, declaration.secret_headers)
+      return await overHttp(new URL(url), over => fetchWith(headers, over))
+    }
+    if (command === undefined) throw new Error('it has neither a command nor a url')
+    return await start(kernel, server, [command, ...(declaration.args ?? [])], confined)
+  } catch (error) {
+    throw McpErrors.mcp_unreachable(`${name} (${source.where}): ${messageOf(error)}`, { cause: error })
+  }
+}
+
+async function overHttp(url: URL, fetchWith: (over: StreamOver) => typeof fetch): Promise<Reached> {
+  const { StreamableHTTPClientTransport, StreamableHTTPError } = await import(
+    '@modelcontextprotocol/sdk/client/streamableHttp.js'
+  )
+  const send = fetchWith(limit => reached.onStreamOver?.(limit))
+  const transport = new StreamableHTTPClientTransport(url, { fetch: fewStreams(send) })
+  answerFew(transport as Transport)
+  const reached: Reached = {
+    transport: transport as Transport,
+    lastWords: () => '',
+    trouble: error => {
+      const status = error instanceof StreamableHTTPError ? error.code : undefined
+      return troubleOf(error, status, transport.sessionId !== undefined)
+    },
+  }
+  return reached
+}
+
+/**
+ * The client opens a stream again when it ends, also one for a call that nobody waits for any more: without a bound, a server that ends
+ * each at once would be asked by ever more of them, for good. A stream that is refused thrice is given up.
+ */
+function fewStreams(send: typeof fetch): typeof fetch {
+  const streams = new TokenBucket(MOST_STREAMS, systemClock())
+  return async (input, init) => {
+    if (init?.method === 'GET' && !streams.tryTake(1)) throw new Error('its streams of events end too often')
+    return send(input, init)
+  }
+}
+
+/** Each answer is a request of its own: a server that asks on and takes no answers would have ever more of them under way. */
+function answerFew(transport: Transport): void {
+  const send = transport.send.bind(transport)
+  let answering = 0
+  transport.send = async (message, options) => {
+    if ('method' in message) return send(message, options)
+    if (answering >= MOST_ANSWERS) throw new Error(`${MOST_ANSWERS} of its requests are being answered already`)
+    answering++
+    try {
+      await send(message, options)
+    } finally {
+      answering--
+    }
+  }
+}
+
+async function start(
+  kernel: ReachKernel,
+  server: Server,
+  argv: readonly string[],
+  confined: Confined | undefined,
+): Promise<Reached> {
+  const passed = PASSED_ON.flatMap(key => (kernel.env[key] === undefined ? [] : [[key, kernel.env[key]] as const]))
+  const workspace = kernel.needs.workspaces.get(server.source.workspaceId ?? '')
+  const { env: plain, secret_env } = server.declaration
+  const env = { ...Object.fromEntries(passed), ...(await valuesOf(kernel, server, plain, secret_env)) }
+  const cwd = workspace?.rootDir ?? kernel.home.root
+  const request = { label: `MCP server ${server.name}`, argv, env, cwd, stdio: 'pipe' } as const
+  const handle = confined
+    ? await spawnConfined(kernel, `mcp_${kernel.ids.hex(16)}`, confined, request)
+    : await kernel.needs.processes.spawn(request)
+  const { ProcessTransport } = await import('./process-transport.js')
+  const transport = new ProcessTransport(handle)
+  return { transport, lastWords: () => kernel.redact.text(transport.lastWords) }
+}

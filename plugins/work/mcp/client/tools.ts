@@ -1,0 +1,97 @@
+import { createHash } from 'node:crypto'
+import * as v from 'valibot'
+import { canonicalJson } from '../../../../kernel/kit/canonical.js'
+
+const MAX_TOOLS = 512
+const MAX_DESCRIPTION = 4096
+const MAX_SCHEMA_BYTES = 64 * 1024
+/** Of all schemas of a list: they are hashed in one turn of the loop. */
+const MAX_LIST_BYTES = 2 * 1024 * 1024
+const MAX_ID = 128
+
+/** A tool as a server tells of it; what it says of its effects is a claim. */
+const Told = v.object({
+  name: v.pipe(v.string(), v.minLength(1), v.maxLength(256)),
+  title: v.optional(v.string()),
+  description: v.optional(v.string()),
+  inputSchema: v.looseObject({ type: v.literal('object') }),
+  annotations: v.optional(
+    v.object({
+      title: v.optional(v.string()),
+      destructiveHint: v.optional(v.boolean()),
+    }),
+  ),
+})
+
+/** A tool of a server, checked. */
+export interface McpTool {
+  /** `mcp__<server>__<tool>`. */
+  readonly id: string
+  /** As the server calls it. */
+  readonly name: string
+  readonly title: string
+  readonly description: string
+  readonly inputSchema: Readonly<Record<string, unknown>>
+  /** The server warns of it. That a tool only reads is a claim which nobody can check: it counts for nothing. */
+  readonly isDestructive: boolean
+  /** `sha256` in hex of all that the server says of it: another one is another tool. */
+  readonly digest: string
+}
+
+/** Tools of a server, and what of its list cannot be used. */
+export interface ToolList {
+  readonly tools: readonly McpTool[]
+  readonly refused: readonly string[]
+}
+
+/** A part of a tool id: lower case, `_` for whatever no id has, and never two of them, which separate the parts. */
+export const idPart = (name: string): string =>
+  name
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '_')
+    .replace(/^_+|_+$/g, '')
+
+/** What a server told of its tools, one by one: one that cannot be used is left out and named, and hurts no other. */
+export function toolsOf(server: string, told: readonly unknown[]): ToolList {
+  const tools = new Map<string, McpTool>()
+  const refused: string[] = []
+  const twice = new Set<string>()
+  let bytes = 0
+  for (const one of told.slice(0, MAX_TOOLS)) {
+    const parsed = v.safeParse(Told, one)
+    const called = String(Object(one).name ?? '').slice(0, 80)
+    if (!parsed.success) {
+      refused.push(`${called || 'a tool without a name'}: ${v.summarize(parsed.issues).slice(0, 200)}`)
+      continue
+    }
+    const { name, title, description = '', inputSchema, annotations = {} } = parsed.output
+    const id = `mcp__${idPart(server)}__${idPart(name)}`
+    const size = bytesOf(inputSchema)
+    if (idPart(name) === '' || id.length > MAX_ID) refused.push(`${called}: no id can be made of this name`)
+    else if (size > MAX_SCHEMA_BYTES) refused.push(`${called}: its schema has over ${MAX_SCHEMA_BYTES} bytes`)
+    else if (bytes + size > MAX_LIST_BYTES)
+      refused.push(`${called}: the schemas before it have ${MAX_LIST_BYTES} bytes already`)
+    else if (tools.has(id)) twice.add(id)
+    else {
+      bytes += size
+      tools.set(id, {
+        id,
+        name,
+        title: (title ?? annotations.title ?? name).slice(0, 200),
+        description: description.slice(0, MAX_DESCRIPTION),
+        inputSchema,
+        isDestructive: annotations.destructiveHint === true,
+        digest: createHash('sha256').update(canonicalJson(parsed.output)).digest('hex'),
+      })
+    }
+  }
+  if (told.length > MAX_TOOLS) refused.push(`${told.length - MAX_TOOLS} tools beyond ${MAX_TOOLS}`)
+  // Which of two that come to one id is meant would depend on their order.
+  for (const id of twice) {
+    tools.delete(id)
+    refused.push(`${id}: several tools come to this id`)
+  }
+  return { tools: [...tools.values()], refused }
+}
+
+const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value))

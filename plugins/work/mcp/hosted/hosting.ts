@@ -1,0 +1,123 @@
+import path from 'node:path'
+import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
+import type { Actor, MaybeToken, PluginKernel } from '../../../../kernel/plugin.js'
+import type { OpenMcpConnectionBody } from '../../../../schemas/mcp/connections.js'
+import { AGENT_SESSION } from '../../../access/identity/api.js'
+import type { SessionInfo, SessionStart, Sessions } from '../../sessions/api.js'
+import type { ToolPlace, ToolsApi } from '../../tools/api.js'
+import type { Workspaces } from '../../../desk/workspaces/api.js'
+import { McpErrors } from '../errors.js'
+import { Hosting as HostingSetting } from '../settings.js'
+import { Channel, type HostedConnection } from './channel.js'
+import { Nonces } from './nonces.js'
+import { agentServer, operatorServer } from './servers.js'
+
+const MOST_CONNECTIONS = 256
+const MOST_OF_ONE = 16
+/** The server of the daemon, as an agent sees it. */
+const NAME = 'svc'
+const PROGRAM = 'svc-mcp'
+
+export type HostingKernel = PluginKernel<{
+  sessions: typeof Sessions
+  workspaces: typeof Workspaces
+  tools: MaybeToken<ToolsApi>
+}>
+
+/** The daemon as an MCP server: for the agents of sessions, and for other clients of the operator. */
+export class Hosting {
+  readonly #nonces: Nonces
+  readonly #connections = new Map<string, HostedConnection>()
+
+  constructor(private readonly kernel: HostingKernel) {
+    this.#nonces = new Nonces(kernel.clock, kernel.ids)
+  }
+
+  /** Hands the process of a session a server that leads back to the daemon, through the session's own socket. */
+  prepare(start: SessionStart, session: SessionInfo): SessionStart | undefined {
+    const bin = this.kernel.env.SVC_BIN_DIR
+    const { SVC_SOCKET: socket } = start.env
+    const granted = session.lineage?.permission_policy?.mcp_servers
+    const isAllowed = granted === undefined || granted.includes(NAME)
+    const isTaken = start.mcpServers.some(server => Object(server).name === NAME)
+    if (!bin || !socket || !isAllowed || isTaken || !this.kernel.needs.tools.current) return undefined
+    if (!this.kernel.config.get(HostingSetting)) return undefined
+    const env = { SVC_SOCKET: socket, SVC_MCP_NONCE: this.#nonces.issue(session.id) }
+    const pairs = Object.entries(env).map(([name, value]) => ({ name, value }))
+    const proxy = { name: NAME, command: path.join(bin, PROGRAM), args: [], env: pairs }
+    return { ...start, mcpServers: [...start.mcpServers, proxy] }
+  }
+
+  /** The agent of a session runs. */
+  started({ id }: SessionInfo): void {
+    this.#nonces.started(id)
+  }
+
+  /** A session has stopped: nobody speaks for it any more. */
+  async stopped({ id }: SessionInfo): Promise<void> {
+    this.#nonces.forget(id)
+    for (const connection of [...this.#connections.values()])
+      if (connection.sessionId === id) await this.#close(connection)
+  }
+
+  /** @throws Fault `mcp_nonce_invalid`, `mcp_connections_full`, `mcp_tools_unavailable` */
+  async open(actor: Actor, body: OpenMcpConnectionBody): Promise<string> {
+    const { ids, needs } = this.kernel
+    const tools = needs.tools.current
+    if (!tools) throw McpErrors.mcp_tools_unavailable()
+    const session = this.#sessionOf(actor, body.nonce)
+    const own = [...this.#connections.values()].filter(({ actorId }) => actorId === actor.id)
+    if (session ? own.length >= MOST_OF_ONE : this.#connections.size >= MOST_CONNECTIONS) {
+      const idle = own.find(({ channel }) => channel.open === 0)
+      if (!idle) throw McpErrors.mcp_connections_full()
+      await this.#close(idle)
+    }
+    const hosted = { tools, place: await this.#placeOf(session, body), actor, version: this.kernel.version }
+    const server = session ? await agentServer(hosted) : await operatorServer(hosted, body.risks ?? ['read'])
+    const channel = new Channel()
+    await server.connect(channel)
+    const id = `mcp_${ids.hex(24)}`
+    this.#connections.set(id, { id, actorId: actor.id, sessionId: session?.id, server, channel })
+    return id
+  }
+
+  /** Hands on one message; resolves with its answer, if it has one. @throws Fault `mcp_connection_not_found`, `mcp_message_invalid` */
+  async take(actor: Actor, id: string, message: unknown, signal: AbortSignal): Promise<JSONRPCMessage | undefined> {
+    const { JSONRPCMessageSchema } = await import('@modelcontextprotocol/sdk/types.js')
+    const parsed = JSONRPCMessageSchema.safeParse(message)
+    if (!parsed.success) throw McpErrors.mcp_message_invalid()
+    return this.#find(actor, id).channel.take(parsed.data, signal)
+  }
+
+  async close(actor: Actor, id: string): Promise<void> {
+    await this.#close(this.#find(actor, id))
+  }
+
+  async closeAll(): Promise<void> {
+    for (const connection of [...this.#connections.values()]) await this.#close(connection)
+  }
+
+  #find(actor: Actor, id: string): HostedConnection {
+    const connection = this.#connections.get(id)
+    if (connection?.actorId === actor.id) return connection
+    throw McpErrors.mcp_connection_not_found()
+  }
+
+  async #close({ id, server }: HostedConnection): Promise<void> {
+    this.#connections.delete(id)
+    await server.close()
+  }
+
+  /** The session of an agent that has shown its nonce; undefined for everybody else. */
+  #sessionOf(actor: Actor, nonce = ''): SessionInfo | undefined {
+    if (actor.origin !== AGENT_SESSION) return undefined
+    const session = this.kernel.needs.sessions.get(actor.id)
+    if (session && this.#nonces.take(actor.id, nonce)) return session
+    throw McpErrors.mcp_nonce_invalid()
+  }
+
+  async #placeOf(session: SessionInfo | undefined, { workspace_id: id }: OpenMcpConnectionBody): Promise<ToolPlace> {
+    if (session) return { workspaceId: session.workspaceId, sessionId: session.id, agentName: session.agentName }
+    return id === undefined ? {} : { workspaceId: (await this.kernel.needs.workspaces.find(id)).id }
+  }
+}

@@ -1,0 +1,60 @@
+import { describe } from '../../../../kernel/kit/annotations/index.js'
+import { created, noContent, ok, routeOf } from '../../../../kernel/plugin.js'
+import { JsonMap } from '../../../../schemas/kernel/common.js'
+import {
+  CloseMcpConnectionBody,
+  McpMessageBody,
+  OpenMcpConnectionBody,
+  OpenMcpConnectionReply,
+} from '../../../../schemas/mcp/connections.js'
+import { AGENT_SESSION } from '../../../access/identity/api.js'
+import type { McpService } from '../service.js'
+
+const route = routeOf<McpService>(describe('MCP'))
+const origins = [AGENT_SESSION]
+/** A message carries the input of a tool, and is as long. */
+const MOST_BYTES = 4 * 1024 * 1024
+
+/** What `svc mcp serve`, and the program that agents are handed, speak to. */
+export const connectionRoutes = [
+  route({
+    method: 'POST',
+    path: '/api/mcp/connections',
+    audited: false,
+    summary: 'Open a connection of an MCP client to the daemon',
+    body: OpenMcpConnectionBody,
+    privileged: true,
+    origins,
+    replies: { 201: OpenMcpConnectionReply },
+    handle: async (self, { actor, body }) => created({ connection_id: await self.hosting.open(actor, body) }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/mcp/messages',
+    audited: false,
+    summary: 'Send a message of an MCP client and wait for its answer',
+    body: McpMessageBody,
+    bodyLimit: MOST_BYTES,
+    privileged: true,
+    origins,
+    replies: { 200: JsonMap, 204: null },
+    handle: async (self, { actor, body, signal }) => {
+      const answer = await self.hosting.take(actor, body.connection_id, body.message, signal)
+      return answer ? ok({ ...answer }) : noContent()
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/mcp/connections/close',
+    audited: false,
+    summary: 'Close a connection of an MCP client',
+    body: CloseMcpConnectionBody,
+    privileged: true,
+    origins,
+    replies: { 204: null },
+    handle: async (self, { actor, body }) => {
+      await self.hosting.close(actor, body.connection_id)
+      return noContent()
+    },
+  }),
+]

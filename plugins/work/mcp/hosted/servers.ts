@@ -1,0 +1,176 @@
+import type { Server } from '@modelcontextprotocol/sdk/server/index.js'
+import * as v from 'valibot'
+import { issueText } from '../../../../kernel/kit/issue-text.js'
+import { shown } from '../../../../kernel/kit/text.js'
+import type { Actor } from '../../../../kernel/plugin.js'
+import {
+  type JudgedTool,
+  type ToolDescriptor,
+  ToolErrors,
+  type ToolPlace,
+  type ToolRisk,
+  type ToolsApi,
+} from '../../tools/api.js'
+import { answerOf, json, type McpAnswer, refusalOf } from './answers.js'
+
+/** What the daemon says to its clients. */
+export interface Hosted {
+  readonly tools: ToolsApi
+  readonly place: ToolPlace
+  readonly actor: Actor
+  readonly version: string
+}
+
+interface Listed {
+  readonly name: string
+  readonly description: string
+  readonly inputSchema: { readonly type: 'object'; readonly [member: string]: unknown }
+  readonly annotations?: Readonly<Record<string, unknown>>
+}
+
+const text = { type: 'string' } as const
+const MOST_FOUND = 20
+
+const SearchInput = v.object({
+  query: v.optional(v.pipe(v.string(), v.maxLength(500)), ''),
+  limit: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MOST_FOUND)), 8),
+})
+const ShowInput = v.object({ id: v.pipe(v.string(), v.maxLength(256)) })
+const CallInput = v.object({
+  id: v.pipe(v.string(), v.maxLength(256)),
+  input: v.optional(v.record(v.string(), v.unknown()), {}),
+})
+
+/** All that a model is told of however many tools there are: it searches, looks at one, calls it. */
+const AGENT_TOOLS: readonly Listed[] = [
+  {
+    name: 'tool_search',
+    description:
+      'Find tools by words: tools of this service (sessions, jobs, workspaces, settings), of its extensions and of its MCP servers. Returns ids, descriptions and whether each can be called.',
+    inputSchema: {
+      type: 'object',
+      properties: {
+        query: { ...text, description: 'words of what the tool should do; empty: all' },
+        limit: { type: 'integer', minimum: 1, maximum: MOST_FOUND, description: 'default 8' },
+      },
+    },
+    annotations: { readOnlyHint: true },
+  },
+  {
+    name: 'tool_show',
+    description: 'Show one tool: what it does, the JSON Schema of its input, and why it cannot be called if it cannot.',
+    inputSchema: { type: 'object', properties: { id: text }, required: ['id'] },
+    annotations: { readOnlyHint: true },
+  },
+  {
+    name: 'tool_call',
+    description:
+      'Call a tool with an input that its schema allows. Where a person has to allow it, this waits for the answer.',
+    inputSchema: {
+      type: 'object',
+      properties: { id: text, input: { type: 'object', description: 'as the schema of tool_show has it' } },
+      required: ['id'],
+    },
+  },
+]
+
+/** What an agent in a session is served. */
+export async function agentServer(hosted: Hosted): Promise<Server> {
+  const { tools, place, actor } = hosted
+  return serverOf(
+    hosted,
+    async () => AGENT_TOOLS,
+    async (name, input, signal) => {
+      if (name === 'tool_search') {
+        const { query, limit } = parsed(SearchInput, input)
+        const starting = await tools.complete(place)
+        const found = (await tools.search(place, query, limit)).map(briefly)
+        return json({ tools: found, ...(starting.length > 0 && { incomplete: notYet(starting) }) })
+      }
+      if (name === 'tool_show') return json(wholly(await tools.find(place, parsed(ShowInput, input).id)))
+      if (name !== 'tool_call') return undefined
+      const call = parsed(CallInput, input)
+      return answerOf(await tools.call(call.id, call.input, { ...place, actor, signal }, { wait: true }))
+    },
+  )
+}
+
+/**
+ * What another client of the operator is served: each tool of the wanted risks by itself. One that calls any other tool is not
+ * served: it would reach those of every risk.
+ */
+export async function operatorServer(hosted: Hosted, risks: readonly ToolRisk[]): Promise<Server> {
+  const { tools, place, actor } = hosted
+  const isServed = ({ risk, judgedInside }: ToolDescriptor) => !judgedInside && risks.includes(risk)
+  let made: { readonly of: readonly JudgedTool[]; readonly tools: readonly Listed[] } | undefined
+  const list = async () => {
+    const of = await tools.list(place)
+    if (made?.of !== of) made = { of, tools: of.filter(({ descriptor }) => isServed(descriptor)).map(asListed) }
+    return made.tools
+  }
+  return serverOf(hosted, list, async (name, input, signal) => {
+    return answerOf(await tools.call(name, input, { ...place, actor, signal }, { wait: true, among: isServed }))
+  })
+}
+
+async function serverOf(
+  { version }: Hosted,
+  list: () => Promise<readonly Listed[]>,
+  call: (name: string, input: unknown, signal: AbortSignal) => Promise<McpAnswer | undefined>,
+): Promise<Server> {
+  const [{ Server }, { CallToolRequestSchema, ListToolsRequestSchema }] = await Promise.all([
+    import('@modelcontextprotocol/sdk/server/index.js'),
+    import('@modelcontextprotocol/sdk/types.js'),
+  ])
+  const server = new Server({ name: 'svc', version }, { capabilities: { tools: {} } })
+  server.setRequestHandler(ListToolsRequestSchema, async () => ({ tools: [...(await list())] }))
+  server.setRequestHandler(CallToolRequestSchema, async ({ params: { name, arguments: input = {} } }, { signal }) => {
+    try {
+      return (await call(name, input, signal)) ?? refusalOf(noTool(name))
+    } catch (error) {
+      return refusalOf(error)
+    }
+  })
+  return server
+}
+
+/** The input of one of the three tools. @throws Fault `tool_invalid_input`, which names what is wrong */
+function parsed<S extends v.GenericSchema>(schema: S, input: unknown): v.InferOutput<S> {
+  const result = v.safeParse(schema, input)
+  if (result.success) return result.output
+  const [issue] = result.issues
+  throw ToolErrors.tool_invalid_input(`${v.getDotPath(issue) ?? 'input'}: ${issueText(issue)}`, {
+    next: 'tools/list has the schema of the input',
+  })
+}
+
+const noTool = (name: string) =>
+  ToolErrors.tool_not_found(`no such tool: ${shown(name, 256)}`, { next: 'tools/list has those that are there' })
+
+const asListed = ({ descriptor: { id, title, description, inputSchema, risk } }: JudgedTool): Listed => ({
+  name: id,
+  ...(title !== undefined && { title }),
+  description,
+  inputSchema: { ...inputSchema, type: 'object' },
+  annotations: { readOnlyHint: risk === 'read', destructiveHint: risk === 'destructive' },
+})
+
+const notYet = (servers: readonly string[]) =>
+  `the servers ${servers.join(', ')} are still starting: search again for their tools`
+
+const briefly = ({ descriptor: { id, title, description, risk }, decision: { callable, reasons } }: JudgedTool) => ({
+  id,
+  ...(title !== undefined && { title }),
+  description: description.slice(0, 300),
+  risk,
+  callable,
+  ...(reasons.length > 0 && { reasons }),
+})
+
+const wholly = (tool: JudgedTool) => ({
+  ...briefly(tool),
+  description: tool.descriptor.description,
+  input_schema: tool.descriptor.inputSchema,
+  approval_required: tool.decision.approvalRequired,
+  ...(tool.why !== undefined && { why: tool.why }),
+})

@@ -1,0 +1,112 @@
+import { definePlugin, Host, maybe, Requests, surfaceOf } from '../../../kernel/plugin.js'
+import { Agents } from '../../agents/agents/api.js'
+import { Checks, StatusMembers } from '../../desk/daemon/api.js'
+import { Events, isGap } from '../../platform/events/api.js'
+import { ExtensionRemoved, Extensions, ResourceFamilies, type ResourceFamily } from '../../delivery/extensions/api.js'
+import { Processes } from '../../platform/processes/api.js'
+import { Confinement } from '../../access/sandboxes/api.js'
+import { SessionMcpServers, Sessions } from '../sessions/api.js'
+import { ToolBackends, Tools } from '../tools/api.js'
+import { SecretOwners, Vault } from '../../access/vault/api.js'
+import { Workspaces } from '../../desk/workspaces/api.js'
+import { Mcp, McpServerKind, McpServerSources } from './api.js'
+import { keptListsTable } from './client/kept-lists.js'
+import { commands } from './command-list.js'
+import { McpErrors } from './errors.js'
+import { connectionRoutes } from './hosted/routes.js'
+import { farewellTable, retryColumns } from './oauth/farewells.js'
+import { loginTable } from './oauth/login-table.js'
+import { authRoutes } from './oauth/routes.js'
+import { workspaceSecrets } from './servers/own-secrets.js'
+import { serverRoutes } from './servers/routes.js'
+import { seenTable } from './servers/seen-table.js'
+import type { McpService } from './service.js'
+import { Hosting, McpServers } from './settings.js'
+
+const { contribute, tap } = surfaceOf<McpService>()
+
+/** How extensions have their MCP servers read. */
+const family: ResourceFamily = {
+  name: 'mcp_servers',
+  kinds: [McpServerKind],
+  load: async extension => (await import('./shipped.js')).readServers(extension),
+}
+
+/** MCP servers: declared in nine places, held by the daemon, handed to sessions. */
+export default definePlugin({
+  name: 'mcp',
+  version: '0.1.0',
+  requires: {
+    agents: Agents,
+    workspaces: Workspaces,
+    sessions: Sessions,
+    processes: Processes,
+    request: Requests,
+    vault: maybe(Vault),
+    host: Host,
+    events: Events,
+    tools: maybe(Tools),
+    sandboxes: maybe(Confinement),
+    extensions: maybe(Extensions),
+  },
+  provides: Mcp,
+  service: () => import('./service.js').then(module => module.McpService),
+}).surface({
+  kinds: [McpServerKind],
+  errors: [McpErrors],
+  settings: [McpServers, Hosting],
+  tables: [
+    { id: '001-tool-list', sql: keptListsTable },
+    { id: '002-login', sql: loginTable },
+    { id: '003-farewell', sql: farewellTable },
+    { id: '004-farewell-retry', sql: retryColumns },
+    { id: '005-seen', sql: seenTable },
+  ],
+  // Logins are revoked with their tokens, then all secrets of the workspace go.
+  owned: [
+    {
+      ...{ by: Workspaces, table: 'mcp_login', column: 'workspace_id' },
+      forget: (self, { binding }) => self.logins.forget(`${binding}`),
+    },
+    { by: Workspaces, table: 'mcp_seen', column: 'workspace_id' },
+    { by: Workspaces, ended: (self, id) => self.logins.forgetSecrets(id) },
+  ],
+  declares: [McpServerSources],
+  services: [{ name: 'forget', run: (self, signal) => self.forget(signal) }],
+  registries: [
+    contribute(SecretOwners, () => [workspaceSecrets]),
+    contribute(ResourceFamilies, () => [family]),
+    contribute(SessionMcpServers, self => [
+      { read: (definition, workspace, allowed) => self.handed(definition, workspace, allowed) },
+    ]),
+    contribute(ToolBackends, self => [self.tools]),
+    contribute(Checks, self => [{ id: 'mcp.revocations', category: 'mcp', run: async () => self.revocationItems() }]),
+    contribute(StatusMembers, self => [{ path: 'mcp_servers', read: () => self.status() }]),
+  ],
+  taps: [
+    tap(
+      Events,
+      events => events.of({ cursor: 'extension-removed', type: ExtensionRemoved }),
+      self => async event => {
+        if (!isGap(event) && event.payload.purged) await self.forgetExtension(event.payload.name)
+      },
+    ),
+    tap(
+      Sessions,
+      sessions => sessions.prepare,
+      self => (start, session) => self.hosting.prepare(start, session),
+    ),
+    tap(
+      Sessions,
+      sessions => sessions.points.agentSpawned,
+      self => session => self.hosting.started(session),
+    ),
+    tap(
+      Sessions,
+      sessions => sessions.stopped,
+      self => session => self.sessionStopped(session),
+    ),
+  ],
+  commands,
+  routes: [...serverRoutes, ...authRoutes, ...connectionRoutes],
+})

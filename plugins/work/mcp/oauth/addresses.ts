@@ -1,0 +1,45 @@
+import type { LookupFunction } from 'node:net'
+import type { Clock } from '../../../../kernel/plugin.js'
+import { DownloadError, exchange, judgeAddress } from '../../../delivery/extensions/api.js'
+import { McpErrors } from '../errors.js'
+
+const MOST_BYTES = 1024 * 1024
+const LONGEST_MS = 15_000
+
+const isLoopback = (host: string) => /^(?:localhost|127(?:\.\d+){3}|\[?::1\]?)$/i.test(host)
+
+/**
+ * Refuses an address that a login must not lead to: one that is neither https nor loopback, or one inside of this machine or
+ * its network that is not the address of the server itself. Whoever runs a server chooses what its metadata name.
+ * @param server URL of the MCP server
+ * @throws Fault `mcp_auth_address_refused`
+ */
+export async function checkAddress(what: string, url: string, server: string, lookup?: LookupFunction): Promise<URL> {
+  const refused = (why: string) => McpErrors.mcp_auth_address_refused(`${what} ${url.slice(0, 200)}: ${why}`)
+  if (!URL.canParse(url)) throw refused('it is no URL')
+  const parsed = new URL(url)
+  const { protocol, hostname, username, password } = parsed
+  if (username || password) throw refused('it carries a password')
+  if (protocol !== 'https:' && !(protocol === 'http:' && isLoopback(hostname)))
+    throw refused('https is needed, but on this machine')
+  await judgeAddress(parsed, { named: new URL(server), ...(lookup && { lookup }) }).catch(error => {
+    throw error instanceof DownloadError ? refused(error.message) : error
+  })
+  return parsed
+}
+
+/** `fetch` for logins: every address is judged, nothing is redirected, replies are small and come soon. */
+export const guardedFetch =
+  (clock: Clock, server: string, lookup?: LookupFunction) =>
+  async (input: string | URL, init: RequestInit = {}): Promise<Response> => {
+    const url = await checkAddress('the address', String(input), server, lookup)
+    const rules = { clock, named: new URL(server), maxBytes: MOST_BYTES, timeoutMs: LONGEST_MS }
+    const reply = await exchange(url, init, { ...rules, ...(lookup && { lookup }) }).catch(error => {
+      if (error instanceof DownloadError && error.problem === 'private')
+        throw McpErrors.mcp_auth_address_refused(error.message)
+      throw error
+    })
+    const { status, statusText, headers, body } = reply
+    const isEmpty = [101, 204, 205, 304].includes(status)
+    return new Response(isEmpty ? null : new Uint8Array(body), { status, statusText, headers })
+  }

@@ -1,0 +1,321 @@
+import type { OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js'
+import { resolveSecret } from '../../../../kernel/kit/secret-ref.js'
+import { SerialBy } from '../../../../kernel/kit/serial.js'
+import { shown } from '../../../../kernel/kit/text.js'
+import {
+  type Actor,
+  Fault,
+  type Host,
+  iso,
+  type MaybeToken,
+  messageOf,
+  type PluginKernel,
+} from '../../../../kernel/plugin.js'
+import type { McpAuthStatus } from '../../../../schemas/settings/mcp-servers.js'
+import type { VaultApi } from '../../../access/vault/api.js'
+import { type AskerNeeds, askerFor } from '../client/reach.js'
+import { McpErrors } from '../errors.js'
+import { refBase, workspaceSecrets } from '../servers/own-secrets.js'
+import type { Server } from '../sources/declaration.js'
+import { guardedFetch } from './addresses.js'
+import { clientFor, discover } from './discovery.js'
+import { type FailedRevocation, Farewells } from './farewells.js'
+import { bindingOf, loginOf, nextOf, statusOf } from './login-status.js'
+import { type LoginRow, LoginTable } from './login-table.js'
+import { type Answer, checkIssuer, type Pending, PendingLogins } from './pending.js'
+import { secretsOf } from './revoke.js'
+
+/** The path that a browser is led back to. */
+export const CALLBACK = '/api/mcp/oauth/callback'
+const USUAL_PORT = 2123
+/** That one login asks for because of refused calls. */
+const MOST_SCOPES = 64
+/** A token that is about to expire is renewed before it is used. */
+const EARLY_MS = 30_000
+
+export type LoginKernel = PluginKernel<{ vault: MaybeToken<VaultApi>; host: typeof Host } & AskerNeeds>
+
+/** Logs in to MCP servers by OAuth 2.1 with PKCE, and keeps the tokens. */
+export class Logins {
+  readonly #table: LoginTable
+  readonly #pending: PendingLogins
+  /** By binding: a renewal, the end of a login and a logout come one after the other, so that the last one asked for counts. */
+  readonly #serial = new SerialBy()
+  /** What logins and servers that are gone leave. */
+  readonly farewells: Farewells
+  /** Scopes that a server wanted for a call and that its token does not have, by binding; the next login asks for them. */
+  readonly #wanted = new Map<string, readonly string[]>()
+
+  constructor(
+    private readonly kernel: LoginKernel,
+    /** Somebody has logged in or out: what is known of the server counts no more. */
+    private readonly changed: (server: Server) => void,
+    /** Somebody is about to be logged in. */
+    private readonly entering: (server: Server) => Promise<void>,
+  ) {
+    this.#table = new LoginTable(kernel.db)
+    this.#pending = new PendingLogins(kernel.clock)
+    this.farewells = new Farewells(kernel, () => kernel.needs.vault.current)
+  }
+
+  /** @throws Fault `mcp_auth_unconfigured`, `mcp_auth_discovery_failed`, `mcp_auth_address_refused` */
+  async begin(server: Server) {
+    const { clock, ids } = this.kernel
+    const login = loginOf(server)
+    const found = await discover(clock, server, login)
+    const more = this.#wanted.get(bindingOf(server)) ?? []
+    const authority = { ...found, scopes: [...new Set([...found.scopes, ...more])] }
+    const callback = this.#callback()
+    const secret = login.client_secret_ref
+      ? await resolveSecret(
+          askerFor(this.kernel, server.source),
+          login.client_secret_ref,
+          `the client secret of ${server.name}`,
+        )
+      : undefined
+    const client = await clientFor(clock, server, login, authority, callback.url, secret)
+    const { startAuthorization } = await import('@modelcontextprotocol/sdk/client/auth.js')
+    const state = ids.hex(24)
+    const { metadata, issuer, resource, scopes } = authority
+    const { authorizationUrl, codeVerifier } = await startAuthorization(issuer, {
+      metadata,
+      clientInformation: client,
+      redirectUrl: callback.url,
+      state,
+      ...(scopes.length > 0 && { scope: scopes.join(' ') }),
+      ...(resource !== undefined && { resource }),
+    })
+    const expiresAt = this.#pending.add(state, {
+      server,
+      authority,
+      client,
+      verifier: codeVerifier,
+      callback: callback.url,
+    })
+    return {
+      authorization_url: authorizationUrl.href,
+      callback_url: callback.url,
+      expires_at: iso(expiresAt),
+      manual_supported: true,
+      state,
+    }
+  }
+
+  /** A token is good and does not reach as far as the server wants for a call: a person has to log in for more. */
+  lacks(server: Server, scope: string): Fault {
+    const row = this.#table.get(bindingOf(server))
+    const scopes = [...(row?.scopes.split(' ') ?? []), ...scope.split(' ')].filter(
+      one => one !== '' && one.length <= 256,
+    )
+    this.#wanted.set(bindingOf(server), [...new Set(scopes)].slice(0, MOST_SCOPES))
+    const text = `${server.name} wants a login with more scopes for this: ${shown(scope)}`
+    return McpErrors.mcp_auth_required(text, { next: nextOf(server), details: { scope: scope.slice(0, 1000) } })
+  }
+
+  /** The browser came back. @throws Fault `mcp_auth_state_invalid`, `mcp_auth_refused`, `mcp_auth_exchange_failed` */
+  async callback(query: Answer & { readonly state: string }): Promise<Server> {
+    const pending = this.#pending.take(query.state)
+    if (!pending) throw McpErrors.mcp_auth_state_invalid()
+    await this.#finish(pending, query, undefined)
+    return pending.server
+  }
+
+  /** Somebody pasted a code, or the address that the browser was led to. @throws Fault as {@link callback} */
+  async exchange(server: Server, given: { code: string } | { redirect_url: string }, actor: Actor): Promise<void> {
+    if ('code' in given) {
+      const pending = this.#pending.takeOf(server.key)
+      if (!pending) throw McpErrors.mcp_auth_state_invalid('no login to this server was begun, or it is too old')
+      return this.#finish(pending, given, actor)
+    }
+    if (!URL.canParse(given.redirect_url)) throw McpErrors.mcp_auth_state_invalid('the address is no URL')
+    const query = Object.fromEntries(new URL(given.redirect_url).searchParams)
+    const pending = this.#pending.take(query.state ?? '', server.key)
+    if (!pending) throw McpErrors.mcp_auth_state_invalid()
+    return this.#finish(pending, query, actor)
+  }
+
+  status(server: Server): McpAuthStatus {
+    return statusOf(server, this.#table.get(bindingOf(server)), this.kernel.clock.now())
+  }
+
+  /** Whether somebody is logged in to the server of a binding. */
+  has(binding: string): boolean {
+    return this.#table.get(binding) !== undefined
+  }
+
+  /** Forgets the tokens, and tells the authorization server where it takes that. A login that was begun ends nowhere. */
+  async logout(server: Server, actor?: Actor): Promise<void> {
+    this.#pending.forget(server.key)
+    await this.forget(bindingOf(server), actor)
+    this.changed(server)
+  }
+
+  /**
+   * Tries logins again that are gone and not revoked.
+   * @returns whether there were any
+   * @throws Fault `mcp_auth_revocation_failed`
+   */
+  async revokeAgain(isMeant: (failed: FailedRevocation) => boolean, actor: Actor): Promise<boolean> {
+    const isAny = this.farewells.failed().some(isMeant)
+    const [still] = await this.farewells.retry(isMeant, actor)
+    if (still) throw McpErrors.mcp_auth_revocation_failed(`the login to ${still.server} is not revoked: ${still.why}`)
+    return isAny
+  }
+
+  /** As {@link logout}, of a server that may not be declared any more. A renewal under way comes to its end first. */
+  forget(binding: string, actor?: Actor): Promise<void> {
+    return this.#serial.run(binding, async () => {
+      this.#wanted.delete(binding)
+      const login = this.#table.get(binding)
+      if (!login) return
+      const workspaceId = login.workspace_id ?? undefined
+      const farewell = { server: login.server, workspaceId, login, secrets: secretsOf(login) }
+      const id = await this.kernel.db.tx(t => {
+        this.#table.delete(t, binding)
+        return this.farewells.note(t, farewell)
+      })
+      await this.farewells.carryOut(id, farewell, actor)
+    })
+  }
+
+  /** A workspace is gone, its logins as well: now every secret of its servers goes. */
+  async forgetSecrets(id: string): Promise<void> {
+    await this.kernel.db.tx(t => {
+      for (const path of workspaceSecrets.paths(id)) this.kernel.needs.vault.current?.forget(t, path)
+    })
+  }
+
+  /**
+   * The access token of a server, renewed where it is about to expire.
+   * @param again the token that was just refused: it is renewed in any case
+   * @throws Fault `mcp_auth_required`, `mcp_auth_expired`, `mcp_auth_invalid`, `mcp_auth_refresh_failed`
+   */
+  token(server: Server, again?: string): Promise<string> {
+    const binding = bindingOf(server)
+    return this.#serial.run(binding, async () => {
+      const row = this.#table.get(binding)
+      if (!row) throw McpErrors.mcp_auth_required(`${server.name} wants a login`, { next: nextOf(server) })
+      const token = await this.#vault().reveal(`${row.secrets}/access-token`)
+      const isOld = row.expires_at !== null && row.expires_at - EARLY_MS <= this.kernel.clock.now()
+      if (token !== undefined && token !== again && !isOld) return token
+      if (row.refreshable === 0) return this.#fail(server, row, isOld ? 'mcp_auth_expired' : 'mcp_auth_invalid')
+      return this.#renew(server, row)
+    })
+  }
+
+  async #renew(server: Server, row: LoginRow): Promise<string> {
+    const vault = this.#vault()
+    const refresh = await vault.reveal(`${row.secrets}/refresh-token`)
+    const secret = await vault.reveal(`${row.secrets}/client-secret`)
+    if (refresh === undefined) return this.#fail(server, row, 'mcp_auth_expired')
+    const { refreshAuthorization } = await import('@modelcontextprotocol/sdk/client/auth.js')
+    try {
+      const tokens = await refreshAuthorization(row.issuer, {
+        metadata: JSON.parse(row.metadata),
+        clientInformation: { ...JSON.parse(row.client), ...(secret !== undefined && { client_secret: secret }) },
+        refreshToken: refresh,
+        ...(row.resource !== null && { resource: new URL(row.resource) }),
+        fetchFn: guardedFetch(this.kernel.clock, server.declaration.url ?? '') as typeof fetch,
+      })
+      await this.#keep(row, tokens, undefined)
+      return tokens.access_token
+    } catch (error) {
+      this.kernel.log.warn('a login could not be renewed', { server: server.name, why: messageOf(error) })
+      return this.#fail(server, row, 'mcp_auth_refresh_failed')
+    }
+  }
+
+  async #fail(
+    server: Server,
+    row: LoginRow,
+    code: 'mcp_auth_expired' | 'mcp_auth_invalid' | 'mcp_auth_refresh_failed',
+  ): Promise<never> {
+    const problem = { ...row, problem: code, updated_at: this.kernel.clock.now() }
+    await this.kernel.db.tx(t => this.#table.put(t, problem))
+    throw McpErrors[code](`${server.name} has to be logged in to again`, { next: nextOf(server) })
+  }
+
+  #finish(pending: Pending, answer: Answer, actor: Actor | undefined): Promise<void> {
+    return this.#serial.run(bindingOf(pending.server), () => this.#exchanged(pending, answer, actor))
+  }
+
+  async #exchanged(
+    { server, authority, client, verifier, callback }: Pending,
+    { code, error, iss }: Answer,
+    actor: Actor | undefined,
+  ): Promise<void> {
+    const { issuer, metadata, resource } = authority
+    checkIssuer(authority, iss, code !== undefined && error === undefined)
+    if (error !== undefined || !code)
+      throw McpErrors.mcp_auth_refused(`${issuer} says ${error?.slice(0, 200) ?? 'nothing'}`)
+    const { exchangeAuthorization } = await import('@modelcontextprotocol/sdk/client/auth.js')
+    const tokens = await exchangeAuthorization(issuer, {
+      metadata,
+      clientInformation: client,
+      authorizationCode: code,
+      codeVerifier: verifier,
+      redirectUri: callback,
+      ...(resource !== undefined && { resource: new URL(resource) }),
+      fetchFn: guardedFetch(this.kernel.clock, server.declaration.url ?? '') as typeof fetch,
+    }).catch(error => {
+      if (error instanceof Fault) throw error
+      throw McpErrors.mcp_auth_exchange_failed(`${issuer}: ${messageOf(error)}`, { cause: error })
+    })
+    const { client_secret: secret, ...rest } = client
+    const binding = bindingOf(server)
+    this.#wanted.delete(binding)
+    const { workspaceId } = server.source
+    const row = {
+      binding,
+      server: server.name,
+      workspace_id: workspaceId ?? null,
+      secrets: `${refBase(server.name, workspaceId)}/oauth/${binding.slice(0, 16)}`,
+      issuer,
+      metadata: JSON.stringify(metadata),
+      client: JSON.stringify(rest),
+      resource: resource ?? null,
+      scopes: authority.scopes.join(' '),
+      expires_at: null,
+      refreshable: 0,
+      problem: null,
+      updated_at: 0,
+    }
+    await this.entering(server)
+    if (secret) await this.#vault().put(`${row.secrets}/client-secret`, secret, { kind: 'oauth', actor })
+    await this.#keep(row, tokens, actor)
+    this.changed(server)
+  }
+
+  /** Tokens are in the vault before the row says so. */
+  async #keep(row: LoginRow, tokens: OAuthTokens, actor: Actor | undefined): Promise<void> {
+    const { clock, db } = this.kernel
+    const vault = this.#vault()
+    const options = { kind: 'oauth', allowShort: true, actor }
+    const { access_token, refresh_token, expires_in, scope } = tokens
+    await vault.put(`${row.secrets}/access-token`, access_token, options)
+    if (refresh_token) await vault.put(`${row.secrets}/refresh-token`, refresh_token, options)
+    const now = clock.now()
+    const kept = {
+      ...row,
+      scopes: scope ?? row.scopes,
+      expires_at: expires_in === undefined ? null : now + expires_in * 1000,
+      refreshable: refresh_token || row.refreshable ? 1 : 0,
+      problem: null,
+      updated_at: now,
+    }
+    await db.tx(t => this.#table.put(t, kept))
+  }
+
+  #vault(): VaultApi {
+    const vault = this.kernel.needs.vault.current
+    if (!vault) throw McpErrors.mcp_auth_unconfigured('there is no vault that tokens could be kept in')
+    return vault
+  }
+
+  /** Where a browser is led back to; while the daemon does not listen there, the address is pasted. */
+  #callback() {
+    const tcp = this.kernel.needs.host.listeners().find(({ door }) => door === 'tcp')
+    const port = tcp && 'port' in tcp ? tcp.port : USUAL_PORT
+    return { url: `http://127.0.0.1:${port}${CALLBACK}` }
+  }
+}

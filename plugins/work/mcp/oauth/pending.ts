@@ -1,0 +1,90 @@
+import { createHash } from 'node:crypto'
+import type { OAuthClientInformationMixed } from '@modelcontextprotocol/sdk/shared/auth.js'
+import type { Clock } from '../../../../kernel/plugin.js'
+import { McpErrors } from '../errors.js'
+import type { Server } from '../sources/declaration.js'
+import type { Authority } from './discovery.js'
+
+const LIFETIME_MS = 10 * 60_000
+const MOST = 32
+
+/** A login that was begun: what its answer has to go together with. */
+export interface Pending {
+  readonly server: Server
+  readonly authority: Authority
+  readonly client: OAuthClientInformationMixed
+  /** Of PKCE. */
+  readonly verifier: string
+  readonly callback: string
+}
+
+/** What an authorization server has a browser bring back. */
+export interface Answer {
+  readonly code?: string | undefined
+  readonly error?: string | undefined
+  /** Who answers; not every one says so. */
+  readonly iss?: string | undefined
+}
+
+/** Logins that wait for a browser, by the hash of their state; each is taken once, and within ten minutes. */
+export class PendingLogins {
+  readonly #byState = new Map<string, Pending & { readonly until: number }>()
+
+  constructor(private readonly clock: Clock) {}
+
+  /** Until when it counts, in epoch milliseconds. A server has one at a time: an earlier one counts no more. */
+  add(state: string, pending: Pending): number {
+    this.#drop(({ server }) => server.key === pending.server.key)
+    const [oldest] = this.#byState.keys()
+    if (this.#byState.size >= MOST && oldest !== undefined) this.#byState.delete(oldest)
+    this.#byState.set(hashOf(state), { ...pending, until: this.clock.monotonic() + LIFETIME_MS })
+    return this.clock.now() + LIFETIME_MS
+  }
+
+  /** @param key of the server that it has to be for */
+  take(state: string, key?: string): Pending | undefined {
+    this.#drop(({ until }) => until < this.clock.monotonic())
+    const hash = hashOf(state)
+    const found = this.#byState.get(hash)
+    if (!found || (key !== undefined && found.server.key !== key)) return undefined
+    this.#byState.delete(hash)
+    return found
+  }
+
+  /** That of a server counts no more. */
+  forget(key: string): void {
+    this.#drop(({ server }) => server.key === key)
+  }
+
+  /** The one of a server. */
+  takeOf(key: string): Pending | undefined {
+    this.#drop(({ until }) => until < this.clock.monotonic())
+    const [hash, found] = [...this.#byState].find(([, { server }]) => server.key === key) ?? []
+    if (hash !== undefined) this.#byState.delete(hash)
+    return found
+  }
+
+  #drop(isOver: (pending: Pending & { readonly until: number }) => boolean): void {
+    for (const [hash, pending] of [...this.#byState]) if (isOver(pending)) this.#byState.delete(hash)
+  }
+}
+
+const hashOf = (state: string) => createHash('sha256').update(state).digest('hex')
+
+/**
+ * Without it, a server that names the login page of another one would get the code that was meant for that one (RFC 9207).
+ * @throws Fault `mcp_auth_state_invalid` where the answer names another issuer, or none although its server promises to
+ */
+export function checkIssuer(
+  { issuer, metadata }: Pending['authority'],
+  iss: string | undefined,
+  hasCode: boolean,
+): void {
+  const { authorization_response_iss_parameter_supported: promised } = metadata as Readonly<Record<string, unknown>>
+  if (iss !== undefined && iss !== issuer)
+    throw McpErrors.mcp_auth_state_invalid(`the answer comes from ${iss.slice(0, 200)}, not from ${issuer}`)
+  if (hasCode && iss === undefined && promised === true)
+    throw McpErrors.mcp_auth_state_invalid(
+      `the answer does not say that it comes from ${issuer}, which promises to say so; give the whole address that the browser was led to`,
+    )
+}

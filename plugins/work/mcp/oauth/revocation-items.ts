@@ -1,0 +1,48 @@
+import { iso } from '../../../../kernel/plugin.js'
+import type { DiagnosticItem } from '../../../../schemas/kernel/diagnostic.js'
+import { finding } from '../../../desk/daemon/api.js'
+import type { FailedRevocation } from './farewells.js'
+
+/** Logins that are named one by one. */
+const NAMED = 20
+
+/** What doctor says of logins that are gone here and not revoked. @param hasWorkspace whether a workspace is still registered */
+export function revocationItems(
+  failed: readonly FailedRevocation[],
+  hasWorkspace: (id: string) => boolean,
+): DiagnosticItem[] {
+  const items = failed.slice(0, NAMED).map(({ id, server, workspaceId, login, attempts, why, nextAt }) => {
+    const tries = attempts === 1 ? '1 attempt' : `${attempts} attempts`
+    const logout = `svc mcp auth logout ${server}`
+    const common = {
+      id: `mcp.revocations:${id}`,
+      category: 'mcp',
+      severity: 'warning',
+      suggested_command:
+        workspaceId !== undefined && hasWorkspace(workspaceId) ? `${logout} --workspace ${workspaceId}` : logout,
+    } as const
+    return nextAt === undefined
+      ? finding({
+          ...common,
+          code: 'mcp_revocation_given_up',
+          title: `The login to ${server} was not revoked`,
+          message: `the login to ${server} was not revoked in ${tries} (${why}), and its tokens are deleted here; end it in your account at ${login.issuer}, then run the command to drop this item`,
+        })
+      : finding({
+          ...common,
+          code: 'mcp_revocation_pending',
+          title: `The login to ${server} is not revoked yet`,
+          message: `the login to ${server} is gone here and not revoked: ${why} (${tries}); the next attempt is at ${iso(nextAt)}, or now with the command`,
+        })
+  })
+  if (failed.length <= NAMED) return items
+  const more = failed.length - NAMED
+  return [
+    ...items,
+    finding({
+      ...{ id: 'mcp.revocations:more', category: 'mcp', severity: 'warning', code: 'mcp_revocation_pending' },
+      title: 'More logins are not revoked',
+      message: `${more} more logins are gone here and not revoked`,
+    }),
+  ]
+}

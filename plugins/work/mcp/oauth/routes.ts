@@ -1,0 +1,108 @@
+import * as v from 'valibot'
+import { cli, describe } from '../../../../kernel/kit/annotations/index.js'
+import { Fault, ok, routeOf } from '../../../../kernel/plugin.js'
+import {
+  BeginMcpAuthBody,
+  BeginMcpAuthReply,
+  ExchangeMcpAuthBody,
+  McpAuthQuery,
+  McpAuthStatus,
+} from '../../../../schemas/settings/mcp-servers.js'
+import type { McpService } from '../service.js'
+import { PAGE_HEADERS, page } from './page.js'
+
+const route = routeOf<McpService>(describe('Settings'))
+const HTML = { as: 'bytes', types: ['text/html; charset=utf-8'] } as const
+const at = '/api/settings/mcp-servers/{name}/auth' as const
+const statusView = {
+  item: '',
+  fields: [
+    { header: 'Server', path: 'server_name' },
+    { header: 'Login', path: 'status' },
+    { header: 'Issuer', path: 'issuer' },
+    { header: 'Client', path: 'client_id' },
+    { header: 'Scopes', path: 'scopes', as: 'list' },
+    { header: 'Expires', path: 'expires_at', as: 'time' },
+    { header: 'Renewed by itself', path: 'refreshable' },
+  ],
+} as const
+const ofServer = {
+  options: { workspace_id: 'workspace' },
+  scoped: { scope: 'scope', workspace: 'workspace_id' },
+} as const
+
+/** Logging in to servers. */
+export const authRoutes = [
+  route({
+    method: 'GET',
+    path: '/api/mcp/oauth/callback',
+    summary: 'Complete a login to an MCP server; the browser is redirected here',
+    query: v.object({
+      state: v.pipe(v.string(), v.maxLength(512)),
+      code: v.optional(v.pipe(v.string(), v.maxLength(8192))),
+      error: v.optional(v.pipe(v.string(), v.maxLength(512))),
+      error_description: v.optional(v.pipe(v.string(), v.maxLength(4096))),
+      iss: v.optional(v.pipe(v.string(), v.maxLength(2048))),
+    }),
+    public: true,
+    navigation: true,
+    replies: { 200: HTML, 400: HTML, 503: HTML },
+    handle: async (self, { query }) => {
+      try {
+        const { name } = await self.logins.callback(query)
+        const text = `The MCP server ${name} can be used now. You can close this page.`
+        return ok(page('You are logged in', text), PAGE_HEADERS)
+      } catch (error) {
+        // A person looks at it.
+        if (!(error instanceof Fault)) throw error
+        const { message, next, status } = error
+        const body = page('The login failed', next === undefined ? message : `${message}. ${next}`)
+        return { status: status === 503 ? (503 as const) : (400 as const), body, headers: PAGE_HEADERS }
+      }
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${at}/status`,
+    summary: 'Show whether the daemon is logged in to an MCP server',
+    query: McpAuthQuery,
+    replies: { 200: McpAuthStatus },
+    with: [cli('mcp auth status', { ...ofServer, view: statusView })],
+    handle: async (self, { params, query }) => ok(self.logins.status(await self.findAt(params.name, query))),
+  }),
+  route({
+    method: 'POST',
+    path: `${at}/begin`,
+    audited: false,
+    summary: 'Start a login to an MCP server',
+    query: McpAuthQuery,
+    body: BeginMcpAuthBody,
+    privileged: true,
+    replies: { 200: BeginMcpAuthReply },
+    handle: async (self, { params, query }) => ok(await self.logins.begin(await self.findAt(params.name, query))),
+  }),
+  route({
+    method: 'POST',
+    path: `${at}/exchange`,
+    summary: 'Complete a login to an MCP server with the code or the redirect URL',
+    query: McpAuthQuery,
+    body: ExchangeMcpAuthBody,
+    privileged: true,
+    replies: { 200: McpAuthStatus },
+    handle: async (self, { params, query, body, actor }) => {
+      const server = await self.findAt(params.name, query)
+      await self.logins.exchange(server, body, actor)
+      return ok(self.logins.status(server))
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${at}/logout`,
+    summary: 'Log out of an MCP server',
+    query: McpAuthQuery,
+    privileged: true,
+    replies: { 200: McpAuthStatus },
+    with: [cli('mcp auth logout', { ...ofServer, view: statusView })],
+    handle: async (self, { params, query, actor }) => ok(await self.logout(params.name, query, actor)),
+  }),
+]

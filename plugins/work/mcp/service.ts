@@ -1,0 +1,258 @@
+import { shown } from '../../../kernel/kit/text.js'
+import {
+  type Actor,
+  type Host,
+  type MaybeToken,
+  messageOf,
+  type PluginKernel,
+  type Requests,
+} from '../../../kernel/plugin.js'
+import type { StatusMcpServer } from '../../../schemas/daemon/status.js'
+import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
+import type {
+  ListMcpServersReply,
+  McpAuthStatus,
+  McpPlaceQuery,
+  McpServerView,
+  McpTargetQuery,
+  PutMcpServerBody,
+  ShowMcpServerQuery,
+} from '../../../schemas/settings/mcp-servers.js'
+import type { ApplyOutcome } from '../../../schemas/settings.js'
+import type { AgentDefinition, Agents } from '../../agents/agents/api.js'
+import type { ExtensionsApi } from '../../delivery/extensions/api.js'
+import type { Processes } from '../../platform/processes/api.js'
+import type { ConfinementApi } from '../../access/sandboxes/api.js'
+import type { AcpMcpServer, SessionInfo, Sessions } from '../sessions/api.js'
+import type { ToolPlace, ToolsApi } from '../tools/api.js'
+import type { VaultApi } from '../../access/vault/api.js'
+import type { Workspace, Workspaces } from '../../desk/workspaces/api.js'
+import type { CatalogOrigin, McpApi } from './api.js'
+import { confinedFor } from './client/confining.js'
+import type { Connection } from './client/connection.js'
+import { Manager } from './client/manager.js'
+import { reach } from './client/reach.js'
+import { McpErrors } from './errors.js'
+import { serversForSession } from './handing.js'
+import { Hosting } from './hosted/hosting.js'
+import type { FailedRevocation } from './oauth/farewells.js'
+import { bindingOf, revokedStatus } from './oauth/login-status.js'
+import { Logins } from './oauth/logins.js'
+import { revocationItems } from './oauth/revocation-items.js'
+import { tokenFetch } from './oauth/token-fetch.js'
+import { Leaving } from './servers/leaving.js'
+import { Vanishing } from './servers/vanishing.js'
+import { viewOf } from './servers/views.js'
+import { Writing } from './servers/writing.js'
+import type { Server } from './sources/declaration.js'
+import { problemTexts, Sources } from './sources/sources.js'
+import { McpTools } from './tool-backend.js'
+
+export type McpKernel = PluginKernel<{
+  agents: typeof Agents
+  workspaces: typeof Workspaces
+  sessions: typeof Sessions
+  processes: typeof Processes
+  request: typeof Requests
+  vault: MaybeToken<VaultApi>
+  host: typeof Host
+  tools: MaybeToken<ToolsApi>
+  sandboxes: MaybeToken<ConfinementApi>
+  extensions: MaybeToken<ExtensionsApi>
+}>
+
+/** MCP servers: those that there are, how they are, and their tools. */
+export class McpService implements McpApi {
+  readonly sources: Sources
+  readonly manager: Manager
+  readonly tools: McpTools
+  readonly hosting: Hosting
+  readonly logins: Logins
+  readonly #leaving: Leaving
+  readonly #vanishing: Vanishing
+  readonly #writing: Writing
+
+  constructor(private readonly kernel: McpKernel) {
+    this.sources = new Sources(kernel, declared => this.#vanishing.noticed(declared))
+    this.logins = new Logins(
+      kernel,
+      server => this.manager.retry(server),
+      server => this.#vanishing.remember([server]),
+    )
+    this.#vanishing = new Vanishing(kernel, this.sources, this.logins)
+    this.manager = new Manager(kernel, (server, confined) =>
+      reach(kernel, server, confined, tokenFetch(this.logins, server)),
+    )
+    const { agents, workspaces } = kernel.needs
+    this.tools = new McpTools({
+      ...{ clock: kernel.clock, agents, workspaces, sources: this.sources },
+      connection: (server, place, workspace) => this.#connection(server, place, workspace),
+    })
+    this.hosting = new Hosting(kernel)
+    const declared = (id: string | undefined) =>
+      this.sources.read({ workspace: id === undefined ? undefined : workspaces.get(id) })
+    this.#leaving = new Leaving(kernel.db, this.logins, this.#vanishing, declared)
+    this.#writing = new Writing(kernel, this.sources, this.manager, this.#leaving)
+  }
+
+  start(): void {
+    this.kernel.scope.defer('MCP servers', () => this.manager.close())
+    this.kernel.scope.defer('MCP clients', () => this.hosting.closeAll())
+  }
+
+  /** Ends what a daemon before this one began to forget, then looks for more. */
+  async forget(signal: AbortSignal): Promise<void> {
+    await this.#leaving.resume(signal)
+    await Promise.all([this.logins.farewells.run(signal), this.#vanishing.run(signal)])
+  }
+
+  /** An extension is purged, and with it the logins to servers that it brought. */
+  forgetExtension(name: string): Promise<void> {
+    return this.#vanishing.forgetExtension(name)
+  }
+
+  /** Logs out, and tries logins again that are gone and not revoked. @throws Fault `mcp_server_not_found`, `mcp_auth_revocation_failed` */
+  async logout(name: string, query: McpPlaceQuery, actor: Actor): Promise<McpAuthStatus> {
+    const workspace = await this.#workspace(query)
+    const isMeant = this.#isFailedOf(name, workspace)
+    const server = await this.find(name, workspace).catch(error => {
+      // What is left of a login can be revoked without its server.
+      if (!this.logins.farewells.failed().some(isMeant)) throw error
+    })
+    if (server && this.logins.has(bindingOf(server))) await this.logins.logout(server, actor)
+    else {
+      await this.logins.revokeAgain(isMeant, actor)
+      if (server) await this.logins.logout(server, actor)
+    }
+    return server ? this.logins.status(server) : revokedStatus(name, workspace?.id)
+  }
+
+  /** What doctor says of logins that are gone and not revoked. */
+  revocationItems(): DiagnosticItem[] {
+    return revocationItems(this.logins.farewells.failed(), id => this.kernel.needs.workspaces.get(id) !== undefined)
+  }
+
+  /** A workspace that is gone has nobody but everybody to act for it. */
+  #isFailedOf(name: string, workspace: Workspace | undefined) {
+    const { workspaces } = this.kernel.needs
+    return ({ server, workspaceId: id }: FailedRevocation) =>
+      server === name && (id === undefined || !workspaces.get(id) ? workspace === undefined : id === workspace?.id)
+  }
+
+  async sessionStopped(session: SessionInfo): Promise<void> {
+    await this.hosting.stopped(session)
+    await this.manager.leave(session.id)
+  }
+
+  /** What the process of a session is handed. */
+  handed(definition: AgentDefinition, workspace: Workspace, allowed?: readonly string[]): Promise<AcpMcpServer[]> {
+    return serversForSession(this.kernel, this.sources, definition, workspace, allowed)
+  }
+
+  async list(query: McpPlaceQuery): Promise<ListMcpServersReply> {
+    const workspace = await this.#workspace(query)
+    const found = await this.sources.read({ workspace })
+    const problems = problemTexts(found)
+    return {
+      collection: 'mcp-servers',
+      scope: workspace ? 'workspace' : 'global',
+      available_scopes: ['global', 'workspace'],
+      ...(workspace && { workspace_id: workspace.id }),
+      mcp_servers: found.servers.map(server => this.#view(server)),
+      ...(problems.length > 0 && { problems }),
+    }
+  }
+
+  /** @throws Fault `mcp_server_not_found`; a server that does not answer is shown as it is */
+  async show(name: string, query: ShowMcpServerQuery): Promise<McpServerView> {
+    const server = await this.find(name, await this.#workspace(query))
+    if (query.probe) {
+      const connection = this.#connection(server, {}, await this.#workspace(query))
+      await connection.probe().catch(error => this.kernel.log.debug(messageOf(error)))
+    }
+    const { tools = [], refused = [] } = this.manager.known(server)?.known ?? {}
+    return {
+      ...this.#view(server),
+      tools: tools.map(({ id, title, description }) => ({ id, title, description })),
+      ...(refused.length > 0 && { refused_tools: [...refused] }),
+    }
+  }
+
+  /** @throws Fault `mcp_server_not_found`, `mcp_scope_invalid` */
+  async findAt(name: string, query: McpPlaceQuery): Promise<Server> {
+    return this.find(name, await this.#workspace(query))
+  }
+
+  async put(name: string, query: McpTargetQuery, body: PutMcpServerBody, actor: Actor): Promise<ApplyOutcome> {
+    return this.#writing.put(name, query, await this.#workspace(query), body, actor)
+  }
+
+  async shown(name: string, place: McpPlaceQuery): Promise<McpServerView | undefined> {
+    const { servers } = await this.sources.read({ workspace: await this.#workspace(place) })
+    const server = servers.find(one => one.name === name)
+    return server && this.#view(server)
+  }
+
+  async declare(
+    body: PutMcpServerBody,
+    place: McpPlaceQuery,
+    origin: CatalogOrigin,
+    actor: Actor,
+  ): Promise<ApplyOutcome> {
+    const workspace = await this.#workspace(place)
+    return this.#writing.put(body.server.name, {}, workspace, body, actor, origin)
+  }
+
+  async remove(name: string, query: McpTargetQuery, actor: Actor): Promise<ApplyOutcome> {
+    return this.#writing.remove(name, query, await this.#workspace(query), actor)
+  }
+
+  /** @throws Fault `mcp_server_not_found` */
+  async find(name: string, workspace: Workspace | undefined): Promise<Server> {
+    const found = await this.sources.read({ workspace })
+    const server = found.servers.find(one => one.name === name)
+    if (server) return server
+    const where = workspace ? `in workspace ${workspace.name}` : 'for every workspace'
+    const [problem] = problemTexts(found)
+    throw McpErrors.mcp_server_not_found(
+      `there is no MCP server ${shown(name)} ${where}${problem === undefined ? '' : `; ${problem}`}`,
+    )
+  }
+
+  /** Those that everybody has, for the status of the daemon. */
+  async status(): Promise<StatusMcpServer[]> {
+    const { servers } = await this.sources.read({})
+    return servers.map(server => {
+      const { runtime_status: runtime, auth_status: auth, transport } = this.#view(server)
+      const { state = 'idle', ...rest } = runtime ?? { configured: true, initialized: false, tool_count: 0 }
+      return {
+        name: server.name,
+        scope: server.source.scope,
+        transport,
+        ...rest,
+        state,
+        runtime_status: state,
+        ...(auth && { auth_status: auth.status }),
+      }
+    })
+  }
+
+  /** The one that a caller has, confined as it has to be for them. */
+  #connection(server: Server, place: ToolPlace, workspace: Workspace | undefined): Connection {
+    return this.manager.of(server, confinedFor(this.kernel.needs, server, place, workspace), place.sessionId)
+  }
+
+  #view(server: Server): McpServerView {
+    return viewOf(server, this.manager.known(server), server.declaration.auth ? this.logins.status(server) : undefined)
+  }
+
+  /** @throws Fault `mcp_scope_invalid`, `workspace_not_found` */
+  async #workspace({ scope, workspace_id: id }: McpPlaceQuery): Promise<Workspace | undefined> {
+    const isOfWorkspace = scope === 'workspace' || (scope === undefined && id !== undefined)
+    if (isOfWorkspace !== (id !== undefined))
+      throw McpErrors.mcp_scope_invalid(
+        isOfWorkspace ? 'scope workspace needs workspace_id' : 'workspace_id belongs to scope workspace',
+      )
+    return id === undefined ? undefined : this.kernel.needs.workspaces.find(id)
+  }
+}

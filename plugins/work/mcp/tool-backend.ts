@@ -1,0 +1,142 @@
+import { createHash } from 'node:crypto'
+import { canonicalJson } from '../../../kernel/kit/canonical.js'
+import { type Clock, Fault, within } from '../../../kernel/plugin.js'
+import type { AgentsApi } from '../../agents/agents/api.js'
+import {
+  type OfferedTool,
+  type ReasonCode,
+  type ToolBackend,
+  type ToolContent,
+  type ToolDescriptor,
+  type ToolPlace,
+  toolFault,
+} from '../tools/api.js'
+import type { Workspace, WorkspacesApi } from '../../desk/workspaces/api.js'
+import { type Connection, SessionRefused } from './client/connection.js'
+import type { McpTool } from './client/tools.js'
+import type { Server } from './sources/declaration.js'
+import type { Sources } from './sources/sources.js'
+
+/** Milliseconds that a listing waits for servers that nobody has asked yet. */
+const WAIT_MS = 800
+/** And a search, which would find nothing otherwise. */
+const COMPLETE_MS = 8000
+
+interface BackendWorld {
+  readonly clock: Clock
+  readonly agents: AgentsApi
+  readonly workspaces: WorkspacesApi
+  readonly sources: Sources
+  /** The one of a server that a caller has. */
+  connection(server: Server, place: ToolPlace, workspace: Workspace | undefined): Connection
+}
+
+/** The tools of MCP servers. A list is made anew when a server, its tools or its state are others than before. */
+export class McpTools implements ToolBackend {
+  readonly kind = 'mcp'
+  readonly #lists = new Map<string, { readonly state: readonly unknown[]; readonly tools: readonly OfferedTool[] }>()
+
+  constructor(private readonly world: BackendWorld) {}
+
+  async tools(place: ToolPlace): Promise<readonly OfferedTool[]> {
+    const connections = await this.#connections(place)
+    const unknown = connections.filter(one => one.isUnknown)
+    for (const one of connections) void one.refresh().catch(() => {})
+    const asked = Promise.allSettled(unknown.map(one => one.tools()))
+    if (unknown.length > 0) await within(this.world.clock, WAIT_MS, asked).catch(() => {})
+    const state = connections.flatMap(one => [one, one.known, one.failure])
+    const at = JSON.stringify([place.workspaceId, place.agentName, connections.some(one => one.confined)])
+    const before = this.#lists.get(at)
+    const isAsBefore = before?.state.length === state.length && state.every((part, n) => part === before.state[n])
+    if (before && isAsBefore) return before.tools
+    const tools = connections.flatMap(connection => this.#offered(connection))
+    this.#lists.set(at, { state, tools })
+    return tools
+  }
+
+  /** Starts its server again where that has ended; after a failure it is not tried before its pause is over. */
+  async revive({ backend: { mcpServer } }: ToolDescriptor, place: ToolPlace): Promise<void> {
+    const connection = (await this.#connections(place)).find(({ server }) => server.name === mcpServer)
+    await connection?.tools().catch(() => {})
+  }
+
+  async complete(place: ToolPlace): Promise<readonly string[]> {
+    const isSilent = (one: Connection) => one.isUnknown
+    const silent = (await this.#connections(place)).filter(isSilent)
+    if (silent.length === 0) return []
+    await within(this.world.clock, COMPLETE_MS, Promise.allSettled(silent.map(one => one.tools()))).catch(() => {})
+    return silent.filter(isSilent).map(({ server }) => server.name)
+  }
+
+  async call(tool: ToolDescriptor, input: Readonly<Record<string, unknown>>, by: ToolPlace & { signal: AbortSignal }) {
+    const { mcpServer = '', mcpTool = '' } = tool.backend
+    const connection = (await this.#connections(by)).find(({ server }) => server.name === mcpServer)
+    if (!connection)
+      throw toolFault('tool_unavailable', ['dependency_missing'], `there is no MCP server ${mcpServer} here`)
+    const ask = async () => {
+      const listed = (await connection.tools()).tools.find(({ id }) => id === tool.id)
+      // What was approved is another tool by now, though it is called the same.
+      if (!listed || this.#describe(connection.server, listed).digest !== tool.digest)
+        throw toolFault('tool_unavailable', ['runtime_descriptor_mismatch'], `${tool.id} was changed by its server`)
+      return connection.call(mcpTool, input, by.signal)
+    }
+    try {
+      // A server that was started anew knows its sessions no more. What it refused it did not execute, so it is asked once more.
+      const { content, structuredContent, isError } = await ask().catch(error => {
+        if (error instanceof SessionRefused) return ask()
+        throw error
+      })
+      return {
+        content: content as readonly ToolContent[],
+        ...(structuredContent !== undefined && { structured: structuredContent }),
+        isError,
+      }
+    } catch (error) {
+      if (error instanceof SessionRefused)
+        throw toolFault('tool_backend_failed', [], `${mcpServer} ${mcpTool}: ${error.message}`, { cause: error })
+      if (!(error instanceof Fault) || !error.code.startsWith('mcp_')) throw error
+      const { code, message, next } = error
+      if (code === 'mcp_call_failed') throw toolFault('tool_backend_failed', [], message, { cause: error })
+      throw toolFault('tool_unavailable', [code as ReasonCode], message, {
+        cause: error,
+        toolId: tool.id,
+        ...(next !== undefined && { next }),
+      })
+    }
+  }
+
+  #offered(connection: Connection): OfferedTool[] {
+    const { server, known, failure } = connection
+    return (known?.tools ?? []).map(tool => ({
+      descriptor: this.#describe(server, tool),
+      ...(failure && { unavailable: [failure.reason], why: `MCP server ${server.name}: ${failure.why}` }),
+    }))
+  }
+
+  #describe(server: Server, tool: McpTool): ToolDescriptor {
+    return {
+      id: tool.id,
+      title: tool.title,
+      description: tool.description,
+      inputSchema: tool.inputSchema,
+      // A server can only make its tools more dangerous: nobody can check that one reads and does no more.
+      risk: tool.isDestructive ? 'destructive' : 'open_world',
+      visibility: 'model',
+      backend: { kind: 'mcp', mcpServer: server.name, mcpTool: tool.name },
+      digest: createHash('sha256')
+        .update(canonicalJson([server.key, tool.digest]))
+        .digest('hex'),
+      owner: server.name,
+    }
+  }
+
+  async #connections(place: ToolPlace): Promise<Connection[]> {
+    const { workspaceId, agentName } = place
+    const { workspaces, agents, sources } = this.world
+    const workspace: Workspace | undefined = workspaceId === undefined ? undefined : workspaces.get(workspaceId)
+    // Planned as a session is: a definition that may not run, or names secrets of others, brings no servers.
+    const plan = agentName === undefined ? undefined : await agents.plan(agentName, workspace).catch(() => undefined)
+    const { servers } = await sources.read({ workspace, definition: plan?.definition })
+    return servers.map(server => this.world.connection(server, place, workspace))
+  }
+}

@@ -1,0 +1,336 @@
+import { Serial } from '../../../../kernel/kit/serial.js'
+import { iso, messageOf } from '../../../../kernel/plugin.js'
+import type { RuntimeSelection } from '../../../../schemas/sessions.js'
+import type { SessionFailure } from '../api.js'
+import type { SessionsContext } from '../context.js'
+import { GOAL } from '../goal/goal.js'
+import { chooseRuntime } from '../runtime/choosing.js'
+import { otherProviderOf, providerOf, wishOf } from '../runtime/selection.js'
+import { type ToolCall, ToolCalls } from '../turn/tool-calls.js'
+import type { Turn, TurnContext } from '../turn/turn.js'
+import { Updates } from '../turn/updates.js'
+import { infoOf } from '../wire.js'
+import type { BindingOwner } from './binding-owner.js'
+import { renewed } from './briefing.js'
+import { isProcessFailure, plainFailure, writeCrashBundle } from './crash-bundle.js'
+import type { AgentFailure } from './failure.js'
+import { againMarker, firstWords } from './first-words.js'
+import { changeGuard } from './guard.js'
+import { type Launch, launch, type RunningAgent } from './launch.js'
+import { Looks } from './looks.js'
+import type { Watched } from './process-watch.js'
+import { type Pulse, pulseOf } from './pulse.js'
+import { unasked } from './unasked.js'
+
+/** Sources of turns that somebody follows. */
+const ATTENDED: ReadonlySet<string> = new Set(['user', GOAL])
+
+/** A session's process, while it has one, and what it says. */
+export class AgentBinding implements Watched {
+  readonly updates: Updates
+  #running: RunningAgent | undefined
+  /** Given with the next prompt: the agent does not know the conversation. */
+  #preamble: string | undefined
+  /** What the agent was told besides its definition; undefined when that cannot be known. */
+  #briefed: string | undefined
+  /** Calls and id of the turn that ran last, for what an agent says after its end. */
+  #lastCalls = new ToolCalls()
+  #lastTurnId = ''
+  #toldFull = false
+  #toldUnasked = false
+  readonly #looks: Looks
+  #ending: Promise<void> | undefined
+  /** What was wanted of the process that runs, and the provider that was chosen for it. */
+  #wished: string | undefined
+  #chosen: string | undefined
+
+  /** The guard as it was told last, also before the process runs. */
+  #guard: { readonly by: string | undefined } | undefined
+  readonly #guarding = new Serial()
+
+  constructor(
+    private readonly context: SessionsContext,
+    private readonly owner: BindingOwner,
+  ) {
+    this.#looks = new Looks(context.kernel.clock)
+    this.updates = new Updates(owner, context, () => this.#running?.agent.session.acpSessionId)
+  }
+
+  get running(): RunningAgent | undefined {
+    return this.#running
+  }
+
+  /** What a turn needs of its session, whatever process that has by then. */
+  turnContext(heartbeat: (at: number) => void): TurnContext {
+    const { kernel, limits, attachments } = this.context
+    const { log } = this.owner
+    return {
+      clock: kernel.clock,
+      limits,
+      files: ids => attachments.named(this.owner.id, ids),
+      append: (event, sync = false) => log.append(event, { sync }),
+      sync: () => log.sync(),
+      waitsForPerson: () => this.waitsForPerson,
+      pulse: () => this.pulse(),
+      expired: turnId => this.#running?.permissions.expiredIn(turnId) ?? 0,
+      releaseWaiting: () => this.#releaseWaiting(),
+      closing: id => this.updates.endTurn(id),
+      failureOf: (failure, id) => this.failureOf(failure, id),
+      heartbeat,
+      stoodStill: (looks, isLast) => this.#failed(looks, isLast),
+    }
+  }
+
+  /** What the system tells of the process; undefined without one. */
+  pulse(): Pulse | undefined {
+    return this.#running && pulseOf(this.#running.agent.handle.pid)
+  }
+
+  /** How often in a row the process was seen to stand still, once that is long; undefined: it runs, or there is none. */
+  get standstill(): { readonly looks: number } | undefined {
+    this.context.watch.look()
+    return this.#looks.isStale ? { looks: this.#looks.failed } : undefined
+  }
+
+  /** When the process showed life last, in epoch milliseconds; undefined without one. */
+  get presentAt(): number | undefined {
+    this.context.watch.look()
+    return this.#running && this.#looks.presentAt
+  }
+
+  /** It asks for permission, or for an answer in words. */
+  get waitsForPerson(): boolean {
+    return [this.#running?.permissions, this.#running?.clarifications].some(asks => (asks?.pending.length ?? 0) > 0)
+  }
+
+  /** Another provider was chosen, or dropped, since the process was started. */
+  get isOutdated(): boolean {
+    return this.#running !== undefined && otherProviderOf(this.owner.row) !== this.#chosen
+  }
+
+  #warn(warning: string, text: string): void {
+    this.owner.log.append({ type: 'runtime_warning', turnId: this.owner.turn?.id ?? '', content: { warning, text } })
+  }
+
+  #releaseWaiting(): void {
+    this.#running?.permissions.endTurn()
+    this.#running?.clarifications.endTurn()
+  }
+
+  get group(): number {
+    return this.#running?.agent.handle.pid ?? 0
+  }
+
+  looked(runs: boolean): void {
+    const before = this.#looks.isStale
+    if (runs) this.#looks.alive()
+    else {
+      this.#looks.stoodStill(this.context.health.staleAfterMs)
+      // While a turn runs, its supervision looks more often and ends what stands still.
+      if (!this.owner.turn) this.#failed(this.#looks.failed, false)
+    }
+    if (this.#looks.isStale !== before) this.context.health.note(this.owner.id)
+  }
+
+  #failed(looks: number, isLast: boolean): void {
+    void this.context.points.healthCheckFailed.call(infoOf(this.owner.row), looks, isLast)
+  }
+
+  /** Texts of a prompt: before the first one what the agent has to know, and what it was told otherwise before. */
+  texts(prompt: string): string[] {
+    const preamble = this.#preamble
+    this.#preamble = undefined
+    const { text } = this.context.briefings.of(this.owner.id)
+    const news = text === this.#briefed ? [] : [renewed(text)]
+    this.#briefed = text
+    return [...(preamble === undefined ? [] : [preamble]), ...news, prompt]
+  }
+
+  /** Starts the process, or starts it again and says so in the transcript. Throws AgentFailure or a fault. */
+  async start(planned: Launch): Promise<RunningAgent> {
+    const { owner } = this
+    const { row } = owner
+    const before = providerOf(row)
+    const { provider } = planned.plan
+    // What one provider calls a session is nothing to another.
+    const load = provider === before ? (row.acp_session_id ?? undefined) : undefined
+    this.#chosen = otherProviderOf(row)
+    const briefing = this.context.briefings.of(row.id)
+    this.#guard = undefined
+    const running = await launch(this.context, row, infoOf(row), planned, load, briefing.text, {
+      signal: owner.signal,
+      turnId: () => owner.turn?.id,
+      isAttended: () => ATTENDED.has(owner.turn?.request.source ?? ''),
+      known: id => (owner.turn?.calls ?? this.#lastCalls).whole(id),
+      record: (turnId, content) => {
+        owner.log.append({ type: 'permission', turnId, content }, { sync: true })
+        owner.turn?.touch('permission')
+      },
+      note: (turnId, content) => {
+        owner.log.append({ type: 'system', turnId, content }, { sync: true })
+        owner.turn?.touch('clarification')
+      },
+      warn: (turnId, content) => void owner.log.append({ type: 'runtime_warning', turnId, content }),
+      update: params => this.#take(params),
+      room: () => owner.log.room(),
+      activity: () => owner.turn?.touch(),
+    })
+    this.#running = running
+    this.#wished = undefined
+    this.#toldUnasked = running.unheld !== undefined
+    if (running.unheld !== undefined) this.#warn('permission_never_asked', running.unheld)
+    await this.#keepGuard()
+    if (running.confinement?.kind === 'none') {
+      const content = { warning: 'sandbox_unavailable', text: `not in a sandbox: ${running.confinement.reason}` }
+      owner.log.append({ type: 'runtime_warning', turnId: owner.turn?.id ?? '', content })
+    }
+    this.#looks.alive()
+    this.context.watch.add(this)
+    const { session } = running.agent
+    this.#briefed = session.loaded && briefing.changed ? undefined : briefing.text
+    const again = { before, provider, load }
+    this.#preamble = session.loaded ? undefined : await firstWords(running, owner.log, owner.turn?.sequence, again, row)
+    const content = againMarker(again, running.agent)
+    if (content) owner.log.append({ type: 'transcript_marker.created', turnId: owner.turn?.id ?? '', content })
+    void running.agent.ended.then(async failure => {
+      const { code } = running.agent.handle.alive ? { code: null } : await running.agent.handle.exited
+      if (!running.agent.stopping && this.#running === running) owner.agentEnded(failure, code)
+    })
+    return running
+  }
+
+  /** Puts the process that runs, or is being started, under another guard, or under none. */
+  guard(by: string | undefined): Promise<void> {
+    this.#guard = { by }
+    return this.#guarding.run(async () => {
+      const running = this.#running
+      if (!running || running.guard.by === by) return
+      // What its mode allowed it to do unasked, the guard does not.
+      this.#toldUnasked = false
+      await changeGuard(running, by)
+    })
+  }
+
+  /** What was told while the process started. */
+  async #keepGuard(): Promise<void> {
+    if (this.#guard) await this.guard(this.#guard.by)
+  }
+
+  /** Ends the process and what belongs to it; one that is being ended already is gone afterwards. */
+  async end(options: { readonly graceMs: number; readonly termMs: number }): Promise<void> {
+    const running = this.#running
+    this.#running = undefined
+    this.#looks.isStale = false
+    this.context.watch.delete(this)
+    if (!running) return this.#ending
+    running.permissions.endTurn()
+    running.clarifications.endTurn()
+    const ended = Promise.all([running.terminals.close(), running.agent.stop(options)])
+    this.#ending = ended.then(() => this.context.slots.give(this.owner))
+    return this.#ending
+  }
+
+  /**
+   * Gives the agent the runtime that is wanted of it, unless it has it; what it does not take is told in the transcript.
+   * @param ofTurn for one turn alone
+   */
+  async takeRuntime(ofTurn?: RuntimeSelection | null): Promise<void> {
+    const running = this.#running
+    const { kernel, table } = this.context
+    const wish = wishOf(this.owner.row, ofTurn)
+    const key = JSON.stringify(wish)
+    if (!running || this.isOutdated || this.#wished === key) return
+    const effective = await chooseRuntime(running.agent, wish)
+    this.#wished = key
+    if (effective.unmet.length > 0) this.#warn('runtime_not_taken', `not as was wanted: ${effective.unmet.join('; ')}`)
+    await kernel.db.tx(t =>
+      table.update(t, this.owner.id, { effective: JSON.stringify({ ...effective, provider: running.provider }) }),
+    )
+  }
+
+  /** A turn is over: what comes now belongs to it still, until the next one begins. */
+  endTurn(turn: Turn): void {
+    this.updates.endTurn(turn.id)
+    this.#looks.alive()
+    this.#lastCalls = turn.calls
+    this.#lastTurnId = turn.id
+  }
+
+  /** A failure for people. */
+  plain(failure: AgentFailure): SessionFailure {
+    return plainFailure(failure, this.context.kernel.redact)
+  }
+
+  /** The same; where it is the process that failed, with a crash bundle. */
+  async failureOf(failure: AgentFailure, turnId: string): Promise<SessionFailure> {
+    const { kernel } = this.context
+    const { row, signal } = this.owner
+    const { kind, summary } = this.plain(failure)
+    kernel.log.warn('an agent failed', { session: row.id, agent: row.agent_name, kind, reason: summary })
+    if (!isProcessFailure(failure) || signal.aborted) return { kind, summary }
+    const started = failure.startedWith ?? this.#running
+    try {
+      const report = {
+        sessionId: row.id,
+        agentName: row.agent_name,
+        workspaceId: row.workspace_id,
+        turnId,
+        argv: started?.argv ?? [],
+        cwd: started?.cwd ?? row.workspace_path,
+        env: started?.env ?? {},
+        ...failure.lastWords,
+        at: iso(kernel.clock.now()),
+      }
+      return await writeCrashBundle(`${kernel.home.logs}/crash-bundles`, failure, report, kernel.redact)
+    } catch (error) {
+      kernel.log.error('a crash bundle could not be written', { id: row.id, error: messageOf(error) })
+      return this.plain(failure)
+    }
+  }
+
+  #take(params: unknown): void {
+    const { owner } = this
+    const target = this.#target()
+    if (!owner.isFull) {
+      this.updates.take(params, target)
+      return
+    }
+    this.updates.count(params)
+    target.touched('left_out', 'the journal is full')
+    if (this.#toldFull) return
+    this.#toldFull = true
+    const text = 'the journal is full; what the agent tells is left out from here on'
+    const content = { warning: 'journal_full', text }
+    owner.log.append({ type: 'runtime_warning', turnId: target.turnId, content })
+  }
+
+  /**
+   * Says once for each process that the mode does not hold: the agent's own tools act without asking. Where a guard has to be
+   * asked, the process ends: the next operation would pass the guard as well.
+   */
+  #judgeUnasked(call: ToolCall, turnId: string): void {
+    const permissions = this.#running?.permissions
+    if (this.#toldUnasked || call.status !== 'completed' || !permissions?.wasUnasked(call)) return
+    this.#toldUnasked = true
+    const { guardedBy } = permissions
+    if (guardedBy !== undefined)
+      this.#running?.agent.breakOff(
+        'permission_failure',
+        `the agent did "${call.title}" without asking, and ${guardedBy} has to be asked before each operation`,
+      )
+    this.owner.log.append({ type: 'runtime_warning', turnId, content: unasked(call, permissions) })
+  }
+
+  #target() {
+    const { turn } = this.owner
+    return {
+      turnId: turn?.id ?? this.#lastTurnId,
+      calls: turn?.calls ?? this.#lastCalls,
+      touched: (kind: string, detail: string) => turn?.touch(kind, detail),
+      toolEnded: (call: ToolCall) => {
+        this.#judgeUnasked(call, turn?.id ?? this.#lastTurnId)
+        if (turn) this.owner.toolEnded()
+      },
+    }
+  }
+}

@@ -1,0 +1,106 @@
+import { type Contribution, type Db, Fault, messageOf, type Tx, within } from '../../../../kernel/plugin.js'
+import type { Workspace } from '../../../desk/workspaces/api.js'
+import { type Briefing, SessionBriefings, SessionErrors, type SessionInfo } from '../api.js'
+import type { SessionsKernel } from '../context.js'
+import { Remembered } from '../lifecycle/remembered.js'
+import type { SessionRow } from '../table.js'
+
+/** Milliseconds that one contributor has. */
+const READ_MS = 5000
+
+export const BRIEFING_TABLE = `
+CREATE TABLE sessions_briefing (
+  session_id TEXT NOT NULL,
+  name TEXT NOT NULL,
+  text TEXT NOT NULL,
+  changed INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX sessions_briefing_part ON sessions_briefing (session_id, name);`
+
+/** A part of what an agent is told besides its definition, by the name of its contributor. */
+export interface BriefingPart {
+  readonly name: string
+  readonly text: string
+}
+
+/** Reads and writes what agents are told besides their definitions: it is kept with the session that it was read for. */
+export class BriefingTable {
+  readonly #texts = new Remembered(id => this.#of(id))
+
+  constructor(private readonly db: Db) {}
+
+  /** All parts as one text, empty for none; and whether it is another one than the session began with. */
+  of(sessionId: string): { readonly text: string; readonly changed: boolean } {
+    return this.#texts.get(sessionId)
+  }
+
+  #of(sessionId: string) {
+    const sql = 'SELECT text, changed FROM sessions_briefing WHERE session_id = ? ORDER BY name'
+    const parts = this.db.all<{ text: string; changed: number }>(sql, [sessionId])
+    const texts = parts.map(({ text }) => text).filter(text => text !== '')
+    return { text: texts.join('\n\n'), changed: parts.some(({ changed }) => changed === 1) }
+  }
+
+  /** Who has said what this session is told, even if that was nothing. */
+  names(sessionId: string): ReadonlySet<string> {
+    const rows = this.db.all<{ name: string }>('SELECT name FROM sessions_briefing WHERE session_id = ?', [sessionId])
+    return new Set(rows.map(({ name }) => name))
+  }
+
+  /** @param late the agent may know the conversation already, and has to be told */
+  insert(t: Tx, sessionId: string, parts: readonly BriefingPart[], late = false): void {
+    this.#texts.changed(sessionId)
+    const sql = 'INSERT INTO sessions_briefing (session_id, name, text, changed) VALUES (?, ?, ?, ?)'
+    for (const { name, text } of parts) t.run(sql, [sessionId, name, text, late && text !== '' ? 1 : 0])
+  }
+
+  /** @param t may be another plugin's */
+  change(t: Tx, sessionId: string, { name, text }: BriefingPart): void {
+    this.#texts.changed(sessionId)
+    this.db.within(t).run(
+      `INSERT INTO sessions_briefing (session_id, name, text, changed) VALUES (?, ?, ?, 1)
+       ON CONFLICT (session_id, name) DO UPDATE SET text = excluded.text, changed = 1`,
+      [sessionId, name, text],
+    )
+  }
+}
+
+/**
+ * What contributors say of a session that is about to be made, or of one that was made before there was such a contributor:
+ * those who have spoken (`known`) are not asked again. Throws what refuses it, and refuses it when one fails.
+ */
+export async function readBriefing(
+  { collect, clock, log }: SessionsKernel,
+  session: SessionInfo,
+  workspace: Workspace,
+  known: ReadonlySet<string> = new Set(),
+): Promise<BriefingPart[]> {
+  const read = async ({ owner, entry }: Contribution<Briefing>) => {
+    try {
+      return { name: entry.name, text: (await within(clock, READ_MS, entry.read(session, workspace))) ?? '' }
+    } catch (error) {
+      if (error instanceof Fault) throw error
+      log.error(`${owner} does not say what a session is told: ${messageOf(error)}`, { agent: session.agentName })
+      throw SessionErrors.session_briefing_failed(
+        `the ${entry.name} of agent ${session.agentName}: ${messageOf(error)}`,
+      )
+    }
+  }
+  return Promise.all(
+    collect(SessionBriefings)
+      .filter(({ entry }) => !known.has(entry.name))
+      .map(read),
+  )
+}
+
+/** What an agent that was told something else before is told with its next prompt. */
+export function renewed(text: string): string {
+  return text === ''
+    ? 'What you were told about yourself besides your task holds no longer.'
+    : `From here on this holds instead of what you were told about yourself before:\n\n${text}`
+}
+
+/** The start-up instructions of an agent, sent before its first prompt. */
+export function envelope(row: SessionRow, workspace: Workspace, cwd: string, body: string): string {
+  return `You are the agent ${row.agent_name}, in session ${row.id}, workspace ${workspace.name} at ${cwd}.\n\n${body}`
+}

@@ -1,0 +1,331 @@
+import { realpath } from 'node:fs/promises'
+import path from 'node:path'
+import { messageOf } from '../../../../kernel/plugin.js'
+import { type LaunchPlan, type PermissionMode, unheldText } from '../../../agents/agents/api.js'
+import { BUILT_IN_PROVIDER, type Provider } from '../../../agents/providers/api.js'
+import { type Workspace, WorkspaceErrors } from '../../../desk/workspaces/api.js'
+import { permissionDenied } from '../acp/error.js'
+import type { ToolCallFields } from '../acp/schemas.js'
+import type {
+  ClientCall,
+  SessionCommand,
+  SessionConfinement,
+  SessionInfo,
+  SessionRights,
+  SessionStart,
+} from '../api.js'
+import { allowed, permissionGate } from '../asked.js'
+import type { SessionsContext } from '../context.js'
+import { SessionErrors } from '../errors.js'
+import type { EventContent } from '../events.js'
+import { checkResume } from '../lifecycle/catalog.js'
+import { Clarifications } from '../requests/clarifications.js'
+import { contains, resolveInside, type Territory } from '../requests/paths.js'
+import { Permissions } from '../requests/permissions.js'
+import { Terminals } from '../requests/terminals.js'
+import { ToolRights } from '../requests/tool-rights.js'
+import { otherProviderOf, wishOf } from '../runtime/selection.js'
+import type { SessionRow } from '../table.js'
+import { infoOf } from '../wire.js'
+import { envelope, readBriefing } from './briefing.js'
+import { confinementOf, surroundingsOf } from './confinement.js'
+import { AgentFailure } from './failure.js'
+import type { AgentGuard } from './guard.js'
+import { serversFor } from './mcp.js'
+import type { AgentProcess } from './process.js'
+import { loginText, withHint, withheldText } from './withheld.js'
+
+/** What has to be known before a process can be started; all of it checked. */
+export interface Launch {
+  readonly plan: LaunchPlan
+  readonly workspace: Workspace
+  readonly territory: Territory
+}
+
+/** What a process tells its session while it lives. */
+export interface LaunchListener {
+  turnId(): string | undefined
+  /** The turn that runs is one of a person. */
+  isAttended(): boolean
+  known(toolCallId: string): Partial<ToolCallFields> | undefined
+  record(turnId: string, content: EventContent): void
+  warn(turnId: string, content: EventContent): void
+  /** A question in words was put, or answered. */
+  note(turnId: string, content: EventContent): void
+  update(params: unknown): void
+  room(): Promise<void>
+  activity(): void
+  /** The session is being stopped: what is being started is ended. */
+  readonly signal: AbortSignal
+}
+
+/** A process with everything that belongs to it and goes with it. */
+export interface RunningAgent {
+  readonly agent: AgentProcess
+  readonly permissions: Permissions
+  readonly clarifications: Clarifications
+  readonly terminals: Terminals
+  readonly argv: readonly string[]
+  readonly cwd: string
+  readonly env: Readonly<Record<string, string>>
+  /** Put before the first prompt of a conversation that the agent does not know. */
+  readonly preamble: string
+  /** Why its permission mode does not hold for its own tools; undefined: it asks, as far as is known. */
+  readonly unheld: string | undefined
+  /** The mode in which the agent is kept for a permission mode: one that asks where something has to be asked first. */
+  readonly asksIn: (mode: PermissionMode) => PermissionMode
+  readonly guard: AgentGuard
+  /** Why this process cannot be kept asking by a guard that comes later; undefined: it can, as far as is known. */
+  readonly cannotAsk: string | undefined
+  readonly confinement: SessionConfinement | undefined
+  readonly provider: string
+}
+
+/**
+ * Checks what a process of this session needs; starts nothing. One that was made before there was anything to be told takes
+ * it now, once, and keeps it like any other. Throws the faults of workspaces and agents, and of who has something to tell.
+ */
+export async function planLaunch(context: SessionsContext, row: SessionRow): Promise<Launch> {
+  const { kernel, briefings } = context
+  const workspace = kernel.needs.workspaces.get(row.workspace_id)
+  if (!workspace) throw WorkspaceErrors.workspace_not_found(`the workspace ${row.workspace_id} of this session is gone`)
+  const root = await realpath(workspace.rootDir).catch(() => {
+    throw WorkspaceErrors.workspace_root_missing(`the root ${workspace.rootDir} of workspace ${workspace.name} is gone`)
+  })
+  const plan = await kernel.needs.agents.plan(row.agent_name, workspace, otherProviderOf(row))
+  if (row.state === 'stopped') await checkResume(context, row)
+  const late = await readBriefing(kernel, infoOf(row), workspace, briefings.names(row.id))
+  if (late.length > 0) await kernel.db.tx(t => briefings.insert(t, row.id, late, row.acp_session_id !== null))
+  const rights = rightsOf(row)
+  const all = rights ? await roots(rights.roots[0] ?? root, rights.roots) : await roots(root, workspace.addDirs)
+  return { plan, workspace, territory: { roots: all, forbidden: kernel.home.root } }
+}
+
+/** Starts the process and opens its session, and tells of it. Throws {@link AgentFailure} or a fault; nothing is left running then. */
+export async function launch(...given: Parameters<typeof start>): Promise<RunningAgent> {
+  const [{ points }, row, info] = given
+  const isAgain = row.state === 'starting'
+  if (isAgain) void points.recoveryStarted.call(info)
+  const running = await start(...given).catch(error => {
+    if (isAgain) void points.recoveryExhausted.call(info)
+    throw error
+  })
+  const { handle } = running.agent
+  void points.agentSpawned.call(info, handle.pid)
+  void handle.exited.then(() => points.agentStopped.call(info))
+  if (isAgain) {
+    void points.recoverySucceeded.call(info)
+    void points.postResume.call(info)
+  }
+  return running
+}
+
+async function start(
+  context: SessionsContext,
+  row: SessionRow,
+  info: SessionInfo,
+  { plan, workspace, territory }: Launch,
+  load: string | undefined,
+  briefing: string,
+  listener: LaunchListener,
+): Promise<RunningAgent> {
+  const { kernel, limits, points } = context
+  const { clock, ids } = kernel
+  const command = allowed(await points.agentPreStart.run({ argv: plan.argv, cwd: territory.roots[0]! }, info))
+  const cwd = await resolveInside(territory, command.cwd)
+  const owner = `${row.id} ${row.agent_name}`
+  const provider = kernel.needs.providers.get(plan.provider) ?? kernel.needs.providers.get(BUILT_IN_PROVIDER)
+  const base = await kernel.needs.providers.environment(provider ?? kernel.needs.providers.builtIn)
+  const program = kernel.needs.providers.programOf(plan.argv)
+  const mode = row.type === 'dream' ? 'approve-all' : (row.permissions_asked ?? plan.permissions)
+  const tools = new ToolRights(rightsOf(row)?.tools)
+  const guard: AgentGuard = { by: command.guardedBy }
+  if (guard.by !== undefined && program?.neverAsks) throw unguarded(guard.by, program.displayName)
+  // Only an agent that asks can be refused: one with a part of the tools, or with a guard, asks in every mode.
+  const mustAsk = () => tools.isLimited || guard.by !== undefined
+  const isBound = mode !== 'approve-all' || mustAsk()
+  const confinement = confinementOf(row)
+  const argv = [...command.argv, ...((isBound && confinement?.kind === 'sandbox' && program?.sandboxedArgs) || [])]
+  const asksIn = (mode: PermissionMode) => (mode === 'approve-all' && mustAsk() ? 'approve-reads' : mode)
+  const begin: SessionStart = await context.prepare.run(
+    {
+      env: { ...base, ...(isBound && program?.askingEnv), ...ownVariables(context, row) },
+      mcpServers: await serversFor(kernel, plan.definition, workspace, rightsOf(row)?.mcpServers),
+      preamble: envelope(row, workspace, cwd, [plan.definition.prompt, briefing].filter(Boolean).join('\n\n')),
+    },
+    info,
+  )
+  const permissions = new Permissions({
+    mode,
+    tools,
+    guard,
+    get territory() {
+      return { ...territory, readOnly: surroundings.protected, seen: surroundings.seen }
+    },
+    ...{ clock, ids, timeoutMs: limits.permissionTimeout },
+    turnId: () => listener.turnId(),
+    isAttended: () => !['dream', 'spawned'].includes(row.type) && listener.isAttended(),
+    known: id => listener.known(id),
+    gate: permissionGate(context, row.id),
+    record: (turnId, content) => listener.record(turnId, content),
+    warn: (turnId, content) => listener.warn(turnId, content),
+  })
+  const clarifications = new Clarifications({
+    sessionId: row.id,
+    agentName: row.agent_name,
+    clock,
+    ids,
+    timeoutMs: limits.permissionTimeout,
+    turnId: () => listener.turnId(),
+    record: (turnId, content) => listener.note(turnId, content),
+    warn: (turnId, content) => listener.warn(turnId, content),
+  })
+  const surround = () =>
+    surroundingsOf(context, {
+      session: info,
+      provider: program ?? provider ?? kernel.needs.providers.builtIn,
+      roots: territory.roots,
+      mcpServers: begin.mcpServers,
+      confinement,
+      argv,
+      cwd,
+      env: begin.env,
+    })
+  let [surroundings, cleanedUp] = [await surround(), Promise.resolve()]
+  /** Starts a command of the session with what is put around it. */
+  const spawn = (label: string, command: SessionCommand) =>
+    kernel.needs.processes.spawn({ ...surroundings.change(command), label, stdio: 'pipe', onBehalfOf: owner })
+  const terminals = new Terminals({
+    clock,
+    ids,
+    env: begin.env,
+    spawn: ({ label, argv, cwd, env }) => spawn(`${row.id} ${label}`, { argv, cwd, env }),
+  })
+  const before = async (call: ClientCall) => {
+    const { deny, ...wanted } = await points.toolPreCall.run(call, info)
+    if (deny !== undefined) throw permissionDenied(`permission denied: ${deny}`)
+    return wanted
+  }
+  const connect = async (loadId: string | undefined) => {
+    listener.signal.throwIfAborted()
+    const handle = await spawn(owner, { argv, cwd, env: begin.env }).catch(error => {
+      throw new AgentFailure('startup_failure', messageOf(error), error)
+    })
+    cleanedUp = surroundings.watch(handle)
+    const abort = () => void handle.stop({ graceMs: 200, termMs: 1000 }).catch(() => {})
+    listener.signal.addEventListener('abort', abort, { once: true })
+    try {
+      if (listener.signal.aborted) abort()
+      // The SDK loads with the first process: a daemon that only waits does without it.
+      const [{ AgentProcess }, { ClientMethods }] = await Promise.all([
+        import('./process.js'),
+        import('../requests/client-methods.js'),
+      ])
+      return await AgentProcess.connect({
+        owner,
+        handle,
+        clock,
+        cwd,
+        addDirs: territory.roots.slice(1),
+        mcpServers: begin.mcpServers,
+        mode: asksIn(mode),
+        guard,
+        version: kernel.needs.host.version,
+        load: loadId,
+        initializeMs: limits.initializeTimeout,
+        newSessionMs: limits.newSessionTimeout,
+        methods: new ClientMethods(permissions, clarifications, terminals, before),
+        update: params => listener.update(params),
+        room: () => listener.room(),
+        activity: () => listener.activity(),
+        fault: error => kernel.needs.report(owner, 'stdout', error),
+        refused: why => permissions.asking.refuse(why),
+        leftOut: (servers, refusal) =>
+          listener.warn(listener.turnId() ?? '', {
+            warning: 'mcp_server_left_out',
+            text: `the agent ${refusal === undefined ? 'reaches no MCP servers over HTTP' : `takes no MCP servers (${refusal})`}; it does without ${servers.join(', ')}`,
+          }),
+        redact: kernel.redact,
+        login: loginText(program ?? provider),
+        log: (text, fields) => kernel.log.warn(text, { session: row.id, ...fields }),
+      })
+    } catch (error) {
+      if (!(error instanceof AgentFailure)) throw error
+      const told = error.wantsLogin ? withHint(error, withheldText(kernel.needs.providers, program, provider)) : error
+      told.startedWith = { argv, cwd, env: begin.env }
+      throw told
+    } finally {
+      listener.signal.removeEventListener('abort', abort)
+    }
+  }
+  const agent = await connect(load).catch(async error => {
+    // Some that say they can load end when they are asked to.
+    const whileLoading = error instanceof AgentFailure && error.kind === 'load_session_failure'
+    if (!whileLoading || listener.signal.aborted) throw error
+    kernel.log.warn('an agent ended while it was loading its session; starting it without', { session: row.id })
+    // With the first process ended what was around it.
+    await cleanedUp
+    surroundings = await surround()
+    return connect(undefined)
+  })
+  const unheld = isBound && program?.neverAsks ? unheldText(program.displayName, asksIn(mode)) : undefined
+  return {
+    agent,
+    permissions,
+    clarifications,
+    terminals,
+    argv,
+    cwd,
+    env: begin.env,
+    preamble: begin.preamble,
+    unheld,
+    asksIn,
+    guard,
+    cannotAsk: cannotAsk(program, isBound, confinement),
+    confinement,
+    provider: plan.provider,
+  }
+}
+
+/** The refusal to start an agent that acts without asking where something has to be asked first. */
+const unguarded = (guardedBy: string, agent: string) =>
+  SessionErrors.agent_unguarded(
+    `${guardedBy} has to be asked before each operation, and ${agent} never asks: it would act without the guard`,
+  )
+
+/** Some are told by their command or environment that they have to ask, and never afterwards. */
+function cannotAsk(
+  program: Provider | undefined,
+  isBound: boolean,
+  confinement: SessionConfinement | undefined,
+): string | undefined {
+  if (program?.neverAsks) return `${program.displayName} never asks`
+  const isTold = program?.askingEnv || (program?.sandboxedArgs && confinement?.kind === 'sandbox')
+  return isTold && !isBound ? `${program.displayName} learns only at its start that it has to ask` : undefined
+}
+
+/** Canonical roots that exist: the workspace's own first, then its further folders, each once. */
+async function roots(root: string, addDirs: readonly string[]): Promise<string[]> {
+  const all = [root]
+  for (const dir of addDirs) {
+    const real = path.isAbsolute(dir) ? await realpath(dir).catch(() => undefined) : undefined
+    if (real !== undefined && !all.some(other => contains(other, real))) all.push(real)
+  }
+  return all
+}
+
+/** What a spawned session is limited to; undefined for any other one. */
+const rightsOf = ({ rights }: SessionRow) => (rights === null ? undefined : (JSON.parse(rights) as SessionRights))
+
+function ownVariables({ kernel }: SessionsContext, row: SessionRow): Record<string, string> {
+  const bin = kernel.env.SVC_BIN_DIR
+  const { model } = wishOf(row)
+  return {
+    SVC_HOME: kernel.home.root,
+    SVC_SESSION_ID: row.id,
+    SVC_AGENT: row.agent_name,
+    SVC_AGENT_NAME: row.agent_name,
+    ...(model && { SVC_MODEL: model }),
+    ...(bin && { SVC_BIN: path.join(bin, 'svc') }),
+  }
+}

@@ -1,0 +1,342 @@
+import { type ClientConnection, client, methods, PROTOCOL_VERSION } from '@agentclientprotocol/sdk'
+import * as v from 'valibot'
+import { messageOf, within } from '../../../../kernel/plugin.js'
+import type { PermissionMode } from '../../../agents/agents/api.js'
+import { keep, OutputEnd, type ProcessHandle } from '../../../platform/processes/api.js'
+import { redactText } from '../../../platform/redaction/api.js'
+import { linkOf } from '../acp/link.js'
+import { InitializeResult, PromptResult, SessionResult } from '../acp/schemas.js'
+import type { FailureKind } from '../api.js'
+import { type Block, promptBlocks } from '../attachments/blocks.js'
+import { AgentChoices } from '../runtime/agent-choices.js'
+import type { Choice } from '../runtime/options.js'
+import { AgentFailure, type LastWords } from './failure.js'
+import { reasonIn } from './last-words.js'
+import { reachable, serverName } from './mcp.js'
+import { ASKING, MODE_NAMES } from './modes.js'
+import { stoppedGroups } from './pulse.js'
+import { describe, refused, refusesServers } from './refused.js'
+import type { AgentStart } from './start.js'
+
+const STDERR_BYTES = 16 * 1024
+const JUNK_LINES = 20
+/** Milliseconds for what a process said last to come through the pipe. */
+const DRAIN_MS = 500
+const SET_MODE_MS = 10_000
+
+/** What is known of a connected agent. */
+export interface AgentSession {
+  readonly acpSessionId: string
+  readonly loaded: boolean
+  /** Why a wanted `session/load` did not happen. */
+  readonly loadFailure: string | undefined
+  readonly supportsLoad: boolean
+  readonly modes: readonly string[]
+  readonly prompts: { readonly image: boolean; readonly audio: boolean; readonly embeddedContext: boolean }
+}
+
+/** One live agent process and the ACP connection to it. */
+export class AgentProcess {
+  readonly #stderr = new OutputEnd(STDERR_BYTES)
+  readonly #junk: string[] = []
+  readonly #connection: ClientConnection
+  /** Why it ended, unless it was stopped by {@link stop}; resolves once, when nothing more comes from it. */
+  readonly ended: Promise<AgentFailure>
+  #session: AgentSession | undefined
+  readonly choices = new AgentChoices()
+  #silent = false
+  /** Of the prompt that runs. */
+  #cancelAsked = false
+  #stopped = false
+  #brokenOff: AgentFailure | undefined
+
+  private constructor(private readonly start: AgentStart) {
+    const { handle } = start
+    keep(handle.stderr, {
+      push: chunk => {
+        this.#stderr.push(chunk)
+        start.activity()
+      },
+    })
+    const link = linkOf(handle.stdout, handle.stdin, {
+      owner: start.owner,
+      update: params => {
+        this.choices.note(params)
+        if (!this.#silent) start.update(params)
+      },
+      room: start.room,
+      activity: start.activity,
+      junk: line => this.#takeJunk(line),
+      refused: start.refused,
+    })
+    this.#connection = start.methods.register(client({ name: 'svc' })).connect(link)
+    this.ended = this.#watch(() => link.failure())
+  }
+
+  /** Shakes hands and opens the session. Throws {@link AgentFailure}; the process is stopped then. */
+  static async connect(start: AgentStart): Promise<AgentProcess> {
+    const agent = new AgentProcess(start)
+    try {
+      agent.#session = await agent.#handshake()
+      return agent
+    } catch (error) {
+      await agent.stop({ graceMs: 200, termMs: 1000 })
+      if (error instanceof AgentFailure) error.lastWords = agent.lastWords
+      throw error
+    }
+  }
+
+  get session(): AgentSession {
+    if (!this.#session) throw new Error('the agent is not connected yet')
+    return this.#session
+  }
+
+  /** Gives the agent a model or a value of one of its options. Throws what it says against that. */
+  async choose(choice: Choice): Promise<void> {
+    const { acpSessionId: sessionId } = this.session
+    const asked = this.#connection.agent.request<unknown>(choice.method, { sessionId, ...choice.params })
+    const answer = await within(this.start.clock, SET_MODE_MS, asked).catch(error => {
+      throw new Error(describe(error, this.start.redact), { cause: error })
+    })
+    this.choices.took(choice, answer)
+  }
+
+  get handle(): ProcessHandle {
+    return this.start.handle
+  }
+
+  get lastWords(): LastWords {
+    return { stderr: this.#stderr.lines(), junk: [...this.#junk] }
+  }
+
+  /** One turn. Resolves with the agent's stop reason; throws {@link AgentFailure}. */
+  async prompt(texts: readonly string[], files: readonly Block[] = []): Promise<string> {
+    const prompt = promptBlocks(texts, files)
+    this.#cancelAsked = false
+    const { acpSessionId: sessionId } = this.session
+    try {
+      const answer: unknown = await this.#connection.agent.request(methods.agent.session.prompt, { sessionId, prompt })
+      const { stopReason } = v.parse(v.fallback(PromptResult, { stopReason: 'end_turn' }), answer)
+      if (stopReason !== 'cancelled' || this.#cancelAsked) return stopReason
+      // A part of an agent whose leader was killed says so as its last word.
+      const gone = await within(this.start.clock, 2 * DRAIN_MS, this.ended).catch(() => undefined)
+      if (gone) throw gone
+      return stopReason
+    } catch (error) {
+      if (this.#connection.signal.aborted) throw await this.ended
+      throw refused('prompt_failure', undefined, error, this.start.redact, this.start.login)
+    }
+  }
+
+  /** Asks for the end of the running turn; whether it comes is the agent's business. */
+  async cancel(): Promise<void> {
+    this.#cancelAsked = true
+    const { acpSessionId: sessionId } = this.session
+    await this.#connection.agent.notify(methods.agent.session.cancel, { sessionId }).catch(() => {})
+  }
+
+  /** Ends the process and its group; never rejects for its being gone already. */
+  async stop(options?: { readonly graceMs?: number; readonly termMs?: number }): Promise<void> {
+    this.#stopped = true
+    await this.handle.stop(options)
+    this.#connection.close(new Error('the session was stopped'))
+  }
+
+  async #handshake(): Promise<AgentSession> {
+    const { start } = this
+    const request = async <T>(kind: FailureKind, method: string, params: unknown, ms: number): Promise<T> => {
+      let isAnswered = false
+      const answer = this.#connection.agent.request<T>(method, params).finally(() => {
+        isAnswered = true
+      })
+      try {
+        return await within(start.clock, ms, answer)
+      } catch (error) {
+        if (!isAnswered) throw new AgentFailure(kind, `${method}: ${this.#silence(ms)}`, error)
+        if (!this.#connection.signal.aborted) throw refused(kind, method, error, start.redact, start.login)
+        const failure = await this.ended
+        throw new AgentFailure('startup_failure', `${method}: ${failure.message}`, failure)
+      }
+    }
+    const hello = await request(
+      'handshake_failure',
+      methods.agent.initialize,
+      {
+        protocolVersion: PROTOCOL_VERSION,
+        clientInfo: { name: 'svc', version: start.version },
+        clientCapabilities: {
+          fs: { readTextFile: true, writeTextFile: true },
+          terminal: true,
+          elicitation: { form: {} },
+        },
+      },
+      start.initializeMs,
+    )
+    const initialized = v.safeParse(InitializeResult, hello)
+    if (!initialized.success) throw new AgentFailure('handshake_failure', 'initialize: the answer is no object')
+    const { protocolVersion, agentCapabilities } = initialized.output
+    if (protocolVersion !== PROTOCOL_VERSION) {
+      const versions = `${protocolVersion}, this daemon ${PROTOCOL_VERSION}`
+      throw new AgentFailure('handshake_failure', `the agent speaks version ${versions} of the protocol`)
+    }
+    const supportsLoad = agentCapabilities?.loadSession === true
+    const servers = reachable(start.mcpServers, agentCapabilities?.mcpCapabilities?.http === true)
+    if (servers.leftOut.length > 0) start.leftOut(servers.leftOut)
+    let handed = servers.handed
+    // An agent that refuses MCP servers is asked once more without them, and handed none from then on.
+    const open = async (kind: FailureKind, method: string, more: object): Promise<unknown> => {
+      const place = {
+        cwd: start.cwd,
+        ...(start.addDirs.length > 0 && { additionalDirectories: start.addDirs }),
+        ...more,
+      }
+      try {
+        return await request(kind, method, { ...place, mcpServers: handed }, start.newSessionMs)
+      } catch (error) {
+        if (handed.length === 0 || !refusesServers(error)) throw error
+        const opened = await request(kind, method, { ...place, mcpServers: [] }, start.newSessionMs)
+        start.leftOut(handed.map(serverName), messageOf(error))
+        handed = []
+        return opened
+      }
+    }
+    let loadFailure = start.load !== undefined && !supportsLoad ? 'the agent cannot load sessions' : undefined
+    let opened: unknown
+    let acpSessionId: string | undefined
+    if (start.load !== undefined && supportsLoad) {
+      // What it replays is in the journal already.
+      this.#silent = true
+      try {
+        opened = await open('load_session_failure', methods.agent.session.load, { sessionId: start.load })
+        acpSessionId = start.load
+      } catch (error) {
+        // With the process gone there is nothing to ask for a new session.
+        if (this.#connection.signal.aborted) throw new AgentFailure('load_session_failure', messageOf(error), error)
+        loadFailure = messageOf(error)
+      } finally {
+        this.#silent = false
+      }
+    }
+    if (acpSessionId === undefined) {
+      opened = await open('startup_failure', methods.agent.session.new, {})
+      acpSessionId = v.safeParse(SessionResult, opened).success ? v.parse(SessionResult, opened).sessionId : undefined
+      if (!acpSessionId) throw new AgentFailure('startup_failure', 'session/new: the answer has no sessionId')
+    }
+    const modes = v.safeParse(SessionResult, opened)
+    const offered = (modes.success ? modes.output.modes?.availableModes : undefined)?.map(({ id }) => id) ?? []
+    const current = modes.success ? modes.output.modes?.currentModeId : undefined
+    if (modes.success) this.choices.opened(modes.output)
+    this.#checkAsks(offered)
+    await this.#chooseMode(acpSessionId, offered, current, start.mode)
+    const { image = false, audio = false, embeddedContext = false } = agentCapabilities?.promptCapabilities ?? {}
+    return {
+      acpSessionId,
+      loaded: start.load !== undefined && acpSessionId === start.load && loadFailure === undefined,
+      loadFailure,
+      supportsLoad,
+      modes: offered,
+      prompts: { image, audio, embeddedContext },
+    }
+  }
+
+  #silence(ms: number): string {
+    const stands = stoppedGroups().has(this.handle.pid) ? '; its process was stopped from outside (state T)' : ''
+    return `no answer within ${ms / 1000} s${stands}`
+  }
+
+  /** Ends the connection for a reason of the daemon's own: {@link ended} resolves with it. */
+  breakOff(kind: FailureKind, message: string): void {
+    this.#brokenOff ??= this.#failure(kind, message)
+    this.#connection.close(this.#brokenOff)
+  }
+
+  /** Throws {@link AgentFailure} for an agent that is under a guard and has no mode in which it asks. */
+  checkAsks(): void {
+    this.#checkAsks(this.session.modes)
+  }
+
+  /** Lets the agent ask, or not, as a permission mode wants it. */
+  changeMode(mode: PermissionMode): Promise<void> {
+    return this.#chooseMode(this.session.acpSessionId, this.session.modes, undefined, mode)
+  }
+
+  async #chooseMode(
+    sessionId: string,
+    offered: readonly string[],
+    current: string | undefined,
+    mode: PermissionMode,
+  ): Promise<void> {
+    const modeId = MODE_NAMES[mode].find(name => offered.includes(name))
+    if (modeId === undefined || modeId === current) return
+    const chosen = this.#connection.agent.request(methods.agent.session.setMode, { sessionId, modeId })
+    await within(this.start.clock, SET_MODE_MS, chosen).catch(error => {
+      const why = describe(error, this.start.redact)
+      const { by: guardedBy } = this.start.guard
+      if (guardedBy !== undefined)
+        throw new AgentFailure(
+          'startup_failure',
+          `${guardedBy} has to be asked before each operation, and the agent did not take the mode ${modeId}, in which it asks: ${why}`,
+          error,
+        )
+      this.start.log('the agent did not take the mode', { mode: modeId, error: why })
+    })
+  }
+
+  /** An agent without modes is taken at its word that it asks; one whose modes are known must have one in which it does. */
+  #checkAsks(offered: readonly string[]): void {
+    const { by: guardedBy } = this.start.guard
+    if (guardedBy === undefined || offered.length === 0 || ASKING.some(mode => offered.includes(mode))) return
+    throw new AgentFailure(
+      'startup_failure',
+      `${guardedBy} has to be asked before each operation, and the agent has no mode in which it asks (${offered.join(', ')})`,
+    )
+  }
+
+  async #watch(linkFailure: () => Error | undefined): Promise<AgentFailure> {
+    const { handle, clock } = this.start
+    const stderrRead = new Promise(resolve => handle.stderr.once('close', resolve))
+    const exit = handle.exited.then(async ({ code, signal }) => {
+      await within(clock, DRAIN_MS, Promise.all([this.#connection.closed, stderrRead])).catch(() => {})
+      this.#connection.close(new Error('the agent ended'))
+      if (code === null) return this.#failure('process_exit', `the agent process ended by ${signal}`)
+      return this.#failure('process_exit', this.#withLastWords(`the agent process ended with code ${code}`))
+    })
+    const broken = this.#connection.closed.then(async () => {
+      if (this.#brokenOff) return this.#brokenOff
+      // A process that ends closes its pipes a moment before it is gone.
+      const gone = await within(clock, DRAIN_MS, exit).catch(() => undefined)
+      const failure = linkFailure()
+      if (failure) {
+        this.start.fault(failure)
+        return this.#failure('protocol_failure', failure.message)
+      }
+      return gone ?? this.#failure('transport_failure', this.#withLastWords('the agent closed the connection'))
+    })
+    return Promise.race([broken, exit.then(failure => (linkFailure() ? broken : failure))])
+  }
+
+  /** True once {@link stop} was called: the end is nobody's failure. */
+  get stopping(): boolean {
+    return this.#stopped
+  }
+
+  #failure(kind: FailureKind, message: string): AgentFailure {
+    const failure = new AgentFailure(kind, message)
+    failure.lastWords = this.lastWords
+    return failure
+  }
+
+  #withLastWords(text: string): string {
+    const last = this.start.redact.text(reasonIn(this.#stderr.lines()), 500)
+    return last ? `${text}: ${last}` : text
+  }
+
+  #takeJunk(line: string): void {
+    this.#junk.push(this.start.redact.text(line, 500))
+    if (this.#junk.length > JUNK_LINES) this.#junk.shift()
+    else
+      this.start.log('a line on stdout is no message of the protocol', {
+        line: redactText(this.#junk.at(-1)?.slice(0, 200) ?? ''),
+      })
+  }
+}

@@ -1,0 +1,40 @@
+import type { Clock, Redact } from '../../../../kernel/plugin.js'
+import type { PermissionMode } from '../../../agents/agents/api.js'
+import type { ProcessHandle } from '../../../platform/processes/api.js'
+import type { ClientMethods } from '../requests/client-methods.js'
+import type { AgentGuard } from './guard.js'
+
+/** What a process is started with, once it is spawned. */
+export interface AgentStart {
+  /** Whose process it is, for people. */
+  readonly owner: string
+  readonly handle: ProcessHandle
+  readonly clock: Clock
+  readonly cwd: string
+  readonly addDirs: readonly string[]
+  readonly mcpServers: readonly unknown[]
+  readonly mode: PermissionMode
+  /** An agent that offers no mode in which it asks is not started under a guard. */
+  readonly guard: Readonly<AgentGuard>
+  readonly version: string
+  /** Id that the agent gave an earlier session of which this is the continuation. */
+  readonly load: string | undefined
+  readonly initializeMs: number
+  readonly newSessionMs: number
+  /** The methods that the agent may call. */
+  readonly methods: ClientMethods
+  /** Parameters of a `session/update`, in order; not called while an old session is replayed. */
+  update(params: unknown): void
+  room(): Promise<void>
+  activity(): void
+  /** The agent broke the protocol, or flooded it. */
+  fault(error: Error): void
+  /** MCP servers, by name, that the agent does without: it cannot reach them over HTTP, or `refusal` says why it takes none. */
+  leftOut(servers: readonly string[], refusal?: string): void
+  /** A request was refused unseen. */
+  refused(why: string): void
+  log(text: string, fields: Readonly<Record<string, unknown>>): void
+  readonly redact: Redact
+  /** How one logs in, for an agent that wants it; undefined where nobody knows. */
+  readonly login: string | undefined
+}

@@ -1,0 +1,39 @@
+import { BUILT_IN_PROVIDER, type Provider, type ProvidersApi } from '../../../agents/providers/api.js'
+import { AgentFailure } from './failure.js'
+
+/** Withheld variables that an error names. */
+const WITHHELD_NAMED = 5
+
+/** Names that the environment of an agent lacks because they look like secrets; undefined when none of them can matter. */
+export function withheldText(
+  providers: ProvidersApi,
+  program: Provider | undefined,
+  provider: Provider | undefined,
+): string | undefined {
+  const names = providers.withheld({ ...(provider ?? providers.builtIn), ...program, ...passedBy(provider) })
+  if (names.length === 0) return undefined
+  const shown = names.slice(0, WITHHELD_NAMED)
+  const more = names.length > shown.length ? ` and ${names.length - shown.length} more` : ''
+  const entry = provider?.name ?? BUILT_IN_PROVIDER
+  return `the daemon has ${shown.join(', ')}${more} and does not pass on what looks like a secret; let one through: svc config set providers.${entry} '{"env_allow":["${shown[0]}"]}'`
+}
+
+const passedBy = (provider: Provider | undefined) => ({
+  envAllow: provider?.envAllow ?? [],
+  slots: provider?.slots ?? [],
+})
+
+/** The failure with a hint at what may help. */
+export function withHint(error: AgentFailure, hint: string | undefined): AgentFailure {
+  if (hint === undefined) return error
+  const told = new AgentFailure(error.kind, `${error.message}; ${hint}`, error)
+  told.lastWords = error.lastWords
+  told.wantsLogin = error.wantsLogin
+  return told
+}
+
+/** How one logs in to a provider that has an agent of its own; one with an endpoint has a key and no login. */
+export const loginText = (provider: Provider | undefined) =>
+  provider && provider.argv.length > 0 && !provider.needsEndpoint
+    ? `log in, then send the prompt again: svc provider auth login ${provider.name}`
+    : undefined

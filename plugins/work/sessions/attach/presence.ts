@@ -1,0 +1,58 @@
+import type { Clock, Ids } from '../../../../kernel/plugin.js'
+import type { PresenceBody } from '../../../../schemas/sessions.js'
+import { SessionErrors } from '../api.js'
+
+/** Milliseconds for which a viewer counts as present without saying so again. */
+const LASTS_MS = 60_000
+/** Viewers of one session, and of all. */
+const MAX_OF_ONE = 64
+const MAX_OF_ALL = 4096
+
+/** Who looks at sessions now. It is forgotten with the process: a viewer says it again every so often. */
+export class Presence {
+  readonly #leases = new Map<string, { readonly sessionId: string; readonly until: number }>()
+
+  constructor(
+    private readonly clock: Pick<Clock, 'monotonic'>,
+    private readonly ids: Pick<Ids, 'id'>,
+  ) {}
+
+  /**
+   * A viewer sees a session, or does so no longer; returns the lease under which it says so again, none at the end.
+   * @throws Fault `presence_lost` (409) for a lease that has ended, `presence_full` (409)
+   */
+  report(sessionId: string, { visible, lease_id: given }: PresenceBody): string | undefined {
+    this.#forgetOld()
+    if (given !== undefined && this.#leases.get(given)?.sessionId !== sessionId) {
+      if (!visible) return undefined
+      throw SessionErrors.presence_lost()
+    }
+    if (!visible) {
+      if (given !== undefined) this.#leases.delete(given)
+      return undefined
+    }
+    if (given === undefined && (this.#of(sessionId) >= MAX_OF_ONE || this.#leases.size >= MAX_OF_ALL)) {
+      throw SessionErrors.presence_full()
+    }
+    const id = given ?? this.ids.id('pre')
+    this.#leases.set(id, { sessionId, until: this.clock.monotonic() + LASTS_MS })
+    return id
+  }
+
+  /** Somebody looks at this session. */
+  sees(sessionId: string): boolean {
+    this.#forgetOld()
+    return this.#of(sessionId) > 0
+  }
+
+  #of(sessionId: string): number {
+    let count = 0
+    for (const lease of this.#leases.values()) if (lease.sessionId === sessionId) count++
+    return count
+  }
+
+  #forgetOld(): void {
+    const now = this.clock.monotonic()
+    for (const [id, { until }] of this.#leases) if (until <= now) this.#leases.delete(id)
+  }
+}

@@ -1,0 +1,70 @@
+import type { Readable } from 'node:stream'
+import { messageOf } from '../../../../kernel/plugin.js'
+import { SessionErrors } from '../api.js'
+
+/** Bytes of what a part says of itself, and lines of it. */
+const MAX_HEAD = 8192
+const MAX_LINES = 20
+
+/** What the file of a form says of itself. */
+export interface PartHead {
+  readonly filename: string | undefined
+  /** Without parameters, lower-case. */
+  readonly type: string
+}
+
+/** The one file of a form while it arrives. */
+export interface FormFile {
+  readonly head: PartHead
+  readonly data: AsyncIterable<Buffer>
+  /** Resolves when the form has ended as it should; rejects with `attachment_invalid` (400). */
+  readonly ended: Promise<void>
+}
+
+/**
+ * Reads a form up to its file. Whoever leaves it before its end destroys the body.
+ * @throws Fault `attachment_invalid` (400) for what is no form of one file
+ */
+export async function readForm(body: Readable, contentType: string | undefined): Promise<FormFile> {
+  const parser = await parserOf(contentType)
+  let arriving: Readable | undefined
+  const ended = new Promise<void>((resolve, reject) => {
+    const refuse = (why: string) => {
+      const fault = SessionErrors.attachment_invalid(why)
+      reject(fault)
+      arriving?.destroy(fault)
+    }
+    parser.once('finish', resolve)
+    parser.once('error', error => refuse(`the form cannot be read: ${messageOf(error)}`))
+    for (const limit of ['partsLimit', 'filesLimit', 'fieldsLimit'] as const)
+      parser.once(limit, () => refuse('a form has one file and nothing else'))
+    body.once('error', error => refuse(`the form did not arrive: ${messageOf(error)}`))
+    body.once('close', () => {
+      if (!body.readableEnded) refuse('the form ends before its last boundary')
+    })
+  })
+  ended.catch(() => {}) // it may fail before it is waited for
+  const file = new Promise<Omit<FormFile, 'ended'>>(resolve => {
+    parser.on('file', (_field, data, filename, _encoding, type) => {
+      arriving = data
+      data.on('error', () => {}) // told by the parser as well
+      resolve({ head: { filename, type: type.toLowerCase() }, data })
+    })
+  })
+  body.pipe(parser)
+  const empty = ended.then(() => Promise.reject(SessionErrors.attachment_invalid('the form has no file')))
+  return { ...(await Promise.race([file, empty])), ended }
+}
+
+async function parserOf(contentType: string | undefined) {
+  const { Busboy } = await import('@fastify/busboy')
+  try {
+    return new Busboy({
+      headers: { 'content-type': contentType ?? '' },
+      isPartAFile: () => true,
+      limits: { parts: 1, files: 1, fields: 0, headerSize: MAX_HEAD, headerPairs: MAX_LINES },
+    })
+  } catch (error) {
+    throw SessionErrors.attachment_invalid(`this is no form: ${messageOf(error)}`)
+  }
+}

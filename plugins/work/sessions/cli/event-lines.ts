@@ -1,0 +1,261 @@
+import type { ColorName } from '../../../../kernel/plugin.js'
+import type { SessionEvent } from '../../../../schemas/sessions.js'
+import { oneLine } from './one-line.js'
+import { BRIEF, diffRows, questionRows, type Row, resultDiffs } from './question-lines.js'
+import type { Prose, TaskContext } from './task-context.js'
+
+/** One line for a person. */
+interface Line {
+  readonly text: string
+  readonly color: ColorName
+}
+
+type Content = Readonly<Record<string, unknown>>
+
+const MARKS: Readonly<Record<string, string>> = { completed: '✓', failed: '✗' }
+/** Characters of what a failed tool said that are shown. */
+const MAX_WHY = 200
+
+/** Events for a person: the text of the agent as it comes, and one line for what else happens. */
+export class EventLines {
+  /** Whose text the unfinished line is. */
+  #open: 'agent_message' | 'thought' | undefined
+  /** What a line begins with. */
+  #clock = ''
+  readonly #calls = new Set<unknown>()
+  /** Calls whose diff was shown, with the question about them or as their result. */
+  readonly #diffed = new Set<unknown>()
+  readonly #prose: Prose | undefined
+
+  /** @param reader `asked`: it needs no command to answer with; `absent`: what is asked is rejected at once */
+  constructor(
+    private readonly sessionId: string,
+    private readonly context: Pick<TaskContext, 'out' | 'markdown' | 'wrap'>,
+    private readonly reader: 'asked' | 'absent' | 'elsewhere' = 'elsewhere',
+    /** Each line begins with the time of the day at which it happened. */
+    private readonly isTimed = false,
+  ) {
+    this.#prose = context.markdown?.()
+  }
+
+  show(event: SessionEvent): void {
+    const content = contentOf(event)
+    if (this.isTimed) this.#clock = `${clockText(event.timestamp)}  `
+    if (event.type === 'agent_message' || event.type === 'thought') {
+      if (this.#open !== event.type) this.end()
+      this.#text(event.type, String(content.text ?? ''))
+      return
+    }
+    this.end()
+    const line = this.#line(event, content)
+    if (line !== undefined) this.#print(line)
+    if (event.type === 'permission' && content.status === 'pending') this.#asked(content)
+    if (event.type === 'tool_result') this.#changed(content.tool_call_id, content.content)
+  }
+
+  /** Ends an unfinished line. */
+  end(): void {
+    if (this.#open === 'agent_message' && this.#prose) this.#prose.end()
+    else if (this.#open) this.context.out.text('\n')
+    this.#open = undefined
+  }
+
+  /** A line, broken between words where it is too long; what follows its first row is indented. */
+  #print({ text, color }: Line): void {
+    const { out, wrap } = this.context
+    const width = (out.width ?? Number.POSITIVE_INFINITY) - 1
+    const edge = ' '.repeat(this.#clock.length)
+    const [first = '', ...more] = wrap && Number.isFinite(width) ? wrap(text, width - 2 - edge.length) : [text]
+    out.line(`${this.#clock && out.color('dim', this.#clock)}${out.color(color, first)}`)
+    for (const row of more) out.line(out.color(color, `${edge}  ${row}`))
+  }
+
+  #text(type: 'agent_message' | 'thought', text: string): void {
+    if (text === '') return
+    const { out } = this.context
+    if (type === 'agent_message' && this.#prose) {
+      this.#prose.push(text)
+      this.#open = type
+      return
+    }
+    if (this.#open !== type && this.#clock) out.text(out.color('dim', this.#clock))
+    out.text(type === 'thought' ? out.color('dim', text) : text)
+    this.#open = text.endsWith('\n') ? undefined : type
+  }
+
+  #line(event: SessionEvent, content: Content): Line | undefined {
+    switch (event.type) {
+      case 'user_message':
+        this.#calls.clear()
+        this.#diffed.clear()
+        return { color: 'bold', text: `> ${content.text}` }
+      case 'tool_call': {
+        // Its progress is told by its result.
+        const known = this.#calls.has(content.tool_call_id)
+        this.#calls.add(content.tool_call_id)
+        if (known) return undefined
+        const text = `• ${oneLine(content.title)} [${oneLine(content.kind)}] ${oneLine(content.status)}`
+        return { color: 'cyan', text }
+      }
+      case 'tool_result': {
+        const mark = MARKS[String(content.status)] ?? ''
+        const isFailed = content.status === 'failed'
+        const error = content.error ?? (isFailed ? firstLineOf(content.content) : undefined)
+        const why = typeof error === 'string' ? `: ${oneLine(error)}` : ''
+        return {
+          color: isFailed ? 'red' : 'cyan',
+          text: `• ${oneLine(content.title)} [${oneLine(content.kind)}] ${mark}${why}`,
+        }
+      }
+      case 'permission':
+        return { color: 'yellow', text: this.#permission(content) }
+      case 'plan':
+        return { color: 'dim', text: `plan: ${planOf(content.entries)}` }
+      case 'usage':
+        return undefined
+      case 'runtime_warning':
+        return { color: 'yellow', text: `warning: ${oneLine(content.text ?? content.warning ?? '')}` }
+      case 'error':
+        return { color: 'red', text: `✗ ${oneLine(content.error)}` }
+      case 'done': {
+        const how = content.status === 'completed' ? endOf(content.stop_reason) : oneLine(content.status)
+        const expired = Number(content.expired_requests ?? 0)
+        return { color: 'dim', text: `— ${how}${expired > 0 ? `, ${expired} requests expired` : ''}` }
+      }
+      case 'session_stopped': {
+        const detail = event.stop_detail ? `: ${oneLine(event.stop_detail)}` : ''
+        const text = `session stopped (${event.stop_reason ?? 'unknown'})${detail}`
+        return { color: event.failure ? 'red' : 'dim', text }
+      }
+      case 'hook_run':
+        return { color: 'dim', text: oneLine(content.text) }
+      case 'transcript_marker.created': {
+        return { color: 'dim', text: markerText(content) }
+      }
+      case 'system':
+        if (content.note !== 'clarification') return { color: 'dim', text: oneLine(content.text ?? content.note ?? '') }
+        return content.status === 'pending'
+          ? { color: 'yellow', text: `? ${this.reader === 'asked' ? this.#worded(content) : oneLine(content.text)}` }
+          : { color: 'dim', text: `  ${oneLine(content.text ?? 'nobody answered')}` }
+      default:
+        return {
+          color: 'dim',
+          text: `${oneLine(event.type)}: ${oneLine(content.text ?? content.warning ?? content.note ?? '')}`,
+        }
+    }
+  }
+
+  /** A question in words, for who answers it here. */
+  #worded({ asked_by: by, question, choices }: Content): string {
+    const list = Array.isArray(choices) ? choices.map((choice, at) => `${at + 1} ${oneLine(choice)}`) : []
+    return `${oneLine(by)} asks: ${oneLine(question)}${list.length > 0 ? ` (${list.join(' / ')})` : ''}`
+  }
+
+  #permission(content: Content): string {
+    if (content.status === 'pending') {
+      const how = this.reader === 'elsewhere' ? ` (svc session approve ${this.sessionId})` : ''
+      return `? ${questionRows(content, BRIEF).head}${how}`
+    }
+    const isByHook = content.resolved_by === 'hook'
+    const what =
+      content.title === undefined ? '' : ` ${isByHook ? questionRows(content, BRIEF).head : oneLine(content.title)}`
+    const said = isByHook && content.note !== undefined ? ` — ${oneLine(content.note)}` : ''
+    const isDenied = String(content.decision).startsWith('reject') && content.resolved_by === 'person'
+    const why = this.reader === 'absent' && isDenied ? ': nobody is there to answer' : ''
+    return `  ${verdictOf(content)}${why}${what === '' ? '.' : `:${what}`}${said}`
+  }
+
+  /** What would be run or changed, below the line that asks for it. */
+  #asked(content: Content): void {
+    const { rows, isCut } = questionRows(content, BRIEF)
+    if (Array.isArray(content.diffs)) this.#diffed.add(content.tool_call_id)
+    this.#rows(rows)
+    if (!isCut) return
+    const show = `svc session interactions ${this.sessionId} ${oneLine(content.request_id)}`
+    const how = this.reader === 'asked' ? '[s] shows all of it' : `All of it: ${show}`
+    this.#rows([{ text: `    ${how}`, color: 'yellow' }])
+  }
+
+  /** Diffs of a result, unless the question about the call had them. */
+  #changed(callId: unknown, list: unknown): void {
+    if (this.#diffed.has(callId)) return
+    const diffs = resultDiffs(list)
+    if (diffs.length === 0) return
+    this.#diffed.add(callId)
+    this.#rows(diffRows(diffs, BRIEF).rows)
+  }
+
+  #rows(rows: readonly Row[]): void {
+    const { out } = this.context
+    for (const { text, color } of rows) out.line(color ? out.color(color, text) : text)
+  }
+}
+
+/** What happened to a conversation as a whole. */
+const MARKERS: Readonly<Record<string, string>> = {
+  rewound: 'the conversation was cut back to here',
+  cleared: 'the conversation begins anew',
+  forked: 'the conversation goes on in another worktree',
+}
+
+/** What a marker in a conversation says, for a person. */
+export function markerText(data: unknown): string {
+  const { marker, loaded } = (data ?? {}) as Content
+  const other = MARKERS[String(marker)]
+  return other ?? `session restarted${loaded === true ? '' : ', with a summary of what was before'}`
+}
+
+/** Why a turn ended, for a person; the words are those of ACP. */
+const ENDS: Readonly<Record<string, string>> = {
+  end_turn: 'done',
+  max_tokens: 'stopped: the limit of tokens is reached',
+  max_turn_requests: 'stopped: the limit of requests in one turn is reached',
+  refusal: 'the agent refused to go on',
+}
+
+const endOf = (reason: unknown) => ENDS[String(reason)] ?? oneLine(reason)
+
+/** Time of the day in the zone of the reader. */
+function clockText(timestamp: string): string {
+  const at = new Date(timestamp)
+  return [at.getHours(), at.getMinutes(), at.getSeconds()].map(part => String(part).padStart(2, '0')).join(':')
+}
+
+/** The content of an event; empty where it is no object. */
+export function contentOf({ content }: SessionEvent): Content {
+  return (typeof content === 'object' && content !== null ? content : {}) as Content
+}
+
+/** The first line that a tool gave as its text, without what marks it as code. */
+function firstLineOf(content: unknown): string | undefined {
+  const blocks = (Array.isArray(content) ? content : []) as ({ readonly content?: Content } | null)[]
+  const lines = blocks.flatMap(block => String(block?.content?.text ?? '').split('\n'))
+  return lines
+    .map(line => line.trim())
+    .find(line => line !== '' && !line.startsWith('```'))
+    ?.slice(0, MAX_WHY)
+}
+
+/** What became of a question, and why, for a person. */
+function verdictOf({ decision, resolved_by: by, note }: Content): string {
+  const said = String(decision)
+  const verdict = said.startsWith('allow') ? 'Allowed' : said.startsWith('reject') ? 'Rejected' : 'Question withdrawn'
+  const lasting = said.endsWith('always') ? ' for this session' : ''
+  const reasons: Readonly<Record<string, string>> = {
+    mode: ' by the permission mode',
+    limit: ': too many questions',
+    workspace: `: ${oneLine(note ?? 'outside of the workspace')}`,
+    remembered: ' as before',
+    timeout: ': nobody answered',
+    hook: ' by a hook',
+    rights: ': this session has not that tool',
+  }
+  return `${verdict}${lasting}${reasons[String(by)] ?? ''}`
+}
+
+function planOf(entries: unknown): string {
+  if (!Array.isArray(entries)) return ''
+  const done = entries.filter(entry => (entry as Content | null)?.status === 'completed').length
+  const current = entries.find(entry => (entry as Content | null)?.status === 'in_progress') as Content | undefined
+  return `${done}/${entries.length}${current ? ` ${oneLine(current.content)}` : ''}`
+}

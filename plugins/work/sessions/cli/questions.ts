@@ -1,0 +1,204 @@
+import type { Clarification, InteractionReply, SessionEvent } from '../../../../schemas/sessions.js'
+import { type Decision, optionFor, type PermissionOption } from '../requests/permission-rules.js'
+import { contentOf } from './event-lines.js'
+import { oneLine } from './one-line.js'
+import { BRIEF, questionRows, WHOLE } from './question-lines.js'
+import type { TaskContext } from './task-context.js'
+import { answerOf } from './whole-commands.js'
+
+/** Milliseconds after a question came up in which a line was typed before anybody can have read it. */
+const TOO_SOON_MS = 250
+
+/** Columns that the answers take when they are spelled out. */
+const WIDE = 80
+
+interface Answer {
+  readonly keys: readonly string[]
+  readonly shown: string
+  /** For a narrow terminal. */
+  readonly short: string
+  readonly decision: Decision
+}
+
+const ANSWERS: readonly Answer[] = [
+  { keys: ['y', 'yes'], shown: '[y] once', short: '[y]es', decision: 'allow-once' },
+  { keys: ['a', 'always'], shown: '[a] for this session', short: '[a]lways', decision: 'allow-always' },
+  { keys: ['n', 'no'], shown: '[n] no', short: '[n]o', decision: 'reject-once' },
+  { keys: ['v', 'never'], shown: '[v] never', short: 'ne[v]er', decision: 'reject-always' },
+]
+const SHOW = { keys: ['s', 'show'], shown: '[s] show', short: '[s]how' }
+
+/** A request for permission. */
+interface Permission {
+  readonly id: string
+  readonly turnId: string
+  readonly options: readonly PermissionOption[]
+  /** What was shown of it is not all. */
+  readonly isCut: boolean
+}
+
+/** A question in words. */
+type Worded = Pick<Clarification, 'choices' | 'optional' | 'multiple'> & { readonly id: string; readonly words: true }
+
+type Question = Permission | Worded
+
+/** Where a question is put, and how long somebody has had to read it. */
+export interface QuestionPlace {
+  /** Shows the answers that there are; undefined: nothing is asked any more. */
+  ask(prompt: string | undefined): void
+  /** Milliseconds of a clock that only goes forward. */
+  now(): number
+}
+
+/** What an agent asks, put to whoever sits at the terminal: one question at a time, and never a line for the wrong one. */
+export class Questions {
+  readonly #waiting = new Map<string, Question>()
+  #asked: Question | undefined
+  #askedAt = 0
+
+  /** @param place undefined: nobody is there, so what is asked is rejected at once */
+  constructor(
+    private readonly context: Pick<TaskContext, 'client' | 'out'>,
+    private readonly place: QuestionPlace | undefined,
+    private readonly base: string,
+  ) {}
+
+  /** Questions that were rejected because nobody was there to answer. */
+  denied = 0
+
+  /** A line that is typed now is an answer. */
+  get isAsking(): boolean {
+    return this.#asked !== undefined
+  }
+
+  /** Is this line one for the question that is asked: commands go past one in words. */
+  takes(line: string): boolean {
+    return this.#asked !== undefined && !('words' in this.#asked && line.trim().startsWith('/'))
+  }
+
+  /** Takes in an event that was shown. Asks only what still waits: of the past nothing is asked (`isLive` false). */
+  take(event: SessionEvent, isLive: boolean): void {
+    const content = contentOf(event)
+    const question =
+      event.type === 'permission'
+        ? permissionOf(event)
+        : content.note === 'clarification'
+          ? wordedOf(content)
+          : undefined
+    if (question && content.status !== 'pending') this.#waiting.delete(question.id)
+    else if (question) this.#waiting.set(question.id, question)
+    const [first] = this.#waiting.values()
+    if (isLive && first !== this.#asked) this.#ask()
+  }
+
+  /** Answers the question that is asked; what cannot be understood is asked again. */
+  async answer(line: string): Promise<void> {
+    const question = this.#asked
+    if (!question || !this.place) return
+    if (this.place.now() - this.#askedAt < TOO_SOON_MS) return this.#ask()
+    if ('words' in question) return this.#tell(question, line)
+    const word = line.trim().toLowerCase()
+    if (SHOW.keys.includes(word)) return this.#show(question)
+    const answer = offered(question).find(({ keys }) => keys.includes(word))
+    if (answer) await this.#send(question, answer.decision)
+    else this.#ask()
+  }
+
+  #ask(): void {
+    const [question] = this.#waiting.values()
+    this.#asked = question
+    if (!this.place) {
+      if (question && !('words' in question)) this.#deny(question)
+      return
+    }
+    this.#askedAt = this.place.now()
+    if (!question) {
+      this.place.ask(undefined)
+      return
+    }
+    const more = this.#waiting.size > 1 ? ` (${this.#waiting.size - 1} more)` : ''
+    const isNarrow = (this.context.out.width ?? WIDE) < WIDE
+    if ('words' in question) {
+      this.place.ask(`${howTo(question)}${more}: `)
+      return
+    }
+    const answers = [...offered(question), ...(question.isCut ? [SHOW] : [])]
+    const choices = answers.map(({ shown, short }) => (isNarrow ? short : shown))
+    this.place.ask(isNarrow ? `${choices.join(' ')}? ` : `Allow? ${choices.join('  ')}${more}: `)
+  }
+
+  /** Shows all of a question, and asks it again. */
+  async #show({ id }: Permission): Promise<void> {
+    const { client, out } = this.context
+    const path = `${this.base}/interactions/${encodeURIComponent(id)}`
+    const { interaction } = (await client.request('GET', path)) as InteractionReply
+    const { head, rows } = questionRows({ ...interaction, kind: interaction.tool_kind }, WHOLE)
+    out.line(out.color('yellow', `? ${head}`))
+    for (const { text, color } of rows) out.line(color ? out.color(color, text) : text)
+    this.#ask()
+  }
+
+  #deny(question: Permission): void {
+    this.denied++
+    // What ended meanwhile needs no answer.
+    this.#send(question, 'reject-once').catch(() => {})
+  }
+
+  /** The event of the answer takes the question away, whoever gave it. */
+  async #send({ id, turnId }: Permission, decision: Decision): Promise<void> {
+    const body = { request_id: id, turn_id: turnId, decision }
+    await this.context.client.request('POST', `${this.base}/approve`, body)
+  }
+
+  /** An answer in words; one that is none is said to be, and the question is asked again. */
+  async #tell(question: Worded, line: string): Promise<void> {
+    const { client, out } = this.context
+    const path = `${this.base}/clarifications/${encodeURIComponent(question.id)}/answer`
+    const isEmpty = line.trim() === ''
+    if (isEmpty && !question.optional) return this.#ask()
+    try {
+      await client.request('POST', path, isEmpty ? { skip: true } : answerOf(question, line))
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== 'clarification_invalid') throw error
+      out.line(out.color('red', `  ${oneLine((error as Error).message)}`))
+      this.#ask()
+    }
+  }
+}
+
+/** Saying no is always possible; saying yes only as the agent offers it. */
+function offered({ options }: Permission) {
+  return ANSWERS.filter(({ decision }) => decision.startsWith('reject') || optionFor(options, decision))
+}
+
+/** How a question in words is answered. */
+function howTo({ choices, multiple, optional }: Worded): string {
+  const range = `1-${choices?.length ?? 0}`
+  const what = !choices ? 'Answer' : multiple ? `Numbers ${range}, with commas` : `Number ${range}`
+  return `${what}${optional ? ', Enter skips' : ''}`
+}
+
+function permissionOf(event: SessionEvent): Permission {
+  const content = contentOf(event)
+  const { isCut } = questionRows(content, BRIEF)
+  return { id: String(content.request_id), turnId: event.turn_id, options: optionsOf(content.options), isCut }
+}
+
+function wordedOf({ request_id, choices, optional, multiple }: Readonly<Record<string, unknown>>): Worded {
+  return {
+    id: String(request_id),
+    words: true,
+    ...(Array.isArray(choices) && { choices: choices.map(String) }),
+    optional: optional === true,
+    multiple: multiple === true,
+  }
+}
+
+function optionsOf(options: unknown): PermissionOption[] {
+  const list = Array.isArray(options) ? (options as { option_id?: unknown; name?: unknown; kind?: unknown }[]) : []
+  return list.map(({ option_id, name, kind }) => ({
+    optionId: String(option_id),
+    name: String(name),
+    kind: String(kind),
+  }))
+}

@@ -1,0 +1,211 @@
+import type { Provider } from '../../../../schemas/providers.js'
+import type { PromptReceipt, Session, SessionEvent } from '../../../../schemas/sessions.js'
+import { goalText, queuedText, runSlash } from './attach-commands.js'
+import { attachedFiles, sendFiles } from './attached-files.js'
+import { Conversation, canGoOn, endOfTurn, newestSequence } from './conversation.js'
+import { contentOf } from './event-lines.js'
+import { sandboxText, sandboxWarning } from './sandbox-text.js'
+import type { FolderChanges, TaskContext } from './task-context.js'
+import { confirm, fitted, promptText } from './typed.js'
+
+/** How `svc run` ended, and its exit codes; 2 to 8 are those of every command. */
+export const RUN_EXITS = {
+  /** The agent finished. */
+  completed: 0,
+  /** The agent, or its start, failed. */
+  failed: 1,
+  /** The agent finished, but something that it asked for was rejected because nobody answered. */
+  denied: 9,
+  /** The reader left; the agent goes on. */
+  detached: 10,
+  /** The turn was canceled. */
+  canceled: 130,
+} as const
+type RunEnd = keyof typeof RUN_EXITS
+
+/** Changes that are listed; the rest is counted. */
+const MAX_CHANGES = 20
+const MARKS = { added: '+', modified: '~', deleted: '-' } as const
+
+/** `svc run [prompt]`: from nothing to a finished task. */
+export async function runRun(context: TaskContext): Promise<number> {
+  const { options, out } = context
+  const text = await promptText(context)
+  const files = await attachedFiles(context)
+  const session = await openSession(context)
+  const base = `/api/workspaces/${encodeURIComponent(String(session.workspace_id))}/sessions/${session.id}`
+  out.id(session.id)
+  await announce(context, session)
+  const root = session.workspace_path ?? ''
+  const changesOf = await context.watchFolder?.(root)
+  const { id } = session
+  const before = await newestSequence(context, base)
+  const talk = new Conversation(context, base, before, { id, isUnattended: true })
+  const begun = { id, agent: session.agent_name, workspace: root, permissions: session.permissions }
+  if (out.json) row(context, { type: 'run_started', session_id: id, ...begun })
+  const attachments = await sendFiles(context, base, files)
+  const end = await converse(context, base, talk, { text, ...(files.length > 0 && { attachments }) }, before)
+  const changes = end === 'detached' ? undefined : await changesOf?.()
+  if (out.json) {
+    row(context, {
+      type: 'run_ended',
+      session_id: id,
+      status: end,
+      exit_code: RUN_EXITS[end],
+      denied: talk.denied,
+      ...changes,
+    })
+    return RUN_EXITS[end]
+  }
+  if (changes) showChanges(context, changes)
+  const how = end === 'detached' ? 'Detached; the agent goes on' : 'Go on'
+  out.line(out.color('dim', `${how}: svc session attach ${id}`))
+  if (end === 'denied' && options.permissions === undefined) {
+    out.line(out.color('dim', 'Requests were rejected. To allow them: --permissions approve-all'))
+  }
+  return RUN_EXITS[end]
+}
+
+/** Sends the prompt and follows it, and what is typed meanwhile, to the end. */
+async function converse(
+  context: TaskContext,
+  base: string,
+  talk: Conversation,
+  body: { readonly text: string; readonly attachments?: readonly string[] },
+  before: number,
+): Promise<RunEnd> {
+  const left = new AbortController()
+  const detach = () => left.abort(new Error('the reader left'))
+  const open = new Set<string | undefined>()
+  const prompt = await talk.send(body)
+  if (prompt.goal) {
+    talk.say(goalText(prompt.goal))
+    return 'detached'
+  }
+  open.add(prompt.new_turn_id)
+  talk.cancelOnInterrupt(prompt.queue_entry_id, detach)
+  const quiet = talk.typing(line => {
+    if (line === undefined) detach()
+    else if (line.trim() !== '') follow(line).catch(error => talk.fail(error))
+  })
+  const follow = async (line: string) => {
+    if (await runSlash(line, talk, context, base)) return
+    const receipt: PromptReceipt = await talk.send({ text: line })
+    if (receipt.goal) return talk.say(goalText(receipt.goal))
+    open.add(receipt.new_turn_id)
+    const queued = queuedText(receipt)
+    if (queued !== undefined) talk.say(queued)
+  }
+  let end: RunEnd = 'failed'
+  let expired = 0
+  try {
+    for await (const event of talk.events(`after_sequence=${before}`, left.signal)) {
+      const how = endOf(event, open)
+      if (!how || (how === 'canceled' && !talk.interrupted && (await talk.isStopping(event)))) continue
+      if (event.type === 'session_stopped') open.clear()
+      else open.delete(event.turn_id)
+      expired += Number(contentOf(event).expired_requests ?? 0)
+      end = talk.interrupted ? 'canceled' : how
+      if (event.type === 'session_stopped' && canGoOn(event)) talk.say('A prompt starts it again.')
+      if (open.size === 0) break
+      talk.cancelOnInterrupt(undefined, detach)
+    }
+  } catch (error) {
+    if (!left.signal.aborted) throw error
+  } finally {
+    quiet?.()
+    talk.resting()
+    talk.endOnInterrupt()
+  }
+  if (left.signal.aborted) return 'detached'
+  return end === 'completed' && talk.denied + expired > 0 ? 'denied' : end
+}
+
+function endOf(event: SessionEvent, open: ReadonlySet<string | undefined>) {
+  return event.type === 'session_stopped' || open.has(event.turn_id) ? endOfTurn(event, event.turn_id) : undefined
+}
+
+/** Starts the session; where no agent can run, offers the one that comes with the package. */
+async function openSession(context: TaskContext): Promise<Session> {
+  const { options, client, out } = context
+  const create = async (agent: unknown) => {
+    const body = {
+      workspace: options.workspace,
+      ...(agent !== undefined && { agent_name: agent }),
+      ...(options.model !== undefined && { model: options.model }),
+      ...(options.permissions !== undefined && { permissions: options.permissions }),
+      ...(options.sandbox !== undefined && { sandbox: options.sandbox }),
+    }
+    return ((await client.request('POST', '/api/sessions', body)) as { session: Session }).session
+  }
+  if (options.agent === undefined) await askLogins(context)
+  try {
+    return await create(options.agent)
+  } catch (error) {
+    if (options.agent !== undefined || (error as { code?: unknown }).code !== 'agent_not_runnable') throw error
+    const install = await installHint(context)
+    if (!context.terminal) {
+      return context.fault(
+        'agent_not_runnable',
+        `no agent is installed. Install one: ${install}`,
+        'svc run --agent report …',
+      )
+    }
+    out.line('No agent is installed. Install one:')
+    out.line(`  ${install}`)
+    out.line('With an OpenAI-compatible endpoint none is needed: svc init --endpoint <url>')
+    out.line('The agent "report" is built in and needs no account:')
+    out.line('it reads the folder and writes a report.')
+    if (!(await confirm(context, 'Run it now?'))) {
+      return context.fault('agent_not_runnable', 'no agent is installed', install)
+    }
+    return create('report')
+  }
+}
+
+/** Asks the installed providers that were never asked whether they are logged in, so that one that is comes first. */
+async function askLogins({ client }: TaskContext): Promise<void> {
+  const { providers } = (await client.request('GET', '/api/providers')) as { providers: Provider[] }
+  const unknown = providers.filter(
+    ({ auth_status: { state, status_command, last_probe_at } }) =>
+      state === 'unchecked' && status_command !== undefined && !last_probe_at,
+  )
+  const ask = ({ name }: Provider) => client.request('POST', `/api/providers/${encodeURIComponent(name)}/auth/probe`)
+  await Promise.allSettled(unknown.map(ask))
+}
+
+async function installHint({ client }: TaskContext): Promise<string> {
+  const { providers } = (await client.request('GET', '/api/providers')) as { providers: Provider[] }
+  return providers.find(({ install_command }) => install_command)?.install_command ?? 'svc provider list'
+}
+
+/** Says who works, where, and what it may do without asking. */
+async function announce(context: TaskContext, session: Session): Promise<void> {
+  const { client, out } = context
+  if (out.json) return
+  const { id, agent_name, provider, permissions, workspace_path } = session
+  const by = provider === 'local' ? '' : ` (${provider})`
+  const who = `${agent_name}${by} in ${workspace_path} · permissions ${permissions} · ${sandboxText(session)}`
+  for (const line of [...fitted(who, context), id]) out.line(out.color('dim', line))
+  const unconfined = sandboxWarning(session)
+  if (unconfined !== undefined) out.line(out.color('yellow', unconfined))
+  const found = (await client.request('GET', `/api/providers/${encodeURIComponent(provider)}`)) as Provider
+  const { state, message } = found.auth_status
+  if (state === 'not_authenticated') out.line(out.color('yellow', `warning: ${message ?? 'it is not logged in'}`))
+}
+
+function showChanges({ out }: TaskContext, { changes, isComplete, head }: FolderChanges): void {
+  const more = isComplete ? '' : ' (the folder is too large to look at all of it)'
+  if (changes.length === 0) out.line(out.color('dim', `No file changed${more}.`))
+  else out.line(out.color('bold', `${changes.length} ${changes.length === 1 ? 'file' : 'files'} changed${more}:`))
+  const colors = { added: 'green', modified: 'yellow', deleted: 'red' } as const
+  for (const { path, change } of changes.slice(0, MAX_CHANGES)) {
+    out.line(out.color(colors[change], `  ${MARKS[change]} ${path.replace(/[\n\r]/g, '?')}`))
+  }
+  if (changes.length > MAX_CHANGES) out.line(out.color('dim', `  … ${changes.length - MAX_CHANGES} more`))
+  if (head !== undefined) out.line(out.color('dim', `New commit at HEAD: ${head.slice(0, 12)}`))
+}
+
+function row({ out }: TaskContext, value: unknown): void {
+  ;(out.row ?? out.value).call(out, value)
+}

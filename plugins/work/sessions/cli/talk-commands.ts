@@ -1,0 +1,169 @@
+import type { SessionEvent, WaitSessionReply } from '../../../../schemas/sessions.js'
+import { goalText, promptHistory, queuedText, runSlash } from './attach-commands.js'
+import { attachedFiles, sendFiles } from './attached-files.js'
+import { Conversation, canGoOn, endOfTurn, newestSequence } from './conversation.js'
+import { holdSession } from './lease.js'
+import { sessionPath } from './session-path.js'
+import type { TaskContext } from './task-context.js'
+import { fitted, promptText } from './typed.js'
+
+const INTERRUPTED = 130
+/** Events of before that are shown on attaching. */
+const SHOWN_BEFORE = 20
+/** Milliseconds of one request to wait; a longer wait is made of several. */
+const WAIT_MS = 60_000
+
+/** `svc session prompt <id> [text|-]` */
+export async function runPrompt(context: TaskContext): Promise<number> {
+  const { args, options, out } = context
+  const base = await sessionPath(context)
+  const text = await promptText(context)
+  const files = await attachedFiles(context)
+  const body = {
+    text,
+    ...(files.length > 0 && { attachments: await sendFiles(context, base, files) }),
+    mode: options.mode,
+    message_id: options['message-id'],
+    idempotency_key: options['idempotency-key'],
+  }
+  const before = await newestSequence(context, base)
+  const talk = new Conversation(context, base, before)
+  const prompt = await talk.send(body)
+  const later = `svc session events ${args.session_id} --follow`
+  if (prompt.goal) {
+    if (out.json) out.value({ prompt })
+    else out.line(`${goalText(prompt.goal)}: svc session goal ${args.session_id}`)
+    return 0
+  }
+  if (options['no-wait'] === true || prompt.replayed === true) {
+    if (out.json) out.value({ prompt })
+    else if (prompt.status === 'interrupted')
+      out.line(`interrupted before the agent got it, send it with another key: ${later}`)
+    else out.line(`${prompt.replayed === true ? 'sent before' : prompt.status}: ${later}`)
+    return 0
+  }
+  const queued = queuedText(prompt)
+  if (queued !== undefined) talk.say(`${queued} Showing the running turn until then.`)
+  talk.cancelOnInterrupt(prompt.queue_entry_id)
+  const quiet = talk.typing(line => {
+    if (line !== undefined) talk.say(`Nothing is asked. To type prompts: svc session attach ${args.session_id}`)
+  })
+  try {
+    for await (const event of talk.events(`after_sequence=${before}`)) {
+      const end = endOfTurn(event, prompt.new_turn_id)
+      if (!end || (end === 'canceled' && !talk.interrupted && (await talk.isStopping(event)))) continue
+      if (event.type === 'session_stopped' && canGoOn(event)) {
+        talk.say(`a prompt starts it again: svc session prompt ${args.session_id} '…'`)
+      }
+      if (event.type === 'error') talk.say(`Details: svc session health ${args.session_id}`)
+      return talk.interrupted ? INTERRUPTED : end === 'completed' ? 0 : 1
+    }
+    return context.fault('session_gone', 'the session was removed while its turn ran', 'svc session list')
+  } finally {
+    quiet?.()
+    talk.resting()
+    talk.endOnInterrupt()
+  }
+}
+
+/** `svc session attach <id>` */
+export async function runAttach(context: TaskContext): Promise<number> {
+  const { args, client, out, terminal } = context
+  const base = await sessionPath(context)
+  const talk = new Conversation(context, base, await newestSequence(context, base))
+  const { session } = (await client.request('GET', base)) as {
+    session: { agent_name: string; state: string; permissions?: string; activity?: { turn_id: string } }
+  }
+  const release = session.state === 'active' && terminal ? await holdSession(context, base) : undefined
+  const keys = terminal ? '. Type a prompt, or /help. Ctrl-C cancels a turn or leaves, Ctrl-D leaves' : ''
+  const state = [session.agent_name, session.state, session.permissions].filter(Boolean).join(', ')
+  for (const row of fitted(`attached to ${args.session_id} (${state})${keys}`, context)) out.line(out.color('dim', row))
+  const left = new AbortController()
+  let sent: () => void = () => {}
+  const leave = () => left.abort(new Error('the reader left'))
+  // A terminal that is closed leaves as Ctrl-D does; Ctrl-C comes to whatever runs first.
+  const giveBack = terminal && context.onInterrupt(leave, { anyEnd: true })
+  if (session.activity) {
+    talk.cancelOnInterrupt()
+    talk.working()
+  }
+  const type = async (line: string) => {
+    if (line.trim() === '/quit') leave()
+    else if (!(await runSlash(line, talk, context, base))) {
+      const prompt = await talk.send({ text: line })
+      const told = prompt.goal ? goalText(prompt.goal) : queuedText(prompt)
+      if (told !== undefined) talk.say(told)
+      sent()
+    }
+  }
+  const quiet = talk.typing(
+    line => {
+      if (line === undefined) leave()
+      else if (line.trim() !== '') type(line).catch(error => talk.fail(error))
+    },
+    context.screen ? await promptHistory(context, base) : [],
+  )
+  try {
+    for (let query = `limit=${SHOWN_BEFORE}`; ; query = `after_sequence=${talk.last}`) {
+      const again = new Promise<void>(resolve => {
+        sent = resolve
+      })
+      const last = await follow(talk, query, left.signal)
+      if (left.signal.aborted || last?.type !== 'session_stopped') return 0
+      if (!terminal || !canGoOn(last)) return last.failure ? 1 : 0
+      talk.say('A prompt starts it again. Ctrl-D leaves.')
+      await Promise.race([again, aborted(left.signal)])
+      if (left.signal.aborted) return 0
+    }
+  } finally {
+    quiet?.()
+    talk.resting()
+    talk.endOnInterrupt()
+    await release?.()
+    giveBack?.()
+  }
+}
+
+/** Shows events until the stream ends or the reader leaves; returns the last one. */
+async function follow(talk: Conversation, query: string, left: AbortSignal): Promise<SessionEvent | undefined> {
+  let last: SessionEvent | undefined
+  try {
+    for await (const event of talk.events(query, left)) {
+      last = event
+      if (event.type === 'user_message') talk.cancelOnInterrupt()
+      else if (endOfTurn(event, event.turn_id)) talk.endOnInterrupt()
+    }
+  } catch (error) {
+    if (!left.aborted) throw error
+  }
+  return last
+}
+
+/** `svc session wait <id>` */
+export async function runWait(context: TaskContext): Promise<number> {
+  const { args, options, client, out, fault } = context
+  const base = await sessionPath(context)
+  const until = options.until === undefined ? undefined : String(options.until).split(',')
+  const deadline = options.timeout === undefined ? Number.POSITIVE_INFINITY : Number(options.timeout) * 1000
+  for (let waited = 0; ; ) {
+    const timeout_ms = Math.max(0, Math.min(WAIT_MS, deadline - waited))
+    const reply = (await client.request('POST', `${base}/wait`, { timeout_ms, until })) as WaitSessionReply
+    waited += reply.waited_ms
+    if (reply.outcome === 'reached') {
+      if (out.json) out.value(reply)
+      else out.line(`${args.session_id} is ${reply.state}`)
+      return 0
+    }
+    if (timeout_ms < WAIT_MS) {
+      return fault(
+        'wait_timeout',
+        `${args.session_id} is ${reply.state} after ${options.timeout} s`,
+        `svc session attach ${args.session_id}`,
+      )
+    }
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise(resolve => signal.addEventListener('abort', () => resolve(), { once: true }))
+}

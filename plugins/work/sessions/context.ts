@@ -1,0 +1,103 @@
+import type { Faults, Gate, Host, MaybeToken, Notify, Pipeline, PluginKernel } from '../../../kernel/plugin.js'
+import type { Agents } from '../../agents/agents/api.js'
+import type { Daemon } from '../../desk/daemon/api.js'
+import type { Events } from '../../platform/events/api.js'
+import type { Files } from '../../platform/files/api.js'
+import type { Journals } from '../../platform/journals/api.js'
+import type { Ownership } from '../../platform/ownership/api.js'
+import type { Processes } from '../../platform/processes/api.js'
+import type { Providers } from '../../agents/providers/api.js'
+import type { SecretOwner, VaultApi } from '../../access/vault/api.js'
+import type { Workspaces } from '../../desk/workspaces/api.js'
+import type { BriefingTable } from './agent/briefing.js'
+import type { ProcessWatch } from './agent/process-watch.js'
+import { type NewSession, SessionErrors, type SessionInfo, type SessionLaunch, type SessionStart } from './api.js'
+import type { Presence } from './attach/presence.js'
+import type { Attachments } from './attachments/store.js'
+import type { CatalogFeed } from './attention/catalog-feed.js'
+import type { Logs } from './journal/logs.js'
+import type { UsageDays } from './journal/usage-days.js'
+import type { HealthNews } from './lifecycle/health-news.js'
+import type { IdleProcesses } from './lifecycle/idle-processes.js'
+import type { PermissionAsked, SessionHooks } from './points.js'
+import type { SessionLimits } from './settings.js'
+import type { SessionTable } from './table.js'
+import type { PromptTable } from './turn/prompts.js'
+
+export type SessionsKernel = PluginKernel<{
+  host: typeof Host
+  file: typeof Files
+  report: typeof Faults
+  daemon: typeof Daemon
+  events: typeof Events
+  agents: typeof Agents
+  processes: typeof Processes
+  providers: typeof Providers
+  workspaces: typeof Workspaces
+  journals: typeof Journals
+  vault: MaybeToken<VaultApi>
+  ownership: typeof Ownership
+}>
+
+/** The secrets of a session, `vault:sessions/<id>/…`, are deleted with it. */
+export const sessionSecrets: SecretOwner = { what: 'session', paths: id => [`sessions/${id}`] }
+
+/** What the parts of this plugin share. */
+export interface SessionsContext {
+  readonly kernel: SessionsKernel
+  readonly table: SessionTable
+  readonly prompts: PromptTable
+  readonly briefings: BriefingTable
+  readonly logs: Logs
+  readonly limits: SessionLimits
+  readonly slots: Slots
+  readonly health: HealthNews
+  readonly watch: ProcessWatch
+  readonly presence: Presence
+  readonly catalog: CatalogFeed
+  readonly attachments: Attachments
+  readonly usageDays: UsageDays
+  /** Where other plugins hear of the work of sessions. */
+  readonly points: SessionHooks
+  readonly prepare: Pipeline<SessionStart, [SessionInfo]>
+  readonly creating: Gate<[NewSession]>
+  readonly launching: Gate<[SessionLaunch]>
+  readonly permission: Gate<[PermissionAsked]>
+  readonly stopped: Notify<[SessionInfo]>
+}
+
+/** Slots for agent processes, taken by sessions that have a process or are about to start one. */
+export class Slots {
+  readonly #holders = new Set<object>()
+  /** Ends the processes of idle sessions. */
+  others: Pick<IdleProcesses, 'canFree' | 'free'> | undefined
+
+  constructor(private readonly max: number) {}
+
+  get used(): number {
+    return this.#holders.size
+  }
+
+  /** Throws `session_limit` (409) when no slot is free and no session could give up its own. */
+  check(): void {
+    if (this.#holders.size >= this.max && !this.others?.canFree) this.#refuse()
+  }
+
+  /** Takes a slot, that of an idle session where none is free. Throws `session_limit` (409). */
+  async take(holder: object): Promise<void> {
+    while (!this.#holders.has(holder)) {
+      if (this.#holders.size < this.max) this.#holders.add(holder)
+      else if (!(await this.others?.free())) this.#refuse()
+    }
+  }
+
+  #refuse(): never {
+    throw SessionErrors.session_limit(
+      `${this.#holders.size} agent processes are running, none of an idle session, and limits.max_concurrent_agents is ${this.max}`,
+    )
+  }
+
+  give(holder: object): void {
+    this.#holders.delete(holder)
+  }
+}

@@ -1,0 +1,247 @@
+import { defineErrors } from '../../../kernel/plugin.js'
+
+export const SessionErrors = defineErrors({
+  hook_denied: { status: 403, message: 'a hook refused this', next: 'svc hooks list' },
+  sandbox_unavailable: {
+    status: 422,
+    message: 'this session was to run in a sandbox, and none can be started here',
+    next: 'svc doctor --only sandboxes',
+  },
+  agent_unguarded: {
+    status: 422,
+    message: 'a required hook has to be asked before each operation, and this agent never asks',
+    next: 'svc hooks list --event permission.request',
+  },
+  session_not_found: { status: 404, message: 'no such session', next: 'svc session list' },
+  session_attached: {
+    status: 409,
+    message: 'somebody else is attached to this session',
+    next: 'svc session events <id> --follow',
+  },
+  session_not_attachable: {
+    status: 409,
+    message: 'only an active session can be attached to',
+    next: 'svc session status <id>',
+  },
+  attach_invalid: {
+    status: 400,
+    message: 'this cannot be attached so',
+    next: 'give ttl_seconds of 1 to 86400, and attached_to of at most 200 characters',
+  },
+  presence_lost: {
+    status: 409,
+    message: 'this presence has ended; report it anew without lease_id',
+  },
+  presence_full: { status: 409, message: 'too many viewers are present already; try again in a minute' },
+  session_not_stopped: {
+    status: 409,
+    message: 'only a stopped session can be archived',
+    next: 'svc session stop <id>',
+  },
+  session_archived: {
+    status: 409,
+    message: 'this session is in the archive',
+    next: 'svc session unarchive <id>',
+  },
+  session_stopped: {
+    status: 409,
+    message: 'this session is stopped; start another one',
+    next: 'svc session new',
+  },
+  session_busy: {
+    status: 409,
+    message: 'a prompt is running in this session',
+    next: 'svc session wait <id>',
+  },
+  session_limit: {
+    status: 409,
+    message: 'limits.max_concurrent_agents is reached',
+    next: 'stop a session with svc session stop <id>, or raise limits.max_concurrent_agents in config.json',
+  },
+  permission_not_found: {
+    status: 404,
+    message: 'no such pending permission request; it may be answered already',
+    next: 'svc session interactions <id>',
+  },
+  session_name_invalid: {
+    status: 400,
+    message: 'this cannot be the name of a session',
+    next: 'a name is 1 to 200 characters without control characters',
+  },
+  session_cursor_invalid: {
+    status: 400,
+    message: 'the cursor does not belong to this filter',
+    next: 'start again without it',
+  },
+  session_start_failed: {
+    status: 500,
+    message: 'the agent process could not be started',
+    next: 'svc session health <id>',
+  },
+  session_briefing_failed: {
+    status: 500,
+    message: 'what the agent of this session is to be told could not be read',
+    next: 'svc doctor',
+  },
+  session_journal_damaged: {
+    status: 500,
+    message: 'the journal of this session is damaged and can only be read',
+    next: 'svc doctor --only sessions',
+  },
+  runtime_invalid: {
+    status: 400,
+    message: 'the agent of this session cannot run so',
+    next: 'svc session runtime <id>',
+  },
+  model_hidden: {
+    status: 422,
+    message: 'the operator hid this model',
+    next: 'svc provider models list',
+  },
+  runtime_changed: {
+    status: 409,
+    message: 'the runtime of this session was chosen anew meanwhile',
+    next: 'svc session runtime <id>',
+  },
+  transcript_changed: {
+    status: 409,
+    message: 'the transcript of this session is another one by now',
+    next: 'svc session transcript <id>',
+  },
+  message_not_found: {
+    status: 404,
+    message: 'no such prompt in this conversation',
+    next: 'svc session transcript <id>',
+  },
+  rewind_conflict: {
+    status: 409,
+    message: 'this key is bound to another rewind',
+    next: 'rewind with a key of its own',
+  },
+  attachment_not_found: { status: 404, message: 'no such attachment in this session' },
+  attachment_invalid: {
+    status: 400,
+    message: 'this is no form with one file',
+    next: 'send multipart/form-data with one part that has a file name',
+  },
+  attachment_too_large: { status: 413, message: 'there is no room for this attachment' },
+  attachment_type: {
+    status: 415,
+    message: 'a prompt cannot carry such a file',
+    next: 'attach a text in UTF-8, a PNG, JPEG, GIF or WebP image, a PDF, or audio',
+  },
+  clarification_not_found: {
+    status: 404,
+    message: 'no such question waits in this session',
+    next: 'svc session clarify <id>',
+  },
+  clarification_answered: { status: 409, message: 'this question is answered already, or its time is over' },
+  clarification_idle: {
+    status: 409,
+    message: 'no turn of this session runs, in whose stream a question would be shown',
+    next: 'svc session prompt <id> <text>',
+  },
+  clarification_crowded: {
+    status: 409,
+    message: 'too many questions wait in this session',
+    next: 'svc session clarify <id>',
+  },
+  clarification_invalid: {
+    status: 400,
+    message: 'this is no answer to the question',
+    next: 'svc session clarify <id>',
+  },
+  turn_changed: {
+    status: 409,
+    message: 'another turn runs by now',
+    next: 'svc session input list <id>',
+  },
+  fork_unconfirmed: {
+    status: 400,
+    message: 'a fork makes a worktree, a branch and a workspace; confirm it',
+    next: 'send it with "confirmed": true',
+  },
+  worktree_invalid: { status: 400, message: 'this cannot be a worktree', next: 'git worktree list' },
+  worktree_failed: {
+    status: 409,
+    message: 'the worktree cannot be made',
+    next: 'correct what the message names; no worktree and no branch were left behind',
+  },
+  provider_fixed: {
+    status: 400,
+    message: 'this session cannot be given another provider',
+    next: 'set provider in the AGENT.md of the agent, and leave out its command',
+  },
+  participation_unavailable: {
+    status: 503,
+    message: 'sessions cannot take part in the network: that part of the daemon is absent',
+    next: 'leave network_participation out',
+  },
+  prompt_text_missing: { status: 400, message: 'a prompt needs a text', next: "svc session prompt <id> 'text'" },
+  permission_not_offered: {
+    status: 400,
+    message: 'the agent offers no option of that kind for this request',
+    next: 'take the decision that its options allow: svc session history <id> shows them',
+  },
+  prompt_idempotency_conflict: {
+    status: 409,
+    message: 'this key or message id is bound to another prompt',
+    next: 'send this prompt with a key and a message id of its own',
+  },
+  prompt_not_queued: {
+    status: 404,
+    message: 'no such prompt waits in this session; it may run already',
+    next: 'svc session input list <id>',
+  },
+  no_active_prompt: {
+    status: 409,
+    message: 'no prompt is running in this session: there is nothing to steer',
+    next: "svc session prompt <id> 'text'",
+  },
+  wait_invalid: { status: 400, message: 'this cannot be waited for', next: 'correct what the message names' },
+  wait_target_unknown: {
+    status: 422,
+    message: 'until names a state that there is not',
+    next: 'until takes states with commas: idle, prompting, active, stopped',
+  },
+  wait_outdated: {
+    status: 409,
+    message: 'the transcript of this session was replaced',
+    next: 'read its transcript again, then wait with the epoch that it tells',
+  },
+  wait_gone: {
+    status: 410,
+    message: 'there is no such wait to go on with',
+    next: 'start again without resume_id',
+  },
+  queue_full: {
+    status: 409,
+    message: 'the prompt queue of this session is full',
+    next: 'take one out with svc session input remove <id> <entry>, or raise session.busy_input.queue_cap',
+  },
+  goal_not_active: {
+    status: 404,
+    message: 'there is no goal to do this with',
+    next: "svc session prompt <id> '/goal <what is to be reached>'",
+  },
+  goal_replace_required: {
+    status: 409,
+    message: 'this session has a goal already',
+    next: "svc session prompt <id> '/goal replace <what is to be reached>'",
+  },
+  goal_objective_required: {
+    status: 422,
+    message: 'a goal says what is to be reached',
+    next: "svc session prompt <id> '/goal <what is to be reached>'",
+  },
+  goal_objective_too_large: {
+    status: 422,
+    message: 'a goal is shorter than this',
+    next: 'write it into a file of the workspace, and name the file in the goal',
+  },
+  workspace_choice: {
+    status: 400,
+    message: 'a session needs exactly one workspace',
+    next: 'give either workspace (id or name) or workspace_path (absolute)',
+  },
+})

@@ -1,0 +1,100 @@
+import { type Actor, messageOf } from '../../../../kernel/plugin.js'
+import type { ForkSessionBody } from '../../../../schemas/sessions.js'
+import { SessionErrors } from '../api.js'
+import { allowed } from '../asked.js'
+import type { SessionsContext } from '../context.js'
+import type { SessionEventType } from '../events.js'
+import { createSession, removeSession } from '../lifecycle/catalog.js'
+import type { SessionRow } from '../table.js'
+import { infoOf } from '../wire.js'
+import { worktreeFor } from './worktree.js'
+
+/** Newest events of a conversation that the new session begins with. */
+const MAX_EVENTS = 1000
+const COPIED: ReadonlySet<string> = new Set<SessionEventType>([
+  'user_message',
+  'agent_message',
+  'thought',
+  'plan',
+  'tool_call',
+  'tool_result',
+  'done',
+  'error',
+])
+
+/**
+ * Goes on with a conversation in a worktree of its own, as a new session; what is not committed stays where it is. A fork that
+ * fails leaves no session, no worktree, no branch and no workspace that was registered for it.
+ * @throws Fault `fork_unconfirmed`, `worktree_invalid` (400), `worktree_failed` (409), and what keeps a session from being made
+ */
+export async function forkSession(
+  context: SessionsContext,
+  row: SessionRow,
+  body: ForkSessionBody,
+  actor: Actor,
+): Promise<string> {
+  const { kernel, table, slots, logs, points } = context
+  const { workspaces, agents, daemon } = kernel.needs
+  if (!body.confirmed) throw SessionErrors.fork_unconfirmed()
+  await daemon.admit('session')
+  slots.check()
+  const workspace = workspaces.get(row.workspace_id)
+  if (!workspace) throw SessionErrors.worktree_failed('the workspace of this session is gone')
+  const info = infoOf(row)
+  const name = body.worktree ?? body.new_worktree?.name ?? ''
+  if (body.worktree === undefined) allowed(await points.worktreePreCreate.run({ root: workspace.rootDir, name }, info))
+  const worktree = await worktreeFor(kernel, workspace.rootDir, body)
+  const told = { name: worktree.name, folder: worktree.folder }
+  let made: string | undefined
+  let session: string | undefined
+  const undo = async (what: string, work: () => Promise<unknown>) => {
+    await work().catch(failed => kernel.log.warn(`${what} of a fork that failed stays`, { error: messageOf(failed) }))
+  }
+  try {
+    // Everything that can refuse the session is asked before there is a workspace for it.
+    await agents.plan(row.agent_name, { ...workspace, rootDir: worktree.folder })
+    const isKnown = workspaces.list().some(({ rootDir }) => rootDir === worktree.folder)
+    const place = await workspaces.resolve(worktree.folder)
+    if (!isKnown) made = place.id
+    const { id } = await createSession(context, {
+      workspaceId: place.id,
+      agentName: row.agent_name,
+      name: row.name === '' ? undefined : `${row.name} (${worktree.name})`.slice(-200),
+      model: row.model || undefined,
+      reasoningEffort: row.reasoning_effort ?? undefined,
+      speed: row.speed ?? undefined,
+      permissions: row.permissions_asked ?? undefined,
+      // Its sandbox is no weaker than that of the session that it goes on with.
+      parent: row.id,
+      actor,
+      cause: actor.cause,
+    })
+    session = id
+    await kernel.db.tx(t =>
+      table.update(t, id, { forked_from: row.id, worktree_id: worktree.name, selection: row.selection }),
+    )
+    await logs.use(row.id, from =>
+      logs.use(id, async to => {
+        const events = await from.query({ limit: MAX_EVENTS }, row.usage)
+        for (const { type, turnId, content } of events) {
+          if (COPIED.has(type)) to.append({ type: type as SessionEventType, turnId, content })
+          await to.room()
+        }
+        const content = { marker: 'forked', from_session_id: row.id, worktree: worktree.name }
+        to.append({ type: 'transcript_marker.created', turnId: '', content }, { sync: true })
+        await to.sync()
+      }),
+    )
+    const point = body.worktree === undefined ? points.worktreeCreated : points.worktreeAdopted
+    void point.call(told, info)
+    return id
+  } catch (error) {
+    const [id, place] = [session, made]
+    if (id !== undefined) await undo(`session ${id}`, () => removeSession(context, id))
+    if (body.worktree === undefined) await undo('what hooks say', () => points.worktreePreRemove.run(told, info))
+    await worktree.undo()
+    if (place !== undefined) await undo(`workspace ${place}`, () => workspaces.remove(place, kernel.actor))
+    if (body.worktree === undefined) void points.worktreeRemoved.call(told, info)
+    throw error
+  }
+}

@@ -1,0 +1,77 @@
+import { mkdir, readdir, realpath, rm } from 'node:fs/promises'
+import path from 'node:path'
+import { lineOf, type RepositoryPlace, repositoryIn } from '../../../../kernel/kit/git/index.js'
+import { writeWhole } from '../../../desk/workspaces/api.js'
+import { SessionErrors } from '../api.js'
+
+/** A worktree that is to be made. */
+interface NewWorktree {
+  readonly folder: string
+  /** The branch that is checked out in it, as `refs/heads/…`. */
+  readonly ref: string
+  /** Part of the names of temporary files. */
+  readonly unique: string
+}
+
+/** Folders of all worktrees of a repository that git knows of, the first one included. */
+export async function worktreeFolders({ commonDir }: RepositoryPlace): Promise<string[]> {
+  const first = path.basename(commonDir) === '.git' ? [path.dirname(commonDir)] : []
+  const admin = path.join(commonDir, 'worktrees')
+  const names = await readdir(admin).catch(() => [])
+  const linked = names.map(async name => {
+    const pointer = await lineOf(path.join(admin, name, 'gitdir')).catch(() => undefined)
+    return pointer === undefined ? [] : [path.dirname(path.resolve(admin, name, pointer))]
+  })
+  return [...first, ...(await Promise.all(linked)).flat()]
+}
+
+/**
+ * Makes an empty worktree. `git worktree add` would do that too, but it starts further programs of git, which read the
+ * configuration of the repository.
+ * @param undoing what was made is added, as steps that remove it
+ */
+export async function addWorktree(
+  { commonDir }: RepositoryPlace,
+  { folder, ref, unique }: NewWorktree,
+  undoing: (() => Promise<unknown>)[],
+): Promise<RepositoryPlace> {
+  const admin = path.join(commonDir, 'worktrees')
+  await mkdir(admin, { recursive: true })
+  if ((await realpath(admin)) !== admin) throw new Error(`${admin} is a link`)
+  const gitDir = await freeFolder(path.join(admin, path.basename(folder)))
+  undoing.push(() => rm(gitDir, { recursive: true, force: true }))
+  await mkdir(path.dirname(folder), { recursive: true })
+  await mkdir(folder)
+  undoing.push(() => rm(folder, { recursive: true, force: true }))
+  const pointer = path.join(folder, '.git')
+  const files = [
+    [path.join(gitDir, 'HEAD'), `ref: ${ref}\n`],
+    [path.join(gitDir, 'commondir'), '../..\n'],
+    [path.join(gitDir, 'gitdir'), `${pointer}\n`],
+    [pointer, `gitdir: ${gitDir}\n`],
+  ] as const
+  for (const [file, text] of files) await writeWhole(file, text, { how: 'create', unique })
+  return { top: folder, gitDir, commonDir }
+}
+
+/** What is left of a worktree whose folder was deleted keeps its name. */
+async function freeFolder(wanted: string, count = 0): Promise<string> {
+  const folder = count === 0 ? wanted : `${wanted}${count}`
+  try {
+    await mkdir(folder)
+    return folder
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || count > 99) throw error
+    return freeFolder(wanted, count + 1)
+  }
+}
+
+/**
+ * A worktree with the git folder that it was made with: an agent could have put another one into it.
+ * @throws Fault `worktree_failed` (409)
+ */
+export async function placeOf(folder: string, gitDir: string): Promise<RepositoryPlace> {
+  const real = await Promise.all([folder, gitDir].map(one => realpath(one).catch(() => '')))
+  if (real[0] === folder && real[1] === gitDir) return repositoryIn(folder, gitDir)
+  throw SessionErrors.worktree_failed(`${folder} is not the worktree any more that was made there`)
+}

@@ -1,0 +1,93 @@
+import * as v from 'valibot'
+import { GoalReason, GoalRunStatus, GoalStatus, GoalVerdict } from '../../../../schemas/sessions.js'
+import { SessionErrors } from '../api.js'
+
+/** Where the prompts of goals come from, as their turns say. */
+export const GOAL = 'goal'
+
+/** Characters of an objective. */
+export const MAX_OBJECTIVE = 8000
+
+/** What a session works towards, as its row keeps it. */
+export const Goal = v.object({
+  /** `goal_` and 16 hex. */
+  run_id: v.string(),
+  objective: v.string(),
+  status: GoalStatus,
+  run_status: GoalRunStatus,
+  cause: v.nullable(GoalReason),
+  last_verdict: v.nullable(GoalVerdict),
+  turn_limit: v.number(),
+  turns_used: v.number(),
+})
+export type Goal = Readonly<v.InferOutput<typeof Goal>>
+
+/** The goal of a row; undefined for none. */
+export const goalOf = ({ goal }: { readonly goal: string | null }): Goal | undefined =>
+  goal === null ? undefined : v.parse(Goal, JSON.parse(goal))
+
+/** Statuses of goals, and which may follow. What is complete stays so until another goal replaces it. */
+const NEXT: Readonly<Record<GoalStatus, readonly GoalStatus[]>> = {
+  active: ['active', 'paused', 'blocked', 'usage-limited', 'budget-limited', 'complete'],
+  paused: ['active'],
+  blocked: ['active'],
+  'usage-limited': ['active'],
+  'budget-limited': ['active'],
+  complete: [],
+}
+
+/** May a goal of one status become one of another. */
+export const mayBecome = (from: GoalStatus, to: GoalStatus): boolean => NEXT[from].includes(to)
+
+/** What somebody asks of the goal of a session. */
+export type GoalCommand =
+  | { readonly kind: 'start' | 'replace'; readonly objective: string }
+  | { readonly kind: 'status' | 'pause' | 'resume' | 'clear' }
+
+const WORDS = ['status', 'pause', 'resume', 'clear'] as const
+
+/**
+ * Reads a prompt that is a goal command: `/goal <objective>`, `/goal replace <objective>`, `/goal`, `/goal status`, `pause`,
+ * `resume` or `clear`. Undefined for any other prompt.
+ * @throws Fault `goal_objective_required`, `goal_objective_too_large` (422)
+ */
+export function goalCommand(text: string): GoalCommand | undefined {
+  const [isGoal, said = ''] = /^\s*\/goal(?:\s+([\s\S]*))?$/.exec(text) ?? []
+  if (isGoal === undefined) return undefined
+  const asked = said.trim()
+  if (asked === '') return { kind: 'status' }
+  const word = WORDS.find(one => one === asked)
+  if (word) return { kind: word }
+  const [, replacing] = /^replace(?:\s+([\s\S]*))?$/.exec(asked) ?? []
+  const isReplacement = /^replace(?:\s|$)/.test(asked)
+  const objective = isReplacement ? (replacing ?? '') : asked
+  if (objective === '') throw SessionErrors.goal_objective_required()
+  if (objective.length > MAX_OBJECTIVE) {
+    throw SessionErrors.goal_objective_too_large(`it has ${objective.length} characters, ${MAX_OBJECTIVE} are allowed`)
+  }
+  return { kind: isReplacement ? 'replace' : 'start', objective }
+}
+
+/** The prompt of one turn towards a goal: `turn` of `turn_limit`, the first one is 1. */
+export function goalPrompt({ objective, turn_limit }: Goal, turn: number): string {
+  const begin =
+    turn === 1 ? 'Work towards the goal below.' : 'You did not say that the goal below is reached: go on working.'
+  return [
+    `${begin} This is turn ${turn} of at most ${turn_limit}.`,
+    'When everything that it asks for is done, and you have checked that, end your answer with the line',
+    '  GOAL: reached',
+    'When you cannot go on without a person, end it with one line that says what is missing:',
+    '  GOAL: blocked, and then why',
+    'Without such a line you are asked to go on. The goal:',
+    '',
+    objective,
+  ].join('\n')
+}
+
+/** What the agent says about its goal in the last line of an answer; undefined: nothing. */
+export function reportIn(answer: string): { readonly says: 'reached' | 'blocked'; readonly note: string } | undefined {
+  const last = answer.trimEnd().split('\n').at(-1) ?? ''
+  const [, word, note = ''] = /^[\s*_`>]*GOAL:\s*[*_`]*(reached|blocked)\b[\s,.:;*_`–-]*(.*)$/i.exec(last) ?? []
+  if (word === undefined) return undefined
+  return { says: word.toLowerCase() as 'reached' | 'blocked', note: note.trim() }
+}

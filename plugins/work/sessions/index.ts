@@ -1,0 +1,97 @@
+import { definePlugin, Faults, Host, maybe, surfaceOf } from '../../../kernel/plugin.js'
+import { AgentActivities, Agents } from '../../agents/agents/api.js'
+import { Checks, Daemon, StatusMembers } from '../../desk/daemon/api.js'
+import { Events } from '../../platform/events/api.js'
+import { Files } from '../../platform/files/api.js'
+import { Journals } from '../../platform/journals/api.js'
+import { Ownership } from '../../platform/ownership/api.js'
+import { Processes } from '../../platform/processes/api.js'
+import { Providers } from '../../agents/providers/api.js'
+import { SecretOwners, Vault } from '../../access/vault/api.js'
+import { WorkspaceDetailMembers, Workspaces } from '../../desk/workspaces/api.js'
+import {
+  HealthTimings,
+  InboxSources,
+  PermissionAnswered,
+  SessionBriefings,
+  SessionCreated,
+  SessionErrors,
+  SessionHung,
+  SessionMcpServers,
+  SessionRecovered,
+  SessionRepaired,
+  SessionRuns,
+  SessionStopped,
+  Sessions,
+  SessionUnhealthy,
+  WakeSources,
+} from './api.js'
+import { commandList } from './cli/command-list.js'
+import { sessionSecrets } from './context.js'
+import { sessionRoutes } from './routes/index.js'
+import type { SessionsService } from './service.js'
+import { DefaultAgent, SessionSettings } from './settings.js'
+import { SESSION_TABLES } from './table.js'
+
+const { contribute, tap } = surfaceOf<SessionsService>()
+export default definePlugin({
+  name: 'sessions',
+  version: '0.1.0',
+  requires: {
+    host: Host,
+    file: Files,
+    report: Faults,
+    daemon: Daemon,
+    events: Events,
+    agents: Agents,
+    providers: Providers,
+    workspaces: Workspaces,
+    processes: Processes,
+    journals: Journals,
+    vault: maybe(Vault),
+    ownership: Ownership,
+  },
+  provides: Sessions,
+  service: () => import('./service.js').then(module => module.SessionsService),
+}).surface({
+  declares: [SessionBriefings, SessionMcpServers, HealthTimings, WakeSources, InboxSources, SessionRuns],
+  tables: SESSION_TABLES,
+  owned: [
+    {
+      ...{ by: Workspaces, table: 'sessions_session', column: 'workspace_id' },
+      forget: (self, { id }) => self.removeAlways(`${id}`),
+    },
+  ],
+  errors: [SessionErrors],
+  events: [
+    SessionCreated,
+    SessionStopped,
+    PermissionAnswered,
+    SessionRepaired,
+    SessionHung,
+    SessionUnhealthy,
+    SessionRecovered,
+  ],
+  settings: [DefaultAgent, ...Object.values(SessionSettings)],
+  routes: sessionRoutes,
+  registries: [
+    contribute(SecretOwners, () => [sessionSecrets]),
+    contribute(StatusMembers, self => self.statusMembers()),
+    contribute(Checks, self => [
+      { id: 'runtime.subprocess_health', category: 'sessions', run: async () => self.checkItems() },
+    ]),
+    contribute(AgentActivities, self => [self.activity()]),
+    contribute(WorkspaceDetailMembers, self => [
+      { member: 'sessions' as const, read: workspace => self.workspaceMembers(workspace) },
+    ]),
+  ],
+  taps: [
+    tap(
+      Workspaces,
+      service => service.deleting,
+      self => (t, workspace) => self.guardWorkspace(t, workspace),
+    ),
+  ],
+  quiesce: [{ phase: 'sessions', run: self => self.stopAll() }],
+  commands: commandList,
+})

@@ -1,0 +1,149 @@
+import { type Clock, type Ids, messageOf, type Redact } from '../../../../kernel/plugin.js'
+import type { Journal } from '../../../platform/journals/api.js'
+import { SessionErrors } from '../api.js'
+import type { NewEvent } from '../events.js'
+import type { Cuts } from './cuts.js'
+import { SessionLog } from './session-log.js'
+
+/** Milliseconds that a journal nobody uses stays open. */
+const IDLE_MS = 30_000
+
+/** A log in use; released once. */
+export interface HeldLog {
+  readonly log: SessionLog
+  release(): void
+}
+
+interface Entry {
+  readonly opened: Promise<SessionLog>
+  users: number
+  idle?: { cancel(): void }
+}
+
+/** What opens journals and tells of their failures. */
+export interface LogsContext {
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly redact: Redact
+  open(id: string): Promise<Journal>
+  /** What was cut out of a journal. */
+  cuts(id: string): Cuts
+  /** An event is about to be appended. */
+  recording(id: string, event: NewEvent): void
+  /** It is on its way into the file. */
+  recorded(id: string, event: NewEvent, sequence: number): void
+  /** A journal that can no longer be written. */
+  failed(id: string, error: unknown): void
+}
+
+/** The open logs. A journal has one opener at a time, so everybody goes through here; unused ones close after a while. */
+export class Logs {
+  readonly #entries = new Map<string, Entry>()
+  readonly #closing = new Map<string, Promise<void>>()
+  readonly #damaged = new Map<string, string>()
+
+  constructor(private readonly context: LogsContext) {}
+
+  /** Sessions whose journal could not be opened, and why. */
+  get damaged(): ReadonlyMap<string, string> {
+    return this.#damaged
+  }
+
+  /** Throws `session_journal_damaged` (500) when the journal cannot be opened. */
+  async hold(id: string): Promise<HeldLog> {
+    while (this.#closing.has(id)) await this.#closing.get(id)
+    let entry = this.#entries.get(id)
+    if (!entry) {
+      entry = { opened: this.#open(id), users: 0 }
+      this.#entries.set(id, entry)
+    }
+    entry.users++
+    entry.idle?.cancel()
+    const held = entry
+    try {
+      const log = await entry.opened
+      let released = false
+      return {
+        log,
+        release: () => {
+          if (released) return
+          released = true
+          // Damage in an older file shows when that is read.
+          if (log.damage) this.#damaged.set(id, log.damage.message)
+          this.#release(id, held)
+        },
+      }
+    } catch (error) {
+      if (this.#entries.get(id) === held) this.#entries.delete(id)
+      throw error
+    }
+  }
+
+  /** The same for whoever appends; throws `session_journal_damaged` when the journal can only be read. */
+  async holdForWriting(id: string): Promise<HeldLog> {
+    const held = await this.hold(id)
+    const { damage } = held.log
+    if (!damage) return held
+    held.release()
+    throw SessionErrors.session_journal_damaged(`nothing can be added to the journal of ${id}: ${damage.message}`)
+  }
+
+  /** Runs `work` with the log of a session. */
+  async use<T>(id: string, work: (log: SessionLog) => Promise<T>): Promise<T> {
+    const { log, release } = await this.hold(id)
+    try {
+      return await work(log)
+    } finally {
+      release()
+    }
+  }
+
+  /** The session is gone, and its journal with it. */
+  forget(id: string): void {
+    this.#damaged.delete(id)
+  }
+
+  /** Closes the journal of a session whatever uses it. */
+  async close(id: string): Promise<void> {
+    const entry = this.#entries.get(id)
+    if (!entry) return this.#closing.get(id)
+    this.#entries.delete(id)
+    entry.idle?.cancel()
+    const closing = entry.opened
+      .then(log => log.close())
+      .catch(error => this.context.failed(id, error))
+      .finally(() => this.#closing.delete(id))
+    this.#closing.set(id, closing)
+    await closing
+  }
+
+  async closeAll(): Promise<void> {
+    await Promise.all([...this.#entries.keys()].map(id => this.close(id)))
+    await Promise.all(this.#closing.values())
+  }
+
+  async #open(id: string): Promise<SessionLog> {
+    try {
+      const journal = await this.context.open(id)
+      if (journal.damage) this.#damaged.set(id, journal.damage.message)
+      else this.#damaged.delete(id)
+      const { clock, ids, redact, failed, recording, recorded } = this.context
+      const told = {
+        recording: (event: NewEvent) => recording(id, event),
+        recorded: (event: NewEvent, sequence: number) => recorded(id, event, sequence),
+      }
+      return new SessionLog(journal, clock, ids, redact, error => failed(id, error), this.context.cuts(id), told)
+    } catch (error) {
+      this.#damaged.set(id, messageOf(error))
+      throw SessionErrors.session_journal_damaged(`the journal of ${id} cannot be opened: ${messageOf(error)}`, {
+        cause: error,
+      })
+    }
+  }
+
+  #release(id: string, entry: Entry): void {
+    entry.users--
+    if (entry.users > 0 || this.#entries.get(id) !== entry) return
+    entry.idle = this.context.clock.timeout(IDLE_MS, () => void this.close(id), { unref: true })
+  }
+}

@@ -1,0 +1,290 @@
+import type { Clock, Ids, Redact } from '../../../../kernel/plugin.js'
+import type { Journal } from '../../../platform/journals/api.js'
+import { decodeEvent, encodeEvent, type NewEvent, type StoredSessionEvent, withGaps } from '../events.js'
+import { Cuts } from './cuts.js'
+import { Digest } from './digest.js'
+import { Followers } from './followers.js'
+import { GatheredText, type TextHead } from './gathered-text.js'
+import type { EventsTold } from './telling.js'
+
+/** Bytes handed to the journal and not yet in its file, above which a producer has to wait. */
+const BACKLOG_BYTES = 1024 * 1024
+/** Events read from the journal at once. */
+const PAGE = 500
+/** Newest events, and bytes of them, that readers find in memory: who follows a session reads no files. */
+const RECENT_EVENTS = 512
+const RECENT_BYTES = 512 * 1024
+
+/** Members of events that programs read: a secret that equals one of their words leaves them as they are. */
+const READ_BY_PROGRAMS =
+  /^(?:id|kind|type|status|state|code|level|schema|marker|warning|decision|priority|source|stop_reason)$|(?:_id|Id)$/
+const isReadByPrograms = (name: string): boolean => READ_BY_PROGRAMS.test(name)
+
+/** Filter for events. */
+export interface EventQuery {
+  readonly type?: string | undefined
+  readonly turnId?: string | undefined
+  /** Epoch milliseconds, inclusive. */
+  readonly since?: number | undefined
+  readonly afterSequence?: number | undefined
+  readonly beforeSequence?: number | undefined
+  /** The newest this many. */
+  readonly limit: number
+}
+
+interface RecentEvent {
+  readonly sequence: number
+  readonly payload: Uint8Array
+  event?: StoredSessionEvent
+}
+
+function decodeRecent(recent: RecentEvent): StoredSessionEvent {
+  recent.event ??= decodeEvent(recent.sequence, recent.payload)
+  return recent.event
+}
+
+/** The events of one session: a journal with types, gathered texts, and readers that are told of what is written. */
+export class SessionLog {
+  #visible: number
+  #backlog = 0
+  #bytes = 0
+  #telling = false
+  #closed = false
+  readonly #texts: GatheredText
+  readonly #readers = new Followers()
+  #digest: Digest | undefined
+  /** The newest events, without a gap; decoded when somebody reads them. */
+  readonly #recent: RecentEvent[] = []
+  #recentBytes = 0
+
+  constructor(
+    private readonly journal: Journal,
+    private readonly clock: Clock,
+    private readonly ids: Ids,
+    private readonly redact: Redact,
+    private readonly failed: (error: unknown) => void,
+    /** What of the journal no reader sees. */
+    public cuts = new Cuts(),
+    private readonly told: EventsTold = {},
+  ) {
+    this.#visible = journal.last
+    const write = (head: TextHead, text: string) => this.#write({ ...head, content: { ...head.content, text } }, false)
+    this.#texts = new GatheredText(clock, redact, write, failed)
+  }
+
+  /** Why nothing can be appended any more; what is intact can be read. */
+  get damage(): Error | undefined {
+    return this.journal.damage
+  }
+
+  /** Rises when the journal was not closed properly: what a reader knows by an older one may not hold. */
+  get generation(): number {
+    return this.journal.generation
+  }
+
+  /** Sequence of the newest event that readers may see. */
+  get last(): number {
+    return this.#visible
+  }
+
+  /** The same of those that are still on their way to the file. */
+  get end(): number {
+    return this.journal.last
+  }
+
+  get first(): number {
+    return this.journal.first
+  }
+
+  /** Bytes appended through this object. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** Appends one event, after text that is still gathered; synced at once on wish. Returns its sequence. */
+  append(event: NewEvent, options: { readonly sync?: boolean } = {}): number {
+    this.#texts.end()
+    return this.#write(this.#redacted(event), options.sync ?? false)
+  }
+
+  /** Appends a piece of text; pieces that follow each other become one event. */
+  appendText(type: TextHead['type'], turnId: string, text: string, content: TextHead['content'] = {}): void {
+    // A process may have its last words after its session was closed.
+    if (!this.#closed) this.#texts.add({ type, turnId, content }, text)
+  }
+
+  /** Everything appended so far is on the disk, but for the end of a text that may be the beginning of a secret. */
+  async sync(): Promise<void> {
+    this.#texts.flush()
+    await this.journal.sync()
+  }
+
+  /** Waits while too much is on its way to the file: whoever floods the log is held up by the disk, not by memory. */
+  async room(): Promise<void> {
+    if (this.#backlog > BACKLOG_BYTES) await this.journal.written()
+  }
+
+  /** Resolves when there is an event after that sequence, or when the signal aborts, which is to live no longer than its reader. */
+  async changed(after: number, signal: AbortSignal): Promise<void> {
+    if (this.#visible <= after) await this.#readers.next(signal)
+  }
+
+  /** Lets readers look again although nothing was written: the state of the session changed. */
+  wake(): void {
+    this.#readers.wake()
+  }
+
+  /** Events from a sequence on, ascending. */
+  async read(from: number, limit: number): Promise<StoredSessionEvent[]> {
+    const start = Math.max(from, this.journal.first, 1)
+    const count = Math.min(limit, this.#visible - start + 1)
+    if (count <= 0) return []
+    const first = this.#recent[0]?.sequence
+    if (first !== undefined && start >= first) {
+      return this.#recent.slice(start - first, start - first + count).map(decodeRecent)
+    }
+    const records = await this.journal.read(start, count)
+    const events = records.map(record => decodeEvent(record.sequence, record.payload))
+    return events.length === count ? events : withGaps(events, start, start + count - 1)
+  }
+
+  /** Events from a sequence on without what was cut, ascending, and where the next page begins. */
+  async page(from: number): Promise<{ readonly events: readonly StoredSessionEvent[]; readonly next: number }> {
+    const stored = await this.read(from, PAGE)
+    const events = stored.filter(({ sequence }) => !this.cuts.has(sequence))
+    return { events, next: (stored.at(-1)?.sequence ?? this.#visible) + 1 }
+  }
+
+  /** All events from a sequence up to another, ascending, a page at a time. */
+  async *range(from: number, to = this.#visible): AsyncGenerator<StoredSessionEvent> {
+    for await (const event of this.#stored(from, to)) if (!this.cuts.has(event.sequence)) yield event
+  }
+
+  /** The same with what was cut. */
+  async *#stored(from: number, to: number): AsyncGenerator<StoredSessionEvent> {
+    for (let next = Math.max(from, this.journal.first, 1); next <= to; ) {
+      const page = await this.read(next, Math.min(PAGE, to - next + 1))
+      if (page.length === 0) return
+      yield* page
+      next = page.at(-1)!.sequence + 1
+    }
+  }
+
+  /** All events before a sequence, descending, a page at a time. */
+  async *backwards(before?: number): AsyncGenerator<StoredSessionEvent> {
+    yield* this.#descending(before, sequence => sequence)
+  }
+
+  /** The same of one type, read only where there may be any; `column` as for {@link digested}. */
+  async *backwardsOf(type: string, column: string | null, before?: number): AsyncGenerator<StoredSessionEvent> {
+    const { types } = await this.digested(column)
+    const events = this.#descending(before, sequence => types.lastPlace(sequence, type))
+    for await (const event of events) if (event.type === type) yield event
+  }
+
+  /** The newest `limit` matching events, ascending; `column` as for {@link digested}. */
+  async query(query: EventQuery, column: string | null): Promise<StoredSessionEvent[]> {
+    const { type, beforeSequence } = query
+    const events = type === undefined ? this.backwards(beforeSequence) : this.backwardsOf(type, column, beforeSequence)
+    const found: StoredSessionEvent[] = []
+    for await (const event of events) {
+      if (found.length >= query.limit || event.sequence <= (query.afterSequence ?? 0)) break
+      if (query.since !== undefined && event.at < query.since) break
+      if (query.turnId !== undefined && event.turnId !== query.turnId) continue
+      found.push(event)
+    }
+    return found.reverse()
+  }
+
+  /** Counts on from what the row has of earlier counting; from then on it costs nothing. */
+  async digested(column: string | null): Promise<Digest> {
+    const digest = this.#digest ?? Digest.stored(column, this.journal.last)
+    while (!this.#digest) {
+      const to = this.#visible
+      for await (const event of this.#stored(digest.sequence + 1, to)) digest.add(event.sequence, event)
+      digest.sequence = Math.max(digest.sequence, to)
+      if (digest.sequence >= this.journal.last) this.#digest ??= digest
+      else await this.journal.written()
+    }
+    return this.#digest
+  }
+
+  /** Undefined until somebody counted. */
+  get digest(): Digest | undefined {
+    return this.#digest
+  }
+
+  async close(): Promise<void> {
+    try {
+      this.#texts.end()
+    } catch (error) {
+      this.failed(error)
+    }
+    this.#closed = true
+    this.wake()
+    await this.journal.close()
+  }
+
+  /** Pages before a sequence, each ending where `place` finds something at or before its end. */
+  async *#descending(
+    before: number | undefined,
+    place: (sequence: number) => number,
+  ): AsyncGenerator<StoredSessionEvent> {
+    const first = Math.max(this.journal.first, 1)
+    let end = place(Math.min(before ?? Number.POSITIVE_INFINITY, this.#visible + 1) - 1)
+    while (end >= first) {
+      const start = Math.max(first, end - PAGE + 1)
+      const page = await this.read(start, end - start + 1)
+      yield* page.filter(({ sequence }) => !this.cuts.has(sequence)).reverse()
+      end = place(start - 1)
+    }
+  }
+
+  #redacted(event: NewEvent): NewEvent {
+    const { content, failure, stopDetail } = event
+    const told = { content, failure, stopDetail }
+    const safe = this.redact.value(told, isReadByPrograms)
+    return safe === told ? event : { ...event, ...safe }
+  }
+
+  #write(event: NewEvent, sync: boolean): number {
+    this.told.recording?.(event)
+    const payload = encodeEvent(event, this.ids.id('evt'), this.clock.now())
+    const [sequence] = this.journal.append([payload], { sync })
+    this.#digest?.add(sequence!, event)
+    this.#remember({ sequence: sequence!, payload })
+    this.#backlog += payload.byteLength
+    this.#bytes += payload.byteLength
+    this.told.recorded?.(event, sequence!)
+    void this.#tell()
+    return sequence!
+  }
+
+  #remember(event: RecentEvent): void {
+    this.#recent.push(event)
+    this.#recentBytes += event.payload.byteLength
+    while (this.#recent.length > RECENT_EVENTS || this.#recentBytes > RECENT_BYTES) {
+      this.#recentBytes -= this.#recent.shift()!.payload.byteLength
+    }
+  }
+
+  /** Tells readers when the file has what was appended, once for all that was appended meanwhile. */
+  async #tell(): Promise<void> {
+    if (this.#telling) return
+    this.#telling = true
+    try {
+      while (this.#visible < this.journal.last) {
+        const { last } = this.journal
+        const backlog = this.#backlog
+        await this.journal.written()
+        this.#visible = Math.max(this.#visible, last)
+        this.#backlog -= backlog
+        this.wake()
+      }
+    } catch (error) {
+      this.failed(error)
+    } finally {
+      this.#telling = false
+    }
+  }
+}

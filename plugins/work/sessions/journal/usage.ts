@@ -1,0 +1,50 @@
+import * as v from 'valibot'
+import type { SessionUsageReply } from '../../../../schemas/sessions.js'
+import type { EventContent } from '../events.js'
+import type { SessionUse } from './uses.js'
+
+/** What events say of tokens and cost. */
+export const Usage = v.object({
+  turns: v.number(),
+  tokens: v.nullable(v.number()),
+  cost: v.nullable(v.object({ amount: v.number(), currency: v.string() })),
+})
+export type Usage = Readonly<v.InferOutput<typeof Usage>>
+
+export const NO_USAGE: Usage = { turns: 0, tokens: null, cost: null }
+
+/** The same for other plugins: money in another currency is money that nobody can count. */
+export const useOf = ({ tokens, cost }: Omit<Usage, 'turns'>): SessionUse => ({
+  tokens,
+  cost: cost?.currency === 'USD' ? cost.amount : null,
+})
+
+/** Counts one event in. What is no number of tokens or money was not told. */
+export function withEvent(usage: Usage, event: { readonly type: string; readonly content: EventContent }): Usage {
+  if (event.type === 'user_message') return { ...usage, turns: usage.turns + 1 }
+  if (event.type !== 'usage') return usage
+  const told = (event.content.usage ?? {}) as { used?: unknown; cost?: { amount?: unknown; currency?: unknown } | null }
+  const { amount, currency } = told.cost ?? {}
+  return {
+    ...usage,
+    tokens: Number.isSafeInteger(told.used) && Number(told.used) >= 0 ? Number(told.used) : usage.tokens,
+    cost:
+      Number.isFinite(amount) && Number(amount) >= 0
+        ? { amount: Number(amount), currency: typeof currency === 'string' ? currency : 'USD' }
+        : usage.cost,
+  }
+}
+
+/** What an agent did not tell is null, never guessed. */
+export function usageToWire({ turns, tokens, cost }: Usage): SessionUsageReply['usage'] {
+  return {
+    turn_count: turns,
+    input_tokens: null,
+    output_tokens: null,
+    total_tokens: tokens,
+    total_cost: cost?.amount ?? null,
+    ...(cost && { cost_currency: cost.currency }),
+    cost_source: cost ? 'agent_reported' : 'none',
+    cost_status: cost ? 'actual' : 'unknown',
+  }
+}

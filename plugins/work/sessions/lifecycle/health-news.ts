@@ -1,0 +1,112 @@
+import { messageOf, type Notify, type PluginKernel, type Timer } from '../../../../kernel/plugin.js'
+import type { SessionHealth } from '../../../../schemas/sessions.js'
+import type { Events } from '../../../platform/events/api.js'
+import { HealthTimings, SessionHung, SessionRecovered, SessionUnhealthy } from '../api.js'
+
+/** Defaults for a daemon without the plugin that owns these settings. */
+const STALE_AFTER_MS = 2 * 60_000
+const TELL_EVERY_MS = 60_000
+/** Sessions of which is remembered what was told last, before those are forgotten that are long told. */
+const REMEMBERED = 1024
+
+type Word = SessionHealth['health']
+
+/** Which fact for the log a change of health is, if it is one. */
+function newsOf(before: Word, now: Word) {
+  if (before === now) return undefined
+  if (now === 'stale') return SessionHung
+  if (now === 'dead' || now === 'degraded') return SessionUnhealthy
+  return now === 'healthy' && before !== 'unknown' ? SessionRecovered : undefined
+}
+
+/**
+ * Tells how a session is when that has changed, of each at most once in so long; what changes meanwhile is told of at the end
+ * of that time, as it is by then.
+ */
+export class HealthNews {
+  readonly #told = new Map<string, { readonly at: number; readonly state: string; readonly health: Word }>()
+  readonly #waiting = new Map<string, Timer>()
+
+  /** @param read how a session is; undefined when there is none */
+  constructor(
+    private readonly kernel: Pick<
+      PluginKernel<{ events: typeof Events }>,
+      'clock' | 'collect' | 'db' | 'log' | 'needs'
+    >,
+    private readonly updated: Notify<[SessionHealth]>,
+    private readonly read: (id: string) => SessionHealth | undefined,
+  ) {}
+
+  /** Milliseconds without activity after which a waiting process is stale. */
+  get staleAfterMs(): number {
+    return this.#timing?.staleAfterMs() ?? STALE_AFTER_MS
+  }
+
+  /** Something happened to a session. */
+  note(id: string): void {
+    if (this.#waiting.has(id)) return
+    const last = this.#told.get(id)
+    const wait = last ? last.at + this.#tellEveryMs - this.kernel.clock.monotonic() : 0
+    if (wait <= 0) {
+      this.#tell(id)
+      return
+    }
+    const later = () => {
+      this.#waiting.delete(id)
+      this.#tell(id)
+    }
+    this.#waiting.set(id, this.kernel.clock.timeout(wait, later, { unref: true }))
+  }
+
+  close(): void {
+    for (const timer of this.#waiting.values()) timer.cancel()
+    this.#waiting.clear()
+  }
+
+  get #tellEveryMs(): number {
+    return this.#timing?.tellEveryMs() ?? TELL_EVERY_MS
+  }
+
+  get #timing() {
+    const [contributed] = this.kernel.collect(HealthTimings)
+    return contributed?.entry
+  }
+
+  #tell(id: string): void {
+    const health = this.read(id)
+    if (!health) {
+      this.#told.delete(id)
+      return
+    }
+    const before = this.#told.get(id)
+    if (health.state === before?.state && health.health === before.health) return
+    const at = this.kernel.clock.monotonic()
+    this.#told.set(id, { at, state: health.state, health: health.health })
+    if (this.#told.size > REMEMBERED) {
+      for (const [other, told] of this.#told) if (told.at + this.#tellEveryMs <= at) this.#told.delete(other)
+    }
+    void this.updated.call(health)
+    // Of one that nothing was told of yet nobody knows that it was any better.
+    if (before) this.#log(before.health, health)
+  }
+
+  #log(before: Word, { session_id, agent_name, workspace_id, health, last_error }: SessionHealth): void {
+    const {
+      db,
+      log,
+      needs: { events },
+    } = this.kernel
+    const news = newsOf(before, health)
+    if (!news) return
+    const payload = {
+      id: session_id,
+      agent_name,
+      workspace_id,
+      health,
+      ...(last_error && { reason: last_error }),
+    }
+    db.tx(t => events.emit(t, news, payload, { scope: workspace_id, subject: session_id })).catch(error =>
+      log.error(`how a session is could not be told: ${messageOf(error)}`, { id: session_id }),
+    )
+  }
+}

@@ -1,0 +1,44 @@
+/** The events of the daemon's log that sessions emit. */
+import * as v from 'valibot'
+import { event } from '../../../../kernel/plugin.js'
+
+export const SessionCreated = event(
+  'session.created',
+  v.object({ id: v.string(), agent_name: v.string(), workspace_id: v.string() }),
+)
+export const SessionStopped = event(
+  'session.stopped',
+  v.object({
+    id: v.string(),
+    agent_name: v.string(),
+    workspace_id: v.string(),
+    stop_reason: v.string(),
+    stop_detail: v.optional(v.string()),
+  }),
+)
+/** Somebody answered what an agent asked for; `allowed` is what came of it, which another plugin may have refused. */
+export const PermissionAnswered = event(
+  'permission.answered',
+  v.object({
+    session_id: v.string(),
+    request_id: v.string(),
+    decision: v.picklist(['allow-once', 'allow-always', 'reject-once', 'reject-always']),
+    allowed: v.boolean(),
+  }),
+)
+export const SessionRepaired = event('session.repaired', v.object({ id: v.string(), repaired: v.number() }))
+
+const HealthChange = v.object({
+  id: v.string(),
+  agent_name: v.string(),
+  workspace_id: v.string(),
+  health: v.string(),
+  /** In words. */
+  reason: v.optional(v.string()),
+})
+/** Its process, or its turn, has shown no sign of life for long. */
+export const SessionHung = event('session.hung', HealthChange)
+/** It stopped by a failure. */
+export const SessionUnhealthy = event('session.unhealthy', HealthChange)
+/** It is well again after one of the two. */
+export const SessionRecovered = event('session.recovered', HealthChange)

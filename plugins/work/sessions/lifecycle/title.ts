@@ -1,0 +1,11 @@
+import type { Redact } from '../../../../kernel/plugin.js'
+import type { SessionChange, SessionRow } from '../table.js'
+
+const MAX_CHARACTERS = 80
+
+/** The change that names an unnamed session of a person by the first line of a text; an empty one for any other. */
+export function titleOf({ name, type }: SessionRow, text: string, redact: Redact): SessionChange {
+  if (name !== '' || type !== 'user') return {}
+  const [line = ''] = redact.text(text).trim().split('\n')
+  return line === '' ? {} : { name: line.slice(0, MAX_CHARACTERS) }
+}

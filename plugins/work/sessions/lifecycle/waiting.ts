@@ -1,0 +1,79 @@
+import type { WaitSessionBody, WaitSessionReply } from '../../../../schemas/sessions.js'
+import { SessionErrors } from '../api.js'
+import type { SessionsContext } from '../context.js'
+import type { SessionRow } from '../table.js'
+import type { LiveSession } from './live-session.js'
+
+const MAX_WAIT_MS = 10 * 60_000
+
+/** What can be waited for: the states of a session, and within `active` whether a turn runs. */
+const TARGETS = ['starting', 'active', 'stopping', 'stopped', 'idle', 'prompting'] as const
+type Target = (typeof TARGETS)[number]
+
+/** Without anything named: there is nothing more to wait for. */
+const DEFAULT: readonly Target[] = ['idle', 'stopped']
+
+/** Resolves when the session is in one of the states, or the time is over; `resume_id` names the same wait again. */
+export async function waitForSession(
+  { kernel, logs }: SessionsContext,
+  row: SessionRow,
+  look: () => { readonly row: SessionRow | undefined; readonly live: LiveSession | undefined },
+  body: WaitSessionBody,
+  caller: AbortSignal,
+): Promise<WaitSessionReply> {
+  const { clock } = kernel
+  if (body.timeout_ms < 0 || body.timeout_ms > MAX_WAIT_MS) {
+    throw SessionErrors.wait_invalid(`timeout_ms is 0 to ${MAX_WAIT_MS}`)
+  }
+  if (body.epoch !== undefined && body.epoch !== row.epoch) {
+    throw SessionErrors.wait_outdated(`the transcript of this session was replaced: its epoch is ${row.epoch}`)
+  }
+  const until = body.resume_id === undefined ? checked(body.until) : resumed(body.resume_id, row.id)
+  const begun = clock.monotonic()
+  return logs.use(row.id, async log => {
+    const over = new AbortController()
+    const timer = clock.timeout(body.timeout_ms, () => over.abort(), { unref: true })
+    const signal = AbortSignal.any([over.signal, caller, kernel.scope.signal])
+    try {
+      for (;;) {
+        const now = look()
+        if (!now.row) throw SessionErrors.session_not_found(`no session ${row.id}`)
+        const { state } = now.row
+        const within: Target = state === 'active' ? (now.live?.turn ? 'prompting' : 'idle') : state
+        const reached = until.includes(state) || until.includes(within)
+        if (reached || signal.aborted) {
+          return {
+            outcome: reached ? 'reached' : 'timeout',
+            session_id: row.id,
+            state: within,
+            until: [...until],
+            revision: log.last,
+            waited_ms: Math.round(clock.monotonic() - begun),
+            ...(!reached && { resume_id: resumeId(row.id, until) }),
+          }
+        }
+        await log.changed(log.last, signal)
+      }
+    } finally {
+      timer.cancel()
+    }
+  })
+}
+
+function checked(until: readonly string[] | undefined): readonly Target[] {
+  if (until === undefined || until.length === 0) return DEFAULT
+  const unknown = until.find(name => !TARGETS.includes(name as Target))
+  if (unknown !== undefined)
+    throw SessionErrors.wait_target_unknown(`until: ${unknown} is none of ${TARGETS.join(', ')}`)
+  return until as readonly Target[]
+}
+
+function resumeId(session: string, until: readonly Target[]): string {
+  return `${session}.${until.join('+')}`
+}
+
+function resumed(id: string, session: string): readonly Target[] {
+  const [of, names = ''] = id.split('.')
+  if (of !== session) throw SessionErrors.wait_gone('this resume_id belongs to another session, or to none')
+  return checked(names.split('+'))
+}

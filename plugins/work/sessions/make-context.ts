@@ -1,0 +1,70 @@
+import { messageOf } from '../../../kernel/plugin.js'
+import { BriefingTable } from './agent/briefing.js'
+import { ProcessWatch } from './agent/process-watch.js'
+import { Presence } from './attach/presence.js'
+import { Attachments } from './attachments/store.js'
+import { CatalogFeed } from './attention/catalog-feed.js'
+import { type SessionsContext, type SessionsKernel, Slots } from './context.js'
+import { Cuts } from './journal/cuts.js'
+import { Logs } from './journal/logs.js'
+import { Telling } from './journal/telling.js'
+import { UsageDays } from './journal/usage-days.js'
+import type { HealthNews } from './lifecycle/health-news.js'
+import { type SessionLimits, SessionSettings } from './settings.js'
+import { SessionTable } from './table.js'
+import { PromptTable } from './turn/prompts.js'
+import { infoOf } from './wire.js'
+
+/** What the parts of the plugin share, made of its kernel and of the hooks that its service declares. */
+export function contextOf(
+  kernel: SessionsKernel,
+  own: Pick<SessionsContext, 'points' | 'stopped' | 'permission' | 'prepare' | 'creating' | 'launching'> & {
+    readonly health: () => HealthNews
+  },
+): SessionsContext {
+  const { clock, ids, redact, db } = kernel
+  const limits = Object.fromEntries(
+    Object.entries(SessionSettings).map(([name, entry]) => [name, kernel.config.get(entry)]),
+  ) as SessionLimits
+  const catalog = new CatalogFeed(ids.hex(4))
+  const health = own.health()
+  const table = new SessionTable(
+    db,
+    (...change) => catalog.tell(...change),
+    row => {
+      const { attentionChanged } = own.points
+      if (attentionChanged.isUsed()) void attentionChanged.call(infoOf(row), row.unseen_since !== null)
+    },
+  )
+  const telling = new Telling(own.points)
+  return {
+    kernel,
+    limits,
+    catalog,
+    attachments: new Attachments(kernel),
+    usageDays: new UsageDays(db, clock, limits.usageDays),
+    health,
+    presence: new Presence(clock, ids),
+    table,
+    prompts: new PromptTable(db),
+    briefings: new BriefingTable(db),
+    slots: new Slots(limits.maxAgents),
+    watch: new ProcessWatch(clock, () => health.staleAfterMs),
+    logs: new Logs({
+      clock,
+      ids,
+      redact,
+      open: id => kernel.needs.journals.open(['sessions', id]),
+      cuts: id => new Cuts(table.get(id)?.cuts),
+      recording: (id, event) => telling.recording(id, event),
+      recorded: (id, event, sequence) => telling.recorded(id, event, sequence),
+      failed: (id, error) => kernel.log.error('a journal failed', { id, error: messageOf(error) }),
+    }),
+    points: own.points,
+    stopped: own.stopped,
+    permission: own.permission,
+    prepare: own.prepare,
+    creating: own.creating,
+    launching: own.launching,
+  }
+}

@@ -1,0 +1,280 @@
+import { gate, type HooksOf, hookTable, notify, pipeline, type TapsOf, type Tx } from '../../../kernel/plugin.js'
+import type { SessionHealth } from '../../../schemas/sessions.js'
+import type { NewSession, SessionInfo, SessionLaunch, SessionStart, StopReason } from './api.js'
+import type { EventContent, SessionEventType } from './events.js'
+import type { SessionUse } from './journal/uses.js'
+
+/** A value that taps hand on; with `deny`, the reason in words, what is asked about is refused. */
+export interface Deniable {
+  readonly deny?: string
+}
+
+/** What a session is made of, before it is. */
+export interface SessionWish extends Deniable {
+  /** Empty for none. */
+  readonly sessionName: string
+  readonly agentName: string
+  readonly sessionType: SessionInfo['type']
+  /** Cannot be changed where {@link isPlaced}. */
+  readonly workspaceId: string
+  /** Whether the workspace is fixed: the session continues a worktree or has its rights from another session. */
+  readonly isPlaced: boolean
+  /** Id of the event or request that led to it. */
+  readonly cause?: string | undefined
+}
+
+/** The text of a prompt as it was sent. */
+export interface Input extends Deniable {
+  readonly message: string
+  /** Who prompts: `user`, `automation`, `goal` … */
+  readonly source?: string
+  /** Texts that the agent is given before the message, in this order. */
+  readonly contextBlocks?: readonly string[]
+}
+
+/** The texts that an agent is given: what it has to know first, and at the end the prompt itself. */
+export interface AssembledPrompt extends Deniable {
+  readonly texts: readonly string[]
+  /** Who prompts, as in {@link Input}. */
+  readonly source?: string
+  /** Texts between the last of {@link texts} and those before it. */
+  readonly contextBlocks?: readonly string[]
+}
+
+/** A stopped session that is about to start again; a tap can rename it. */
+export interface ResumeWish extends Deniable {
+  readonly sessionName?: string
+}
+
+/** A session that is about to be stopped. */
+export interface StopWish extends Deniable {
+  readonly reason: StopReason
+  /** Whether a tap may refuse the stop: a request caused it, not a crash, a limit or a shutdown. */
+  readonly isRefusable: boolean
+}
+
+/** The command of an agent; `cwd` stays in the folders of the session. */
+export interface AgentCommandLine extends Deniable {
+  readonly argv: readonly string[]
+  readonly cwd: string
+  /**
+   * What has to be asked before each operation, for people. The agent is kept asking, whatever its permission mode, and the mode
+   * answers afterwards; an agent that cannot be kept asking is not started.
+   */
+  readonly guardedBy?: string
+}
+
+/** What an agent has the daemon do for it: a file read or written, a command run. */
+export interface ClientCall extends Deniable {
+  readonly kind: 'read' | 'edit' | 'execute'
+  /** The path, or the command and its arguments. */
+  readonly title: string
+  /** Of a command, which may become another one; it is judged afterwards as if the agent had asked for it. */
+  readonly argv?: readonly string[]
+}
+
+/** A permission that is about to be granted, or that a person is about to be asked for. */
+export interface PermissionAsked {
+  readonly sessionId: string
+  /** Of ACP: `read`, `edit`, `execute` … */
+  readonly toolKind: string
+  readonly title: string
+  /** Of a command, as far as the agent tells it. */
+  readonly command?: string
+  /** Adds a second kind for the permission mode; the request is granted only if the mode allows both kinds. */
+  judgeAs(toolKind: string): void
+}
+
+/** A worktree that is to be made for a fork. */
+export interface WorktreeWish extends Deniable {
+  /** Of the repository. */
+  readonly root: string
+  readonly name: string
+}
+
+/** A worktree that a session goes on in. */
+export interface WorktreeTold {
+  readonly name: string
+  readonly folder: string
+}
+
+/** What was written into the journal of a session; texts come whole, not in the pieces that an agent sends. */
+export interface Recorded {
+  readonly sessionId: string
+  readonly type: SessionEventType
+  /** Empty outside of turns. */
+  readonly turnId: string
+  readonly content: EventContent
+  /** Who prompted the turn, at its start and end: `user`, `automation`, `goal` … */
+  readonly source?: string
+  /** Of what is in the journal: its place there. */
+  readonly sequence?: number
+  /** The turn failed because the agent process failed. */
+  readonly isCrash?: true
+}
+
+/** Events of a journal, ascending, and where the next page begins. */
+export interface RecordedPage {
+  readonly events: readonly { readonly type: string; readonly turnId: string; readonly content: EventContent }[]
+  readonly next: number
+}
+
+/** A session of which no turn runs and none begins. */
+export interface IdleSession {
+  /** Replaces a part of its briefing; its agent is told with the next prompt. */
+  brief(t: Tx, name: string, text: string): void
+}
+
+/** Milliseconds for a decision about a sandbox: the first one tries whether there can be any. */
+const confine = { deadlineMs: 30_000 }
+/** Milliseconds for what programs of a person decide; the plugin that runs them bounds each. */
+const decide = { deadlineMs: 600_000 }
+
+/** The hooks of sessions, most of them named after the events of hook programs. No token of a text is an event. */
+export const points = hookTable({
+  stopped: notify<[session: SessionInfo]>('sessions.stopped', 'A session is stopped, durably.'),
+  permission: gate<[request: PermissionAsked]>(
+    'sessions.permission',
+    'Before a permission is granted by a mode or a person. A refusal rejects it once.',
+    decide,
+  ),
+  creating: gate<[session: NewSession]>(
+    'sessions.creating',
+    'Before a session is made: a tap says how it is confined. A refusal, or a tap that fails, refuses the session.',
+    confine,
+  ),
+  launching: gate<[launch: SessionLaunch]>(
+    'sessions.launching',
+    'Before a process is started for a session. A refusal, or a tap that fails, keeps it from starting.',
+    confine,
+  ),
+  prepare: pipeline<SessionStart, [session: SessionInfo]>(
+    'sessions.prepare',
+    'Before a process is started for a session. A tap may change what it is started with.',
+  ),
+  healthUpdated: notify<[health: SessionHealth]>(
+    'sessions.health.updated',
+    'The health of a session has changed; of each session at most once in the time that `HealthTimings` gives.',
+  ),
+  preCreate: pipeline<SessionWish>(
+    'session.pre_create',
+    'Before a session is created. A tap may change name, agent, type and workspace, and refuse the session.',
+    decide,
+  ),
+  postCreate: notify<[session: SessionInfo]>('session.post_create', 'After a session was created.'),
+  preResume: pipeline<ResumeWish, [session: SessionInfo]>(
+    'session.pre_resume',
+    'Before a stopped session is resumed. A tap may rename it, and refuse the start.',
+    decide,
+  ),
+  postResume: notify<[session: SessionInfo]>('session.post_resume', 'After the agent of a resumed session started.'),
+  preStop: pipeline<StopWish, [session: SessionInfo]>(
+    'session.pre_stop',
+    'Before a session is stopped. A tap may refuse a stop that was requested.',
+    decide,
+  ),
+  recoveryStarted: notify<[session: SessionInfo]>(
+    'session.runtime_recovery.started',
+    'When the agent of an interrupted session is restarted.',
+  ),
+  recoverySucceeded: notify<[session: SessionInfo]>(
+    'session.runtime_recovery.succeeded',
+    'After the agent of an interrupted session was restarted.',
+  ),
+  recoveryExhausted: notify<[session: SessionInfo]>(
+    'session.runtime_recovery.exhausted',
+    'After the agent of an interrupted session could not be restarted.',
+  ),
+  attentionChanged: notify<[session: SessionInfo, wanted: boolean]>(
+    'session.attention.changed',
+    'After a session started or stopped requesting attention.',
+  ),
+  messagePersisted: notify<[event: Recorded]>(
+    'session.message_persisted',
+    'After a message was written to the journal of a session.',
+  ),
+  inputPreSubmit: pipeline<Input, [session: SessionInfo]>(
+    'input.pre_submit',
+    'Before the prompt of a user is submitted. A tap may change the text, add context, and refuse the prompt.',
+    decide,
+  ),
+  promptPostAssemble: pipeline<AssembledPrompt, [session: SessionInfo]>(
+    'prompt.post_assemble',
+    'After the full prompt was assembled, before it is sent to the agent. A tap may change it, and refuse the turn.',
+    decide,
+  ),
+  eventRecording: notify<[event: Recorded]>(
+    'event.pre_record',
+    'Before an event is written to the journal of a session.',
+  ),
+  eventRecorded: notify<[event: Recorded]>(
+    'event.post_record',
+    'After an event was written to the journal of a session.',
+  ),
+  used: notify<[sessionId: string, use: SessionUse]>('sessions.used', 'The agent of a session reported usage.'),
+  agentPreStart: pipeline<AgentCommandLine, [session: SessionInfo]>(
+    'agent.pre_start',
+    'Before the process of an agent is started. A tap may change command and folder, and refuse the start.',
+    decide,
+  ),
+  agentSpawned: notify<[session: SessionInfo, pid: number]>('agent.spawned', 'After the process of an agent started.'),
+  agentCrashed: notify<[session: SessionInfo]>(
+    'agent.crashed',
+    'After a session stopped because its agent process ended unexpectedly.',
+  ),
+  agentStopped: notify<[session: SessionInfo]>('agent.stopped', 'After the process of an agent ended, for any reason.'),
+  healthCheckFailed: notify<[session: SessionInfo, failures: number, isLast: boolean]>(
+    'sessions.health.check_failed',
+    'The process of a session is unresponsive: `failures` checks failed in a row; after the last one the daemon ends it.',
+  ),
+  turnStart: notify<[event: Recorded]>('turn.start', 'When a turn starts: its prompt is in the journal.'),
+  turnEnd: notify<[event: Recorded]>('turn.end', 'When a turn ends, with the type `done` or `error`.'),
+  messageStart: notify<[event: Recorded]>('message.start', 'When a message starts: its first piece is in the journal.'),
+  messageDelta: notify<[event: Recorded]>('message.delta', 'For each part of a message of the agent.'),
+  messageEnd: notify<[event: Recorded]>('message.end', 'When a message is complete; the first 64 Ki characters of it.'),
+  toolPreCall: pipeline<ClientCall, [session: SessionInfo]>(
+    'tool.pre_call',
+    'Before a tool call: a file or a command that the agent has the daemon touch or run. A tap may refuse it, and change the command.',
+    decide,
+  ),
+  toolPostCall: notify<[event: Recorded]>('tool.post_call', 'After a tool call succeeded.'),
+  toolPostError: notify<[event: Recorded]>('tool.post_error', 'After a tool call failed.'),
+  permissionResolved: notify<[event: Recorded]>('permission.resolved', 'After a permission request was answered.'),
+  permissionDenied: notify<[event: Recorded]>('permission.denied', 'After a permission request was denied.'),
+  contextCompacted: notify<[event: Recorded]>('context.post_compact', 'After the context of an agent was compacted.'),
+  worktreePreCreate: pipeline<WorktreeWish, [session: SessionInfo]>(
+    'worktree.pre_create',
+    'Before a worktree is created for a forked session. A tap may refuse it.',
+    decide,
+  ),
+  worktreeCreated: notify<[worktree: WorktreeTold, session: SessionInfo]>(
+    'worktree.created',
+    'After a worktree was created for a session.',
+  ),
+  worktreeAdopted: notify<[worktree: WorktreeTold, session: SessionInfo]>(
+    'worktree.adopted',
+    'After a session adopted an existing worktree.',
+  ),
+  worktreePreRemove: pipeline<WorktreeTold, [session: SessionInfo]>(
+    'worktree.pre_remove',
+    'Before a worktree is removed; it stays until every tap has answered.',
+    decide,
+  ),
+  worktreeRemoved: notify<[worktree: WorktreeTold, session: SessionInfo]>(
+    'worktree.removed',
+    'After a worktree was removed, because the fork failed.',
+  ),
+})
+
+export type SessionHooks = HooksOf<typeof points>
+
+/** The hooks of sessions that stand on {@link SessionsApi} itself. */
+export type SessionTaps = Pick<
+  TapsOf<typeof points>,
+  'stopped' | 'healthUpdated' | 'permission' | 'creating' | 'launching' | 'prepare'
+>
+
+export interface SessionPoints extends TapsOf<typeof points> {
+  /** Reads a journal from a sequence on, once that is in the file. Throws `session_journal_damaged`. */
+  readonly journal: (sessionId: string, from: number, signal: AbortSignal) => Promise<RecordedPage>
+}

@@ -1,0 +1,84 @@
+import type { QuestionDiff, QuestionHidden } from '../../../../schemas/sessions.js'
+import type { FileDiff } from './file-diff.js'
+
+/** Files, lines and characters of all diffs of a question, lines of one that are shown in any case, and characters of a line. */
+const MAX_FILES = 20
+const MAX_LINES = 400
+const MIN_LINES = 20
+const MAX_CHARACTERS = 64 * 1024
+const MAX_LINE = 400
+/** Characters around the difference of two long lines that are shown. */
+const AROUND = 60
+
+/** As much of some diffs as a question shows, with how much is left out. */
+export function boundedDiffs(files: readonly FileDiff[]): {
+  readonly diffs: readonly QuestionDiff[]
+  readonly hidden: QuestionHidden
+} {
+  const hidden = { files: Math.max(0, files.length - MAX_FILES), lines: 0, characters: 0 }
+  const share = Math.max(MIN_LINES, Math.floor(MAX_LINES / Math.max(1, Math.min(files.length, MAX_FILES))))
+  let room = MAX_CHARACTERS
+  const diffs = files.slice(0, MAX_FILES).map(({ path, isNew, patch, lines, added, removed }): QuestionDiff => {
+    const shown: string[] = []
+    for (const line of firstLines(patch, share).map(excerpts)) {
+      room -= line.text.length
+      if (room < 0) break
+      hidden.characters += line.hidden
+      shown.push(line.text)
+    }
+    const left = lines - shown.length
+    hidden.lines += left
+    return { path, ...(isNew && { is_new: true }), added, removed, patch: shown.join('\n'), hidden_lines: left }
+  })
+  for (const { lines } of files.slice(MAX_FILES)) hidden.lines += lines
+  return { diffs, hidden }
+}
+
+/** The diffs in whole. */
+export const wholeDiffs = (files: readonly FileDiff[]): QuestionDiff[] =>
+  files.map(({ path, isNew, patch, added, removed }) => ({
+    path,
+    ...(isNew && { is_new: true }),
+    added,
+    removed,
+    patch,
+    hidden_lines: 0,
+  }))
+
+/** The first lines of a text, which is never split as a whole: it may have millions. */
+export function firstLines(text: string, count: number): string[] {
+  const lines: string[] = []
+  for (let at = 0; at < text.length && lines.length < count; ) {
+    const end = text.indexOf('\n', at)
+    lines.push(text.slice(at, end < 0 ? text.length : end))
+    at = end < 0 ? text.length : end + 1
+  }
+  return lines
+}
+
+/** A line of a diff that is not too long; of one that replaces another one, the part in which they differ. */
+function excerpts(
+  line: string,
+  at: number,
+  lines: readonly string[],
+): { readonly text: string; readonly hidden: number } {
+  if (line.length <= MAX_LINE) return { text: line, hidden: 0 }
+  const step = line[0] === '-' ? 1 : -1
+  // A note that a line ends the file without a line break stands between.
+  const beside = lines[at + step]?.[0] === '\\' ? lines[at + 2 * step] : lines[at + step]
+  const isOther = (line[0] === '-' && beside?.[0] === '+') || (line[0] === '+' && beside?.[0] === '-')
+  const other = isOther ? beside : undefined
+  const head = other === undefined ? 0 : Math.max(0, commonHead(line, other) - AROUND)
+  const cut = head > 1 ? head : 1
+  const text = line.slice(cut, cut + MAX_LINE)
+  const [left, right] = [cut - 1, line.length - cut - text.length]
+  const note = (count: number) => (count > 0 ? `…(${count} characters)…` : '')
+  return { text: `${line[0]}${note(left)}${text}${note(right)}`, hidden: left + right }
+}
+
+/** Characters after the sign with which two lines begin alike, the sign counted. */
+function commonHead(line: string, other: string): number {
+  let at = 1
+  while (at < line.length && line.charCodeAt(at) === other.charCodeAt(at)) at++
+  return at
+}

@@ -1,0 +1,69 @@
+import { iso } from '../../../../kernel/plugin.js'
+import type { InboxItem, InboxQuestion } from '../../../../schemas/sessions.js'
+import type { SessionsContext } from '../context.js'
+import type { LiveSession } from '../lifecycle/live-session.js'
+import { boundedQuestion, type WholeQuestion } from '../requests/question.js'
+import { InboxSources } from '../requests/session-question.js'
+
+/** The pending requests of all sessions, and of other plugins, the oldest first. */
+export function inboxOf(context: SessionsContext, live: readonly LiveSession[]): InboxItem[] {
+  const items: InboxItem[] = live.flatMap(one => requestsOf(context, one))
+  for (const { entry } of context.kernel.collect(InboxSources)) items.push(...entry.read())
+  return items.sort((a, b) => (a.created_at < b.created_at ? -1 : 1))
+}
+
+/** The command that answers the oldest pending request of a session; undefined where none is pending. */
+export function answerTo(context: SessionsContext, live: LiveSession | undefined): string | undefined {
+  return live && requestsOf(context, live)[0]?.answer
+}
+
+/** Requests for permission first: until they are answered the agent gets no further. */
+function requestsOf({ limits }: SessionsContext, { row, binding }: LiveSession): InboxQuestion[] {
+  const session = {
+    session_id: row.id,
+    ...(row.name && { session_name: row.name }),
+    agent_name: row.agent_name,
+    workspace_id: row.workspace_id,
+    workspace_path: row.workspace_path,
+  }
+  const { permissions, clarifications } = binding.running ?? {}
+  return [
+    ...(permissions?.pending ?? []).map(({ requestId, turnId, question, createdAt, expiresAt }) => ({
+      ...session,
+      interaction_id: requestId,
+      turn_id: turnId,
+      ...askedIn(question),
+      answer: `svc session approve ${row.id} --request ${requestId}`,
+      show: `svc session interactions ${row.id} ${requestId}`,
+      created_at: iso(createdAt),
+      expires_at: iso(expiresAt ?? createdAt + limits.permissionTimeout),
+    })),
+    ...(clarifications?.pending ?? []).map(({ request_id, turnId, question, choices, asked_at, deadline }) => ({
+      ...session,
+      interaction_id: request_id,
+      turn_id: turnId,
+      kind: 'question',
+      title: choices ? `${question} (${choices.join(' / ')})` : question,
+      answer: `svc session clarify ${row.id}`,
+      created_at: asked_at,
+      expires_at: deadline,
+    })),
+  ]
+}
+
+/** What is asked, in a few lines: the command where the title does not say it already, and how much of which files changes. */
+function askedIn(question: WholeQuestion) {
+  const { title, kind, command, outside, diffs, hidden } = boundedQuestion(question)
+  const isSaid = command === undefined || title.replaceAll('`', '').trim() === command.trim()
+  const changes = [
+    ...diffs.map(({ path, added, removed, is_new: isNew }) => `${path} +${added} -${removed}${isNew ? ' (new)' : ''}`),
+    ...(hidden && hidden.files > 0 ? [`${hidden.files} more files`] : []),
+  ]
+  return {
+    kind,
+    title,
+    ...(!isSaid && { command }),
+    ...(outside.length > 0 && { outside }),
+    ...(changes.length > 0 && { changes }),
+  }
+}

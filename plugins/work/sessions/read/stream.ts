@@ -1,0 +1,229 @@
+import { positionOf } from '../../../../kernel/kit/feed.js'
+import type { Clock, EncodedFrame, Frame } from '../../../../kernel/plugin.js'
+import type { SessionEvent } from '../../../../schemas/sessions.js'
+import { encodeFrame } from '../../../platform/streams/api.js'
+import { eventToWire, type StoredSessionEvent } from '../events.js'
+import type { SessionLog } from '../journal/session-log.js'
+import type { SessionRow } from '../table.js'
+import { readPage } from './transcript.js'
+import { TranscriptFeed } from './transcript-feed.js'
+
+const DEFAULT_ENTRIES = 50
+const MAX_ENTRIES = 200
+/** Entries go to readers whole: of long ones that grow, fewer versions are sent. Bytes for one millisecond of pause. */
+const BYTES_PER_MS = 2000
+const LONGEST_PAUSE_MS = 1000
+
+/** Position and filter of a reader. */
+export interface StreamRequest {
+  readonly lastEventId: string | undefined
+  readonly afterSequence: number | undefined
+  readonly epoch: number | undefined
+  readonly generation: number | undefined
+  readonly limit: number | undefined
+}
+
+/** What a stream reads from. */
+export interface StreamSource {
+  readonly log: SessionLog
+  readonly clock: Clock
+  /** Fresh; undefined when the session was deleted. */
+  row(): SessionRow | undefined
+  readonly signal: AbortSignal
+}
+
+/** Why a reader gets a new snapshot instead of what follows. */
+export type ResetReason = 'fence_missing' | 'epoch_mismatch' | 'generation_mismatch' | 'sequence_reset'
+
+/** Stored events as they are: `id` is the sequence, `event` the type. From the beginning unless told otherwise. */
+export async function* rawFrames(source: StreamSource, request: StreamRequest): AsyncGenerator<Frame | EncodedFrame> {
+  const { log, signal } = source
+  const first = source.row()
+  if (!first) return
+  const resume = cursorOf(request)
+  // What a reader remembers of a journal that was cut is worth nothing: it starts again.
+  const valid = resume !== undefined && resume <= log.last && !fence(request, first, log)
+  const wanted = request.limit === undefined ? 1 : log.last - request.limit + 1
+  let next = valid ? resume + 1 : Math.max(1, wanted)
+  let type = ''
+  for (;;) {
+    // What was cut is behind the reader without having been told.
+    for (const { last } = log; next <= last; ) {
+      const page = await log.page(next)
+      for (const frames of encodedTogether(page.events, first)) {
+        yield frames
+        if (signal.aborted) return
+      }
+      next = page.next
+      type = page.events.at(-1)?.type ?? type
+    }
+    const row = source.row()
+    if (!row || signal.aborted) return
+    if (row.state === 'stopped' && log.last < next) {
+      if (type !== 'session_stopped') yield await stoppedFrame(log, row)
+      return
+    }
+    await log.changed(next - 1, signal)
+  }
+}
+
+/** The transcript: a snapshot, then entries that are new or changed; `id` is the sequence up to which a reader knows all. */
+export async function* transcriptFrames(
+  source: StreamSource,
+  request: StreamRequest,
+): AsyncGenerator<Frame | EncodedFrame> {
+  const { log, signal, clock } = source
+  let first = source.row()
+  if (!first) return
+  const resume = cursorOf(request)
+  let reason = resume === undefined ? undefined : resetReason(request, resume, first, log)
+  let cursor = resume ?? 0
+  if (resume === undefined || reason) {
+    const snapshot = await snapshotFrame(first, log, request.limit, reason)
+    cursor = snapshot.data.max_sequence
+    yield snapshot
+  }
+  let reader = TranscriptFeed.of(log).reader(cursor)
+  for (;;) {
+    const delta = await reader.next(place(first, log))
+    if (signal.aborted) return
+    if (delta) {
+      cursor = delta.cursor
+      if (delta.frame) {
+        yield delta.frame
+        const pause = Math.min(LONGEST_PAUSE_MS, delta.frame.byteLength / BYTES_PER_MS)
+        if (pause >= 5) await clock.sleep(pause, signal).catch(() => {})
+      }
+    }
+    const row = source.row()
+    if (!row || signal.aborted) return
+    if (row.epoch !== first.epoch) {
+      first = row
+      reason = 'epoch_mismatch'
+      const snapshot = await snapshotFrame(row, log, request.limit, reason)
+      cursor = snapshot.data.max_sequence
+      reader = TranscriptFeed.of(log).reader(cursor)
+      yield snapshot
+      continue
+    }
+    if (row.state === 'stopped' && log.last <= cursor) {
+      yield await stoppedFrame(log, row)
+      return
+    }
+    await log.changed(cursor, signal)
+  }
+}
+
+/** The end of the transcript; with the reason why what the reader had holds no longer. */
+async function snapshotFrame(row: SessionRow, log: SessionLog, limit: number | undefined, reason?: ResetReason) {
+  const page = await readPage(log, Math.min(limit || DEFAULT_ENTRIES, MAX_ENTRIES))
+  const data = {
+    ...place(row, log),
+    entries: page.entries,
+    has_older: page.hasOlder,
+    ...(page.nextBefore !== undefined && { next_before_sequence: page.nextBefore }),
+    max_sequence: page.maxSequence,
+    reset: reason !== undefined,
+    ...(reason && { reason }),
+  }
+  return { id: String(page.maxSequence), event: 'transcript_snapshot', data }
+}
+
+/** Bytes that are handed over at once: a reader that stands still holds no more than these. */
+const TOGETHER_BYTES = 16 * 1024
+
+/** Frames of some events by the first of them, and how many these are. */
+const together = new WeakMap<StoredSessionEvent, { readonly frames: EncodedFrame; readonly count: number }>()
+
+/** The frames of events, many handed over as one; those that many read from the same place on are made once. */
+function* encodedTogether(events: readonly StoredSessionEvent[], row: SessionRow): Generator<EncodedFrame> {
+  for (let at = 0; at < events.length; ) {
+    const first = events[at] as StoredSessionEvent
+    let group = together.get(first)
+    // One that was made for fewer serves as well; one that spans what has been cut since does not.
+    if (!group || events[at + group.count - 1]?.sequence !== first.sequence + group.count - 1) {
+      group = gather(events, at, row)
+      together.set(first, group)
+    }
+    yield group.frames
+    at += group.count
+  }
+}
+
+/** So many frames of consecutive events as go together, at least one. */
+function gather(events: readonly StoredSessionEvent[], from: number, row: SessionRow) {
+  const frames: EncodedFrame[] = []
+  let bytes = 0
+  for (let at = from; at < events.length; at++) {
+    const isNext = at === from || events[at]?.sequence === (events[at - 1]?.sequence ?? 0) + 1
+    const frame = encodedOnce(events[at] as StoredSessionEvent, row)
+    bytes += frame.byteLength
+    if (frames.length > 0 && (!isNext || bytes > TOGETHER_BYTES)) break
+    frames.push(frame)
+  }
+  return { frames: frames.length === 1 ? (frames[0] as EncodedFrame) : Buffer.concat(frames), count: frames.length }
+}
+
+const encoded = new WeakMap<StoredSessionEvent, EncodedFrame>()
+
+/** The frame of an event; of one that many read at the same time it is encoded once. */
+function encodedOnce(event: StoredSessionEvent, row: SessionRow): EncodedFrame {
+  let frame = encoded.get(event)
+  if (!frame) {
+    frame = encodeFrame({ id: String(event.sequence), event: event.type, data: eventToWire(event, row) })
+    encoded.set(event, frame)
+  }
+  return frame
+}
+
+/** Where the reader is; undefined for one that comes for the first time. */
+function cursorOf({ lastEventId, afterSequence }: StreamRequest): number | undefined {
+  return positionOf(lastEventId) ?? afterSequence
+}
+
+function resetReason(
+  request: StreamRequest,
+  cursor: number,
+  row: SessionRow,
+  log: SessionLog,
+): ResetReason | undefined {
+  if (request.epoch === undefined || request.generation === undefined) return 'fence_missing'
+  return fence(request, row, log) ?? (cursor > log.last ? 'sequence_reset' : undefined)
+}
+
+/** What the reader knows of epoch and generation against what they are. */
+function fence(request: StreamRequest, row: SessionRow, log: SessionLog): ResetReason | undefined {
+  if (request.epoch !== undefined && request.epoch !== row.epoch) return 'epoch_mismatch'
+  if (request.generation !== undefined && request.generation !== log.generation) return 'generation_mismatch'
+  return undefined
+}
+
+function place(row: SessionRow, log: SessionLog) {
+  return {
+    session_id: row.id,
+    workspace_id: row.workspace_id,
+    workspace_path: row.workspace_path,
+    epoch: row.epoch,
+    generation: log.generation,
+  }
+}
+
+/** The last frame: the stored end where the journal has it, else one made of the row. */
+async function stoppedFrame(log: SessionLog, row: SessionRow): Promise<Frame> {
+  const [last] = await log.read(log.last, 1)
+  const stored: StoredSessionEvent =
+    last?.type === 'session_stopped'
+      ? last
+      : {
+          sequence: log.last,
+          id: `evt_${log.last.toString(16).padStart(16, '0')}`,
+          type: 'session_stopped',
+          turnId: '',
+          at: row.updated_at,
+          content: { reason: row.stop_reason, synthetic: true },
+          stopReason: row.stop_reason ?? undefined,
+          stopDetail: row.stop_detail ?? undefined,
+        }
+  const data: SessionEvent = eventToWire(stored, row)
+  return { id: String(log.last), event: 'session_stopped', data }
+}

@@ -1,0 +1,141 @@
+import type { EncodedFrame } from '../../../../kernel/plugin.js'
+import type { TranscriptEntry } from '../../../../schemas/sessions.js'
+import { encodeFrame } from '../../../platform/streams/api.js'
+import type { Cuts } from '../journal/cuts.js'
+import type { SessionLog } from '../journal/session-log.js'
+import { startOfLastEntry, TranscriptFolder } from './transcript.js'
+
+/** Events that are folded into one delta. */
+const BATCH = 500
+/** Deltas that are kept for readers that come a little later, and bytes above which one is not kept. */
+const KEPT = 16
+const KEPT_BYTES = 256 * 1024
+
+/** What a reader knows after a delta; without a frame when nothing of it can be seen. */
+export interface Delta {
+  readonly cursor: number
+  readonly frame: EncodedFrame | undefined
+}
+
+/** Where a transcript is: members of every delta. */
+export type Place = Readonly<Record<string, unknown>>
+
+interface Folded extends Delta {
+  readonly entries: ReadonlyMap<string, TranscriptEntry>
+}
+
+/**
+ * The deltas of one transcript. Readers that stand at the same event get the same delta, folded and encoded once; one that
+ * is a little late gets several in one, and one that lags far behind folds for itself until it is where the others are.
+ */
+export class TranscriptFeed {
+  static readonly #feeds = new WeakMap<SessionLog, TranscriptFeed>()
+  /** By the cursor that they go on from, the oldest first; the newest may still be made. */
+  readonly #deltas = new Map<number, Promise<Folded>>()
+  /** Where the foremost readers stand. */
+  #head = -1
+  #folder: TranscriptFolder | undefined
+  #making: Promise<unknown> | undefined
+
+  readonly cuts: Cuts
+
+  private constructor(private readonly log: SessionLog) {
+    this.cuts = log.cuts
+  }
+
+  static of(log: SessionLog): TranscriptFeed {
+    const known = TranscriptFeed.#feeds.get(log)
+    // What was folded of a conversation that was cut back holds no longer.
+    const feed = known?.cuts === log.cuts ? known : new TranscriptFeed(log)
+    TranscriptFeed.#feeds.set(log, feed)
+    return feed
+  }
+
+  /** A reader that knows everything up to a sequence; `next` is undefined when nothing follows yet. */
+  reader(cursor: number): { next(place: Place): Promise<Delta | undefined> } {
+    let at = cursor
+    let own: TranscriptFolder | undefined
+    return {
+      next: async place => {
+        while (at > this.#head && this.#making) await this.#making.catch(() => {})
+        if (at >= this.log.last) return undefined
+        let delta: Folded
+        if (this.#deltas.has(at) || at >= this.#head) {
+          own = undefined
+          delta = await this.#together(at, place)
+        } else {
+          own ??= await folderAt(this.log, at)
+          // Not beyond the others, so that it joins them.
+          delta = await this.#fold(own, at, this.#head, place)
+        }
+        at = delta.cursor
+        return delta
+      },
+    }
+  }
+
+  /** The delta from a cursor on, or all that there are from it on as one. */
+  async #together(from: number, place: Place): Promise<Folded> {
+    const first = await (this.#deltas.get(from) ?? this.#advance(from, place))
+    const entries = new Map(first.entries)
+    let { cursor } = first
+    for (let more = this.#deltas.get(cursor); more; more = this.#deltas.get(cursor)) {
+      const next = await more
+      for (const [id, entry] of next.entries) entries.set(id, entry)
+      cursor = next.cursor
+    }
+    return cursor === first.cursor ? first : { cursor, entries, frame: this.#frame(cursor, entries, place) }
+  }
+
+  /** Goes on from where the foremost readers stand. */
+  #advance(from: number, place: Place): Promise<Folded> {
+    const making = (async () => {
+      if (this.#head !== from || !this.#folder) this.#folder = await folderAt(this.log, from)
+      this.#head = from
+      const delta = await this.#fold(this.#folder, from, this.log.last, place)
+      this.#head = delta.cursor
+      if ((delta.frame?.byteLength ?? 0) > KEPT_BYTES) this.#deltas.delete(from)
+      return delta
+    })()
+    const over = making
+      .catch(() => {
+        this.#folder = undefined
+        this.#deltas.delete(from)
+      })
+      .finally(() => {
+        if (this.#making === over) this.#making = undefined
+      })
+    this.#making = over
+    this.#deltas.set(from, making)
+    for (const old of this.#deltas.keys()) {
+      if (this.#deltas.size <= KEPT) break
+      this.#deltas.delete(old)
+    }
+    return making
+  }
+
+  async #fold(folder: TranscriptFolder, from: number, end: number, place: Place): Promise<Folded> {
+    const entries = new Map<string, TranscriptEntry>()
+    // Also where nothing of it can be seen, as of what was cut.
+    const cursor = Math.max(from, Math.min(end, from + BATCH))
+    for await (const event of this.log.range(from + 1, cursor)) {
+      const entry = folder.take(event)
+      if (entry) entries.set(entry.message.id, entry)
+    }
+    return { cursor, entries, frame: this.#frame(cursor, entries, place) }
+  }
+
+  #frame(cursor: number, entries: ReadonlyMap<string, TranscriptEntry>, place: Place): EncodedFrame | undefined {
+    if (entries.size === 0) return undefined
+    const { last } = this.log
+    const data = { ...place, entries: [...entries.values()], cursor, has_more: last > cursor, max_sequence: last }
+    return encodeFrame({ id: String(cursor), event: 'transcript_delta', data })
+  }
+}
+
+/** A folder that knows the entry which the event at `cursor` belongs to. */
+async function folderAt(log: SessionLog, cursor: number): Promise<TranscriptFolder> {
+  const folder = new TranscriptFolder()
+  for await (const event of log.range(await startOfLastEntry(log, cursor + 1), cursor)) folder.take(event)
+  return folder
+}

@@ -1,0 +1,26 @@
+import { type Actor, messageOf } from '../../../../kernel/plugin.js'
+import type { ApproveBody } from '../../../../schemas/sessions.js'
+import { PermissionAnswered } from '../api.js'
+import type { SessionsKernel } from '../context.js'
+import { SessionErrors } from '../errors.js'
+import type { SessionRow } from '../table.js'
+import type { Permissions } from './permissions.js'
+
+/** Answers what an agent asked for and tells who did; resolves to whether it was allowed in the end. @throws Fault `permission_not_found` */
+export async function answerPermission(
+  { db, needs, log }: SessionsKernel,
+  permissions: Permissions | undefined,
+  { id, workspace_id }: SessionRow,
+  { request_id, turn_id, decision }: ApproveBody,
+  actor: Actor,
+): Promise<boolean> {
+  if (!permissions) throw SessionErrors.permission_not_found()
+  const allowed = await permissions.answer(request_id, turn_id, decision, actor)
+  const payload = { session_id: id, request_id, decision, allowed }
+  const about = { actor, scope: workspace_id, subject: id }
+  // The agent has its answer: whoever gave it must not hear that nothing happened.
+  await db
+    .tx(t => needs.events.emit(t, PermissionAnswered, payload, about))
+    .catch(error => log.error(`the answer to ${request_id} of ${id} is no event: ${messageOf(error)}`))
+  return allowed
+}

@@ -1,0 +1,119 @@
+import { type ClientApp, methods, RequestError } from '@agentclientprotocol/sdk'
+import * as v from 'valibot'
+import { issueText } from '../../../../kernel/kit/issue-text.js'
+import { notPossible, refusalOf } from '../acp/error.js'
+import * as schemas from '../acp/schemas.js'
+import type { ClientCall } from '../points.js'
+import { type Clarifications, ElicitationParams } from './clarifications.js'
+import { terminalAction } from './command-line.js'
+import { readTextFile, textBefore, writeTextFile } from './files.js'
+import { contains, PathRefused, placeOf } from './paths.js'
+import type { Permissions } from './permissions.js'
+import type { Terminals } from './terminals.js'
+
+/** The client methods that an agent may call: files, terminals, permission. */
+export class ClientMethods {
+  constructor(
+    private readonly permissions: Permissions,
+    private readonly clarifications: Clarifications,
+    private readonly terminals: Terminals,
+    /** Others may refuse a call, and change the command of one. Throws an error of the protocol. */
+    private readonly before: (call: ClientCall) => Promise<ClientCall>,
+  ) {}
+
+  /** Puts the methods on an ACP client. */
+  register(app: ClientApp): ClientApp {
+    const { elicitation, fs, session, terminal } = methods.client
+    const on = <T>(
+      method: string,
+      schema: v.GenericSchema<unknown, T>,
+      handle: (params: T, signal: AbortSignal) => Promise<unknown>,
+    ) =>
+      app.onRequest<T, unknown>(
+        method,
+        params => decode(schema, params),
+        async ({ params, signal }) => {
+          try {
+            return (await handle(params, signal)) ?? {}
+          } catch (error) {
+            if (error instanceof RequestError) throw error
+            const refusal = refusalOf(error)
+            throw new RequestError(refusal.code, refusal.message, refusal.data)
+          }
+        },
+      )
+    on(session.requestPermission, schemas.PermissionParams, (params, signal) =>
+      this.permissions.request(params, signal),
+    )
+    on(elicitation.create, ElicitationParams, (params, signal) => this.clarifications.ask(params, signal))
+    on(fs.readTextFile, schemas.ReadFileParams, (params, signal) => this.#read(params, signal))
+    on(fs.writeTextFile, schemas.WriteFileParams, (params, signal) => this.#write(params, signal))
+    on(terminal.create, schemas.CreateTerminalParams, (params, signal) => this.#createTerminal(params, signal))
+    on(terminal.output, schemas.TerminalParams, async ({ terminalId }) => this.terminals.output(terminalId))
+    on(terminal.waitForExit, schemas.TerminalParams, ({ terminalId }) => this.terminals.waitForExit(terminalId))
+    on(terminal.kill, schemas.TerminalParams, async ({ terminalId }) => this.terminals.kill(terminalId))
+    on(terminal.release, schemas.TerminalParams, ({ terminalId }) => this.terminals.release(terminalId))
+    return app
+  }
+
+  async #read({ path, line, limit }: v.InferOutput<typeof schemas.ReadFileParams>, signal: AbortSignal) {
+    const place = await placeOf(this.permissions.territory, path, 'daemon-reads')
+    await this.before({ kind: 'read', title: place.path })
+    const action = { kind: 'read', title: `read ${place.path}`, paths: [place.path], diffs: [] }
+    await this.permissions.allow({ action, place, isGranted: grants => grants.useForRead(place.path) }, signal)
+    return { content: await readTextFile(place.path, line, limit) }
+  }
+
+  async #write({ path, content }: v.InferOutput<typeof schemas.WriteFileParams>, signal: AbortSignal): Promise<void> {
+    const { territory } = this.permissions
+    const place = await placeOf(territory, path, 'daemon-writes')
+    const target = place.path
+    if (territory.readOnly?.some(guarded => contains(guarded, target))) {
+      throw new PathRefused(`${path} would run code outside of the sandbox; inside it is read-only`)
+    }
+    await this.before({ kind: 'edit', title: target })
+    const action = { kind: 'edit', title: `write ${target}`, paths: [target], diffs: [] }
+    let shown: { readonly before: string | undefined } | undefined
+    const look = async () => {
+      shown = { before: await textBefore(target) }
+      return shown.before
+    }
+    // What is granted or asked about is the change of the text that is there now, and that very change is made.
+    await this.permissions.allow(
+      {
+        action,
+        place,
+        named: path,
+        look,
+        detail: before => ({
+          ...action,
+          diffs: [{ path: target, newText: content, ...(before !== undefined && { oldText: before }) }],
+        }),
+        isGranted: (grants, before) => grants.useForWrite({ target, content, before }),
+      },
+      signal,
+    )
+    await writeTextFile(target, content, shown)
+  }
+
+  async #createTerminal(params: schemas.CreateTerminalParams, signal: AbortSignal) {
+    const { territory } = this.permissions
+    const place = await placeOf(territory, params.cwd ?? '.')
+    const asked = [params.command, ...(params.args ?? [])]
+    const { argv = asked } = await this.before({ kind: 'execute', title: asked.join(' '), argv: asked })
+    const action = terminalAction(argv, params.env ?? [], place.path === territory.roots[0] ? undefined : place.path)
+    await this.permissions.allow({ action, place, isGranted: grants => grants.useForCommand(argv) }, signal)
+    const [command = '', ...args] = argv
+    // What nobody changed is run as the agent wrote it, which may be a line for a shell.
+    const wanted = argv === asked ? params : { ...params, command, args }
+    return { terminalId: await this.terminals.create(wanted, place.path) }
+  }
+}
+
+function decode<T>(schema: v.GenericSchema<unknown, T>, params: unknown): T {
+  const result = v.safeParse(schema, params ?? {})
+  if (result.success) return result.output
+  const [issue] = result.issues
+  const at = issue.path?.map(({ key }) => String(key)).join('.')
+  throw notPossible('invalid_params', `${at ? `${at}: ` : ''}${issueText(issue)}`)
+}

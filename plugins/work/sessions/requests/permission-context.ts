@@ -1,0 +1,45 @@
+import type { Clock, Fault, Ids } from '../../../../kernel/plugin.js'
+import type { PermissionMode } from '../../../agents/agents/api.js'
+import type { ToolCallFields } from '../acp/schemas.js'
+import type { AgentGuard } from '../agent/guard.js'
+import type { EventContent } from '../events.js'
+import type { Territory } from './paths.js'
+import type { PermissionOption } from './permission-rules.js'
+import type { WholeQuestion } from './question.js'
+import type { ToolRights } from './tool-rights.js'
+
+/** What permissions need of their session. */
+export interface PermissionContext {
+  readonly mode: PermissionMode
+  /** Default: all there are. */
+  readonly tools?: ToolRights
+  readonly guard?: Readonly<AgentGuard>
+  readonly territory: Territory
+  readonly clock: Clock
+  readonly ids: Ids
+  /** Milliseconds that a request waits for a person; then it is rejected once. */
+  readonly timeoutMs: number
+  /** The turn that runs. */
+  turnId(): string | undefined
+  /** A person may answer while this turn runs: it is not one of a job or of a task. */
+  isAttended(): boolean
+  /** What earlier updates said about a tool call. */
+  known(toolCallId: string): Partial<ToolCallFields> | undefined
+  /** Asks the `permission` gate: whether it refuses, and the kind that the mode is to judge as well. */
+  gate(kind: string, title: string, command?: string): Promise<{ readonly judgedAs: string; readonly refusal?: Fault }>
+  record(turnId: string, content: EventContent): void
+  /** Writes a warning into the journal. */
+  warn(turnId: string, content: EventContent): void
+}
+
+/** A request that waits for a person. */
+export interface PendingPermission {
+  readonly requestId: string
+  readonly turnId: string
+  /** All of it, as it came. */
+  readonly question: WholeQuestion
+  readonly createdAt: number
+  /** Epoch milliseconds; default: the time that requests of agents have. */
+  readonly expiresAt?: number
+  readonly options: readonly PermissionOption[]
+}

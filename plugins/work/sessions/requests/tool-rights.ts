@@ -1,0 +1,57 @@
+import { covers } from '../../../../kernel/kit/text.js'
+import { toolNotGranted } from '../acp/error.js'
+import type { ToolCallFields } from '../acp/schemas.js'
+import type { EventContent } from '../events.js'
+
+/** Which right each kind of tool call needs that is no tool with an id; kinds are those of ACP. */
+const RIGHT_OF: Readonly<Record<string, string>> = {
+  read: 'svc__read',
+  search: 'svc__read',
+  edit: 'svc__edit',
+  delete: 'svc__edit',
+  move: 'svc__edit',
+  execute: 'svc__execute',
+  fetch: 'svc__fetch',
+}
+const OTHER = 'svc__other'
+/** Kinds that do nothing outside of the agent. */
+const HARMLESS: ReadonlySet<string> = new Set(['think', 'switch_mode'])
+const TOOL_ID = /^[a-z][a-z0-9_-]*?__[A-Za-z0-9_.-]+$/
+
+type Named = Pick<Partial<ToolCallFields>, 'name' | 'title'>
+
+/** The tools that a session may use; `undefined`: all of them. */
+export class ToolRights {
+  #told = ''
+
+  constructor(private readonly tools: readonly string[] | undefined) {}
+
+  /** Something may be refused: its agent has to ask, whatever mode it is in. */
+  get isLimited(): boolean {
+    return this.tools !== undefined
+  }
+
+  /** The right that a tool call needs and the session has not; undefined: it has it. Names are what agents call their tools. */
+  lacking(kind: string, ...named: readonly (Named | undefined)[]): string | undefined {
+    if (this.tools === undefined || HARMLESS.has(kind)) return undefined
+    const own = RIGHT_OF[kind]
+    // The title of a call of such a kind may be a command or the name of a file, which would pass for a tool.
+    const names = named.flatMap(call => (own === undefined ? [call?.name, call?.title] : [call?.name]))
+    const id = names.find(name => typeof name === 'string' && TOOL_ID.test(name))
+    // A tool with an id may also say of what kind it is: it needs no second right for that.
+    const wanted = typeof id === 'string' ? id : (own ?? OTHER)
+    return this.tools.some(tool => covers(tool, wanted)) ? undefined : wanted
+  }
+
+  /** For a method of the client. Throws an error of the protocol; `warn` is told once a turn for each tool. */
+  check(kind: 'read' | 'edit' | 'execute', turnId: string, warn: (content: EventContent) => void): void {
+    const lacking = this.lacking(kind)
+    if (lacking === undefined) return
+    if (this.#told !== `${turnId} ${lacking}`) {
+      this.#told = `${turnId} ${lacking}`
+      const text = `the agent wanted to use ${lacking}, which this session was spawned without: it was refused`
+      warn({ warning: 'tool_not_granted', tool: lacking, text })
+    }
+    throw toolNotGranted(lacking)
+  }
+}

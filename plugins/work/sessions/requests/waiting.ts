@@ -1,0 +1,79 @@
+import type { Clock } from '../../../../kernel/plugin.js'
+import { SessionErrors } from '../api.js'
+import type { PendingPermission } from './permission-context.js'
+import { type Decision, optionFor } from './permission-rules.js'
+import type { Verdict } from './verdict.js'
+
+interface Waiting extends PendingPermission {
+  /** The first call decides; later ones do nothing. */
+  settle(verdict: Verdict): void
+  /** Settled, judged and in the journal: was it allowed. */
+  readonly done: Promise<boolean>
+}
+
+/** Questions of an agent that wait for a person, until one answers, their time is over, or their turn ends. */
+export class WaitingQuestions {
+  readonly #waiting = new Map<string, Waiting>()
+  /** Of the newest turn in which that happened. */
+  #expired = { turnId: '', count: 0 }
+
+  constructor(private readonly context: { readonly clock: Clock; readonly timeoutMs: number }) {}
+
+  get pending(): readonly PendingPermission[] {
+    return [...this.#waiting.values()]
+  }
+
+  /** Questions of a turn which nobody answered in time. */
+  expiredIn(turnId: string): number {
+    return turnId === this.#expired.turnId ? this.#expired.count : 0
+  }
+
+  expire(turnId: string): void {
+    this.#expired = { turnId, count: this.expiredIn(turnId) + 1 }
+  }
+
+  /** Resolves to what `conclude`, which is called once, makes of the answer. @param signal ends the wait */
+  wait<T extends { readonly allowed: boolean }>(
+    asked: PendingPermission,
+    signal: AbortSignal,
+    conclude: (verdict: Verdict) => T,
+  ): Promise<T> {
+    let settle: (verdict: Verdict) => void = () => {}
+    const decided = new Promise<Verdict>(resolve => {
+      settle = resolve
+    })
+    const { clock, timeoutMs } = this.context
+    const timer = clock.timeout(timeoutMs, () => settle({ decision: 'reject-once', by: 'timeout' }), { unref: true })
+    const abandon = () => settle({ decision: 'cancelled', by: 'cancel' })
+    signal.addEventListener('abort', abandon, { once: true })
+    const concluded = decided.then(verdict => {
+      timer.cancel()
+      signal.removeEventListener('abort', abandon)
+      this.#waiting.delete(asked.requestId)
+      if (verdict.by === 'timeout') this.expire(asked.turnId)
+      return conclude(verdict)
+    })
+    const done = concluded.then(({ allowed }) => allowed)
+    // Whoever answered awaits it; nobody did when the turn was cancelled.
+    done.catch(() => {})
+    this.#waiting.set(asked.requestId, { ...asked, settle, done })
+    return concluded
+  }
+
+  /** A person's answer. Resolves when it is in the journal, with whether it was allowed in the end. */
+  answer(requestId: string, turnId: string, decision: Decision): Promise<boolean> {
+    const waiting = this.#waiting.get(requestId)
+    if (!waiting || waiting.turnId !== turnId) throw SessionErrors.permission_not_found()
+    if (decision.startsWith('allow') && !optionFor(waiting.options, decision)) {
+      const offered = waiting.options.map(({ kind }) => kind).join(', ')
+      throw SessionErrors.permission_not_offered(`the agent offers no option for ${decision}, only: ${offered}`)
+    }
+    waiting.settle({ decision, by: 'person' })
+    return waiting.done
+  }
+
+  /** The turn is over, or about to be: what waits is answered `cancelled`. */
+  endTurn(): void {
+    for (const waiting of [...this.#waiting.values()]) waiting.settle({ decision: 'cancelled', by: 'cancel' })
+  }
+}

@@ -1,0 +1,67 @@
+import { describe, runsCode } from '../../../../kernel/kit/annotations/index.js'
+import { created, noContent, type Route, routeOf } from '../../../../kernel/plugin.js'
+import * as schemas from '../../../../schemas/sessions.js'
+import { attachmentToWire, MAX_BYTES } from '../attachments/store.js'
+import type { SessionsService } from '../service.js'
+import { area, ONE } from './place.js'
+
+const route = routeOf<SessionsService>()
+/** Bytes of a form beside its file. */
+const FORM_BYTES = 64 * 1024
+
+/** Routes over files that go along with prompts. */
+export const attachmentRoutes: readonly Route<SessionsService>[] = [
+  route({
+    method: 'POST',
+    path: `${ONE}/attachments`,
+    audited: false,
+    with: [describe(area)],
+    summary: 'Upload a file for prompts of a session, as a form with one file',
+    body: { as: 'stream', types: ['multipart/form-data'] },
+    bodyLimit: MAX_BYTES + FORM_BYTES,
+    headers: { 'Content-Type': { required: true } },
+    replies: { 201: schemas.AttachmentReply },
+    handle: async (self, { params, body, headers }) => {
+      const row = self.find(params.session_id, params.workspace_id)
+      const stored = await self.context.attachments.take(row.id, headers['content-type'], body)
+      return created({ attachment: attachmentToWire(stored) })
+    },
+  }),
+  route({
+    method: 'DELETE',
+    path: `${ONE}/attachments/{attachment_id}`,
+    audited: false,
+    with: [describe(area), runsCode(false)],
+    essential: true,
+    summary: 'Delete an uploaded file',
+    replies: { 204: null },
+    handle: async (self, { params }) => {
+      const row = self.find(params.session_id, params.workspace_id)
+      await self.context.attachments.remove(row.id, params.attachment_id)
+      return noContent()
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${ONE}/attachments/{attachment_id}/bytes`,
+    with: [describe(area)],
+    summary: 'Download an uploaded file',
+    replies: { 200: { as: 'bytes', types: ['application/octet-stream', '*/*'] } },
+    handle: async (self, { params }) => {
+      const { attachments } = self.context
+      const found = attachments.get(self.find(params.session_id, params.workspace_id).id, params.attachment_id)
+      const name = encodeURIComponent(found.name).replace(
+        /[!'()*]/g,
+        sign => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`,
+      )
+      const headers = {
+        'content-type': found.mime_type,
+        'content-length': String(found.bytes),
+        // Never shown as a page of this daemon.
+        'content-disposition': `attachment; filename*=UTF-8''${name}`,
+        'x-content-type-options': 'nosniff',
+      }
+      return { status: 200, body: attachments.bytes(found), headers }
+    },
+  }),
+]

@@ -1,0 +1,115 @@
+import { cli, describe, runsCode, tool } from '../../../../kernel/kit/annotations/index.js'
+import { accepted, noContent, ok, type Route, routeOf, streamed } from '../../../../kernel/plugin.js'
+import * as schemas from '../../../../schemas/sessions.js'
+import { promptStream, UI_STREAM_HEADERS } from '../read/ui-stream.js'
+import type { SessionsService } from '../service.js'
+import type { PromptAnswer } from '../turn/prompting.js'
+import { area, fields, find, id, ONE } from './place.js'
+
+const route = routeOf<SessionsService>()
+
+/** Routes over one session in its workspace that change it. */
+export const changingRoutes: readonly Route<SessionsService>[] = [
+  route({
+    method: 'PATCH',
+    path: ONE,
+    summary: 'Rename a session or change its permission mode',
+    body: schemas.PatchSessionBody,
+    replies: { 200: schemas.SessionDetailReply },
+    with: [
+      describe(area),
+      cli('session rename', {
+        args: [id, { name: 'name', in: 'body' }],
+        find,
+        view: { item: 'session', fields: fields.slice(0, 5) },
+      }),
+      tool('session_update', ['sessions']),
+    ],
+    handle: async (self, { params, body }) =>
+      ok({ session: await self.change(self.find(params.session_id, params.workspace_id), body) }),
+  }),
+  route({
+    method: 'DELETE',
+    path: ONE,
+    summary: 'Stop and delete a session with its history',
+    essential: true,
+    replies: { 204: null },
+    with: [
+      describe(area),
+      cli('session remove', { args: [id], find, done: 'removed {session_id}' }),
+      tool('session_remove', ['sessions']),
+    ],
+    handle: async (self, { params }) => {
+      await self.remove(self.find(params.session_id, params.workspace_id))
+      return noContent()
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${ONE}/prompt`,
+    audited: false,
+    with: [describe(area), tool('session_prompt', ['sessions'])],
+    summary: 'Send a prompt: run, queue, interrupt or steer; replies with a stream where the client accepts one',
+    body: schemas.PromptBody,
+    headers: { 'Idempotency-Key': { required: false }, Accept: { required: false } },
+    replies: { 200: schemas.PromptReply, 202: schemas.PromptReply },
+    frames: schemas.UiStreamFrame,
+    handle: async (self, { params, body, headers, actor, signal }) => {
+      const row = self.find(params.session_id, params.workspace_id)
+      const key = body.idempotency_key ?? headers['idempotency-key']
+      const request = { ...body, ...(key !== undefined && { idempotency_key: key }) }
+      const submit = () => self.prompting.submit(row.id, request, actor)
+      if (!headers.accept?.includes('text/event-stream')) return answered(await submit())
+      const { answer, frames } = await promptStream(self.context, row, submit, signal)
+      return frames ? streamed(frames, UI_STREAM_HEADERS) : answered(answer)
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${ONE}/prompt/cancel`,
+    audited: false,
+    summary: 'Cancel the running prompt',
+    essential: true,
+    replies: { 200: schemas.CancelPromptReply },
+    with: [
+      describe(area),
+      cli('session cancel', { args: [id], find, view: { text: 'outcome' } }),
+      tool('session_cancel', ['sessions']),
+      runsCode(false),
+    ],
+    handle: async (self, { params }) => ok(await self.cancel(self.find(params.session_id, params.workspace_id))),
+  }),
+  route({
+    method: 'POST',
+    path: `${ONE}/approve`,
+    with: [describe(area)],
+    summary: 'Answer a permission request',
+    essential: true,
+    body: schemas.ApproveBody,
+    replies: { 200: schemas.ApproveReply },
+    handle: async (self, { params, body, actor }) => {
+      const allowed = await self.answer(self.find(params.session_id, params.workspace_id), body, actor)
+      return ok({ status: allowed ? 'allowed' : 'rejected' })
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${ONE}/stop`,
+    summary: 'Stop a session',
+    essential: true,
+    replies: { 204: null },
+    with: [
+      describe(area),
+      cli('session stop', { args: [id], find, done: '{session_id} is stopped' }),
+      tool('session_stop', ['sessions']),
+      runsCode(false),
+    ],
+    handle: async (self, { params, actor }) => {
+      const row = self.find(params.session_id, params.workspace_id)
+      await self.stop(row.id, { reason: 'user_canceled', cause: actor.cause, isRefusable: true })
+      return noContent()
+    },
+  }),
+]
+
+const answered = ({ status, prompt }: PromptAnswer) => (status === 200 ? ok({ prompt }) : accepted({ prompt }))

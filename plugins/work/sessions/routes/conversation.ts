@@ -1,0 +1,133 @@
+import { cli, describe, runsCode, tool } from '../../../../kernel/kit/annotations/index.js'
+import { type Actor, accepted, ok, type Route, routeOf } from '../../../../kernel/plugin.js'
+import * as schemas from '../../../../schemas/sessions.js'
+import { SessionErrors } from '../api.js'
+import { commandsOf, recapOf } from '../read/recap.js'
+import type { SessionsService } from '../service.js'
+import { steerFromQueue } from '../turn/queue.js'
+import { area, find, id, ONE } from './place.js'
+
+/** Seconds that a question waits where nothing else is said. */
+const ASK_SECONDS = 300
+
+/** Who asks, as a person is told. */
+const askerOf = ({ origin, owner }: Actor): string =>
+  origin === 'agent_session' ? 'the agent' : origin === 'extension' ? `the extension ${owner.id}` : 'somebody'
+
+const route = routeOf<SessionsService>()
+
+/** Routes over what the agent of a session asks and offers, and over where its conversation stands. */
+export const conversationRoutes: readonly Route<SessionsService>[] = [
+  route({
+    method: 'GET',
+    path: `${ONE}/clarifications`,
+    origins: ['agent_session'],
+    with: [describe(area)],
+    summary: 'List the open questions of an agent',
+    replies: { 200: schemas.ListClarificationsReply },
+    handle: (self, { params }) => {
+      const row = self.find(params.session_id, params.workspace_id)
+      const pending = self.live(row.id)?.binding.running?.clarifications.pending ?? []
+      return ok({ clarifications: pending.map(({ turnId: _turn, ...clarification }) => clarification) })
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${ONE}/clarifications`,
+    audited: false,
+    origins: ['agent_session'],
+    with: [
+      describe(area),
+      tool('clarify', ['sessions'], {
+        description:
+          'Ask the person something that you cannot find out yourself, in words or with choices, and wait for the answer. `fallback` true: nobody answered; go on by yourself',
+        // Less than a call of a tool may take.
+        fixed: { timeout_seconds: 100 },
+        // It changes nothing, and what it asks is answered by a person.
+        risk: 'read',
+      }),
+      runsCode(false),
+    ],
+    summary: 'Ask the user of a session a question and wait for the answer',
+    body: schemas.AskClarificationBody,
+    replies: { 200: schemas.AskClarificationReply },
+    handle: async (self, { params, body, actor, signal }) => {
+      const row = self.find(params.session_id, params.workspace_id)
+      const asked = self.live(row.id)?.binding.running?.clarifications
+      if (!asked) throw SessionErrors.clarification_idle()
+      const { question, choices, timeout_seconds: seconds = ASK_SECONDS } = body
+      return ok(await asked.put({ by: askerOf(actor), question, choices, timeoutMs: seconds * 1000, signal }))
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${ONE}/clarifications/{request_id}/answer`,
+    audited: false,
+    with: [describe(area)],
+    summary: 'Answer a question of an agent',
+    essential: true,
+    body: schemas.AnswerClarificationBody,
+    replies: { 200: schemas.AnswerClarificationReply },
+    handle: (self, { params, body }) => {
+      const row = self.find(params.session_id, params.workspace_id)
+      const asked = self.live(row.id)?.binding.running?.clarifications
+      if (!asked) throw SessionErrors.clarification_not_found('the agent of this session does not run')
+      return ok(asked.answer(params.request_id, body))
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${ONE}/commands`,
+    origins: ['agent_session'],
+    summary: 'List the slash commands that the agent of a session offers',
+    replies: { 200: schemas.ListCommandsReply },
+    with: [
+      describe(area),
+      cli('session commands', {
+        args: [id],
+        find,
+        view: {
+          rows: 'commands',
+          columns: [
+            { header: 'COMMAND', path: 'canonical_token' },
+            { header: 'INPUT', path: 'input_hint' },
+            { header: 'AVAILABLE', path: 'available' },
+            { header: 'DESCRIPTION', path: 'description', below: true },
+          ],
+          empty: 'the agent offers no commands; it tells of them when it runs',
+        },
+      }),
+    ],
+    handle: (self, { params }) => {
+      const row = self.find(params.session_id, params.workspace_id)
+      return ok(commandsOf(row, self.live(row.id)))
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${ONE}/recap`,
+    origins: ['agent_session'],
+    with: [describe(area), tool('session_recap', ['sessions'])],
+    summary: 'Show a recap of a session',
+    query: schemas.RecapQuery,
+    replies: { 200: schemas.RecapReply },
+    handle: async (self, { params, query }) => {
+      const row = self.find(params.session_id, params.workspace_id)
+      return ok({ recap: await recapOf(self.context, row, self.live(row.id), self.wire(row), query.limit) })
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${ONE}/prompt/queue/{queue_entry_id}/steer`,
+    audited: false,
+    with: [describe(area)],
+    summary: 'Use a queued prompt to steer the running turn',
+    body: schemas.SteerQueuedPromptBody,
+    replies: { 202: schemas.SteerQueuedPromptReply },
+    handle: async (self, { params, body }) => {
+      const row = self.find(params.session_id, params.workspace_id)
+      const turn = () => self.live(row.id)?.turn
+      return accepted({ prompt: await steerFromQueue(self.context, row, params.queue_entry_id, body, turn) })
+    },
+  }),
+]

@@ -1,0 +1,25 @@
+import { describe } from '../../../../kernel/kit/annotations/index.js'
+import { created, type Route, routeOf } from '../../../../kernel/plugin.js'
+import * as schemas from '../../../../schemas/sessions.js'
+import { forkSession } from '../fork/fork.js'
+import type { SessionsService } from '../service.js'
+import { area, ONE } from './place.js'
+
+const route = routeOf<SessionsService>()
+
+/** The route that goes on with a conversation elsewhere. */
+export const forkRoutes: readonly Route<SessionsService>[] = [
+  route({
+    method: 'POST',
+    path: `${ONE}/worktree-fork`,
+    with: [describe(area)],
+    summary: 'Fork a conversation into a new session in its own git worktree',
+    body: schemas.ForkSessionBody,
+    replies: { 201: schemas.SessionDetailReply },
+    handle: async (self, { params, body, actor, id: cause }) => {
+      const row = self.find(params.session_id, params.workspace_id)
+      const made = await forkSession(self.context, row, body, { ...actor, cause: actor.cause ?? cause })
+      return created({ session: self.detail(self.find(made)) })
+    },
+  }),
+]

@@ -1,0 +1,137 @@
+import { cli, describe, runsCode, tool } from '../../../../kernel/kit/annotations/index.js'
+import { ok, type Route, routeOf } from '../../../../kernel/plugin.js'
+import * as schemas from '../../../../schemas/sessions.js'
+import { waitForSession } from '../lifecycle/waiting.js'
+import { inspectionOf, interactionIn, interactionsOf, repairTranscript, usageOf } from '../read/inspection.js'
+import type { SessionsService } from '../service.js'
+import { inspectView, repairView, usageView } from '../views.js'
+import { area, find, id, ONE } from './place.js'
+
+const route = routeOf<SessionsService>()
+
+/** What waits for a person, in whatever session. */
+export const inboxRoutes: readonly Route<SessionsService>[] = [
+  route({
+    method: 'GET',
+    path: '/api/inbox',
+    summary: 'List questions, approvals and tasks that wait for you',
+    replies: { 200: schemas.InboxReply },
+    with: [
+      describe(area),
+      cli('inbox', {
+        view: {
+          rows: 'items',
+          columns: [
+            { header: 'SESSION', path: 'session_id' },
+            { header: 'AGENT', path: 'agent_name' },
+            { header: 'KIND', path: 'kind' },
+            { header: 'ASKED', path: 'created_at', as: 'ago' },
+            { header: 'EXPIRES', path: 'expires_at', as: 'ago' },
+            { header: 'ASKS FOR', path: 'title', below: true },
+            { header: 'COMMAND', path: 'command', below: true },
+            { header: 'OUTSIDE THE WORKSPACE', path: 'outside', as: 'list', below: true },
+            { header: 'CHANGES', path: 'changes', as: 'list', below: true },
+            { header: 'SHOW', path: 'show', below: true },
+            { header: 'ANSWER', path: 'answer', below: true },
+            { header: 'WORKSPACE', path: 'workspace_path', below: true },
+          ],
+          empty: 'nothing waits for you',
+        },
+      }),
+    ],
+    handle: self => ok({ items: self.inbox() }),
+  }),
+]
+
+/** Routes that look closer at one session. */
+export const inspectionRoutes: readonly Route<SessionsService>[] = [
+  route({
+    method: 'GET',
+    path: `${ONE}/usage`,
+    origins: ['agent_session'],
+    summary: 'Show the tokens and cost that the agent reports',
+    replies: { 200: schemas.SessionUsageReply },
+    with: [
+      describe(area),
+      cli('session usage', { args: [id], find, view: usageView }),
+      tool('session_usage', ['sessions']),
+    ],
+    handle: async (self, { params }) => {
+      const row = self.find(params.session_id, params.workspace_id)
+      const days = self.context.usageDays.between('', '9999', row.id)
+      return ok({
+        usage: await usageOf(self.context, row),
+        days: days.map(({ day, turns, tokens, cost, currency }) => ({ date: day, turns, tokens, cost, currency })),
+      })
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${ONE}/interactions`,
+    origins: ['agent_session'],
+    with: [describe(area)],
+    summary: 'List the questions of an agent, open and answered',
+    query: schemas.ListInteractionsQuery,
+    replies: { 200: schemas.ListInteractionsReply },
+    handle: async (self, { params, query }) => {
+      const row = self.find(params.session_id, params.workspace_id)
+      return ok({ interactions: await interactionsOf(self.context, row, self.live(row.id), query.status) })
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${ONE}/interactions/{interaction_id}`,
+    origins: ['agent_session'],
+    with: [describe(area)],
+    summary: 'Show a question of an agent, with everything that it would run or change',
+    replies: { 200: schemas.InteractionReply },
+    handle: async (self, { params }) => {
+      const row = self.find(params.session_id, params.workspace_id)
+      return ok({ interaction: await interactionIn(self.context, row, self.live(row.id), params.interaction_id) })
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${ONE}/inspect`,
+    origins: ['agent_session'],
+    summary: 'Show a session with diagnostic details',
+    query: schemas.InspectSessionQuery,
+    replies: { 200: schemas.InspectSessionReply },
+    with: [
+      describe(area),
+      cli('session inspect', { args: [id], find, view: inspectView }),
+      tool('session_inspect', ['sessions']),
+    ],
+    handle: async (self, { params, query }) => {
+      const row = self.find(params.session_id, params.workspace_id)
+      return ok(await inspectionOf(self.context, row, self.live(row.id), query.include_recent_wake_events ?? false))
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${ONE}/repair`,
+    summary: 'Repair an interrupted transcript',
+    query: schemas.RepairSessionQuery,
+    replies: { 200: schemas.RepairSessionReply },
+    with: [describe(area), cli('session repair', { args: [id], find, view: repairView })],
+    handle: async (self, { params, query }) => {
+      const row = self.find(params.session_id, params.workspace_id)
+      return ok({ repair: await repairTranscript(self.context, row, self.live(row.id), query) })
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${ONE}/wait`,
+    audited: false,
+    with: [describe(area, { errors: [410] }), tool('session_wait', ['sessions'], { risk: 'read' }), runsCode(false)],
+    summary: 'Wait until a session reaches one of the given states; default: no running turn',
+    body: schemas.WaitSessionBody,
+    replies: { 200: schemas.WaitSessionReply },
+    essential: true,
+    handle: async (self, { params, body, signal }) => {
+      const row = self.find(params.session_id, params.workspace_id)
+      const look = () => ({ row: self.context.table.get(row.id), live: self.live(row.id) })
+      return ok(await waitForSession(self.context, row, look, body, signal))
+    },
+  }),
+]

@@ -1,0 +1,40 @@
+import { cli, describe } from '../../../../kernel/kit/annotations/index.js'
+import { ok, type Route, routeOf } from '../../../../kernel/plugin.js'
+import * as schemas from '../../../../schemas/sessions.js'
+import { clear, rewind } from '../rewind/rewind.js'
+import type { SessionsService } from '../service.js'
+import { area, find, id, ONE } from './place.js'
+
+const route = routeOf<SessionsService>()
+
+/** Routes that take something out of a conversation. */
+export const rewindRoutes: readonly Route<SessionsService>[] = [
+  route({
+    method: 'POST',
+    path: `${ONE}/clear`,
+    summary: 'Clear the conversation of a session; files are kept',
+    replies: { 200: schemas.SessionReply },
+    with: [
+      describe(area),
+      cli('session clear', { args: [id], find, view: { text: '{session.id} begins anew with the next prompt' } }),
+    ],
+    handle: async (self, { params }) => {
+      const row = self.find(params.session_id, params.workspace_id)
+      await clear(self.rewinding(), row.id)
+      return ok({ session: self.wire(self.find(row.id)) })
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${ONE}/rewind`,
+    with: [describe(area)],
+    summary: 'Rewind the conversation to before a prompt; changed files are kept and listed',
+    body: schemas.RewindBody,
+    replies: { 200: schemas.RewindSessionReply },
+    handle: async (self, { params, body }) => {
+      const row = self.find(params.session_id, params.workspace_id)
+      const done = await rewind(self.rewinding(), row.id, body)
+      return ok({ rewind: done, session: self.detail(self.find(row.id)) })
+    },
+  }),
+]

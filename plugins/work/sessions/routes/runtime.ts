@@ -1,0 +1,42 @@
+import { describe } from '../../../../kernel/kit/annotations/index.js'
+import { ok, type Route, routeOf } from '../../../../kernel/plugin.js'
+import * as schemas from '../../../../schemas/sessions.js'
+import { checkProvider, checkSelection, storeSelection } from '../runtime/selection.js'
+import type { SessionsService } from '../service.js'
+import { area, ONE } from './place.js'
+
+const route = routeOf<SessionsService>()
+
+/** Routes over the runtime of later prompts. */
+export const runtimeRoutes: readonly Route<SessionsService>[] = [
+  route({
+    method: 'PUT',
+    path: `${ONE}/runtime`,
+    with: [describe(area)],
+    summary: 'Set the provider, model, effort and speed of later prompts',
+    body: schemas.PutRuntimeBody,
+    replies: { 200: schemas.SessionDetailReply },
+    handle: async (self, { params, body }) => {
+      const row = self.find(params.session_id, params.workspace_id)
+      await checkProvider(self.context, row, body.runtime.provider)
+      checkSelection(self.context, row, body.runtime, self.live(row.id), false)
+      await storeSelection(self.context, row.id, body.runtime, body.expected_revision)
+      await self.prompting.atRest(row.id, live => live.binding.takeRuntime())
+      return ok({ session: self.detail(self.find(row.id)) })
+    },
+  }),
+  route({
+    method: 'DELETE',
+    path: `${ONE}/runtime`,
+    with: [describe(area)],
+    summary: 'Reset provider, model, effort and speed to those the session started with',
+    query: schemas.DeleteRuntimeQuery,
+    replies: { 200: schemas.SessionDetailReply },
+    handle: async (self, { params, query }) => {
+      const row = self.find(params.session_id, params.workspace_id)
+      await storeSelection(self.context, row.id, undefined, query.expected_revision)
+      await self.prompting.atRest(row.id, live => live.binding.takeRuntime())
+      return ok({ session: self.detail(self.find(row.id)) })
+    },
+  }),
+]

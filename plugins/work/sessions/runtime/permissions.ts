@@ -1,0 +1,19 @@
+import type { PermissionMode } from '../../../agents/agents/api.js'
+import type { SessionsContext } from '../context.js'
+import type { LiveSession } from '../lifecycle/live-session.js'
+
+/** Another permission mode for a session, from now on: for what its agent asks from here, and for its next start. */
+export async function changePermissions(
+  { kernel, table }: SessionsContext,
+  id: string,
+  live: LiveSession | undefined,
+  mode: PermissionMode,
+): Promise<void> {
+  await kernel.db.tx(t =>
+    table.update(t, id, { permissions_asked: mode, permissions: mode, updated_at: kernel.clock.now() }),
+  )
+  const running = live?.binding.running
+  if (!running) return
+  running.permissions.mode = mode
+  await running.agent.changeMode(running.asksIn(mode))
+}

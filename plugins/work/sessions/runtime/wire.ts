@@ -1,0 +1,31 @@
+import type { ConfigOption, SessionRuntime } from '../../../../schemas/sessions.js'
+import type { SessionRow } from '../table.js'
+import type { AgentOptions } from './options.js'
+import { effectiveOf, effortToWire, ownModelOf, providerOf } from './selection.js'
+
+/** The member `config_options`; none where the agent offers nothing. */
+export function configOptions({ config }: AgentOptions): { readonly config_options?: ConfigOption[] } {
+  if (config.length === 0) return {}
+  return {
+    config_options: config.map(({ id, kind, label, description, current, values }) => ({
+      id,
+      kind,
+      ...(label && { label }),
+      ...(description && { description }),
+      ...(current !== undefined && { current: String(current) }),
+      ...(kind === 'select' && { values }),
+    })),
+  }
+}
+
+/** What the agent of a session works with, as far as it tells. */
+export function effectiveToWire(row: SessionRow): NonNullable<SessionRuntime['effective']> {
+  const model = ownModelOf(row)
+  const { unmet: _unmet, reasoning_effort: effort, ...told } = effectiveOf(row) ?? { unmet: [] }
+  return {
+    provider: providerOf(row),
+    ...(model && { model }),
+    ...told,
+    ...effortToWire(effort),
+  }
+}

@@ -1,0 +1,255 @@
+import type { Db, SqlValue, Tx } from '../../../kernel/plugin.js'
+import { BRIEFING_TABLE } from './agent/briefing.js'
+import type { SessionState } from './api.js'
+import { ATTACHMENT_TABLE } from './attachments/store.js'
+import { USAGE_DAY_TABLE } from './journal/usage-days.js'
+import { Remembered } from './lifecycle/remembered.js'
+import { COLUMNS, type SessionChange, type SessionRow } from './row.js'
+
+export { isUnused, NEW_ROW, type SessionChange, type SessionRow } from './row.js'
+
+/** Migrations of the sessions plugin: one only ever adds to the list. */
+export const SESSION_TABLES = [
+  {
+    id: '001',
+    sql: `
+CREATE TABLE sessions_session (
+  id TEXT PRIMARY KEY NOT NULL,
+  name TEXT NOT NULL,
+  type TEXT NOT NULL,
+  agent_name TEXT NOT NULL,
+  workspace_id TEXT NOT NULL,
+  workspace_path TEXT NOT NULL,
+  provider TEXT NOT NULL,
+  model TEXT NOT NULL,
+  reasoning_effort TEXT,
+  speed TEXT,
+  state TEXT NOT NULL,
+  stop_reason TEXT,
+  stop_detail TEXT,
+  failure_kind TEXT,
+  failure_summary TEXT,
+  failure_bundle TEXT,
+  acp_session_id TEXT,
+  supports_load INTEGER,
+  epoch INTEGER NOT NULL,
+  journal_bytes INTEGER NOT NULL,
+  cause TEXT,
+  last_activity_at INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX sessions_session_state ON sessions_session (state);
+CREATE INDEX sessions_session_workspace ON sessions_session (workspace_id, created_at);
+CREATE INDEX sessions_session_created ON sessions_session (created_at);
+CREATE TABLE sessions_prompt (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL,
+  session_id TEXT NOT NULL,
+  message_id TEXT NOT NULL,
+  idempotency_key TEXT,
+  digest TEXT NOT NULL,
+  text TEXT NOT NULL,
+  mode TEXT NOT NULL,
+  source TEXT NOT NULL,
+  status TEXT NOT NULL,
+  turn_id TEXT,
+  generation INTEGER NOT NULL,
+  reply TEXT NOT NULL,
+  cause TEXT,
+  enqueued_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX sessions_prompt_session ON sessions_prompt (session_id, status, seq);
+CREATE UNIQUE INDEX sessions_prompt_message ON sessions_prompt (session_id, message_id);
+CREATE UNIQUE INDEX sessions_prompt_key ON sessions_prompt (session_id, idempotency_key) WHERE idempotency_key IS NOT NULL;`,
+  },
+  {
+    id: '002-agent',
+    sql: 'CREATE INDEX sessions_session_agent ON sessions_session (workspace_id, agent_name, state)',
+  },
+  {
+    id: '003-lists',
+    sql: `
+CREATE INDEX sessions_session_activity ON sessions_session (last_activity_at, id);
+CREATE INDEX sessions_session_counts ON sessions_session (state, failure_kind, journal_bytes);`,
+  },
+  { id: '004-usage', sql: 'ALTER TABLE sessions_session ADD COLUMN usage TEXT' },
+  { id: '005-briefing', sql: BRIEFING_TABLE },
+  {
+    id: '006-permissions',
+    sql: `
+ALTER TABLE sessions_session ADD COLUMN permissions_asked TEXT;
+ALTER TABLE sessions_session ADD COLUMN permissions TEXT;`,
+  },
+  { id: '007-attachments', sql: ATTACHMENT_TABLE },
+  { id: '007-usage-days', sql: USAGE_DAY_TABLE },
+  {
+    id: '008-whole',
+    sql: `
+ALTER TABLE sessions_session ADD COLUMN attached_to TEXT;
+ALTER TABLE sessions_session ADD COLUMN attach_expires_at INTEGER;
+ALTER TABLE sessions_session ADD COLUMN archived_at INTEGER;
+ALTER TABLE sessions_session ADD COLUMN unseen_since INTEGER;
+ALTER TABLE sessions_session ADD COLUMN attention_changed_at INTEGER;
+ALTER TABLE sessions_session ADD COLUMN selection TEXT;
+ALTER TABLE sessions_session ADD COLUMN selection_revision INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sessions_session ADD COLUMN effective TEXT;
+ALTER TABLE sessions_session ADD COLUMN cuts TEXT;
+ALTER TABLE sessions_session ADD COLUMN rewound TEXT;
+ALTER TABLE sessions_session ADD COLUMN forked_from TEXT;
+ALTER TABLE sessions_session ADD COLUMN worktree_id TEXT;
+ALTER TABLE sessions_prompt ADD COLUMN runtime TEXT;
+ALTER TABLE sessions_prompt ADD COLUMN attachments TEXT;
+CREATE INDEX sessions_session_unseen ON sessions_session (workspace_id) WHERE unseen_since IS NOT NULL;
+CREATE INDEX sessions_session_archived ON sessions_session (archived_at) WHERE archived_at IS NOT NULL;`,
+  },
+  { id: '010-sandbox', sql: 'ALTER TABLE sessions_session ADD COLUMN sandbox TEXT' },
+  {
+    id: '011-spawned',
+    sql: `
+ALTER TABLE sessions_session ADD COLUMN lineage TEXT;
+ALTER TABLE sessions_session ADD COLUMN rights TEXT;`,
+  },
+  { id: '012-goal', sql: 'ALTER TABLE sessions_session ADD COLUMN goal TEXT' },
+  { id: '013-context', sql: 'ALTER TABLE sessions_prompt ADD COLUMN context_blocks TEXT' },
+] as const
+
+/** Which sessions to list, in what order, from where. */
+export interface SessionFilter {
+  readonly workspaceId?: string | undefined
+  readonly state?: SessionState | undefined
+  readonly type?: string | undefined
+  readonly agent?: string | undefined
+  /** Part of the name, the agent's name or the id, in any case. */
+  readonly text?: string | undefined
+  readonly resumable?: boolean | undefined
+  /** Those in the archive alone; false: only others. */
+  readonly archived?: boolean | undefined
+  readonly sort: 'created_at' | 'last_activity_at'
+  /** Sort value and id of the last session of the page before. */
+  readonly after?: readonly [number, string] | undefined
+}
+
+/** Reads and writes rows of sessions_session. */
+export class SessionTable {
+  /** Rises with every write: what was counted before may not hold. */
+  changes = 0
+  /** A turn looks at its row a dozen times, and every reader of its session does for each frame. */
+  readonly #rows = new Remembered(id => this.db.get<SessionRow>('SELECT * FROM sessions_session WHERE id = ?', [id]))
+
+  /** @param told what happens to the list, once it is durable */
+  constructor(
+    private readonly db: Db,
+    private readonly told: (
+      kind: 'created' | 'updated' | 'stopped' | 'removed',
+      id: string,
+      workspaceId: string,
+    ) => void,
+    private readonly attention: (row: SessionRow) => void,
+  ) {}
+
+  get(id: string): SessionRow | undefined {
+    return this.#rows.get(id)
+  }
+
+  /** Those that an earlier daemon, or this one, has not stopped. */
+  unstopped(): SessionRow[] {
+    return this.db.all<SessionRow>("SELECT * FROM sessions_session WHERE state IN ('starting', 'active', 'stopping')")
+  }
+
+  /** Has the session spawned others that have not stopped? A fork is nobody's child. */
+  hasChildren(id: string): boolean {
+    return this.unstopped().some(({ lineage }) => {
+      const parent = lineage === null ? undefined : JSON.parse(lineage)
+      return parent?.parent_session_id === id && parent.spawn_depth > 0
+    })
+  }
+
+  /** Those that a prompt starts again. */
+  resumable(agent?: string): SessionRow[] {
+    const { where, values } = conditions({ agent, resumable: true, sort: 'created_at' })
+    return this.db.all<SessionRow>(`SELECT * FROM sessions_session WHERE ${where}`, values)
+  }
+
+  insert(t: Tx, row: SessionRow): void {
+    this.#changed(row.id)
+    this.db.onDurable(t, () => this.told('created', row.id, row.workspace_id))
+    const names = Object.keys(row).filter(name => name === 'id' || COLUMNS.has(name))
+    const values = names.map(name => row[name as keyof SessionRow])
+    t.run(`INSERT INTO sessions_session (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`, values)
+  }
+
+  update(t: Tx, id: string, change: SessionChange): void {
+    this.#changed(id)
+    const kind = change.state === 'stopped' ? 'stopped' : 'updated'
+    this.db.onDurable(t, () => {
+      const row = this.get(id)
+      if (!row) return
+      this.told(kind, id, row.workspace_id)
+      if (change.attention_changed_at !== undefined) this.attention(row)
+    })
+    const names = Object.keys(change).filter(name => COLUMNS.has(name))
+    const values: SqlValue[] = names.map(name => change[name as keyof SessionChange] ?? null)
+    t.run(`UPDATE sessions_session SET ${names.map(name => `${name} = ?`).join(', ')} WHERE id = ?`, [...values, id])
+  }
+
+  remove(t: Tx, id: string): void {
+    const workspaceId = this.get(id)?.workspace_id ?? ''
+    this.#changed(id)
+    this.db.onDurable(t, () => this.told('removed', id, workspaceId))
+    t.run('DELETE FROM sessions_prompt WHERE session_id = ?', [id])
+    t.run('DELETE FROM sessions_attachment WHERE session_id = ?', [id])
+    t.run('DELETE FROM sessions_briefing WHERE session_id = ?', [id])
+    t.run('DELETE FROM sessions_session WHERE id = ?', [id])
+  }
+
+  /** Newest first by the sort column; `limit` rows at most. */
+  list(filter: SessionFilter, limit: number): SessionRow[] {
+    const { where, values } = conditions(filter)
+    const { sort, after } = filter
+    const from = after ? ` AND (${sort}, id) < (?, ?)` : ''
+    return this.db.all<SessionRow>(
+      `SELECT * FROM sessions_session WHERE ${where}${from} ORDER BY ${sort} DESC, id DESC LIMIT +?`,
+      [...values, ...(after ?? []), limit],
+    )
+  }
+
+  count(filter: SessionFilter): number {
+    const { where, values } = conditions(filter)
+    return this.db.get<{ n: number }>(`SELECT count(*) AS n FROM sessions_session WHERE ${where}`, [...values])?.n ?? 0
+  }
+
+  /** Sessions of a workspace that are not stopped. */
+  activeIn(reads: Pick<Db, 'get'> | Tx, workspaceId: string): number {
+    const sql = "SELECT count(*) AS n FROM sessions_session WHERE workspace_id = ? AND state <> 'stopped'"
+    return reads.get<{ n: number }>(sql, [workspaceId])?.n ?? 0
+  }
+
+  #changed(id: string): void {
+    this.changes++
+    this.#rows.changed(id)
+  }
+}
+
+function conditions(filter: SessionFilter): { where: string; values: SqlValue[] } {
+  const parts: string[] = ['1']
+  const values: SqlValue[] = []
+  const equal = (column: string, value: string | undefined) => {
+    if (value === undefined) return
+    parts.push(`${column} = ?`)
+    values.push(value)
+  }
+  equal('workspace_id', filter.workspaceId)
+  equal('state', filter.state)
+  equal('type', filter.type)
+  equal('agent_name', filter.agent)
+  if (filter.text) {
+    parts.push("(name || ' ' || agent_name || ' ' || id) LIKE ? ESCAPE '\\'")
+    values.push(`%${filter.text.replace(/[\\%_]/g, '\\$&')}%`)
+  }
+  const restartable = "(state = 'stopped' AND stop_reason IN ('shutdown', 'agent_crashed') AND archived_at IS NULL)"
+  if (filter.resumable === true) parts.push(restartable)
+  if (filter.resumable === false) parts.push(`NOT ifnull(${restartable}, 0)`)
+  if (filter.archived !== undefined) parts.push(`archived_at IS ${filter.archived ? 'NOT ' : ''}NULL`)
+  return { where: parts.join(' AND '), values }
+}

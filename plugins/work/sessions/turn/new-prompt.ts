@@ -1,0 +1,41 @@
+import type { Clock, Ids } from '../../../../kernel/plugin.js'
+import { SessionErrors } from '../api.js'
+import type { SessionsContext } from '../context.js'
+import type { SessionRow } from '../table.js'
+import { digestOf, type PromptRow } from './prompts.js'
+
+/** What is known of a prompt before it is stored. */
+export type NewPrompt = Omit<PromptRow, 'seq' | 'status' | 'generation' | 'reply'>
+
+/** A prompt with identities of its own, but for what is given. */
+export function newPrompt(
+  { ids, clock }: { readonly ids: Ids; readonly clock: Clock },
+  sessionId: string,
+  text: string,
+  given: Partial<NewPrompt>,
+): NewPrompt {
+  return {
+    id: ids.id('prq'),
+    session_id: sessionId,
+    message_id: ids.id('msg'),
+    idempotency_key: null,
+    digest: digestOf(text, 'queue', null),
+    text,
+    mode: 'queue',
+    source: 'user',
+    turn_id: ids.id('trn'),
+    cause: null,
+    attachments: null,
+    context_blocks: null,
+    runtime: null,
+    enqueued_at: clock.now(),
+    ...given,
+  }
+}
+
+/** A session that may get a prompt. Throws `session_archived` (409). */
+export function unarchived({ table }: Pick<SessionsContext, 'table'>, id: string): SessionRow | undefined {
+  const row = table.get(id)
+  if (row && row.archived_at !== null) throw SessionErrors.session_archived()
+  return row
+}

@@ -1,0 +1,14 @@
+import type { PromptBody } from '../../../../schemas/sessions.js'
+import { SessionErrors } from '../api.js'
+
+/** The text of a prompt from the forms that it may come in; undefined when there is no member for it at all. */
+export function textOf(body: PromptBody): string | undefined {
+  const message = body.messages?.findLast(({ role }) => role === 'user')
+  const parts = message?.parts
+    ?.filter(({ type }) => type === undefined || type === 'text')
+    .map(({ text }) => text ?? '')
+  const text = body.text ?? body.message ?? message?.content ?? parts?.join('\n')
+  if (text === undefined && body.messages === undefined) return undefined
+  if (text === undefined || text.trim() === '') throw SessionErrors.prompt_text_missing()
+  return text
+}

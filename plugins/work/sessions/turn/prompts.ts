@@ -1,0 +1,227 @@
+import { createHash } from 'node:crypto'
+import { History } from '../../../../kernel/kit/history.js'
+import type { Db, Tx } from '../../../../kernel/plugin.js'
+import type { PromptReceipt } from '../../../../schemas/sessions.js'
+import { SessionErrors } from '../api.js'
+import type { EventContent, NewEvent } from '../events.js'
+import { Remembered } from '../lifecycle/remembered.js'
+
+/**
+ * What becomes of a prompt. The first three are alive: it waits; its turn has begun and the agent is starting; the agent
+ * may have it. A crash makes `interrupted` of one that the agent cannot have got, `indeterminate` of one that it may have.
+ */
+export type PromptStatus =
+  | 'queued'
+  | 'starting'
+  | 'running'
+  | 'completed'
+  | 'failed'
+  | 'canceled'
+  | 'dropped'
+  | 'interrupted'
+  | 'indeterminate'
+
+/** Ends that no turn tells of, or none that the agent had a part in: a repetition is told them. */
+const TOLD: ReadonlySet<PromptStatus> = new Set<PromptStatus>(['canceled', 'dropped', 'interrupted'])
+const ALIVE = "('queued', 'starting', 'running')"
+
+/** Answered prompts with a key that are kept of each session, so that a repetition is known. */
+const KEPT = 200
+
+/** A row of sessions_prompt. */
+export interface PromptRow {
+  readonly seq: number
+  /** `prq_` and 16 hex. */
+  readonly id: string
+  readonly session_id: string
+  readonly message_id: string
+  readonly idempotency_key: string | null
+  readonly digest: string
+  readonly text: string
+  readonly mode: string
+  readonly source: string
+  readonly status: PromptStatus
+  readonly turn_id: string
+  readonly generation: number
+  /** The answer that was given, as JSON. */
+  readonly reply: string
+  readonly cause: string | null
+  /** The runtime of its turn alone, as JSON. */
+  readonly runtime: string | null
+  /** Ids of the files that go along with it, as JSON. */
+  readonly attachments: string | null
+  /** Texts that the agent is given before it, as JSON; null for none. */
+  readonly context_blocks: string | null
+  readonly enqueued_at: number
+}
+
+/** What makes two prompts the same. */
+export function digestOf(text: string, mode: string, runtime: unknown, attachments?: readonly string[]): string {
+  return `sha256:${createHash('sha256')
+    .update(JSON.stringify([text, mode, runtime ?? null, ...(attachments?.length ? [attachments] : [])]))
+    .digest('hex')}`
+}
+
+/** What the journal has of a prompt, before anybody is told that it was taken. */
+export function promptEvent({
+  turn_id: turnId,
+  text,
+  source,
+  message_id,
+  context_blocks,
+  files = [],
+}: Pick<PromptRow, 'turn_id' | 'text' | 'source'> & {
+  readonly message_id?: string | undefined
+  readonly context_blocks?: string | null
+  readonly files?: readonly EventContent[]
+}): NewEvent {
+  return {
+    type: 'user_message',
+    turnId,
+    content: {
+      text,
+      source,
+      ...(message_id !== undefined && { message_id }),
+      ...(files.length > 0 && { attachments: files }),
+      ...(context_blocks != null && { context_blocks: JSON.parse(context_blocks) }),
+    },
+  }
+}
+
+/** Tells whoever waits for a turn that its prompt left the queue without running. */
+export function droppedEvent(turnId: string): NewEvent {
+  return { type: 'system', turnId, content: { note: 'prompt_dropped', text: 'a prompt that waited was dropped' } }
+}
+
+/** The prompts of all sessions: waiting, running, and answered ones by their idempotency key. */
+export class PromptTable {
+  readonly #history: History<PromptRow>
+  readonly #queues = new Remembered(sessionId => {
+    const sql = "SELECT * FROM sessions_prompt WHERE session_id = ? AND status = 'queued' ORDER BY seq"
+    return this.db.all<PromptRow>(sql, [sessionId]) as readonly PromptRow[]
+  })
+
+  constructor(private readonly db: Db) {
+    this.#history = new History(db, { table: 'sessions_prompt', ended: `status NOT IN ${ALIVE}` })
+  }
+
+  /** Waiting ones, first in first out. */
+  queued(sessionId: string): readonly PromptRow[] {
+    return this.#queues.get(sessionId)
+  }
+
+  /** Rises with each interruption: what was queued before it is stale. */
+  generation(sessionId: string): number {
+    const sql = 'SELECT max(generation) AS n FROM sessions_prompt WHERE session_id = ?'
+    return this.db.get<{ n: number | null }>(sql, [sessionId])?.n ?? 1
+  }
+
+  /**
+   * The answer to an earlier prompt with the same key and the same payload; undefined when there was none.
+   * Throws `prompt_idempotency_conflict` (409).
+   */
+  replay(
+    sessionId: string,
+    key: string | undefined,
+    messageId: string | undefined,
+    digest: string,
+  ): PromptReceipt | undefined {
+    const byMessage = messageId && this.#find(sessionId, 'message_id', messageId)
+    const byKey = key === undefined ? undefined : this.#find(sessionId, 'idempotency_key', key)
+    if (byMessage && byMessage.idempotency_key !== (key ?? null)) {
+      throw SessionErrors.prompt_idempotency_conflict(
+        'this message id was sent with another idempotency key, or without',
+      )
+    }
+    if (byMessage && key === undefined) {
+      throw SessionErrors.prompt_idempotency_conflict('this message id was sent already; a repetition needs its key')
+    }
+    if (!byKey) return undefined
+    if (byKey.digest !== digest || (messageId !== undefined && byKey.message_id !== messageId)) {
+      throw SessionErrors.prompt_idempotency_conflict('this idempotency key is bound to another prompt')
+    }
+    if (byKey.status === 'indeterminate') {
+      throw SessionErrors.prompt_idempotency_conflict(
+        `nobody knows whether the agent carried this prompt out: the daemon ended during its turn, ${byKey.turn_id}`,
+        { next: `look at turn ${byKey.turn_id} (svc session history ${sessionId}), then send it with another key` },
+      )
+    }
+    const reply = JSON.parse(byKey.reply) as PromptReceipt
+    return { ...reply, replayed: true, ...(TOLD.has(byKey.status) && { status: byKey.status }) }
+  }
+
+  insert(t: Tx, row: Omit<PromptRow, 'seq'>): void {
+    if (row.status === 'queued') this.#queues.changed(row.session_id)
+    this.#history.append(t, row)
+  }
+
+  setStatus(t: Tx, { id, session_id }: Pick<PromptRow, 'id' | 'session_id'>, status: PromptStatus): void {
+    this.#left(session_id, id)
+    t.run('UPDATE sessions_prompt SET status = ? WHERE id = ?', [status, id])
+  }
+
+  /** The end of a prompt: kept for repetitions when it has a key, without its text, else gone. */
+  finish(t: Tx, { id, session_id }: Pick<PromptRow, 'id' | 'session_id'>, status: PromptStatus): void {
+    this.#left(session_id, id)
+    if (t.run('DELETE FROM sessions_prompt WHERE id = ? AND idempotency_key IS NULL', [id]).changes > 0) return
+    t.run("UPDATE sessions_prompt SET status = ?, text = '', context_blocks = NULL WHERE id = ?", [status, id])
+    this.#history.prune(t, { session_id }, { newest: KEPT })
+  }
+
+  /** Is one of these identities another prompt's. */
+  isBound(sessionId: string, messageId: string, key: string, except: string): boolean {
+    const bound = [this.#find(sessionId, 'message_id', messageId), this.#find(sessionId, 'idempotency_key', key)]
+    return bound.some(prompt => prompt !== undefined && prompt.id !== except)
+  }
+
+  /** Another text for a prompt that waits, under new identities. */
+  change(
+    t: Tx,
+    id: string,
+    to: Pick<PromptRow, 'text' | 'context_blocks' | 'digest' | 'message_id' | 'idempotency_key'>,
+  ): void {
+    this.#queues.changedAll()
+    const sql =
+      'UPDATE sessions_prompt SET text = ?, context_blocks = ?, digest = ?, message_id = ?, idempotency_key = ? WHERE id = ?'
+    t.run(sql, [to.text, to.context_blocks, to.digest, to.message_id, to.idempotency_key, id])
+  }
+
+  /** Lets a prompt that waits steer the turn that runs. `reply`: what its sender was told, as JSON. */
+  stage(t: Tx, id: string, reply: string): void {
+    this.#queues.changedAll()
+    t.run("UPDATE sessions_prompt SET mode = 'steer', reply = ? WHERE id = ?", [reply, id])
+  }
+
+  /** Ends all that wait; returns how many. */
+  dropQueued(t: Tx, sessionId: string, status: 'canceled' | 'dropped'): number {
+    this.#queues.changed(sessionId)
+    const sql =
+      "UPDATE sessions_prompt SET status = ?, text = '', context_blocks = NULL WHERE session_id = ? AND status = 'queued'"
+    return t.run(sql, [status, sessionId]).changes
+  }
+
+  /** The prompt whose turn has begun and, as far as this table knows, not ended. */
+  begun(sessionId: string): PromptRow | undefined {
+    const sql = "SELECT * FROM sessions_prompt WHERE session_id = ? AND status IN ('starting', 'running')"
+    return this.db.get<PromptRow>(sql, [sessionId])
+  }
+
+  /** Ends the prompt whose turn nobody goes on with: nobody knows how far one came that the agent may have. */
+  abandon(t: Tx, sessionId: string): void {
+    const begun = this.begun(sessionId)
+    if (begun) this.finish(t, begun, begun.status === 'starting' ? 'interrupted' : 'indeterminate')
+  }
+
+  /** A prompt waits no longer, if it did. */
+  #left(sessionId: string, id: string): void {
+    const queue = this.#queues.peek(sessionId)
+    // Of most nobody knew otherwise than that they ran.
+    if (queue?.every(prompt => prompt.id !== id)) return
+    this.#queues.changed(sessionId)
+  }
+
+  #find(sessionId: string, column: 'message_id' | 'idempotency_key', value: string): PromptRow | undefined {
+    const sql = `SELECT * FROM sessions_prompt WHERE session_id = ? AND ${column} = ?`
+    return this.db.get<PromptRow>(sql, [sessionId, value])
+  }
+}

@@ -1,0 +1,175 @@
+import type { Clock } from '../../../../kernel/plugin.js'
+import type { Pulse } from '../agent/pulse.js'
+import type { EventContent } from '../events.js'
+import type { SessionLimits } from '../settings.js'
+
+/** Looks at the processes before the verdict that they are frozen. */
+const LOOKS = 3
+/** Share of one CPU above which silent processes are at work; timers and garbage collection stay below. */
+const WORKING = 0.02
+
+/** What is watched, and what is done about it. */
+export interface Supervised {
+  readonly clock: Clock
+  readonly limits: SessionLimits
+  /** Asks a person, so that the agent is not to blame for the silence. */
+  waitsForPerson(): boolean
+  /** A tool of the agent runs, which may take its time without a word. */
+  toolRuns(): boolean
+  /** Of the agent's processes; undefined when nothing can be known. */
+  pulse(): Pulse | undefined
+  /** The session is alive: told every so often. */
+  heartbeat(): void
+  say(type: 'runtime_warning' | 'runtime_progress', content: EventContent): void
+  /** The turn took too long: it is to be canceled. Supervision ends with it. */
+  expired(limit: 'activity_timeout' | 'turn_timeout'): void
+  /** The processes stood still at so many looks in a row; those before the last one end nothing. */
+  stoodStill(looks: number, isLast: boolean): void
+  /** The processes are frozen, so that nothing they are asked reaches them. Supervision ends with it. */
+  frozen(): void
+}
+
+/** Supervises one turn: its duration, the agent's activity, and whether its processes are alive. */
+export class Supervision {
+  readonly #begun: number
+  /** When something last came, and when the processes were last at work. */
+  #heard: number
+  #worked: number
+  #warned = false
+  #saidSilent = false
+  #progress = 0
+  #beats = 0
+  #frozenLooks = 0
+  #lookedAt: number
+  /** At the last look; undefined when there was no need for one. */
+  #cpuMs: number | undefined
+  #timer: { cancel(): void } | undefined
+
+  constructor(private readonly turn: Supervised) {
+    this.#begun = turn.clock.monotonic()
+    this.#heard = this.#begun
+    this.#worked = this.#begun
+    this.#lookedAt = this.#begun
+  }
+
+  /** Milliseconds since the turn began. */
+  get elapsedMs(): number {
+    return this.turn.clock.monotonic() - this.#begun
+  }
+
+  /** It looks as if nothing more will come. */
+  get stalled(): boolean {
+    return this.#warned || this.#frozenLooks > 0
+  }
+
+  /** Something came from the agent. */
+  touch(): void {
+    this.#heard = this.turn.clock.monotonic()
+    this.#worked = this.#heard
+    this.#warned = false
+    this.#saidSilent = false
+    this.#frozenLooks = 0
+  }
+
+  /** Does what is due now, and comes back when the next thing is; ends with a verdict. */
+  watch(): void {
+    const { clock } = this.turn
+    const now = clock.monotonic()
+    if (this.turn.waitsForPerson()) this.touch()
+    if (now >= this.#lookedAt + this.#lookEvery()) this.#look(now)
+    const verdict = this.#verdict(now)
+    if (verdict === 'frozen') this.turn.frozen()
+    else if (verdict) this.turn.expired(verdict)
+    else {
+      this.#tell(now)
+      const next = this.#nextIn(now)
+      if (Number.isFinite(next)) this.#timer = clock.timeout(Math.max(1, next), () => this.watch(), { unref: true })
+    }
+  }
+
+  close(): void {
+    this.#timer?.cancel()
+    this.#timer = undefined
+  }
+
+  #verdict(now: number): 'frozen' | 'turn_timeout' | 'activity_timeout' | undefined {
+    const { turnTimeout, inactivityTimeout } = this.turn.limits
+    if (this.#frozenLooks >= LOOKS) return 'frozen'
+    if (turnTimeout > 0 && now - this.#begun >= turnTimeout) return 'turn_timeout'
+    return inactivityTimeout > 0 && now - this.#worked >= inactivityTimeout ? 'activity_timeout' : undefined
+  }
+
+  #tell(now: number): void {
+    const { inactivityWarning, progressNotify, heartbeat } = this.turn.limits
+    const elapsed = now - this.#begun
+    const idle = now - this.#worked
+    if (this.#silenceLeft(now) <= 0) {
+      this.#saidSilent = true
+      this.turn.say('runtime_warning', silence(now - this.#heard))
+    }
+    if (inactivityWarning > 0 && idle >= inactivityWarning && !this.#warned) {
+      this.#warned = true
+      this.turn.say('runtime_warning', { warning: 'inactivity', idle_seconds: Math.round(idle / 1000) })
+    }
+    if (progressNotify > 0 && elapsed >= (this.#progress + 1) * progressNotify) {
+      this.#progress = Math.floor(elapsed / progressNotify)
+      this.turn.say('runtime_progress', { elapsed_seconds: Math.round(elapsed / 1000) })
+    }
+    if (heartbeat > 0 && elapsed >= (this.#beats + 1) * heartbeat) {
+      this.#beats = Math.floor(elapsed / heartbeat)
+      this.turn.heartbeat()
+    }
+  }
+
+  /** Milliseconds until something may be due; infinite when nothing ever is. */
+  #nextIn(now: number): number {
+    const { turnTimeout, inactivityTimeout, inactivityWarning, progressNotify, heartbeat } = this.turn.limits
+    const elapsed = now - this.#begun
+    const idle = now - this.#worked
+    const left = (limit: number, used: number) => (limit > 0 ? limit - used : Number.POSITIVE_INFINITY)
+    return Math.min(
+      this.#lookedAt + this.#lookEvery() - now,
+      this.#silenceLeft(now),
+      left(turnTimeout, elapsed),
+      left(inactivityTimeout, idle),
+      this.#warned ? Number.POSITIVE_INFINITY : left(inactivityWarning, idle),
+      left(progressNotify, elapsed - this.#progress * progressNotify),
+      left(heartbeat, elapsed - this.#beats * heartbeat),
+    )
+  }
+
+  /** Milliseconds until a silence is worth a word; infinite once it was said, and while a tool runs. */
+  #silenceLeft(now: number): number {
+    const { silenceNotice } = this.turn.limits
+    if (silenceNotice === 0 || this.#saidSilent) return Number.POSITIVE_INFINITY
+    const left = silenceNotice - (now - this.#heard)
+    // A tool that ends begins another silence, which is seen at the next look.
+    return left <= 0 && this.turn.toolRuns() ? Number.POSITIVE_INFINITY : left
+  }
+
+  /** Milliseconds between two looks at the processes; infinite when nobody wants to know. */
+  #lookEvery(): number {
+    const wanted = [this.turn.limits.frozenAfter, this.turn.limits.inactivityTimeout].filter(limit => limit > 0)
+    return Math.min(...wanted) / LOOKS
+  }
+
+  /** Only processes from which nothing came since the last look can be frozen, or at work in silence. */
+  #look(now: number): void {
+    const since = this.#lookedAt
+    const before = this.#cpuMs
+    const pulse = this.#heard <= since ? this.turn.pulse() : undefined
+    this.#lookedAt = now
+    this.#cpuMs = pulse?.cpuMs
+    this.#frozenLooks = pulse?.frozen && this.turn.limits.frozenAfter > 0 ? this.#frozenLooks + 1 : 0
+    if (this.#frozenLooks > 0) this.turn.stoodStill(this.#frozenLooks, this.#frozenLooks >= LOOKS)
+    const worked = pulse && before !== undefined ? pulse.cpuMs - before : 0
+    if (worked >= (now - since) * WORKING) this.#worked = now
+  }
+}
+
+/** What is said of an agent from which nothing comes: a model that fails is retried by most of them without a word. */
+function silence(ms: number): EventContent {
+  const idle = Math.round(ms / 1000)
+  const text = `no output from the agent for ${idle} s: its model is slow, or fails and is asked again. Wait, or cancel the turn (Ctrl-C, or /cancel in svc session attach) and check the login and the model of the agent`
+  return { warning: 'silent', idle_seconds: idle, text }
+}

@@ -1,0 +1,297 @@
+import { type Clock, messageOf, type Tx } from '../../../../kernel/plugin.js'
+import type { RuntimeSelection } from '../../../../schemas/sessions.js'
+import { AgentFailure } from '../agent/failure.js'
+import type { Pulse } from '../agent/pulse.js'
+import type { SessionFailure, TurnOutcome } from '../api.js'
+import type { Block } from '../attachments/blocks.js'
+import type { EventContent, NewEvent } from '../events.js'
+import type { SessionLimits } from '../settings.js'
+import { closing } from './closing.js'
+import { expiryOf } from './expiry.js'
+import { promptEvent } from './prompts.js'
+import { Supervision } from './supervision.js'
+import { ToolCalls } from './tool-calls.js'
+
+/** Activity that leaves something for a person to see. */
+const SEEN: ReadonlySet<string> = new Set(['agent_message', 'thought', 'tool_call', 'plan', 'permission', 'left_out'])
+/** Some agents end a turn whose model failed as if it had gone well. */
+const EMPTY = {
+  warning: 'empty_turn',
+  text: 'the agent ended its turn without a word: its model may have failed; check its login and its model',
+}
+
+/** Why a turn is to end before its agent says so. */
+export type CancelReason = 'user' | 'stop' | 'frozen' | 'activity_timeout' | 'turn_timeout' | 'max_iterations'
+
+/** What a turn is made of, and what else is written in the transactions in which it begins and ends. */
+export interface TurnRequest {
+  readonly turnId: string
+  readonly text: string
+  readonly source: string
+  /** Of the prompt, where it came with one. */
+  readonly messageId?: string | undefined
+  /** Ids of the files that go along with it. */
+  readonly attachments?: readonly string[] | undefined
+  /** Texts that the agent is given before it, as JSON. */
+  readonly contextBlocks?: string | null | undefined
+  /** For this turn alone. */
+  readonly runtime?: RuntimeSelection | null | undefined
+  begins?(t: Tx): void
+  /** Its process has started: written before the agent is given the prompt. Not called for one that runs already. */
+  sends?(t: Tx): void
+  ends?(t: Tx, status: TurnOutcome['status']): void
+}
+
+/** A turn that has begun. */
+export interface BegunTurn {
+  readonly turnId: string
+  readonly outcome: Promise<TurnOutcome>
+}
+
+/** A turn that ended, and whether its agent did not heed the request to end it. */
+export interface EndedTurn {
+  readonly outcome: TurnOutcome
+  /** The agent went on after the grace of a cancel: its process has to be ended. */
+  readonly stuck: boolean
+  readonly cancel: CancelReason | undefined
+  /** What ended the process, when that is what ended the turn. */
+  readonly failure: AgentFailure | undefined
+}
+
+/** A turn that is over for its session; `written`: what it left in the table is on the disk. */
+export interface WrittenTurn extends Pick<EndedTurn, 'outcome'> {
+  readonly written: Promise<void>
+}
+
+/** What a turn needs of its session. */
+export interface TurnContext {
+  readonly clock: Clock
+  readonly limits: SessionLimits
+  /** What the journal has of files that go along with a prompt. */
+  files(ids: readonly string[]): readonly EventContent[]
+  /** Returns the sequence of the event. */
+  append(event: NewEvent, sync?: boolean): number
+  sync(): Promise<void>
+  /** Asks a person, so that the agent is not to blame for the silence. */
+  waitsForPerson(): boolean
+  /** Of the agent's processes; undefined when nothing can be known. */
+  pulse(): Pulse | undefined
+  /** Questions of the turn that nobody answered in time. */
+  expired(turnId: string): number
+  /** Answers what waits for a person with `cancelled`. */
+  releaseWaiting(): void
+  /** The agent is done: what belongs to the turn and is not written yet, is now. */
+  closing(turnId: string): void
+  /** Failure with its crash bundle, where the process is what failed. */
+  failureOf(failure: AgentFailure, turnId: string): Promise<SessionFailure>
+  /** The session is alive: told every so often, and only when something came since. */
+  heartbeat(at: number): void
+  stoodStill(looks: number, isLast: boolean): void
+}
+
+/** What of an agent a turn uses. */
+export interface TurnAgent {
+  prompt(texts: readonly string[], files?: readonly Block[]): Promise<string>
+  cancel(): Promise<void>
+}
+
+/** One prompt and everything that follows from it until the agent is done. */
+export class Turn {
+  readonly calls = new ToolCalls()
+  readonly startedAt: number
+  /** Epoch milliseconds. */
+  lastActivityAt: number
+  lastActivity = { kind: 'prompt', detail: '' }
+  /** Sequence of its `user_message`; undefined for a turn without a prompt. */
+  sequence: number | undefined
+  /** Resolves when the turn is closed: it ended, or could not begin. */
+  readonly over: Promise<void>
+  #settleOver: () => void = () => {}
+  readonly #supervision: Supervision
+  #cancel: CancelReason | undefined
+  /** Something came of it that a person can see. */
+  #showed = false
+  #agent: TurnAgent | undefined
+  #overdue: () => void = () => {}
+  #grace: { cancel(): void } | undefined
+  #isEnding = false
+
+  constructor(
+    readonly request: TurnRequest,
+    private readonly context: TurnContext,
+  ) {
+    this.startedAt = context.clock.now()
+    this.lastActivityAt = this.startedAt
+    this.#supervision = new Supervision({
+      clock: context.clock,
+      limits: context.limits,
+      waitsForPerson: () => context.waitsForPerson(),
+      toolRuns: () => this.calls.current !== undefined,
+      pulse: () => context.pulse(),
+      heartbeat: () => context.heartbeat(this.lastActivityAt),
+      say: (type, content) =>
+        context.append({ type, turnId: this.id, content: { ...content, last_activity: this.lastActivity.kind } }),
+      expired: limit => this.cancel(limit),
+      stoodStill: (looks, isLast) => context.stoodStill(looks, isLast),
+      frozen: () => this.#freeze(),
+    })
+    this.over = new Promise(resolve => {
+      this.#settleOver = resolve
+    })
+  }
+
+  get id(): string {
+    return this.request.turnId
+  }
+
+  /** The agent is done with it; it is over when that is written down. */
+  get isEnding(): boolean {
+    return this.#isEnding
+  }
+
+  /** When it ends at the latest, in epoch milliseconds, and after how many tool calls; absent without such a limit. */
+  get limits(): { readonly deadline?: number; readonly iterations?: number } {
+    const { turnTimeout, maxIterations } = this.context.limits
+    return {
+      ...(turnTimeout > 0 && { deadline: this.startedAt + turnTimeout }),
+      ...(maxIterations > 0 && { iterations: maxIterations }),
+    }
+  }
+
+  get cancelReason(): CancelReason | undefined {
+    return this.#cancel
+  }
+
+  /** It looks as if nothing more will come. */
+  get stalled(): boolean {
+    return this.#supervision.stalled
+  }
+
+  /** Something came from the agent. */
+  touch(kind?: string, detail = ''): void {
+    this.lastActivityAt = this.context.clock.now()
+    this.#supervision.touch()
+    const { maxIterations: most } = this.context.limits
+    if (most > 0 && this.calls.begun > most) this.cancel('max_iterations')
+    if (kind === undefined) return
+    this.lastActivity = { kind, detail }
+    if (SEEN.has(kind)) this.#showed = true
+  }
+
+  /** Asks for the end of the turn; the agent has the grace to answer. */
+  cancel(reason: CancelReason): void {
+    if (this.#cancel !== undefined) {
+      // A stop outweighs what was asked before it.
+      if (reason === 'stop') this.#cancel = reason
+      return
+    }
+    this.#cancel = reason
+    this.context.releaseWaiting()
+    void this.#agent?.cancel()
+    this.#grace = this.context.clock.timeout(this.context.limits.cancelGrace, () => this.#overdue(), { unref: true })
+  }
+
+  /** Processes that stand still hear no cancel: there is no grace. */
+  #freeze(): void {
+    if (this.#cancel !== 'stop') this.#cancel = 'frozen'
+    this.#overdue()
+  }
+
+  /** Writes the prompt to the journal; resolves when it is durable. Nobody is told before that the prompt was taken. */
+  async open(): Promise<void> {
+    this.sequence = this.context.append(
+      promptEvent({
+        ...this.request,
+        turn_id: this.id,
+        message_id: this.request.messageId,
+        context_blocks: this.request.contextBlocks ?? null,
+        files: this.context.files(this.request.attachments ?? []),
+      }),
+      true,
+    )
+    await this.context.sync()
+  }
+
+  /**
+   * Runs to the end, once `begun` says that the prompt is durable; before the text itself may stand what only the agent is
+   * told. Never throws for what an agent does.
+   */
+  async run(
+    agent: TurnAgent,
+    texts: readonly string[],
+    begun: Promise<void>,
+    files: readonly Block[] = [],
+  ): Promise<EndedTurn> {
+    await begun
+    this.#agent = agent
+    this.touch('prompt')
+    const overdue = new Promise<'overdue'>(resolve => {
+      this.#overdue = () => resolve('overdue')
+    })
+    // A cancel that came while the process was starting: the turn is over before the agent hears of it.
+    const answer = this.#cancel
+      ? Promise.resolve('cancelled')
+      : agent.prompt(texts, files).catch((error: unknown) => failureFrom(error))
+    this.#supervision.watch()
+    const result = await Promise.race([answer, overdue])
+    return this.#conclude(result === 'overdue' ? undefined : result, result === 'overdue')
+  }
+
+  /** Writes down a turn that could not begin. */
+  async fail(failure: AgentFailure): Promise<EndedTurn> {
+    return this.#conclude(failure, false)
+  }
+
+  async #conclude(result: string | AgentFailure | undefined, stuck: boolean): Promise<EndedTurn> {
+    this.#isEnding = true
+    this.#clearTimers()
+    this.context.releaseWaiting()
+    const cancel = this.#cancel
+    const failure = result instanceof AgentFailure ? result : undefined
+    const outcome = await this.#outcome(result, stuck)
+    if (outcome.status !== 'completed') {
+      const why = outcome.status === 'failed' ? outcome.error : 'the turn was canceled'
+      for (const event of this.calls.abandon(this.id, why)) this.context.append(event)
+    }
+    this.context.closing(this.id)
+    if (outcome.status === 'completed' && !this.#showed)
+      this.context.append({ type: 'runtime_warning', turnId: this.id, content: EMPTY })
+    this.context.append(closing(outcome, this.#supervision.elapsedMs), true)
+    await this.context.sync()
+    return { outcome, stuck, cancel, failure }
+  }
+
+  /** Nothing more comes of this turn. */
+  close(): void {
+    this.#clearTimers()
+    this.#settleOver()
+  }
+
+  #clearTimers(): void {
+    this.#supervision.close()
+    this.#grace?.cancel()
+  }
+
+  async #outcome(result: string | AgentFailure | undefined, stuck: boolean): Promise<TurnOutcome> {
+    const turnId = this.id
+    const expiry = expiryOf(this.#cancel, this.context.limits)
+    if (expiry && (stuck || typeof result === 'string' || result?.kind === 'prompt_failure')) {
+      const { kind, error, summary } = expiry
+      return { status: 'failed', turnId, error, failure: { kind, summary } }
+    }
+    const asked = this.#cancel === 'user' || this.#cancel === 'stop'
+    // Some agents answer a cancel with an error or as if all were done, and one that is being stopped with its end.
+    if (result === 'cancelled' || asked) return { status: 'canceled', turnId }
+    if (result instanceof AgentFailure) {
+      const failure = await this.context.failureOf(result, turnId)
+      return { status: 'failed', turnId, error: `${failure.kind}: ${failure.summary}`, failure }
+    }
+    const expired = this.context.expired(turnId)
+    return { status: 'completed', turnId, stopReason: result ?? 'end_turn', ...(expired > 0 && { expired }) }
+  }
+}
+
+/** What an agent failed with, whatever was thrown. */
+export function failureFrom(error: unknown): AgentFailure {
+  return error instanceof AgentFailure ? error : new AgentFailure('unknown_failure', messageOf(error), error)
+}

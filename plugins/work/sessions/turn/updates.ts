@@ -1,0 +1,188 @@
+import { isDeepStrictEqual } from 'node:util'
+import * as v from 'valibot'
+import type { Redact } from '../../../../kernel/plugin.js'
+import { AvailableCommands, type SessionUpdate, ToolCallFields, UpdateParams } from '../acp/schemas.js'
+import { boundText, boundValue } from '../journal/bounds.js'
+import type { SessionLog } from '../journal/session-log.js'
+import { NO_USAGE, useOf, withEvent } from '../journal/usage.js'
+import type { SessionHooks } from '../points.js'
+import type { ToolCall, ToolCalls } from './tool-calls.js'
+
+/** Characters of one chunk of text that are kept. */
+const MAX_CHUNK = 1024 * 1024
+const MAX_COMMANDS = 200
+/** A context of less than this part of what it was has been shortened. */
+const COMPACTED = 0.7
+
+/** A slash command that the agent offers. */
+export interface AgentCommand {
+  readonly name: string
+  readonly description: string
+  readonly input?: { readonly hint: string }
+}
+
+/** What updates belong to: the turn that runs, or the one that ran last when an agent says something afterwards. */
+export interface UpdateTarget {
+  readonly turnId: string
+  readonly calls: ToolCalls
+  /** Something came: its kind, and words for a person. */
+  touched(kind: string, detail: string): void
+  /** A tool call has its result. */
+  toolEnded(call: ToolCall): void
+}
+
+/** Turns what an agent tells of its work into events; repetitions and what nobody needs are left out. */
+export class Updates {
+  commands: readonly AgentCommand[] = []
+  /** A title that the agent gave to the session. */
+  title: string | undefined
+  #plan: unknown
+  #usage: unknown
+  /** Tokens of the context of which the agent told last. */
+  #context: number | undefined
+
+  constructor(
+    private readonly owner: { readonly id: string; readonly log: SessionLog },
+    private readonly context: {
+      readonly kernel: { readonly redact: Pick<Redact, 'value'> }
+      readonly points: Pick<SessionHooks, 'used'>
+    },
+    private readonly acpSessionId: () => string | undefined,
+  ) {}
+
+  /** Takes the parameters of one `session/update`. Never throws for what an agent sends. */
+  take(params: unknown, target: UpdateTarget): void {
+    const parsed = v.safeParse(UpdateParams, params)
+    // Texts come in pieces, and secrets may be split between them: the log looks for these. All else is whole, and is cut later.
+    if (parsed.success)
+      this.#dispatch(
+        isText(parsed.output.update) ? parsed.output.update : this.context.kernel.redact.value(parsed.output.update),
+        target,
+      )
+    else target.touched('unknown', 'an update that cannot be read')
+  }
+
+  /** Tells of use alone, where nothing more can be written down: whoever holds the session to a limit has to know. */
+  count(params: unknown): void {
+    const parsed = v.safeParse(UpdateParams, params)
+    if (parsed.success && parsed.output.update.sessionUpdate === 'usage_update') this.#tellUse(parsed.output.update)
+  }
+
+  #dispatch(update: SessionUpdate, target: UpdateTarget): void {
+    switch (update.sessionUpdate) {
+      case 'agent_message_chunk':
+        this.#text('agent_message', update, target)
+        break
+      case 'agent_thought_chunk':
+        this.#text('thought', update, target)
+        break
+      case 'tool_call':
+      case 'tool_call_update':
+        this.#toolCall(update, target)
+        break
+      case 'plan':
+        this.#planned(update, target)
+        break
+      case 'usage_update':
+        this.#used(update, target)
+        target.touched('usage', '')
+        break
+      case 'available_commands_update':
+        this.#offered(update)
+        break
+      case 'session_info_update':
+        if (typeof update.title === 'string') this.title = update.title.slice(0, 200)
+        break
+      default:
+        target.touched(update.sessionUpdate.slice(0, 100), '')
+    }
+  }
+
+  /** Ends what belongs to a turn: one event with the use of tokens, if the agent told of any. */
+  endTurn(turnId: string): void {
+    if (this.#usage !== undefined)
+      this.owner.log.append({ type: 'usage', turnId, content: this.#content({ usage: this.#usage }) })
+    this.#usage = undefined
+    this.#plan = undefined
+  }
+
+  /** What an agent remembers only gets less when it is shortened: the protocol has no word for that. */
+  #used({ used, size, cost }: SessionUpdate, { turnId }: UpdateTarget): void {
+    this.#tellUse({ used, size, cost })
+    const before = this.#context
+    if (typeof used === 'number') this.#context = used
+    if (typeof used === 'number' && before !== undefined && used < before * COMPACTED) {
+      const content = {
+        before,
+        after: used,
+        reason: 'agent',
+        strategy: 'agent',
+        text: 'the agent has shortened its context',
+      }
+      this.owner.log.append({ type: 'session.compaction_fired', turnId, content: this.#content(content) })
+    }
+    this.#usage = boundValue({ used, size, cost })
+  }
+
+  #tellUse({ used, size, cost }: Readonly<Record<string, unknown>>): void {
+    const { used: reported } = this.context.points
+    if (!reported.isUsed()) return
+    const usage = boundValue({ used, size, cost })
+    void reported.call(this.owner.id, useOf(withEvent(NO_USAGE, { type: 'usage', content: { usage } })))
+  }
+
+  #text(type: 'agent_message' | 'thought', update: SessionUpdate, target: UpdateTarget): void {
+    const { content } = update
+    const block = typeof content === 'object' && content !== null ? (content as Record<string, unknown>) : {}
+    if (typeof block.text === 'string' && (block.type === 'text' || block.type === undefined)) {
+      this.owner.log.appendText(type, target.turnId, boundText(block.text, MAX_CHUNK), this.#content({}))
+    } else {
+      this.owner.log.append({ type, turnId: target.turnId, content: this.#content({ block: boundValue(block) }) })
+    }
+    target.touched(type, '')
+  }
+
+  #toolCall(update: SessionUpdate, target: UpdateTarget): void {
+    const parsed = v.safeParse(ToolCallFields, update)
+    if (!parsed.success) {
+      target.touched('tool_call', 'a tool call without an id')
+      return
+    }
+    const events = target.calls.take(target.turnId, parsed.output)
+    for (const event of events) {
+      // Results are what a restart must not lose.
+      const sync = event.type === 'tool_result'
+      this.owner.log.append({ ...event, content: this.#content(event.content) }, { sync })
+    }
+    if (target.calls.ended) target.toolEnded(target.calls.ended)
+    target.touched('tool_call', target.calls.get(parsed.output.toolCallId)?.title ?? '')
+  }
+
+  #planned(update: SessionUpdate, target: UpdateTarget): void {
+    const entries = boundValue(update.entries)
+    target.touched('plan', '')
+    if (isDeepStrictEqual(entries, this.#plan)) return
+    this.#plan = entries
+    this.owner.log.append({ type: 'plan', turnId: target.turnId, content: this.#content({ entries }) })
+  }
+
+  #offered(update: SessionUpdate): void {
+    const parsed = v.safeParse(AvailableCommands, update)
+    if (!parsed.success) return
+    this.commands = (parsed.output.availableCommands ?? [])
+      .slice(0, MAX_COMMANDS)
+      .map(({ name, description, input }) => ({
+        name: name.slice(0, 200),
+        description: description.slice(0, 1000),
+        ...(input && { input: { hint: input.hint.slice(0, 200) } }),
+      }))
+  }
+
+  #content(content: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+    const id = this.acpSessionId()
+    return id === undefined ? content : { session_id: id, ...content }
+  }
+}
+
+const isText = ({ sessionUpdate }: SessionUpdate): boolean =>
+  sessionUpdate === 'agent_message_chunk' || sessionUpdate === 'agent_thought_chunk'

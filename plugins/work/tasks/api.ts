@@ -1,0 +1,215 @@
+/** `svc/plugins/tasks`: durable tasks. An agent claims a run of a task under a lease, renews the lease and completes the run. */
+import * as v from 'valibot'
+import { type Actor, defineErrors, event, hookTable, pipeline, type TapsOf, token } from '../../../kernel/plugin.js'
+import type { CreateTaskBody, ExecutionProfileBody, Task, TaskRun } from '../../../schemas/tasks.js'
+import type { SessionInfo } from '../sessions/api.js'
+
+/** A claim as the hook `task.run.pre_claim` sees it. A hook that sets `deny` refuses the claim with that message. */
+export interface ClaimWish {
+  readonly deny?: string
+  readonly capabilities: readonly string[]
+  /** Lowest acceptable priority: urgent 40, high 30, medium 20, low 10; 0 for any. */
+  readonly priorityMin: number
+  /** The requested run; a hook cannot change it. */
+  readonly runId: string | undefined
+}
+
+/** Options for a task that a plugin creates. */
+export interface SubmitOptions {
+  /** Reference recorded as the origin, such as `run:<id>`; default: the id of the actor. */
+  readonly origin?: string
+  /** Idempotency key of the first run. */
+  readonly key?: string
+  readonly profile?: ExecutionProfileBody
+}
+
+/** The hooks of tasks. */
+export const points = hookTable({
+  preClaim: pipeline<ClaimWish, [session: SessionInfo]>(
+    'task.run.pre_claim',
+    'Before a session claims a task run. A tap may refuse the claim, add capabilities or raise the minimum priority.',
+    { deadlineMs: 600_000 },
+  ),
+})
+
+export interface TasksApi extends TapsOf<typeof points> {
+  /**
+   * Creates a task and queues its first run, unless the task is a draft or awaits approval. A second call with the same
+   * task id and key returns the existing task and run.
+   */
+  submit(
+    actor: Actor,
+    body: CreateTaskBody,
+    more?: SubmitOptions,
+  ): Promise<{ readonly task: Task; readonly run?: TaskRun }>
+  run(id: string): TaskRun | undefined
+}
+
+export const Tasks = token<TasksApi>('tasks@1')
+
+const payload = v.looseObject({ task_id: v.string(), run_id: v.optional(v.string()) })
+
+/** The names of all task events. */
+const NAMES = [
+  'task.created',
+  'task.updated',
+  'task.published',
+  'task.approved',
+  'task.rejected',
+  'task.canceled',
+  'task.deleted',
+  'task.child_created',
+  'task.dependency_added',
+  'task.dependency_removed',
+  'task.paused',
+  'task.resumed',
+  'task.block.created',
+  'task.block.cleared',
+  'task.block.expired',
+  'task.status_changed',
+  'task.needs_attention',
+  'task.recovered',
+  'task.auto_enqueue.triggered',
+  'task.completion.hallucination_blocked',
+  'task.completion.hallucination_suspected',
+  'task.wake.delivered',
+  'task.wake.suppressed',
+  'task.run_enqueued',
+  'task.run_claimed',
+  'task.run_session_bound',
+  'task.run_started',
+  'task.run_completed',
+  'task.run_failed',
+  'task.run_canceled',
+  'task.run_recovered',
+  'task.run_lease_extended',
+  'task.run_lease_expired',
+  'task.run_released',
+  'task.run_operator_forced_fail',
+  'task.run_operator_retry',
+  'task.run_recovered_from_attention',
+  'task.run_needs_attention',
+  'task.run_starved',
+  'task.execution_profile_updated',
+  'task.execution_profile_deleted',
+  'task.budget_exceeded',
+  'task.run_review_requested',
+  'task.run_review_routed',
+  'task.run_review_started',
+  'task.run_review_recorded',
+  'task.run_review_circuit_opened',
+  'task.run_review_canceled',
+] as const
+export type TaskEventName = (typeof NAMES)[number]
+
+export const TaskEvents = Object.fromEntries(NAMES.map(name => [name, event(name, payload)])) as Readonly<
+  Record<TaskEventName, ReturnType<typeof event<v.InferOutput<typeof payload>>>>
+>
+
+export const SchedulerPaused = event('scheduler.paused', v.object({ reason: v.optional(v.string()) }))
+export const SchedulerResumed = event('scheduler.resumed', v.object({ reason: v.optional(v.string()) }))
+const drain = v.object({ remaining_claims: v.number() })
+export const SchedulerDrainStarted = event('scheduler.drain_started', drain)
+/** Several scheduler passes in a row found runs to start and started none. */
+export const SchedulerStalled = event('scheduler.stalled', v.object({ looks: v.number(), waiting: v.number() }))
+export const SchedulerDrainCompleted = event('scheduler.drain_completed', drain)
+
+const tasks = 'svc task list'
+export const TaskErrors = defineErrors({
+  task_not_found: { status: 404, message: 'task not found', next: tasks },
+  task_run_not_found: { status: 404, message: 'task run not found', next: 'svc task run all' },
+  task_block_not_found: { status: 404, message: 'block not found on this task', next: 'svc task blocks <task-id>' },
+  task_invalid: { status: 422, message: 'invalid task', next: 'svc task create --help' },
+  task_too_large: { status: 413, message: 'the task exceeds a size limit', next: 'svc task update --help' },
+  task_exists: { status: 409, message: 'a task with this ID already exists', next: tasks },
+  task_conflict: {
+    status: 409,
+    message: 'the task status does not allow this operation',
+    next: 'svc task get <task-id>',
+  },
+  task_run_conflict: {
+    status: 409,
+    message: 'the run status does not allow this operation',
+    next: 'svc task run show <id>',
+  },
+  task_run_open: { status: 409, message: 'the task already has an open run', next: 'svc task run list <task-id>' },
+  task_attempts_exhausted: {
+    status: 409,
+    message: 'all attempts of the task are used',
+    next: 'svc task retry <run-id>',
+  },
+  task_approval_pending: {
+    status: 409,
+    message: 'the task is waiting for approval',
+    next: 'svc task approve <task-id>',
+  },
+  task_key_conflict: {
+    status: 422,
+    message: 'the idempotency_key belongs to a run of another task',
+    next: 'send the request with another idempotency_key',
+  },
+  task_cycle: { status: 409, message: 'the dependency would create a cycle', next: 'svc task get <task-id>' },
+  task_graph_limit: {
+    status: 409,
+    message: 'a task graph limit is reached',
+    next: 'svc task get <task-id>',
+  },
+  task_run_leased: {
+    status: 409,
+    message: 'the run is leased; only the session that holds the lease can complete or fail it',
+    next: 'svc task run show <run-id>',
+  },
+  task_reason_required: { status: 422, message: 'a reason is required', next: 'svc task run fail --help' },
+  task_chain_too_long: {
+    status: 422,
+    message: 'the run was retried or recovered too many times; find out why it fails',
+    next: 'svc task run list <task-id>',
+  },
+  task_force_limit: { status: 429, message: 'too many forced operations on this task; wait a minute' },
+  task_force_refused: {
+    status: 403,
+    message: 'agents may not force operations: task.recovery.allow_agent_force is false',
+    next: 'svc config get task.recovery.allow_agent_force',
+  },
+  task_result_required: {
+    status: 422,
+    message: 'the execution profile of the task requires a result',
+    next: 'svc task complete --help',
+  },
+  task_workspace_foreign: { status: 403, message: 'an agent can only access tasks in its own workspace' },
+  task_claim_denied: { status: 403, message: 'a hook denied the claim', next: 'svc hooks list' },
+  task_worktree_unsupported: { status: 422, message: 'the worktree is not available' },
+  tasks_stopping: { status: 503, message: 'the daemon is stopping', next: 'svc status' },
+  AUTONOMY_SESSION_REQUIRED: {
+    status: 409,
+    message: 'only an active session can claim and hold runs',
+    next: 'svc session list',
+  },
+  AUTONOMY_LEASE_ALREADY_HELD: {
+    status: 409,
+    message: 'the session already holds a lease; complete, fail or release that run first',
+    next: 'svc task release <run-id>',
+  },
+  AUTONOMY_LEASE_EXPIRED: {
+    status: 409,
+    message: 'the lease has expired; updates from its former holder are rejected',
+    next: 'svc task next',
+  },
+  AUTONOMY_FOREIGN_RUN: { status: 409, message: 'another session holds the run', next: 'svc task next' },
+  AUTONOMY_NO_ACTIVE_LEASE: { status: 409, message: 'the run has no active lease', next: 'svc task next' },
+  AUTONOMY_LEASE_INVALID: {
+    status: 422,
+    message: 'lease_seconds must be between 0 (default) and 86400',
+    next: 'svc task next --help',
+  },
+  AUTONOMY_WORKSPACE_FULL: {
+    status: 409,
+    message: 'the workspace has reached its limit of active runs; wait for one to end',
+    next: 'svc scheduler status',
+  },
+  AUTONOMY_CREATED_TASKS_UNKNOWN: {
+    status: 409,
+    message: 'created_task_ids contains tasks that this session did not create in this workspace; the run stays open',
+    next: 'complete the run with the IDs that svc task create returned',
+  },
+})

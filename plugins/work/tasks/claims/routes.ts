@@ -1,0 +1,144 @@
+import { cli, describe, runsCode, tool } from '../../../../kernel/kit/annotations/index.js'
+import { noContent, ok, routeOf } from '../../../../kernel/plugin.js'
+import {
+  AgentRunReply,
+  ClaimNextBody,
+  ClaimReply,
+  CompleteRunBody,
+  FailRunBody,
+  HeartbeatBody,
+  LeaseReply,
+  ReleaseBody,
+  StartRunBody,
+} from '../../../../schemas/tasks.js'
+import { AGENT_SESSION } from '../../../access/identity/api.js'
+import type { TaskService } from '../service.js'
+import { WORKING } from '../tools/toolsets.js'
+import { AGENT_RUN_ARG, leaseItem, runItem } from '../views/columns.js'
+
+// A lease holder changes its own run only. Whatever that triggers was set up by the creator of the tasks.
+const route = routeOf<TaskService>(describe('Agent task claims'), runsCode(false))
+/** Optional for the agent itself, which its socket identifies. */
+const headers = { 'X-Service-Session-ID': { required: false }, 'X-Service-Agent': { required: false } }
+const common = {
+  method: 'POST',
+  headers,
+  origins: [AGENT_SESSION],
+  invalid: 422,
+} as const
+
+export const claimRoutes = [
+  route({
+    ...common,
+    path: '/api/agent/tasks/claim-next',
+    audited: false,
+    summary: 'Claim the next run for the calling session',
+    body: ClaimNextBody,
+    bodyOptional: true,
+    replies: { 200: ClaimReply, 204: null },
+    with: [
+      cli('task next', {
+        view: {
+          item: 'claim',
+          fields: [
+            { header: 'Run', path: 'run.id' },
+            { header: 'Task', path: 'task.id' },
+            { header: 'Title', path: 'task.title' },
+            { header: 'Part', path: 'run.designation.brief' },
+            { header: 'Attempt', path: 'run.attempt' },
+            { header: 'Lease expires', path: 'lease.lease_until', as: 'time' },
+          ],
+        },
+        done: 'no run to claim. For tasks in the workspace of the session: svc task next --scope workspace',
+      }),
+      tool('task_run_claim_next', WORKING, {
+        description:
+          'Claim the next run for this session. Returns the run, its task and the lease with its expiry, or nothing when no run can ' +
+          'be claimed. After a claim, call task_run_start, then task_run_heartbeat before each expiry of the lease, and finally ' +
+          'task_run_complete, task_run_fail or task_run_release',
+        tags: ['work', 'next', 'claim'],
+      }),
+    ],
+    handle: async (self, { actor, headers, body, signal }) => {
+      const { session, who } = self.caller(actor, headers)
+      const claim = await self.claims.next(session, who, body ?? {}, signal)
+      return claim ? ok({ claim }) : noContent()
+    },
+  }),
+  route({
+    ...common,
+    path: '/api/agent/tasks/{run_id}/start',
+    audited: false,
+    summary: 'Mark a claimed run as running',
+    body: StartRunBody,
+    bodyOptional: true,
+    replies: { 200: AgentRunReply },
+    with: [cli('task begin', { args: [AGENT_RUN_ARG], view: runItem }), tool('task_run_start', WORKING)],
+    handle: async (self, { actor, headers, params }) => {
+      const { session, who } = self.caller(actor, headers)
+      return ok({ run: await self.leases.start(session, who, params.run_id) })
+    },
+  }),
+  route({
+    ...common,
+    path: '/api/agent/tasks/{run_id}/heartbeat',
+    audited: false,
+    summary: 'Renew the lease of a claimed run',
+    body: HeartbeatBody,
+    bodyOptional: true,
+    essential: true,
+    replies: { 200: LeaseReply },
+    with: [cli('task heartbeat', { args: [AGENT_RUN_ARG], view: leaseItem }), tool('task_run_heartbeat', WORKING)],
+    handle: async (self, { actor, headers, params, body }) => {
+      const { session, who } = self.caller(actor, headers)
+      return ok({ lease: await self.leases.heartbeat(session, who, params.run_id, body?.lease_seconds) })
+    },
+  }),
+  route({
+    ...common,
+    path: '/api/agent/tasks/{run_id}/complete',
+    audited: false,
+    summary: 'Complete a claimed run',
+    body: CompleteRunBody,
+    bodyOptional: true,
+    essential: true,
+    replies: { 200: LeaseReply },
+    with: [
+      cli('task complete', { args: [AGENT_RUN_ARG], view: leaseItem }),
+      tool('task_run_complete', WORKING, { tags: ['done'] }),
+    ],
+    handle: async (self, { actor, headers, params, body }) => {
+      const { session, who } = self.caller(actor, headers)
+      return ok({ lease: await self.leases.complete(session, who, params.run_id, body ?? {}) })
+    },
+  }),
+  route({
+    ...common,
+    path: '/api/agent/tasks/{run_id}/fail',
+    audited: false,
+    summary: 'Fail a claimed run',
+    body: FailRunBody,
+    essential: true,
+    replies: { 200: LeaseReply },
+    with: [cli('task fail', { args: [AGENT_RUN_ARG], view: leaseItem }), tool('task_run_fail', WORKING)],
+    handle: async (self, { actor, headers, params, body }) => {
+      const { session, who } = self.caller(actor, headers)
+      return ok({ lease: await self.leases.fail(session, who, params.run_id, body) })
+    },
+  }),
+  route({
+    ...common,
+    path: '/api/agent/tasks/{run_id}/release',
+    audited: false,
+    summary: 'Release a claimed run back to the queue',
+    body: ReleaseBody,
+    bodyOptional: true,
+    essential: true,
+    replies: { 200: LeaseReply },
+    with: [cli('task release', { args: [AGENT_RUN_ARG], view: leaseItem }), tool('task_run_release', WORKING)],
+    handle: async (self, { actor, headers, params, body }) => {
+      const { session, who } = self.caller(actor, headers)
+      return ok({ lease: await self.leases.release(session, who, params.run_id, body ?? {}) })
+    },
+  }),
+]

@@ -1,0 +1,124 @@
+import { shown } from '../../../kernel/kit/text.js'
+import type { DiskSpace, PluginKernel, Tx } from '../../../kernel/plugin.js'
+import type { TaskStatus } from '../../../schemas/tasks.js'
+import type { Daemon } from '../../desk/daemon/api.js'
+import type { Events } from '../../platform/events/api.js'
+import type { SessionInfo, Sessions } from '../sessions/api.js'
+import type { Workspaces } from '../../desk/workspaces/api.js'
+import { TaskErrors } from './api.js'
+import { TaskJournal } from './journal.js'
+import { Reservations, type Wants } from './runs/reserve.js'
+import { RunStore } from './runs/run-store.js'
+import { Reconciler } from './tasks/reconcile.js'
+import type { TaskRow } from './tasks/task-row.js'
+import { TaskStore } from './tasks/task-store.js'
+import { Totals } from './totals.js'
+import type { Who } from './who.js'
+
+export type TaskKernel = PluginKernel<{
+  disk: typeof DiskSpace
+  daemon: typeof Daemon
+  events: typeof Events
+  sessions: typeof Sessions
+  workspaces: typeof Workspaces
+}>
+
+/** Reconciles the statuses of the given tasks and of the tasks that depend on them, within the transaction. */
+export type Settle = (...tasks: readonly string[]) => void
+
+/** Poll interval of waiting claims in milliseconds, since the expiry of a lease or block is not signaled. */
+const LOOK_MS = 5000
+
+/** The states of sessions that may hold runs. */
+const WORKING: ReadonlySet<SessionInfo['state']> = new Set(['active', 'starting'])
+
+/** State and stores shared by all parts of the plugin. */
+export class TaskCore {
+  readonly tasks: TaskStore
+  /** Counts of tasks and runs by status; tasks also by scope, runs also by kind of origin. */
+  readonly totals: { readonly tasks: Totals; readonly runs: Totals }
+  readonly runs: RunStore
+  readonly journal: TaskJournal
+  readonly reservations: Reservations
+  readonly #reconciler: Reconciler
+  /** Callers waiting in {@link untilClaimable}. */
+  readonly #waiting = new Set<() => void>()
+  /** Queues a run for a task that became unblocked. */
+  autoEnqueue: (task: string) => void = () => {}
+  /** Cancels the open reviews of a task. */
+  cancelReviews: (t: Tx, who: Who, task: string) => void = () => {}
+  /** Called in the transaction for each status change, with the task before the change. */
+  statusChanged: (t: Tx, who: Who, task: TaskRow, status: TaskStatus) => void = () => {}
+  /** Expires transient blocks. */
+  expireBlocks: (t: Tx, settle: Settle) => void = () => {}
+
+  constructor(
+    readonly kernel: TaskKernel,
+    wantsOf: (t: Tx, task: TaskRow) => Wants,
+  ) {
+    const now = () => kernel.clock.now()
+    this.totals = {
+      tasks: new Totals(kernel.db, 'tasks_task'),
+      runs: new Totals(kernel.db, 'tasks_run'),
+    }
+    this.tasks = new TaskStore(kernel.db, now)
+    this.runs = new RunStore(kernel.db, now, this.totals.runs)
+    this.journal = new TaskJournal(kernel)
+    this.#reconciler = new Reconciler(this.tasks, this.runs, this.journal, this.totals.tasks, now, (...change) =>
+      this.statusChanged(...change),
+    )
+    this.reservations = new Reservations(kernel.ids, now, this.runs, this.journal, this.totals.runs, wantsOf)
+  }
+
+  now(): number {
+    return this.kernel.clock.now()
+  }
+
+  /** Returns a session that can hold runs. Throws `AUTONOMY_SESSION_REQUIRED` (409) if it is unknown, stopping or stopped. */
+  activeSession(id: string): SessionInfo {
+    const session = this.kernel.needs.sessions.get(id)
+    if (session && WORKING.has(session.state)) return session
+    const text = session ? `session ${id} is ${session.state}, not active` : `no active session: ${shown(id, 100)}`
+    throw TaskErrors.AUTONOMY_SESSION_REQUIRED(text)
+  }
+
+  /** One atomic change. Its effects on waiting claims and other tasks follow once it is durable. */
+  write<T>(who: Who, work: (t: Tx, settle: Settle) => T): Promise<T> {
+    return this.kernel.db.tx(t => work(t, (...ids) => this.#settle(t, who, ids)))
+  }
+
+  /** Called when a child is deleted: the remaining children may complete the parent. */
+  childDeleted(t: Tx, who: Who, parent: string | null): void {
+    this.#settle(t, who, this.#reconciler.rollUp(t, who, parent))
+  }
+
+  /** Wakes the waiting claims: a run has become claimable. */
+  tellClaimable(): void {
+    for (const tell of [...this.#waiting]) tell()
+  }
+
+  /** Resolves when a run becomes claimable, after the poll interval, or when the signal aborts. */
+  untilClaimable(signal: AbortSignal): Promise<void> {
+    return new Promise(resolve => {
+      const end = () => {
+        timer.cancel()
+        this.#waiting.delete(end)
+        signal.removeEventListener('abort', end)
+        resolve()
+      }
+      const timer = this.kernel.clock.timeout(LOOK_MS, end, { unref: true })
+      this.#waiting.add(end)
+      signal.addEventListener('abort', end, { once: true })
+      if (signal.aborted) end()
+    })
+  }
+
+  #settle(t: Tx, who: Who, ids: readonly string[]): void {
+    const { enqueue, claimable } = this.#reconciler.reconcile(t, who, ids)
+    if (enqueue.length === 0 && !claimable) return
+    this.kernel.db.onDurable(t, () => {
+      if (claimable) this.tellClaimable()
+      for (const id of enqueue) this.autoEnqueue(id)
+    })
+  }
+}

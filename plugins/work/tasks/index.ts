@@ -1,0 +1,128 @@
+import { DiskSpace, definePlugin, surfaceOf } from '../../../kernel/plugin.js'
+import { Checks, Daemon, StatusMembers } from '../../desk/daemon/api.js'
+import { Events } from '../../platform/events/api.js'
+import { WakeContexts } from '../../agents/heartbeats/api.js'
+import { HeldWork } from '../../agents/self-service/api.js'
+import { InboxSources, SessionRuns, Sessions } from '../sessions/api.js'
+import { Workspaces } from '../../desk/workspaces/api.js'
+import {
+  SchedulerDrainCompleted,
+  SchedulerDrainStarted,
+  SchedulerPaused,
+  SchedulerResumed,
+  SchedulerStalled,
+  TaskErrors,
+  TaskEvents,
+  Tasks,
+} from './api.js'
+import { BudgetErrors } from './budgets/errors.js'
+import { budgetRoutes } from './budgets/routes.js'
+import { claimRoutes } from './claims/routes.js'
+import { commands } from './command-list.js'
+import { ProfileErrors } from './profiles/errors.js'
+import { profileRoutes } from './profiles/routes.js'
+import { ReviewErrors } from './reviews/errors.js'
+import { reviewRoutes } from './reviews/routes.js'
+import { runRoutes } from './runs/routes.js'
+import { schedulerRoutes } from './scheduler/routes.js'
+import type { TaskService } from './service.js'
+import { TaskSettings } from './settings.js'
+import { TASK_TABLES } from './tables.js'
+import { taskRoutes } from './tasks/routes.js'
+import { waitsRoutes } from './tasks/waits-routes.js'
+import { viewRoutes } from './views/routes.js'
+
+const { contribute, tap } = surfaceOf<TaskService>()
+
+export default definePlugin({
+  name: 'tasks',
+  version: '0.1.0',
+  requires: {
+    disk: DiskSpace,
+    daemon: Daemon,
+    events: Events,
+    sessions: Sessions,
+    workspaces: Workspaces,
+  },
+  provides: Tasks,
+  service: () => import('./service.js').then(m => m.TaskService),
+}).surface({
+  events: [
+    ...Object.values(TaskEvents),
+    SchedulerPaused,
+    SchedulerResumed,
+    SchedulerDrainStarted,
+    SchedulerDrainCompleted,
+    SchedulerStalled,
+  ],
+  errors: [TaskErrors, ProfileErrors, ReviewErrors, BudgetErrors],
+  settings: Object.values(TaskSettings),
+  tables: TASK_TABLES,
+  services: [
+    { name: 'leases', run: (self, signal) => self.sweep(signal) },
+    { name: 'workers', run: (self, signal) => self.workers.run(signal) },
+  ],
+  registries: [
+    contribute(StatusMembers, self => [{ path: 'tasks', read: () => self.status() }]),
+    contribute(Checks, self => [{ id: 'tasks', category: 'tasks', run: async () => self.check() }]),
+    contribute(HeldWork, self => [
+      {
+        mostLeases: 1,
+        leases: session => self.bundles.leases(session),
+        situation: session => self.bundles.situation(session),
+      },
+    ]),
+    contribute(SessionRuns, self => [{ read: session => self.runOf(session) }]),
+    contribute(InboxSources, self => [{ read: () => self.waiting() }]),
+    contribute(WakeContexts, self => [
+      { name: 'task', read: session => self.news.task(session) },
+      { name: 'inbox_summary', read: session => self.news.summary(session) },
+    ]),
+  ],
+  taps: [
+    tap(
+      Sessions,
+      sessions => sessions.stopped,
+      self => session => self.health.sessionStopped(session),
+    ),
+    tap(
+      Sessions,
+      sessions => sessions.points.healthCheckFailed,
+      self => (session, failures, isLast) => self.health.checkFailed(session, failures, isLast),
+    ),
+    tap(
+      Sessions,
+      sessions => sessions.stopped,
+      self => session => {
+        self.budgets.forget(session.id)
+        return self.reviews.sessionStopped(session.id)
+      },
+    ),
+    tap(
+      Sessions,
+      sessions => sessions.uses.updated,
+      self => (session, use) => self.budgets.told(session, use),
+    ),
+    tap(
+      Sessions,
+      sessions => sessions.points.eventRecorded,
+      self =>
+        ({ sessionId, type, content, isCrash }) =>
+          type === 'done' || type === 'error'
+            ? self.budgets.turnEnded(sessionId, content.status === 'canceled' || isCrash === true)
+            : undefined,
+    ),
+  ],
+  commands,
+  routes: [
+    ...taskRoutes,
+    ...waitsRoutes,
+    ...runRoutes,
+    ...claimRoutes,
+    ...schedulerRoutes,
+    ...viewRoutes,
+    ...profileRoutes,
+    ...reviewRoutes,
+    ...budgetRoutes,
+  ],
+})

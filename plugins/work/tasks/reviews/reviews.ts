@@ -1,0 +1,291 @@
+import { shown } from '../../../../kernel/kit/text.js'
+import type { Reads, SqlValue, Tx } from '../../../../kernel/plugin.js'
+import type {
+  ListReviewsQuery,
+  RequestReviewBody,
+  ReviewRequestReply,
+  TaskReview,
+  VerdictBody,
+  VerdictReply,
+} from '../../../../schemas/tasks.js'
+import type { SessionInfo } from '../../sessions/api.js'
+import type { TaskEventName } from '../api.js'
+import type { Settle, TaskCore } from '../core.js'
+import { LIMITS } from '../limits.js'
+import { insert, update } from '../rows.js'
+import { type RunRow, runToWire } from '../runs/run-row.js'
+import { wantAttention } from '../tasks/attention.js'
+import type { TaskRow } from '../tasks/task-row.js'
+import { continuationKey } from '../views/bundle.js'
+import { type Who, whoOf } from '../who.js'
+import { ReviewErrors } from './errors.js'
+import { newReview, type ReviewRow, type ReviewWish, reviewToWire } from './review-row.js'
+import { allowsReview, consequenceOf, isDue, OPEN_REVIEW, REVIEW_MOVES, type ReviewMove } from './states.js'
+import { checkedVerdict, invalid, text } from './verdict.js'
+
+const DEFAULT_LIMIT = 50
+const MOST_ROUNDS = 100
+const OPEN = OPEN_REVIEW.map(status => `'${status}'`).join(', ')
+
+/** Reviews of ended runs. */
+export class Reviews {
+  constructor(
+    private readonly core: TaskCore,
+    /** Rounds after which a rejection needs attention; 0: no limit. */
+    private readonly mostRounds: () => number,
+    /** Does the profile of the task allow the session to review its runs? */
+    private readonly mayReview: (t: Tx, task: string, session: SessionInfo) => boolean,
+  ) {
+    core.cancelReviews = (t, who, task) => this.#cancelOf(t, who, task)
+  }
+
+  find(id: string, reads: Reads = this.core.kernel.db): ReviewRow {
+    const row = reads.get<ReviewRow>('SELECT * FROM tasks_review WHERE id = ?', [id])
+    if (!row) throw ReviewErrors.task_review_not_found(`review not found: ${shown(id)}`)
+    return row
+  }
+
+  show(id: string): TaskReview {
+    return reviewToWire(this.find(id))
+  }
+
+  /** The reviews of a task or a run, newest first. */
+  list(of: { readonly task: string } | { readonly run: string }, query: ListReviewsQuery): TaskReview[] {
+    const [column, id] =
+      'task' in of ? ['task_id', this.core.tasks.find(of.task).id] : ['run_id', this.core.runs.find(of.run).id]
+    const conditions: [string, SqlValue | undefined][] = [
+      [`${column} = ?`, id],
+      ['status = ?', query.status],
+      ['session_id = ?', query.reviewer_session_id],
+    ]
+    const asked = conditions.filter((entry): entry is [string, SqlValue] => entry[1] !== undefined)
+    const rows = this.core.kernel.db.all<ReviewRow>(
+      `SELECT * FROM tasks_review WHERE ${asked.map(([sql]) => sql).join(' AND ')}
+       ORDER BY requested_at DESC, round DESC, id LIMIT +?`,
+      [...asked.map(([, value]) => value), query.limit ?? DEFAULT_LIMIT],
+    )
+    return rows.map(reviewToWire)
+  }
+
+  /** Requests a review of an ended run. There is one review per round. */
+  request(who: Who, id: string, body: RequestReviewBody): Promise<ReviewRequestReply> {
+    const deadline = Date.parse(body.deadline_at)
+    const reason = text('reason', body.reason, LIMITS.reason)
+    return this.core.write(who, t => {
+      const run = this.core.runs.find(id, t)
+      if (body.run_id !== id) throw invalid(`run_id: must be ${id}, as in the path`)
+      if (body.task_id !== run.task_id) throw invalid(`task_id: must be ${run.task_id}, the task of run ${id}`)
+      if (body.attempt !== undefined && body.attempt !== run.attempt)
+        throw invalid(`attempt: must be ${run.attempt}, the attempt of run ${id}`)
+      const parent = body.parent_review_id === undefined ? undefined : this.find(body.parent_review_id, t)
+      if (parent && parent.task_id !== run.task_id)
+        throw invalid(`parent_review_id: review ${parent.id} belongs to another task`)
+      const round = body.review_round ?? (parent ?? this.#before(t, run))?.round ?? 0
+      const own = body.review_round === undefined ? round + 1 : round
+      if (own < 1 || own > MOST_ROUNDS) throw invalid(`review_round: must be between 1 and ${MOST_ROUNDS}, not ${own}`)
+      const known = this.#of(t, id, body.review_round)
+      if (known) return { review: reviewToWire(known), created: false }
+      if (deadline <= this.core.now()) throw invalid(`deadline_at: must be in the future, not ${body.deadline_at}`)
+      const policy = body.policy ?? 'always'
+      if (!isDue(policy, run.status))
+        throw ReviewErrors.task_review_not_due(
+          `run ${id} is ${run.status}; only ended runs that review policy ${policy} covers can be reviewed`,
+        )
+      const review = this.#insert(t, who, run, { round: own, policy, reason, deadline, parent: parent?.id ?? null })
+      return { review: reviewToWire(review), created: true }
+    })
+  }
+
+  /** Assigns the review to a session. */
+  route(who: Who, id: string, sessionId: string): Promise<TaskReview> {
+    return this.core.write(who, t => {
+      const review = this.find(id, t)
+      const session = this.core.activeSession(sessionId)
+      this.#refuseUnfit(t, review, session)
+      return this.#move(t, who, review, 'route', 'task.run_review_routed', {
+        session_id: session.id,
+        agent_name: session.agentName,
+        routed_at: this.core.now(),
+      })
+    })
+  }
+
+  /** The calling session starts the review. From then on, only this session or a person can record the verdict. */
+  start(who: Who, id: string, session: SessionInfo): Promise<TaskReview> {
+    return this.core.write(who, t => {
+      const review = this.find(id, t)
+      this.#refuseForeign(t, review, session)
+      if (review.status === 'in_review') return reviewToWire(review)
+      const now = this.core.now()
+      return this.#move(t, who, review, 'start', 'task.run_review_started', {
+        session_id: session.id,
+        agent_name: session.agentName,
+        routed_at: review.routed_at ?? now,
+        started_at: now,
+      })
+    })
+  }
+
+  cancel(who: Who, id: string): Promise<TaskReview> {
+    return this.core.write(who, t => this.#move(t, who, this.find(id, t), 'cancel', 'task.run_review_canceled', {}))
+  }
+
+  /** Records the verdict. A rejection queues another run or makes the task need attention. */
+  async verdict(who: Who, id: string, body: VerdictBody, session: SessionInfo | undefined): Promise<VerdictReply> {
+    const { verdict } = body
+    const said = checkedVerdict(verdict)
+    return this.core.write(who, (t, settle) => {
+      const review = this.find(id, t)
+      if (body.run_id !== review.run_id) throw invalid(`run_id: must be ${review.run_id}, the run of review ${id}`)
+      if (session) this.#refuseForeign(t, review, session)
+      if (review.delivery_id === verdict.delivery_id) return this.#recorded(t, review)
+      const reviewer = session ? { session_id: session.id, agent_name: session.agentName } : {}
+      return this.#record(t, who, review, { ...said, ...reviewer }, settle)
+    })
+  }
+
+  /** Records the outcome timeout for overdue reviews. Returns their number. */
+  async sweep(): Promise<number> {
+    const who = whoOf(this.core.kernel.actor)
+    const read = (reads: Reads) =>
+      reads.all<ReviewRow>(
+        `SELECT * FROM tasks_review WHERE status IN (${OPEN}) AND deadline_at <= ? ORDER BY deadline_at, id LIMIT +?`,
+        [this.core.now(), LIMITS.sweep.batch],
+      )
+    if (read(this.core.kernel.db).length === 0) return 0
+    return this.core.write(who, (t, settle) => {
+      const late = read(t)
+      const said = { outcome: 'timeout', verdict_reason: 'no verdict before the deadline' } as const
+      for (const review of late) this.#record(t, who, review, said, settle)
+      return late.length
+    })
+  }
+
+  /** Unassigns the open reviews of a stopped session. */
+  sessionStopped(session: string): Promise<void> {
+    const who = whoOf(this.core.kernel.actor)
+    return this.core.write(who, t => {
+      const rows = t.all<ReviewRow>(
+        `SELECT * FROM tasks_review WHERE session_id = ? AND status IN ('routed', 'in_review')`,
+        [session],
+      )
+      const nobody = { session_id: null, agent_name: null, routed_at: null, started_at: null }
+      for (const row of rows) this.#move(t, who, row, 'giveBack', 'task.run_review_requested', nobody)
+    })
+  }
+
+  #insert(t: Tx, who: Who, run: RunRow, wish: ReviewWish): ReviewRow {
+    const row = newReview(this.core.kernel.ids.id('trev'), this.core.now(), run, wish)
+    insert(t, 'tasks_review', row)
+    this.#tell(t, who, row, 'task.run_review_requested')
+    return row
+  }
+
+  #record(t: Tx, who: Who, review: ReviewRow, said: Partial<ReviewRow>, settle: Settle): VerdictReply {
+    const task = this.core.tasks.find(review.task_id, t)
+    const what = consequenceOf(said.outcome ?? 'error', review.round, this.mostRounds())
+    const next = what === 'continue' ? this.#continue(t, who, task, review, said) : undefined
+    const stop = what === 'stop'
+    this.#move(
+      t,
+      who,
+      review,
+      stop ? 'openCircuit' : 'record',
+      stop ? 'task.run_review_circuit_opened' : 'task.run_review_recorded',
+      {
+        ...said,
+        reviewed_by_kind: who.by.kind,
+        reviewed_by_ref: who.by.ref,
+        reviewed_at: this.core.now(),
+        continuation_run: next?.id ?? null,
+      },
+    )
+    if (stop) wantAttention(this.core, t, who, task, `review_${said.outcome}: ${said.verdict_reason}`, review.run_id)
+    settle(task.id)
+    return this.#recorded(t, this.find(review.id, t))
+  }
+
+  /** Queues the next run, unless the task is canceled or already has an open run. */
+  #continue(t: Tx, who: Who, task: TaskRow, review: ReviewRow, said: Partial<ReviewRow>): RunRow | undefined {
+    if (task.status === 'canceled' || this.core.runs.open(task.id, t).length > 0) return undefined
+    const metadata = {
+      review: {
+        review_id: review.id,
+        review_round: review.round,
+        reason: said.verdict_reason,
+        ...(said.guidance ? { next_round_guidance: said.guidance } : {}),
+        ...(said.missing_work ? { missing_work: JSON.parse(said.missing_work) } : {}),
+      },
+    }
+    const previous = this.core.runs.find(review.run_id, t)
+    const wish = { key: continuationKey(review.id), metadata, previous, reopens: true }
+    return this.core.reservations.reserve(t, who, task, wish).run
+  }
+
+  #recorded(t: Tx, review: ReviewRow): VerdictReply {
+    const next = review.continuation_run === null ? undefined : this.core.runs.get(review.continuation_run, t)
+    return {
+      review: reviewToWire(review),
+      circuit_opened: review.status === 'circuit_opened',
+      continuation_run: next ? runToWire(next) : null,
+    }
+  }
+
+  #move(t: Tx, who: Who, review: ReviewRow, move: ReviewMove, event: TaskEventName, changes: Partial<ReviewRow>) {
+    if (!allowsReview(move, review.status)) {
+      const text = `review ${review.id} is ${review.status}; this operation requires status ${REVIEW_MOVES[move].from.join(', ')}`
+      throw ReviewErrors.task_review_conflict(text, { next: `svc task review show ${review.id}` })
+    }
+    update(t, 'tasks_review', review.id, { ...changes, status: REVIEW_MOVES[move].to, updated_at: this.core.now() })
+    const after = this.find(review.id, t)
+    this.#tell(t, who, after, event)
+    return reviewToWire(after)
+  }
+
+  #tell(t: Tx, who: Who, row: ReviewRow, event: TaskEventName): void {
+    const task = this.core.tasks.find(row.task_id, t)
+    const payload = { review_id: row.id, review_round: row.round, ...(row.outcome ? { outcome: row.outcome } : {}) }
+    this.core.journal.write(t, who, event, { task, run: row.run_id, payload })
+  }
+
+  #cancelOf(t: Tx, who: Who, task: string): void {
+    const rows = t.all<ReviewRow>(`SELECT * FROM tasks_review WHERE task_id = ? AND status IN (${OPEN})`, [task])
+    for (const row of rows) this.#move(t, who, row, 'cancel', 'task.run_review_canceled', {})
+  }
+
+  /** The review of a run in that round, or its latest open review. */
+  #of(t: Tx, run: string, round: number | undefined): ReviewRow | undefined {
+    return round === undefined
+      ? t.get<ReviewRow>(`SELECT * FROM tasks_review WHERE run_id = ? AND status IN (${OPEN}) ORDER BY round DESC`, [
+          run,
+        ])
+      : t.get<ReviewRow>('SELECT * FROM tasks_review WHERE run_id = ? AND round = ?', [run, round])
+  }
+
+  /** The latest review of a run or of its previous run. */
+  #before(t: Tx, run: RunRow): ReviewRow | undefined {
+    return t.get<ReviewRow>('SELECT * FROM tasks_review WHERE run_id IN (?, ?) ORDER BY round DESC LIMIT 1', [
+      run.id,
+      run.previous_run_id ?? '',
+    ])
+  }
+
+  #refuseForeign(t: Tx, review: ReviewRow, session: SessionInfo): void {
+    this.#refuseUnfit(t, review, session)
+    if (review.session_id !== null && review.session_id !== session.id)
+      throw ReviewErrors.task_review_foreign(`review ${review.id} is assigned to session ${review.session_id}`)
+  }
+
+  #refuseUnfit(t: Tx, review: ReviewRow, session: SessionInfo): void {
+    if (!this.mayReview(t, review.task_id, session))
+      throw ReviewErrors.task_review_foreign(
+        `the profile of task ${review.task_id} does not allow agent ${session.agentName} to review its runs`,
+        { next: `svc task profile show ${review.task_id}` },
+      )
+    const worked = this.core.runs.find(review.run_id, t).session_id
+    if (worked === session.id)
+      throw ReviewErrors.task_review_own_work(
+        `session ${session.id} worked on run ${review.run_id} and cannot review it`,
+      )
+  }
+}

@@ -1,0 +1,214 @@
+import { cli, describe, tool } from '../../../../kernel/kit/annotations/index.js'
+import { created, ok, routeOf } from '../../../../kernel/plugin.js'
+import {
+  AllRunsReply,
+  AttachSessionBody,
+  BulkRunsBody,
+  BulkRunsReply,
+  CompleteRunBody,
+  ExecutionBody,
+  FailRunBody,
+  ForceFailBody,
+  ListAllRunsQuery,
+  ListTaskRunsQuery,
+  MetadataBody,
+  ReasonBody,
+  StartRunBody,
+  SuccessorReply,
+  TaskRunReply,
+  TaskRunsReply,
+} from '../../../../schemas/tasks.js'
+import { AGENT_SESSION } from '../../../access/identity/api.js'
+import type { TaskService } from '../service.js'
+import { allRunRows, RUN_ARG, runItem, runRows, TASK_ARG } from '../views/columns.js'
+import { whoOf } from '../who.js'
+
+const route = routeOf<TaskService>(describe('Tasks'))
+const invalid = 422
+const results = {
+  rows: 'results',
+  columns: [
+    { header: 'RUN', path: 'run_id' },
+    { header: 'OK', path: 'ok' },
+    { header: 'STATUS', path: 'run.status' },
+    { header: 'ERROR', path: 'error.error' },
+  ],
+} as const
+
+export const runRoutes = [
+  route({
+    method: 'GET',
+    path: '/api/task-runs',
+    summary: 'List the runs of all tasks, newest first',
+    origins: [AGENT_SESSION],
+    query: ListAllRunsQuery,
+    replies: { 200: AllRunsReply },
+    with: [cli('task run all', { view: allRunRows })],
+    handle: (self, { actor, query }) => ok(self.history.runs(actor, query)),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/tasks/{id}/runs',
+    summary: 'List the runs of a task, newest first',
+    origins: [AGENT_SESSION],
+    query: ListTaskRunsQuery,
+    replies: { 200: TaskRunsReply },
+    with: [cli('task run list', { args: [TASK_ARG], view: runRows }), tool('task_runs', ['tasks'])],
+    handle: (self, { actor, params, query }) => {
+      self.visible(whoOf(actor), params.id)
+      return ok({ runs: self.listRuns(params.id, query) })
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/tasks/{id}/runs',
+    audited: false,
+    summary: 'Queue a run of a task under its own idempotency key',
+    body: ExecutionBody,
+    bodyOptional: true,
+    invalid,
+    replies: { 201: TaskRunReply },
+    with: [cli('task run enqueue', { args: [TASK_ARG], view: runItem })],
+    handle: async (self, { actor, params, body }) => {
+      const { run, existing_run } = await self.execution.enqueue(whoOf(actor), params.id, body ?? {})
+      return created({ run, existing_run })
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/task-runs/{id}/attach-session',
+    audited: false,
+    summary: 'Bind a session to a run without a lease',
+    body: AttachSessionBody,
+    invalid,
+    replies: { 200: TaskRunReply },
+    with: [cli('task run attach-session', { args: [RUN_ARG, { name: 'session_id' }], view: runItem })],
+    handle: async (self, { actor, params, body }) =>
+      ok({ run: await self.runs.attach(whoOf(actor), params.id, body.session_id) }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/task-runs/{id}/start',
+    audited: false,
+    summary: 'Mark a run without a lease as running',
+    body: StartRunBody,
+    bodyOptional: true,
+    invalid,
+    replies: { 200: TaskRunReply },
+    with: [cli('task run start', { args: [RUN_ARG], view: runItem })],
+    handle: async (self, { actor, params }) => ok({ run: await self.runs.start(whoOf(actor), params.id) }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/task-runs/{id}/complete',
+    audited: false,
+    summary: 'Complete a running run that has no lease',
+    body: CompleteRunBody,
+    bodyOptional: true,
+    invalid,
+    essential: true,
+    replies: { 200: TaskRunReply },
+    with: [cli('task run complete', { args: [RUN_ARG], view: runItem })],
+    handle: async (self, { actor, params, body }) =>
+      ok({ run: await self.runs.complete(whoOf(actor), params.id, body ?? {}) }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/task-runs/{id}/fail',
+    audited: false,
+    summary: 'Fail a starting or running run that has no lease',
+    body: FailRunBody,
+    invalid,
+    essential: true,
+    replies: { 200: TaskRunReply },
+    handle: async (self, { actor, params, body }) => ok({ run: await self.runs.fail(whoOf(actor), params.id, body) }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/task-runs/{id}/cancel',
+    audited: false,
+    summary: 'Cancel a run and revoke its lease',
+    body: ReasonBody,
+    bodyOptional: true,
+    invalid,
+    essential: true,
+    replies: { 200: TaskRunReply },
+    with: [
+      cli('task run cancel', { args: [RUN_ARG], view: runItem }),
+      tool('task_run_cancel', ['tasks'], { visibility: 'operator' }),
+    ],
+    handle: async (self, { actor, params, body }) =>
+      ok({ run: await self.runs.cancel(whoOf(actor), params.id, body ?? {}) }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/runs/{id}/release',
+    summary: 'Force-release a claimed run: revoke its lease and requeue it',
+    origins: [AGENT_SESSION],
+    body: ReasonBody,
+    bodyOptional: true,
+    invalid,
+    replies: { 200: TaskRunReply },
+    with: [cli('task run release', { args: [RUN_ARG], view: runItem })],
+    handle: async (self, { actor, params, body }) =>
+      ok({ run: await self.runs.forceRelease(whoOf(actor), params.id, body ?? {}) }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/runs/{id}/fail',
+    summary: 'Force-fail a queued or claimed run and revoke its lease',
+    origins: [AGENT_SESSION],
+    body: ForceFailBody,
+    invalid,
+    replies: { 200: TaskRunReply },
+    with: [cli('task run fail', { args: [RUN_ARG], view: runItem })],
+    handle: async (self, { actor, params, body }) =>
+      ok({ run: await self.runs.forceFail(whoOf(actor), params.id, body) }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/runs/{id}/retry',
+    summary: 'Retry a failed run: queue a new run linked to it',
+    origins: [AGENT_SESSION],
+    body: MetadataBody,
+    bodyOptional: true,
+    invalid,
+    replies: { 201: SuccessorReply },
+    with: [
+      cli('task retry', { args: [RUN_ARG], view: runItem }),
+      tool('task_run_retry', ['tasks'], { visibility: 'operator' }),
+    ],
+    handle: async (self, { actor, params, body }) =>
+      created(await self.runs.retry(whoOf(actor), params.id, body?.metadata)),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/runs/{id}/recover',
+    summary: 'Recover a run that needs attention: queue a new run in its place',
+    origins: [AGENT_SESSION],
+    body: ReasonBody,
+    bodyOptional: true,
+    invalid,
+    replies: { 201: SuccessorReply },
+    with: [
+      cli('task run recover', { args: [RUN_ARG], view: runItem }),
+      tool('task_run_recover', ['tasks'], { visibility: 'operator' }),
+    ],
+    handle: async (self, { actor, params, body }) =>
+      created(await self.runs.recover(whoOf(actor), params.id, body ?? {})),
+  }),
+  ...(['release', 'fail'] as const).map(verb =>
+    route({
+      method: 'POST',
+      path: `/api/runs/bulk/${verb}`,
+      summary: verb === 'release' ? 'Force-release several claimed runs' : 'Force-fail several queued or claimed runs',
+      origins: [AGENT_SESSION],
+      body: BulkRunsBody,
+      invalid,
+      replies: { 200: BulkRunsReply },
+      with: [cli(`task run bulk ${verb}`, { view: results })],
+      handle: async (self, { actor, body }) =>
+        ok(await self.runs.bulk(whoOf(actor), verb === 'release' ? 'forceRelease' : 'forceFail', body)),
+    }),
+  ),
+]

@@ -1,0 +1,295 @@
+import { type Actor, KernelErrors, type Pipeline } from '../../../kernel/plugin.js'
+import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
+import type {
+  BacklogQuery,
+  BacklogReply,
+  CreateTaskBody,
+  Dashboard,
+  DashboardQuery,
+  DrainBody,
+  DrainReply,
+  Inbox,
+  InboxQuery,
+  ListTaskRunsQuery,
+  ListTasksQuery,
+  ListTasksReply,
+  Task,
+  TaskRun,
+} from '../../../schemas/tasks.js'
+import { HealthEscalation } from '../../desk/daemon/api.js'
+import type { SessionInfo } from '../sessions/api.js'
+import { type ClaimWish, points, type SubmitOptions, TaskErrors, type TasksApi } from './api.js'
+import { Budgets } from './budgets/budgets.js'
+import { refusalOf } from './budgets/refusals.js'
+import { Claims } from './claims/claims.js'
+import { Leases } from './claims/leases.js'
+import { Recovery } from './claims/recovery.js'
+import { ClaimTokens } from './claims/tokens.js'
+import { TaskCore, type TaskKernel } from './core.js'
+import { runFindings, schedulerFinding } from './doctor/findings.js'
+import { Health } from './health/health.js'
+import { LIMITS } from './limits.js'
+import { mayReview, Profiles, wantsOf } from './profiles/profiles.js'
+import { Reviews } from './reviews/reviews.js'
+import { RunControl } from './runs/control.js'
+import { runToWire } from './runs/run-row.js'
+import { drainScheduler } from './scheduler/drain.js'
+import { Stalls } from './scheduler/stalls.js'
+import { SchedulerState } from './scheduler/state.js'
+import { TaskSettings } from './settings.js'
+import { Blocks } from './tasks/blocks.js'
+import { TaskControl } from './tasks/control.js'
+import { TaskExecution } from './tasks/execute.js'
+import { TaskGraph } from './tasks/graph.js'
+import { type Place, TaskWriter } from './tasks/write.js'
+import { TaskBundles } from './views/bundle.js'
+import { TaskCatalog } from './views/catalog.js'
+import { dashboardOf } from './views/dashboard.js'
+import { TaskDetails } from './views/detail.js'
+import { TaskInbox } from './views/inbox.js'
+import { TaskInspection } from './views/inspect.js'
+import { TaskNews } from './views/news.js'
+import { statusOf } from './views/status.js'
+import { TaskHistory } from './views/timeline.js'
+import { waitingTasks } from './views/waiting.js'
+import { Wakes } from './wakes/wakes.js'
+import { sessionOf, type Who, whoOf, whoOfSession } from './who.js'
+import { Admission } from './workers/admission.js'
+import { Ladder } from './workers/ladder.js'
+import { Workers } from './workers/workers.js'
+
+const DEFAULT_RUNS = 100
+type Headers = Readonly<Record<string, string | undefined>>
+
+/** Tasks, their runs, and the leases under which sessions hold them. */
+export class TaskService implements TasksApi {
+  readonly preClaim: Pipeline<ClaimWish, [SessionInfo]>
+  readonly writer: TaskWriter
+  readonly control: TaskControl
+  readonly execution: TaskExecution
+  readonly graph: TaskGraph
+  readonly blocks: Blocks
+  readonly runs: RunControl
+  readonly reviews: Reviews
+  readonly budgets: Budgets
+  readonly claims: Claims
+  readonly leases: Leases
+  readonly recovery: Recovery
+  readonly wakes: Wakes
+  readonly stalls: Stalls
+  readonly scheduler: SchedulerState
+  readonly details: TaskDetails
+  readonly history: TaskHistory
+  readonly bundles: TaskBundles
+  readonly inbox: TaskInbox
+  readonly news: TaskNews
+  readonly inspection: TaskInspection
+  readonly profiles: Profiles
+  readonly workers: Workers
+  readonly health: Health
+  readonly #core: TaskCore
+  readonly #catalog: TaskCatalog
+
+  constructor(private readonly kernel: TaskKernel) {
+    const core: TaskCore = new TaskCore(kernel, (t, task) => {
+      const measured = this.budgets.measures(t, task.id)
+      const wants = wantsOf(task, this.profiles.partsOf(task.id, t))
+      return { ...wants, ...(measured.length > 0 ? { measured } : {}) }
+    })
+    const tokens = new ClaimTokens(kernel.ids)
+    this.#core = core
+    this.preClaim = kernel.hooks.of(points).preClaim
+    this.profiles = new Profiles(core)
+    this.writer = new TaskWriter(core)
+    this.control = new TaskControl(core)
+    this.execution = new TaskExecution(core, () => kernel.config.get(TaskSettings.designatedRunMax))
+    this.graph = new TaskGraph(core)
+    this.blocks = new Blocks(core, () => kernel.config.get(TaskSettings.blockRecurrenceLimit))
+    this.runs = new RunControl(core, tokens, () => kernel.config.get(TaskSettings.agentForce))
+    this.reviews = new Reviews(
+      core,
+      () => kernel.config.get(TaskSettings.reviewRounds),
+      (t, task, session) => mayReview(this.profiles.partsOf(task, t), session),
+    )
+    this.wakes = new Wakes(core)
+    this.stalls = new Stalls(core)
+    this.scheduler = new SchedulerState(core)
+    this.recovery = new Recovery(core, tokens)
+    this.budgets = new Budgets(core, (...run) => this.recovery.escalate(...run))
+    const maxHeld = () => kernel.config.get(TaskSettings.maxActiveRuns)
+    const runtimeMs = () => kernel.config.get(TaskSettings.maxRuntime)
+    const admission = new Admission(core, this.recovery, {
+      activeRuns: maxHeld,
+      failures: () => kernel.config.get(TaskSettings.spawnFailureLimit),
+    })
+    const ladder = new Ladder(core, this.recovery)
+    this.details = new TaskDetails(core)
+    this.history = new TaskHistory(core, this.details)
+    this.bundles = new TaskBundles(core, this.profiles, this.history)
+    this.health = new Health(this.recovery, () => kernel.config.get(HealthEscalation))
+    this.workers = new Workers(
+      core,
+      this.profiles,
+      this.scheduler,
+      this.health,
+      ladder,
+      admission,
+      this.bundles,
+      this.stalls,
+      runtimeMs,
+      (session, task) => refusalOf(this.budgets, kernel.db, session, task),
+    )
+    this.claims = new Claims(
+      core,
+      tokens,
+      this.recovery,
+      this.scheduler,
+      this.budgets,
+      (wish, session) => this.preClaim.run(wish, session),
+      maxHeld,
+    )
+    this.leases = new Leases(core, tokens, (t, task) => this.profiles.partsOf(task, t).runtime.mode === 'evidence')
+    this.inbox = new TaskInbox(core)
+    this.news = new TaskNews(core, this.inbox)
+    this.inspection = new TaskInspection(core, this.details, this.scheduler)
+    this.#catalog = new TaskCatalog(core)
+  }
+
+  async start(): Promise<void> {
+    this.kernel.scope.defer('budgets', () => this.budgets.close())
+    await this.profiles.adopt()
+    await this.recovery.boot()
+  }
+
+  /** Periodically recovers expired leases, budgets, wakes and reviews. */
+  async sweep(signal: AbortSignal): Promise<void> {
+    const { clock } = this.kernel
+    while (!signal.aborted) {
+      await this.budgets.sweep()
+      await this.wakes.deliver()
+      const swept = [await this.recovery.sweep(), await this.reviews.sweep()]
+      const full = swept.includes(LIMITS.sweep.batch)
+      if (!full) await clock.sleep(LIMITS.sweep.everyMs, signal).catch(() => {})
+    }
+  }
+
+  /** Creates a task. An agent can only create tasks in its own workspace. */
+  async create(who: Who, body: CreateTaskBody): Promise<Task> {
+    return this.writer.create(who, body, await this.#place(who, body))
+  }
+
+  async createChild(who: Who, parent: string, body: CreateTaskBody): Promise<Task> {
+    this.visible(who, parent)
+    return this.writer.create(who, body, await this.#place(who, body), parent)
+  }
+
+  async submit(actor: Actor, body: CreateTaskBody, { origin, key, profile }: SubmitOptions = {}) {
+    const own = whoOf(actor)
+    const who = origin === undefined ? own : { ...own, origin: { ...own.origin, ref: origin } }
+    const known = body.id === undefined ? undefined : this.#core.tasks.get(body.id)
+    const task = known ? this.#core.tasks.toWire(known) : await this.create(who, body)
+    if (profile) await this.profiles.set(who, task.id, profile)
+    if (task.draft || task.approval_state === 'pending') return { task }
+    return this.execution.start(who, task.id, key === undefined ? {} : { idempotency_key: key })
+  }
+
+  status(): ReturnType<typeof statusOf> {
+    return statusOf(this.#core, this.recovery.since, this.runs.forcedStops)
+  }
+
+  /** Doctor findings: the scheduler and all unhealthy runs. */
+  check(): DiagnosticItem[] {
+    return [schedulerFinding(this.scheduler.toWire(), this.stalls.current), ...runFindings(this.#core)]
+  }
+
+  drain(who: Who, body: DrainBody, signal: AbortSignal): Promise<DrainReply> {
+    return drainScheduler(this.#core, this.scheduler, who, body, signal)
+  }
+
+  async backlog(query: BacklogQuery): Promise<BacklogReply['backlog']> {
+    return this.history.backlog(query, await this.#workspaceId(query.workspace))
+  }
+
+  async dashboard(query: DashboardQuery): Promise<Dashboard> {
+    return dashboardOf(this.#core, query, await this.#workspaceId(query.workspace))
+  }
+
+  async listInbox(actor: Actor, query: InboxQuery): Promise<Inbox> {
+    return this.inbox.list(whoOf(actor), query, await this.#workspaceId(query.workspace))
+  }
+
+  /** The active run of a session. */
+  runOf(session: string): TaskRun | undefined {
+    const [run] = this.#core.runs.ofSession(session)
+    return run && runToWire(run)
+  }
+
+  readonly waiting = () => waitingTasks(this.#core)
+
+  async #workspaceId(reference: string | undefined): Promise<string | undefined> {
+    return reference ? (await this.kernel.needs.workspaces.find(reference)).id : undefined
+  }
+
+  run(id: string): TaskRun | undefined {
+    const row = this.#core.runs.get(id)
+    return row && runToWire(row)
+  }
+
+  async list(actor: Actor, query: ListTasksQuery): Promise<ListTasksReply> {
+    const session = sessionOf(actor)
+    const own = session === undefined ? undefined : this.kernel.needs.sessions.get(session)?.workspaceId
+    const asked = query.workspace && (await this.kernel.needs.workspaces.find(query.workspace)).id
+    if (own !== undefined && asked && asked !== own) throw TaskErrors.task_workspace_foreign()
+    return this.#catalog.list(actor, query, own ?? (asked || undefined))
+  }
+
+  listRuns(task: string, query: ListTaskRunsQuery): TaskRun[] {
+    this.#core.tasks.find(task)
+    const { status, session_id: sessionId, participation_channel: channel, limit = DEFAULT_RUNS } = query
+    const filter = { status, sessionId, channel, limit }
+    return this.#core.runs.list(task, filter).map(runToWire)
+  }
+
+  /** Throws `task_workspace_foreign` (403) when an agent accesses a task of another workspace. */
+  visible({ by }: Who, id: string): void {
+    const task = this.#core.tasks.find(id)
+    if (by.kind !== 'agent_session') return
+    const own = this.kernel.needs.sessions.get(by.ref)?.workspaceId
+    if (task.workspace_id !== null && task.workspace_id !== own) throw TaskErrors.task_workspace_foreign()
+  }
+
+  /**
+   * The calling session: that of the socket or token, or the one that an operator names in headers, which the plugin
+   * `identity` has verified. Throws `identity_required` (401), `AUTONOMY_SESSION_REQUIRED` (409).
+   */
+  caller(actor: Actor, headers: Headers): { readonly session: SessionInfo; readonly who: Who } {
+    const own = sessionOf(actor)
+    const agent = headers['x-service-agent']
+    const id = own ?? headers['x-service-session-id']
+    if (id === undefined || (own === undefined && agent === undefined)) {
+      const next = 'run the command in a session, where SVC_SOCKET is set'
+      throw KernelErrors.identity_required('this operation requires an agent session; the caller is the operator', {
+        next,
+      })
+    }
+    const session = this.kernel.needs.sessions.get(id)
+    if (!session || (agent !== undefined && session.agentName !== agent))
+      throw KernelErrors.identity_required('the headers do not name a session of that agent', {
+        next: 'svc session list',
+      })
+    return { session: this.#core.activeSession(id), who: whoOfSession(actor, session.id) }
+  }
+
+  async #place({ by }: Who, { scope, workspace }: CreateTaskBody): Promise<Place> {
+    const { sessions, workspaces } = this.kernel.needs
+    const own = by.kind === 'agent_session' ? sessions.get(by.ref)?.workspaceId : undefined
+    if (scope === 'global') {
+      if (workspace) throw TaskErrors.task_invalid('workspace: not allowed with scope global')
+      return { scope }
+    }
+    if (!workspace && own === undefined) throw TaskErrors.task_invalid('workspace: required for scope workspace')
+    const { id } = workspace ? await workspaces.find(workspace) : { id: own ?? '' }
+    if (own !== undefined && id !== own) throw TaskErrors.task_workspace_foreign()
+    return { scope, workspaceId: id }
+  }
+}

@@ -1,0 +1,160 @@
+import { shown } from '../../../../kernel/kit/text.js'
+import { iso, type Tx } from '../../../../kernel/plugin.js'
+import type { CreateBlockBody, TaskActor, TaskBlock } from '../../../../schemas/tasks.js'
+import { TaskErrors } from '../api.js'
+import type { Settle, TaskCore } from '../core.js'
+import { LIMITS } from '../limits.js'
+import { given, insert, update } from '../rows.js'
+import { FINAL_TASK } from '../states.js'
+import { actorToWire, type Who, whoOf } from '../who.js'
+import { wantAttention } from './attention.js'
+import { look, type TaskRow } from './task-row.js'
+import { bounded, checked, invalid } from './write.js'
+
+interface BlockRow {
+  readonly id: string
+  readonly task_id: string
+  readonly kind: TaskBlock['kind']
+  readonly reason: string
+  readonly details: string | null
+  readonly created_at: number
+  readonly created_by_kind: TaskActor['kind']
+  readonly created_by_ref: string
+  readonly expires_at: number | null
+  readonly cleared_at: number | null
+  readonly cleared_by_kind: TaskActor['kind'] | null
+  readonly cleared_by_ref: string | null
+  readonly clear_note: string | null
+}
+
+/** Blocks of tasks. */
+export class Blocks {
+  constructor(
+    private readonly core: TaskCore,
+    /** How often a kind of block may recur before the task needs attention; 0: no limit. */
+    private readonly recurrenceLimit: () => number,
+  ) {
+    core.expireBlocks = (t, settle) => this.#expire(t, settle)
+  }
+
+  list(id: string, withCleared: boolean): TaskBlock[] {
+    const { workspace_id: workspace } = this.core.tasks.find(id)
+    const rows = this.core.kernel.db.all<BlockRow>(
+      'SELECT * FROM tasks_block WHERE task_id = ? AND (? OR cleared_at IS NULL) ORDER BY created_at, id LIMIT 1000',
+      [id, Number(withCleared)],
+    )
+    return rows.map(row => blockToWire(row, workspace))
+  }
+
+  /** Blocks a task. A block that recurs too often makes the task need attention. */
+  create(who: Who, id: string, body: CreateBlockBody): Promise<TaskBlock> {
+    const reason = checked('reason', body.reason, LIMITS.reason)
+    if (reason === undefined) throw invalid('reason: required')
+    const expires = body.expires_at ? Date.parse(body.expires_at) : null
+    if ((expires !== null) !== (body.kind === 'transient'))
+      throw invalid(`expires_at: ${body.kind === 'transient' ? 'required' : 'only allowed'} for kind transient`)
+    return this.core.write(who, (t, settle) => {
+      const task = this.core.tasks.find(id, t)
+      if (FINAL_TASK.has(task.status))
+        throw TaskErrors.task_conflict(`task ${id} cannot be blocked: it is ${task.status}`, look(id))
+      const row: BlockRow = {
+        id: this.core.kernel.ids.id('tblk'),
+        task_id: id,
+        kind: body.kind,
+        reason,
+        details: bounded('details', body.details),
+        created_at: this.core.now(),
+        created_by_kind: who.by.kind,
+        created_by_ref: who.by.ref,
+        expires_at: expires,
+        cleared_at: null,
+        cleared_by_kind: null,
+        cleared_by_ref: null,
+        clear_note: null,
+      }
+      insert(t, 'tasks_block', row)
+      const payload = { block_id: row.id, kind: row.kind, reason }
+      this.core.journal.write(t, who, 'task.block.created', { task, payload, ...this.#runOf(t, id, body.run_id) })
+      this.#count(t, who, task, row.kind)
+      settle(id)
+      return blockToWire(row, task.workspace_id)
+    })
+  }
+
+  clear(who: Who, id: string, blockId: string, note: string | undefined): Promise<TaskBlock> {
+    const why = checked('note', note, LIMITS.reason) ?? null
+    return this.core.write(who, (t, settle) => {
+      const task = this.core.tasks.find(id, t)
+      const block = t.get<BlockRow>('SELECT * FROM tasks_block WHERE id = ? AND task_id = ?', [blockId, id])
+      if (!block)
+        throw TaskErrors.task_block_not_found(`task ${id} has no block ${shown(blockId)}`, {
+          next: `svc task blocks ${id}`,
+        })
+      if (block.cleared_at !== null) return blockToWire(block, task.workspace_id)
+      this.#clear(t, who, block, why)
+      this.core.journal.write(t, who, 'task.block.cleared', { task, payload: { block_id: blockId, note: why ?? '' } })
+      settle(id)
+      return blockToWire(
+        t.get<BlockRow>('SELECT * FROM tasks_block WHERE id = ?', [blockId]) as BlockRow,
+        task.workspace_id,
+      )
+    })
+  }
+
+  /** The run that the block refers to. Throws `task_run_not_found` (404), `task_invalid` (422) for one of another task. */
+  #runOf(t: Tx, task: string, id: string | undefined): { readonly run?: string } {
+    if (id === undefined) return {}
+    const run = this.core.runs.find(id, t)
+    if (run.task_id !== task) throw invalid(`run_id: run ${id} is of task ${run.task_id}`)
+    return { run: id }
+  }
+
+  #count(t: Tx, who: Who, task: TaskRow, kind: string): void {
+    const counts: Record<string, number> = task.recurrences === null ? {} : JSON.parse(task.recurrences)
+    const count = (counts[kind] ?? 0) + 1
+    update(t, 'tasks_task', task.id, { recurrences: JSON.stringify({ ...counts, [kind]: count }) })
+    const limit = this.recurrenceLimit()
+    if (limit > 0 && count > limit) wantAttention(this.core, t, who, task, `blocked ${count} times with kind ${kind}`)
+  }
+
+  #clear(t: Tx, who: Who, block: BlockRow, note: string | null): void {
+    update(t, 'tasks_block', block.id, {
+      cleared_at: this.core.now(),
+      cleared_by_kind: who.by.kind,
+      cleared_by_ref: who.by.ref,
+      clear_note: note,
+    })
+  }
+
+  #expire(t: Tx, settle: Settle): void {
+    const who = whoOf(this.core.kernel.actor)
+    const over = t.all<BlockRow>(
+      `SELECT * FROM tasks_block WHERE cleared_at IS NULL AND expires_at IS NOT NULL AND expires_at <= ?
+       ORDER BY expires_at LIMIT +?`,
+      [this.core.now(), LIMITS.sweep.batch],
+    )
+    for (const block of over) {
+      const task = this.core.tasks.find(block.task_id, t)
+      this.#clear(t, who, block, 'expired')
+      this.core.journal.write(t, who, 'task.block.expired', { task, payload: { block_id: block.id } })
+      settle(task.id)
+    }
+  }
+}
+
+function blockToWire(row: BlockRow, workspace: string | null): TaskBlock {
+  return {
+    id: row.id,
+    task_id: row.task_id,
+    ...given('workspace_id', workspace),
+    kind: row.kind,
+    reason: row.reason,
+    ...(row.details === null ? {} : { details: JSON.parse(row.details) }),
+    created_at: iso(row.created_at),
+    created_by: actorToWire(row.created_by_kind, row.created_by_ref),
+    expires_at: row.expires_at === null ? null : iso(row.expires_at),
+    cleared_at: row.cleared_at === null ? null : iso(row.cleared_at),
+    cleared_by: row.cleared_by_kind === null ? null : actorToWire(row.cleared_by_kind, row.cleared_by_ref),
+    ...given('clear_note', row.clear_note),
+  }
+}

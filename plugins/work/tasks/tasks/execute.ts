@@ -1,0 +1,174 @@
+import { messageOf, type Tx } from '../../../../kernel/plugin.js'
+import type { ExecutionBody, FanOutBody, FanOutReply, Task, TaskRun } from '../../../../schemas/tasks.js'
+import { TaskErrors } from '../api.js'
+import type { Settle, TaskCore } from '../core.js'
+import { LIMITS } from '../limits.js'
+import { update } from '../rows.js'
+import type { Reservation } from '../runs/reserve.js'
+import { runToWire } from '../runs/run-row.js'
+import { type Who, whoOf } from '../who.js'
+import { look, type TaskRow } from './task-row.js'
+import { bounded, checked, checkedKey, invalid } from './write.js'
+
+/** A task and the run that was queued for it, now or earlier with the same key. */
+export interface Executed {
+  readonly task: Task
+  readonly run: TaskRun
+  readonly existing_run: boolean
+}
+
+/** Queues the runs of tasks. */
+export class TaskExecution {
+  constructor(
+    private readonly core: TaskCore,
+    /** Maximum number of runs per fan-out. */
+    private readonly mostRuns: () => number,
+  ) {
+    core.autoEnqueue = id => void this.#auto(id)
+  }
+
+  start(who: Who, id: string, body: ExecutionBody): Promise<Executed> {
+    return this.#execute(who, id, 'start', body)
+  }
+
+  enqueue(who: Who, id: string, body: ExecutionBody): Promise<Executed> {
+    return this.#execute(who, id, 'enqueue', body)
+  }
+
+  /** Publishes a draft and queues its first run, which cannot be claimed while the task is blocked. */
+  async publish(who: Who, id: string, body: ExecutionBody): Promise<Executed> {
+    await this.core.kernel.needs.daemon.admit('task run')
+    return this.core.write(who, (t, settle) => {
+      const draft = this.core.tasks.find(id, t)
+      if (draft.status !== 'draft')
+        throw TaskErrors.task_conflict(`task ${id} is ${draft.status}; only drafts can be published`, look(id))
+      update(t, 'tasks_task', id, { status: 'pending' })
+      this.core.totals.tasks.moved(t, draft.scope, draft.status, 'pending')
+      this.core.journal.write(t, who, 'task.published', { task: draft })
+      return this.#queue(t, who, id, wishOf(body, 'publish', id), settle)
+    })
+  }
+
+  /** Approves a task and queues a run, unless it has an open run. */
+  async approve(who: Who, id: string, body: ExecutionBody): Promise<Executed> {
+    await this.core.kernel.needs.daemon.admit('task run')
+    return this.core.write(who, (t, settle) => {
+      const before = this.core.tasks.find(id, t)
+      if (before.approval_policy !== 'manual' || before.approval_state !== 'pending')
+        throw TaskErrors.task_conflict(
+          `task ${id} is not waiting for approval: its approval state is ${before.approval_state}`,
+          look(id),
+        )
+      if (before.status === 'draft')
+        throw TaskErrors.task_conflict(`task ${id} is a draft; publish it first`, { next: `svc task publish ${id}` })
+      update(t, 'tasks_task', id, { approval_state: 'approved' })
+      this.core.journal.write(t, who, 'task.approved', { task: before })
+      const [open] = this.core.runs.open(id, t)
+      const wish = wishOf(body, before.auto_enqueue ? 'auto_enqueue' : 'approve', id)
+      if (!open) return this.#queue(t, who, id, wish, settle)
+      settle(id)
+      const task = this.core.tasks.toWire(this.core.tasks.find(id, t), t)
+      return { task, run: runToWire(this.core.runs.find(open.id, t)), existing_run: true }
+    })
+  }
+
+  /** Queues several runs, one by one: when one fails, the earlier ones stay queued. */
+  async fanOut(who: Who, id: string, body: FanOutBody): Promise<FanOutReply> {
+    await this.core.kernel.needs.daemon.admit('task run')
+    const { designations, network_participation: participation } = body
+    const key = checkedKey(body.idempotency_key)
+    const most = this.mostRuns()
+    if (designations.length < 1 || designations.length > most)
+      throw invalid(`designations: must have 1 to ${most} entries, not ${designations.length}`)
+    const wishes = designations.map(({ brief, idempotency_key: own, metadata }, index) => {
+      const name = `designations.${index}`
+      const text = checked(`${name}.brief`, brief, LIMITS.reason)
+      if (text === undefined) throw invalid(`${name}.brief: required`)
+      const its = checkedKey(own, `${name}.idempotency_key`) ?? checkedKey(key && `${key}.${index}`)
+      if (its === undefined) throw invalid(`${name}.idempotency_key: required when the request has no idempotency_key`)
+      bounded(`${name}.metadata`, metadata)
+      return { key: its, metadata, participation, index, brief: text }
+    })
+    if (new Set(wishes.map(wish => wish.key)).size < wishes.length)
+      throw invalid('designations: each entry must have a different idempotency_key')
+    const group = this.#groupOf(
+      who,
+      wishes.map(wish => wish.key),
+    )
+    const runs: TaskRun[] = []
+    for (const { index, brief, ...wish } of wishes) {
+      const run = await this.core.write(who, (t, settle) => {
+        const task = this.core.tasks.find(id, t)
+        refuseUnapproved(task)
+        const { run } = this.core.reservations.reserve(t, who, task, { ...wish, designation: { index, brief, group } })
+        settle(id)
+        return this.core.runs.find(run.id, t)
+      })
+      runs.push(runToWire(run))
+    }
+    return { designation_group_id: group, runs }
+  }
+
+  /** The group of an earlier, partly failed request with the same keys, so that a repeated request completes it. */
+  #groupOf({ origin }: Who, keys: readonly string[]): string {
+    for (const key of keys) {
+      const row = this.core.kernel.db.row(
+        'SELECT designation_group_id FROM tasks_run WHERE origin_kind = ? AND origin_ref = ? AND idempotency_key = ?',
+        [origin.kind, origin.ref, key],
+      )
+      if (row?.[0]) return String(row[0])
+    }
+    return this.core.kernel.ids.id('tgrp')
+  }
+
+  async #execute(who: Who, id: string, action: 'start' | 'enqueue', body: ExecutionBody): Promise<Executed> {
+    await this.core.kernel.needs.daemon.admit('task run')
+    return this.core.write(who, (t, settle) => {
+      const before = this.core.tasks.find(id, t)
+      refuseUnapproved(before)
+      return this.#queue(t, who, id, wishOf(body, action, id), settle)
+    })
+  }
+
+  #queue(t: Tx, who: Who, id: string, wish: Reservation, settle: Settle): Executed {
+    const { run, existing } = this.core.reservations.reserve(t, who, this.core.tasks.find(id, t), wish)
+    settle(id)
+    const task = this.core.tasks.toWire(this.core.tasks.find(id, t), t)
+    return { task, run: runToWire(this.core.runs.find(run.id, t)), existing_run: existing }
+  }
+
+  /** Best effort: a failure is logged. */
+  async #auto(id: string): Promise<void> {
+    const who = whoOf(this.core.kernel.actor)
+    try {
+      await this.core.kernel.needs.daemon.admit('task run')
+      await this.core.write(who, (t, settle) => {
+        const task = this.core.tasks.get(id, t)
+        if (task?.status !== 'ready' || this.core.runs.open(id, t).length > 0) return
+        const attempt = this.core.runs.nextAttempt(id, { group: null, index: null }, t)
+        this.core.reservations.reserve(t, who, task, { key: `task.auto_enqueue.${id}.${attempt}` })
+        this.core.journal.write(t, who, 'task.auto_enqueue.triggered', { task })
+        settle(id)
+      })
+    } catch (error) {
+      this.core.kernel.log.warn(`no run was queued for ready task ${id}: ${messageOf(error)}`)
+    }
+  }
+}
+
+/** Throws `task_conflict` or `task_approval_pending` (409) for a task that needs an approval and has none. */
+function refuseUnapproved({ id, approval_policy: policy, approval_state: state }: TaskRow): void {
+  if (policy !== 'manual' || state === 'approved') return
+  if (state === 'rejected') throw TaskErrors.task_conflict(`task ${id} was rejected`, { next: `svc task cancel ${id}` })
+  throw TaskErrors.task_approval_pending(`task ${id} is waiting for approval`, { next: `svc task approve ${id}` })
+}
+
+const wishOf = (
+  { idempotency_key: key, metadata, network_participation: participation }: ExecutionBody,
+  action: string,
+  id: string,
+) => ({
+  key: checkedKey(key) ?? `task.${action}.${id}`,
+  metadata,
+  participation,
+})

@@ -1,0 +1,76 @@
+import { iso, type Reads } from '../../../../kernel/plugin.js'
+import type { SessionWorktree } from '../../sessions/api.js'
+import { given } from '../rows.js'
+
+/** A session that the daemon started, or tried to start, for a run; times in epoch milliseconds. */
+export interface WorkerRow {
+  readonly id: string
+  readonly run_id: string
+  readonly task_id: string
+  /** Id of the workspace. */
+  readonly place: string
+  /** Null until there is one. */
+  readonly session_id: string | null
+  /** JSON of its worktree; null: it works in the workspace. */
+  readonly worktree: string | null
+  /** The newest commit of the worktree when it ended. */
+  readonly commit_id: string | null
+  readonly started_at: number
+  /** Null until its session has claimed the run. */
+  readonly claimed_at: number | null
+  /** Null until the worker is finished and cleaned up. */
+  readonly ended_at: number | null
+  /** The session ended without ending the run or passing it on. */
+  readonly failed: number
+  readonly error: string | null
+}
+
+export const workerTable = `
+CREATE TABLE tasks_worker (
+  id TEXT PRIMARY KEY NOT NULL, run_id TEXT NOT NULL, task_id TEXT NOT NULL, place TEXT NOT NULL, session_id TEXT,
+  worktree TEXT, commit_id TEXT, started_at INTEGER NOT NULL, claimed_at INTEGER, ended_at INTEGER, failed INTEGER NOT NULL, error TEXT
+) STRICT;
+CREATE INDEX tasks_worker_run ON tasks_worker (run_id, started_at);
+CREATE INDEX tasks_worker_task ON tasks_worker (task_id);
+CREATE UNIQUE INDEX tasks_worker_session ON tasks_worker (session_id) WHERE session_id IS NOT NULL;
+CREATE INDEX tasks_worker_open ON tasks_worker (place) WHERE ended_at IS NULL;`
+
+export const worktreeOf = ({ worktree }: WorkerRow): SessionWorktree | undefined =>
+  worktree === null ? undefined : JSON.parse(worktree)
+
+/** The current or last worker of a run. */
+export const latestWorker = (reads: Reads, run: string): WorkerRow | undefined =>
+  reads.get<WorkerRow>('SELECT * FROM tasks_worker WHERE run_id = ? ORDER BY started_at DESC, id DESC LIMIT 1', [run])
+
+/** The run that a session was started for, while its worker is open. */
+export function offeredTo(reads: Reads, session: string): string | undefined {
+  const row = reads.row('SELECT run_id FROM tasks_worker WHERE session_id = ? AND ended_at IS NULL', [session])
+  return row && String(row[0])
+}
+
+/** The worktree of a run. */
+export function runWorktree(row: WorkerRow | undefined) {
+  const worktree = row && worktreeOf(row)
+  if (!worktree) return undefined
+  const { name, folder, branch } = worktree
+  return { name, folder, ...given('branch', branch), ...given('commit', row.commit_id) }
+}
+
+export const workerToWire = (row: WorkerRow) => ({
+  ...given('session_id', row.session_id),
+  started_at: iso(row.started_at),
+  ended_at: row.ended_at === null ? null : iso(row.ended_at),
+  ...given('error', row.error),
+})
+
+/** The worktree as reported to the lease holder. */
+export function resolvedWorktree(row: WorkerRow | undefined, session: string) {
+  const worktree = row?.session_id === session ? worktreeOf(row) : undefined
+  if (!row || !worktree) return { resolved_worktree_mode: 'none' as const }
+  const isOwn = worktree.name.startsWith(row.run_id)
+  return {
+    resolved_worktree_mode: isOwn ? ('per_run' as const) : ('ref' as const),
+    ...(isOwn ? {} : { resolved_worktree_ref: worktree.name }),
+    worktree_id: worktree.name,
+  }
+}

@@ -1,0 +1,78 @@
+import { type Actor, iso } from '../../../../kernel/plugin.js'
+import type { InboxQuestion } from '../../../../schemas/sessions.js'
+import type { AskedQuestion, QuestionEnd, SessionsApi } from '../../sessions/api.js'
+import type { WorkspacesApi } from '../../../desk/workspaces/api.js'
+import type { Approvals, Status, Waiting } from './approvals.js'
+
+/** What a person answers in the stream of a session. */
+type Decision = Parameters<Parameters<SessionsApi['ask']>[1]['decide']>[0]
+
+const ENDS: { readonly [S in Status]: QuestionEnd } = {
+  pending: 'withdrawn',
+  approved: 'allowed',
+  rejected: 'rejected',
+  canceled: 'withdrawn',
+  timed_out: 'expired',
+}
+
+/** Puts calls that wait beside the questions of their session's agent, where whoever follows it answers them. */
+export class Asking {
+  readonly #shown = new Map<string, AskedQuestion>()
+
+  /** @param decide what a person's answer does; it ends the wait */
+  constructor(
+    private readonly needs: { readonly sessions: SessionsApi; readonly workspaces: WorkspacesApi },
+    private readonly approvals: Approvals,
+    private readonly decide: (waiting: Waiting, decision: Decision, actor: Actor) => Promise<void>,
+  ) {}
+
+  /** Shows a call where a turn of its session runs; again, when the turn that showed it is over. */
+  show(waiting: Waiting): void {
+    const { id, by, expiresAt } = waiting
+    if (by.sessionId === undefined || this.#shown.get(id)?.isOpen()) return
+    const question = this.needs.sessions.ask(by.sessionId, {
+      id,
+      kind: KIND,
+      title: titleOf(waiting),
+      expiresAt,
+      decide: (decision, actor) => this.decide(waiting, decision, actor),
+    })
+    if (!question) return
+    if (!this.#shown.has(id)) {
+      this.approvals.onEnd(waiting, status => {
+        this.#shown.get(id)?.end(ENDS[status])
+        this.#shown.delete(id)
+      })
+    }
+    this.#shown.set(id, question)
+  }
+
+  /** Those that no stream shows: their turn is over. */
+  inbox(): InboxQuestion[] {
+    return this.approvals.pending().flatMap(waiting => {
+      const { id, by, since, expiresAt } = waiting
+      const session = by.sessionId === undefined ? undefined : this.needs.sessions.get(by.sessionId)
+      if (!session || this.#shown.get(id)?.isOpen()) return []
+      return [
+        {
+          session_id: session.id,
+          ...(session.name !== '' && { session_name: session.name }),
+          agent_name: session.agentName,
+          workspace_id: session.workspaceId,
+          workspace_path: this.needs.workspaces.get(session.workspaceId)?.rootDir ?? '',
+          interaction_id: id,
+          turn_id: '',
+          kind: KIND,
+          title: titleOf(waiting),
+          answer: `svc tool approve ${id}`,
+          created_at: iso(since),
+          expires_at: iso(expiresAt),
+        },
+      ]
+    })
+  }
+}
+
+const KIND = 'call'
+
+const titleOf = ({ tool, input }: Waiting) => `${tool.id} (${tool.risk}) ${JSON.stringify(input)}`

@@ -1,0 +1,114 @@
+import { column, type RowOf, table } from '../../../../kernel/kit/table.js'
+import { iso, type PluginKernel, type Tx } from '../../../../kernel/plugin.js'
+import type { Grant } from '../../../../schemas/tools.js'
+
+export const GRANT_TABLE = `CREATE TABLE tools_grant (
+  id TEXT PRIMARY KEY,
+  workspace_id TEXT NOT NULL,
+  agent_name TEXT NOT NULL,
+  tool_id TEXT NOT NULL,
+  input_digest TEXT NOT NULL,
+  tool_digest TEXT NOT NULL,
+  decision TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  last_used_at INTEGER NOT NULL,
+  UNIQUE (workspace_id, agent_name, tool_id, input_digest)
+) STRICT;`
+
+/** Decisions that one workspace remembers at most. */
+export const MAX_GRANTS = 1000
+
+/** Milliseconds to which the last use is known. */
+const USE_GRAIN_MS = 60_000
+
+const { text, time } = column
+
+/** Remembered decisions. */
+export const grants = table('tools_grant', {
+  id: text(),
+  workspace_id: text(),
+  /** Empty: for all agents. */
+  agent_name: text(),
+  tool_id: text(),
+  /** Empty: for every input. */
+  input_digest: text(),
+  /** Of the tool as it was when somebody decided. */
+  tool_digest: text(),
+  decision: text<'allow' | 'reject'>(),
+  created_at: time(),
+  last_used_at: time(),
+})
+type Row = RowOf<typeof grants>
+
+/** What a decision is about. */
+export interface GrantOf {
+  readonly workspaceId: string
+  readonly agentName: string
+  readonly toolId: string
+  readonly inputDigest: string
+  readonly toolDigest: string
+}
+
+/** Decisions of people about calls, remembered for a workspace. */
+export class Grants {
+  constructor(private readonly kernel: Pick<PluginKernel, 'db' | 'clock' | 'ids'>) {}
+
+  list(workspaceId: string): Grant[] {
+    return grants.all(this.kernel.db, { workspace_id: workspaceId }, 'ORDER BY created_at DESC, id').map(toWire)
+  }
+
+  /**
+   * The decision for a call: a reject of whatever width before an allow. One that was made for another version of the tool does not
+   * count.
+   */
+  decide({ workspaceId, agentName, toolId, inputDigest, toolDigest }: GrantOf): Row | undefined {
+    return this.kernel.db.get<Row>(
+      `SELECT * FROM tools_grant WHERE workspace_id = ? AND tool_id = ? AND agent_name IN ('', ?)
+       AND input_digest IN ('', ?) AND (tool_digest = ? OR decision = 'reject')
+       ORDER BY decision = 'reject' DESC, agent_name DESC, input_digest DESC LIMIT 1`,
+      [workspaceId, toolId, agentName, inputDigest, toolDigest],
+    )
+  }
+
+  /** Remembers a decision; one about the same is replaced. The longest unused one goes where there are too many. */
+  put(t: Tx, about: GrantOf, decision: 'allow' | 'reject'): Grant {
+    const now = this.kernel.clock.now()
+    const { workspaceId, agentName, toolId, inputDigest, toolDigest } = about
+    t.run(
+      `INSERT INTO tools_grant VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT (workspace_id, agent_name, tool_id, input_digest)
+       DO UPDATE SET tool_digest = excluded.tool_digest, decision = excluded.decision, last_used_at = excluded.last_used_at`,
+      [this.kernel.ids.id('tgr'), workspaceId, agentName, toolId, inputDigest, toolDigest, decision, now, now],
+    )
+    t.run(
+      `DELETE FROM tools_grant WHERE workspace_id = ? AND id NOT IN
+       (SELECT id FROM tools_grant WHERE workspace_id = ? ORDER BY last_used_at DESC, id LIMIT ${MAX_GRANTS})`,
+      [workspaceId, workspaceId],
+    )
+    const key = { workspace_id: workspaceId, agent_name: agentName, tool_id: toolId, input_digest: inputDigest }
+    return toWire(grants.get(t, key) as Row)
+  }
+
+  /** Whether there was one of this id in the workspace. */
+  async remove(workspaceId: string, id: string): Promise<boolean> {
+    return this.kernel.db.tx(t => grants.delete(t, { workspace_id: workspaceId, id }) > 0)
+  }
+
+  /** Notes that a decision counted, to the minute: a call must not wait for the disk each time. */
+  async used({ id, last_used_at }: Row): Promise<void> {
+    const now = this.kernel.clock.now()
+    if (now - last_used_at < USE_GRAIN_MS) return
+    await this.kernel.db.tx(t => grants.update(t, { id }, { last_used_at: now }))
+  }
+}
+
+const toWire = (row: Row): Grant => ({
+  id: row.id,
+  workspace_id: row.workspace_id,
+  tool_id: row.tool_id,
+  decision: row.decision,
+  created_at: iso(row.created_at),
+  last_used_at: iso(row.last_used_at),
+  ...(row.agent_name === '' ? {} : { agent_name: row.agent_name }),
+  ...(row.input_digest === '' ? {} : { input_digest: row.input_digest }),
+})

@@ -1,0 +1,207 @@
+import * as v from 'valibot'
+import { faultOf, type PluginKernel, within } from '../../../../kernel/plugin.js'
+import { type ExtensionsApi, type InstalledExtension, toolId } from '../../../delivery/extensions/api.js'
+import {
+  type OfferedTool,
+  type ReasonCode,
+  type ToolBackend,
+  type ToolCaller,
+  type ToolContent,
+  type ToolDescriptor,
+  ToolKind,
+  type ToolPlace,
+  type ToolResult,
+  type ToolSpec,
+  toolFault,
+} from '../api.js'
+import { digestOf } from '../digest.js'
+import { readTools } from '../shipped.js'
+
+/** Milliseconds in which a process has to tell what it provides. */
+const PROVIDE_MS = 1000
+
+/** What the process of an extension says that it provides, by the ids of its manifest. */
+type Provided = ReadonlyMap<string, { readonly handler?: string }>
+
+/** Tools of the processes of extensions, as their manifests name them; records of tools that nobody provides are told as such. */
+export class ExtensionBackend implements ToolBackend {
+  readonly kind = 'extension_host'
+  #lists = new Map<string, readonly OfferedTool[]>()
+  /** By the key of the extension and the digest of its manifest. */
+  readonly #provided = new Map<string, Provided>()
+  readonly #asked = new Set<string>()
+
+  constructor(
+    private readonly extensions: ExtensionsApi,
+    private readonly kernel: Pick<PluginKernel, 'records' | 'clock' | 'env' | 'scope'>,
+  ) {}
+
+  /** Extensions or records have changed. */
+  renew(names?: readonly string[]): void {
+    this.#lists = new Map()
+    for (const key of [...this.#provided.keys()])
+      if (!names || names.some(name => key.startsWith(`${name}\n`))) this.#provided.delete(key)
+  }
+
+  tools({ workspaceId = '' }: ToolPlace): readonly OfferedTool[] {
+    const known = this.#lists.get(workspaceId)
+    if (known) return known
+    const here = this.extensions
+      .installed()
+      .filter(({ workspace }) => workspace === undefined || workspace === workspaceId)
+    const offered = here.flatMap(extension => (extension.manifest.tools.length === 0 ? [] : this.#toolsOf(extension)))
+    const provided = new Set(offered.map(({ descriptor }) => descriptor.id))
+    const told = this.kernel.records
+      .list({ kind: ToolKind })
+      .filter(({ scope, spec }) => !provided.has(spec.id) && (scope.kind !== 'workspace' || scope.id === workspaceId))
+      .filter(({ source }) => source.kind !== 'extension')
+      .map(record => ({
+        descriptor: { ...describe(record.spec, record.owner.id), record: { id: record.id, version: record.version } },
+        unavailable: ['runtime_descriptor_missing' as const],
+        why: 'a record tells of it, and nobody provides it',
+      }))
+    const list = [...offered, ...told]
+    this.#lists.set(workspaceId, list)
+    return list
+  }
+
+  async call(tool: ToolDescriptor, input: Readonly<Record<string, unknown>>, by: ToolCaller): Promise<ToolResult> {
+    const { extensionId = '', handler = '' } = tool.backend
+    const short = this.#shortOf(extensionId, tool.id)
+    try {
+      const asked = this.extensions.call(extensionId, 'tools/call', {
+        tool: short ?? handler,
+        handler,
+        input,
+        context: { workspace_id: by.workspaceId, session_id: by.sessionId, agent_name: by.agentName },
+      })
+      return resultOf(await asked)
+    } catch (error) {
+      const { code, message } = faultOf(error)
+      if (code === 'extension_not_running' || code === 'extension_not_found')
+        throw toolFault('tool_unavailable', ['backend_unhealthy'], message, {
+          toolId: tool.id,
+          next: `svc extension logs ${extensionId}`,
+        })
+      if (code === 'extension_method_missing')
+        throw toolFault('tool_unavailable', ['backend_not_executable'], message, { toolId: tool.id })
+      throw toolFault('tool_backend_failed', [], message, {
+        toolId: tool.id,
+        next: `svc extension logs ${extensionId}`,
+      })
+    }
+  }
+
+  #shortOf(key: string, id: string): string | undefined {
+    const extension = this.extensions.installed().find(one => one.key === key)
+    return extension?.manifest.tools.find(tool => toolId(extension.name, tool.id) === id)?.id
+  }
+
+  #toolsOf(extension: InstalledExtension): OfferedTool[] {
+    const { key, name, manifest, digest, state } = extension
+    const provided = state === 'active' ? this.#ask(`${name}\n${key}\n${digest}`, key) : undefined
+    return (readTools(extension).records ?? []).flatMap(({ spec }) => {
+      const parsed = v.safeParse(ToolKind.spec, spec)
+      if (!parsed.success) return []
+      const tool = parsed.output
+      const short = manifest.tools.find(({ id }) => toolId(name, id) === tool.id)
+      const [reason, why] = this.#obstacle(extension, tool, provided, short?.id ?? '') ?? []
+      // The digest of the manifest is part of what was approved: another version asks again.
+      const descriptor = { ...describe(tool, name), digest: digestOf([tool, digest]) }
+      return [{ descriptor, unavailable: reason ? [reason] : [], ...(why === undefined ? {} : { why }) }]
+    })
+  }
+
+  #obstacle(
+    { name, enabled, state, manifest }: InstalledExtension,
+    tool: ToolSpec,
+    provided: Provided | undefined,
+    short: string,
+  ): readonly [ReasonCode, string] | undefined {
+    if (!enabled) return ['extension_inactive', `${name} is switched off: svc extension enable ${name}`]
+    if (!manifest.capabilities.provides.includes('tool.provider'))
+      return ['extension_capability_missing', `${name} does not say provides = ["tool.provider"]`]
+    if (state !== 'active')
+      return ['backend_unhealthy', `the process of ${name} does not run: svc extension logs ${name}`]
+    const lacking = (tool.requires_env ?? []).filter(variable => !this.kernel.env[variable])
+    if (lacking.length > 0) return ['dependency_missing', `${name} needs ${lacking.join(', ')} in the environment`]
+    if (!provided) return undefined
+    const told = provided.get(short)
+    if (!told) return ['runtime_descriptor_missing', `the process of ${name} does not provide it`]
+    return told.handler === undefined || told.handler === tool.handler
+      ? undefined
+      : ['runtime_descriptor_mismatch', `the process of ${name} provides it by another handler than its manifest says`]
+  }
+
+  /** What the process provides; asked for once, and unknown until it has answered. */
+  #ask(place: string, key: string): Provided | undefined {
+    const known = this.#provided.get(place)
+    if (known || this.#asked.has(place)) return known
+    this.#asked.add(place)
+    const answered = within(this.kernel.clock, PROVIDE_MS, this.extensions.call(key, 'provide_tools', {}))
+    void answered
+      .then(answer => {
+        if (this.kernel.scope.signal.aborted) return
+        this.#provided.set(place, providedOf(answer))
+        this.#lists = new Map()
+      })
+      .catch(() => {})
+      .finally(() => this.#asked.delete(place))
+    return undefined
+  }
+}
+
+function providedOf(answer: unknown): Provided {
+  const { tools } = Object(answer) as { tools?: unknown }
+  const told = (Array.isArray(tools) ? tools.slice(0, 1000) : []) as readonly { id?: unknown; handler?: unknown }[]
+  return new Map(
+    told.flatMap(tool =>
+      typeof tool?.id === 'string'
+        ? [[tool.id, typeof tool.handler === 'string' ? { handler: tool.handler } : {}] as const]
+        : [],
+    ),
+  )
+}
+
+/** A record as a descriptor. */
+function describe(spec: ToolSpec, owner: string): ToolDescriptor {
+  const { backend } = spec
+  return {
+    id: spec.id,
+    ...(spec.display_title === undefined ? {} : { title: spec.display_title }),
+    description: spec.description,
+    inputSchema: spec.input_schema,
+    ...(spec.output_schema === undefined ? {} : { outputSchema: spec.output_schema }),
+    risk: spec.risk,
+    visibility: spec.visibility,
+    backend: {
+      kind: backend.kind,
+      ...(backend.extension_id === undefined ? {} : { extensionId: backend.extension_id }),
+      ...(backend.handler === undefined ? {} : { handler: backend.handler }),
+      ...(backend.mcp_server === undefined ? {} : { mcpServer: backend.mcp_server }),
+      ...(backend.mcp_tool === undefined ? {} : { mcpTool: backend.mcp_tool }),
+      ...(backend.native_name === undefined ? {} : { nativeName: backend.native_name }),
+    },
+    owner,
+    toolsets: spec.toolsets ?? [],
+    tags: spec.tags ?? [],
+    concurrencySafe: spec.concurrency_safe,
+    requiresInteraction: spec.requires_interaction,
+    maxResultBytes: spec.max_result_bytes,
+    digest: digestOf(spec),
+  }
+}
+
+/** What a process answers, whatever its shape: content as the Model Context Protocol has it, else the value as JSON. */
+function resultOf(answer: unknown): ToolResult {
+  const { content, isError, structuredContent } = Object(answer) as Record<string, unknown>
+  if (Array.isArray(content) && content.every(part => typeof Object(part).type === 'string')) {
+    return {
+      content: content as ToolContent[],
+      ...(structuredContent === undefined ? {} : { structured: structuredContent }),
+      ...(isError === true ? { isError } : {}),
+    }
+  }
+  const text = typeof answer === 'string' ? answer : JSON.stringify(answer ?? null)
+  return { content: [{ type: 'text', text }], ...(typeof answer === 'string' ? {} : { structured: answer }) }
+}

@@ -1,0 +1,235 @@
+import * as v from 'valibot'
+import { annotationsOf, canRunCode, RouteTool } from '../../../../kernel/kit/annotations/index.js'
+import { shown } from '../../../../kernel/kit/text.js'
+import { type BoundRoute, Collected, isDropIn } from '../../../../kernel/platform.js'
+import { type Actor, Fault, type PluginKernel, type Requests } from '../../../../kernel/plugin.js'
+import { ToolErrorBody } from '../../../../schemas/tools.js'
+import { toolId } from '../../../delivery/extensions/api.js'
+import { AGENT_SESSION } from '../../../access/identity/api.js'
+import type { Workspaces } from '../../../desk/workspaces/api.js'
+import {
+  type NativeTool,
+  NativeTools,
+  type OfferedTool,
+  type OwnErrorCode,
+  type ToolBackend,
+  type ToolCaller,
+  type ToolDescriptor,
+  type ToolPlace,
+  type ToolResult,
+  type ToolRisk,
+  toolFault,
+} from '../api.js'
+import { digestOf } from '../digest.js'
+import { riskier } from '../tool-kind.js'
+import { foreign, inOwnWorkspace, otherIn, renamed } from './own-place.js'
+import { type RouteInput, requestOf, routeInput } from './route-input.js'
+
+/** Origin of requests that a tool makes for an agent; every rule of tools has let them pass. */
+export const AGENT_TOOL = 'agent_tool'
+
+type Needs = { readonly request: typeof Requests; readonly workspaces: typeof Workspaces }
+
+interface Made {
+  readonly bound: BoundRoute
+  readonly input: RouteInput
+  readonly fixed: Readonly<Record<string, unknown>>
+}
+
+/** Routes of the daemon as tools, as plugins name them. */
+export class NativeBackend implements ToolBackend {
+  readonly kind = 'native'
+  #tools: Promise<readonly OfferedTool[]> | undefined
+  #made = new Map<string, Made>()
+
+  constructor(private readonly kernel: Pick<PluginKernel<Needs>, 'collect' | 'needs'>) {}
+
+  /** Routes or tools have changed. */
+  renew(): void {
+    this.#tools = undefined
+  }
+
+  tools(): Promise<readonly OfferedTool[]> {
+    this.#tools ??= this.#make()
+    return this.#tools
+  }
+
+  async call({ id }: ToolDescriptor, given: Readonly<Record<string, unknown>>, by: ToolCaller): Promise<ToolResult> {
+    const made = this.#made.get(id)
+    if (!made) throw toolFault('tool_unavailable', ['handler_missing'], `no route stands behind ${id} now`)
+    const { bound, input, fixed } = made
+    const { route } = bound
+    const isAgent = by.sessionId !== undefined
+    const asked = this.#byId(route, { ...given, ...fixed }, by)
+    const { place, wish } = isAgent ? await this.#placed(route, asked, by) : { place: by, wish: asked }
+    const placed = isAgent ? inOwnWorkspace(route, input, wish, place) : wish
+    const { url, body } = requestOf(route, input, placed)
+    const reply = await this.kernel.needs.request(
+      { method: route.method, url, ...(body === undefined ? {} : { body }) },
+      isAgent ? actorFor(place, route.origins) : by.actor,
+    )
+    const structured = asJson(reply.body)
+    const inner = refusalOf(structured, reply.status)
+    if (inner) throw inner
+    if (reply.status >= 400) throw refused(id, reply.status, reply.body)
+    return {
+      content: reply.body === '' ? [] : [{ type: 'text', text: reply.body }],
+      ...(structured === undefined ? {} : { structured }),
+    }
+  }
+
+  leaves({ id }: ToolDescriptor, given: Readonly<Record<string, unknown>>, place: ToolPlace): boolean {
+    const made = this.#made.get(id)
+    if (!made) return false
+    const { route } = made.bound
+    return otherIn(route, this.#byId(route, { ...given, ...made.fixed }, place), place) !== undefined
+  }
+
+  /** What an agent gives, its own workspace by its id where it says the name or the folder. */
+  #byId(route: BoundRoute['route'], given: Readonly<Record<string, unknown>>, { workspaceId }: ToolPlace) {
+    const own = workspaceId === undefined ? undefined : this.kernel.needs.workspaces.get(workspaceId)
+    return own ? [own.name, own.rootDir].reduce((wish, name) => renamed(route, wish, name, own.id), given) : given
+  }
+
+  /** Where a call of an agent belongs: into its own workspace, or into another that the rules let it name. */
+  async #placed(route: BoundRoute['route'], wish: Readonly<Record<string, unknown>>, by: ToolCaller) {
+    const other = otherIn(route, wish, by)
+    if (!other) return { place: by, wish }
+    // What agents ask for themselves is about the session that they are in.
+    if (!by.mayLeave || route.origins?.includes(AGENT_SESSION)) throw foreign(other.member, by.workspaceId)
+    const found = await this.kernel.needs.workspaces.find(String(other.reference)).catch(() => undefined)
+    if (!found)
+      throw toolFault(
+        'tool_denied',
+        ['session_denied'],
+        `${other.member}: there is no workspace ${shown(String(other.reference))}`,
+      )
+    // It is in no session there.
+    return { place: { ...by, workspaceId: found.id }, wish: renamed(route, wish, other.reference, found.id) }
+  }
+
+  async #make(): Promise<readonly OfferedTool[]> {
+    const routes = this.kernel.collect(Collected.routes).map(({ entry }) => entry)
+    const byKey = new Map(routes.map(bound => [keyOf(bound.route), bound]))
+    const told = routes.flatMap(({ owner, route }) =>
+      annotationsOf(route, RouteTool).map(tool => ({ owner, entry: { ...tool, route: keyOf(route) } })),
+    )
+    const made = new Map<string, Made>()
+    const offered = await Promise.all(
+      [...told, ...this.kernel.collect(NativeTools)].map(async ({ owner, entry }) => {
+        const bound = byKey.get(entry.route)
+        const id = isDropIn(owner) ? toolId(owner, entry.name) : `service__${entry.name}`
+        // What is dropped in lends its own routes to agents, and nobody else's.
+        const own = bound && (!isDropIn(owner) || bound.owner === owner) ? bound : undefined
+        const input = own ? await routeInput(own.route, entry) : undefined
+        if (own && input) made.set(id, { bound: own, input, fixed: entry.fixed ?? {} })
+        return offer(id, owner, entry, own, input)
+      }),
+    )
+    this.#made = made
+    return offered
+  }
+}
+
+const keyOf = ({ method, path }: BoundRoute['route']) => `${method} ${path}` as NativeTool['route']
+
+function offer(
+  id: string,
+  owner: string,
+  tool: NativeTool,
+  bound: BoundRoute | undefined,
+  input: RouteInput | undefined,
+): OfferedTool {
+  const { route } = bound ?? {}
+  const risk = riskOf(tool, bound)
+  const inputSchema = input?.schema ?? { type: 'object' }
+  const description = tool.description ?? route?.summary ?? tool.name
+  const descriptor = {
+    id,
+    ...(tool.title === undefined ? {} : { title: tool.title }),
+    description,
+    inputSchema,
+    risk,
+    visibility: tool.visibility ?? 'model',
+    backend: isDropIn(owner)
+      ? ({ kind: 'extension_host', extensionId: owner, handler: tool.route } as const)
+      : ({ kind: 'native', nativeName: tool.name, handler: tool.route } as const),
+    owner,
+    toolsets: tool.toolsets,
+    ...(tool.tags === undefined ? {} : { tags: tool.tags }),
+    concurrencySafe: risk === 'read',
+    ...(tool.judgedInside && { judgedInside: true as const }),
+    digest: digestOf([id, tool.route, risk, inputSchema, tool.fixed ?? null]),
+  }
+  return bound
+    ? { descriptor, unavailable: [] }
+    : { descriptor, unavailable: ['handler_missing'], why: `the daemon has no route ${tool.route} now` }
+}
+
+/** What can make code run, or decides what may, is destructive whatever is said of it. */
+function riskOf({ risk, judgedInside }: NativeTool, bound: BoundRoute | undefined): ToolRisk {
+  if (!bound) return 'destructive'
+  if (judgedInside && !isDropIn(bound.owner)) return 'read'
+  const least: ToolRisk = canRunCode(bound.route)
+    ? 'destructive'
+    : (risk ?? (bound.route.method === 'GET' ? 'read' : 'mutating'))
+  return riskier(risk ?? least, least)
+}
+
+/** An agent stays itself on routes that serve agents; on the others it is known by its origin and for whom it acts. */
+function actorFor({ actor, sessionId = '', workspaceId }: ToolCaller, origins: readonly string[] | undefined): Actor {
+  if (origins?.includes(AGENT_SESSION) && actor.origin === AGENT_SESSION) return actor
+  const { confined: _, ...rest } = actor
+  const held = workspaceId === undefined ? {} : { maxScope: { kind: 'workspace' as const, id: workspaceId } }
+  return { ...rest, ...held, origin: AGENT_TOOL, onBehalfOf: { kind: AGENT_SESSION, id: sessionId } }
+}
+
+/** Codes of routes that are codes of tools as well. */
+const SHARED = new Set(['model_not_found', 'reasoning_effort_unsupported'])
+
+const CODES: Readonly<Record<number, OwnErrorCode>> = {
+  400: 'tool_invalid_input',
+  401: 'tool_denied',
+  403: 'tool_denied',
+  422: 'tool_invalid_input',
+  503: 'tool_unavailable',
+}
+
+/** What a tool that calls tools was told of the one that it called, as that was told. */
+function refusalOf(reply: unknown, status: number): Fault | undefined {
+  const parsed = v.safeParse(ToolErrorBody, reply)
+  if (!parsed.success) return undefined
+  const { code, message, details = {}, layer, reason_codes: reasons = [], tool_id } = parsed.output.error
+  const { next, ...rest } = details as Record<string, string>
+  const more = {
+    ...rest,
+    ...(layer ? { layer } : {}),
+    ...(tool_id ? { tool_id } : {}),
+    reason_codes: reasons.join(','),
+  }
+  return new Fault(code, status, message, { details: more, ...(next === undefined ? {} : { next }) })
+}
+
+/** The refusal of a route, with its own code and text. */
+function refused(toolId: string, status: number, text: string): Fault {
+  const { error, code: named, message, reason, details } = Object(asJson(text)) as Record<string, unknown>
+  // Some routes tell the code as `error`, with the words in `message`.
+  const isNamed = typeof named === 'string'
+  const code = isNamed ? named : typeof message === 'string' && typeof error === 'string' ? error : undefined
+  const said = [isNamed ? error : message, error, text].find(words => typeof words === 'string') as string
+  const next = [Object(details).next, reason].find(words => typeof words === 'string') as string | undefined
+  if (code !== undefined && SHARED.has(code)) return new Fault(code, status, said, { details: { tool_id: toolId } })
+  return toolFault(CODES[status] ?? 'tool_backend_failed', [], said.slice(0, 2000), {
+    toolId,
+    details: { status: String(status), ...(code === undefined ? {} : { code }) },
+    ...(next === undefined ? {} : { next }),
+  })
+}
+
+function asJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

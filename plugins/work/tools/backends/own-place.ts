@@ -1,0 +1,70 @@
+import type { Route } from '../../../../kernel/plugin.js'
+import { type ToolPlace, toolFault } from '../api.js'
+import type { RouteInput } from './route-input.js'
+
+const NAMES = ['workspace_id', 'workspace'] as const
+
+type Given = Readonly<Record<string, unknown>>
+type Routed = Pick<Route, 'path'>
+
+/** Whether the `id` of what an agent gives is the one of a workspace. */
+const isOfWorkspace = ({ path }: Routed) => path.startsWith('/api/workspaces/{id}')
+
+/** What an agent gives that names another workspace than its own, with the member that does; undefined when nothing does. */
+export function otherIn(
+  route: Routed,
+  given: Given,
+  { workspaceId }: ToolPlace,
+): { readonly member: string; readonly reference: unknown } | undefined {
+  // A body that is a member of its own may name a workspace as well.
+  const body = Object(given.body) as Given
+  const named = [
+    ...(isOfWorkspace(route) ? [['id', given.id] as const] : []),
+    ...NAMES.map(name => [name, given[name]] as const),
+    ...NAMES.map(name => [`body.${name}`, body[name]] as const),
+  ]
+  const other = named.find(([, reference]) => reference !== undefined && reference !== workspaceId)
+  return other && { member: other[0], reference: other[1] }
+}
+
+/**
+ * Fills the workspace that an agent works in into what it asks for, where it names none. What says for whom it is by `scope` is for that
+ * workspace unless it says `global`. Throws `tool_denied` where another one is named.
+ */
+export function inOwnWorkspace(
+  route: Routed,
+  { schema }: Pick<RouteInput, 'schema'>,
+  given: Given,
+  place: ToolPlace,
+): Record<string, unknown> {
+  const { workspaceId, sessionId } = place
+  const other = otherIn(route, given, place)
+  if (other) throw foreign(other.member, workspaceId)
+  const known = (schema.properties ?? {}) as Given
+  const filled: Record<string, unknown> = { ...given }
+  if (isOfWorkspace(route)) filled.id = workspaceId
+  if ('scope' in known && filled.scope === undefined && NAMES.some(name => name in known)) filled.scope = 'workspace'
+  const isGlobal = filled.scope === 'global' && NAMES.every(name => filled[name] === undefined)
+  const [name] = NAMES.filter(name => name in known)
+  if (name && !isGlobal) filled[name] = workspaceId
+  if (route.path.includes('{session_id}') && filled.session_id === undefined && sessionId !== undefined)
+    filled.session_id = sessionId
+  return filled
+}
+
+/** What an agent gives with the id of a workspace in each place that names it by `reference`. */
+export function renamed(route: Routed, given: Given, reference: unknown, id: string): Record<string, unknown> {
+  const own = (from: Given, names: readonly string[]) =>
+    Object.fromEntries(
+      Object.entries(from).map(([name, value]) => [name, names.includes(name) && value === reference ? id : value]),
+    )
+  const { body } = given
+  const isObject = typeof body === 'object' && body !== null && !Array.isArray(body)
+  const names = isOfWorkspace(route) ? ['id', ...NAMES] : NAMES
+  return { ...own(given, names), ...(isObject && { body: own(body as Given, NAMES) }) }
+}
+
+export const foreign = (name: string, own: string | undefined) =>
+  toolFault('tool_denied', ['session_denied'], `${name}: an agent works in the workspace of its session, ${own}`, {
+    next: 'svc me context',
+  })

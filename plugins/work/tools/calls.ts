@@ -1,0 +1,222 @@
+import { faultOf, iso } from '../../../kernel/plugin.js'
+import { MAX_INPUT_BYTES } from '../../../schemas/tools.js'
+import { type ToolCaller, type ToolDescriptor, type ToolOutcome, toolFault } from './api.js'
+import type { Waiting } from './approvals/approvals.js'
+import { digestOf } from './digest.js'
+import { ApprovalRequested } from './events.js'
+import { noTool } from './faults.js'
+import { judge, judgeLeaving } from './policy.js'
+import type { Entry } from './registry/catalog.js'
+import { type AskPatterns, inputProblem } from './registry/schema-check.js'
+import { aboutOf, execute } from './results/execution.js'
+import type { Scene, ToolsService } from './service.js'
+import { riskier } from './tool-kind.js'
+import { resultToWire } from './wire.js'
+
+export type Input = Readonly<Record<string, unknown>>
+
+export interface CallOptions {
+  readonly approvalToken?: string
+  readonly wait?: boolean
+  readonly among?: (tool: ToolDescriptor) => boolean
+}
+
+const isObject = (value: unknown): value is Input =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Calls, from the rules over a person's answer to the result. */
+export class Calls {
+  constructor(private readonly tools: ToolsService) {}
+
+  async call(
+    id: string,
+    given: unknown,
+    by: ToolCaller,
+    { approvalToken, wait = false, among }: CallOptions = {},
+  ): Promise<ToolOutcome> {
+    const { scene, entry, input } = await this.#wished(id, given, by, among)
+    const inputDigest = digestOf(input)
+    const isAsked = await this.#judged(scene, entry, input, by)
+    if (isAsked) {
+      const { id: toolId, digest: toolDigest } = entry.descriptor
+      const bound = { toolId, toolDigest, sessionId: by.sessionId ?? '', inputDigest }
+      if (approvalToken !== undefined) this.tools.approvals.redeem(approvalToken, bound)
+      else {
+        await this.#approved(entry, input, inputDigest, by, wait)
+        return this.#runAllowed(entry, input, by)
+      }
+    }
+    return execute(this.tools, entry, input, by)
+  }
+
+  /** How things are, after the backend of a tool that cannot be called now has done what it can about that. */
+  async #readied(id: string, by: ToolCaller, among: CallOptions['among']): Promise<Scene> {
+    const scene = await this.tools.scene(by)
+    const { backend, descriptor, unavailable = [] } = this.tools.entryOf(scene, id)
+    if (among && !among(descriptor)) throw noTool(id)
+    if (unavailable.length === 0 || !backend.revive) return scene
+    await backend.revive(descriptor, by)
+    return this.tools.scene(by)
+  }
+
+  /**
+   * The call after all hooks. A hook can replace the tool once; all rules and hooks then apply to the new one.
+   * Throws when a rule or a hook refuses the call.
+   */
+  async #wished(
+    id: string,
+    given: unknown,
+    by: ToolCaller,
+    among: CallOptions['among'],
+    isRedirected = false,
+  ): Promise<{ readonly scene: Scene; readonly entry: Entry; readonly input: Input }> {
+    const scene = await this.#readied(id, by, among)
+    const entry = this.tools.entryOf(scene, id)
+    mustBeCallable(entry, scene)
+    const input = await this.tools.inputOf(entry, given)
+    const { descriptor } = entry
+    const wish = await this.tools.calling.run({ toolId: id, risk: descriptor.risk, input, place: by })
+    if (wish.deny !== undefined) throw deniedByHook(id, `a hook refused it: ${wish.deny}`)
+    if (wish.toolId !== id) {
+      if (isRedirected) throw deniedByHook(id, `hooks redirected this call twice, the second time to ${wish.toolId}`)
+      return this.#wished(wish.toolId, wish.input, by, among, true)
+    }
+    return {
+      scene,
+      entry: { ...entry, descriptor: { ...descriptor, risk: riskier(wish.risk, descriptor.risk) } },
+      input: wish.input === input ? input : await this.tools.inputOf(entry, wish.input),
+    }
+  }
+
+  /** Whether a person has to be asked. Throws where a rule or a remembered decision refuses. */
+  async #judged({ place, rules }: Scene, entry: Entry, input: Input, by: ToolCaller): Promise<boolean> {
+    const { id, digest } = entry.descriptor
+    const isListed = mustBeCallable(entry, { place, rules })
+    if (!place.session || place.workspaceId === undefined) return false
+    const leaves = entry.backend.leaves?.(entry.descriptor, input, by) ?? false
+    const approvalRequired = (leaves && judgeLeaving(id, place.session)) || isListed
+    const grant = this.tools.grants.decide({
+      workspaceId: place.workspaceId,
+      agentName: place.agentName ?? '',
+      toolId: id,
+      toolDigest: digest,
+      inputDigest: digestOf(input),
+    })
+    if (!grant) return approvalRequired && !this.#allowedForSession(entry, input, by)
+    // What lets an agent into another workspace lasts no longer than its session.
+    if (leaves && grant.decision !== 'reject') return approvalRequired && !this.#allowedForSession(entry, input, by)
+    await this.tools.grants.used(grant)
+    if (grant.decision === 'reject')
+      throw toolFault('tool_denied', ['policy_denied'], 'a person rejected this call for good', {
+        toolId: id,
+        details: { layer: 'approval' },
+        next: `svc tool grants delete ${grant.id}`,
+      })
+    return false
+  }
+
+  /** Whether a person allowed it for the rest of the session. Throws where one rejected it for as long. */
+  #allowedForSession({ descriptor: { id, digest } }: Entry, input: Input, by: ToolCaller): boolean {
+    const inputDigest = digestOf(input)
+    const bound = { toolId: id, toolDigest: digest, sessionId: by.sessionId ?? '', inputDigest }
+    const decision = this.tools.approvals.ofSession(bound)
+    if (decision === 'reject')
+      throw toolFault('tool_denied', ['policy_denied'], 'a person rejected this call for the rest of the session', {
+        toolId: id,
+        details: { layer: 'approval' },
+      })
+    return decision === 'allow'
+  }
+
+  /** Waits for a person, or tells the caller that it has to. */
+  async #approved(entry: Entry, input: Input, inputDigest: string, by: ToolCaller, waits: boolean): Promise<void> {
+    const { approvals, kernel } = this.tools
+    const tool = entry.descriptor
+    const waiting = approvals.open({ tool, input, inputDigest, by, waits })
+    await kernel.db.tx(t =>
+      kernel.needs.events.emit(
+        t,
+        ApprovalRequested,
+        { ...aboutOf(tool.id, by), approval_id: waiting.id },
+        { actor: by.actor },
+      ),
+    )
+    this.tools.asking.show(waiting)
+    if (waits) return approvals.allowed(waiting)
+    throw toolFault('tool_approval_required', ['approval_required'], `a person has to allow ${tool.id}`, {
+      toolId: tool.id,
+      details: { approval_id: waiting.id, expires_at: iso(waiting.expiresAt), layer: 'approval' },
+      next: `svc tool approve ${waiting.id}`,
+    })
+  }
+
+  /** After somebody took time to decide: the rules are asked again, and the tool has to be the one that was allowed. */
+  async #runAllowed(
+    { descriptor: { id, digest } }: Pick<Entry, 'descriptor'>,
+    input: Input,
+    by: ToolCaller,
+  ): Promise<ToolOutcome> {
+    const scene = await this.tools.scene(by)
+    const entry = this.tools.entryOf(scene, id)
+    if (entry.descriptor.digest !== digest)
+      throw toolFault('tool_denied', ['approval_token_mismatch'], 'the tool has changed since it was allowed', {
+        toolId: id,
+      })
+    await this.#judged(scene, entry, input, by)
+    const wished = await this.#wished(id, input, by, undefined)
+    if (wished.entry.descriptor.id !== id || digestOf(wished.input) !== digestOf(input))
+      throw deniedByHook(id, 'a hook changed the call that a person has allowed')
+    return execute(this.tools, wished.entry, input, by)
+  }
+
+  /** Goes on with a call that nobody waits for. */
+  runLater(waiting: Waiting): void {
+    const { tool, input } = waiting
+    // Whoever asked has its answer: this ends with the daemon alone.
+    const by = { ...waiting.by, signal: this.tools.kernel.scope.signal }
+    waiting.execution = 'running'
+    void this.#runAllowed({ descriptor: tool }, input, by).then(
+      outcome => {
+        waiting.execution = outcome.result.isError ? 'failed' : 'completed'
+        waiting.result = resultToWire(outcome)
+      },
+      error => {
+        const { code, message } = faultOf(error)
+        waiting.execution = 'failed'
+        waiting.error = { code, message }
+      },
+    )
+  }
+}
+
+/** Whether a person has to be asked. Throws where a rule denies the call, whatever its input. */
+function mustBeCallable(entry: Entry, { place, rules }: Pick<Scene, 'place' | 'rules'>): boolean {
+  const { id } = entry.descriptor
+  const { callable, approvalRequired, reasons, deniedBy } = judge(entry, place, rules)
+  if (callable) return approvalRequired
+  const isAway = deniedBy === 'availability'
+  const code = entry.conflicted ? 'tool_conflict' : isAway ? 'tool_unavailable' : 'tool_denied'
+  throw toolFault(code, reasons, isAway ? entry.why : undefined, {
+    toolId: id,
+    details: { layer: deniedBy ?? '' },
+    next: `svc tool show ${id}`,
+  })
+}
+
+/** The input of a call, held to the schema of the tool. Throws `tool_invalid_input`. */
+export async function inputOf({ descriptor }: Entry, given: unknown, ask: AskPatterns): Promise<Input> {
+  const { id, inputSchema } = descriptor
+  const input = given ?? {}
+  if (!isObject(input))
+    throw toolFault('tool_invalid_input', ['schema_invalid'], 'input: an object wanted', { toolId: id })
+  const bytes = Buffer.byteLength(JSON.stringify(input))
+  if (bytes > MAX_INPUT_BYTES)
+    throw toolFault('tool_invalid_input', ['schema_invalid'], `input: at most ${MAX_INPUT_BYTES} bytes`, { toolId: id })
+  const problem = await inputProblem(inputSchema, input, ask)
+  if (problem)
+    throw toolFault('tool_invalid_input', ['schema_invalid'], problem, { toolId: id, next: `svc tool show ${id}` })
+  return input
+}
+
+const deniedByHook = (toolId: string, why: string) =>
+  toolFault('tool_denied', ['hook_denied'], why, { toolId, details: { layer: 'hooks' } })

@@ -1,0 +1,75 @@
+import { shown } from '../../../kernel/kit/text.js'
+import { defineErrors, type Fault, type FaultMore } from '../../../kernel/plugin.js'
+import { ReasonCode, type ToolErrorCode } from '../../../schemas/tools.js'
+
+/**
+ * What can keep a tool from being called, or its result from being handed over. `model_not_found` and `reasoning_effort_unsupported`,
+ * which a call can be answered with too, are of the models.
+ */
+export const ToolErrors = defineErrors({
+  tool_not_found: { status: 404, message: 'no such tool', next: 'find tools: svc tool search <words>' },
+  tool_conflict: { status: 409, message: 'two tools have this id', next: 'svc tool list' },
+  tool_unavailable: { status: 409, message: 'the tool cannot be called now', next: 'see why: svc tool show <id>' },
+  tool_denied: { status: 403, message: 'this caller may not call the tool', next: 'see why: svc tool show <id>' },
+  tool_approval_required: {
+    status: 202,
+    message: 'a person has to allow this call',
+    next: 'allow it: svc tool approve <approval>',
+  },
+  tool_invalid_input: {
+    status: 400,
+    message: 'the input is not as the schema of the tool wants it',
+    next: 'read the schema: svc tool show <id>',
+  },
+  tool_result_too_large: { status: 502, message: 'the tool answered with more than is kept', next: 'ask it for less' },
+  tool_result_persistence_failed: {
+    status: 507,
+    message: 'the result is too large to be handed over, and could not be stored',
+    next: 'svc doctor',
+  },
+  tool_backend_failed: { status: 502, message: 'the tool failed', next: 'svc logs' },
+  tool_canceled: { status: 409, message: 'the caller gave the call up', next: 'call it again' },
+  tool_timed_out: { status: 502, message: 'the tool did not answer in time', next: 'call it again' },
+})
+
+/** Of questions to a person, and of what is remembered of the answers. */
+export const ApprovalErrors = defineErrors({
+  approval_not_found: { status: 404, message: 'no such approval, or it is long over', next: 'svc tool approvals' },
+  approval_over: { status: 409, message: 'this approval is over', next: 'svc tool approvals' },
+  grant_not_found: { status: 404, message: 'no such remembered decision', next: 'svc tool grants list' },
+})
+
+/** Those that tools themselves are answered with. */
+export type OwnErrorCode = Exclude<ToolErrorCode, 'model_not_found' | 'reasoning_effort_unsupported'>
+
+/** A refusal or failure with its reasons, the most telling first. */
+export function toolFault(
+  code: OwnErrorCode,
+  reasons: readonly ReasonCode[],
+  message?: string,
+  more: FaultMore & { readonly toolId?: string } = {},
+): Fault {
+  const { toolId, ...rest } = more
+  const details = {
+    ...rest.details,
+    ...(reasons.length > 0 ? { reason_codes: reasons.join(',') } : {}),
+    ...(toolId === undefined ? {} : { tool_id: toolId }),
+  }
+  return ToolErrors[code](message, { ...rest, details })
+}
+
+/** That there is no tool of this id, or none for whoever asks. */
+export const noTool = (id: string): Fault => {
+  const server = /^mcp__(.+?)__/.exec(id)?.[1]
+  return toolFault('tool_not_found', ['tool_unknown'], `no such tool: ${shown(id, 256)}`, {
+    toolId: id.slice(0, 256),
+    // The tools of a server are known once it was reached.
+    ...(server !== undefined && { next: `see whether its MCP server is there: svc mcp show ${server} --probe` }),
+  })
+}
+
+const known: ReadonlySet<string> = new Set(ReasonCode.options)
+
+/** The reasons of such a fault. */
+export const reasonsOf = ({ details }: Pick<Fault, 'details'>): ReasonCode[] =>
+  (details?.reason_codes ?? '').split(',').filter((code): code is ReasonCode => known.has(code))

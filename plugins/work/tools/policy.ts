@@ -1,0 +1,145 @@
+import { covers } from '../../../kernel/kit/text.js'
+import type { AgentDefinition, PermissionMode } from '../../agents/agents/api.js'
+import type { SessionInfo } from '../sessions/api.js'
+import { type ReasonCode, type ToolDecision, type ToolDescriptor, toolFault } from './api.js'
+import type { Entry } from './registry/catalog.js'
+
+/** For whom is judged. Without a session it is a person or a program of theirs, whom the rules of agents do not bind. */
+export interface Place {
+  readonly workspaceId?: string
+  readonly agentName?: string
+  readonly session?: {
+    readonly info: SessionInfo
+    readonly definition: AgentDefinition | undefined
+    readonly mode: PermissionMode
+    /** What the definition allows, its toolsets expanded; undefined: everything. */
+    readonly allowed: ReadonlySet<string> | undefined
+    /** Patterns to which a parent has held the session. */
+    readonly rights: readonly string[] | undefined
+  }
+}
+
+export interface Rules {
+  readonly enabled: boolean
+  readonly externalDefault: 'disabled' | 'ask' | 'enabled'
+}
+
+/** What a layer of the rules says. */
+type Verdict = 'allow' | 'ask' | 'deny'
+
+/** The layers in their order; the first that denies decides. */
+export const LAYERS = ['registry', 'availability', 'source', 'agent', 'session'] as const
+export type Layer = (typeof LAYERS)[number]
+
+export interface Judgement extends ToolDecision {
+  readonly layers: Readonly<Record<Layer, Verdict>>
+  /** The layer that denies. */
+  readonly deniedBy?: Layer
+  readonly visibleToSession: boolean
+  readonly visibleToOperator: boolean
+}
+
+interface Said {
+  readonly verdict: Verdict
+  readonly reasons?: readonly ReasonCode[]
+}
+
+const allow: Said = { verdict: 'allow' }
+const deny = (...reasons: readonly ReasonCode[]): Said => ({ verdict: 'deny', reasons })
+const ask: Said = { verdict: 'ask', reasons: ['approval_required'] }
+
+/** Whether patterns such as `mcp__github__*` name a tool. */
+export const names = (patterns: readonly string[], id: string): boolean => patterns.some(pattern => covers(pattern, id))
+
+type Rule = (entry: Entry, place: Place, rules: Rules) => Said
+
+const RULES: Readonly<Record<Layer, Rule>> = {
+  registry: ({ descriptor }, _, { enabled }) => {
+    if (!enabled) return deny('source_disabled')
+    return descriptor.visibility === 'internal' ? deny('visibility_denied') : allow
+  },
+  availability: ({ unavailable = [] }) => (unavailable.length > 0 ? deny(...unavailable) : allow),
+  source: ({ descriptor }, { session }, { externalDefault }) => {
+    if (!session || descriptor.backend.kind === 'native' || externalDefault === 'enabled') return allow
+    if (isNamed(descriptor, session)) return allow
+    return externalDefault === 'ask' ? ask : deny('source_disabled')
+  },
+  agent: ({ descriptor: { id, visibility } }, { session }) => {
+    if (!session) return allow
+    if (visibility === 'operator') return deny('visibility_denied')
+    if (session.allowed && !namedBy(session.allowed, id)) return deny('policy_denied')
+    return names(session.definition?.denyTools ?? [], id) ? deny('policy_denied') : allow
+  },
+  session: ({ descriptor }, { session }) => {
+    if (!session) return allow
+    if (session.rights && !names(session.rights, descriptor.id)) return deny('session_denied')
+    // What makes code run in the daemon, or changes what may, a person decides, whatever the mode.
+    const needsPerson =
+      descriptor.requiresInteraction || (descriptor.backend.kind === 'native' && descriptor.risk === 'destructive')
+    switch (session.mode) {
+      case 'approve-all':
+        return needsPerson ? ask : allow
+      case 'approve-reads':
+        return descriptor.risk === 'read' && !needsPerson ? allow : ask
+      case 'deny-all':
+        return descriptor.risk === 'read' ? ask : deny('session_denied')
+    }
+  },
+}
+
+function namedBy(allowed: ReadonlySet<string>, id: string): boolean {
+  return (
+    allowed.has(id) ||
+    names(
+      [...allowed].filter(pattern => pattern.endsWith('*')),
+      id,
+    )
+  )
+}
+
+/** The agent names the tool, or the server that it comes from: whoever wrote that wants it used. */
+function isNamed({ id, backend }: ToolDescriptor, { allowed, definition }: NonNullable<Place['session']>): boolean {
+  if (allowed && namedBy(allowed, id)) return true
+  return (
+    backend.mcpServer !== undefined && (definition?.mcpServers ?? []).some(({ name }) => name === backend.mcpServer)
+  )
+}
+
+/** What the rules say of a call, before its input, remembered decisions and hooks are looked at. */
+export function judge(entry: Entry, place: Place, rules: Rules): Judgement {
+  const said = LAYERS.map(layer => [layer, RULES[layer](entry, place, rules)] as const)
+  const denied = said.find(([, { verdict }]) => verdict === 'deny')
+  const asks = said.some(([, { verdict }]) => verdict === 'ask')
+  const { visibility } = entry.descriptor
+  return {
+    callable: !denied,
+    approvalRequired: !denied && asks,
+    reasons: denied ? (denied[1].reasons ?? []) : asks ? ['approval_required'] : [],
+    layers: Object.fromEntries(said.map(([layer, { verdict }]) => [layer, verdict])) as Record<Layer, Verdict>,
+    ...(denied ? { deniedBy: denied[0] } : {}),
+    visibleToSession: visibility === 'session' || visibility === 'model',
+    visibleToOperator: visibility !== 'internal',
+  }
+}
+
+/**
+ * Whether a person has to be asked when an agent names another workspace than its own. Throws `tool_denied` for one that may not
+ * leave: by its mode, because a sandbox or its parent keeps it where it is.
+ */
+export function judgeLeaving(toolId: string, { info, mode }: NonNullable<Place['session']>): boolean {
+  const isHeld = info.confinement?.kind === 'sandbox' || info.lineage !== undefined
+  if (isHeld || mode === 'deny-all')
+    throw toolFault(
+      'tool_denied',
+      ['session_denied'],
+      `this agent works in the workspace of its session, ${info.workspaceId}`,
+      { toolId, next: 'svc me context' },
+    )
+  return mode === 'approve-reads'
+}
+
+/** Whether a tool is listed for a place: what an agent may never call is not shown to it, what it cannot call now is. */
+export function isShown({ descriptor: { visibility } }: Entry, { session }: Place, { deniedBy }: Judgement): boolean {
+  if (visibility === 'internal') return false
+  return !session || (visibility !== 'operator' && deniedBy !== 'agent' && deniedBy !== 'session')
+}

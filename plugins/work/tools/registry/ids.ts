@@ -1,0 +1,28 @@
+import type { ReasonCode } from '../../../../schemas/tools.js'
+import type { ToolBackendKind } from '../api.js'
+
+const MAX = 256
+/** Which backend may have ids that begin so. */
+const NAMESPACES: Readonly<Record<string, ToolBackendKind>> = {
+  service: 'native',
+  ext: 'extension_host',
+  mcp: 'mcp',
+}
+const SEGMENT = /^[a-z0-9]+(?:[_-][a-z0-9]+)*$/
+
+/** What is wrong with an id; undefined for `service__<name>`, `ext__<extension>__<tool>` and `mcp__<server>__<tool>`. */
+export function idProblem(id: string): ReasonCode | undefined {
+  if (id === '') return 'id_empty'
+  if (id.length > MAX) return 'id_too_long'
+  const segments = id.split('__')
+  const [namespace = ''] = segments
+  if (!Object.hasOwn(NAMESPACES, namespace)) return 'id_invalid_format'
+  if (segments.some(segment => segment === '')) return 'id_empty_segment'
+  const wanted = namespace === 'service' ? 2 : 3
+  return segments.length === wanted && segments.every(segment => SEGMENT.test(segment))
+    ? undefined
+    : 'id_invalid_format'
+}
+
+/** Whether a backend has an id of another's namespace. */
+export const isForeign = (id: string, kind: ToolBackendKind): boolean => NAMESPACES[id.split('__')[0] ?? ''] !== kind

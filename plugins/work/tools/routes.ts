@@ -1,0 +1,215 @@
+import { cli, describe, runsCode, tool } from '../../../kernel/kit/annotations/index.js'
+import { ok, routeOf } from '../../../kernel/plugin.js'
+import {
+  ArtifactQuery,
+  ArtifactReply,
+  InvokeToolBody,
+  InvokeToolReply,
+  ListToolsetsReply,
+  ListToolsReply,
+  MAX_INPUT_BYTES,
+  SearchToolsBody,
+  SessionToolsQuery,
+  ToolErrorBody,
+  ToolPlaceQuery,
+  ToolReply,
+  ToolsetReply,
+} from '../../../schemas/tools.js'
+import { AGENT_SESSION } from '../../access/identity/api.js'
+import { invoke } from './invoke.js'
+import type { ToolsService } from './service.js'
+import { errorToWire } from './wire.js'
+
+const route = routeOf<ToolsService>()
+const area = 'Tools and approvals'
+const faults = { reply: ToolErrorBody, body: errorToWire } as const
+const origins = [AGENT_SESSION]
+
+const columns = [
+  { header: 'Tool', path: 'descriptor.tool_id' },
+  { header: 'Risk', path: 'descriptor.risk' },
+  { header: 'Callable', path: 'decision.callable' },
+  { header: 'Why not', path: 'decision.reason_codes', as: 'list' },
+  { header: 'Description', path: 'descriptor.description', below: true },
+] as const
+const fields = [
+  { header: 'Tool', path: 'descriptor.tool_id' },
+  { header: 'Description', path: 'descriptor.description' },
+  { header: 'Risk', path: 'descriptor.risk' },
+  { header: 'Source', path: 'descriptor.source.owner' },
+  { header: 'Available', path: 'availability.available' },
+  { header: 'Callable', path: 'decision.callable' },
+  { header: 'Asks a person', path: 'decision.approval_required' },
+  { header: 'Why not', path: 'decision.reason_codes', as: 'list' },
+  { header: 'Detail', path: 'availability.detail' },
+  { header: 'Input', path: 'descriptor.input_schema' },
+  { header: 'Toolsets', path: 'descriptor.toolsets', as: 'list' },
+] as const
+const place = { workspace_id: 'workspace', session_id: 'session', agent_name: 'agent' }
+
+export const toolRoutes = [
+  route({
+    method: 'GET',
+    path: '/api/tools',
+    faults,
+    summary: 'List tools and whether they can be called',
+    query: ToolPlaceQuery,
+    replies: { 200: ListToolsReply },
+    with: [
+      describe(area),
+      cli('tool list', {
+        view: { rows: 'tools', columns, empty: 'no tools; svc extension list shows what could bring some' },
+      }),
+    ],
+    handle: async (self, { actor, query }) => ok({ tools: await self.listed(query, actor) }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/tools/search',
+    audited: false,
+    faults,
+    summary: 'Search tools, best match first',
+    body: SearchToolsBody,
+    replies: { 200: ListToolsReply },
+    with: [
+      describe(area),
+      cli('tool search', {
+        args: [{ name: 'query', summary: 'words, such as "list sessions"' }],
+        options: place,
+        view: { rows: 'tools', columns, empty: 'no tool fits; svc tool list shows all' },
+      }),
+      runsCode(false),
+    ],
+    handle: async (self, { actor, body }) => ok({ tools: await self.listed(body, actor, body.query, body.limit) }),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/tools/{id}',
+    faults,
+    summary: 'Show a tool, its input schema, and why it cannot be called',
+    query: ToolPlaceQuery,
+    replies: { 200: ToolReply },
+    with: [
+      describe(area),
+      cli('tool show', { view: { item: 'tool', fields } }),
+      tool('tool_info', ['bootstrap', 'catalog'], {
+        description: 'Show a tool: its input schema, its risk, and why it cannot be called.',
+      }),
+    ],
+    handle: async (self, { actor, params, query }) => ok({ tool: await self.shown(query, actor, params.id) }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/tools/{id}/invoke',
+    audited: false,
+    with: [
+      describe(area, { errors: [502] }),
+      tool('tool_call', ['bootstrap', 'catalog'], {
+        description:
+          'Call a tool by its id with an input of its schema. It is judged and approved as if it were called by itself.',
+        judgedInside: true,
+      }),
+    ],
+    faults,
+    origins,
+    summary: 'Call a tool',
+    body: InvokeToolBody,
+    bodyLimit: MAX_INPUT_BYTES + 64 * 1024,
+    replies: { 200: InvokeToolReply, 202: ToolErrorBody },
+    handle: async (self, { actor, params, body, signal }) => ok(await invoke(self, params.id, body, actor, signal)),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/workspaces/{workspace_id}/sessions/{session_id}/tools',
+    with: [describe('Sessions'), tool('tool_list', ['catalog'])],
+    faults,
+    origins,
+    summary: 'List the tools of a session',
+    query: SessionToolsQuery,
+    replies: { 200: ListToolsReply },
+    handle: async (self, { actor, params, query }) => ok({ tools: await self.listed({ ...params, ...query }, actor) }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/workspaces/{workspace_id}/sessions/{session_id}/tools/search',
+    audited: false,
+    faults,
+    origins,
+    with: [
+      describe('Sessions'),
+      runsCode(false),
+      tool('tool_search', ['bootstrap', 'catalog'], {
+        description: 'Find tools by words. Then read the input of one with tool_info, and call it with tool_call.',
+        risk: 'read',
+      }),
+    ],
+    summary: 'Search the tools of a session, best match first',
+    body: SearchToolsBody,
+    replies: { 200: ListToolsReply },
+    handle: async (self, { actor, params, body }) =>
+      ok({ tools: await self.listed({ ...body, ...params }, actor, body.query, body.limit) }),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/workspaces/{workspace_id}/tool-artifacts/{artifact_id}',
+    with: [describe(area, { errors: [502] }), tool('tool_artifact_read', ['tool_artifacts'])],
+    faults,
+    summary: 'Read a large tool result in pages',
+    query: ArtifactQuery,
+    replies: { 200: ArtifactReply },
+    handle: async (self, { params, query }) =>
+      ok(await self.artifacts.page(params.workspace_id, params.artifact_id, query)),
+  }),
+]
+
+export const toolsetRoutes = [
+  route({
+    method: 'GET',
+    path: '/api/toolsets',
+    faults,
+    summary: 'List toolsets',
+    query: ToolPlaceQuery,
+    replies: { 200: ListToolsetsReply },
+    with: [
+      describe('Toolsets'),
+      cli('toolset list', {
+        view: {
+          rows: 'toolsets',
+          columns: [
+            { header: 'Toolset', path: 'id' },
+            { header: 'Status', path: 'status' },
+            { header: 'Tools', path: 'expanded_tools.length' },
+            { header: 'Why', path: 'reason_codes', as: 'list' },
+          ],
+        },
+      }),
+      tool('toolset_list', ['catalog']),
+    ],
+    handle: async (self, { actor, query }) => ok({ toolsets: await self.toolsets(query, actor) }),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/toolsets/{id}',
+    faults,
+    summary: 'Show a toolset and its tools',
+    query: ToolPlaceQuery,
+    replies: { 200: ToolsetReply },
+    with: [
+      describe('Toolsets'),
+      cli('toolset show', {
+        view: {
+          item: 'toolset',
+          fields: [
+            { header: 'Toolset', path: 'id' },
+            { header: 'Status', path: 'status' },
+            { header: 'Why', path: 'reason_codes', as: 'list' },
+            { header: 'Toolsets', path: 'toolsets', as: 'list' },
+            { header: 'Tools', path: 'expanded_tools', as: 'list' },
+          ],
+        },
+      }),
+      tool('toolset_info', ['catalog']),
+    ],
+    handle: async (self, { actor, params, query }) => ok({ toolset: await self.toolset(query, actor, params.id) }),
+  }),
+]

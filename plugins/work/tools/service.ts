@@ -1,0 +1,226 @@
+import type { PluginKernel, Requests } from '../../../kernel/plugin.js'
+import type { Tool, Toolset } from '../../../schemas/tools.js'
+import type { Agents } from '../../agents/agents/api.js'
+import type { Events } from '../../platform/events/api.js'
+import type { Extensions } from '../../delivery/extensions/api.js'
+import type { Sessions } from '../sessions/api.js'
+import type { Workspaces } from '../../desk/workspaces/api.js'
+import {
+  type JudgedTool,
+  points,
+  type ToolCaller,
+  type ToolOutcome,
+  type ToolPlace,
+  type ToolsApi,
+  toolFault,
+} from './api.js'
+import { Approvals, type Waiting } from './approvals/approvals.js'
+import { Asking } from './approvals/asking.js'
+import { Decisions } from './approvals/decisions.js'
+import { Grants } from './approvals/grants.js'
+import { ExtensionBackend } from './backends/extension.js'
+import { NativeBackend } from './backends/native.js'
+import { type CallOptions, Calls, type Input, inputOf } from './calls.js'
+import { digestOf } from './digest.js'
+import { ApprovalErrors, noTool } from './faults.js'
+import { type AskedPlace, Places } from './places.js'
+import { isShown, type Judgement, judge, type Place, type Rules } from './policy.js'
+import { type Catalog, Catalogs, type Entry } from './registry/catalog.js'
+import { PatternThread } from './registry/pattern-thread.js'
+import type { AskPatterns } from './registry/schema-check.js'
+import { Artifacts } from './results/artifacts.js'
+import { ToolSettings } from './settings.js'
+import { Toolsets } from './toolsets.js'
+import { toolToWire } from './wire.js'
+
+export type ToolsKernel = PluginKernel<{
+  request: typeof Requests
+  sessions: typeof Sessions
+  agents: typeof Agents
+  workspaces: typeof Workspaces
+  extensions: typeof Extensions
+  events: typeof Events
+}>
+
+/** A place with everything that a decision needs. */
+export interface Scene {
+  readonly catalog: Catalog
+  readonly toolsets: Toolsets
+  readonly place: Place
+  readonly rules: Rules
+}
+
+/** For patterns that the daemon brings itself: none of them takes long. */
+const askHere: AskPatterns = async questions =>
+  questions.map(([pattern, flags, text]) => new RegExp(pattern, flags).test(text))
+
+const listed = ([entry, decision]: readonly [Entry, Judgement]): JudgedTool => ({ ...entry, decision })
+
+const MAX_LIMIT = 200
+const LIMIT = 20
+
+/** Tools of all backends, who may call them, and their calls. */
+export class ToolsService implements ToolsApi {
+  readonly native: NativeBackend
+  readonly extension: ExtensionBackend
+  readonly approvals: Approvals
+  readonly grants: Grants
+  readonly artifacts: Artifacts
+  readonly places: Places
+  readonly calls: Calls
+  readonly decisions: Decisions
+  readonly asking: Asking
+  readonly calling
+  readonly called
+  readonly #catalogs: Catalogs
+  readonly #listed = new WeakMap<Catalog, { readonly rules: string; readonly tools: readonly JudgedTool[] }>()
+  readonly #patterns = new PatternThread()
+  #toolsets: { readonly catalog: Catalog; readonly configured: object; readonly made: Toolsets } | undefined
+
+  constructor(readonly kernel: ToolsKernel) {
+    const { config, clock, ids, hooks, needs } = kernel
+    this.native = new NativeBackend(kernel)
+    this.extension = new ExtensionBackend(needs.extensions, kernel)
+    this.#catalogs = new Catalogs(kernel, [this.native, this.extension])
+    this.places = new Places(needs, kernel)
+    this.approvals = new Approvals(clock, ids, () => config.get(ToolSettings.approvalTimeout))
+    this.grants = new Grants(kernel)
+    this.artifacts = new Artifacts(kernel, () => ({
+      count: config.get(ToolSettings.artifactCount),
+      bytes: config.get(ToolSettings.artifactBytes),
+      ageMs: config.get(ToolSettings.artifactAge),
+    }))
+    const { calling, called } = hooks.of(points)
+    this.calling = calling
+    this.called = called
+    this.calls = new Calls(this)
+    kernel.scope.defer('thread of patterns', () => this.#patterns.close())
+    this.decisions = new Decisions(this)
+    this.asking = new Asking(needs, this.approvals, (waiting, answer, actor) =>
+      this.decisions.answered(waiting, answer, actor),
+    )
+  }
+
+  async list(place: ToolPlace): Promise<readonly JudgedTool[]> {
+    const scene = await this.scene(place)
+    const all = () => [...this.#shown(scene, '', Number.POSITIVE_INFINITY)].map(listed)
+    if (scene.place.session) return all()
+    // Without a session the catalog and the rules alone decide.
+    const rules = JSON.stringify(scene.rules)
+    const known = this.#listed.get(scene.catalog)
+    if (known?.rules === rules) return known.tools
+    const made = { rules, tools: all() }
+    this.#listed.set(scene.catalog, made)
+    return made.tools
+  }
+
+  async search(place: ToolPlace, query: string, limit: number): Promise<readonly JudgedTool[]> {
+    const scene = await this.scene(place)
+    return [...this.#shown(scene, query, limit)].map(listed)
+  }
+
+  async complete(place: ToolPlace): Promise<readonly string[]> {
+    return this.#catalogs.complete(place)
+  }
+
+  async find(place: ToolPlace, id: string): Promise<JudgedTool> {
+    const scene = await this.scene(place)
+    const entry = this.entryOf(scene, id)
+    return { ...entry, decision: judge(entry, scene.place, scene.rules) }
+  }
+
+  call(id: string, input: unknown, by: ToolCaller, how: CallOptions = {}): Promise<ToolOutcome> {
+    return this.calls.call(id, input, by, how)
+  }
+
+  /** The input of a call, held to the schema of the tool. Throws `tool_invalid_input`. */
+  inputOf(entry: Entry, given: unknown): Promise<Input> {
+    const isOwn = entry.backend.kind === 'native'
+    return inputOf(entry, given, isOwn ? askHere : questions => this.#patterns.ask(questions))
+  }
+
+  digest(value: unknown): string {
+    return digestOf(value)
+  }
+
+  /** What is listed for whoever asks, as it is sent. */
+  async listed(asked: AskedPlace, actor: ToolCaller['actor'], query = '', limit?: number): Promise<Tool[]> {
+    const place = await this.places.asked(asked, actor)
+    // Who searches would take what is not told yet for what is not there.
+    if (query !== '') await this.complete(place)
+    const scene = await this.scene(place)
+    const most =
+      query === '' && limit === undefined ? Number.POSITIVE_INFINITY : Math.min(Math.max(limit ?? LIMIT, 1), MAX_LIMIT)
+    return [...this.#shown(scene, query, most)].map(([entry, judgement]) => toolToWire(entry, scene.place, judgement))
+  }
+
+  async shown(asked: AskedPlace, actor: ToolCaller['actor'], id: string): Promise<Tool> {
+    const scene = await this.scene(await this.places.asked(asked, actor))
+    const entry = this.entryOf(scene, id)
+    return toolToWire(entry, scene.place, judge(entry, scene.place, scene.rules))
+  }
+
+  async toolsets(asked: AskedPlace, actor: ToolCaller['actor']): Promise<Toolset[]> {
+    const scene = await this.scene(await this.places.asked(asked, actor))
+    return scene.toolsets.list(id => this.#callable(scene, id))
+  }
+
+  async toolset(asked: AskedPlace, actor: ToolCaller['actor'], id: string): Promise<Toolset> {
+    const scene = await this.scene(await this.places.asked(asked, actor))
+    const toolset = scene.toolsets.show(id, tool => this.#callable(scene, tool))
+    if (!toolset)
+      throw toolFault('tool_not_found', ['toolset_unknown'], 'no such toolset', { next: 'svc toolset list' })
+    return toolset
+  }
+
+  async scene(place: ToolPlace): Promise<Scene> {
+    const { config } = this.kernel
+    const catalog = await this.#catalogs.of(place)
+    const configured = config.get(ToolSettings.toolsets)
+    if (this.#toolsets?.catalog !== catalog || this.#toolsets.configured !== configured)
+      this.#toolsets = { catalog, configured, made: new Toolsets(catalog.entries, configured) }
+    const toolsets = this.#toolsets.made
+    return {
+      catalog,
+      toolsets,
+      place: await this.places.judged(place, ids => toolsets.expand(ids).tools),
+      rules: { enabled: config.get(ToolSettings.enabled), externalDefault: config.get(ToolSettings.externalDefault) },
+    }
+  }
+
+  /** Throws `tool_not_found`, also for a tool that is not shown in this place. */
+  entryOf(scene: Scene, id: string): Entry {
+    const entry = scene.catalog.get(id)
+    if (!entry || entry.descriptor.visibility === 'internal') throw noTool(id)
+    return entry
+  }
+
+  /** Of an agent only what its own session asked. Throws `approval_not_found`. */
+  approvalOf(id: string, session?: string): Waiting {
+    const waiting = this.approvals.find(id)
+    if (!waiting || (session !== undefined && waiting.by.sessionId !== session))
+      throw ApprovalErrors.approval_not_found()
+    return waiting
+  }
+
+  /** Records of tools have changed. */
+  renewRecords(): void {
+    this.extension.renew([])
+  }
+
+  #callable(scene: Scene, id: string): boolean {
+    const entry = scene.catalog.get(id)
+    return entry !== undefined && judge(entry, scene.place, scene.rules).callable
+  }
+
+  *#shown({ catalog, place, rules }: Scene, query: string, limit: number): Generator<readonly [Entry, Judgement]> {
+    let left = limit
+    for (const entry of catalog.find(query)) {
+      if (left <= 0) return
+      const judgement = judge(entry, place, rules)
+      if (!isShown(entry, place, judgement)) continue
+      left--
+      yield [entry, judgement]
+    }
+  }
+}

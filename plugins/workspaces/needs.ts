@@ -1,8 +1,0 @@
-import { Host, type KernelOf } from '../../kernel/plugin.js'
-import { Daemon } from '../daemon/api.js'
-import { Events } from '../events/api.js'
-import { Ownership } from '../ownership/api.js'
-
-/** What the plugin requires. */
-export const needs = { host: Host, daemon: Daemon, events: Events, ownership: Ownership }
-export type K = KernelOf<typeof needs>

@@ -1,0 +1,73 @@
+// Sessions that keep nothing and end at once: what is measured is what comes before them.
+import { definePlugin, type PluginKernel } from '../../kernel/plugin.js'
+import {
+  type CreateSession,
+  type PermissionAsked,
+  type SessionInfo,
+  Sessions,
+  type SessionsApi,
+} from '../../plugins/work/sessions/api.js'
+import type { SessionHealth } from '../../schemas/sessions.js'
+
+class NoSessions implements SessionsApi {
+  declare readonly points: SessionsApi['points']
+  noteHookRun(): void {}
+  declare readonly uses: SessionsApi['uses']
+  guard = async () => {}
+  unguarded = () => []
+  interrupt = async () => {}
+  agentFor = () => 'general'
+  readonly stopped
+  readonly permission
+  readonly prepare
+  readonly creating
+  readonly launching
+  readonly healthUpdated
+  #made = 0
+
+  constructor(private readonly kernel: PluginKernel) {
+    this.healthUpdated = kernel.hooks.notify<[SessionHealth]>('health')
+    this.stopped = kernel.hooks.notify<[SessionInfo]>('stopped')
+    this.permission = kernel.hooks.gate<[PermissionAsked]>('permission')
+    this.creating = kernel.hooks.gate<never>('creating') as never
+    this.launching = kernel.hooks.gate<never>('launching') as never
+    this.prepare = kernel.hooks.pipeline<never, [SessionInfo]>('prepare') as never
+  }
+
+  get = () => undefined
+  unstopped = () => []
+  ask = () => undefined
+  resumable = () => []
+  worktrees = {} as never
+  whileIdle = () => Promise.reject(new Error('not used here'))
+  healthOf = () => undefined
+  answerTo = () => undefined
+
+  async create({ workspaceId, agentName = '', name = '' }: CreateSession): Promise<SessionInfo> {
+    const at = this.kernel.clock.now()
+    const id = `ses_${this.#made++}`
+    return {
+      id,
+      name,
+      type: 'user',
+      agentName,
+      workspaceId,
+      state: 'active',
+      provider: 'local',
+      createdAt: at,
+      updatedAt: at,
+    }
+  }
+
+  run = async () => ({ status: 'completed', turnId: 'trn_1', stopReason: 'end_turn' }) as const
+  queue = async () => {}
+  begin = async () => ({ turnId: 'trn_1', outcome: this.run() })
+  stop = async () => {}
+}
+
+export const sessions = definePlugin({
+  name: 'sessions',
+  version: '1.0.0',
+  provides: Sessions,
+  service: async () => NoSessions,
+}).surface({})

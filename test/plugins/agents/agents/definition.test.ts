@@ -1,0 +1,142 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { splitCommand } from '../../../../plugins/agents/agents/definition/command.js'
+import { DefinitionError } from '../../../../plugins/agents/agents/definition/definition.js'
+import { parseDefinition } from '../../../../plugins/agents/agents/definition/definition-file.js'
+import { FULL } from './full-definition.js'
+
+const place = { origin: 'global', source: 'home' } as const
+const parse = (text: string, name = 'reviewer') => parseDefinition(name, Buffer.from(text), place)
+
+test('a whole definition', () => {
+  const { digest, ...definition } = parse(FULL)
+  assert.match(digest, /^sha256:[0-9a-f]{64}$/)
+  assert.equal(definition, {
+    name: 'reviewer',
+    prompt: 'You review code.',
+    command: 'agent --mode "two words"',
+    provider: 'codex',
+    model: 'some-model',
+    reasoningEffort: 'high',
+    permissions: 'approve-reads',
+    tools: ['service__skill_*', 'mcp__git__log'],
+    toolsets: ['core'],
+    denyTools: ['service__bridges_update'],
+    categoryPath: ['Engineering', 'Review'],
+    disabledSkills: ['old-skill'],
+    mcpServers: [
+      {
+        name: 'git',
+        command: 'uvx',
+        args: ['mcp-server-git'],
+        env: { GIT_TOKEN: 't0p', MODE: 'fast' },
+        auth: { type: 'oauth', client_secret_ref: 'vault:mcp/x' },
+      },
+    ],
+    hooks: [{ name: 'gate', event: 'tool.pre_call', mode: 'sync', command: './gate.sh' }],
+    ...place,
+  })
+})
+
+test('TOML where it is no YAML; line ends of either kind; --- in the text', () => {
+  const toml = parse(
+    '---\nname = "reviewer"\npermissions = "deny-all"\ntools = ["service__a"]\n[skills]\ndisabled = ["x"]\n---\nGo.',
+  )
+  assert.is(toml.permissions, 'deny-all')
+  assert.equal(toml.disabledSkills, ['x'])
+  assert.is(parse('---\r\nname: reviewer\r\n---\r\nOne.\r\n---\r\nTwo.\r\n').prompt, 'One.\n---\nTwo.')
+})
+
+const INVALID: readonly [what: string, text: string, kind: DefinitionError['kind'], says: RegExp][] = [
+  ['no head', 'You review code.', 'no_frontmatter', /start with/],
+  ['an open head', '---\nname: reviewer\n', 'no_frontmatter', /not closed/],
+  ['an empty head', '---\n---\nGo.', 'field', /name/],
+  ['an empty text', '---\nname: reviewer\n---\n \n', 'prompt', /empty/],
+  ['another name', '---\nname: other\n---\nGo.', 'name', /folder/],
+  ['a name in capitals', '---\nname: Reviewer\n---\nGo.', 'field', /name/],
+  ['an unknown field', '---\nname: reviewer\nprompt_file: x\n---\nGo.', 'field', /prompt_file: unknown field/],
+  ['a wrong type', '---\nname: reviewer\ntools: all\n---\nGo.', 'field', /tools/],
+  ['broken YAML', '---\nname: [reviewer\n---\nGo.', 'frontmatter', /YAML/],
+  ['broken TOML', '---\nname = "reviewer\nx = 1\n---\nGo.', 'frontmatter', /TOML/],
+  ['a name that is there twice', '---\nname: reviewer\nname: reviewer\n---\nGo.', 'frontmatter', /YAML/],
+  ['a mode that is none', '---\nname: reviewer\npermissions: approve\n---\nGo.', 'field', /permissions/],
+  ['every tool', '---\nname: reviewer\ntools: ["*"]\n---\nGo.', 'field', /tools/],
+  ['a star in the middle', '---\nname: reviewer\ntools: ["mcp__*__log"]\n---\nGo.', 'field', /tools/],
+  ['dots in a tool', '---\nname: reviewer\ntools: ["mcp.git.log"]\n---\nGo.', 'field', /tools/],
+  ['a hyphen in a tool', '---\nname: reviewer\ndeny_tools: ["mcp__git-log__x"]\n---\nGo.', 'field', /deny_tools/],
+  ['a path as category', '---\nname: reviewer\ncategory_path: ["a/b"]\n---\nGo.', 'field', /category_path/],
+  ['.. as category', '---\nname: reviewer\ncategory_path: [".."]\n---\nGo.', 'field', /category_path/],
+  ['a pipe', '---\nname: reviewer\ncommand: "a | b"\n---\nGo.', 'field', /command: \|/],
+  [
+    'two ways to a server',
+    '---\nname: reviewer\nmcp_servers: [{name: x, command: c, url: u}]\n---\nGo.',
+    'field',
+    /exactly one/,
+  ],
+  [
+    'a sandbox for a server that is reached',
+    '---\nname: reviewer\nmcp_servers: [{name: x, url: u, sandbox: default}]\n---\nGo.',
+    'field',
+    /sandbox is only for/,
+  ],
+  [
+    'a secret that is no reference',
+    '---\nname: reviewer\nmcp_servers: [{name: x, url: u, auth: {client_secret_ref: abc}}]\n---\nGo.',
+    'field',
+    /reference/,
+  ],
+  [
+    'aliases of aliases',
+    `---\nname: reviewer\na: &a [x,x,x,x,x,x,x,x,x]\n${[...'bcdefgh'].map((c, i) => `${c}: &${c} [${Array(9).fill(`*${'abcdefg'[i]}`)}]`).join('\n')}\n---\nGo.`,
+    'frontmatter',
+    /YAML/,
+  ],
+]
+for (const [what, text, kind, says] of INVALID) {
+  test(`invalid: ${what}`, () => {
+    try {
+      parse(text)
+    } catch (error) {
+      assert.instance(error, DefinitionError)
+      assert.is((error as DefinitionError).kind, kind)
+      assert.match((error as DefinitionError).message, says)
+      return
+    }
+    assert.unreachable('it was accepted')
+  })
+}
+
+test('invalid: a reserved name, bytes that are no text, a file that is too large', () => {
+  assert.throws(() => parse('---\nname: coordinator\n---\nGo.', 'coordinator'), /reserved/)
+  assert.throws(() => parseDefinition('a', Buffer.from([0x2d, 0x2d, 0x2d, 0x0a, 0xff, 0xfe]), place), /UTF-8/)
+  assert.throws(() => parseDefinition('a', Buffer.alloc(512 * 1024 + 1), place), /at most/)
+})
+
+test('words of a command', () => {
+  assert.equal(splitCommand(`node "my agent.js" --x='$HOME' a\\ b`), ['node', 'my agent.js', '--x=$HOME', 'a b'])
+  for (const line of [
+    '',
+    '""',
+    'a; b',
+    'a && b',
+    'a > f',
+    'a < f',
+    'a | b',
+    'a $HOME',
+    'a "$X"',
+    'a `b`',
+    'a $(b)',
+    'a *.ts',
+    'a # b',
+    'a "b',
+    "a 'b",
+    'a \\',
+    'X=1 a',
+    'a\nb',
+    'a\0b',
+  ]) {
+    assert.ok('wrong' in splitCommand(line), JSON.stringify(line))
+  }
+})
+
+test.run()

@@ -1,0 +1,117 @@
+import { readdir, rm } from 'node:fs/promises'
+import path from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { CommandContext } from '../../../../../kernel/plugin.js'
+import { runUpdate } from '../../../../../plugins/delivery/extensions/install/commands.js'
+import { temporaryFolder } from '../../../../harness/kernel.js'
+import { active, scene as hosted, speaking } from '../scene.js'
+import { faultFrom, files } from './scene.js'
+import { manifest } from './tarball.js'
+
+const work = await temporaryFolder('routed')
+const svc = await hosted()
+const streams = () => svc.kernel.host.store().streams.map(({ owner }) => owner)
+
+test.after(async () => {
+  await svc.close()
+  await rm(work, { recursive: true })
+})
+
+const table = '[{ id: "1", sql: "CREATE TABLE acme_talk_line (id TEXT)" }]'
+const talking = (text: string, version: string) => {
+  const { 'extension.toml': toml = '', 'main.js': main = '', ...rest } = speaking('acme.talk', text)
+  return {
+    ...rest,
+    'extension.toml': toml.replace('1.0.0', version),
+    'main.js': main
+      .replace('.surface({', `.surface({ tables: ${table},`)
+      .replace("version: '1.0.0'", `version: '${version}'`),
+  }
+}
+
+test('an extension is installed, speaks at once, is updated, keeps being switched off, and leaves nothing when purged', async () => {
+  const folder = await files(path.join(work, 'talk'), talking('one', '1.0.0'))
+  const preview = await svc.request('POST', '/api/extensions/preview', { path: folder })
+  assert.is(preview.status, 200)
+  assert.equal([preview.body.preview.action, preview.body.preview.decision], ['install', 'local'])
+  const done = await svc.request('POST', '/api/extensions', {
+    path: folder,
+    tree_digest: preview.body.preview.tree_digest,
+  })
+  assert.equal([done.status, done.body.extension.state], [201, 'active'], JSON.stringify(done.body))
+  const said = async () => (await svc.request('GET', '/api/ext/acme.talk/say')).body
+  assert.equal(await said(), { text: 'one' })
+  const again = await svc.request('POST', '/api/extensions', { path: folder })
+  assert.equal([again.status, again.body.code], [409, 'extension_installed'])
+  assert.is(again.body.details.next, 'svc extension update acme.talk')
+  const elsewhere = await files(path.join(work, 'talk-2'), talking('two', '2.0.0'))
+  const other = await svc.request('POST', '/api/extensions', { path: elsewhere })
+  assert.is(other.body.details.next, 'svc extension remove acme.talk')
+  assert.match(other.body.error, /from elsewhere; remove that first/)
+
+  await files(folder, talking('two', '2.0.0'))
+  const checked = await svc.request('PUT', '/api/extensions/acme.talk', { check_only: true })
+  assert.equal([checked.status, checked.body.update.status], [200, 'available'])
+  const updated = await svc.request('PUT', '/api/extensions/acme.talk', {})
+  assert.equal([updated.body.update.status, updated.body.update.latest_version], ['updated', '2.0.0'])
+  await svc.until('acme.talk', active)
+  assert.equal(await said(), { text: 'two' })
+
+  await svc.request('POST', '/api/extensions/acme.talk/disable')
+  await files(folder, talking('three', '3.0.0'))
+  const batch = await svc.request('POST', '/api/extensions/update', {})
+  assert.equal(batch.body.updates, [
+    { name: 'acme.talk', status: 'updated', current_version: '2.0.0', latest_version: '3.0.0' },
+  ])
+  const { body } = await svc.request('GET', '/api/extensions/acme.talk')
+  assert.equal([body.extension.state, body.extension.version], ['disabled', '3.0.0'])
+  const { provenance } = (await svc.request('GET', '/api/extensions/acme.talk/provenance')).body
+  assert.equal([provenance.installed_from, provenance.source_url], ['local_path', folder])
+  assert.ok((await svc.request('POST', '/api/extensions/acme.talk/verify')).body.matches)
+
+  await svc.request('POST', '/api/extensions/acme.talk/enable')
+  assert.equal(await said(), { text: 'three' })
+
+  // What does not load is told of where it is updated.
+  await files(folder, { ...talking('four', '4.0.0'), 'text.js': 'export const = \n' })
+  const lines: string[] = []
+  const out = { json: false, line: (text: string) => void lines.push(text), color: (_: string, text: string) => text }
+  const request = async (...what: [string, string, unknown?]) => {
+    const { status, body } = await svc.request(...what)
+    if (status >= 400) throw new Error(body.error)
+    return body
+  }
+  const context = { client: { request }, out, options: {}, args: { name: 'acme.talk' } } as unknown as CommandContext
+  const refusal = await faultFrom(Promise.resolve(runUpdate(context)))
+  assert.match(refusal.message, /^acme\.talk 4\.0\.0 did not start, 3\.0\.0 stays installed: .*text\.js:1: SyntaxError/)
+  assert.not(lines.some(line => line.startsWith('updated')))
+  assert.equal(await said(), { text: 'three' })
+  assert.equal((await svc.request('DELETE', '/api/extensions/acme.talk')).status, 200)
+  assert.is((await svc.request('GET', '/api/ext/acme.talk/say')).status, 404)
+  assert.ok(streams().includes('acme.talk'), 'its tables stay')
+  const purged = await svc.request('DELETE', '/api/extensions/acme.talk?purge=true')
+  assert.equal([purged.status, purged.body.extension.status], [200, 'purged'], JSON.stringify(purged.body))
+  assert.not.ok(streams().includes('acme.talk'), 'its tables went')
+  assert.is((await svc.request('DELETE', '/api/extensions/acme.talk?purge=true')).status, 404, 'nothing is left')
+  assert.is((await svc.request('GET', '/api/extensions/acme.talk')).status, 404)
+  assert.equal(await readdir(path.join(svc.home, 'extensions')), ['.staging'])
+})
+
+test('refusals have their status, code and reason', async () => {
+  const request = async (body: unknown) => {
+    const { status, body: reply } = await svc.request('POST', '/api/extensions', body)
+    return [status, reply.code]
+  }
+  assert.equal(await request({ path: 'relative' }), [422, 'extension_source_invalid'])
+  assert.equal(await request({ path: '/x', other: 1 }), [400, 'invalid_request'])
+  const folder = await files(path.join(work, 'plain'), { 'extension.toml': manifest('plain') })
+  assert.equal(await request({ path: folder, checksum: '0'.repeat(64) }), [422, 'extension_archive_digest_mismatch'])
+  await files(folder, { 'extension.toml': `colour = 1\n${manifest('plain')}` })
+  const wrong = await svc.request('POST', '/api/extensions', { path: folder })
+  assert.match(wrong.body.error, /^extension\.toml:\d+: colour: unknown member$/)
+  assert.is((await svc.request('PUT', '/api/extensions/nobody', {})).body.code, 'extension_not_installed')
+  assert.is((await svc.request('DELETE', '/api/extensions/nobody')).status, 404)
+})
+
+test.run()

@@ -1,0 +1,61 @@
+import { appendFile, rename, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { tailOf } from '../../../../plugins/desk/settings/log-tail.js'
+import { StartedDaemon } from '../../../../testing/daemon.js'
+import { inFolder } from '../../../kernel/store/harness.js'
+import { scene } from './scene.js'
+
+test('the log is followed as a stream', async () => {
+  const daemon = await StartedDaemon.start()
+  try {
+    const { body } = await daemon.request('GET', '/api/settings/observability')
+    const { log_tail: tail } = body as { log_tail: { available: boolean; stream_url: string } }
+    assert.equal(tail, { available: true, stream_url: '/api/settings/observability/log-tail', transport: 'sse' })
+    const stream = await daemon.stream(tail.stream_url)
+    for (let msg = ''; msg !== 'daemon is ready'; ) msg = ((await stream.next('log')).data as { msg: string }).msg
+  } finally {
+    await daemon.stop()
+  }
+})
+
+test('a tail begins with the last lines, waits for a file that is not there yet, and goes on after a rotation', () =>
+  inFolder(async folder => {
+    const file = path.join(folder, 'svc.log')
+    const ended = new AbortController()
+    const clock = { sleep: async () => void (await new Promise(resolve => setTimeout(resolve, 5))) }
+    const lines = tailOf(file, clock, ended.signal)
+    const next = async () => ((await lines.next()).value as { data: { msg: string } }).data.msg
+    const first = next()
+    await writeFile(file, '{"msg":"one"}\nno json\n{"msg":"ä')
+    assert.equal([await first, await next()], ['one', 'no json'])
+    await appendFile(file, 'ö"}\n')
+    assert.is(await next(), 'äö')
+    await rename(file, `${file}.1`)
+    await writeFile(file, '{"msg":"rotated"}\n')
+    assert.is(await next(), 'rotated')
+    ended.abort()
+    assert.is((await lines.next()).done, true)
+  }))
+
+test('an update is not supported, and every door says why', async () => {
+  const daemon = await scene()
+  try {
+    const state = (await daemon.request('GET', '/api/settings/update')).body
+    assert.equal([state.supported, state.status, state.available], [false, 'unsupported', false])
+    const applied = await daemon.request('POST', '/api/settings/update/apply', { target: 'runtime' })
+    assert.equal([applied.status, applied.body.status], [200, 'blocked'])
+    const canceled = await daemon.request('POST', '/api/settings/update/cancel')
+    assert.equal([canceled.status, canceled.body.status], [200, 'unsupported'])
+    for (const { message } of [applied.body, canceled.body]) assert.match(message, /does not update itself/)
+    for (const section of ['memory', 'roles', 'attention', 'cmd-palette', 'shell']) {
+      const { runtime } = (await daemon.request('GET', `/api/settings/${section}`)).body
+      assert.is(runtime.status, 'unavailable', section)
+    }
+  } finally {
+    await daemon.close()
+  }
+})
+
+test.run()

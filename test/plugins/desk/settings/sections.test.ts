@@ -1,0 +1,124 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { definePlugin, surfaceOf } from '../../../../kernel/plugin.js'
+import { Relaunchers } from '../../../../plugins/platform/restart/api.js'
+import { sections } from '../../../../plugins/desk/settings/sections/sections.js'
+import { scene } from './scene.js'
+
+const config = `{
+  // who may talk
+  "log": { "level": "warn" }, // less
+  "attention": { "sound": false }
+}
+`
+
+test('every section is shown whole, and its own configuration is accepted back as no change', async () => {
+  const daemon = await scene(config)
+  try {
+    for (const { name, flat, members } of sections) {
+      const got = await daemon.request('GET', `/api/settings/${name}`)
+      assert.is(got.status, 200, `${name}: ${JSON.stringify(got.body)}`)
+      assert.is(got.body.section, name)
+      const own = flat ? Object.fromEntries(Object.keys(members).map(key => [key, got.body[key]])) : got.body.config
+      const patched = await daemon.request('PATCH', `/api/settings/${name}`, flat ? own : { config: own })
+      assert.is(patched.status, 200, `${name}: ${JSON.stringify(patched.body)}`)
+      if (!flat) {
+        assert.is(patched.body.skipped, true, name)
+        assert.is(patched.body.skipped_reason, 'no_changes_detected')
+      }
+    }
+    assert.is(await daemon.text(), config)
+    assert.equal((await daemon.request('GET', '/api/settings/apply')).body.entries, [])
+  } finally {
+    await daemon.close()
+  }
+})
+
+test('a live member takes effect at once, is recorded, and the file keeps its comments', async () => {
+  const daemon = await scene(config)
+  try {
+    const { body } = await daemon.request('PATCH', '/api/settings/attention', { config: { toasts: false } })
+    assert.equal(
+      [body.applied, body.lifecycle, body.next_action, body.restart_required, body.write_target, body.section],
+      [true, 'live', 'none', false, 'global-config', 'attention'],
+    )
+    assert.is((await daemon.request('GET', '/api/settings/attention')).body.config.toasts, false)
+    assert.is(await daemon.text(), config.replace('"sound": false }', '"sound": false, "toasts": false }'))
+    const [entry] = (await daemon.request('GET', '/api/settings/apply')).body.entries
+    assert.equal([entry.id, entry.status, entry.keys], [body.apply_record_id, 'applied', ['attention.toasts']])
+    assert.is(entry.generation, body.active_generation)
+    assert.is(entry.active_config_hash, entry.desired_config_hash)
+  } finally {
+    await daemon.close()
+  }
+})
+
+test('the strictest member decides: a change that needs a restart is blocked, and the next start applies it', async () => {
+  const daemon = await scene(config)
+  const before = (await daemon.request('GET', '/api/settings/general')).body.config
+  const changed = { daemon: { reload_timeouts: { mcp: '20s' } }, limits: { max_concurrent_agents: 3 } }
+  const { body } = await daemon.request('PATCH', '/api/settings/general', { config: changed })
+  assert.equal(
+    [body.applied, body.lifecycle, body.next_action, body.restart_required, body.restart_scope],
+    [false, 'restart-required', 'restart-daemon', true, 'daemon'],
+  )
+  const blocked = (await daemon.request('GET', '/api/settings/apply?status=blocked')).body.entries
+  assert.equal(
+    blocked.map(({ id }: { id: string }) => id),
+    [body.apply_record_id],
+  )
+  assert.is.not(blocked[0].active_config_hash, blocked[0].desired_config_hash)
+  const key = (await daemon.request('GET', '/api/settings/keys/limits.max_concurrent_agents')).body
+  assert.equal([key.value, key.pending, key.source], [before.limits.max_concurrent_agents, 3, 'file'])
+  await daemon.close()
+
+  const next = await scene('', { home: daemon.home })
+  try {
+    const [entry] = (await next.request('GET', '/api/settings/apply')).body.entries
+    assert.equal([entry.id, entry.status, entry.next_action], [body.apply_record_id, 'applied', 'none'])
+    assert.ok(entry.generation > body.active_generation, 'what is in force is another generation')
+    assert.is((await next.request('GET', '/api/settings/general')).body.config.limits.max_concurrent_agents, 3)
+  } finally {
+    await next.close()
+  }
+})
+
+test('a member that is not valid is refused by name, and nothing is written or recorded', async () => {
+  const daemon = await scene(config)
+  try {
+    for (const [section, body] of [
+      ['general', { config: { http: { port: 70_000 } } }],
+      ['general', { config: { htpp: {} } }],
+      ['memory', { config: { dream: { check_interval: 'soon' } } }],
+      ['shell', { config: { sessions: { sort: 'colour' } } }],
+    ] as const) {
+      const { status, body: reply } = await daemon.request('PATCH', `/api/settings/${section}`, body)
+      assert.is(status, 400, JSON.stringify(reply))
+    }
+    assert.is(await daemon.text(), config)
+    assert.equal((await daemon.request('GET', '/api/settings/apply')).body.entries, [])
+  } finally {
+    await daemon.close()
+  }
+})
+
+test('a restart is offered by a daemon that can be restarted, and by no other one', async () => {
+  const relauncher = { prepare: async () => ({ pid: 1, release() {} }), ready: Promise.resolve(), stop() {} }
+  const { contribute } = surfaceOf<unknown>()
+  const program = (refusal?: string) =>
+    definePlugin({ name: 'program', version: '1' }).surface({
+      registries: [contribute(Relaunchers, () => [{ ...relauncher, ...(refusal && { refusal }) }])],
+    })
+  for (const [plugins, available] of [
+    [[], false],
+    [[program('it has no file to start from')], false],
+    [[program()], true],
+  ] as const) {
+    const daemon = await scene('', { plugins })
+    const { actions } = (await daemon.request('GET', '/api/settings/general')).body
+    assert.is(actions.restart.available, available)
+    await daemon.close()
+  }
+})
+
+test.run()

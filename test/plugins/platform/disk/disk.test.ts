@@ -1,0 +1,48 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { DiskLimits } from '../../../../plugins/platform/disk/disk-guard.js'
+import { diskItem } from '../../../../plugins/platform/disk/verdict.js'
+import { daemon, disk, resources } from '../../../../plugins/index.js'
+import { VirtualClock } from '../../../../testing/virtual-clock.js'
+import { boot, whileTimePasses } from '../../../harness/kernel.js'
+import { body, notes, outcome } from '../resource-scene.js'
+
+test('how much free space is low', () => {
+  const verdicts = [2 ** 40, 2 ** 30, 2 ** 30 - 1, 2 ** 27, 2 ** 27 - 1].map(free => diskItem(free).code)
+  const low = ['home_disk_space_low', 'home_disk_space_low', 'home_disk_space_critical']
+  assert.equal(verdicts, ['home_disk_space_ok', 'home_disk_space_ok', ...low])
+})
+
+test('status and doctor tell of the disk while the plugin runs, and a full disk is refused without it as well', async () => {
+  const room = { free: 2 ** 40 }
+  const clock = new VirtualClock()
+  const plugins = [daemon, resources, notes().plugin]
+  const host = await boot({ plugins, clock, freeBytes: async () => room.free })
+  const health = async () => (await host.request('GET', '/api/status')).body.health
+  const probe = () => outcome(host, 'GET', '/api/doctor?only=home.disk')
+  const set = async (free: number) => {
+    room.free = free
+    await clock.advance(DiskLimits.freshMs)
+  }
+
+  assert.not.ok('disk' in (await health()))
+  assert.is(await probe(), '400 unknown_component')
+  await whileTimePasses(clock, host.kernel.host.load(disk))
+  assert.is(await probe(), '200')
+  const well = await health()
+  assert.equal([well.disk, well.persistence.status], [{ status: 'ok', free_bytes: 2 ** 40 }, 'ok'])
+
+  await set(DiskLimits.short - 1)
+  const full = await health()
+  const told = [{ status: 'full', free_bytes: DiskLimits.short - 1 }, 'degraded']
+  assert.equal([full.disk, full.persistence.status], told, 'one look tells both')
+  await whileTimePasses(clock, host.kernel.host.unload(disk.name))
+  assert.not.ok('disk' in (await health()))
+  assert.is(await probe(), '400 unknown_component')
+  assert.is(await outcome(host, 'PUT', '/api/resources/note/a', body('x')), '507 disk_full')
+  assert.is((await host.request('GET', '/api/status')).body.daemon.status, 'degraded')
+  assert.is((await host.request('GET', '/api/db/status')).body.disk.status, 'full')
+  await host.close()
+})
+
+test.run()

@@ -1,0 +1,108 @@
+import { mkdir, realpath, rm, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { Plugin } from '../../../../kernel/plugin.js'
+import { tablePrefix } from '../../../../kernel/store/statement-check.js'
+import { daemon, inTree, trust, workspaces } from '../../../../plugins/index.js'
+import { Workspaces } from '../../../../plugins/desk/workspaces/api.js'
+import { openCatalog } from '../../../harness/catalog.js'
+import { boot, temporaryFolder } from '../../../harness/kernel.js'
+import { service } from './scene.js'
+
+/** Columns with the id of a workspace, a session, a provider or an MCP server whose rows stay when that ends, and why. */
+const STAYS: Readonly<Record<string, string>> = {
+  'automation_run.session_id': 'history of a job, which outlives its sessions',
+  'heartbeats_state.workspace_id': 'goes with its session',
+  'heartbeats_wake.session_id': 'decisions are kept for as long as the configuration says',
+  'heartbeats_wake.workspace_id': 'as its session',
+  'hooks_run.workspace_id': 'goes with its session',
+  'mcp_farewell.workspace_id': 'a login that is still to be revoked',
+  'mcp_seen.binding': 'its plugin looks for servers that are gone from their files',
+  'mcp_login.binding': 'as above: the login is revoked first',
+  'models_model.provider': 'goes with its source',
+  'sandboxes_guard.session_id': 'of processes that may still run: released when they have ended',
+  'self_service_child.parent_id': 'its session lives on and is ended in time',
+  'sessions_attachment.session_id': 'goes in the transaction that removes the session',
+  'sessions_briefing.session_id': 'goes in the transaction that removes the session',
+  'sessions_prompt.session_id': 'goes in the transaction that removes the session',
+  'sessions_session.provider': 'the session can be moved to another provider',
+  'sessions_usage_day.provider': 'what was used is counted for good',
+  'sessions_usage_day.session_id': 'what was used is counted for good',
+  'sessions_usage_day.workspace_id': 'what was used is counted for good',
+  'tasks_hold.session_id': 'goes with its run',
+  'tasks_review.session_id': 'history of a task',
+  'tasks_run.session_id': 'history of a task',
+  'tasks_task.workspace_id': 'a task is the record of work, and outlives its workspace',
+  'tasks_wake.session_id': 'is handed over or given up by the plugin',
+  'tasks_worker.session_id': 'history of a run',
+  'tools_artifact.session_id': 'goes with its workspace: other sessions may read it',
+}
+/** Tables with so few rows that looking through them costs nothing. */
+const SMALL = new Set([
+  ...['automation_place', 'extensions_binding', 'extensions_dev', 'extensions_dev_network', 'mcp_login', 'mcp_seen'],
+  ...['models_source', 'sidecars_refresh'],
+])
+
+const owned = inTree.flatMap(({ name, surface }) =>
+  (surface.owned ?? []).flatMap(entry =>
+    'table' in entry ? [{ name, at: `${entry.table}.${entry.column}`, ...entry }] : [],
+  ),
+)
+
+test('each row that hangs on a workspace, a session, a provider or a server goes with it, or stays for a reason', async () => {
+  const store = await openCatalog(inTree)
+  const columns = store.db
+    .rows(
+      `SELECT m.name || '.' || c.name FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table'
+       AND (c.name IN ('workspace', 'workspace_id', 'session_id', 'parent_id', 'provider', 'binding')) ORDER BY 1`,
+    )
+    .map(([column]) => `${column}`)
+    .filter(column => column !== 'tasks_review.parent_id')
+  const told = [...owned.map(({ at }) => at), ...Object.keys(STAYS)]
+  assert.equal(told.toSorted(), columns, 'a new column is owned, or named above')
+  for (const { name, table, column, at } of owned) {
+    assert.ok(table.startsWith(tablePrefix(name)), at)
+    if (SMALL.has(table)) continue
+    const indexes = store.db.rows(
+      `SELECT 1 FROM pragma_index_list(?) l, pragma_index_info(l.name) i WHERE i.seqno = 0 AND i.name = ?`,
+      [table, column],
+    )
+    assert.ok(indexes.length > 0, `${at} is found by an index`)
+  }
+  await store.close()
+})
+
+test('trust in a workspace that is removed while the plugin is disabled goes when it is enabled again', async () => {
+  const home = await temporaryFolder('home')
+  const root = await realpath(await temporaryFolder('root'))
+  await writeFile(path.join(root, 'CLAUDE.md'), 'hello')
+  await mkdir(path.join(root, '.svc'))
+  await writeFile(path.join(root, '.svc', 'mcp.json'), '{"mcpServers":{"a":{"command":"true"}}}')
+  const start = async (plugins: readonly Plugin[]) => {
+    const reader = service(Workspaces, 'acme.rows')
+    const s = await boot({ home, plugins: [daemon, workspaces, reader.plugin, ...plugins] })
+    const rows = () => reader.kernel().db.rows('SELECT workspace_id FROM trust_workspace').length
+    const waiting = () => reader.kernel().db.rows('SELECT id FROM ownership_tombstone').length
+    return { ...s, rows, waiting }
+  }
+  const enabled = await start([trust])
+  const { id } = (await enabled.request('POST', '/api/workspaces', { root_dir: root })).body.workspace
+  const { digest } = (await enabled.request('GET', `/api/workspaces/${id}/trust`)).body.trust
+  assert.is((await enabled.request('PUT', `/api/workspaces/${id}/trust`, { digest })).status, 200)
+  assert.is(enabled.rows(), 1)
+  await enabled.close()
+
+  const disabled = await start([])
+  assert.is((await disabled.request('DELETE', `/api/workspaces/${id}`)).status, 204)
+  assert.equal([disabled.rows(), disabled.waiting()], [1, 1])
+  await disabled.close()
+
+  const again = await start([trust])
+  for (let n = 0; n < 500 && again.waiting() > 0; n++) await new Promise(resolve => setTimeout(resolve, 10))
+  assert.equal([again.rows(), again.waiting()], [0, 0])
+  await again.close()
+  for (const folder of [home, root]) await rm(folder, { recursive: true })
+})
+
+test.run()

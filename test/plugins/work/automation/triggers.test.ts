@@ -1,0 +1,139 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { templateProblem } from '../../../../plugins/work/automation/triggers/prompt-template.js'
+import { inTree } from '../../../../plugins/index.js'
+import { boot } from '../../../harness/kernel.js'
+import { bench } from './bench.js'
+
+const KIND = '/api/resources/automation.trigger'
+const trigger = (more: Record<string, unknown> = {}) => ({
+  name: 'on-stop',
+  agent_name: 'report',
+  prompt: 'What happened?',
+  event: 'session.stopped',
+  ...more,
+})
+const hook = (more: Record<string, unknown> = {}) =>
+  trigger({ event: 'webhook', endpoint_slug: 'ci-done', webhook_secret_ref: 'env:CI_SECRET', ...more })
+const loop = (more: Record<string, unknown> = {}) => ({
+  name: 'l',
+  event: 'ext.build.done',
+  target_kind: 'loop',
+  loop_target: { loop_name: 'x', workspace_id: 'ws_1', input_mapping: { a: '{{ .trigger.payload.x }}' } },
+  ...more,
+})
+
+const VALID: readonly Record<string, unknown>[] = [
+  trigger(),
+  ...['session.created', 'memory.consolidated', 'hook.gate.completed', 'ext.ci.done'].map(event => trigger({ event })),
+  hook(),
+  hook({
+    endpoint_slug: undefined,
+    webhook_id: 'wbh_4c1ee2b97a0f4d6c9b3e5a8d7f60c2e1',
+    webhook_secret_ref: 'vault:automation/ci',
+  }),
+  trigger({ filter: { kind: 'a', scope: 'workspace', workspace_id: 'w', source: 'observer', 'data.a.b': 'x' } }),
+  trigger({ prompt: '{{.Kind}} {{ .Data.a.b }} {{ index .Data "stop reason" }} {{- .Scope -}}' }),
+  trigger({ fire_limit: { max: 1, window: '1h' }, retry: { strategy: 'backoff', max_retries: 2, base_delay: '2s' } }),
+  loop(),
+]
+
+const INVALID: readonly (readonly [Record<string, unknown>, RegExp])[] = [
+  [trigger({ name: ' ' }), /name/],
+  [trigger({ event: 'task.done' }), /event: unknown event "task\.done"; use session\.created/],
+  [trigger({ event: 'hook..completed' }), /event: /],
+  [trigger({ event: 'ext.' }), /event: /],
+  [trigger({ agent_name: '' }), /agent_name: required/],
+  [trigger({ prompt: ' ' }), /prompt: required/],
+  [trigger({ prompt: '{{ .Nope }}' }), /unknown template field \{\{ \.Nope \}\}/],
+  [trigger({ prompt: '{{ .Kind' }), /unbalanced/],
+  [trigger({ prompt: '{{ .Kind.x }}' }), /unknown template field/],
+  [trigger({ filter: { name: 'x' } }), /filter: unknown key/],
+  [trigger({ filter: { 'data.': 'x' } }), /filter: unknown key/],
+  [trigger({ filter: { kind: '' } }), /filter\.kind: must not be empty/],
+  [trigger({ webhook_id: 'wbh_1' }), /webhook_id: only allowed with event webhook/],
+  [trigger({ webhook_secret_ref: 'env:X' }), /webhook_secret_ref: only allowed with event webhook/],
+  [hook({ endpoint_slug: undefined }), /endpoint_slug: a webhook requires/],
+  [hook({ endpoint_slug: 'a--b' }), /single hyphens/],
+  [hook({ webhook_id: 'x' }), /must be wbh_ and at least 22/],
+  [hook({ webhook_id: 'wbh_mine' }), /must be wbh_ and at least 22/],
+  [hook({ webhook_secret_ref: 'the secret' }), /env:NAME or vault:automation/],
+  [hook({ webhook_secret_ref: undefined }), /a webhook requires a secret/],
+  [trigger({ fire_limit: { max: 0, window: '1h' } }), /fire_limit\.max/],
+  [trigger({ retry: { strategy: 'none', max_retries: 1, base_delay: '' } }), /strategy none/],
+  [loop({ prompt: 'x' }), /must be empty/],
+  [loop({ loop_target: { loop_name: '', workspace_id: 'w' } }), /loop_name: required/],
+  [
+    trigger({ target_kind: 'agent', loop_target: { loop_name: 'x', workspace_id: 'w' } }),
+    /not allowed with target_kind agent/,
+  ],
+  [trigger({ id: 'other' }), /id: "other" does not match/],
+  [trigger({ scope: 'workspace' }), /the record scope global/],
+]
+
+test('triggers are stored, validated and listed; unknown members are dropped and enabled is filled in', async () => {
+  const b = await bench()
+  const put = (id: string, spec: unknown) =>
+    b.request('PUT', `${KIND}/${id}`, { scope: { kind: 'global' }, spec, expected_version: 0 })
+  for (const [n, spec] of VALID.entries()) {
+    const { status, body } = await put(`t${n}`, { ...spec, name: `${spec.name} ${n}`, colour: 'red' })
+    assert.is(status, 201, JSON.stringify(body))
+    assert.equal([body.record.spec.enabled, body.record.spec.colour], [true, undefined])
+  }
+  for (const [spec, expected] of INVALID) {
+    const { status, body } = await put('bad', spec)
+    assert.equal([status, body.code], [422, 'invalid_spec'], JSON.stringify(spec))
+    assert.match(body.error, expected)
+  }
+  assert.is((await b.request('GET', KIND)).body.records.length, VALID.length)
+  const large = await put('large', trigger({ prompt: 'x'.repeat(256 * 1024) }))
+  assert.is(large.status, 413)
+  assert.equal((await b.request('GET', '/api/status')).body.automation.triggers, {
+    enabled: VALID.length,
+    total: VALID.length,
+  })
+  await b.end()
+})
+
+test('a trigger whose prompt stops the daemon is refused, like a job', async () => {
+  const b = await bench()
+  const spec = trigger({ prompt: 'Run svc daemon stop.' })
+  const reply = await b.request('PUT', `${KIND}/t`, { scope: { kind: 'global' }, spec, expected_version: 0 })
+  assert.equal([reply.status, reply.body.code], [400, 'lifecycle_command'])
+  await b.end()
+})
+
+for (const kind of ['jobs', 'triggers'])
+  test(`an unknown agent is refused when one of the ${kind} is created or updated`, async () => {
+    const b = await boot({ plugins: inTree })
+    const what = kind === 'jobs' ? { schedule: { mode: 'every', interval: '1h' } } : { event: 'session.stopped' }
+    const body = { name: 'x', prompt: 'Go.', scope: 'global', agent_name: 'nobody', ...what }
+    const path = `/api/automation/${kind}`
+    const noun = kind.slice(0, -1)
+    const made = await b.request('POST', path, body)
+    assert.equal([made.status, made.body.code], [400, `${noun}_invalid`])
+    const { id } = (await b.request('POST', path, { ...body, agent_name: 'general' })).body[noun]
+    const changed = await b.request('PATCH', `${path}/${id}`, { agent_name: 'nobody' })
+    assert.equal([changed.status, changed.body.code], [400, `${noun}_invalid`])
+    assert.match(changed.body.error, /agent not found: "nobody"/)
+    assert.is((await b.request('GET', `${path}/${id}`)).body[noun].agent_name, 'general')
+    // Other fields of a definition whose agent was removed can still be updated.
+    assert.is((await b.request('PATCH', `${path}/${id}`, { prompt: 'Go on.' })).status, 200)
+    await b.close()
+  })
+
+test('a prompt of unclosed braces is refused about as fast as any other prompt', () => {
+  const took = (prompt: string, says: string | undefined) => {
+    const began = performance.now()
+    assert.is(templateProblem(prompt)?.slice(0, 12), says)
+    return performance.now() - began
+  }
+  const size = 250_000
+  const plain = Math.max(1, took('{{ .Kind }} '.repeat(size / 12), undefined))
+  for (const braces of ['{', '{{ ', '{{ .Kind }']) {
+    const half = took(braces.repeat(size / braces.length), 'unbalanced {')
+    assert.ok(half < plain * 100, `${braces}: ${half} ms, and ${plain} ms for a prompt without a mistake`)
+  }
+})
+
+test.run()

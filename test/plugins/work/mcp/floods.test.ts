@@ -1,0 +1,31 @@
+// timeout: 120s
+import path from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { eventually } from '../../../fixtures/session-world.js'
+import { HOSTILE, mcpScene } from './scene.js'
+
+for (const [how, limit] of [
+  ['empty objects', /more than 1000 lines in a row that are no message/],
+  ['garbage', /more than 1000 lines in a row that are no message/],
+  ['empty lines', /more than 1000 lines in a row that are no message/],
+  ['notifications', /it floods: more than 200000 lines/],
+] as const)
+  test(`a server that floods with ${how} is ended with the limit as the reason`, async () => {
+    const scene = await mcpScene()
+    try {
+      await scene.put('loud', { command: process.execPath, args: [HOSTILE, how, path.join(scene.home, 'loud.log')] })
+      const shown = async () => (await scene.request('GET', '/api/settings/mcp-servers/loud')).body.mcp_server
+      const asked = scene.request('GET', '/api/settings/mcp-servers/loud?probe=true')
+      const { runtime_status: status } = await eventually(async () => {
+        const server = await shown()
+        return server.runtime_status.state === 'failed' && server
+      }, 'the end of the flood')
+      assert.match(status.diagnostic, limit)
+      await asked
+    } finally {
+      await scene.close()
+    }
+  })
+
+test.run()

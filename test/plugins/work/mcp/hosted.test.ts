@@ -1,0 +1,161 @@
+// timeout: 120s
+import { request } from 'node:http'
+import path from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { audit, auth, identity } from '../../../../plugins/index.js'
+import { eventually, openWorld, said, type World } from '../../../fixtures/session-world.js'
+import { FakeTools, fakeTools } from './fake-tools.js'
+
+const BIN = path.resolve('dist/bin')
+
+interface Handed {
+  readonly name: string
+  readonly command: string
+  readonly args: readonly string[]
+  readonly env: readonly { readonly name: string; readonly value: string }[]
+}
+
+async function open(config: unknown = {}) {
+  const tools = new FakeTools()
+  const world = await openWorld({
+    config,
+    plugins: [audit, auth, identity, fakeTools(tools)],
+    listen: ['socket'],
+    env: { PATH: process.env.PATH, SVC_BIN_DIR: BIN, XDG_RUNTIME_DIR: '/tmp' },
+  })
+  await world.agent('ada')
+  return { world, tools }
+}
+
+/** Starts a session, and what its agent was handed as the server `svc`. */
+async function handed(world: World) {
+  const session = await world.session('ada')
+  const servers: Handed[] = JSON.parse(said(await world.prompt(session.at, 'handed')))
+  return { ...session, servers, proxy: servers.find(({ name }) => name === 'svc') }
+}
+
+const envOf = ({ env }: Handed) => Object.fromEntries(env.map(({ name, value }) => [name, value]))
+
+async function connect(proxy: Handed) {
+  const { command, args } = proxy
+  const [{ Client }, { StdioClientTransport }] = await Promise.all([
+    import('@modelcontextprotocol/sdk/client/index.js'),
+    import('@modelcontextprotocol/sdk/client/stdio.js'),
+  ])
+  const client = new Client({ name: 'test', version: '1' })
+  const env = { PATH: process.env.PATH ?? '', ...envOf(proxy) }
+  await client.connect(new StdioClientTransport({ command, args: [...args], env, stderr: 'ignore' }))
+  return client
+}
+
+const send = (socketPath: string, body: object) =>
+  new Promise<[number, string]>((resolve, reject) => {
+    const headers = { 'content-type': 'application/json' }
+    const sent = request({ socketPath, path: '/api/mcp/connections', method: 'POST', headers }, async response => {
+      const chunks = await response.toArray()
+      resolve([response.statusCode ?? 0, Buffer.concat(chunks).toString()])
+    })
+    sent.on('error', reject)
+    sent.end(JSON.stringify(body))
+  })
+
+const textOf = (result: unknown) => (result as { content: { text: string }[] }).content.map(({ text }) => text).join('')
+
+test('an agent finds tools of the daemon by search and calls them, as its session, through the server it was handed', async () => {
+  const { world, tools } = await open()
+  const { id, proxy } = await handed(world)
+  assert.ok(proxy)
+  const client = await connect(proxy)
+  try {
+    const listed = await client.listTools()
+    assert.equal(
+      listed.tools.map(({ name }) => name),
+      ['tool_search', 'tool_show', 'tool_call'],
+    )
+    assert.ok(Buffer.byteLength(JSON.stringify(listed)) <= 8000)
+    const found = JSON.parse(textOf(await client.callTool({ name: 'tool_search', arguments: { query: 'echo' } })))
+    assert.is(found.incomplete, undefined)
+    tools.starting = ['late']
+    const early = JSON.parse(textOf(await client.callTool({ name: 'tool_search', arguments: { query: 'echo' } })))
+    assert.match(early.incomplete, 'late')
+    assert.equal(
+      found.tools.map(({ id }: { id: string }) => id),
+      ['service__echo'],
+    )
+    const shown = textOf(await client.callTool({ name: 'tool_show', arguments: { id: 'service__echo' } }))
+    assert.is(JSON.parse(shown).input_schema.type, 'object')
+    const call = (id: string, input: object) => client.callTool({ name: 'tool_call', arguments: { id, input } })
+    assert.is(textOf(await call('service__echo', { text: 'hello' })), '{"text":"hello"}')
+    const [{ by }] = tools.calls as [(typeof tools.calls)[0]]
+    assert.equal(
+      [by.sessionId, by.workspaceId, by.agentName, by.actor.id, by.actor.confined],
+      [id, world.workspaceId, 'ada', id, true],
+    )
+    const refused = await call('service__remove_all', {})
+    assert.is(refused.isError, true)
+    assert.match(textOf(refused), 'tool_denied (approval_timed_out): nobody allowed it')
+    assert.match(textOf(await client.callTool({ name: 'tool_show', arguments: { id: 'no' } })), 'tool_not_found')
+    const unknown = await client.callTool({ name: 'service__echo', arguments: {} })
+    assert.match(textOf(unknown), /^tool_not_found: no such tool: "service__echo"\. tools\/list /)
+    for (const [name, input, at] of [
+      ['tool_call', { tool_id: 'service__echo' }, 'id'],
+      ['tool_call', { id: 'service__echo', input: 'text' }, 'input'],
+      ['tool_search', { limit: 1000 }, 'limit'],
+    ] as const) {
+      const wrong = await client.callTool({ name, arguments: input })
+      assert.is(wrong.isError, true)
+      assert.match(textOf(wrong), new RegExp(`^tool_invalid_input: ${at}: `))
+    }
+    const giveUp = new AbortController()
+    const waiting = client.callTool({ name: 'tool_call', arguments: { id: 'service__wait' } }, undefined, {
+      signal: giveUp.signal,
+    })
+    await eventually(async () => tools.calls.some(({ id }) => id === 'service__wait'), 'the call')
+    giveUp.abort()
+    await waiting.then(
+      () => assert.unreachable(),
+      () => {},
+    )
+    await eventually(async () => tools.calls.some(({ aborted }) => aborted), 'a call that was given up')
+    await world.kernel.request('POST', `/api/workspaces/${world.workspaceId}/sessions/${id}/stop`, {})
+    const late = await call('service__echo', {}).catch(error => error.message)
+    assert.type(late, 'string', 'nobody speaks for a session that has stopped')
+  } finally {
+    await client.close()
+    await world.close()
+  }
+})
+
+test('the nonce counts once, for its session alone, and for 30 s', async () => {
+  const { world } = await open()
+  const [one, other] = [await handed(world), await handed(world)]
+  assert.ok(one.proxy && other.proxy)
+  try {
+    const post = async (proxy: Handed, nonce: string) => {
+      const [status, body] = await send(envOf(proxy).SVC_SOCKET ?? '', { nonce })
+      return [status, JSON.parse(body).code]
+    }
+    const nonce = (proxy: Handed) => envOf(proxy).SVC_MCP_NONCE ?? ''
+    const refused = [401, 'mcp_nonce_invalid']
+    assert.equal(await post(one.proxy, nonce(other.proxy)), refused)
+    assert.equal(await post(one.proxy, ''), refused)
+    assert.equal(await post(one.proxy, nonce(one.proxy)), [201, undefined])
+    assert.equal(await post(one.proxy, nonce(one.proxy)), refused)
+    assert.equal(await post(other.proxy, nonce(other.proxy)), [201, undefined])
+  } finally {
+    await world.close()
+  }
+})
+
+test('mcp.hosted off hands no such server, and a server of that name is left alone', async () => {
+  const { world } = await open({ mcp: { hosted: false } })
+  assert.is((await handed(world)).proxy, undefined)
+  await world.close()
+  const own = { command: '/bin/true' }
+  const second = await open({ mcp_servers: { svc: own } })
+  assert.is((await handed(second.world)).proxy?.command, '/bin/true')
+  await second.world.close()
+})
+
+test.run()

@@ -1,0 +1,143 @@
+// timeout: 120s
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { eventually } from '../../../fixtures/session-world.js'
+import { browse, oauthWorld } from './oauth-world.js'
+import { type McpScene, mcpScene } from './scene.js'
+
+const at = '/api/settings/mcp-servers/guarded/auth'
+const begin = (scene: McpScene) => scene.request('POST', `${at}/begin?scope=global`, { mode: 'manual' })
+const exchange = (scene: McpScene, body: object) => scene.request('POST', `${at}/exchange?scope=global`, body)
+const status = async (scene: McpScene) => (await scene.request('GET', `${at}/status?scope=global`)).body
+
+/** Logs in as a person does, by the address that the browser ends at. */
+async function logIn(scene: McpScene) {
+  const { status, body } = await begin(scene)
+  assert.is(status, 200, JSON.stringify(body))
+  const redirect_url = await browse(body.authorization_url, body.callback_url)
+  return { redirect_url, reply: await exchange(scene, { redirect_url }), begun: body }
+}
+
+const who = (scene: McpScene) => scene.call('mcp__guarded__who', {})
+
+test('a login discovers, registers, and hands the server its token; the tools are called with it', async () => {
+  const [scene, oauth] = [await mcpScene(), await oauthWorld()]
+  try {
+    await scene.put('guarded', { url: oauth.url, auth: { registration: 'auto' } })
+    await scene.tools()
+    const needed = (await scene.request('GET', '/api/settings/mcp-servers/guarded?probe=true')).body.mcp_server
+    assert.equal([needed.runtime_status.reason, needed.auth_status.status], ['mcp_auth_required', 'required'])
+    const { reply, redirect_url, begun } = await logIn(scene)
+    assert.equal(
+      [reply.status, reply.body.status, reply.body.token_present],
+      [200, 'authenticated', true],
+      JSON.stringify(reply.body),
+    )
+    assert.is(new URL(begun.authorization_url).searchParams.get('code_challenge_method'), 'S256')
+    assert.is((await exchange(scene, { redirect_url })).body.code, 'mcp_auth_state_invalid', 'the state counts once')
+    await eventually(async () => (await scene.tools()).length > 0, 'the tools')
+    assert.is((await who(scene)).text, 'you are me')
+    const [token = ''] = oauth.shown
+    const files = await Promise.all(
+      ['config.json', 'svc.db'].map(file => readFile(path.join(scene.home, file), 'latin1')),
+    )
+    assert.not.ok(
+      files.some(text => text.includes(token)),
+      'the token is in the vault, sealed',
+    )
+    const out = await scene.request('POST', `${at}/logout?scope=global`)
+    assert.equal([out.body.status, out.body.token_present], ['required', false])
+    assert.ok(oauth.asked.includes('POST /token/revocation'))
+  } finally {
+    await scene.close()
+    await oauth.close()
+  }
+})
+
+test('a token that expires is renewed, and one that is refused too; what cannot be renewed is named', async () => {
+  const [scene, oauth] = [await mcpScene(), await oauthWorld({ ttl: 2 })]
+  try {
+    await scene.put('guarded', { url: oauth.url, auth: { registration: 'auto' } })
+    await logIn(scene)
+    await eventually(async () => (await scene.tools()).length > 0, 'the tools')
+    const tokens = () => oauth.asked.filter(one => one === 'POST /token').length
+    const before = tokens()
+    assert.is((await who(scene)).text, 'you are me')
+    assert.ok(tokens() > before || before > 1, 'it was about to expire, and was renewed')
+    assert.is((await status(scene)).status, 'authenticated')
+    await oauth.close()
+    const failed = await who(scene)
+    assert.equal([failed.code, failed.reasons], ['tool_unavailable', 'mcp_auth_refresh_failed'], failed.why)
+    assert.is((await status(scene)).status, 'refresh_failed')
+  } finally {
+    await scene.close()
+    await oauth.close().catch(() => {})
+  }
+})
+
+test('state, issuer and addresses are held to the server that the login was begun for', async () => {
+  const [scene, oauth] = [await mcpScene(), await oauthWorld()]
+  try {
+    await scene.put('guarded', { url: oauth.url, auth: { registration: 'auto' } })
+    const { body } = await begin(scene)
+    const led = await browse(body.authorization_url, body.callback_url)
+    const other = new URL(led)
+    other.searchParams.set('iss', 'https://evil.example')
+    const code = async (redirect_url: string) => (await exchange(scene, { redirect_url })).body.code
+    assert.is(await code('https://evil.example/?code=1&state=2'), 'mcp_auth_state_invalid')
+    assert.is(await code(other.href), 'mcp_auth_state_invalid', 'another issuer')
+    assert.is(await code(led), 'mcp_auth_state_invalid', 'the state was used by the attempt')
+    const page = await scene.kernel.inject({ method: 'GET', url: `/api/mcp/oauth/callback?state=x&error=<script>` })
+    assert.equal([page.status, page.headers['content-type']], [400, 'text/html; charset=utf-8'])
+    const again = (await begin(scene)).body
+    const refused = await scene.kernel.inject({
+      method: 'GET',
+      url: `/api/mcp/oauth/callback?state=${again.state}&error=${encodeURIComponent('<script>alert(1)</script>')}`,
+    })
+    assert.is(refused.status, 400)
+    assert.ok(refused.body.includes('&lt;script&gt;') && !refused.body.includes('<script>'), refused.body)
+    for (const lie of [
+      'http://169.254.169.254',
+      'http://10.0.0.1',
+      'http://example.org',
+      'https://192.168.1.1',
+      'ftp://x',
+    ]) {
+      oauth.lie(lie)
+      const { status, body } = await begin(scene)
+      assert.ok(
+        ['mcp_auth_address_refused', 'mcp_auth_discovery_failed'].includes(body.code),
+        `${lie}: ${status} ${body.code}`,
+      )
+    }
+    oauth.lie(undefined)
+    await scene.put('guarded', { url: oauth.url, auth: { registration: 'auto', issuer_url: `${oauth.issuer}/other` } })
+    assert.is((await begin(scene)).body.code, 'mcp_auth_discovery_failed', 'metadata of another issuer')
+  } finally {
+    await scene.close()
+    await oauth.close()
+  }
+})
+
+test('the browser is shown a page when the login is done, and a server of the same name from elsewhere has no token', async () => {
+  const [scene, oauth] = [await mcpScene(), await oauthWorld()]
+  try {
+    await scene.put('guarded', { url: oauth.url, auth: { registration: 'auto' } })
+    const { body } = await begin(scene)
+    const led = new URL(await browse(body.authorization_url, body.callback_url))
+    const page = await scene.kernel.inject({ method: 'GET', url: `${led.pathname}${led.search}` })
+    assert.is(page.status, 200)
+    assert.match(page.body, 'The MCP server guarded can be used now')
+    assert.match(String(page.headers['content-security-policy']), "default-src 'none'")
+    assert.is((await status(scene)).status, 'authenticated')
+    await scene.put('guarded', { url: oauth.url, auth: { registration: 'auto' } }, '?target=sidecar')
+    assert.is((await status(scene)).status, 'required', 'the stronger layer inherits nothing')
+  } finally {
+    await scene.close()
+    await oauth.close()
+  }
+})
+
+test.run()

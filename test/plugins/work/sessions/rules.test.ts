@@ -1,0 +1,210 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { OutputEnd } from '../../../../plugins/platform/processes/api.js'
+import { redactEnvironment, redactText } from '../../../../plugins/platform/redaction/looks.js'
+import { decodeEvent, encodeEvent, type NewEvent } from '../../../../plugins/work/sessions/events.js'
+import { boundText, boundValue } from '../../../../plugins/work/sessions/journal/bounds.js'
+import { TranscriptFolder } from '../../../../plugins/work/sessions/read/transcript.js'
+import * as rules from '../../../../plugins/work/sessions/requests/permission-rules.js'
+import { isRestartable, RESTARTABLE, TRANSITIONS, walk, wayToStopped } from '../../../../plugins/work/sessions/states.js'
+import { durationMs } from '../../../../schemas/duration.js'
+
+test('states: the table is all there is', () => {
+  const states = Object.keys(TRANSITIONS) as (keyof typeof TRANSITIONS)[]
+  for (const from of states) {
+    for (const to of states) {
+      if (TRANSITIONS[from].includes(to)) assert.is(walk(from, to), to)
+      else assert.throws(() => walk(from, to), `${from} to ${to}`)
+    }
+    assert.is(walk(from, ...wayToStopped(from)), 'stopped', 'every state ends')
+  }
+  assert.equal(TRANSITIONS.stopped, ['starting'])
+  assert.equal([...RESTARTABLE].sort(), ['agent_crashed', 'shutdown'])
+  assert.ok(isRestartable('stopped', 'shutdown'))
+  for (const reason of ['completed', 'user_canceled', 'timeout', 'error'] as const) {
+    assert.not(isRestartable('stopped', reason))
+  }
+  assert.not(isRestartable('active', 'shutdown'))
+})
+
+test('durations', () => {
+  const table = {
+    '0': 0,
+    '0s': 0,
+    '30s': 30_000,
+    '1h30m': 5_400_000,
+    '1.5h': 5_400_000,
+    '250ms': 250,
+    '87600h': 87_600 * 3_600_000,
+    '1d': 86_400_000,
+    '1d12h': 129_600_000,
+  }
+  for (const [text, ms] of Object.entries(table)) assert.is(durationMs(text), ms, text)
+  const none = ['', '5', 's', '-1s', '1 s', '1h ', '1h-1m', '.5h', '1w', '87601h', '3651d', '1s'.repeat(40)]
+  for (const text of none) assert.is(durationMs(text), undefined, text)
+})
+
+const option = (kind: string, optionId = kind) => ({ optionId, name: kind, kind })
+
+test('options are chosen by kind, never by position', () => {
+  const all = [
+    option('reject_always'),
+    option('allow_always', 'a1'),
+    option('allow_always', 'a2'),
+    option('reject_once'),
+    option('allow_once', 'o1'),
+    option('allow_once', 'o2'),
+  ]
+  assert.is(rules.optionFor(all, 'allow-once')?.optionId, 'o1')
+  assert.is(rules.optionFor(all, 'allow-always')?.optionId, 'a1')
+  assert.is(rules.optionFor(all, 'reject-once')?.optionId, 'reject_once')
+  assert.is(rules.optionFor([option('allow_once'), option('reject_once')], 'allow-always')?.optionId, 'allow_once')
+  assert.is(rules.optionFor([option('allow_always')], 'allow-once'), undefined, 'once never becomes always')
+  assert.is(rules.optionFor([option('reject_always')], 'reject-once')?.optionId, 'reject_always')
+  assert.is(rules.automaticAllow([option('reject_once'), option('allow_always')])?.optionId, 'allow_always')
+  assert.is(rules.automaticAllow([option('reject_once')]), undefined)
+})
+
+test('modes', () => {
+  const table = [
+    ['approve-all', 'execute', 'allow'],
+    ['approve-reads', 'read', 'allow'],
+    ['approve-reads', 'search', 'allow'],
+    ['approve-reads', 'edit', 'ask'],
+    ['approve-reads', 'fetch', 'ask'],
+    ['approve-reads', 'other', 'ask'],
+    ['deny-all', 'read', 'reject'],
+  ] as const
+  for (const [mode, kind, verdict] of table) assert.is(rules.decideByMode(mode, kind), verdict, `${mode} ${kind}`)
+  const outside = [
+    ['approve-all', 'read', 'allow'],
+    ['approve-all', 'edit', 'ask'],
+    ['approve-all', 'execute', 'ask'],
+    ['approve-reads', 'read', 'ask'],
+    ['deny-all', 'read', 'reject'],
+  ] as const
+  for (const [mode, kind, verdict] of outside)
+    assert.is(rules.decideByMode(mode, kind, true), verdict, `${mode} ${kind} outside`)
+})
+
+test('what an answered request covers', () => {
+  const call = (fields: object) => rules.wantedAction({ toolCallId: 'x', rawInput: undefined, ...fields } as never)
+  const git = call({ title: 'git', rawInput: { command: 'git', args: ['log', '-n', '1'] } })
+  assert.is(git.kind, 'execute', 'a command without a kind is one all the same')
+  assert.ok(rules.coversCommand(git, ['git', 'log', '-n', '1']))
+  assert.not(rules.coversCommand(git, ['git', 'log']))
+  assert.not(rules.coversCommand(git, ['git', 'log', '-n', '1', '--exec=x']))
+  const shell = call({ kind: 'execute', rawInput: { command: 'ls | wc' } })
+  assert.ok(rules.coversCommand(shell, ['bash', '-lc', 'ls | wc']))
+  assert.not(rules.coversCommand(shell, ['bash', '-lc', 'ls | wc; rm x']))
+  assert.ok(rules.coversCommand(call({ kind: 'execute', rawInput: { cmd: ['a', 'b'] } }), ['a', 'b']))
+  assert.not(rules.coversCommand(call({ kind: 'execute' }), ['anything']), 'one that names no command covers none')
+  const text = (text: string) => [{ type: 'content', content: { type: 'text', text } }]
+  const written = call({ kind: 'execute', title: 'Bash', content: text('{"command":"rm -rf /tmp/x"}') })
+  assert.equal(
+    [written.written, written.command],
+    ['rm -rf /tmp/x', undefined],
+    'the input stands in the content alone',
+  )
+  assert.is(call({ kind: 'execute', content: text('{"command":') }).written, undefined)
+  assert.is(call({ kind: 'edit', content: text('{"command":"view"}') }).written, undefined)
+  assert.not(rules.coversCommand(call({ kind: 'edit' }), ['anything']))
+  assert.ok(rules.coversCommand(written, ['rm -rf /tmp/x']))
+  const write = (action: ReturnType<typeof call>, places: readonly string[], more: object = {}, isLasting = false) =>
+    rules.coversWrite(action, places, isLasting, { target: '/w/a', content: 'x', before: undefined, ...more })
+  assert.not(write(call({ kind: 'edit' }), []), 'one that names no file covers none')
+  assert.ok(write(call({ kind: 'edit' }), ['/w/a']))
+  assert.not(write(call({ kind: 'edit' }), ['/w/b']))
+  assert.not(write(git, []))
+  const edit = (oldText: string | null, newText: string) =>
+    call({ kind: 'edit', content: [{ type: 'diff', path: 'a', oldText, newText }] })
+  assert.ok(write(edit(null, 'x'), ['/w/a']))
+  assert.not(write(edit(null, 'y'), ['/w/a']), 'another text than the one that was shown')
+  assert.ok(write(edit(null, 'y'), ['/w/a'], {}, true), 'for the session')
+  assert.ok(write(edit('b', 'B'), ['/w/a'], { before: 'a b c b', content: 'a B c b' }))
+  assert.ok(write(edit('b', 'B'), ['/w/a'], { before: 'a b c b', content: 'a B c B' }))
+  assert.not(write(edit('b', 'B'), ['/w/a'], { before: 'a b c b', content: 'a B c evil' }))
+})
+
+test('texts: redaction, bounds, output, lines', () => {
+  const secret = 'curl -H "Authorization: Bearer abcdef123456" https://me:hunter2@host/ api_key=sk-verysecretvalue1'
+  const safe = redactText(secret)
+  for (const word of ['abcdef123456', 'hunter2', 'verysecret']) assert.not.match(safe, word)
+  assert.match(safe, 'https://me:')
+  const env = redactEnvironment({ PATH: '/bin', OPENAI_API_KEY: 'sk-1', DB_PASSWORD: 'x', SVC_SESSION_ID: 'ses_1' })
+  assert.equal(env, { DB_PASSWORD: '[redacted]', OPENAI_API_KEY: '[redacted]', PATH: '/bin', SVC_SESSION_ID: 'ses_1' })
+
+  assert.is(boundText('abc', 3), 'abc')
+  assert.match(boundText('abcdef', 3), /^abc… \(3/)
+  let deep: unknown = 'end'
+  for (let i = 0; i < 1000; i++) deep = { deep }
+  const huge = { deep, text: 'x'.repeat(5_000_000), list: Array.from({ length: 50_000 }, (_, i) => i) }
+  assert.ok(JSON.stringify(boundValue(huge)).length < 2_000_000)
+
+  const output = new OutputEnd(4)
+  for (const piece of ['ab', 'cd', 'ef']) output.push(Buffer.from(piece))
+  assert.equal([output.text(), output.truncated], ['cdef', true])
+  const many = new OutputEnd(10_000)
+  for (let i = 0; i < 5000; i++) many.push(Buffer.from('x'))
+  assert.is(many.text().length, 5000)
+})
+
+test('an event is the same after the journal, and rubbish reads as one that says so', () => {
+  const failure = { kind: 'process_exit' as const, summary: 's', crashBundlePath: '/x' }
+  const event: NewEvent = {
+    type: 'error',
+    turnId: 't',
+    content: { error: 'e' },
+    failure,
+    stopReason: 'error',
+    stopDetail: 'd',
+  }
+  const read = decodeEvent(7, encodeEvent(event, 'evt_1', 1_000))
+  assert.equal([read.sequence, read.id, read.at, read.type, read.failure], [7, 'evt_1', 1_000, 'error', failure])
+  assert.equal([read.stopReason, read.stopDetail, read.content.error], ['error', 'd', 'e'])
+  for (const bytes of ['', 'null', '[]', '{"type":5}']) assert.is(decodeEvent(1, Buffer.from(bytes)).type, 'system')
+})
+
+test('the fold keeps an entry for each message and changes only the last', () => {
+  const folder = new TranscriptFolder()
+  let sequence = 0
+  const take = (type: string, turnId: string, content: object) =>
+    folder.take({ sequence: ++sequence, id: `e${sequence}`, type, turnId, at: 0, content: { ...content } })
+  assert.is(take('user_message', 't1', { text: 'hi' })?.message.role, 'user')
+  const first = take('agent_message', 't1', { text: 'a' })
+  assert.is(take('agent_message', 't1', { text: 'b' })?.message.id, first?.message.id)
+  take('tool_call', 't1', { tool_call_id: 'c', title: 'T', kind: 'read', raw_input: { x: 1 } })
+  take('permission', 't1', { request_id: 'p', status: 'pending', title: 'T' })
+  take('permission', 't1', { request_id: 'p', status: 'resolved', decision: 'allow-once' })
+  const ended = take('tool_result', 't1', { tool_call_id: 'c', title: 'T', status: 'failed', error: 'no' })
+  assert.equal(
+    ended?.message.parts.map(part => [part.type, part.state]),
+    [
+      ['text', undefined],
+      ['dynamic-tool', 'output-error'],
+      ['data-permission', 'resolved'],
+    ],
+  )
+  assert.is(ended?.message.parts[0]?.text, 'ab')
+  assert.equal(ended?.message.parts[1]?.input, { x: 1 })
+  const done = take('done', 't1', { status: 'completed', stop_reason: 'end_turn' })
+  assert.equal([done?.start_sequence, done?.sequence], [2, 8])
+  assert.is(take('done', 't2', { status: 'canceled' }), undefined, 'a turn that said nothing is no message')
+  assert.is(take('session_stopped', '', { reason: 'shutdown' })?.message.role, 'system')
+})
+
+test('no text takes a time that grows with the square of its length to redact', () => {
+  const time = (text: string) => {
+    const began = performance.now()
+    redactText(text)
+    return performance.now() - began
+  }
+  for (const unit of ['z', 'a-', 'a://b:', 'token', 'token=', 'Bearer ', 'sk-', 'password  ']) {
+    const texts = [2000, 20_000].map(length => unit.repeat(length / unit.length))
+    const [short = 0, long = 0] = texts.map(text => Math.min(time(text), time(text), time(text)))
+    // Ten times is the length; the square would be a hundred.
+    assert.ok(long < 50 * short + 50, `${unit}: ${short} ms, ten times the length ${long} ms`)
+  }
+})
+
+test.run()
