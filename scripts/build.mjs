@@ -22,6 +22,7 @@ import { dirname, join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
+import { pluginFolders } from './plugin-folders.mjs'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const dist = join(root, 'dist')
@@ -63,12 +64,10 @@ function entries() {
     'version-one/svc': 'plugins/delivery/extensions/version-one/svc.ts',
     'version-one/plugin': 'plugins/delivery/extensions/version-one/plugin.ts',
   }
-  for (const name of filesBelow(join(root, 'plugins'))) {
-    const [plugin, file, ...deeper] = name.split('/')
-    if (deeper.length > 0) continue
-    if (file === 'api.ts') wanted[`plugins/${plugin}`] = `plugins/${name}`
+  for (const { name, folder, files } of pluginFolders(root)) {
+    if (files.includes('api.ts')) wanted[`plugins/${name}`] = `${folder}/api.ts`
     // Loaded by the command line alone, so that it does not have to load the plugin.
-    if (file === 'commands.ts') wanted[`commands/${plugin}`] = `plugins/${name}`
+    if (files.includes('commands.ts')) wanted[`commands/${name}`] = `${folder}/commands.ts`
   }
   for (const name of filesBelow(join(root, 'schemas'))) {
     if (/(?<!\.d|\.test)\.ts$/.test(name)) wanted[`schemas/${name.slice(0, -3)}`] = `schemas/${name}`
@@ -372,6 +371,10 @@ async function checkAndDeclare() {
     await run(compiler, '--noEmit')
     if (!['kernel', 'schemas', 'plugins', 'client', 'testing'].some(folder => existsSync(join(root, folder)))) return
     await run(compiler, '-p', 'tsconfig.build.json', '--outDir', fresh)
+    // `svc/plugins/<name>` stays where it is, whatever group its plugin is in.
+    for (const { name, group, files } of pluginFolders(root))
+      if (files.includes('api.ts'))
+        writeFileSync(join(fresh, `plugins/${name}.d.ts`), `export * from './${group}/${name}/api.js'\n`)
     rmSync(types, { recursive: true, force: true })
     renameSync(fresh, types)
   } finally {

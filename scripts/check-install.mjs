@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { pluginFolders } from './plugin-folders.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
@@ -31,6 +32,53 @@ function step(what, command, args, { timeout = stepMs, cwd = project, expect, ..
   return stdout
 }
 
+/** Every `svc/plugins/<name>`, and the other entries, as an author imports them: by Node, and by the compiler, which reads their types. */
+function importEverything(npm, archive) {
+  const author = join(folder, 'author')
+  mkdirSync(author)
+  writeFileSync(join(author, 'package.json'), '{ "private": true, "type": "module" }\n')
+  const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const packages = ['typescript', '@types/node'].map(name => `${name}@${devDependencies[name]}`)
+  step('npm install as an author', 'npm', ['install', '--no-audit', '--no-fund', archive, ...packages], {
+    ...npm,
+    cwd: author,
+  })
+  const plugins = pluginFolders(root).filter(({ files }) => files.includes('api.ts'))
+  const entries = [
+    'svc',
+    'svc/plugin',
+    'svc/platform',
+    'svc/kit',
+    'svc/plugins',
+    'svc/client',
+    ...plugins.map(({ name }) => `svc/plugins/${name}`),
+  ]
+  const text = entries.map((entry, i) => `import * as e${i} from '${entry}'`).join('\n')
+  const used = `console.log(Object.keys({ ${entries.map((_, i) => `e${i}`).join(', ')} }).length, 'entries')`
+  writeFileSync(join(author, 'all.ts'), `${text}\n${used}\n`)
+  const options = [
+    '--module',
+    'nodenext',
+    '--target',
+    'es2023',
+    '--strict',
+    '--skipLibCheck',
+    'false',
+    '--types',
+    'node',
+  ]
+  step(
+    `tsc of ${entries.length} entries`,
+    process.execPath,
+    ['node_modules/typescript/bin/tsc', ...options, 'all.ts'],
+    { cwd: author, timeout: installMs },
+  )
+  step('all entries, imported', process.execPath, ['all.js'], {
+    cwd: author,
+    expect: new RegExp(`^${entries.length} entries`),
+  })
+}
+
 try {
   for (const each of [prefix, project, env.HOME]) mkdirSync(each)
   writeFileSync(join(project, 'main.js'), '// TODO: say hello\n')
@@ -54,6 +102,7 @@ try {
   // One file with all its libraries: it starts where none of them is installed, and ends with its input.
   step('svc-agent', 'svc-agent', [], { input: `${hello}\n`, expect: /"name":"svc-agent"/ })
   step('svc doctor', 'svc', ['doctor'])
+  importEverything(npm, join(folder, archive))
 } catch (error) {
   console.error(`FAIL  ${error.message}`)
   process.exitCode = 1

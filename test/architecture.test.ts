@@ -4,15 +4,29 @@ import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { base } from '../plugins/index.js'
+import { pluginFolders } from '../scripts/plugin-folders.mjs'
 import { circlesOf, graphOf } from './harness/graph.js'
 import { readSource, type Source, sourcesBelow } from './harness/source.js'
 
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..')
-const tree = ['kernel', 'schemas', 'plugins', 'cli', 'client', 'testing', 'examples', 'scripts', 'bench', 'packages']
+const tree = [
+  'kernel',
+  'schemas',
+  'plugins',
+  'cli',
+  'client',
+  'testing',
+  'examples',
+  'scripts',
+  'test/bench',
+  'packages',
+]
   .filter(folder => existsSync(path.join(root, folder)))
   .flatMap(folder => sourcesBelow(root, folder))
   // Texts of files for authors, which are no code of the package.
   .filter(({ file }) => file !== 'plugins/delivery/extensions/authoring/templates.ts')
+
+const plugins = pluginFolders(root)
 
 /** Markdown files below a folder, paths relative to the root. */
 const documentsBelow = (folder: string) =>
@@ -116,7 +130,7 @@ const inside = (file: string, folder: string) => file.startsWith(`${folder}/`)
 const only = (from: Source, where: string, allowed: (to: string) => boolean) =>
   inside(from.file, where) ? imports(from).filter(to => !allowed(to)) : []
 const isPackage = (to: string) =>
-  !/^(kernel|schemas|plugins|cli|client|testing|examples|test|scripts|bench|packages)\//.test(to)
+  !/^(kernel|schemas|plugins|cli|client|testing|examples|test|scripts|packages)\//.test(to)
 
 const libraryOnlyIn = (library: RegExp, allowed: RegExp) => (source: Source) =>
   inside(source.file, 'kernel') || inside(source.file, 'plugins') || inside(source.file, 'cli')
@@ -211,7 +225,7 @@ const rules: Rule[] = [
               inside(to, 'kernel/kit') ||
               inside(to, 'schemas') ||
               inside(to, own) ||
-              /^plugins\/[^/]+\/api\.ts$/.test(to)
+              /^plugins\/[^/]+\/[^/]+\/api\.ts$/.test(to)
             )
           }),
     mutants: [
@@ -244,7 +258,7 @@ const rules: Rule[] = [
           inside(to, 'client') ||
           inside(to, 'schemas') ||
           inside(to, 'testing') ||
-          /^plugins\/[^/]+\/api\.ts$/.test(to),
+          /^plugins\/[^/]+\/[^/]+\/api\.ts$/.test(to),
       ),
     mutants: [
       ['testing/a.ts', "import { x } from '../kernel/host/host.js'"],
@@ -267,7 +281,7 @@ const rules: Rule[] = [
         : imports(s).filter(
             to =>
               /^(packages\/|@svc\/|ai$|@ai-sdk\/)/.test(to) ||
-              (/^@modelcontextprotocol\/sdk/.test(to) && !/^(plugins\/mcp|bench)\//.test(s.file)),
+              (/^@modelcontextprotocol\/sdk/.test(to) && !/^(plugins\/work\/mcp|test\/bench)\//.test(s.file)),
           ),
     mutants: [
       ['packages/agent/src/a.ts', "import { x } from '../../../kernel/kit/text.js'"],
@@ -280,8 +294,8 @@ const rules: Rule[] = [
     says: 'only kernel/http imports fastify, and what describes routes; only the plugin streams imports ws',
     // Fastify's parser of forms knows nothing of a server.
     broken: s => [
-      ...libraryOnlyIn(/^(@fastify\/(?!busboy$)|fastify$)/, /^(kernel\/http|plugins\/openapi)\//)(s),
-      ...libraryOnlyIn(/^ws$/, /^plugins\/streams\//)(s),
+      ...libraryOnlyIn(/^(@fastify\/(?!busboy$)|fastify$)/, /^(kernel\/http|plugins\/platform\/openapi)\//)(s),
+      ...libraryOnlyIn(/^ws$/, /^plugins\/platform\/streams\//)(s),
     ],
     mutants: [
       ['kernel/host/a.ts', "import fastify from 'fastify'"],
@@ -312,7 +326,7 @@ const rules: Rule[] = [
   },
   {
     says: 'only the JSON files of the kit and the text files of the plugin files import lowdb',
-    broken: libraryOnlyIn(/^lowdb(\/|$)/, /^(kernel\/kit\/json-file|plugins\/files\/text-file)\.ts$/),
+    broken: libraryOnlyIn(/^lowdb(\/|$)/, /^(kernel\/kit\/json-file|plugins\/platform\/files\/text-file)\.ts$/),
     mutants: [
       ['kernel/config/a.ts', "import { Low } from 'lowdb'"],
       ['kernel/store/a.ts', "import { JSONFile } from 'lowdb/node'"],
@@ -432,7 +446,7 @@ const rules: Rule[] = [
     says: 'pid, kill and platform only in plugins/platform/processes and kernel/lock',
     broken: s =>
       inside(s.file, 'kernel') || inside(s.file, 'plugins')
-        ? /^(plugins\/processes\/|kernel\/lock\/|kernel\/store\/exclusion\.ts$)/.test(s.file)
+        ? /^(plugins\/platform\/processes\/|kernel\/lock\/|kernel\/store\/exclusion\.ts$)/.test(s.file)
           ? []
           : used(s, /\bprocess\.(pid|kill|platform)\b/g)
         : [],
@@ -491,7 +505,8 @@ const rules: Rule[] = [
   },
   {
     says: 'a default export is a plugin',
-    broken: s => (isCode(s) && !/^plugins\/[^/]+\/index\.ts$/.test(s.file) ? used(s, /^export default\b/gm) : []),
+    broken: s =>
+      isCode(s) && !/^plugins\/[^/]+\/[^/]+\/index\.ts$/.test(s.file) ? used(s, /^export default\b/gm) : [],
     mutants: [['kernel/a.ts', 'export default 1']],
   },
   {
@@ -524,7 +539,7 @@ for (const rule of rules) {
 const MOST_FILES = 25
 /** Folders with more, and why. */
 const CROWDED: Readonly<Record<string, string>> = {
-  bench: 'one file for each program that is measured',
+  'test/bench': 'one file for each program that is measured',
 }
 const crowdedOf = (sources: readonly Source[]) => {
   const files = new Map<string, number>()
@@ -539,12 +554,11 @@ test(`a folder has at most ${MOST_FILES} source files`, () => {
   assert.equal(crowdedOf(many(MOST_FILES + 1)), ['plugins/a/b'])
 })
 
-test('the README of a plugin names each of its rooms', () => {
-  const rooms = new Set(tree.flatMap(({ file }) => /^plugins\/[^/]+\/[^/]+(?=\/)/.exec(file)?.[0] ?? []))
-  const untold = [...rooms].filter(room => {
-    const [plugins = '', plugin = '', name] = room.split('/')
-    return !readFileSync(path.join(root, plugins, plugin, 'README.md'), 'utf8').includes(`\`${name}/`)
-  })
+test('the README of a plugin names each of its rooms, and that of a group each of its plugins', () => {
+  const rooms = new Set(tree.flatMap(({ file }) => /^plugins\/[^/]+\/[^/]+\/[^/]+(?=\/)/.exec(file)?.[0] ?? []))
+  const isUntold = (folder: string) =>
+    !readFileSync(path.join(root, path.dirname(folder), 'README.md'), 'utf8').includes(`\`${path.basename(folder)}/`)
+  const untold = [...[...rooms].filter(isUntold), ...plugins.map(({ folder }) => folder).filter(isUntold)]
   assert.equal(untold, [])
 })
 
@@ -565,7 +579,10 @@ test('every file that may open files itself still does', () => {
 })
 
 /** The folders of the kernel and of the base plugins, which do parts of its work. */
-const CORE = ['kernel', ...base.map(({ name }) => `plugins/${name}`)]
+const CORE = [
+  'kernel',
+  ...plugins.filter(({ name }) => base.some(one => one.name === name)).map(({ folder }) => folder),
+]
 /** Lines of code of the core. */
 const MOST_LINES = 16_950
 

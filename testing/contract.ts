@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type Plugin, type PluginKernel, within } from '../kernel/plugin.js'
-import { Checks } from '../plugins/desk/daemon/api.js'
 import { surfaceProblems } from '../plugins/delivery/extensions/authoring/surface-problems.js'
+import { Checks } from '../plugins/desk/daemon/api.js'
 import { replacementProblems } from './judge.js'
 
 /** Milliseconds in which a probe of the doctor has to answer. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
-import { problemText } from '../../plugins/platform/configuration/document.js'
 import { verdict } from '../../plugins/desk/settings/commands.js'
 import { repaired } from '../../plugins/desk/settings/repair.js'
+import { problemText } from '../../plugins/platform/configuration/document.js'
 import type { ValidateSettingsReply } from '../../schemas/settings.js'
 import type { Given } from '../commands/given.js'
 import { loadCheck } from '../daemon/load-daemon.js'

@@ -1,6 +1,6 @@
 import { realpath } from 'node:fs/promises'
-import type { TaskContext } from '../../plugins/work/sessions/cli/task-context.js'
 import { isOfDaemon } from '../../plugins/desk/workspaces/files.js'
+import type { TaskContext } from '../../plugins/work/sessions/cli/task-context.js'
 import type { Io } from '../io.js'
 import type { Output } from '../show/output.js'
 

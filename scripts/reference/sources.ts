@@ -1,18 +1,17 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
+import { pluginFolders } from '../plugin-folders.mjs'
 
-const folder = path.join(import.meta.dirname, '../../plugins/agents')
+const root = path.join(import.meta.dirname, '../..')
 const kit = path.join(import.meta.dirname, '../../kernel/kit')
 
 /** Every source of every plugin. */
 export const pluginSources = (): { readonly plugin: string; readonly file: string; readonly text: string }[] =>
-  readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter(file => file.endsWith('.ts') && file.includes(path.sep))
-    .sort()
-    .map(file => {
-      const [plugin = '', ...inner] = file.split(path.sep)
-      return { plugin, file: inner.join('/'), text: readFileSync(path.join(folder, file), 'utf8') }
-    })
+  pluginFolders(root)
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .flatMap(({ name, folder, files }) =>
+      files.map(file => ({ plugin: name, file, text: readFileSync(path.join(root, folder, file), 'utf8') })),
+    )
 
 /** The sources of `svc/kit`. */
 export const kitSources = (): { readonly file: string; readonly text: string }[] =>

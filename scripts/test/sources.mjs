@@ -1,9 +1,11 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { pluginFolders } from '../plugin-folders.mjs'
 
 /** Folder of the tree. */
 export const root = join(dirname(fileURLToPath(import.meta.url)), '../..')
+const plugins = pluginFolders(root)
 
 /** Sources by what is imported of this package, as the exports of package.json say it of the build. */
 const entries = {
@@ -33,16 +35,18 @@ export function sourceOf(specifier, parentURL = '') {
   if (Object.hasOwn(entries, specifier)) return entries[specifier]
   const [, folder, name] = /^svc\/(plugins|schemas)\/(.+)$/.exec(specifier) ?? []
   if (folder === undefined) return undefined
-  return folder === 'plugins' ? `plugins/${name}/api.ts` : `schemas/${name}.ts`
+  if (folder === 'schemas') return `schemas/${name}.ts`
+  const plugin = plugins.find(one => one.name === name)
+  return plugin && `${plugin.folder}/api.ts`
 }
 
 /** Every source that `svc` stands for, where this tree has it. */
 export function packageEntries() {
   const below = (folder, sourceIn) =>
     existsSync(join(root, folder)) ? readdirSync(join(root, folder), { recursive: true }).flatMap(sourceIn) : []
-  const plugins = below('plugins', name => (/^[^/]+\/api\.ts$/.test(name) ? [`plugins/${name}`] : []))
+  const apis = plugins.map(({ folder }) => `${folder}/api.ts`)
   const schemas = below('schemas', name => (/(?<!\.d|\.test)\.ts$/.test(name) ? [`schemas/${name}`] : []))
-  return [...Object.values(entries), ...Object.values(entriesOfOne), ...plugins, ...schemas].filter(name =>
+  return [...Object.values(entries), ...Object.values(entriesOfOne), ...apis, ...schemas].filter(name =>
     existsSync(join(root, name)),
   )
 }

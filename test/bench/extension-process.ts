@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline'
 import { createKernel } from '../../kernel/index.js'
 import { Callers } from '../../kernel/platform.js'
 import { definePlugin, Host, maybe, Requests } from '../../kernel/plugin.js'
-import { Events } from '../../plugins/platform/events/api.js'
+import { Confinement } from '../../plugins/access/sandboxes/api.js'
 import { LogRing } from '../../plugins/delivery/extensions/load/log-ring.js'
 import { readManifest } from '../../plugins/delivery/extensions/manifest/manifest.js'
 import {
@@ -19,8 +19,8 @@ import {
 } from '../../plugins/delivery/extensions/subprocess/index.js'
 import { sourceTable } from '../../plugins/delivery/extensions/subprocess/snapshots.js'
 import { base } from '../../plugins/index.js'
+import { Events } from '../../plugins/platform/events/api.js'
 import { Processes } from '../../plugins/platform/processes/api.js'
-import { Confinement } from '../../plugins/access/sandboxes/api.js'
 import { answer } from './child.js'
 
 /** Milliseconds. */

@@ -1,14 +1,14 @@
 // Dispatches to hooks by each executor, and starts the same program bare.
 import { spawn } from 'node:child_process'
 import { systemClock } from '../../kernel/clock.js'
+import { createSpawner } from '../../plugins/platform/processes/spawner.js'
+import type { ProcessRow } from '../../plugins/platform/processes/tables.js'
 import type { HookPayload } from '../../plugins/work/hooks/api.js'
 import { type DeclaredHook, type Executor, matcherTest } from '../../plugins/work/hooks/declared.js'
 import { Dispatcher } from '../../plugins/work/hooks/dispatch/dispatcher.js'
 import type { LaunchKernel, Program } from '../../plugins/work/hooks/executors/launch.js'
 import { runSpawned } from '../../plugins/work/hooks/executors/spawned.js'
 import { WarmProgram } from '../../plugins/work/hooks/executors/warm.js'
-import { createSpawner } from '../../plugins/platform/processes/spawner.js'
-import type { ProcessRow } from '../../plugins/platform/processes/tables.js'
 import { answer } from './child.js'
 
 export type Way = 'none' | 'native' | 'warm' | 'spawned' | 'bare'

@@ -3,9 +3,9 @@ import * as assert from 'uvu/assert'
 import * as v from 'valibot'
 import { Redactors } from '../../kernel/platform.js'
 import { definePlugin, type Plugin, type PluginKernel, type RegistryToken, surfaceOf } from '../../kernel/plugin.js'
-import { AuditedEvents } from '../../plugins/platform/audit/api.js'
 import { type Check, Checks } from '../../plugins/desk/daemon/api.js'
 import { audit, daemon, inTree } from '../../plugins/index.js'
+import { AuditedEvents } from '../../plugins/platform/audit/api.js'
 import { boot } from '../harness/kernel.js'
 
 const declared = [Redactors, ...inTree.flatMap(({ surface }) => surface.declares ?? [])]

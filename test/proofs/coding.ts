@@ -5,10 +5,10 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { performance } from 'node:perf_hooks'
+import { install, NotInstalled, root } from '../../scripts/test-real/install.js'
 import { realAgents } from '../real/agents.js'
 import { codingJob, type Editing } from './coding/job.js'
 import { CodingWorld } from './coding/world.js'
-import { install, NotInstalled, root } from '../../scripts/test-real/install.js'
 
 const MAX_WHY = 1500
 const BEFORE = 'export const sum = (a, b) => a - b'

@@ -9,6 +9,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
+import { install, NotInstalled, root } from '../../scripts/test-real/install.js'
 import { oauthWorld } from '../plugins/work/mcp/oauth-world.js'
 import { realAgents } from '../real/agents.js'
 import { serveCatalog } from './mcp/catalog.js'
@@ -20,7 +21,6 @@ import { configure, ownClientSteps } from './mcp/own-client.js'
 import { installPackages } from './mcp/packages.js'
 import { officialServers, serverSteps } from './mcp/servers.js'
 import { type Step, World } from './mcp/world.js'
-import { install, NotInstalled, root } from '../../scripts/test-real/install.js'
 
 const MAX_WHY = 2500
 /** The agent of the job, and the one that is tried by itself at each change. */

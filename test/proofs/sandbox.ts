@@ -149,7 +149,7 @@ const sockets = {
 }
 await listen(`\0${mark}`)
 const victim = spawn('sleep', ['600'], { env: { PATH: process.env.PATH, SECRET: 'canary-environ' }, stdio: 'ignore' })
-const command = `${process.execPath} ${path.join(here, 'prove-sandbox/hostile-agent.mjs')}`
+const command = `${process.execPath} ${path.join(here, 'sandbox/hostile-agent.mjs')}`
 write(
   path.join(home, 'agents/hostile/AGENT.md'),
   `---\nname: hostile\npermissions: approve-all\ncommand: '${command}'\n---\nTry everything.\n`,

@@ -2,12 +2,12 @@
 // A seed gives the same workload, kills and disk states again; `--only` runs one of them. Exits with 1 when anything is wrong.
 import { performance } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
+import { firstSeed } from '../../scripts/seed.js'
 import { damagedJournal, damagedStore } from './store/damage.js'
 import { FAULTS, provokeFaults } from './store/faults.js'
 import { KILLS_A_LIFE, killJournal, killStore } from './store/kills.js'
 import { withChild } from './store/processes.js'
 import { MUTANTS, States } from './store/states.js'
-import { firstSeed } from '../../scripts/seed.js'
 
 /** A part of the proof: `run` tells what is wrong with one of `count` cases. */
 interface Part {

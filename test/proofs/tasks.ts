@@ -8,12 +8,12 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import { firstSeed } from '../../scripts/seed.js'
 import { type StartedDaemon, startDaemon } from '../../testing/index.js'
 import { chance } from './store/chance.js'
 import { Claimants, many, queueRun } from './tasks/claimants.js'
 import { passAround, passInside } from './tasks/claims.js'
 import { playHistories } from './tasks/histories.js'
-import { firstSeed } from '../../scripts/seed.js'
 
 const { values } = parseArgs({
   options: {

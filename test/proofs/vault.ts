@@ -11,11 +11,11 @@ import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { firstSeed } from '../../scripts/seed.js'
 import { type StartedDaemon, startDaemon } from '../../testing/index.js'
 import { type Chance, chance as chanceOf } from './store/chance.js'
 import { canary, control, controlIn, encodings, inPieces, leakIn } from './vault/canaries.js'
 import { INHERITED, variables, writeLeakyExtension } from './vault/leaky-extension.js'
-import { firstSeed } from '../../scripts/seed.js'
 
 const here = path.dirname(fileURLToPath(import.meta.url))
 const AT_ONCE = 32
@@ -138,7 +138,7 @@ async function turn(daemon: StartedDaemon, at: string, steps: readonly unknown[]
 /** An agent tells every canary once; the last turns end with an error and with a crash. */
 async function tellByAgent(daemon: StartedDaemon): Promise<void> {
   const server = `mcp_servers: [{name: leaky, command: node, args: ['-e', '0'], secret_env: {TOKEN: 'vault:mcp/global/leaky/env/TOKEN'}}]`
-  const command = `${process.execPath} ${path.join(here, 'prove-vault/leaky-agent.mjs')}`
+  const command = `${process.execPath} ${path.join(here, 'vault/leaky-agent.mjs')}`
   const head = `name: leaky\npermissions: approve-all\ncommand: '${command}'\n${server}`
   await writeFile(path.join(home, 'agents/leaky/AGENT.md'), `---\n${head}\n---\nTell.\n`)
   const { body: added } = await ask(daemon, 'POST', '/api/workspaces/resolve', { path: root })

@@ -14,8 +14,9 @@ tree.write({
   'kernel/index.ts': `export const name: string = 'kernel'\nexport const heavy = () => import('./heavy.js')\n`,
   'kernel/heavy.ts': `export const weight = 'first'\n`,
   'kernel/plugin.ts': `export { name } from './index.js'\n`,
-  'plugins/index.ts': `export { pull } from './pullers/api.js'\n`,
-  'plugins/pullers/api.ts': `import { name } from '../../kernel/index.js'\nexport const pull = (): string => name\n`,
+  'plugins/index.ts': `export { pull } from './apart/pullers/api.js'\n`,
+  'plugins/apart/pullers/index.ts': 'export {}\n',
+  'plugins/apart/pullers/api.ts': `import { name } from '../../../kernel/index.js'\nexport const pull = (): string => name\n`,
   'schemas/deep/area.ts': 'export const area = 1\n',
   'schemas/area.test.ts': 'export const no = 1\n',
   'cli/svc.ts': `import { name } from '../kernel/index.js'\nconsole.log(name)\nconst fail = () => { throw new Error('line three') }\nfail()\nconsole.log(name)\n`,
@@ -101,7 +102,7 @@ test('a dynamic import is a chunk of its own; one that is no longer made stays f
 test('a source that does not parse, or imports what is not there, fails and changes nothing', () => {
   const before = read('dist/plugins.js')
   const good = read('plugins/index.ts')
-  for (const bad of ['export const = 1\n', `export { push } from './pullers/api.js'\n`]) {
+  for (const bad of ['export const = 1\n', `export { push } from './apart/pullers/api.js'\n`]) {
     tree.write({ 'plugins/index.ts': bad })
     const { status, out } = build('--code')
     assert.is(status, 1)

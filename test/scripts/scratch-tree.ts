@@ -14,7 +14,14 @@ export interface ScratchTree {
 
 export function scratchTree(): ScratchTree {
   const path = mkdtempSync(join(tmpdir(), 'svc-scripts-'))
-  for (const name of ['scripts/build.mjs', 'scripts/test.mjs', 'scripts/test', 'tsconfig.json', 'tsconfig.build.json'])
+  for (const name of [
+    'scripts/build.mjs',
+    'scripts/test.mjs',
+    'scripts/plugin-folders.mjs',
+    'scripts/test',
+    'tsconfig.json',
+    'tsconfig.build.json',
+  ])
     cpSync(join(root, name), join(path, name), { recursive: true })
   mkdirSync(join(path, 'node_modules'))
   for (const name of ['uvu', 'tsx', 'esbuild', 'typescript', '@types'])

@@ -1,10 +1,10 @@
 import { Callers, Sockets } from '../../../kernel/platform.js'
 import { definePlugin, surfaceOf } from '../../../kernel/plugin.js'
 import { AuditedEvents } from '../../platform/audit/api.js'
-import { Auth } from '../auth/api.js'
 import { Events } from '../../platform/events/api.js'
 import { Processes } from '../../platform/processes/api.js'
 import { Sessions } from '../../work/sessions/api.js'
+import { Auth } from '../auth/api.js'
 import { ActingFor, IdentityErrors } from './api.js'
 import type { IdentityService } from './service.js'
 

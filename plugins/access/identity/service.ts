@@ -14,10 +14,10 @@ import {
   type PluginKernel,
   type Route,
 } from '../../../kernel/plugin.js'
-import type { Auth } from '../auth/api.js'
 import type { Events } from '../../platform/events/api.js'
 import type { Processes } from '../../platform/processes/api.js'
 import type { SessionInfo, SessionStart, Sessions } from '../../work/sessions/api.js'
+import type { Auth } from '../auth/api.js'
 import { ActingFor, AGENT_SESSION, IdentityErrors } from './api.js'
 import { makeFolder, type SocketFolder } from './folder.js'
 import { isOwn } from './own.js'

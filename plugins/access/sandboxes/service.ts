@@ -3,9 +3,11 @@ import { resolveSecret } from '../../../kernel/kit/secret-ref.js'
 import { type Fault, type HooksOf, type MaybeToken, type PluginKernel, within } from '../../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import type { ExecInSandboxReply, Sandbox, SandboxReply } from '../../../schemas/sessions/sandboxes.js'
-import { type ExtensionsApi, ownerOf } from '../../delivery/extensions/api.js'
-import type { Processes } from '../../platform/processes/api.js'
 import type { Providers } from '../../agents/providers/api.js'
+import { type ExtensionsApi, ownerOf } from '../../delivery/extensions/api.js'
+import type { Workspaces } from '../../desk/workspaces/api.js'
+import type { Processes } from '../../platform/processes/api.js'
+import { TcpSettings } from '../../platform/tcp/api.js'
 import {
   type NewSession,
   type SessionConfinement,
@@ -14,8 +16,6 @@ import {
   type SessionLaunch,
   type Sessions,
 } from '../../work/sessions/api.js'
-import { TcpSettings } from '../../platform/tcp/api.js'
-import type { Workspaces } from '../../desk/workspaces/api.js'
 import {
   DEFAULT_PROFILE,
   type EnclosedProgram,

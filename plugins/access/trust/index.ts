@@ -1,8 +1,8 @@
 import { cli, describe, tool } from '../../../kernel/kit/annotations/index.js'
 import { definePlugin, maybe, noContent, ok, routeOf } from '../../../kernel/plugin.js'
 import { PutTrustBody, WorkspaceTrustReply } from '../../../schemas/workspaces/trust.js'
-import { Hooks } from '../../work/hooks/api.js'
 import { Workspaces } from '../../desk/workspaces/api.js'
+import { Hooks } from '../../work/hooks/api.js'
 import { Trust, TrustErrors } from './api.js'
 import { type TrustService, trustTable } from './service.js'
 

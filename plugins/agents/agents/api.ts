@@ -1,5 +1,13 @@
 import * as v from 'valibot'
-import { defineErrors, guard, hookTable, registry, type StoredRecord, type TapsOf, token } from '../../../kernel/plugin.js'
+import {
+  defineErrors,
+  guard,
+  hookTable,
+  registry,
+  type StoredRecord,
+  type TapsOf,
+  token,
+} from '../../../kernel/plugin.js'
 import type { AgentActivity } from '../../../schemas/agents.js'
 import type { Workspace } from '../../desk/workspaces/api.js'
 import type { AgentSpec } from './definition/agent-kind.js'

@@ -11,11 +11,11 @@ import {
   ListAgentsReply,
   PutAgentBody,
 } from '../../../schemas/agents.js'
-import { Checks } from '../../desk/daemon/api.js'
-import { ResourceFamilies } from '../../delivery/extensions/api.js'
-import { Providers, ProviderUsers } from '../providers/api.js'
 import { Trust } from '../../access/trust/api.js'
+import { ResourceFamilies } from '../../delivery/extensions/api.js'
+import { Checks } from '../../desk/daemon/api.js'
 import { WorkspaceDetailMembers, Workspaces } from '../../desk/workspaces/api.js'
+import { Providers, ProviderUsers } from '../providers/api.js'
 import { AgentActivities, AgentErrors, AgentKind, AgentSourceFolders, Agents } from './api.js'
 import type { AgentsService } from './service.js'
 import { DefaultPermissions } from './settings.js'

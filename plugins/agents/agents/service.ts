@@ -9,9 +9,9 @@ import {
 } from '../../../kernel/plugin.js'
 import type { Agent, AgentCatalogQuery, AgentCatalogReply, ListAgentsReply } from '../../../schemas/agents.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
-import type { Providers, ProviderUse } from '../providers/api.js'
 import { Trust, type TrustApi } from '../../access/trust/api.js'
 import { type Workspace, WorkspaceErrors, type Workspaces } from '../../desk/workspaces/api.js'
+import type { Providers, ProviderUse } from '../providers/api.js'
 import {
   type ActivitySource,
   AgentActivities,

@@ -1,7 +1,7 @@
 import { Alarm } from '../../../kernel/kit/alarm.js'
 import { type MaybeToken, messageOf, type PluginKernel } from '../../../kernel/plugin.js'
-import type { Ownership } from '../../platform/ownership/api.js'
 import { absent, type Remembered, type SecretOwner, type VaultApi } from '../../access/vault/api.js'
+import type { Ownership } from '../../platform/ownership/api.js'
 import { Providers } from './api.js'
 
 export const entryTable = `CREATE TABLE providers_entry (

@@ -11,9 +11,9 @@ import type {
   WorkspaceProvider,
 } from '../../../schemas/providers.js'
 import type { ProviderSettings } from '../../../schemas/settings/entries.js'
+import type { VaultApi } from '../../access/vault/api.js'
 import type { Ownership } from '../../platform/ownership/api.js'
 import type { Processes } from '../../platform/processes/api.js'
-import type { VaultApi } from '../../access/vault/api.js'
 import {
   type Provider,
   ProviderErrors,

@@ -10,12 +10,12 @@ import {
   SpawnReply,
   ValidateOwnSoulBody,
 } from '../../../schemas/sessions/self-service.js'
-import { Agents } from '../agents/api.js'
-import { Configuration } from '../../platform/configuration/api.js'
 import { AGENT_SESSION } from '../../access/identity/api.js'
-import { Sessions } from '../../work/sessions/api.js'
-import { Sidecars } from '../sidecars/api.js'
 import { Workspaces } from '../../desk/workspaces/api.js'
+import { Configuration } from '../../platform/configuration/api.js'
+import { Sessions } from '../../work/sessions/api.js'
+import { Agents } from '../agents/api.js'
+import { Sidecars } from '../sidecars/api.js'
 import { HeldWork, SpawnErrors, Spawning } from './api.js'
 import type { SelfService } from './service.js'
 import { SPAWN_TABLES } from './spawn-table.js'

@@ -2,9 +2,9 @@ import { realpath } from 'node:fs/promises'
 import path from 'node:path'
 import { covers } from '../../../kernel/kit/text.js'
 import type { PermissionPolicy } from '../../../schemas/sessions.js'
-import type { AgentDefinition } from '../agents/api.js'
-import type { SessionInfo } from '../../work/sessions/api.js'
 import type { Workspace } from '../../desk/workspaces/api.js'
+import type { SessionInfo } from '../../work/sessions/api.js'
+import type { AgentDefinition } from '../agents/api.js'
 import { SpawnErrors } from './api.js'
 
 /** What a session may hand on. */

@@ -1,4 +1,11 @@
-import { type Actor, type HooksOf, iso, KernelErrors, type PluginKernel, type Requests } from '../../../kernel/plugin.js'
+import {
+  type Actor,
+  type HooksOf,
+  iso,
+  KernelErrors,
+  type PluginKernel,
+  type Requests,
+} from '../../../kernel/plugin.js'
 import { durationMs } from '../../../schemas/duration.js'
 import type {
   AgentContextReply,
@@ -7,12 +14,12 @@ import type {
   SpawnBody,
   ValidateOwnSoulBody,
 } from '../../../schemas/sessions/self-service.js'
-import type { Agents } from '../agents/api.js'
-import type { Configuration } from '../../platform/configuration/api.js'
 import { AGENT_SESSION } from '../../access/identity/api.js'
-import { SessionErrors, type SessionInfo, type Sessions } from '../../work/sessions/api.js'
-import type { Sidecars } from '../sidecars/api.js'
 import type { Workspace, Workspaces } from '../../desk/workspaces/api.js'
+import type { Configuration } from '../../platform/configuration/api.js'
+import { SessionErrors, type SessionInfo, type Sessions } from '../../work/sessions/api.js'
+import type { Agents } from '../agents/api.js'
+import type { Sidecars } from '../sidecars/api.js'
 import { HeldWork, points, SpawnErrors } from './api.js'
 import { MAX_CHILDREN, MAX_DEPTH, SessionSpawner } from './spawner.js'
 

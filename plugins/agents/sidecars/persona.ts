@@ -1,7 +1,7 @@
 import { type Actor, type Notify, ok, type Tx } from '../../../kernel/plugin.js'
 import type { RefreshSoulBody, Soul } from '../../../schemas/agents/sidecars.js'
-import { type Briefing, SessionErrors, type SessionInfo } from '../../work/sessions/api.js'
 import type { Workspace } from '../../desk/workspaces/api.js'
+import { type Briefing, SessionErrors, type SessionInfo } from '../../work/sessions/api.js'
 import { SidecarErrors, SoulRefreshed } from './api.js'
 import { checkDigest, type SidecarFiles } from './files.js'
 import { SIDECARS } from './places.js'

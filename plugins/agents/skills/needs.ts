@@ -1,10 +1,10 @@
 import { type KernelOf, maybe, Requests, Settings } from '../../../kernel/plugin.js'
-import { Agents } from '../agents/api.js'
+import { Workspaces } from '../../desk/workspaces/api.js'
 import { Events } from '../../platform/events/api.js'
 import { Hooks } from '../../work/hooks/api.js'
 import { Sessions } from '../../work/sessions/api.js'
 import { Tools } from '../../work/tools/api.js'
-import { Workspaces } from '../../desk/workspaces/api.js'
+import { Agents } from '../agents/api.js'
 
 /** What the plugin requires. */
 export const needs = {

@@ -10,9 +10,9 @@ import {
   SkillShadowsReply,
   SkillSwitchReply,
 } from '../../../schemas/skills.js'
-import { AgentErrors } from '../agents/api.js'
 import { AGENT_SESSION } from '../../access/identity/api.js'
 import { REFERENCE_ERRORS } from '../../desk/workspaces/api.js'
+import { AgentErrors } from '../agents/api.js'
 import { SkillErrors } from './api.js'
 import type { SkillsService } from './service.js'
 

@@ -13,11 +13,11 @@ import type {
   SkillDiagnostic,
   SkillShadowsReply,
 } from '../../../schemas/skills.js'
-import type { HookDeclarations } from '../../work/hooks/api.js'
 import { agentSessionOf } from '../../access/identity/api.js'
+import type { Workspace } from '../../desk/workspaces/api.js'
+import type { HookDeclarations } from '../../work/hooks/api.js'
 import type { McpServerSource } from '../../work/mcp/api.js'
 import type { SessionInfo } from '../../work/sessions/api.js'
-import type { Workspace } from '../../desk/workspaces/api.js'
 import { type ManagedSkill, SkillErrors, type SkillsApi, type SkillView } from './api.js'
 import { skillHooks } from './brought/hooks.js'
 import { skillServers } from './brought/servers.js'

@@ -1,5 +1,6 @@
 import { shown } from '../../../kernel/kit/text.js'
 import type { PluginKernel } from '../../../kernel/plugin.js'
+import type { Reconcile } from '../../platform/reconcile/api.js'
 import {
   type Brought,
   broughtAgent,
@@ -8,7 +9,6 @@ import {
   type InstalledExtension,
   type Shipment,
 } from '../extensions/api.js'
-import type { Reconcile } from '../../platform/reconcile/api.js'
 import { BundleErrors } from './errors.js'
 import { BundleKind, type BundleSpec } from './kinds.js'
 import { type LoadedBundle, type LoadedProfile, loadBundles } from './load.js'

@@ -10,9 +10,9 @@ import {
   ListBundleActivationsReply,
 } from '../../../schemas/bundles.js'
 import { AgentKind, Agents } from '../../agents/agents/api.js'
-import { Extensions, ResourceFamilies } from '../extensions/api.js'
-import { Reconcile } from '../../platform/reconcile/api.js'
 import { Workspaces } from '../../desk/workspaces/api.js'
+import { Reconcile } from '../../platform/reconcile/api.js'
+import { Extensions, ResourceFamilies } from '../extensions/api.js'
 import { ActivationKind, BundleErrors, BundleKind, Bundles } from './api.js'
 import type { BundlesService } from './service.js'
 

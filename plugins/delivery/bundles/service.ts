@@ -6,8 +6,8 @@ import type {
   BundleCatalogReply,
   BundleNetworkReply,
 } from '../../../schemas/bundles.js'
-import type { ResourceFamily } from '../extensions/api.js'
 import { isElsewhere } from '../../desk/workspaces/api.js'
+import type { ResourceFamily } from '../extensions/api.js'
 import { Activations, type BundleNeeds, notFound } from './activations.js'
 import type { BundlesApi } from './api.js'
 import { BundleCatalog } from './catalog.js'

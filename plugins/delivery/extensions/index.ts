@@ -1,12 +1,12 @@
 import { Callers, DropIns } from '../../../kernel/platform.js'
 import { DiskSpace, definePlugin, Host, maybe, Requests, type Setting, surfaceOf } from '../../../kernel/plugin.js'
+import { Confinement } from '../../access/sandboxes/api.js'
+import { SecretOwners, Vault } from '../../access/vault/api.js'
 import { Checks, Daemon, KnownNames } from '../../desk/daemon/api.js'
+import { WorkspaceDeleted, Workspaces } from '../../desk/workspaces/api.js'
 import { Events, PluginLoaded, PluginUnloaded } from '../../platform/events/api.js'
 import { Files } from '../../platform/files/api.js'
 import { Processes } from '../../platform/processes/api.js'
-import { Confinement } from '../../access/sandboxes/api.js'
-import { SecretOwners, Vault } from '../../access/vault/api.js'
-import { WorkspaceDeleted, Workspaces } from '../../desk/workspaces/api.js'
 import {
   ExtensionDevLinked,
   ExtensionDevUnlinked,

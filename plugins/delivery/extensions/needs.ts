@@ -1,12 +1,12 @@
 import type { Callers, DropIns } from '../../../kernel/platform.js'
 import type { DiskSpace, Host, PluginKernel, Requests } from '../../../kernel/plugin.js'
+import type { Confinement } from '../../access/sandboxes/api.js'
+import type { Vault } from '../../access/vault/api.js'
 import type { Daemon } from '../../desk/daemon/api.js'
+import type { Workspaces } from '../../desk/workspaces/api.js'
 import type { Events } from '../../platform/events/api.js'
 import type { Files } from '../../platform/files/api.js'
 import type { Processes } from '../../platform/processes/api.js'
-import type { Confinement } from '../../access/sandboxes/api.js'
-import type { Vault } from '../../access/vault/api.js'
-import type { Workspaces } from '../../desk/workspaces/api.js'
 
 /** What the plugin requires. */
 export type ExtensionNeeds = {

@@ -3,8 +3,8 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { readRegularFile } from '../../../kernel/kit/read-file.js'
 import { type Clock, messageOf } from '../../../kernel/plugin.js'
-import { DownloadError, download } from '../extensions/api.js'
 import { isInside } from '../../desk/workspaces/api.js'
+import { DownloadError, download } from '../extensions/api.js'
 
 /** Where a catalog lies: a folder of this machine, or an address. */
 export type Base = { readonly kind: 'folder'; readonly folder: string } | { readonly kind: 'http'; readonly url: URL }

@@ -1,7 +1,12 @@
 import { parseSecretRef } from '../../../kernel/kit/secret-ref.js'
 import { shown } from '../../../kernel/kit/text.js'
 import type { Actor, MaybeToken, PluginKernel } from '../../../kernel/plugin.js'
-import type { Given, InstallMcpServerBody, InstallMcpServerReply, MarketplaceEntry } from '../../../schemas/marketplace.js'
+import type {
+  Given,
+  InstallMcpServerBody,
+  InstallMcpServerReply,
+  MarketplaceEntry,
+} from '../../../schemas/marketplace.js'
 import type { McpServerView, PutMcpServerBody } from '../../../schemas/settings/mcp-servers.js'
 import type { McpApi } from '../../work/mcp/api.js'
 import { MarketplaceErrors } from './api.js'

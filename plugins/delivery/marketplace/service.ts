@@ -15,11 +15,11 @@ import {
   type MarketplaceSearchReply,
   type RefreshReply,
 } from '../../../schemas/marketplace.js'
+import type { Skills } from '../../agents/skills/api.js'
 import type { ConfigurationApi } from '../../platform/configuration/api.js'
 import type { Events } from '../../platform/events/api.js'
-import type { CuratedArchive, ExtensionsApi } from '../extensions/api.js'
 import type { McpApi } from '../../work/mcp/api.js'
-import type { Skills } from '../../agents/skills/api.js'
+import type { CuratedArchive, ExtensionsApi } from '../extensions/api.js'
 import { MarketplaceErrors } from './api.js'
 import { bundleDetail, bundleEntries } from './bundles.js'
 import { absent, Catalog, type Copy, noEntry } from './catalog.js'

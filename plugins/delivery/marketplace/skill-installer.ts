@@ -8,8 +8,8 @@ import type {
   SkillUpdateResult,
   UpdateSkillsBody,
 } from '../../../schemas/marketplace.js'
-import { DownloadError, isNewer, readArchive } from '../extensions/api.js'
 import type { ManagedSkill } from '../../agents/skills/api.js'
+import { DownloadError, isNewer, readArchive } from '../extensions/api.js'
 import { MarketplaceErrors, SkillManaged } from './api.js'
 import { absent, type Copy, entryOf } from './catalog.js'
 import type { Entry, SkillVersion } from './feed.js'

@@ -1,8 +1,8 @@
 import { mkdir, readdir } from 'node:fs/promises'
 import path from 'node:path'
-import { systemFiles, type Tree, writeTree } from '../extensions/api.js'
 import { META_FILE, type SkillMeta } from '../../agents/skills/api.js'
 import { syncFolder } from '../../desk/workspaces/api.js'
+import { systemFiles, type Tree, writeTree } from '../extensions/api.js'
 
 /** Folders that begin so are no skills: a new one before it has its name, and the one that it takes the place of. */
 const NEW = '.new-'

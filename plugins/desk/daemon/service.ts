@@ -3,7 +3,15 @@ import { access } from 'node:fs/promises'
 import type { SecretResolver } from '../../../kernel/kit/secret-ref.js'
 import { SecretSet } from '../../../kernel/kit/secret-set.js'
 import { KernelSettings, reasonOf } from '../../../kernel/platform.js'
-import { type Actor, anonymous, iso, KernelErrors, messageOf, type PluginKernel, within } from '../../../kernel/plugin.js'
+import {
+  type Actor,
+  anonymous,
+  iso,
+  KernelErrors,
+  messageOf,
+  type PluginKernel,
+  within,
+} from '../../../kernel/plugin.js'
 import type {
   DbCheckpointReply,
   DbStatusReply,

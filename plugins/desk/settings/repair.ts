@@ -1,4 +1,10 @@
-import { ConfigErrors, type ConfigProblem, editJson, type JsonChange, problemText } from '../../platform/configuration/api.js'
+import {
+  ConfigErrors,
+  type ConfigProblem,
+  editJson,
+  type JsonChange,
+  problemText,
+} from '../../platform/configuration/api.js'
 
 /**
  * The text of a configuration file with members changed that are wrong. Each has to be wrong before, and right afterwards: of several

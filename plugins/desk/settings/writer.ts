@@ -15,8 +15,8 @@ import {
   type Rewritten,
   resultOf,
 } from '../../platform/configuration/api.js'
-import { finding } from '../daemon/api.js'
 import type { Events } from '../../platform/events/api.js'
+import { finding } from '../daemon/api.js'
 import { ApplyLog } from './apply-log.js'
 import { SettingsErrors } from './errors.js'
 import { SettingsWritten } from './events.js'

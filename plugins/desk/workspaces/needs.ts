@@ -1,7 +1,7 @@
 import { Host, type KernelOf } from '../../../kernel/plugin.js'
-import { Daemon } from '../daemon/api.js'
 import { Events } from '../../platform/events/api.js'
 import { Ownership } from '../../platform/ownership/api.js'
+import { Daemon } from '../daemon/api.js'
 
 /** What the plugin requires. */
 export const needs = { host: Host, daemon: Daemon, events: Events, ownership: Ownership }

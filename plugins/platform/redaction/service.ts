@@ -1,4 +1,11 @@
-import type { Contribution, Faults, PluginKernel, RedactedStream, Redactor, SecretSource } from '../../../kernel/plugin.js'
+import type {
+  Contribution,
+  Faults,
+  PluginKernel,
+  RedactedStream,
+  Redactor,
+  SecretSource,
+} from '../../../kernel/plugin.js'
 import { LONGEST_FORM } from './forms.js'
 import { SecretMatcher } from './matcher.js'
 import { RedactionEnabled } from './settings.js'

@@ -1,9 +1,9 @@
 import { describe } from '../../../kernel/kit/annotations/index.js'
 import { accepted, definePlugin, Host, maybe, ok, routeOf } from '../../../kernel/plugin.js'
 import { RestartOperation, RestartTriggered } from '../../../schemas/daemon/restart.js'
+import { Sessions } from '../../work/sessions/api.js'
 import { Configuration } from '../configuration/api.js'
 import { Events } from '../events/api.js'
-import { Sessions } from '../../work/sessions/api.js'
 import { Relaunchers, Restart, RestartErrors, RestartRequested } from './api.js'
 import type { RestartService } from './service.js'
 

@@ -11,9 +11,9 @@ import {
   type PluginKernel,
 } from '../../../kernel/plugin.js'
 import type { RestartOperation, RestartTriggered } from '../../../schemas/daemon/restart.js'
+import type { SessionsApi } from '../../work/sessions/api.js'
 import type { ConfigurationApi } from '../configuration/api.js'
 import type { Events } from '../events/api.js'
-import type { SessionsApi } from '../../work/sessions/api.js'
 import { type Helper, type Relauncher, Relaunchers, type RestartApi, RestartErrors, RestartRequested } from './api.js'
 import { Operations, type StoredOperation } from './operations.js'
 import { isOpen } from './states.js'

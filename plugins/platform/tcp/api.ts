@@ -1,6 +1,15 @@
 /** `svc/plugins/tcp`: how TCP is served, and to callers whom no token makes known. */
 import type { Duplex } from 'node:stream'
-import { type Actor, Fault, gate, hookTable, type Incoming, isActor, type TapsOf, token } from '../../../kernel/plugin.js'
+import {
+  type Actor,
+  Fault,
+  gate,
+  hookTable,
+  type Incoming,
+  isActor,
+  type TapsOf,
+  token,
+} from '../../../kernel/plugin.js'
 
 export { TcpSettings } from './settings.js'
 

@@ -7,9 +7,9 @@ import {
   type PluginKernel,
   within,
 } from '../../../kernel/plugin.js'
+import type { Workspaces } from '../../desk/workspaces/api.js'
 import type { Sessions, StopReason, TurnOutcome } from '../sessions/api.js'
 import type { TasksApi } from '../tasks/api.js'
-import type { Workspaces } from '../../desk/workspaces/api.js'
 import type { Fire, FirePrompt } from './api.js'
 import type { Claims } from './claim.js'
 import type { DefinitionRecord } from './definitions.js'

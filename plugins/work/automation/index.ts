@@ -1,14 +1,14 @@
 import { DiskSpace, definePlugin, type EventType, maybe, perConsumer, surfaceOf } from '../../../kernel/plugin.js'
+import { SecretOwners, Vault } from '../../access/vault/api.js'
 import { Agents } from '../../agents/agents/api.js'
-import { Checks, Daemon, StatusMembers } from '../../desk/daemon/api.js'
-import { Events } from '../../platform/events/api.js'
 import { ResourceFamilies } from '../../delivery/extensions/api.js'
-import { Hooks } from '../hooks/api.js'
+import { Checks, Daemon, StatusMembers } from '../../desk/daemon/api.js'
+import { Workspaces } from '../../desk/workspaces/api.js'
+import { Events } from '../../platform/events/api.js'
 import { Reconcile } from '../../platform/reconcile/api.js'
+import { Hooks } from '../hooks/api.js'
 import { InboxSources, SessionCreated, SessionStopped, Sessions } from '../sessions/api.js'
 import { Tasks } from '../tasks/api.js'
-import { SecretOwners, Vault } from '../../access/vault/api.js'
-import { Workspaces } from '../../desk/workspaces/api.js'
 import {
   Automation,
   AutomationErrors,

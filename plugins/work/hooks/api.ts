@@ -11,8 +11,8 @@ import {
   token,
 } from '../../../kernel/plugin.js'
 import { HookEvent } from '../../../schemas/hooks.js'
-import type { SessionInfo } from '../sessions/api.js'
 import type { Workspace } from '../../desk/workspaces/api.js'
+import type { SessionInfo } from '../sessions/api.js'
 import type { PatchMember } from './hook-events.js'
 import type { HookSpec } from './hook-kind.js'
 import type { HookRun } from './runs.js'

@@ -2,8 +2,8 @@ import { type Actor, iso, messageOf, type PluginKernel, type Tx } from '../../..
 import type { HookRunsQuery, HookRunWire } from '../../../schemas/hooks/replies.js'
 import type { HookEvent } from '../../../schemas/hooks.js'
 import { agentSessionOf } from '../../access/identity/api.js'
-import { SessionErrors, type Sessions } from '../sessions/api.js'
 import type { Workspaces } from '../../desk/workspaces/api.js'
+import { SessionErrors, type Sessions } from '../sessions/api.js'
 import type { HookPayload, HookSource } from './api.js'
 
 export type HookOutcome = 'applied' | 'denied' | 'failed' | 'skipped' | 'dropped' | 'rejected'

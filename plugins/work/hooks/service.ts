@@ -2,11 +2,11 @@ import { type MaybeToken, messageOf, type PluginKernel, type Timer, within } fro
 import type { HookCatalogEntry, HookCatalogQuery } from '../../../schemas/hooks/replies.js'
 import type { HookEvent } from '../../../schemas/hooks.js'
 import type { Agents } from '../../agents/agents/api.js'
+import type { Workspace } from '../../desk/workspaces/api.js'
 import type { AutomationApi } from '../automation/api.js'
 import type { Recorded, SessionInfo, Sessions } from '../sessions/api.js'
 import type { TasksApi } from '../tasks/api.js'
 import type { ToolsApi } from '../tools/api.js'
-import type { Workspace } from '../../desk/workspaces/api.js'
 import {
   type Dispatched,
   type Fixed,

@@ -1,4 +1,10 @@
-import { broughtHook, callOf, type InstalledExtension, type Shipment, shippedId } from '../../delivery/extensions/api.js'
+import {
+  broughtHook,
+  callOf,
+  type InstalledExtension,
+  type Shipment,
+  shippedId,
+} from '../../delivery/extensions/api.js'
 import { HookKind } from './api.js'
 
 /**

@@ -1,4 +1,10 @@
-import { broughtServer, callOf, type InstalledExtension, type Shipment, shippedId } from '../../delivery/extensions/api.js'
+import {
+  broughtServer,
+  callOf,
+  type InstalledExtension,
+  type Shipment,
+  shippedId,
+} from '../../delivery/extensions/api.js'
 import { McpServerKind } from './api.js'
 
 /** Servers of `[resources.mcp_servers]`, with the programs and paths of the extension's folder. */

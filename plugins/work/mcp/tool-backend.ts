@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { canonicalJson } from '../../../kernel/kit/canonical.js'
 import { type Clock, Fault, within } from '../../../kernel/plugin.js'
 import type { AgentsApi } from '../../agents/agents/api.js'
+import type { Workspace, WorkspacesApi } from '../../desk/workspaces/api.js'
 import {
   type OfferedTool,
   type ReasonCode,
@@ -11,7 +12,6 @@ import {
   type ToolPlace,
   toolFault,
 } from '../tools/api.js'
-import type { Workspace, WorkspacesApi } from '../../desk/workspaces/api.js'
 import { type Connection, SessionRefused } from './client/connection.js'
 import type { McpTool } from './client/tools.js'
 import type { Server } from './sources/declaration.js'

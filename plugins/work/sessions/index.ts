@@ -1,14 +1,14 @@
 import { definePlugin, Faults, Host, maybe, surfaceOf } from '../../../kernel/plugin.js'
+import { SecretOwners, Vault } from '../../access/vault/api.js'
 import { AgentActivities, Agents } from '../../agents/agents/api.js'
+import { Providers } from '../../agents/providers/api.js'
 import { Checks, Daemon, StatusMembers } from '../../desk/daemon/api.js'
+import { WorkspaceDetailMembers, Workspaces } from '../../desk/workspaces/api.js'
 import { Events } from '../../platform/events/api.js'
 import { Files } from '../../platform/files/api.js'
 import { Journals } from '../../platform/journals/api.js'
 import { Ownership } from '../../platform/ownership/api.js'
 import { Processes } from '../../platform/processes/api.js'
-import { Providers } from '../../agents/providers/api.js'
-import { SecretOwners, Vault } from '../../access/vault/api.js'
-import { WorkspaceDetailMembers, Workspaces } from '../../desk/workspaces/api.js'
 import {
   HealthTimings,
   InboxSources,

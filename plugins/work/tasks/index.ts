@@ -1,10 +1,10 @@
 import { DiskSpace, definePlugin, surfaceOf } from '../../../kernel/plugin.js'
-import { Checks, Daemon, StatusMembers } from '../../desk/daemon/api.js'
-import { Events } from '../../platform/events/api.js'
 import { WakeContexts } from '../../agents/heartbeats/api.js'
 import { HeldWork } from '../../agents/self-service/api.js'
-import { InboxSources, SessionRuns, Sessions } from '../sessions/api.js'
+import { Checks, Daemon, StatusMembers } from '../../desk/daemon/api.js'
 import { Workspaces } from '../../desk/workspaces/api.js'
+import { Events } from '../../platform/events/api.js'
+import { InboxSources, SessionRuns, Sessions } from '../sessions/api.js'
 import {
   SchedulerDrainCompleted,
   SchedulerDrainStarted,

@@ -1,9 +1,9 @@
 import { shown } from '../../../kernel/kit/text.js'
 import { type Actor, KernelErrors, type PluginKernel } from '../../../kernel/plugin.js'
-import type { AgentDefinition, AgentsApi } from '../../agents/agents/api.js'
 import { agentSessionOf } from '../../access/identity/api.js'
-import type { SessionInfo, SessionsApi } from '../sessions/api.js'
+import type { AgentDefinition, AgentsApi } from '../../agents/agents/api.js'
 import type { WorkspacesApi } from '../../desk/workspaces/api.js'
+import type { SessionInfo, SessionsApi } from '../sessions/api.js'
 import { type ToolPlace, toolFault } from './api.js'
 import type { Place } from './policy.js'
 

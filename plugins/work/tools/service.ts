@@ -1,10 +1,10 @@
 import type { PluginKernel, Requests } from '../../../kernel/plugin.js'
 import type { Tool, Toolset } from '../../../schemas/tools.js'
 import type { Agents } from '../../agents/agents/api.js'
-import type { Events } from '../../platform/events/api.js'
 import type { Extensions } from '../../delivery/extensions/api.js'
-import type { Sessions } from '../sessions/api.js'
 import type { Workspaces } from '../../desk/workspaces/api.js'
+import type { Events } from '../../platform/events/api.js'
+import type { Sessions } from '../sessions/api.js'
 import {
   type JudgedTool,
   points,

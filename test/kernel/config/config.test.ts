@@ -14,9 +14,9 @@ import {
   surfaceOf,
   systemClock,
 } from '../../../kernel/plugin.js'
-import { Values } from '../../../plugins/platform/configuration/api.js'
 import daemon from '../../../plugins/desk/daemon/index.js'
 import { filePorts } from '../../../plugins/index.js'
+import { Values } from '../../../plugins/platform/configuration/api.js'
 import resources from '../../../plugins/platform/resources/index.js'
 import { boot, bootBare, type TestKernel, temporaryFolder } from '../../harness/kernel.js'
 

@@ -6,8 +6,8 @@ import { crc32 } from 'node:zlib'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { noteBytes, readNote } from '../../../kernel/store/note.js'
-import { damagedJournal, damagedStore } from '../../proofs/store/damage.js'
 import { firstSeed } from '../../../scripts/seed.js'
+import { damagedJournal, damagedStore } from '../../proofs/store/damage.js'
 import { codeOf, inFolder, openAt, rowsById, watchedDisk, writeThree } from './harness.js'
 
 // What the proof has found, one case each; `npm run prove:store` looks for more.

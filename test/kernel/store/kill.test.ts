@@ -1,9 +1,9 @@
 // proof: kills; npm run prove:store has more of them
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { firstSeed } from '../../../scripts/seed.js'
 import { killJournal, killStore } from '../../proofs/store/kills.js'
 import { withChild } from '../../proofs/store/processes.js'
-import { firstSeed } from '../../../scripts/seed.js'
 
 // A taste of `npm run prove:store`, which kills 50 or 200 times.
 test('after kill -9 what was acknowledged is there, transactions are whole, the stock sqlite3 reads the files', () =>

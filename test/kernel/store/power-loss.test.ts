@@ -1,8 +1,8 @@
 // proof: a taste of npm run prove:store
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { MUTANTS, States, type SubjectName } from '../../proofs/store/states.js'
 import { firstSeed } from '../../../scripts/seed.js'
+import { MUTANTS, States, type SubjectName } from '../../proofs/store/states.js'
 
 // A taste of `npm run prove:store`, which tries 100 or 300 states of each.
 const seed = firstSeed()

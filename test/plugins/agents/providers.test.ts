@@ -3,12 +3,18 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { definePlugin, surfaceOf } from '../../../kernel/plugin.js'
-import daemon from '../../../plugins/desk/daemon/index.js'
-import { looksSecret, type Provider, Providers, type ProvidersApi, ProviderUsers } from '../../../plugins/agents/providers/api.js'
+import {
+  looksSecret,
+  type Provider,
+  Providers,
+  type ProvidersApi,
+  ProviderUsers,
+} from '../../../plugins/agents/providers/api.js'
 import { catalog } from '../../../plugins/agents/providers/catalog.js'
 import { findExecutable } from '../../../plugins/agents/providers/detect.js'
 import { environmentOf } from '../../../plugins/agents/providers/environment.js'
 import providers from '../../../plugins/agents/providers/index.js'
+import daemon from '../../../plugins/desk/daemon/index.js'
 import { boot, temporaryFolder } from '../../harness/kernel.js'
 
 const SECRET = `OPENAI_API_KEY ANTHROPIC_API_KEY APIKEY AWS_SECRET_ACCESS_KEY AWS_ACCESS_KEY_ID GITHUB_TOKEN GITHUB_PAT

@@ -3,8 +3,6 @@ import path from 'node:path'
 import * as assert from 'uvu/assert'
 import { definePlugin, type Plugin, type PluginKernel, surfaceOf } from '../../../kernel/plugin.js'
 import daemon from '../../../plugins/desk/daemon/index.js'
-import { Events } from '../../../plugins/platform/events/api.js'
-import resources from '../../../plugins/platform/resources/index.js'
 import {
   type DetailMember,
   WorkspaceDetailMembers,
@@ -13,6 +11,8 @@ import {
   type WorkspacesApi,
 } from '../../../plugins/desk/workspaces/api.js'
 import workspaces from '../../../plugins/desk/workspaces/index.js'
+import { Events } from '../../../plugins/platform/events/api.js'
+import resources from '../../../plugins/platform/resources/index.js'
 import { type BootOptions, boot, type TestKernel, temporaryFolder } from '../../harness/kernel.js'
 
 /** A plugin above workspaces: contributes to the detail and may refuse a delete. */

@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { namesOf } from '../../../plugins/platform/audit/request-names.js'
 import { audit, auth, inTree, trust } from '../../../plugins/index.js'
+import { namesOf } from '../../../plugins/platform/audit/request-names.js'
 import type { AuditEntry } from '../../../schemas/daemon/audit.js'
 import { openWorld } from '../../fixtures/session-world.js'
 import { tokenOf } from '../access/auth/scene.js'

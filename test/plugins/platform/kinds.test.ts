@@ -2,8 +2,8 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { canonicalJson } from '../../../kernel/kit/canonical.js'
 import type { Kind } from '../../../kernel/plugin.js'
-import { inTree } from '../../../plugins/index.js'
 import { emptyDocument } from '../../../plugins/desk/window-manager/document/document.js'
+import { inTree } from '../../../plugins/index.js'
 import { boot } from '../../harness/kernel.js'
 
 const svc = await boot({ plugins: inTree })

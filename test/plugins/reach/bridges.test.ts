@@ -1,8 +1,8 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import bridges from '../../../plugins/reach/bridges/index.js'
 import daemon from '../../../plugins/desk/daemon/index.js'
 import resources from '../../../plugins/platform/resources/index.js'
+import bridges from '../../../plugins/reach/bridges/index.js'
 import { boot } from '../../harness/kernel.js'
 
 const instance = (more: Record<string, unknown> = {}) => ({

@@ -4,9 +4,9 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { SessionEvent } from '../../../schemas/sessions.js'
-import { commandOf, type RealAgent } from '../../real/agents.js'
-import { type Reply, type StartedDaemon, startDaemon } from '../../../testing/index.js'
 import { root as installed } from '../../../scripts/test-real/install.js'
+import { type Reply, type StartedDaemon, startDaemon } from '../../../testing/index.js'
+import { commandOf, type RealAgent } from '../../real/agents.js'
 
 const here = path.dirname(fileURLToPath(import.meta.url))
 const IDENTITY = ['-c', 'user.name=prover', '-c', 'user.email=prover@example.org']

@@ -1,9 +1,9 @@
 import { rm } from 'node:fs/promises'
+import { seededIds } from '../../../testing/seeded-ids.js'
+import { VirtualClock } from '../../../testing/virtual-clock.js'
 import type { Reply } from '../../harness/kernel.js'
 import { type Bench, bench } from '../../plugins/work/automation/bench.js'
 import { completed } from '../../plugins/work/automation/fake-sessions.js'
-import { seededIds } from '../../../testing/seeded-ids.js'
-import { VirtualClock } from '../../../testing/virtual-clock.js'
 import type { PlannedJob } from './random-jobs.js'
 
 const [SECOND, HOUR] = [1000, 3_600_000]

@@ -1,6 +1,6 @@
 import { messageOf } from '../../../../kernel/plugin.js'
-import type { Briefing, SessionInfo } from '../../../work/sessions/api.js'
 import type { Workspace } from '../../../desk/workspaces/api.js'
+import type { Briefing, SessionInfo } from '../../../work/sessions/api.js'
 import type { SkillView } from '../api.js'
 import type { K } from '../needs.js'
 import type { Resolved } from '../resolve.js'

@@ -9,7 +9,12 @@ import type {
   UpdateExtensionBody,
   VerifyExtensionReply,
 } from '../../../../schemas/extensions/install.js'
-import type { Extension, Provenance, RemoveExtensionReply, UpdateExtensionReply } from '../../../../schemas/extensions.js'
+import type {
+  Extension,
+  Provenance,
+  RemoveExtensionReply,
+  UpdateExtensionReply,
+} from '../../../../schemas/extensions.js'
 import { ExtensionErrors } from '../errors.js'
 import { placeOf } from '../identity.js'
 import type { Instance } from '../load/instance.js'

@@ -1,6 +1,6 @@
 import { messageOf, onBehalfOf, turn, within } from '../../../../kernel/plugin.js'
-import type { ProcessHandle } from '../../../platform/processes/api.js'
 import { DEFAULT_PROFILE, spawnConfined } from '../../../access/sandboxes/api.js'
+import type { ProcessHandle } from '../../../platform/processes/api.js'
 import type { InstalledExtension } from '../api.js'
 import { ExtensionErrors } from '../errors.js'
 import type { LogRing } from '../load/log-ring.js'

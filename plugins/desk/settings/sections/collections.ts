@@ -11,8 +11,8 @@ import {
   SandboxEntry,
 } from '../../../../schemas/settings/entries.js'
 import { HookEntry, PutHookBody, type SourceMetadata } from '../../../../schemas/settings/hooks.js'
-import type { HooksApi } from '../../../work/hooks/api.js'
 import type { ProvidersApi } from '../../../agents/providers/api.js'
+import type { HooksApi } from '../../../work/hooks/api.js'
 import type { WorkspacesApi } from '../../workspaces/api.js'
 import type { Facts } from '../section.js'
 

@@ -1,4 +1,10 @@
-import { type Actor, KernelErrors, type RecordScope, recordToWire, type StoredRecord } from '../../../../kernel/plugin.js'
+import {
+  type Actor,
+  KernelErrors,
+  type RecordScope,
+  recordToWire,
+  type StoredRecord,
+} from '../../../../kernel/plugin.js'
 import type { PutLayoutProfileBody, WindowLayoutSpec } from '../../../../schemas/window-manager.js'
 import { type RecordKernel, Repository } from '../../../platform/resources/api.js'
 import type { Workspace } from '../../workspaces/api.js'

@@ -1,4 +1,11 @@
-import { type Actor, type Batch, Fault, type RecordChange, type StoredRecord, type Tx } from '../../../../kernel/plugin.js'
+import {
+  type Actor,
+  type Batch,
+  Fault,
+  type RecordChange,
+  type StoredRecord,
+  type Tx,
+} from '../../../../kernel/plugin.js'
 import type { CreateTriggerBody, FireLimit, PatchTriggerBody, Trigger } from '../../../../schemas/automation.js'
 import type { VaultApi } from '../../../access/vault/api.js'
 import { AutomationErrors } from '../api.js'

@@ -1,10 +1,10 @@
 import { covers } from '../../../../kernel/kit/text.js'
 import { maybe, surfaceOf, type Tap } from '../../../../kernel/plugin.js'
-import { Heartbeats } from '../../../agents/heartbeats/api.js'
 import { Confinement } from '../../../access/sandboxes/api.js'
+import { Heartbeats } from '../../../agents/heartbeats/api.js'
 import { Spawning } from '../../../agents/self-service/api.js'
-import { SessionErrors, type SessionInfo } from '../../sessions/api.js'
 import { Sidecars } from '../../../agents/sidecars/api.js'
+import { SessionErrors, type SessionInfo } from '../../sessions/api.js'
 import type { HooksService } from '../service.js'
 
 const { tap } = surfaceOf<HooksService>()

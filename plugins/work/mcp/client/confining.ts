@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '../../../../kernel/kit/canonical.js'
-import { type ExtensionsApi, type Owner, ownerOf } from '../../../delivery/extensions/api.js'
 import { type ConfinementApi, DEFAULT_PROFILE, type ProgramSandbox } from '../../../access/sandboxes/api.js'
+import { type ExtensionsApi, type Owner, ownerOf } from '../../../delivery/extensions/api.js'
+import type { Workspace } from '../../../desk/workspaces/api.js'
 import type { SessionsApi } from '../../sessions/api.js'
 import type { ToolPlace } from '../../tools/api.js'
-import type { Workspace } from '../../../desk/workspaces/api.js'
 import { NO_SANDBOX, type Server, type Source } from '../sources/declaration.js'
 
 /** How the program of a server is confined. */

@@ -1,7 +1,7 @@
 import { Alarm } from '../../../../kernel/kit/alarm.js'
 import { Fault, type MaybeToken, messageOf, type PluginKernel, type SqlValue } from '../../../../kernel/plugin.js'
-import { type AgentDefinition, AgentErrors, type Agents } from '../../../agents/agents/api.js'
 import { absent, type Remembered, type VaultApi } from '../../../access/vault/api.js'
+import { type AgentDefinition, AgentErrors, type Agents } from '../../../agents/agents/api.js'
 import type { Workspace, Workspaces } from '../../../desk/workspaces/api.js'
 import { forget } from '../oauth/farewells.js'
 import { bindingOf } from '../oauth/login-status.js'

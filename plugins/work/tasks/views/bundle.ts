@@ -7,8 +7,8 @@ import type {
   TaskLease,
   TaskSituation,
 } from '../../../../schemas/tasks.js'
-import type { SessionInfo } from '../../sessions/api.js'
 import { cutText } from '../../../agents/sidecars/api.js'
+import type { SessionInfo } from '../../sessions/api.js'
 import type { TaskCore } from '../core.js'
 import type { Profiles } from '../profiles/profiles.js'
 import { NEVER, type ReviewRow } from '../reviews/review-row.js'

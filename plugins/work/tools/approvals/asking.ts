@@ -1,7 +1,7 @@
 import { type Actor, iso } from '../../../../kernel/plugin.js'
 import type { InboxQuestion } from '../../../../schemas/sessions.js'
-import type { AskedQuestion, QuestionEnd, SessionsApi } from '../../sessions/api.js'
 import type { WorkspacesApi } from '../../../desk/workspaces/api.js'
+import type { AskedQuestion, QuestionEnd, SessionsApi } from '../../sessions/api.js'
 import type { Approvals, Status, Waiting } from './approvals.js'
 
 /** What a person answers in the stream of a session. */

@@ -4,8 +4,8 @@ import { shown } from '../../../../kernel/kit/text.js'
 import { type BoundRoute, Collected, isDropIn } from '../../../../kernel/platform.js'
 import { type Actor, Fault, type PluginKernel, type Requests } from '../../../../kernel/plugin.js'
 import { ToolErrorBody } from '../../../../schemas/tools.js'
-import { toolId } from '../../../delivery/extensions/api.js'
 import { AGENT_SESSION } from '../../../access/identity/api.js'
+import { toolId } from '../../../delivery/extensions/api.js'
 import type { Workspaces } from '../../../desk/workspaces/api.js'
 import {
   type NativeTool,

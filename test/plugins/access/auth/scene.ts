@@ -3,8 +3,8 @@ import path from 'node:path'
 import * as v from 'valibot'
 import { describe } from '../../../../kernel/kit/annotations/index.js'
 import { definePlugin, kind, ok, type Plugin, type PluginKernel, routeOf, streamed } from '../../../../kernel/plugin.js'
-import { Events } from '../../../../plugins/platform/events/api.js'
 import { auth } from '../../../../plugins/index.js'
+import { Events } from '../../../../plugins/platform/events/api.js'
 import { type Answer, type Ask, ask, type Doors, openDoors } from '../../../kernel/http/doors.js'
 
 const route = routeOf<unknown>(describe('Test'))

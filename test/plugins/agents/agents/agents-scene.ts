@@ -2,10 +2,10 @@ import { mkdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import * as assert from 'uvu/assert'
 import agents from '../../../../plugins/agents/agents/index.js'
-import daemon from '../../../../plugins/desk/daemon/index.js'
 import providers from '../../../../plugins/agents/providers/index.js'
-import resources from '../../../../plugins/platform/resources/index.js'
+import daemon from '../../../../plugins/desk/daemon/index.js'
 import workspaces from '../../../../plugins/desk/workspaces/index.js'
+import resources from '../../../../plugins/platform/resources/index.js'
 import { type BootOptions, boot, type TestKernel, temporaryFolder } from '../../../harness/kernel.js'
 
 /** A daemon with agents and one workspace `w`; folders go at the end. */

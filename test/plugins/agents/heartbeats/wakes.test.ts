@@ -6,8 +6,8 @@ import { definePlugin, Fault, surfaceOf } from '../../../../kernel/plugin.js'
 import { Heartbeats, WakeContexts } from '../../../../plugins/agents/heartbeats/api.js'
 import { pauseMs, RESULTS } from '../../../../plugins/agents/heartbeats/decide.js'
 import { SessionErrors, type TurnOutcome } from '../../../../plugins/work/sessions/api.js'
-import { ended, openWorld, type World } from '../../../proofs/heartbeats/world.js'
 import { validateReply } from '../../../harness/contract.js'
+import { ended, openWorld, type World } from '../../../proofs/heartbeats/world.js'
 
 const START = Date.UTC(2026, 5, 1, 12, 0, 0)
 const POLICY =

@@ -2,9 +2,9 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { definePlugin, type PluginKernel, surfaceOf } from '../../../../kernel/plugin.js'
+import sidecars from '../../../../plugins/agents/sidecars/index.js'
 import { Events } from '../../../../plugins/platform/events/api.js'
 import { SessionHung, SessionRecovered, Sessions, SessionUnhealthy } from '../../../../plugins/work/sessions/api.js'
-import sidecars from '../../../../plugins/agents/sidecars/index.js'
 import { eventually, openWorld, said } from '../../../fixtures/session-world.js'
 
 test('a process that stands still while it waits is noticed by the clock, as soon and told of as often as the configuration says', async () => {

@@ -1,8 +1,8 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { definePlugin, surfaceOf } from '../../../../kernel/plugin.js'
-import { Relaunchers } from '../../../../plugins/platform/restart/api.js'
 import { sections } from '../../../../plugins/desk/settings/sections/sections.js'
+import { Relaunchers } from '../../../../plugins/platform/restart/api.js'
 import { scene } from './scene.js'
 
 const config = `{

@@ -2,9 +2,9 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Plugin, PluginKernel } from '../../../../kernel/plugin.js'
 import daemon from '../../../../plugins/desk/daemon/index.js'
-import resources from '../../../../plugins/platform/resources/index.js'
 import windowManager from '../../../../plugins/desk/window-manager/index.js'
 import workspaces from '../../../../plugins/desk/workspaces/index.js'
+import resources from '../../../../plugins/platform/resources/index.js'
 import { outcome, scene } from './scene.js'
 
 let db: PluginKernel['db']

@@ -1,11 +1,11 @@
 import { mkdir, realpath, rm } from 'node:fs/promises'
 import path from 'node:path'
 import daemon from '../../../../plugins/desk/daemon/index.js'
-import { Events } from '../../../../plugins/platform/events/api.js'
-import resources from '../../../../plugins/platform/resources/index.js'
 import { WindowManager } from '../../../../plugins/desk/window-manager/api.js'
 import windowManager from '../../../../plugins/desk/window-manager/index.js'
 import workspaces from '../../../../plugins/desk/workspaces/index.js'
+import { Events } from '../../../../plugins/platform/events/api.js'
+import resources from '../../../../plugins/platform/resources/index.js'
 import { probe } from '../../../../testing/look.js'
 import { type BootOptions, boot, temporaryFolder } from '../../../harness/kernel.js'
 

@@ -5,7 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { idsOf, inspectProcess, inspectProcesses, walkProcesses } from '../../../../plugins/platform/processes/inspect.js'
+import {
+  idsOf,
+  inspectProcess,
+  inspectProcesses,
+  walkProcesses,
+} from '../../../../plugins/platform/processes/inspect.js'
 
 const scratch = mkdtempSync(join(tmpdir(), 'svc-inspect-'))
 const children: ChildProcess[] = []

@@ -5,8 +5,8 @@ import { SecretSet } from '../../../../kernel/kit/secret-set.js'
 import type { Fault } from '../../../../kernel/plugin.js'
 import { folded, secretForms } from '../../../../plugins/platform/redaction/forms.js'
 import { SecretMatcher } from '../../../../plugins/platform/redaction/matcher.js'
-import { chance } from '../../../proofs/store/chance.js'
 import { leakOf, writingsOf } from '../../../harness/secret-writings.js'
+import { chance } from '../../../proofs/store/chance.js'
 
 const SEED = process.env.SEED ?? '1'
 /** Values that need every kind of escaping, and none. */

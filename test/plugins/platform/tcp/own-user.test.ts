@@ -19,9 +19,9 @@ import {
   routeOf,
   streamed,
 } from '../../../../kernel/plugin.js'
-import configuration from '../../../../plugins/platform/configuration/index.js'
 import { Daemon } from '../../../../plugins/desk/daemon/api.js'
 import daemon from '../../../../plugins/desk/daemon/index.js'
+import configuration from '../../../../plugins/platform/configuration/index.js'
 import { Tcp, type TcpApi } from '../../../../plugins/platform/tcp/api.js'
 import { tcpWith } from '../../../../plugins/platform/tcp/index.js'
 import { PeerTable } from '../../../../plugins/platform/tcp/peers.js'

@@ -1,6 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { definePlugin, type PluginKernel, turn } from '../../../../kernel/plugin.js'
+import { Events } from '../../../../plugins/platform/events/api.js'
 import type { RunStatus } from '../../../../plugins/work/automation/api.js'
 import { RunCreated, RunEnded, RunStarted } from '../../../../plugins/work/automation/api.js'
 import { lifecycleCommand } from '../../../../plugins/work/automation/lifecycle-command.js'
@@ -16,7 +17,6 @@ import {
 } from '../../../../plugins/work/automation/runs/run-row.js'
 import { RunStore } from '../../../../plugins/work/automation/runs/runs.js'
 import { decide, Occurrences, occurrenceIds, scheduleHash } from '../../../../plugins/work/automation/schedule.js'
-import { Events } from '../../../../plugins/platform/events/api.js'
 import { boot } from '../../../harness/kernel.js'
 
 const HOUR = 3_600_000

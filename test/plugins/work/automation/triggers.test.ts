@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { templateProblem } from '../../../../plugins/work/automation/triggers/prompt-template.js'
 import { inTree } from '../../../../plugins/index.js'
+import { templateProblem } from '../../../../plugins/work/automation/triggers/prompt-template.js'
 import { boot } from '../../../harness/kernel.js'
 import { bench } from './bench.js'
 

@@ -1,6 +1,6 @@
 import { definePlugin, type PluginKernel } from '../../../../kernel/plugin.js'
-import { RunCreated, RunEnded, RunStarted } from '../../../../plugins/work/automation/api.js'
 import { Events } from '../../../../plugins/platform/events/api.js'
+import { RunCreated, RunEnded, RunStarted } from '../../../../plugins/work/automation/api.js'
 import { VirtualClock } from '../../../../testing/virtual-clock.js'
 import type { Reply } from '../../../harness/kernel.js'
 import { type Bench, type BenchOptions, bench } from './bench.js'

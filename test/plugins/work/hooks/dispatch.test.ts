@@ -3,7 +3,13 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { definePlugin, type PluginKernel, surfaceOf } from '../../../../kernel/plugin.js'
-import { type HookPayload, Hooks, type HooksApi, type NativeHook, NativeHooks } from '../../../../plugins/work/hooks/api.js'
+import {
+  type HookPayload,
+  Hooks,
+  type HooksApi,
+  type NativeHook,
+  NativeHooks,
+} from '../../../../plugins/work/hooks/api.js'
 import { AGENT, eventually, said } from '../../../fixtures/session-world.js'
 import type { Reply } from '../../../harness/kernel.js'
 import { openScene, type Scene } from './scene.js'

@@ -5,11 +5,6 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { definePlugin, surfaceOf } from '../../../../kernel/plugin.js'
-import { Events } from '../../../../plugins/platform/events/api.js'
-import { type HookPayload, NativeHooks } from '../../../../plugins/work/hooks/api.js'
-import { fieldsOf } from '../../../../plugins/work/hooks/families.js'
-import { hookEvents } from '../../../../plugins/work/hooks/hook-events.js'
-import { OF_TASKS } from '../../../../plugins/work/hooks/points/work.js'
 import {
   auth,
   automation,
@@ -27,6 +22,11 @@ import {
   tools,
   windowManager,
 } from '../../../../plugins/index.js'
+import { Events } from '../../../../plugins/platform/events/api.js'
+import { type HookPayload, NativeHooks } from '../../../../plugins/work/hooks/api.js'
+import { fieldsOf } from '../../../../plugins/work/hooks/families.js'
+import { hookEvents } from '../../../../plugins/work/hooks/hook-events.js'
+import { OF_TASKS } from '../../../../plugins/work/hooks/points/work.js'
 import { TaskEvents } from '../../../../plugins/work/tasks/api.js'
 import { HookEvent } from '../../../../schemas/hooks.js'
 import { probe } from '../../../../testing/look.js'

@@ -3,7 +3,16 @@ import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { auth, automation, disk, extensions, identity, sandboxes, selfService, tools } from '../../../../plugins/index.js'
+import {
+  auth,
+  automation,
+  disk,
+  extensions,
+  identity,
+  sandboxes,
+  selfService,
+  tools,
+} from '../../../../plugins/index.js'
 import { eventually } from '../../../fixtures/session-world.js'
 import type { Reply } from '../../../harness/kernel.js'
 import { openScene, type Scene } from './scene.js'

@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { fieldsOf } from '../../../../plugins/work/hooks/families.js'
 import { auth, extensions, identity, tools } from '../../../../plugins/index.js'
+import { fieldsOf } from '../../../../plugins/work/hooks/families.js'
 import { HookEvent } from '../../../../schemas/hooks.js'
 import { HookMatcher } from '../../../../schemas/settings/hooks.js'
 import type { Reply } from '../../../harness/kernel.js'

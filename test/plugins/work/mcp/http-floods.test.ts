@@ -8,7 +8,9 @@ import * as assert from 'uvu/assert'
 import { eventually } from '../../../fixtures/session-world.js'
 import { type McpScene, mcpScene } from './scene.js'
 
-const [FLOODING, CALM] = ['flooding-server.mjs', 'http-server.mjs'].map(file => path.resolve('test/plugins/work/mcp', file))
+const [FLOODING, CALM] = ['flooding-server.mjs', 'http-server.mjs'].map(file =>
+  path.resolve('test/plugins/work/mcp', file),
+)
 
 interface Seen {
   readonly streams: number

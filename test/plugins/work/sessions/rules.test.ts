@@ -6,7 +6,13 @@ import { decodeEvent, encodeEvent, type NewEvent } from '../../../../plugins/wor
 import { boundText, boundValue } from '../../../../plugins/work/sessions/journal/bounds.js'
 import { TranscriptFolder } from '../../../../plugins/work/sessions/read/transcript.js'
 import * as rules from '../../../../plugins/work/sessions/requests/permission-rules.js'
-import { isRestartable, RESTARTABLE, TRANSITIONS, walk, wayToStopped } from '../../../../plugins/work/sessions/states.js'
+import {
+  isRestartable,
+  RESTARTABLE,
+  TRANSITIONS,
+  walk,
+  wayToStopped,
+} from '../../../../plugins/work/sessions/states.js'
 import { durationMs } from '../../../../schemas/duration.js'
 
 test('states: the table is all there is', () => {

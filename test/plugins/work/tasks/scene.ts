@@ -1,6 +1,7 @@
 import { cp, rm } from 'node:fs/promises'
 import { type Clock, definePlugin, type Plugin, type PluginKernel } from '../../../../kernel/plugin.js'
 import daemon from '../../../../plugins/desk/daemon/index.js'
+import workspaces from '../../../../plugins/desk/workspaces/index.js'
 import disk from '../../../../plugins/platform/disk/index.js'
 import resources from '../../../../plugins/platform/resources/index.js'
 import {
@@ -12,7 +13,6 @@ import {
 } from '../../../../plugins/work/sessions/api.js'
 import { Tasks } from '../../../../plugins/work/tasks/api.js'
 import tasks from '../../../../plugins/work/tasks/index.js'
-import workspaces from '../../../../plugins/desk/workspaces/index.js'
 import type { TaskRun } from '../../../../schemas/tasks.js'
 import { VirtualClock } from '../../../../testing/virtual-clock.js'
 import { validateReply } from '../../../harness/contract.js'

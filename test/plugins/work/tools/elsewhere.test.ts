@@ -8,8 +8,8 @@ import { annotationsOf, RouteTool } from '../../../../kernel/kit/annotations/ind
 import type { Route } from '../../../../kernel/plugin.js'
 import { inTree } from '../../../../plugins/index.js'
 import { temporaryFolder } from '../../../harness/kernel.js'
-import { profile, writeKit } from '../../delivery/bundles/kit.js'
 import { skillText } from '../../agents/skills/scene.js'
+import { profile, writeKit } from '../../delivery/bundles/kit.js'
 import { type Caller, openScene, type Scene, until, type Wire } from './scene.js'
 
 /** Plugins of the scene by itself. */

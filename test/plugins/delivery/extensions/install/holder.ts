@@ -1,6 +1,6 @@
 import { DropIns } from '../../../../../kernel/platform.js'
 import { DiskSpace, definePlugin, Host, maybe } from '../../../../../kernel/plugin.js'
-import { Events } from '../../../../../plugins/platform/events/api.js'
+import { Vault } from '../../../../../plugins/access/vault/api.js'
 import { ExtensionErrors } from '../../../../../plugins/delivery/extensions/errors.js'
 import { InstallErrors } from '../../../../../plugins/delivery/extensions/install/errors.js'
 import { installEvents } from '../../../../../plugins/delivery/extensions/install/events.js'
@@ -9,8 +9,8 @@ import { installMigrations } from '../../../../../plugins/delivery/extensions/in
 import { AllowUnverified } from '../../../../../plugins/delivery/extensions/install/trust.js'
 import type { InstallerKernel } from '../../../../../plugins/delivery/extensions/needs.js'
 import { sourceTable } from '../../../../../plugins/delivery/extensions/subprocess/snapshots.js'
+import { Events } from '../../../../../plugins/platform/events/api.js'
 import { Processes } from '../../../../../plugins/platform/processes/api.js'
-import { Vault } from '../../../../../plugins/access/vault/api.js'
 
 /** A plugin that has the installer and nothing else. */
 export class Holder {

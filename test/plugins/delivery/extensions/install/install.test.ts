@@ -4,12 +4,17 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Fault, operator } from '../../../../../kernel/plugin.js'
-import type { StoredEvent } from '../../../../../plugins/platform/events/api.js'
 import { mayLeadTo } from '../../../../../plugins/delivery/extensions/downloads/download.js'
 import { systemFiles } from '../../../../../plugins/delivery/extensions/install/files.js'
-import { type Intent, phaseOf, type Sight, transitions } from '../../../../../plugins/delivery/extensions/install/intents.js'
+import {
+  type Intent,
+  phaseOf,
+  type Sight,
+  transitions,
+} from '../../../../../plugins/delivery/extensions/install/intents.js'
 import type { Provenance } from '../../../../../plugins/delivery/extensions/install/provenance.js'
 import { sha256 } from '../../../../../plugins/delivery/extensions/install/source/tree.js'
+import type { StoredEvent } from '../../../../../plugins/platform/events/api.js'
 import { temporaryFolder } from '../../../../harness/kernel.js'
 import { contents, faultFrom, files, scene } from './scene.js'
 import { manifest, tarball } from './tarball.js'

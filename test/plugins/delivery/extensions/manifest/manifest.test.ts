@@ -1,7 +1,12 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Fault } from '../../../../../kernel/plugin.js'
-import { isAtLeast, parseManifest, readManifest, toolId } from '../../../../../plugins/delivery/extensions/manifest/manifest.js'
+import {
+  isAtLeast,
+  parseManifest,
+  readManifest,
+  toolId,
+} from '../../../../../plugins/delivery/extensions/manifest/manifest.js'
 import { hostMethods } from '../../../../../plugins/delivery/extensions/manifest/permissions.js'
 
 const refusal = (text: string, path = '/x/extension.toml'): Fault => {

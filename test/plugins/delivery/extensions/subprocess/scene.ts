@@ -3,12 +3,15 @@ import path from 'node:path'
 import * as v from 'valibot'
 import { Callers } from '../../../../../kernel/platform.js'
 import { definePlugin, Host, kind, maybe, Requests } from '../../../../../kernel/plugin.js'
-import daemon from '../../../../../plugins/desk/daemon/index.js'
-import { Events } from '../../../../../plugins/platform/events/api.js'
+import { Confinement } from '../../../../../plugins/access/sandboxes/api.js'
 import type { InstalledExtension } from '../../../../../plugins/delivery/extensions/api.js'
 import { keyOf } from '../../../../../plugins/delivery/extensions/identity.js'
 import { LogRing } from '../../../../../plugins/delivery/extensions/load/log-ring.js'
-import { type Manifest, parseManifest, type SourceTier } from '../../../../../plugins/delivery/extensions/manifest/manifest.js'
+import {
+  type Manifest,
+  parseManifest,
+  type SourceTier,
+} from '../../../../../plugins/delivery/extensions/manifest/manifest.js'
 import {
   ExtensionCrashLoop,
   type SubprocessHost,
@@ -18,9 +21,10 @@ import {
   subprocessHost,
 } from '../../../../../plugins/delivery/extensions/subprocess/index.js'
 import { sourceTable } from '../../../../../plugins/delivery/extensions/subprocess/snapshots.js'
+import daemon from '../../../../../plugins/desk/daemon/index.js'
+import { Events } from '../../../../../plugins/platform/events/api.js'
 import { Processes } from '../../../../../plugins/platform/processes/api.js'
 import resources from '../../../../../plugins/platform/resources/index.js'
-import { Confinement } from '../../../../../plugins/access/sandboxes/api.js'
 import { type BootOptions, boot, type TestKernel, temporaryFolder } from '../../../../harness/kernel.js'
 
 const CHILD = path.join(import.meta.dirname, 'child.mjs')
