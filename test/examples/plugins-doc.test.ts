@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert'
 import { kernelPoints } from '../../kernel/contract/kernel-hooks.js'
 import * as kit from '../../kernel/kit/index.js'
 import * as plugin from '../../kernel/plugin.js'
+import { pluginFolders } from '../../scripts/plugin-folders.mjs'
 
 const root = path.join(import.meta.dirname, '../..')
 const read = (file: string) => readFileSync(path.join(root, file), 'utf8')
@@ -59,7 +60,8 @@ async function wrongModule(module: string, names: readonly string[] = []): Promi
   const [, , name = ''] = module.split('/')
   const entries = JSON.parse(read('package.json')).exports
   const key = `.${module.slice('svc'.length)}`
-  if (!(key in entries) && !(name !== '' && existsSync(path.join(root, `plugins/${name}/api.ts`)))) return [module]
+  const isPlugin = pluginFolders(root).some(one => one.name === name && one.files.includes('api.ts'))
+  if (!(key in entries) && !isPlugin) return [module]
   const exported = names.length === 0 ? {} : await import(module)
   return names.filter(each => !(each in exported)).map(each => `${each} of ${module}`)
 }

@@ -114,7 +114,8 @@ test('a source that does not parse, or imports what is not there, fails and chan
 
 test('the whole build checks types and declares kernel, schemas and plugins only', () => {
   built()
-  assert.match(read('dist/types/plugins/pullers/api.d.ts'), 'pull: () => string')
+  assert.match(read('dist/types/plugins/apart/pullers/api.d.ts'), 'pull: () => string')
+  assert.is(read('dist/types/plugins/pullers.d.ts'), "export * from './apart/pullers/api.js'\n")
   assert.ok(existsSync(at('dist/types/kernel/index.d.ts')))
   assert.ok(existsSync(at('dist/types/schemas/deep/area.d.ts')))
   assert.not(existsSync(at('dist/types/cli')))

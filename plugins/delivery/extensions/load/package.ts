@@ -23,7 +23,7 @@ export interface PackageJson {
 }
 
 const versionOne = (name: string): Entry => ({
-  types: `./dist/types/plugins/extensions/version-one/${name}.d.ts`,
+  types: `./dist/types/plugins/delivery/extensions/version-one/${name}.d.ts`,
   default: `./dist/version-one/${name}.js`,
 })
 

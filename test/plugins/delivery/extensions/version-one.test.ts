@@ -142,7 +142,7 @@ test('the types of an extension are those of its version', async () => {
     return JSON.parse(text.slice(text.indexOf('\n'))).compilerOptions.paths as Record<string, string[]>
   }
   const [one, two] = [await pathsFor(1), await pathsFor(2)]
-  assert.match(one['svc/plugin']?.[0] ?? '', /dist\/types\/plugins\/extensions\/version-one\/plugin\.d\.ts$/)
+  assert.match(one['svc/plugin']?.[0] ?? '', /dist\/types\/plugins\/delivery\/extensions\/version-one\/plugin\.d\.ts$/)
   assert.match(one.svc?.[0] ?? '', /version-one\/svc\.d\.ts$/)
   assert.match(two['svc/plugin']?.[0] ?? '', /dist\/types\/kernel\/plugin\.d\.ts$/)
   assert.is(one['svc/kit']?.[0], two['svc/kit']?.[0])

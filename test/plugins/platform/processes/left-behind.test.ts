@@ -32,7 +32,7 @@ const daemonSource = `
 import { writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { systemClock } from './kernel/clock.ts'
-import { createSpawner } from './plugins/processes/spawner.ts'
+import { createSpawner } from './plugins/platform/processes/spawner.ts'
 const [homeId, cwd, rowsFile, ...scripts] = process.argv.slice(2)
 let rows = []
 const write = () => writeFileSync(rowsFile, JSON.stringify(rows))
