@@ -4,6 +4,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { kernelPoints } from '../../kernel/contract/kernel-hooks.js'
 import * as kit from '../../kernel/kit/index.js'
+import * as platform from '../../kernel/platform.js'
 import * as plugin from '../../kernel/plugin.js'
 import { pluginFolders } from '../../scripts/plugin-folders.mjs'
 
@@ -107,6 +108,25 @@ test('every helper of the kit, and every name of svc/plugin, that the document n
   const names = [...row.matchAll(/`(\w+)`/g)].map(([, name = '']) => name)
   assert.equal([...helpers.filter(name => !(name in kit)), ...names.filter(name => !(name in plugin))], [])
   assert.ok(helpers.length > 10 && names.length > 5)
+})
+
+test('the first 300 lines of the document have every value of svc/plugin and every entry of a surface', () => {
+  const first = document.split('\n').slice(0, 300).join('\n')
+  const absent = Object.keys(plugin).filter(name => !new RegExp(`\`${name}\\b`).test(first))
+  assert.equal(absent, [])
+  const rows = [...first.matchAll(/^\| `(\w+)` \|/gm)].map(([, name = '']) => name)
+  const entries = [...membersOf('Surface').keys()]
+  assert.ok(entries.length > 15)
+  assert.equal(
+    entries.filter(entry => !rows.includes(entry)),
+    [],
+  )
+})
+
+test('the section of svc/platform names every value of it', () => {
+  const [, section = ''] = /\n## svc\/platform\n([\s\S]*?)\n## /.exec(document) ?? []
+  const absent = Object.keys(platform).filter(name => !new RegExp(`\\b${name}\\b`).test(section))
+  assert.equal(absent, [])
 })
 
 test('every link within the document leads to a heading', () => {
