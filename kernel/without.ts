@@ -9,6 +9,7 @@ export const LEFT = {
   '002-source': '9d00ac37a2e6c2ed25e34ba091179e23e424d4ae7a3ae7654e3708ae67c12c7a',
   '002-outbox': '7d6e8709915ddc52b1641dc3a5c690ec8be2c3f24b66d2ca429a0a8695b89c83',
   'actor-origin': 'f99bc22e4d9d95a3af67524ded3b201c09f74e3e5b6589389ce8b389f4a93595',
+  'actor-for': '833930870598561eb8675a3f6c92145e911740be4933e8a26ed3f482adc7cde4',
 }
 /** Where no port keeps room, a write finds out by itself that there is none. */
 export const unwatched: DiskRoom = {
