@@ -24,7 +24,7 @@ export class TcpService implements TcpApi, Doorkeeper {
   readonly bind
   readonly vouch
   readonly authenticator: string
-  #state: TcpState = { status: 'disabled', why: 'no TCP listener was asked for' }
+  state: TcpState = { status: 'disabled', why: 'no TCP listener was asked for' }
   #site: Site
 
   #peers: PeerTable | undefined
@@ -52,17 +52,13 @@ export class TcpService implements TcpApi, Doorkeeper {
     this.#peers = peers
   }
 
-  get state(): TcpState {
-    return this.#state
-  }
-
   /** The boot is over. What it answers or throws stops the start. */
   async open(): Promise<Fault | undefined> {
     const { config, log, needs } = this.kernel
     if (!needs.host.doors.includes('tcp')) return undefined
     const { host } = this.#site
     if (!config.get(TcpSettings.enabled)) {
-      this.#state = { status: 'disabled', why: 'http.enabled is false in config.json' }
+      this.state = { status: 'disabled', why: 'http.enabled is false in config.json' }
       return undefined
     }
     const isLocal = isLoopback(host)
@@ -70,10 +66,10 @@ export class TcpService implements TcpApi, Doorkeeper {
       return unguarded(host, 'no plugin says who they are', 'set http.authenticator to the name of such a plugin')
     const passage = (await this.bind.ask(host, isLocal)) ?? (await this.#passage(host, isLocal))
     if (passage instanceof Fault) return passage
-    this.#state = { status: 'on' }
+    this.state = { status: 'on' }
     if (isLocal && !config.get(TcpSettings.requireToken)) {
       const why = 'http.require_token is false'
-      this.#state = { status: 'unchecked', why }
+      this.state = { status: 'unchecked', why }
       log.warn(`TCP serves every local user: ${why}`)
     }
     return this.#listen(host, passage)
@@ -102,7 +98,7 @@ export class TcpService implements TcpApi, Doorkeeper {
     const { headers, connection } = incoming
     if (!this.isLocal(headers as IncomingHttpHeaders) || wasForwarded(headers)) return done()
     const origin = headers['sec-fetch-site'] === 'same-origin' ? 'web' : 'http'
-    if (this.#state.status === 'unchecked') return done(operatorAt(origin, incoming.id))
+    if (this.state.status === 'unchecked') return done(operatorAt(origin, incoming.id))
     const known = (answer?: Actor | Fault) => done(answer instanceof Fault && route?.public ? undefined : answer)
     const judged = (peer: Peer) => known(peerRefusal(peer) ?? { ...operator, origin })
     return this.vouch.askNow([incoming, connection as Duplex], answer => {
