@@ -22,6 +22,8 @@ export interface SweepWorld {
 export class Stream {
   readonly #kinds: ReadonlySet<string>
   readonly #end = new AbortController()
+  /** Resolves when what is under way has ended. */
+  readonly end: () => Promise<void>
   #running: Promise<void> | undefined
   #again = false
   #isFresh = true
@@ -35,16 +37,14 @@ export class Stream {
     private readonly entries: readonly BoundOwned[],
   ) {
     this.#kinds = new Set(entries.map(({ entry }) => entry.by.id))
-    scope.defer('owned rows', () => this.end())
+    this.end = scope.defer('owned rows', async () => {
+      this.#end.abort()
+      await this.#running
+    })
   }
 
   get isOver(): boolean {
     return this.#end.signal.aborted || this.scope.signal.aborted
-  }
-
-  async end(): Promise<void> {
-    this.#end.abort()
-    await this.#running
   }
 
   /** Some plugin has started. @param again some cursor went */

@@ -215,8 +215,11 @@ test('a plugin that is reloaded, and one whose keeper of tombstones is, goes on'
   await end('a')
   await s.kernel.host.reload(labels(Object.assign(world, { version: '1.1.0' })))
   await end('b')
+  const held = () => s.kernel.host.plugins().find(({ name }) => name === 'acme.labels')?.holds
+  const before = held()
   await s.kernel.host.reload({ ...ownership, version: '0.1.1' })
   await end('c')
+  assert.equal(held(), before, 'nothing is left on a plugin that stayed')
   await s.close()
 })
 
