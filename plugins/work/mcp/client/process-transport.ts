@@ -52,7 +52,12 @@ export class ProcessTransport implements Transport {
         void this.close()
         return reject(this.#problem)
       }
-      this.handle.stdin.write(`${JSON.stringify(message)}\n`, error => (error ? reject(error) : resolve()))
+      this.handle.stdin.write(`${JSON.stringify(message)}\n`, error => {
+        if (!error) return resolve()
+        // A server that has ended breaks the pipe before its end is known: what waits is told of the end, and not of the pipe.
+        this.#closed()
+        reject(error)
+      })
     })
   }
 
