@@ -3,8 +3,8 @@
 // an explicit one. Exits with 1 when anything broke.
 import { performance } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
-import { firstSeed } from '../../scripts/seed.js'
 import type { Attack } from './attack/attack.js'
+import { firstSeed } from './library/seed.js'
 
 const attacks: readonly (() => Promise<{ attack: Attack }>)[] = [
   () => import('./attack/routes.js'),

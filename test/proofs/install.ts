@@ -9,10 +9,10 @@
 // fails it.
 import { performance } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
-import { firstSeed } from '../../scripts/seed.js'
 import { believeAll, installAll } from './install/archives.js'
 import { type Kill, Kills } from './install/kills.js'
 import { Lives } from './install/life.js'
+import { firstSeed } from './library/seed.js'
 
 const BELIEVED = 100
 

@@ -5,8 +5,8 @@
 // while the daemon ran may be anything but fired. All of it, 10 years of 40 zones, takes hours; the default less than a minute.
 // On a slow disk TMPDIR=/dev/shm helps. A policy that drops an occurrence, or a cron expression that is read in UTC, fails it.
 import { parseArgs } from 'node:util'
-import { firstSeed } from '../../scripts/seed.js'
 import { ZONES } from './heartbeats/compare.js'
+import { firstSeed } from './library/seed.js'
 import { accountsOf } from './schedules/accounts.js'
 import { live } from './schedules/life.js'
 import { occurrences } from './schedules/oracle.js'

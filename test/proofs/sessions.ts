@@ -4,10 +4,10 @@
 // do not want to end, and ten times as many sessions without one. Exits with 1 when anything is wrong.
 import { performance } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
-import { firstSeed } from '../../scripts/seed.js'
+import { chance } from './library/chance.js'
+import { firstSeed } from './library/seed.js'
 import { Life } from './sessions/life.js'
 import { proveShutdown } from './sessions/shutdown.js'
-import { chance } from './store/chance.js'
 
 const LANES = 2
 

@@ -2,7 +2,7 @@
 // A seed gives the same workload, kills and disk states again; `--only` runs one of them. Exits with 1 when anything is wrong.
 import { performance } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
-import { firstSeed } from '../../scripts/seed.js'
+import { firstSeed } from './library/seed.js'
 import { damagedJournal, damagedStore } from './store/damage.js'
 import { FAULTS, provokeFaults } from './store/faults.js'
 import { KILLS_A_LIFE, killJournal, killStore } from './store/kills.js'

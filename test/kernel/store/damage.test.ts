@@ -6,7 +6,7 @@ import { crc32 } from 'node:zlib'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { noteBytes, readNote } from '../../../kernel/store/note.js'
-import { firstSeed } from '../../../scripts/seed.js'
+import { firstSeed } from '../../proofs/library/seed.js'
 import { damagedJournal, damagedStore } from '../../proofs/store/damage.js'
 import { codeOf, inFolder, openAt, rowsById, watchedDisk, writeThree } from './harness.js'
 

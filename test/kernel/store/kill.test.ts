@@ -1,7 +1,7 @@
 // proof: kills; npm run prove:store has more of them
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { firstSeed } from '../../../scripts/seed.js'
+import { firstSeed } from '../../proofs/library/seed.js'
 import { killJournal, killStore } from '../../proofs/store/kills.js'
 import { withChild } from '../../proofs/store/processes.js'
 

@@ -1,7 +1,7 @@
 // proof: a taste of npm run prove:store
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { firstSeed } from '../../../scripts/seed.js'
+import { firstSeed } from '../../proofs/library/seed.js'
 import { MUTANTS, States, type SubjectName } from '../../proofs/store/states.js'
 
 // A taste of `npm run prove:store`, which tries 100 or 300 states of each.

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { TaskWorld, until } from '../../fixtures/task-world.js'
 import type { Reply } from '../../harness/kernel.js'
-import { chance } from '../store/chance.js'
+import { chance } from '../library/chance.js'
 import type { Attack, AttackRun } from './attack.js'
 
 const SPENDER = fileURLToPath(new URL('./budgets/spender.mjs', import.meta.url))

@@ -5,7 +5,7 @@ import path from 'node:path'
 import { parseManifest } from '../../../plugins/delivery/extensions/api.js'
 import { publishTo } from '../../../plugins/delivery/extensions/authoring/publish.js'
 import { Installed } from '../../e2e/installed.js'
-import { type Chance, chance } from '../store/chance.js'
+import { type Chance, chance } from '../library/chance.js'
 import type { Attack, AttackRun } from './attack.js'
 import { furnish } from './world.js'
 

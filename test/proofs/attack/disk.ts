@@ -6,7 +6,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { chance } from '../store/chance.js'
+import { chance } from '../library/chance.js'
 import type { Attack, AttackRun } from './attack.js'
 
 const svc = fileURLToPath(new URL('../../../dist/bin/svc', import.meta.url))

@@ -8,7 +8,7 @@ import {
   startPlaces,
 } from '../../fixtures/file-places.js'
 import { type HostileFile, hostileFiles } from '../../fixtures/hostile-files.js'
-import { type Chance, chance } from '../store/chance.js'
+import { type Chance, chance } from '../library/chance.js'
 import type { Attack } from './attack.js'
 
 /** Cases that one daemon is asked before it is stopped and started on something. */

@@ -6,7 +6,7 @@ import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { Installed, processesWith, until } from '../../e2e/installed.js'
-import { chance } from '../store/chance.js'
+import { chance } from '../library/chance.js'
 import type { Attack } from './attack.js'
 
 const CHILD = fileURLToPath(new URL('./floods/child.mjs', import.meta.url))

@@ -1,5 +1,5 @@
 import { Installed } from '../../e2e/installed.js'
-import { type Chance, chance } from '../store/chance.js'
+import { type Chance, chance } from '../library/chance.js'
 import type { Attack, AttackRun } from './attack.js'
 import { deliveries, miscounted } from './hooks-webhooks/deliveries.js'
 import { misbehaviour } from './hooks-webhooks/misbehaviour.js'

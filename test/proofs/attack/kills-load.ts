@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { until } from '../../e2e/installed.js'
-import type { Chance } from '../store/chance.js'
+import type { Chance } from '../library/chance.js'
 
 const PATIENCE_MS = 60_000
 /** Records, each of which is written by a lane of its own, and lanes of prompts. */

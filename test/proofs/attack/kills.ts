@@ -4,7 +4,7 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { Installed, processesWith, until } from '../../e2e/installed.js'
-import { type Chance, chance } from '../store/chance.js'
+import { type Chance, chance } from '../library/chance.js'
 import type { Attack } from './attack.js'
 import { Load } from './kills-load.js'
 

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { Installed } from '../../e2e/installed.js'
 import { gitPrograms, planted, ran, templateAt } from '../../fixtures/git-programs.js'
-import { chance } from '../store/chance.js'
+import { chance } from '../library/chance.js'
 import type { Attack, AttackRun } from './attack.js'
 
 /** Files of a cloned folder that would run a program, by their path. */

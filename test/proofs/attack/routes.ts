@@ -1,7 +1,7 @@
 import { existsSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { Installed } from '../../e2e/installed.js'
-import { chance } from '../store/chance.js'
+import { chance } from '../library/chance.js'
 import type { Attack, AttackRun } from './attack.js'
 import { type Came, exchange } from './routes/exchange.js'
 import { Routes } from './routes/sample.js'

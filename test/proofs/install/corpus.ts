@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { limits } from '../../../plugins/delivery/extensions/install/source/limits.js'
 import { END, entry, manifest, pax, sealed } from '../../plugins/delivery/extensions/install/tarball.js'
-import { type Chance, chance } from '../store/chance.js'
+import { type Chance, chance } from '../library/chance.js'
 
 /** How an archive came to be. */
 export type Make = 'harmless' | 'hostile' | 'mutated' | 'damaged'

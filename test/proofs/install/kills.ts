@@ -7,7 +7,7 @@ import { readFolder } from '../../../plugins/delivery/extensions/install/source/
 import { treeDigest } from '../../../plugins/delivery/extensions/install/source/tree.js'
 import { files, scene } from '../../plugins/delivery/extensions/install/scene.js'
 import { manifest } from '../../plugins/delivery/extensions/install/tarball.js'
-import { chance } from '../store/chance.js'
+import { chance } from '../library/chance.js'
 import { inFolder, runChild } from '../store/processes.js'
 import { type Operation, operations, perform } from './operations.js'
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from '../../e2e/installed.js'
-import type { Chance } from '../store/chance.js'
+import type { Chance } from '../library/chance.js'
 
 const PATIENCE_MS = 30_000
 

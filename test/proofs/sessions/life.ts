@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { isDeepStrictEqual } from 'node:util'
 import { Installed, processesWith, type Running, until } from '../../e2e/installed.js'
-import type { Chance } from '../store/chance.js'
+import type { Chance } from '../library/chance.js'
 import { AcknowledgedPrompts } from './acknowledged.js'
 import { Reader, type SeenFrame } from './reader.js'
 

@@ -1,6 +1,6 @@
 import type { Mark } from '../../../kernel/store/mark.js'
 import { readNote } from '../../../kernel/store/note.js'
-import { type Chance, chance } from './chance.js'
+import { type Chance, chance } from '../library/chance.js'
 import { perform, prepare, recordOf, wrongWith, wrongWithJournal } from './model.js'
 import { type Files, PowerDisk } from './power-disk.js'
 import { open, openSmall } from './states.js'

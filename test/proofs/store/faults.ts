@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { openJournal } from '../../../plugins/platform/journals/open.js'
-import { chance } from './chance.js'
+import { chance } from '../library/chance.js'
 import { wrongWithFolder } from './kills.js'
 import { recordOf } from './model.js'
 import { inFolder, largest, runChild } from './processes.js'

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import path from 'node:path'
 import { openStore } from '../../../kernel/store/index.js'
 import { openJournal } from '../../../plugins/platform/journals/open.js'
-import { chance } from './chance.js'
+import { chance } from '../library/chance.js'
 import { prepare, recordOf, wrongWith } from './model.js'
 import { inFolder, largest, onCopy, runChild } from './processes.js'
 

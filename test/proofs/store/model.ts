@@ -1,7 +1,7 @@
 import type { Tx } from '../../../kernel/contract/storage.js'
 import type { Store } from '../../../kernel/store/index.js'
 import type { Journal } from '../../../plugins/platform/journals/api.js'
-import { chance } from './chance.js'
+import { chance } from '../library/chance.js'
 
 /**
  * The workload: transaction n is a function of the seed and n alone, so that the state after any number of them can be

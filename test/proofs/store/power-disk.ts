@@ -1,6 +1,6 @@
 import path from 'node:path'
 import type { Disk } from '../../../kernel/store/disk.js'
-import type { Chance } from './chance.js'
+import type { Chance } from '../library/chance.js'
 
 const SECTOR = 512
 

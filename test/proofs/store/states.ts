@@ -3,7 +3,7 @@ import { openStore, type Store } from '../../../kernel/store/index.js'
 import { textFile } from '../../../plugins/platform/files/text-file.js'
 import type { Journal } from '../../../plugins/platform/journals/api.js'
 import { openJournal } from '../../../plugins/platform/journals/open.js'
-import { type Chance, chance } from './chance.js'
+import { type Chance, chance } from '../library/chance.js'
 import { lastOf, perform, prepare, recordOf, wrongWith, wrongWithJournal } from './model.js'
 import { type Files, PowerDisk, withoutSyncs } from './power-disk.js'
 

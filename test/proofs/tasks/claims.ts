@@ -1,5 +1,5 @@
 import { type Agent, scene } from '../../plugins/work/tasks/scene.js'
-import type { Chance } from '../store/chance.js'
+import type { Chance } from '../library/chance.js'
 import { type Answer, many } from './claimants.js'
 
 /** Runs that the claimants pass around: what a task keeps of its past has a bound, a million tasks have none. */

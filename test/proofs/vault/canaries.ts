@@ -1,4 +1,4 @@
-import type { Chance } from '../store/chance.js'
+import type { Chance } from '../library/chance.js'
 
 /** In the middle of every canary: what is found of a canary is found by it. */
 const MARK = 'cANary7Q9zX4'

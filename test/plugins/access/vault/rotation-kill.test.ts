@@ -3,9 +3,9 @@ import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { firstSeed } from '../../../../scripts/seed.js'
 import { startDaemon } from '../../../../testing/index.js'
-import { chance as chanceOf } from '../../../proofs/store/chance.js'
+import { chance as chanceOf } from '../../../proofs/library/chance.js'
+import { firstSeed } from '../../../proofs/library/seed.js'
 
 const KILLS = Number(process.env.KILLS ?? 12)
 const MOST_KILLS = 10 * KILLS

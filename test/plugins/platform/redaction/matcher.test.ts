@@ -6,7 +6,7 @@ import type { Fault } from '../../../../kernel/plugin.js'
 import { folded, secretForms } from '../../../../plugins/platform/redaction/forms.js'
 import { SecretMatcher } from '../../../../plugins/platform/redaction/matcher.js'
 import { leakOf, writingsOf } from '../../../harness/secret-writings.js'
-import { chance } from '../../../proofs/store/chance.js'
+import { chance } from '../../../proofs/library/chance.js'
 
 const SEED = process.env.SEED ?? '1'
 /** Values that need every kind of escaping, and none. */

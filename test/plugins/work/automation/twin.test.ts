@@ -2,9 +2,9 @@
 
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { firstSeed } from '../../../../scripts/seed.js'
 import { seededIds } from '../../../../testing/seeded-ids.js'
 import type { Reply } from '../../../harness/kernel.js'
+import { firstSeed } from '../../../proofs/library/seed.js'
 import { hourly } from './bench.js'
 import { lineOf, Twin } from './twin.js'
 

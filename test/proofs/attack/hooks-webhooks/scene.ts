@@ -1,5 +1,5 @@
 import { type Installed, until } from '../../../e2e/installed.js'
-import type { Chance } from '../../store/chance.js'
+import type { Chance } from '../../library/chance.js'
 import type { Furnished } from '../world.js'
 
 /** Milliseconds that anything has which the attack waits for. */

@@ -1,4 +1,4 @@
-import type { Chance } from '../../store/chance.js'
+import type { Chance } from '../../library/chance.js'
 
 /** As much of a JSON schema as the document uses. */
 export interface Schema {

@@ -1,4 +1,4 @@
-import type { Chance } from '../../store/chance.js'
+import type { Chance } from '../../library/chance.js'
 import type { Sent } from './exchange.js'
 import type { Operation, Routes } from './sample.js'
 
