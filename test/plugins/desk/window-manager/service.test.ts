@@ -362,7 +362,7 @@ test('documents outlive a restart, and go with their workspace', async () => {
       .inside()
       .db.all<{ id: string }>(`SELECT workspace_id AS id FROM window_manager_${table}`)
       .map(row => row.id)
-  while (left('document').includes(id)) await new Promise(setImmediate)
+  while ([...left('document'), ...left('history')].includes(id)) await new Promise(setImmediate)
   assert.equal([left('document'), left('history')], [[other], [other]])
   await second.end()
   await rm(home, { recursive: true, force: true })

@@ -69,7 +69,11 @@ createInterface({ input: process.stdin }).on('line', async line => {
   if (method === 'tools/list') {
     send({ id, result: { tools: tools() } })
     if (FLOODS[how] !== undefined) flood(FLOODS[how])
-    if (how === 'deaf') process.stdin.pause()
+    if (how === 'deaf') {
+      process.stdin.pause()
+      // Node ends a program that waits for nothing.
+      setInterval(() => {}, 1000)
+    }
     return
   }
   if (method !== 'tools/call') return send({ id, error: { code: -32601, message: 'no' } })
