@@ -55,7 +55,6 @@ const SHUTDOWN_MS = 10_000
 const RELEASE_MS = 5000
 
 /** Boots a kernel on a home directory: configuration, lock, store, plugins, listeners. A failure undoes what was done. */
-// biome-ignore lint/complexity/noExcessiveCognitiveComplexity: the stages of a boot, in their order
 export async function createKernel(options: KernelOptions): Promise<Kernel> {
   const clock = options.clock ?? systemClock()
   const ids = options.ids ?? systemIds()

@@ -60,7 +60,6 @@ export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: Gen
       if (full && !route.essential) throw full
       await route.before?.(self, { params, actor: arrival.actor } as never)
     },
-    // biome-ignore lint/complexity/noExcessiveCognitiveComplexity: the life of a request, step by step in its order
     handler: async (request, reply) => {
       const { arrival } = request
       const call = request.call as Call

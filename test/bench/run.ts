@@ -102,7 +102,7 @@ if (unknown !== undefined) {
 
 const began = performance.now()
 const bench = path.dirname(fileURLToPath(import.meta.url))
-const root = path.join(bench, '..')
+const root = path.join(bench, '../..')
 const temp = temporaryFolder()
 const report = new Report()
 const why = chosen.includes('store') ? installNative(bench) : 'not needed'

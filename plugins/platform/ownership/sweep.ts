@@ -161,7 +161,6 @@ export class Stream {
   }
 
   /** Deletes the rows of a thing, and what they stand for. Of rows that fail the first error is thrown, once the others are gone. */
-  // biome-ignore lint/complexity/noExcessiveCognitiveComplexity: one pass with what each of its failures means
   async #sweep(kind: string, id: string): Promise<void> {
     let failure: { readonly error: unknown } | undefined
     for (const { entry, self, db } of this.entries) {
