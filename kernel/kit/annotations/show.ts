@@ -29,7 +29,7 @@ export type Member<T, D extends number = 3> = T extends readonly unknown[]
 
 /**
  * A column: the name of a member, `next_run`, or with a format, `next_run~ago`; as an object with what a name cannot say. The header
- * is the last part of the name in words, `NEXT RUN`.
+ * is the last part of the name in words, `NEXT RUN`; of a time without its `_at`.
  */
 export type Column<M extends string> = M | ({ readonly of: M } & Partial<Pick<CliColumn, 'header' | 'words' | 'below'>>)
 
@@ -75,7 +75,8 @@ export const withTable = (view: CliView, path: string, columns: readonly CliColu
 function toColumn(column: Column<string>): CliColumn {
   const { of, ...more } = typeof column === 'string' ? { of: column } : column
   const [path = '', as] = of.split('~') as [string, CliColumn['as']]
-  const words = (path.split('.').at(-1) ?? '')
+  const name = path.split('.').at(-1) ?? ''
+  const words = (as === 'time' || as === 'ago' ? name.replace(/_at$/, '') : name)
     .replaceAll('_', ' ')
     .replace(/\b(?:id|url)\b/g, word => word.toUpperCase())
   return { header: words[0]?.toUpperCase() + words.slice(1), path, ...(as && { as }), ...more }

@@ -121,6 +121,7 @@ test('two plugins with one command conflict by what the annotation claims', asyn
 const Thing = v.object({
   name: v.string(),
   next_run: v.nullish(v.string()),
+  made_at: v.string(),
   size: v.number(),
   tags: v.optional(v.array(v.string())),
   owner: v.optional(v.object({ id: v.string() })),
@@ -129,7 +130,7 @@ const Things = v.object({ things: v.array(Thing), count: v.number() })
 const OneThing = v.object({ thing: Thing })
 
 test('a view names members: their headers and formats follow', () => {
-  const list = show(Things, 'things', ['name', 'next_run~ago', 'size~bytes', 'tags~list', 'owner.id'], {
+  const list = show(Things, 'things', ['name', 'next_run~ago', 'size~bytes', 'tags~list', 'owner.id', 'made_at~time'], {
     empty: 'none',
   })
   assert.equal(list, {
@@ -140,6 +141,7 @@ test('a view names members: their headers and formats follow', () => {
       { header: 'Size', path: 'size', as: 'bytes' },
       { header: 'Tags', path: 'tags', as: 'list' },
       { header: 'ID', path: 'owner.id' },
+      { header: 'Made', path: 'made_at', as: 'time' },
     ],
     empty: 'none',
   })
