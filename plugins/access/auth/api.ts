@@ -1,4 +1,5 @@
 /** `svc/plugins/auth`: who has the operator token, errors about tokens and keys, and where the operator token is kept. */
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { defineErrors, type Incoming, token } from '../../../kernel/plugin.js'
 
 export interface AuthApi {
@@ -23,5 +24,5 @@ export const AuthErrors = defineErrors({
     next: 'send the header `Authorization: Bearer <token>` with what `svc auth token` prints',
   },
   api_key_not_found: { status: 404, message: 'no such key', next: 'list keys: svc auth key list' },
-  api_keys_full: { status: 409, message: 'there are as many keys as there can be', next: 'svc auth key list' },
+  api_keys_full: { status: 409, message: 'there are as many keys as there can be', next: command('auth key list') },
 })

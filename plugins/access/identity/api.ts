@@ -1,5 +1,7 @@
 /** `svc/plugins/identity`: who an agent is when its process calls the daemon. */
+
 import * as v from 'valibot'
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { type Actor, defineErrors, event, operator } from '../../../kernel/plugin.js'
 import type { StoredEvent } from '../../platform/events/api.js'
 
@@ -56,7 +58,7 @@ export const IdentityErrors = defineErrors({
   identity_stale: {
     status: 401,
     message: 'the session of this identity is stopped or unknown',
-    next: 'svc session list',
+    next: command('session list'),
   },
   identity_unauthorized: {
     status: 403,

@@ -2,6 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import path from 'node:path'
 import { canRunCode } from '../../../kernel/kit/annotations/index.js'
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { SecretSet } from '../../../kernel/kit/secret-set.js'
 import type { Callers, Sockets } from '../../../kernel/platform.js'
 import {
@@ -197,7 +198,7 @@ export class IdentityService {
 
 const bothOrNeither = () =>
   KernelErrors.identity_required('send both X-Service-Session-ID and X-Service-Agent, or neither', {
-    next: 'svc session list',
+    next: command('session list'),
   })
 
 const isSame = (token: Buffer, given: string): boolean => {

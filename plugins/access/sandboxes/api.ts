@@ -1,4 +1,5 @@
 /** `svc/plugins/sandboxes`: how sessions are confined. */
+import { command as commandLine, placeholder } from '../../../kernel/kit/commands/command-line.js'
 import { defineErrors, hookTable, notify, pipeline, type TapsOf, token } from '../../../kernel/plugin.js'
 import type { Deniable, SessionInfo } from '../../work/sessions/api.js'
 
@@ -13,23 +14,23 @@ export const SandboxErrors = defineErrors({
   sandbox_unusable: {
     status: 422,
     message: 'the sandbox that this session has to run in cannot be started',
-    next: 'svc doctor --only sandboxes',
+    next: commandLine('doctor', '--only', 'sandboxes'),
   },
   sandbox_profile_not_found: {
     status: 422,
     message: 'there is no such sandbox profile',
-    next: 'svc config get sandboxes',
+    next: commandLine('config get', 'sandboxes'),
   },
-  sandbox_not_found: { status: 404, message: 'this session has no sandbox', next: 'svc sandbox list' },
+  sandbox_not_found: { status: 404, message: 'this session has no sandbox', next: commandLine('sandbox list') },
   sandbox_not_running: {
     status: 409,
     message: 'the sandbox of this session is there while its agent runs',
-    next: 'svc session prompt <id> <text>',
+    next: commandLine('session prompt', placeholder('id'), placeholder('text')),
   },
   sandbox_crowded: {
     status: 409,
     message: 'too many commands run in this sandbox; wait for one of them',
-    next: 'svc sandbox show <session>',
+    next: commandLine('sandbox show', placeholder('session')),
   },
   sandbox_folder_outside: { status: 422, message: 'cwd is no folder of the workspace of this session' },
   sandbox_command_unstarted: { status: 422, message: 'the command could not be started' },

@@ -1,3 +1,4 @@
+import { command, placeholder } from '../../../kernel/kit/commands/command-line.js'
 import { defineErrors, token } from '../../../kernel/plugin.js'
 import type { WorkspaceTrust } from '../../../schemas/workspaces/trust.js'
 import type { Workspace } from '../../desk/workspaces/api.js'
@@ -18,7 +19,7 @@ export const TrustErrors = defineErrors({
   trust_changed: {
     status: 409,
     message: 'the files of this workspace are others by now; look at them again',
-    next: 'svc workspace trust <workspace>',
+    next: command('workspace trust', placeholder('workspace')),
   },
   trust_unreadable: {
     status: 422,

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { command, placeholder } from '../../../kernel/kit/commands/command-line.js'
 import { parseSecretRef } from '../../../kernel/kit/secret-ref.js'
 import { type Actor, defineErrors, event, registry, type Tx, token } from '../../../kernel/plugin.js'
 import type { VaultSecret } from '../../../schemas/vault.js'
@@ -103,7 +104,7 @@ export const VaultErrors = defineErrors({
     next: `use one of ${NAMESPACES.join(', ')}`,
   },
   vault_namespace_foreign: { status: 403, message: 'this secret belongs to another consumer' },
-  vault_secret_not_found: { status: 404, message: 'the vault has no such secret', next: 'svc vault list' },
+  vault_secret_not_found: { status: 404, message: 'the vault has no such secret', next: command('vault list') },
   vault_secret_damaged: { status: 503, message: 'the record of this secret was changed or damaged', next: PUT },
   vault_value_short: {
     status: 400,
@@ -111,7 +112,11 @@ export const VaultErrors = defineErrors({
     next: 'use a longer value, or repeat with --allow-short (allow_short: true), from 4 bytes on',
   },
   vault_value_invalid: { status: 400, message: 'the vault does not take this value' },
-  vault_full: { status: 400, message: 'the vault has as many secrets as it takes', next: 'svc vault delete <ref>' },
+  vault_full: {
+    status: 400,
+    message: 'the vault has as many secrets as it takes',
+    next: command('vault delete', placeholder('ref')),
+  },
   vault_key_missing: {
     status: 503,
     message: 'there are secrets, and the key that they are sealed with is gone',

@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import type { Fault } from '../../../kernel/plugin.js'
 import type { VaultHealth } from '../../../schemas/daemon/health.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
@@ -27,7 +28,7 @@ export function vaultItems(problem: Fault | undefined, { damaged, count, keySour
       code,
       title: `${ref} cannot be opened`,
       message: texts[code],
-      suggested_command: `svc vault put ${ref}`,
+      suggested_command: command('vault put', ref),
     }),
   )
   if (damaged.size > NAMED)
@@ -38,7 +39,7 @@ export function vaultItems(problem: Fault | undefined, { damaged, count, keySour
         code: 'vault_secret_damaged',
         title: 'More secrets cannot be opened',
         message: `${damaged.size - NAMED} more secrets cannot be opened`,
-        suggested_command: 'svc vault list',
+        suggested_command: command('vault list'),
       }),
     )
   if (problem)

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { command, placeholder } from '../../../kernel/kit/commands/command-line.js'
 import {
   defineErrors,
   guard,
@@ -127,43 +128,43 @@ export const AgentActivities = registry<ActivitySource>(
 )
 
 export const AgentErrors = defineErrors({
-  agent_not_found: { status: 404, message: 'no such agent', next: 'svc agent list' },
+  agent_not_found: { status: 404, message: 'no such agent', next: command('agent list') },
   agent_invalid: {
     status: 422,
     message: 'the definition of this agent is not valid',
-    next: 'svc doctor --only agents',
+    next: command('doctor', '--only', 'agents'),
   },
-  agent_exists: { status: 409, message: 'there is an agent of this name in this place', next: 'svc agent list' },
+  agent_exists: { status: 409, message: 'there is an agent of this name in this place', next: command('agent list') },
   agent_read_only: {
     status: 409,
     message: 'this definition cannot be changed here',
-    next: 'svc agent list',
+    next: command('agent list'),
   },
   agent_changed: {
     status: 409,
     message: 'expected_digest is not the digest of the definition as it is now; read it again and repeat',
-    next: 'svc agent list',
+    next: command('agent list'),
   },
   agent_workspace_missing: {
     status: 400,
     message: 'scope workspace needs a workspace: its id, name or path',
-    next: 'svc workspace list',
+    next: command('workspace list'),
   },
-  agent_unwritable: { status: 422, message: 'the definition cannot be written there', next: 'svc doctor' },
+  agent_unwritable: { status: 422, message: 'the definition cannot be written there', next: command('doctor') },
   agent_cursor_invalid: {
     status: 400,
     message: 'the cursor does not belong to this filter; start again without it',
-    next: 'svc agent list',
+    next: command('agent list'),
   },
   agent_activity_unavailable: {
     status: 503,
     message: 'which agents are at work is not known now; ask without a filter by status',
-    next: 'svc doctor',
+    next: command('doctor'),
   },
   agent_untrusted: {
     status: 409,
     message: 'this definition runs code, and its workspace is not trusted',
-    next: 'svc workspace trust <workspace>',
+    next: command('workspace trust', placeholder('workspace')),
   },
   agent_reference_forbidden: {
     status: 422,
@@ -172,6 +173,6 @@ export const AgentErrors = defineErrors({
   agent_not_runnable: {
     status: 422,
     message: 'nothing on this machine can run this agent',
-    next: 'svc session new --agent report',
+    next: command('session new', '--agent', 'report'),
   },
 })

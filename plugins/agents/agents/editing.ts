@@ -1,3 +1,4 @@
+import { command, placeholder } from '../../../kernel/kit/commands/command-line.js'
 import type { MaybeToken, PluginKernel } from '../../../kernel/plugin.js'
 import type {
   Agent,
@@ -44,7 +45,7 @@ export class AgentEditing {
   async update(name: string, { agent, expected_digest, workspace }: PutAgentBody): Promise<Agent> {
     if (agent.name !== name) {
       throw AgentErrors.agent_invalid(`agent.name is ${JSON.stringify(agent.name)}, but the path names ${name}`, {
-        next: `svc agent duplicate ${name} <new-name>`,
+        next: command('agent duplicate', name, placeholder('new-name')),
       })
     }
     const { found, index } = await this.#writable(name, await this.agents.workspace(workspace))
@@ -106,7 +107,7 @@ export class AgentEditing {
     }
     const from = where ? `lies in ${where.folder}` : 'comes with the daemon or with a package'
     throw AgentErrors.agent_read_only(`agent ${name} ${from}; it cannot be changed here`, {
-      next: `svc agent duplicate ${name} <new-name>`,
+      next: command('agent duplicate', name, placeholder('new-name')),
     })
   }
 }

@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import {
   type Actor,
   type Batch,
@@ -195,7 +196,7 @@ export class AgentsService implements AgentsApi {
       await this.find(workspace.defaultAgent, workspace)
       return undefined
     } catch (error) {
-      return WorkspaceErrors.workspace_invalid(`default_agent: ${messageOf(error)}`, { next: 'svc agent list' })
+      return WorkspaceErrors.workspace_invalid(`default_agent: ${messageOf(error)}`, { next: command('agent list') })
     }
   }
 

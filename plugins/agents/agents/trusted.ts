@@ -1,3 +1,4 @@
+import { command as commandLine } from '../../../kernel/kit/commands/command-line.js'
 import { parseSecretRef } from '../../../kernel/kit/secret-ref.js'
 import { shown } from '../../../kernel/kit/text.js'
 import type { TrustApi } from '../../access/trust/api.js'
@@ -22,7 +23,7 @@ export async function checkTrusted(
   if (foreign !== undefined)
     throw AgentErrors.agent_reference_forbidden(
       `agent ${name} names ${shown(String(foreign))}; a definition of a workspace may name only vault:mcp/ws/${workspace.id}/… and vault:hooks/ws/${workspace.id}/…`,
-      { next: `svc agent info ${name} --workspace ${workspace.id}` },
+      { next: commandLine('agent info', name, '--workspace', workspace.id) },
     )
   const runs = [
     ...(command === undefined ? [] : ['a command']),
@@ -34,7 +35,7 @@ export async function checkTrusted(
   if (runs.length === 0 || (await trust.allows(workspace))) return
   throw AgentErrors.agent_untrusted(
     `agent ${name} brings ${runs.join(' and ')}, and workspace ${workspace.name} is not trusted or was changed since`,
-    { next: `svc workspace trust ${workspace.id}` },
+    { next: commandLine('workspace trust', workspace.id) },
   )
 }
 

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { defineErrors, event, gate, hookTable, notify, registry, type TapsOf, token } from '../../../kernel/plugin.js'
 import type { WakeDecision, WakeSource } from '../../../schemas/agents/sidecars.js'
 import type { SessionInfo } from '../../work/sessions/api.js'
@@ -49,5 +50,5 @@ export const HeartbeatSent = event(
 )
 
 export const HeartbeatErrors = defineErrors({
-  wake_session_not_found: { status: 404, message: 'no such session', next: 'svc session list' },
+  wake_session_not_found: { status: 404, message: 'no such session', next: command('session list') },
 })

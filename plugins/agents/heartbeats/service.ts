@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { Fault, iso, messageOf, ok } from '../../../kernel/plugin.js'
 import type { Heartbeat, HeartbeatStatus, HeartbeatStatusQuery, WakeBody } from '../../../schemas/agents/sidecars.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
@@ -171,7 +172,7 @@ export class HeartbeatsService implements HeartbeatsApi {
           title: 'Wake-ups end with their agent',
           message: `the last ${failures} wake-ups of ${id} by the policy of ${agent} were the end of its agent; they come ever more seldom`,
           data_freshness: 'live',
-          suggested_command: `svc session history ${id}`,
+          suggested_command: command('session history', id),
           evidence: { session_id: id, agent_name: agent, failures },
         },
       ]

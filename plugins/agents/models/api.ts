@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { defineErrors, token } from '../../../kernel/plugin.js'
 import type { Model } from '../../../schemas/providers.js'
 
@@ -18,12 +19,12 @@ export const ModelErrors = defineErrors({
   model_not_found: {
     status: 422,
     message: 'no such model of this provider is known',
-    next: 'svc provider models list',
+    next: command('provider models list'),
   },
-  model_source_not_found: { status: 400, message: 'no such source of models', next: 'svc provider models status' },
+  model_source_not_found: { status: 400, message: 'no such source of models', next: command('provider models status') },
   model_source_failed: {
     status: 503,
     message: 'no source of models could be read',
-    next: 'svc provider models status',
+    next: command('provider models status'),
   },
 })

@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { Serial } from '../../../kernel/kit/serial.js'
 import {
   type Actor,
@@ -130,7 +131,7 @@ export class ModelsService implements ModelsApi {
       const { model_id: id, default_effort: effort, ...flags } = body
       if (!this.list(provider).some(model => model.model_id === id))
         throw ModelErrors.model_not_found(`no model ${JSON.stringify(id)} of ${provider} is known`, {
-          next: `svc provider models refresh ${provider}`,
+          next: command('provider models refresh', provider),
         })
       const entry = this.#entry(provider) ?? {}
       const before = entry.models?.curated ?? []

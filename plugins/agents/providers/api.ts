@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { command as commandLine } from '../../../kernel/kit/commands/command-line.js'
 import { type Actor, defineErrors, registry, token } from '../../../kernel/plugin.js'
 import type { CuratedModel, ProviderSettings, PutProviderBody } from '../../../schemas/settings/entries.js'
 
@@ -125,11 +126,11 @@ export const ProviderUsers = registry<ProviderUser>('providers.users@1', v.loose
 export const Providers = token<ProvidersApi>('providers@1')
 
 export const ProviderErrors = defineErrors({
-  provider_not_found: { status: 404, message: 'no such provider', next: 'svc provider list' },
+  provider_not_found: { status: 404, message: 'no such provider', next: commandLine('provider list') },
   provider_probe_unavailable: {
     status: 422,
     message: 'whether this provider is logged in cannot be asked',
-    next: 'svc provider list',
+    next: commandLine('provider list'),
   },
   provider_secret_foreign: {
     status: 400,
@@ -139,16 +140,16 @@ export const ProviderErrors = defineErrors({
   provider_vault_missing: {
     status: 503,
     message: 'the vault does not run, so no secret can be stored',
-    next: 'svc plugin list',
+    next: commandLine('plugin list'),
   },
   provider_endpoint_missing: {
     status: 422,
     message: 'no endpoint is named for this provider',
-    next: 'svc init',
+    next: commandLine('init'),
   },
   provider_cli_missing: {
     status: 422,
     message: 'the command of this provider is not on the PATH of the daemon',
-    next: 'svc provider list',
+    next: commandLine('provider list'),
   },
 })

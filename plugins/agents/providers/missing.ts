@@ -1,3 +1,4 @@
+import { command as commandLine } from '../../../kernel/kit/commands/command-line.js'
 import type { Provider } from './api.js'
 
 /** Why a provider cannot run here, in words for a person, and what to do about it. */
@@ -19,7 +20,7 @@ export function missingOf(provider: Provider, env: Readonly<Record<string, strin
     return { code: 'provider_cli_missing', message, next: provider.install }
   }
   const message = `no endpoint is named for ${provider.displayName}`
-  return { code: 'provider_endpoint_missing', message, next: 'svc init' }
+  return { code: 'provider_endpoint_missing', message, next: commandLine('init') }
 }
 
 export const missingProgram = (command: string) => `the command ${command} is not on the PATH of the daemon`
@@ -27,5 +28,5 @@ export const missingProgram = (command: string) => `the command ${command} is no
 /** What one lacks whose program the caller has on another PATH than the daemon. */
 export function foundElsewhere(executable: string): Missing {
   const message = `${executable} is not on the PATH that the daemon was started with`
-  return { code: 'provider_cli_elsewhere', message, next: 'svc daemon restart' }
+  return { code: 'provider_cli_elsewhere', message, next: commandLine('daemon restart') }
 }

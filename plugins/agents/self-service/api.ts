@@ -1,5 +1,7 @@
 /** `svc/plugins/self-service`: what an agent asks about itself, and the sessions that it starts. */
+
 import * as v from 'valibot'
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { defineErrors, hookTable, notify, pipeline, registry, type TapsOf, token } from '../../../kernel/plugin.js'
 import type { PermissionPolicy } from '../../../schemas/sessions.js'
 import type { TaskLease, TaskSituation } from '../../../schemas/tasks.js'
@@ -15,7 +17,7 @@ export const SpawnErrors = defineErrors({
   spawn_parent_stopped: { status: 409, message: 'a session that is not active starts no further ones', next },
   spawn_key_conflict: { status: 409, message: 'this idempotency key is bound to another spawn', next },
   spawn_ended: { status: 409, message: 'the time of this spawned session is over', next: 'spawn another one' },
-  spawn_invalid: { status: 422, message: 'this session cannot be spawned', next: 'svc spawn --help' },
+  spawn_invalid: { status: 422, message: 'this session cannot be spawned', next: command('spawn', '--help') },
 })
 
 /** A child that a session wants to start. */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Alarm } from '../../../kernel/kit/alarm.js'
 import { canonicalJson } from '../../../kernel/kit/canonical.js'
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { SerialBy } from '../../../kernel/kit/serial.js'
 import { Fault, type HooksOf, iso, messageOf } from '../../../kernel/plugin.js'
 import type { SpawnBody, SpawnReply } from '../../../schemas/sessions/self-service.js'
@@ -104,7 +105,7 @@ export class SessionSpawner {
     const rights = await checkedRights(wish.permissions, { session: parent, definition, workspace })
     const plan = await agents.plan(body.agent_name, workspace).catch(error => {
       if (!(error instanceof Fault) || error.code !== 'agent_not_found') throw error
-      throw SpawnErrors.spawn_invalid(error.message, { next: 'svc agent list' })
+      throw SpawnErrors.spawn_invalid(error.message, { next: command('agent list') })
     })
     if (body.provider !== undefined && body.provider !== plan.provider) {
       throw SpawnErrors.spawn_invalid(`the agent ${body.agent_name} runs with provider ${plan.provider}`)

@@ -1,5 +1,6 @@
 import { realpath, stat, unlink } from 'node:fs/promises'
 import path from 'node:path'
+import { command, placeholder } from '../../../kernel/kit/commands/command-line.js'
 import { Fault, KernelErrors, messageOf, type RecordScope, type Records } from '../../../kernel/plugin.js'
 import { isInside, syncFolder, type Workspace, writeWhole } from '../../desk/workspaces/api.js'
 import { type AgentDefinition, type AgentFolder, type AgentsApi, readDefinitionFile } from '../agents/api.js'
@@ -108,7 +109,7 @@ export class Places {
     if (place.by === 'file' && place.where.writable) return
     const from = place.by === 'file' ? `lies in ${place.where.folder}` : 'comes with the daemon or with a package'
     throw SidecarErrors.sidecar_read_only(`agent ${agent} ${from}; its files cannot be changed here`, {
-      next: `svc agent duplicate ${agent} <new-name>`,
+      next: command('agent duplicate', agent, placeholder('new-name')),
     })
   }
 

@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { Serial } from '../../../kernel/kit/serial.js'
 import { shown } from '../../../kernel/kit/text.js'
 import {
@@ -210,7 +211,7 @@ export class Activations {
       throw BundleErrors.bundle_scope_invalid('a workspace goes with scope workspace; leave one of them out')
     if (!workspace)
       throw BundleErrors.bundle_scope_invalid('scope workspace needs a workspace: its id, name or path', {
-        next: 'svc workspace list',
+        next: command('workspace list'),
       })
     return { kind: 'workspace', id: (await this.kernel.needs.workspaces.find(workspace)).id }
   }

@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { shown } from '../../../kernel/kit/text.js'
 import type { PluginKernel } from '../../../kernel/plugin.js'
 import type { Reconcile } from '../../platform/reconcile/api.js'
@@ -80,10 +81,10 @@ export class BundleCatalog {
     if (!found) return BundleErrors.bundle_extension_not_found(`there is no extension ${shown(name)}`)
     return found.enabled
       ? BundleErrors.bundle_extension_not_found(`extension ${found.name} is ${found.state} and has no bundles now`, {
-          next: 'svc extension list',
+          next: command('extension list'),
         })
       : BundleErrors.bundle_extension_not_found(`extension ${found.name} is disabled`, {
-          next: `svc extension enable ${found.name}`,
+          next: command('extension enable', found.name),
         })
   }
 }
@@ -175,6 +176,6 @@ function invalid(extension: string, problems: readonly BundleProblem[]) {
   const more = lines.length > 1 ? ` (and ${lines.length - 1} more)` : ''
   return BundleErrors.bundle_invalid(`the bundles of extension ${extension} are not valid: ${where}: ${what}${more}`, {
     details: Object.fromEntries(lines.slice(0, SHOWN)),
-    next: 'svc extension list',
+    next: command('extension list'),
   })
 }

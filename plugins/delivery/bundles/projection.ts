@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import type { Actor, Party, PluginKernel, StoredRecord, Tx } from '../../../kernel/plugin.js'
 import { BundleErrors } from './errors.js'
 import type { ActivationSpec } from './kinds.js'
@@ -80,7 +81,7 @@ export class Projection {
       if (before && !same(before.source, actor.source))
         throw BundleErrors.bundle_record_taken(
           `${kind} ${own} exists and comes from ${before.source.kind}/${before.source.id}`,
-          { next: `svc resource get ${kind} ${own}` },
+          { next: command('resource get', kind, own) },
         )
       if (records.put(t, actor, { kind, id: own, scope, spec, quiet: true }).event !== undefined) written++
     }

@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import type { StoredRecord } from '../../../kernel/plugin.js'
 import type { BundleActivationRequest } from '../../../schemas/bundles.js'
 import { BundleErrors } from './errors.js'
@@ -9,14 +10,14 @@ type Activation = StoredRecord<ActivationSpec>
 export function exists({ id, version }: Pick<Activation, 'id' | 'version'>) {
   return BundleErrors.bundle_activation_exists(`this profile is active there already: ${id} at version ${version}`, {
     details: { activation: id },
-    next: `svc bundle get ${id}`,
+    next: command('bundle get', id),
   })
 }
 
 export function outdated({ id, version }: Activation, expected: number) {
   return BundleErrors.bundle_version_conflict(
     `activation ${id} is at version ${version}, not ${expected}; read it again and repeat`,
-    { next: `svc bundle get ${id}` },
+    { next: command('bundle get', id) },
   )
 }
 
@@ -36,7 +37,7 @@ export function unconfirmedUpdate({ id, version, spec }: Activation) {
     'confirmation required: the extension requires live participation in the network, which is not confirmed for what it requires now',
     {
       details: { network_requirement_digest: spec.network_requirement_digest },
-      next: `svc bundle update ${id} --expected-version ${version} --confirm-network-requirement`,
+      next: command('bundle update', id, '--expected-version', version, '--confirm-network-requirement'),
     },
   )
 }

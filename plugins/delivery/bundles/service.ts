@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import type { Actor, Batch, Fault, PluginKernel, StoredRecord } from '../../../kernel/plugin.js'
 import type {
   BundleActivation,
@@ -62,7 +63,7 @@ export class BundlesService implements BundlesApi {
     if (first === undefined) return undefined
     return BundleErrors.bundle_in_use(`activations depend on extension ${extension}: ${ids.join(', ')}`, {
       details: { activations: ids.join(', ') },
-      next: `svc bundle deactivate ${first}`,
+      next: command('bundle deactivate', first),
     })
   }
 

@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { Fault, type PluginKernel, type RecordScope, type StoredRecord } from '../../../kernel/plugin.js'
 import { AgentKind, type Agents, RESERVED_NAMES } from '../../agents/agents/api.js'
 import type { Workspaces } from '../../desk/workspaces/api.js'
@@ -48,7 +49,7 @@ export class VisibleAgents {
         if (source !== undefined && source !== 'broken') return
         throw BundleErrors.bundle_agent_missing(
           `${JSON.stringify(name)} is for the agent ${JSON.stringify(worker)}, which is neither in the profile nor visible there`,
-          { next: 'svc agent list' },
+          { next: command('agent list') },
         )
       }),
     )
@@ -92,6 +93,6 @@ const PLACES = {
 export function conflict(name: string, of: string) {
   return BundleErrors.bundle_agent_conflict(`there is an agent ${JSON.stringify(name)} already: ${of}`, {
     details: { agent: name },
-    next: `svc agent info ${name}`,
+    next: command('agent info', name),
   })
 }

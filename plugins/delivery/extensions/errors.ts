@@ -1,22 +1,27 @@
+import { command, placeholder } from '../../../kernel/kit/commands/command-line.js'
 import { defineErrors } from '../../../kernel/plugin.js'
 
 export const ExtensionErrors = defineErrors({
-  extension_not_found: { status: 404, message: 'no such extension', next: 'svc extension list' },
+  extension_not_found: { status: 404, message: 'no such extension', next: command('extension list') },
   extension_manifest_missing: {
     status: 422,
     message: 'the folder has no extension.toml and no extension.json',
-    next: 'svc extension init <name>',
+    next: command('extension init', placeholder('name')),
   },
   extension_manifest_invalid: { status: 422, message: 'the manifest is not valid' },
   extension_name_mismatch: { status: 422, message: 'the manifest has another name than its folder' },
-  extension_version_unsupported: { status: 422, message: 'the extension asks for a newer svc', next: 'svc version' },
+  extension_version_unsupported: {
+    status: 422,
+    message: 'the extension asks for a newer svc',
+    next: command('version'),
+  },
   extension_path_escape: { status: 422, message: 'a path of the manifest leads out of the extension' },
   extension_tier_refused: { status: 422, message: 'an extension from there may not do that' },
   extension_too_large: { status: 422, message: 'the folder of the extension is too large' },
   extension_changing: { status: 422, message: 'the folder changes while it is read; it is read again' },
   extension_loading: { status: 503, message: 'the extension is being loaded; try again' },
-  extension_not_loaded: { status: 503, message: 'the extension is installed and not loaded', next: 'svc doctor' },
-  extension_load_failed: { status: 422, message: 'the extension did not load', next: 'svc extension list' },
+  extension_not_loaded: { status: 503, message: 'the extension is installed and not loaded', next: command('doctor') },
+  extension_load_failed: { status: 422, message: 'the extension did not load', next: command('extension list') },
   extension_launch_invalid: {
     status: 422,
     message: 'the process of the extension cannot be started as the manifest says',
@@ -24,7 +29,7 @@ export const ExtensionErrors = defineErrors({
   extension_not_running: {
     status: 503,
     message: 'the process of the extension does not run now',
-    next: 'svc extension list',
+    next: command('extension list'),
   },
   extension_method_missing: { status: 422, message: 'the extension does not implement that' },
   extension_call_failed: { status: 500, message: 'the extension did not do what it was asked for' },
@@ -35,24 +40,32 @@ export const ExtensionErrors = defineErrors({
     next: 'npm install --save-dev esbuild',
   },
   extension_name_invalid: { status: 422, message: 'no extension can have that name' },
-  extension_not_built: { status: 422, message: 'main is not bundled from its TypeScript', next: 'svc extension build' },
+  extension_not_built: {
+    status: 422,
+    message: 'main is not bundled from its TypeScript',
+    next: command('extension build'),
+  },
   extension_build_failed: { status: 422, message: 'the source of the extension cannot be bundled' },
   extension_publish_invalid: {
     status: 422,
     message: 'the extension cannot be published there',
-    next: 'svc extension publish --help',
+    next: command('extension publish', '--help'),
   },
   extension_consent_required: {
     status: 409,
     message: 'the extension brings things that nobody consented to; look at them, then repeat with consent_digest',
-    next: 'svc extension install <source>',
+    next: command('extension install', placeholder('source')),
   },
   extension_in_use: { status: 409, message: 'something depends on the extension' },
-  extension_disabled: { status: 409, message: 'the extension is switched off', next: 'svc extension enable <name>' },
+  extension_disabled: {
+    status: 409,
+    message: 'the extension is switched off',
+    next: command('extension enable', placeholder('name')),
+  },
   extension_record_taken: {
     status: 409,
     message: 'something else has a record of that id',
-    next: 'svc extension list',
+    next: command('extension list'),
   },
   extension_env_undeclared: { status: 400, message: 'the manifest declares no such variable' },
   extension_binding_not_found: { status: 404, message: 'nothing is bound to that variable' },
@@ -62,12 +75,12 @@ export const ExtensionErrors = defineErrors({
     message: 'the extension takes part in the network, and nobody agreed to that; repeat with confirm_network_digest',
   },
   extension_dev_taken: { status: 409, message: 'another build of this extension has what there can be only once' },
-  extension_ambiguous: { status: 409, message: 'several builds go by this name', next: 'svc extension list' },
+  extension_ambiguous: { status: 409, message: 'several builds go by this name', next: command('extension list') },
   extension_generation_stale: { status: 409, message: 'the folder holds another build than the one that was named' },
   extension_secret_foreign: { status: 400, message: 'this secret belongs to something else' },
   vault_unavailable: {
     status: 503,
     message: 'the plugin vault does not run, so that no value can be stored',
-    next: 'svc plugin show vault',
+    next: command('plugin show', 'vault'),
   },
 })

@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import type { Actor, Fault, PluginKernel } from '../../../kernel/plugin.js'
 import type { Check } from '../../desk/daemon/api.js'
 import {
@@ -230,7 +231,7 @@ export class ExtensionsService implements ExtensionsApi {
   async reload(instance: Instance, confirmed?: string): Promise<Instance> {
     const { name } = instance
     if (!instance.enabled) {
-      throw ExtensionErrors.extension_disabled(`${name} is switched off`, { next: `svc extension enable ${name}` })
+      throw ExtensionErrors.extension_disabled(`${name} is switched off`, { next: command('extension enable', name) })
     }
     if (instance.link) return this.dev.reload(instance, confirmed)
     await this.folder.look(name, true)

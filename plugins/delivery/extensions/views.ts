@@ -1,4 +1,5 @@
 import { stat } from 'node:fs/promises'
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { type Actor, iso, KernelErrors } from '../../../kernel/plugin.js'
 import type * as wire from '../../../schemas/extensions.js'
 import { finding } from '../../desk/daemon/api.js'
@@ -43,7 +44,7 @@ export class Views {
       severity: 'warning',
       title: `${waiting.join(', ')} ${waiting.length > 1 ? 'wait' : 'waits'} for it`,
       message: `${waiting.join(', ')} requires ${instance.name} and does not run until it is enabled again`,
-      suggested_command: `svc extension enable ${instance.name}`,
+      suggested_command: command('extension enable', instance.name),
     })
     return { ...extension, diagnostics: [...(extension.diagnostics ?? []), required] }
   }

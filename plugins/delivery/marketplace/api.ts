@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { command, placeholder } from '../../../kernel/kit/commands/command-line.js'
 import { defineErrors, event } from '../../../kernel/plugin.js'
 
 /** A skill was installed, updated or removed. */
@@ -17,17 +18,17 @@ export const MarketplaceErrors = defineErrors({
   marketplace_not_configured: {
     status: 400,
     message: 'no catalog is configured',
-    next: 'svc config set marketplace.catalog.base_url <url>',
+    next: command('config set', 'marketplace.catalog.base_url', placeholder('url')),
   },
   marketplace_kind_unknown: {
     status: 404,
     message: 'there are the kinds mcp, extension, skill and bundle',
-    next: 'svc marketplace list skill',
+    next: command('marketplace list', 'skill'),
   },
   marketplace_entry_not_found: {
     status: 404,
     message: 'the catalog has no such entry',
-    next: 'svc marketplace search',
+    next: command('marketplace search'),
   },
   marketplace_entry_ambiguous: {
     status: 422,
@@ -38,13 +39,13 @@ export const MarketplaceErrors = defineErrors({
   marketplace_unavailable: {
     status: 503,
     message: 'the catalog cannot be read, and there is no earlier copy',
-    next: 'svc marketplace refresh',
+    next: command('marketplace refresh'),
   },
   mcp_install_invalid: { status: 400, message: 'no MCP server can be made of this entry with these values' },
   mcp_install_values_missing: {
     status: 422,
     message: 'the server needs values that were not given',
-    next: 'svc mcp install <entry> --env NAME=value',
+    next: command('mcp install', placeholder('entry'), '--env', 'NAME=value'),
   },
   mcp_server_exists: { status: 409, message: 'there is an MCP server of this name already' },
   extension_author_changed: {
@@ -59,7 +60,7 @@ export const MarketplaceErrors = defineErrors({
   skill_unverified: {
     status: 400,
     message: 'the catalog gives no checksum for this skill',
-    next: 'svc config set extensions.trust.allow_unverified true',
+    next: command('config set', 'extensions.trust.allow_unverified', 'true'),
   },
   skill_signature_invalid: { status: 400, message: 'the signature does not belong to this archive' },
   skill_author_changed: {
@@ -73,6 +74,6 @@ export const MarketplaceErrors = defineErrors({
   skill_not_managed: {
     status: 404,
     message: 'no skill of this name was installed from a catalog',
-    next: 'svc skill list',
+    next: command('skill list'),
   },
 })

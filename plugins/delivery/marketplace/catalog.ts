@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { readRegularFile } from '../../../kernel/kit/read-file.js'
 import { shown } from '../../../kernel/kit/text.js'
 import { messageOf } from '../../../kernel/plugin.js'
@@ -180,7 +181,7 @@ export function entryOf({ feed }: Copy, slug: string): Entry | undefined {
 /** A kind has no entry of that id. */
 export const noEntry = (kind: MarketplaceKind, id: string) =>
   MarketplaceErrors.marketplace_entry_not_found(`the catalog has no ${kind} ${shown(id)}`, {
-    next: `svc marketplace list ${kind}`,
+    next: command('marketplace list', kind),
   })
 
 /** Why an id leads to no entry. */

@@ -1,3 +1,4 @@
+import { command as commandLine, placeholder } from '../../../kernel/kit/commands/command-line.js'
 import { parseSecretRef } from '../../../kernel/kit/secret-ref.js'
 import { shown } from '../../../kernel/kit/text.js'
 import type { Actor, MaybeToken, PluginKernel } from '../../../kernel/plugin.js'
@@ -49,7 +50,7 @@ export class McpInstaller {
       throw MarketplaceErrors.mcp_server_exists(
         `there is an MCP server ${shown(name)} already, in ${before.declared_in}`,
         {
-          next: `svc mcp install ${entry.id} --name <other-name>`,
+          next: commandLine('mcp install', entry.id, '--name', placeholder('other-name')),
         },
       )
     const body = bodyOf(name, entry.mcp, { given: values ?? {}, before })

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import {
   defineErrors,
   event,
@@ -94,12 +95,12 @@ export const DaemonErrors = defineErrors({
   draining: {
     status: 503,
     message: 'daemon is draining; new work admission is closed',
-    next: 'svc undrain',
+    next: command('undrain'),
   },
   unknown_component: {
     status: 400,
     message: 'no probe or category of that name; svc doctor lists them',
-    next: 'svc doctor',
+    next: command('doctor'),
   },
-  plugin_not_found: { status: 404, message: 'no such plugin', next: 'svc plugin list' },
+  plugin_not_found: { status: 404, message: 'no such plugin', next: command('plugin list') },
 })

@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { type AttributedFault, type PluginInfo, reasonOf } from '../../../kernel/platform.js'
 import type { HostView } from '../../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
@@ -23,7 +24,7 @@ export function daemonItems(status: string): DiagnosticItem[] {
       code: 'daemon_draining',
       title: 'Daemon is draining',
       message: 'new work is refused, running work goes on',
-      suggested_command: 'svc undrain',
+      suggested_command: command('undrain'),
     }),
   ]
 }
@@ -121,7 +122,7 @@ export function reconcileItems(
           severity: 'info',
           title: `No plugin knows the kind ${name}`,
           message: `${count} records of it are stored as they were written and have no effect`,
-          suggested_command: `svc resource list ${name}`,
+          suggested_command: command('resource list', name),
         }),
       ),
   ]
@@ -137,7 +138,7 @@ function quarantinedItem(record: KindHealth['quarantined'][number]): DiagnosticI
     severity: 'warning',
     title: `${record.kind} ${record.id} cannot be applied`,
     message: `${record.error} (${record.attempts} attempts; tried again by itself, at once on its next write)`,
-    suggested_command: `svc resource get ${record.kind} ${record.id}`,
+    suggested_command: command('resource get', record.kind, record.id),
   })
 }
 
@@ -186,7 +187,7 @@ export function configItems(
         code: 'config_unknown_plugin',
         title: `No plugin is named ${name}`,
         message: `plugins.disabled or plugins.replace names ${name}, which is not there; that has no effect`,
-        suggested_command: 'svc plugin list',
+        suggested_command: command('plugin list'),
       }),
     )
   }
@@ -244,7 +245,7 @@ export function storeItems(store: ReturnType<HostView['store']>): DiagnosticItem
       severity: 'error',
       title: 'The store failed',
       message: `a write or sync failed, nothing is written any more: ${store.failed}`,
-      suggested_command: 'svc daemon start',
+      suggested_command: command('daemon start'),
     }),
   ]
 }

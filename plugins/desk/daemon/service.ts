@@ -1,5 +1,6 @@
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import type { SecretResolver } from '../../../kernel/kit/secret-ref.js'
 import { SecretSet } from '../../../kernel/kit/secret-set.js'
 import { KernelSettings, reasonOf } from '../../../kernel/platform.js'
@@ -193,7 +194,7 @@ export class DaemonService implements DaemonApi {
     const successor = host.formerNames[name]
     throw DaemonErrors.plugin_not_found(
       `no plugin is named ${name}: it is ${where} now`,
-      successor === 'kernel' ? {} : { next: `svc plugin show ${successor}` },
+      successor === undefined || successor === 'kernel' ? {} : { next: command('plugin show', successor) },
     )
   }
 

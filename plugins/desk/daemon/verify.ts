@@ -2,6 +2,7 @@ import { closeSync } from 'node:fs'
 import { cp, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { openRegularFile } from '../../../kernel/kit/read-file.js'
 import { acquireLock, openStore } from '../../../kernel/platform.js'
 import { Fault, messageOf, type Reads, systemClock } from '../../../kernel/plugin.js'
@@ -49,7 +50,7 @@ export async function verifyHome(
   others: (root: string) => Promise<Checked[]> = async () => [],
 ): Promise<Checked[]> {
   if (!(await namesIn(root)).includes('svc.db')) {
-    throw new Fault('home_not_found', 404, `there is no database in ${root}`, { next: 'svc daemon start' })
+    throw new Fault('home_not_found', 404, `there is no database in ${root}`, { next: command('daemon start') })
   }
   const lock = await acquireLock(root, systemClock())
   try {

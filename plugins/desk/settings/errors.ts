@@ -1,17 +1,18 @@
+import { command, placeholder } from '../../../kernel/kit/commands/command-line.js'
 import { defineErrors } from '../../../kernel/plugin.js'
 
 export const SettingsErrors = defineErrors({
   settings_unavailable: {
     status: 503,
     message: 'the plugin that owns these settings does not run',
-    next: 'svc plugin list',
+    next: command('plugin list'),
   },
   config_reload_invalid: {
     status: 400,
     message: 'config.json is not valid; the values in force stay as they are',
-    next: 'svc config check',
+    next: command('config check'),
   },
-  setting_not_found: { status: 404, message: 'there is no such setting', next: 'svc config list' },
+  setting_not_found: { status: 404, message: 'there is no such setting', next: command('config list') },
   setting_entry_not_found: { status: 404, message: 'there is no entry of this name in the configuration' },
   setting_in_use: { status: 409, message: 'this entry is in use' },
   settings_target_invalid: { status: 400, message: 'this cannot be written to that file' },
@@ -19,11 +20,11 @@ export const SettingsErrors = defineErrors({
   workspace_config_invalid: {
     status: 422,
     message: 'the configuration of this workspace is not valid, so no session starts in it',
-    next: 'svc doctor --only config',
+    next: command('doctor', '--only', 'config'),
   },
   workspace_untrusted: {
     status: 409,
     message: 'what the files of this workspace say has no effect until the workspace is trusted',
-    next: 'svc workspace trust <workspace>',
+    next: command('workspace trust', placeholder('workspace')),
   },
 })

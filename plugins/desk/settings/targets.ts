@@ -2,6 +2,7 @@ import { mkdir, realpath } from 'node:fs/promises'
 import path from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import * as v from 'valibot'
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { readRegularFile } from '../../../kernel/kit/read-file.js'
 import { Serial, SerialBy } from '../../../kernel/kit/serial.js'
 import { shown } from '../../../kernel/kit/text.js'
@@ -96,7 +97,7 @@ export class Targets {
     if (!trust || overlay === undefined)
       throw SettingsErrors.workspace_untrusted(
         `the files of workspace ${workspace.name} are not trusted, so its settings have no effect`,
-        { next: `svc workspace trust ${workspace.id}` },
+        { next: command('workspace trust', workspace.id) },
       )
     const outcome = await trust.keeping(workspace, () =>
       this.writer.write({ changes, asked, actor, target: 'workspace-config', overlay, about }),

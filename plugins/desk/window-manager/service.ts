@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { type Actor, Fault, iso, type PluginKernel, type SocketReply, type Tx } from '../../../kernel/plugin.js'
 import type {
   AttachClientBody,
@@ -195,7 +196,7 @@ export class WindowManagerService implements WindowManagerApi {
     const rebased = rebasedFrom(document, revision, body.expected_revision, body.rebase)
     const client = body.client_id ? this.#clients.get(document, body.client_id) : undefined
     if (body.command_id === 'desktop.switch' && !client)
-      refuse('client_not_found', 'desktop.switch names a client in client_id', { next: 'svc desktop clients' })
+      refuse('client_not_found', 'desktop.switch names a client in client_id', { next: command('desktop clients') })
     const next = isHistoryCommand(body.command_id)
       ? this.#travel(document, body.command_id === 'layout.undo' ? 'undo' : 'redo', body.payload)
       : this.#reduce(current, body.command_id, body, actor, client?.active_desktop_id)

@@ -1,3 +1,4 @@
+import { command, placeholder } from '../../../kernel/kit/commands/command-line.js'
 import { History } from '../../../kernel/kit/history.js'
 import type { Db, Migration, Tx } from '../../../kernel/plugin.js'
 import type { HistoryEntry } from '../../../schemas/window-manager.js'
@@ -122,7 +123,7 @@ export class DocumentStore {
       const sql = 'SELECT revision FROM window_manager_document WHERE workspace_id = ?'
       return refuse('unavailable', 'what is stored of this workspace is damaged; another layout can take its place', {
         current_revision: this.db.get<Pick<Row, 'revision'>>(sql, [workspaceId])?.revision ?? 0,
-        next: 'svc layout apply --file <layout>',
+        next: command('layout apply', '--file', placeholder('layout')),
       })
     }
   }

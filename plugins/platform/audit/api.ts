@@ -1,5 +1,7 @@
 /** `svc/plugins/audit`: what was changed, by whom, in a chain that shows when it was altered. */
+
 import * as v from 'valibot'
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { defineErrors, registry } from '../../../kernel/plugin.js'
 
 /** Names of events that are changes of the control plane, beside those of the families that always are. */
@@ -9,6 +11,6 @@ export const AuditErrors = defineErrors({
   why_not_found: {
     status: 404,
     message: 'nothing is recorded under this id',
-    next: 'svc audit list',
+    next: command('audit list'),
   },
 })

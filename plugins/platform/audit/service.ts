@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { Paging } from '../../../kernel/kit/page.js'
 import {
   type Actor,
@@ -39,7 +40,7 @@ const PRUNE_MS = 3_600_000
 const SUBJECT = 500
 const paging = new Paging({
   place: v.pipe(v.number(), v.safeInteger()),
-  invalid: () => KernelErrors.invalid_cursor(undefined, { next: 'svc audit list' }),
+  invalid: () => KernelErrors.invalid_cursor(undefined, { next: command('audit list') }),
 })
 
 const UNKNOWN_WRITER = { kind: 'daemon', id: 'configuration', origin: 'file' }

@@ -1,7 +1,8 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { defineErrors } from '../../../kernel/plugin.js'
 
 export const ConfigErrors = defineErrors({
-  setting_unknown: { status: 400, message: 'nobody owns this setting', next: 'svc doctor --only config' },
+  setting_unknown: { status: 400, message: 'nobody owns this setting', next: command('doctor', '--only', 'config') },
   setting_invalid: { status: 400, message: 'the value is not valid for this setting' },
   setting_not_overlaid: { status: 400, message: 'this setting has one value for the whole daemon' },
   overlay_unknown: { status: 404, message: 'there is no such overlay' },
@@ -11,6 +12,6 @@ export const ConfigErrors = defineErrors({
   config_file_invalid: {
     status: 409,
     message: 'the configuration file is not valid, so nothing was changed',
-    next: 'svc config check',
+    next: command('config check'),
   },
 })

@@ -1,5 +1,7 @@
 /** `svc/plugins/restart`: the daemon's own restart. */
+
 import * as v from 'valibot'
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { defineErrors, event, registry, token } from '../../../kernel/plugin.js'
 
 /** The process that carries out a restart between the two daemons. */
@@ -41,7 +43,7 @@ export const RestartRequested = event(
 )
 
 export const RestartErrors = defineErrors({
-  restart_not_found: { status: 404, message: 'no such restart', next: 'svc daemon restart' },
+  restart_not_found: { status: 404, message: 'no such restart', next: command('daemon restart') },
   restart_unsupported: {
     status: 500,
     message: 'this daemon cannot restart itself',
@@ -50,6 +52,6 @@ export const RestartErrors = defineErrors({
   restart_failed: {
     status: 500,
     message: 'the restart could not begin; the daemon goes on running',
-    next: 'svc logs',
+    next: command('logs'),
   },
 })

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { type Doorkeeper, type Listeners, operatorAt } from '../../../kernel/platform.js'
 import {
   type Actor,
@@ -134,7 +135,7 @@ export class TcpService implements TcpApi, Doorkeeper {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') {
         return new Fault('http_port_in_use', 500, `the HTTP port ${port} on ${host} is taken by another program`, {
-          next: 'svc config set http.port 0', // any port that is free
+          next: command('config set', 'http.port', '0'), // any port that is free
         })
       }
       return new Fault('http_listen_failed', 500, `cannot listen on ${host}:${port}: ${messageOf(error)}`, {

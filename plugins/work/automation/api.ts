@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import {
   type Actor,
   defineErrors,
@@ -120,35 +121,39 @@ export interface Observation {
 }
 
 export const AutomationErrors = defineErrors({
-  job_not_found: { status: 404, message: 'job not found', next: 'svc automation jobs list' },
-  run_not_found: { status: 404, message: 'run not found', next: 'svc automation runs list' },
-  trigger_not_found: { status: 404, message: 'trigger not found', next: 'svc automation triggers list' },
-  job_invalid: { status: 400, message: 'invalid job', next: 'svc automation jobs create --help' },
+  job_not_found: { status: 404, message: 'job not found', next: command('automation jobs list') },
+  run_not_found: { status: 404, message: 'run not found', next: command('automation runs list') },
+  trigger_not_found: { status: 404, message: 'trigger not found', next: command('automation triggers list') },
+  job_invalid: { status: 400, message: 'invalid job', next: command('automation jobs create', '--help') },
   job_damaged: {
     status: 409,
     message: 'the stored definition of this job is invalid; delete the job and create it again',
-    next: 'svc doctor',
+    next: command('doctor'),
   },
   trigger_invalid: {
     status: 400,
     message: 'invalid trigger',
-    next: 'svc automation triggers create --help',
+    next: command('automation triggers create', '--help'),
   },
   trigger_damaged: {
     status: 409,
     message: 'the stored definition of this trigger is invalid; delete the trigger and create it again',
-    next: 'svc doctor',
+    next: command('doctor'),
   },
-  trigger_name_taken: { status: 409, message: 'trigger name already in use', next: 'svc automation triggers list' },
+  trigger_name_taken: {
+    status: 409,
+    message: 'trigger name already in use',
+    next: command('automation triggers list'),
+  },
   trigger_read_only: {
     status: 409,
     message: 'this trigger is defined in the configuration or a package; only enabled can be changed here',
-    next: 'svc automation triggers list',
+    next: command('automation triggers list'),
   },
   webhook_id_taken: {
     status: 409,
     message: 'webhook_id already in use by another trigger',
-    next: 'svc automation triggers list',
+    next: command('automation triggers list'),
   },
   webhook_vault_missing: {
     status: 503,
@@ -176,28 +181,28 @@ export const AutomationErrors = defineErrors({
   loop_invalid: {
     status: 422,
     message: 'invalid loop target',
-    next: 'svc automation jobs create --help',
+    next: command('automation jobs create', '--help'),
   },
-  job_name_taken: { status: 409, message: 'job name already in use', next: 'svc automation jobs list' },
+  job_name_taken: { status: 409, message: 'job name already in use', next: command('automation jobs list') },
   job_read_only: {
     status: 409,
     message: 'this job is defined in the configuration or a package; only enabled can be changed here',
-    next: 'svc automation jobs list',
+    next: command('automation jobs list'),
   },
   lifecycle_command: {
     status: 400,
     message: 'the prompt contains a command that stops or restarts the daemon; a run must not do that',
-    next: 'svc automation jobs create --help',
+    next: command('automation jobs create', '--help'),
   },
   event_foreign: {
     status: 403,
     message: 'only extensions can emit events',
-    next: 'svc automation triggers create --help',
+    next: command('automation triggers create', '--help'),
   },
   event_undeclared: {
     status: 403,
     message: 'the extension does not declare this event in [resources] events of its manifest',
-    next: 'svc extension list',
+    next: command('extension list'),
   },
   event_too_large: { status: 413, message: 'the event data is larger than 64 KiB' },
   event_rate: {
@@ -207,51 +212,51 @@ export const AutomationErrors = defineErrors({
   suggestion_invalid: {
     status: 400,
     message: 'invalid suggestion',
-    next: 'svc automation suggestions propose --help',
+    next: command('automation suggestions propose', '--help'),
   },
   suggestion_foreign: {
     status: 403,
     message: 'an agent can only make suggestions for its own workspace',
-    next: 'svc whoami',
+    next: command('whoami'),
   },
   suggestion_not_found: {
     status: 404,
     message: 'suggestion not found',
-    next: 'svc automation suggestions list',
+    next: command('automation suggestions list'),
   },
   suggestion_resolved: {
     status: 409,
     message: 'this suggestion was already accepted or dismissed',
-    next: 'svc automation suggestions list',
+    next: command('automation suggestions list'),
   },
   suggestion_limit: {
     status: 409,
     message: 'this workspace already has 50 pending suggestions; accept or dismiss some first',
-    next: 'svc automation suggestions list',
+    next: command('automation suggestions list'),
   },
   simulation_invalid: {
     status: 400,
     message: 'invalid simulation request',
-    next: 'svc automation simulate --help',
+    next: command('automation simulate', '--help'),
   },
   simulation_busy: {
     status: 429,
     message: 'another simulation is running; retry when it has finished',
-    next: 'svc automation simulate',
+    next: command('automation simulate'),
   },
   concurrency_limit: {
     status: 409,
     message: 'concurrency limit reached (automation.max_concurrent_jobs); wait for a run to end',
-    next: 'svc automation runs list --status running',
+    next: command('automation runs list', '--status', 'running'),
   },
   fire_limit: {
     status: 409,
     message: 'fire limit reached; wait or raise fire_limit',
-    next: 'svc automation runs list',
+    next: command('automation runs list'),
   },
   automation_disabled: {
     status: 503,
     message: 'automation is disabled (automation.enabled is false) or the daemon is stopping',
-    next: 'svc doctor --only scheduler',
+    next: command('doctor', '--only', 'scheduler'),
   },
 })

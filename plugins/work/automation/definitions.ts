@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { issueText } from '../../../kernel/kit/issue-text.js'
 import { shown } from '../../../kernel/kit/text.js'
 import {
@@ -226,7 +227,7 @@ export abstract class Definitions<S extends JobSpec | TriggerSpec, W> {
     } catch (error) {
       if (!(error instanceof Fault)) throw error
       if (error.code === 'agent_not_found')
-        throw this.#fault('invalid')(`agent_name: agent not found: ${shown(name)}`, { next: 'svc agent list' })
+        throw this.#fault('invalid')(`agent_name: agent not found: ${shown(name)}`, { next: command('agent list') })
     }
   }
 

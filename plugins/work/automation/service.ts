@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import {
   type Actor,
   type Batch,
@@ -254,14 +255,14 @@ export class AutomationService {
 
   async listJobs(actor: Actor, query: ListJobsQuery): Promise<ListJobsReply> {
     const { records } = this.kernel
-    const of = { kind: JobKind.name, records, next: 'svc automation jobs list' }
+    const of = { kind: JobKind.name, records, next: command('automation jobs list') }
     const { definitions: jobs, page } = await pageDefinitions(of, actor, query, this.jobs.reader())
     return { jobs, page }
   }
 
   async listTriggers(actor: Actor, query: ListTriggersQuery): Promise<ListTriggersReply> {
     const { records } = this.kernel
-    const of = { kind: TriggerKind.name, records, next: 'svc automation triggers list' }
+    const of = { kind: TriggerKind.name, records, next: command('automation triggers list') }
     const { definitions: triggers, page } = await pageDefinitions(of, actor, query, this.triggers.reader())
     return { triggers, page }
   }

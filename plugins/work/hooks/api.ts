@@ -1,5 +1,7 @@
 /** `svc/plugins/hooks`: programs and functions that run on events and may deny or patch them. */
+
 import * as v from 'valibot'
+import { command, placeholder } from '../../../kernel/kit/commands/command-line.js'
 import {
   type Awaitable,
   defineErrors,
@@ -162,7 +164,7 @@ export const HookErrors = defineErrors({
   hook_failed_to_run: {
     status: 500,
     message: 'hook program failed',
-    next: 'svc hooks runs <session>',
+    next: command('hooks runs', placeholder('session')),
   },
-  hook_not_found: { status: 404, message: 'hook not found', next: 'svc hooks list' },
+  hook_not_found: { status: 404, message: 'hook not found', next: command('hooks list') },
 })

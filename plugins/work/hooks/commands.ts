@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import type { CommandContext } from '../../../kernel/plugin.js'
 import type { HookCatalogEntry } from '../../../schemas/hooks/replies.js'
 import { HookErrors } from './api.js'
@@ -42,7 +43,7 @@ export async function runInfo({ client, out, args, options }: CommandContext): P
   const found = hooks.filter(({ name }) => name === args.name)
   if (found.length === 0) {
     // A dotted name such as `permission.request` is probably an event.
-    const more = args.name?.includes('.') ? { next: 'svc hooks events' } : {}
+    const more = args.name?.includes('.') ? { next: command('hooks events') } : {}
     throw HookErrors.hook_not_found(`hook not found: ${args.name}`, more)
   }
   if (out.json) out.value({ hooks: found })

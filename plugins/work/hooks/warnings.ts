@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import { finding } from '../../desk/daemon/api.js'
 import type { DeclaredHook } from './declared.js'
@@ -33,7 +34,7 @@ export class Warnings {
         id: `hook:${name}`,
         category: 'hooks',
         severity: 'warning',
-        suggested_command: `svc hooks info ${name}`,
+        suggested_command: command('hooks info', name),
       }
       return [
         ...unmatched.map(message => ({

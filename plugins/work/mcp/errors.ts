@@ -1,3 +1,4 @@
+import { command, placeholder } from '../../../kernel/kit/commands/command-line.js'
 import { defineErrors } from '../../../kernel/plugin.js'
 
 const LIST = 'svc mcp list'
@@ -20,23 +21,27 @@ export const McpErrors = defineErrors({
   mcp_auth_unconfigured: {
     status: 409,
     message: 'this MCP server wants a login, and none is configured for it',
-    next: 'svc mcp add --help',
+    next: command('mcp add', '--help'),
   },
-  mcp_auth_required: { status: 409, message: 'this MCP server wants a login', next: 'svc mcp auth login <name>' },
+  mcp_auth_required: {
+    status: 409,
+    message: 'this MCP server wants a login',
+    next: command('mcp auth login', placeholder('name')),
+  },
   mcp_auth_expired: {
     status: 409,
     message: 'the login to this MCP server has expired',
-    next: 'svc mcp auth login <name>',
+    next: command('mcp auth login', placeholder('name')),
   },
   mcp_auth_invalid: {
     status: 409,
     message: 'this MCP server does not take its token any more',
-    next: 'svc mcp auth login <name>',
+    next: command('mcp auth login', placeholder('name')),
   },
   mcp_auth_refresh_failed: {
     status: 409,
     message: 'the login to this MCP server could not be renewed',
-    next: 'svc mcp auth login <name>',
+    next: command('mcp auth login', placeholder('name')),
   },
   mcp_auth_address_refused: { status: 400, message: 'a login must not lead to this address' },
   mcp_auth_discovery_failed: {
@@ -62,7 +67,7 @@ export const McpErrors = defineErrors({
   mcp_auth_revocation_failed: {
     status: 503,
     message: 'the login is gone here, and its authorization server did not take the revocation',
-    next: 'svc doctor --only mcp',
+    next: command('doctor', '--only', 'mcp'),
   },
   mcp_nonce_invalid: {
     status: 401,
@@ -72,7 +77,7 @@ export const McpErrors = defineErrors({
   mcp_tools_unavailable: {
     status: 503,
     message: 'the plugin that has the tools does not run',
-    next: 'svc plugin list',
+    next: command('plugin list'),
   },
   mcp_connections_full: {
     status: 409,
@@ -80,7 +85,7 @@ export const McpErrors = defineErrors({
   },
   mcp_connection_not_found: { status: 404, message: 'there is no such connection of this caller' },
   mcp_message_invalid: { status: 400, message: 'this is no message of JSON-RPC 2.0' },
-  mcp_tool_not_found: { status: 404, message: 'the MCP server has no such tool', next: 'svc tool list' },
+  mcp_tool_not_found: { status: 404, message: 'the MCP server has no such tool', next: command('tool list') },
   mcp_call_failed: { status: 502, message: 'the MCP server refused the call' },
   mcp_scope_invalid: { status: 400, message: 'this scope does not go together with this workspace' },
 })

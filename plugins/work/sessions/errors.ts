@@ -1,27 +1,28 @@
+import { command, placeholder } from '../../../kernel/kit/commands/command-line.js'
 import { defineErrors } from '../../../kernel/plugin.js'
 
 export const SessionErrors = defineErrors({
-  hook_denied: { status: 403, message: 'a hook refused this', next: 'svc hooks list' },
+  hook_denied: { status: 403, message: 'a hook refused this', next: command('hooks list') },
   sandbox_unavailable: {
     status: 422,
     message: 'this session was to run in a sandbox, and none can be started here',
-    next: 'svc doctor --only sandboxes',
+    next: command('doctor', '--only', 'sandboxes'),
   },
   agent_unguarded: {
     status: 422,
     message: 'a required hook has to be asked before each operation, and this agent never asks',
-    next: 'svc hooks list --event permission.request',
+    next: command('hooks list', '--event', 'permission.request'),
   },
-  session_not_found: { status: 404, message: 'no such session', next: 'svc session list' },
+  session_not_found: { status: 404, message: 'no such session', next: command('session list') },
   session_attached: {
     status: 409,
     message: 'somebody else is attached to this session',
-    next: 'svc session events <id> --follow',
+    next: command('session events', placeholder('id'), '--follow'),
   },
   session_not_attachable: {
     status: 409,
     message: 'only an active session can be attached to',
-    next: 'svc session status <id>',
+    next: command('session status', placeholder('id')),
   },
   attach_invalid: {
     status: 400,
@@ -36,22 +37,22 @@ export const SessionErrors = defineErrors({
   session_not_stopped: {
     status: 409,
     message: 'only a stopped session can be archived',
-    next: 'svc session stop <id>',
+    next: command('session stop', placeholder('id')),
   },
   session_archived: {
     status: 409,
     message: 'this session is in the archive',
-    next: 'svc session unarchive <id>',
+    next: command('session unarchive', placeholder('id')),
   },
   session_stopped: {
     status: 409,
     message: 'this session is stopped; start another one',
-    next: 'svc session new',
+    next: command('session new'),
   },
   session_busy: {
     status: 409,
     message: 'a prompt is running in this session',
-    next: 'svc session wait <id>',
+    next: command('session wait', placeholder('id')),
   },
   session_limit: {
     status: 409,
@@ -61,7 +62,7 @@ export const SessionErrors = defineErrors({
   permission_not_found: {
     status: 404,
     message: 'no such pending permission request; it may be answered already',
-    next: 'svc session interactions <id>',
+    next: command('session interactions', placeholder('id')),
   },
   session_name_invalid: {
     status: 400,
@@ -76,42 +77,42 @@ export const SessionErrors = defineErrors({
   session_start_failed: {
     status: 500,
     message: 'the agent process could not be started',
-    next: 'svc session health <id>',
+    next: command('session health', placeholder('id')),
   },
   session_briefing_failed: {
     status: 500,
     message: 'what the agent of this session is to be told could not be read',
-    next: 'svc doctor',
+    next: command('doctor'),
   },
   session_journal_damaged: {
     status: 500,
     message: 'the journal of this session is damaged and can only be read',
-    next: 'svc doctor --only sessions',
+    next: command('doctor', '--only', 'sessions'),
   },
   runtime_invalid: {
     status: 400,
     message: 'the agent of this session cannot run so',
-    next: 'svc session runtime <id>',
+    next: command('session runtime', placeholder('id')),
   },
   model_hidden: {
     status: 422,
     message: 'the operator hid this model',
-    next: 'svc provider models list',
+    next: command('provider models list'),
   },
   runtime_changed: {
     status: 409,
     message: 'the runtime of this session was chosen anew meanwhile',
-    next: 'svc session runtime <id>',
+    next: command('session runtime', placeholder('id')),
   },
   transcript_changed: {
     status: 409,
     message: 'the transcript of this session is another one by now',
-    next: 'svc session transcript <id>',
+    next: command('session transcript', placeholder('id')),
   },
   message_not_found: {
     status: 404,
     message: 'no such prompt in this conversation',
-    next: 'svc session transcript <id>',
+    next: command('session transcript', placeholder('id')),
   },
   rewind_conflict: {
     status: 409,
@@ -133,28 +134,28 @@ export const SessionErrors = defineErrors({
   clarification_not_found: {
     status: 404,
     message: 'no such question waits in this session',
-    next: 'svc session clarify <id>',
+    next: command('session clarify', placeholder('id')),
   },
   clarification_answered: { status: 409, message: 'this question is answered already, or its time is over' },
   clarification_idle: {
     status: 409,
     message: 'no turn of this session runs, in whose stream a question would be shown',
-    next: 'svc session prompt <id> <text>',
+    next: command('session prompt', placeholder('id'), placeholder('text')),
   },
   clarification_crowded: {
     status: 409,
     message: 'too many questions wait in this session',
-    next: 'svc session clarify <id>',
+    next: command('session clarify', placeholder('id')),
   },
   clarification_invalid: {
     status: 400,
     message: 'this is no answer to the question',
-    next: 'svc session clarify <id>',
+    next: command('session clarify', placeholder('id')),
   },
   turn_changed: {
     status: 409,
     message: 'another turn runs by now',
-    next: 'svc session input list <id>',
+    next: command('session input list', placeholder('id')),
   },
   fork_unconfirmed: {
     status: 400,
@@ -191,7 +192,7 @@ export const SessionErrors = defineErrors({
   prompt_not_queued: {
     status: 404,
     message: 'no such prompt waits in this session; it may run already',
-    next: 'svc session input list <id>',
+    next: command('session input list', placeholder('id')),
   },
   no_active_prompt: {
     status: 409,

@@ -1,5 +1,7 @@
 /** `svc/plugins/tasks`: durable tasks. An agent claims a run of a task under a lease, renews the lease and completes the run. */
+
 import * as v from 'valibot'
+import { command, placeholder } from '../../../kernel/kit/commands/command-line.js'
 import { type Actor, defineErrors, event, hookTable, pipeline, type TapsOf, token } from '../../../kernel/plugin.js'
 import type { CreateTaskBody, ExecutionProfileBody, Task, TaskRun } from '../../../schemas/tasks.js'
 import type { SessionInfo } from '../sessions/api.js'
@@ -117,95 +119,107 @@ export const SchedulerDrainCompleted = event('scheduler.drain_completed', drain)
 const tasks = 'svc task list'
 export const TaskErrors = defineErrors({
   task_not_found: { status: 404, message: 'task not found', next: tasks },
-  task_run_not_found: { status: 404, message: 'task run not found', next: 'svc task run all' },
-  task_block_not_found: { status: 404, message: 'block not found on this task', next: 'svc task blocks <task-id>' },
-  task_invalid: { status: 422, message: 'invalid task', next: 'svc task create --help' },
-  task_too_large: { status: 413, message: 'the task exceeds a size limit', next: 'svc task update --help' },
+  task_run_not_found: { status: 404, message: 'task run not found', next: command('task run all') },
+  task_block_not_found: {
+    status: 404,
+    message: 'block not found on this task',
+    next: command('task blocks', placeholder('task-id')),
+  },
+  task_invalid: { status: 422, message: 'invalid task', next: command('task create', '--help') },
+  task_too_large: { status: 413, message: 'the task exceeds a size limit', next: command('task update', '--help') },
   task_exists: { status: 409, message: 'a task with this ID already exists', next: tasks },
   task_conflict: {
     status: 409,
     message: 'the task status does not allow this operation',
-    next: 'svc task get <task-id>',
+    next: command('task get', placeholder('task-id')),
   },
   task_run_conflict: {
     status: 409,
     message: 'the run status does not allow this operation',
-    next: 'svc task run show <id>',
+    next: command('task run show', placeholder('id')),
   },
-  task_run_open: { status: 409, message: 'the task already has an open run', next: 'svc task run list <task-id>' },
+  task_run_open: {
+    status: 409,
+    message: 'the task already has an open run',
+    next: command('task run list', placeholder('task-id')),
+  },
   task_attempts_exhausted: {
     status: 409,
     message: 'all attempts of the task are used',
-    next: 'svc task retry <run-id>',
+    next: command('task retry', placeholder('run-id')),
   },
   task_approval_pending: {
     status: 409,
     message: 'the task is waiting for approval',
-    next: 'svc task approve <task-id>',
+    next: command('task approve', placeholder('task-id')),
   },
   task_key_conflict: {
     status: 422,
     message: 'the idempotency_key belongs to a run of another task',
     next: 'send the request with another idempotency_key',
   },
-  task_cycle: { status: 409, message: 'the dependency would create a cycle', next: 'svc task get <task-id>' },
+  task_cycle: {
+    status: 409,
+    message: 'the dependency would create a cycle',
+    next: command('task get', placeholder('task-id')),
+  },
   task_graph_limit: {
     status: 409,
     message: 'a task graph limit is reached',
-    next: 'svc task get <task-id>',
+    next: command('task get', placeholder('task-id')),
   },
   task_run_leased: {
     status: 409,
     message: 'the run is leased; only the session that holds the lease can complete or fail it',
-    next: 'svc task run show <run-id>',
+    next: command('task run show', placeholder('run-id')),
   },
-  task_reason_required: { status: 422, message: 'a reason is required', next: 'svc task run fail --help' },
+  task_reason_required: { status: 422, message: 'a reason is required', next: command('task run fail', '--help') },
   task_chain_too_long: {
     status: 422,
     message: 'the run was retried or recovered too many times; find out why it fails',
-    next: 'svc task run list <task-id>',
+    next: command('task run list', placeholder('task-id')),
   },
   task_force_limit: { status: 429, message: 'too many forced operations on this task; wait a minute' },
   task_force_refused: {
     status: 403,
     message: 'agents may not force operations: task.recovery.allow_agent_force is false',
-    next: 'svc config get task.recovery.allow_agent_force',
+    next: command('config get', 'task.recovery.allow_agent_force'),
   },
   task_result_required: {
     status: 422,
     message: 'the execution profile of the task requires a result',
-    next: 'svc task complete --help',
+    next: command('task complete', '--help'),
   },
   task_workspace_foreign: { status: 403, message: 'an agent can only access tasks in its own workspace' },
-  task_claim_denied: { status: 403, message: 'a hook denied the claim', next: 'svc hooks list' },
+  task_claim_denied: { status: 403, message: 'a hook denied the claim', next: command('hooks list') },
   task_worktree_unsupported: { status: 422, message: 'the worktree is not available' },
-  tasks_stopping: { status: 503, message: 'the daemon is stopping', next: 'svc status' },
+  tasks_stopping: { status: 503, message: 'the daemon is stopping', next: command('status') },
   AUTONOMY_SESSION_REQUIRED: {
     status: 409,
     message: 'only an active session can claim and hold runs',
-    next: 'svc session list',
+    next: command('session list'),
   },
   AUTONOMY_LEASE_ALREADY_HELD: {
     status: 409,
     message: 'the session already holds a lease; complete, fail or release that run first',
-    next: 'svc task release <run-id>',
+    next: command('task release', placeholder('run-id')),
   },
   AUTONOMY_LEASE_EXPIRED: {
     status: 409,
     message: 'the lease has expired; updates from its former holder are rejected',
-    next: 'svc task next',
+    next: command('task next'),
   },
-  AUTONOMY_FOREIGN_RUN: { status: 409, message: 'another session holds the run', next: 'svc task next' },
-  AUTONOMY_NO_ACTIVE_LEASE: { status: 409, message: 'the run has no active lease', next: 'svc task next' },
+  AUTONOMY_FOREIGN_RUN: { status: 409, message: 'another session holds the run', next: command('task next') },
+  AUTONOMY_NO_ACTIVE_LEASE: { status: 409, message: 'the run has no active lease', next: command('task next') },
   AUTONOMY_LEASE_INVALID: {
     status: 422,
     message: 'lease_seconds must be between 0 (default) and 86400',
-    next: 'svc task next --help',
+    next: command('task next', '--help'),
   },
   AUTONOMY_WORKSPACE_FULL: {
     status: 409,
     message: 'the workspace has reached its limit of active runs; wait for one to end',
-    next: 'svc scheduler status',
+    next: command('scheduler status'),
   },
   AUTONOMY_CREATED_TASKS_UNKNOWN: {
     status: 409,

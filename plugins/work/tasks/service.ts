@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { type Actor, KernelErrors, type Pipeline } from '../../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import type {
@@ -275,7 +276,7 @@ export class TaskService implements TasksApi {
     const session = this.kernel.needs.sessions.get(id)
     if (!session || (agent !== undefined && session.agentName !== agent))
       throw KernelErrors.identity_required('the headers do not name a session of that agent', {
-        next: 'svc session list',
+        next: command('session list'),
       })
     return { session: this.#core.activeSession(id), who: whoOfSession(actor, session.id) }
   }

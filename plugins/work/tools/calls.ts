@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { faultOf, iso } from '../../../kernel/plugin.js'
 import { MAX_INPUT_BYTES } from '../../../schemas/tools.js'
 import { type ToolCaller, type ToolDescriptor, type ToolOutcome, toolFault } from './api.js'
@@ -110,7 +111,7 @@ export class Calls {
       throw toolFault('tool_denied', ['policy_denied'], 'a person rejected this call for good', {
         toolId: id,
         details: { layer: 'approval' },
-        next: `svc tool grants delete ${grant.id}`,
+        next: command('tool grants delete', grant.id),
       })
     return false
   }
@@ -146,7 +147,7 @@ export class Calls {
     throw toolFault('tool_approval_required', ['approval_required'], `a person has to allow ${tool.id}`, {
       toolId: tool.id,
       details: { approval_id: waiting.id, expires_at: iso(waiting.expiresAt), layer: 'approval' },
-      next: `svc tool approve ${waiting.id}`,
+      next: command('tool approve', waiting.id),
     })
   }
 
@@ -199,7 +200,7 @@ function mustBeCallable(entry: Entry, { place, rules }: Pick<Scene, 'place' | 'r
   throw toolFault(code, reasons, isAway ? entry.why : undefined, {
     toolId: id,
     details: { layer: deniedBy ?? '' },
-    next: `svc tool show ${id}`,
+    next: command('tool show', id),
   })
 }
 
@@ -214,7 +215,7 @@ export async function inputOf({ descriptor }: Entry, given: unknown, ask: AskPat
     throw toolFault('tool_invalid_input', ['schema_invalid'], `input: at most ${MAX_INPUT_BYTES} bytes`, { toolId: id })
   const problem = await inputProblem(inputSchema, input, ask)
   if (problem)
-    throw toolFault('tool_invalid_input', ['schema_invalid'], problem, { toolId: id, next: `svc tool show ${id}` })
+    throw toolFault('tool_invalid_input', ['schema_invalid'], problem, { toolId: id, next: command('tool show', id) })
   return input
 }
 

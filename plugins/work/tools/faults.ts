@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { shown } from '../../../kernel/kit/text.js'
 import { defineErrors, type Fault, type FaultMore } from '../../../kernel/plugin.js'
 import { ReasonCode, type ToolErrorCode } from '../../../schemas/tools.js'
@@ -8,7 +9,7 @@ import { ReasonCode, type ToolErrorCode } from '../../../schemas/tools.js'
  */
 export const ToolErrors = defineErrors({
   tool_not_found: { status: 404, message: 'no such tool', next: 'find tools: svc tool search <words>' },
-  tool_conflict: { status: 409, message: 'two tools have this id', next: 'svc tool list' },
+  tool_conflict: { status: 409, message: 'two tools have this id', next: command('tool list') },
   tool_unavailable: { status: 409, message: 'the tool cannot be called now', next: 'see why: svc tool show <id>' },
   tool_denied: { status: 403, message: 'this caller may not call the tool', next: 'see why: svc tool show <id>' },
   tool_approval_required: {
@@ -25,18 +26,18 @@ export const ToolErrors = defineErrors({
   tool_result_persistence_failed: {
     status: 507,
     message: 'the result is too large to be handed over, and could not be stored',
-    next: 'svc doctor',
+    next: command('doctor'),
   },
-  tool_backend_failed: { status: 502, message: 'the tool failed', next: 'svc logs' },
+  tool_backend_failed: { status: 502, message: 'the tool failed', next: command('logs') },
   tool_canceled: { status: 409, message: 'the caller gave the call up', next: 'call it again' },
   tool_timed_out: { status: 502, message: 'the tool did not answer in time', next: 'call it again' },
 })
 
 /** Of questions to a person, and of what is remembered of the answers. */
 export const ApprovalErrors = defineErrors({
-  approval_not_found: { status: 404, message: 'no such approval, or it is long over', next: 'svc tool approvals' },
-  approval_over: { status: 409, message: 'this approval is over', next: 'svc tool approvals' },
-  grant_not_found: { status: 404, message: 'no such remembered decision', next: 'svc tool grants list' },
+  approval_not_found: { status: 404, message: 'no such approval, or it is long over', next: command('tool approvals') },
+  approval_over: { status: 409, message: 'this approval is over', next: command('tool approvals') },
+  grant_not_found: { status: 404, message: 'no such remembered decision', next: command('tool grants list') },
 })
 
 /** Those that tools themselves are answered with. */

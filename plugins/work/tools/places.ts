@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { shown } from '../../../kernel/kit/text.js'
 import { type Actor, KernelErrors, type PluginKernel } from '../../../kernel/plugin.js'
 import { agentSessionOf } from '../../access/identity/api.js'
@@ -89,7 +90,8 @@ export class Places {
 
   #session(id: string): SessionInfo {
     const session = this.needs.sessions.get(id)
-    if (!session) throw KernelErrors.record_not_found(`no session ${id.slice(0, 100)}`, { next: 'svc session list' })
+    if (!session)
+      throw KernelErrors.record_not_found(`no session ${id.slice(0, 100)}`, { next: command('session list') })
     return session
   }
 

@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { covers } from '../../../kernel/kit/text.js'
 import type { AgentDefinition, PermissionMode } from '../../agents/agents/api.js'
 import type { SessionInfo } from '../sessions/api.js'
@@ -133,7 +134,7 @@ export function judgeLeaving(toolId: string, { info, mode }: NonNullable<Place['
       'tool_denied',
       ['session_denied'],
       `this agent works in the workspace of its session, ${info.workspaceId}`,
-      { toolId, next: 'svc me context' },
+      { toolId, next: command('me context') },
     )
   return mode === 'approve-reads'
 }

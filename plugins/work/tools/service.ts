@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import type { PluginKernel, Requests } from '../../../kernel/plugin.js'
 import type { Tool, Toolset } from '../../../schemas/tools.js'
 import type { Agents } from '../../agents/agents/api.js'
@@ -169,7 +170,7 @@ export class ToolsService implements ToolsApi {
     const scene = await this.scene(await this.places.asked(asked, actor))
     const toolset = scene.toolsets.show(id, tool => this.#callable(scene, tool))
     if (!toolset)
-      throw toolFault('tool_not_found', ['toolset_unknown'], 'no such toolset', { next: 'svc toolset list' })
+      throw toolFault('tool_not_found', ['toolset_unknown'], 'no such toolset', { next: command('toolset list') })
     return toolset
   }
 

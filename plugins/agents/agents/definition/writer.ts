@@ -1,5 +1,6 @@
 import { lstat, mkdir, realpath, rm, rmdir, stat, unlink } from 'node:fs/promises'
 import path from 'node:path'
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { Serial } from '../../../../kernel/kit/serial.js'
 import { KernelErrors, messageOf } from '../../../../kernel/plugin.js'
 import type { AgentInput } from '../../../../schemas/agents.js'
@@ -108,7 +109,7 @@ function changed(name: string, digest: string, expected: string | undefined) {
   const why = expected === undefined ? 'an update needs expected_digest' : 'it was changed since it was read'
   return AgentErrors.agent_changed(`agent ${name} is not updated: ${why}; its digest is ${digest}`, {
     details: { definition_digest: digest },
-    next: `svc agent info ${name}`,
+    next: command('agent info', name),
   })
 }
 

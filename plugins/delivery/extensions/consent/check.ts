@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import type { InstalledExtension } from '../api.js'
 import { ExtensionErrors } from '../errors.js'
 import type { Provenance } from '../install/provenance.js'
@@ -25,7 +26,7 @@ export function checkConsent(
   if (more.length > 0)
     throw ExtensionErrors.extension_consent_required(
       `${name} has things in its folder that nobody consented to: ${namesOf(more)}`,
-      { next: `svc extension update ${name}` },
+      { next: command('extension update', name) },
     )
 }
 

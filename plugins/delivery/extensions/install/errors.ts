@@ -1,3 +1,4 @@
+import { command, placeholder } from '../../../../kernel/kit/commands/command-line.js'
 import { shown } from '../../../../kernel/kit/text.js'
 import { defineErrors } from '../../../../kernel/plugin.js'
 
@@ -38,12 +39,12 @@ export const InstallErrors = defineErrors({
   extension_unverified_policy_blocked: {
     status: 422,
     message: 'extensions.trust.allow_unverified is off: give the digest as checksum',
-    next: 'svc extension install <source> --checksum <digest>',
+    next: command('extension install', placeholder('source'), '--checksum', placeholder('digest')),
   },
   extension_checksum_unverified: {
     status: 422,
     message: 'nothing says that this is what its author published: give its digest as checksum, or allow it unverified',
-    next: 'svc extension install <source> --allow-unverified',
+    next: command('extension install', placeholder('source'), '--allow-unverified'),
   },
   extension_git_unavailable: { status: 422, message: 'git is not installed', next: 'install git and try again' },
   extension_source_invalid: { status: 422, message: 'the source of the extension is not valid' },
@@ -51,16 +52,20 @@ export const InstallErrors = defineErrors({
   extension_catalog_mismatch: {
     status: 422,
     message: 'the archive is not the extension that the catalog describes',
-    next: 'svc marketplace refresh',
+    next: command('marketplace refresh'),
   },
   extension_update_failed: {
     status: 422,
     message: 'the new version did not start; the one before stays installed',
-    next: 'svc extension logs <name>',
+    next: command('extension logs', placeholder('name')),
   },
   extension_changed_name: { status: 422, message: 'the update is another extension' },
-  extension_not_installed: { status: 404, message: 'no such extension is installed', next: 'svc extension list' },
-  extension_installed: { status: 409, message: 'the extension is installed already', next: 'svc extension update' },
+  extension_not_installed: { status: 404, message: 'no such extension is installed', next: command('extension list') },
+  extension_installed: {
+    status: 409,
+    message: 'the extension is installed already',
+    next: command('extension update'),
+  },
   extension_not_updatable: { status: 422, message: 'the extension was put there by hand: change its folder' },
 })
 

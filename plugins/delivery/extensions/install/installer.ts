@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { Serial } from '../../../../kernel/kit/serial.js'
 import { shown } from '../../../../kernel/kit/text.js'
 import { type Actor, type Fault, faultOf, messageOf } from '../../../../kernel/plugin.js'
@@ -200,7 +201,7 @@ export class Installer {
       if (candidate.manifest.name !== name)
         throw InstallErrors.extension_changed_name(
           `what ${addressOf(source)} has now is called ${candidate.manifest.name}, not ${name}; nothing was changed`,
-          { next: `svc extension remove ${name}` },
+          { next: command('extension remove', name) },
         )
       const same = hasNothingNew(candidate, previous)
       const provenance = this.#provenanceOf(source, candidate, request, actor)

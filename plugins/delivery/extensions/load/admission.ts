@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { messageOf } from '../../../../kernel/plugin.js'
 import { ExtensionErrors } from '../errors.js'
 import type { Found } from '../folders/catalog.js'
@@ -40,7 +41,7 @@ export async function admit(found: Found, { name, tier, daemonVersion }: Admissi
   if (subprocess?.command.includes('/')) paths.push(['subprocess.command', subprocess.command])
   if (main !== undefined && !existsSync(path.join(root, main)) && (await sourceOfMain(root, manifest)) !== undefined) {
     const text = `${main} of ${root} is not there; svc extension build bundles it from TypeScript`
-    throw ExtensionErrors.extension_not_built(text, { next: `svc extension build ${root}` })
+    throw ExtensionErrors.extension_not_built(text, { next: command('extension build', root) })
   }
   for (const [key, relative] of paths) {
     await resolveInside(root, relative).catch(error => {

@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { type Clock, type Fault, KernelErrors, within } from '../../../../kernel/plugin.js'
 import { ExtensionErrors } from '../errors.js'
 import type { InstalledFolder } from '../folders/installed.js'
@@ -37,8 +38,8 @@ export async function unrouted(
 
 /** Why an extension has no routes now; undefined when it has those that it declares. */
 function whyUnrouted({ name, key, enabled, problem, waits, generation }: Instance): Fault | undefined {
-  if (!enabled) return KernelErrors.route_not_found(`${key} is disabled`, { next: `svc extension enable ${name}` })
+  if (!enabled) return KernelErrors.route_not_found(`${key} is disabled`, { next: command('extension enable', name) })
   const why = generation ? waits && `waits: ${waits}` : problem && `did not load: ${problem.message}`
   if (why === undefined) return undefined
-  return ExtensionErrors.extension_not_loaded(`${key} ${why}`, { next: `svc extension info ${name}` })
+  return ExtensionErrors.extension_not_loaded(`${key} ${why}`, { next: command('extension info', name) })
 }

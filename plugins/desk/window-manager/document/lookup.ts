@@ -1,16 +1,17 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { refuse } from '../refusal.js'
 import { type Desktop, type Window, type WindowDocument, windowOf } from './document.js'
 
 /** The desktop with this id, or a Refusal. */
 export function desktopAt(document: WindowDocument, id: string): Desktop {
   const found = document.desktops.find(desktop => desktop.id === id)
-  return found ?? refuse('desktop_not_found', `there is no desktop ${id}`, { next: 'svc desktop list' })
+  return found ?? refuse('desktop_not_found', `there is no desktop ${id}`, { next: command('desktop list') })
 }
 
 /** The window with this id and its desktop, or a Refusal. */
 export function windowAt(document: WindowDocument, id: string): { window: Window; desktop: Desktop } {
   const window = windowOf(document, id)
-  if (!window) return refuse('window_not_found', `there is no window ${id}`, { next: 'svc desktop list' })
+  if (!window) return refuse('window_not_found', `there is no window ${id}`, { next: command('desktop list') })
   return { window, desktop: desktopAt(document, window.desktop_id) }
 }
 

@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import type { Rebase, RebaseConflict } from '../../../../schemas/window-manager.js'
 import { refuse } from '../refusal.js'
 import { nodesIn, type WindowDocument, windowOf } from './document.js'
@@ -18,7 +19,7 @@ export function rebasedFrom(
   return refuse(
     'revision_conflict',
     `the document is at revision ${current}, not ${expected}; read it again and repeat`,
-    { current_revision: current, ...(conflicts && { conflicts }), next: 'svc desktop list' },
+    { current_revision: current, ...(conflicts && { conflicts }), next: command('desktop list') },
   )
 }
 

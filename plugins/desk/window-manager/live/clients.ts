@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { type Clock, type Ids, iso } from '../../../../kernel/plugin.js'
 import type { AttachClientBody, WindowClient } from '../../../../schemas/window-manager.js'
 import { type WindowDocument, windowOf } from '../document/document.js'
@@ -32,7 +33,7 @@ export class Clients {
   /** A new client, or the one with this id refreshed. */
   attach(document: WindowDocument, { client_id, active_desktop_id }: AttachClientBody): WindowClient {
     if (active_desktop_id !== undefined && !document.desktops.some(({ id }) => id === active_desktop_id))
-      refuse('desktop_not_found', `there is no desktop ${active_desktop_id}`, { next: 'svc desktop list' })
+      refuse('desktop_not_found', `there is no desktop ${active_desktop_id}`, { next: command('desktop list') })
     const here = this.#living(document.workspace_id)
     const now = this.clock.now()
     const known = client_id === undefined ? undefined : here.get(client_id)
@@ -103,7 +104,7 @@ export class Clients {
     return (
       client ??
       refuse('client_not_found', `there is no client ${id}; it may have expired, then it attaches again`, {
-        next: 'svc desktop clients',
+        next: command('desktop clients'),
       })
     )
   }

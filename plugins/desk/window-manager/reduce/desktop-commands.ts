@@ -1,3 +1,4 @@
+import { command, placeholder } from '../../../../kernel/kit/commands/command-line.js'
 import { type Desktop, type Split, WHOLE } from '../document/document.js'
 import { desktopAt } from '../document/lookup.js'
 import type { Mint } from '../document/tree.js'
@@ -45,7 +46,7 @@ export const remove: Reducer<'desktop.delete'> = (draft, { desktop_id, move_to }
   const isEmpty = desktop.groups.length === 0 && desktop.floating.length === 0
   if (move_to === undefined && !isEmpty)
     refuse('destination_required', `desktop ${desktop.name} has windows; say in move_to which desktop takes them`, {
-      next: `svc desktop delete ${desktop.id} --move-to <desktop>`,
+      next: command('desktop delete', desktop.id, '--move-to', placeholder('desktop')),
     })
   if (move_to !== undefined) {
     const target = desktopAt(draft, move_to)

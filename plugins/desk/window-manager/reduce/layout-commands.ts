@@ -1,3 +1,4 @@
+import { command, placeholder } from '../../../../kernel/kit/commands/command-line.js'
 import {
   type Axis,
   type Desktop,
@@ -77,7 +78,7 @@ function splitAt(draft: WindowDocument, id: string): Split {
   for (const { groups } of draft.desktops)
     for (const { root } of groups)
       for (const node of nodesIn(root)) if (node.id === id && node.kind === 'split') return node
-  return refuse('invalid_command', `there is no split ${id}`, { next: 'svc layout get' })
+  return refuse('invalid_command', `there is no split ${id}`, { next: command('layout get') })
 }
 
 /** The nearest split of that axis around a window, and the child of it that the window is in. */
@@ -123,7 +124,10 @@ export const replace: Reducer<'layout.replace'> = (draft, payload, { layout, min
     const { document } = payload
     if (!isValid(document, draft.workspace_id)) {
       const diagnostics = diagnose(document, draft.workspace_id)
-      return refuse('invalid_topology', summary(diagnostics), { diagnostics, next: 'svc layout validate <file>' })
+      return refuse('invalid_topology', summary(diagnostics), {
+        diagnostics,
+        next: command('layout validate', placeholder('file')),
+      })
     }
     Object.assign(draft, structuredClone(document))
     return undefined
@@ -131,7 +135,7 @@ export const replace: Reducer<'layout.replace'> = (draft, payload, { layout, min
   const saved = layout(payload.layout_id)
   if (!saved)
     return refuse('layout_not_found', `there is no layout ${payload.layout_id} for this workspace`, {
-      next: 'svc layout list',
+      next: command('layout list'),
     })
   Object.assign(draft, applyLayout(draft, saved, payload, mint))
   const [first] = draft.desktops

@@ -1,3 +1,4 @@
+import { command as commandLine } from '../../../../kernel/kit/commands/command-line.js'
 import { shown } from '../../../../kernel/kit/text.js'
 import {
   type Actor,
@@ -79,7 +80,8 @@ export class Writing {
     const server = servers.find(one => one.name === name)
     const problem = problems.find(({ error }) => error instanceof Fault && error.code === 'mcp_file_invalid')
     // The server may be in the file that cannot be read: then nobody knows that there is none.
-    if (!server && problem) throw ConfigErrors.config_file_invalid(messageOf(problem.error), { next: 'svc mcp list' })
+    if (!server && problem)
+      throw ConfigErrors.config_file_invalid(messageOf(problem.error), { next: commandLine('mcp list') })
     if (!server) throw McpErrors.mcp_server_not_found(`there is no MCP server ${shown(name)} here`)
     const place = targetsOf[workspace ? 'workspace' : 'global']
     const target = asked === 'auto' ? writableIn(server, workspace) : place[asked]

@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { shown } from '../../../../kernel/kit/text.js'
 import { type Actor, iso } from '../../../../kernel/plugin.js'
 import type { AttachSessionBody, AttachSessionReply } from '../../../../schemas/sessions.js'
@@ -41,7 +42,7 @@ export async function attach(
     if (held && held.holder !== holder) {
       const text = `${shown(held.holder)} is attached to this session until ${iso(held.until)}`
       const details = { attached_to: held.holder, until: iso(held.until) }
-      throw SessionErrors.session_attached(text, { details, next: `svc session events ${id} --follow` })
+      throw SessionErrors.session_attached(text, { details, next: command('session events', id, '--follow') })
     }
     const until = now + seconds * 1000
     table.update(t, id, { attached_to: holder, attach_expires_at: until })

@@ -1,4 +1,5 @@
 import { readdir } from 'node:fs/promises'
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { iso } from '../../../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../../../schemas/kernel/diagnostic.js'
 import type { StatusMember } from '../../../desk/daemon/api.js'
@@ -68,7 +69,7 @@ function hung(live: readonly LiveSession[]): DiagnosticItem[] {
         title: 'A session hangs',
         message: `${id} of agent ${row.agent_name}: ${why}`,
         data_freshness: 'live',
-        suggested_command: `svc session stop ${id}`,
+        suggested_command: command('session stop', id),
         evidence: { session_id: id, pid: session.binding.group },
       },
     ]
@@ -89,7 +90,7 @@ function floods(live: readonly LiveSession[]): DiagnosticItem[] {
         title: 'An agent asks too much',
         message: `${id} of agent ${row.agent_name}: ${refused} questions refused in its last turn`,
         data_freshness: 'live',
-        suggested_command: `svc session history ${id}`,
+        suggested_command: command('session history', id),
         evidence: { session_id: id, refused },
       },
     ]
@@ -105,7 +106,7 @@ function damagedJournals({ logs }: SessionsContext): DiagnosticItem[] {
     title: 'The journal of a session is damaged',
     message: `the history of ${id} has gaps and can only be read: ${why}; other sessions are not concerned`,
     data_freshness: 'live',
-    suggested_command: `svc session remove ${id}`,
+    suggested_command: command('session remove', id),
     evidence: { session_id: id },
   }))
 }
@@ -131,8 +132,8 @@ async function withoutRow({ kernel, table }: SessionsContext): Promise<Diagnosti
 
 function failures(context: SessionsContext): DiagnosticItem[] {
   const crashed = recentFailures(context).filter(row => row.updated_at > context.kernel.clock.now() - 24 * 3_600_000)
-  if (crashed.length === 0) return []
   const [newest] = crashed
+  if (!newest) return []
   return [
     {
       id: 'sessions.failures',
@@ -140,9 +141,9 @@ function failures(context: SessionsContext): DiagnosticItem[] {
       category: 'sessions',
       severity: 'warning',
       title: 'Sessions failed in the last day',
-      message: `${crashed.length}${crashed.length === RECENT_FAILURES ? ' or more' : ''}; the newest: ${newest?.failure_summary ?? ''}`,
+      message: `${crashed.length}${crashed.length === RECENT_FAILURES ? ' or more' : ''}; the newest: ${newest.failure_summary ?? ''}`,
       data_freshness: 'live',
-      suggested_command: `svc session history ${newest?.id}`,
+      suggested_command: command('session history', newest.id),
       evidence: { session_ids: crashed.map(({ id }) => id) },
     },
   ]

@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { Fault, type Reads } from '../../../../kernel/plugin.js'
 import type { SessionInfo } from '../../sessions/api.js'
 import { type Dimension, inWords, type Limits } from './amounts.js'
@@ -39,7 +40,7 @@ const NAMES: { readonly [D in Dimension]: string } = { tokens: 'token', cost: 'c
 export const exhausted = (budget: BudgetRow, name: Dimension) =>
   BudgetErrors.AUTONOMY_BUDGET_EXHAUSTED(
     `the ${NAMES[name]} budget of ${budget.kind} ${budget.ref} is used up or reserved by active runs`,
-    { next: `svc budget show ${budget.kind} ${budget.ref}` },
+    { next: command('budget show', budget.kind, budget.ref) },
   )
 
 /** Throws `AUTONOMY_BUDGET_UNMEASURED` (409) when the agent is known not to report a limited dimension. */

@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { shown } from '../../../../kernel/kit/text.js'
 import { KernelErrors, type Tx } from '../../../../kernel/plugin.js'
 import type { ClaimNextBody, TaskClaim } from '../../../../schemas/tasks.js'
@@ -112,7 +113,7 @@ export class Claims {
     throw TaskErrors.AUTONOMY_LEASE_ALREADY_HELD(
       `session ${session} already holds run ${run.id}; complete, fail or release it first`,
       {
-        next: `svc task release ${run.id}`,
+        next: command('task release', run.id),
       },
     )
   }

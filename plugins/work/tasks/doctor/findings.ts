@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { shown } from '../../../../kernel/kit/text.js'
 import { iso } from '../../../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../../../schemas/kernel/diagnostic.js'
@@ -103,7 +104,7 @@ export function schedulerFinding(scheduler: TaskScheduler, stall: Stall | undefi
       severity: 'warning',
       title: 'the scheduler starts no sessions for queued runs',
       message: `${stall.looks} passes in a row started none of ${plural(stall.waiting, 'queued run', 'queued runs')}; each run shows the reason`,
-      suggested_command: 'svc scheduler backlog',
+      suggested_command: command('scheduler backlog'),
     })
   }
   if (!paused) {
@@ -122,6 +123,6 @@ export function schedulerFinding(scheduler: TaskScheduler, stall: Stall | undefi
     severity: 'warning',
     title: 'the task scheduler is paused',
     message: `paused${because && ` ${because}`}; ${plural(queued, 'queued run', 'queued runs')}`,
-    suggested_command: 'svc scheduler resume',
+    suggested_command: command('scheduler resume'),
   })
 }

@@ -1,21 +1,26 @@
+import { command, placeholder } from '../../../../kernel/kit/commands/command-line.js'
 import { defineErrors } from '../../../../kernel/plugin.js'
 
 const show = 'svc task review show <id>'
 
 /** Review errors. */
 export const ReviewErrors = defineErrors({
-  task_review_not_found: { status: 404, message: 'review not found', next: 'svc task review list <task-id>' },
+  task_review_not_found: {
+    status: 404,
+    message: 'review not found',
+    next: command('task review list', placeholder('task-id')),
+  },
   task_review_invalid: { status: 400, message: 'invalid review', next: 'svc task review --help' },
   task_review_not_due: {
     status: 409,
     message: 'the run has not ended, or its outcome does not match the review policy',
-    next: 'svc task run show <id>',
+    next: command('task run show', placeholder('id')),
   },
   task_review_conflict: { status: 409, message: 'the review status does not allow this operation', next: show },
   task_review_foreign: { status: 409, message: 'the review is assigned to another session', next: show },
   task_review_own_work: {
     status: 409,
     message: 'a session cannot review its own run',
-    next: 'svc task review route <id> --session-id <another>',
+    next: command('task review route', placeholder('id'), '--session-id', placeholder('another')),
   },
 })

@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { shown } from '../../../../kernel/kit/text.js'
 import type { Reads, SqlValue, Tx } from '../../../../kernel/plugin.js'
 import type {
@@ -234,7 +235,7 @@ export class Reviews {
   #move(t: Tx, who: Who, review: ReviewRow, move: ReviewMove, event: TaskEventName, changes: Partial<ReviewRow>) {
     if (!allowsReview(move, review.status)) {
       const text = `review ${review.id} is ${review.status}; this operation requires status ${REVIEW_MOVES[move].from.join(', ')}`
-      throw ReviewErrors.task_review_conflict(text, { next: `svc task review show ${review.id}` })
+      throw ReviewErrors.task_review_conflict(text, { next: command('task review show', review.id) })
     }
     update(t, 'tasks_review', review.id, { ...changes, status: REVIEW_MOVES[move].to, updated_at: this.core.now() })
     const after = this.find(review.id, t)
@@ -280,7 +281,7 @@ export class Reviews {
     if (!this.mayReview(t, review.task_id, session))
       throw ReviewErrors.task_review_foreign(
         `the profile of task ${review.task_id} does not allow agent ${session.agentName} to review its runs`,
-        { next: `svc task profile show ${review.task_id}` },
+        { next: command('task profile show', review.task_id) },
       )
     const worked = this.core.runs.find(review.run_id, t).session_id
     if (worked === session.id)

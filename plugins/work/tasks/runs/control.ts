@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { TokenBucket } from '../../../../kernel/kit/rate.js'
 import { Fault, messageOf, type Tx } from '../../../../kernel/plugin.js'
 import type {
@@ -142,7 +143,7 @@ export class RunControl {
       const run = this.core.runs.find(id, t)
       if (run.status !== 'failed')
         throw TaskErrors.task_run_conflict(`run ${id} is ${run.status}; only failed runs can be retried`, {
-          next: `svc task run inspect ${id}`,
+          next: command('task run inspect', id),
         })
       return this.#succeed(t, who, run, settle, { event: 'task.run_operator_retry', metadata })
     })
@@ -229,7 +230,7 @@ export class RunControl {
     if (this.#chain(t, previous) >= LIMITS.chain)
       throw TaskErrors.task_chain_too_long(
         `run ${id} already has a chain of ${LIMITS.chain} retries and recoveries; find out why they fail`,
-        { next: `svc task run list ${previous.task_id}` },
+        { next: command('task run list', previous.task_id) },
       )
     const task = this.core.tasks.find(previous.task_id, t)
     const { run, existing } = this.core.reservations.reserve(t, who, task, {

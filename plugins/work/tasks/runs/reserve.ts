@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import type { Ids, Tx } from '../../../../kernel/plugin.js'
 import type { ParticipationRequest, ResolvedParticipation } from '../../../../schemas/network.js'
 import { TaskErrors } from '../api.js'
@@ -128,7 +129,7 @@ export class Reservations {
     const next = `svc task get ${task.id}`
     if (task.status === 'draft')
       throw TaskErrors.task_conflict(`task ${task.id} is a draft; publish it first`, {
-        next: `svc task publish ${task.id}`,
+        next: command('task publish', task.id),
       })
     const goesOn = previous !== undefined && (task.status === 'failed' || (reopens && task.status === 'completed'))
     if (FINAL_TASK.has(task.status) && !goesOn)
@@ -145,7 +146,7 @@ export class Reservations {
     const attempt = this.runs.nextAttempt(task.id, { group: part?.group ?? null, index: part?.index ?? null }, t)
     if (previous || attempt <= task.max_attempts) return attempt
     throw TaskErrors.task_attempts_exhausted(`task ${task.id} has used all ${task.max_attempts} attempts`, {
-      next: `svc task run list ${task.id}`,
+      next: command('task run list', task.id),
     })
   }
 }

@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { TaskErrors } from '../api.js'
 import type { TaskCore } from '../core.js'
 import type { RunRow } from './run-row.js'
@@ -27,6 +28,6 @@ export function unleased(run: RunRow): RunRow {
   if (run.lease_until === null) return run
   throw TaskErrors.task_run_leased(
     `run ${run.id} is leased to session ${run.session_id}; only that session can complete or fail it`,
-    { next: `svc task run show ${run.id}` },
+    { next: command('task run show', run.id) },
   )
 }

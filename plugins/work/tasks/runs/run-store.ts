@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { shown } from '../../../../kernel/kit/text.js'
 import type { Db, Reads, SqlValue, Tx } from '../../../../kernel/plugin.js'
 import { TaskErrors } from '../api.js'
@@ -104,7 +105,7 @@ export class RunStore {
     const { to } = RUN_MOVES[move]
     if (!allows(move, run.status)) {
       const text = `run ${run.id} is ${run.status}; this operation requires status ${RUN_MOVES[move].from.join(', ')}`
-      throw TaskErrors.task_run_conflict(text, { next: `svc task run show ${run.id}` })
+      throw TaskErrors.task_run_conflict(text, { next: command('task run show', run.id) })
     }
     const ended = FINAL_RUN.has(to) ? { ended_at: this.now(), lease_until: null } : {}
     const waits = to === 'queued' ? UNCLAIMED : {}

@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { shown } from '../../../../kernel/kit/text.js'
 import { iso, type Tx } from '../../../../kernel/plugin.js'
 import type { CreateBlockBody, TaskActor, TaskBlock } from '../../../../schemas/tasks.js'
@@ -88,7 +89,7 @@ export class Blocks {
       const block = t.get<BlockRow>('SELECT * FROM tasks_block WHERE id = ? AND task_id = ?', [blockId, id])
       if (!block)
         throw TaskErrors.task_block_not_found(`task ${id} has no block ${shown(blockId)}`, {
-          next: `svc task blocks ${id}`,
+          next: command('task blocks', id),
         })
       if (block.cleared_at !== null) return blockToWire(block, task.workspace_id)
       this.#clear(t, who, block, why)

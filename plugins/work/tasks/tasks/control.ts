@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import type { Tx } from '../../../../kernel/plugin.js'
 import type { PauseTaskBody, ReasonBody, Task } from '../../../../schemas/tasks.js'
 import { TaskErrors } from '../api.js'
@@ -87,12 +88,12 @@ export class TaskControl {
       const [child] = this.core.tasks.children(id, t)
       if (child)
         throw TaskErrors.task_conflict(`task ${id} has children, such as ${child.id}; delete them first`, {
-          next: `svc task tree ${id}`,
+          next: command('task tree', id),
         })
       const [run] = this.core.runs.open(id, t)
       if (run)
         throw TaskErrors.task_run_open(`task ${id} has an open run: ${run.id} is ${run.status}`, {
-          next: `svc task run cancel ${run.id}`,
+          next: command('task run cancel', run.id),
         })
       this.core.journal.write(t, who, 'task.deleted', { task, payload: { title: task.title } })
       const dependents = t.rows('SELECT task_id FROM tasks_dependency WHERE depends_on = ?', [id])

@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { messageOf, type Tx } from '../../../../kernel/plugin.js'
 import type { ExecutionBody, FanOutBody, FanOutReply, Task, TaskRun } from '../../../../schemas/tasks.js'
 import { TaskErrors } from '../api.js'
@@ -60,7 +61,7 @@ export class TaskExecution {
           look(id),
         )
       if (before.status === 'draft')
-        throw TaskErrors.task_conflict(`task ${id} is a draft; publish it first`, { next: `svc task publish ${id}` })
+        throw TaskErrors.task_conflict(`task ${id} is a draft; publish it first`, { next: command('task publish', id) })
       update(t, 'tasks_task', id, { approval_state: 'approved' })
       this.core.journal.write(t, who, 'task.approved', { task: before })
       const [open] = this.core.runs.open(id, t)
@@ -159,8 +160,9 @@ export class TaskExecution {
 /** Throws `task_conflict` or `task_approval_pending` (409) for a task that needs an approval and has none. */
 function refuseUnapproved({ id, approval_policy: policy, approval_state: state }: TaskRow): void {
   if (policy !== 'manual' || state === 'approved') return
-  if (state === 'rejected') throw TaskErrors.task_conflict(`task ${id} was rejected`, { next: `svc task cancel ${id}` })
-  throw TaskErrors.task_approval_pending(`task ${id} is waiting for approval`, { next: `svc task approve ${id}` })
+  if (state === 'rejected')
+    throw TaskErrors.task_conflict(`task ${id} was rejected`, { next: command('task cancel', id) })
+  throw TaskErrors.task_approval_pending(`task ${id} is waiting for approval`, { next: command('task approve', id) })
 }
 
 const wishOf = (

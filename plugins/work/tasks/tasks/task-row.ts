@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { iso } from '../../../../kernel/plugin.js'
 import type {
   BlockedReason,
@@ -138,4 +139,4 @@ export function taskToWire(row: TaskRow, more: TaskMore): Task {
 }
 
 /** The command that shows the state of a task, as the next step of an error. */
-export const look = (id: string) => ({ next: `svc task get ${id}` })
+export const look = (id: string) => ({ next: command('task get', id) })

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { Paging } from '../../../../kernel/kit/page.js'
 import { type Actor, KernelErrors, type SqlValue } from '../../../../kernel/plugin.js'
 import type { AllRunsReply, ListAllRunsQuery } from '../../../../schemas/tasks.js'
@@ -16,7 +17,7 @@ interface Row extends RunRow {
 
 const paging = new Paging({
   place: v.tuple([v.number()]),
-  invalid: () => KernelErrors.invalid_cursor(undefined, { next: 'svc task run all' }),
+  invalid: () => KernelErrors.invalid_cursor(undefined, { next: command('task run all') }),
 })
 
 /**

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { Paging } from '../../../../kernel/kit/page.js'
 import { type Actor, KernelErrors, type SqlValue } from '../../../../kernel/plugin.js'
 import type { ListTasksQuery, ListTasksReply, Owner, TaskItem, TaskStatus } from '../../../../schemas/tasks.js'
@@ -20,7 +21,7 @@ type Condition = readonly [sql: string, ...params: SqlValue[]]
 export class TaskCatalog {
   readonly #paging = new Paging({
     place: v.tuple([v.number(), v.number(), v.string()]),
-    invalid: () => KernelErrors.invalid_cursor(undefined, { next: 'svc task list' }),
+    invalid: () => KernelErrors.invalid_cursor(undefined, { next: command('task list') }),
   })
 
   constructor(private readonly core: TaskCore) {}

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { Paging } from '../../../../kernel/kit/page.js'
 import { iso, KernelErrors, type SqlValue } from '../../../../kernel/plugin.js'
 import type { Inbox, InboxItem, InboxLane, InboxQuery, TaskStatus, Triage } from '../../../../schemas/tasks.js'
@@ -58,7 +59,7 @@ const UNREAD = `CASE WHEN ifnull(g.archived, 0) = 1 OR (${SEEN} AND g.read = 1) 
 export class TaskInbox {
   readonly #paging = new Paging({
     place: v.tuple([v.number(), v.number(), v.number(), v.string()]),
-    invalid: () => KernelErrors.invalid_cursor(undefined, { next: 'svc task inbox' }),
+    invalid: () => KernelErrors.invalid_cursor(undefined, { next: command('task inbox') }),
   })
 
   constructor(private readonly core: TaskCore) {}

@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { shown } from '../../../../kernel/kit/text.js'
 import type { BlockedReason } from '../../../../schemas/tasks.js'
 import { recoveryOf } from '../budgets/recovery.js'
@@ -42,7 +43,7 @@ export function nextStepOf(core: TaskCore, task: TaskRow, run: RunRow | undefine
       next: stuck?.status === 'needs_attention' ? recoveryOf(core, stuck) : `svc task recover ${task.id}`,
     }
   }
-  if (task.status === 'draft') return { why: 'draft', next: `svc task publish ${task.id}` }
+  if (task.status === 'draft') return { why: 'draft', next: command('task publish', task.id) }
   if (run !== undefined && run.session_id !== null && run.ended_at === null && run.status !== 'queued')
     return heldStep(core, run.session_id)
   const [blocked] = core.tasks.blockedBy(task)
@@ -51,14 +52,14 @@ export function nextStepOf(core: TaskCore, task: TaskRow, run: RunRow | undefine
     return { ...because(run?.error), next: run ? `svc task retry ${run.id}` : `svc task get ${task.id}` }
   if (task.status === 'completed' || task.status === 'canceled') return { next: 'none' }
   if (run?.status === 'queued') return queuedStep(core, run)
-  if (run?.status === 'failed') return { ...because(run.error), next: `svc task retry ${run.id}` }
+  if (run?.status === 'failed') return { ...because(run.error), next: command('task retry', run.id) }
   const children = core.tasks.children(task.id).filter(({ status }) => status !== 'completed')
   if (children.length > 0)
     return {
       why: `waiting for ${children.length === 1 ? '1 child task' : `${children.length} child tasks`} to complete`,
-      next: `svc task tree ${task.id}`,
+      next: command('task tree', task.id),
     }
-  return { next: `svc task start ${task.id}` }
+  return { next: command('task start', task.id) }
 }
 
 /** The next step of a run that a session holds. */
@@ -71,7 +72,7 @@ function heldStep(core: TaskCore, session: string): NextStep {
 
 /** The next step of a queued run. */
 export function queuedStep(core: TaskCore, run: RunRow): NextStep {
-  if (isPaused(core.kernel.db)) return { why: 'the scheduler is paused', next: 'svc scheduler resume' }
+  if (isPaused(core.kernel.db)) return { why: 'the scheduler is paused', next: command('scheduler resume') }
   const worker = latestWorker(core.kernel.db, run.id)
   if (worker?.ended_at === null && worker.session_id !== null) {
     const agent = core.kernel.needs.sessions.get(worker.session_id)?.agentName
@@ -99,14 +100,15 @@ const because = (text: string | null | undefined) => (text ? { why: text } : {})
 function blockedStep(core: TaskCore, task: TaskRow, blocked: BlockedReason): NextStep {
   const why = blockedText(core, blocked)
   if (blocked.source === 'approval' && task.approval_state === 'rejected')
-    return { why, next: `svc task cancel ${task.id}` }
-  if (blocked.source === 'approval') return { why, next: `svc task approve ${task.id}` }
-  if (blocked.source === 'paused') return { why, next: `svc task resume ${task.pausing_task}` }
-  if (blocked.source === 'block') return { why, next: `svc task unblock ${task.id} ${blocked.block_id}` }
+    return { why, next: command('task cancel', task.id) }
+  if (blocked.source === 'approval') return { why, next: command('task approve', task.id) }
+  if (blocked.source === 'paused') return { why, next: command('task resume', task.pausing_task ?? task.id) }
+  if (blocked.source === 'block' && blocked.block_id)
+    return { why, next: command('task unblock', task.id, blocked.block_id) }
   const ids = blocked.depends_on_task_ids ?? []
   // Only completion resolves a dependency, and a canceled task never completes.
   const canceled = ids.find(id => core.tasks.get(id)?.status === 'canceled')
-  if (canceled !== undefined) return { why, next: `svc task dependency remove ${task.id} ${canceled}` }
+  if (canceled !== undefined) return { why, next: command('task dependency remove', task.id, canceled) }
   return { why, next: `wait for ${ids.join(', ')}` }
 }
 

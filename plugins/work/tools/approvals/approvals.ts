@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { type Clock, type Fault, type Ids, iso } from '../../../../kernel/plugin.js'
 import type { ApprovalReply, PendingApproval } from '../../../../schemas/tools.js'
 import { type ReasonCode, type ToolCaller, type ToolDescriptor, toolFault } from '../api.js'
@@ -185,7 +186,7 @@ export class Approvals {
     if (isFull)
       throw toolFault('tool_unavailable', ['approval_unreachable'], `${own} calls of this session wait for a person`, {
         toolId: tool.id,
-        next: 'svc tool approvals',
+        next: command('tool approvals'),
       })
     const over = all.length >= MOST ? all.find(one => !isOpen(one)) : undefined
     if (over) this.#waiting.delete(over.id)

@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { type Actor, iso, KernelErrors } from '../../../../kernel/plugin.js'
 import type { ApprovalReply, Grant, MintApprovalBody, PutGrantBody } from '../../../../schemas/tools.js'
 import { agentSessionOf } from '../../../access/identity/api.js'
@@ -108,7 +109,9 @@ export class Decisions {
     mustBePerson(actor)
     const { id } = await this.tools.kernel.needs.workspaces.find(workspaceId)
     if (body.scope === 'agent' && !body.agent_name)
-      throw KernelErrors.invalid_request('agent_name: required for scope agent', { next: 'svc tool grants put --help' })
+      throw KernelErrors.invalid_request('agent_name: required for scope agent', {
+        next: command('tool grants put', '--help'),
+      })
     const entry = this.tools.entryOf(await this.tools.scene({ workspaceId: id }), body.tool_id)
     const about = {
       workspaceId: id,

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { faultOf, type PluginKernel, within } from '../../../../kernel/plugin.js'
 import { type ExtensionsApi, type InstalledExtension, toolId } from '../../../delivery/extensions/api.js'
 import {
@@ -81,13 +82,13 @@ export class ExtensionBackend implements ToolBackend {
       if (code === 'extension_not_running' || code === 'extension_not_found')
         throw toolFault('tool_unavailable', ['backend_unhealthy'], message, {
           toolId: tool.id,
-          next: `svc extension logs ${extensionId}`,
+          next: command('extension logs', extensionId),
         })
       if (code === 'extension_method_missing')
         throw toolFault('tool_unavailable', ['backend_not_executable'], message, { toolId: tool.id })
       throw toolFault('tool_backend_failed', [], message, {
         toolId: tool.id,
-        next: `svc extension logs ${extensionId}`,
+        next: command('extension logs', extensionId),
       })
     }
   }

@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import type { Route } from '../../../../kernel/plugin.js'
 import { type ToolPlace, toolFault } from '../api.js'
 import type { RouteInput } from './route-input.js'
@@ -66,5 +67,5 @@ export function renamed(route: Routed, given: Given, reference: unknown, id: str
 
 export const foreign = (name: string, own: string | undefined) =>
   toolFault('tool_denied', ['session_denied'], `${name}: an agent works in the workspace of its session, ${own}`, {
-    next: 'svc me context',
+    next: command('me context'),
   })
