@@ -1,5 +1,5 @@
 import { version } from '../../kernel/index.js'
-import { definePlugin, messageOf, type Plugin, type PluginKernel, surfaceOf } from '../../kernel/plugin.js'
+import { definePlugin, Faults, messageOf, type Plugin, type PluginKernel, surfaceOf } from '../../kernel/plugin.js'
 import { Extensions, type InstalledExtension } from '../../plugins/delivery/extensions/api.js'
 import { Files } from '../../plugins/platform/files/api.js'
 import type { CommandData, ModuleCommand, RouteCommand } from '../commands/command-data.js'
@@ -9,11 +9,12 @@ const { tap } = surfaceOf<DropInCommands>()
 /** Name of the plugin, which comes with the daemon's main and not with the kernel that others embed. */
 const NAME = 'commands'
 
-type Needs = { readonly file: typeof Files; readonly extensions: typeof Extensions }
+type Needs = { readonly report: typeof Faults; readonly file: typeof Files; readonly extensions: typeof Extensions }
 
 /** Writes down the commands of drop-ins, so that the command line knows them without asking a daemon. */
 class DropInCommands {
   #written = ''
+  readonly #told = new Set<string>()
 
   constructor(private readonly kernel: PluginKernel<Needs>) {}
 
@@ -32,15 +33,19 @@ class DropInCommands {
     return { version, routes, commands: active.flatMap(moduleCommands) }
   }
 
-  /** One whose commands cannot be described has none; its routes are served all the same. */
+  /** A route whose command cannot be described has none; it is served all the same, and the fault is that of its extension. */
   async #routes({ name, code }: InstalledExtension): Promise<RouteCommand[]> {
     const { describeRoutes } = await import('../commands/describe-commands.js')
-    try {
-      return describeRoutes(code?.surface.routes ?? [])
-    } catch (error) {
-      this.kernel.log.warn(`${name} has no commands: ${messageOf(error)}`, { extension: name })
-      return []
-    }
+    return (code?.surface.routes ?? []).flatMap(route => {
+      try {
+        return describeRoutes([route])
+      } catch (error) {
+        const text = messageOf(error)
+        if (!this.#told.has(`${name} ${text}`)) this.kernel.needs.report(name, 'commands', error)
+        this.#told.add(`${name} ${text}`)
+        return []
+      }
+    })
   }
 }
 
@@ -53,7 +58,7 @@ function moduleCommands({ code }: InstalledExtension): ModuleCommand[] {
 export const dropInCommands: Plugin = definePlugin({
   name: NAME,
   version,
-  requires: { file: Files, extensions: Extensions },
+  requires: { report: Faults, file: Files, extensions: Extensions },
   service: async () => DropInCommands,
 }).surface({
   taps: [

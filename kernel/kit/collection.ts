@@ -142,6 +142,12 @@ export function collectionOf<S>(...shared: readonly Annotation[]) {
       const args = isOfOne ? { args: [{ name: key, ...argument }] } : {}
       const seenOf = ({ body }: { readonly body?: Readonly<Record<string, Seen>> }): Seen =>
         changes && at ? body?.[at.member] : undefined
+      /** The request as its handler knows it: what was seen comes beside it. */
+      const withoutSeen = (request: RouteRequest<string, undefined, undefined>) => {
+        if (!changes || !at || request.body === undefined) return request
+        const { [at.member]: _, ...others } = request.body as Readonly<Record<string, unknown>>
+        return { ...request, body: others as never }
+      }
       return route({
         ...rest,
         ...more,
@@ -155,7 +161,7 @@ export function collectionOf<S>(...shared: readonly Annotation[]) {
           ...others,
         ],
         handle: async (self: S, request: RouteRequest<string, undefined, undefined>) => {
-          const body = await handle(self, request, seenOf(request as never))
+          const body = await handle(self, withoutSeen(request), seenOf(request as never))
           return { status: Number(Object.keys(replies)[0]), body }
         },
       })

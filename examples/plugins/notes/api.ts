@@ -1,3 +1,4 @@
+import { command } from 'svc/kit'
 import { defineErrors, event, gate, hookTable, kind, pipeline, type TapsOf, token } from 'svc/plugin'
 import * as v from 'valibot'
 
@@ -28,5 +29,5 @@ export const Notes = token<NotesApi>('acme.notes@1')
 export const NotePublished = event('acme.note.published', v.object({ id: v.string(), times: v.number() }))
 
 export const NoteErrors = defineErrors({
-  note_not_found: { status: 404, message: 'no such note', next: 'svc resource list acme.note' },
+  note_not_found: { status: 404, message: 'no such note', next: command('resource list', 'acme.note') },
 })

@@ -27,6 +27,9 @@ export function wrongAnnotation(
   annotations: readonly Annotation[],
   kinds: readonly AnnotationKind<unknown>[],
 ): string | undefined {
+  const isAnnotation = (entry: unknown) => /^[a-z][\w.-]*@[1-9]\d*$/.test(String(Object(entry).of))
+  if (!Array.isArray(annotations) || !annotations.every(isAnnotation))
+    return 'has an entry of `with` that is no annotation, { of: name@major, data }'
   for (const { of, schema, many } of kinds) {
     const found = annotations.filter(annotation => annotation.of === of)
     if (!many && found.length > 1) return `has the annotation ${of} ${found.length} times; it may stand once`

@@ -62,6 +62,9 @@ export function show<S extends Schema, const M extends '' | (keyof v.InferOutput
   { empty, problems }: ShowMore = {},
 ): CliView {
   const shown = (columns as readonly Column<string>[]).map(toColumn)
+  const held = member === '' ? schema : memberOf(schema, member)
+  if (held === undefined) throw new TypeError(`show: the reply has no member ${member}`)
+  for (const { path } of shown) checkName(held, path)
   const more = problems === undefined ? {} : { problems }
   const of = (schema as { entries?: Record<string, { type: string; wrapped?: { type: string } }> }).entries?.[member]
   if ((of?.wrapped ?? of)?.type !== 'array') return { item: member, fields: shown, ...more }
@@ -71,6 +74,36 @@ export function show<S extends Schema, const M extends '' | (keyof v.InferOutput
 /** The view of one thing with a table below its fields: that of a list that its member at `path` holds. */
 export const withTable = (view: CliView, path: string, columns: readonly CliColumn[]): CliView =>
   'item' in view ? { ...view, table: { path, columns } } : view
+
+/** As much of a schema as tells which members it has. */
+interface Shape {
+  readonly type: string
+  readonly entries?: Readonly<Record<string, Shape>>
+  readonly wrapped?: Shape
+  readonly item?: Shape
+  readonly options?: readonly unknown[]
+}
+
+/** The schema of what is shown: of the items of a list, of what an optional member holds. */
+const inner = ({ wrapped, item, ...schema }: Shape): Shape => {
+  const within = wrapped ?? (schema.type === 'array' ? item : undefined)
+  return within ? inner(within) : schema
+}
+
+/** Undefined where there is no such member; itself where the schema does not tell, as that of a union. */
+function memberOf(schema: Shape, name: string): Shape | undefined {
+  const shape = inner(schema)
+  return shape.entries ? shape.entries[name] : shape
+}
+
+/** @throws TypeError for a name that the schema does not have; without a compiler nothing else would tell. */
+function checkName(schema: Shape, path: string): void {
+  let at: Shape | undefined = schema
+  for (const name of path.split('.')) {
+    at = at && memberOf(at, name)
+    if (!at) throw new TypeError(`show: there is no member ${path}`)
+  }
+}
 
 function toColumn(column: Column<string>): CliColumn {
   const { of, ...more } = typeof column === 'string' ? { of: column } : column

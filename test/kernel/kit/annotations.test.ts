@@ -68,6 +68,8 @@ test('data that its schema refuses is named, and a second one of what may stand 
   assert.match(wrong(cli('a', { views: {} } as never)) ?? '', /cli@1 that is not valid: views: unknown member/)
   assert.match(wrong({ of: 'tool@1', data: { name: 'T', toolsets: [] } }) ?? '', /tool@1 that is not valid: name/)
   assert.match(wrong({ of: 'throws@1', data: 'no' }) ?? '', 'throws@1 that is not valid')
+  assert.match(wrong('cli' as never) ?? '', 'is no annotation')
+  assert.match(wrongAnnotation(cli('a') as never, annotationKinds) ?? '', 'is no annotation')
   assert.is(wrong({ of: 'acme.other@1', data: Symbol('any') }), undefined, 'a kind of another reader is its own')
 })
 
@@ -150,13 +152,15 @@ test('a view names members: their headers and formats follow', () => {
   const columns = columnsOf<v.InferOutput<typeof Thing>>()(['size~duration'])
   assert.equal(withTable(one, 'tags', columns), { ...one, table: { path: 'tags', columns } })
   // @ts-expect-error no such member
-  show(Things, 'things', ['nmae'])
+  assert.throws(() => show(Things, 'things', ['nmae']), 'there is no member nmae')
+  // @ts-expect-error no such member of a member
+  assert.throws(() => show(Things, 'things', ['owner.nmae']), 'there is no member owner.nmae')
   // @ts-expect-error a text has no bytes
   show(Things, 'things', ['name~bytes'])
   // @ts-expect-error a number is no list
   columnsOf<v.InferOutput<typeof Thing>>()(['size~list'])
   // @ts-expect-error no such member of the reply
-  show(Things, 'thing', ['name'])
+  assert.throws(() => show(Things, 'thing', ['name']), 'the reply has no member thing')
 })
 
 test('the view becomes that of the command', () => {

@@ -73,7 +73,10 @@ const routes = [
   }),
   apple.update({
     body: v.strictObject({ color: v.string() }),
-    handle: (self, { params, body }, seen) => ({ apple: self.put(self.get(params.id).id, body.color, seen) }),
+    handle: (self, { params, body }, seen) => {
+      assert.equal(Object.keys(body), ['color'], 'what was seen is no part of the body')
+      return { apple: self.put(self.get(params.id).id, body.color, seen) }
+    },
   }),
   apple.delete({
     handle: (self, { params }, seen) => {

@@ -10,6 +10,7 @@ import { ExtensionErrors } from '../errors.js'
 import { API_VERSION, API_VERSIONS, type ApiVersion, type Manifest } from '../manifest/manifest.js'
 import { namespaceProblems } from '../manifest/namespace.js'
 import { resolveInside } from '../manifest/paths.js'
+import { formProblems } from './form-problems.js'
 import { importModule } from './import-module.js'
 import { leftOutOf } from './left-out.js'
 import { linkPackages } from './package.js'
@@ -227,6 +228,8 @@ export async function importPlugin(folder: string, manifest: Manifest): Promise<
   const astray = plugin.surface.routes?.find(route => route.path !== prefix && !route.path.startsWith(`${prefix}/`))
   if (astray && manifest.replaces === undefined) throw bad(`the route ${astray.path} is not below ${prefix}/`)
   const today = manifest.apiVersion === 1 ? fromVersionOne(plugin as Plugin) : (plugin as Plugin)
+  const [malformed] = manifest.apiVersion === 1 ? [] : formProblems(today)
+  if (malformed !== undefined) throw bad(malformed)
   const [misnamed] = namespaceProblems(today)
   if (misnamed !== undefined) throw bad(`${misnamed}; names of an extension begin with its vendor`)
   return { plugin: today, module: file }
