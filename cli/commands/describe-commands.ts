@@ -34,6 +34,8 @@ function describeRoute(route: Route, cli: RouteCli): RouteCommand {
   })
   const unknown = Object.keys(cli.options ?? {}).find(name => !members.some(member => member.name === name))
   if (unknown) throw new Error(`${where}: no query or body member is named ${unknown}`)
+  const isMissing = cli.workspace !== undefined && ![...visible, ...members].some(({ name }) => name === cli.workspace)
+  if (isMissing) throw new Error(`${where}: no parameter, query or body member is named ${cli.workspace}`)
   const all = [...visible, ...members].map(parameter => inContext(parameter, cli))
   const args = (cli.args ?? visible.map(({ name }) => ({ name }))).map(arg => argumentOf(arg, all, where))
   const forgotten = visible.find(({ name }) => !args.some(arg => arg.in === 'path' && arg.name === name))

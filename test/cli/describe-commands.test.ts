@@ -85,6 +85,7 @@ test('data that does not fit together is refused by the name of the route', () =
       describe(route({ ...base, path: '/api/x/{id}/{part}', with: [cli(path, more)] }))
   assert.throws(wrong({ path: 'x', args: [{ name: 'id' }] }), /POST \/api\/x.*svc x.*nothing fills.*part/)
   assert.throws(wrong({ path: 'x', args: [{ name: 'id' }, { name: 'nope' }] }), /no parameter.*nope/)
+  assert.throws(wrong({ path: 'x', workspace: 'nope' }), /no parameter.*nope/)
   assert.not.throws(wrong({ path: 'x', args: [{ name: 'id' }], find: { part: { path: '/api/y/{id}', pick: 'part' } } }))
 })
 
