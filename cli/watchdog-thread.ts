@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { closeSync, readFileSync, writeSync } from 'node:fs'
 import { type Debugger, type Runtime, Session } from 'node:inspector'
 import { parentPort, workerData } from 'node:worker_threads'
+import { placeInCopy } from '../plugins/delivery/extensions/load/copy-path.js'
 import { isStopAsked } from './daemon/home-notes.js'
 import { openLog } from './daemon/log-file.js'
 import { noteEnd, type Succession } from './daemon/restart-limit.js'
@@ -108,7 +109,7 @@ async function nameOf(
 ): Promise<Culprit> {
   const urlOf = (frame: Debugger.CallFrame) => scripts.get(frame.location.scriptId) ?? frame.url
   for (const frame of frames) {
-    const owner = /\/cache\/extensions\/[0-9a-f]+\/([^/]+)\//.exec(urlOf(frame))?.[1]
+    const owner = placeInCopy(urlOf(frame))?.name
     if (owner !== undefined) return { owner, where: placeOf(frame, urlOf(frame)) }
   }
   const top = frames[0]

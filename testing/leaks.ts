@@ -1,4 +1,5 @@
 import { createHook } from 'node:async_hooks'
+import { placeInCopy } from '../plugins/delivery/extensions/api.js'
 
 /** What lives on when nobody ends it, by how Node calls it. */
 const KINDS: ReadonlyMap<string, string> = new Map([
@@ -68,5 +69,5 @@ function placeInExtension(): string | undefined {
   Error.stackTraceLimit = FRAMES
   const { stack = '' } = new Error()
   Error.stackTraceLimit = limit
-  return /cache\/extensions\/[0-9a-f]{64}\/[^/]+\/([^)\n]+)/.exec(stack)?.[1]
+  return placeInCopy(stack)?.place
 }

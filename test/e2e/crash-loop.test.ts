@@ -29,7 +29,7 @@ const ends = (at: Installed): { owner: string }[] => {
 function holder(at: Installed, name: string): void {
   at.writeHome(
     `extensions/${name}/extension.toml`,
-    `name = "${name}"\nversion = "1.0.0"\napiVersion = 1\nmain = "main.mjs"\n`,
+    `name = "${name}"\nversion = "1.0.0"\napiVersion = 2\nmain = "main.mjs"\n`,
   )
   at.writeHome(
     `extensions/${name}/main.mjs`,

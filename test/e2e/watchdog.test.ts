@@ -24,7 +24,7 @@ function holder(at: Installed, ms = 0): void {
   hold(at, ms)
   at.writeHome(
     'extensions/acme.spin/extension.toml',
-    'name = "acme.spin"\nversion = "1.0.0"\napiVersion = 1\nmain = "main.mjs"\n',
+    'name = "acme.spin"\nversion = "1.0.0"\napiVersion = 2\nmain = "main.mjs"\n',
   )
   at.writeHome(
     'extensions/acme.spin/main.mjs',
