@@ -31,8 +31,14 @@ export function commandsIn(text: string): { whole: string[]; mentioned: string[]
 
 /** The words of a call of `command`, in whose place any stands: those that are written out as they are, `x` for the others. */
 function wordsOf(text: string): string[] {
-  const words = text.split(/,(?![^(]*\))/).map(word => word.trim())
-  return words.filter(word => word !== '').map(word => /^'([^']*)'$/.exec(word)?.[1] ?? 'x')
+  const words = text
+    .split(/,(?![^(]*\))/)
+    .map(word => word.trim())
+    .filter(word => word !== '')
+  const named = words.map(
+    word => /^'([^']*)'$/.exec(word)?.[1] ?? /^placeholder\('([^']*)'\)$/.exec(word)?.[1]?.replace(/.*/, '<$&>') ?? 'x',
+  )
+  return named.map((word, at) => (named[at - 1] === '--expected-version' ? '1' : word))
 }
 
 /** What every source of the daemon and the command line suggests. */
