@@ -1,4 +1,4 @@
-/** What else a {@link Fault} may carry; `next` is the command or step that helps, shown after the message. */
+/** Optional parts of a {@link Fault}; `next` is a command or step that helps, shown after the message. */
 export interface FaultMore {
   readonly details?: Readonly<Record<string, string>> | undefined
   readonly next?: string | undefined
@@ -9,7 +9,7 @@ export interface FaultMore {
 
 const mark: unique symbol = Symbol.for('svc.fault')
 
-/** An error that a caller is told about: a stable snake_case code, the HTTP status, what is wrong and what to do next. */
+/** An error for a caller: a stable snake_case code, the HTTP status, a text that names the cause, and the next step. */
 export class Fault extends Error {
   override readonly name = 'Fault'
   readonly [mark] = true
@@ -31,7 +31,7 @@ export class Fault extends Error {
 
   /** By its mark, never by the module: extensions have a copy of their own of this one. */
   static override [Symbol.hasInstance](thrown: unknown): boolean {
-    // biome-ignore lint/complexity/noThisInStatic: what somebody derives from it is known by its class, as ever
+    // biome-ignore lint/complexity/noThisInStatic: a subclass is recognized by its class
     if (this !== Fault) return super[Symbol.hasInstance](thrown)
     return typeof thrown === 'object' && thrown !== null && mark in thrown
   }
@@ -58,7 +58,7 @@ export type ErrorTable<E extends Readonly<Record<string, ErrorEntry>>> = {
 
 const errorEntries: unique symbol = Symbol.for('svc.errors')
 
-/** What helps where neither the entry nor who throws knows better; the command line says which command's help. */
+/** The next step by status, for errors whose entry and whose caller name none; the command line adds the command to `svc help`. */
 const NEXT: Readonly<Record<number, string>> = { 400: 'svc help', 422: 'svc help', 500: 'svc logs', 507: 'svc doctor' }
 
 /** Declares errors; `Errors.some_code('text')` makes the fault. Codes are part of the contract and never change. */

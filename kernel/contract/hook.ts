@@ -2,13 +2,13 @@ import type { Awaitable, Scope } from './basics.js'
 import type { Fault } from './errors.js'
 import type { Tx } from './storage.js'
 
-/** Who taps. Taps run by depth, then by owner, then in order of registration, whatever was loaded when. */
+/** The owner of a tap. Taps run by depth, then by owner, then in order of registration; the order of loading has no effect. */
 export interface Tapper {
   readonly owner: string
   /** Longest chain of plugins that the owner requires: 0 for one that requires none. */
   readonly depth: number
   readonly scope: Scope
-  /** The owner is a drop-in, or runs in the place of a plugin of the program under the name of that one. */
+  /** The owner is a drop-in, also one that replaces a plugin of the program and runs under its name. */
   readonly isDropIn?: boolean
 }
 
@@ -56,7 +56,7 @@ export interface Guard<A extends readonly unknown[]> extends OwnHook<GuardTap<A>
   check(t: Tx, ...args: A): void
 }
 
-/** Told of every tap that failed: whose, on which hook, how. */
+/** Receives each failure of a tap: the owner, the name of the hook and the error. */
 export type Report = (fault: { owner: string; hook: string; error: unknown }) => void
 
 /** One entry of a registry with the plugin that contributed it. */

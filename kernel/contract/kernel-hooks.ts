@@ -6,7 +6,7 @@ import { type Actor, isActor, type Party, type RecordChange } from './record.js'
 import type { Door, Route } from './route.js'
 import type { Tx } from './storage.js'
 
-/** One change of what runs: a boot, or a plugin that is loaded, reloaded or unloaded. */
+/** One change of the running plugins: a boot, or one plugin that is loaded, reloaded or unloaded. */
 export interface Change {
   /** The first one. */
   readonly boot: boolean
@@ -19,7 +19,7 @@ export interface Change {
 /** Plugins that go, dependents first. Their routes, streams and background work end before they are released. */
 export interface Leaving {
   readonly owners: readonly string[]
-  /** `change`: others stay, and requests for these wait for what takes their place. */
+  /** `change`: other plugins stay, and requests for the leaving ones wait for their successors. */
   readonly why: 'change' | 'shutdown'
   /** The change that they leave in; absent in a shutdown. */
   readonly change?: Change
@@ -42,9 +42,9 @@ export interface Incoming {
   readonly url: string
   /** By lower-case names. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
-  /** Of the other end of a TCP connection, which may be a proxy; trust goes by the door, never by this. */
+  /** Address of the peer of a TCP connection, which may be a proxy; trust depends on the door alone. */
   readonly remoteAddress: string | undefined
-  /** The `net.Socket` that it came over; nothing for what is injected, and once it is over. */
+  /** The `net.Socket` of the request; absent for injected requests, and after the request has ended. */
   readonly connection?: object | undefined
 }
 
@@ -157,7 +157,7 @@ export const kernelPoints = hookTable({
   unrouted: gate<[path: string], true>(
     'unrouted',
     'No route matches a request. `true` has it routed again, once; a fault refuses it. For the plugin that knows of routes which are not there yet. A throw refuses.',
-    // What is on its way is waited for.
+    // The tap waits for a plugin that is being loaded.
     { deadlineMs: 6000, isAnswer: isTrue },
   ),
   handled: notify<[handled: Handled]>(

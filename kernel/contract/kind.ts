@@ -12,7 +12,7 @@ export interface Kind<S = unknown> {
   readonly maxBytes: number
   /** `owner`: a service keeps the lifecycle of these records, direct PUT and DELETE are refused with 403. */
   readonly writers?: 'anyone' | 'owner'
-  /** The records are read when somebody asks for them: no reconciler is lacking. */
+  /** The records are read on request, so that a missing reconciler is no fault. */
   readonly onDemand?: boolean
   /** What the schema alone cannot say: spec against id and scope. Returns what is wrong, or undefined. */
   check?(record: { readonly id: string; readonly scope: RecordScope; readonly spec: S }): string | undefined

@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises'
 import path from 'node:path'
+import { shellWord } from '../../../../kernel/kit/commands/command-line.js'
 import type { CreateTerminalParams } from '../acp/schemas.js'
 import type { WantedAction } from './permission-rules.js'
 
@@ -32,9 +33,9 @@ export function terminalAction(
   folder: string | undefined,
 ): WantedAction {
   const command = argv.join(' ')
-  const set = env.map(({ name, value }) => `${name}=${quoted(value)} `).join('')
+  const set = env.map(({ name, value }) => `${name}=${shellWord(value)} `).join('')
   // A single word may be a line for a shell, which runs as it is written.
-  const words = argv.length === 1 ? command : argv.map(quoted).join(' ')
+  const words = argv.length === 1 ? command : argv.map(shellWord).join(' ')
   return {
     kind: 'execute',
     title: command,
@@ -45,5 +46,3 @@ export function terminalAction(
     diffs: [],
   }
 }
-
-const quoted = (word: string) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)
