@@ -1,1 +1,113 @@
+import * as v from 'valibot'
+import { defineErrors, event, hookTable, notify, type TapsOf, type Tx, token } from '../../../kernel/plugin.js'
+import type { BridgeTotals } from '../../../schemas/bridges.js'
+import type { BridgeAddress, StateReport } from './adapter.js'
+
+export * from './adapter.js'
 export { BridgeInstanceKind, BridgeInstanceSpec, RoutingPolicy, routingProblem, SecretSlot } from './bridge-kind.js'
+
+/** State of a bridge instance; the transitions stand in `instances/states.ts`. */
+export type BridgeStatus = 'disabled' | StateReport['status']
+
+/** A bridge instance as other plugins see it. */
+export interface BridgeInfo {
+  readonly id: string
+  readonly displayName: string
+  readonly platform: string
+  /** Name of the extension whose adapter serves it. */
+  readonly extension: string
+  /** Absent: it is global. */
+  readonly workspaceId?: string
+  readonly status: BridgeStatus
+  /** It sends no notifications. */
+  readonly notificationSuppress: boolean
+  /** Where a message goes that names no target; undefined: nowhere. */
+  readonly defaultTarget: BridgeAddress | undefined
+}
+
+/** State of one part of a message on its way out; the transitions stand in `delivery/states.ts`. */
+export type DeliveryState =
+  | 'prepared'
+  | 'queued'
+  | 'send_attempt_started'
+  | 'unknown_after_send'
+  | 'delivered'
+  | 'suppressed'
+  | 'failed'
+
+/** A message that no chat asked for. */
+export interface PostedMessage {
+  readonly bridgeId: string
+  /** At most one message is made of each key, at any time. */
+  readonly key: string
+  readonly target: BridgeAddress
+  /** Markdown; names in it mention no one. */
+  readonly text: string
+  /** Who posts it, for the list of deliveries: `preset:task_terminal`. */
+  readonly source: string
+  /** Epoch milliseconds after which it is listed instead of sent; default: an hour from now. */
+  readonly expiresAt?: number
+}
+
+/** How a delivery stands: of its parts the one that is furthest from its end. */
+export interface DeliveryStanding {
+  readonly state: DeliveryState
+  /** Why it is suppressed or failed. */
+  readonly reason?: string
+}
+
+/** The hooks of bridges. */
+export const points = hookTable({
+  deliveryEnded: notify<[key: string, standing: DeliveryStanding]>(
+    'bridges.delivery_ended',
+    'A posted message is delivered, suppressed or failed, durably.',
+  ),
+})
+
+/** Bridges for other plugins. */
+export interface BridgesApi extends TapsOf<typeof points> {
+  get(id: string): BridgeInfo | undefined
+  list(): readonly BridgeInfo[]
+  /**
+   * Writes a message that is to be delivered into the transaction of its cause. `known`: the key has been used before;
+   * `suppressed`: the instance sends no notifications; `missing`: there is no such instance. Nothing is written then.
+   */
+  post(t: Tx, message: PostedMessage): 'queued' | 'known' | 'suppressed' | 'missing'
+  /** Undefined: no message was made of the key, or it ended more than a week ago. */
+  standing(key: string): DeliveryStanding | undefined
+  /**
+   * The address of a route as text, `group:#ops` or `peer:alice`, with `/thread` behind it; undefined for a text that is none.
+   * A route that the directory of the instance knows under a name is resolved before.
+   */
+  parseRoute(route: string): BridgeAddress | undefined
+  /** The text of {@link parseRoute}. */
+  routeOf(address: BridgeAddress): string
+  totals(): BridgeTotals
+}
+
+export const Bridges = token<BridgesApi>('bridges@1')
+
+const about = v.object({ bridge_id: v.string(), status: v.string(), message: v.optional(v.string()) })
+/** A bridge serves its platform, for the first time or again. */
+export const BridgeReady = event('bridge.ready', about)
+/** A bridge serves its platform in part, or tries to reach it again. */
+export const BridgeDegraded = event('bridge.degraded', about)
+/** A bridge waits for a secret, or the platform rejected the one it has. */
+export const BridgeAuthRequired = event('bridge.auth_required', about)
+/** A bridge was given up. */
+export const BridgeFailed = event('bridge.error', about)
+/** A message was given up; a person can send it again. */
+export const BridgeDeliveryFailed = event(
+  'bridge.delivery_failed',
+  v.object({ bridge_id: v.string(), delivery_id: v.string(), reason: v.string() }),
+)
+
+export const BridgeErrors = defineErrors({
+  bridge_not_found: { status: 404, message: 'no such bridge', next: 'svc bridge list' },
+  bridge_not_accepting: {
+    status: 503,
+    message: 'the bridge takes no events now; send it again',
+    next: 'svc bridge list',
+  },
+  bridge_event_invalid: { status: 400, message: 'not an event of a bridge', next: 'docs/bridges.md' },
+})
