@@ -1,6 +1,8 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import vault from '../../../plugins/access/vault/index.js'
 import daemon from '../../../plugins/desk/daemon/index.js'
+import workspaces from '../../../plugins/desk/workspaces/index.js'
 import resources from '../../../plugins/platform/resources/index.js'
 import bridges from '../../../plugins/reach/bridges/index.js'
 import { boot } from '../../harness/kernel.js'
@@ -32,7 +34,7 @@ const INVALID: readonly (readonly [Record<string, unknown>, RegExp])[] = [
 ]
 
 test('bridge instances (10) are stored, checked and listed in a form that has every default', async () => {
-  const s = await boot({ plugins: [daemon, resources, bridges] })
+  const s = await boot({ plugins: [daemon, resources, workspaces, vault, bridges] })
   const put = (id: string, spec: unknown) =>
     s.request('PUT', `/api/resources/bridge.instance/${id}`, { scope: { kind: 'global' }, spec, expected_version: 0 })
   const { record } = (await put('b1', instance({ colour: 'red', secret_slots: [{ name: 'bot_token' }] }))).body
