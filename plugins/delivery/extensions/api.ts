@@ -15,7 +15,7 @@ import type { Brought } from './consent/brought.js'
 import type { Owner } from './consent/owner.js'
 import type { DownloadReply, DownloadRules } from './downloads/rules.js'
 import type { Tree } from './install/source/tree.js'
-import type { Manifest, SourceTier } from './manifest/manifest.js'
+import type { Manifest, Provision, SourceTier } from './manifest/manifest.js'
 
 export {
   type Brought,
@@ -39,6 +39,7 @@ export {
   RelativePath,
   readManifest,
   requirementDigest,
+  type Provision,
   type SourceTier,
   toolId,
 } from './manifest/manifest.js'
@@ -148,6 +149,65 @@ export const ResourceFamilies = registry<ResourceFamily>(
   }),
 )
 
+/** Members of `runtime` that a process is started with. */
+export interface ProvidedMembers {
+  readonly members: Readonly<Record<string, unknown>>
+  /** Values in them that are never shown, in a log or an error. */
+  readonly secrets: readonly string[]
+}
+
+/** A call of the Host API by the process of an extension. */
+export interface HostCall {
+  readonly extension: InstalledExtension
+  readonly params: Readonly<Record<string, unknown>>
+  /** Aborts when the process is being ended. */
+  readonly signal: AbortSignal
+}
+
+/** What happened to the process of an extension; `failed`: it is started again after a while. */
+export type ProcessNews =
+  | { readonly status: 'ready' }
+  | { readonly status: 'failed'; readonly reason: string }
+  | { readonly status: 'given_up'; readonly reason: string }
+  | { readonly status: 'ended' }
+
+/** Joins a provision of processes, `bridge.adapter` for example, to the plugin that owns its subject. */
+export interface ProvisionOwner {
+  readonly provision: Provision
+  /** Read anew before each start of a process. What it throws is the reason why the process does not start. */
+  readonly runtime?: (extension: InstalledExtension) => Awaitable<ProvidedMembers>
+  /**
+   * Whether the process has to run now; absent: always. {@link ExtensionsApi.reconsider} says that the answer may be another one.
+   * An extension whose process is not needed is `registered`.
+   */
+  readonly isNeeded?: (extension: InstalledExtension) => boolean
+  /** Methods of the Host API that no route answers, by name. A fault is the answer; any other error is an internal one. */
+  readonly methods?: Readonly<Record<string, (call: HostCall) => Promise<unknown>>>
+  /** Called after the process became ready, failed, was given up or ended. Must not throw. */
+  readonly heard?: (extension: InstalledExtension, news: ProcessNews) => void
+}
+
+export const ProvisionOwners = registry<ProvisionOwner>(
+  'extensions.provisions@1',
+  v.looseObject({
+    provision: v.string(),
+    runtime: v.optional(v.function()),
+    isNeeded: v.optional(v.function()),
+    methods: v.optional(v.record(v.string(), v.function())),
+    heard: v.optional(v.function()),
+  }),
+)
+
+/** How the process of an extension is called. */
+export interface CallOptions {
+  /** Default: 60 s. */
+  readonly timeoutMs?: number
+  /** Aborted: the answer is waited for no longer. */
+  readonly signal?: AbortSignal
+  /** Values among the parameters that its log must not show from now on. */
+  readonly secrets?: readonly string[]
+}
+
 /** The method by which the process of an extension is asked when a hook of it runs, for events that it named in its handshake. */
 export const HOOK_METHOD = 'hooks/execute'
 
@@ -177,9 +237,19 @@ export interface ExtensionsApi extends TapsOf<typeof points> {
   settled(): Promise<void>
   /**
    * Calls a service method of the process of the extension of that key, `tools/call` say, or {@link HOOK_METHOD}.
-   * @throws Fault `extension_not_found`, `extension_not_running`, `extension_method_missing`, `extension_call_failed`
+   * @throws Fault `extension_not_found`, `extension_not_running`, `extension_busy`, `extension_method_missing`: surely nothing was
+   * sent; `extension_call_failed`
    */
-  call(key: string, method: string, params: unknown, options?: { readonly timeoutMs?: number }): Promise<unknown>
+  call(key: string, method: string, params: unknown, options?: CallOptions): Promise<unknown>
+  /** Whether the process of the extension of that key runs and implements the method. */
+  implements(key: string, method: string): boolean
+  /**
+   * Starts or ends the process of the extension of that key, as {@link ProvisionOwner.isNeeded} says now; nothing where there is none.
+   * Resolves when it is ready or gone. @throws Fault `extension_not_running` with the reason why it is not ready; it is tried again
+   */
+  reconsider(key: string): Promise<void>
+  /** Ends the process of the extension of that key and starts another one with what {@link ProvisionOwner.runtime} says now. */
+  restart(key: string): Promise<void>
 }
 
 export const Extensions = token<ExtensionsApi>('extensions@1')

@@ -31,6 +31,7 @@ export const ExtensionErrors = defineErrors({
     message: 'the process of the extension does not run now',
     next: command('extension list'),
   },
+  extension_busy: { status: 503, message: 'the process of the extension has too many requests to answer; try again' },
   extension_method_missing: { status: 422, message: 'the extension does not implement that' },
   extension_call_failed: { status: 500, message: 'the extension did not do what it was asked for' },
   extension_exists: { status: 409, message: 'there is something already', next: 'name another folder with --dir' },

@@ -16,6 +16,7 @@ import {
   ExtensionReloaded,
   ExtensionReloadFailed,
   Extensions,
+  ProvisionOwners,
   ResourceFamilies,
 } from './api.js'
 import { authoringCommands } from './authoring/surface.js'
@@ -58,7 +59,7 @@ export default definePlugin({
   provides: Extensions,
   service: () => import('./service.js').then(module => module.ExtensionsService),
 }).surface({
-  declares: [ResourceFamilies, BegunCodes, CuratedCatalogs],
+  declares: [ResourceFamilies, ProvisionOwners, BegunCodes, CuratedCatalogs],
   tables: [...migrations, ...installMigrations, startedMigration],
   owned: [
     {

@@ -1,5 +1,5 @@
 import { command } from '../../../kernel/kit/commands/command-line.js'
-import type { Actor, Fault, PluginKernel } from '../../../kernel/plugin.js'
+import { type Actor, type Fault, messageOf, type PluginKernel } from '../../../kernel/plugin.js'
 import type { Check } from '../../desk/daemon/api.js'
 import {
   ExtensionDisabled,
@@ -31,6 +31,7 @@ import { Families } from './load/families.js'
 import { Instance } from './load/instance.js'
 import type { InstanceHost } from './load/instance-host.js'
 import { KeptCode } from './load/kept.js'
+import type { ExtensionRuntime } from './load/runtime.js'
 import { unrouted } from './load/unrouted.js'
 import type { Manifest, SourceTier } from './manifest/manifest.js'
 import type { ExtensionNeeds } from './needs.js'
@@ -210,6 +211,24 @@ export class ExtensionsService implements ExtensionsApi {
     return runtime.call(method, params, options)
   }
 
+  implements = (key: string, method: string): boolean => this.#runtimeOf(key)?.implements(method) === true
+
+  reconsider = async (key: string): Promise<void> => this.#changed(key, runtime => runtime.reconsider())
+
+  restart = async (key: string): Promise<void> => this.#changed(key, runtime => runtime.restart())
+
+  async #changed(key: string, change: (runtime: ExtensionRuntime) => Promise<void>): Promise<void> {
+    const runtime = this.#runtimeOf(key)
+    if (!runtime) return
+    await change(runtime).catch(error => {
+      throw ExtensionErrors.extension_not_running(`the process of ${key} does not run: ${messageOf(error)}`)
+    })
+  }
+
+  #runtimeOf(key: string): ExtensionRuntime | undefined {
+    return (this.folder.get(key) ?? this.dev.get(key))?.generation?.runtime
+  }
+
   /** Loads what is there and follows the folder until the signal aborts. */
   async follow(signal: AbortSignal): Promise<void> {
     const sweep = (keys: readonly string[]) => this.#families.sweep(new Set(keys), this.dev.keys())
@@ -289,7 +308,11 @@ export class ExtensionsService implements ExtensionsApi {
 
   /** Families of that plugin came or went: what extensions ship for them is handed over again, or taken back. */
   async refit(plugin: string): Promise<void> {
-    for (const instance of this.all()) if (await instance.refit(plugin)) this.#news.note(instance.name)
+    for (const instance of this.all()) {
+      if (await instance.refit(plugin)) this.#news.note(instance.name)
+      // The plugin may own what a process provides.
+      void instance.generation?.runtime?.reconsider().catch(() => {})
+    }
     await this.#news.tell()
   }
 

@@ -52,10 +52,9 @@ export async function admit(found: Found, { name, tier, daemonVersion }: Admissi
   return manifest
 }
 
-function refusal({ main, bridge }: Manifest, tier: SourceTier): string | undefined {
+function refusal({ main }: Manifest, tier: SourceTier): string | undefined {
   if (main !== undefined && tier === 'marketplace') {
     return 'has code for the daemon itself (main), which is not loaded from a marketplace; it may have a [subprocess]'
   }
-  if (bridge && tier !== 'bundled') return 'provides bridge.adapter, which only what comes with the daemon may'
   return undefined
 }

@@ -265,9 +265,12 @@ export class Instance {
   /** The process is another than it was when last looked at. */
   #look(runtime: ExtensionRuntime): void {
     if (this.#generation?.runtime !== runtime) return
-    const { health, disabled, pid } = runtime.health()
+    const { health, disabled, deferred, pid } = runtime.health()
     const runs = pid !== undefined && health !== 'unhealthy' && this.waits === undefined
+    // A process that was given up is tried anew where it was not needed for a while.
+    if (this.#status === 'error' && !disabled && (deferred || runs) && !this.#problem) this.#become('register')
     if (disabled && this.#status !== 'error') this.#become('fail')
+    else if (deferred && this.#status === 'active') this.#become('register')
     else if (runs && this.#status === 'registered') this.#become('activate')
     else this.host.changed(this)
     this.host.tell()

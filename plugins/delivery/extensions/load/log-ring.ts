@@ -63,6 +63,11 @@ export class LogRing {
   /** Values that must not be shown, beside what looks like a secret. */
   hide(secrets: readonly string[]): void {
     this.#secrets = new SecretMatcher()
+    this.alsoHide(secrets)
+  }
+
+  /** Values beside those of {@link hide}. */
+  alsoHide(secrets: readonly string[]): void {
     for (const secret of secrets)
       if (Buffer.byteLength(secret.trim()) >= MIN_SECRET) this.#secrets.add(secret, { short: true })
   }

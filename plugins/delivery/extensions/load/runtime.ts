@@ -1,3 +1,5 @@
+import type { CallOptions } from '../api.js'
+
 /** One line for people, of an extension or about it; secrets are taken out. */
 export interface LogEntry {
   /** From 1, without gaps within an epoch. */
@@ -21,6 +23,8 @@ export interface RuntimeHealth {
   readonly restartBackoffMs: number
   /** It failed so often that it is not started again. */
   readonly disabled: boolean
+  /** It does not run because nothing that it provides is needed now. */
+  readonly deferred: boolean
 }
 
 /** The process beside the daemon that an extension asks for; the host has one for each loaded extension with `[subprocess]`. */
@@ -33,7 +37,13 @@ export interface ExtensionRuntime {
    */
   stop(options?: { readonly deadlineMs?: number }): Promise<void>
   /** Calls a service method of the process. @throws Fault `extension_not_running`, `extension_method_missing`, `extension_call_failed` */
-  call(method: string, params: unknown, options?: { readonly timeoutMs?: number }): Promise<unknown>
+  call(method: string, params: unknown, options?: CallOptions): Promise<unknown>
+  /** Whether the process runs and implements the method. */
+  implements(method: string): boolean
+  /** Starts or ends the process as it is needed now; rejects when it does not get ready, and is tried again. */
+  reconsider(): Promise<void>
+  /** Ends the process and starts another one, unless it is not needed or was stopped. */
+  restart(): Promise<void>
   health(): RuntimeHealth
   /** Told of every later change of {@link health}; returns what ends it. */
   onChange(listener: () => void): () => void

@@ -27,6 +27,9 @@ export const provisions = {
 } as const
 export type Provision = keyof typeof provisions
 
+/** Provisions whose processes run only where the plugin that owns them says so, and not at all without that plugin. */
+export const ownedProvisions: ReadonlySet<Provision> = new Set(['bridge.adapter'])
+
 /** Families of records that an extension may publish, with the kind of each. */
 export const publishFamilies = { window_layouts: 'window_layout' } as const
 

@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream'
+import { Serial } from '../../../../kernel/kit/serial.js'
 import { type Clock, messageOf } from '../../../../kernel/plugin.js'
 import { readLines } from '../../../platform/processes/api.js'
 import { RateLimiter } from '../../../platform/resources/api.js'
@@ -26,6 +27,11 @@ export interface ConnectionHandlers {
   /** The answer to a request; a throw is its error, an {@link RpcError} as it is and anything else without its text. */
   answer(method: string, params: unknown): Promise<unknown>
   junk(line: string): void
+}
+
+/** A request that the other side was surely not sent. */
+export class NotSent extends Error {
+  override readonly name = 'NotSent'
 }
 
 /** `hungUp`: the other side closed a pipe; else it went beyond a bound, or we closed. */
@@ -62,6 +68,7 @@ export class Connection {
   readonly #asked = new Map<unknown, Pending>()
   readonly #answering = new Set<unknown>()
   readonly #flood: RateLimiter
+  readonly #notifying = new Serial()
 
   constructor(
     private readonly pipes: { readonly stdin: Writable; readonly stdout: Readable },
@@ -81,8 +88,8 @@ export class Connection {
    */
   request(method: string, params: unknown, timeoutMs: number): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      if (this.#over !== undefined) throw new Error(this.#over)
-      if (this.#asked.size >= BOUNDS.asked) throw new Error(`${BOUNDS.asked} requests wait for an answer already`)
+      if (this.#over !== undefined) throw new NotSent(this.#over)
+      if (this.#asked.size >= BOUNDS.asked) throw new NotSent(`${BOUNDS.asked} requests wait for an answer already`)
       const id = ++this.#nextId
       const timer = this.clock.timeout(timeoutMs, () => {
         this.#asked.delete(id)
@@ -91,6 +98,24 @@ export class Connection {
       this.#asked.set(id, { timer, resolve, reject })
       this.#send({ jsonrpc: '2.0', id, method, params })
     })
+  }
+
+  /**
+   * Tells the other side something, one after the other. Resolves when it was handed to its pipe: a side that does not read is
+   * waited for. Rejects when the connection is over.
+   */
+  notify(method: string, params: unknown): Promise<void> {
+    return this.#notifying.run(
+      () =>
+        new Promise((resolve, reject) => {
+          if (this.#over !== undefined) throw new NotSent(this.#over)
+          void this.closed.then(({ why }) => reject(new NotSent(why)))
+          this.pipes.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', method, params })}\n`, error => {
+            if (error) this.close(`it closed its input: ${messageOf(error)}`, true)
+            else resolve()
+          })
+        }),
+    )
   }
 
   get isOver(): boolean {

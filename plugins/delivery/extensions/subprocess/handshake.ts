@@ -46,6 +46,7 @@ export function greeting(
   grants: Grants,
   times: Times,
   daemon: { readonly version: string; readonly nonce: string },
+  more: Readonly<Record<string, unknown>> = {},
 ) {
   const { provides } = manifest.capabilities
   return {
@@ -62,6 +63,7 @@ export function greeting(
     },
     methods: { daemon_requests: BASIC, extension_services: servicesOf(provides) },
     runtime: {
+      ...more,
       health_check_interval_ms: times.healthInterval,
       health_check_timeout_ms: times.healthTimeout,
       shutdown_timeout_ms: times.shutdown,

@@ -1,9 +1,11 @@
 import * as v from 'valibot'
 import { issueText } from '../../../../kernel/kit/issue-text.js'
-import { type Actor, Fault, type RecordScope } from '../../../../kernel/plugin.js'
+import { type Actor, Fault, messageOf, type RecordScope } from '../../../../kernel/plugin.js'
 import { RateLimiter } from '../../../platform/resources/api.js'
+import type { HostCall, InstalledExtension } from '../api.js'
 import { isLink } from '../identity.js'
 import { type HostMethod, hostMethods } from '../manifest/permissions.js'
+import type { Provisions } from './provisions.js'
 import { rpcError } from './rpc-error.js'
 import type { SubprocessHost } from './runtime.js'
 import { type Snapshot, Snapshots } from './snapshots.js'
@@ -19,6 +21,7 @@ const NO_WORKSPACE =
 
 /** The process that calls. */
 export interface HostCaller {
+  readonly extension: InstalledExtension
   /** Methods that it was offered and accepted. */
   readonly permissions: readonly string[]
   /** As whom it reads and publishes its records. */
@@ -51,8 +54,15 @@ export const SnapshotParams = v.strictObject({
 export class HostApi {
   readonly #calls: RateLimiter
   readonly #snapshots: RateLimiter
+  /** Methods that no route answers, and that are about the extension itself. */
+  readonly #own: Readonly<Record<string, (by: HostCaller, params: object) => Promise<unknown>>> = {
+    'resources/snapshot': (by, params) => this.#publish(by, params),
+  }
 
-  constructor(private readonly host: SubprocessHost) {
+  constructor(
+    private readonly host: SubprocessHost,
+    private readonly provisions: Provisions,
+  ) {
     this.#calls = new RateLimiter(CALLS, host.clock)
     this.#snapshots = new RateLimiter(host.limits.snapshotRate, host.clock)
   }
@@ -70,8 +80,25 @@ export class HostApi {
     }
     this.#calls.take(limited(CALLS_PER_SECOND, CALLS.requests, `host_api.${method}`))
     if (!isParameters(params)) throw rpcError('invalid_params', 'parameters are an object')
-    if (method === 'resources/snapshot') return this.#publish(by, params)
+    const own = this.#own[method]
+    if (own) return own(by, params ?? {})
+    const provided = known.route === undefined ? this.provisions.methodOf(method) : undefined
+    if (provided) return this.#provided(by, provided, params ?? {})
     return this.#ask(method.startsWith('resources/') ? by.publisher : by.caller, method, known, params ?? {})
+  }
+
+  /** A plugin that owns what the process provides answers. */
+  async #provided(
+    { extension, signal }: HostCaller,
+    answer: (call: HostCall) => Promise<unknown>,
+    params: object,
+  ): Promise<unknown> {
+    try {
+      return (await answer({ extension, signal, params: { ...params } })) ?? {}
+    } catch (error) {
+      if (!(error instanceof Fault)) this.host.log.error('a method of the host API failed', { error: messageOf(error) })
+      throw failed(error)
+    }
   }
 
   async #publish(by: HostCaller, params: unknown): Promise<unknown> {
@@ -162,9 +189,11 @@ function toRequest(route: NonNullable<HostMethod['route']>, params: object) {
 function failed(error: unknown): Error {
   if (!(error instanceof Fault)) return rpcError('internal_error', 'an internal error; the daemon log has the details')
   const { code, status, message, details, next } = error
+  const { retry_after_ms: retry } = (details ?? {}) as { readonly retry_after_ms?: unknown }
   return rpcError('request_failed', message, {
     code,
     status,
+    ...(typeof retry === 'number' ? { retry_after_ms: retry } : {}),
     ...(details ? { details } : {}),
     ...(next ? { next } : {}),
   })

@@ -9,6 +9,7 @@ import { launchOf } from './environment.js'
 import { caller, type Grants, publisher, sourceOf } from './grants.js'
 import { checkReply, greeting, type Handshake, type Times } from './handshake.js'
 import type { HostApi } from './host-api.js'
+import type { Provisions } from './provisions.js'
 import { rpcError } from './rpc-error.js'
 import type { Place, SubprocessHost } from './runtime.js'
 import { Snapshots } from './snapshots.js'
@@ -28,6 +29,7 @@ export interface InstanceStart {
   readonly times: Times
   readonly api: HostApi
   readonly logs: LogRing
+  readonly provisions: Provisions
 }
 
 /** One process of an extension and the connection to it, from its start to its end. */
@@ -74,7 +76,8 @@ export class Instance {
   static async open(start: InstanceStart, begun: (instance: Instance) => void): Promise<void> {
     const { host, extension, logs } = start
     const launch = await launchOf(host, extension.manifest, extension.root, start.place.bound?.(), extension.key)
-    logs.hide(launch.secrets)
+    const provided = await start.provisions.membersFor(extension)
+    logs.hide([...launch.secrets, ...provided.secrets])
     const nonce = host.ids.hex(16)
     await host.db.tx(t => new Snapshots(host).activate(t, sourceOf(extension.key), nonce))
     const request = {
@@ -91,7 +94,7 @@ export class Instance {
       : await host.needs.processes.spawn(request)
     const instance = new Instance(start, nonce, handle)
     begun(instance)
-    await instance.#shakeHands()
+    await instance.#shakeHands(provided.members)
   }
 
   get pid(): number {
@@ -186,9 +189,15 @@ export class Instance {
     )
   }
 
-  async #shakeHands(): Promise<void> {
+  async #shakeHands(more: Readonly<Record<string, unknown>>): Promise<void> {
     const { extension, grants, times, host } = this.start
-    const hello = greeting(extension, grants, times, { version: host.needs.host.version, nonce: this.nonce })
+    const hello = greeting(
+      extension,
+      grants,
+      times,
+      { version: host.needs.host.version, nonce: this.nonce },
+      more,
+    )
     const offered = { provides: extension.manifest.capabilities.provides, permissions: grants.permissions }
     try {
       this.#handshake = checkReply(await this.request('initialize', hello, times.initialize), offered)
@@ -202,6 +211,7 @@ export class Instance {
     if (!this.#handshake) throw rpcError('not_initialized', 'answer initialize first')
     const { permissions } = this.#handshake.accepted_capabilities
     const who = {
+      extension,
       permissions,
       publisher: publisher(extension.key, grants, this.nonce, extension.workspace),
       caller: caller(extension.key),

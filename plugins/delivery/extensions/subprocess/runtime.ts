@@ -1,15 +1,18 @@
+import { Serial } from '../../../../kernel/kit/serial.js'
 import { messageOf } from '../../../../kernel/plugin.js'
 import { durationMs } from '../../../../schemas/duration.js'
-import { HOOK_METHOD, type InstalledExtension } from '../api.js'
+import { type CallOptions, HOOK_METHOD, type InstalledExtension } from '../api.js'
 import { ExtensionErrors } from '../errors.js'
 import type { LogRing } from '../load/log-ring.js'
 import type { ExtensionRuntime, RuntimeHealth } from '../load/runtime.js'
 import type { SubprocessKernel } from '../needs.js'
+import { NotSent } from './connection.js'
 import { ExtensionCrashLoop } from './events.js'
 import { type Grants, grantsOf, publisher, sourceOf } from './grants.js'
 import type { Times } from './handshake.js'
 import { HostApi } from './host-api.js'
 import { Instance } from './instance.js'
+import { Provisions } from './provisions.js'
 import type { SubprocessLimits } from './settings.js'
 import { Snapshots } from './snapshots.js'
 import { after, backoffMs, MAX_FAILURES, type SupervisionEvent, type SupervisionState } from './states.js'
@@ -53,6 +56,11 @@ export class SubprocessRuntime implements ExtensionRuntime {
   #stopping = new AbortController()
   #hurry = new AbortController()
   #supervising: Promise<void> = Promise.resolve()
+  readonly #provisions: Provisions
+  /** Between {@link start} and {@link stop}: the extension is loaded. */
+  #isLoaded = false
+  /** Starts and ends of its process come one after the other. */
+  readonly #changes = new Serial()
 
   constructor(
     private readonly host: SubprocessHost,
@@ -62,7 +70,8 @@ export class SubprocessRuntime implements ExtensionRuntime {
     const { manifest } = extension
     this.grants = grantsOf(extension, host.limits)
     this.#logs = place.logs
-    this.#api = new HostApi(host)
+    this.#provisions = new Provisions(host)
+    this.#api = new HostApi(host, this.#provisions)
     this.#times = {
       initialize: 5000,
       healthInterval: durationMs(manifest.subprocess?.health_check_interval ?? '') ?? 30_000,
@@ -77,8 +86,49 @@ export class SubprocessRuntime implements ExtensionRuntime {
     return this.#state
   }
 
-  /** Resolves when the first process is ready; rejects when it fails, and it is started again after a while all the same. */
-  async start(): Promise<void> {
+  /**
+   * Resolves when the first process is ready, or none is needed; rejects when it fails, and it is started again after a while all
+   * the same.
+   */
+  start(): Promise<void> {
+    this.#isLoaded = true
+    return this.#changes.run(() => this.#begin())
+  }
+
+  /** @param deadlineMs after so many milliseconds what is left is killed */
+  stop({ deadlineMs = Number.POSITIVE_INFINITY }: { readonly deadlineMs?: number } = {}): Promise<void> {
+    this.#isLoaded = false
+    // A start that is under way ends by this, and what comes behind it in the line finds nothing to start.
+    this.#stopping.abort(new Error('it was stopped'))
+    if (deadlineMs <= 0) this.#hurry.abort()
+    const timer = this.host.clock.timeout(deadlineMs, () => this.#hurry.abort())
+    return this.#changes.run(() => this.#finish()).finally(() => timer.cancel())
+  }
+
+  reconsider(): Promise<void> {
+    return this.#changes.run(async () => {
+      if (!this.#isLoaded) return
+      const isNeeded = this.#provisions.isNeeded(this.extension)
+      if (isNeeded === (this.#state.status !== 'deferred')) return
+      await this.#finish()
+      await this.#begin()
+    })
+  }
+
+  restart(): Promise<void> {
+    return this.#changes.run(async () => {
+      if (!this.#isLoaded) return
+      await this.#finish()
+      await this.#begin()
+    })
+  }
+
+  async #begin(): Promise<void> {
+    if (!this.#isLoaded || this.#state.status !== 'stopped') return
+    if (!this.#provisions.isNeeded(this.extension)) {
+      this.#to('defer')
+      return
+    }
     this.#to('start')
     this.#failures = 0
     this.#stopping = new AbortController()
@@ -91,13 +141,16 @@ export class SubprocessRuntime implements ExtensionRuntime {
     })
   }
 
-  /** @param deadlineMs after so many milliseconds what is left is killed */
-  async stop({ deadlineMs = Number.POSITIVE_INFINITY }: { readonly deadlineMs?: number } = {}): Promise<void> {
+  async #finish(): Promise<void> {
     if (this.#state.status === 'stopped') return
-    const timer = this.host.clock.timeout(deadlineMs, () => this.#hurry.abort())
-    if (deadlineMs <= 0) this.#hurry.abort()
+    if (this.#state.status === 'deferred') {
+      this.#to('stop')
+      this.#to('ended')
+      return
+    }
     this.#stopping.abort(new Error('it was stopped'))
-    await this.#supervising.finally(() => timer.cancel())
+    await this.#supervising
+    this.#provisions.tell(this.extension, { status: 'ended' })
   }
 
   health(): RuntimeHealth {
@@ -107,7 +160,7 @@ export class SubprocessRuntime implements ExtensionRuntime {
       health:
         status === 'healthy'
           ? 'healthy'
-          : status === 'stopped' || status === 'starting' || status === 'ready' || status === 'stopping'
+          : status === 'stopped' || status === 'deferred' || status === 'starting' || status === 'ready' || status === 'stopping'
             ? 'unknown'
             : 'unhealthy',
       ...('reason' in state ? { message: state.reason } : {}),
@@ -115,6 +168,7 @@ export class SubprocessRuntime implements ExtensionRuntime {
       consecutiveFailures: this.#failures,
       restartBackoffMs: status === 'waiting' ? Math.max(0, state.until - this.host.clock.now()) : 0,
       disabled: status === 'given_up',
+      deferred: status === 'deferred',
     }
   }
 
@@ -130,7 +184,7 @@ export class SubprocessRuntime implements ExtensionRuntime {
   async call(
     method: string,
     params: unknown,
-    { timeoutMs = CALL_MS }: { readonly timeoutMs?: number } = {},
+    { timeoutMs = CALL_MS, signal, secrets }: CallOptions = {},
   ): Promise<unknown> {
     const { name } = this.extension
     const handshake = this.#instance?.handshake
@@ -143,11 +197,19 @@ export class SubprocessRuntime implements ExtensionRuntime {
         throw ExtensionErrors.extension_method_missing(`${name} does not name ${event} in supported_hook_events`)
     } else if (!handshake.implemented_methods.includes(method))
       throw ExtensionErrors.extension_method_missing(`${name} does not implement ${method}`)
+    if (secrets) this.#logs.alsoHide(secrets)
     try {
-      return await this.#instance.request(method, params, timeoutMs)
+      signal?.throwIfAborted()
+      const answer = this.#instance.request(method, params, timeoutMs)
+      return await (signal ? Promise.race([answer, abortOf(signal)]) : answer)
     } catch (error) {
+      if (error instanceof NotSent) throw ExtensionErrors.extension_busy(`${method} of ${name}: ${error.message}`)
       throw ExtensionErrors.extension_call_failed(`${method} of ${name}: ${this.#logs.redact(messageOf(error))}`)
     }
+  }
+
+  implements(method: string): boolean {
+    return this.#instance?.handshake?.implemented_methods.includes(method) === true && !this.#stopping.signal.aborted
   }
 
   /** Runs until it is stopped or given up; `first` is told how the first start ended. */
@@ -164,6 +226,7 @@ export class SubprocessRuntime implements ExtensionRuntime {
         reason,
         failures: this.#failures,
       })
+      if (this.#failures < MAX_FAILURES) this.#provisions.tell(this.extension, { status: 'failed', reason })
       await this.#end(reason)
       first(new Error(reason))
       if (signal.aborted) break
@@ -187,9 +250,10 @@ export class SubprocessRuntime implements ExtensionRuntime {
   /** One process, from its start to its failure or the signal; why it failed. */
   async #run(signal: AbortSignal, first: () => void): Promise<string> {
     const { host, extension, place, grants } = this
+    const provisions = this.#provisions
     const over = new AbortController()
     const opened = Instance.open(
-      { host, extension, place, grants, times: this.#times, api: this.#api, logs: this.#logs },
+      { host, extension, place, grants, times: this.#times, api: this.#api, logs: this.#logs, provisions },
       instance => {
         this.#instance = instance
         this.#startedAt = host.clock.now()
@@ -201,6 +265,7 @@ export class SubprocessRuntime implements ExtensionRuntime {
         if (signal.aborted) return ''
         this.#to('shaken')
         this.#logs.note(`the process runs, pid ${this.#instance?.pid}`)
+        provisions.tell(extension, { status: 'ready' })
         first()
         return Promise.race([this.#instance?.over ?? '', this.#watchHealth(over.signal)])
       },
@@ -262,6 +327,7 @@ export class SubprocessRuntime implements ExtensionRuntime {
       `the process is given up after ${this.#failures} failures in a row; svc extension reload tries again`,
     )
     this.#to('give_up', { reason })
+    this.#provisions.tell(extension, { status: 'given_up', reason })
   }
 
   #to(event: SupervisionEvent, details: Details = { reason: '' }): void {
@@ -275,6 +341,13 @@ function aborted(signal: AbortSignal): Promise<void> {
   return new Promise(resolve => {
     if (signal.aborted) resolve()
     else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+}
+
+/** Rejects when the signal aborts. */
+function abortOf(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
   })
 }
 

@@ -1,6 +1,8 @@
 /** What an extension's process is at. Times are milliseconds of the clock's `now`. */
 export type SupervisionState =
   | { readonly status: 'stopped' }
+  /** Nothing that it provides is needed now. */
+  | { readonly status: 'deferred' }
   | { readonly status: 'starting' }
   /** The handshake is done, and no health check has succeeded yet. */
   | { readonly status: 'ready' }
@@ -14,7 +16,7 @@ export type SupervisionState =
   | { readonly status: 'stopping' }
 
 export type SupervisionStatus = SupervisionState['status']
-export type SupervisionEvent = 'start' | 'shaken' | 'well' | 'unwell' | 'fail' | 'wait' | 'give_up' | 'stop' | 'ended'
+export type SupervisionEvent = 'start' | 'defer' | 'shaken' | 'well' | 'unwell' | 'fail' | 'wait' | 'give_up' | 'stop' | 'ended'
 
 const running = { well: 'healthy', unwell: 'unhealthy', fail: 'ending', stop: 'stopping' } as const
 
@@ -22,7 +24,8 @@ const running = { well: 'healthy', unwell: 'unhealthy', fail: 'ending', stop: 's
 export const transitions: {
   readonly [S in SupervisionStatus]: { readonly [E in SupervisionEvent]?: SupervisionStatus }
 } = {
-  stopped: { start: 'starting' },
+  stopped: { start: 'starting', defer: 'deferred' },
+  deferred: { start: 'starting', stop: 'stopping' },
   starting: { shaken: 'ready', fail: 'ending', stop: 'stopping' },
   ready: running,
   healthy: running,

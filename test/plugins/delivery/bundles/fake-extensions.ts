@@ -58,6 +58,14 @@ export function fakeExtensions() {
       throw new Error(`${name} has no process`)
     }
 
+    implements() {
+      return false
+    }
+
+    async reconsider() {}
+
+    async restart() {}
+
     async load(folder: string) {
       const root = await realpath(folder)
       const manifest = await readManifest(root)

@@ -130,8 +130,6 @@ function checkManifest(manifest: Manifest, source: Source, version: string): voi
   const { name, min_svc_version: floor } = manifest
   if (floor !== undefined && !isAtLeast(version, floor))
     throw ExtensionErrors.extension_version_unsupported(`${name} asks for svc ${floor}, this is ${version}`)
-  if (manifest.capabilities.provides.includes('bridge.adapter'))
-    throw ExtensionErrors.extension_tier_refused(`${name} provides bridge.adapter, which only the program itself may`)
   if (manifest.main !== undefined && tierOf(source) === 'marketplace')
     throw ExtensionErrors.extension_tier_refused(
       `${name} runs code inside the daemon, which only an extension from this machine may`,

@@ -267,17 +267,12 @@ test('a removal is refused by those that depend on it; else its folder goes, and
   assert.equal(await seen(), [['extension.removed', { name: 'demo', purged: true }]])
 })
 
-test('a manifest that is not valid, asks for a newer svc or provides what only svc may is refused', async () => {
+test('a manifest that is not valid, or asks for a newer svc is refused', async () => {
   const cases: [string, string][] = [
     ['extension_manifest_missing', ''],
     ['extension_manifest_invalid', '[extension]\nname = "x"\nversion = "one"\n'],
     ['extension_manifest_invalid', manifest('system')],
     ['extension_version_unsupported', manifest('x', '1.0.0', 'min_svc_version = "99.0.0"\n')],
-    [
-      'extension_tier_refused',
-      manifest('x', '1.0.0', '[capabilities]\nprovides = ["bridge.adapter"]\n[subprocess]\ncommand = "x"\n') +
-        '[bridge]\nplatform = "p"\ndisplay_name = "P"\n',
-    ],
   ]
   for (const [code, text] of cases) {
     const folder = await files(await temporaryFolder('bad'), { [text === '' ? 'a' : 'extension.toml']: text })

@@ -1,0 +1,57 @@
+import { type Contribution, faultOf, messageOf, type PluginKernel } from '../../../../kernel/plugin.js'
+import { type HostCall, type InstalledExtension, type ProcessNews, type ProvidedMembers, type ProvisionOwner, ProvisionOwners } from '../api.js'
+import { ownedProvisions, type Provision } from '../manifest/manifest.js'
+
+/** What the plugins that own the provisions of extensions contribute, for the processes that provide them. */
+export class Provisions {
+  constructor(private readonly kernel: Pick<PluginKernel, 'collect' | 'log'>) {}
+
+  /** Whether the process has to run now: at least one of what it provides is needed, or it provides nothing. */
+  isNeeded(extension: InstalledExtension): boolean {
+    const { provides } = extension.manifest.capabilities
+    return provides.length === 0 || provides.some(one => this.#needs(one, extension))
+  }
+
+  /** Members of `runtime` in the message `initialize`, and the secrets among them. */
+  async membersFor(extension: InstalledExtension): Promise<ProvidedMembers> {
+    const parts = await Promise.all(this.#ownersFor(extension).map(({ entry }) => entry.runtime?.(extension)))
+    return {
+      members: Object.assign({}, ...parts.map(part => part?.members)),
+      secrets: parts.flatMap(part => part?.secrets ?? []),
+    }
+  }
+
+  /** The handler of a method of the Host API that no route answers; undefined while its plugin does not run. */
+  methodOf(method: string): ((call: HostCall) => Promise<unknown>) | undefined {
+    for (const { entry } of this.kernel.collect(ProvisionOwners)) {
+      const { methods = {} } = entry
+      if (Object.hasOwn(methods, method)) return methods[method]
+    }
+    return undefined
+  }
+
+  /** Tells the owners what happened to a process. */
+  tell(extension: InstalledExtension, news: ProcessNews): void {
+    for (const { entry, owner } of this.#ownersFor(extension)) {
+      try {
+        entry.heard?.(extension, news)
+      } catch (error) {
+        this.kernel.log.error(`${owner} failed to hear of a process: ${messageOf(error)}`, {
+          extension: extension.name,
+          code: faultOf(error).code,
+        })
+      }
+    }
+  }
+
+  #needs(provision: Provision, extension: InstalledExtension): boolean {
+    const owner = this.kernel.collect(ProvisionOwners).find(({ entry }) => entry.provision === provision)
+    if (owner) return owner.entry.isNeeded?.(extension) ?? true
+    return !ownedProvisions.has(provision)
+  }
+
+  #ownersFor({ manifest }: InstalledExtension): readonly Contribution<ProvisionOwner>[] {
+    const { provides } = manifest.capabilities
+    return this.kernel.collect(ProvisionOwners).filter(({ entry }) => provides.includes(entry.provision))
+  }
+}
