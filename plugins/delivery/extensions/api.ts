@@ -34,12 +34,12 @@ export {
   isNewer,
   Manifest,
   manifestFileNames,
+  type Provision,
   parseManifest,
   publishFamilies,
   RelativePath,
   readManifest,
   requirementDigest,
-  type Provision,
   type SourceTier,
   toolId,
 } from './manifest/manifest.js'

@@ -36,6 +36,8 @@ export interface ManagedInstance {
   readonly platform: string
   readonly workspaceId?: string
   readonly providerConfig: Readonly<Record<string, unknown>>
+  /** Who may write directly; it is judged by the daemon, and an adapter can tell of it. */
+  readonly dmPolicy?: 'open' | 'allowlist' | 'pairing'
   readonly secrets: readonly BoundSecret[]
 }
 

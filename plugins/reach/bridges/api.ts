@@ -109,5 +109,10 @@ export const BridgeErrors = defineErrors({
     message: 'the bridge takes no events now; send it again',
     next: 'svc bridge list',
   },
+  bridge_answer_invalid: {
+    status: 500,
+    message: 'the adapter answered in another form than it has to',
+    next: 'svc extension logs <name>',
+  },
   bridge_event_invalid: { status: 400, message: 'not an event of a bridge', next: 'docs/bridges.md' },
 })

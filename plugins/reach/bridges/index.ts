@@ -1,5 +1,6 @@
-import { definePlugin, surfaceOf } from '../../../kernel/plugin.js'
+import { definePlugin, maybe, surfaceOf } from '../../../kernel/plugin.js'
 import { SecretOwners } from '../../access/vault/api.js'
+import { Extensions, ProvisionOwners } from '../../delivery/extensions/api.js'
 import {
   BridgeAuthRequired,
   BridgeDegraded,
@@ -15,7 +16,7 @@ import { instanceTables } from './instances/table.js'
 import { needs } from './needs.js'
 import type { BridgesService } from './service.js'
 
-const { contribute } = surfaceOf<BridgesService>()
+const { contribute, tap } = surfaceOf<BridgesService>()
 
 /** Bridges: each room exports its routes, tables and errors, and this surface lists them. */
 export default definePlugin({
@@ -30,7 +31,16 @@ export default definePlugin({
   tables: [...instanceTables],
   errors: [BridgeErrors],
   events: [BridgeReady, BridgeDegraded, BridgeAuthRequired, BridgeFailed, BridgeDeliveryFailed],
+  taps: [
+    tap(
+      maybe(Extensions),
+      extensions => extensions.changed,
+      self => () => self.processes.look(),
+    ),
+  ],
   registries: [
+    contribute(ProvisionOwners, self => [self.processes.owner()]),
+    contribute(BridgeProviders, self => self.processes.providers()),
     contribute(SecretOwners, () => [
       { what: 'bridge', deleted: { record: BridgeInstanceKind.name }, paths: id => [`bridges/${id}`] },
     ]),

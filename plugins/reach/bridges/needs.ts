@@ -1,10 +1,19 @@
-import type { KernelOf } from '../../../kernel/plugin.js'
+import { Faults, type KernelOf, maybe } from '../../../kernel/plugin.js'
 import { Vault } from '../../access/vault/api.js'
+import { Extensions } from '../../delivery/extensions/api.js'
 import { Daemon } from '../../desk/daemon/api.js'
 import { Workspaces } from '../../desk/workspaces/api.js'
 import { Events } from '../../platform/events/api.js'
 import { Reconcile } from '../../platform/reconcile/api.js'
 
 /** What the plugin requires. */
-export const needs = { daemon: Daemon, events: Events, reconcile: Reconcile, vault: Vault, workspaces: Workspaces }
+export const needs = {
+  report: Faults,
+  daemon: Daemon,
+  events: Events,
+  reconcile: Reconcile,
+  vault: Vault,
+  workspaces: Workspaces,
+  extensions: maybe(Extensions),
+}
 export type K = KernelOf<typeof needs>

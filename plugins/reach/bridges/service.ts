@@ -11,16 +11,19 @@ import {
 import { parseRoute, routeOf } from './instances/addresses.js'
 import { type Instance, Instances } from './instances/instances.js'
 import type { K } from './needs.js'
+import { BridgeProcesses } from './processes/processes.js'
 
 /** Connections of messaging platforms to the daemon, a room for each part of their work. */
 export class BridgesService implements BridgesApi {
   readonly deliveryEnded
   readonly instances: Instances
+  readonly processes: BridgeProcesses
 
   constructor(kernel: K) {
     const { deliveryEnded } = kernel.hooks.of(points)
     this.deliveryEnded = deliveryEnded
     this.instances = new Instances(kernel)
+    this.processes = new BridgeProcesses(kernel)
   }
 
   get(id: string): BridgeInfo | undefined {

@@ -234,11 +234,11 @@ export class Instance {
     await this.#generation?.runtime?.stop({ deadlineMs: SHUTDOWN_MS })
   }
 
-  /** Faults that the daemon attributes to its code go into its log, each once. */
+  /** Faults that the daemon attributes to its code or its process go into its log, each once. */
   noteFaults(faults: readonly AttributedFault[]): void {
     const plugin = this.#generation?.plugin
     // In the place of another it goes by the name of that one.
-    this.#faults.note(faults, plugin ? [this.name, this.waits === undefined ? plugin.replaces : undefined] : [])
+    this.#faults.note(faults, [this.name, this.waits === undefined ? plugin?.replaces : undefined])
   }
 
   /** It is loaded: its process is started unless it is the one that runs, and its status says whether all of it runs. */

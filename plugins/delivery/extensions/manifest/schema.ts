@@ -114,6 +114,52 @@ const Tool = v.strictObject({
   command: v.optional(v.strictObject({ verb: key, summary: v.optional(line(200)), example: v.optional(line(400)) })),
 })
 
+const flag = (about: string) => v.optional(v.pipe(v.boolean(), v.description(about)), false)
+
+/** A secret that a platform needs; its value lies in the vault. */
+const SecretSlot = v.strictObject({
+  name: v.pipe(v.string(), v.regex(/^[a-z][a-z0-9_]{0,63}$/, 'a name of a-z, 0-9 and _')),
+  kind: v.optional(line(64), 'secret'),
+  description: v.optional(text(2000, 0)),
+  required: v.optional(v.boolean()),
+})
+
+/** A platform that the process connects to, and what it can do there. */
+const Bridge = v.pipe(
+  v.strictObject({
+    platform: key,
+    display_name: line(128),
+    description: v.optional(text(2000, 0)),
+    edits: flag('a message that was sent can be changed, so that an answer grows in place'),
+    can_settle: flag('the process can find out whether a message arrived whose sending has no known result'),
+    threads: flag('the platform has threads below its rooms'),
+    authenticates_senders: flag(
+      'the platform itself says who a sender is; without it permission questions are not answered there',
+    ),
+    fences: flag('code fences mean something: one that a split cuts is closed and opened again'),
+    text_limit: v.optional(
+      v.pipe(
+        v.number(),
+        v.integer(),
+        v.minValue(1),
+        v.maxValue(1024 * 1024),
+        v.description('longest text of one message'),
+      ),
+      2000,
+    ),
+    text_unit: v.optional(
+      v.pipe(v.picklist(['bytes', 'utf16', 'code_points']), v.description('what counts as one in text_limit')),
+      'code_points',
+    ),
+    config_schema: v.optional(v.pipe(RelativePath, v.description('file with the JSON Schema of provider_config'))),
+    secret_slots: list(SecretSlot, 32),
+  }),
+  v.check(
+    ({ secret_slots: slots }) => new Set(slots.map(({ name }) => name)).size === slots.length,
+    'two secret slots have one name',
+  ),
+)
+
 const Fields = {
   name: v.pipe(
     v.string(),
@@ -167,9 +213,7 @@ const Fields = {
     {},
   ),
   tools: list(Tool),
-  bridge: v.optional(
-    v.strictObject({ platform: key, display_name: line(128), description: v.optional(text(2000, 0)) }),
-  ),
+  bridge: v.optional(Bridge),
   network_participation: v.optional(
     v.strictObject({
       required: v.boolean(),

@@ -141,7 +141,7 @@ export class HostApi {
         area,
       })
     if (route === undefined) throw unavailable()
-    const { status, body } = await this.host.needs.request(toRequest(route, params), as).catch(error => {
+    const { status, body, headers } = await this.host.needs.request(toRequest(route, params), as).catch(error => {
       throw failed(error)
     })
     if (body.length > MAX_RESULT) {
@@ -151,7 +151,13 @@ export class HostApi {
     if (status < 300) return reply
     const { code, error, details } = (reply ?? {}) as { code?: string; error?: string; details?: unknown }
     if (code === 'route_not_found') throw unavailable()
-    throw rpcError('request_failed', error ?? `status ${status}`, { code, status, ...(details ? { details } : {}) })
+    const seconds = Number(headers['retry-after'] ?? Number.NaN)
+    throw rpcError('request_failed', error ?? `status ${status}`, {
+      code,
+      status,
+      ...(seconds > 0 ? { retry_after_ms: seconds * 1000 } : {}),
+      ...(details ? { details } : {}),
+    })
   }
 }
 
@@ -188,12 +194,11 @@ function toRequest(route: NonNullable<HostMethod['route']>, params: object) {
 /** A fault as the other side is told of it; anything else is ours alone. */
 function failed(error: unknown): Error {
   if (!(error instanceof Fault)) return rpcError('internal_error', 'an internal error; the daemon log has the details')
-  const { code, status, message, details, next } = error
-  const { retry_after_ms: retry } = (details ?? {}) as { readonly retry_after_ms?: unknown }
+  const { code, status, message, details, next, retryAfter } = error
   return rpcError('request_failed', message, {
     code,
     status,
-    ...(typeof retry === 'number' ? { retry_after_ms: retry } : {}),
+    ...(retryAfter === undefined ? {} : { retry_after_ms: retryAfter * 1000 }),
     ...(details ? { details } : {}),
     ...(next ? { next } : {}),
   })

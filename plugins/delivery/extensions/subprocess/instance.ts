@@ -191,13 +191,7 @@ export class Instance {
 
   async #shakeHands(more: Readonly<Record<string, unknown>>): Promise<void> {
     const { extension, grants, times, host } = this.start
-    const hello = greeting(
-      extension,
-      grants,
-      times,
-      { version: host.needs.host.version, nonce: this.nonce },
-      more,
-    )
+    const hello = greeting(extension, grants, times, { version: host.needs.host.version, nonce: this.nonce }, more)
     const offered = { provides: extension.manifest.capabilities.provides, permissions: grants.permissions }
     try {
       this.#handshake = checkReply(await this.request('initialize', hello, times.initialize), offered)

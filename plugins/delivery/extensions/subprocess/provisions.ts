@@ -1,5 +1,12 @@
 import { type Contribution, faultOf, messageOf, type PluginKernel } from '../../../../kernel/plugin.js'
-import { type HostCall, type InstalledExtension, type ProcessNews, type ProvidedMembers, type ProvisionOwner, ProvisionOwners } from '../api.js'
+import {
+  type HostCall,
+  type InstalledExtension,
+  type ProcessNews,
+  type ProvidedMembers,
+  type ProvisionOwner,
+  ProvisionOwners,
+} from '../api.js'
 import { ownedProvisions, type Provision } from '../manifest/manifest.js'
 
 /** What the plugins that own the provisions of extensions contribute, for the processes that provide them. */

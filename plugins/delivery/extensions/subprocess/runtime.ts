@@ -92,7 +92,10 @@ export class SubprocessRuntime implements ExtensionRuntime {
    */
   start(): Promise<void> {
     this.#isLoaded = true
-    return this.#changes.run(() => this.#begin())
+    return this.#changes.run(() => {
+      if (!this.#isLoaded) throw ExtensionErrors.extension_not_running(`${this.extension.name} was stopped`)
+      return this.#begin()
+    })
   }
 
   /** @param deadlineMs after so many milliseconds what is left is killed */
@@ -124,7 +127,7 @@ export class SubprocessRuntime implements ExtensionRuntime {
   }
 
   async #begin(): Promise<void> {
-    if (!this.#isLoaded || this.#state.status !== 'stopped') return
+    if (this.#state.status !== 'stopped') return
     if (!this.#provisions.isNeeded(this.extension)) {
       this.#to('defer')
       return
@@ -160,7 +163,11 @@ export class SubprocessRuntime implements ExtensionRuntime {
       health:
         status === 'healthy'
           ? 'healthy'
-          : status === 'stopped' || status === 'deferred' || status === 'starting' || status === 'ready' || status === 'stopping'
+          : status === 'stopped' ||
+              status === 'deferred' ||
+              status === 'starting' ||
+              status === 'ready' ||
+              status === 'stopping'
             ? 'unknown'
             : 'unhealthy',
       ...('reason' in state ? { message: state.reason } : {}),
@@ -199,9 +206,7 @@ export class SubprocessRuntime implements ExtensionRuntime {
       throw ExtensionErrors.extension_method_missing(`${name} does not implement ${method}`)
     if (secrets) this.#logs.alsoHide(secrets)
     try {
-      signal?.throwIfAborted()
-      const answer = this.#instance.request(method, params, timeoutMs)
-      return await (signal ? Promise.race([answer, abortOf(signal)]) : answer)
+      return await orAborted(this.#instance.request(method, params, timeoutMs), signal)
     } catch (error) {
       if (error instanceof NotSent) throw ExtensionErrors.extension_busy(`${method} of ${name}: ${error.message}`)
       throw ExtensionErrors.extension_call_failed(`${method} of ${name}: ${this.#logs.redact(messageOf(error))}`)
@@ -344,11 +349,20 @@ function aborted(signal: AbortSignal): Promise<void> {
   })
 }
 
-/** Rejects when the signal aborts. */
-function abortOf(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+/** The result of some work, unless the signal aborts before: then its reason. */
+async function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return work
+  let stop = () => {}
+  const over = new Promise<never>((_, reject) => {
+    stop = () => reject(signal.reason)
   })
+  if (signal.aborted) stop()
+  signal.addEventListener('abort', stop)
+  try {
+    return await Promise.race([work, over])
+  } finally {
+    signal.removeEventListener('abort', stop)
+  }
 }
 
 function stateOf(status: SupervisionState['status'], { reason, until = 0 }: Details): SupervisionState {

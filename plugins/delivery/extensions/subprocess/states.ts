@@ -16,7 +16,17 @@ export type SupervisionState =
   | { readonly status: 'stopping' }
 
 export type SupervisionStatus = SupervisionState['status']
-export type SupervisionEvent = 'start' | 'defer' | 'shaken' | 'well' | 'unwell' | 'fail' | 'wait' | 'give_up' | 'stop' | 'ended'
+export type SupervisionEvent =
+  | 'start'
+  | 'defer'
+  | 'shaken'
+  | 'well'
+  | 'unwell'
+  | 'fail'
+  | 'wait'
+  | 'give_up'
+  | 'stop'
+  | 'ended'
 
 const running = { well: 'healthy', unwell: 'unhealthy', fail: 'ending', stop: 'stopping' } as const
 

@@ -1,0 +1,273 @@
+import * as v from 'valibot'
+import { issueText } from '../../../../kernel/kit/issue-text.js'
+import { Serial } from '../../../../kernel/kit/serial.js'
+import { faultOf, messageOf } from '../../../../kernel/plugin.js'
+import {
+  ExtensionErrors,
+  type ExtensionsApi,
+  type InstalledExtension,
+  type ProcessNews,
+  type ProvidedMembers,
+} from '../../../delivery/extensions/api.js'
+import type {
+  BridgeAddress,
+  BridgeHost,
+  BridgeProvider,
+  DeliveryRequest,
+  DeliveryResult,
+  ManagedInstance,
+  SettleResult,
+  SnapshotTarget,
+  StateReport,
+  VerifyCheck,
+} from '../api.js'
+import { BridgeErrors } from '../api.js'
+import type { K } from '../needs.js'
+import { Checked, Delivered, Settled, Targets, Verified } from './schemas.js'
+
+const SET = 'bridges/instances/set'
+/** Milliseconds for a changed set of instances. */
+const SET_MS = 10_000
+/** Faults of a call by which surely nothing reached the process. */
+const UNSENT: readonly string[] = ['extension_not_running', 'extension_busy', 'extension_not_found']
+
+/** What of the process that runs is known. */
+type Standing = ProcessNews['status'] | 'unknown'
+
+/** The kernel that a bridge of a process needs. */
+export type ProcessKernel = Pick<K, 'needs' | 'log'>
+
+/** The adapter that the extension of one name has in its process, whether that runs or not. */
+export class ProcessAdapter {
+  host: BridgeHost | undefined
+  #managed: readonly ManagedInstance[] = []
+  /** Grows with each set of instances; the process that runs has the set of {@link #given}. */
+  #wanted = 0
+  #given = -1
+  #standing: Standing = 'unknown'
+  readonly #changes = new Serial()
+
+  constructor(
+    private readonly kernel: ProcessKernel,
+    /** The copy of the extension that has the process; undefined while none is installed. */
+    private readonly extension: () => InstalledExtension | undefined,
+    readonly name: string,
+  ) {}
+
+  get isNeeded(): boolean {
+    return this.#managed.length > 0
+  }
+
+  manages(instanceId: string): boolean {
+    return this.#managed.some(({ id }) => id === instanceId)
+  }
+
+  /** Members of `runtime` for a process that is about to start. */
+  members(): ProvidedMembers {
+    this.#given = this.#wanted
+    const { platform } = this.extension()?.manifest.bridge ?? {}
+    const bridge = {
+      runtime_version: '2',
+      purpose: 'service',
+      provider: this.name,
+      platform,
+      managed_instances: this.#managed.map(toWire),
+    }
+    return { members: { bridge }, secrets: this.#secrets() }
+  }
+
+  heard(news: ProcessNews): void {
+    this.#standing = news.status
+    if (news.status === 'ready' && this.#given !== this.#wanted) void this.#follow()
+    if (news.status !== 'failed' && news.status !== 'given_up') return
+    const status = news.status === 'failed' ? 'degraded' : 'error'
+    this.#report({ status, message: `the process of ${this.name} failed: ${news.reason}` })
+  }
+
+  /** The adapter as the daemon uses it, with what the manifest says of it. */
+  provider({ bridge }: InstalledExtension['manifest']): BridgeProvider | undefined {
+    if (!bridge) return undefined
+    const { platform, display_name: displayName, description, secret_slots: secretSlots } = bridge
+    return {
+      extension: this.name,
+      platform,
+      displayName,
+      ...(description === undefined ? {} : { description }),
+      capabilities: {
+        edits: bridge.edits,
+        canSettle: bridge.can_settle,
+        threads: bridge.threads,
+        authenticatesSenders: bridge.authenticates_senders,
+        textLimit: bridge.text_limit,
+        textUnit: bridge.text_unit,
+        fences: bridge.fences,
+      },
+      secretSlots,
+      manage: (instances, host) => this.#manage(instances, host),
+      deliver: (request, signal) => this.#deliver(request, signal),
+      targets: (id, signal) => this.#targets(id, signal),
+      ...(bridge.can_settle
+        ? {
+            settle: (request: DeliveryRequest & { readonly since: number }, signal: AbortSignal) =>
+              this.#settle(request, signal),
+          }
+        : {}),
+      verify: (id, signal) => this.#verify(id, signal),
+      registerWebhook: (id, signal) => this.#registerWebhook(id, signal),
+    }
+  }
+
+  #manage(instances: readonly ManagedInstance[], host: BridgeHost): Promise<void> {
+    return this.#changes.run(async () => {
+      this.host = instances.length > 0 ? host : undefined
+      this.#managed = [...instances].sort((a, b) => (a.id < b.id ? -1 : 1))
+      this.#wanted++
+      await this.#apply()
+    })
+  }
+
+  /** Makes the process that runs, or none, that of the set which is wanted. */
+  async #apply(): Promise<void> {
+    const { current: extensions } = this.kernel.needs.extensions
+    const key = this.extension()?.key
+    if (!extensions || key === undefined) return
+    await extensions.reconsider(key)
+    if (!this.isNeeded || this.#given === this.#wanted) return
+    if (this.#standing === 'given_up') await extensions.restart(key)
+    else if (this.#standing === 'ready') await this.#hand(extensions, key)
+  }
+
+  /** Hands a changed set to the process that runs, or to a new one where it cannot take it. */
+  async #hand(extensions: ExtensionsApi, key: string): Promise<void> {
+    if (!extensions.implements(key, SET)) return extensions.restart(key)
+    const wanted = this.#wanted
+    try {
+      const params = { managed_instances: this.#managed.map(toWire) }
+      await extensions.call(key, SET, params, { timeoutMs: SET_MS, secrets: this.#secrets() })
+      this.#given = wanted
+    } catch (error) {
+      this.kernel.log.warn('an adapter did not take its instances and is started again', {
+        extension: this.name,
+        error: messageOf(error),
+      })
+      await extensions.restart(key)
+    }
+  }
+
+  /** The process started with a set that has changed since. */
+  async #follow(): Promise<void> {
+    await this.#changes
+      .run(() => this.#apply())
+      .catch(error => this.kernel.log.warn(`the process of ${this.name} does not run: ${messageOf(error)}`))
+  }
+
+  #report(state: StateReport): void {
+    const { host } = this
+    if (!host) return
+    for (const { id } of this.#managed)
+      void host.report(id, state).catch(error => {
+        this.kernel.log.warn('the state of a bridge was not written', { bridge: id, error: messageOf(error) })
+      })
+  }
+
+  #secrets(): string[] {
+    return this.#managed.flatMap(({ secrets }) => secrets.map(({ value }) => value))
+  }
+
+  async #deliver(request: DeliveryRequest, signal: AbortSignal): Promise<DeliveryResult> {
+    try {
+      const { output } = await this.#ask('bridges/deliver', { delivery: request }, Delivered, signal)
+      if (output.status === 'not_sent') {
+        const { retry_after_ms: retry, ...rest } = output
+        return { ...rest, ...(typeof retry === 'number' ? { retry_after_ms: retry } : {}) }
+      }
+      if (output.status === 'unknown') return output
+      return { status: 'delivered', ...remoteOf(output.remote_message_id) }
+    } catch (error) {
+      const { code, message } = faultOf(error)
+      if (UNSENT.includes(code)) {
+        return { status: 'not_sent', permanent: false, kind: 'transient_delivery_failure', message }
+      }
+      if (code === 'extension_method_missing') {
+        return { status: 'not_sent', permanent: true, kind: 'unsupported_capability', message }
+      }
+      return { status: 'unknown', message }
+    }
+  }
+
+  async #settle({ since, ...delivery }: DeliveryRequest & { readonly since: number }, signal: AbortSignal) {
+    const { output } = await this.#ask('bridges/settle', { delivery, since }, Settled, signal)
+    const settled: SettleResult =
+      output.outcome === 'delivered'
+        ? { outcome: 'delivered', ...remoteOf(output.remote_message_id) }
+        : { outcome: output.outcome }
+    return settled
+  }
+
+  async #targets(instanceId: string, signal: AbortSignal): Promise<readonly SnapshotTarget[]> {
+    const { output } = await this.#ask('bridges/targets/snapshot', { bridge_instance_id: instanceId }, Targets, signal)
+    return output.targets.map(({ display_name, target_type, qualifier, capabilities, ...address }) => ({
+      ...addressOf(address),
+      display_name,
+      target_type,
+      ...(qualifier === undefined ? {} : { qualifier }),
+      ...(capabilities === undefined ? {} : { capabilities }),
+    }))
+  }
+
+  async #verify(instanceId: string, signal: AbortSignal): Promise<readonly VerifyCheck[]> {
+    const method = 'bridges/verify'
+    if (!this.#can(method)) return []
+    return (await this.#ask(method, { bridge_instance_id: instanceId }, Verified, signal)).output.checks
+  }
+
+  async #registerWebhook(instanceId: string, signal: AbortSignal): Promise<VerifyCheck> {
+    const method = 'bridges/webhook/register'
+    if (!this.#can(method)) return { check: 'webhook', status: 'skipped', remediation: '' }
+    return (await this.#ask(method, { bridge_instance_id: instanceId }, Checked, signal)).output
+  }
+
+  #can(method: string): boolean {
+    const key = this.extension()?.key
+    return key !== undefined && this.kernel.needs.extensions.current?.implements(key, method) === true
+  }
+
+  /** @throws Fault of the call, and `bridge_answer_invalid` for an answer of another form, which is a fault of the extension */
+  async #ask<S extends v.GenericSchema>(method: string, params: unknown, schema: S, signal: AbortSignal) {
+    const { extensions, report } = this.kernel.needs
+    const { key } = this.extension() ?? {}
+    if (!extensions.current || key === undefined)
+      throw ExtensionErrors.extension_not_found(`no extension ${this.name} has an adapter`)
+    const answer = await extensions.current.call(key, method, params, { signal })
+    const parsed = v.safeParse(schema, answer)
+    if (parsed.success) return { output: parsed.output as v.InferOutput<S> }
+    const [issue] = parsed.issues
+    const fault = BridgeErrors.bridge_answer_invalid(
+      `the answer of ${this.name} to ${method}: ${v.getDotPath(issue) ?? 'the whole'}: ${issueText(issue)}`,
+    )
+    report(this.name, method, fault)
+    throw fault
+  }
+}
+
+const remoteOf = (id: string | null | undefined) => (typeof id === 'string' ? { remote_message_id: id } : {})
+
+function addressOf(address: { [K in keyof BridgeAddress]: string | undefined }): BridgeAddress {
+  return Object.fromEntries(Object.entries(address).filter(([, value]) => value !== undefined))
+}
+
+/** An instance as the process gets it. */
+function toWire({ id, displayName, platform, workspaceId, providerConfig, dmPolicy, secrets }: ManagedInstance) {
+  return {
+    instance: {
+      id,
+      display_name: displayName,
+      platform,
+      scope: workspaceId === undefined ? 'global' : 'workspace',
+      ...(workspaceId === undefined ? {} : { workspace_id: workspaceId }),
+      provider_config: providerConfig,
+      ...(dmPolicy === undefined ? {} : { dm_policy: dmPolicy }),
+    },
+    bound_secrets: secrets,
+  }
+}

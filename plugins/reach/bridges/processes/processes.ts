@@ -1,0 +1,122 @@
+import * as v from 'valibot'
+import { issueText } from '../../../../kernel/kit/issue-text.js'
+import type { HostCall, InstalledExtension, ProvisionOwner } from '../../../delivery/extensions/api.js'
+import type { BridgeProvider, InboundEvent, StateReport } from '../api.js'
+import { BridgeErrors } from '../api.js'
+import type { K } from '../needs.js'
+import { ProcessAdapter } from './adapter.js'
+import { IngestParams, ReportParams } from './schemas.js'
+
+/** The adapters that extensions have in their processes: one for each name of an extension with `[bridge]`. */
+export class BridgeProcesses {
+  readonly #adapters = new Map<string, ProcessAdapter>()
+  /** By the digest of the manifest, so that the adapter of an unchanged extension stays the same object. */
+  readonly #providers = new Map<string, { readonly digest: string; readonly provider: BridgeProvider }>()
+  readonly #listeners = new Set<() => void>()
+  /** What {@link providers} was when listeners were called last. */
+  #seen: readonly BridgeProvider[] = []
+
+  constructor(private readonly kernel: Pick<K, 'needs' | 'log'>) {}
+
+  /** Of every extension with `[bridge]` that is loaded, by name. */
+  providers(): readonly BridgeProvider[] {
+    const names = new Set(this.#bridges().map(({ name }) => name))
+    for (const name of this.#providers.keys()) if (!names.has(name)) this.#providers.delete(name)
+    return [...names].sort().flatMap(name => this.#provider(name) ?? [])
+  }
+
+  /** Calls the listener when {@link providers} has changed; returns what ends that. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** Extensions changed. */
+  look(): void {
+    const before = this.#seen
+    const now = this.providers()
+    this.#seen = now
+    if (now.length === before.length && now.every((provider, at) => provider === before[at])) return
+    for (const listener of this.#listeners) listener()
+  }
+
+  /** What extensions need to know of bridges to run their processes. */
+  owner(): ProvisionOwner {
+    return {
+      provision: 'bridge.adapter',
+      runtime: ({ name }) => this.#adapter(name).members(),
+      isNeeded: ({ name, key }) => this.#chosen(name)?.key === key && this.#adapter(name).isNeeded,
+      heard: ({ name, key }, news) => {
+        if (this.#chosen(name)?.key === key) this.#adapter(name).heard(news)
+      },
+      methods: {
+        'bridges/instances/report_state': call => this.#reportState(call),
+        'bridges/messages/ingest': call => this.#ingest(call),
+      },
+    }
+  }
+
+  async #reportState(call: HostCall): Promise<unknown> {
+    const { bridge_instance_id: id, ...state } = checked(ReportParams, call.params)
+    await this.#hostFor(call, id).report(id, defined(state) as StateReport)
+    return {}
+  }
+
+  async #ingest(call: HostCall): Promise<unknown> {
+    const event = checked(IngestParams, call.params)
+    return this.#hostFor(call, event.bridge_instance_id).ingest(defined(event) as InboundEvent)
+  }
+
+  /** @throws Fault `bridge_not_found` for an instance that its process does not manage */
+  #hostFor({ extension: { name, key } }: HostCall, instanceId: string) {
+    const adapter = this.#adapter(name)
+    if (this.#chosen(name)?.key !== key || !adapter.manages(instanceId) || !adapter.host)
+      throw BridgeErrors.bridge_not_found(`${name} manages no bridge ${JSON.stringify(instanceId)}`)
+    return adapter.host
+  }
+
+  #provider(name: string): BridgeProvider | undefined {
+    const extension = this.#chosen(name)
+    if (!extension) return undefined
+    const known = this.#providers.get(name)
+    const digest = `${extension.key} ${extension.digest}`
+    if (known?.digest === digest) return known.provider
+    const provider = this.#adapter(name).provider(extension.manifest)
+    if (provider) this.#providers.set(name, { digest, provider })
+    return provider
+  }
+
+  #adapter(name: string): ProcessAdapter {
+    let adapter = this.#adapters.get(name)
+    if (!adapter) {
+      adapter = new ProcessAdapter(this.kernel, () => this.#chosen(name), name)
+      this.#adapters.set(name, adapter)
+    }
+    return adapter
+  }
+
+  /** The copy of an extension whose process is the adapter: what is installed, else the first link of a developer. */
+  #chosen(name: string): InstalledExtension | undefined {
+    const all = this.#bridges().filter(extension => extension.name === name)
+    return all.find(({ key }) => key === name) ?? all[0]
+  }
+
+  /** Those that are loaded: before that there is no process that could be started. */
+  #bridges(): readonly InstalledExtension[] {
+    const installed = this.kernel.needs.extensions.current?.installed() ?? []
+    return installed.filter(({ manifest, state }) => manifest.bridge && state !== 'disabled' && state !== 'enabled')
+  }
+}
+
+/** @throws Fault `bridge_event_invalid` */
+function checked<S extends v.GenericSchema>(schema: S, params: unknown): v.InferOutput<S> {
+  const parsed = v.safeParse(schema, params)
+  if (parsed.success) return parsed.output
+  const [issue] = parsed.issues
+  throw BridgeErrors.bridge_event_invalid(`${v.getDotPath(issue) ?? 'parameters'}: ${issueText(issue)}`)
+}
+
+/** Without members that are undefined. */
+function defined<T extends object>(value: T): T {
+  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as T
+}
