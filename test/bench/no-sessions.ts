@@ -60,7 +60,11 @@ class NoSessions implements SessionsApi {
   }
 
   run = async () => ({ status: 'completed', turnId: 'trn_1', stopReason: 'end_turn' }) as const
-  queue = async () => {}
+  queue = async () => ({ turnId: 'trn_1', from: 1 })
+  attach = async () => 'att_1'
+  answer = async () => true
+  requests = () => []
+  clarify = () => {}
   begin = async () => ({ turnId: 'trn_1', outcome: this.run() })
   stop = async () => {}
 }

@@ -1,6 +1,13 @@
 import * as v from 'valibot'
 import { type Actor, registry, token } from '../../../kernel/plugin.js'
-import type { InspectSessionReply, SessionHealth, SessionLineage } from '../../../schemas/sessions.js'
+import type {
+  AnswerClarificationBody,
+  ApproveBody,
+  InboxQuestion,
+  InspectSessionReply,
+  SessionHealth,
+  SessionLineage,
+} from '../../../schemas/sessions.js'
 import type { PermissionMode } from '../../agents/agents/api.js'
 import type { Provider } from '../../agents/providers/api.js'
 import type { Workspace } from '../../desk/workspaces/api.js'
@@ -131,6 +138,24 @@ export interface SessionPrompt {
   /** Who prompts, as the turn says: `automation`. */
   readonly source: string
   readonly cause?: string | undefined
+  /** The person outside of the daemon for whom it is prompted: the journal says so, and the agent is told. */
+  readonly onBehalfOf?: PromptedFor | undefined
+  /** Ids of files that were given to the session by {@link SessionsApi.attach}. */
+  readonly attachments?: readonly string[] | undefined
+}
+
+/** A person as a platform knows them. */
+export interface PromptedFor {
+  readonly id: string
+  readonly name: string
+  /** By what they wrote: `slack`. */
+  readonly via: string
+}
+
+/** The turn of a queued prompt, and the sequence of the journal from which on it is told. */
+export interface QueuedTurn {
+  readonly turnId: string
+  readonly from: number
 }
 
 /** Sessions for other plugins. */
@@ -159,7 +184,15 @@ export interface SessionsApi extends SessionTaps {
   /** The same, resolving when the turn has begun; `outcome` never rejects unless the turn cannot be written down. */
   begin(id: string, prompt: SessionPrompt): Promise<{ readonly turnId: string; readonly outcome: Promise<TurnOutcome> }>
   /** Queues a prompt of another plugin behind what runs and waits, once for each key. Throws what a prompt of a person does. */
-  queue(id: string, prompt: SessionPrompt & { readonly key: string }): Promise<void>
+  queue(id: string, prompt: SessionPrompt & { readonly key: string }): Promise<QueuedTurn>
+  /** Stores a file for prompts of a session; resolves to its id. Throws 400, 413 and 415 as an upload does. */
+  attach(id: string, file: { readonly name: string; readonly type: string; readonly data: Buffer }): Promise<string>
+  /** The requests of a session that wait for a person, those for permission first. */
+  requests(id: string): readonly InboxQuestion[]
+  /** Answers a request for permission; resolves to whether it was allowed in the end. Throws `permission_not_found`. */
+  answer(id: string, answer: ApproveBody, actor: Actor): Promise<boolean>
+  /** Answers a question in words. Throws `clarification_not_found` (404), `clarification_answered` (409), `clarification_invalid` (400). */
+  clarify(id: string, requestId: string, answer: AnswerClarificationBody): void
   /** Does something while no turn runs and none can begin. Throws 404, 409 `session_busy`, and `session_stopped` for good. */
   whileIdle<T>(id: string, work: (session: IdleSession) => Promise<T>): Promise<T>
   /** Writes into the journal of a session, if it goes on, that a hook was run; `content` has a `text` for people. */

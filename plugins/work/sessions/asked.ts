@@ -1,4 +1,4 @@
-import { SessionErrors } from './api.js'
+import { type PromptedFor, SessionErrors } from './api.js'
 import type { SessionsContext } from './context.js'
 import type { Stop } from './lifecycle/stopping.js'
 import type { Deniable, StopWish } from './points.js'
@@ -55,14 +55,19 @@ export async function submitted(
   return { text: message, context_blocks: contextBlocks.length > 0 ? JSON.stringify(contextBlocks) : null }
 }
 
+/** What an agent is told of the person for whom it is prompted. Names come from outside: they are quoted, and bounded where they are made. */
+const personBlock = ({ id, name, via }: PromptedFor): string =>
+  `The message below comes from ${JSON.stringify(name)} (id ${JSON.stringify(id)}) by ${via}, not from the operator of this daemon.`
+
 /** All texts that an agent is given, in order, after everybody who may change them had a look. Throws `hook_denied` (403). */
 export async function assembled(
   { points }: SessionsContext,
   row: SessionRow,
   given: readonly string[],
-  { source, contextBlocks: written }: Pick<TurnRequest, 'source' | 'contextBlocks'>,
+  { source, contextBlocks: written, onBehalfOf }: Pick<TurnRequest, 'source' | 'contextBlocks' | 'onBehalfOf'>,
 ): Promise<readonly string[]> {
-  const prompt = { texts: given, source, contextBlocks: written ? JSON.parse(written) : [] }
+  const person = onBehalfOf ? [personBlock(JSON.parse(onBehalfOf))] : []
+  const prompt = { texts: given, source, contextBlocks: [...person, ...(written ? JSON.parse(written) : [])] }
   const { texts, contextBlocks = [] } = allowed(await points.promptPostAssemble.run(prompt, infoOf(row)))
   return [...texts.slice(0, -1), ...contextBlocks, ...texts.slice(-1)]
 }

@@ -1,5 +1,6 @@
 import { type Actor, messageOf, type Tx } from '../../../kernel/plugin.js'
 import type {
+  AnswerClarificationBody,
   ApproveBody,
   CreateSessionBody,
   ListSessionEventsQuery,
@@ -17,6 +18,7 @@ import {
   type CreateSession,
   type IdleSession,
   points,
+  type QueuedTurn,
   type RecordedPage,
   SessionErrors,
   type SessionInfo,
@@ -43,7 +45,7 @@ import { stopSessions } from './lifecycle/shutdown.js'
 import { checkSessions, statusMembers } from './lifecycle/status.js'
 import { cancelTurn, END_PROCESS, recordStop, type Stop } from './lifecycle/stopping.js'
 import { contextOf } from './make-context.js'
-import { answerTo, inboxOf } from './read/inbox.js'
+import { answerTo, inboxOf, pendingIn } from './read/inbox.js'
 import { groupByTurn, openStream, readEvents, readTranscript } from './read/reading.js'
 import { answerPermission } from './requests/answer.js'
 import type { Rewinding } from './rewind/rewind.js'
@@ -150,9 +152,23 @@ export class SessionsService implements SessionsApi {
     return this.prompting.begin(id, prompt)
   }
 
-  async queue(id: string, { text, source, key, cause }: SessionPrompt & { readonly key: string }): Promise<void> {
+  async queue(id: string, prompt: SessionPrompt & { readonly key: string }): Promise<QueuedTurn> {
+    const { cause } = prompt
     const actor = cause === undefined ? this.kernel.actor : { ...this.kernel.actor, cause }
-    await this.prompting.submit(this.find(id).id, { text, idempotency_key: key }, actor, source)
+    return this.prompting.queue(this.find(id).id, prompt, actor)
+  }
+
+  async attach(id: string, { name, type, data }: Parameters<SessionsApi['attach']>[1]): Promise<string> {
+    const file = { head: { filename: name, type: type.toLowerCase() }, data: chunksOf(data), ended: Promise.resolve() }
+    return (await this.context.attachments.store(this.find(id).id, async () => file)).id
+  }
+
+  readonly requests = (id: string) => pendingIn(this.context, this.#open.peek(id))
+
+  clarify(id: string, requestId: string, body: AnswerClarificationBody): void {
+    const asked = this.#open.peek(this.find(id).id)?.binding.running?.clarifications
+    if (!asked) throw SessionErrors.clarification_not_found('the agent of this session does not run')
+    asked.answer(requestId, body)
   }
 
   whileIdle<T>(id: string, work: (session: IdleSession) => Promise<T>): Promise<T> {
@@ -264,7 +280,8 @@ export class SessionsService implements SessionsApi {
   }
 
   /** Resolves to whether it was allowed in the end. */
-  answer(row: SessionRow, body: ApproveBody, actor: Actor): Promise<boolean> {
+  async answer(session: SessionRow | string, body: ApproveBody, actor: Actor): Promise<boolean> {
+    const row = typeof session === 'string' ? this.find(session) : session
     return answerPermission(this.kernel, this.#open.peek(row.id)?.binding.running?.permissions, row, body, actor)
   }
 
@@ -322,4 +339,8 @@ export class SessionsService implements SessionsApi {
     if (info) await this.stopped.call(info)
     this.context.health.note(id)
   }
+}
+
+async function* chunksOf(data: Buffer): AsyncGenerator<Buffer> {
+  yield data
 }

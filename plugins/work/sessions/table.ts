@@ -112,6 +112,7 @@ ALTER TABLE sessions_session ADD COLUMN rights TEXT;`,
   },
   { id: '012-goal', sql: 'ALTER TABLE sessions_session ADD COLUMN goal TEXT' },
   { id: '013-context', sql: 'ALTER TABLE sessions_prompt ADD COLUMN context_blocks TEXT' },
+  { id: '014-person', sql: 'ALTER TABLE sessions_prompt ADD COLUMN on_behalf_of TEXT' },
 ] as const
 
 /** Which sessions to list, in what order, from where. */

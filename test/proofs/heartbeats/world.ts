@@ -105,6 +105,10 @@ export async function openWorld({ start, config = {}, plugins = [] }: WorldOptio
     worktrees = {} as never
     whileIdle = () => Promise.reject(new Error('not used here'))
     queue = () => Promise.reject(new Error('not used here'))
+    attach = () => Promise.reject(new Error('not used here'))
+    answer = () => Promise.reject(new Error('not used here'))
+    requests = () => []
+    clarify = () => {}
     run = async (id: string, prompt: SessionPrompt) => (await this.begin(id, prompt)).outcome
     begin = async (id: string, { text, source }: SessionPrompt) => {
       const outcome = world.onBegin(id)

@@ -23,7 +23,7 @@ import { type Pulse, pulseOf } from './pulse.js'
 import { unasked } from './unasked.js'
 
 /** Sources of turns that somebody follows. */
-const ATTENDED: ReadonlySet<string> = new Set(['user', GOAL])
+const ATTENDED: ReadonlySet<string> = new Set(['user', 'bridge', GOAL])
 
 /** A session's process, while it has one, and what it says. */
 export class AgentBinding implements Watched {

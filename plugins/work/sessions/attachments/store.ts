@@ -93,6 +93,15 @@ export class Attachments {
    * @throws Fault `attachment_invalid` (400), `attachment_too_large` (413), `attachment_type` (415)
    */
   async take(sessionId: string, contentType: string | undefined, body: Readable): Promise<AttachmentRow> {
+    try {
+      return await this.store(sessionId, () => readForm(body, contentType))
+    } finally {
+      body.destroy()
+    }
+  }
+
+  /** Stores a file; throws as {@link take} does. @param open called when there is room for one */
+  async store(sessionId: string, open: () => Promise<FormFile>): Promise<AttachmentRow> {
     const stored = this.list(sessionId)
     const sum = stored.reduce((all, { bytes }) => all + bytes, 0)
     if (stored.length >= MAX_FILES) {
@@ -104,7 +113,7 @@ export class Attachments {
     const id = this.kernel.ids.id('att')
     const file = this.#file(sessionId, id)
     try {
-      const written = await this.#write(file, reserved, await readForm(body, contentType))
+      const written = await this.#write(file, reserved, await open())
       const row: AttachmentRow = { id, session_id: sessionId, created_at: this.kernel.clock.now(), ...written }
       const names = Object.keys(row)
       const sql = `INSERT INTO sessions_attachment (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`
@@ -114,7 +123,6 @@ export class Attachments {
       await this.#unlink(file)
       throw isFull(error) ? SessionErrors.attachment_too_large('the disk is full', { cause: error }) : error
     } finally {
-      body.destroy()
       const rest = (this.#arriving.get(sessionId) ?? 0) - reserved
       if (rest > 0) this.#arriving.set(sessionId, rest)
       else this.#arriving.delete(sessionId)

@@ -14,7 +14,12 @@ export function inboxOf(context: SessionsContext, live: readonly LiveSession[]):
 
 /** The command that answers the oldest pending request of a session; undefined where none is pending. */
 export function answerTo(context: SessionsContext, live: LiveSession | undefined): string | undefined {
-  return live && requestsOf(context, live)[0]?.answer
+  return pendingIn(context, live)[0]?.answer
+}
+
+/** The pending requests of one session. */
+export function pendingIn(context: SessionsContext, live: LiveSession | undefined): readonly InboxQuestion[] {
+  return live ? requestsOf(context, live) : []
 }
 
 /** Requests for permission first: until they are answered the agent gets no further. */

@@ -27,6 +27,7 @@ export function newPrompt(
     cause: null,
     attachments: null,
     context_blocks: null,
+    on_behalf_of: null,
     runtime: null,
     enqueued_at: clock.now(),
     ...given,

@@ -1,7 +1,7 @@
 import { SerialBy } from '../../../../kernel/kit/serial.js'
 import { type Actor, messageOf, type Tx, within } from '../../../../kernel/plugin.js'
 import type { PromptBody, PromptReceipt } from '../../../../schemas/sessions.js'
-import { SessionErrors, type SessionPrompt, type TurnOutcome } from '../api.js'
+import { type QueuedTurn, SessionErrors, type SessionPrompt, type TurnOutcome } from '../api.js'
 import { submitted } from '../asked.js'
 import type { SessionsContext } from '../context.js'
 import { GOAL, goalCommand } from '../goal/goal.js'
@@ -52,13 +52,19 @@ export class Prompting {
   }
 
   /** A prompt over the API. Without text it only restarts a session that was interrupted. */
-  async submit(id: string, body: PromptBody, actor: Actor, source = 'user'): Promise<PromptAnswer> {
+  async submit(
+    id: string,
+    body: PromptBody,
+    actor: Actor,
+    { source = 'user', onBehalfOf }: Partial<Pick<SessionPrompt, 'source' | 'onBehalfOf'>> = {},
+  ): Promise<PromptAnswer> {
     const text = textOf(body)
     if (text === undefined) return this.#resume(id)
     const { prompts, kernel } = this.context
     const mode: Mode = body.mode ?? 'queue'
     const digest = digestOf(text, mode, body.runtime, body.attachments)
-    const goal = goalCommand(text)
+    // A goal is set by the operator, not by a text that a plugin hands on.
+    const goal = source === 'user' ? goalCommand(text) : undefined
     const messageId = body.message_id ?? body.messageId
     return this.#decisions.run(id, async () => {
       const before = this.sessions.peek(id)?.turn
@@ -81,6 +87,7 @@ export class Prompting {
         cause: actor.cause ?? null,
         attachments: body.attachments?.length ? JSON.stringify(body.attachments) : null,
         runtime: body.runtime ? JSON.stringify(body.runtime) : null,
+        on_behalf_of: onBehalfOf ? JSON.stringify(onBehalfOf) : null,
       })
       if (goal) {
         const { prompt, isDue } = await this.#goals.take(request, goal)
@@ -91,6 +98,29 @@ export class Prompting {
       const waiting = prompts.queued(id).length
       return live.turn || waiting > 0 ? this.#enqueue(live, request, waiting) : this.#begin(live, request)
     })
+  }
+
+  /**
+   * A prompt of another plugin that waits its turn, once for each key. Where a restart left prompts waiting, they go on: a
+   * plugin repeats what it does not know to be done.
+   */
+  async queue(
+    id: string,
+    { text, key, attachments, ...prompt }: SessionPrompt & { readonly key: string },
+    actor: Actor,
+  ): Promise<QueuedTurn> {
+    const { prompts, logs } = this.context
+    const last = await logs.use(id, async log => log.last)
+    if (prompts.ofKey(id, key)?.status !== 'indeterminate') {
+      const files = attachments?.length ? { attachments: [...attachments] } : {}
+      const { prompt: receipt } = await this.submit(id, { text, idempotency_key: key, ...files }, actor, prompt)
+      if (!receipt.replayed) return { turnId: receipt.new_turn_id ?? '', from: last + 1 }
+      if (prompts.queued(id).length > 0 && (await this.sessions.open(id))) this.#continue(id)
+    }
+    const turnId = prompts.ofKey(id, key)?.turn_id ?? ''
+    const { usage = null } = this.context.table.get(id) ?? {}
+    const [begun] = await logs.use(id, log => log.query({ type: 'user_message', turnId, limit: 1 }, usage))
+    return { turnId, from: begun?.sequence ?? last + 1 }
   }
 
   /** Guidance for the turn that runs, taken at its next tool result. Throws `no_active_prompt` (409) without a turn. */
@@ -117,7 +147,8 @@ export class Prompting {
       unarchived(this.context, id)
       if (prompts.queued(id).length > 0) throw SessionErrors.session_busy('prompts are waiting in this session')
       const live = await this.sessions.open(id)
-      return this.#guarded(live, () => live.begin({ ...prompt, turnId: kernel.ids.id('trn') }))
+      const onBehalfOf = prompt.onBehalfOf && JSON.stringify(prompt.onBehalfOf)
+      return this.#guarded(live, () => live.begin({ ...prompt, onBehalfOf, turnId: kernel.ids.id('trn') }))
     })
     return { ...begun, outcome: begun.outcome.finally(() => this.#continue(id)) }
   }
@@ -193,10 +224,14 @@ export class Prompting {
     const sends = (t: Tx) => prompts.setStatus(t, request, 'running')
     const ends: TurnRequest['ends'] = (t, status) => prompts.finish(t, request, status)
     const { turn_id: turnId, message_id: messageId, text, source, context_blocks: contextBlocks } = request
+    const { on_behalf_of: onBehalfOf } = request
     const runtime = request.runtime === null ? null : JSON.parse(request.runtime)
     const attachments = request.attachments === null ? [] : JSON.parse(request.attachments)
     const { outcome } = await this.#guarded(live, () =>
-      live.begin({ turnId, messageId, text, source, contextBlocks, runtime, attachments, begins, sends, ends }),
+      live.begin({
+        ...{ turnId, messageId, text, source, contextBlocks, onBehalfOf, runtime, attachments },
+        ...{ begins, sends, ends },
+      }),
     )
     const written = outcome.catch(error => {
       kernel.log.error('a turn could not be written down', { id: request.session_id, error: messageOf(error) })

@@ -52,6 +52,8 @@ export interface PromptRow {
   readonly attachments: string | null
   /** Texts that the agent is given before it, as JSON; null for none. */
   readonly context_blocks: string | null
+  /** The person for whom a plugin sent it, as JSON; null for none. */
+  readonly on_behalf_of: string | null
   readonly enqueued_at: number
 }
 
@@ -69,10 +71,12 @@ export function promptEvent({
   source,
   message_id,
   context_blocks,
+  on_behalf_of,
   files = [],
 }: Pick<PromptRow, 'turn_id' | 'text' | 'source'> & {
   readonly message_id?: string | undefined
   readonly context_blocks?: string | null
+  readonly on_behalf_of?: string | null
   readonly files?: readonly EventContent[]
 }): NewEvent {
   return {
@@ -84,6 +88,7 @@ export function promptEvent({
       ...(message_id !== undefined && { message_id }),
       ...(files.length > 0 && { attachments: files }),
       ...(context_blocks != null && { context_blocks: JSON.parse(context_blocks) }),
+      ...(on_behalf_of != null && { on_behalf_of: JSON.parse(on_behalf_of) }),
     },
   }
 }
@@ -166,6 +171,11 @@ export class PromptTable {
     if (t.run('DELETE FROM sessions_prompt WHERE id = ? AND idempotency_key IS NULL', [id]).changes > 0) return
     t.run("UPDATE sessions_prompt SET status = ?, text = '', context_blocks = NULL WHERE id = ?", [status, id])
     this.#history.prune(t, { session_id }, { newest: KEPT })
+  }
+
+  /** The prompt of a key, whatever became of it. */
+  ofKey(sessionId: string, key: string): PromptRow | undefined {
+    return this.#find(sessionId, 'idempotency_key', key)
   }
 
   /** Is one of these identities another prompt's. */

@@ -34,6 +34,8 @@ export interface TurnRequest {
   readonly attachments?: readonly string[] | undefined
   /** Texts that the agent is given before it, as JSON. */
   readonly contextBlocks?: string | null | undefined
+  /** The person for whom a plugin prompts, as JSON. */
+  readonly onBehalfOf?: string | null | undefined
   /** For this turn alone. */
   readonly runtime?: RuntimeSelection | null | undefined
   begins?(t: Tx): void
@@ -205,6 +207,7 @@ export class Turn {
         turn_id: this.id,
         message_id: this.request.messageId,
         context_blocks: this.request.contextBlocks ?? null,
+        on_behalf_of: this.request.onBehalfOf ?? null,
         files: this.context.files(this.request.attachments ?? []),
       }),
       true,

@@ -154,6 +154,10 @@ export function fakeSessions() {
     answerTo = () => undefined
 
     queue = () => Promise.reject(new Error('not used here'))
+    attach = () => Promise.reject(new Error('not used here'))
+    answer = () => Promise.reject(new Error('not used here'))
+    requests = () => []
+    clarify = () => {}
 
     async begin(id: string, prompt: Prompt) {
       return { turnId: 'trn_1', outcome: this.run(id, prompt) }

@@ -35,4 +35,55 @@ test('a prompt that a plugin queues waits for the turn that runs, and the same k
   }
 })
 
+test('a queued prompt names its turn, also when it is repeated, and the person for whom it came', async () => {
+  const look = probe({ sessions: Sessions })
+  const world = await openWorld({ plugins: [look.plugin] })
+  try {
+    await world.agent('ada')
+    const { id, at } = await world.session('ada')
+    const onBehalfOf = { id: 'U1', name: 'Ada "\n Lovelace', via: 'slack' }
+    const queue = (key: string, text: string) =>
+      look.kernel().needs.sessions.queue(id, { text, source: 'bridge', key, onBehalfOf })
+    const gate = world.gate()
+    const first = await queue('one', `${gate.line}\nsay first`)
+    const second = await queue('two', 'say second')
+    assert.equal((await queue('two', 'say second')).turnId, second.turnId)
+    // The daemon ends while one prompt runs and another waits.
+    await world.restart()
+    await gate.open()
+    assert.is((await queue('two', 'say second')).turnId, second.turnId, 'what waits goes on')
+    const done = await world.until(at, event => event.turn_id === second.turnId && event.type === 'done')
+    const events = await world.events(at)
+    const prompts = events.filter(({ type }) => type === 'user_message')
+    assert.equal(
+      prompts.map(({ turn_id, sequence, content }) => [turn_id, content.on_behalf_of, sequence >= first.from]),
+      [first, second].map(({ turnId }) => [turnId, onBehalfOf, true]),
+    )
+    const [, begun] = prompts
+    assert.ok(begun && begun.sequence >= second.from && done.sequence > begun.sequence)
+    assert.equal(await queue('two', 'say second'), { turnId: second.turnId, from: begun.sequence })
+    assert.is((await queue('one', `${gate.line}\nsay first`)).turnId, first.turnId, 'its end is in the journal')
+  } finally {
+    await world.close()
+  }
+})
+
+test('a file of a plugin goes along with a prompt; one that is none is refused', async () => {
+  const look = probe({ sessions: Sessions })
+  const world = await openWorld({ plugins: [look.plugin] })
+  try {
+    await world.agent('ada')
+    const { id, at } = await world.session('ada')
+    const { sessions } = look.kernel().needs
+    const file = await sessions.attach(id, { name: 'notes.txt', type: 'text/plain', data: Buffer.from('buy milk') })
+    const { turnId } = await sessions.queue(id, { text: 'say read', source: 'bridge', key: 'k', attachments: [file] })
+    const prompt = await world.until(at, event => event.turn_id === turnId && event.type === 'user_message')
+    assert.equal(prompt.content.attachments, [{ id: file, name: 'notes.txt', mime_type: 'text/plain', bytes: 8 }])
+    const bad = { name: 'x.png', type: 'image/png', data: Buffer.from('no picture') }
+    assert.is(await sessions.attach(id, bad).catch(error => error.code), 'attachment_type')
+  } finally {
+    await world.close()
+  }
+})
+
 test.run()
