@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { command, placeholder } from '../../../kernel/kit/commands/command-line.js'
 import { defineErrors, event, hookTable, notify, type TapsOf, type Tx, token } from '../../../kernel/plugin.js'
 import type { BridgeTotals } from '../../../schemas/bridges.js'
 import type { BridgeAddress, StateReport } from './adapter.js'
@@ -103,11 +104,52 @@ export const BridgeDeliveryFailed = event(
 )
 
 export const BridgeErrors = defineErrors({
-  bridge_not_found: { status: 404, message: 'no such bridge', next: 'svc bridge list' },
+  bridge_not_found: { status: 404, message: 'no such bridge', next: command('bridge list') },
+  bridge_invalid: { status: 400, message: 'the bridge is not valid', next: command('bridge create', '--help') },
+  bridge_read_only: {
+    status: 409,
+    message: 'a package has this bridge; only enabled can be changed here',
+    next: command('bridge list'),
+  },
+  bridge_transition: {
+    status: 409,
+    message: 'the bridge cannot get to this status from the one it has',
+    next: command('bridge list'),
+  },
+  bridge_provider_not_found: {
+    status: 404,
+    message: 'no running extension has this platform',
+    next: command('bridge providers'),
+  },
+  bridge_binding_invalid: {
+    status: 400,
+    message: 'this cannot be bound to the secret slot',
+    next: command('bridge secret-bindings list', placeholder('id')),
+  },
+  bridge_binding_not_found: { status: 404, message: 'this secret slot is not bound' },
+  bridge_slot_unknown: {
+    status: 404,
+    message: 'the platform has no such secret slot',
+    next: command('bridge providers'),
+  },
+  bridge_target_invalid: {
+    status: 400,
+    message: 'this is no target of the bridge',
+    next: command('bridge targets', placeholder('id')),
+  },
+  bridge_target_unknown: { status: 404, message: 'no target is called so' },
+  bridge_target_ambiguous: { status: 422, message: 'several targets are called so' },
+  bridge_not_ready: { status: 409, message: 'the bridge is not ready', next: command('bridge list') },
+  bridge_send_failed: { status: 409, message: 'the message was not sent', next: command('bridge list') },
+  bridge_manifest_not_found: {
+    status: 404,
+    message: 'the platform has no manifest',
+    next: command('bridge providers'),
+  },
   bridge_not_accepting: {
     status: 503,
     message: 'the bridge takes no events now; send it again',
-    next: 'svc bridge list',
+    next: command('bridge list'),
   },
   bridge_answer_invalid: {
     status: 500,
@@ -115,4 +157,5 @@ export const BridgeErrors = defineErrors({
     next: 'svc extension logs <name>',
   },
   bridge_event_invalid: { status: 400, message: 'not an event of a bridge', next: 'docs/bridges.md' },
+  bridge_report_invalid: { status: 400, message: 'not a status of a bridge', next: 'docs/bridges.md' },
 })

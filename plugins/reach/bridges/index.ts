@@ -1,6 +1,7 @@
 import { definePlugin, maybe, surfaceOf } from '../../../kernel/plugin.js'
 import { SecretOwners } from '../../access/vault/api.js'
 import { Extensions, ProvisionOwners } from '../../delivery/extensions/api.js'
+import { Checks, StatusMembers } from '../../desk/daemon/api.js'
 import {
   BridgeAuthRequired,
   BridgeDegraded,
@@ -12,11 +13,13 @@ import {
   BridgeReady,
   Bridges,
 } from './api.js'
+import { instanceCommands } from './instances/command-list.js'
+import { instanceRoutes } from './instances/routes.js'
 import { instanceTables } from './instances/table.js'
 import { needs } from './needs.js'
 import type { BridgesService } from './service.js'
 
-const { contribute, tap } = surfaceOf<BridgesService>()
+const { contribute, reconciler, tap } = surfaceOf<BridgesService>()
 
 /** Bridges: each room exports its routes, tables and errors, and this surface lists them. */
 export default definePlugin({
@@ -38,9 +41,37 @@ export default definePlugin({
       self => () => self.processes.look(),
     ),
   ],
+  routes: [...instanceRoutes],
+  commands: [...instanceCommands],
+  // What an instance is to be is written in the transaction of its record; adapters are told when that is durable.
+  reconcilers: [
+    reconciler({
+      kind: BridgeInstanceKind,
+      run: (self, { first }) => {
+        if (!first) self.adapters.markAll()
+      },
+    }),
+  ],
+  services: [{ name: 'adapters', run: (self, signal) => self.adapters.run(signal) }],
+  quiesce: [{ phase: 'bridges', run: self => self.adapters.end() }],
+  hooks: {
+    write: { [BridgeInstanceKind.name]: (self, t, change) => self.guard(t, change) },
+    written: (self, t, { change }) => {
+      const { kind } = change.verb === 'put' ? change.after : change.before
+      if (kind === BridgeInstanceKind.name) self.written(t, change)
+    },
+    // Extensions that came or went have adapters.
+    running: self => self.adapters.markAll(),
+    changed: self => self.adapters.markAll(),
+  },
   registries: [
     contribute(ProvisionOwners, self => [self.processes.owner()]),
     contribute(BridgeProviders, self => self.processes.providers()),
+    contribute(Checks, self => [{ id: 'runtime.bridges', category: 'bridges', run: () => self.check() }]),
+    contribute(StatusMembers, self => [
+      { path: 'bridges', read: () => self.totals() },
+      { path: 'health.bridges', read: () => self.totals() },
+    ]),
     contribute(SecretOwners, () => [
       { what: 'bridge', deleted: { record: BridgeInstanceKind.name }, paths: id => [`bridges/${id}`] },
     ]),

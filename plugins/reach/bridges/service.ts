@@ -1,5 +1,6 @@
-import type { Tx } from '../../../kernel/plugin.js'
+import { type Fault, messageOf, type RecordChange, type Tx } from '../../../kernel/plugin.js'
 import type { BridgeTotals } from '../../../schemas/bridges.js'
+import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import {
   type BridgeAddress,
   type BridgeInfo,
@@ -8,8 +9,14 @@ import {
   type PostedMessage,
   points,
 } from './api.js'
+import { Adapters } from './instances/adapters.js'
 import { parseRoute, routeOf } from './instances/addresses.js'
+import { Directory } from './instances/directory.js'
+import { Edits } from './instances/edits.js'
+import { Health } from './instances/health.js'
 import { type Instance, Instances } from './instances/instances.js'
+import { Secrets } from './instances/secrets.js'
+import { Trials } from './instances/trials.js'
 import type { K } from './needs.js'
 import { BridgeProcesses } from './processes/processes.js'
 
@@ -18,12 +25,53 @@ export class BridgesService implements BridgesApi {
   readonly deliveryEnded
   readonly instances: Instances
   readonly processes: BridgeProcesses
+  readonly edits: Edits
+  readonly secrets: Secrets
+  readonly health: Health
+  readonly adapters: Adapters
+  readonly directory: Directory
+  readonly trials: Trials
 
-  constructor(kernel: K) {
+  constructor(readonly kernel: K) {
     const { deliveryEnded } = kernel.hooks.of(points)
     this.deliveryEnded = deliveryEnded
     this.instances = new Instances(kernel)
     this.processes = new BridgeProcesses(kernel)
+    this.edits = new Edits(kernel, this.instances)
+    this.secrets = new Secrets(kernel, this.instances)
+    this.health = new Health(kernel, this.instances, this.secrets)
+    this.adapters = new Adapters(kernel, this.instances, this.secrets)
+    this.directory = new Directory(kernel, this.instances)
+    this.adapters.refresh = id => this.directory.refresh(id)
+    this.trials = new Trials(kernel, this.instances, this.secrets, this.adapters)
+  }
+
+  async start(): Promise<void> {
+    this.kernel.scope.defer(
+      'bridges.providers',
+      this.processes.onChange(() => this.adapters.markAll()),
+    )
+    await this.instances.start()
+  }
+
+  /** What doctor says of bridges. */
+  async check(): Promise<DiagnosticItem[]> {
+    const { bridgeItems, unavailable } = await import('./instances/checks.js')
+    try {
+      return bridgeItems(this.instances, this.health)
+    } catch (error) {
+      return [unavailable(messageOf(error))]
+    }
+  }
+
+  /** A record of an instance is about to be changed. A room that needs the instance refuses its deletion. */
+  guard(_t: Tx, _change: RecordChange): Fault | undefined {
+    return undefined
+  }
+
+  /** A record of an instance was changed, in its transaction. Rooms forget what they know of one that is deleted. */
+  written(t: Tx, change: RecordChange): void {
+    this.instances.written(t, change)
   }
 
   get(id: string): BridgeInfo | undefined {

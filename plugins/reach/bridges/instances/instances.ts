@@ -1,16 +1,24 @@
-import type { Actor, StoredRecord, Tx } from '../../../../kernel/plugin.js'
+import { shown } from '../../../../kernel/kit/text.js'
+import type { Actor, RecordChange, StoredRecord, Tx } from '../../../../kernel/plugin.js'
 import type { BridgeTotals } from '../../../../schemas/bridges.js'
+import { isElsewhere } from '../../../desk/workspaces/api.js'
 import {
+  BridgeAuthRequired,
+  BridgeDegraded,
   BridgeErrors,
+  BridgeFailed,
   BridgeInstanceKind,
   type BridgeInstanceSpec,
   type BridgeProvider,
   BridgeProviders,
+  BridgeReady,
   type BridgeStatus,
   type RoutingPolicy,
 } from '../api.js'
 import type { K } from '../needs.js'
-import { type InstanceState, states } from './table.js'
+import { Changes } from './changes.js'
+import { leadsTo, type Standing } from './states.js'
+import { type InstanceState, secrets, states, targets } from './table.js'
 
 /** A bridge instance as the rooms of this plugin see it. */
 export interface Instance {
@@ -30,7 +38,10 @@ export interface Instance {
   readonly suppress: boolean
 }
 
-/** What the other rooms know of an instance, for its health. */
+/** The record of an instance. */
+export type InstanceRecord = StoredRecord<BridgeInstanceSpec>
+
+/** What the other rooms know of an instance, for its health. They call `touched` when it changes. */
 export interface Figures {
   /** Conversations that are bound to a session. */
   routes(id: string): number
@@ -41,25 +52,58 @@ export interface Figures {
 /** A counter of the health of an instance. */
 export type Counter = 'auth_failures' | 'delivery_failures' | 'dropped'
 
-type Source = StoredRecord<BridgeInstanceSpec>
+/** Characters that are kept of a message of an adapter. */
+const MESSAGE_MAX = 1000
+const ANNOUNCED = {
+  ready: BridgeReady,
+  degraded: BridgeDegraded,
+  auth_required: BridgeAuthRequired,
+  error: BridgeFailed,
+}
 
 /** Bridge instances: their records say what is wanted, the table `bridges_state` what is reported. */
 export class Instances {
   /** What the other rooms say of an instance; they set it when they are made. */
   figures: Figures = { routes: () => 0, backlog: () => 0 }
+  readonly changes: Changes
 
-  constructor(private readonly kernel: K) {}
+  constructor(private readonly kernel: K) {
+    this.changes = new Changes(kernel.clock.now())
+  }
+
+  /** Makes the table what the records say, which may have changed while this plugin did not run; instances that ran start again. */
+  async start(): Promise<void> {
+    const { db, records } = this.kernel
+    const known = new Map(states.all(db).map(state => [state.id, state]))
+    const ids = new Set(records.ids(BridgeInstanceKind.name))
+    if (ids.size === 0 && known.size === 0) return
+    const gone = [...known.keys()].filter(id => !ids.has(id))
+    const stale = records.list({ kind: BridgeInstanceKind }).filter(({ id, spec: { enabled } }) => {
+      const state = known.get(id)
+      return state?.status !== ((state?.enabled ?? enabled) ? 'starting' : 'disabled')
+    })
+    if (gone.length + stale.length === 0) return
+    await db.tx(t => {
+      for (const id of gone) this.#forget(t, id)
+      for (const { id, spec } of stale) this.#follow(t, id, spec.enabled, true)
+    })
+  }
 
   get(id: string): Instance | undefined {
     const record = this.kernel.records.get(BridgeInstanceKind, id)
-    return record && this.instanceOf(record, states.get(this.kernel.db, { id }))
+    return record && instanceOf(record, states.get(this.kernel.db, { id }))
   }
 
   list(): Instance[] {
     const known = new Map(states.all(this.kernel.db).map(state => [state.id, state]))
     return this.kernel.records
       .list({ kind: BridgeInstanceKind })
-      .map(record => this.instanceOf(record, known.get(record.id)))
+      .map(record => instanceOf(record, known.get(record.id)))
+  }
+
+  /** Whether an instance is enabled, at the cost of one statement. */
+  get isNeeded(): boolean {
+    return this.kernel.db.row("SELECT 1 FROM bridges_state WHERE status <> 'disabled' LIMIT 1") !== undefined
   }
 
   /** The adapter of an instance, where its extension runs. */
@@ -73,10 +117,30 @@ export class Instances {
     return this.kernel.collect(BridgeProviders).map(({ entry }) => entry)
   }
 
+  providerOf({ extension, platform }: Pick<Instance, 'extension' | 'platform'>): BridgeProvider | undefined {
+    return this.providers().find(provider => provider.extension === extension && provider.platform === platform)
+  }
+
   /** Whether events of the instance are taken and messages are sent by it. */
   accepts(id: string): boolean {
     const { status } = this.get(id) ?? {}
     return status === 'ready' || status === 'degraded'
+  }
+
+  /** The record that a caller may see. @throws Fault `bridge_not_found` */
+  found(id: string, actor?: Actor): InstanceRecord {
+    const record = this.kernel.records.get(BridgeInstanceKind, id)
+    if (record && !(actor && isElsewhere(actor, record.scope))) return record
+    throw BridgeErrors.bridge_not_found(`no bridge has the id ${shown(id)}`)
+  }
+
+  /** The instance that a caller may see. @throws Fault `bridge_not_found` */
+  seen(id: string, actor?: Actor): Instance {
+    return instanceOf(this.found(id, actor), states.get(this.kernel.db, { id }))
+  }
+
+  state(id: string): InstanceState | undefined {
+    return states.get(this.kernel.db, { id })
   }
 
   /** Adds one to a counter. @param by why a delivery was dropped */
@@ -89,26 +153,90 @@ export class Instances {
       delivery_failures: { deliveryFailures: deliveryFailures + 1 },
       dropped: { dropped: { ...dropped, [by]: (dropped[by] ?? 0) + 1 } },
     }
-    this.change(t, state, changes[counter])
+    this.change(t, id, changes[counter])
   }
 
   /** A delivery, or a request to the platform, failed. */
   failed(t: Tx, id: string, message: string): void {
-    const state = states.get(t, { id })
-    if (state) this.change(t, state, { lastError: message.slice(0, 1000), lastErrorAt: this.kernel.clock.now() })
+    this.change(t, id, { lastError: message.slice(0, MESSAGE_MAX), lastErrorAt: this.kernel.clock.now() })
   }
 
   /** The platform took a message. @param hasRemoteId it named the message */
   succeeded(t: Tx, id: string, hasRemoteId = false): void {
-    const state = states.get(t, { id })
     const now = this.kernel.clock.now()
-    if (state) this.change(t, state, { lastSuccessAt: now, ...(hasRemoteId && { outboundAt: now }) })
+    this.change(t, id, { lastSuccessAt: now, ...(hasRemoteId && { outboundAt: now }) })
   }
 
   /** An event came from the platform. */
   heard(t: Tx, id: string): void {
+    this.change(t, id, { inboundAt: this.kernel.clock.now() })
+  }
+
+  /** Changes what is reported of an instance; streams of its health are told once it is durable. */
+  change(t: Tx, id: string, changes: Partial<InstanceState>): void {
+    if (states.update(t, { id }, { ...changes, updatedAt: this.kernel.clock.now() }) > 0) this.touched(t, id)
+  }
+
+  /** Something that the health of an instance shows is different once the transaction is durable. */
+  touched(t: Tx, id: string): void {
+    this.kernel.db.onDurable(t, () => this.changes.touch(id))
+  }
+
+  /**
+   * Moves an instance to a status and announces it, unless the latest announcement said the same. Returns false where the status does
+   * not lead there. @param afresh the daemon began anew, from whatever was left
+   */
+  move(t: Tx, id: string, to: Standing, afresh = false): boolean {
     const state = states.get(t, { id })
-    if (state) this.change(t, state, { inboundAt: this.kernel.clock.now() })
+    if (!state || !(afresh || leadsTo(state.status, to.status))) return false
+    const { reason = undefined, message = undefined } = 'reason' in to || 'message' in to ? to : {}
+    if (state.status === to.status && state.reason === reason && state.message === message) return true
+    const text = message?.slice(0, MESSAGE_MAX)
+    const now = this.kernel.clock.now()
+    const { status } = to
+    const announces = status === 'disabled' || status === 'starting' ? undefined : ANNOUNCED[status]
+    const isNews = announces !== undefined && state.announced !== status
+    this.change(t, id, {
+      status,
+      reason,
+      message: text,
+      ...(text !== undefined && { lastError: text, lastErrorAt: now }),
+      ...(reason === 'auth_failed' && state.reason !== reason && { authFailures: state.authFailures + 1 }),
+      ...(isNews && { announced: status }),
+      ...(status === 'disabled' && { announced: undefined, webhookUrl: undefined }),
+    })
+    if (isNews) {
+      const { scope } = this.kernel.records.get(BridgeInstanceKind.name, id) ?? {}
+      const payload = { bridge_id: id, status, ...(text === undefined ? {} : { message: text }) }
+      this.kernel.needs.events.emit(this.kernel.db.within(t), announces, payload, { subject: id, scope: scope?.id })
+    }
+    return true
+  }
+
+  /** Follows the write of a record in its transaction, from wherever it came. */
+  written(anyT: Tx, change: RecordChange): void {
+    const t = this.kernel.db.within(anyT)
+    const { id } = change.verb === 'put' ? change.after : change.before
+    if (change.verb === 'delete') this.#forget(t, id)
+    else this.#follow(t, id, (change.after.spec as BridgeInstanceSpec).enabled)
+  }
+
+  /** @param afresh the daemon began anew */
+  #follow(t: Tx, id: string, wanted: boolean, afresh = false): void {
+    const state = states.get(t, { id })
+    const status = (state?.enabled ?? wanted) ? 'starting' : 'disabled'
+    if (!state) {
+      const none = { authFailures: 0, deliveryFailures: 0, dropped: {} }
+      states.insert(t, { id, status, ...none, updatedAt: this.kernel.clock.now() })
+    } else if (afresh || (status === 'disabled') !== (state.status === 'disabled')) this.move(t, id, { status }, afresh)
+    this.touched(t, id)
+  }
+
+  #forget(t: Tx, id: string): void {
+    states.delete(t, { id })
+    secrets.delete(t, { instanceId: id })
+    targets.delete(t, { instanceId: id })
+    this.touched(t, id)
   }
 
   /** All instances together. */
@@ -121,52 +249,40 @@ export class Instances {
       delivery_failures_total: 0,
       route_count: 0,
     }
-    const all = this.list()
-    for (const { id, status } of all) {
+    const all = states.all(this.kernel.db)
+    for (const { id, status, authFailures, deliveryFailures, dropped } of all) {
       status_counts[status]++
+      sums.auth_failures_total += authFailures
+      sums.delivery_failures_total += deliveryFailures
+      sums.delivery_dropped_total += sumOf(dropped)
       sums.delivery_backlog += this.figures.backlog(id)
       sums.route_count += this.figures.routes(id)
     }
-    for (const state of states.all(this.kernel.db)) {
-      sums.auth_failures_total += state.authFailures
-      sums.delivery_failures_total += state.deliveryFailures
-      sums.delivery_dropped_total += sumOf(state.dropped)
-    }
     return { ...sums, status_counts, total_instances: all.length }
   }
+}
 
-  /** @throws Fault `bridge_not_found` */
-  found(id: string, _actor?: Actor): Instance {
-    const instance = this.get(id)
-    if (!instance) throw BridgeErrors.bridge_not_found(`no bridge has the id ${JSON.stringify(id)}`)
-    return instance
-  }
+/** Whether a package has the instance: what is reported may change, its spec may not. */
+export const isPackaged = ({ owner, source, spec }: InstanceRecord): boolean =>
+  owner.kind === 'bundle.activation' || source.kind === 'extension' || spec.source === 'package'
 
-  private change(t: Tx, state: InstanceState, changes: Partial<InstanceState>): void {
-    states.update(t, { id: state.id }, { ...changes, version: state.version + 1, updatedAt: this.kernel.clock.now() })
-  }
-
-  private providerOf({ extension, platform }: Instance): BridgeProvider | undefined {
-    return this.providers().find(provider => provider.extension === extension && provider.platform === platform)
-  }
-
-  private instanceOf({ id, scope, spec }: Source, state: InstanceState | undefined): Instance {
-    const enabled = state?.enabled ?? spec.enabled
-    return {
-      id,
-      displayName: spec.display_name,
-      extension: spec.extension_name,
-      platform: spec.platform,
-      scope: scope.kind === 'workspace' ? 'workspace' : 'global',
-      ...(scope.id === undefined ? {} : { workspaceId: scope.id }),
-      enabled,
-      status: enabled ? (state?.status ?? 'starting') : 'disabled',
-      dmPolicy: spec.dm_policy,
-      routingPolicy: spec.routing_policy,
-      providerConfig: spec.provider_config ?? {},
-      deliveryDefaults: spec.delivery_defaults ?? undefined,
-      suppress: spec.notification_suppress,
-    }
+/** The record and what is reported of it as one. */
+export function instanceOf({ id, scope, spec }: InstanceRecord, state: InstanceState | undefined): Instance {
+  const enabled = state?.enabled ?? spec.enabled
+  return {
+    id,
+    displayName: spec.display_name,
+    extension: spec.extension_name,
+    platform: spec.platform,
+    scope: scope.kind === 'workspace' ? 'workspace' : 'global',
+    ...(scope.id === undefined ? {} : { workspaceId: scope.id }),
+    enabled,
+    status: enabled ? (state?.status ?? 'starting') : 'disabled',
+    dmPolicy: spec.dm_policy,
+    routingPolicy: spec.routing_policy,
+    providerConfig: spec.provider_config ?? {},
+    deliveryDefaults: spec.delivery_defaults ?? undefined,
+    suppress: spec.notification_suppress,
   }
 }
 

@@ -7,8 +7,8 @@ export const instanceTables: readonly Migration[] = [
   {
     id: '001-state',
     sql: `CREATE TABLE bridges_state (
-      instance_id TEXT NOT NULL PRIMARY KEY, status TEXT NOT NULL, enabled INTEGER, version INTEGER NOT NULL,
-      reason TEXT, message TEXT, webhook_public_url TEXT,
+      instance_id TEXT NOT NULL PRIMARY KEY, status TEXT NOT NULL, enabled INTEGER,
+      reason TEXT, message TEXT, announced TEXT, webhook_public_url TEXT,
       last_error TEXT, last_error_at INTEGER, last_success_at INTEGER, inbound_at INTEGER, outbound_at INTEGER,
       auth_failures INTEGER NOT NULL, delivery_failures INTEGER NOT NULL, dropped TEXT NOT NULL,
       refreshed_at INTEGER, updated_at INTEGER NOT NULL
@@ -40,11 +40,11 @@ export const states = table('bridges_state', {
   status: text<BridgeStatus>(),
   /** Of an instance of a package, whose record the operator does not write: whether it is enabled. */
   enabled: flag().optional(),
-  /** Grows with each change, also of counters. */
-  version: integer(),
   /** Why it is degraded, or waits for a secret. */
   reason: text<NonNullable<StateReport['reason']>>().optional(),
   message: text().optional(),
+  /** The status that the latest event told of; an instance that is disabled has none. */
+  announced: text<BridgeStatus>().optional(),
   webhook_public_url: text().optional().as('webhookUrl'),
   last_error: text().optional().as('lastError'),
   last_error_at: time().optional().as('lastErrorAt'),

@@ -1,0 +1,25 @@
+import type { CommandContext } from '../../../kernel/plugin.js'
+import type { BridgeSecretBindingReply } from '../../../schemas/bridges.js'
+import { refOf } from './instances/secrets-ref.js'
+
+/** `svc bridge secret-bindings put <id> <slot>`: the value comes from a prompt or a pipe, for arguments are shown to everybody on the machine. */
+export async function runPutSecret(context: CommandContext): Promise<void> {
+  const { client, out, args, options, unseen, stdin, fault } = context
+  const { id = '', slot = '' } = args
+  const path = `/api/bridges/${encodeURIComponent(id)}`
+  // A wrong id is refused before somebody types a value.
+  await client.request('GET', path)
+  const typed = unseen && !options['value-stdin'] ? await unseen(`value of ${slot}: `) : await stdin()
+  // Of what `echo` writes, one line break at the end is not part of the value.
+  const value = typed?.replace(/\r?\n$/, '')
+  if (!value) {
+    const next = `svc bridge secret-bindings put ${id} ${slot}`
+    return fault('usage', 'no value was given: type it, or hand it to standard input', next)
+  }
+  const body = { kind: String(options.kind ?? 'secret'), secret_ref: refOf(id, slot), secret_value: value }
+  const url = `${path}/secret-bindings/${encodeURIComponent(slot)}`
+  const reply = (await client.request('PUT', url, body)) as BridgeSecretBindingReply
+  if (out.json) return out.value(reply)
+  out.id(reply.binding.secret_ref)
+  out.line(`bound ${slot} of ${id}`)
+}

@@ -1,0 +1,282 @@
+import { createHash } from 'node:crypto'
+import * as v from 'valibot'
+import { Alarm } from '../../../../kernel/kit/alarm.js'
+import { backoff } from '../../../../kernel/kit/backoff.js'
+import { command } from '../../../../kernel/kit/commands/command-line.js'
+import { SerialBy } from '../../../../kernel/kit/serial.js'
+import { shown } from '../../../../kernel/kit/text.js'
+import { messageOf, within } from '../../../../kernel/plugin.js'
+import {
+  BridgeErrors,
+  type BridgeHost,
+  type BridgeProvider,
+  type InboundEvent,
+  type IngestResult,
+  type ManagedInstance,
+  type StateReport,
+} from '../api.js'
+import type { K } from '../needs.js'
+import type { Instance, Instances } from './instances.js'
+import type { Secrets } from './secrets.js'
+import type { Standing } from './states.js'
+
+/** An adapter that does not say in this time that it has its instances has failed. */
+const MANAGE_MS = 60_000
+/** Adapters end their instances in this time when the plugin ends. */
+const END_MS = 5000
+/** Failures in a row after which instances are given up. */
+const TRIES = 5
+const RETRY = { firstMs: 1000, longestMs: 60_000 }
+/** The directory of a platform is read so often. */
+const REFRESH_MS = 5 * 60_000
+
+const Report = v.object({
+  status: v.picklist(['starting', 'ready', 'degraded', 'auth_required', 'error']),
+  reason: v.optional(
+    v.picklist(['auth_failed', 'rate_limited', 'webhook_invalid', 'provider_timeout', 'tenant_config_invalid']),
+  ),
+  message: v.optional(v.string()),
+  webhook_public_url: v.optional(v.pipe(v.string(), v.maxLength(2048), v.url())),
+})
+
+/** What an adapter was last told, to tell it only what is new. */
+interface Told {
+  readonly provider: BridgeProvider
+  readonly digest: string
+  readonly ids: ReadonlySet<string>
+}
+
+/** An adapter: its extension and its platform in one text. */
+type Key = string
+
+/** Tells adapters of their instances, and what they report to the instances. */
+export class Adapters {
+  /** Takes events of platforms; the room for them sets it. */
+  ingest: (extension: string, event: InboundEvent) => Promise<IngestResult> = async () => {
+    throw BridgeErrors.bridge_not_accepting()
+  }
+  /** Reads the directory of an instance again; the room for it sets it. */
+  refresh: (id: string) => Promise<void> = async () => {}
+
+  readonly #told = new Map<Key, Told>()
+  readonly #failures = new Map<Key, number>()
+  /** Instances that an adapter has to end before it starts them again. */
+  readonly #restarting = new Set<string>()
+  readonly #serial = new SerialBy()
+  readonly #alarm: Alarm
+
+  constructor(
+    private readonly kernel: K,
+    private readonly instances: Instances,
+    private readonly secrets: Secrets,
+  ) {
+    this.#alarm = new Alarm(kernel.clock, { retryMs: 1000 })
+  }
+
+  /** The adapter of an instance may have to be told something. */
+  mark({ extension, platform }: Pick<Instance, 'extension' | 'platform'>): void {
+    this.#alarm.set(dueOf('tell', extension, platform), this.kernel.clock.now())
+  }
+
+  /** The same of every adapter that has an instance. Without an instance that is enabled there is nothing to do. */
+  markAll(): void {
+    if (this.#told.size === 0 && !this.instances.isNeeded) return
+    for (const instance of this.instances.list()) this.mark(instance)
+    for (const { provider } of this.#told.values()) this.mark(provider)
+  }
+
+  /** Whether an adapter runs an instance. */
+  runs(id: string): boolean {
+    return [...this.#told.values()].some(({ ids }) => ids.has(id))
+  }
+
+  /** @throws Fault `bridge_transition` */
+  async restart(id: string): Promise<void> {
+    await this.kernel.db.tx(t => {
+      const { status } = this.instances.seen(id)
+      if (status === 'disabled')
+        throw BridgeErrors.bridge_transition('a disabled bridge does not run; enable it', {
+          next: command('bridge enable', id),
+        })
+      this.instances.move(t, id, { status: 'starting' })
+    })
+    const instance = this.instances.get(id)
+    if (!instance) return
+    this.#restarting.add(id)
+    this.#failures.delete(keyOf(instance))
+    this.mark(instance)
+  }
+
+  /** Until the signal aborts; sleeps without a timer while no instance is enabled. */
+  async run(signal: AbortSignal): Promise<void> {
+    this.markAll()
+    const failed = (error: unknown) => this.kernel.log.error(`bridges: ${messageOf(error)}`)
+    const fire = async (keys: readonly string[]) => {
+      for (const key of keys) this.#fire(key, signal, failed)
+    }
+    await this.#alarm.run(signal, { fire, failed })
+    await this.end()
+  }
+
+  /** Ends what the adapters run. */
+  async end(): Promise<void> {
+    await Promise.all(
+      [...this.#told].map(([key, { provider }]) =>
+        this.#serial.run(key, async () => {
+          this.#told.delete(key)
+          await within(this.kernel.clock, END_MS, provider.manage([], this.hostOf(provider))).catch(error =>
+            this.kernel.log.warn(`the adapter of ${provider.platform} did not end: ${messageOf(error)}`),
+          )
+        }),
+      ),
+    )
+  }
+
+  /** What an adapter is given of the daemon. */
+  hostOf({ extension }: Pick<BridgeProvider, 'extension'>): BridgeHost {
+    return {
+      report: (id, state) => this.report(extension, id, state),
+      ingest: event => this.ingest(extension, event),
+    }
+  }
+
+  /** @throws Fault `bridge_not_found`, `bridge_report_invalid`, `bridge_transition` */
+  async report(extension: string, id: string, report: StateReport): Promise<void> {
+    const decoded = v.safeParse(Report, report)
+    if (!decoded.success)
+      throw BridgeErrors.bridge_report_invalid(`${v.getDotPath(decoded.issues[0]) ?? 'report'}: not valid`)
+    const { status, reason, message, webhook_public_url: webhookUrl } = decoded.output
+    const standing: Standing =
+      status === 'starting' || status === 'ready' ? { status } : { status, reason, message: this.#plain(message) }
+    const wasReady = await this.kernel.db.tx(t => {
+      const instance = this.instances.get(id)
+      if (instance?.extension !== extension)
+        throw BridgeErrors.bridge_not_found(`the extension ${extension} has no bridge ${shown(id, 100)}`)
+      if (!instance.enabled || !this.instances.move(t, id, standing))
+        throw BridgeErrors.bridge_transition(`a bridge that is ${instance.status} cannot become ${status}`)
+      if (webhookUrl !== undefined) this.instances.change(t, id, { webhookUrl })
+      return instance.status === 'ready'
+    })
+    if (status === 'ready' && !wasReady) this.#alarm.set(dueOf('read', id), this.kernel.clock.now())
+  }
+
+  /** A text of an adapter without the secrets that it may quote. */
+  #plain(message: string | undefined): string | undefined {
+    return message === undefined ? undefined : this.kernel.redact.text(message, 1000)
+  }
+
+  /** Does not wait: an adapter that is slow delays only itself. */
+  #fire(key: string, signal: AbortSignal, failed: (error: unknown) => void): void {
+    const [verb, first = '', platform = ''] = JSON.parse(key) as string[]
+    const work =
+      verb === 'tell'
+        ? this.#serial.run(keyOf({ extension: first, platform }), () => this.#tell(first, platform))
+        : this.#read(first)
+    void work.catch(error => {
+      if (!signal.aborted) failed(error)
+    })
+  }
+
+  async #read(id: string): Promise<void> {
+    if (!this.instances.accepts(id)) return
+    this.#alarm.set(dueOf('read', id), this.kernel.clock.now() + REFRESH_MS)
+    await this.refresh(id)
+  }
+
+  async #tell(extension: string, platform: string): Promise<void> {
+    const key = keyOf({ extension, platform })
+    const own = this.instances.list().filter(one => one.extension === extension && one.platform === platform)
+    const provider = this.instances.providerOf({ extension, platform })
+    if (!provider) {
+      this.#told.delete(key)
+      const message = `the extension ${extension} does not run`
+      await this.#moveAll(
+        own.filter(({ status }) => status === 'ready'),
+        { status: 'degraded', message },
+      )
+      return
+    }
+    const wanted = await this.#wanted(own, this.#told.get(key))
+    const restarting = own.filter(({ id }) => this.#restarting.delete(id)).map(({ id }) => id)
+    if (restarting.length > 0 && this.#told.has(key))
+      await this.#manage(
+        key,
+        provider,
+        wanted.filter(({ id }) => !restarting.includes(id)),
+      )
+    await this.#manage(key, provider, wanted)
+  }
+
+  /** The instances that the adapter is to run. One that lacks a secret waits for it, one that was given up for a restart. */
+  async #wanted(own: readonly Instance[], told: Told | undefined): Promise<ManagedInstance[]> {
+    const wanted: ManagedInstance[] = []
+    for (const instance of own) {
+      const { id, status } = instance
+      if (!instance.enabled || status === 'error') continue
+      const [missing] = this.secrets.missing(instance)
+      const bound = missing === undefined ? await this.secrets.reveal(id) : []
+      if (missing !== undefined) {
+        const message = `the secret ${missing} is not bound; bind it: svc bridge secret-bindings put ${id} ${missing}`
+        await this.#moveAll([instance], { status: 'auth_required', reason: 'tenant_config_invalid', message })
+        continue
+      }
+      if (status === 'auth_required' && !told?.ids.has(id)) await this.#moveAll([instance], { status: 'starting' })
+      const { displayName, platform, workspaceId, providerConfig } = instance
+      wanted.push({
+        id,
+        displayName,
+        platform,
+        ...(workspaceId === undefined ? {} : { workspaceId }),
+        providerConfig,
+        secrets: bound,
+      })
+    }
+    return wanted.sort((a, b) => (a.id < b.id ? -1 : 1))
+  }
+
+  async #manage(key: Key, provider: BridgeProvider, wanted: readonly ManagedInstance[]): Promise<void> {
+    const told = this.#told.get(key)
+    const digest = createHash('sha256').update(JSON.stringify(wanted)).digest('hex')
+    const isNew = told?.provider !== provider
+    if (isNew ? wanted.length === 0 : told.digest === digest) return
+    try {
+      await within(this.kernel.clock, MANAGE_MS, provider.manage(wanted, this.hostOf(provider)))
+      this.#failures.delete(key)
+      if (wanted.length === 0) this.#told.delete(key)
+      else this.#told.set(key, { provider, digest, ids: new Set(wanted.map(({ id }) => id)) })
+    } catch (error) {
+      this.#told.delete(key)
+      await this.#failed(key, wanted, provider, error)
+    }
+  }
+
+  async #failed(key: Key, wanted: readonly ManagedInstance[], provider: BridgeProvider, error: unknown): Promise<void> {
+    const { clock, ids, log } = this.kernel
+    const failures = (this.#failures.get(key) ?? 0) + 1
+    const message = this.#plain(messageOf(error))
+    log.warn(`the adapter of ${provider.platform} (${provider.extension}) did not start: ${message}`, { failures })
+    const isLast = failures >= TRIES
+    await this.#moveAll(wanted, { status: isLast ? 'error' : 'degraded', reason: 'provider_timeout', message })
+    if (isLast) this.#failures.delete(key)
+    else {
+      this.#failures.set(key, failures)
+      this.#alarm.set(
+        dueOf('tell', provider.extension, provider.platform),
+        clock.now() + backoff(failures, ids.random, RETRY),
+      )
+    }
+  }
+
+  async #moveAll(all: readonly { readonly id: string }[], standing: Standing): Promise<void> {
+    if (all.length === 0) return
+    await this.kernel.db.tx(t => {
+      for (const { id } of all) this.instances.move(t, id, standing)
+    })
+  }
+}
+
+const keyOf = ({ extension, platform }: Pick<Instance, 'extension' | 'platform'>): Key =>
+  JSON.stringify([extension, platform])
+
+/** A key of the alarm: what is due, and for what. */
+const dueOf = (verb: 'tell' | 'read', ...what: readonly string[]): string => JSON.stringify([verb, ...what])

@@ -1,0 +1,139 @@
+import * as v from 'valibot'
+import { command } from '../../../../kernel/kit/commands/command-line.js'
+import { issueText } from '../../../../kernel/kit/issue-text.js'
+import { shown } from '../../../../kernel/kit/text.js'
+import type { Actor, RecordScope } from '../../../../kernel/plugin.js'
+import type { CreateBridgeBody, PatchBridgeBody } from '../../../../schemas/bridges.js'
+import { BridgeErrors, BridgeInstanceKind, BridgeInstanceSpec } from '../api.js'
+import type { K } from '../needs.js'
+import { type InstanceRecord, type Instances, isPackaged } from './instances.js'
+import { states } from './table.js'
+
+/** Members of a PATCH that are part of the spec. */
+const SPEC = [
+  'display_name',
+  'dm_policy',
+  'routing_policy',
+  'provider_config',
+  'delivery_defaults',
+  'notification_suppress',
+] as const
+/** Of these null means that there is none; of the others it means nothing. */
+const CLEARED = new Set<string>(['provider_config', 'delivery_defaults'])
+
+/** Creates and changes instances by what requests want. */
+export class Edits {
+  constructor(
+    private readonly kernel: K,
+    private readonly instances: Instances,
+  ) {}
+
+  /** @throws Fault `bridge_invalid`, `bridge_provider_not_found`, `workspace_not_found` */
+  async create({ scope: wanted, workspace_id, ...body }: CreateBridgeBody, actor: Actor): Promise<string> {
+    const id = this.kernel.ids.id('bri')
+    const scope = await this.#scopeOf(wanted, workspace_id, actor)
+    const { extension_name: extension, platform } = body
+    const spec = checked({ id, scope, spec: { ...body, ...whereOf(scope), source: 'dynamic' } })
+    if (!this.instances.providerOf({ extension, platform })) {
+      throw BridgeErrors.bridge_provider_not_found(
+        `no running extension ${shown(extension)} has the platform ${shown(platform)}`,
+      )
+    }
+    await this.kernel.db.tx(t =>
+      this.kernel.records.put(t, actor, { kind: BridgeInstanceKind, id, scope, spec, expectedVersion: 0 }),
+    )
+    return id
+  }
+
+  /** @throws Fault `bridge_not_found`, `bridge_invalid`, `bridge_read_only`, `bridge_transition` */
+  async patch(id: string, body: PatchBridgeBody, actor: Actor): Promise<void> {
+    this.instances.found(id, actor)
+    if (body.degradation && body.clear_degradation)
+      throw BridgeErrors.bridge_invalid('degradation: not together with clear_degradation')
+    await this.kernel.db.tx(t => {
+      const record = this.instances.found(id, actor)
+      const changes = changesOf(body)
+      if (changes) {
+        if (isPackaged(record)) throw BridgeErrors.bridge_read_only()
+        const spec = { ...record.spec, ...changes }
+        this.kernel.records.put(t, actor, writeOf(record, checked({ id, scope: record.scope, spec })))
+      }
+      const isClear = body.clear_degradation === true || body.degradation === null
+      if (!body.degradation && !isClear) return
+      const { status } = this.instances.seen(id)
+      if (isClear && status === 'degraded') this.instances.move(t, id, { status: 'ready' })
+      else if (isClear) this.instances.change(t, id, { reason: undefined, message: undefined })
+      else if (!body.degradation || (status !== 'ready' && status !== 'degraded'))
+        throw BridgeErrors.bridge_transition(`a bridge that is ${status} cannot become degraded`, {
+          next: command('bridge get', id),
+        })
+      else this.instances.move(t, id, { status: 'degraded', ...body.degradation })
+    })
+  }
+
+  /** Enables or disables an instance; one that is so already stays as it is. @throws Fault `bridge_not_found` */
+  async enable(id: string, enabled: boolean, actor: Actor): Promise<void> {
+    this.instances.found(id, actor)
+    await this.kernel.db.tx(t => {
+      const record = this.instances.found(id, actor)
+      if (this.instances.seen(id).enabled === enabled) return
+      const status = enabled ? 'starting' : 'disabled'
+      if (isPackaged(record)) {
+        // The package writes its record anew with each activation: what the operator chose stands beside it.
+        states.update(t, { id }, { enabled })
+        this.instances.move(t, id, { status })
+        this.kernel.needs.reconcile.mark([{ kind: BridgeInstanceKind.name, id }])
+      } else this.kernel.records.put(t, actor, writeOf(record, { ...record.spec, enabled, status }))
+    })
+  }
+
+  async #scopeOf(kind: 'global' | 'workspace', workspace: string | undefined, actor: Actor): Promise<RecordScope> {
+    if (kind === 'global') {
+      if (workspace) throw BridgeErrors.bridge_invalid('workspace_id: must be empty for scope global')
+      return { kind }
+    }
+    if (!workspace) throw BridgeErrors.bridge_invalid('workspace_id: required for scope workspace')
+    const { maxScope } = actor
+    const found = await this.kernel.needs.workspaces.find(workspace)
+    if (maxScope?.kind === 'workspace' && maxScope.id !== found.id)
+      throw BridgeErrors.bridge_invalid(`workspace_id: ${shown(workspace)} is not the workspace of the caller`)
+    return { kind, id: found.id }
+  }
+}
+
+const whereOf = ({ kind, id }: RecordScope) => ({
+  scope: kind,
+  ...(id === undefined ? {} : { workspace_id: id }),
+})
+
+const writeOf = ({ id, scope, owner, version }: InstanceRecord, spec: unknown) => ({
+  kind: BridgeInstanceKind,
+  id,
+  scope,
+  spec,
+  owner,
+  expectedVersion: version,
+})
+
+/** The members that a PATCH changes; undefined where it changes none. */
+function changesOf(body: PatchBridgeBody): Partial<BridgeInstanceSpec> | undefined {
+  const changes = SPEC.flatMap(name => {
+    const value = body[name]
+    return value === undefined || (value === null && !CLEARED.has(name)) ? [] : [[name, value] as const]
+  })
+  return changes.length === 0 ? undefined : (Object.fromEntries(changes) as Partial<BridgeInstanceSpec>)
+}
+
+/** The spec, judged as its kind does. @throws Fault `bridge_invalid` */
+function checked({ id, scope, spec }: { readonly id: string; readonly scope: RecordScope; readonly spec: unknown }) {
+  const decoded = v.safeParse(BridgeInstanceSpec, spec)
+  if (!decoded.success) {
+    const [issue] = decoded.issues
+    throw BridgeErrors.bridge_invalid(`${v.getDotPath(issue) ?? 'bridge'}: ${issueText(issue)}`)
+  }
+  const { output } = decoded
+  const judged = { ...output, status: output.status ?? (output.enabled ? 'starting' : 'disabled') } as const
+  const problem = BridgeInstanceKind.check?.({ id, scope, spec: judged })
+  if (problem !== undefined) throw BridgeErrors.bridge_invalid(problem)
+  return judged
+}

@@ -1,0 +1,168 @@
+import { follow, positionOf } from '../../../../kernel/kit/feed.js'
+import { shown } from '../../../../kernel/kit/text.js'
+import { type Actor, iso } from '../../../../kernel/plugin.js'
+import type {
+  BridgeHealth,
+  BridgeHealthFrame,
+  BridgeHealthQuery,
+  BridgeProviderInfo,
+  BridgeReply,
+} from '../../../../schemas/bridges.js'
+import { isElsewhere } from '../../../desk/workspaces/api.js'
+import { BridgeErrors } from '../api.js'
+import type { K } from '../needs.js'
+import { type Instance, type InstanceRecord, type Instances, instanceOf } from './instances.js'
+import type { Secrets } from './secrets.js'
+import type { InstanceState } from './table.js'
+import { bridgeOf, diagnosticsOf, healthOf } from './wire.js'
+
+/** Instances of one stream. */
+const STREAM_MAX = 200
+/** Changes of an instance in this time are told once. */
+const PACE_MS = 100
+
+/** Which instances a request is about. */
+export interface Where {
+  readonly scope?: 'all' | 'global' | 'workspace' | undefined
+  /** Of a workspace; undefined: of all. */
+  readonly workspaceId?: string | undefined
+}
+
+/** How instances are doing, once and as a stream. */
+export class Health {
+  constructor(
+    private readonly kernel: K,
+    private readonly instances: Instances,
+    private readonly secrets: Secrets,
+  ) {}
+
+  of(instance: Instance, state: InstanceState | undefined): BridgeHealth {
+    const hasAdapter = this.instances.providerOf(instance) !== undefined
+    const missing = instance.enabled ? this.secrets.missing(instance) : []
+    return healthOf(instance, state, this.instances.figures, diagnosticsOf(instance, state, { missing, hasAdapter }))
+  }
+
+  /** An instance with its health. @throws Fault `bridge_not_found` */
+  reply(id: string, actor?: Actor): BridgeReply {
+    const record = this.instances.found(id, actor)
+    const state = this.instances.state(id)
+    return { bridge: bridgeOf(record, state), health: this.of(instanceOf(record, state), state) }
+  }
+
+  /** The platforms that can be connected. */
+  providers(): BridgeProviderInfo[] {
+    const all = this.instances.list()
+    return this.instances
+      .providers()
+      .map(({ platform, displayName, description, extension, secretSlots, configSchema }): BridgeProviderInfo => {
+        const own = all.filter(one => one.extension === extension && one.platform === platform && one.enabled)
+        const failing = own.filter(({ status }) => status !== 'ready' && status !== 'starting')
+        return {
+          platform,
+          display_name: displayName,
+          ...(description === undefined ? {} : { description }),
+          extension_name: extension,
+          enabled: true,
+          state: own.length > 0 ? 'active' : 'registered',
+          health: failing.length > 0 ? 'degraded' : 'ok',
+          ...(failing.length > 0 && {
+            health_message: `${failing.length} of ${own.length} bridges need attention: svc bridge list --platform ${platform}`,
+          }),
+          config_schema: configSchema === undefined ? null : { schema: configSchema, version: '1' },
+          secret_slots: secretSlots.map(({ name, description: about, required = false }) => ({
+            name,
+            ...(about === undefined ? {} : { description: about }),
+            required,
+          })),
+        }
+      })
+      .sort((a, b) => (a.platform < b.platform ? -1 : 1))
+  }
+
+  /** The workspace of a query as an id. @throws Fault `workspace_not_found`, `bridge_invalid` */
+  async where({
+    scope,
+    workspace,
+    workspace_id,
+  }: Pick<BridgeHealthQuery, 'scope' | 'workspace' | 'workspace_id'>): Promise<Where> {
+    const id = workspace === undefined ? workspace_id : (await this.kernel.needs.workspaces.find(workspace)).id
+    if (workspace !== undefined && workspace_id !== undefined && workspace_id !== id)
+      throw BridgeErrors.bridge_invalid('workspace: is another one than workspace_id')
+    return { scope, workspaceId: id }
+  }
+
+  /** @throws Fault `bridge_not_found`, `bridge_invalid` */
+  async stream(
+    query: BridgeHealthQuery,
+    actor: Actor,
+    lastEventId: string | undefined,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<BridgeHealthFrame>> {
+    const ids = [...new Set(query.bridge_ids.split(',').map(id => id.trim()))].filter(id => id !== '')
+    if (ids.length === 0) throw BridgeErrors.bridge_invalid('bridge_ids: names no bridge')
+    if (ids.length > STREAM_MAX)
+      throw BridgeErrors.bridge_invalid(`bridge_ids: names ${ids.length} bridges, at most ${STREAM_MAX} are followed`)
+    const where = await this.where(query)
+    for (const id of ids) {
+      const record = this.instances.found(id, actor)
+      if (!isWithin(record, where))
+        throw BridgeErrors.bridge_not_found(`no bridge of that scope has the id ${shown(id)}`)
+    }
+    return this.#frames(ids, positionOf(lastEventId), signal)
+  }
+
+  async *#frames(
+    ids: readonly string[],
+    after: number | undefined,
+    signal: AbortSignal,
+  ): AsyncGenerator<BridgeHealthFrame> {
+    const { clock } = this.kernel
+    const { changes } = this.instances
+    const source = {
+      last: () => changes.last,
+      read: (position: number) => {
+        const entries = changes.since(position, ids)
+        return entries && { at: changes.last, entries }
+      },
+      snapshot: () => ({ at: changes.last, snapshot: ids }),
+      next: () => changes.next(),
+    }
+    for await (const item of follow(source, after, signal)) {
+      const isSnapshot = 'snapshot' in item
+      const told = isSnapshot ? item.snapshot : item.entries
+      if (told.length === 0) continue
+      const { bridge_health, deleted } = this.#bodies(told)
+      yield {
+        id: String(item.at),
+        event: isSnapshot ? 'snapshot' : 'changed',
+        data: { bridge_health, ...(deleted.length > 0 && { deleted }), generated_at: iso(clock.now()) },
+      }
+      // A burst of deliveries is one frame, not one a delivery.
+      await clock.sleep(PACE_MS, signal).catch(() => {})
+    }
+  }
+
+  #bodies(ids: readonly string[]): { bridge_health: Record<string, BridgeHealth>; deleted: string[] } {
+    const bridge_health: Record<string, BridgeHealth> = {}
+    const deleted: string[] = []
+    for (const id of ids) {
+      const instance = this.instances.get(id)
+      if (instance) bridge_health[id] = this.of(instance, this.instances.state(id))
+      else deleted.push(id)
+    }
+    return { bridge_health, deleted }
+  }
+}
+
+/** Whether an instance is one of those that a request is about. */
+export function isWithin(
+  { scope }: Pick<InstanceRecord, 'scope'>,
+  { scope: wanted = 'all', workspaceId }: Where,
+  actor?: Actor,
+): boolean {
+  if (actor && isElsewhere(actor, scope)) return false
+  const isOfWorkspace = scope.kind === 'workspace'
+  if (wanted !== 'all' && (wanted === 'workspace') !== isOfWorkspace) return false
+  // A workspace sees the global ones as well.
+  return workspaceId === undefined || !isOfWorkspace || scope.id === workspaceId
+}

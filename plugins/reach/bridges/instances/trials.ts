@@ -1,0 +1,319 @@
+import { command, placeholder } from '../../../../kernel/kit/commands/command-line.js'
+import { shown } from '../../../../kernel/kit/text.js'
+import { type Actor, iso, messageOf, within } from '../../../../kernel/plugin.js'
+import type {
+  BridgeTestTarget,
+  RegisterWebhookReply,
+  SendTestBody,
+  SendTestReply,
+  TestDeliveryBody,
+  TestDeliveryReply,
+  VerifyBridgeReply,
+} from '../../../../schemas/bridges.js'
+import { type BridgeAddress, BridgeErrors, type VerifyCheck } from '../api.js'
+import type { K } from '../needs.js'
+import type { Adapters } from './adapters.js'
+import { routeOf } from './addresses.js'
+import type { Instance, Instances } from './instances.js'
+import type { Secrets } from './secrets.js'
+
+/** A test message has ended in this time, or its result is not known. */
+const SEND_MS = 10_000
+/** Checks of an adapter have answered in this time. */
+const CHECK_MS = 15_000
+const CHECKS_MAX = 20
+
+/** What became of a message that is sent now and waited for. */
+export type SendOutcome =
+  | { readonly status: 'delivered'; readonly remoteId?: string | undefined }
+  | { readonly status: 'unknown'; readonly message: string }
+  | { readonly status: 'failed'; readonly message: string; readonly permanent: boolean }
+
+/** Proofs that an instance works: test messages and checks. */
+export class Trials {
+  /** Sends a message and waits for its end; the room for deliveries puts its own in place of this one, which asks the adapter itself. */
+  send: (instance: Instance, address: BridgeAddress, text: string, deliveryId: string) => Promise<SendOutcome> = (
+    instance,
+    address,
+    text,
+    deliveryId,
+  ) => this.#sendDirectly(instance, address, text, deliveryId)
+
+  constructor(
+    private readonly kernel: K,
+    private readonly instances: Instances,
+    private readonly secrets: Secrets,
+    private readonly adapters: Adapters,
+  ) {}
+
+  /** Where a message would go; nothing is sent. @throws Fault `bridge_not_found`, `bridge_target_invalid`, `bridge_not_ready` */
+  testDelivery(id: string, { target, message }: TestDeliveryBody, actor: Actor): TestDeliveryReply {
+    const instance = this.#enabled(id, actor)
+    const address = addressOf(instance, target)
+    return {
+      delivery_target: targetOf(instance, address, target),
+      ...(message === undefined ? {} : { message }),
+      status: this.instances.accepts(id) ? 'deliverable' : instance.status,
+    }
+  }
+
+  /** @throws Fault `bridge_not_found`, `bridge_target_invalid`, `bridge_not_ready`, `bridge_send_failed` */
+  async sendTest(id: string, { target, message }: SendTestBody, actor: Actor): Promise<SendTestReply> {
+    const instance = this.#enabled(id, actor)
+    const address = addressOf(instance, target)
+    if (!this.instances.accepts(id)) {
+      throw BridgeErrors.bridge_not_ready(`the bridge is ${instance.status}, and sends when it is ready`, {
+        next: command('bridge verify', id),
+      })
+    }
+    const deliveryId = this.kernel.ids.id('dlv')
+    const outcome = await this.send(instance, address, message, deliveryId)
+    if (outcome.status === 'failed') {
+      throw BridgeErrors.bridge_send_failed(`${routeOf(address)}: ${outcome.message}`, {
+        next: outcome.permanent ? command('bridge targets', id) : command('bridge verify', id),
+      })
+    }
+    return {
+      bridge_instance_id: id,
+      delivery_id: deliveryId,
+      delivery_target: targetOf(instance, address, target),
+      ...(outcome.status === 'delivered'
+        ? { status: 'delivered', ...(outcome.remoteId === undefined ? {} : { remote_message_id: outcome.remoteId }) }
+        : { status: 'committed_result_unavailable', error: { message: outcome.message } }),
+    }
+  }
+
+  /** The five proofs and the checks of the adapter. @throws Fault `bridge_not_found` */
+  async verify(id: string, actor: Actor, signal: AbortSignal): Promise<VerifyBridgeReply> {
+    const instance = this.instances.seen(id, actor)
+    const own = [
+      this.#configuration(instance),
+      this.#process(instance),
+      this.#transport(instance),
+      this.#inbound(instance),
+      this.#outbound(instance),
+    ]
+    return { bridge_instance_id: id, checks: [...own, ...(await this.#ofAdapter(instance, signal))] }
+  }
+
+  /** @throws Fault `bridge_not_found`, `bridge_not_ready` */
+  async registerWebhook(id: string, actor: Actor, signal: AbortSignal): Promise<RegisterWebhookReply> {
+    const instance = this.#enabled(id, actor)
+    const provider = this.instances.providerOf(instance)
+    const reply = ({ status, remediation }: Pick<VerifyCheck, 'status' | 'remediation'>) => ({
+      bridge_instance_id: id,
+      status,
+      remediation,
+    })
+    if (!provider?.registerWebhook)
+      return reply({ status: 'skipped', remediation: `the platform ${instance.platform} registers no webhook` })
+    try {
+      return reply(this.#plain(await within(this.kernel.clock, CHECK_MS, provider.registerWebhook(id, signal))))
+    } catch (error) {
+      return reply(this.#plain({ check: 'webhook', status: 'fail', remediation: messageOf(error) }))
+    }
+  }
+
+  #enabled(id: string, actor: Actor): Instance {
+    const instance = this.instances.seen(id, actor)
+    if (instance.enabled) return instance
+    throw BridgeErrors.bridge_not_ready('the bridge is disabled', { next: command('bridge enable', id) })
+  }
+
+  async #sendDirectly(
+    instance: Instance,
+    address: BridgeAddress,
+    text: string,
+    deliveryId: string,
+  ): Promise<SendOutcome> {
+    const { clock, db } = this.kernel
+    const provider = this.instances.providerOf(instance)
+    if (!provider)
+      return { status: 'failed', message: `the extension ${instance.extension} does not run`, permanent: false }
+    const limit = new AbortController()
+    const request = {
+      bridge_instance_id: instance.id,
+      delivery_id: deliveryId,
+      part: 0,
+      event: 'final',
+      target: address,
+      text,
+      nonce: deliveryId,
+    } as const
+    const result = await within(clock, SEND_MS, provider.deliver(request, limit.signal)).catch(error => {
+      limit.abort()
+      return { status: 'unknown', message: messageOf(error) } as const
+    })
+    await db.tx(t => {
+      if (result.status === 'delivered')
+        this.instances.succeeded(t, instance.id, result.remote_message_id !== undefined)
+      else {
+        this.instances.count(t, instance.id, 'delivery_failures')
+        this.instances.failed(t, instance.id, result.message)
+      }
+    })
+    if (result.status === 'delivered') return { status: 'delivered', remoteId: result.remote_message_id }
+    if (result.status === 'unknown') return result
+    return { status: 'failed', message: result.message, permanent: result.permanent }
+  }
+
+  #configuration(instance: Instance): VerifyCheck {
+    const { id, extension, platform, providerConfig, dmPolicy } = instance
+    const check = 'configuration'
+    const provider = this.instances.providerOf(instance)
+    if (!provider) {
+      const next = command('extension list')
+      return {
+        check,
+        status: 'fail',
+        remediation: `the extension ${extension} with the platform ${platform} does not run: ${next}`,
+      }
+    }
+    const [slot] = this.secrets.missing(instance)
+    if (slot !== undefined)
+      return {
+        check,
+        status: 'fail',
+        remediation: `the secret ${slot} is not bound: ${command('bridge secret-bindings put', id, slot)}`,
+      }
+    const lacking = requiredOf(provider.configSchema).filter(name => providerConfig[name] === undefined)
+    if (lacking.length > 0) {
+      const names = lacking.join(', ')
+      return {
+        check,
+        status: 'fail',
+        remediation: `provider_config lacks ${names}: ${command('bridge update', id, '--provider-config', '{…}')}`,
+      }
+    }
+    if (dmPolicy !== 'open' && !namesAnybody(providerConfig.dm))
+      return {
+        check,
+        status: 'warn',
+        remediation: `dm_policy is ${dmPolicy} and provider_config.dm allows no one: add ids to dm.allow_user_ids with ${command('bridge update', id)}`,
+      }
+    return { check, status: 'pass', remediation: '' }
+  }
+
+  #process({ id, enabled, status }: Instance): VerifyCheck {
+    const check = 'process'
+    if (!enabled)
+      return { check, status: 'fail', remediation: `the bridge is disabled: ${command('bridge enable', id)}` }
+    if (this.adapters.runs(id)) return { check, status: 'pass', remediation: '' }
+    const why = this.instances.state(id)?.message ?? `the bridge is ${status}`
+    return {
+      check,
+      status: 'fail',
+      remediation: `the adapter does not run it (${why}): ${command('bridge restart', id)}`,
+    }
+  }
+
+  #transport({ id, status }: Instance): VerifyCheck {
+    const check = 'transport'
+    if (status === 'ready') return { check, status: 'pass', remediation: '' }
+    const why = this.instances.state(id)?.message ?? `the bridge is ${status}`
+    if (status === 'disabled')
+      return { check, status: 'fail', remediation: `the bridge is disabled: ${command('bridge enable', id)}` }
+    if (status === 'starting')
+      return {
+        check,
+        status: 'fail',
+        remediation: `the adapter has not connected yet; wait and verify again: ${command('bridge verify', id)}`,
+      }
+    if (status === 'auth_required')
+      return {
+        check,
+        status: 'fail',
+        remediation: `${why}; bind the secret anew: ${command('bridge secret-bindings put', id, placeholder('slot'))}`,
+      }
+    return {
+      check,
+      status: status === 'degraded' ? 'warn' : 'fail',
+      remediation: `${why}: ${command('bridge restart', id)}`,
+    }
+  }
+
+  #inbound({ id }: Instance): VerifyCheck {
+    const check = 'inbound'
+    const { inboundAt } = this.instances.state(id) ?? {}
+    if (inboundAt !== undefined)
+      return { check, status: 'pass', remediation: `the latest event came at ${iso(inboundAt)}` }
+    return {
+      check,
+      status: 'fail',
+      remediation: `no event ever came: write the bot a direct message, then verify again: ${command('bridge verify', id)}`,
+    }
+  }
+
+  #outbound({ id }: Instance): VerifyCheck {
+    const check = 'outbound'
+    const { outboundAt } = this.instances.state(id) ?? {}
+    if (outboundAt !== undefined)
+      return { check, status: 'pass', remediation: `the platform gave a message its id at ${iso(outboundAt)}` }
+    return {
+      check,
+      status: 'fail',
+      remediation: `the platform never confirmed a message: ${command('bridge send-test', id, '--message', 'hello')}`,
+    }
+  }
+
+  async #ofAdapter(instance: Instance, signal: AbortSignal): Promise<VerifyCheck[]> {
+    const provider = this.instances.providerOf(instance)
+    if (!provider?.verify || !this.adapters.runs(instance.id)) return []
+    try {
+      const checks = await within(this.kernel.clock, CHECK_MS, provider.verify(instance.id, signal))
+      return checks.slice(0, CHECKS_MAX).map(check => this.#plain(check))
+    } catch (error) {
+      return [this.#plain({ check: 'adapter', status: 'fail', remediation: `its checks failed: ${messageOf(error)}` })]
+    }
+  }
+
+  /** What an adapter says, without secrets that it may quote. */
+  #plain({ check, status, remediation }: VerifyCheck): VerifyCheck {
+    const { redact } = this.kernel
+    return { check: redact.text(String(check), 64), status, remediation: redact.text(String(remediation ?? ''), 1000) }
+  }
+}
+
+/** The address of a test. @throws Fault `bridge_target_invalid` */
+function addressOf({ id, deliveryDefaults }: Instance, target: BridgeTestTarget): BridgeAddress {
+  if (target.bridge_instance_id !== undefined && target.bridge_instance_id !== id)
+    throw BridgeErrors.bridge_target_invalid(
+      `target.bridge_instance_id: ${shown(target.bridge_instance_id)} is another bridge`,
+    )
+  const isNamed = target.peer_id !== undefined || target.group_id !== undefined
+  if (!isNamed && target.thread_id !== undefined)
+    throw BridgeErrors.bridge_target_invalid('target.thread_id: needs peer_id or group_id')
+  const { peer_id, group_id, thread_id } = isNamed ? target : (deliveryDefaults ?? {})
+  if (peer_id === undefined && group_id === undefined)
+    throw BridgeErrors.bridge_target_invalid(
+      'target: names no peer or group, and the bridge has no delivery defaults',
+      {
+        next: command('bridge targets', id),
+      },
+    )
+  return {
+    ...(peer_id === undefined ? {} : { peer_id }),
+    ...(group_id === undefined ? {} : { group_id }),
+    ...(thread_id === undefined ? {} : { thread_id }),
+  }
+}
+
+const targetOf = ({ id, deliveryDefaults }: Instance, address: BridgeAddress, { mode }: BridgeTestTarget) => ({
+  bridge_instance_id: id,
+  ...address,
+  mode: mode ?? deliveryDefaults?.mode ?? ('direct-send' as const),
+})
+
+/** Whether a list of the policy for direct messages names anybody. */
+const namesAnybody = (dm: unknown): boolean =>
+  Object.values(Object(dm) as Record<string, unknown>).some(list => Array.isArray(list) && list.length > 0)
+
+/** Names that a JSON Schema requires; none where it cannot be read. */
+function requiredOf(schema: string | undefined): string[] {
+  try {
+    const { required } = Object(JSON.parse(schema ?? '{}')) as { required?: unknown }
+    return Array.isArray(required) ? required.filter(name => typeof name === 'string') : []
+  } catch {
+    return []
+  }
+}
