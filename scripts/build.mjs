@@ -95,6 +95,12 @@ const agentCode = {
   'bin/svc-report-agent': 'examples/agents/report/agent.ts',
 }
 
+/** Extensions that come with the daemon: a file of code each with all its libraries, beside its manifest. */
+const bundledExtensions = ['bridge-irc', 'bridge-xmpp']
+const extensionCode = Object.fromEntries(
+  bundledExtensions.map(name => [`extensions/${name}/main`, `packages/${name}/src/main.ts`]),
+)
+
 /** What the daemon runs; no chunk of any entry. */
 const daemonCode = { 'run-daemon': 'cli/daemon/run-daemon.ts' }
 const daemonFile = join(dist, 'run-daemon.cjs')
@@ -233,6 +239,7 @@ async function buildCode() {
     bundle(existing(programs), { ...whole, ...short, plugins: [packages, clipanion] }),
     bundle(existing(front), { ...whole, ...short, plugins: [packages, nothingLater], banner: {} }),
     bundle(existing(agentCode), { ...whole, sourcesContent: false }),
+    bundle(existing(extensionCode), { ...whole, sourcesContent: false, plugins: [packages] }),
     bundle(existing(daemonCode), cached),
   ])
   const outputs = Object.assign({}, ...parts.map(({ metafile }) => metafile.outputs))
@@ -244,6 +251,7 @@ async function buildCode() {
   for (const file of files.filter(({ path }) => isEntry(path))) put(file)
   for (const [name, entry] of Object.entries(launchers))
     if (files.some(({ path }) => path === join(dist, entry))) putLauncher(name, entry)
+  putExtensions()
   putLicences(outputs)
   removeStale(new Set(files.map(({ path }) => path)))
   return Object.keys(entryPoints)
@@ -270,6 +278,17 @@ function putLauncher(name, entry) {
   const code = `#!/usr/bin/env node\n${entry === 'front.cjs' ? '' : cached}${load}('../${entry}')\n`
   put({ path: join(bin, 'package.json'), contents: Buffer.from('{ "type": "commonjs" }\n'), mode: 0o644 })
   put({ path: join(bin, name), contents: Buffer.from(code), mode: 0o755 })
+}
+
+/** The manifest of each extension, and the files that it names. */
+function putExtensions() {
+  for (const name of bundledExtensions) {
+    const folder = join(root, 'packages', name)
+    for (const file of ['extension.toml', 'config.schema.json']) {
+      if (!existsSync(join(folder, file))) continue
+      put({ path: join(dist, 'extensions', name, file), contents: readFileSync(join(folder, file)), mode: 0o644 })
+    }
+  }
 }
 
 /** The licence of each package that is part of the build, beside it. */

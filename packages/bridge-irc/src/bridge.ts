@@ -1,0 +1,214 @@
+import {
+  type Adapter,
+  backoffMs,
+  type Check,
+  type Delivery,
+  type DeliveryResult,
+  type Host,
+  type Instance,
+  InstanceProblem,
+  messageOf,
+  NotSent,
+  realTiming,
+  type StateReport,
+  type Target,
+  type Timing,
+} from '../../bridge-kit/src/index.js'
+import { configOf, type IrcConfig } from './config.js'
+import { type Heard, IrcConnection, maskOf } from './connection.js'
+import { addressedText, isTarget, plain } from './lines.js'
+
+/** How often a channel that is not joined and a nick that was taken are tried again. */
+const AGAIN_MS = 30_000
+/** A connection that lasted this long starts the back-off anew. */
+const STABLE_MS = 60_000
+
+/** Opens one instance: it connects, and connects again, until it is closed. */
+export function openIrc(instance: Instance, host: Host, timing: Timing = realTiming): Adapter {
+  return new IrcBridge(configOf(instance), host, timing)
+}
+
+class IrcBridge implements Adapter {
+  #connection: IrcConnection | undefined
+  readonly #running: Promise<void>
+  #reported = ''
+
+  constructor(
+    private readonly config: IrcConfig,
+    private readonly host: Host,
+    private readonly timing: Timing,
+  ) {
+    this.#running = this.#run()
+  }
+
+  async deliver(delivery: Delivery): Promise<DeliveryResult> {
+    const { event, target, text } = delivery
+    if (event === 'delete') throw new NotSent('unsupported_capability', 'IRC has no deletion')
+    // A growing answer is sent when it is whole.
+    if (event !== 'final' && event !== 'error') return { status: 'delivered' }
+    const { nick, account } = peerOf(target.peer_id ?? '')
+    const to = target.group_id ?? nick
+    if (!isTarget(to))
+      throw new NotSent('unknown_destination', `${JSON.stringify(to.slice(0, 80))} is no channel or nick`)
+    const connection = this.#connection
+    if (!connection) throw new NotSent('transient_delivery_failure', 'not connected', { retryAfterMs: 1000 })
+    if (target.group_id === undefined && account !== undefined && (await this.#accountOf(connection, nick)) !== account)
+      throw new NotSent('permission_denied', `${nick} is not logged in as ${account} now`)
+    return connection.say(to, text)
+  }
+
+  targets(): readonly Target[] {
+    const connection = this.#connection
+    if (!connection) return []
+    const qualifier = connection.networkName || this.config.host
+    return connection.channels.map(channel => ({
+      group_id: channel,
+      display_name: channel,
+      target_type: 'channel',
+      qualifier,
+    }))
+  }
+
+  async verify(): Promise<readonly Check[]> {
+    const connection = this.#connection
+    if (!connection) {
+      const remediation = `Check that ${this.config.host}:${this.config.port} is reachable and the nick is allowed.`
+      return [{ check: 'irc.connected', status: 'fail', remediation }]
+    }
+    const alive = await connection.roundTrip().then(
+      () => true,
+      () => false,
+    )
+    const channels = this.config.channels.map((channel): Check => {
+      const why = connection.refusedChannels.get(connection.lower(channel))
+      const status = connection.isIn(channel) ? 'pass' : 'fail'
+      const remediation = status === 'pass' ? '' : `Let ${connection.nick} join ${channel}: ${why ?? 'not joined yet'}`
+      return { check: `irc.channel ${channel}`, status, remediation }
+    })
+    return [
+      { check: 'irc.connected', status: alive ? 'pass' : 'fail', remediation: alive ? '' : 'The server is silent.' },
+      {
+        check: 'irc.nick',
+        status: connection.lower(connection.nick) === connection.lower(this.config.nick) ? 'pass' : 'warn',
+        remediation: `The nick is ${connection.nick}.`,
+      },
+      ...channels,
+    ]
+  }
+
+  deaf(): string | undefined {
+    const connection = this.#connection
+    if (!connection) return undefined
+    const silentMs = this.timing.now() - connection.lastHeard
+    return silentMs > this.config.pingSeconds * 4000
+      ? `nothing was heard of ${this.config.host} for ${Math.round(silentMs / 1000)} s`
+      : undefined
+  }
+
+  async close(): Promise<void> {
+    this.#connection?.close('closed')
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.host
+    for (let failures = 1; !signal.aborted; failures++) {
+      const begun = this.timing.now()
+      const why = await this.#connect().catch(error => error as Error)
+      this.#connection = undefined
+      if (signal.aborted) return
+      if (why instanceof InstanceProblem) {
+        this.#report(why.state)
+        return
+      }
+      if (this.timing.now() - begun > STABLE_MS) failures = 1
+      const message = `${this.config.host}: ${typeof why === 'string' ? why : messageOf(why)}`
+      this.#report({ status: 'degraded', reason: 'provider_timeout', message })
+      await this.timing.sleep(backoffMs(failures, this.timing), signal).catch(() => {})
+    }
+  }
+
+  /** One connection from its beginning to its end; resolves with why it ended. */
+  async #connect(): Promise<string> {
+    const events = { heard: (heard: Heard) => this.#heard(heard), changed: () => this.#standing() }
+    const connection = await IrcConnection.open(this.config, events, this.timing, this.host.signal)
+    this.#connection = connection
+    this.#standing()
+    const stop = new AbortController()
+    void this.#tryAgain(connection, stop.signal)
+    return connection.ended.finally(() => stop.abort())
+  }
+
+  async #tryAgain(connection: IrcConnection, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.timing.sleep(AGAIN_MS, signal).catch(() => {})
+      if (signal.aborted) return
+      connection.regainNick()
+      for (const channel of this.config.channels) if (!connection.isIn(channel)) connection.join(channel)
+    }
+  }
+
+  /** Reports how the connection stands. */
+  #standing(): void {
+    const connection = this.#connection
+    if (!connection) return
+    const missing = this.config.channels.filter(channel => !connection.isIn(channel))
+    const why = (channel: string) => connection.refusedChannels.get(connection.lower(channel)) ?? 'not joined yet'
+    if (missing.length > 0) {
+      const message = `not in ${missing.map(channel => `${channel} (${why(channel)})`).join(', ')}`
+      this.#report({ status: 'degraded', message: message.slice(0, 500) })
+    } else if (connection.lower(connection.nick) === connection.lower(this.config.nick))
+      this.#report({ status: 'ready' })
+    else this.#report({ status: 'ready', message: `the nick ${this.config.nick} is taken; it is ${connection.nick}` })
+  }
+
+  #report(state: StateReport): void {
+    const text = JSON.stringify(state)
+    if (text === this.#reported) return
+    this.#reported = text
+    this.host.report(state)
+  }
+
+  #heard(heard: Heard): void {
+    const connection = this.#connection
+    const text = plain(heard.message).trim()
+    if (!connection || text === '') return
+    const { nick, ident, hostname, target, loggedInAs } = heard
+    const inChannel = connection.isChannel(target)
+    const named = addressedText(text, connection.nick, connection.lower)
+    const account = loggedInAs === undefined ? undefined : connection.lower(loggedInAs)
+    void this.host
+      .ingest({
+        idempotency_key: heard.key,
+        family: 'message',
+        sender: {
+          // No account has a `!` in its name: a mask is never taken for one.
+          id: account ?? maskOf(connection.lower(nick), ident, hostname),
+          username: nick,
+          display_name: nick,
+          authenticated: account !== undefined,
+          ...('bot' in heard.tags ? { is_bot: true } : {}),
+        },
+        peer_id: account === undefined ? nick : `${nick}!${account}`,
+        ...(inChannel ? { group_id: target } : {}),
+        ...(heard.tags.msgid ? { message_id: heard.tags.msgid } : {}),
+        text: named === undefined || named === '' ? text : named,
+        addressed: !inChannel || named !== undefined,
+        ...(heard.time === undefined ? {} : { received_at: heard.time }),
+      })
+      .catch(error => this.host.log(`an event was not taken: ${messageOf(error)}`))
+  }
+
+  async #accountOf(connection: IrcConnection, nick: string): Promise<string | undefined> {
+    const account = await connection.accountOf(nick).catch(() => {
+      throw new NotSent('transient_delivery_failure', `the account of ${nick} cannot be looked up`)
+    })
+    return account === undefined ? undefined : connection.lower(account)
+  }
+}
+
+/** A person as a peer: the nick, and the account that it had where the network knows one. */
+function peerOf(peer: string): { readonly nick: string; readonly account: string | undefined } {
+  const at = peer.indexOf('!')
+  return at === -1 ? { nick: peer, account: undefined } : { nick: peer.slice(0, at), account: peer.slice(at + 1) }
+}

@@ -1,0 +1,90 @@
+import { type Instance, InstanceProblem } from '../../bridge-kit/src/index.js'
+
+/** How the adapter reaches its network, checked. */
+export interface IrcConfig {
+  readonly host: string
+  readonly port: number
+  readonly tls: boolean
+  readonly verify: boolean
+  readonly nick: string
+  readonly username: string
+  readonly realname: string
+  readonly account: string
+  readonly auth: 'sasl' | 'nickserv' | 'none'
+  readonly password: string | undefined
+  readonly serverPassword: string | undefined
+  readonly channels: readonly string[]
+  /** Lines that may go at once, and lines a minute in the long run. */
+  readonly burst: number
+  readonly linesPerMinute: number
+  readonly pingSeconds: number
+}
+
+const NICK = /^[A-Za-z[\]\\`_^{|}][A-Za-z0-9[\]\\`_^{|}-]{0,62}$/
+const CHANNEL = /^[#&+!][^\p{Cc} ,:]{1,199}$/u
+// A line break in any of them would be a command of its own.
+const ONE_WORD = /^[^\p{Cc} ]+$/u
+const ONE_LINE = /^\P{Cc}+$/u
+
+/** Reads `provider_config` and the secrets. @throws InstanceProblem what is wrong with them */
+export function configOf(instance: Instance): IrcConfig {
+  const { config } = instance
+  const text = (key: string, fallback: string, form: RegExp): string => {
+    const value = config[key] ?? fallback
+    if (typeof value === 'string' && form.test(value)) return value
+    throw wrong(key, value)
+  }
+  const flag = (key: string, fallback: boolean): boolean => {
+    const value = config[key] ?? fallback
+    if (typeof value === 'boolean') return value
+    throw wrong(key, value)
+  }
+  const number = (key: string, fallback: number, least: number, most: number): number => {
+    const value = config[key] ?? fallback
+    if (Number.isInteger(value) && (value as number) >= least && (value as number) <= most) return value as number
+    throw wrong(key, value)
+  }
+  const channels = config.channels ?? []
+  if (!Array.isArray(channels) || channels.length > 100) throw wrong('channels', channels)
+  for (const channel of channels)
+    if (typeof channel !== 'string' || !CHANNEL.test(channel)) throw wrong('channels', channel)
+  const secret = (slot: string): string | undefined => {
+    const value = instance.secret(slot)
+    if (value !== undefined && !ONE_WORD.test(value))
+      throw problem(`the secret ${slot} has a space or a control character`)
+    return value
+  }
+  const tls = flag('tls', true)
+  const nick = text('nick', '', NICK)
+  const password = secret('password')
+  const auth = config.auth ?? (password === undefined ? 'none' : 'sasl')
+  if (auth !== 'sasl' && auth !== 'nickserv' && auth !== 'none') throw wrong('auth', auth)
+  if (auth !== 'none' && password === undefined)
+    throw new InstanceProblem({
+      status: 'auth_required',
+      reason: 'auth_failed',
+      message: `auth is ${auth}, and no secret is bound to password`,
+    })
+  return {
+    host: text('server', '', ONE_WORD),
+    port: number('port', tls ? 6697 : 6667, 1, 65535),
+    tls,
+    verify: flag('tls_verify', true),
+    nick,
+    username: text('username', nick.slice(0, 10).replace(/[^A-Za-z0-9]/g, 'x'), ONE_WORD),
+    realname: text('realname', instance.displayName.replace(/\p{Cc}/gu, ' ') || nick, ONE_LINE),
+    account: text('account', nick, ONE_WORD),
+    auth,
+    password,
+    serverPassword: secret('server_password'),
+    channels: [...new Set(channels as string[])],
+    burst: number('flood_burst', 8, 1, 100),
+    linesPerMinute: number('flood_lines_per_minute', 60, 1, 6000),
+    pingSeconds: number('ping_seconds', 30, 1, 600),
+  }
+}
+
+const problem = (message: string) => new InstanceProblem({ status: 'error', reason: 'tenant_config_invalid', message })
+
+const wrong = (key: string, value: unknown) =>
+  problem(`provider_config.${key}: ${JSON.stringify(value)?.slice(0, 80) ?? 'absent'} is not allowed here`)

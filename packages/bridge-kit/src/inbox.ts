@@ -1,0 +1,113 @@
+import { RpcError } from './rpc.js'
+import { type Backoff, backoffMs, type Timing } from './timing.js'
+import { type InboundEvent, IngestRefused, type IngestResult } from './types.js'
+
+/** Bounds of what waits for the daemon, of one instance. */
+const MOST_WAITING = 1000
+/** Requests that the daemon answers at once, for all conversations; it answers 64 of one process. */
+const AT_ONCE = 16
+/** How long a key is remembered: platforms repeat within seconds, and the daemon knows for a day. */
+const REMEMBERED_MS = 5 * 60_000
+const MOST_REMEMBERED = 10_000
+/** Attempts for an event which the daemon fails to take for a reason that it does not name. */
+const MOST_FAILURES = 8
+
+/** Reasons for which an event is sent again until it is taken. */
+const NOT_NOW = new Set(['bridge_not_accepting', 'too_many_requests', 'rate_limited', 'not_initialized'])
+/** Reasons that stay. */
+const NEVER = new Set([
+  'bridge_not_found',
+  'bridge_event_invalid',
+  'invalid_params',
+  'capability_denied',
+  'method_not_found',
+  'method_unavailable',
+])
+
+const BACKOFF: Backoff = { baseMs: 200, capMs: 15_000 }
+
+interface Known {
+  readonly result: Promise<IngestResult>
+  readonly at: number
+}
+
+/** Hands the events of one instance to the daemon, each once, those of one conversation in their order. */
+export class Inbox {
+  readonly #conversations = new Map<string, Promise<unknown>>()
+  readonly #known = new Map<string, Known>()
+  #waiting = 0
+  #running = 0
+  readonly #free: (() => void)[] = []
+
+  constructor(
+    private readonly send: (event: InboundEvent) => Promise<unknown>,
+    private readonly timing: Timing,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  /** See `Host.ingest`. */
+  ingest(event: InboundEvent): Promise<IngestResult> {
+    this.#forget()
+    const before = this.#known.get(event.idempotency_key)
+    if (before) return before.result
+    if (this.#waiting >= MOST_WAITING)
+      return Promise.reject(new IngestRefused('too_many_requests', `${MOST_WAITING} events wait for the daemon`))
+    this.#waiting++
+    const result = this.#inTurn(event).finally(() => {
+      this.#waiting--
+    })
+    this.#known.set(event.idempotency_key, { result, at: this.timing.now() })
+    // An event that was not taken may come again.
+    result.catch(() => this.#known.delete(event.idempotency_key))
+    return result
+  }
+
+  #inTurn(event: InboundEvent): Promise<IngestResult> {
+    const conversation = JSON.stringify([event.group_id, event.peer_id, event.thread_id])
+    const before = this.#conversations.get(conversation) ?? Promise.resolve()
+    const turn = before.then(() => this.#untilTaken(event))
+    const done = turn.catch(() => {})
+    this.#conversations.set(conversation, done)
+    void done.then(() => {
+      if (this.#conversations.get(conversation) === done) this.#conversations.delete(conversation)
+    })
+    return turn
+  }
+
+  async #untilTaken(event: InboundEvent): Promise<IngestResult> {
+    let failures = 0
+    for (let attempt = 1; ; attempt++) {
+      if (this.signal.aborted) throw new IngestRefused('bridge_closed', 'the instance is closed')
+      try {
+        return (await this.#limited(() => this.send(event))) as IngestResult
+      } catch (error) {
+        const reason = error instanceof RpcError ? error.reason : ''
+        if (!(error instanceof RpcError)) throw new IngestRefused('connection_closed', String(error))
+        if (NEVER.has(reason)) throw new IngestRefused(reason, error.message)
+        if (!NOT_NOW.has(reason) && ++failures >= MOST_FAILURES) throw new IngestRefused(reason, error.message)
+        const ms = error.retryAfterMs ?? backoffMs(attempt, this.timing, BACKOFF)
+        await this.timing.sleep(ms, this.signal).catch(() => {})
+      }
+    }
+  }
+
+  async #limited<T>(call: () => Promise<T>): Promise<T> {
+    if (this.#running >= AT_ONCE) await new Promise<void>(resolve => this.#free.push(resolve))
+    this.#running++
+    try {
+      return await call()
+    } finally {
+      this.#running--
+      this.#free.shift()?.()
+    }
+  }
+
+  /** Keys are in the order of their time. */
+  #forget(): void {
+    const now = this.timing.now()
+    for (const [key, { at }] of this.#known) {
+      if (now - at < REMEMBERED_MS && this.#known.size < MOST_REMEMBERED) return
+      this.#known.delete(key)
+    }
+  }
+}

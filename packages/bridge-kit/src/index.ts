@@ -1,0 +1,14 @@
+export { RpcConnection, RpcError } from './rpc.js'
+export { type Bridge, runBridge, type Surroundings } from './run.js'
+export { type ManagedInstance, messageOf, type Open } from './running.js'
+export { linesOf, measure, split, type TextUnit } from './text.js'
+export {
+  type Backoff,
+  backoffMs,
+  type Retries,
+  realTiming,
+  retryAfterMs,
+  retrying,
+  type Timing,
+} from './timing.js'
+export * from './types.js'

@@ -1,0 +1,181 @@
+import { Inbox } from './inbox.js'
+import type { RpcConnection } from './rpc.js'
+import { backoffMs, type Timing } from './timing.js'
+import {
+  type Adapter,
+  type Check,
+  type Delivery,
+  type DeliveryResult,
+  type Host,
+  type Instance,
+  InstanceProblem,
+  NotSent,
+  type SettleResult,
+  type StateReport,
+  type Target,
+  type Unsettled,
+} from './types.js'
+
+/** An instance with its secrets, as it stands in the protocol. */
+export interface ManagedInstance {
+  readonly instance: {
+    readonly id: string
+    readonly display_name?: string
+    readonly platform?: string
+    readonly workspace_id?: string
+    readonly dm_policy?: string
+    readonly provider_config?: Readonly<Record<string, unknown>> | null
+  }
+  readonly bound_secrets?: readonly { readonly binding_name: string; readonly kind?: string; readonly value: string }[]
+}
+
+/** How an adapter is opened. */
+export type Open = (instance: Instance, host: Host) => Adapter | Promise<Adapter>
+
+/** One may take so long to close. */
+const CLOSE_MS = 5000
+
+/** States that lead to others only through `starting`. */
+const RESTARTS: readonly StateReport['status'][] = ['auth_required', 'error']
+
+/** One open instance: its adapter, its inbox, its reports. */
+export class Running implements Host {
+  readonly #abort = new AbortController()
+  readonly #inbox: Inbox
+  #adapter: Adapter | undefined
+  #opened: Promise<void> = Promise.resolve()
+  #reported: StateReport['status'] | undefined
+  #reports: Promise<void> = Promise.resolve()
+
+  constructor(
+    readonly managed: ManagedInstance,
+    private readonly connection: RpcConnection,
+    private readonly timing: Timing,
+  ) {
+    const bridge = { bridge_instance_id: managed.instance.id }
+    this.#inbox = new Inbox(
+      event => connection.request('bridges/messages/ingest', { ...bridge, ...event }),
+      timing,
+      this.signal,
+    )
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal
+  }
+
+  /** Opens the adapter; a failure is reported as the state of the instance. */
+  open(open: Open): Promise<void> {
+    this.#opened = this.#open(open)
+    return this.#opened
+  }
+
+  report(state: StateReport): void {
+    if (this.signal.aborted) return
+    if (this.#reported && RESTARTS.includes(this.#reported) && !RESTARTS.includes(state.status))
+      if (state.status !== 'starting') this.#report({ status: 'starting' })
+    this.#report(state)
+  }
+
+  ingest: Host['ingest'] = event => this.#inbox.ingest(event)
+
+  log(text: string): void {
+    process.stderr.write(`${this.managed.instance.id}: ${text.replace(/\s*\n\s*/g, ' ').slice(0, 2000)}\n`)
+  }
+
+  async deliver(delivery: Delivery): Promise<DeliveryResult> {
+    if (!this.#adapter) {
+      const retry = { kind: 'transient_delivery_failure', message: 'the instance is not open yet', retry_after_ms: 500 }
+      return { status: 'not_sent', permanent: false, ...retry } as DeliveryResult
+    }
+    try {
+      return await this.#adapter.deliver(delivery)
+    } catch (error) {
+      if (error instanceof NotSent) return error.toResult()
+      return { status: 'unknown', message: messageOf(error) }
+    }
+  }
+
+  async settle(unsettled: Unsettled): Promise<SettleResult> {
+    return (await this.#adapter?.settle?.(unsettled)) ?? { outcome: 'unknown' }
+  }
+
+  async targets(): Promise<readonly Target[]> {
+    return (await this.#adapter?.targets()) ?? []
+  }
+
+  async verify(): Promise<readonly Check[]> {
+    if (!this.#adapter) {
+      const remediation = 'Read what the adapter says: svc extension logs'
+      return [{ check: 'adapter.open', status: 'fail', remediation }]
+    }
+    return (await this.#adapter.verify?.()) ?? []
+  }
+
+  async registerWebhook(): Promise<Check> {
+    const none = {
+      check: 'webhook.registered',
+      status: 'skipped',
+      remediation: 'The platform has no webhook.',
+    } as const
+    return (await this.#adapter?.registerWebhook?.()) ?? none
+  }
+
+  deaf(): string | undefined {
+    return this.#adapter?.deaf?.()
+  }
+
+  async close(): Promise<void> {
+    this.#abort.abort()
+    const closing = this.#opened.then(() => this.#adapter?.close()).catch(error => this.log(messageOf(error)))
+    const timeout = new AbortController()
+    await Promise.race([closing, this.timing.sleep(CLOSE_MS, timeout.signal).catch(() => {})])
+    timeout.abort()
+  }
+
+  async #open(open: Open): Promise<void> {
+    this.report({ status: 'starting' })
+    try {
+      this.#adapter = await open(instanceOf(this.managed), this)
+    } catch (error) {
+      this.log(messageOf(error))
+      this.report(error instanceof InstanceProblem ? error.state : { status: 'error', message: messageOf(error) })
+    }
+  }
+
+  #report(state: StateReport): void {
+    this.#reported = state.status
+    this.#reports = this.#reports.then(() => this.#sendReport(state))
+  }
+
+  async #sendReport(state: StateReport): Promise<void> {
+    const params = { bridge_instance_id: this.managed.instance.id, ...state }
+    for (let failures = 1; failures <= 5; failures++) {
+      try {
+        await this.connection.request('bridges/instances/report_state', params)
+        return
+      } catch (error) {
+        if (this.signal.aborted) return
+        this.log(`the state ${state.status} is not reported: ${messageOf(error)}`)
+        await this.timing.sleep(backoffMs(failures, this.timing), this.signal).catch(() => {})
+      }
+    }
+  }
+}
+
+function instanceOf({ instance, bound_secrets: secrets = [] }: ManagedInstance): Instance {
+  return {
+    id: instance.id,
+    displayName: instance.display_name ?? instance.id,
+    platform: instance.platform ?? '',
+    ...(instance.workspace_id === undefined ? {} : { workspaceId: instance.workspace_id }),
+    dmPolicy: instance.dm_policy ?? 'open',
+    config: instance.provider_config ?? {},
+    secret: slot => secrets.find(({ binding_name: name }) => name === slot)?.value,
+  }
+}
+
+/** The message of whatever was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

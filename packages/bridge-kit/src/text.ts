@@ -1,0 +1,70 @@
+/** What counts as one in the limit of a text. */
+export type TextUnit = 'bytes' | 'utf16' | 'code_points'
+
+/** Length of a text in a unit. */
+export function measure(text: string, unit: TextUnit): number {
+  if (unit === 'bytes') return Buffer.byteLength(text)
+  if (unit === 'utf16') return text.length
+  let points = 0
+  for (const _ of text) points++
+  return points
+}
+
+const sizes: Readonly<Record<TextUnit, (character: string) => number>> = {
+  bytes: character => Buffer.byteLength(character),
+  utf16: character => character.length,
+  code_points: () => 1,
+}
+
+/** Characters that belong to the one before: combining marks, variation selectors, skin tones, joiners. */
+const CONTINUES = /^(?:\p{M}|\p{Emoji_Modifier}|\u200d)/u
+
+/**
+ * How many UTF-16 units of the text fit into the limit, without cutting a character, nor a mark from its letter where the text
+ * has another place. At least one character.
+ */
+function fitting(text: string, limit: number, unit: TextUnit): number {
+  const size = sizes[unit]
+  let at = 0
+  let used = 0
+  let whole = 0
+  for (const character of text) {
+    used += size(character)
+    if (!CONTINUES.test(character) && text[at - 1] !== '\u200d') whole = at
+    if (used > limit) return whole || at || character.length
+    at += character.length
+  }
+  return at
+}
+
+/**
+ * Cuts a text into pieces within the limit: at the end of a line, else behind a space, else between characters. What separated
+ * two pieces is gone, everything else is kept.
+ */
+export function split(text: string, limit: number, unit: TextUnit): string[] {
+  const pieces: string[] = []
+  let rest = text
+  while (rest !== '') {
+    const most = fitting(rest, limit, unit)
+    if (most === rest.length) {
+      pieces.push(rest)
+      break
+    }
+    // A separator right behind the piece costs nothing.
+    const head = rest.slice(0, most + 1)
+    const newline = head.lastIndexOf('\n')
+    const space = head.lastIndexOf(' ')
+    const at = newline > 0 ? newline : space > most / 2 ? space : most
+    pieces.push(rest.slice(0, at))
+    rest = rest.slice(at === newline || at === space ? at + 1 : at)
+  }
+  return pieces
+}
+
+/** Lines of a text for a platform that has none in a message; empty ones are gone, and control characters but tab. */
+export function linesOf(text: string): string[] {
+  return text
+    .split(/\r\n|[\n\r\u2028\u2029]/)
+    .map(line => line.replace(/[^\P{Cc}\t]/gu, '').trimEnd())
+    .filter(line => line !== '')
+}
