@@ -1,0 +1,327 @@
+import { createHash } from 'node:crypto'
+import type { Element } from '@xmpp/client-core'
+import {
+  type Adapter,
+  backoffMs,
+  type Check,
+  type Delivery,
+  type DeliveryResult,
+  type Host,
+  type Instance,
+  InstanceProblem,
+  messageOf,
+  NotSent,
+  realTiming,
+  type SettleResult,
+  type StateReport,
+  type Target,
+  type Timing,
+  type Unsettled,
+} from '../../bridge-kit/src/index.js'
+import { bareOf, isAddress, resourceOf } from './address.js'
+import { configOf, type XmppConfig } from './config.js'
+import { type Heard, XmppConnection } from './connection.js'
+import { hasId, NS } from './stanzas.js'
+
+/** How often a room that is not joined is tried again. */
+const AGAIN_MS = 30_000
+/** A connection that lasted this long starts the back-off anew. */
+const STABLE_MS = 60_000
+/** A question about a message waits so long for a connection. */
+const CONNECTED_MS = 20_000
+/** How far the clocks of the server and of this machine may differ. */
+const SKEW_MS = 5 * 60_000
+
+/** Opens one instance: it connects, and connects again, until it is closed. */
+export function openXmpp(instance: Instance, host: Host, timing: Timing = realTiming): Adapter {
+  return new XmppBridge(configOf(instance), host, timing)
+}
+
+class XmppBridge implements Adapter {
+  #connection: XmppConnection | undefined
+  readonly #running: Promise<void>
+  #reported = ''
+  /** Events wait here for what the archive knows of the time before them. */
+  #inbound: Promise<void> = Promise.resolve()
+  #waiters: (() => void)[] = []
+  /** Those of the latest connection; it may be lost by now. */
+  #rooms: XmppConnection['rooms'] | undefined
+  #since = 0
+  #lostAt: number | undefined
+
+  constructor(
+    private readonly config: XmppConfig,
+    private readonly host: Host,
+    private readonly timing: Timing,
+  ) {
+    this.#running = this.#run()
+  }
+
+  async deliver(delivery: Delivery): Promise<DeliveryResult> {
+    const { event, text, remote_message_id: remote } = delivery
+    if (event === 'delete') throw new NotSent('unsupported_capability', 'messages of XMPP are not taken back')
+    const connection = this.#connection
+    if (!connection) throw new NotSent('transient_delivery_failure', 'not connected', { retryAfterMs: 1000 })
+    const { to, type } = this.#destination(delivery)
+    if (type === 'groupchat' && !connection.rooms.isJoined(to)) {
+      if (!connection.rooms.has(to))
+        throw new NotSent('unknown_destination', `${to} is not among the rooms of the bridge`)
+      throw new NotSent('transient_delivery_failure', `not in ${to}`, { retryAfterMs: 2000 })
+    }
+    return connection.say(to, type, idOf(delivery), text, remote)
+  }
+
+  async settle(unsettled: Unsettled): Promise<SettleResult> {
+    const { since, remote_message_id: remote } = unsettled
+    const connection = await this.#connected()
+    const { to, type } = this.#destination(unsettled)
+    const room = type === 'groupchat' ? to : undefined
+    const id = idOf(unsettled)
+    // In a room nobody can speak under our nick; another one cannot choose what the server writes into our own archive.
+    const ours = ({ stanza }: Heard) => {
+      const from = stanza.attrs.from ?? this.config.account
+      const mine = room === undefined ? bareOf(from) === this.config.account : bareOf(from) === room
+      return mine && hasId(stanza, id)
+    }
+    const keepsAll = await connection.archives(room)
+    const query = { since: since - SKEW_MS, ...(room === undefined ? { with: bareOf(to) } : { room }) }
+    const { found, whole } = await connection.search(query, ours)
+    if (found.some(ours)) return { outcome: 'delivered', remote_message_id: remote ?? id }
+    return { outcome: keepsAll && whole ? 'absent' : 'unknown' }
+  }
+
+  targets(): readonly Target[] {
+    const rooms = this.#connection?.rooms.joined() ?? []
+    return rooms.map(room => ({
+      group_id: room,
+      display_name: room.slice(0, room.indexOf('@')),
+      target_type: 'channel',
+      qualifier: room.slice(room.indexOf('@') + 1),
+    }))
+  }
+
+  async verify(): Promise<readonly Check[]> {
+    const connection = this.#connection
+    if (!connection) {
+      const remediation = `Check the JID, the password and that the server of ${this.config.domain} is reachable.`
+      return [{ check: 'xmpp.connected', status: 'fail', remediation }]
+    }
+    const alive = await connection.roundTrip().then(
+      () => true,
+      () => false,
+    )
+    const archive = await connection.archives().catch(() => false)
+    const missing = new Map(connection.rooms.missing())
+    return [
+      { check: 'xmpp.connected', status: alive ? 'pass' : 'fail', remediation: alive ? '' : 'The server is silent.' },
+      {
+        check: 'xmpp.archive',
+        status: archive ? 'pass' : 'warn',
+        remediation: archive
+          ? ''
+          : 'Without an archive (XEP-0313, default "always") nobody can tell what arrived before a crash.',
+      },
+      ...this.config.rooms.map((room): Check => {
+        const why = missing.get(room)
+        const status = why === undefined ? 'pass' : 'fail'
+        return {
+          check: `xmpp.room ${room}`,
+          status,
+          remediation: why === undefined ? '' : `Let the account in: ${why}`,
+        }
+      }),
+    ]
+  }
+
+  deaf(): string | undefined {
+    const connection = this.#connection
+    if (!connection) return undefined
+    const silentMs = this.timing.now() - connection.lastHeard
+    return silentMs > this.config.pingSeconds * 4000
+      ? `nothing was heard of ${this.config.domain} for ${Math.round(silentMs / 1000)} s`
+      : undefined
+  }
+
+  async close(): Promise<void> {
+    await this.#connection?.close()
+    await this.#running
+  }
+
+  #destination({ target }: Delivery): { readonly to: string; readonly type: 'chat' | 'groupchat' } {
+    const to = target.group_id === undefined ? (target.peer_id ?? '') : bareOf(target.group_id)
+    if (!isAddress(to)) throw new NotSent('unknown_destination', `${JSON.stringify(to.slice(0, 80))} is no JID`)
+    return { to, type: target.group_id === undefined ? 'chat' : 'groupchat' }
+  }
+
+  /** The connection, which may be on its way. */
+  async #connected(): Promise<XmppConnection> {
+    const timeout = new AbortController()
+    const late = this.timing.sleep(CONNECTED_MS, timeout.signal).catch(() => {})
+    let isLate = false
+    void late.then(() => {
+      isLate = true
+    })
+    while (!this.#connection && !isLate && !this.host.signal.aborted)
+      await Promise.race([late, new Promise<void>(resolve => this.#waiters.push(resolve))])
+    timeout.abort()
+    if (!this.#connection) throw new Error('not connected')
+    return this.#connection
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.host
+    for (let failures = 1; !signal.aborted; failures++) {
+      const begun = this.timing.now()
+      const why = await this.#connect().catch(error => error as Error)
+      this.#connection = undefined
+      if (signal.aborted) return
+      if (why instanceof InstanceProblem) {
+        this.#report(why.state)
+        return
+      }
+      if (this.timing.now() - begun > STABLE_MS) failures = 1
+      const message = `${this.config.account}: ${typeof why === 'string' ? why : messageOf(why)}`
+      this.#report({ status: 'degraded', reason: 'provider_timeout', message })
+      await this.timing.sleep(backoffMs(failures, this.timing), signal).catch(() => {})
+    }
+  }
+
+  /** One connection from its beginning to its end; resolves with why it ended. */
+  async #connect(): Promise<string> {
+    const { signal } = this.host
+    try {
+      const events = {
+        heard: (heard: Heard) => {
+          this.#inbound = this.#inbound.then(() => this.#heard(heard))
+        },
+        changed: (joined?: string) => {
+          this.#standing()
+          if (joined !== undefined) this.#whileReading(this.#catchUp(joined))
+        },
+      }
+      const connection = await XmppConnection.open(this.config, events, this.timing, signal)
+      this.#connection = connection
+      this.#rooms = connection.rooms
+      this.#since = Math.max(Date.now() - this.config.catchUpMs, (this.#lostAt ?? 0) - SKEW_MS)
+      this.#whileReading(this.#catchUp())
+      await connection.announce()
+      await connection.rooms.join()
+      this.#standing()
+      for (const waiter of this.#waiters.splice(0)) waiter()
+      const stop = new AbortController()
+      void this.#tryAgain(connection, stop.signal)
+      const why = await connection.ended.finally(() => stop.abort())
+      if (connection.problem) throw connection.problem
+      return why
+    } finally {
+      if (this.#connection) this.#lostAt = Date.now()
+    }
+  }
+
+  /** Messages that came while there was no connection; the daemon knows those that it has had. */
+  async #catchUp(room?: string): Promise<void> {
+    const connection = this.#connection
+    if (!connection || this.config.catchUpMs === 0 || !(await connection.archives(room))) return
+    const { found } = await connection.search({ since: this.#since, ...(room === undefined ? {} : { room }) })
+    for (const heard of found) this.#heard({ ...heard, past: true })
+  }
+
+  /** What comes meanwhile is handled afterwards: it is younger than what the archive has. */
+  #whileReading(reading: Promise<void>): void {
+    const read = reading.catch(error => this.host.log(`an archive was not read: ${messageOf(error)}`))
+    this.#inbound = this.#inbound.then(() => read)
+  }
+
+  async #tryAgain(connection: XmppConnection, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.timing.sleep(AGAIN_MS, signal).catch(() => {})
+      if (!signal.aborted) await connection.rooms.join().catch(() => {})
+    }
+  }
+
+  /** Reports how the connection stands. */
+  #standing(): void {
+    const missing = this.#connection?.rooms.missing()
+    if (missing === undefined) return
+    const message = `not in ${missing.map(([room, why]) => `${room} (${why})`).join(', ')}`
+    this.#report(missing.length === 0 ? { status: 'ready' } : { status: 'degraded', message: message.slice(0, 500) })
+  }
+
+  #report(state: StateReport): void {
+    const text = JSON.stringify(state)
+    if (text === this.#reported) return
+    this.#reported = text
+    this.host.report(state)
+  }
+
+  #heard({ stanza, archived, at, past = false }: Heard & { readonly past?: boolean }): void {
+    const rooms = this.#rooms
+    const { from = this.config.account, type = 'normal', id } = stanza.attrs
+    const body = stanza.getChildText('body') ?? ''
+    if (!rooms || body.trim() === '' || !['chat', 'normal', 'groupchat'].includes(type)) return
+    const bare = bareOf(from)
+    // Copies of what our own account says elsewhere, and what nobody but its reader can read.
+    if (
+      bare === this.config.account ||
+      rooms.isMine(from) ||
+      stanza.getChild('encrypted', 'eu.siacs.conversations.axolotl')
+    )
+      return
+    const inRoom = type === 'groupchat'
+    if (inRoom && (!rooms.has(bare) || resourceOf(from) === '' || isHistory(stanza, bare))) return
+    const occupant = rooms.has(bare)
+    // Another person may have the nick by now than had it then.
+    const person = occupant ? (past ? undefined : rooms.addressBehind(from)) : bare
+    const nick = rooms.nickIn(bare)
+    const named = inRoom ? addressed(body, nick) : body
+    const replaces = stanza.getChild('replace', NS.correct)?.attrs.id
+    const reply = stanza.getChild('reply', 'urn:xmpp:reply:0')?.attrs.id
+    void this.host
+      .ingest({
+        idempotency_key: keyOf(stanza, bare, archived),
+        family: replaces === undefined ? 'message' : 'edit',
+        sender: {
+          id: person ?? `${bare}/${resourceOf(from)}`,
+          ...(occupant ? { username: resourceOf(from), display_name: resourceOf(from) } : { username: bare }),
+          // The server vouches for a sender's JID; a nick in a room that hides it is no identity.
+          authenticated: person !== undefined,
+        },
+        peer_id: inRoom ? (person ?? `${bare}/${resourceOf(from)}`) : occupant ? `${bare}/${resourceOf(from)}` : bare,
+        ...(inRoom ? { group_id: bare } : {}),
+        ...((replaces ?? id) === undefined ? {} : { message_id: (replaces ?? id) as string }),
+        ...(reply === undefined ? {} : { reply_to_message_id: reply }),
+        text: named === undefined || named === '' ? body : named,
+        addressed: named !== undefined,
+        ...(at === undefined ? {} : { received_at: at }),
+      })
+      .catch(error => this.host.log(`an event was not taken: ${messageOf(error)}`))
+  }
+}
+
+/** Id of the stanza of a delivery: the nonce, and for a correction the nonce with what it says. */
+function idOf({ nonce, text, remote_message_id: remote }: Delivery): string {
+  if (remote === undefined) return nonce
+  return `${nonce}.${createHash('sha256').update(text).digest('hex').slice(0, 12)}`
+}
+
+/** A room replays what was said before we came; a sender may name an older time of its own. */
+function isHistory(stanza: Element, room: string): boolean {
+  const delays = stanza.getChildren('delay', NS.delay)
+  return delays.some(({ attrs }) => attrs.from === undefined || bareOf(attrs.from) === room)
+}
+
+function keyOf(stanza: Element, bare: string, archived: string | undefined): string {
+  if (archived !== undefined) return `mam:${bare}:${archived}`.slice(0, 256)
+  const id = stanza.getChild('origin-id', NS.sid)?.attrs.id ?? stanza.attrs.id
+  const said = `${stanza.attrs.from} ${id ?? stanza.getChild('delay', NS.delay)?.attrs.stamp ?? ''} ${stanza.getChildText('body')}`
+  return `id:${createHash('sha256').update(said).digest('hex').slice(0, 32)}`
+}
+
+/** What follows when a text is addressed to the nick, `nick: text` or `@nick text`; undefined: it is not. */
+function addressed(text: string, nick: string): string | undefined {
+  const at = text.startsWith('@') ? 1 : 0
+  if (text.slice(at, at + nick.length).toLowerCase() !== nick.toLowerCase()) return undefined
+  const rest = text.slice(at + nick.length)
+  const [separator] = /^(?:\s*[:,]\s*|\s+|$)/.exec(rest) ?? []
+  return separator === undefined ? undefined : rest.slice(separator.length)
+}

@@ -1,0 +1,348 @@
+import { randomBytes } from 'node:crypto'
+import { type Client, type Element, xml } from '@xmpp/client-core'
+import type { IqCaller } from '@xmpp/iq/caller.js'
+import { type DeliveryResult, InstanceProblem, NotSent, type Timing } from '../../bridge-kit/src/index.js'
+import { bareOf } from './address.js'
+import { createClient, serviceOf } from './client.js'
+import type { XmppConfig } from './config.js'
+import { Rooms } from './rooms.js'
+import { archiveId, archiveQuery, errorOf, hasId, messageOf, NS, type RsmPage } from './stanzas.js'
+
+/** From the beginning of a connection until it is bound. */
+const LOGIN_MS = 30_000
+/** A server answers a query within this, a room shows a message within this. */
+const ANSWER_MS = 15_000
+/** Pages of an archive that are read for one question. */
+const MOST_PAGES = 20
+
+/** A message of the platform, live or out of an archive. */
+export interface Heard {
+  readonly stanza: Element
+  /** Id of it in its archive, where there is one. */
+  readonly archived: string | undefined
+  /** Epoch milliseconds that an archive or a server names. */
+  readonly at: number | undefined
+}
+
+/** What a connection tells the bridge. */
+export interface ConnectionEvents {
+  heard(heard: Heard): void
+  /** Rooms were left, or the one that is named was joined. */
+  changed(joined?: string): void
+}
+
+interface Pending {
+  readonly to: string
+  readonly delivered: () => void
+  readonly failed: (error: Error) => void
+}
+
+/** One connection of an account, from its login to its end. */
+export class XmppConnection {
+  /** Why it is over. */
+  readonly ended: Promise<string>
+  readonly rooms: Rooms
+  lastHeard: number
+  readonly #client: Client
+  readonly #iq: IqCaller
+  readonly #pending = new Map<string, Pending>()
+  readonly #archives = new Map<string, { readonly of: string; readonly found: Heard[] }>()
+  readonly #over = new AbortController()
+  #why = 'the connection was lost'
+  #problem: InstanceProblem | undefined
+  #end: (why: string) => void = () => {}
+
+  private constructor(
+    private readonly config: XmppConfig,
+    service: string,
+    private readonly events: ConnectionEvents,
+    private readonly timing: Timing,
+  ) {
+    this.lastHeard = timing.now()
+    this.ended = new Promise(resolve => {
+      this.#end = resolve
+    })
+    this.rooms = new Rooms(config, stanza => this.#send(stanza), events.changed)
+    const { client, iq } = createClient({
+      config,
+      service,
+      timeoutMs: ANSWER_MS,
+      heard: () => {
+        this.lastHeard = timing.now()
+      },
+      tooMuch: what => this.#finish(what),
+      refuse: why => this.#gaveUp('error', 'tenant_config_invalid', why),
+    })
+    this.#client = client
+    this.#iq = iq
+    this.#listen()
+  }
+
+  /** Logs in. Rejects with an InstanceProblem when the account is refused, else with an Error that says why. */
+  static async open(
+    config: XmppConfig,
+    events: ConnectionEvents,
+    timing: Timing,
+    signal: AbortSignal,
+  ): Promise<XmppConnection> {
+    const connection = new XmppConnection(config, await serviceOf(config), events, timing)
+    const close = () => void connection.close()
+    signal.addEventListener('abort', close, { once: true })
+    void connection.ended.then(() => signal.removeEventListener('abort', close))
+    try {
+      await connection.#within(LOGIN_MS, connection.#client.start(), 'the login')
+      if (signal.aborted) throw new Error('closed')
+      void connection.#keepAlive()
+      return connection
+    } catch (error) {
+      const problem = connection.#problem ?? loginProblem(error)
+      void connection.close()
+      throw problem
+    }
+  }
+
+  /** Tells the server that it takes messages. */
+  announce(): Promise<void> {
+    return this.#send(xml('presence'))
+  }
+
+  /** Ends it and resolves when it is over. */
+  async close(): Promise<void> {
+    this.#finish('closed')
+    await Promise.race([this.#client.stop().catch(() => {}), this.timing.sleep(1000).catch(() => {})])
+    this.#destroy()
+  }
+
+  /** Sends a message and waits until the server has it: a room shows it, an error would have come. */
+  async say(
+    to: string,
+    type: 'chat' | 'groupchat',
+    id: string,
+    text: string,
+    replaces?: string,
+  ): Promise<DeliveryResult> {
+    if (this.#over.signal.aborted)
+      throw new NotSent('transient_delivery_failure', 'not connected', { retryAfterMs: 1000 })
+    const answer = new Promise<void>((delivered, failed) => this.#pending.set(id, { to, delivered, failed }))
+    answer.catch(() => {})
+    try {
+      await this.#send(messageOf(to, type, id, text, replaces))
+      // Errors of the server come before what it answers later; a room reflects what it passes on.
+      const taken = type === 'groupchat' ? answer : Promise.race([answer, this.roundTrip()])
+      await this.#within(ANSWER_MS, taken, 'the message')
+      if (type === 'chat') await Promise.race([answer, Promise.resolve()])
+    } finally {
+      this.#pending.delete(id)
+    }
+    return { status: 'delivered', remote_message_id: replaces ?? id }
+  }
+
+  /** Asks the server for a sign of life: it has processed all that went before. */
+  async roundTrip(): Promise<void> {
+    await this.#ask(xml('iq', { type: 'get', to: this.config.domain }, xml('ping', { xmlns: NS.ping }))).catch(
+      error => {
+        // An error is a sign of life as well.
+        if (!isStanzaError(error)) throw error
+      },
+    )
+  }
+
+  /** Whether an archive keeps everything that is sent; only then the absence of a message means something. */
+  async archives(room?: string): Promise<boolean> {
+    const to = room ?? this.config.account
+    const info = await this.#ask(xml('iq', { type: 'get', to }, xml('query', { xmlns: NS.info })))
+    const features = info.getChild('query', NS.info)?.getChildren('feature') ?? []
+    if (!features.some(({ attrs }) => attrs.var === NS.mam)) return false
+    if (room !== undefined) return true
+    const prefs = await this.#ask(xml('iq', { type: 'get' }, xml('prefs', { xmlns: NS.mam })))
+    const answer = prefs.getChild('prefs', NS.mam)
+    return answer?.attrs.default === 'always' && (answer.getChild('never')?.getChildElements().length ?? 0) === 0
+  }
+
+  /** Features of a room: who may see addresses, whether it is archived. */
+  async roomInfo(room: string): Promise<ReadonlySet<string>> {
+    const info = await this.#ask(xml('iq', { type: 'get', to: room }, xml('query', { xmlns: NS.info })))
+    const features = info.getChild('query', NS.info)?.getChildren('feature') ?? []
+    return new Set(features.map(({ attrs }) => attrs.var ?? ''))
+  }
+
+  /**
+   * Looks through an archive, that of the account or of a room, from a time on, the newest page first; stops when `until` says so.
+   * Resolves with what it found in the order of time, and whether it has seen all of it.
+   */
+  async search(
+    query: { readonly room?: string; readonly with?: string; readonly since: number },
+    until: (heard: Heard) => boolean = () => false,
+  ): Promise<{ readonly found: readonly Heard[]; readonly whole: boolean }> {
+    const { room } = query
+    const fields = {
+      start: new Date(query.since).toISOString(),
+      ...(query.with === undefined ? {} : { with: query.with }),
+    }
+    const found: Heard[] = []
+    let page: RsmPage = { before: '' }
+    for (let pages = 0; pages < MOST_PAGES; pages++) {
+      const { heard, first, complete } = await this.#page(room, fields, page)
+      found.unshift(...heard)
+      if (complete || first === undefined || heard.length === 0) return { found, whole: true }
+      if (heard.some(until)) return { found, whole: false }
+      page = { before: first }
+    }
+    return { found, whole: false }
+  }
+
+  /** A server that is gone without a word is noticed by its silence. */
+  async #keepAlive(): Promise<void> {
+    const { signal } = this.#over
+    const ms = this.config.pingSeconds * 1000
+    while (!signal.aborted) {
+      await this.timing.sleep(Math.max(50, this.lastHeard + ms - this.timing.now()), signal).catch(() => {})
+      if (signal.aborted || this.timing.now() - this.lastHeard < ms) continue
+      await this.#within(ms, this.roundTrip(), 'a sign of life').catch(error => this.#finish((error as Error).message))
+    }
+  }
+
+  async #page(room: string | undefined, fields: Readonly<Record<string, string>>, page: RsmPage) {
+    const id = randomBytes(9).toString('base64url')
+    const collected = { of: room ?? this.config.account, found: [] as Heard[] }
+    this.#archives.set(id, collected)
+    try {
+      const reply = await this.#ask(
+        xml('iq', { type: 'set', ...(room === undefined ? {} : { to: room }) }, archiveQuery(id, fields, page)),
+      )
+      const fin = reply.getChild('fin', NS.mam)
+      const first = fin?.getChild('set', NS.rsm)?.getChildText('first') ?? undefined
+      return { heard: collected.found, first, complete: fin?.attrs.complete === 'true' }
+    } finally {
+      this.#archives.delete(id)
+    }
+  }
+
+  #listen(): void {
+    const client = this.#client
+    client.on('error', (error: Error) => {
+      this.#why = error.message
+      if (conditionOf(error) === 'conflict')
+        this.#problem = this.#gaveUp(
+          'error',
+          'tenant_config_invalid',
+          'another program uses the account with the same resource',
+        )
+    })
+    client.on('disconnect', () => this.#finish(this.#why))
+    client.on('offline', () => this.#finish(this.#why))
+    client.on('stanza', (stanza: Element) => {
+      try {
+        this.#stanza(stanza)
+      } catch (error) {
+        this.#why = `a stanza that it cannot read: ${(error as Error).message}`
+      }
+    })
+  }
+
+  #stanza(stanza: Element): void {
+    if (stanza.name === 'presence') this.rooms.presence(stanza)
+    if (stanza.name !== 'message') return
+    const { from = this.config.account, type = 'normal', id = '' } = stanza.attrs
+    const result = stanza.getChild('result', NS.mam)
+    if (result) {
+      this.#archived(from, result)
+      return
+    }
+    if (type === 'error') {
+      this.#refused(id, from, stanza)
+      return
+    }
+    if (type === 'groupchat' && this.rooms.isMine(from)) {
+      for (const [id, pending] of this.#pending)
+        if (bareOf(from) === pending.to && hasId(stanza, id)) pending.delivered()
+      return
+    }
+    const by = this.rooms.has(bareOf(from)) && type === 'groupchat' ? bareOf(from) : this.config.account
+    const at = Date.parse(stanza.getChild('delay', NS.delay)?.attrs.stamp ?? '')
+    this.events.heard({ stanza, archived: archiveId(stanza, by), at: Number.isFinite(at) ? at : undefined })
+  }
+
+  #archived(from: string, result: Element): void {
+    const collected = this.#archives.get(result.attrs.queryid ?? '')
+    // Nobody but the archive itself may say what is in it.
+    if (collected?.of !== bareOf(from)) return
+    const forwarded = result.getChild('forwarded', NS.forward)
+    const stanza = forwarded?.getChild('message')
+    const at = Date.parse(forwarded?.getChild('delay', NS.delay)?.attrs.stamp ?? '')
+    if (stanza) collected.found.push({ stanza, archived: result.attrs.id, at: Number.isFinite(at) ? at : undefined })
+  }
+
+  #refused(id: string, from: string, stanza: Element): void {
+    const pending = this.#pending.get(id)
+    if (!pending || (bareOf(from) !== bareOf(pending.to) && from !== this.config.domain)) return
+    const { kind, text } = errorOf(stanza)
+    pending.failed(new NotSent(kind, text))
+  }
+
+  async #ask(stanza: Element): Promise<Element> {
+    return this.#within(ANSWER_MS, this.#iq.request(stanza, ANSWER_MS), 'the answer')
+  }
+
+  async #send(stanza: Element): Promise<void> {
+    if (this.#over.signal.aborted) throw new Error(this.#why)
+    await this.#client.send(stanza)
+  }
+
+  /** Rejects when it takes longer, and when the connection ends before. */
+  async #within<T>(ms: number, work: Promise<T>, what: string): Promise<T> {
+    const timeout = new AbortController()
+    const late = this.timing.sleep(ms, timeout.signal).then(() => {
+      throw new Error(`${what} took longer than ${ms / 1000} s`)
+    })
+    const lost = this.ended.then(why => {
+      throw new Error(why)
+    })
+    late.catch(() => {})
+    lost.catch(() => {})
+    try {
+      return await Promise.race([work, late, lost])
+    } finally {
+      timeout.abort()
+    }
+  }
+
+  #finish(why: string): void {
+    if (this.#over.signal.aborted) return
+    this.#why = why
+    this.#over.abort()
+    this.#end(why)
+    if (why !== 'closed') this.#destroy()
+  }
+
+  /** A connection whose server is silent does not end by itself. */
+  #destroy(): void {
+    const { socket } = this.#client
+    socket?.socket?.destroy()
+    socket?.destroy?.()
+  }
+
+  #gaveUp(status: 'error' | 'auth_required', reason: 'auth_failed' | 'tenant_config_invalid', message: string) {
+    this.#problem ??= new InstanceProblem({ status, reason, message: `${this.config.account}: ${message}` })
+    return this.#problem
+  }
+
+  /** Why the account cannot be used, where it is not only the network. */
+  get problem(): InstanceProblem | undefined {
+    return this.#problem
+  }
+}
+
+const conditionOf = (error: unknown): string => String((error as { condition?: unknown })?.condition ?? '')
+const isStanzaError = (error: unknown): boolean => (error as { name?: unknown })?.name === 'StanzaError'
+
+function loginProblem(error: unknown): unknown {
+  const condition = conditionOf(error)
+  if (!['not-authorized', 'account-disabled', 'credentials-expired', 'invalid-authzid'].includes(condition))
+    return error
+  return new InstanceProblem({
+    status: 'auth_required',
+    reason: 'auth_failed',
+    message: `the server refuses the account or its password: ${condition}`,
+  })
+}

@@ -1,0 +1,127 @@
+import { type Element, xml } from '@xmpp/client-core'
+import { bareOf, resourceOf } from './address.js'
+import type { XmppConfig } from './config.js'
+import { errorOf, NS } from './stanzas.js'
+
+const MOST_OCCUPANTS = 5000
+const MOST_ALTERNATIVES = 5
+
+/** A room of the configuration. */
+interface Room {
+  /** Our nick there. */
+  nick: string
+  joined: boolean
+  refused: string | undefined
+  /** Real bare JIDs by nick, of those whose address the room shows. */
+  readonly occupants: Map<string, string | undefined>
+  alternatives: number
+}
+
+/** The rooms of one connection: which are joined, and who is in them. */
+export class Rooms {
+  readonly #rooms: Map<string, Room>
+
+  constructor(
+    private readonly config: XmppConfig,
+    private readonly send: (stanza: Element) => Promise<void>,
+    private readonly changed: (joined?: string) => void,
+  ) {
+    this.#rooms = new Map(
+      config.rooms.map(room => [
+        room,
+        { nick: config.nick, joined: false, refused: undefined, occupants: new Map(), alternatives: 0 },
+      ]),
+    )
+  }
+
+  /** Enters all rooms that are not joined; nothing of their past is asked for. */
+  async join(): Promise<void> {
+    for (const [address, room] of this.#rooms) {
+      if (room.joined) continue
+      const history = xml('history', { maxstanzas: '0' })
+      await this.send(xml('presence', { to: `${address}/${room.nick}` }, xml('x', { xmlns: NS.muc }, history)))
+    }
+  }
+
+  has(address: string): boolean {
+    return this.#rooms.has(address)
+  }
+
+  isJoined(address: string): boolean {
+    return this.#rooms.get(address)?.joined === true
+  }
+
+  /** Those that it is not in, each with why. */
+  missing(): readonly (readonly [address: string, why: string])[] {
+    return [...this.#rooms].flatMap(([address, room]) =>
+      room.joined ? [] : [[address, room.refused ?? 'not joined yet'] as const],
+    )
+  }
+
+  joined(): readonly string[] {
+    return [...this.#rooms].flatMap(([address, { joined }]) => (joined ? [address] : []))
+  }
+
+  nickIn(address: string): string {
+    return this.#rooms.get(address)?.nick ?? this.config.nick
+  }
+
+  /** Whether an address is our own in a room. */
+  isMine(from: string): boolean {
+    return this.#rooms.get(bareOf(from))?.nick === resourceOf(from)
+  }
+
+  /** Bare JID behind a nick, where the room shows it. */
+  addressBehind(from: string): string | undefined {
+    return this.#rooms.get(bareOf(from))?.occupants.get(resourceOf(from))
+  }
+
+  presence(stanza: Element): void {
+    const { from = '', type } = stanza.attrs
+    const room = this.#rooms.get(bareOf(from))
+    if (!room) return
+    if (type === 'error') {
+      this.#refused(room, stanza)
+      return
+    }
+    const x = stanza.getChild('x', NS.mucUser)
+    const codes = new Set(x?.getChildren('status').map(({ attrs }) => attrs.code))
+    const nick = resourceOf(from)
+    if (type === 'unavailable') {
+      room.occupants.delete(nick)
+      if (codes.has('303') && nick === room.nick) room.nick = x?.getChild('item')?.attrs.nick ?? room.nick
+      else if (nick === room.nick) this.#left(room, codes)
+      return
+    }
+    const real = x?.getChild('item')?.attrs.jid
+    if (room.occupants.size < MOST_OCCUPANTS || room.occupants.has(nick))
+      room.occupants.set(nick, real === undefined ? undefined : bareOf(real))
+    if (!codes.has('110') || room.joined) return
+    // The room may have given another nick.
+    room.nick = nick
+    room.joined = true
+    room.refused = undefined
+    this.changed(bareOf(from))
+  }
+
+  #refused(room: Room, stanza: Element): void {
+    if (room.joined) return
+    const { text } = errorOf(stanza)
+    room.refused = text
+    if (text.startsWith('conflict') && room.alternatives < MOST_ALTERNATIVES) {
+      room.alternatives++
+      room.nick = `${this.config.nick}${'_'.repeat(room.alternatives)}`
+      void this.join().catch(() => {})
+    } else this.changed()
+  }
+
+  #left(room: Room, codes: ReadonlySet<string | undefined>): void {
+    const why = { '301': 'banned', '307': 'kicked', '321': 'no member any more', '332': 'the room server stops' }
+    room.joined = false
+    room.occupants.clear()
+    room.refused = Object.entries(why).find(([code]) => codes.has(code))?.[1] ?? 'left'
+    room.nick = this.config.nick
+    room.alternatives = 0
+    this.changed()
+  }
+}

@@ -1,0 +1,108 @@
+import { type Element, xml } from '@xmpp/client-core'
+import type { NotSentKind } from '../../bridge-kit/src/index.js'
+
+export const NS = {
+  delay: 'urn:xmpp:delay',
+  sid: 'urn:xmpp:sid:0',
+  correct: 'urn:xmpp:message-correct:0',
+  mam: 'urn:xmpp:mam:2',
+  forward: 'urn:xmpp:forward:0',
+  muc: 'http://jabber.org/protocol/muc',
+  mucUser: 'http://jabber.org/protocol/muc#user',
+  info: 'http://jabber.org/protocol/disco#info',
+  data: 'jabber:x:data',
+  rsm: 'http://jabber.org/protocol/rsm',
+  ping: 'urn:xmpp:ping',
+  carbons: 'urn:xmpp:carbons:2',
+  stanzas: 'urn:ietf:params:xml:ns:xmpp-stanzas',
+} as const
+
+/** What XML cannot say: a server ends the stream of a client that sends it. */
+export function sayable(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what XML 1.0 does not allow
+  return text.replace(/[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]|\p{Cs}/gu, '')
+}
+
+/** A message with a body; `replaces` is the id of the one that it corrects. */
+export function messageOf(
+  to: string,
+  type: 'chat' | 'groupchat',
+  id: string,
+  text: string,
+  replaces?: string,
+): Element {
+  return xml(
+    'message',
+    { to, type, id },
+    xml('body', {}, sayable(text)),
+    xml('origin-id', { xmlns: NS.sid, id }),
+    replaces === undefined ? undefined : xml('replace', { xmlns: NS.correct, id: replaces }),
+    // Whatever the sender of the archive prefers: a delivery is looked for there.
+    xml('store', { xmlns: 'urn:xmpp:hints' }),
+  )
+}
+
+/** Id that an archive gave a stanza, of the archive named: anybody else can write such an element, too. */
+export function archiveId(stanza: Element, by: string): string | undefined {
+  return stanza.getChildren('stanza-id', NS.sid).find(({ attrs }) => attrs.by === by)?.attrs.id
+}
+
+/** Whether one of the ids of a stanza is this one. */
+export const hasId = (stanza: Element, id: string): boolean =>
+  stanza.attrs.id === id || stanza.getChild('origin-id', NS.sid)?.attrs.id === id
+
+/** Conditions of error stanzas that stay. */
+const PERMANENT: Readonly<Record<string, NotSentKind>> = {
+  'item-not-found': 'unknown_destination',
+  'service-unavailable': 'unknown_destination',
+  'recipient-unavailable': 'unknown_destination',
+  'remote-server-not-found': 'unknown_destination',
+  gone: 'unknown_destination',
+  'jid-malformed': 'unknown_destination',
+  redirect: 'unknown_destination',
+  forbidden: 'permission_denied',
+  'not-allowed': 'permission_denied',
+  'not-authorized': 'permission_denied',
+  'registration-required': 'permission_denied',
+  'subscription-required': 'permission_denied',
+  'policy-violation': 'permission_denied',
+  'not-acceptable': 'permission_denied',
+  'feature-not-implemented': 'unsupported_capability',
+}
+
+/** What an error stanza says. */
+export function errorOf(stanza: Element): { readonly kind: NotSentKind; readonly text: string } {
+  const error = stanza.getChild('error')
+  const condition = error?.getChildElements().find(child => child.getNS() === NS.stanzas && child.name !== 'text')?.name
+  const said = error?.getChildText('text') ?? ''
+  // The recipient may be offline, or its server away for a moment.
+  const kind = error?.attrs.type === 'wait' ? undefined : PERMANENT[condition ?? '']
+  return {
+    kind: kind ?? 'transient_delivery_failure',
+    text: `${condition ?? 'an error'}${said === '' ? '' : `: ${said.slice(0, 200)}`}`,
+  }
+}
+
+/** A query of an archive. */
+export function archiveQuery(queryId: string, fields: Readonly<Record<string, string>>, page: RsmPage): Element {
+  const field = ([name, value]: [string, string]) => xml('field', { var: name }, xml('value', {}, value))
+  return xml(
+    'query',
+    { xmlns: NS.mam, queryid: queryId },
+    xml(
+      'x',
+      { xmlns: NS.data, type: 'submit' },
+      xml('field', { var: 'FORM_TYPE', type: 'hidden' }, xml('value', {}, NS.mam)),
+      Object.entries(fields).map(field),
+    ),
+    xml(
+      'set',
+      { xmlns: NS.rsm },
+      xml('max', {}, '100'),
+      xml('before' in page ? 'before' : 'after', {}, Object.values(page)[0]),
+    ),
+  )
+}
+
+/** Where a page of an archive begins; an empty `before` is the newest one. */
+export type RsmPage = { readonly before: string } | { readonly after: string }
