@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
+import type { Socket } from 'node:net'
 import irc, { type IrcMessage, type Spoken } from 'irc-framework'
 import { type DeliveryResult, InstanceProblem, NotSent, type Timing } from '../../bridge-kit/src/index.js'
 import type { IrcConfig } from './config.js'
@@ -302,7 +303,9 @@ export class IrcConnection {
     client.on('raw', ({ from_server: inbound }: { from_server: boolean }) => {
       if (inbound) this.lastHeard = this.timing.now()
     })
-    client.on('raw socket connected', (socket: NodeJS.EventEmitter & { destroy(): void }) => {
+    client.on('raw socket connected', (socket: Socket) => {
+      // A line and the PING behind it would wait for each other's acknowledgement.
+      socket.setNoDelay(true)
       socket.on('data', () => {
         if ((client.connection.transport?.incoming_buffer?.length ?? 0) > LONGEST_INPUT) socket.destroy()
       })

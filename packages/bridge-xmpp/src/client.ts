@@ -71,6 +71,11 @@ export function createClient(options: ClientOptions): { readonly client: Client;
   entity.on('element', () => {
     bytes = 0
   })
+  // A message and the question behind it would wait for each other's acknowledgement.
+  entity.on('connect', () => {
+    entity.socket?.setNoDelay?.(true)
+    entity.socket?.socket?.setNoDelay(true)
+  })
   return { client: entity, iq }
 }
 

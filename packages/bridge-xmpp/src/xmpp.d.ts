@@ -32,8 +32,10 @@ declare module '@xmpp/client-core' {
   export function jid(address: string): Jid
 
   export interface Socket {
-    readonly socket?: { destroy(): void } | null
+    /** Of a connection that began with TLS. */
+    readonly socket?: { destroy(): void; setNoDelay(on: boolean): void } | null
     destroy?(): void
+    setNoDelay?(on: boolean): void
   }
 
   export class Client extends EventEmitter {
