@@ -244,6 +244,11 @@ export interface ExtensionsApi extends TapsOf<typeof points> {
   /** Whether the process of the extension of that key runs and implements the method. */
   implements(key: string, method: string): boolean
   /**
+   * Extensions that come with the daemon and are not used: nothing of them is loaded. {@link reconsider} loads one whose process is
+   * needed; from then on it is among those that are installed.
+   */
+  bundled(): readonly InstalledExtension[]
+  /**
    * Starts or ends the process of the extension of that key, as {@link ProvisionOwner.isNeeded} says now; nothing where there is none.
    * Resolves when it is ready or gone. @throws Fault `extension_not_running` with the reason why it is not ready; it is tried again
    */

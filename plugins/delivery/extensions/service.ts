@@ -1,3 +1,4 @@
+import path from 'node:path'
 import { command } from '../../../kernel/kit/commands/command-line.js'
 import { type Actor, type Fault, messageOf, type PluginKernel } from '../../../kernel/plugin.js'
 import type { Check } from '../../desk/daemon/api.js'
@@ -12,6 +13,7 @@ import {
 import { extensionItems } from './checks.js'
 import { checkConsent } from './consent/check.js'
 import { type Owner, ownerAmong } from './consent/owner.js'
+import { BundledExtensions } from './folders/bundled.js'
 import { Catalog, type Found } from './folders/catalog.js'
 import { Claims } from './folders/claims.js'
 import { DevLinks } from './folders/dev.js'
@@ -36,6 +38,7 @@ import { unrouted } from './load/unrouted.js'
 import type { Manifest, SourceTier } from './manifest/manifest.js'
 import type { ExtensionNeeds } from './needs.js'
 import { Secrets } from './secrets.js'
+import { Provisions } from './subprocess/provisions.js'
 import { runtimeFor } from './subprocess/wiring.js'
 import { FlagTable } from './tables.js'
 import { Views } from './views.js'
@@ -48,6 +51,7 @@ export class ExtensionsService implements ExtensionsApi {
   readonly views: Views
   readonly dev: DevLinks
   readonly folder: InstalledFolder
+  readonly #bundled: BundledExtensions
   readonly install: InstallDoor
   readonly #installer: Installer
   readonly #flags: FlagTable
@@ -96,10 +100,19 @@ export class ExtensionsService implements ExtensionsApi {
       tell: () => void this.#news.tell(),
     }
     const isOn = (name: string, link?: Link) => this.#flags.enabled(keyOf(name, link))
+    this.#bundled = new BundledExtensions(kernel, this.#catalog, {
+      make: (name, found) => new Instance(name, () => 'bundled', found, isOn(name), this.#host),
+      take: (instance, found) => this.#load(instance, found, false),
+      isInstalled: name => this.folder.get(name) !== undefined,
+    })
     this.folder = new InstalledFolder(home.path('extensions'), kernel, this.#catalog, {
       make: (name, found) => new Instance(name, () => this.tierOf(name), found, isOn(name), this.#host),
       isPlacing: name => this.#installer.isPlacing(name),
-      take: (instance, found, anew) => this.#load(instance, found, anew),
+      isKnown: root => path.dirname(root) === this.#bundled.dir,
+      take: async (instance, found, anew) => {
+        await this.#bundled.giveWay(instance.name)
+        await this.#load(instance, found, anew)
+      },
       freed: name => this.dev.retry(name),
       gone: name => this.#kept.gone(name).then(() => this.#news.note(name)),
       seen: name => this.#expected.end(name),
@@ -166,16 +179,22 @@ export class ExtensionsService implements ExtensionsApi {
 
   installed = (): readonly InstalledExtension[] => this.all().flatMap(({ installed }) => installed ?? [])
 
-  /** Every folder that may be an extension, by key: what is installed before the links of its name. */
+  bundled = (): readonly InstalledExtension[] => this.#bundled.unused()
+
+  /** Every folder that may be an extension, by key: what is installed, or bundled and used, before the links of its name. */
   all(): Instance[] {
-    return [...this.folder.all(), ...this.dev.all()].sort((a, b) => (a.key < b.key ? -1 : 1))
+    return [...this.folder.all(), ...this.#bundled.used(), ...this.dev.all()].sort((a, b) => (a.key < b.key ? -1 : 1))
   }
 
   /** @throws Fault `extension_not_found` */
   get(key: string): Instance {
-    const instance = this.folder.get(key) ?? this.dev.get(key)
+    const instance = this.#instanceOf(key)
     if (!instance) throw ExtensionErrors.extension_not_found(`no extension is named ${key}`)
     return instance
+  }
+
+  #instanceOf(key: string): Instance | undefined {
+    return this.folder.get(key) ?? this.dev.get(key) ?? this.#bundled.get(key)
   }
 
   /**
@@ -213,7 +232,11 @@ export class ExtensionsService implements ExtensionsApi {
 
   implements = (key: string, method: string): boolean => this.#runtimeOf(key)?.implements(method) === true
 
-  reconsider = async (key: string): Promise<void> => this.#changed(key, runtime => runtime.reconsider())
+  reconsider = async (key: string): Promise<void> => {
+    const bundled = this.#bundled.get(key)
+    if (bundled?.installed && new Provisions(this.kernel).isNeeded(bundled.installed)) await this.#bundled.load(key)
+    await this.#changed(key, runtime => runtime.reconsider())
+  }
 
   restart = async (key: string): Promise<void> => this.#changed(key, runtime => runtime.restart())
 
@@ -226,7 +249,7 @@ export class ExtensionsService implements ExtensionsApi {
   }
 
   #runtimeOf(key: string): ExtensionRuntime | undefined {
-    return (this.folder.get(key) ?? this.dev.get(key))?.generation?.runtime
+    return this.#instanceOf(key)?.generation?.runtime
   }
 
   /** Loads what is there and follows the folder until the signal aborts. */
@@ -234,7 +257,10 @@ export class ExtensionsService implements ExtensionsApi {
     const sweep = (keys: readonly string[]) => this.#families.sweep(new Set(keys), this.dev.keys())
     await this.folder.follow(signal, {
       // What nothing here may have any more is in nobody's way.
-      before: names => sweep([...names, ...this.dev.keys()].filter(key => this.#flags.enabled(key))),
+      before: async names => {
+        await this.#bundled.read()
+        await sweep([...names, ...this.dev.keys()].filter(key => this.#flags.enabled(key)))
+      },
       after: async () => {
         await this.dev.restore()
         await this.#installer.conclude()
@@ -253,7 +279,7 @@ export class ExtensionsService implements ExtensionsApi {
       throw ExtensionErrors.extension_disabled(`${name} is switched off`, { next: command('extension enable', name) })
     }
     if (instance.link) return this.dev.reload(instance, confirmed)
-    await this.folder.look(name, true)
+    await (this.folder.get(name) ? this.folder.look(name, true) : this.#load(instance, instance.found, true))
     if (instance.problem) throw instance.problem
     const off = this.kernel.needs.dropIns.whyNot(name)
     if (off === undefined) return this.get(name)
@@ -265,6 +291,7 @@ export class ExtensionsService implements ExtensionsApi {
   async enable(instance: Instance, actor: Actor): Promise<Instance> {
     await instance.enable(() => this.#setFlag(instance, true, ExtensionEnabled, actor))
     await (instance.link ? this.dev.look(instance.key) : this.folder.look(instance.name))
+    await this.#news.tell()
     return instance
   }
 

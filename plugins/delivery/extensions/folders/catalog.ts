@@ -81,9 +81,9 @@ export class Catalog {
     }
   }
 
-  /** Keeps what was read for the next start; a cache that cannot be written is only a slower start. */
-  async save(roots: ReadonlySet<string>): Promise<void> {
-    const entries = [...(this.#entries ?? [])].filter(([at]) => roots.has(path.dirname(at)))
+  /** Keeps what was read of these folders for the next start; a cache that cannot be written is only a slower start. */
+  async save(isKept: (root: string) => boolean): Promise<void> {
+    const entries = [...(this.#entries ?? [])].filter(([at]) => isKept(path.dirname(at)))
     if (!this.#changed && entries.length === this.#entries?.size) return
     this.#changed = false
     this.#entries = new Map(entries)

@@ -13,6 +13,8 @@ export interface FolderHost {
   readonly make: (name: string, found: Found) => Instance
   /** Its folder is being exchanged: that it is absent means nothing, and whoever does it has it looked at afterwards. */
   readonly isPlacing: (name: string) => boolean
+  /** Another folder than one of this place, whose manifest is read, too. */
+  readonly isKnown: (root: string) => boolean
   /** Makes the instance what was found. */
   readonly take: (instance: Instance, found: Found, anew: boolean) => Promise<void>
   /** One of them may need less than before, or nothing any more. */
@@ -108,7 +110,8 @@ export class InstalledFolder {
       }
     }
     await Promise.all(Array.from({ length: AT_ONCE }, worker))
-    await this.catalog.save(new Set(this.all().map(({ found }) => found.root)))
+    const roots = new Set(this.all().map(({ found }) => found.root))
+    await this.catalog.save(root => roots.has(root) || this.host.isKnown(root))
     await this.host.tell()
   }
 

@@ -101,10 +101,11 @@ export class BridgeProcesses {
     return all.find(({ key }) => key === name) ?? all[0]
   }
 
-  /** Those that are loaded: before that there is no process that could be started. */
+  /** Those that are loaded, before which there is no process that could be started, and those that are loaded when they are needed. */
   #bridges(): readonly InstalledExtension[] {
-    const installed = this.kernel.needs.extensions.current?.installed() ?? []
-    return installed.filter(({ manifest, state }) => manifest.bridge && state !== 'disabled' && state !== 'enabled')
+    const { current: extensions } = this.kernel.needs.extensions
+    const loaded = extensions?.installed().filter(({ state }) => state !== 'disabled' && state !== 'enabled') ?? []
+    return [...loaded, ...(extensions?.bundled() ?? [])].filter(({ manifest }) => manifest.bridge)
   }
 }
 

@@ -62,6 +62,7 @@ export function fakeExtensions() {
       return false
     }
 
+    bundled = () => []
     async reconsider() {}
 
     async restart() {}

@@ -1,0 +1,93 @@
+// timeout: 120s
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { Ngircd } from '../../../../harness/chat-servers.js'
+import { Person } from '../../../../packages/bridge-irc/person.js'
+import { until } from '../../../delivery/extensions/subprocess/scene.js'
+import { adapterFiles, FakeHost, managed, type Scene, scene } from './scene.js'
+
+let svc: Scene
+let server: Ngircd
+test.before(async () => {
+  svc = await scene()
+  server = await Ngircd.start()
+})
+test.after(async () => {
+  await svc.close()
+  await server.remove()
+})
+
+const names = async () => (await svc.request('GET', '/api/extensions')).body.extensions.map((one: Named) => one.name)
+const stateOf = async (name: string) => (await svc.request('GET', `/api/extensions/${name}`)).body.extension
+const { signal } = new AbortController()
+interface Named {
+  readonly name: string
+}
+const bridge = () =>
+  managed('bri_1', {
+    platform: 'irc',
+    providerConfig: { server: '127.0.0.1', port: server.port, tls: false, nick: 'svcbot', channels: ['#ops'] },
+    secrets: [],
+  })
+
+test('an extension of the package has a provider without being listed, loaded or started', async () => {
+  assert.equal(await names(), [])
+  const irc = svc.provider('bridge-irc')
+  const xmpp = svc.provider('bridge-xmpp')
+  assert.is(irc?.platform, 'irc')
+  assert.equal([irc?.capabilities.canSettle, irc?.capabilities.textUnit], [false, 'bytes'])
+  assert.equal([xmpp?.capabilities.canSettle, xmpp?.capabilities.edits], [true, true])
+  assert.equal(
+    irc?.secretSlots.map(({ name }) => name),
+    ['password', 'server_password'],
+  )
+  const { state, source } = await stateOf('bridge-irc')
+  assert.equal([state, source], ['enabled', 'bundled'])
+})
+
+test('it is loaded when an instance of it is enabled, and its process ends with the last instance', async () => {
+  const ann = await Person.join(server.port, 'ann', '#ops')
+  const host = new FakeHost()
+  const irc = svc.provider('bridge-irc')!
+  await irc.manage([bridge()], host)
+  assert.equal(await names(), ['bridge-irc'])
+  await until(() => host.reports.some(({ state }) => state.status === 'ready'))
+  ann.say('#ops', 'svcbot: hello')
+  await until(() => host.events.some(({ text }) => text === 'hello'))
+  const delivery = { bridge_instance_id: 'bri_1', delivery_id: 'd1', part: 0, event: 'final', nonce: 'n1' } as const
+  assert.equal(await irc.deliver({ ...delivery, target: { group_id: '#ops' }, text: 'hello, ann' }, signal), {
+    status: 'delivered',
+  })
+  await ann.hears(line => line === 'hello, ann')
+  const checks = await irc.verify?.('bri_1', signal)
+  assert.ok(
+    checks?.every(({ status }) => status === 'pass'),
+    JSON.stringify(checks),
+  )
+  await irc.manage([], host)
+  await svc.until('bridge-irc', extension => extension?.pid === undefined)
+  assert.is((await stateOf('bridge-irc')).state, 'registered')
+  await ann.leave()
+})
+
+test('one that is switched off has no provider, and has one again when it is switched on', async () => {
+  await svc.request('POST', '/api/extensions/bridge-xmpp/disable')
+  await until(() => svc.provider('bridge-xmpp') === undefined)
+  assert.equal((await stateOf('bridge-xmpp')).state, 'disabled')
+  await svc.request('POST', '/api/extensions/bridge-xmpp/enable')
+  await until(() => svc.provider('bridge-xmpp') !== undefined)
+})
+
+test('one of the home with the same name is in its place until it goes', async () => {
+  await svc.drop('bridge-irc', await adapterFiles('bridge-irc', { platform: 'mine' }), true)
+  await until(() => svc.provider('bridge-irc')?.platform === 'mine')
+  assert.is((await stateOf('bridge-irc')).source, 'user')
+  await svc.remove('bridge-irc')
+  await until(() => svc.provider('bridge-irc')?.platform === 'irc')
+  const host = new FakeHost()
+  await svc.provider('bridge-irc')!.manage([bridge()], host)
+  await until(() => host.reports.some(({ state }) => state.status === 'ready'))
+  await svc.provider('bridge-irc')!.manage([], host)
+})
+
+test.run()
