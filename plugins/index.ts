@@ -39,6 +39,7 @@ import restart from './platform/restart/index.js'
 import streams from './platform/streams/index.js'
 import tcp from './platform/tcp/index.js'
 import bridges from './reach/bridges/index.js'
+import notifications from './reach/notifications/index.js'
 import automation from './work/automation/index.js'
 import hooks from './work/hooks/index.js'
 import mcp from './work/mcp/index.js'
@@ -68,6 +69,7 @@ export {
   marketplace,
   mcp,
   models,
+  notifications,
   openapi,
   ownership,
   processes,
@@ -137,6 +139,7 @@ export const inTree: readonly Plugin[] = [
   selfService,
   heartbeats,
   bridges,
+  notifications,
   bundles,
   vault,
   restart,

@@ -42,6 +42,9 @@ class NoSessions implements SessionsApi {
   whileIdle = () => Promise.reject(new Error('not used here'))
   healthOf = () => undefined
   answerTo = () => undefined
+  inbox = () => []
+  finished = () => []
+  isWatched = () => false
 
   async create({ workspaceId, agentName = '', name = '' }: CreateSession): Promise<SessionInfo> {
     const at = this.kernel.clock.now()

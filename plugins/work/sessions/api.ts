@@ -3,6 +3,7 @@ import { type Actor, registry, token } from '../../../kernel/plugin.js'
 import type {
   AnswerClarificationBody,
   ApproveBody,
+  InboxItem,
   InboxQuestion,
   InspectSessionReply,
   SessionHealth,
@@ -174,6 +175,12 @@ export interface SessionsApi extends SessionTaps {
   healthOf(id: string): SessionHealth | undefined
   /** The command that answers the oldest pending request of a session, if one is pending. */
   answerTo(id: string): string | undefined
+  /** The pending requests of all sessions, and what other plugins contribute to the inbox; the oldest first. */
+  inbox(): readonly InboxItem[]
+  /** Sessions in which something ended that nobody has seen, archived ones left out; the newest first, at most 10,000. */
+  finished(): readonly FinishedSession[]
+  /** Whether a viewer has it on a focused surface now. */
+  isWatched(id: string): boolean
   /** Resolves when the session is stored (state active, no process yet). Throws 503 draining, 409 `session_limit`, 404/422 of workspace and agent. */
   create(request: CreateSession): Promise<SessionInfo>
   /**
@@ -215,6 +222,13 @@ export interface SessionsApi extends SessionTaps {
     id: string,
     how: { readonly reason: StopReason; readonly detail?: string; readonly cause?: string | undefined },
   ): Promise<void>
+}
+
+/** A session in which something ended that nobody has seen. */
+export interface FinishedSession {
+  readonly session: SessionInfo
+  /** Epoch milliseconds of the first such end. */
+  readonly at: number
 }
 
 /** How the processes of a session are confined, or why they are not although they should be. */

@@ -30,6 +30,7 @@ import {
   type TurnOutcome,
 } from './api.js'
 import { aboutToStop } from './asked.js'
+import { finishedSessions } from './attention/attention.js'
 import type { SessionsContext, SessionsKernel } from './context.js'
 import { Worktrees } from './fork/worktree.js'
 import { noteHookRun } from './journal/telling.js'
@@ -310,6 +311,8 @@ export class SessionsService implements SessionsApi {
   readonly activity = () => activityOf(this.kernel.db, this.kernel.clock)
   readonly checkItems = () => checkSessions(this.context, this.#open.all)
   readonly inbox = () => inboxOf(this.context, this.#open.all)
+  readonly finished = () => finishedSessions(this.context)
+  readonly isWatched = (id: string) => this.context.presence.sees(id)
   readonly answerTo = (id: string) => answerTo(this.context, this.#open.peek(id))
   readonly noteHookRun: SessionsApi['noteHookRun'] = (id, content) => noteHookRun(this.#open.peek(id), content)
 

@@ -45,6 +45,10 @@ export interface TasksApi extends TapsOf<typeof points> {
     more?: SubmitOptions,
   ): Promise<{ readonly task: Task; readonly run?: TaskRun }>
   run(id: string): TaskRun | undefined
+  /** Undefined: there is no such task. */
+  titleOf(id: string): string | undefined
+  /** Undefined: there is no such task, or it is of no workspace. */
+  workspaceOf(id: string): string | undefined
 }
 
 export const Tasks = token<TasksApi>('tasks@1')

@@ -4,6 +4,7 @@ import type { TaskStatus } from '../../../schemas/tasks.js'
 import type { Daemon } from '../../desk/daemon/api.js'
 import type { Workspaces } from '../../desk/workspaces/api.js'
 import type { Events } from '../../platform/events/api.js'
+import type { Ownership } from '../../platform/ownership/api.js'
 import type { SessionInfo, Sessions } from '../sessions/api.js'
 import { TaskErrors } from './api.js'
 import { TaskJournal } from './journal.js'
@@ -19,6 +20,7 @@ export type TaskKernel = PluginKernel<{
   disk: typeof DiskSpace
   daemon: typeof Daemon
   events: typeof Events
+  ownership: typeof Ownership
   sessions: typeof Sessions
   workspaces: typeof Workspaces
 }>

@@ -4,6 +4,7 @@ import { HeldWork } from '../../agents/self-service/api.js'
 import { Checks, Daemon, StatusMembers } from '../../desk/daemon/api.js'
 import { Workspaces } from '../../desk/workspaces/api.js'
 import { Events } from '../../platform/events/api.js'
+import { Ownership } from '../../platform/ownership/api.js'
 import { InboxSources, SessionRuns, Sessions } from '../sessions/api.js'
 import {
   SchedulerDrainCompleted,
@@ -41,6 +42,7 @@ export default definePlugin({
     disk: DiskSpace,
     daemon: Daemon,
     events: Events,
+    ownership: Ownership,
     sessions: Sessions,
     workspaces: Workspaces,
   },

@@ -19,7 +19,7 @@ import type {
 } from '../../../schemas/tasks.js'
 import { HealthEscalation } from '../../desk/daemon/api.js'
 import type { SessionInfo } from '../sessions/api.js'
-import { type ClaimWish, points, type SubmitOptions, TaskErrors, type TasksApi } from './api.js'
+import { type ClaimWish, points, type SubmitOptions, TaskErrors, Tasks, type TasksApi } from './api.js'
 import { Budgets } from './budgets/budgets.js'
 import { refusalOf } from './budgets/refusals.js'
 import { Claims } from './claims/claims.js'
@@ -157,6 +157,7 @@ export class TaskService implements TasksApi {
   }
 
   async start(): Promise<void> {
+    this.kernel.needs.ownership.owns(Tasks, id => this.#core.tasks.get(id) !== undefined)
     this.kernel.scope.defer('budgets', () => this.budgets.close())
     await this.profiles.adopt()
     await this.recovery.boot()
@@ -229,6 +230,14 @@ export class TaskService implements TasksApi {
 
   async #workspaceId(reference: string | undefined): Promise<string | undefined> {
     return reference ? (await this.kernel.needs.workspaces.find(reference)).id : undefined
+  }
+
+  titleOf(id: string): string | undefined {
+    return this.#core.tasks.get(id)?.title
+  }
+
+  workspaceOf(id: string): string | undefined {
+    return this.#core.tasks.get(id)?.workspace_id ?? undefined
   }
 
   run(id: string): TaskRun | undefined {

@@ -97,6 +97,9 @@ export async function openWorld({ start, config = {}, plugins = [] }: WorldOptio
           isRestartable(state, stopReason) && (agent === undefined || agent === agentName),
       )
     answerTo = () => undefined
+    inbox = () => []
+    finished = () => []
+    isWatched = () => false
     healthOf = (id: string) => {
       const session = all.get(id)
       return session && healthOf(session, world.health.get(id) ?? {}, clock.now())

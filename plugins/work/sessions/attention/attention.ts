@@ -1,9 +1,10 @@
 import type { AttentionSummaryReply } from '../../../../schemas/sessions.js'
+import type { FinishedSession } from '../api.js'
 import { holderOf } from '../attach/lease.js'
 import type { SessionsContext } from '../context.js'
 import type { LiveSession } from '../lifecycle/live-session.js'
 import type { SessionChange, SessionRow } from '../table.js'
-import { isWaiting } from '../wire.js'
+import { infoOf, isWaiting } from '../wire.js'
 
 /** Whether something that a person has to know of happened unseen. */
 export type Attention = 'none' | 'finished'
@@ -35,6 +36,18 @@ export async function markSeen({ kernel, table }: SessionsContext, id: string): 
   if (!row || row.unseen_since === null) return
   await kernel.db.tx(t => table.update(t, id, attentionAfter(row, 'seen', kernel.clock.now())))
 }
+
+/** Sessions in which something ended unseen, as {@link SessionsApi.finished} has them. */
+export const finishedSessions = ({ kernel, table }: SessionsContext): FinishedSession[] =>
+  kernel.db
+    .all<{ id: string; at: number }>(
+      `SELECT id, unseen_since AS at FROM sessions_session
+       WHERE unseen_since IS NOT NULL AND archived_at IS NULL ORDER BY unseen_since DESC LIMIT 10000`,
+    )
+    .flatMap(({ id, at }) => {
+      const row = table.get(id)
+      return row ? [{ session: infoOf(row), at }] : []
+    })
 
 /** How many sessions wait for a person, and in how many something ended that nobody has seen. */
 export function attentionSummary({ kernel }: SessionsContext, live: readonly LiveSession[]): AttentionSummaryReply {

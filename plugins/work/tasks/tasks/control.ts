@@ -1,7 +1,7 @@
 import { command } from '../../../../kernel/kit/commands/command-line.js'
 import type { Tx } from '../../../../kernel/plugin.js'
 import type { PauseTaskBody, ReasonBody, Task } from '../../../../schemas/tasks.js'
-import { TaskErrors } from '../api.js'
+import { TaskErrors, Tasks } from '../api.js'
 import type { Settle, TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
 import { update } from '../rows.js'
@@ -96,6 +96,7 @@ export class TaskControl {
           next: command('task run cancel', run.id),
         })
       this.core.journal.write(t, who, 'task.deleted', { task, payload: { title: task.title } })
+      this.core.kernel.needs.ownership.tombstone(t, Tasks, id)
       const dependents = t.rows('SELECT task_id FROM tasks_dependency WHERE depends_on = ?', [id])
       const { tasks, runs } = this.core.totals
       for (const [status, origin] of t.rows('SELECT status, origin_kind FROM tasks_run WHERE task_id = ?', [id]))

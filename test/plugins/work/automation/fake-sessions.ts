@@ -152,6 +152,9 @@ export function fakeSessions() {
 
     healthOf = () => undefined
     answerTo = () => undefined
+    inbox = () => []
+    finished = () => []
+    isWatched = () => false
 
     queue = () => Promise.reject(new Error('not used here'))
     attach = () => Promise.reject(new Error('not used here'))

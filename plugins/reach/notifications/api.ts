@@ -1,0 +1,140 @@
+/** `svc/plugins/notifications`: what needs a person, and which rooms are told of what happens. */
+import * as v from 'valibot'
+import { command, placeholder } from '../../../kernel/kit/commands/command-line.js'
+import { defineErrors, event, registry, token } from '../../../kernel/plugin.js'
+import type { ATTENTION_KINDS, REQUEST_KINDS } from '../../../schemas/notifications.js'
+
+export type AttentionKind = (typeof ATTENTION_KINDS)[number]
+export type RequestKind = (typeof REQUEST_KINDS)[number]
+
+/** Something that needs a person now, or that finished unseen. */
+export interface AttentionEntry {
+  /** `<source>:<what>`, its own among all entries: `task:task_1`. */
+  readonly id: string
+  readonly kind: AttentionKind
+  readonly requestKind?: RequestKind
+  /** Of what it is about: a session, a task, a job … */
+  readonly sourceId: string
+  /** Another number than before when the same thing happened again, so that an earlier acknowledgement does not count. */
+  readonly generation: number
+  /** Epoch milliseconds. */
+  readonly occurredAt: number
+  readonly title: string
+  readonly detail?: string
+  /** It ended; a person may want to read it, and nothing waits for them. */
+  readonly isFinished?: boolean
+  /** Absent: of no workspace. */
+  readonly workspaceId?: string
+  readonly agentName?: string
+  readonly sessionId?: string
+  readonly taskId?: string
+  readonly runId?: string
+  readonly terminalId?: string
+  /** Command to run next. */
+  readonly command?: string
+}
+
+/** Contributes what needs a person. */
+export interface AttentionSource {
+  /** Its own among all sources. */
+  readonly name: string
+  /** What it has now, in no order; at most 10,000. It is called for each list, so it reads what is at hand. */
+  readonly read: () => readonly AttentionEntry[]
+}
+
+/** Attention of further plugins and extensions. */
+export const AttentionSources = registry<AttentionSource>(
+  'attention.sources@1',
+  v.looseObject({ name: v.pipe(v.string(), v.minLength(1)), read: v.function() }),
+)
+
+/** Notifications for other plugins. */
+export interface NotificationsApi {
+  /** All that needs a person or finished unseen, whether or not it was acknowledged; the newest first. */
+  entries(): readonly AttentionEntry[]
+}
+
+export const Notifications = token<NotificationsApi>('notifications@1')
+
+/** An agent told people something. */
+export const AgentNotice = event(
+  'agent.notice',
+  v.object({
+    notice_id: v.string(),
+    session_id: v.string(),
+    agent_name: v.string(),
+    workspace_id: v.string(),
+    title: v.string(),
+    body: v.optional(v.string()),
+  }),
+)
+
+/** An agent asks a person for something, or for an answer, and waits. */
+export const AttentionAsked = event(
+  'attention.asked',
+  v.object({
+    /** Of the item in the list of attention, which is gone once it is answered. */
+    item_id: v.string(),
+    kind: v.picklist(['permission', 'question']),
+    title: v.string(),
+    detail: v.optional(v.string()),
+    session_id: v.string(),
+    agent_name: v.string(),
+    workspace_id: v.string(),
+    command: v.string(),
+  }),
+)
+
+const presets = command('notifications presets list')
+const preset = command('notifications preset show', placeholder('name'))
+
+export const NotificationErrors = defineErrors({
+  preset_not_found: { status: 404, message: 'no such preset', next: presets },
+  preset_duplicate_name: { status: 409, message: 'a preset has this name already', next: presets },
+  preset_builtin_protected: {
+    status: 409,
+    message: 'a built-in preset cannot be deleted; disable it',
+    next: command('notifications preset disable', placeholder('name')),
+  },
+  preset_limit: { status: 409, message: 'there are too many presets; delete one', next: presets },
+  preset_events_invalid: { status: 400, message: 'not a pattern of events', next: preset },
+  preset_filter_invalid: { status: 400, message: 'the filter cannot be read', next: preset },
+  preset_rules_invalid: { status: 400, message: 'the rules are not valid', next: preset },
+  preset_target_ambiguous: {
+    status: 422,
+    message: 'the target names several bridges, or none of the rooms of its bridge',
+    next: 'svc bridge list',
+  },
+  preset_target_invalid: { status: 422, message: 'the target leads nowhere', next: 'svc bridge list' },
+  attention_changed: {
+    status: 409,
+    message: 'the list has changed since this snapshot, or the snapshot is of another list; read it again',
+    next: command('attention'),
+  },
+  attention_query_invalid: {
+    status: 400,
+    message: 'profile and all_profiles exclude each other',
+    next: command('attention', '--help'),
+  },
+  attention_item_unknown: {
+    status: 409,
+    message: 'the list has no such item',
+    next: command('attention'),
+  },
+  subscription_not_found: {
+    status: 404,
+    message: 'no such subscription of this task',
+    next: command('task notification list', placeholder('task-id')),
+  },
+  subscription_invalid: {
+    status: 400,
+    message: 'the subscription is not valid',
+    next: command('task notification add', '--help'),
+  },
+  subscription_exists: {
+    status: 409,
+    message: 'a subscription has this id already',
+    next: command('task notification list', placeholder('task-id')),
+  },
+  notice_invalid: { status: 422, message: 'the notice is not valid', next: command('me notify', '--help') },
+})

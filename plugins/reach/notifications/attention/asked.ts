@@ -1,0 +1,45 @@
+import * as v from 'valibot'
+import { command } from '../../../../kernel/kit/commands/command-line.js'
+import type { Recorded } from '../../../work/sessions/api.js'
+import { AttentionAsked } from '../api.js'
+import { oneLine } from '../dispatch/happening.js'
+import type { K } from '../needs.js'
+
+/** What a journal says of a question that waits for a person. */
+const Pending = v.object({
+  request_id: v.string(),
+  status: v.literal('pending'),
+  note: v.optional(v.string()),
+  question: v.optional(v.string()),
+  title: v.optional(v.string()),
+  command: v.optional(v.string()),
+})
+
+/** Tells the event log of the questions of agents, which are else in the journals of their sessions alone. */
+export class Asked {
+  constructor(private readonly kernel: K) {}
+
+  recorded({ sessionId, content }: Recorded): Promise<void> | undefined {
+    if (content.status !== 'pending' || !v.is(Pending, content)) return undefined
+    const { request_id: id, note, question, title, command: asked } = content
+    const session = this.kernel.needs.sessions.current?.get(sessionId)
+    if (!session) return undefined
+    const isQuestion = note === 'clarification'
+    const who = session.name || session.agentName
+    const text = isQuestion ? `${who} asks: ${question}` : `${who} wants to: ${title}`
+    const payload = {
+      item_id: `question:${sessionId}:${id}`,
+      kind: isQuestion ? ('question' as const) : ('permission' as const),
+      title: oneLine(text, 200),
+      ...(asked !== undefined && asked !== title && { detail: oneLine(asked, 500) }),
+      session_id: sessionId,
+      agent_name: session.agentName,
+      workspace_id: session.workspaceId,
+      command: isQuestion
+        ? command('session clarify', sessionId)
+        : command('session approve', sessionId, '--request', id),
+    }
+    const about = { scope: session.workspaceId, subject: sessionId }
+    return this.kernel.db.tx(t => void this.kernel.needs.events.emit(t, AttentionAsked, payload, about))
+  }
+}

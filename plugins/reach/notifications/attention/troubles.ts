@@ -1,0 +1,104 @@
+import type { Tx } from '../../../../kernel/plugin.js'
+import type { StoredEvent } from '../../../platform/events/api.js'
+import type { AttentionEntry, AttentionKind, RequestKind } from '../api.js'
+import { type Happening, happeningOf } from '../dispatch/happening.js'
+import type { K } from '../needs.js'
+import { type TroubleRow, troubles } from '../tables.js'
+
+interface Trouble {
+  /** What its id begins with: events of one family are about one item for each subject. */
+  readonly of: string
+  readonly kind: AttentionKind
+  readonly request: RequestKind
+}
+
+const task = { of: 'task', kind: 'failure', request: 'review' } as const
+const session = { of: 'session', kind: 'failure', request: 'review' } as const
+const provider = { of: 'provider', kind: 'provider', request: 'repair' } as const
+const bridge = { of: 'bridge', kind: 'bridge', request: 'repair' } as const
+
+/** Events that begin something a person has to look at. */
+const BEGINS: Readonly<Record<string, Trouble>> = {
+  'task.run_failed': task,
+  'task.run_operator_forced_fail': task,
+  'task.budget_exceeded': { of: 'budget', kind: 'budget', request: 'review' },
+  'session.unhealthy': session,
+  'session.hung': session,
+  'provider.auth_required': { ...provider, request: 'login' },
+  'provider.rate_limited': provider,
+  'provider.permission_denied': { ...provider, request: 'login' },
+  'provider.unavailable': provider,
+  'bridge.auth_required': { ...bridge, request: 'login' },
+  'bridge.error': bridge,
+  'bridge.delivery_failed': { of: 'delivery', kind: 'delivery', request: 'resend' },
+  'automation.run.ended': { of: 'automation', kind: 'failure', request: 'review' },
+}
+
+/** Events after which nobody has to look at it any more, and what of. */
+const ENDS: Readonly<Record<string, readonly string[]>> = {
+  'task.run_enqueued': ['task', 'budget'],
+  'task.run_completed': ['task', 'budget'],
+  'task.run_canceled': ['task', 'budget'],
+  'task.canceled': ['task', 'budget'],
+  'task.deleted': ['task', 'budget'],
+  'session.recovered': ['session'],
+  'provider.recovered': ['provider'],
+  'bridge.ready': ['bridge'],
+}
+
+/** Whether an event begins or ends something. */
+export const isTrouble = (name: string): boolean => Object.hasOwn(BEGINS, name) || Object.hasOwn(ENDS, name)
+
+/** What is wrong according to events: written in the transaction of the event, so that the list is never behind. */
+export class Troubles {
+  constructor(private readonly kernel: K) {}
+
+  note(t: Tx, event: StoredEvent): void {
+    const own = this.kernel.db.within(t)
+    const happening = happeningOf(this.kernel, event)
+    const begins = Object.hasOwn(BEGINS, event.name) ? BEGINS[event.name] : undefined
+    // One event says of a run of a job that it ended, and its payload how.
+    if (begins && happening.outcome !== 'success' && (event.name !== 'automation.run.ended' || happening.outcome)) {
+      troubles.replace(own, rowOf(begins, happening, event))
+      return
+    }
+    const ended = begins ? [begins.of] : (ENDS[event.name] ?? [])
+    for (const of of ended) troubles.delete(own, { id: `${of}:${happening.subject}` })
+  }
+
+  entries(): AttentionEntry[] {
+    return troubles.all(this.kernel.db, {}, 'ORDER BY seq DESC LIMIT 10000').map(row => entryOf(row))
+  }
+
+  /** A job or trigger that is gone cannot run again. */
+  forget(t: Tx, id: string): void {
+    troubles.delete(this.kernel.db.within(t), { source_id: id })
+  }
+}
+
+function rowOf({ of }: Trouble, happening: Happening, { payload }: StoredEvent): TroubleRow {
+  const { subject, type, seq, at, workspaceId, title, detail = '', agentName, command } = happening
+  const { delivery_id: delivery } = payload as { readonly delivery_id?: string }
+  return {
+    id: `${of}:${delivery ?? subject}`,
+    ...{ event_name: type, seq, at, title, detail },
+    source_id: delivery ?? subject,
+    ...(workspaceId !== undefined && { workspace_id: workspaceId }),
+    ...(agentName !== undefined && { agent_name: agentName }),
+    ...(command !== undefined && { command }),
+  }
+}
+
+function entryOf(row: TroubleRow): AttentionEntry {
+  const { id, event_name: name, seq, at, source_id: sourceId, title, detail } = row
+  const [of] = id.split(':', 1)
+  const { kind = 'failure', request = 'review' } = BEGINS[name] ?? {}
+  return {
+    ...{ id, kind, requestKind: request, sourceId, generation: seq, occurredAt: at, title, detail },
+    ...((of === 'task' || of === 'budget') && { taskId: sourceId }),
+    ...(of === 'session' && { sessionId: sourceId }),
+    ...(row.workspace_id !== undefined && { workspaceId: row.workspace_id }),
+    ...(row.agent_name !== undefined && { agentName: row.agent_name }),
+    ...(row.command !== undefined && { command: row.command }),
+  }
+}

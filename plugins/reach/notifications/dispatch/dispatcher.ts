@@ -1,0 +1,315 @@
+import { backoff } from '../../../../kernel/kit/backoff.js'
+import { covers } from '../../../../kernel/kit/text.js'
+import { messageOf as errorText, type Tx, turn } from '../../../../kernel/plugin.js'
+import { durationMs } from '../../../../schemas/duration.js'
+import type { PresetTarget } from '../../../../schemas/notifications.js'
+import type { StoredEvent } from '../../../platform/events/api.js'
+import type { BridgesApi } from '../../bridges/api.js'
+import type { K } from '../needs.js'
+import { matches } from '../presets/filter.js'
+import type { ActivePreset, Presets } from '../presets/presets.js'
+import { isQuiet, quietEnd } from '../presets/rules.js'
+import { addressOf } from '../presets/targets.js'
+import { type CursorRow, cursors, reminders } from '../tables.js'
+import { type Happening, happeningOf, messageOf } from './happening.js'
+import { paced } from './pace.js'
+
+/** Events that are read and posted in one transaction. */
+const PAGE = 200
+/** Events that a cursor may lie behind those that were read. */
+const SAVED = 5000
+/** Lines of the message that lists what happened in quiet hours. */
+const DIGEST_LINES = 20
+const RETRY = { firstMs: 1000, longestMs: 5 * 60_000 }
+/** Longest sleep: the wall clock may be set, and a machine may sleep. */
+const LONGEST_SLEEP_MS = 60_000
+
+/** One preset and one of its targets. */
+interface Lane {
+  readonly preset: ActivePreset
+  readonly key: string
+  readonly target: PresetTarget
+}
+
+/** Where a lane is after a page; `until`: it waits until then. */
+interface Step {
+  readonly done: boolean
+  readonly until?: number
+}
+
+/**
+ * Hands events to bridges. Each preset has a cursor for each of its targets, which moves in the transaction of the message, so that
+ * an event becomes one message whenever the process ends; a target that fails holds up no other.
+ */
+export class Dispatcher {
+  #wake: () => void = () => {}
+  #isWoken = true
+  /** Pages of the log that were read in this round, by the position before them. */
+  readonly #pages = new Map<number, Promise<readonly StoredEvent[]>>()
+  readonly #happenings = new WeakMap<StoredEvent, Happening>()
+  /** How far the log was read for a lane beyond its cursor, without an event for it. */
+  readonly #passed = new Map<string, { readonly seq: number; readonly upTo: number }>()
+
+  /**
+   * @param more `openItems`: ids of what waits for a person now; `besides`: what else is sent in each round, which resolves to when
+   * there may be more of it
+   */
+  constructor(
+    private readonly kernel: K,
+    private readonly presets: Presets,
+    private readonly more: {
+      readonly openItems: () => readonly string[]
+      readonly besides: () => Promise<number | undefined>
+    },
+  ) {}
+
+  /** Whether an enabled preset names this event. */
+  names(event: string): boolean {
+    return this.presets.active.some(({ row }) => row.events.some(pattern => covers(pattern, event)))
+  }
+
+  /** There may be something to send. */
+  wake(): void {
+    this.#isWoken = true
+    this.#wake()
+  }
+
+  /** Sends until the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock } = this.kernel
+    while (!signal.aborted) {
+      this.#isWoken = false
+      const next = await this.#round(signal)
+      if (this.#isWoken || signal.aborted) continue
+      const woken = new Promise<void>(resolve => {
+        this.#wake = resolve
+        signal.addEventListener('abort', () => resolve(), { once: true })
+      })
+      if (next === undefined) await woken
+      else {
+        const sleep = new AbortController()
+        const wait = Math.min(LONGEST_SLEEP_MS, Math.max(1, next - clock.now()))
+        await Promise.race([woken, clock.sleep(wait, sleep.signal).catch(() => {})])
+        sleep.abort()
+      }
+    }
+  }
+
+  /** Sends what there is, a page of each lane in turn. Resolves to when there may be more without a wake. */
+  async #round(signal: AbortSignal): Promise<number | undefined> {
+    let lanes = this.presets.active.flatMap(preset =>
+      [...preset.targets].map(([key, target]): Lane => ({ preset, key, target })),
+    )
+    const waits: number[] = []
+    while (lanes.length > 0 && !signal.aborted) {
+      const going: Lane[] = []
+      for (const lane of lanes) {
+        if (signal.aborted) break
+        const { done, until } = await this.#step(lane)
+        if (until !== undefined) waits.push(until)
+        else if (!done) going.push(lane)
+        await turn()
+      }
+      lanes = going
+      this.#pages.clear()
+    }
+    for (const next of [await this.#remind(), await this.more.besides()]) if (next !== undefined) waits.push(next)
+    return waits.length === 0 ? undefined : Math.min(...waits)
+  }
+
+  async #step(lane: Lane): Promise<Step> {
+    const { db, clock, needs } = this.kernel
+    const { current: bridges } = needs.bridges
+    const of = { preset: lane.preset.row.name, target: lane.key }
+    const stored = cursors.get(db, of)
+    // Bridges that do not run now wake the dispatcher when they do.
+    if (!stored || !bridges) return { done: true }
+    const now = clock.now()
+    if (stored.retry_at !== undefined && stored.retry_at > now) return { done: true, until: stored.retry_at }
+    const { page, upTo } = await this.#next(lane, stored)
+    if (page.length === 0 && upTo - stored.seq < SAVED) return { done: true }
+    if (stored.failures > 0) return this.#oneByOne(lane, stored, page, upTo, bridges)
+    try {
+      return await this.#send(lane, stored, page, upTo, bridges)
+    } catch {
+      return this.#oneByOne(lane, stored, page, upTo, bridges)
+    }
+  }
+
+  /** The next events that a lane sends or judges, and up to where the log was read; pages without any are passed over. */
+  async #next(
+    lane: Lane,
+    { seq }: CursorRow,
+  ): Promise<{ readonly page: readonly StoredEvent[]; readonly upTo: number }> {
+    const { events } = this.kernel.needs
+    const id = `${lane.preset.row.name}/${lane.key}`
+    const passed = this.#passed.get(id)
+    let from = passed?.seq === seq ? passed.upTo : seq
+    for (let last = events.last(); from < last; last = events.last()) {
+      const page = await this.#page(from)
+      const upTo = page.length < PAGE ? last : (page.at(-1)?.seq ?? last)
+      const named = page.filter(({ name }) => lane.preset.row.events.some(pattern => covers(pattern, name)))
+      if (named.length > 0) return { page: named, upTo }
+      from = upTo
+      this.#passed.set(id, { seq, upTo })
+    }
+    return { page: [], upTo: from }
+  }
+
+  /** After a failure: each event in a transaction of its own, so that those before the one that fails are sent. */
+  async #oneByOne(
+    lane: Lane,
+    from: CursorRow,
+    page: readonly StoredEvent[],
+    upTo: number,
+    bridges: BridgesApi,
+  ): Promise<Step> {
+    const { db, clock, ids } = this.kernel
+    const of = { preset: from.preset, target: from.target }
+    let cursor = from
+    for (const event of page) {
+      try {
+        const step = await this.#send(lane, cursor, [event], event.seq, bridges)
+        if (step.until !== undefined || step.done) return step
+      } catch (error) {
+        const failures = cursor.failures + 1
+        const until = clock.now() + backoff(failures, () => ids.random(), RETRY)
+        const last_error = this.kernel.redact.text(errorText(error), 500)
+        await db.tx(t => cursors.update(t, of, { failures, retry_at: until, last_error }))
+        return { done: true, until }
+      }
+      cursor = { ...cursor, seq: event.seq, failures: 0 }
+    }
+    return this.#send(lane, cursor, [], upTo, bridges)
+  }
+
+  /** Posts what the preset sends of some events, and moves the cursor behind them, in one transaction. */
+  async #send(
+    { preset, key, target }: Lane,
+    cursor: CursorRow,
+    page: readonly StoredEvent[],
+    upTo: number,
+    bridges: BridgesApi,
+  ): Promise<Step> {
+    const { name, rules } = preset.row
+    const wanted = page.map(event => this.#happening(event))
+    const of = { preset: name, target: key }
+    return this.kernel.db.tx((t): Step => {
+      const current = cursors.get(t, of)
+      // The preset was disabled meanwhile; one that was changed has woken the dispatcher.
+      if (!current || current.seq !== cursor.seq) return { done: true }
+      const now = this.kernel.clock.now()
+      const quiet = rules?.quiet_hours
+      const isNight = quiet !== undefined && isQuiet(quiet, now)
+      const held: Happening[] = []
+      let result: Posted = {}
+      let seq = upTo
+      let until: number | undefined
+      for (const happening of wanted) {
+        const passes = matches(preset.filter, happening.facts) && this.#concerns(target, happening)
+        if (isNight && quiet && passes) {
+          // The cursor stays before the first one that has to wait.
+          seq = happening.seq - 1
+          until = quietEnd(quiet, now)
+          break
+        }
+        if (paced(t, of, rules, happening, { now, passes }) !== undefined) continue
+        if (quiet && isQuiet(quiet, happening.at)) held.push(happening)
+        else result = { ...result, ...this.#post(t, { preset, key, target }, happening, bridges) }
+      }
+      if (held.length > 0) result = { ...result, ...this.#digest(t, { preset, key, target }, held, bridges) }
+      cursors.update(t, of, { seq, failures: 0, retry_at: undefined, last_error: undefined, ...result })
+      return until === undefined ? { done: false } : { done: true, until }
+    })
+  }
+
+  /** A bridge is not told of itself: what it cannot send would lead to the next event that it cannot send. */
+  #concerns(target: PresetTarget, { type, subject }: Happening): boolean {
+    return !(type.startsWith('bridge.') && subject === target.bridge_id)
+  }
+
+  #post(t: Tx, lane: Lane, happening: Happening, bridges: BridgesApi): Posted {
+    const { sessionId, item } = happening
+    // What is on a focused surface has been seen; a person who was active lately has not necessarily seen it.
+    if (sessionId !== undefined && this.kernel.needs.sessions.current?.isWatched(sessionId)) return {}
+    const text = messageOf(happening)
+    const posted = this.#deliver(t, lane, keyOf(lane, happening.id), text, bridges)
+    const remindAfter = durationMs(lane.preset.row.rules?.remind_after ?? '0') ?? 0
+    if (posted.last_delivery_id !== undefined && item !== undefined && remindAfter > 0) {
+      const due_at = this.kernel.clock.now() + remindAfter
+      const of = { preset: lane.preset.row.name, target: lane.key }
+      reminders.replace(t, { id: `${posted.last_delivery_id}:reminder`, ...of, item, text, due_at })
+    }
+    return posted
+  }
+
+  /** One message for what happened in quiet hours. */
+  #digest(t: Tx, lane: Lane, held: readonly Happening[], bridges: BridgesApi): Posted {
+    const [first] = held
+    if (first && held.length === 1) return this.#post(t, lane, first, bridges)
+    const lines = held.slice(0, DIGEST_LINES).map(({ title }) => `- ${title}`)
+    const more = held.length - lines.length
+    const text = [`${held.length} events in quiet hours`, ...lines, ...(more > 0 ? [`and ${more} more`] : [])].join(
+      '\n',
+    )
+    return this.#deliver(t, lane, keyOf(lane, `${first?.id}:quiet`), text, bridges)
+  }
+
+  /** The key is the same whenever the event is handed over, so that a bridge makes one message of it. */
+  #deliver(t: Tx, { preset, target }: Lane, id: string, text: string, bridges: BridgesApi): Posted {
+    const { name } = preset.row
+    const bridge = bridges.get(target.bridge_id)
+    if (!bridge) return { last_error: `the bridge ${target.bridge_id} is gone` }
+    const address = addressOf(target, bridge, bridges)
+    const outcome = bridges.post(t, { bridgeId: bridge.id, key: id, target: address, text, source: `preset:${name}` })
+    if (outcome === 'missing') return { last_error: `the bridge ${bridge.id} is gone` }
+    if (outcome === 'suppressed') return {}
+    return { last_delivery_id: id, last_queued_at: this.kernel.clock.now() }
+  }
+
+  /** Sends reminders that are due for questions that nobody has answered. Resolves to when the next one is due. */
+  async #remind(): Promise<number | undefined> {
+    const { db, clock, needs } = this.kernel
+    const { current: bridges } = needs.bridges
+    if (!bridges) return undefined
+    const next = () => db.row('SELECT min(due_at) FROM notifications_reminder')?.[0]
+    const first = next()
+    if (first === null || first === undefined) return undefined
+    const now = clock.now()
+    if (Number(first) > now) return Number(first)
+    const due = reminders.all(db, {}, 'ORDER BY due_at LIMIT 200').filter(({ due_at: at }) => at <= now)
+    const open = new Set(this.more.openItems())
+    await db.tx(t => {
+      for (const { id, preset: name, target: key, item, text } of due) {
+        reminders.delete(t, { id })
+        const preset = this.presets.active.find(({ row }) => row.name === name)
+        const target = preset?.targets.get(key)
+        if (!preset || !target || !open.has(item)) continue
+        this.#deliver(t, { preset, key, target }, id, `Still waiting: ${text}`, bridges)
+      }
+    })
+    const later = next()
+    return later === null || later === undefined ? undefined : Number(later)
+  }
+
+  #page(after: number): Promise<readonly StoredEvent[]> {
+    const known = this.#pages.get(after)
+    if (known) return known
+    const page = this.kernel.needs.events.list({ after, limit: PAGE })
+    this.#pages.set(after, page)
+    return page
+  }
+
+  #happening(event: StoredEvent): Happening {
+    const known = this.#happenings.get(event)
+    if (known) return known
+    const made = happeningOf(this.kernel, event)
+    this.#happenings.set(event, made)
+    return made
+  }
+}
+
+/** What a cursor remembers of its last message. */
+type Posted = Partial<Pick<CursorRow, 'last_delivery_id' | 'last_queued_at' | 'last_error'>>
+
+const keyOf = ({ preset, key }: Lane, what: string) => `preset:${preset.row.name}:target:${key}:${what}`

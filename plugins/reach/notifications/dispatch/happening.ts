@@ -1,0 +1,133 @@
+import { cut, UNSEEN } from '../../../../kernel/kit/text.js'
+import type { StoredEvent } from '../../../platform/events/api.js'
+import { JobKind, TriggerKind } from '../../../work/automation/api.js'
+import type { K } from '../needs.js'
+import type { FilterFacts, Severity } from '../presets/filter.js'
+import { type Known, MEANINGS, type Payload } from './events.js'
+
+/** Characters of the parts of a text. */
+const TITLE = 200
+const DETAIL = 500
+const NAME = 80
+
+/** An event with what people and filters have to know of it. */
+export interface Happening {
+  readonly seq: number
+  readonly id: string
+  readonly at: number
+  readonly type: string
+  readonly severity: Severity
+  readonly outcome: 'failure' | 'success' | undefined
+  /** Id of what it is about: the rules of a preset count for each subject by itself. */
+  readonly subject: string
+  readonly sessionId?: string | undefined
+  readonly taskId?: string | undefined
+  readonly runId?: string | undefined
+  readonly workspaceId?: string | undefined
+  readonly agentName?: string | undefined
+  readonly facts: FilterFacts
+  readonly title: string
+  readonly detail?: string | undefined
+  /** Command to run next. */
+  readonly command?: string | undefined
+  /** Of a question: the item in the list that is gone once it is answered. */
+  readonly item?: string | undefined
+}
+
+const textIn = (payload: Payload, ...names: readonly string[]): string | undefined => {
+  for (const name of names) {
+    const value = payload[name]
+    if (typeof value === 'string' && value !== '') return value
+  }
+  return undefined
+}
+
+/** Members of payloads that hold the id of what an event is about, by the family of the event. */
+const SUBJECTS: Readonly<Record<string, readonly string[]>> = {
+  task: ['task_id'],
+  session: ['id'],
+  provider: ['provider'],
+  automation: ['job_id', 'trigger_id'],
+  bridge: ['bridge_id'],
+  agent: ['session_id'],
+  attention: ['session_id', 'task_id', 'item_id'],
+  plugin: ['name'],
+  extension: ['name'],
+  tool: ['approval_id', 'session_id'],
+}
+
+/** What an event says to people, with the names of what it is about as they are now. */
+export function happeningOf(kernel: K, event: StoredEvent): Happening {
+  const payload = (event.payload ?? {}) as Payload
+  const { needs, redact } = kernel
+  const family = event.name.split('.', 1)[0] as string
+  const subject = textIn(payload, ...(SUBJECTS[family] ?? [])) ?? event.subject ?? event.name
+  const taskId = textIn(payload, 'task_id')
+  const runId = textIn(payload, 'run_id')
+  const run = runId === undefined ? undefined : needs.tasks.current?.run(runId)
+  const sessionId = family === 'session' ? textIn(payload, 'id') : (textIn(payload, 'session_id') ?? run?.session_id)
+  const session = sessionId === undefined ? undefined : needs.sessions.current?.get(sessionId)
+  const workspaceId = event.scope ?? textIn(payload, 'workspace_id') ?? session?.workspaceId
+  const workspace = workspaceId === undefined ? undefined : needs.workspaces.current?.get(workspaceId)
+  const agent = textIn(payload, 'agent_name', 'agent') ?? session?.agentName
+  const provider = family === 'provider' ? subject : (textIn(payload, 'provider') ?? session?.provider)
+
+  const meaning = MEANINGS[event.name]
+  const clean = (text: unknown, most: number) => redact.text(oneLine(`${text}`, most))
+  const known: Known = {
+    payload,
+    id: subject,
+    subject: named(clean(nameOf(kernel, family, subject, payload) ?? '', NAME), subject),
+    run: runId,
+    task: taskId,
+    session: sessionId,
+  }
+  const { severity = 'info', outcome } = meaning ?? {}
+  const why = meaning?.why?.(payload)
+  const level = typeof severity === 'function' ? severity(payload) : severity
+  return {
+    ...{ seq: event.seq, id: event.id, at: event.at, type: event.name },
+    severity: level,
+    outcome: typeof outcome === 'function' ? outcome(payload) : outcome,
+    ...{ subject, sessionId, taskId, runId, workspaceId, agentName: agent },
+    facts: {
+      severity: level,
+      workspace: workspace ? [workspace.id, workspace.name] : workspaceId,
+      agent,
+      event_type: event.name,
+      provider,
+      task: taskId,
+      run: runId ?? (family === 'automation' ? textIn(payload, 'id') : undefined),
+    },
+    title: clean(meaning ? meaning.title(known) : `${event.name}: ${known.subject}`, TITLE),
+    detail: why === undefined || why === null || why === '' ? undefined : clean(why, DETAIL),
+    command: meaning?.next?.(known),
+    item: textIn(payload, 'item_id'),
+  }
+}
+
+/** A text as one line, without characters that show nothing. */
+export const oneLine = (text: string, most: number): string =>
+  cut(text.replace(/\s+/g, ' ').replaceAll(new RegExp(UNSEEN.source, 'gu'), '').trim(), most)
+
+const named = (name: string, id: string) => (name === '' || name === id ? id : `${name} (${id})`)
+
+/** How people call a subject. */
+function nameOf({ needs, records }: K, family: string, id: string, payload: Payload): string | undefined {
+  if (family === 'task') return needs.tasks.current?.titleOf(id) ?? textIn(payload, 'title')
+  if (family === 'session' || family === 'agent') {
+    const session = needs.sessions.current?.get(id)
+    return session && (session.name || session.agentName)
+  }
+  if (family === 'bridge') return needs.bridges.current?.get(id)?.displayName
+  if (family !== 'automation') return undefined
+  const kind = typeof payload.job_id === 'string' ? JobKind.name : TriggerKind.name
+  const spec = records.get(kind, id)?.spec as { readonly name?: unknown } | undefined
+  return typeof spec?.name === 'string' ? spec.name : undefined
+}
+
+/** The message that a room gets. */
+export function messageOf({ title, detail, command }: Pick<Happening, 'title' | 'detail' | 'command'>): string {
+  const why = detail === undefined ? '' : `\n${detail}`
+  return `${title}${why}${command === undefined ? '' : `\n\`${command}\``}`
+}

@@ -1,0 +1,58 @@
+import { definePlugin, maybe, surfaceOf } from '../../../kernel/plugin.js'
+import { Checks } from '../../desk/daemon/api.js'
+import { Workspaces } from '../../desk/workspaces/api.js'
+import { Events } from '../../platform/events/api.js'
+import { Sessions } from '../../work/sessions/api.js'
+import { Tasks } from '../../work/tasks/api.js'
+import { Bridges } from '../bridges/api.js'
+import { AgentNotice, AttentionAsked, AttentionSources, NotificationErrors, Notifications } from './api.js'
+import { commands } from './command-list.js'
+import { needs } from './needs.js'
+import { routes } from './routes.js'
+import type { NotificationsService } from './service.js'
+import { BridgeNotificationTimeout } from './settings.js'
+import { migrations } from './tables.js'
+
+const { contribute, tap } = surfaceOf<NotificationsService>()
+
+export default definePlugin({
+  name: 'notifications',
+  version: '0.1.0',
+  requires: needs,
+  provides: Notifications,
+  service: () => import('./service.js').then(module => module.NotificationsService),
+}).surface({
+  declares: [AttentionSources],
+  tables: migrations,
+  errors: [NotificationErrors],
+  settings: [BridgeNotificationTimeout],
+  events: [AgentNotice, AttentionAsked],
+  owned: [
+    { by: Workspaces, table: 'notifications_notice', column: 'workspace_id' },
+    { by: Workspaces, table: 'notifications_trouble', column: 'workspace_id' },
+    { by: Sessions, table: 'notifications_trouble', column: 'source_id' },
+    { by: Tasks, table: 'notifications_trouble', column: 'source_id' },
+    { by: Tasks, table: 'notifications_subscription', column: 'task_id' },
+  ],
+  registries: [contribute(Checks, self => [{ id: 'notifications', category: 'notifications', run: self.check }])],
+  services: [{ name: 'dispatch', run: (self, signal) => self.dispatcher.run(signal) }],
+  taps: [
+    tap(
+      Events,
+      events => events.written,
+      self => (t, event) => self.written(t, event),
+    ),
+    tap(
+      maybe(Sessions),
+      sessions => sessions.points.eventRecorded,
+      self => event => self.recorded(event),
+    ),
+    tap(
+      maybe(Bridges),
+      bridges => bridges.deliveryEnded,
+      self => (key, standing) => self.deliveryEnded(key, standing),
+    ),
+  ],
+  commands,
+  routes,
+})

@@ -1,0 +1,18 @@
+import { type KernelOf, maybe } from '../../../kernel/plugin.js'
+import { Workspaces } from '../../desk/workspaces/api.js'
+import { Events } from '../../platform/events/api.js'
+import { Automation } from '../../work/automation/api.js'
+import { Sessions } from '../../work/sessions/api.js'
+import { Tasks } from '../../work/tasks/api.js'
+import { Bridges } from '../bridges/api.js'
+
+/** What the plugin requires. */
+export const needs = {
+  events: Events,
+  workspaces: maybe(Workspaces),
+  sessions: maybe(Sessions),
+  tasks: maybe(Tasks),
+  automation: maybe(Automation),
+  bridges: maybe(Bridges),
+}
+export type K = KernelOf<typeof needs>

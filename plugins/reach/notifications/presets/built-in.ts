@@ -1,0 +1,38 @@
+import { createHash } from 'node:crypto'
+import { canonicalJson } from '../../../../kernel/kit/canonical.js'
+
+/** A preset that the service brings. */
+export interface BuiltIn {
+  readonly name: string
+  /** Counts up with each change of the definition. */
+  readonly version: string
+  readonly events: readonly string[]
+  readonly filter: string
+}
+
+/** The built-in presets. They have no targets and are disabled until a person enables them. */
+export const BUILT_IN: readonly BuiltIn[] = [
+  {
+    name: 'task_terminal',
+    version: '1',
+    events: ['task.run_*'],
+    filter:
+      'event_type = task.run_completed OR event_type = task.run_failed OR event_type = task.run_canceled OR event_type = task.run_needs_attention',
+  },
+  {
+    name: 'session_unhealthy',
+    version: '1',
+    events: ['session.unhealthy', 'session.hung', 'session.recovered'],
+    filter: '',
+  },
+  {
+    name: 'provider_failure',
+    version: '1',
+    events: ['provider.auth_required', 'provider.rate_limited', 'provider.permission_denied', 'provider.unavailable'],
+    filter: '',
+  },
+]
+
+/** Tells one definition of a built-in preset from another. */
+export const hashOf = ({ events, filter }: Pick<BuiltIn, 'events' | 'filter'>): string =>
+  createHash('sha256').update(canonicalJson({ events, filter })).digest('hex').slice(0, 16)

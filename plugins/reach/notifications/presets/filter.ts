@@ -1,0 +1,218 @@
+import { shown } from '../../../../kernel/kit/text.js'
+
+/** Severities of events, from the least to the most severe. */
+export const SEVERITIES = ['info', 'warning', 'error', 'critical'] as const
+export type Severity = (typeof SEVERITIES)[number]
+
+/** What a filter can name of an event. */
+export const FILTER_FIELDS = ['severity', 'workspace', 'agent', 'event_type', 'provider', 'task', 'run'] as const
+export type FilterField = (typeof FILTER_FIELDS)[number]
+
+/** The fields of one event. One that has several names, as a workspace has an id and a name, matches by each. */
+export type FilterFacts = { readonly [F in FilterField]?: string | readonly string[] | undefined }
+
+export type Comparison = '=' | '!=' | '>=' | '>' | '<=' | '<'
+
+/** A filter that was read: a comparison, or filters that all hold or of which one holds. */
+export type Filter =
+  | { readonly of: 'all'; readonly parts: readonly Filter[] }
+  | { readonly of: 'any'; readonly parts: readonly Filter[] }
+  | {
+      readonly of: 'comparison'
+      readonly field: FilterField
+      readonly operator: Comparison
+      readonly value: string
+    }
+
+/** A filter that cannot be read. */
+export interface FilterProblem {
+  readonly problem: string
+  /** Character at which it was found, from 1. */
+  readonly position: number
+}
+
+/** Characters of a filter, comparisons in it, and parentheses in each other. */
+export const FILTER_LIMITS = { characters: 4096, comparisons: 100, depth: 20 } as const
+
+/** The filter of no text: it matches every event. */
+const EVERYTHING: Filter = { of: 'all', parts: [] }
+
+interface Word {
+  readonly kind: 'word' | 'text' | 'operator' | '(' | ')' | 'end'
+  readonly text: string
+  /** From 0. */
+  readonly at: number
+}
+
+const WORD = /[A-Za-z0-9_.:@/+~#*-]+/y
+const OPERATOR = /!=|>=|<=|=|>|</y
+
+class Problem extends Error {
+  constructor(
+    message: string,
+    readonly at: number,
+  ) {
+    super(message)
+  }
+}
+
+/**
+ * Reads a filter: `severity >= error AND (workspace = docs OR agent != "code reviewer")`. AND binds more tightly than OR. An empty
+ * text matches every event. Time and memory grow with the length of the text, which is bounded.
+ */
+export function parseFilter(text: string): Filter | FilterProblem {
+  try {
+    if (text.length > FILTER_LIMITS.characters)
+      throw new Problem(`a filter has at most ${FILTER_LIMITS.characters} characters`, FILTER_LIMITS.characters)
+    return new Reader(wordsOf(text)).whole()
+  } catch (error) {
+    if (error instanceof Problem) return { problem: error.message, position: error.at + 1 }
+    throw error
+  }
+}
+
+export const isProblem = (read: Filter | FilterProblem): read is FilterProblem => 'problem' in read
+
+/** Whether a filter holds for an event. A field that the event lacks equals nothing. */
+export function matches(filter: Filter, facts: FilterFacts): boolean {
+  if (filter.of === 'all') return filter.parts.every(part => matches(part, facts))
+  if (filter.of === 'any') return filter.parts.some(part => matches(part, facts))
+  const { field, operator, value } = filter
+  const fact = facts[field]
+  const values = fact === undefined ? [] : typeof fact === 'string' ? [fact] : fact
+  if (operator === '=') return values.includes(value)
+  if (operator === '!=') return !values.includes(value)
+  const difference = rankOf(values[0]) - rankOf(value)
+  if (operator === '>') return difference > 0
+  if (operator === '>=') return difference >= 0
+  return operator === '<' ? difference < 0 : difference <= 0
+}
+
+/** NaN for what is no severity: a comparison with it never holds. */
+const rankOf = (severity: string | undefined) => {
+  const rank = (SEVERITIES as readonly (string | undefined)[]).indexOf(severity)
+  return rank < 0 ? Number.NaN : rank
+}
+
+function wordsOf(text: string): Word[] {
+  const words: Word[] = []
+  for (let at = 0; at < text.length; ) {
+    const character = text[at] as string
+    if (/\s/.test(character)) {
+      at++
+      continue
+    }
+    const word = wordAt(text, at, character)
+    words.push(word.word)
+    at = word.end
+  }
+  return [...words, { kind: 'end', text: '', at: text.length }]
+}
+
+function wordAt(text: string, at: number, character: string): { readonly word: Word; readonly end: number } {
+  if (character === '(' || character === ')') return { word: { kind: character, text: character, at }, end: at + 1 }
+  if (character === '"') return quotedAt(text, at)
+  for (const [kind, pattern] of [
+    ['operator', OPERATOR],
+    ['word', WORD],
+  ] as const) {
+    pattern.lastIndex = at
+    const found = pattern.exec(text)?.[0]
+    if (found !== undefined) return { word: { kind, text: found, at }, end: at + found.length }
+  }
+  throw new Problem(`${shown(character)} has no meaning here; put values with such characters in quotes`, at)
+}
+
+/** A value in quotes; in it `\"` is a quote and `\\` a backslash. */
+function quotedAt(text: string, at: number): { readonly word: Word; readonly end: number } {
+  let value = ''
+  for (let next = at + 1; next < text.length; next++) {
+    const character = text[next] as string
+    if (character === '"') return { word: { kind: 'text', text: value, at }, end: next + 1 }
+    const isEscape = character === '\\' && (text[next + 1] === '"' || text[next + 1] === '\\')
+    if (isEscape) next++
+    value += text[next]
+  }
+  throw new Problem('the quote is not closed', at)
+}
+
+/** A recursive descent; each method reads one rule of the grammar. */
+class Reader {
+  #next = 0
+  #comparisons = 0
+  #depth = 0
+
+  constructor(private readonly words: readonly Word[]) {}
+
+  whole(): Filter {
+    if (this.#word().kind === 'end') return EVERYTHING
+    const filter = this.#either()
+    if (this.#word().kind !== 'end') throw this.#unexpected('AND, OR or the end')
+    return filter
+  }
+
+  #either(): Filter {
+    const parts = [this.#both()]
+    while (this.#takes('OR')) parts.push(this.#both())
+    return parts.length === 1 ? (parts[0] as Filter) : { of: 'any', parts }
+  }
+
+  #both(): Filter {
+    const parts = [this.#one()]
+    while (this.#takes('AND')) parts.push(this.#one())
+    return parts.length === 1 ? (parts[0] as Filter) : { of: 'all', parts }
+  }
+
+  #one(): Filter {
+    if (this.#word().kind !== '(') return this.#comparison()
+    const opened = this.#take()
+    if (++this.#depth > FILTER_LIMITS.depth)
+      throw new Problem(`more than ${FILTER_LIMITS.depth} parentheses in each other`, opened.at)
+    const filter = this.#either()
+    if (this.#word().kind !== ')') throw this.#unexpected(`the ) of the ( at ${opened.at + 1}`)
+    this.#take()
+    this.#depth--
+    return filter
+  }
+
+  #comparison(): Filter {
+    const { kind, text, at } = this.#word()
+    if (kind !== 'word') throw this.#unexpected('a field or (')
+    const field = FILTER_FIELDS.find(name => name === text)
+    if (!field) throw new Problem(`${shown(text)} is no field; the fields are ${FILTER_FIELDS.join(', ')}`, at)
+    if (++this.#comparisons > FILTER_LIMITS.comparisons)
+      throw new Problem(`a filter has at most ${FILTER_LIMITS.comparisons} comparisons`, at)
+    this.#take()
+    if (this.#word().kind !== 'operator') throw this.#unexpected('one of = != >= > <= <')
+    const operator = this.#take()
+    if (this.#word().kind !== 'word' && this.#word().kind !== 'text') throw this.#unexpected('a value')
+    const value = this.#take()
+    if (field === 'severity' && Number.isNaN(rankOf(value.text)))
+      throw new Problem(`${shown(value.text)} is no severity; they are ${SEVERITIES.join(' < ')}`, value.at)
+    if (field !== 'severity' && !/^!?=$/.test(operator.text))
+      throw new Problem(`only severity has an order; compare ${field} by = or !=`, operator.at)
+    return { of: 'comparison', field, operator: operator.text as Comparison, value: value.text }
+  }
+
+  #word(): Word {
+    return this.words[this.#next] as Word
+  }
+
+  #take(): Word {
+    const word = this.#word()
+    this.#next++
+    return word
+  }
+
+  #takes(keyword: 'AND' | 'OR'): boolean {
+    const { kind, text } = this.#word()
+    if (kind !== 'word' || text.toUpperCase() !== keyword) return false
+    this.#next++
+    return true
+  }
+
+  #unexpected(wanted: string): Problem {
+    const { kind, text, at } = this.#word()
+    return new Problem(`${kind === 'end' ? 'the filter ends' : `there is ${shown(text)}`} where ${wanted} belongs`, at)
+  }
+}

@@ -1,0 +1,71 @@
+import { durationMs } from '../../../../schemas/duration.js'
+import type { PresetRules, QuietHours } from '../../../../schemas/notifications.js'
+import { NotificationErrors } from '../api.js'
+
+/** The rules that hold for one subject. */
+export interface Pace {
+  readonly afterFailures: number
+  readonly onlyOnChange: boolean
+  /** Milliseconds. */
+  readonly cooldown: number
+}
+
+/** The rules for a subject: its own, else those of the preset. */
+export function paceOf(rules: PresetRules | undefined, subject: string): Pace {
+  const own = rules?.subjects && Object.hasOwn(rules.subjects, subject) ? rules.subjects[subject] : undefined
+  const cooldown = own?.cooldown ?? rules?.cooldown
+  return {
+    afterFailures: own?.after_failures ?? rules?.after_failures ?? 1,
+    onlyOnChange: own?.only_on_change ?? rules?.only_on_change ?? false,
+    cooldown: cooldown === undefined ? 0 : (durationMs(cooldown) ?? 0),
+  }
+}
+
+/** Throws `preset_rules_invalid` (400) for what the schema cannot see. */
+export function checkRules(rules: PresetRules | undefined): void {
+  const quiet = rules?.quiet_hours
+  if (!quiet) return
+  if (quiet.from === quiet.to)
+    throw NotificationErrors.preset_rules_invalid('quiet_hours: from and to are the same time of day')
+  try {
+    clockOf(quiet.time_zone)
+  } catch {
+    throw NotificationErrors.preset_rules_invalid(
+      `quiet_hours.time_zone: ${JSON.stringify(quiet.time_zone)} is no time zone; name one like Europe/Berlin`,
+    )
+  }
+}
+
+const MINUTE_MS = 60_000
+const DAY_MINUTES = 24 * 60
+const formats = new Map<string, Intl.DateTimeFormat>()
+
+/** Throws RangeError for an unknown time zone. */
+function clockOf(timeZone: string): Intl.DateTimeFormat {
+  let format = formats.get(timeZone)
+  if (!format) {
+    format = new Intl.DateTimeFormat('en-GB', { timeZone, hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
+    formats.set(timeZone, format)
+  }
+  return format
+}
+
+const minutesOf = (text: string) => Number(text.slice(0, 2)) * 60 + Number(text.slice(3, 5))
+
+/** Whether a moment lies in the quiet hours, which may last beyond midnight. */
+export function isQuiet(quiet: QuietHours, at: number): boolean {
+  const minute = minutesOf(clockOf(quiet.time_zone).format(at))
+  const [from, to] = [minutesOf(quiet.from), minutesOf(quiet.to)]
+  return from < to ? minute >= from && minute < to : minute >= from || minute < to
+}
+
+/** The moment after `at` at which the quiet hours are over; time zones may set their clocks in between. */
+export function quietEnd(quiet: QuietHours, at: number): number {
+  const start = Math.floor(at / MINUTE_MS) * MINUTE_MS
+  const left = (minutesOf(quiet.to) - minutesOf(clockOf(quiet.time_zone).format(at)) + DAY_MINUTES) % DAY_MINUTES
+  let end = start + Math.max(1, left) * MINUTE_MS
+  // A clock that was set forward is past the end already; one that was set back has not reached it.
+  while (end - 15 * MINUTE_MS > at && !isQuiet(quiet, end - 15 * MINUTE_MS)) end -= 15 * MINUTE_MS
+  for (let more = 0; isQuiet(quiet, end) && more < DAY_MINUTES; more++) end += MINUTE_MS
+  return end
+}

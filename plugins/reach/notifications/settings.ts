@@ -1,0 +1,11 @@
+import type { Setting } from '../../../kernel/plugin.js'
+import { Duration } from '../../../schemas/duration.js'
+
+/** Time after which a message about the end of a task that is still under way counts as an error of its subscription. */
+export const BridgeNotificationTimeout: Setting<number> = {
+  path: 'task.orchestration.bridge_notification_timeout',
+  section: 'general',
+  schema: Duration,
+  default: 10_000,
+  apply: 'live',
+}
