@@ -30,7 +30,7 @@ export class NotificationsService implements NotificationsApi {
 
   constructor(private readonly kernel: K) {
     this.presets = new Presets(kernel, () => this.dispatcher.wake())
-    this.subscriptions = new Subscriptions(kernel, () => this.dispatcher.wake())
+    this.subscriptions = new Subscriptions(kernel, () => this.dispatcher.wakeSoon())
     this.dispatcher = new Dispatcher(kernel, this.presets, {
       openItems: () => this.attention.entries().map(({ id }) => id),
       besides: () => this.subscriptions.send(),
@@ -53,7 +53,7 @@ export class NotificationsService implements NotificationsApi {
   written(t: Tx, event: StoredEvent): undefined {
     if (isTrouble(event.name)) this.#troubles.note(t, event)
     this.subscriptions.note(t, event)
-    if (this.dispatcher.names(event.name)) this.kernel.db.onDurable(t, () => this.dispatcher.wake())
+    if (this.dispatcher.names(event.name)) this.kernel.db.onDurable(t, this.dispatcher.wakeSoon)
   }
 
   /** What the agent of a session tells people. Throws `identity_required` (401), `identity_stale` (401), `notice_invalid` (422). */

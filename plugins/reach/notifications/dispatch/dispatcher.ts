@@ -31,6 +31,12 @@ interface Lane {
   readonly target: PresetTarget
 }
 
+/** A part of the log, and the position up to which it has all events. */
+interface Page {
+  readonly found: readonly StoredEvent[]
+  readonly upTo: number
+}
+
 /** Where a lane is after a page; `until`: it waits until then. */
 interface Step {
   readonly done: boolean
@@ -45,7 +51,7 @@ export class Dispatcher {
   #wake: () => void = () => {}
   #isWoken = true
   /** Pages of the log that were read in this round, by the position before them. */
-  readonly #pages = new Map<number, Promise<readonly StoredEvent[]>>()
+  readonly #pages = new Map<number, Promise<Page>>()
   readonly #happenings = new WeakMap<StoredEvent, Happening>()
   /** How far the log was read for a lane beyond its cursor, without an event for it. */
   readonly #passed = new Map<string, { readonly seq: number; readonly upTo: number }>()
@@ -74,16 +80,19 @@ export class Dispatcher {
     this.#wake()
   }
 
+  /** Wakes when what was just written can be read: the log counts an event as durable after those that wait for its transaction. */
+  readonly wakeSoon = (): void => void turn().then(() => this.wake())
+
   /** Sends until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.kernel
+    signal.addEventListener('abort', () => this.wake(), { once: true })
     while (!signal.aborted) {
       this.#isWoken = false
       const next = await this.#round(signal)
-      if (this.#isWoken || signal.aborted) continue
+      if (this.#isWoken) continue
       const woken = new Promise<void>(resolve => {
         this.#wake = resolve
-        signal.addEventListener('abort', () => resolve(), { once: true })
       })
       if (next === undefined) await woken
       else {
@@ -146,9 +155,8 @@ export class Dispatcher {
     const passed = this.#passed.get(id)
     let from = passed?.seq === seq ? passed.upTo : seq
     for (let last = events.last(); from < last; last = events.last()) {
-      const page = await this.#page(from)
-      const upTo = page.length < PAGE ? last : (page.at(-1)?.seq ?? last)
-      const named = page.filter(({ name }) => lane.preset.row.events.some(pattern => covers(pattern, name)))
+      const { found, upTo } = await this.#page(from)
+      const named = found.filter(({ name }) => lane.preset.row.events.some(pattern => covers(pattern, name)))
       if (named.length > 0) return { page: named, upTo }
       from = upTo
       this.#passed.set(id, { seq, upTo })
@@ -292,12 +300,21 @@ export class Dispatcher {
     return later === null || later === undefined ? undefined : Number(later)
   }
 
-  #page(after: number): Promise<readonly StoredEvent[]> {
+  #page(after: number): Promise<Page> {
     const known = this.#pages.get(after)
     if (known) return known
-    const page = this.kernel.needs.events.list({ after, limit: PAGE })
+    const page = this.#read(after)
     this.#pages.set(after, page)
     return page
+  }
+
+  async #read(after: number): Promise<Page> {
+    const { events } = this.kernel.needs
+    // Events that become durable while the log is read may be missing in what is found.
+    const last = events.last()
+    const found = await events.list({ after, limit: PAGE })
+    const newest = found.at(-1)?.seq ?? after
+    return { found, upTo: found.length < PAGE ? Math.max(last, newest) : newest }
   }
 
   #happening(event: StoredEvent): Happening {

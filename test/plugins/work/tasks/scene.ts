@@ -5,6 +5,8 @@ import workspaces from '../../../../plugins/desk/workspaces/index.js'
 import disk from '../../../../plugins/platform/disk/index.js'
 import resources from '../../../../plugins/platform/resources/index.js'
 import {
+  type FinishedSession,
+  InboxSources,
   type Recorded,
   type SessionInfo,
   Sessions,
@@ -13,6 +15,7 @@ import {
 } from '../../../../plugins/work/sessions/api.js'
 import { Tasks } from '../../../../plugins/work/tasks/api.js'
 import tasks from '../../../../plugins/work/tasks/index.js'
+import type { InboxItem } from '../../../../schemas/sessions.js'
 import type { TaskRun } from '../../../../schemas/tasks.js'
 import { VirtualClock } from '../../../../testing/virtual-clock.js'
 import { validateReply } from '../../../harness/contract.js'
@@ -29,6 +32,8 @@ export interface Agent {
   claim(body?: object): Promise<Answer>
   /** `complete`, `fail`, `heartbeat`, `release`, `start` of a run. */
   act(what: string, run: string, body?: object): Promise<Answer>
+  /** Any other request. */
+  ask(method: string, url: string, body?: object): Promise<Answer>
 }
 
 /** A daemon with tasks, on a clock that stands still, and sessions that are what the test says. */
@@ -38,6 +43,8 @@ export interface Scene extends TestKernel {
   agent(more?: Partial<SessionInfo>): Agent
   /** The agent of a session tells what it has used so far. */
   use(agent: Agent, use: Partial<SessionUse>): Promise<unknown>
+  /** Something is written into the journal of a session. */
+  record(agent: Agent, content: Recorded['content'], type?: Recorded['type']): Promise<unknown>
   /** A turn of a session ends. */
   endTurn(agent: Agent, status?: 'completed' | 'canceled'): Promise<unknown>
   /** Sessions whose turns were canceled, in order. */
@@ -81,6 +88,10 @@ export interface SceneOptions {
   readonly plugins?: readonly Plugin[]
   /** The command that answers the pending request of a session. */
   readonly asks?: Map<string, string>
+  /** Requests of sessions that wait for a person, and sessions that finished unseen; ids of those that are watched. */
+  readonly inbox?: InboxItem[]
+  readonly finished?: FinishedSession[]
+  readonly watched?: Set<string>
   /** What sessions have used before, and whether agents tell of it; nobody knows of others. */
   readonly told?: Map<string, SessionUse>
   readonly tells?: Map<string, { readonly tokens: boolean; readonly cost: boolean }>
@@ -107,7 +118,7 @@ export async function scene(options: SceneOptions = {}): Promise<Scene> {
     readonly stopped
     readonly uses
     readonly points
-    constructor(kernel: PluginKernel) {
+    constructor(readonly kernel: PluginKernel) {
       const updated = kernel.hooks.notify<[string, SessionUse]>('used')
       used = (...told) => updated.call(...told) as Promise<unknown>
       this.uses = {
@@ -124,6 +135,12 @@ export async function scene(options: SceneOptions = {}): Promise<Scene> {
     }
     get = (id: string) => sessions.get(id)
     answerTo = (id: string) => options.asks?.get(id)
+    inbox = () => [
+      ...(options.inbox ?? []),
+      ...this.kernel.collect(InboxSources).flatMap(({ entry }) => [...entry.read()]),
+    ]
+    finished = () => options.finished ?? []
+    isWatched = (id: string) => options.watched?.has(id) ?? false
     interrupt = async (id: string) => void interrupted.push(id)
     queue = async (id: string, prompt: { readonly text: string; readonly key: string }) => {
       const refusal = options.refuses?.()
@@ -181,6 +198,7 @@ export async function scene(options: SceneOptions = {}): Promise<Scene> {
       id,
       claim: (body = {}) => send('POST', '/api/agent/tasks/claim-next', body, headers),
       act: (what, run, body = {}) => send('POST', `/api/agent/tasks/${run}/${what}`, body, headers),
+      ask: (method, url, body) => send(method, url, body, headers),
     }
   }
 
@@ -206,6 +224,7 @@ export async function scene(options: SceneOptions = {}): Promise<Scene> {
       return speaker(id)
     },
     use: ({ id }, use) => used(id, { tokens: null, cost: null, ...use }),
+    record: ({ id }, content, type = 'permission') => recorded({ sessionId: id, type, turnId: 't', content }),
     endTurn: ({ id }, status = 'completed') =>
       recorded({ sessionId: id, type: 'done', turnId: 't', content: { status } }),
     interrupted,
