@@ -57,12 +57,12 @@ export class Troubles {
     const own = this.kernel.db.within(t)
     const happening = happeningOf(this.kernel, event)
     const begins = Object.hasOwn(BEGINS, event.name) ? BEGINS[event.name] : undefined
-    // One event says of a run of a job that it ended, and its payload how.
-    if (begins && happening.outcome !== 'success' && (event.name !== 'automation.run.ended' || happening.outcome)) {
+    if (begins && happening.outcome === 'failure') {
       troubles.replace(own, rowOf(begins, happening, event))
       return
     }
-    const ended = begins ? [begins.of] : (ENDS[event.name] ?? [])
+    // Some events say by their payload how something ended; one of a canceled run says neither.
+    const ended = begins ? (happening.outcome === 'success' ? [begins.of] : []) : (ENDS[event.name] ?? [])
     for (const of of ended) troubles.delete(own, { id: `${of}:${happening.subject}` })
   }
 

@@ -17,8 +17,9 @@ import { type SubscriptionRow, subscriptions } from '../tables.js'
 const MOST = 100
 const DEFAULT_LIMIT = 200
 const RETRY = { firstMs: 1000, longestMs: 5 * 60_000 }
-/** The event of each change of a task's status, and the statuses with which a task ends. */
+/** Events of changes of a task's status, and the statuses with which a task ends. */
 const STATUS_CHANGED = 'task.status_changed'
+const CANCELED = 'task.canceled'
 const ENDED: Readonly<Record<string, string>> = {
   completed: 'Task completed',
   failed: 'Task failed',
@@ -98,9 +99,10 @@ export class Subscriptions {
 
   /** The status of a task changed; the transaction is open. What has to be announced is written down in it. */
   note(t: Tx, { name, seq, id, payload }: StoredEvent): void {
-    if (name !== STATUS_CHANGED) return
+    if (name !== STATUS_CHANGED && name !== CANCELED) return
     const { task_id: taskId, to } = payload as { readonly task_id: string; readonly to?: unknown }
-    const said = typeof to === 'string' && Object.hasOwn(ENDED, to) ? ENDED[to] : undefined
+    const status = name === CANCELED ? 'canceled' : `${to}`
+    const said = Object.hasOwn(ENDED, status) ? ENDED[status] : undefined
     if (said === undefined) return
     const own = this.kernel.db.within(t)
     const rows = subscriptions.all(own, { task_id: taskId })
