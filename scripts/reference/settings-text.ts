@@ -108,6 +108,8 @@ export const settingTexts: Readonly<Record<string, string>> = {
   'window_manager.swap_modifier': 'Key that swaps two windows',
   'autonomy.block_recurrence_limit':
     'How often a kind of block may recur on a task before the task needs attention; 0: no limit',
+  'task.orchestration.bridge_notification_timeout':
+    'Time after which a message about the end of a task that is still under way is shown as an error of its subscription; 0: never',
   'task.orchestration.summary_max_bytes': 'Bytes of the handoff from the previous run in the context of a run',
   'task.orchestration.context_body_max_bytes':
     'Bytes of the description, and of all event payloads, in the context of a run',
