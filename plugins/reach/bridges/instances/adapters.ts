@@ -146,8 +146,7 @@ export class Adapters {
     if (!decoded.success)
       throw BridgeErrors.bridge_report_invalid(`${v.getDotPath(decoded.issues[0]) ?? 'report'}: not valid`)
     const { status, reason, message, webhook_public_url: webhookUrl } = decoded.output
-    const standing: Standing =
-      status === 'starting' || status === 'ready' ? { status } : { status, reason, message: this.#plain(message) }
+    const standing: Standing = status === 'starting' || status === 'ready' ? { status } : { status, reason, message }
     const wasReady = await this.kernel.db.tx(t => {
       const instance = this.instances.get(id)
       if (instance?.extension !== extension)
@@ -158,11 +157,6 @@ export class Adapters {
       return instance.status === 'ready'
     })
     if (status === 'ready' && !wasReady) this.#alarm.set(dueOf('read', id), this.kernel.clock.now())
-  }
-
-  /** A text of an adapter without the secrets that it may quote. */
-  #plain(message: string | undefined): string | undefined {
-    return message === undefined ? undefined : this.kernel.redact.text(message, 1000)
   }
 
   /** Does not wait: an adapter that is slow delays only itself. */
@@ -253,7 +247,7 @@ export class Adapters {
   async #failed(key: Key, wanted: readonly ManagedInstance[], provider: BridgeProvider, error: unknown): Promise<void> {
     const { clock, ids, log } = this.kernel
     const failures = (this.#failures.get(key) ?? 0) + 1
-    const message = this.#plain(messageOf(error))
+    const message = this.instances.plain(messageOf(error))
     log.warn(`the adapter of ${provider.platform} (${provider.extension}) did not start: ${message}`, { failures })
     const isLast = failures >= TRIES
     await this.#moveAll(wanted, { status: isLast ? 'error' : 'degraded', reason: 'provider_timeout', message })

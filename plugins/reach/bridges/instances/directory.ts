@@ -35,7 +35,7 @@ export class Directory {
 
   /** Reads the directory of a platform again; a failure is recorded and leaves the rows. */
   async refresh(id: string): Promise<void> {
-    const { clock, db, log, redact } = this.kernel
+    const { clock, db, log } = this.kernel
     const provider = this.instances.provider(id)
     if (!provider) return
     const limit = new AbortController()
@@ -50,7 +50,7 @@ export class Directory {
       })
     } catch (error) {
       limit.abort()
-      const message = redact.text(`the directory of targets could not be read: ${messageOf(error)}`, 1000)
+      const message = this.instances.plain(`the directory of targets could not be read: ${messageOf(error)}`)
       log.warn(message, { bridge: id })
       await db.tx(t => this.instances.failed(t, id, message))
     }

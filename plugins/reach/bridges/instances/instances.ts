@@ -156,9 +156,14 @@ export class Instances {
     this.change(t, id, changes[counter])
   }
 
+  /** A text of an adapter, without the secrets that it may quote. */
+  plain(message: string): string {
+    return this.kernel.redact.text(message, MESSAGE_MAX)
+  }
+
   /** A delivery, or a request to the platform, failed. */
   failed(t: Tx, id: string, message: string): void {
-    this.change(t, id, { lastError: message.slice(0, MESSAGE_MAX), lastErrorAt: this.kernel.clock.now() })
+    this.change(t, id, { lastError: this.plain(message), lastErrorAt: this.kernel.clock.now() })
   }
 
   /** The platform took a message. @param hasRemoteId it named the message */
@@ -189,9 +194,9 @@ export class Instances {
   move(t: Tx, id: string, to: Standing, afresh = false): boolean {
     const state = states.get(t, { id })
     if (!state || !(afresh || leadsTo(state.status, to.status))) return false
-    const { reason = undefined, message = undefined } = 'reason' in to || 'message' in to ? to : {}
-    if (state.status === to.status && state.reason === reason && state.message === message) return true
-    const text = message?.slice(0, MESSAGE_MAX)
+    const { reason, message } = 'reason' in to || 'message' in to ? to : {}
+    const text = message === undefined ? undefined : this.plain(message)
+    if (state.status === to.status && state.reason === reason && state.message === text) return true
     const now = this.kernel.clock.now()
     const { status } = to
     const announces = status === 'disabled' || status === 'starting' ? undefined : ANNOUNCED[status]

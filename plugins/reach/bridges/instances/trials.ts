@@ -153,8 +153,9 @@ export class Trials {
       }
     })
     if (result.status === 'delivered') return { status: 'delivered', remoteId: result.remote_message_id }
-    if (result.status === 'unknown') return result
-    return { status: 'failed', message: result.message, permanent: result.permanent }
+    const message = this.instances.plain(result.message)
+    if (result.status === 'unknown') return { status: 'unknown', message }
+    return { status: 'failed', message, permanent: result.permanent }
   }
 
   #configuration(instance: Instance): VerifyCheck {

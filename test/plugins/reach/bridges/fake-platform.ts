@@ -79,6 +79,8 @@ export class FakePlatform {
   settling: SettleResult | undefined
   readonly #script: Scripted[] = []
   #host: BridgeHost | undefined
+  /** Instances that run; an adapter that could not start has none. */
+  #known: ReadonlySet<string> = new Set()
   #ids = 0
   #events = 0
 
@@ -175,8 +177,9 @@ export class FakePlatform {
   async #manage(instances: readonly ManagedInstance[], host: BridgeHost): Promise<void> {
     this.#host = host
     const refusal = this.refusals.shift()
+    const before = this.#known
+    this.#known = new Set(refusal === undefined ? instances.map(({ id }) => id) : [])
     if (refusal !== undefined) throw new Error(refusal)
-    const before = new Set(this.running.map(({ id }) => id))
     this.managed.push(instances)
     const { reports } = this
     if (!reports) return

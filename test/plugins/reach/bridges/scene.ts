@@ -22,6 +22,8 @@ export async function scene(
   { plugins = [], ...options }: Partial<BootOptions> & { readonly plugins?: readonly Plugin[] } = {},
 ) {
   const folder = await realpath(await temporaryFolder('bridges'))
+  const home = options.home ?? path.join(folder, 'home')
+  await mkdir(home, { recursive: true, mode: 0o700 })
   const clock = new VirtualClock()
   const inside: { kernel?: PluginKernel<Needs> } = {}
   const probe = definePlugin({
@@ -50,6 +52,7 @@ export async function scene(
       ],
       clock,
       ...options,
+      home,
     }),
   )
   const request = (method: string, url: string, body?: unknown) =>
@@ -78,11 +81,31 @@ export async function scene(
       ({ payload }) => payload as Reply,
     )
   }
+  const clean = () => rm(folder, { recursive: true, force: true })
   const end = async () => {
     await whileTimePasses(clock, host.close())
-    await rm(folder, { recursive: true, force: true })
+    await clean()
   }
-  return { host, clock, request, until, create, statusOf, reaches, workspace, api, events, folder, end }
+  /** Ends the daemon; another scene can go on with its home. */
+  const leave = () => whileTimePasses(clock, host.close())
+  return {
+    host,
+    clock,
+    request,
+    until,
+    create,
+    statusOf,
+    reaches,
+    workspace,
+    api,
+    events,
+    folder,
+    home,
+    inside: () => inside.kernel as PluginKernel<Needs>,
+    leave,
+    clean,
+    end,
+  }
 }
 
 export const instance = (more: Record<string, unknown> = {}) => ({

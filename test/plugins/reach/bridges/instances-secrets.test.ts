@@ -1,0 +1,184 @@
+import { readdir, readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { FakePlatform } from './fake-platform.js'
+import { outcome, scene } from './scene.js'
+
+const slots = [
+  { name: 'bot_token', kind: 'token', description: 'Token of the bot', required: true },
+  { name: 'webhook_secret', kind: 'secret' },
+]
+const VALUE = 'xoxb-31337-very-secret-value'
+
+const put = (ref: string, value: string | null = VALUE, kind = 'token') => ({
+  kind,
+  secret_ref: ref,
+  secret_value: value,
+})
+
+test('an instance that lacks a required secret waits for it, and starts when it is bound', async () => {
+  const platform = new FakePlatform({ secretSlots: slots })
+  const s = await scene([platform])
+  const made = await s.create()
+  assert.is(made.status, 'starting')
+  const { id } = made
+  await s.reaches(id, 'auth_required')
+  const { health, bridge } = (await s.request('GET', `/api/bridges/${id}`)).body
+  assert.match(bridge.degradation.message, /bot_token/)
+  assert.equal(
+    health.diagnostics.map(({ kind, secret_slot, next_action }: Record<string, string>) => [
+      kind,
+      secret_slot,
+      next_action,
+    ]),
+    [['missing_token', 'bot_token', `svc bridge secret-bindings put ${id} bot_token`]],
+  )
+  assert.is(health.auth_failures_total, 0)
+  assert.is(platform.managed.length, 0)
+  const url = `/api/bridges/${id}/secret-bindings`
+  const bound = await s.request('PUT', `${url}/bot_token`, put(`vault:bridges/${id}/bot_token`))
+  assert.equal(
+    [bound.status, bound.body.binding.binding_name, bound.body.binding.secret_ref],
+    [200, 'bot_token', `vault:bridges/${id}/bot_token`],
+  )
+  await s.reaches(id, 'ready')
+  assert.equal(platform.running[0]?.secrets, [{ binding_name: 'bot_token', kind: 'token', value: VALUE }])
+  // Another value is told to the adapter, the same one again is not.
+  const before = platform.managed.length
+  await s.request('PUT', `${url}/bot_token`, put(`vault:bridges/${id}/bot_token`, 'another-secret-value'))
+  await s.until('the adapter has it', () => platform.running[0]?.secrets[0]?.value === 'another-secret-value')
+  await s.request('PUT', `${url}/bot_token`, put(`vault:bridges/${id}/bot_token`, 'another-secret-value'))
+  await s.clock.advance(1000)
+  assert.is(platform.managed.length, before + 1)
+  assert.is(outcome(await s.request('DELETE', `${url}/bot_token`)), '204')
+  await s.reaches(id, 'auth_required')
+  await s.until('the adapter ended it', () => platform.running.length === 0)
+  assert.equal((await s.request('GET', url)).body.bindings, [])
+  await s.end()
+})
+
+test('a rejected token is replaced, and the instance starts again', async () => {
+  const platform = new FakePlatform({ secretSlots: slots })
+  const s = await scene([platform])
+  const { id } = await s.create()
+  const url = `/api/bridges/${id}/secret-bindings/bot_token`
+  await s.request('PUT', url, put(`vault:bridges/${id}/bot_token`))
+  await s.reaches(id, 'ready')
+  await platform.host.report(id, { status: 'auth_required', reason: 'auth_failed', message: 'invalid_auth' })
+  platform.reports = null
+  await s.request('PUT', url, put(`vault:bridges/${id}/bot_token`, 'another-secret-value'))
+  assert.is(await s.statusOf(id), 'starting')
+  await s.end()
+})
+
+test('bindings that are not valid are refused and change nothing', async () => {
+  const s = await scene([new FakePlatform({ secretSlots: slots })])
+  const { id } = await s.create()
+  const ref = `vault:bridges/${id}/bot_token`
+  const table: readonly (readonly [string, string, unknown, string])[] = [
+    [id, 'nosuch', put(`vault:bridges/${id}/nosuch`), '404 bridge_slot_unknown'],
+    ['nosuch', 'bot_token', put('vault:bridges/nosuch/bot_token'), '404 bridge_not_found'],
+    [id, 'bot_token', put('vault:bridges/other/bot_token'), '400 bridge_binding_invalid'],
+    [id, 'bot_token', put(`vault:providers/${id}/bot_token`), '400 bridge_binding_invalid'],
+    [id, 'bot_token', put('env:BOT_TOKEN'), '400 bridge_binding_invalid'],
+    [id, 'bot_token', put(ref, ' '), '400 bridge_binding_invalid'],
+    [id, 'bot_token', put(ref, 'short'), '400 vault_value_short'],
+    [id, 'bot_token', put(ref, null), '400 bridge_binding_invalid'],
+    [id, 'bot_token', put(ref, 'x'.repeat(4 * 1024 * 1024 + 1)), '400 bridge_binding_invalid'],
+    [id, 'bot_token', { secret_ref: ref, secret_value: VALUE }, '400 invalid_request'],
+  ]
+  for (const [bridge, slot, body, expected] of table)
+    assert.is(
+      outcome(await s.request('PUT', `/api/bridges/${bridge}/secret-bindings/${slot}`, body)),
+      expected,
+      `${bridge} ${slot}`,
+    )
+  assert.is(
+    outcome(await s.request('DELETE', `/api/bridges/${id}/secret-bindings/bot_token`)),
+    '404 bridge_binding_not_found',
+  )
+  assert.is(outcome(await s.request('DELETE', `/api/bridges/${id}/secret-bindings/nosuch`)), '404 bridge_slot_unknown')
+  assert.equal((await s.request('GET', `/api/bridges/${id}/secret-bindings`)).body.bindings, [])
+  assert.equal((await s.request('GET', '/api/vault/secrets')).body.secrets, [])
+  await s.end()
+})
+
+test('a secret that the vault has is bound without its value', async () => {
+  const platform = new FakePlatform({ secretSlots: slots })
+  const s = await scene([platform])
+  const { id } = await s.create()
+  const ref = `vault:bridges/${id}/bot_token`
+  await s.request('PUT', '/api/vault/secrets', { ref, secret_value: VALUE })
+  await s.request('PUT', `/api/bridges/${id}/secret-bindings/bot_token`, { kind: 'token', secret_ref: ref })
+  await s.reaches(id, 'ready')
+  assert.is(platform.running[0]?.secrets[0]?.value, VALUE)
+  await s.end()
+})
+
+test('the value of a secret is in no reply, no event, no log line and no file', async () => {
+  const platform = new FakePlatform({ secretSlots: slots })
+  const s = await scene([platform])
+  const { id } = await s.create()
+  const replies = [
+    await s.request('PUT', `/api/bridges/${id}/secret-bindings/bot_token`, put(`vault:bridges/${id}/bot_token`)),
+  ]
+  await s.reaches(id, 'ready')
+  platform.checks = [{ check: 'token', status: 'fail', remediation: `the token ${VALUE} was rejected` }]
+  platform.webhook = { check: 'webhook', status: 'fail', remediation: `https://bot:${VALUE}@chat.example` }
+  await platform.host.report(id, { status: 'degraded', message: `could not log in with ${VALUE}` })
+  platform.failNext({ message: `rejected ${VALUE}` })
+  for (const [method, url, body] of [
+    ['GET', `/api/bridges/${id}`],
+    ['GET', '/api/bridges'],
+    ['GET', '/api/bridges/providers'],
+    ['GET', `/api/bridges/${id}/secret-bindings`],
+    ['POST', `/api/bridges/${id}/verify`],
+    ['POST', `/api/bridges/${id}/webhook/register`],
+    ['POST', `/api/bridges/${id}/send-test`, { message: 'hi', target: { peer_id: 'ada' } }],
+    ['GET', `/api/resources/bridge.instance/${id}`],
+    ['GET', '/api/doctor'],
+    ['GET', '/api/status'],
+  ] as const)
+    replies.push(await s.request(method, url, body))
+  platform.refusals.push(`no login with ${VALUE}`)
+  await s.request('POST', `/api/bridges/${id}/restart`)
+  await s.until('it was refused', () => platform.refusals.length === 0)
+  replies.push(await s.request('GET', `/api/bridges/${id}`))
+  assert.not.match(JSON.stringify(replies), VALUE)
+  assert.not.match(JSON.stringify(await s.inside().needs.events.list({})), VALUE)
+  assert.not.match(JSON.stringify(s.host.log), VALUE)
+  await s.leave()
+  const files = (await readdir(s.home, { recursive: true, withFileTypes: true })).filter(file => file.isFile())
+  assert.ok(files.length > 3)
+  for (const file of files) {
+    const bytes = await readFile(path.join(file.parentPath, file.name))
+    assert.is(bytes.includes(VALUE), false, file.name)
+  }
+  await s.clean()
+})
+
+test('a bridge that is deleted leaves nothing: its secrets, targets and state go in the same transaction', async () => {
+  const platform = new FakePlatform({
+    secretSlots: slots,
+    targets: [{ group_id: '#ops', display_name: 'ops', target_type: 'channel' }],
+  })
+  const s = await scene([platform])
+  const { id } = await s.create()
+  await s.request('PUT', `/api/bridges/${id}/secret-bindings/bot_token`, put(`vault:bridges/${id}/bot_token`))
+  await s.reaches(id, 'ready')
+  await s.until(
+    'the directory is read',
+    async () => (await s.host.request('GET', `/api/bridges/${id}/targets`)).body.total === 1,
+  )
+  const { record } = (await s.request('GET', `/api/resources/bridge.instance/${id}`)).body
+  await s.request('DELETE', `/api/resources/bridge.instance/${id}`, { expected_version: record.version })
+  assert.equal((await s.request('GET', '/api/vault/secrets')).body.secrets, [])
+  for (const table of ['bridges_state', 'bridges_secret', 'bridges_target'])
+    assert.equal(s.inside().db.all(`SELECT * FROM ${table}`), [], table)
+  await s.until('the adapter ended it', () => platform.running.length === 0)
+  assert.is(outcome(await s.request('GET', `/api/bridges/${id}`)), '404 bridge_not_found')
+  await s.end()
+})
+
+test.run()
