@@ -106,7 +106,8 @@ class Served {
   #initialize({ capabilities, runtime }: Initialize) {
     const { provides = [], granted_permissions: permissions = [] } = capabilities ?? {}
     // The answer goes first: the daemon waits a few seconds for it, and takes no report before.
-    setImmediate(() => void this.#set(runtime?.bridge?.managed_instances ?? []))
+    this.#changes = this.#changes.then(() => new Promise(resolve => setImmediate(resolve)))
+    void this.#set(runtime?.bridge?.managed_instances ?? [])
     return {
       protocol_version: PROTOCOL,
       extension_info: { name: this.bridge.name, version: this.bridge.version, sdk_name: 'svc/bridge-kit' },

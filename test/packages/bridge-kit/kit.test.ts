@@ -1,0 +1,367 @@
+import { PassThrough } from 'node:stream'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import {
+  type Adapter,
+  backoffMs,
+  type Host,
+  type Instance,
+  InstanceProblem,
+  linesOf,
+  measure,
+  NotSent,
+  RpcError,
+  retryAfterMs,
+  retrying,
+  runBridge,
+  split,
+  type Timing,
+} from '../../../packages/bridge-kit/src/index.js'
+import { managed, ScriptedDaemon } from './scripted-daemon.js'
+
+/** A clock that jumps over each wait and remembers it. */
+function jumping(): Timing & { readonly waits: number[]; advance(ms: number): void } {
+  let now = 0
+  const waits: number[] = []
+  return {
+    waits,
+    now: () => now,
+    random: () => 0.5,
+    advance: ms => {
+      now += ms
+    },
+    async sleep(ms, signal) {
+      // Time limits of the library are as long as this; nothing here takes that long.
+      if (ms >= 5000) return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
+      waits.push(ms)
+      now += ms
+      await new Promise(resolve => setImmediate(resolve))
+      signal?.throwIfAborted()
+    },
+  }
+}
+
+interface Opened {
+  readonly instance: Instance
+  readonly host: Host
+  closed: boolean
+}
+
+function probe(adapter: Partial<Adapter> = {}, timing: Timing = jumping()) {
+  const opened: Opened[] = []
+  const daemon = ScriptedDaemon.inProcess(
+    {
+      name: 'probe',
+      version: '1.2.3',
+      open(instance, host) {
+        const one: Opened = { instance, host, closed: false }
+        opened.push(one)
+        return {
+          deliver: async () => ({ status: 'delivered' }),
+          targets: () => [],
+          ...adapter,
+          close: () => {
+            one.closed = true
+          },
+        }
+      },
+    },
+    timing,
+  )
+  return { daemon, opened }
+}
+
+const message = (key: string, text: string, peer = 'ann') =>
+  ({
+    idempotency_key: key,
+    family: 'message',
+    sender: { id: peer, authenticated: true },
+    peer_id: peer,
+    text,
+    addressed: true,
+  }) as const
+
+const refused = (code: string, more: object = {}) => new RpcError(-32000, code, { code, ...more })
+
+test('the handshake accepts what is offered and names the methods, before an instance is open', async () => {
+  const { daemon, opened } = probe()
+  const answer = await daemon.initialize([managed('b', {}, { token: 's' }), managed('a', {})])
+  assert.equal(opened, [])
+  assert.equal(answer, {
+    protocol_version: '1',
+    extension_info: { name: 'probe', version: '1.2.3', sdk_name: 'svc/bridge-kit' },
+    accepted_capabilities: { provides: ['bridge.adapter'], permissions: ['bridges/messages/ingest'] },
+    implemented_methods: [
+      'health_check',
+      'shutdown',
+      'bridges/deliver',
+      'bridges/targets/snapshot',
+      'bridges/instances/set',
+      'bridges/settle',
+      'bridges/verify',
+      'bridges/webhook/register',
+    ],
+    supports: { health_check: true },
+  })
+  await daemon.status('starting')
+  assert.is(opened[0]?.instance.secret('token'), 's')
+  assert.is(opened[0]?.instance.secret('other'), undefined)
+  await daemon.shutdown()
+  assert.ok(opened.every(({ closed }) => closed))
+})
+
+test('a changed set reopens only what changed', async () => {
+  const { daemon, opened } = probe()
+  await daemon.initialize([managed('a', { n: 1 }), managed('b', { n: 1 })])
+  await daemon.set([managed('a', { n: 1 }), managed('b', { n: 2 }), managed('c', {})])
+  assert.equal(
+    opened.map(({ instance, closed }) => [instance.id, instance.config.n, closed]),
+    [
+      ['a', 1, false],
+      ['b', 1, true],
+      ['b', 2, false],
+      ['c', undefined, false],
+    ],
+  )
+  assert.ok(opened[1]?.host.signal.aborted)
+  await daemon.set([])
+  assert.ok(opened.every(({ closed }) => closed))
+  await daemon.shutdown()
+})
+
+test('the end of the input is a shutdown', async () => {
+  const input = new PassThrough()
+  let closed = 0
+  const adapter = {
+    deliver: async () => ({ status: 'delivered' }) as const,
+    targets: () => [],
+    close: () => void closed++,
+  }
+  const ended = runBridge(
+    { name: 'probe', version: '1.0.0', open: () => adapter },
+    { input, output: new PassThrough() },
+  )
+  const bridge = { managed_instances: [managed('a', {})] }
+  input.write(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params: { runtime: { bridge } } })}\n`)
+  input.end()
+  await ended
+  assert.is(closed, 1)
+})
+
+test('an adapter that does not open reports what it says, and a later report goes through starting', async () => {
+  let host: Host | undefined
+  const daemon = ScriptedDaemon.inProcess({
+    name: 'probe',
+    version: '1.0.0',
+    open(_, given) {
+      host = given
+      throw new InstanceProblem({ status: 'auth_required', reason: 'auth_failed', message: 'no token' })
+    },
+  })
+  await daemon.initialize([managed('a', {})])
+  const { reason, message } = await daemon.status('auth_required')
+  assert.equal([reason, message], ['auth_failed', 'no token'])
+  host?.report({ status: 'ready' })
+  await daemon.status('ready')
+  assert.equal(
+    daemon.reports.map(({ status }) => status),
+    ['starting', 'auth_required', 'starting', 'ready'],
+  )
+  const result = await daemon.say('a', { peer_id: 'ann' }, 'hello')
+  assert.is(result.status, 'not_sent')
+  await daemon.shutdown()
+})
+
+test('what an adapter throws while it sends is unknown, unless it says that nothing was sent', async () => {
+  const errors: Error[] = [
+    new Error('the line broke'),
+    new NotSent('permission_denied', 'banned'),
+    new NotSent('transient_delivery_failure', 'slow down', { retryAfterMs: 1500 }),
+  ]
+  const { daemon } = probe({
+    deliver: async () => {
+      throw errors.shift()
+    },
+  })
+  await daemon.initialize([managed('a', {})])
+  await daemon.status('starting')
+  assert.equal(await daemon.say('a', {}, '1'), { status: 'unknown', message: 'the line broke' })
+  assert.equal(await daemon.say('a', {}, '2'), {
+    status: 'not_sent',
+    permanent: true,
+    kind: 'permission_denied',
+    message: 'banned',
+  })
+  assert.equal(await daemon.say('a', {}, '3'), {
+    status: 'not_sent',
+    permanent: false,
+    kind: 'transient_delivery_failure',
+    message: 'slow down',
+    retry_after_ms: 1500,
+  })
+  const missing = await daemon.say('nobody', {}, 'x').catch(error => error)
+  assert.is(missing.reason, 'bridge_not_found')
+  assert.equal(await daemon.settle(daemon.delivery('a', {}, 'x'), 0), { outcome: 'unknown' })
+  await daemon.shutdown()
+})
+
+test('a health check fails while an adapter is deaf', async () => {
+  let why: string | undefined
+  const { daemon } = probe({ deaf: () => why })
+  await daemon.initialize([managed('a', {})])
+  await daemon.status('starting')
+  assert.equal(await daemon.health(), { healthy: true })
+  why = 'nothing was heard for 90 s'
+  assert.equal(await daemon.health(), { healthy: false, message: 'a: nothing was heard for 90 s' })
+  await daemon.shutdown()
+})
+
+test('an event that is refused for now is sent again after the time that the daemon names, else with growing waits', async () => {
+  const timing = jumping()
+  const { daemon, opened } = probe({}, timing)
+  await daemon.initialize([managed('a', {})])
+  await daemon.status('starting')
+  const answers = [
+    refused('bridge_not_accepting', { retry_after_ms: 1234 }),
+    refused('bridge_not_accepting'),
+    refused('internal_error'),
+  ]
+  daemon.ingest = ({ idempotency_key }) => {
+    const error = answers.shift()
+    if (error) throw error
+    return { idempotency_key, outcome: 'prompted', session_id: 'ses_1' }
+  }
+  const result = await opened[0]?.host.ingest(message('k1', 'hello'))
+  assert.equal(result, { idempotency_key: 'k1', outcome: 'prompted', session_id: 'ses_1' })
+  assert.equal(timing.waits, [1234, 300, 600])
+  assert.is(daemon.events.length, 1)
+  await daemon.shutdown()
+})
+
+test('events of one conversation keep their order, and another conversation does not wait for them', async () => {
+  const { daemon, opened } = probe()
+  await daemon.initialize([managed('a', {})])
+  await daemon.status('starting')
+  const { host } = opened[0]!
+  let open = false
+  daemon.ingest = event => {
+    if (event.peer_id === 'ann' && !open) throw refused('bridge_not_accepting')
+    return { idempotency_key: event.idempotency_key, outcome: 'prompted' }
+  }
+  const all = [host.ingest(message('1', 'one')), host.ingest(message('2', 'two')), host.ingest(message('3', 'three'))]
+  await host.ingest(message('4', 'other', 'ben'))
+  assert.equal(
+    daemon.events.map(({ text }) => text),
+    ['other'],
+  )
+  open = true
+  await Promise.all(all)
+  assert.equal(
+    daemon.events.map(({ text }) => text),
+    ['other', 'one', 'two', 'three'],
+  )
+  await daemon.shutdown()
+})
+
+test('a repeated event is sent once within five minutes; one that was refused for good may come again', async () => {
+  const timing = jumping()
+  const { daemon, opened } = probe({}, timing)
+  await daemon.initialize([managed('a', {})])
+  await daemon.status('starting')
+  const { host } = opened[0]!
+  await Promise.all([host.ingest(message('k', 'hello')), host.ingest(message('k', 'hello'))])
+  timing.advance(4 * 60_000)
+  await host.ingest(message('k', 'hello'))
+  assert.is(daemon.events.length, 1)
+  timing.advance(2 * 60_000)
+  await host.ingest(message('k', 'hello'))
+  assert.is(daemon.events.length, 2)
+  daemon.ingest = () => {
+    throw refused('bridge_event_invalid')
+  }
+  const error = await host.ingest(message('bad', 'x')).catch(error => error)
+  assert.equal([error.name, error.code], ['IngestRefused', 'bridge_event_invalid'])
+  daemon.ingest = ({ idempotency_key }) => ({ idempotency_key, outcome: 'prompted' })
+  await host.ingest(message('bad', 'x'))
+  await daemon.shutdown()
+})
+
+test('an event that waits is given up when its instance is closed', async () => {
+  const { daemon, opened } = probe()
+  await daemon.initialize([managed('a', {})])
+  await daemon.status('starting')
+  daemon.ingest = () => {
+    throw refused('bridge_not_accepting')
+  }
+  const waiting = opened[0]?.host.ingest(message('k', 'hello')).catch(error => error.code)
+  await daemon.set([])
+  assert.is(await waiting, 'bridge_closed')
+  await daemon.shutdown()
+})
+
+test('1,000 events wait at most', async () => {
+  const { daemon, opened } = probe()
+  await daemon.initialize([managed('a', {})])
+  await daemon.status('starting')
+  const { host } = opened[0]!
+  daemon.ingest = () => new Promise(() => {})
+  for (let n = 0; n < 1000; n++) host.ingest(message(`k${n}`, 'x', `p${n}`)).catch(() => {})
+  assert.is(await host.ingest(message('more', 'x')).catch(error => error.code), 'too_many_requests')
+  await daemon.shutdown()
+})
+
+test('a call is retried with jitter, or after the time that the platform names', async () => {
+  const timing = jumping()
+  const attempts: number[] = []
+  const value = await retrying(
+    async attempt => {
+      attempts.push(attempt)
+      if (attempt < 4) throw new Error(attempt === 2 ? 'slow' : 'broken')
+      return 'done'
+    },
+    { attempts: 5, timing, retryAfter: error => ((error as Error).message === 'slow' ? 4000 : undefined) },
+  )
+  assert.is(value, 'done')
+  assert.equal(attempts, [1, 2, 3, 4])
+  assert.equal(timing.waits, [375, 4000, 1500])
+  const permanent = retrying(() => Promise.reject(new Error('bad token')), {
+    attempts: 5,
+    timing,
+    transient: () => false,
+  })
+  assert.is(await permanent.catch(error => error.message), 'bad token')
+  assert.is(timing.waits.length, 3)
+  assert.equal(
+    [1, 2, 30].map(failures => [backoffMs(failures, { random: () => 0 }), backoffMs(failures, { random: () => 1 })]),
+    [
+      [250, 500],
+      [500, 1000],
+      [30_000, 60_000],
+    ],
+  )
+  assert.equal(
+    ['2', '0.5', 'Thu, 01 Jan 1970 00:00:10 GMT', '', 'soon', '-1', '1e9'].map(header => retryAfterMs(header, 4000)),
+    [2000, 500, 6000, undefined, undefined, 0, 3_600_000],
+  )
+})
+
+test('texts are measured and split by unit, and no character is cut', () => {
+  assert.equal([measure('añ😀', 'bytes'), measure('añ😀', 'utf16'), measure('añ😀', 'code_points')], [7, 4, 3])
+  assert.equal(split('one two\nthree', 8, 'code_points'), ['one two', 'three'])
+  assert.equal(split('aaaa bbbb', 6, 'bytes'), ['aaaa', 'bbbb'])
+  assert.equal(split('😀😀😀', 5, 'bytes'), ['😀', '😀', '😀'])
+  assert.equal(split('e\u0301e\u0301', 3, 'code_points'), ['e\u0301', 'e\u0301'])
+  const family = '\u{1f468}\u200d\u{1f469}\u200d\u{1f467}'
+  assert.equal(split(`ab${family}`, 6, 'code_points'), ['ab', family])
+  // A cluster that is longer than the limit is cut rather than sent whole.
+  assert.equal(split(`a${'\u0301'.repeat(10)}`, 4, 'code_points').length, 3)
+  for (const unit of ['bytes', 'utf16', 'code_points'] as const) {
+    const text = 'Grüße an 😀 alle\nund noch viel mehr Text '.repeat(50)
+    const pieces = split(text, 37, unit)
+    assert.ok(pieces.every(piece => measure(piece, unit) <= 37))
+    assert.is(pieces.join('').replace(/\s/g, ''), text.replace(/\s/g, ''))
+  }
+  assert.equal(linesOf('one\r\n\r\ntwo\0\x01\u2028three\rQUIT'), ['one', 'two', 'three', 'QUIT'])
+})
+
+test.run()
