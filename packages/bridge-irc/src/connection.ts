@@ -125,7 +125,7 @@ export class IrcConnection {
   }
 
   get nick(): string {
-    return this.#client.user.nick
+    return this.#prefix.nick
   }
 
   get networkName(): string {
@@ -258,7 +258,10 @@ export class IrcConnection {
     const timeout = new AbortController()
     try {
       await new Promise<void>((resolve, reject) => {
-        client.on('registered', () => resolve())
+        client.on('registered', ({ nick }: { nick: string }) => {
+          this.#prefix = { ...this.#prefix, nick }
+          resolve()
+        })
         client.on('sasl failed', ({ reason }: { reason: string }) => reject(saslProblem(reason)))
         client.on('nick invalid', () => reject(badNick(config.nick)))
         client.on('socket close', (error: unknown) =>
@@ -333,7 +336,7 @@ export class IrcConnection {
     client.on('nick', ({ nick, new_nick: next }: { nick: string; new_nick: string }) => {
       this.#forget(nick)
       this.#forget(next)
-      if (!this.#isMe(next)) return
+      if (!this.#isMe(nick)) return
       this.#prefix = { ...this.#prefix, nick: next }
       this.events.changed()
     })

@@ -1,7 +1,9 @@
+// timeout: 120s
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { openIrc } from '../../../packages/bridge-irc/src/bridge.js'
 import { manifest } from '../../../packages/bridge-irc/src/manifest.js'
+import { realTiming, type Timing } from '../../../packages/bridge-kit/src/index.js'
 import { Ngircd } from '../../harness/chat-servers.js'
 import { managed, ScriptedDaemon } from '../bridge-kit/scripted-daemon.js'
 import { Person } from './person.js'
@@ -16,8 +18,10 @@ const config = (more: object = {}) => ({
   flood_burst: 50,
   ...more,
 })
+/** What is tried again every 30 s is tried every 200 ms. */
+const hasty: Timing = { ...realTiming, sleep: (ms, signal) => realTiming.sleep(ms === 30_000 ? 200 : ms, signal) }
 const start = async (...instances: ReturnType<typeof managed>[]) => {
-  const daemon = ScriptedDaemon.inProcess({ ...manifest, open: openIrc })
+  const daemon = ScriptedDaemon.inProcess({ ...manifest, open: (instance, host) => openIrc(instance, host, hasty) })
   await daemon.initialize(instances)
   return daemon
 }
@@ -55,6 +59,172 @@ test('a channel and a query: what is addressed, who sent it, and the answers', a
     ann.lines.map(({ target, message }) => `${target} ${message}`),
     ['#ops seven', 'ann yes, here'],
   )
+  await ann.leave()
+  await daemon.shutdown()
+})
+
+test('a long text of many bytes arrives whole, in lines that fit with the prefix', async () => {
+  const daemon = await start(managed('bri_1', config()))
+  await daemon.status('ready')
+  const ann = await Person.join(server.port, 'ann', '#ops')
+  const raw: string[] = []
+  ann.on('raw', ({ line }: { line: string }) => void raw.push(line))
+  const text = 'ä😀ö '.repeat(120).trim()
+  assert.equal(await daemon.say('bri_1', { group_id: '#ops' }, `${text}\n\nthe end`), { status: 'delivered' })
+  await ann.hears(line => line === 'the end')
+  const said = raw.filter(line => line.includes('PRIVMSG'))
+  assert.ok(said.length > 2)
+  assert.ok(said.every(line => Buffer.byteLength(line) <= 510))
+  const lines = ann.lines.map(({ message }) => message)
+  assert.is(lines.slice(0, -1).join(' '), text)
+  await ann.leave()
+  await daemon.shutdown()
+})
+
+test('neither a text nor a target is a command', async () => {
+  const daemon = await start(managed('bri_1', config()))
+  await daemon.status('ready')
+  const ann = await Person.join(server.port, 'ann', '#ops')
+  const ben = await Person.join(server.port, 'ben')
+  const hostile = 'one\r\nPRIVMSG ben :hi\0\rQUIT :bye\n\x01ACTION dances\x01'
+  assert.equal(await daemon.say('bri_1', { group_id: '#ops' }, hostile), { status: 'delivered' })
+  await ann.hears(line => line === 'ACTION dances')
+  assert.equal(
+    ann.lines.map(({ message }) => message),
+    ['one', 'PRIVMSG ben :hi', 'QUIT :bye', 'ACTION dances'],
+  )
+  for (const target of [{ group_id: '#ops,ben' }, { peer_id: 'ben :x\r\nQUIT' }, { peer_id: '*' }, {}]) {
+    const result = await daemon.say('bri_1', target, 'x')
+    assert.equal([result.status, 'kind' in result && result.kind], ['not_sent', 'unknown_destination'])
+  }
+  assert.equal(ben.lines, [])
+  await Promise.all([ann.leave(), ben.leave()])
+  await daemon.shutdown()
+})
+
+test('CTCP, actions and notices start nothing and are not answered', async () => {
+  const daemon = await start(managed('bri_1', config()))
+  await daemon.status('ready')
+  const ann = await Person.join(server.port, 'ann', '#ops')
+  const answers: unknown[] = []
+  ann.on('ctcp response', event => void answers.push(event))
+  ann.say('svcbot', '\x01VERSION\x01')
+  ann.say('#ops', '\x01ACTION svcbot: waves\x01')
+  ann.raw('NOTICE svcbot :svcbot: hello')
+  ann.say('#ops', 'svcbot: hello')
+  await daemon.heard('hello')
+  await ann.settled()
+  assert.is(daemon.events.length, 1)
+  assert.equal(answers, [])
+  await ann.leave()
+  await daemon.shutdown()
+})
+
+test('the server says what it refuses, and that is not tried again', async () => {
+  const ann = await Person.join(server.port, 'ann', '#ops')
+  const daemon = await start(managed('bri_1', config()))
+  await daemon.status('ready')
+  const nobody = await daemon.say('bri_1', { peer_id: 'nobody' }, 'hello')
+  assert.equal(nobody.status === 'not_sent' && [nobody.permanent, nobody.kind], [true, 'unknown_destination'])
+  ann.raw('MODE #ops +m')
+  await ann.settled()
+  const moderated = await daemon.say('bri_1', { group_id: '#ops' }, 'one\ntwo')
+  assert.equal(moderated.status === 'not_sent' && [moderated.permanent, moderated.kind], [true, 'permission_denied'])
+  ann.raw('MODE #ops -m')
+  await ann.settled()
+  assert.equal(await daemon.say('bri_1', { group_id: '#ops' }, 'three'), { status: 'delivered' })
+  await ann.leave()
+  await daemon.shutdown()
+})
+
+test('a burst is sent at once, and more is told when to come again', async () => {
+  const daemon = await start(managed('bri_1', config({ flood_burst: 3, flood_lines_per_minute: 30 })))
+  await daemon.status('ready')
+  assert.equal(await daemon.say('bri_1', { group_id: '#ops' }, 'one\ntwo\nthree'), { status: 'delivered' })
+  const more = await daemon.say('bri_1', { group_id: '#ops' }, 'four\nfive\nsix')
+  assert.ok(more.status === 'not_sent' && !more.permanent && (more.retry_after_ms ?? 0) > 0, JSON.stringify(more))
+  await daemon.shutdown()
+})
+
+test('a delivery that breaks off in the middle is unknown', async () => {
+  const daemon = await start(managed('bri_1', config({ flood_burst: 2, flood_lines_per_minute: 60 })))
+  await daemon.status('ready')
+  const ann = await Person.join(server.port, 'ann', '#ops')
+  const result = daemon.say('bri_1', { group_id: '#ops' }, 'one\ntwo\nthree\nfour\nfive')
+  await ann.hears(line => line === 'two')
+  await server.stop(true)
+  assert.match((await result).status, 'unknown')
+  const later = await daemon.say('bri_1', { group_id: '#ops' }, 'more')
+  assert.is(later.status, 'not_sent')
+  await server.start()
+  await daemon.shutdown()
+})
+
+test('a server that goes and comes back: degraded, then ready', async () => {
+  const daemon = await start(managed('bri_1', config()))
+  await daemon.status('ready')
+  await server.stop()
+  const { reason } = await daemon.status('degraded')
+  assert.is(reason, 'provider_timeout')
+  const later = await daemon.say('bri_1', { group_id: '#ops' }, 'now?')
+  assert.equal([later.status, 'permanent' in later && later.permanent], ['not_sent', false])
+  const before = daemon.reports.length
+  await server.start()
+  await daemon.status('ready', before)
+  assert.equal(await daemon.say('bri_1', { group_id: '#ops' }, 'here again'), { status: 'delivered' })
+  await daemon.shutdown()
+})
+
+test('a nick that is taken: it speaks under another one, and has its own again when that is free', async () => {
+  const thief = await Person.join(server.port, 'svcbot', '#ops')
+  const ann = await Person.join(server.port, 'ann', '#ops')
+  const daemon = await start(managed('bri_1', config()))
+  const { message } = await daemon.status('ready')
+  assert.is(message, 'the nick svcbot is taken; it is svcbot_')
+  ann.say('#ops', 'svcbot: not you')
+  ann.say('#ops', 'svcbot_: you')
+  const [other, own] = [await daemon.heard('svcbot: not you'), await daemon.heard('you')]
+  assert.equal([other.addressed, own.addressed], [false, true])
+  await thief.leave()
+  await daemon.until(() => daemon.reports.find(report => report.status === 'ready' && !report.message), 'the nick')
+  ann.say('#ops', 'svcbot: you again')
+  assert.ok((await daemon.heard('you again')).addressed)
+  await ann.leave()
+  await daemon.shutdown()
+})
+
+test('a server that is silent is noticed, and left for a new connection', async () => {
+  const daemon = await start(managed('bri_1', config({ ping_seconds: 1 })))
+  await daemon.status('ready')
+  server.pause()
+  await daemon.status('degraded')
+  const before = daemon.reports.length
+  server.resume()
+  await daemon.status('ready', before)
+  assert.equal(await daemon.health(), { healthy: true })
+  await daemon.shutdown()
+})
+
+test('a channel that it is kicked from, or may not enter, is said and tried again', async () => {
+  const ann = await Person.join(server.port, 'ann', '#ops', '#locked')
+  ann.raw('MODE #locked +i')
+  await ann.settled()
+  const daemon = await start(managed('bri_1', config({ channels: ['#ops', '#locked'] })))
+  const report = await daemon.until(
+    () => daemon.reports.find(({ message = '' }) => /#locked \(473/.test(message)),
+    'the reason',
+  )
+  assert.is(report.status, 'degraded')
+  ann.raw('MODE #locked -i')
+  await daemon.status('ready')
+  const before = daemon.reports.length
+  ann.raw('KICK #ops svcbot :out')
+  assert.match((await daemon.status('degraded', before)).message ?? '', /#ops \(kicked by ann\)/)
+  await daemon.status('ready', before)
+  assert.equal((await daemon.targets('bri_1')).map(({ group_id, qualifier }) => [group_id, qualifier]).sort(), [
+    ['#locked', 'ExampleNet'],
+    ['#ops', 'ExampleNet'],
+  ])
   await ann.leave()
   await daemon.shutdown()
 })
