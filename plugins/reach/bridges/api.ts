@@ -156,6 +156,17 @@ export const BridgeErrors = defineErrors({
     message: 'the adapter answered in another form than it has to',
     next: 'svc extension logs <name>',
   },
+  bridge_busy: {
+    status: 409,
+    message: 'messages of this bridge are on their way',
+    next: 'svc bridge deliveries <id>',
+  },
+  bridge_delivery_not_found: { status: 404, message: 'no such delivery', next: 'svc bridge deliveries <id>' },
+  bridge_delivery_not_failed: {
+    status: 409,
+    message: 'nothing of this delivery waits for a person',
+    next: 'svc bridge deliveries <id>',
+  },
   bridge_event_invalid: { status: 400, message: 'not an event of a bridge', next: 'docs/bridges.md' },
   bridge_report_invalid: { status: 400, message: 'not a status of a bridge', next: 'docs/bridges.md' },
 })

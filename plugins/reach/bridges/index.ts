@@ -15,6 +15,10 @@ import {
 } from './api.js'
 import { instanceCommands } from './instances/command-list.js'
 import { instanceRoutes } from './instances/routes.js'
+import { deliveryRoutes } from './delivery/routes.js'
+import { deliveryTables } from './delivery/table.js'
+import { inboundRoutes } from './inbound/routes.js'
+import { inboundTables } from './inbound/table.js'
 import { instanceTables } from './instances/table.js'
 import { needs } from './needs.js'
 import type { BridgesService } from './service.js'
@@ -31,7 +35,7 @@ export default definePlugin({
 }).surface({
   declares: [BridgeProviders],
   kinds: [BridgeInstanceKind],
-  tables: [...instanceTables],
+  tables: [...instanceTables, ...deliveryTables, ...inboundTables],
   errors: [BridgeErrors],
   events: [BridgeReady, BridgeDegraded, BridgeAuthRequired, BridgeFailed, BridgeDeliveryFailed],
   taps: [
@@ -41,7 +45,7 @@ export default definePlugin({
       self => () => self.processes.look(),
     ),
   ],
-  routes: [...instanceRoutes],
+  routes: [...instanceRoutes, ...deliveryRoutes, ...inboundRoutes],
   commands: [...instanceCommands],
   // What an instance is to be is written in the transaction of its record; adapters are told when that is durable.
   reconcilers: [
@@ -52,8 +56,11 @@ export default definePlugin({
       },
     }),
   ],
-  services: [{ name: 'adapters', run: (self, signal) => self.adapters.run(signal) }],
-  quiesce: [{ phase: 'bridges', run: self => self.adapters.end() }],
+  services: [
+    { name: 'adapters', run: (self, signal) => self.adapters.run(signal) },
+    { name: 'exchange', run: (self, signal) => self.exchange(signal) },
+  ],
+  quiesce: [{ phase: 'bridges', run: (self, signal) => self.quiesce(signal) }],
   hooks: {
     write: { [BridgeInstanceKind.name]: (self, t, change) => self.guard(t, change) },
     written: (self, t, { change }) => {

@@ -5,6 +5,7 @@ import { Daemon } from '../../desk/daemon/api.js'
 import { Workspaces } from '../../desk/workspaces/api.js'
 import { Events } from '../../platform/events/api.js'
 import { Reconcile } from '../../platform/reconcile/api.js'
+import { Sessions } from '../../work/sessions/api.js'
 
 /** What the plugin requires. */
 export const needs = {
@@ -12,6 +13,7 @@ export const needs = {
   daemon: Daemon,
   events: Events,
   reconcile: Reconcile,
+  sessions: maybe(Sessions),
   vault: Vault,
   workspaces: Workspaces,
   extensions: maybe(Extensions),

@@ -10,6 +10,8 @@ import {
   points,
 } from './api.js'
 import { Adapters } from './instances/adapters.js'
+import { Deliveries } from './delivery/delivery.js'
+import { Inbound } from './inbound/inbound.js'
 import { parseRoute, routeOf } from './instances/addresses.js'
 import { Directory } from './instances/directory.js'
 import { Edits } from './instances/edits.js'
@@ -31,6 +33,8 @@ export class BridgesService implements BridgesApi {
   readonly adapters: Adapters
   readonly directory: Directory
   readonly trials: Trials
+  readonly deliveries: Deliveries
+  readonly inbound: Inbound
 
   constructor(readonly kernel: K) {
     const { deliveryEnded } = kernel.hooks.of(points)
@@ -44,6 +48,14 @@ export class BridgesService implements BridgesApi {
     this.directory = new Directory(kernel, this.instances)
     this.adapters.refresh = id => this.directory.refresh(id)
     this.trials = new Trials(kernel, this.instances, this.secrets, this.adapters)
+    this.deliveries = new Deliveries(kernel, this.instances, (key, standing) => void deliveryEnded.call(key, standing))
+    this.inbound = new Inbound(kernel, this.instances, this.deliveries)
+    this.instances.figures = {
+      routes: id => this.inbound.conversations.count(id),
+      backlog: id => this.deliveries.ledger.backlog(id),
+    }
+    this.instances.moved = id => this.deliveries.changed(id)
+    this.adapters.ingest = (extension, event) => this.inbound.ingest(extension, event)
   }
 
   async start(): Promise<void> {
@@ -58,20 +70,36 @@ export class BridgesService implements BridgesApi {
   async check(): Promise<DiagnosticItem[]> {
     const { bridgeItems, unavailable } = await import('./instances/checks.js')
     try {
-      return bridgeItems(this.instances, this.health)
+      return [...bridgeItems(this.instances, this.health), ...this.deliveries.findings()]
     } catch (error) {
       return [unavailable(messageOf(error))]
     }
   }
 
   /** A record of an instance is about to be changed. A room that needs the instance refuses its deletion. */
-  guard(_t: Tx, _change: RecordChange): Fault | undefined {
-    return undefined
+  guard(t: Tx, change: RecordChange): Fault | undefined {
+    return change.verb !== 'delete' ? undefined : this.deliveries.guard(t, change.before.id)
   }
 
   /** A record of an instance was changed, in its transaction. Rooms forget what they know of one that is deleted. */
   written(t: Tx, change: RecordChange): void {
     this.instances.written(t, change)
+    if (change.verb !== 'delete') return
+    const own = this.kernel.db.within(t)
+    this.deliveries.ledger.forget(own, change.before.id)
+    this.inbound.forget(own, change.before.id)
+  }
+
+  /** Takes up what an earlier daemon left, sends messages and settles events until the signal aborts. */
+  async exchange(signal: AbortSignal): Promise<void> {
+    await Promise.all([this.deliveries.run(signal), this.inbound.run(signal)])
+  }
+
+  /** Ends what is under way, then the adapters. */
+  async quiesce(signal: AbortSignal): Promise<void> {
+    await this.deliveries.close(signal)
+    await this.inbound.close()
+    await this.adapters.end()
   }
 
   get(id: string): BridgeInfo | undefined {
@@ -83,15 +111,12 @@ export class BridgesService implements BridgesApi {
     return this.instances.list().map(infoOf)
   }
 
-  post(_t: Tx, { bridgeId }: PostedMessage): 'queued' | 'known' | 'suppressed' | 'missing' {
-    const instance = this.instances.get(bridgeId)
-    if (!instance) return 'missing'
-    if (instance.suppress) return 'suppressed'
-    throw new Error('this daemon delivers no messages yet')
+  post(t: Tx, message: PostedMessage): 'queued' | 'known' | 'suppressed' | 'missing' {
+    return this.deliveries.post(t, message)
   }
 
-  standing(_key: string): DeliveryStanding | undefined {
-    return undefined
+  standing(key: string): DeliveryStanding | undefined {
+    return this.deliveries.standing(key)
   }
 
   parseRoute(route: string): BridgeAddress | undefined {

@@ -65,6 +65,8 @@ const ANNOUNCED = {
 export class Instances {
   /** What the other rooms say of an instance; they set it when they are made. */
   figures: Figures = { routes: () => 0, backlog: () => 0 }
+  /** Told of each status that an instance reaches, durably; the room that waits for that sets it. */
+  moved: (id: string) => void = () => {}
   readonly changes: Changes
 
   constructor(private readonly kernel: K) {
@@ -199,6 +201,7 @@ export class Instances {
     if (state.status === to.status && state.reason === reason && state.message === text) return true
     const now = this.kernel.clock.now()
     const { status } = to
+    this.kernel.db.onDurable(t, () => this.moved(id))
     const announces = status === 'disabled' || status === 'starting' ? undefined : ANNOUNCED[status]
     const isNews = announces !== undefined && state.announced !== status
     this.change(t, id, {

@@ -1,0 +1,289 @@
+import { messageOf, type Tx } from '../../../../kernel/plugin.js'
+import type { RecordedPage } from '../../../work/sessions/api.js'
+import type { BridgeCapabilities, BridgeProvider } from '../adapter.js'
+import type { Instance, Instances } from '../instances/instances.js'
+import type { K } from '../needs.js'
+import { deliver } from './attempt.js'
+import { EDIT_MS, type Lanes, requestOf } from './lanes.js'
+import type { Ledger } from './ledger.js'
+import { quiet } from './mentions.js'
+import { type ProgressMode, Projection, type TurnEnd } from './projection.js'
+import { textsOf } from './split.js'
+import type { Delivery, Part } from './table.js'
+
+/** Messages that one answer may become: more would be a flood. */
+const MAX_PARTS = 20
+/** Milliseconds from the first word of an answer to its first message, which then says more than a word. */
+const GATHER_MS = 700
+/** Milliseconds between two looks at a journal that cannot be read, and how many there are. */
+const AGAIN_MS = 500
+const LOOKS = 20
+/** Where the texts of a platform are not known, its adapter being gone. */
+const PLAIN: Pick<BridgeCapabilities, 'textLimit' | 'textUnit' | 'fences' | 'edits'> = {
+  ...{ textLimit: 2000, textUnit: 'code_points', fences: false, edits: false },
+}
+/** Platforms that show what tools do where nothing else is said. */
+const SHOWS_TOOLS: ReadonlySet<string> = new Set(['slack', 'telegram', 'discord'])
+
+/** An answer that grows. */
+interface Growing {
+  readonly delivery: Delivery
+  readonly projection: Projection
+  readonly ending: AbortController
+  /** When its first words came. */
+  firstAt: number | undefined
+  /** Texts of its parts as the platform shows them; undefined: not known, after a restart. */
+  readonly shown: (string | undefined)[]
+  /** Its turn began under an earlier daemon: what the platform shows is not known. */
+  readonly isOld: boolean
+  /** Its next change is the first one after a restart. */
+  isResumed: boolean
+  /** The platform does not let it grow. */
+  isStill: boolean
+}
+
+/** What an answer leads to beside its messages. */
+export interface AnswerListener {
+  /** An event of the turn of an open answer. */
+  heard(delivery: Delivery, event: RecordedPage['events'][number]): Promise<void>
+  /** The turn is over, in the transaction that closes its answer; false: the prompt is sent again, and the answer is taken back. */
+  ended(t: Tx, delivery: Delivery, end: TurnEnd): boolean
+  /** It is durable that the turn is over. */
+  over(delivery: Delivery): void
+}
+
+/** Answers of sessions: their turns are followed in the journal, so that an answer is the same when it is derived again. */
+export class Answers {
+  readonly #growing = new Map<string, Growing>()
+  readonly #work = new Set<Promise<void>>()
+  #isClosed = false
+  listener: AnswerListener = { heard: async () => {}, ended: () => true, over: () => {} }
+  lanes!: Lanes
+
+  constructor(
+    private readonly kernel: K,
+    private readonly instances: Instances,
+    private readonly ledger: Ledger,
+  ) {}
+
+  /** What a part of an answer that grows has to say now. */
+  textOf(deliveryId: string, part: number): string | undefined {
+    const growing = this.#growing.get(deliveryId)
+    return growing && this.#texts(growing)[part]
+  }
+
+  /** Follows the turn of an answer to its end. */
+  follow(delivery: Delivery, isResumed = false): void {
+    if (this.#isClosed || this.#growing.has(delivery.id)) return
+    const growing: Growing = {
+      ...{ delivery, projection: new Projection(delivery.turnId ?? ''), ending: new AbortController() },
+      ...{ firstAt: undefined, shown: [], isOld: isResumed, isResumed, isStill: false },
+    }
+    this.#growing.set(delivery.id, growing)
+    const work = this.#follow(growing)
+      .catch(error =>
+        this.kernel.log.error(`an answer is not delivered: ${messageOf(error)}`, { delivery: delivery.id }),
+      )
+      .finally(() => {
+        this.#growing.delete(delivery.id)
+        this.#work.delete(work)
+      })
+    this.#work.add(work)
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    for (const { ending } of this.#growing.values()) ending.abort(new Error('the daemon is stopping'))
+    await Promise.allSettled([...this.#work])
+  }
+
+  async #follow(growing: Growing): Promise<void> {
+    const { delivery, projection, ending } = growing
+    const { sessionId = '' } = delivery
+    let next = delivery.from ?? 1
+    let failures = 0
+    while (!ending.signal.aborted && !projection.end) {
+      const sessions = this.kernel.needs.sessions.current
+      let page: RecordedPage | undefined
+      let problem = 'the sessions of this daemon do not run'
+      try {
+        if (sessions && !sessions.get(sessionId)) {
+          projection.end = { how: 'failed', why: 'the session was deleted', unsent: false }
+          break
+        }
+        page = await sessions?.points.journal(sessionId, next, ending.signal)
+      } catch (error) {
+        problem = messageOf(error)
+      }
+      if (ending.signal.aborted) return
+      if (!page || page.next === next) {
+        // A session that stops closes its journal, and what waits for it looks again.
+        failures++
+        if (sessions && failures > LOOKS && !page) projection.end = { how: 'failed', why: problem, unsent: false }
+        else await this.kernel.clock.sleep(AGAIN_MS, ending.signal).catch(() => {})
+        continue
+      }
+      failures = 0
+      next = page.next
+      let hasChanged = false
+      for (const event of page.events) {
+        hasChanged = projection.add(event) || hasChanged
+        if (event.turnId === projection.turnId) await this.listener.heard(delivery, event)
+      }
+      if (hasChanged && !projection.end) await this.#grow(growing)
+    }
+    if (!ending.signal.aborted && projection.end) await this.#close(growing, projection.end)
+  }
+
+  // How an answer grows.
+
+  async #grow(growing: Growing): Promise<void> {
+    const { delivery } = growing
+    const instance = this.instances.get(delivery.bridgeId)
+    if (!instance) return
+    const can = this.#can(delivery.bridgeId)
+    if (can.edits && !growing.isStill) {
+      if (this.#texts(growing).length === 0) return
+      growing.firstAt ??= this.kernel.clock.now()
+      const kind = this.ledger.part(this.kernel.db, delivery.id, 0) ? 'delta' : 'start'
+      const at = growing.firstAt + GATHER_MS
+      const run = (provider: BridgeProvider, signal: AbortSignal) => this.#show(growing, provider, signal)
+      await this.lanes.show(delivery.lane, { key: delivery.id, kind, at, run })
+    } else if (instance.deliveryDefaults?.progress?.tool_progress !== undefined) await this.#tell(growing, instance)
+  }
+
+  /** Makes the first part that the platform does not have, or changes one that reads otherwise now. Returns a pause. */
+  async #show(growing: Growing, provider: BridgeProvider, signal: AbortSignal): Promise<number> {
+    const { delivery, shown } = growing
+    if (growing.projection.end) return 0
+    const texts = this.#texts(growing)
+    const of = this.ledger.partsOf(this.kernel.db, delivery.id)
+    const at = texts.findIndex((text, n) => of[n] === undefined || (shown[n] ?? of[n]?.text) !== text)
+    const [text, part] = [texts[at], of[at]]
+    if (text === undefined) return 0
+    if (!part) {
+      await this.kernel.db.tx(t => this.ledger.append(t, delivery, at, text, 'start'))
+      this.lanes.wake(delivery.lane)
+      return EDIT_MS
+    }
+    if (part.state !== 'delivered' || part.remoteId === undefined) return 0
+    const event = growing.isResumed ? 'resume' : 'delta'
+    growing.isResumed = false
+    const result = await deliver(this.kernel.clock, provider, requestOf(delivery, { ...part, text }, event), signal)
+    if (result.status === 'delivered') shown[at] = text
+    else if (result.status === 'not_sent' && result.permanent) growing.isStill = true
+    // What came meanwhile is shown after a pause.
+    const pause = result.status === 'not_sent' ? Math.max(EDIT_MS, result.retry_after_ms ?? 0) : EDIT_MS
+    if (!growing.projection.end && this.#texts(growing).some((one, n) => one !== shown[n])) await this.#grow(growing)
+    return pause
+  }
+
+  /** Where nothing can be changed what a tool does is a message of its own, if that is wanted. */
+  async #tell(growing: Growing, instance: Instance): Promise<void> {
+    const { delivery, projection } = growing
+    const mode = modeOf(instance)
+    const { newest } = projection
+    if (mode === 'off' || newest === undefined || growing.shown.includes(newest)) return
+    growing.shown.push(newest)
+    const text = quiet(`… ${newest}`)
+    const run = async (provider: BridgeProvider, signal: AbortSignal) => {
+      if (projection.end) return 0
+      const request = {
+        ...{ bridge_instance_id: delivery.bridgeId, delivery_id: delivery.id, part: 0, event: 'progress' as const },
+        ...{ target: delivery.target, text, nonce: this.kernel.ids.id('msg') },
+      }
+      const { status } = await deliver(this.kernel.clock, provider, request, signal)
+      if (status === 'unknown')
+        await this.kernel.db.tx(t =>
+          this.instances.count(t, delivery.bridgeId, 'dropped', 'progress_delivery_indeterminate'),
+        )
+      return EDIT_MS
+    }
+    await this.lanes.show(delivery.lane, {
+      ...{ key: `${delivery.id} ${newest}`, kind: 'progress' as const, at: 0, run },
+    })
+  }
+
+  /** Texts of the parts as they are to read while the answer grows, with what its tools do at the end. */
+  #texts({ delivery, projection }: Growing): string[] {
+    const instance = this.instances.get(delivery.bridgeId)
+    const progress = instance ? projection.progress(modeOf(instance)) : ''
+    const text = [projection.text.trimEnd(), progress].filter(one => one !== '').join('\n\n')
+    return this.#split(delivery.bridgeId, text)
+  }
+
+  #split(bridgeId: string, text: string): string[] {
+    const texts = textsOf(quiet(text), this.#can(bridgeId))
+    if (texts.length <= MAX_PARTS) return texts
+    const rest = texts.slice(MAX_PARTS - 1).reduce((sum, one) => sum + one.length, 0)
+    return [...texts.slice(0, MAX_PARTS - 1), `… and ${rest} characters more, which are in the session alone`]
+  }
+
+  #can(bridgeId: string) {
+    return this.instances.provider(bridgeId)?.capabilities ?? PLAIN
+  }
+
+  // How it ends.
+
+  async #close({ delivery, projection, shown, isOld }: Growing, end: TurnEnd): Promise<void> {
+    await this.lanes.hide(delivery.lane, delivery.id)
+    const texts = this.#split(delivery.bridgeId, projection.text.trimEnd())
+    const closing = closingOf(end, texts.length > 0, this.#isStopped(delivery))
+    await this.kernel.db.tx(t => {
+      if (!this.ledger.get(t, delivery.id)?.open) return
+      if (!this.listener.ended(t, delivery, end)) {
+        this.ledger.delete(t, delivery.id)
+        return
+      }
+      const of = this.ledger.partsOf(t, delivery.id)
+      const more = texts.flatMap((text, n) => {
+        const part = of[n]
+        return part ? this.#finish(t, part, text, shown[n] ?? (isOld ? undefined : part.text)) : [text]
+      })
+      let next = of.length
+      for (const text of more) this.ledger.append(t, delivery, next++, text, 'final')
+      if (closing !== undefined) this.ledger.append(t, delivery, next, quiet(closing), 'error')
+      this.ledger.setOpen(t, delivery.id, false)
+    })
+    this.listener.over(delivery)
+    await this.lanes.entered(delivery.lane, delivery.bridgeId)
+  }
+
+  /** Gives a part that was sent while the answer grew its last text; returns what has to become another part. */
+  #finish(t: Tx, part: Part, text: string, shown: string | undefined): string[] {
+    const { ledger } = this
+    const expiresAt = this.kernel.clock.now() + (ledger.get(t, part.deliveryId)?.ttl ?? 0)
+    const last = { event: 'final' as const, expiresAt }
+    if (part.state !== 'delivered') ledger.change(t, part, { lastText: text, ...last })
+    else if (part.remoteId !== undefined) {
+      // What the platform shows is not written down with each change: where it is not surely this text, it is changed again.
+      if (shown !== text) ledger.move(t, part, 'queued', { text, attempts: 0, ...last })
+      else ledger.change(t, part, last)
+    } else if (part.text !== text) return [text.startsWith(part.text) ? text.slice(part.text.length).trimStart() : text]
+    return []
+  }
+
+  /** The daemon stops, or the session did by no wish of a person. */
+  #isStopped({ sessionId = '' }: Delivery): boolean {
+    const state = this.kernel.needs.sessions.current?.get(sessionId)?.state
+    return this.kernel.needs.daemon.draining || (state !== undefined && state !== 'active')
+  }
+}
+
+function modeOf({ platform, deliveryDefaults }: Instance): ProgressMode {
+  return deliveryDefaults?.progress?.tool_progress ?? (SHOWS_TOOLS.has(platform) ? 'new' : 'off')
+}
+
+/** What stands behind an answer that did not end well, or has no words. */
+function closingOf(end: TurnEnd, hasText: boolean, isStopped: boolean): string | undefined {
+  switch (end.how) {
+    case 'done':
+      return hasText ? undefined : 'The agent ended without an answer.'
+    case 'canceled':
+      return isStopped ? 'This was interrupted, because the agent was stopped. Ask again.' : 'Canceled.'
+    case 'dropped':
+      return 'This question was taken out of the queue and is not answered.'
+    case 'failed':
+      return `The agent failed: ${end.why}. Ask again.`
+  }
+}

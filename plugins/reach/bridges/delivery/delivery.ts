@@ -1,0 +1,212 @@
+import { Alarm } from '../../../../kernel/kit/alarm.js'
+import { command } from '../../../../kernel/kit/commands/command-line.js'
+import { type Fault, messageOf, type Tx } from '../../../../kernel/plugin.js'
+import { finding } from '../../../desk/daemon/api.js'
+import {
+  type BridgeAddress,
+  BridgeErrors,
+  type DeliveryStanding,
+  type DeliveryState,
+  type PostedMessage,
+} from '../api.js'
+import type { Instances } from '../instances/instances.js'
+import type { K } from '../needs.js'
+import { Answers } from './answers.js'
+import { Lanes } from './lanes.js'
+import { Ledger, type NewDelivery, standingOf, TTL_MS } from './ledger.js'
+import { quiet } from './mentions.js'
+import { textsOf } from './split.js'
+import { type Delivery, deliveries, type Part } from './table.js'
+
+/** Messages that one text becomes at most. */
+const MAX_PARTS = 20
+/** Rules of texts where the adapter does not run yet. */
+const RULES = { textLimit: 2000, textUnit: 'code_points', fences: false } as const
+const SWEEP = 'sweep'
+
+/** A message with its parts. */
+export interface Listed {
+  readonly delivery: Delivery
+  readonly parts: readonly Part[]
+  readonly standing: DeliveryStanding
+}
+
+/** Messages on their way out: what is in the ledger is delivered, or listed. */
+export class Deliveries {
+  readonly ledger: Ledger
+  readonly answers: Answers
+  readonly lanes: Lanes
+  readonly #sweeps: Alarm
+
+  /** @param ended told when a posted message has ended, durably */
+  constructor(
+    private readonly kernel: K,
+    private readonly instances: Instances,
+    ended: (key: string, standing: DeliveryStanding) => void,
+  ) {
+    this.ledger = new Ledger(kernel, instances, (t, { key, kind }, standing) => {
+      if (kind === 'post' && key !== undefined) kernel.db.onDurable(t, () => ended(key.slice(POST.length), standing))
+      kernel.db.onDurable(t, () => this.#sweeps.set(SWEEP, kernel.clock.now() + TTL_MS))
+    })
+    this.answers = new Answers(kernel, instances, this.ledger)
+    this.lanes = new Lanes(kernel, instances, this.ledger, (id, part) => this.answers.textOf(id, part))
+    this.answers.lanes = this.lanes
+    this.#sweeps = new Alarm(kernel.clock, { retryMs: 60_000 })
+  }
+
+  /** Goes on with what an earlier daemon left, and sends until the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { ledger, kernel } = this
+    const attempted = ledger.attempted()
+    if (attempted.length > 0) {
+      await kernel.db.tx(t => {
+        // An edit is the same when it is repeated; whether a new message arrived has to be found out.
+        for (const part of attempted)
+          ledger.move(t, part, part.remoteId === undefined ? 'unknown_after_send' : 'queued', {})
+      })
+    }
+    const open = ledger.open()
+    await this.#forgetQuestions()
+    for (const delivery of open) this.answers.follow(delivery, true)
+    for (const lane of ledger.lanes()) this.lanes.wake(lane)
+    this.#sweeps.set(SWEEP, await ledger.sweep())
+    const sweep = async () => this.#sweeps.set(SWEEP, await ledger.sweep())
+    const failed = (error: unknown) => kernel.log.error(`old messages are not deleted: ${messageOf(error)}`)
+    await Promise.all([this.lanes.run(signal), this.#sweeps.run(signal, { fire: sweep, failed })])
+  }
+
+  async close(signal: AbortSignal): Promise<void> {
+    await this.answers.close()
+    await this.lanes.close(signal)
+  }
+
+  /** The state of an instance, or of its adapter, has changed. */
+  changed(bridgeId: string): void {
+    for (const lane of this.ledger.lanes()) if (lane.startsWith(`${bridgeId} `)) this.lanes.wake(lane)
+  }
+
+  /** {@link BridgesApi.post} */
+  post(outer: Tx, { bridgeId, key, target, text, source, expiresAt }: PostedMessage) {
+    const instance = this.instances.get(bridgeId)
+    if (!instance) return 'missing'
+    const t = this.kernel.db.within(outer)
+    if (deliveries.get(t, { key: `${POST}${key}` })) return 'known'
+    if (instance.suppress) return 'suppressed'
+    const ttl = expiresAt === undefined ? TTL_MS : Math.max(0, expiresAt - this.kernel.clock.now())
+    this.send(t, { bridgeId, kind: 'post', key: `${POST}${key}`, source, target, ttl }, text)
+    return 'queued'
+  }
+
+  standing(key: string): DeliveryStanding | undefined {
+    return this.ledger.standing(`${POST}${key}`)
+  }
+
+  /** Writes a message down, which is sent once that is durable; undefined where its key has been used before. */
+  send(t: Tx, message: NewDelivery, text: string, event: 'final' | 'error' = 'final'): Delivery | undefined {
+    const delivery = this.ledger.add(t, message)
+    if (!delivery) return undefined
+    const rules = this.instances.provider(message.bridgeId)?.capabilities ?? RULES
+    const texts = textsOf(quiet(text), rules)
+    const shown = texts.length > MAX_PARTS ? [...texts.slice(0, MAX_PARTS - 1), '… the rest is left out'] : texts
+    for (const [n, one] of (shown.length > 0 ? shown : ['(no text)']).entries())
+      this.ledger.append(t, delivery, n, one, event)
+    this.kernel.db.onDurable(t, () => void this.lanes.entered(delivery.lane, delivery.bridgeId))
+    return delivery
+  }
+
+  /** A word to a chat about something that happened there, once for each key. */
+  async notice(bridgeId: string, key: string, target: BridgeAddress, text: string, replyTo?: string): Promise<void> {
+    const message = { bridgeId, kind: 'notice' as const, key: `n:${key}`, source: 'bridge', target, replyTo }
+    await this.kernel.db.tx(t => this.send(t, message, text))
+  }
+
+  /** A message that is of no more use is not sent, as far as it is not. */
+  async withdraw(key: string, reason: string): Promise<void> {
+    const delivery = deliveries.get(this.kernel.db, { key })
+    if (!delivery || delivery.endedAt !== undefined) return
+    await this.kernel.db.tx(t => this.ledger.suppress(t, delivery.id, reason, ['prepared', 'queued']))
+    this.lanes.wake(delivery.lane)
+  }
+
+  /** Messages of an instance: those that failed first, then those on their way, then the newest. */
+  list(bridgeId: string, state: DeliveryState | undefined, limit: number): Listed[] {
+    const rank = "CASE p.state WHEN 'failed' THEN 0 WHEN 'delivered' THEN 2 WHEN 'suppressed' THEN 2 ELSE 1 END"
+    const where = state === undefined ? '' : 'AND p.state = ?'
+    const rows = this.kernel.db.all<{ id: string }>(
+      `SELECT d.id AS id FROM bridges_delivery d LEFT JOIN bridges_part p ON p.delivery_id = d.id
+       WHERE d.bridge_id = ? ${where} GROUP BY d.id ORDER BY min(${rank}), d.created_at DESC, d.id LIMIT +?`,
+      [bridgeId, ...(state === undefined ? [] : [state]), limit],
+    )
+    return rows.map(({ id }) => this.#listed(id))
+  }
+
+  /** Sends the parts of a message again that failed. */
+  async resend(bridgeId: string, id: string): Promise<Listed> {
+    const delivery = this.#found(bridgeId, id)
+    await this.kernel.db.tx(t => {
+      if (this.ledger.resend(t, delivery) === 0)
+        throw BridgeErrors.bridge_delivery_not_failed(`nothing of ${id} failed`)
+    })
+    this.lanes.wake(delivery.lane)
+    return this.#listed(id)
+  }
+
+  /** Lets go of the parts of a message that failed, or were not sent yet. */
+  async discard(bridgeId: string, id: string): Promise<Listed> {
+    const { lane } = this.#found(bridgeId, id)
+    const states: readonly DeliveryState[] = ['failed', 'prepared', 'queued']
+    await this.kernel.db.tx(t => {
+      if (this.ledger.suppress(t, id, 'discarded', states) === 0)
+        throw BridgeErrors.bridge_delivery_not_failed(`nothing of ${id} waits`)
+    })
+    this.lanes.wake(lane)
+    return this.#listed(id)
+  }
+
+  /** Why an instance cannot be deleted: messages are on their way. */
+  guard(t: Tx, bridgeId: string): Fault | undefined {
+    const active = this.ledger.active(bridgeId, this.kernel.db.within(t))
+    if (active === 0) return undefined
+    return BridgeErrors.bridge_busy(`${active} messages of ${bridgeId} are on their way`, {
+      next: command('bridge deliveries', bridgeId),
+    })
+  }
+
+  /** Doctor items: messages that wait for a person. */
+  findings(): ReturnType<typeof finding>[] {
+    return this.ledger.failedByBridge().map(({ bridge_id: id, n }) =>
+      finding({
+        ...{ id: `bridges.deliveries.${id}`, category: 'bridges', code: 'bridge_deliveries_failed', severity: 'warning' },
+        title: `${n} messages of bridge ${id} were not delivered`,
+        message:
+          'The platform rejected them, or nobody knows whether they arrived. Each is sent again or discarded by a person.',
+        suggested_command: command('bridge deliveries', id),
+      }),
+    )
+  }
+
+  #found(bridgeId: string, id: string): Delivery {
+    const delivery = this.ledger.get(this.kernel.db, id)
+    if (delivery?.bridgeId !== bridgeId)
+      throw BridgeErrors.bridge_delivery_not_found(`no delivery ${id} of ${bridgeId}`)
+    return delivery
+  }
+
+  #listed(id: string): Listed {
+    const delivery = this.ledger.get(this.kernel.db, id) as Delivery
+    const parts = this.ledger.partsOf(this.kernel.db, id)
+    return { delivery, parts, standing: parts.length === 0 ? { state: 'prepared' } : standingOf(parts) }
+  }
+
+  /** Questions of turns that ended with an earlier daemon wait for nothing. */
+  async #forgetQuestions(): Promise<void> {
+    const asked = deliveries.all(this.kernel.db, { kind: 'question', endedAt: null })
+    if (asked.length === 0) return
+    await this.kernel.db.tx(t => {
+      for (const { id } of asked) this.ledger.suppress(t, id, 'over', ['prepared', 'queued'])
+    })
+  }
+}
+
+/** Keys of messages that other plugins post. */
+const POST = 'p:'

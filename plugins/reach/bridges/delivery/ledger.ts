@@ -1,0 +1,255 @@
+import type { Reads, Tx } from '../../../../kernel/plugin.js'
+import { type BridgeAddress, BridgeDeliveryFailed, type DeliveryStanding, type DeliveryState } from '../api.js'
+import { routeOf } from '../instances/addresses.js'
+import type { Instances } from '../instances/instances.js'
+import type { K } from '../needs.js'
+import { furthest, isActive, step } from './states.js'
+import { type Delivery, type DeliveryKind, deliveries, type Part, parts } from './table.js'
+
+/** How long a part may wait before it is listed instead of sent. */
+export const TTL_MS = 3_600_000
+/** How long messages that ended are remembered, and those that failed are listed. */
+const KEPT_MS = 7 * 86_400_000
+const FAILED_KEPT_MS = 30 * 86_400_000
+/** Messages that a sweep deletes in one transaction. */
+const SWEEP = 500
+/** Characters of the reason of a failure. */
+const MAX_REASON = 500
+
+const ACTIVE = "state IN ('prepared', 'queued', 'send_attempt_started', 'unknown_after_send')"
+
+/** A new message. */
+export interface NewDelivery {
+  readonly bridgeId: string
+  readonly kind: DeliveryKind
+  readonly key?: string | undefined
+  readonly source: string
+  readonly target: BridgeAddress
+  readonly replyTo?: string | undefined
+  readonly sessionId?: string | undefined
+  readonly turnId?: string | undefined
+  readonly from?: number | undefined
+  readonly eventId?: string | undefined
+  readonly open?: boolean
+  readonly ttl?: number
+}
+
+/** The worker of an address: messages to one address are sent one after the other. */
+export const laneOf = (bridgeId: string, target: BridgeAddress): string => `${bridgeId} ${routeOf(target)}`
+
+/** What is told when a message has ended. */
+export type Ended = (t: Tx, delivery: Delivery, standing: DeliveryStanding) => void
+
+/** The ledger of messages: every change of the state of a part goes through here. */
+export class Ledger {
+  constructor(
+    private readonly kernel: K,
+    private readonly instances: Instances,
+    private readonly ended: Ended,
+  ) {}
+
+  get(reads: Reads, id: string): Delivery | undefined {
+    return deliveries.get(reads, { id })
+  }
+
+  partsOf(reads: Reads, deliveryId: string): Part[] {
+    return parts.all(reads, { deliveryId }, 'ORDER BY part')
+  }
+
+  part(reads: Reads, deliveryId: string, part: number): Part | undefined {
+    return parts.get(reads, { deliveryId, part })
+  }
+
+  /** Adds a message without parts; undefined where its key has been used before. */
+  add(t: Tx, wanted: NewDelivery): Delivery | undefined {
+    const { key, open = false, ttl = TTL_MS, ...rest } = wanted
+    if (key !== undefined && deliveries.get(t, { key })) return undefined
+    const { ids, clock } = this.kernel
+    const lane = laneOf(wanted.bridgeId, wanted.target)
+    const row: Delivery = { id: ids.id('dlv'), ...rest, lane, key, open, ttl, createdAt: clock.now() }
+    deliveries.insert(t, row)
+    return row
+  }
+
+  /** Adds a part at the end of a message. */
+  append(t: Tx, { id, bridgeId, lane, ttl }: Delivery, part: number, text: string, event: Part['event']): Part {
+    const { ids, clock } = this.kernel
+    const now = clock.now()
+    const row = {
+      ...{ deliveryId: id, part, bridgeId, lane, state: 'prepared' as const, event, text, nonce: ids.id('msg') },
+      ...{ attempts: 0, expiresAt: now + ttl, updatedAt: now },
+    }
+    parts.insert(t, row)
+    return parts.get(t, { deliveryId: id, part }) as Part
+  }
+
+  /** Moves a part to another state; what follows from it for its message is part of the same transaction. */
+  move(t: Tx, part: Part, to: DeliveryState, changes: Partial<Part> = {}): Part {
+    const at = this.kernel.clock.now()
+    const reason = changes.reason?.slice(0, MAX_REASON)
+    const next = { state: step(part.state, to), updatedAt: at, nextAt: undefined, ...changes, reason }
+    parts.update(t, { seq: part.seq }, next)
+    if (to === 'failed') this.#failed(t, part, reason ?? 'unknown')
+    if (!isActive(to)) this.settle(t, part.deliveryId)
+    return { ...part, ...next }
+  }
+
+  /** The platform has a part. Where it has to read otherwise by now, it is changed. */
+  arrived(t: Tx, part: Part, remoteId: string | undefined): void {
+    const { lastText } = parts.get(t, { seq: part.seq }) ?? {}
+    const arrived = this.move(t, part, 'delivered', { remoteId, lastText: undefined })
+    if (lastText === undefined || lastText === part.text) return
+    if (remoteId !== undefined) {
+      this.move(t, arrived, 'queued', { text: lastText, attempts: 0 })
+      return
+    }
+    const delivery = deliveries.get(t, { id: part.deliveryId })
+    const rest = lastText.startsWith(part.text) ? lastText.slice(part.text.length).trimStart() : lastText
+    if (delivery) this.append(t, delivery, this.partsOf(t, delivery.id).length, rest, 'final')
+  }
+
+  /** Changes what a part has beside its state. */
+  change(t: Tx, part: Part, changes: Partial<Omit<Part, 'state'>>): void {
+    parts.update(t, { seq: part.seq }, changes)
+  }
+
+  /** More may come of a message, or nothing more. */
+  setOpen(t: Tx, id: string, open: boolean): void {
+    deliveries.update(t, { id }, { open })
+    if (!open) this.settle(t, id)
+  }
+
+  /** A message ends with its last part, and begins anew when one of them is sent again. */
+  settle(t: Tx, id: string): void {
+    const delivery = deliveries.get(t, { id })
+    if (!delivery || delivery.open) return
+    const of = this.partsOf(t, id)
+    if (of.some(({ state }) => isActive(state))) return
+    deliveries.update(t, { id }, { endedAt: this.kernel.clock.now() })
+    const standing = standingOf(of)
+    // A text that was delivered, or that a person let go, is not kept.
+    if (standing.state !== 'failed') parts.update(t, { deliveryId: id }, { text: '' })
+    this.ended(t, delivery, standing)
+  }
+
+  /** A person sends what failed again; returns the number of parts. */
+  resend(t: Tx, delivery: Delivery): number {
+    const failed = this.partsOf(t, delivery.id).filter(({ state }) => state === 'failed')
+    const expiresAt = this.kernel.clock.now() + delivery.ttl
+    for (const part of failed) this.move(t, part, 'queued', { attempts: 0, expiresAt })
+    if (failed.length > 0) deliveries.update(t, { id: delivery.id }, { endedAt: undefined })
+    return failed.length
+  }
+
+  /** Parts that are not sent are let go; returns their number. */
+  suppress(t: Tx, deliveryId: string, reason: string, states: readonly DeliveryState[]): number {
+    const found = this.partsOf(t, deliveryId).filter(({ state }) => states.includes(state))
+    for (const part of found) this.move(t, part, 'suppressed', { reason })
+    return found.length
+  }
+
+  /** The part that its worker sends next. */
+  next(lane: string): Part | undefined {
+    return parts.query(this.kernel.db, `WHERE lane = ? AND ${ACTIVE} ORDER BY seq LIMIT 1`, [lane])[0]
+  }
+
+  /** Parts that wait in a worker. */
+  waiting(lane: string): number {
+    return this.#count(`lane = ? AND ${ACTIVE}`, [lane])
+  }
+
+  backlog(bridgeId: string): number {
+    return this.#count(`bridge_id = ? AND ${ACTIVE}`, [bridgeId])
+  }
+
+  /** Messages on their way, those whose turn goes on included. */
+  active(bridgeId: string, reads: Reads = this.kernel.db): number {
+    const sql = `SELECT count(*) AS n FROM bridges_delivery d WHERE bridge_id = ? AND (open = 1 OR EXISTS
+      (SELECT 1 FROM bridges_part p WHERE p.delivery_id = d.id AND ${ACTIVE}))`
+    return reads.get<{ n: number }>(sql, [bridgeId])?.n ?? 0
+  }
+
+  /** Workers that have something to do. */
+  lanes(): string[] {
+    const sql = `SELECT DISTINCT lane FROM bridges_part WHERE ${ACTIVE}`
+    return this.kernel.db.all<{ lane: string }>(sql).map(({ lane }) => lane)
+  }
+
+  /** Parts that an earlier daemon gave to an adapter, without a result. */
+  attempted(): Part[] {
+    return parts.all(this.kernel.db, { state: 'send_attempt_started' })
+  }
+
+  /** Messages whose turn goes on. */
+  open(): Delivery[] {
+    return deliveries.query(this.kernel.db, 'WHERE open = 1 ORDER BY created_at')
+  }
+
+  /** Instances with parts that failed, and how many messages of each. */
+  failedByBridge(): { readonly bridge_id: string; readonly n: number }[] {
+    const sql =
+      "SELECT bridge_id, count(DISTINCT delivery_id) AS n FROM bridges_part WHERE state = 'failed' GROUP BY bridge_id"
+    return this.kernel.db.all<{ bridge_id: string; n: number }>(sql)
+  }
+
+  /** A message of the platform is one of ours. */
+  isOwn(bridgeId: string, remoteId: string): boolean {
+    return parts.query(this.kernel.db, 'WHERE bridge_id = ? AND remote_id = ? LIMIT 1', [bridgeId, remoteId]).length > 0
+  }
+
+  standing(key: string): DeliveryStanding | undefined {
+    const delivery = deliveries.get(this.kernel.db, { key })
+    return delivery && standingOf(this.partsOf(this.kernel.db, delivery.id))
+  }
+
+  /** Deletes messages that ended long ago; resolves to when the next one is due. */
+  async sweep(): Promise<number | undefined> {
+    const now = this.kernel.clock.now()
+    await this.kernel.db.tx(t => {
+      const isFailed =
+        "EXISTS (SELECT 1 FROM bridges_part p WHERE p.delivery_id = bridges_delivery.id AND p.state = 'failed')"
+      const due = deliveries.query(
+        t,
+        `WHERE ended_at <= ? AND (ended_at <= ? OR NOT ${isFailed}) ORDER BY ended_at LIMIT ${SWEEP}`,
+        [now - KEPT_MS, now - FAILED_KEPT_MS],
+      )
+      for (const { id } of due) this.#delete(t, id)
+    })
+    const first = deliveries.query(this.kernel.db, 'WHERE ended_at IS NOT NULL ORDER BY ended_at LIMIT 1')[0]
+    return first?.endedAt === undefined ? undefined : Math.max(first.endedAt + KEPT_MS, now + 3_600_000)
+  }
+
+  /** Nothing is known of an instance any more. */
+  forget(t: Tx, bridgeId: string): void {
+    parts.delete(t, { bridgeId })
+    deliveries.delete(t, { bridgeId })
+  }
+
+  /** Takes back a message that has no part. */
+  delete(t: Tx, id: string): void {
+    this.#delete(t, id)
+  }
+
+  #delete(t: Tx, id: string): void {
+    parts.delete(t, { deliveryId: id })
+    deliveries.delete(t, { id })
+  }
+
+  #failed(t: Tx, { bridgeId, deliveryId }: Part, reason: string): void {
+    this.instances.count(t, bridgeId, 'delivery_failures')
+    this.instances.failed(t, bridgeId, `a message was not delivered: ${reason}`)
+    const payload = { bridge_id: bridgeId, delivery_id: deliveryId, reason }
+    this.kernel.needs.events.emit(t, BridgeDeliveryFailed, payload, { subject: bridgeId })
+  }
+
+  #count(where: string, params: readonly string[]): number {
+    return this.kernel.db.get<{ n: number }>(`SELECT count(*) AS n FROM bridges_part WHERE ${where}`, params)?.n ?? 0
+  }
+}
+
+/** How a message stands, by the part that is furthest from its end. */
+export function standingOf(of: readonly Part[]): DeliveryStanding {
+  const state = furthest(of.map(part => part.state))
+  const reason = of.find(part => part.state === state)?.reason
+  return { state, ...(reason !== undefined && { reason }) }
+}

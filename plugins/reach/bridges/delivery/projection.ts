@@ -1,0 +1,108 @@
+import type { RecordedPage } from '../../../work/sessions/api.js'
+
+/** Characters of an answer that are kept; more than any platform is sent. */
+const MAX_TEXT = 256 * 1024
+const MAX_TITLE = 120
+/** Tools that `all` and `verbose` show. */
+const SHOWN_TOOLS = 5
+
+export type ProgressMode = 'off' | 'new' | 'all' | 'verbose'
+
+type JournalEvent = RecordedPage['events'][number]
+
+/** What an agent says between two texts keeps them from being one paragraph. */
+const BREAKS: ReadonlySet<string> = new Set(['thought', 'tool_call', 'tool_result', 'plan', 'permission'])
+
+/** How a turn ended. `unsent`: its agent was never given the prompt, which can be sent again. */
+export type TurnEnd =
+  | { readonly how: 'done' }
+  | { readonly how: 'canceled' }
+  | { readonly how: 'dropped' }
+  | { readonly how: 'failed'; readonly why: string; readonly unsent: boolean }
+
+interface Tool {
+  readonly id: string
+  title: string
+  status: 'runs' | 'done' | 'failed'
+}
+
+/** What of a turn a chat sees, made of the events of its journal alone: read again it is the same. */
+export class Projection {
+  text = ''
+  end: TurnEnd | undefined
+  /** Its prompt has left the queue. */
+  isBegun = false
+  readonly #tools: Tool[] = []
+  #breaks = false
+
+  constructor(readonly turnId: string) {}
+
+  /** Takes one event; those of other turns are passed over. Returns whether something changed that a chat sees. */
+  add({ type, turnId, content }: JournalEvent): boolean {
+    if (turnId !== this.turnId || this.end) return false
+    if (BREAKS.has(type)) this.#breaks = true
+    switch (type) {
+      case 'user_message':
+        this.isBegun = true
+        return false
+      case 'agent_message':
+        return this.#say(content)
+      case 'tool_call':
+      case 'tool_result':
+        return this.#tool(type, content)
+      case 'done':
+        this.end = { how: content.status === 'canceled' ? 'canceled' : 'done' }
+        return true
+      case 'error':
+        this.end = { how: 'failed', why: wordsOf(content.error), unsent: content.prompt_sent === false }
+        return true
+      case 'system':
+        if (content.note !== 'prompt_dropped') return false
+        this.end = { how: 'dropped' }
+        return true
+      default:
+        return false
+    }
+  }
+
+  /** What its tools do, for the end of a text that grows; empty where nothing is shown. */
+  progress(mode: ProgressMode): string {
+    const running = this.#tools.filter(({ status }) => status === 'runs')
+    if (mode === 'off' || this.#tools.length === 0) return ''
+    const shown =
+      mode === 'new' ? running.slice(-1) : this.#tools.slice(mode === 'all' ? -SHOWN_TOOLS : -2 * SHOWN_TOOLS)
+    const marks = { runs: '…', done: '✓', failed: '✗' }
+    return shown.map(({ title, status }) => `${marks[status]} ${title}`).join('\n')
+  }
+
+  /** The line of the tool that began last, for a message of its own. */
+  get newest(): string | undefined {
+    return this.#tools.at(-1)?.title
+  }
+
+  #say({ text, block }: JournalEvent['content']): boolean {
+    const said = typeof text === 'string' ? text : block === undefined ? '' : '[not a text]'
+    if (said === '' || this.text.length >= MAX_TEXT) return false
+    const gap = this.#breaks && this.text !== '' && !this.text.endsWith('\n\n') ? '\n\n' : ''
+    this.#breaks = false
+    this.text = (this.text + gap + said).slice(0, MAX_TEXT)
+    return true
+  }
+
+  #tool(type: 'tool_call' | 'tool_result', { tool_call_id, title, status }: JournalEvent['content']): boolean {
+    const id = String(tool_call_id ?? '')
+    const known = this.#tools.find(tool => tool.id === id)
+    const named = typeof title === 'string' && title !== '' ? oneLine(title) : undefined
+    if (!known) {
+      this.#tools.push({ id, title: named ?? 'a tool', status: type === 'tool_call' ? 'runs' : 'done' })
+      if (this.#tools.length > 2 * SHOWN_TOOLS) this.#tools.shift()
+      return true
+    }
+    if (named) known.title = named
+    if (type === 'tool_result') known.status = status === 'failed' ? 'failed' : 'done'
+    return true
+  }
+}
+
+const oneLine = (text: string): string => text.replace(/\s+/g, ' ').trim().slice(0, MAX_TITLE)
+const wordsOf = (error: unknown): string => oneLine(typeof error === 'string' ? error : 'unknown failure').slice(0, 300)

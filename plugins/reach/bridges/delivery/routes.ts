@@ -1,0 +1,106 @@
+import { cli, describe, runsCode, show, throws, tool } from '../../../../kernel/kit/annotations/index.js'
+import { iso, ok, type Route, routeOf } from '../../../../kernel/plugin.js'
+import {
+  type BridgeDelivery,
+  BridgeDeliveryReply,
+  ListBridgeDeliveriesQuery,
+  ListBridgeDeliveriesReply,
+} from '../../../../schemas/bridge-traffic.js'
+import { BridgeErrors } from '../api.js'
+import type { BridgesService } from '../service.js'
+import type { Listed } from './delivery.js'
+
+const route = routeOf<BridgesService>(describe('Bridges'))
+const ONE = '/api/bridges/{id}/deliveries'
+const id = { name: 'id', summary: 'id of a bridge' } as const
+const deliveryId = { name: 'delivery_id', summary: 'id of a delivery' } as const
+const LIMIT = 50
+const PREVIEW = 200
+const { bridge_not_found, bridge_delivery_not_found, bridge_delivery_not_failed } = BridgeErrors
+
+/** Routes of messages on their way out. */
+export const deliveryRoutes: readonly Route<BridgesService>[] = [
+  route({
+    method: 'GET',
+    path: ONE,
+    summary: 'List the messages of a bridge: those that failed first, then those on their way, then the newest',
+    query: ListBridgeDeliveriesQuery,
+    replies: { 200: ListBridgeDeliveriesReply },
+    with: [
+      throws(bridge_not_found),
+      tool('bridge_deliveries', ['bridges']),
+      cli('bridge deliveries', {
+        args: [id],
+        view: show(
+          ListBridgeDeliveriesReply,
+          'deliveries',
+          [
+            'id',
+            'state',
+            'kind',
+            'target',
+            'created_at~ago',
+            { of: 'reason', header: 'Why', below: true },
+            { of: 'text', header: 'Text', below: true },
+          ],
+          { empty: 'no messages' },
+        ),
+      }),
+    ],
+    handle: (self, { params, query, actor }) => {
+      self.instances.found(params.id, actor)
+      const found = self.deliveries.list(params.id, query.state, query.limit ?? LIMIT)
+      return ok({ deliveries: found.map(listed => wireOf(self, listed)) })
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${ONE}/{delivery_id}/resend`,
+    summary: 'Send a message again that failed',
+    replies: { 200: BridgeDeliveryReply },
+    with: [
+      runsCode(false),
+      throws(bridge_not_found, bridge_delivery_not_found, bridge_delivery_not_failed),
+      cli('bridge resend', { args: [id, deliveryId], view: show(BridgeDeliveryReply, 'delivery', ['id', 'state']) }),
+    ],
+    handle: async (self, { params, actor }) => {
+      self.instances.found(params.id, actor)
+      return ok({ delivery: wireOf(self, await self.deliveries.resend(params.id, params.delivery_id)) })
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${ONE}/{delivery_id}/discard`,
+    summary: 'Discard a message that failed, or was not sent yet',
+    essential: true,
+    replies: { 200: BridgeDeliveryReply },
+    with: [
+      runsCode(false),
+      throws(bridge_not_found, bridge_delivery_not_found, bridge_delivery_not_failed),
+      cli('bridge discard', { args: [id, deliveryId], view: show(BridgeDeliveryReply, 'delivery', ['id', 'state']) }),
+    ],
+    handle: async (self, { params, actor }) => {
+      self.instances.found(params.id, actor)
+      return ok({ delivery: wireOf(self, await self.deliveries.discard(params.id, params.delivery_id)) })
+    },
+  }),
+]
+
+function wireOf(self: BridgesService, { delivery, parts, standing }: Listed): BridgeDelivery {
+  const { id, bridgeId, kind, source, target, sessionId, turnId, createdAt, endedAt } = delivery
+  return {
+    ...{ id, bridge_instance_id: bridgeId, kind, source, state: standing.state },
+    ...(standing.reason !== undefined && { reason: standing.reason }),
+    target: self.routeOf(target),
+    text: parts
+      .map(part => part.lastText ?? part.text)
+      .join('\n')
+      .slice(0, PREVIEW),
+    parts: parts.length,
+    attempts: parts.reduce((sum, { attempts }) => sum + attempts, 0),
+    ...(sessionId !== undefined && { session_id: sessionId }),
+    ...(turnId !== undefined && { turn_id: turnId }),
+    created_at: iso(createdAt),
+    ...(endedAt !== undefined && { ended_at: iso(endedAt) }),
+  }
+}

@@ -1,0 +1,84 @@
+import { isRestartable, type SessionInfo, type SessionsApi } from '../../../work/sessions/api.js'
+import type { InboundEvent } from '../api.js'
+import type { Instance } from '../instances/instances.js'
+import type { K } from '../needs.js'
+import type { Conversation } from './routing.js'
+import { type RouteRow, routes } from './table.js'
+
+/** Failures of a process that never became an agent: a prompt starts such a session again. */
+const NOT_STARTED: ReadonlySet<string | undefined> = new Set(['startup_failure', 'handshake_failure'])
+const MAX_NAME = 120
+
+/** Which session a conversation is bound to. */
+export class Conversations {
+  constructor(private readonly kernel: K) {}
+
+  /** The session of a conversation, a new one where it has none that goes on. Throws what the creation of a session does. */
+  async session(
+    sessions: SessionsApi,
+    instance: Instance & { readonly workspaceId: string },
+    { key, dimensions }: Conversation,
+    event: InboundEvent,
+    cause: string,
+  ): Promise<SessionInfo> {
+    const { db, clock, actor } = this.kernel
+    const before = routes.get(db, { key })
+    const bound = before && sessions.get(before.sessionId)
+    if (bound && bound.workspaceId === instance.workspaceId && goesOn(bound)) {
+      await db.tx(t => routes.update(t, { key }, { lastActivityAt: clock.now() }))
+      return bound
+    }
+    const name = nameOf(instance, event)
+    const session = await sessions.create({ workspaceId: instance.workspaceId, ...(name && { name }), actor, cause })
+    const now = clock.now()
+    await db.tx(t =>
+      routes.replace(t, {
+        ...{ key, bridgeId: instance.id, scope: instance.scope, workspaceId: instance.workspaceId },
+        ...{ peerId: dimensions.peer_id, groupId: dimensions.group_id, threadId: dimensions.thread_id },
+        ...{ sessionId: session.id, agentName: session.agentName },
+        ...{ createdAt: before?.createdAt ?? now, updatedAt: now, lastActivityAt: now },
+      }),
+    )
+    return session
+  }
+
+  get(key: string): RouteRow | undefined {
+    return routes.get(this.kernel.db, { key })
+  }
+
+  /** The next event of a conversation begins a new session. */
+  async unbind(key: string): Promise<void> {
+    await this.kernel.db.tx(t => routes.delete(t, { key }))
+  }
+
+  /** Conversations of an instance, the one that was used last first. */
+  list(bridgeId: string, limit: number): RouteRow[] {
+    return routes.query(this.kernel.db, 'WHERE bridge_id = ? ORDER BY last_activity_at DESC, key LIMIT +?', [
+      bridgeId,
+      limit,
+    ])
+  }
+
+  count(bridgeId: string): number {
+    const sql = 'SELECT count(*) AS n FROM bridges_route WHERE bridge_id = ?'
+    return this.kernel.db.get<{ n: number }>(sql, [bridgeId])?.n ?? 0
+  }
+}
+
+/** Whether a prompt of a person goes on with a session. */
+function goesOn({ state, stopReason, failure }: SessionInfo): boolean {
+  if (state !== 'stopped') return true
+  return isRestartable(state, stopReason) || (stopReason === 'error' && NOT_STARTED.has(failure?.kind))
+}
+
+function nameOf({ displayName }: Instance, { group_id, sender }: InboundEvent): string {
+  const who = group_id ?? sender.display_name ?? sender.username ?? sender.id
+  return plain(`${displayName}: ${who}`, MAX_NAME)
+}
+
+/** A name that came from outside: one line, bounded. */
+export const plain = (text: string, max: number): string =>
+  text
+    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ')
+    .trim()
+    .slice(0, max)

@@ -1,0 +1,46 @@
+import { createHash } from 'node:crypto'
+import { canonicalJson } from '../../../../kernel/kit/canonical.js'
+import type { BridgeAddress, InboundEvent, RoutingPolicy } from '../api.js'
+
+/** What of an instance decides about conversations. */
+export interface RoutedInstance {
+  readonly id: string
+  readonly scope: 'global' | 'workspace'
+  readonly workspaceId?: string
+  readonly routingPolicy: RoutingPolicy
+}
+
+/** A conversation: what tells it from others, and the hash of that. */
+export interface Conversation {
+  readonly key: string
+  readonly dimensions: BridgeAddress
+}
+
+const DIMENSIONS = ['peer_id', 'group_id', 'thread_id'] as const
+const ENABLED = { peer_id: 'include_peer', group_id: 'include_group', thread_id: 'include_thread' } as const
+
+/** The conversation of an event; the name of the member that it lacks, where it has none. */
+export function conversationOf(
+  instance: RoutedInstance,
+  event: InboundEvent,
+): Conversation | (typeof DIMENSIONS)[number] {
+  const dimensions: Record<string, string> = {}
+  for (const dimension of DIMENSIONS) {
+    if (!instance.routingPolicy[ENABLED[dimension]]) continue
+    const value = event[dimension]
+    if (value === undefined) return dimension
+    dimensions[dimension] = value
+  }
+  const { id, scope, workspaceId } = instance
+  const text = canonicalJson({
+    ...{ bridge_instance_id: id, scope, ...dimensions },
+    ...(workspaceId !== undefined && { workspace_id: workspaceId }),
+  })
+  return { key: createHash('sha256').update(text).digest('hex'), dimensions }
+}
+
+/** Where an event is answered: in its group, else to its person. */
+export function addressOf({ group_id, peer_id, thread_id, sender }: InboundEvent): BridgeAddress {
+  const place = group_id === undefined ? { peer_id: peer_id ?? sender.id } : { group_id }
+  return { ...place, ...(thread_id !== undefined && { thread_id }) }
+}

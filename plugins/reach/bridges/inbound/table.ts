@@ -1,0 +1,68 @@
+import { column, type RowOf, table } from '../../../../kernel/kit/table.js'
+import type { Migration } from '../../../../kernel/plugin.js'
+
+/** Tables of events on their way in. */
+export const inboundTables: readonly Migration[] = [
+  {
+    id: '020-inbox',
+    sql: `
+CREATE TABLE bridges_inbox (
+  id TEXT NOT NULL PRIMARY KEY, bridge_id TEXT NOT NULL, key TEXT NOT NULL, state TEXT NOT NULL, event TEXT NOT NULL,
+  files INTEGER NOT NULL, session_id TEXT, reason TEXT, attempts INTEGER NOT NULL, received_at INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX bridges_inbox_key ON bridges_inbox (bridge_id, key);
+CREATE INDEX bridges_inbox_received ON bridges_inbox (received_at) WHERE state = 'received';
+CREATE INDEX bridges_inbox_expires ON bridges_inbox (expires_at);
+CREATE TABLE bridges_route (
+  key TEXT NOT NULL PRIMARY KEY, bridge_id TEXT NOT NULL, scope TEXT NOT NULL, workspace_id TEXT, peer_id TEXT, group_id TEXT,
+  thread_id TEXT, session_id TEXT NOT NULL, agent_name TEXT NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
+  last_activity_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX bridges_route_bridge ON bridges_route (bridge_id, last_activity_at);
+CREATE INDEX bridges_route_session ON bridges_route (session_id);`,
+  },
+]
+
+const { integer, text, time } = column
+
+/** What becomes of an event: it is in the inbox; its prompt is durable in a session; it was answered; it leads to nothing. */
+export type EventState = 'received' | 'prompted' | 'answered' | 'ignored'
+
+/** Events of platforms, each once. */
+export const inbox = table('bridges_inbox', {
+  id: text(),
+  bridge_id: text().as('bridgeId'),
+  /** Of the platform. */
+  key: text(),
+  state: text<EventState>(),
+  /** The event as JSON, without its files; empty once it is settled. */
+  event: text(),
+  /** How many files came with it. */
+  files: integer(),
+  /** The session that is prompted, or was. */
+  session_id: text().optional().as('sessionId'),
+  reason: text().optional(),
+  /** Prompts that were made of it and never reached an agent. */
+  attempts: integer(),
+  received_at: time().as('receivedAt'),
+  expires_at: time().as('expiresAt'),
+})
+export type InboxRow = RowOf<typeof inbox>
+
+/** Conversations that are bound to a session. */
+export const routes = table('bridges_route', {
+  key: text(),
+  bridge_id: text().as('bridgeId'),
+  scope: text<'global' | 'workspace'>(),
+  workspace_id: text().optional().as('workspaceId'),
+  peer_id: text().optional().as('peerId'),
+  group_id: text().optional().as('groupId'),
+  thread_id: text().optional().as('threadId'),
+  session_id: text().as('sessionId'),
+  agent_name: text().as('agentName'),
+  created_at: time().as('createdAt'),
+  updated_at: time().as('updatedAt'),
+  last_activity_at: time().as('lastActivityAt'),
+})
+export type RouteRow = RowOf<typeof routes>

@@ -1,0 +1,34 @@
+import type { InboundEvent } from '../api.js'
+
+/** What a person says to the bridge instead of to the agent. */
+export type Word =
+  | { readonly says: 'cancel' }
+  | { readonly says: 'new' }
+  | { readonly says: 'allow' | 'deny'; readonly code: string }
+  | { readonly says: 'reply'; readonly code: string; readonly text: string }
+
+/** Codes of questions: no letters that are taken for others. */
+export const CODE_LETTERS = 'BCDFGHJKLMNPQRSTVWXZ23456789'
+export const CODE_LENGTH = 5
+const CODE = `[${CODE_LETTERS}]{${CODE_LENGTH}}`
+/** A name that the text is addressed to may stand before it. */
+const BEFORE = '^(?:<?@?[^\\s]{1,100}[:,>]\\s*|@[^\\s]{1,100}\\s+)?'
+const COMMAND = new RegExp(`${BEFORE}[/!](cancel|new)$`, 'i')
+const DECISION = new RegExp(`${BEFORE}[/!]?(allow|deny)\\s+(${CODE})$`, 'i')
+const REPLY = new RegExp(`${BEFORE}[/!]?reply\\s+(${CODE})\\s+(\\S[\\s\\S]*)$`, 'i')
+const ACTION = new RegExp(`^(allow|deny):(${CODE})$`)
+
+/** The word in an event; undefined: it is for the agent. */
+export function wordOf({ family, text = '', action_id }: InboundEvent): Word | undefined {
+  if (family === 'action') {
+    const [, says, code] = ACTION.exec(action_id ?? '') ?? []
+    return says && code ? { says: says as 'allow', code } : undefined
+  }
+  const trimmed = text.trim()
+  const [, command] = COMMAND.exec(family === 'command' && /^\w/.test(trimmed) ? `/${trimmed}` : trimmed) ?? []
+  if (command) return { says: command.toLowerCase() as 'cancel' }
+  const [, decision, code] = DECISION.exec(trimmed) ?? []
+  if (decision && code) return { says: decision.toLowerCase() as 'allow', code: code.toUpperCase() }
+  const [, of, reply] = REPLY.exec(trimmed) ?? []
+  return of && reply ? { says: 'reply', code: of.toUpperCase(), text: reply } : undefined
+}

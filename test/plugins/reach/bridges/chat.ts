@@ -1,0 +1,111 @@
+import type { Plugin } from '../../../../kernel/plugin.js'
+import daemon from '../../../../plugins/desk/daemon/index.js'
+import { vault } from '../../../../plugins/index.js'
+import {
+  Bridges,
+  type BridgesApi,
+  type InboundEvent,
+  type IngestResult,
+} from '../../../../plugins/reach/bridges/api.js'
+import bridges from '../../../../plugins/reach/bridges/index.js'
+import { states } from '../../../../plugins/reach/bridges/instances/table.js'
+import type { BridgesService } from '../../../../plugins/reach/bridges/service.js'
+import { probe } from '../../../../testing/look.js'
+import { eventually, openWorld, type World, type WorldOptions } from '../../../fixtures/session-world.js'
+import type { Reply } from '../../../harness/kernel.js'
+import { type FakeOptions, FakePlatform } from './fake-platform.js'
+
+void daemon
+/** A daemon with sessions and a bridge to a platform in memory. */
+export interface Chat {
+  readonly world: World
+  readonly platform: FakePlatform
+  readonly bridge: string
+  readonly bridges: () => BridgesApi
+  /** Somebody writes; resolves to what the adapter is answered. */
+  say(text: string, more?: Partial<InboundEvent>): Promise<IngestResult>
+  /** Waits until a room reads so; the room of ada without an address. */
+  reads(wanted: (texts: readonly string[]) => boolean, address?: Parameters<FakePlatform['room']>[0]): Promise<string[]>
+  deliveries(query?: string): Promise<readonly Reply[]>
+  restart(meanwhile?: () => void): Promise<void>
+  close(): Promise<void>
+}
+
+export interface ChatOptions extends FakeOptions {
+  readonly spec?: Record<string, unknown>
+  readonly world?: WorldOptions
+  readonly plugins?: readonly Plugin[]
+  readonly permissions?: string
+}
+
+export async function openChat({
+  spec = {},
+  world: more = {},
+  plugins = [],
+  permissions,
+  ...options
+}: ChatOptions = {}) {
+  const platform = new FakePlatform(options)
+  const look = probe({ bridges: Bridges })
+  const world = await openWorld({ ...more, plugins: [vault, bridges, platform.plugin, look.plugin, ...plugins] })
+  await world.agent('ada', permissions === undefined ? {} : { permissions })
+  await world.kernel.request('PATCH', `/api/workspaces/${world.workspaceId}`, { default_agent: 'ada' })
+  const bridge = 'b1'
+  const body = {
+    display_name: 'Team chat',
+    platform: options.platform ?? 'fakechat',
+    extension_name: options.name ?? 'fakechat',
+    routing_policy: { include_peer: true },
+    enabled: true,
+    ...spec,
+  }
+  const scope = { kind: 'workspace', id: world.workspaceId }
+  const put = await world.kernel.request('PUT', `/api/resources/bridge.instance/${bridge}`, {
+    ...{ scope, spec: body, expected_version: 0 },
+  })
+  if (put.status !== 201) throw new Error(`PUT: ${put.status} ${JSON.stringify(put.body)}`)
+  const ready = async () => {
+    const service = look.kernel().needs.bridges as unknown as BridgesService & { instances: any }
+    const now = Date.now()
+    await service.instances.kernel.db.tx((t: any) =>
+      states.replace(t, {
+        ...{
+          id: bridge,
+          status: 'ready',
+          version: 1,
+          authFailures: 0,
+          deliveryFailures: 0,
+          dropped: {},
+          updatedAt: now,
+        },
+      } as never),
+    )
+    await platform.provider.manage([{ id: bridge } as never], {
+      report: async () => {},
+      ingest: event => service.inbound.ingest('fakechat', event),
+    })
+    service.deliveries.changed(bridge)
+  }
+  await ready()
+  const chat: Chat = {
+    ...{ world, platform, bridge },
+    bridges: () => look.kernel().needs.bridges,
+    say: (text, event = {}) => platform.say({ bridge_instance_id: bridge, text, ...event }),
+    reads: (wanted, address = { peer_id: 'ada' }) =>
+      eventually(
+        async () => {
+          const texts = platform.room(address)
+          return wanted(texts) && texts
+        },
+        `a room that reads so: ${wanted}; it reads ${JSON.stringify(platform.room(address))}`,
+      ),
+    deliveries: async (query = '') =>
+      (await world.kernel.request('GET', `/api/bridges/${bridge}/deliveries${query}`)).body.deliveries,
+    restart: async meanwhile => {
+      await world.restart(meanwhile ? { meanwhile } : {})
+      await ready()
+    },
+    close: () => world.close(),
+  }
+  return chat
+}
