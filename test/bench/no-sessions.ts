@@ -66,6 +66,7 @@ class NoSessions implements SessionsApi {
   queue = async () => ({ turnId: 'trn_1', from: 1 })
   attach = async () => 'att_1'
   answer = async () => true
+  continueQueue = async () => {}
   requests = () => []
   clarify = () => {}
   begin = async () => ({ turnId: 'trn_1', outcome: this.run() })

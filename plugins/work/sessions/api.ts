@@ -192,6 +192,8 @@ export interface SessionsApi extends SessionTaps {
   begin(id: string, prompt: SessionPrompt): Promise<{ readonly turnId: string; readonly outcome: Promise<TurnOutcome> }>
   /** Queues a prompt of another plugin behind what runs and waits, once for each key. Throws what a prompt of a person does. */
   queue(id: string, prompt: SessionPrompt & { readonly key: string }): Promise<QueuedTurn>
+  /** Begins the next prompt that waits in a session, where a restart left it waiting. */
+  continueQueue(id: string): Promise<void>
   /** Stores a file for prompts of a session; resolves to its id. Throws 400, 413 and 415 as an upload does. */
   attach(id: string, file: { readonly name: string; readonly type: string; readonly data: Buffer }): Promise<string>
   /** The requests of a session that wait for a person, those for permission first. */

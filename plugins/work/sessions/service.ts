@@ -159,6 +159,10 @@ export class SessionsService implements SessionsApi {
     return this.prompting.queue(this.find(id).id, prompt, actor)
   }
 
+  continueQueue(id: string): Promise<void> {
+    return this.prompting.continueQueue(this.find(id).id)
+  }
+
   async attach(id: string, { name, type, data }: Parameters<SessionsApi['attach']>[1]): Promise<string> {
     const file = { head: { filename: name, type: type.toLowerCase() }, data: chunksOf(data), ended: Promise.resolve() }
     return (await this.context.attachments.store(this.find(id).id, async () => file)).id

@@ -110,6 +110,7 @@ export async function openWorld({ start, config = {}, plugins = [] }: WorldOptio
     queue = () => Promise.reject(new Error('not used here'))
     attach = () => Promise.reject(new Error('not used here'))
     answer = () => Promise.reject(new Error('not used here'))
+    continueQueue = async () => {}
     requests = () => []
     clarify = () => {}
     run = async (id: string, prompt: SessionPrompt) => (await this.begin(id, prompt)).outcome

@@ -100,6 +100,8 @@ export class Answers {
   async #follow(growing: Growing): Promise<void> {
     const { delivery, projection, ending } = growing
     const { sessionId = '' } = delivery
+    const begin = () => this.kernel.needs.sessions.current?.continueQueue(sessionId)
+    if (growing.isOld) await begin()?.catch(error => this.kernel.log.warn(`a prompt waits: ${messageOf(error)}`))
     let next = delivery.from ?? 1
     let failures = 0
     while (!ending.signal.aborted && !projection.end) {

@@ -111,16 +111,21 @@ export class Prompting {
   ): Promise<QueuedTurn> {
     const { prompts, logs } = this.context
     const last = await logs.use(id, async log => log.last)
-    if (prompts.ofKey(id, key)?.status !== 'indeterminate') {
+    if (!prompts.ofKey(id, key)) {
       const files = attachments?.length ? { attachments: [...attachments] } : {}
       const { prompt: receipt } = await this.submit(id, { text, idempotency_key: key, ...files }, actor, prompt)
       if (!receipt.replayed) return { turnId: receipt.new_turn_id ?? '', from: last + 1 }
-      if (prompts.queued(id).length > 0 && (await this.sessions.open(id))) this.#continue(id)
     }
+    await this.continueQueue(id)
     const turnId = prompts.ofKey(id, key)?.turn_id ?? ''
     const { usage = null } = this.context.table.get(id) ?? {}
     const [begun] = await logs.use(id, log => log.query({ type: 'user_message', turnId, limit: 1 }, usage))
     return { turnId, from: begun?.sequence ?? last + 1 }
+  }
+
+  /** Begins the next prompt that waits, also in a session that a restart stopped. */
+  async continueQueue(id: string): Promise<void> {
+    if (this.context.prompts.queued(id).length > 0 && (await this.sessions.open(id))) this.#continue(id)
   }
 
   /** Guidance for the turn that runs, taken at its next tool result. Throws `no_active_prompt` (409) without a turn. */

@@ -1,4 +1,4 @@
-import type { Plugin } from '../../../../kernel/plugin.js'
+import { definePlugin, type Plugin, surfaceOf } from '../../../../kernel/plugin.js'
 import daemon from '../../../../plugins/desk/daemon/index.js'
 import { vault } from '../../../../plugins/index.js'
 import {
@@ -27,6 +27,16 @@ export interface Chat {
   /** Waits until a room reads so; the room of ada without an address. */
   reads(wanted: (texts: readonly string[]) => boolean, address?: Parameters<FakePlatform['room']>[0]): Promise<string[]>
   deliveries(query?: string): Promise<readonly Reply[]>
+  /** Events of a session. */
+  events(sessionId: string | undefined): Promise<readonly Reply[]>
+  /** Waits until an agent has its prompt. */
+  untilPrompted(sessionId: string | undefined): Promise<unknown>
+  /** Another plugin that posts messages, and what it hears of them. */
+  poster(): {
+    post(message: PostedMessage): Promise<string>
+    standing(key: string): DeliveryStanding | undefined
+    readonly ended: readonly (readonly [string, DeliveryStanding])[]
+  }
   restart(meanwhile?: () => void): Promise<void>
   close(): Promise<void>
 }
@@ -47,7 +57,21 @@ export async function openChat({
 }: ChatOptions = {}) {
   const platform = new FakePlatform(options)
   const look = probe({ bridges: Bridges })
-  const world = await openWorld({ ...more, plugins: [vault, bridges, platform.plugin, look.plugin, ...plugins] })
+  const ended: (readonly [string, DeliveryStanding])[] = []
+  const { tap } = surfaceOf()
+  const listener = definePlugin({ name: 'listener', version: '1.0.0', requires: { bridges: Bridges } }).surface({
+    taps: [
+      tap(
+        Bridges,
+        service => service.deliveryEnded,
+        () => (key, standing) => void ended.push([key, standing]),
+      ),
+    ],
+  })
+  const world = await openWorld({
+    ...more,
+    plugins: [vault, bridges, platform.plugin, look.plugin, listener, ...plugins],
+  })
   await world.agent('ada', permissions === undefined ? {} : { permissions })
   await world.kernel.request('PATCH', `/api/workspaces/${world.workspaceId}`, { default_agent: 'ada' })
   const bridge = 'b1'
@@ -101,6 +125,14 @@ export async function openChat({
       ),
     deliveries: async (query = '') =>
       (await world.kernel.request('GET', `/api/bridges/${bridge}/deliveries${query}`)).body.deliveries,
+    events: id => world.events(`/api/workspaces/${world.workspaceId}/sessions/${id}`),
+    untilPrompted: id =>
+      world.until(`/api/workspaces/${world.workspaceId}/sessions/${id}`, ({ type }) => type === 'user_message'),
+    poster: () => ({
+      ended,
+      post: message => look.kernel().db.tx(t => look.kernel().needs.bridges.post(t, message)),
+      standing: key => look.kernel().needs.bridges.standing(key),
+    }),
     restart: async meanwhile => {
       await world.restart(meanwhile ? { meanwhile } : {})
       await ready()

@@ -159,6 +159,7 @@ export function fakeSessions() {
     queue = () => Promise.reject(new Error('not used here'))
     attach = () => Promise.reject(new Error('not used here'))
     answer = () => Promise.reject(new Error('not used here'))
+    continueQueue = async () => {}
     requests = () => []
     clarify = () => {}
 

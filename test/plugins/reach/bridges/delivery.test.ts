@@ -1,0 +1,235 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { eventually } from '../../../fixtures/session-world.js'
+import { openChat } from './chat.js'
+
+const ada = { peer_id: 'ada' }
+
+test('an answer grows by edits of one message, and ends with the whole text', async () => {
+  const chat = await openChat()
+  try {
+    const gate = chat.world.gate()
+    await chat.say(`say one\n${gate.line}\nsay two`)
+    await chat.reads(texts => texts.length === 1 && texts[0] === 'one')
+    await gate.open()
+    await chat.reads(texts => texts.length === 1 && texts[0] === 'one\ntwo')
+    assert.equal(chat.platform.messages[0]?.texts, ['one', 'one\ntwo'])
+    assert.equal(
+      chat.platform.requests.map(({ event }) => event).filter(event => event !== 'delta'),
+      ['start', 'final'],
+    )
+  } finally {
+    await chat.close()
+  }
+})
+
+test('where nothing can be edited an answer comes at its end', async () => {
+  const chat = await openChat({ capabilities: { edits: false } })
+  try {
+    const gate = chat.world.gate()
+    const { session_id } = await chat.say(`say one\nsleep 1500\n${gate.line}\nsay two`)
+    await chat.untilPrompted(session_id)
+    await gate.open()
+    await chat.reads(texts => texts.length === 1 && texts[0] === 'one\ntwo')
+    assert.equal(
+      chat.platform.requests.map(({ event }) => event),
+      ['final'],
+    )
+  } finally {
+    await chat.close()
+  }
+})
+
+test('tools are shown while they run, and not in the end', async () => {
+  const chat = await openChat({ spec: { delivery_defaults: { progress: { tool_progress: 'all' } } } })
+  try {
+    const gate = chat.world.gate()
+    const call = {
+      sessionUpdate: 'tool_call',
+      toolCallId: 't1',
+      title: 'read notes.txt',
+      kind: 'read',
+      status: 'in_progress',
+    }
+    await chat.say(`say Looking.\nupdate ${JSON.stringify(call)}\n${gate.line}\nsay Found.`)
+    await chat.reads(texts => texts[0] === 'Looking.\n\n… read notes.txt')
+    await gate.open()
+    await chat.reads(texts => texts.length === 1 && texts[0] === 'Looking.\n\nFound.')
+  } finally {
+    await chat.close()
+  }
+})
+
+test('a long answer comes in parts, in order, and mentions no one', async () => {
+  const chat = await openChat({ capabilities: { edits: false, textLimit: 200 } })
+  try {
+    const words = Array.from({ length: 100 }, (_, n) => `word${n}`).join(' ')
+    await chat.say(`say @everyone ${words}`)
+    const texts = await chat.reads(all => all.join(' ').includes('word99'))
+    assert.ok(texts.length > 3 && texts.every(text => text.length <= 200))
+    assert.is(texts.join(' ').replace('\u200b', ''), `@everyone ${words}`)
+    assert.not.match(texts.join(' '), /@everyone/)
+  } finally {
+    await chat.close()
+  }
+})
+
+test('a turn that fails says so in words', async () => {
+  const chat = await openChat()
+  try {
+    await chat.say('error -32000 the model is on holiday')
+    await chat.reads(texts => /The agent failed: .*the model is on holiday.*Ask again\./.test(texts[0] ?? ''))
+    await chat.say('sleep 1')
+    await chat.reads(texts => texts[1] === 'The agent ended without an answer.')
+  } finally {
+    await chat.close()
+  }
+})
+
+test('a message that was not sent is sent again; one that the platform rejects is listed, sent again by a person or discarded', async () => {
+  const chat = await openChat({ capabilities: { edits: false } })
+  try {
+    chat.platform.failNext({}, 2)
+    await chat.say('say patient')
+    await chat.reads(texts => texts[0] === 'patient')
+    assert.is(chat.platform.requests.length, 3)
+    assert.is(new Set(chat.platform.requests.map(({ nonce }) => nonce)).size, 1, 'the nonce stays')
+
+    chat.platform.failNext({ permanent: true, kind: 'permission_denied', message: 'not in this room' })
+    await chat.say('say rejected')
+    const failed = await eventually(async () => (await chat.deliveries('?state=failed'))[0], 'a failure')
+    assert.match(failed.reason, /permission_denied: not in this room/)
+    assert.is(failed.text, 'rejected')
+    assert.is((await chat.deliveries())[0]?.id, failed.id, 'failures come first')
+    const { items } = (await chat.world.kernel.request('GET', '/api/doctor?only=bridges')).body
+    assert.ok(
+      items.some((item: { code: string }) => item.code === 'bridge_deliveries_failed'),
+      JSON.stringify(items),
+    )
+    const at = `/api/bridges/b1/deliveries/${failed.id}`
+    assert.is((await chat.world.kernel.request('POST', `${at}/resend`)).status, 200)
+    await chat.reads(texts => texts[1] === 'rejected')
+    await eventually(async () => (await chat.deliveries('?state=failed')).length === 0, 'no failure')
+    assert.is((await chat.world.kernel.request('POST', `${at}/resend`)).body.code, 'bridge_delivery_not_failed')
+    assert.is((await chat.world.kernel.request('POST', '/api/bridges/b1/deliveries/dlv_0/resend')).status, 404)
+    assert.is((await chat.world.kernel.request('POST', '/api/bridges/b9/deliveries/dlv_0/resend')).status, 404)
+
+    chat.platform.failNext({ permanent: true, kind: 'unknown_destination' })
+    await chat.say('say gone')
+    const second = await eventually(async () => (await chat.deliveries('?state=failed'))[0], 'a second failure')
+    const discarded = await chat.world.kernel.request('POST', `/api/bridges/b1/deliveries/${second.id}/discard`)
+    assert.is(discarded.body.delivery.state, 'suppressed')
+    assert.equal(chat.platform.room(ada), ['patient', 'rejected'])
+  } finally {
+    await chat.close()
+  }
+})
+
+test('a message whose fate is not known is settled by the platform: never twice, never forgotten', async () => {
+  const chat = await openChat({ capabilities: { edits: false } })
+  try {
+    chat.platform.unknownNext({ arrives: true })
+    await chat.say('say arrived')
+    await eventually(async () => chat.platform.settled.length === 1, 'a settlement')
+    chat.platform.unknownNext({ arrives: false })
+    await chat.say('say lost')
+    await chat.reads(texts => texts.includes('lost'))
+    assert.equal(chat.platform.room(ada), ['arrived', 'lost'])
+    await eventually(async () => (await chat.deliveries()).every(({ state }) => state === 'delivered'), 'all delivered')
+  } finally {
+    await chat.close()
+  }
+})
+
+test('where the platform cannot be asked such a message is listed and not sent again', async () => {
+  const chat = await openChat({ capabilities: { edits: false, canSettle: false } })
+  try {
+    chat.platform.unknownNext({ arrives: true })
+    await chat.say('say perhaps')
+    const failed = await eventually(async () => (await chat.deliveries('?state=failed'))[0], 'a failure')
+    assert.is(failed.reason, 'unknown_after_send')
+    await chat.say('say next')
+    await chat.reads(texts => texts.includes('next'))
+    assert.equal(chat.platform.room(ada), ['perhaps', 'next'])
+  } finally {
+    await chat.close()
+  }
+})
+
+test('a pause that the platform asks for is kept', async () => {
+  const chat = await openChat({ capabilities: { edits: false } })
+  try {
+    chat.platform.rateLimitNext(700)
+    const begun = performance.now()
+    await chat.say('say slowly')
+    await chat.reads(texts => texts[0] === 'slowly')
+    assert.ok(performance.now() - begun >= 700)
+  } finally {
+    await chat.close()
+  }
+})
+
+test('a platform that is slow in one room holds up no other', async () => {
+  const chat = await openChat({ capabilities: { edits: false } })
+  try {
+    let release = () => {}
+    chat.platform.holdNext(new Promise<void>(resolve => (release = resolve)))
+    await chat.say('say slow')
+    await eventually(async () => chat.platform.requests.length === 1, 'an attempt')
+    await chat.say('say quick', { peer_id: 'bob', sender: { id: 'bob', authenticated: true } })
+    await chat.reads(texts => texts[0] === 'quick', { peer_id: 'bob' })
+    assert.equal(chat.platform.room(ada), [])
+    release()
+    await chat.reads(texts => texts[0] === 'slow')
+  } finally {
+    await chat.close()
+  }
+})
+
+test('a daemon that restarts in the middle of an answer says nothing twice and forgets nothing', async () => {
+  const chat = await openChat()
+  try {
+    const gate = chat.world.gate()
+    const { session_id } = await chat.say(`say begun\n${gate.line}\nsay never`)
+    await chat.say('say waiting')
+    await chat.reads(texts => texts[0] === 'begun')
+    await chat.untilPrompted(session_id)
+    await chat.restart()
+    await gate.open()
+    const texts = await chat.reads(all => all.includes('waiting'))
+    assert.is(texts.filter(text => text.startsWith('begun')).length, 1, JSON.stringify(texts))
+    assert.ok(
+      texts.some(text => /interrupted|stopped/.test(text)),
+      JSON.stringify(texts),
+    )
+    assert.is(texts.filter(text => text === 'waiting').length, 1)
+  } finally {
+    await chat.close()
+  }
+})
+
+test('a posted message is sent once for each key, and its end is told', async () => {
+  const chat = await openChat({ capabilities: { edits: false } })
+  try {
+    const { post, ended, standing } = chat.poster()
+    const target = { group_id: '#ops' }
+    const message = { bridgeId: 'b1', key: 'k1', target, text: 'a task failed', source: 'preset:x' }
+    assert.equal(await post(message), 'queued')
+    assert.equal(await post(message), 'known')
+    assert.equal(await post({ ...message, bridgeId: 'b7', key: 'k2' }), 'missing')
+    await chat.reads(texts => texts[0] === 'a task failed', target)
+    await eventually(async () => ended.length === 1, 'the end')
+    assert.equal(ended, [['k1', { state: 'delivered' }]])
+    assert.equal(standing('k1'), { state: 'delivered' })
+    assert.is(standing('k9'), undefined)
+    assert.equal(await post({ ...message, key: 'k3', expiresAt: 1 }), 'queued')
+    await eventually(async () => ended.length === 2, 'the second end')
+    assert.equal(ended[1], ['k3', { state: 'failed', reason: 'expired' }])
+    assert.equal(chat.platform.room(target), ['a task failed'])
+    assert.is(chat.bridges().totals().delivery_failures_total, 1)
+  } finally {
+    await chat.close()
+  }
+})
+
+test.run()
