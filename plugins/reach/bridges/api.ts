@@ -159,13 +159,13 @@ export const BridgeErrors = defineErrors({
   bridge_busy: {
     status: 409,
     message: 'messages of this bridge are on their way',
-    next: 'svc bridge deliveries <id>',
+    next: command('bridge deliveries', placeholder('id')),
   },
-  bridge_delivery_not_found: { status: 404, message: 'no such delivery', next: 'svc bridge deliveries <id>' },
+  bridge_delivery_not_found: { status: 404, message: 'no such delivery', next: command('bridge deliveries', placeholder('id')) },
   bridge_delivery_not_failed: {
     status: 409,
     message: 'nothing of this delivery waits for a person',
-    next: 'svc bridge deliveries <id>',
+    next: command('bridge deliveries', placeholder('id')),
   },
   bridge_event_invalid: { status: 400, message: 'not an event of a bridge', next: 'docs/bridges.md' },
   bridge_report_invalid: { status: 400, message: 'not a status of a bridge', next: 'docs/bridges.md' },

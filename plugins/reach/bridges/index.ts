@@ -13,12 +13,12 @@ import {
   BridgeReady,
   Bridges,
 } from './api.js'
-import { instanceCommands } from './instances/command-list.js'
-import { instanceRoutes } from './instances/routes.js'
 import { deliveryRoutes } from './delivery/routes.js'
 import { deliveryTables } from './delivery/table.js'
 import { inboundRoutes } from './inbound/routes.js'
 import { inboundTables } from './inbound/table.js'
+import { instanceCommands } from './instances/command-list.js'
+import { instanceRoutes } from './instances/routes.js'
 import { instanceTables } from './instances/table.js'
 import { needs } from './needs.js'
 import type { BridgesService } from './service.js'

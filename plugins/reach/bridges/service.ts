@@ -9,9 +9,9 @@ import {
   type PostedMessage,
   points,
 } from './api.js'
-import { Adapters } from './instances/adapters.js'
 import { Deliveries } from './delivery/delivery.js'
 import { Inbound } from './inbound/inbound.js'
+import { Adapters } from './instances/adapters.js'
 import { parseRoute, routeOf } from './instances/addresses.js'
 import { Directory } from './instances/directory.js'
 import { Edits } from './instances/edits.js'

@@ -176,7 +176,12 @@ export class Deliveries {
   findings(): ReturnType<typeof finding>[] {
     return this.ledger.failedByBridge().map(({ bridge_id: id, n }) =>
       finding({
-        ...{ id: `bridges.deliveries.${id}`, category: 'bridges', code: 'bridge_deliveries_failed', severity: 'warning' },
+        ...{
+          id: `bridges.deliveries.${id}`,
+          category: 'bridges',
+          code: 'bridge_deliveries_failed',
+          severity: 'warning',
+        },
         title: `${n} messages of bridge ${id} were not delivered`,
         message:
           'The platform rejected them, or nobody knows whether they arrived. Each is sent again or discarded by a person.',

@@ -83,7 +83,8 @@ export class Projection {
   #say({ text, block }: JournalEvent['content']): boolean {
     const said = typeof text === 'string' ? text : block === undefined ? '' : '[not a text]'
     if (said === '' || this.text.length >= MAX_TEXT) return false
-    const gap = this.#breaks && this.text !== '' && !this.text.endsWith('\n\n') ? '\n\n' : ''
+    const ends = /\n{0,2}$/.exec(this.text)?.[0].length ?? 0
+    const gap = this.#breaks && this.text !== '' ? '\n'.repeat(2 - ends) : ''
     this.#breaks = false
     this.text = (this.text + gap + said).slice(0, MAX_TEXT)
     return true

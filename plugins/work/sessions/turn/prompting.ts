@@ -117,10 +117,12 @@ export class Prompting {
       if (!receipt.replayed) return { turnId: receipt.new_turn_id ?? '', from: last + 1 }
     }
     await this.continueQueue(id)
-    const turnId = prompts.ofKey(id, key)?.turn_id ?? ''
+    const { turn_id: turnId = '', status } = prompts.ofKey(id, key) ?? {}
     const { usage = null } = this.context.table.get(id) ?? {}
-    const [begun] = await logs.use(id, log => log.query({ type: 'user_message', turnId, limit: 1 }, usage))
-    return { turnId, from: begun?.sequence ?? last + 1 }
+    // One that was taken out of the queue has only that event.
+    const find = (type?: string) => logs.use(id, log => log.query({ type, turnId, limit: 1 }, usage))
+    const [told] = status === 'queued' ? [] : [...(await find('user_message')), ...(await find())]
+    return { turnId, from: told?.sequence ?? last + 1 }
   }
 
   /** Begins the next prompt that waits, also in a session that a restart stopped. */

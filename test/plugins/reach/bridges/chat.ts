@@ -1,21 +1,19 @@
 import { definePlugin, type Plugin, surfaceOf } from '../../../../kernel/plugin.js'
-import daemon from '../../../../plugins/desk/daemon/index.js'
 import { vault } from '../../../../plugins/index.js'
 import {
   Bridges,
   type BridgesApi,
+  type DeliveryStanding,
   type InboundEvent,
   type IngestResult,
+  type PostedMessage,
 } from '../../../../plugins/reach/bridges/api.js'
 import bridges from '../../../../plugins/reach/bridges/index.js'
-import { states } from '../../../../plugins/reach/bridges/instances/table.js'
-import type { BridgesService } from '../../../../plugins/reach/bridges/service.js'
 import { probe } from '../../../../testing/look.js'
 import { eventually, openWorld, type World, type WorldOptions } from '../../../fixtures/session-world.js'
 import type { Reply } from '../../../harness/kernel.js'
 import { type FakeOptions, FakePlatform } from './fake-platform.js'
 
-void daemon
 /** A daemon with sessions and a bridge to a platform in memory. */
 export interface Chat {
   readonly world: World
@@ -88,28 +86,8 @@ export async function openChat({
     ...{ scope, spec: body, expected_version: 0 },
   })
   if (put.status !== 201) throw new Error(`PUT: ${put.status} ${JSON.stringify(put.body)}`)
-  const ready = async () => {
-    const service = look.kernel().needs.bridges as unknown as BridgesService & { instances: any }
-    const now = Date.now()
-    await service.instances.kernel.db.tx((t: any) =>
-      states.replace(t, {
-        ...{
-          id: bridge,
-          status: 'ready',
-          version: 1,
-          authFailures: 0,
-          deliveryFailures: 0,
-          dropped: {},
-          updatedAt: now,
-        },
-      } as never),
-    )
-    await platform.provider.manage([{ id: bridge } as never], {
-      report: async () => {},
-      ingest: event => service.inbound.ingest('fakechat', event),
-    })
-    service.deliveries.changed(bridge)
-  }
+  const ready = () =>
+    eventually(async () => look.kernel().needs.bridges.get(bridge)?.status === 'ready', 'a bridge that is ready')
   await ready()
   const chat: Chat = {
     ...{ world, platform, bridge },

@@ -71,10 +71,10 @@ test('an event is refused, and not written down, for another bridge, a bad form,
       await say({ attachments: Array.from({ length: 11 }, () => ({ name: 'a', mime_type: 'text/plain', data: '' })) }),
       'bridge_event_invalid',
     )
-    await chat.world.kernel.request('POST', '/api/daemon/drain', {})
+    await chat.world.kernel.request('POST', '/api/drain', {})
     const event = { idempotency_key: 'drained' }
     assert.is(await say(event), 'bridge_not_accepting')
-    await chat.world.kernel.request('POST', '/api/daemon/undrain', {})
+    await chat.world.kernel.request('POST', '/api/undrain', {})
     assert.is((await chat.say('say now', event)).outcome, 'prompted', 'it was not marked as seen')
     await chat.reads(texts => texts[0] === 'now')
   } finally {
@@ -147,7 +147,11 @@ test('a session that was stopped for good is replaced; one that a restart stoppe
     const second = await chat.say('say two')
     assert.is(second.session_id, first.session_id)
     await chat.reads(texts => texts.length === 2)
-    await chat.world.kernel.request('POST', `/api/sessions/${first.session_id}/stop`, {})
+    await chat.world.kernel.request(
+      'POST',
+      `/api/workspaces/${chat.world.workspaceId}/sessions/${first.session_id}/stop`,
+      {},
+    )
     await eventually(async () => (await chat.world.row(first.session_id ?? '')).state === 'stopped', 'the stop')
     const third = await chat.say('say three')
     assert.not.equal(third.session_id, first.session_id)

@@ -25,13 +25,8 @@ test('a question for permission is answered in the chat, once, by a person whom 
       'not_an_approver',
     )
     assert.is((await chat.say(`allow ${code.toLowerCase()}`, { ...op, addressed: false })).reason, 'question_answered')
-    const texts = await chat.reads(all => all.some(text => text === 'answer: yes'), room)
-    assert.ok(texts.includes('Allowed.'))
+    await chat.reads(all => all.includes('answer: yes') && all.includes('Allowed.'), room)
     assert.is((await chat.say(`deny ${code}`, op)).reason, 'question_unknown', 'a code is used once')
-    const { entries } = (
-      await chat.world.kernel.request('GET', '/api/events?name=session.permission_answered&limit=10')
-    ).body
-    void entries
   } finally {
     await chat.close()
   }
