@@ -29,3 +29,10 @@ export const Duration = v.pipe(
   v.number(),
   v.maxValue(LONGEST_MS, 'a duration of at most ten years'),
 )
+
+/** A duration that is handed on as it was written. */
+export const DurationText = v.pipe(
+  v.string(),
+  v.regex(DURATION, 'a duration like 30s, 1h30m or 7d'),
+  v.check(text => durationMs(text) !== undefined, 'a duration of at most ten years'),
+)

@@ -1,10 +1,10 @@
 /** Attention, notification presets, and messages of tasks that end. */
 import * as v from 'valibot'
-import { Duration } from './duration.js'
+import { DurationText } from './duration.js'
 import { Integer, maybeTimestamp, queryBoolean, queryInteger, Timestamp } from './kernel/common.js'
 import { TaskActor } from './tasks/definitions.js'
 
-const some = (max: number) => v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(max))
+const some = (max: number) => v.pipe(v.string(), v.minLength(1), v.maxLength(max))
 
 /** Name of a view of the notifications with receipts and enablement of its own. */
 export const ProfileName = v.pipe(
@@ -47,13 +47,8 @@ const pace = {
     v.pipe(v.boolean(), v.description('send an event only if the previous one of its subject was another')),
   ),
 }
-/** As a person writes it; the service keeps it as text. */
-const duration = v.pipe(
-  v.string(),
-  v.check(text => v.is(Duration, text), 'a duration like 30s, 1h30m or 7d'),
-)
 const cooldown = v.optional(
-  v.pipe(duration, v.description('time after a message in which its subject sends no further one; 0: none')),
+  v.pipe(DurationText, v.description('time after a message in which its subject sends no further one; 0: none')),
 )
 const SubjectRules = v.strictObject({ ...pace, cooldown })
 
@@ -63,7 +58,7 @@ export const PresetRules = v.strictObject({
   cooldown,
   quiet_hours: v.optional(QuietHours),
   remind_after: v.optional(
-    v.pipe(duration, v.description('time after which a question without an answer is sent once more; 0: never')),
+    v.pipe(DurationText, v.description('time after which a question without an answer is sent once more; 0: never')),
   ),
   subjects: v.optional(
     v.pipe(

@@ -147,7 +147,11 @@ test('queries have every parameter of the contract with its type, values and bou
 })
 
 /** What matches the patterns that `text` does not. */
-const TEXTS: Readonly<Record<string, string>> = { '^evt_[0-9a-f]{16}$': 'evt_0123456789abcdef' }
+const TEXTS: Readonly<Record<string, string>> = {
+  '^evt_[0-9a-f]{16}$': 'evt_0123456789abcdef',
+  '^(?:0|(?:\\d{1,9}(?:\\.\\d{1,6})?(?:ms|s|m|h|d))+)$': '5m',
+  '^(?:[01]\\d|2[0-3]):[0-5]\\d$': '22:00',
+}
 
 /** Values that a schema accepts, one for each variant in it; the objects that must be strict are put into `strict`. */
 function samples(schema: JsonSchema, strict: WeakSet<object>): unknown[] {

@@ -83,6 +83,7 @@ function listOf(name: string, entries: readonly Entry[]): string {
 const purposes: readonly (readonly [string, readonly string[]])[] = [
   ['Work with agents', ['run', 'inbox', 'session', 'agent', 'provider', 'workspace']],
   ['Automate and delegate work', ['automation', 'bundle', 'hooks', 'task', 'scheduler', 'budget']],
+  ['Reach people', ['attention', 'notifications', 'bridge']],
   ['Manage tools, skills and sandboxes', ['tool', 'toolset', 'skill', 'mcp', 'marketplace', 'sandbox']],
   ['Set up and operate the daemon', ['init', 'daemon', 'status', 'doctor', 'logs', 'drain', 'undrain', 'db']],
   ['Manage settings, secrets and access', ['config', 'vault', 'auth', 'audit', 'why']],

@@ -133,7 +133,7 @@ class Emitting {
   emit(names: readonly { name: string; payload: Record<string, unknown>; scope?: string; subject?: string }[]) {
     return this.kernel.db.tx(t => {
       for (const { name, payload, ...about } of names) {
-        const type = (TaskEvents as Record<string, EventType<never>>)[name] ?? event(name, v.looseObject({}))
+        const type = (TaskEvents as unknown as Record<string, EventType<never>>)[name] ?? event(name, v.looseObject({}))
         this.kernel.needs.events.emit(t, type as EventType<never>, payload as never, about)
       }
     })
@@ -163,7 +163,7 @@ export const emitter: Plugin = definePlugin({
   ],
 })
 
-export interface Scene extends TaskScene {
+export interface Scene extends Omit<TaskScene, 'killed'> {
   readonly bridges: FakeBridges
   emit(name: string, payload?: object, more?: { scope?: string; subject?: string }): Promise<void>
   emitAll(events: readonly object[]): Promise<void>
@@ -173,51 +173,34 @@ export interface Scene extends TaskScene {
   settle(): Promise<void>
   /** Texts of the messages to a bridge. */
   texts(bridge?: string): string[]
+  killed(...keep: Parameters<TaskScene['killed']>): Promise<Scene>
 }
 
 /** A daemon with tasks and notifications, and bridges that keep what is posted. */
 export async function scene(options: SceneOptions & { readonly bridges?: FakeBridges } = {}): Promise<Scene> {
   const bridges = options.bridges ?? fakeBridges('team', 'other')
   const plugins = [notifications, bridges.plugin, emitter, ...(options.plugins ?? [])]
-  const tasks = await taskScene({ ...options, plugins })
+  return around(await taskScene({ ...options, plugins }), bridges)
+}
+
+function around(tasks: TaskScene, bridges: FakeBridges): Scene {
   const emitAll = async (events: readonly object[]) => {
     await tasks.post('/api/test/emit', { events })
-  }
-  const settle = async () => {
-    for (let n = 0; n < 5; n++) await tasks.pass(0)
   }
   return {
     ...tasks,
     bridges,
     emitAll,
     emit: (name, payload = {}, more = {}) => emitAll([{ name, payload, ...more }]),
-    settle,
+    settle: async () => {
+      for (let n = 0; n < 5; n++) await tasks.pass(0)
+    },
     preset: async (name, more = {}) => {
       const body = { name, events: ['task.run_*'], targets: [{ bridge_id: 'team' }], enabled: true, ...more }
       const { status, body: reply } = await tasks.post('/api/notifications/presets', body)
       if (status !== 201) throw new Error(JSON.stringify(reply))
     },
     texts: (wanted = 'team') => bridges.posted().flatMap(({ bridge, text }) => (bridge === wanted ? [text] : [])),
-    killed: async keep => {
-      const { sessions: _, ...rest } = options as SceneOptions
-      const next = await tasks.killed(keep)
-      return again(next, { ...rest, bridges })
-    },
-  }
-}
-
-/** The same daemon after it was killed and started again. */
-function again(tasks: TaskScene, { bridges }: { readonly bridges: FakeBridges }): Scene {
-  const emitAll = async (events: readonly object[]) => void (await tasks.post('/api/test/emit', { events }))
-  return {
-    ...tasks,
-    bridges,
-    emitAll,
-    emit: (name, payload = {}, more = {}) => emitAll([{ name, payload, ...more }]),
-    preset: async () => {},
-    settle: async () => {
-      for (let n = 0; n < 5; n++) await tasks.pass(0)
-    },
-    texts: (wanted = 'team') => bridges.posted().flatMap(({ bridge, text }) => (bridge === wanted ? [text] : [])),
+    killed: async (...keep) => around(await tasks.killed(...keep), bridges),
   }
 }
