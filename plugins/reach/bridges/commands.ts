@@ -1,6 +1,19 @@
 import type { CommandContext } from '../../../kernel/plugin.js'
-import type { BridgeSecretBindingReply } from '../../../schemas/bridges.js'
+import type { BridgeSecretBindingReply, PlatformManifestReply } from '../../../schemas/bridges.js'
 import { refOf } from './instances/secrets-ref.js'
+
+export { setUp as runSetup } from './instances/setup.js'
+
+/** `svc bridge manifest slack <id>`: the manifest alone, so that it can be saved as it is. */
+export async function runSlackManifest({ args, client, out }: CommandContext): Promise<void> {
+  const query = new URLSearchParams({ instance: args.id ?? '' })
+  const { manifest } = (await client.request(
+    'GET',
+    `/api/bridges/providers/slack/manifest?${query}`,
+  )) as PlatformManifestReply
+  if (out.json) return out.value(manifest)
+  for (const line of JSON.stringify(manifest, null, 2).split('\n')) out.line(line)
+}
 
 /** `svc bridge secret-bindings put <id> <slot>`: the value comes from a prompt or a pipe, for arguments are shown to everybody on the machine. */
 export async function runPutSecret(context: CommandContext): Promise<void> {

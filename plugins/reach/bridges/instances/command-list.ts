@@ -14,4 +14,20 @@ export const instanceCommands: readonly Command[] = [
     ],
     load: () => import('../commands.js').then(module => ({ run: module.runPutSecret })),
   },
+  {
+    path: 'bridge setup',
+    summary: 'Set up a bridge step by step: settings, tokens, start and proofs',
+    args: [{ name: 'platform', summary: 'platform, as svc bridge providers lists it' }],
+    options: [
+      { name: 'workspace', type: 'workspace', summary: 'workspace whose agent answers; default: that of this folder' },
+      { name: 'extension', type: 'text', summary: 'extension that serves it, where several have the platform' },
+    ],
+    load: () => import('../commands.js').then(module => ({ run: module.runSetup })),
+  },
+  {
+    path: 'bridge manifest slack',
+    summary: 'Print the manifest of the Slack app of a bridge',
+    args: [id],
+    load: () => import('../commands.js').then(module => ({ run: module.runSlackManifest })),
+  },
 ]

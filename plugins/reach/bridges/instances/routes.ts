@@ -119,7 +119,12 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
     replies: { 200: BridgeHealthChange },
     contentType: 'text/event-stream',
     frames: BridgeHealthFrame,
-    with: [throws(notFound, BridgeErrors.bridge_invalid, ...REFERENCE_ERRORS)],
+    with: [
+      cli('bridge watch', {
+        args: [{ name: 'bridge_ids', in: 'query', summary: 'ids of bridges, separated by commas' }],
+      }),
+      throws(notFound, BridgeErrors.bridge_invalid, ...REFERENCE_ERRORS),
+    ],
     handle: async (self, { query, actor, headers, signal }) =>
       streamed(await self.health.stream(query, actor, headers['last-event-id'], signal)),
   }),

@@ -14,6 +14,7 @@ import { type BridgeAddress, BridgeErrors, type VerifyCheck } from '../api.js'
 import type { K } from '../needs.js'
 import type { Adapters } from './adapters.js'
 import { routeOf } from './addresses.js'
+import { requiredOf } from './config-fields.js'
 import type { Instance, Instances } from './instances.js'
 import type { Secrets } from './secrets.js'
 
@@ -308,13 +309,3 @@ const targetOf = ({ id, deliveryDefaults }: Instance, address: BridgeAddress, { 
 /** Whether a list of the policy for direct messages names anybody. */
 const namesAnybody = (dm: unknown): boolean =>
   Object.values(Object(dm) as Record<string, unknown>).some(list => Array.isArray(list) && list.length > 0)
-
-/** Names that a JSON Schema requires; none where it cannot be read. */
-function requiredOf(schema: string | undefined): string[] {
-  try {
-    const { required } = Object(JSON.parse(schema ?? '{}')) as { required?: unknown }
-    return Array.isArray(required) ? required.filter(name => typeof name === 'string') : []
-  } catch {
-    return []
-  }
-}

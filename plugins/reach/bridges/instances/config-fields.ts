@@ -1,0 +1,86 @@
+/** A setting of a platform that a person can type. */
+export interface ConfigField {
+  readonly name: string
+  readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'list'
+  readonly about: string
+  /** Text of the default; empty: none. */
+  readonly usual: string
+  readonly choices: readonly string[]
+  readonly isRequired: boolean
+}
+
+/** Fields that one schema has at most. */
+const FIELDS_MAX = 50
+/** Members that the setup asks for in words of its own. */
+const OWN = new Set(['dm', 'group', 'approvers'])
+
+interface Property {
+  readonly type?: unknown
+  readonly description?: unknown
+  readonly title?: unknown
+  readonly default?: unknown
+  readonly enum?: unknown
+  readonly items?: { readonly type?: unknown }
+}
+
+/** The fields of a JSON Schema of an object, required ones first; those that hold objects are left out. */
+export function fieldsOf(text: string | undefined): ConfigField[] {
+  const { properties, required } = parsed(text)
+  const needed = new Set(Array.isArray(required) ? required : [])
+  return Object.entries(Object(properties) as Record<string, Property>)
+    .filter(([name]) => !OWN.has(name))
+    .slice(0, FIELDS_MAX)
+    .flatMap(([name, property]) => fieldOf(name, Object(property) as Property, needed.has(name)) ?? [])
+    .sort((a, b) => Number(b.isRequired) - Number(a.isRequired))
+}
+
+/** The names that a JSON Schema of an object requires. */
+export function requiredOf(text: string | undefined): string[] {
+  const { required } = parsed(text)
+  return Array.isArray(required) ? required.filter(name => typeof name === 'string') : []
+}
+
+/** What a typed text means; undefined where it means nothing. */
+export function typedValue({ type, choices }: Pick<ConfigField, 'type' | 'choices'>, text: string): unknown {
+  if (choices.length > 0 && !choices.includes(text)) return undefined
+  if (type === 'boolean') return BOOLEANS[text.toLowerCase()]
+  if (type === 'integer' || type === 'number') {
+    const value = Number(text)
+    return Number.isFinite(value) && (type === 'number' || Number.isInteger(value)) ? value : undefined
+  }
+  if (type === 'string') return text
+  const items = text.split(',').map(item => item.trim())
+  return items.filter(item => item !== '')
+}
+
+const BOOLEANS: Readonly<Record<string, boolean>> = {
+  true: true,
+  y: true,
+  yes: true,
+  false: false,
+  n: false,
+  no: false,
+}
+
+function fieldOf(name: string, property: Property, isRequired: boolean): ConfigField | undefined {
+  const { type, description, title, default: usual, enum: choices, items } = property
+  const isList = type === 'array' && items?.type === 'string'
+  const known = ['string', 'integer', 'number', 'boolean'].find(one => one === type) as ConfigField['type'] | undefined
+  if (!known && !isList) return undefined
+  return {
+    name,
+    type: known ?? 'list',
+    about: [description, title].find(text => typeof text === 'string') ?? '',
+    usual: isRequired && ['string', 'number', 'boolean'].includes(typeof usual) ? String(usual) : '',
+    choices: Array.isArray(choices) ? choices.filter(choice => typeof choice === 'string') : [],
+    isRequired,
+  }
+}
+
+function parsed(text: string | undefined): { readonly properties?: unknown; readonly required?: unknown } {
+  try {
+    return Object(JSON.parse(text ?? '{}'))
+  } catch {
+    return {}
+  }
+}
