@@ -161,7 +161,11 @@ export const BridgeErrors = defineErrors({
     message: 'messages of this bridge are on their way',
     next: command('bridge deliveries', placeholder('id')),
   },
-  bridge_delivery_not_found: { status: 404, message: 'no such delivery', next: command('bridge deliveries', placeholder('id')) },
+  bridge_delivery_not_found: {
+    status: 404,
+    message: 'no such delivery',
+    next: command('bridge deliveries', placeholder('id')),
+  },
   bridge_delivery_not_failed: {
     status: 409,
     message: 'nothing of this delivery waits for a person',

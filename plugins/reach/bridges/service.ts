@@ -18,6 +18,7 @@ import { Edits } from './instances/edits.js'
 import { Health } from './instances/health.js'
 import { type Instance, Instances } from './instances/instances.js'
 import { Secrets } from './instances/secrets.js'
+import { TestMessages } from './instances/test-messages.js'
 import { Trials } from './instances/trials.js'
 import type { K } from './needs.js'
 import { BridgeProcesses } from './processes/processes.js'
@@ -47,8 +48,11 @@ export class BridgesService implements BridgesApi {
     this.adapters = new Adapters(kernel, this.instances, this.secrets)
     this.directory = new Directory(kernel, this.instances)
     this.adapters.refresh = id => this.directory.refresh(id)
-    this.trials = new Trials(kernel, this.instances, this.secrets, this.adapters)
-    this.deliveries = new Deliveries(kernel, this.instances, (key, standing) => void deliveryEnded.call(key, standing))
+    const tests = new TestMessages(kernel, this.instances, () => this.deliveries)
+    this.deliveries = new Deliveries(kernel, this.instances, (key, standing) => {
+      if (!tests.ended(key, standing)) void deliveryEnded.call(key, standing)
+    })
+    this.trials = new Trials(kernel, this.instances, this.secrets, this.adapters, tests)
     this.inbound = new Inbound(kernel, this.instances, this.deliveries)
     this.instances.figures = {
       routes: id => this.inbound.conversations.count(id),

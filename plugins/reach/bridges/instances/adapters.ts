@@ -115,7 +115,6 @@ export class Adapters {
       for (const key of keys) this.#fire(key, signal, failed)
     }
     await this.#alarm.run(signal, { fire, failed })
-    await this.end()
   }
 
   /** Ends what the adapters run. */

@@ -110,12 +110,12 @@ export class Directory {
       }
     }
     const isRoute = parseRoute(name) !== undefined
-    const text404 = isRoute
+    const message = isRoute
       ? `the directory does not list the route ${shown(name)}; a message can be sent to it all the same`
       : `no target is called ${shown(name)}`
     return {
       result: { match: null, candidates: this.#near(rows, text), ambiguous: false, step: steps.length },
-      diagnostic: this.#diagnostic(id, name, 'bridge_target_unknown', text404),
+      diagnostic: this.#diagnostic(id, name, 'bridge_target_unknown', message),
     }
   }
 

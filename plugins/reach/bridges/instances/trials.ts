@@ -17,9 +17,8 @@ import { routeOf } from './addresses.js'
 import { requiredOf } from './config-fields.js'
 import type { Instance, Instances } from './instances.js'
 import type { Secrets } from './secrets.js'
+import type { TestMessages } from './test-messages.js'
 
-/** A test message has ended in this time, or its result is not known. */
-const SEND_MS = 10_000
 /** Checks of an adapter have answered in this time. */
 const CHECK_MS = 15_000
 const CHECKS_MAX = 20
@@ -32,19 +31,12 @@ export type SendOutcome =
 
 /** Proofs that an instance works: test messages and checks. */
 export class Trials {
-  /** Sends a message and waits for its end; the room for deliveries puts its own in place of this one, which asks the adapter itself. */
-  send: (instance: Instance, address: BridgeAddress, text: string, deliveryId: string) => Promise<SendOutcome> = (
-    instance,
-    address,
-    text,
-    deliveryId,
-  ) => this.#sendDirectly(instance, address, text, deliveryId)
-
   constructor(
     private readonly kernel: K,
     private readonly instances: Instances,
     private readonly secrets: Secrets,
     private readonly adapters: Adapters,
+    private readonly messages: Pick<TestMessages, 'send'>,
   ) {}
 
   /** Where a message would go; nothing is sent. @throws Fault `bridge_not_found`, `bridge_target_invalid`, `bridge_not_ready` */
@@ -68,7 +60,7 @@ export class Trials {
       })
     }
     const deliveryId = this.kernel.ids.id('dlv')
-    const outcome = await this.send(instance, address, message, deliveryId)
+    const outcome = await this.messages.send(instance, address, message, deliveryId)
     if (outcome.status === 'failed') {
       throw BridgeErrors.bridge_send_failed(`${routeOf(address)}: ${outcome.message}`, {
         next: outcome.permanent ? command('bridge targets', id) : command('bridge verify', id),
@@ -119,44 +111,6 @@ export class Trials {
     const instance = this.instances.seen(id, actor)
     if (instance.enabled) return instance
     throw BridgeErrors.bridge_not_ready('the bridge is disabled', { next: command('bridge enable', id) })
-  }
-
-  async #sendDirectly(
-    instance: Instance,
-    address: BridgeAddress,
-    text: string,
-    deliveryId: string,
-  ): Promise<SendOutcome> {
-    const { clock, db } = this.kernel
-    const provider = this.instances.providerOf(instance)
-    if (!provider)
-      return { status: 'failed', message: `the extension ${instance.extension} does not run`, permanent: false }
-    const limit = new AbortController()
-    const request = {
-      bridge_instance_id: instance.id,
-      delivery_id: deliveryId,
-      part: 0,
-      event: 'final',
-      target: address,
-      text,
-      nonce: deliveryId,
-    } as const
-    const result = await within(clock, SEND_MS, provider.deliver(request, limit.signal)).catch(error => {
-      limit.abort()
-      return { status: 'unknown', message: messageOf(error) } as const
-    })
-    await db.tx(t => {
-      if (result.status === 'delivered')
-        this.instances.succeeded(t, instance.id, result.remote_message_id !== undefined)
-      else {
-        this.instances.count(t, instance.id, 'delivery_failures')
-        this.instances.failed(t, instance.id, result.message)
-      }
-    })
-    if (result.status === 'delivered') return { status: 'delivered', remoteId: result.remote_message_id }
-    const message = this.instances.plain(result.message)
-    if (result.status === 'unknown') return { status: 'unknown', message }
-    return { status: 'failed', message, permanent: result.permanent }
   }
 
   #configuration(instance: Instance): VerifyCheck {
