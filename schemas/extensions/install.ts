@@ -4,6 +4,10 @@ import { Integer, queryBoolean } from '../kernel/common.js'
 
 const text = v.optional(v.string())
 
+/** What an extension from a catalog may do besides, where the operator consents to it by name. */
+export const ConsentName = v.picklist(['bridge.read', 'bridge.write', 'session.write'])
+const allow = v.optional(v.pipe(v.array(ConsentName), v.maxLength(8)))
+
 /** POST /api/extensions. `tree_digest` is what a preview showed: anything else is refused. */
 export const InstallExtensionBody = v.strictObject({
   allow_unverified: v.optional(v.boolean()),
@@ -16,6 +20,8 @@ export const InstallExtensionBody = v.strictObject({
   tree_digest: text,
   /** What a preview showed that it brings: the consent to that. */
   consent_digest: text,
+  /** Consents to what an extension from a catalog is granted only by name. */
+  allow,
 })
 export type InstallExtensionBody = v.InferOutput<typeof InstallExtensionBody>
 
@@ -27,6 +33,8 @@ export const UpdateExtensionBody = v.strictObject({
   checksum: text,
   tree_digest: text,
   consent_digest: text,
+  /** Beside what the installed version was allowed. */
+  allow,
 })
 export type UpdateExtensionBody = v.InferOutput<typeof UpdateExtensionBody>
 
@@ -70,6 +78,9 @@ export const InstallPreview = v.object({
   permissions_added: v.array(v.string()),
   permissions_removed: v.array(v.string()),
   permissions_dropped: v.array(v.string()),
+  /** Consents that it asks for and that only the operator gives, by name; those of them that are given. */
+  consents_asked: v.array(ConsentName),
+  consents_given: v.array(ConsentName),
   requires_env: v.array(v.string()),
   /** Everything that runs, is reached or is given something; `new_brings` is what the installed version does not bring. */
   brings: v.array(Brought),

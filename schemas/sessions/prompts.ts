@@ -17,11 +17,23 @@ export const PromptMessage = v.strictObject({
 })
 export type PromptMessage = v.InferOutput<typeof PromptMessage>
 
+const told = (max: number) => v.pipe(v.string(), v.minLength(1), v.maxLength(max))
+
+/** A person as a platform knows them. */
+export const PromptedFor = v.strictObject({
+  id: told(256),
+  name: told(256),
+  /** By what they wrote: `slack`. */
+  via: told(64),
+})
+
 /**
  * POST …/prompt. The text comes as `text`, as `message` or as `messages`; everything else may be left out. The
  * identities are minted when missing, and only a given key makes a repetition a replay.
  */
 export const PromptBody = v.strictObject({
+  /** The person outside of the daemon for whom it is prompted. */
+  on_behalf_of: v.optional(PromptedFor),
   text: v.optional(v.string()),
   message: v.optional(v.string()),
   messages: v.optional(v.array(PromptMessage)),

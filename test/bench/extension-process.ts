@@ -21,6 +21,7 @@ import { sourceTable } from '../../plugins/delivery/extensions/subprocess/snapsh
 import { base } from '../../plugins/index.js'
 import { Events } from '../../plugins/platform/events/api.js'
 import { Processes } from '../../plugins/platform/processes/api.js'
+import { Sessions } from '../../plugins/work/sessions/api.js'
 import { answer } from './child.js'
 
 /** Milliseconds. */
@@ -63,6 +64,7 @@ const handlers = {
         events: Events,
         processes: Processes,
         sandboxes: maybe(Confinement),
+        sessions: maybe(Sessions),
       },
       service: async () =>
         class {

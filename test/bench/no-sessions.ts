@@ -64,6 +64,7 @@ class NoSessions implements SessionsApi {
 
   run = async () => ({ status: 'completed', turnId: 'trn_1', stopReason: 'end_turn' }) as const
   queue = async () => ({ turnId: 'trn_1', from: 1 })
+  follow = async () => ({ events: [], next: 1, last: 0, isOver: true })
   attach = async () => 'att_1'
   answer = async () => true
   continueQueue = async () => {}

@@ -7,6 +7,7 @@ import { WorkspaceDeleted, Workspaces } from '../../desk/workspaces/api.js'
 import { Events, PluginLoaded, PluginUnloaded } from '../../platform/events/api.js'
 import { Files } from '../../platform/files/api.js'
 import { Processes } from '../../platform/processes/api.js'
+import { Sessions } from '../../work/sessions/api.js'
 import {
   ExtensionDevLinked,
   ExtensionDevUnlinked,
@@ -35,7 +36,8 @@ import type { ExtensionsService } from './service.js'
 import { ExtensionCrashLoop } from './subprocess/events.js'
 import { SubprocessSettings } from './subprocess/settings.js'
 import { SnapshotErrors, sourceTable } from './subprocess/snapshots.js'
-import { migrations, startedMigration } from './tables.js'
+import { StateErrors } from './subprocess/state-errors.js'
+import { migrations, startedMigration, stateMigration } from './tables.js'
 
 const { contribute, tap } = surfaceOf<ExtensionsService>()
 
@@ -55,12 +57,13 @@ export default definePlugin({
     vault: maybe(Vault),
     workspaces: maybe(Workspaces),
     sandboxes: maybe(Confinement),
+    sessions: maybe(Sessions),
   },
   provides: Extensions,
   service: () => import('./service.js').then(module => module.ExtensionsService),
 }).surface({
   declares: [ResourceFamilies, ProvisionOwners, BegunCodes, CuratedCatalogs],
-  tables: [...migrations, ...installMigrations, startedMigration],
+  tables: [...migrations, ...installMigrations, startedMigration, stateMigration],
   owned: [
     {
       ...{ by: Workspaces, table: 'extensions_dev', column: 'workspace' },
@@ -71,7 +74,7 @@ export default definePlugin({
   ],
   // It was the kernel's own.
   inherits: [sourceTable],
-  errors: [ExtensionErrors, InstallErrors, SnapshotErrors],
+  errors: [ExtensionErrors, InstallErrors, SnapshotErrors, StateErrors],
   commands: [...authoringCommands, ...installCommands],
   events: [
     ExtensionEnabled,

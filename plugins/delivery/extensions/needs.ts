@@ -7,6 +7,7 @@ import type { Workspaces } from '../../desk/workspaces/api.js'
 import type { Events } from '../../platform/events/api.js'
 import type { Files } from '../../platform/files/api.js'
 import type { Processes } from '../../platform/processes/api.js'
+import type { Sessions } from '../../work/sessions/api.js'
 
 /** What the plugin requires. */
 export type ExtensionNeeds = {
@@ -22,6 +23,7 @@ export type ExtensionNeeds = {
   vault: { readonly maybe: typeof Vault }
   workspaces: { readonly maybe: typeof Workspaces }
   sandboxes: { readonly maybe: typeof Confinement }
+  sessions: { readonly maybe: typeof Sessions }
 }
 
 /** The kernel of a plugin that installs. */
@@ -31,5 +33,5 @@ export type InstallerKernel = PluginKernel<
 
 /** The kernel of a plugin that hosts processes of extensions. */
 export type SubprocessKernel = PluginKernel<
-  Pick<ExtensionNeeds, 'host' | 'request' | 'callers' | 'events' | 'processes' | 'sandboxes'>
+  Pick<ExtensionNeeds, 'host' | 'request' | 'callers' | 'events' | 'processes' | 'sandboxes' | 'sessions'>
 >

@@ -143,6 +143,7 @@ export class ExtensionsService implements ExtensionsApi {
       },
       links: name => this.dev.of(name),
       unlink: (instance, actor) => this.dev.unlink(instance, actor),
+      restart: name => this.restart(name),
     })
   }
 
@@ -220,6 +221,8 @@ export class ExtensionsService implements ExtensionsApi {
   tierOf(name: string): SourceTier {
     return this.#installer.provenance(name)?.tier ?? 'user'
   }
+
+  consentsOf = (name: string) => this.#installer.provenance(name)?.consents ?? []
 
   owner = (key: string): Owner => ownerAmong(this.installed(), key, this.kernel.config.get(Unsandboxed))
 

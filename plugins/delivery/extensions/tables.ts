@@ -31,6 +31,15 @@ export const startedMigration: Migration = {
   ) STRICT;`,
 }
 
+/** Values that the processes of extensions keep. */
+export const stateMigration: Migration = {
+  id: 'state',
+  sql: `CREATE TABLE extensions_state (
+    extension TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, bytes INTEGER NOT NULL, updated_at INTEGER NOT NULL,
+    PRIMARY KEY (extension, key)
+  ) STRICT;`,
+}
+
 /** Code of an installed extension that has started. */
 export interface Started {
   /** Of its copy; empty once it was removed. */

@@ -6,6 +6,7 @@ import type {
   InboxItem,
   InboxQuestion,
   InspectSessionReply,
+  SessionEvent,
   SessionHealth,
   SessionLineage,
 } from '../../../schemas/sessions.js'
@@ -153,6 +154,17 @@ export interface PromptedFor {
   readonly via: string
 }
 
+/** Events of a session under their names on the wire, ascending. */
+export interface FollowedPage {
+  readonly events: readonly SessionEvent[]
+  /** Where the next page begins. */
+  readonly next: number
+  /** Sequence of the newest event that is written. */
+  readonly last: number
+  /** The session is stopped or deleted, and all of its events were read. */
+  readonly isOver: boolean
+}
+
 /** The turn of a queued prompt, and the sequence of the journal from which on it is told. */
 export interface QueuedTurn {
   readonly turnId: string
@@ -194,6 +206,8 @@ export interface SessionsApi extends SessionTaps {
   queue(id: string, prompt: SessionPrompt & { readonly key: string }): Promise<QueuedTurn>
   /** Begins the next prompt that waits in a session, where a restart left it waiting. */
   continueQueue(id: string): Promise<void>
+  /** Events of a session from a sequence on; resolves when there are some, when none will come, or when the signal aborts. */
+  follow(id: string, from: number, signal: AbortSignal): Promise<FollowedPage>
   /** Stores a file for prompts of a session; resolves to its id. Throws 400, 413 and 415 as an upload does. */
   attach(id: string, file: { readonly name: string; readonly type: string; readonly data: Buffer }): Promise<string>
   /** The requests of a session that wait for a person, those for permission first. */

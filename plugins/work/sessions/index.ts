@@ -4,6 +4,7 @@ import { AgentActivities, Agents } from '../../agents/agents/api.js'
 import { Providers } from '../../agents/providers/api.js'
 import { Checks, Daemon, StatusMembers } from '../../desk/daemon/api.js'
 import { WorkspaceDetailMembers, Workspaces } from '../../desk/workspaces/api.js'
+import { AuditedEvents } from '../../platform/audit/api.js'
 import { Events } from '../../platform/events/api.js'
 import { Files } from '../../platform/files/api.js'
 import { Journals } from '../../platform/journals/api.js'
@@ -18,6 +19,7 @@ import {
   SessionErrors,
   SessionHung,
   SessionMcpServers,
+  SessionPromptedFor,
   SessionRecovered,
   SessionRepaired,
   SessionRuns,
@@ -67,6 +69,7 @@ export default definePlugin({
     SessionCreated,
     SessionStopped,
     PermissionAnswered,
+    SessionPromptedFor,
     SessionRepaired,
     SessionHung,
     SessionUnhealthy,
@@ -76,6 +79,7 @@ export default definePlugin({
   routes: sessionRoutes,
   registries: [
     contribute(SecretOwners, () => [sessionSecrets]),
+    contribute(AuditedEvents, () => [SessionPromptedFor.name]),
     contribute(StatusMembers, self => self.statusMembers()),
     contribute(Checks, self => [
       { id: 'runtime.subprocess_health', category: 'sessions', run: async () => self.checkItems() },

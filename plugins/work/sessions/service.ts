@@ -16,6 +16,7 @@ import type { Workspace } from '../../desk/workspaces/api.js'
 import {
   type AskedQuestion,
   type CreateSession,
+  type FollowedPage,
   type IdleSession,
   points,
   type QueuedTurn,
@@ -46,6 +47,7 @@ import { stopSessions } from './lifecycle/shutdown.js'
 import { checkSessions, statusMembers } from './lifecycle/status.js'
 import { cancelTurn, END_PROCESS, recordStop, type Stop } from './lifecycle/stopping.js'
 import { contextOf } from './make-context.js'
+import { followPage } from './read/follow.js'
 import { answerTo, inboxOf, pendingIn } from './read/inbox.js'
 import { groupByTurn, openStream, readEvents, readTranscript } from './read/reading.js'
 import { answerPermission } from './requests/answer.js'
@@ -161,6 +163,10 @@ export class SessionsService implements SessionsApi {
 
   continueQueue(id: string): Promise<void> {
     return this.prompting.continueQueue(this.find(id).id)
+  }
+
+  follow(id: string, from: number, signal: AbortSignal): Promise<FollowedPage> {
+    return followPage(this.context, this.find(id).id, from, signal)
   }
 
   async attach(id: string, { name, type, data }: Parameters<SessionsApi['attach']>[1]): Promise<string> {

@@ -108,6 +108,7 @@ export async function openWorld({ start, config = {}, plugins = [] }: WorldOptio
     worktrees = {} as never
     whileIdle = () => Promise.reject(new Error('not used here'))
     queue = () => Promise.reject(new Error('not used here'))
+    follow = async () => ({ events: [], next: 1, last: 0, isOver: true })
     attach = () => Promise.reject(new Error('not used here'))
     answer = () => Promise.reject(new Error('not used here'))
     continueQueue = async () => {}

@@ -4,10 +4,13 @@ import type { CommandContext } from '../../../../kernel/plugin.js'
 import type { InstallPreview, InstallPreviewReply, UpdateAllReply } from '../../../../schemas/extensions/install.js'
 import type { ExtensionReply, RemoveExtensionReply, UpdateExtensionReply } from '../../../../schemas/extensions.js'
 import { referenceOf } from '../identity.js'
-import { printPreview } from './preview-text.js'
+import { MEANINGS, printPreview } from './preview-text.js'
+
+/** Values of options that can be given several times. */
+type WithLists = CommandContext & { readonly lists?: Readonly<Record<string, readonly string[]>> }
 
 /** `svc extension install <source>`: shows what it is, then installs exactly that. */
-export async function runInstall(context: CommandContext): Promise<void> {
+export async function runInstall(context: WithLists): Promise<void> {
   const { client, out, options } = context
   const body = { ...sourceOf(context), ...trustOf(context) }
   out.line(out.color('dim', `reading ${context.args.source}`))
@@ -20,12 +23,27 @@ export async function runInstall(context: CommandContext): Promise<void> {
     out.line('nothing was installed')
     return
   }
-  const reply = await client.request('POST', '/api/extensions', { ...body, ...seen(preview) })
+  const allow = await allowed(context, preview)
+  const reply = await client.request('POST', '/api/extensions', { ...body, ...seen(preview), ...allow })
   if (out.json) return out.value(reply)
   const { extension } = reply as ExtensionReply
   out.line(`installed ${extension.name} ${extension.version}, ${extension.state}`)
   if (extension.last_error) out.line(out.color('red', extension.last_error))
   out.line(out.color('dim', `next: svc extension info ${extension.name}`))
+}
+
+/** What the person allows by name: by `--allow`, else by an answer on the terminal. */
+async function allowed(context: WithLists, { consents_asked, consents_given, name }: InstallPreview) {
+  const { options, lists, out, terminal, path: called, args } = context
+  const missing = consents_asked.filter(one => !consents_given.includes(one))
+  if (lists?.allow?.length || missing.length === 0) return {}
+  const again = `${called === 'extension update' ? `svc extension update ${name}` : `svc extension install ${args.source ?? name}`} ${missing.map(one => `--allow ${one}`).join(' ')}`
+  if (!terminal || options.yes === true) {
+    out.line(out.color('yellow', `not granted: ${missing.join(', ')}; allow it with ${again}`))
+    return {}
+  }
+  const question = `Allow ${missing.map(one => `${one} (${MEANINGS[one]})`).join(' and ')}?`
+  return (await confirmed(context, question)) ? { allow: [...consents_given, ...missing] } : {}
 }
 
 /** What a person has looked at, for the request that takes exactly that. */
@@ -67,6 +85,11 @@ async function isWanted(
         : `svc extension install ${args.source ?? name} --yes`,
     )
   }
+  return confirmed({ terminal, out }, question)
+}
+
+/** Asks on the terminal; only a yes is one. */
+function confirmed({ terminal, out }: Pick<CommandContext, 'terminal' | 'out'>, question: string): Promise<boolean> {
   out.text(`${question} [y/N] `)
   return new Promise(resolve => {
     const quiet = terminal?.onLine(line => {
@@ -77,7 +100,7 @@ async function isWanted(
 }
 
 /** `svc extension update [name]`: one, after a look at what it asks for, or without a name all that were installed. */
-export async function runUpdate(context: CommandContext): Promise<number | undefined> {
+export async function runUpdate(context: WithLists): Promise<number | undefined> {
   const { client, out, options, args } = context
   const { name } = args
   if (name === undefined) return updateAll(context)
@@ -94,7 +117,8 @@ export async function runUpdate(context: CommandContext): Promise<number | undef
     out.line('nothing was updated')
     return undefined
   }
-  const reply = await client.request('PUT', url, { ...body, ...seen(preview) })
+  const allow = await allowed(context, preview)
+  const reply = await client.request('PUT', url, { ...body, ...seen(preview), ...allow })
   if (out.json) out.value(reply)
   const { update } = reply as UpdateExtensionReply
   if (update.status !== 'updated') return void out.line(`${name} is up to date`)
@@ -120,10 +144,12 @@ export async function runRemove({ client, out, options, cwd, args: { name = '' }
   )
 }
 
-async function updateAll(context: CommandContext): Promise<number | undefined> {
-  const { client, out } = context
+async function updateAll(context: WithLists): Promise<number | undefined> {
+  const { client, out, options } = context
   out.line(out.color('dim', 'updating all, one after the other'))
-  const reply = (await client.request('POST', '/api/extensions/update', trustOf(context))) as UpdateAllReply
+  const reply = (await client.request('POST', '/api/extensions/update', {
+    ...(options['allow-unverified'] ? { allow_unverified: true } : {}),
+  })) as UpdateAllReply
   if (out.json) out.value(reply)
   else
     out.table(
@@ -140,10 +166,11 @@ async function updateAll(context: CommandContext): Promise<number | undefined> {
   return reply.updates.some(({ status }) => status === 'failed') ? 1 : undefined
 }
 
-function trustOf({ options }: CommandContext): Record<string, unknown> {
+function trustOf({ options, lists }: WithLists): Record<string, unknown> {
   return {
     ...(options.checksum === undefined ? {} : { checksum: options.checksum }),
     ...(options['allow-unverified'] ? { allow_unverified: true } : {}),
+    ...(lists?.allow?.length ? { allow: lists?.allow } : {}),
   }
 }
 

@@ -29,6 +29,8 @@ export interface DoorHost {
   readonly linked: (name: string, workspace: string | undefined) => Promise<Instance | undefined>
   /** Links of that name. */
   readonly links: (name: string) => readonly Instance[]
+  /** Starts the process of an installed extension again. */
+  readonly restart: (name: string) => Promise<void>
   /** Forgets a link; where it leads. */
   readonly unlink: (instance: Instance, actor: Actor) => Promise<string | undefined>
 }
@@ -56,6 +58,8 @@ export class InstallDoor {
 
   async update(name: string, body: UpdateExtensionBody, actor: Actor): Promise<UpdateExtensionReply['update']> {
     const updated = await this.installer.update(name, updateRequestOf(body), actor, body.check_only)
+    // Its files may be the same, and what it is granted is not.
+    if (updated.status === 'updated' && body.allow) await this.host.restart(name).catch(() => {})
     return updateToWire(updated, this.installer.folderOf(name))
   }
 

@@ -6,6 +6,7 @@ import type { InstalledExtension } from '../api.js'
 import { checkAgreed } from '../consent/agreed.js'
 import type { Brought } from '../consent/brought.js'
 import type { InstallerKernel } from '../needs.js'
+import { type Consentable, consentableOf } from '../subprocess/grants.js'
 import { InstallErrors } from './errors.js'
 import { ExtensionDigestVerified, ExtensionInstallFailed, ExtensionUpdateFailed } from './events.js'
 import { type Files, isThere, systemFiles, writeTree } from './files.js'
@@ -15,7 +16,7 @@ import { hasNothingNew, type Provenance, ProvenanceTable, provenanceFrom } from 
 import type { BatchItem, InstallRequest, Updated, UpdateRequest } from './requests.js'
 import type { Candidate } from './source/candidate.js'
 import { readFolder } from './source/folder.js'
-import { addressOf, type Source, withoutSecrets, withVersion } from './source/source.js'
+import { addressOf, type Source, tierOf, withoutSecrets, withVersion } from './source/source.js'
 import { treeDigest } from './source/tree.js'
 import { type Judged, SourceReader } from './source-reader.js'
 import { decide } from './trust.js'
@@ -191,7 +192,11 @@ export class Installer {
     const installed = this.provenance(name)
     const takenByHand = !installed && (await isThere(this.folderOf(name)))
     const unsandboxed = this.options.unsandboxed()
-    return previewOf(candidate, installed, { ...this.#asked(source, candidate, request), takenByHand, unsandboxed })
+    const consents = consentsOf(candidate, installed, request)
+    return previewOf(candidate, installed, {
+      ...this.#asked(source, candidate, request),
+      ...{ takenByHand, unsandboxed, consents },
+    })
   }
 
   async #update(name: string, request: UpdateRequest, actor: Actor, checkOnly: boolean): Promise<Updated> {
@@ -203,8 +208,9 @@ export class Installer {
           `what ${addressOf(source)} has now is called ${candidate.manifest.name}, not ${name}; nothing was changed`,
           { next: command('extension remove', name) },
         )
-      const same = hasNothingNew(candidate, previous)
-      const provenance = this.#provenanceOf(source, candidate, request, actor)
+      const given = consentsOf(candidate, previous, request)
+      const same = hasNothingNew(candidate, previous) && given.length === (previous.consents?.length ?? 0)
+      const provenance = this.#provenanceOf(source, candidate, request, actor, previous)
       if (checkOnly || same) return { status: same ? 'up_to_date' : 'available', previous, current: provenance }
       checkAgreed(provenance, previous, request.consentDigest)
       const current = await this.#changes.run(async () => {
@@ -221,10 +227,17 @@ export class Installer {
     return { source, verified, consent: allowUnverified, policy: this.options.allowUnverified() }
   }
 
-  #provenanceOf(source: Source, candidate: Judged, request: UpdateRequest, actor: Actor): Provenance {
+  #provenanceOf(
+    source: Source,
+    candidate: Judged,
+    request: UpdateRequest,
+    actor: Actor,
+    previous?: Provenance,
+  ): Provenance {
     const decision = decide(this.#asked(source, candidate, request))
     const unverified = request.allowUnverified ?? false
-    return provenanceFrom(candidate, candidate.brings, decision, unverified, this.kernel.clock.now(), actor)
+    const consents = consentsOf(candidate, previous, request)
+    return provenanceFrom(candidate, candidate.brings, decision, unverified, this.kernel.clock.now(), actor, consents)
   }
 
   /** Stages the files, then decides. */
@@ -262,6 +275,16 @@ export class Installer {
     if (found !== undefined) return found
     throw InstallErrors.extension_not_installed(`extension ${shown(name)} was not installed by svc`)
   }
+}
+
+/** What an extension is granted by name: what it asks for and the request, or one for an earlier version, allows. */
+function consentsOf(
+  { manifest, source }: Candidate,
+  previous: Pick<Provenance, 'consents'> | undefined,
+  { allow = [] }: UpdateRequest,
+): Consentable[] {
+  if (tierOf(source) !== 'marketplace') return []
+  return consentableOf(manifest).filter(one => allow.includes(one) || previous?.consents?.includes(one))
 }
 
 /** An update looks where the installed one came from, and nowhere else. */

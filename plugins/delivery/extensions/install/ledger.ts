@@ -69,6 +69,7 @@ export class Ledger {
     return (
       sourcesOf(name).some(source => records.count({ source }) > 0) ||
       isIn('extensions_binding', 'name = ?', name) ||
+      isIn('extensions_state', 'extension = ?', name) ||
       // Without a dot the tables are those of a plugin of the package.
       (isDropIn(name) && isIn('kernel_migration', 'owner = ?', name))
     )

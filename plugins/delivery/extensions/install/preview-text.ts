@@ -7,6 +7,13 @@ const LABEL = 15
 /** Characters of one text that are printed; `--json` has all of them. */
 const MOST = 2000
 
+/** What an extension can do by each consent. */
+export const MEANINGS: Readonly<Record<InstallPreview['consents_asked'][number], string>> = {
+  'bridge.read': 'list and show bridges',
+  'bridge.write': 'connect a chat platform, whose messages become prompts',
+  'session.write': 'create sessions, send prompts, answer permission questions',
+}
+
 /** Prints what a person decides about: who it is, everything that it brings, whether it is trusted. */
 export function printPreview(out: CommandOutput, preview: InstallPreview): void {
   const row = (what: string, text: string) => printRow(out, `  ${what}`, text)
@@ -21,6 +28,9 @@ export function printPreview(out: CommandOutput, preview: InstallPreview): void 
   if (preview.permissions.length > 0) row('asks for', preview.permissions.join(', '))
   if (preview.permissions_added.length > 0 && preview.previous_version)
     row('new', out.color('yellow', preview.permissions_added.join(', ')))
+  if (preview.consents_asked.length > 0)
+    row('wants', out.color('yellow', preview.consents_asked.map(one => `${one}: ${MEANINGS[one]}`).join('; ')))
+  if (preview.consents_given.length > 0) row('allowed', preview.consents_given.join(', '))
   if (preview.permissions_dropped.length > 0)
     row('not granted', out.color('yellow', preview.permissions_dropped.join(', ')))
   if (preview.requires_env.length > 0) row('needs', preview.requires_env.join(', '))

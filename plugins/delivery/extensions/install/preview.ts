@@ -2,6 +2,7 @@ import type { Fault } from '../../../../kernel/plugin.js'
 import { needsConsent } from '../consent/agreed.js'
 import { type Brought, beyond, consentDigest } from '../consent/brought.js'
 import { typeOf } from '../manifest/manifest.js'
+import { type Consentable, consentableOf } from '../subprocess/grants.js'
 import type { Provenance } from './provenance.js'
 import { type Candidate, dropped } from './source/candidate.js'
 import { addressOf, tierOf } from './source/source.js'
@@ -29,6 +30,9 @@ export interface Preview {
   readonly removed: readonly string[]
   /** Those of them that it is not granted, coming from there. */
   readonly dropped: readonly string[]
+  /** Consents that only the operator gives and that it asks for; those of them that are given. */
+  readonly asked: readonly Consentable[]
+  readonly consents: readonly Consentable[]
   readonly requiresEnv: readonly string[]
   /** Everything that it brings; a person consents to the digest of that. */
   readonly brings: readonly Brought[]
@@ -48,7 +52,11 @@ export interface Preview {
 export function previewOf(
   candidate: Candidate & { readonly brings: readonly Brought[] },
   installed: Provenance | undefined,
-  asked: Parameters<typeof decide>[0] & { takenByHand: boolean; unsandboxed: readonly string[] },
+  asked: Parameters<typeof decide>[0] & {
+    takenByHand: boolean
+    unsandboxed: readonly string[]
+    consents: readonly Consentable[]
+  },
 ): Preview {
   const { manifest, source, tree, commit, archiveDigest, treeDigest, brings } = candidate
   const tier = tierOf(source)
@@ -71,7 +79,9 @@ export function previewOf(
     permissions,
     added: permissions.filter(method => !before.includes(method)),
     removed: before.filter(method => !permissions.includes(method)),
-    dropped: dropped(candidate),
+    dropped: dropped(candidate, asked.consents),
+    asked: tier === 'marketplace' ? consentableOf(manifest) : [],
+    consents: asked.consents,
     requiresEnv: manifest.requires_env,
     brings,
     consentDigest: consentDigest(brings),

@@ -1,6 +1,7 @@
 import type { Actor, Db, Migration, Tx } from '../../../../kernel/plugin.js'
 import type { Brought } from '../consent/brought.js'
 import { isNewer, type SourceTier } from '../manifest/manifest.js'
+import type { Consentable } from '../subprocess/grants.js'
 import type { Candidate } from './source/candidate.js'
 import { type Source, tierOf } from './source/source.js'
 import type { Decision } from './trust.js'
@@ -23,6 +24,8 @@ export interface Provenance {
   readonly decision: Decision
   /** Methods of the Host API that the manifest asks for. */
   readonly permissions: readonly string[]
+  /** What it is granted besides what every extension from there may, because the operator consented to it. */
+  readonly consents?: readonly Consentable[]
   /** Everything that it brings, as a person was shown it; absent of one that was installed before that was kept. */
   readonly brings?: readonly Brought[]
   /** The key that its author signed the entry of a catalog with, base64. */
@@ -40,6 +43,7 @@ export function provenanceFrom(
   allowUnverified: boolean,
   installedAt: number,
   actor: Actor,
+  consents: readonly Consentable[] = [],
 ): Provenance {
   return {
     name: manifest.name,
@@ -54,6 +58,7 @@ export function provenanceFrom(
     decision,
     permissions: manifest.permissions.requires,
     brings,
+    ...(consents.length > 0 ? { consents } : {}),
     ...(authorKey === undefined ? {} : { authorKey }),
     installedAt,
     installedBy: actor.id,

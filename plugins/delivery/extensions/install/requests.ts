@@ -1,4 +1,5 @@
 import type { Fault } from '../../../../kernel/plugin.js'
+import type { Consentable } from '../subprocess/grants.js'
 import type { Provenance } from './provenance.js'
 import type { SourceRequest } from './source/source.js'
 
@@ -11,6 +12,8 @@ export interface InstallRequest extends SourceRequest {
   readonly allowUnverified?: boolean | undefined
   /** Digest of what it brings, as a preview showed it: the consent of a person. */
   readonly consentDigest?: string | undefined
+  /** What it may do besides what every extension from a catalog may; what an earlier version was allowed stays so. */
+  readonly allow?: readonly Consentable[] | undefined
 }
 
 export interface UpdateRequest {
@@ -21,6 +24,8 @@ export interface UpdateRequest {
   readonly allowUnverified?: boolean | undefined
   /** Digest of what it brings, as a preview showed it: the consent of a person. */
   readonly consentDigest?: string | undefined
+  /** What it may do besides what every extension from a catalog may; what an earlier version was allowed stays so. */
+  readonly allow?: readonly Consentable[] | undefined
 }
 
 /** What became of one update; `available`: it was only looked. */

@@ -106,6 +106,11 @@ const trustOptions = [
   },
   { name: 'allow-unverified', type: 'boolean', summary: 'install without a digest' },
   { name: 'ref', type: 'text', summary: 'branch, tag or commit of a repository' },
+  {
+    name: 'allow',
+    type: 'list',
+    summary: 'what an extension from a catalog may do besides: session.write, bridge.read or bridge.write',
+  },
   { name: 'dry-run', type: 'boolean', summary: 'only show what it would do' },
 ] as const
 

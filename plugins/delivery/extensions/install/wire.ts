@@ -21,8 +21,8 @@ export function requestOf(body: InstallExtensionBody): InstallRequest {
 
 export function updateRequestOf(body: Omit<UpdateExtensionBody, 'check_only'>): UpdateRequest {
   const { allow_unverified: allowUnverified, tree_digest: treeDigest, consent_digest: consentDigest } = body
-  const { version, checksum } = body
-  return { version, checksum, allowUnverified, treeDigest, consentDigest }
+  const { version, checksum, allow } = body
+  return { version, checksum, allow, allowUnverified, treeDigest, consentDigest }
 }
 
 export function provenanceToWire(provenance: Provenance): wire.Provenance {
@@ -75,6 +75,8 @@ export function previewToWire(preview: Preview): InstallPreview {
     permissions_added: [...preview.added],
     permissions_removed: [...preview.removed],
     permissions_dropped: [...preview.dropped],
+    consents_asked: [...preview.asked],
+    consents_given: [...preview.consents],
     requires_env: [...preview.requiresEnv],
     brings: preview.brings.map(broughtToWire),
     new_brings: preview.newBrings.map(broughtToWire),

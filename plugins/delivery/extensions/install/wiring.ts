@@ -4,6 +4,8 @@ import type { InstalledExtension } from '../api.js'
 import type { Brought } from '../consent/brought.js'
 import type { InstallerKernel } from '../needs.js'
 import { Secrets } from '../secrets.js'
+import { removeDataFolders } from '../subprocess/data-folder.js'
+import { forgetState } from '../subprocess/state.js'
 import { BindingTable, FlagTable } from '../tables.js'
 import { Installer } from './installer.js'
 import { AllowUnverified, Unsandboxed } from './trust.js'
@@ -50,6 +52,7 @@ export function installerFor(kernel: InstallerKernel, host: ExtensionsHost): Ins
       host.forget(t, name, purge)
       if (!purge) return
       bindings.clear(t, name)
+      forgetState(t, name)
       forgetKinds(kernel, t, name, kinds)
     },
     purge: async name => {
@@ -57,6 +60,7 @@ export function installerFor(kernel: InstallerKernel, host: ExtensionsHost): Ins
       await look(name)
       if (isDropIn(name)) await kernel.needs.dropIns.purge(name)
       await new Secrets(kernel).purge(name)
+      await removeDataFolders(kernel, name)
       await sweep()
     },
   })

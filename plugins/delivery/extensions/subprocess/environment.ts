@@ -31,8 +31,6 @@ export async function launchOf(
   key = manifest.name,
 ): Promise<Launch> {
   const { env } = host
-  // Another extension's secrets are not resolved for it, whatever its manifest names.
-  const asker = { collect: host.collect, name: `${host.name}/${manifest.name}` }
   const { subprocess } = manifest
   if (!subprocess) throw ExtensionErrors.extension_launch_invalid('the manifest has no [subprocess]')
   const secrets: string[] = []
@@ -57,23 +55,12 @@ export async function launchOf(
   )
   const given = Object.entries(subprocess.env).map(([name, text]) => [name, expand(text, `[subprocess.env] ${name}`)])
   const secret: [name: string, value: string][] = []
-  const resolve = async (name: string, reference: string, what: string, mayLack: boolean) => {
-    const value = await resolveSecret(asker, reference, what).catch(error => {
-      const { next, code } = faultOf(error)
-      if (mayLack && LACKING.includes(code)) return undefined
-      throw ExtensionErrors.extension_launch_invalid(messageOf(error), { next, cause: error })
-    })
-    if (value === undefined) return
+  // What it only asks for it is given when there is a value; without one it starts, and `missing_env` says so.
+  for (const name of [...Object.keys(subprocess.secret_env), ...askedFor(manifest)]) {
+    const value = await secretOf(host, manifest, name, bound, key)
+    if (value === undefined) continue
     secrets.push(value)
     secret.push([name, value])
-  }
-  for (const [name, declared] of Object.entries(subprocess.secret_env))
-    await resolve(name, bound[name] ?? declared, `[subprocess.secret_env] ${name}`, false)
-  // What it only asks for it is given when there is a value; without one it starts, and `missing_env` says so.
-  for (const name of askedFor(manifest)) {
-    const reference = bound[name] ?? secretReference({ name: manifest.name, key }, name)
-    if (vaultPath(reference) !== undefined || bound[name] !== undefined)
-      await resolve(name, reference, `requires_env ${name}`, true)
   }
   return {
     argv: [
@@ -88,6 +75,36 @@ export async function launchOf(
     },
     secrets,
   }
+}
+
+/**
+ * The value of a variable of `secret_env` or `requires_env`, as it is now; undefined for one that the manifest asks for and that
+ * has none. @throws Fault `extension_launch_invalid` for a variable that the manifest does not name, or that cannot be read
+ */
+export async function secretOf(
+  host: Pick<PluginKernel, 'collect' | 'name'>,
+  manifest: Manifest,
+  name: string,
+  bound: Readonly<Record<string, string>> = {},
+  key = manifest.name,
+): Promise<string | undefined> {
+  const { secret_env: declared = {} } = manifest.subprocess ?? {}
+  // Another extension's secrets are not resolved for it, whatever its manifest names.
+  const asker = { collect: host.collect, name: `${host.name}/${manifest.name}` }
+  const isDeclared = Object.hasOwn(declared, name)
+  if (!isDeclared && !askedFor(manifest).includes(name))
+    throw ExtensionErrors.extension_launch_invalid(
+      `${manifest.name} names no secret ${name} in [subprocess.secret_env]`,
+    )
+  const own = Object.hasOwn(bound, name) ? bound[name] : undefined
+  const reference = own ?? (isDeclared ? declared[name] : secretReference({ name: manifest.name, key }, name)) ?? ''
+  if (!isDeclared && own === undefined && vaultPath(reference) === undefined) return undefined
+  const what = isDeclared ? `[subprocess.secret_env] ${name}` : `requires_env ${name}`
+  return resolveSecret(asker, reference, what).catch(error => {
+    const { next, code } = faultOf(error)
+    if (!isDeclared && LACKING.includes(code)) return undefined
+    throw ExtensionErrors.extension_launch_invalid(messageOf(error), { next, cause: error })
+  })
 }
 
 /** Faults of a secret that nobody stored. */

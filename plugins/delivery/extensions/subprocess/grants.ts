@@ -4,15 +4,28 @@ import { publishFamilies, type SourceTier } from '../manifest/manifest.js'
 import { type Consent, hostMethods } from '../manifest/permissions.js'
 import type { SubprocessLimits } from './settings.js'
 
-/** All that an extension from a marketplace may be granted; the other tiers get what they declare. */
+/** All that an extension from a marketplace may be granted without the consent of the operator: to read, and what is its own; the other tiers get what they declare. */
 export const MARKETPLACE_CONSENTS: readonly Consent[] = [
   'logs.read',
   'memory.read',
   'observe.read',
+  'secret.read',
   'session.read',
   'skills.read',
+  'state.read',
+  'state.write',
   'tool.read',
 ]
+
+/** What an extension from a marketplace is granted besides, where the operator consents to it by name. */
+export const CONSENTABLE = ['bridge.read', 'bridge.write', 'session.write'] as const satisfies readonly Consent[]
+export type Consentable = (typeof CONSENTABLE)[number]
+
+/** Those of {@link CONSENTABLE} that a manifest asks for. */
+export function consentableOf({ permissions }: Pick<InstalledExtension['manifest'], 'permissions'>): Consentable[] {
+  const asked = new Set(permissions.requires.map(method => hostMethods.get(method)?.consent))
+  return CONSENTABLE.filter(consent => asked.has(consent))
+}
 
 type Scope = 'global' | 'workspace'
 
@@ -34,15 +47,21 @@ const TIER_SCOPES: { readonly [T in SourceTier]: Scope } = {
   marketplace: 'global',
 }
 
-/** Methods as declared, capped by tier; kinds of the requested families that the operator allows, in the narrowest scope. */
+/**
+ * Methods as declared, capped by tier and by what the operator consented to; kinds of the requested families that the operator allows, in the narrowest scope.
+ */
 export function grantsOf(
   { manifest, tier }: Pick<InstalledExtension, 'manifest' | 'tier'>,
   { allowedKinds, maxScope }: Pick<SubprocessLimits, 'allowedKinds' | 'maxScope'>,
+  consents: readonly Consent[] = [],
 ): Grants {
   const declared = [...new Set(manifest.permissions.requires)]
   const allowed = (method: string) => {
     const consent = hostMethods.get(method)?.consent
-    return consent !== undefined && (tier !== 'marketplace' || MARKETPLACE_CONSENTS.includes(consent))
+    return (
+      consent !== undefined &&
+      (tier !== 'marketplace' || MARKETPLACE_CONSENTS.includes(consent) || consents.includes(consent))
+    )
   }
   const { families = [], max_scope: wanted = 'global' } = manifest.resources.publish ?? {}
   const kinds = [...new Set(families.map(family => publishFamilies[family]))].filter(

@@ -1,14 +1,17 @@
 import * as v from 'valibot'
-import { issueText } from '../../../../kernel/kit/issue-text.js'
 import { type Actor, Fault, messageOf, type RecordScope } from '../../../../kernel/plugin.js'
 import { RateLimiter } from '../../../platform/resources/api.js'
-import type { HostCall, InstalledExtension } from '../api.js'
+import type { HostCall } from '../api.js'
 import { isLink } from '../identity.js'
 import { type HostMethod, hostMethods } from '../manifest/permissions.js'
+import { checkedParams, type HostCaller } from './host-call.js'
+import { filesOf, formOf, type PromptFile } from './prompt-files.js'
 import type { Provisions } from './provisions.js'
-import { rpcError } from './rpc-error.js'
+import { RpcError, rpcError } from './rpc-error.js'
 import type { SubprocessHost } from './runtime.js'
+import { SessionFeed } from './session-feed.js'
 import { type Snapshot, Snapshots } from './snapshots.js'
+import { ExtensionState } from './state.js'
 
 /** Rate limit of the Host API: a burst, and 10 calls/s sustained. */
 const CALLS = { requests: 20, window: '2s', queue: 0 }
@@ -19,18 +22,17 @@ const MAX_RESULT = 4 * 1024 * 1024
 const NO_WORKSPACE =
   'may publish in workspaces alone, and is linked to none: name them by id, or link it with svc extension dev --workspace <dir>'
 
-/** The process that calls. */
-export interface HostCaller {
-  readonly extension: InstalledExtension
-  /** Methods that it was offered and accepted. */
-  readonly permissions: readonly string[]
-  /** As whom it reads and publishes its records. */
-  readonly publisher: Actor
-  /** As whom it does everything else. */
-  readonly caller: Actor
-  /** Aborts when the process is being ended. */
-  readonly signal: AbortSignal
-}
+const ATTACHMENTS = '/api/workspaces/{workspace_id}/sessions/{session_id}/attachments'
+
+/** Parameters of `secrets/get`. */
+export const SecretParams = v.strictObject({
+  name: v.pipe(
+    v.string(),
+    v.minLength(1),
+    v.maxLength(128),
+    v.description('a variable of [subprocess.secret_env] or requires_env'),
+  ),
+})
 
 /** Parameters of `resources/snapshot`. */
 export const SnapshotParams = v.strictObject({
@@ -57,7 +59,18 @@ export class HostApi {
   /** Methods that no route answers, and that are about the extension itself. */
   readonly #own: Readonly<Record<string, (by: HostCaller, params: object) => Promise<unknown>>> = {
     'resources/snapshot': (by, params) => this.#publish(by, params),
+    'sessions/prompt': (by, params) => this.#prompt(by, params),
+    'sessions/subscribe': (by, params) =>
+      this.#feed.subscribe(by, params, session => this.#route(by, 'sessions/status', session)),
+    'sessions/unsubscribe': (by, params) => this.#feed.unsubscribe(by, params),
+    'state/get': ({ extension }, params) => this.#state.get(extension.key, params),
+    'state/list': ({ extension }, params) => this.#state.list(extension.key, params),
+    'state/put': ({ extension }, params) => this.#state.put(extension.key, params),
+    'state/delete': ({ extension }, params) => this.#state.delete(extension.key, params),
+    'secrets/get': (by, params) => this.#secret(by, params),
   }
+  readonly #feed: SessionFeed
+  readonly #state: ExtensionState
 
   constructor(
     private readonly host: SubprocessHost,
@@ -65,6 +78,8 @@ export class HostApi {
   ) {
     this.#calls = new RateLimiter(CALLS, host.clock)
     this.#snapshots = new RateLimiter(host.limits.snapshotRate, host.clock)
+    this.#feed = new SessionFeed(host)
+    this.#state = new ExtensionState(host)
   }
 
   /** The result of a call; throws an {@link RpcError}. */
@@ -81,35 +96,73 @@ export class HostApi {
     this.#calls.take(limited(CALLS_PER_SECOND, CALLS.requests, `host_api.${method}`))
     if (!isParameters(params)) throw rpcError('invalid_params', 'parameters are an object')
     const own = this.#own[method]
-    if (own) return own(by, params ?? {})
+    if (own) return this.#faultless(() => own(by, params ?? {}))
     const provided = known.route === undefined ? this.provisions.methodOf(method) : undefined
     if (provided) return this.#provided(by, provided, params ?? {})
     return this.#ask(method.startsWith('resources/') ? by.publisher : by.caller, method, known, params ?? {})
   }
 
   /** A plugin that owns what the process provides answers. */
-  async #provided(
-    { extension, signal }: HostCaller,
-    answer: (call: HostCall) => Promise<unknown>,
-    params: object,
-  ): Promise<unknown> {
+  #provided({ extension, signal }: HostCaller, answer: (call: HostCall) => Promise<unknown>, params: object) {
+    return this.#faultless(async () => (await answer({ extension, signal, params: { ...params } })) ?? {})
+  }
+
+  /** What is no {@link RpcError} is told as one. */
+  async #faultless<T>(work: () => Promise<T>): Promise<T> {
     try {
-      return (await answer({ extension, signal, params: { ...params } })) ?? {}
+      return await work()
     } catch (error) {
+      if (error instanceof RpcError) throw error
       if (!(error instanceof Fault)) this.host.log.error('a method of the host API failed', { error: messageOf(error) })
       throw failed(error)
     }
   }
 
-  async #publish(by: HostCaller, params: unknown): Promise<unknown> {
-    const parsed = v.safeParse(SnapshotParams, params)
-    if (!parsed.success) {
-      const [issue] = parsed.issues
-      throw rpcError('invalid_params', `${v.getDotPath(issue) ?? 'parameters'}: ${issueText(issue)}`)
+  /** A method by its route, as the process that calls. */
+  #route(by: HostCaller, method: string, params: object): Promise<unknown> {
+    const known = hostMethods.get(method)
+    if (!known) throw rpcError('method_not_found', `there is no method ${method}`)
+    return this.#ask(by.caller, method, known, params)
+  }
+
+  /** Files that come as bytes are stored before the prompt, and deleted when that is refused. */
+  async #prompt(by: HostCaller, params: object): Promise<unknown> {
+    const files = filesOf(params)
+    const stored: string[] = []
+    try {
+      const attachments: string[] = []
+      for (const file of files) {
+        const id = typeof file === 'string' ? file : await this.#upload(by, params, file)
+        attachments.push(id)
+        if (typeof file !== 'string') stored.push(id)
+      }
+      return await this.#route(by, 'sessions/prompt', { ...params, ...(files.length > 0 ? { attachments } : {}) })
+    } catch (error) {
+      for (const attachment_id of stored)
+        await this.#send(by.caller, 'sessions/prompt', `DELETE ${ATTACHMENTS}/{attachment_id}`, {
+          ...placeOf(params),
+          attachment_id,
+        }).catch(() => {})
+      throw error
     }
+  }
+
+  async #upload(by: HostCaller, params: object, file: PromptFile): Promise<string> {
+    const form = formOf(file, `svc-${this.host.ids.hex(24)}`)
+    const reply = await this.#send(by.caller, 'sessions/prompt', `POST ${ATTACHMENTS}`, placeOf(params), form)
+    return (reply as { attachment: { id: string } }).attachment.id
+  }
+
+  async #secret(by: HostCaller, params: object): Promise<unknown> {
+    const { name } = checkedParams(SecretParams, params)
+    return { name, value: (await by.secret(name)) ?? null }
+  }
+
+  async #publish(by: HostCaller, params: unknown): Promise<unknown> {
+    const checked = checkedParams(SnapshotParams, params)
     const { requests } = this.host.limits.snapshotRate
     await this.#snapshots.pass(by, limited(requests, requests, 'resources.snapshot'))
-    const { source_version: sourceVersion, session_nonce: nonce, records } = parsed.output
+    const { source_version: sourceVersion, session_nonce: nonce, records } = checked
     const actor = nonce === undefined ? by.publisher : { ...by.publisher, nonce }
     if (isLink(actor.id) && !actor.maxScope && records.some(({ scope }) => scope.id === undefined)) {
       throw rpcError('invalid_params', `${actor.id} ${NO_WORKSPACE}`)
@@ -141,7 +194,19 @@ export class HostApi {
         area,
       })
     if (route === undefined) throw unavailable()
-    const { status, body, headers } = await this.host.needs.request(toRequest(route, params), as).catch(error => {
+    return this.#send(as, method, route, params, undefined, unavailable)
+  }
+
+  async #send(
+    as: Actor,
+    method: string,
+    route: NonNullable<HostMethod['route']>,
+    params: object,
+    more: { readonly headers: Readonly<Record<string, string>>; readonly body: Uint8Array } | undefined = undefined,
+    unavailable = () => rpcError('method_unavailable', `${method}: this daemon has no route that answers it`),
+  ): Promise<unknown> {
+    const request = { ...toRequest(route, params), ...more }
+    const { status, body, headers } = await this.host.needs.request(request, as).catch(error => {
       throw failed(error)
     })
     if (body.length > MAX_RESULT) {
@@ -166,6 +231,12 @@ const limited = (limit: number, burst: number, scope: string) => (waitMs: number
 
 /** A link to a workspace publishes there, so it need not say which it is. */
 const scopeOf = (kind: RecordScope['kind'], id: string | undefined): RecordScope => (id ? { kind, id } : { kind })
+
+/** The parameters that say which session is meant. */
+const placeOf = (params: object): object => {
+  const { workspace_id, session_id } = params as { readonly workspace_id?: unknown; readonly session_id?: unknown }
+  return { workspace_id, session_id }
+}
 
 const isParameters = (params: unknown): params is object | undefined =>
   params === undefined || (typeof params === 'object' && params !== null && !Array.isArray(params))

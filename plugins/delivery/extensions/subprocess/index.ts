@@ -11,13 +11,13 @@ export { type SubprocessLimits, SubprocessSettings } from './settings.js'
 
 /** What processes need of the daemon, from the kernel of the plugin that owns {@link SubprocessSettings}. */
 export function subprocessHost(kernel: SubprocessKernel): SubprocessHost {
-  const { clock, ids, log, db, records, needs, env, collect, name } = kernel
+  const { clock, ids, log, db, records, needs, env, collect, name, home } = kernel
   const limits = {
     allowedKinds: kernel.config.get(SubprocessSettings.allowedKinds),
     maxScope: kernel.config.get(SubprocessSettings.maxScope),
     snapshotRate: kernel.config.get(SubprocessSettings.snapshotRate),
     escalation: kernel.config.get(HealthEscalation),
   }
-  const own = { clock, ids, log, db, records, needs, env, collect, name }
+  const own = { clock, ids, log, db, records, needs, env, collect, name, home }
   return { ...own, limits }
 }

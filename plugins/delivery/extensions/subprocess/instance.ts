@@ -5,7 +5,8 @@ import type { InstalledExtension } from '../api.js'
 import { ExtensionErrors } from '../errors.js'
 import type { LogRing } from '../load/log-ring.js'
 import { Connection } from './connection.js'
-import { launchOf } from './environment.js'
+import { makeDataFolder } from './data-folder.js'
+import { launchOf, secretOf } from './environment.js'
 import { caller, type Grants, publisher, sourceOf } from './grants.js'
 import { checkReply, greeting, type Handshake, type Times } from './handshake.js'
 import type { HostApi } from './host-api.js'
@@ -77,6 +78,7 @@ export class Instance {
     const { host, extension, logs } = start
     const launch = await launchOf(host, extension.manifest, extension.root, start.place.bound?.(), extension.key)
     const provided = await start.provisions.membersFor(extension)
+    const data = await makeDataFolder(host, extension.key)
     logs.hide([...launch.secrets, ...provided.secrets])
     const nonce = host.ids.hex(16)
     await host.db.tx(t => new Snapshots(host).activate(t, sourceOf(extension.key), nonce))
@@ -88,13 +90,13 @@ export class Instance {
       stdio: 'pipe',
       onBehalfOf: extension.name,
     } as const
-    const sandbox = { profile: DEFAULT_PROFILE, roots: [], shows: [extension.root], fromCatalog: extension.name }
+    const sandbox = { profile: DEFAULT_PROFILE, roots: [data], shows: [extension.root], fromCatalog: extension.name }
     const handle = start.place.confined?.()
       ? await spawnConfined(host, `ext_${nonce}`, sandbox, request)
       : await host.needs.processes.spawn(request)
     const instance = new Instance(start, nonce, handle)
     begun(instance)
-    await instance.#shakeHands(provided.members)
+    await instance.#shakeHands({ ...provided.members, data_dir: data })
   }
 
   get pid(): number {
@@ -189,6 +191,13 @@ export class Instance {
     )
   }
 
+  async #secret(name: string): Promise<string | undefined> {
+    const { host, extension, place, logs } = this.start
+    const value = await secretOf(host, extension.manifest, name, place.bound?.(), extension.key)
+    if (value !== undefined) logs.alsoHide([value])
+    return value
+  }
+
   async #shakeHands(more: Readonly<Record<string, unknown>>): Promise<void> {
     const { extension, grants, times, host } = this.start
     const hello = greeting(extension, grants, times, { version: host.needs.host.version, nonce: this.nonce }, more)
@@ -210,6 +219,8 @@ export class Instance {
       publisher: publisher(extension.key, grants, this.nonce, extension.workspace),
       caller: caller(extension.key),
       signal: this.#ending.signal,
+      notify: (method: string, params: unknown) => this.#connection.notify(method, params),
+      secret: (name: string) => this.#secret(name),
     }
     return api.answer(who, method, params)
   }

@@ -5,6 +5,7 @@ import { type CallOptions, HOOK_METHOD, type InstalledExtension } from '../api.j
 import { ExtensionErrors } from '../errors.js'
 import type { LogRing } from '../load/log-ring.js'
 import type { ExtensionRuntime, RuntimeHealth } from '../load/runtime.js'
+import type { Consent } from '../manifest/permissions.js'
 import type { SubprocessKernel } from '../needs.js'
 import { NotSent } from './connection.js'
 import { ExtensionCrashLoop } from './events.js'
@@ -19,7 +20,10 @@ import { after, backoffMs, MAX_FAILURES, type SupervisionEvent, type Supervision
 
 /** What the processes of extensions need of the daemon. */
 export interface SubprocessHost
-  extends Pick<SubprocessKernel, 'clock' | 'ids' | 'log' | 'db' | 'records' | 'env' | 'needs' | 'collect' | 'name'> {
+  extends Pick<
+    SubprocessKernel,
+    'clock' | 'ids' | 'log' | 'db' | 'records' | 'env' | 'needs' | 'collect' | 'name' | 'home'
+  > {
   readonly limits: SubprocessLimits
 }
 
@@ -32,6 +36,8 @@ export interface Place {
   readonly logs: LogRing
   /** What the operator bound secret variables to, in place of what the manifest says. */
   readonly bound?: () => Readonly<Record<string, string>>
+  /** What the operator consented to, of an extension from a marketplace. */
+  readonly consents?: () => readonly Consent[]
   /** Whether its process runs in a sandbox. */
   readonly confined?: () => boolean
 }
@@ -44,7 +50,7 @@ type Details = { readonly reason: string; readonly until?: number }
  * and, with its output, in the log.
  */
 export class SubprocessRuntime implements ExtensionRuntime {
-  readonly grants: Grants
+  #grants: Grants
   readonly #logs: LogRing
   readonly #api: HostApi
   readonly #times: Times
@@ -68,7 +74,7 @@ export class SubprocessRuntime implements ExtensionRuntime {
     private readonly place: Place,
   ) {
     const { manifest } = extension
-    this.grants = grantsOf(extension, host.limits)
+    this.#grants = this.#granted()
     this.#logs = place.logs
     this.#provisions = new Provisions(host)
     this.#api = new HostApi(host, this.#provisions)
@@ -80,6 +86,15 @@ export class SubprocessRuntime implements ExtensionRuntime {
       shutdown: durationMs(manifest.subprocess?.shutdown_timeout ?? '') ?? 10_000,
       signalGrace: 10_000,
     }
+  }
+
+  /** Of the process that runs, or ran last. */
+  get grants(): Grants {
+    return this.#grants
+  }
+
+  #granted(): Grants {
+    return grantsOf(this.extension, this.host.limits, this.place.consents?.())
   }
 
   get state(): SupervisionState {
@@ -136,6 +151,7 @@ export class SubprocessRuntime implements ExtensionRuntime {
     this.#failures = 0
     this.#stopping = new AbortController()
     this.#hurry = new AbortController()
+    this.#grants = this.#granted()
     if (this.grants.dropped.length > 0) {
       this.#logs.note(`not granted to an extension from a marketplace: ${this.grants.dropped.join(', ')}`)
     }

@@ -1,7 +1,9 @@
 import type { InstalledExtension } from '../api.js'
 import type { Owner } from '../consent/owner.js'
+import { isLink } from '../identity.js'
 import type { LogRing } from '../load/log-ring.js'
 import type { ExtensionRuntime } from '../load/runtime.js'
+import type { Consent } from '../manifest/permissions.js'
 import type { Secrets } from '../secrets.js'
 import { type SubprocessKernel, SubprocessRuntime, subprocessHost } from './index.js'
 
@@ -9,12 +11,15 @@ interface Wiring {
   readonly kernel: SubprocessKernel
   readonly secrets: Secrets
   owner(key: string): Owner
+  /** What the operator consented to for an installed extension. */
+  consentsOf(name: string): readonly Consent[]
 }
 
 /** The process of an extension; one that a developer linked to a workspace publishes there alone. */
 export function runtimeFor(service: Wiring, extension: InstalledExtension, logs: LogRing): ExtensionRuntime {
   const { kernel, secrets } = service
   const bound = () => secrets.references(extension)
+  const consents = () => (isLink(extension.key) ? [] : service.consentsOf(extension.name))
   const confined = () => service.owner(extension.key).confined
-  return new SubprocessRuntime(subprocessHost(kernel), extension, { logs, bound, confined })
+  return new SubprocessRuntime(subprocessHost(kernel), extension, { logs, bound, confined, consents })
 }

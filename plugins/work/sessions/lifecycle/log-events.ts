@@ -16,6 +16,17 @@ export const SessionStopped = event(
     stop_detail: v.optional(v.string()),
   }),
 )
+/** A prompt was sent for a person outside of the daemon, by a chat for example. */
+export const SessionPromptedFor = event(
+  'session.prompted_for',
+  v.object({
+    id: v.string(),
+    agent_name: v.string(),
+    workspace_id: v.string(),
+    turn_id: v.string(),
+    on_behalf_of: v.object({ id: v.string(), name: v.string(), via: v.string() }),
+  }),
+)
 /** Somebody answered what an agent asked for; `allowed` is what came of it, which another plugin may have refused. */
 export const PermissionAnswered = event(
   'permission.answered',

@@ -58,7 +58,7 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
       const row = self.find(params.session_id, params.workspace_id)
       const key = body.idempotency_key ?? headers['idempotency-key']
       const request = { ...body, ...(key !== undefined && { idempotency_key: key }) }
-      const submit = () => self.prompting.submit(row.id, request, actor)
+      const submit = () => self.prompting.submit(row.id, request, actor, { onBehalfOf: body.on_behalf_of })
       if (!headers.accept?.includes('text/event-stream')) return answered(await submit())
       const { answer, frames } = await promptStream(self.context, row, submit, signal)
       return frames ? streamed(frames, UI_STREAM_HEADERS) : answered(answer)

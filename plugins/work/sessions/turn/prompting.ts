@@ -1,7 +1,14 @@
 import { SerialBy } from '../../../../kernel/kit/serial.js'
 import { type Actor, messageOf, type Tx, within } from '../../../../kernel/plugin.js'
 import type { PromptBody, PromptReceipt } from '../../../../schemas/sessions.js'
-import { type QueuedTurn, SessionErrors, type SessionPrompt, type TurnOutcome } from '../api.js'
+import {
+  type PromptedFor,
+  type QueuedTurn,
+  SessionErrors,
+  type SessionPrompt,
+  SessionPromptedFor,
+  type TurnOutcome,
+} from '../api.js'
 import { submitted } from '../asked.js'
 import type { SessionsContext } from '../context.js'
 import { GOAL, goalCommand } from '../goal/goal.js'
@@ -96,8 +103,21 @@ export class Prompting {
       }
       const live = await this.sessions.open(id)
       const waiting = prompts.queued(id).length
-      return live.turn || waiting > 0 ? this.#enqueue(live, request, waiting) : this.#begin(live, request)
+      const answer = await (live.turn || waiting > 0
+        ? this.#enqueue(live, request, waiting)
+        : this.#begin(live, request))
+      if (onBehalfOf) await this.#tellOf(live, request, onBehalfOf, actor)
+      return answer
     })
+  }
+
+  /** Writes into the event log for whom a prompt was sent. */
+  async #tellOf(live: LiveSession, { turn_id }: NewPrompt, on_behalf_of: PromptedFor, actor: Actor): Promise<void> {
+    const { kernel, table } = this.context
+    const row = table.get(live.id)
+    if (!row) return
+    const payload = { id: row.id, workspace_id: row.workspace_id, agent_name: row.agent_name, turn_id, on_behalf_of }
+    await kernel.db.tx(t => kernel.needs.events.emit(t, SessionPromptedFor, payload, { actor, subject: row.id }))
   }
 
   /**

@@ -157,6 +157,7 @@ export function fakeSessions() {
     isWatched = () => false
 
     queue = () => Promise.reject(new Error('not used here'))
+    follow = async () => ({ events: [], next: 1, last: 0, isOver: true })
     attach = () => Promise.reject(new Error('not used here'))
     answer = () => Promise.reject(new Error('not used here'))
     continueQueue = async () => {}

@@ -2,7 +2,8 @@ import { Fault } from '../../../../../kernel/plugin.js'
 import { ExtensionErrors } from '../../errors.js'
 import { leftOutOf } from '../../load/left-out.js'
 import { isAtLeast, type Manifest, manifestFileNames, readManifest } from '../../manifest/manifest.js'
-import { hostMethods } from '../../manifest/permissions.js'
+import type { Consent } from '../../manifest/permissions.js'
+import { grantsOf } from '../../subprocess/grants.js'
 import { InstallErrors } from '../errors.js'
 import type { CuratedArchive } from './curated.js'
 import { download } from './download.js'
@@ -37,9 +38,6 @@ export interface Fetching {
   readonly version: string
 }
 
-const MARKETPLACE_CONSENTS: ReadonlySet<string> = new Set(
-  ['logs', 'memory', 'observe', 'session', 'skills', 'tool'].map(area => `${area}.read`),
-)
 const DIGEST = /^[0-9a-f]+$/i
 const isManifest = (path: string) => (manifestFileNames as readonly string[]).includes(path)
 
@@ -76,12 +74,12 @@ export async function readCandidate(fetching: Fetching, source: Source, expected
   return { ...found, source, manifest, verified: expected !== undefined }
 }
 
-/** The methods that the manifest asks for and that an extension of this source tier is not granted. */
-export function dropped({ manifest, source }: Pick<Candidate, 'manifest' | 'source'>): string[] {
-  if (tierOf(source) !== 'marketplace') return []
-  return manifest.permissions.requires.filter(
-    method => !MARKETPLACE_CONSENTS.has(hostMethods.get(method)?.consent ?? ''),
-  )
+/** The methods that the manifest asks for and that an extension of this source tier is not granted, with these consents. */
+export function dropped(
+  { manifest, source }: Pick<Candidate, 'manifest' | 'source'>,
+  consents: readonly Consent[] = [],
+): readonly string[] {
+  return grantsOf({ manifest, tier: tierOf(source) }, { allowedKinds: [], maxScope: '' }, consents).dropped
 }
 
 async function readContent(

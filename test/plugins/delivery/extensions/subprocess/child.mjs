@@ -1,4 +1,5 @@
 // A process of an extension that does what it is told: `node child.mjs '<JSON>'`, { at, reply, ignore, publish }, and by `tools/call`.
+import { existsSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 
 const { at = '', reply = {}, ignore = [], publish } = JSON.parse(process.argv[2] ?? '{}')
@@ -6,6 +7,8 @@ const say = message => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', 
 const waiting = new Map()
 let health = { healthy: true }
 let asked = 0
+/** Notifications of the daemon. */
+const notified = []
 
 const ask = (method, params) =>
   new Promise(resolve => {
@@ -20,6 +23,16 @@ const flood = line => {
 const doings = {
   host: ({ method, params }) => ask(method, params),
   hosts: ({ method, times }) => Promise.all(Array.from({ length: times }, () => ask(method, {}))),
+  notified: () => notified,
+  'read-nothing-until': ({ file }) => {
+    // The answer goes out first.
+    setTimeout(() => process.stdin.pause())
+    const timer = setInterval(() => {
+      if (!existsSync(file)) return
+      clearInterval(timer)
+      process.stdin.resume()
+    }, 10)
+  },
   environment: () => process.env,
   greeting: () => greeting,
   garbage: () => flood('no message\n'),
@@ -98,6 +111,7 @@ lines.on('line', async line => {
   const { id, method, params, result, error } = JSON.parse(line)
   if (method === undefined) return waiting.get(id)?.({ result, error })
   if (ignore.includes(method)) return
+  if (id === undefined) return notified.push({ method, params })
   try {
     say({ id, result: (await methods[method](params)) ?? null })
   } catch (failure) {

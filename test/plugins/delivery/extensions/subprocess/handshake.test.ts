@@ -1,3 +1,4 @@
+import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { VirtualClock } from '../../../../../testing/virtual-clock.js'
@@ -54,6 +55,7 @@ test('the process is greeted with what it may do, and says what it is', async ()
     },
     methods: { daemon_requests: ['health_check', 'shutdown'], extension_services: ['provide_tools', 'tools/call'] },
     runtime: {
+      data_dir: path.join(world.host.home, 'extension-data', extension.key),
       health_check_interval_ms: 7000,
       health_check_timeout_ms: 5000,
       shutdown_timeout_ms: 10_000,

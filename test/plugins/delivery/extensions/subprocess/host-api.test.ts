@@ -223,7 +223,7 @@ const limits = (maxScope: '' | 'global' | 'workspace' = '', allowedKinds: string
 test('grants: three tiers get what they declare, a marketplace reads some things', () => {
   for (const tier of ['bundled', 'user', 'workspace'] as const) {
     const { permissions, dropped } = grantsOf({ manifest: manifest(), tier }, limits())
-    assert.equal([permissions.length, dropped], [88, []])
+    assert.equal([permissions.length, dropped], [103, []])
   }
   const { permissions, dropped } = grantsOf({ manifest: manifest(), tier: 'marketplace' }, limits())
   assert.equal(permissions, [
@@ -231,13 +231,28 @@ test('grants: three tiers get what they declare, a marketplace reads some things
     'sessions/status',
     'sessions/events',
     'sessions/history',
+    'sessions/inbox',
+    'sessions/subscribe',
+    'sessions/unsubscribe',
+    'sessions/permissions/list',
+    'sessions/permissions/get',
+    'sessions/clarifications/list',
     'memory/list',
     'memory/recall',
     'observe/health',
     'logs/list',
     'skills/list',
+    'state/get',
+    'state/list',
+    'state/put',
+    'state/delete',
+    'secrets/get',
   ])
-  assert.is(dropped.length, 88 - 9)
+  assert.is(dropped.length, 103 - permissions.length)
+  // The operator consented to more of what it asks for.
+  const allowed = grantsOf({ manifest: manifest(), tier: 'marketplace' }, limits(), ['session.write'])
+  assert.ok(allowed.permissions.includes('sessions/prompt'))
+  assert.not(allowed.permissions.includes('bridges/messages/ingest'))
 })
 
 test('grants: kinds are what is asked for and allowed, the scope is the narrowest', () => {
@@ -261,7 +276,7 @@ test('what a marketplace keeps from an extension is in its log', () =>
   }))
 
 test('every method that is answered names a consent of its area, and the route of a subsystem', () => {
-  assert.is(hostMethods.size, 88)
+  assert.is(hostMethods.size, 103)
   for (const [method, { consent, route }] of hostMethods) {
     assert.match(consent, /^[a-z]+\.(read|write)$/, method)
     if (route) assert.is(/\.read$/.test(consent), /^GET |\/validate$/.test(route), method)

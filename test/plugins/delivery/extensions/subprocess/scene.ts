@@ -21,10 +21,12 @@ import {
   subprocessHost,
 } from '../../../../../plugins/delivery/extensions/subprocess/index.js'
 import { sourceTable } from '../../../../../plugins/delivery/extensions/subprocess/snapshots.js'
+import { stateMigration } from '../../../../../plugins/delivery/extensions/tables.js'
 import daemon from '../../../../../plugins/desk/daemon/index.js'
 import { Events } from '../../../../../plugins/platform/events/api.js'
 import { Processes } from '../../../../../plugins/platform/processes/api.js'
 import resources from '../../../../../plugins/platform/resources/index.js'
+import { Sessions } from '../../../../../plugins/work/sessions/api.js'
 import { type BootOptions, boot, type TestKernel, temporaryFolder } from '../../../../harness/kernel.js'
 
 const CHILD = path.join(import.meta.dirname, 'child.mjs')
@@ -84,6 +86,7 @@ export async function scene(options: Partial<BootOptions> = {}): Promise<Scene> 
     requires: {
       ...{ host: Host, request: Requests, callers: Callers, events: Events, processes: Processes },
       sandboxes: maybe(Confinement),
+      sessions: maybe(Sessions),
     },
     service: async () =>
       class {
@@ -95,6 +98,7 @@ export async function scene(options: Partial<BootOptions> = {}): Promise<Scene> 
     kinds: [Layout],
     events: [ExtensionCrashLoop],
     settings: Object.values(SubprocessSettings) as never,
+    tables: [stateMigration],
     inherits: [sourceTable],
   })
   const { plugins = [], ...rest } = options
