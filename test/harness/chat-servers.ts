@@ -155,7 +155,6 @@ VirtualHost "localhost"
 Component "rooms.localhost" "muc"
   modules_enabled = { "muc_mam" }
   restrict_room_creation = false
-  muc_room_default_public_jids = true
   muc_room_locking = false
   muc_log_by_default = true
   log_all_rooms = true

@@ -19,7 +19,7 @@ import { type Heard, IrcConnection, maskOf } from './connection.js'
 import { addressedText, isTarget, plain } from './lines.js'
 
 /** How often a channel that is not joined and a nick that was taken are tried again. */
-const AGAIN_MS = 30_000
+const AGAIN_MS = 25_000
 /** A connection that lasted this long starts the back-off anew. */
 const STABLE_MS = 60_000
 

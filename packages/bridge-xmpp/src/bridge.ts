@@ -24,7 +24,7 @@ import { type Heard, XmppConnection } from './connection.js'
 import { hasId, NS } from './stanzas.js'
 
 /** How often a room that is not joined is tried again. */
-const AGAIN_MS = 30_000
+const AGAIN_MS = 25_000
 /** A connection that lasted this long starts the back-off anew. */
 const STABLE_MS = 60_000
 /** A question about a message waits so long for a connection. */

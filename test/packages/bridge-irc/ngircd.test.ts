@@ -18,14 +18,25 @@ const config = (more: object = {}) => ({
   flood_burst: 50,
   ...more,
 })
-/** What is tried again every 30 s is tried every 200 ms. */
-const hasty: Timing = { ...realTiming, sleep: (ms, signal) => realTiming.sleep(ms === 30_000 ? 200 : ms, signal) }
+/** What is tried again every 25 s is tried every 200 ms. */
+const hasty: Timing = { ...realTiming, sleep: (ms, signal) => realTiming.sleep(ms === 25_000 ? 200 : ms, signal) }
 const start = async (...instances: ReturnType<typeof managed>[]) => {
   const daemon = ScriptedDaemon.inProcess({ ...manifest, open: (instance, host) => openIrc(instance, host, hasty) })
+  closing.push(() => daemon.shutdown())
   await daemon.initialize(instances)
   return daemon
 }
+const person = async (nick: string, ...channels: string[]) => {
+  const one = await Person.join(server.port, nick, ...channels)
+  closing.push(() => one.leave())
+  return one
+}
 
+/** What a test opened is closed behind it, also behind one that fails. */
+const closing: (() => Promise<unknown>)[] = []
+test.after.each(async () => {
+  await Promise.all(closing.splice(0).map(close => close().catch(() => {})))
+})
 test.before(async () => {
   server = await Ngircd.start()
 })
@@ -34,7 +45,7 @@ test.after(() => server.remove())
 test('a channel and a query: what is addressed, who sent it, and the answers', async () => {
   const daemon = await start(managed('bri_1', config()))
   await daemon.status('ready')
-  const ann = await Person.join(server.port, 'ann', '#ops')
+  const ann = await person('ann', '#ops')
   ann.say('#ops', 'good morning')
   ann.say('#ops', 'svcbot: how \x02many\x02 \x0304files\x03?')
   ann.say('svcbot', 'and here?')
@@ -59,14 +70,12 @@ test('a channel and a query: what is addressed, who sent it, and the answers', a
     ann.lines.map(({ target, message }) => `${target} ${message}`),
     ['#ops seven', 'ann yes, here'],
   )
-  await ann.leave()
-  await daemon.shutdown()
 })
 
 test('a long text of many bytes arrives whole, in lines that fit with the prefix', async () => {
   const daemon = await start(managed('bri_1', config()))
   await daemon.status('ready')
-  const ann = await Person.join(server.port, 'ann', '#ops')
+  const ann = await person('ann', '#ops')
   const raw: string[] = []
   ann.on('raw', ({ line }: { line: string }) => void raw.push(line))
   const text = 'ä😀ö '.repeat(120).trim()
@@ -77,15 +86,13 @@ test('a long text of many bytes arrives whole, in lines that fit with the prefix
   assert.ok(said.every(line => Buffer.byteLength(line) <= 510))
   const lines = ann.lines.map(({ message }) => message)
   assert.is(lines.slice(0, -1).join(' '), text)
-  await ann.leave()
-  await daemon.shutdown()
 })
 
 test('neither a text nor a target is a command', async () => {
   const daemon = await start(managed('bri_1', config()))
   await daemon.status('ready')
-  const ann = await Person.join(server.port, 'ann', '#ops')
-  const ben = await Person.join(server.port, 'ben')
+  const ann = await person('ann', '#ops')
+  const ben = await person('ben')
   const hostile = 'one\r\nPRIVMSG ben :hi\0\rQUIT :bye\n\x01ACTION dances\x01'
   assert.equal(await daemon.say('bri_1', { group_id: '#ops' }, hostile), { status: 'delivered' })
   await ann.hears(line => line === 'ACTION dances')
@@ -98,14 +105,12 @@ test('neither a text nor a target is a command', async () => {
     assert.equal([result.status, 'kind' in result && result.kind], ['not_sent', 'unknown_destination'])
   }
   assert.equal(ben.lines, [])
-  await Promise.all([ann.leave(), ben.leave()])
-  await daemon.shutdown()
 })
 
 test('CTCP, actions and notices start nothing and are not answered', async () => {
   const daemon = await start(managed('bri_1', config()))
   await daemon.status('ready')
-  const ann = await Person.join(server.port, 'ann', '#ops')
+  const ann = await person('ann', '#ops')
   const answers: unknown[] = []
   ann.on('ctcp response', event => void answers.push(event))
   ann.say('svcbot', '\x01VERSION\x01')
@@ -116,12 +121,10 @@ test('CTCP, actions and notices start nothing and are not answered', async () =>
   await ann.settled()
   assert.is(daemon.events.length, 1)
   assert.equal(answers, [])
-  await ann.leave()
-  await daemon.shutdown()
 })
 
 test('the server says what it refuses, and that is not tried again', async () => {
-  const ann = await Person.join(server.port, 'ann', '#ops')
+  const ann = await person('ann', '#ops')
   const daemon = await start(managed('bri_1', config()))
   await daemon.status('ready')
   const nobody = await daemon.say('bri_1', { peer_id: 'nobody' }, 'hello')
@@ -133,8 +136,6 @@ test('the server says what it refuses, and that is not tried again', async () =>
   ann.raw('MODE #ops -m')
   await ann.settled()
   assert.equal(await daemon.say('bri_1', { group_id: '#ops' }, 'three'), { status: 'delivered' })
-  await ann.leave()
-  await daemon.shutdown()
 })
 
 test('a burst is sent at once, and more is told when to come again', async () => {
@@ -143,13 +144,12 @@ test('a burst is sent at once, and more is told when to come again', async () =>
   assert.equal(await daemon.say('bri_1', { group_id: '#ops' }, 'one\ntwo\nthree'), { status: 'delivered' })
   const more = await daemon.say('bri_1', { group_id: '#ops' }, 'four\nfive\nsix')
   assert.ok(more.status === 'not_sent' && !more.permanent && (more.retry_after_ms ?? 0) > 0, JSON.stringify(more))
-  await daemon.shutdown()
 })
 
 test('a delivery that breaks off in the middle is unknown', async () => {
   const daemon = await start(managed('bri_1', config({ flood_burst: 2, flood_lines_per_minute: 60 })))
   await daemon.status('ready')
-  const ann = await Person.join(server.port, 'ann', '#ops')
+  const ann = await person('ann', '#ops')
   const result = daemon.say('bri_1', { group_id: '#ops' }, 'one\ntwo\nthree\nfour\nfive')
   await ann.hears(line => line === 'two')
   await server.stop(true)
@@ -157,7 +157,6 @@ test('a delivery that breaks off in the middle is unknown', async () => {
   const later = await daemon.say('bri_1', { group_id: '#ops' }, 'more')
   assert.is(later.status, 'not_sent')
   await server.start()
-  await daemon.shutdown()
 })
 
 test('a server that goes and comes back: degraded, then ready', async () => {
@@ -172,12 +171,11 @@ test('a server that goes and comes back: degraded, then ready', async () => {
   await server.start()
   await daemon.status('ready', before)
   assert.equal(await daemon.say('bri_1', { group_id: '#ops' }, 'here again'), { status: 'delivered' })
-  await daemon.shutdown()
 })
 
 test('a nick that is taken: it speaks under another one, and has its own again when that is free', async () => {
-  const thief = await Person.join(server.port, 'svcbot', '#ops')
-  const ann = await Person.join(server.port, 'ann', '#ops')
+  const thief = await person('svcbot', '#ops')
+  const ann = await person('ann', '#ops')
   const daemon = await start(managed('bri_1', config()))
   const { message } = await daemon.status('ready')
   assert.is(message, 'the nick svcbot is taken; it is svcbot_')
@@ -189,8 +187,6 @@ test('a nick that is taken: it speaks under another one, and has its own again w
   await daemon.until(() => daemon.reports.find(report => report.status === 'ready' && !report.message), 'the nick')
   ann.say('#ops', 'svcbot: you again')
   assert.ok((await daemon.heard('you again')).addressed)
-  await ann.leave()
-  await daemon.shutdown()
 })
 
 test('a server that is silent is noticed, and left for a new connection', async () => {
@@ -202,11 +198,10 @@ test('a server that is silent is noticed, and left for a new connection', async 
   server.resume()
   await daemon.status('ready', before)
   assert.equal(await daemon.health(), { healthy: true })
-  await daemon.shutdown()
 })
 
 test('a channel that it is kicked from, or may not enter, is said and tried again', async () => {
-  const ann = await Person.join(server.port, 'ann', '#ops', '#locked')
+  const ann = await person('ann', '#ops', '#locked')
   ann.raw('MODE #locked +i')
   await ann.settled()
   const daemon = await start(managed('bri_1', config({ channels: ['#ops', '#locked'] })))
@@ -225,8 +220,6 @@ test('a channel that it is kicked from, or may not enter, is said and tried agai
     ['#locked', 'ExampleNet'],
     ['#ops', 'ExampleNet'],
   ])
-  await ann.leave()
-  await daemon.shutdown()
 })
 
 test.run()

@@ -31,7 +31,7 @@ export class Person {
       resource: 'home',
       timeout: MS,
       credentials: (authenticate, mechanisms) =>
-        authenticate({ username: user, password }, mechanisms.find(name => name !== 'PLAIN') ?? 'PLAIN'),
+        authenticate({ username: user, password }, mechanisms.includes('PLAIN') ? 'PLAIN' : (mechanisms[0] ?? '')),
     })
     client.reconnect.stop()
     client.on('error', () => {})
@@ -72,25 +72,28 @@ export class Person {
   }
 
   /** Everybody may see who is who. */
-  async showAddresses(room: string): Promise<void> {
-    const owner = 'http://jabber.org/protocol/muc#owner'
+  showAddresses(room: string): Promise<void> {
+    return this.configure(room, { 'muc#roomconfig_whois': 'anyone' })
+  }
+
+  /** Sets up a room that it owns. */
+  async configure(room: string, fields: Readonly<Record<string, string>>): Promise<void> {
     const field = (name: string, value: string) => xml('field', { var: name }, xml('value', {}, value))
-    await this.ask(
-      xml(
-        'iq',
-        { type: 'set', to: room },
-        xml(
-          'query',
-          { xmlns: owner },
-          xml(
-            'x',
-            { xmlns: 'jabber:x:data', type: 'submit' },
-            field('FORM_TYPE', 'http://jabber.org/protocol/muc#roomconfig'),
-            field('muc#roomconfig_whois', 'anyone'),
-          ),
-        ),
-      ),
+    const form = xml(
+      'x',
+      { xmlns: 'jabber:x:data', type: 'submit' },
+      field('FORM_TYPE', 'http://jabber.org/protocol/muc#roomconfig'),
+      Object.entries(fields).map(([name, value]) => field(name, value)),
     )
+    const owner = 'http://jabber.org/protocol/muc#owner'
+    await this.ask(xml('iq', { type: 'set', to: room }, xml('query', { xmlns: owner }, form)))
+  }
+
+  /** Puts somebody out of a room. */
+  async kick(room: string, nick: string): Promise<void> {
+    const admin = 'http://jabber.org/protocol/muc#admin'
+    const item = xml('item', { nick, role: 'none' })
+    await this.ask(xml('iq', { type: 'set', to: room }, xml('query', { xmlns: admin }, item)))
   }
 
   ask(stanza: Element): Promise<Element> {

@@ -1,5 +1,8 @@
+// timeout: 120s
+import { xml } from '@xmpp/client'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { realTiming, type Timing } from '../../../packages/bridge-kit/src/index.js'
 import { openXmpp } from '../../../packages/bridge-xmpp/src/bridge.js'
 import { manifest } from '../../../packages/bridge-xmpp/src/manifest.js'
 import { Prosody } from '../../harness/chat-servers.js'
@@ -15,19 +18,32 @@ const instance = (more: object = {}, secrets: Record<string, string> = { passwor
     { jid: 'bot@localhost', server: '127.0.0.1', port: server.port, tls: 'none', catch_up_minutes: 0, ...more },
     secrets,
   )
+/** Rooms that are tried again every 25 s are tried every 400 ms. */
+const hasty: Timing = { ...realTiming, sleep: (ms, signal) => realTiming.sleep(ms === 25_000 ? 400 : ms, signal) }
 const start = async (...instances: ReturnType<typeof managed>[]) => {
-  const daemon = ScriptedDaemon.inProcess({ ...manifest, open: openXmpp })
+  const daemon = ScriptedDaemon.inProcess({ ...manifest, open: (instance, host) => openXmpp(instance, host, hasty) })
+  closing.push(() => daemon.shutdown())
   await daemon.initialize(instances)
   return daemon
 }
+const person = async (user: string) => {
+  const one = await Person.login(server.port, user, 'secret')
+  closing.push(() => one.leave())
+  return one
+}
 
+/** What a test opened is closed behind it, also behind one that fails. */
+const closing: (() => Promise<unknown>)[] = []
+test.after.each(async () => {
+  await Promise.all(closing.splice(0).map(close => close().catch(() => {})))
+})
 test.before(async () => {
   server = await Prosody.start({ users })
 })
 test.after(() => server.remove())
 
 test('a chat and a room: who sent it, what is addressed, an answer that grows', async () => {
-  const ann = await Person.login(server.port, 'ann', 'secret')
+  const ann = await person('ann')
   await ann.join(room, 'ann')
   await ann.showAddresses(room)
   const daemon = await start(instance({ rooms: [room], nick: 'svc' }))
@@ -69,8 +85,196 @@ test('a chat and a room: who sent it, what is addressed, an answer that grows', 
     assert.is((await daemon.settle(delivery, Date.now())).outcome, 'delivered')
   for (const target of [{ peer_id: 'ann@localhost' }, { group_id: room }])
     assert.equal(await daemon.settle(daemon.delivery('bri_1', target, 'never sent'), Date.now()), { outcome: 'absent' })
-  await ann.leave()
-  await daemon.shutdown()
+})
+
+test('the past of a room starts nothing, nor does what claims to be of the past', async () => {
+  const ann = await person('ann')
+  const place = 'past@rooms.localhost'
+  await ann.join(place, 'ann')
+  await ann.sayIn(place, 'svc: before you came')
+  await ann.settled()
+  const daemon = await start(instance({ rooms: [place], nick: 'svc' }))
+  await daemon.status('ready')
+  const delay = xml('delay', { xmlns: 'urn:xmpp:delay', stamp: '2020-01-01T00:00:00Z' })
+  await ann.sayIn(place, 'svc: replayed', delay)
+  await ann.sayIn(place, 'svc: now')
+  await daemon.heard('now')
+  assert.equal(
+    daemon.events.map(({ text }) => text),
+    ['now'],
+  )
+})
+
+test('in a room that hides addresses a nick is no identity; a private message there is answered there', async () => {
+  const ann = await person('ann')
+  const place = 'hidden@rooms.localhost'
+  await ann.join(place, 'Ann')
+  const daemon = await start(instance({ rooms: [place], nick: 'svc' }))
+  await daemon.status('ready')
+  await ann.sayIn(place, '@svc who am I?')
+  const { sender, peer_id: peer } = await daemon.heard('who am I?')
+  assert.equal(sender, { id: `${place}/Ann`, username: 'Ann', display_name: 'Ann', authenticated: false })
+  assert.is(peer, `${place}/Ann`)
+  await ann.say(`${place}/svc`, 'in private')
+  const secret = await daemon.heard('in private')
+  assert.equal([secret.peer_id, secret.group_id, secret.addressed], [`${place}/Ann`, undefined, true])
+  assert.not(secret.sender.authenticated)
+  assert.is((await daemon.say('bri_1', { peer_id: `${place}/Ann` }, 'for you alone')).status, 'delivered')
+  assert.is((await ann.hears(got => got.body === 'for you alone')).type, 'chat')
+})
+
+test('what was said while nobody listened comes once, and a repetition has the same key', async () => {
+  const ann = await person('ann')
+  await ann.say('bot@localhost', 'are you there?')
+  await ann.settled()
+  const first = await start(instance({ catch_up_minutes: 10 }))
+  const heard = await first.heard('are you there?')
+  await ann.say('bot@localhost', 'one more')
+  await first.heard('one more')
+  assert.is(first.events.filter(({ text }) => text === 'are you there?').length, 1, 'offline storage and archive')
+  await first.shutdown()
+  const second = await start(instance({ catch_up_minutes: 10 }))
+  const again = await second.heard('are you there?')
+  assert.is(again.idempotency_key, heard.idempotency_key)
+  assert.ok(heard.sender.authenticated)
+  await second.shutdown()
+})
+
+test('a text is corrected, and says which message it corrects', async () => {
+  const ann = await person('ann')
+  const daemon = await start(instance())
+  await daemon.status('ready')
+  const id = await ann.say('bot@localhost', 'helo')
+  await ann.say('bot@localhost', 'hello', 'second', xml('replace', { xmlns: 'urn:xmpp:message-correct:0', id }))
+  const [wrong, right] = [await daemon.heard('helo'), await daemon.heard('hello')]
+  assert.equal([wrong.family, wrong.message_id, right.family, right.message_id], ['message', id, 'edit', id])
+})
+
+test('what the server refuses is not sent, with the kind of failure', async () => {
+  const ann = await person('ann')
+  const place = 'quiet@rooms.localhost'
+  await ann.join(place, 'ann')
+  await ann.configure(place, { 'muc#roomconfig_moderatedroom': '1' })
+  const daemon = await start(instance({ rooms: [place] }))
+  await daemon.status('ready')
+  const refused: [object, string][] = [
+    [{ peer_id: 'nobody@localhost' }, 'unknown_destination'],
+    [{ peer_id: 'not a jid' }, 'unknown_destination'],
+    [{ group_id: 'other@rooms.localhost' }, 'unknown_destination'],
+    [{ group_id: place }, 'permission_denied'],
+  ]
+  for (const [target, kind] of refused) {
+    const result = await daemon.say('bri_1', target, 'hello')
+    assert.equal(
+      result.status === 'not_sent' ? [result.permanent, result.kind] : result,
+      [true, kind],
+      JSON.stringify(target),
+    )
+  }
+})
+
+test('a text that XML cannot say does not end the connection, and a long one of many bytes is whole', async () => {
+  const ann = await person('ann')
+  const daemon = await start(instance())
+  await daemon.status('ready')
+  const text = 'a\0b\x0bc\ud800d\uffff]]>&<e>'
+  assert.is((await daemon.say('bri_1', { peer_id: 'ann@localhost' }, text)).status, 'delivered')
+  assert.is((await ann.hears(() => true)).body, 'abcd]]>&<e>')
+  const long = 'ä😀ö'.repeat(20_000)
+  await ann.say('bot@localhost', long)
+  const heard = await daemon.until(() => daemon.events.find(({ text = '' }) => text.length > 1000), 'the long text')
+  assert.ok(heard.text === long, 'no character is broken between two packets')
+  assert.is(daemon.reports.length, 2)
+})
+
+test('a refused password needs a person; a server without encryption never gets it', async () => {
+  const wrong = await start(instance({}, { password: 'wrong-password' }))
+  const { reason } = await wrong.status('auth_required')
+  assert.is(reason, 'auth_failed')
+  assert.not.match(JSON.stringify(wrong.reports), 'wrong-password')
+  await wrong.shutdown()
+  const open = await start(instance({ tls: 'starttls' }))
+  const report = await open.status('error')
+  assert.is(report.reason, 'tenant_config_invalid')
+  assert.match(report.message ?? '', 'offers no encryption')
+  await open.shutdown()
+  for (const more of [{ jid: 'bot' }, { jid: 'b<o>t@localhost' }, { rooms: ['x'] }, { tls: 'maybe' }, { nick: '' }]) {
+    const daemon = await start(instance(more))
+    assert.is((await daemon.status('error')).reason, 'tenant_config_invalid', JSON.stringify(more))
+  }
+})
+
+test('a nick that is taken in a room, and a kick', async () => {
+  const ann = await person('ann')
+  const place = 'busy@rooms.localhost'
+  await ann.join(place, 'svc')
+  const daemon = await start(instance({ rooms: [place], nick: 'svc' }))
+  await daemon.status('ready')
+  await ann.sayIn(place, 'svc_: you')
+  assert.ok((await daemon.heard('you')).addressed)
+  const before = daemon.reports.length
+  await ann.kick(place, 'svc_')
+  assert.match((await daemon.status('degraded', before)).message ?? '', /kicked/)
+  await daemon.status('ready', before)
+  assert.equal(await daemon.targets('bri_1'), [
+    { group_id: place, display_name: 'busy', target_type: 'channel', qualifier: 'rooms.localhost' },
+  ])
+  const checks = await daemon.verify('bri_1')
+  assert.ok(
+    checks.every(({ status }) => status === 'pass'),
+    JSON.stringify(checks),
+  )
+})
+
+test('an answer of an archive that nobody asked for, or that is of somebody else, is no message', async () => {
+  const ann = await person('ann')
+  const daemon = await start(instance())
+  await daemon.status('ready')
+  const forged = xml('message', { from: 'ben@localhost', type: 'chat' }, xml('body', {}, 'forged'))
+  const result = xml(
+    'result',
+    { xmlns: 'urn:xmpp:mam:2', queryid: 'x', id: '1' },
+    xml('forwarded', { xmlns: 'urn:xmpp:forward:0' }, forged),
+  )
+  await ann.say('bot@localhost', 'carries one', 'm1', result)
+  const carbon = xml(
+    'received',
+    { xmlns: 'urn:xmpp:carbons:2' },
+    xml('forwarded', { xmlns: 'urn:xmpp:forward:0' }, forged),
+  )
+  await ann.say('bot@localhost', 'hello', 'm2', carbon)
+  const heard = await daemon.heard('hello')
+  assert.is(heard.sender.id, 'ann@localhost')
+  assert.not(daemon.events.some(({ text }) => text === 'forged'))
+})
+
+test('a server that goes and comes back: degraded, ready, and nothing that was said meanwhile is lost', async () => {
+  const daemon = await start(instance({ catch_up_minutes: 10 }))
+  await daemon.status('ready')
+  await server.stop()
+  assert.is((await daemon.status('degraded')).reason, 'provider_timeout')
+  const later = await daemon.say('bri_1', { peer_id: 'ann@localhost' }, 'now?')
+  assert.equal([later.status, 'permanent' in later && later.permanent], ['not_sent', false])
+  const before = daemon.reports.length
+  await server.start()
+  const ann = await person('ann')
+  await ann.say('bot@localhost', 'are you back?')
+  await daemon.status('ready', before)
+  await daemon.heard('are you back?')
+  assert.is((await daemon.say('bri_1', { peer_id: 'ann@localhost' }, 'yes')).status, 'delivered')
+  await ann.hears(got => got.body === 'yes')
+  assert.is(daemon.events.filter(({ text }) => text === 'are you back?').length, 1)
+})
+
+test('a server that is silent is noticed', async () => {
+  const daemon = await start(instance({ ping_seconds: 1 }))
+  await daemon.status('ready')
+  server.pause()
+  await daemon.status('degraded')
+  const before = daemon.reports.length
+  server.resume()
+  await daemon.status('ready', before)
+  assert.equal(await daemon.health(), { healthy: true })
 })
 
 test.run()
