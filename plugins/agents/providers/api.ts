@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { command as commandLine } from '../../../kernel/kit/commands/command-line.js'
-import { type Actor, defineErrors, registry, token } from '../../../kernel/plugin.js'
+import { type Actor, defineErrors, event, registry, token } from '../../../kernel/plugin.js'
 import type { CuratedModel, ProviderSettings, PutProviderBody } from '../../../schemas/settings/entries.js'
 
 export { BUILT_IN_PROVIDER, OWN_AGENT } from './built-in.js'
@@ -124,6 +124,19 @@ export interface ProviderUser {
 export const ProviderUsers = registry<ProviderUser>('providers.users@1', v.looseObject({ read: v.function() }))
 
 export const Providers = token<ProvidersApi>('providers@1')
+
+const failing = v.object({ provider: v.string(), message: v.optional(v.string()) })
+export type ProviderEvent = v.InferOutput<typeof failing>
+/** A provider began to refuse its agents: nobody is logged in. Each of these events is told once, until another one is. */
+export const ProviderAuthRequired = event('provider.auth_required', failing)
+/** It began to limit requests, or a quota is used up. */
+export const ProviderRateLimited = event('provider.rate_limited', failing)
+/** It began to deny what its account asks for. */
+export const ProviderPermissionDenied = event('provider.permission_denied', failing)
+/** It began not to be reached, or to be overloaded. */
+export const ProviderUnavailable = event('provider.unavailable', failing)
+/** A turn of it completed after one of these. */
+export const ProviderRecovered = event('provider.recovered', failing)
 
 export const ProviderErrors = defineErrors({
   provider_not_found: { status: 404, message: 'no such provider', next: commandLine('provider list') },

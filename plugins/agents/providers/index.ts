@@ -4,15 +4,27 @@ import { ListProvidersQuery, ListProvidersReply, ProbeProviderReply, Provider } 
 import { SecretOwners, Vault } from '../../access/vault/api.js'
 import { Checks, Daemon, StatusMembers } from '../../desk/daemon/api.js'
 import { WorkspaceDetailMembers } from '../../desk/workspaces/api.js'
+import { Events } from '../../platform/events/api.js'
 import { Ownership } from '../../platform/ownership/api.js'
 import { Processes } from '../../platform/processes/api.js'
-import { ProviderErrors, Providers, ProviderUsers } from './api.js'
+import { Sessions } from '../../work/sessions/api.js'
+import {
+  ProviderAuthRequired,
+  ProviderErrors,
+  ProviderPermissionDenied,
+  ProviderRateLimited,
+  ProviderRecovered,
+  Providers,
+  ProviderUnavailable,
+  ProviderUsers,
+} from './api.js'
 import { entryTable, providerSecrets } from './entry-secrets.js'
+import { healthTable } from './health.js'
 import type { ProvidersService } from './service.js'
 import { DefaultProvider, ProviderEntries } from './settings.js'
 
 const route = routeOf<ProvidersService>(describe('Models and providers'))
-const { contribute } = surfaceOf<ProvidersService>()
+const { contribute, tap } = surfaceOf<ProvidersService>()
 
 const provider = { name: 'provider_id', summary: 'name of a provider' }
 const columns = [
@@ -27,14 +39,33 @@ const columns = [
 export default definePlugin({
   name: 'providers',
   version: '0.1.0',
-  requires: { daemon: Daemon, processes: Processes, vault: maybe(Vault), ownership: Ownership },
+  requires: {
+    daemon: Daemon,
+    processes: Processes,
+    vault: maybe(Vault),
+    ownership: Ownership,
+    events: Events,
+    sessions: maybe(Sessions),
+  },
   provides: Providers,
   service: () => import('./service.js').then(m => m.ProvidersService),
 }).surface({
   declares: [ProviderUsers],
   settings: [DefaultProvider, ProviderEntries],
   errors: [ProviderErrors],
-  tables: [{ id: '001-entry', sql: entryTable }],
+  tables: [
+    { id: '001-entry', sql: entryTable },
+    { id: '002-health', sql: healthTable },
+  ],
+  events: [ProviderAuthRequired, ProviderRateLimited, ProviderPermissionDenied, ProviderUnavailable, ProviderRecovered],
+  taps: [
+    tap(
+      maybe(Sessions),
+      sessions => sessions.points.turnEnd,
+      self => event => self.health.turnEnded(event),
+    ),
+  ],
+  owned: [{ by: Providers, table: 'providers_health', column: 'provider' }],
   services: [{ name: 'secrets', run: (self, signal) => self.entrySecrets.run(signal) }],
   routes: [
     route({

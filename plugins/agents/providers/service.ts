@@ -12,8 +12,10 @@ import type {
 } from '../../../schemas/providers.js'
 import type { ProviderSettings } from '../../../schemas/settings/entries.js'
 import type { VaultApi } from '../../access/vault/api.js'
+import type { Events } from '../../platform/events/api.js'
 import type { Ownership } from '../../platform/ownership/api.js'
 import type { Processes } from '../../platform/processes/api.js'
+import type { SessionsApi } from '../../work/sessions/api.js'
 import {
   type Provider,
   ProviderErrors,
@@ -27,6 +29,7 @@ import { entryOf, withEntries } from './configured.js'
 import { findExecutable, packageVersion } from './detect.js'
 import { EntrySecrets } from './entry-secrets.js'
 import { environmentOf, looksSecret, searchPath } from './environment.js'
+import { ProviderHealth } from './health.js'
 import { stateOf } from './login-state.js'
 import { foundElsewhere, hasEndpoint, missingOf, missingProgram } from './missing.js'
 import { type Probe, runProbe } from './probe.js'
@@ -37,7 +40,13 @@ import { configuredSlots, isPresent, slotValues, storeSecrets } from './slots.js
 const USERS_NAMED = 10
 
 /** What the plugin requires. */
-type ProviderNeeds = { processes: typeof Processes; vault: MaybeToken<VaultApi>; ownership: typeof Ownership }
+type ProviderNeeds = {
+  processes: typeof Processes
+  vault: MaybeToken<VaultApi>
+  ownership: typeof Ownership
+  events: typeof Events
+  sessions: MaybeToken<SessionsApi>
+}
 
 /** How agents of each make are started, and whether this machine can. */
 export class ProvidersService implements ProvidersApi {
@@ -48,11 +57,13 @@ export class ProvidersService implements ProvidersApi {
   readonly #probes = new Map<string, Probe>()
 
   readonly entrySecrets: EntrySecrets
+  readonly health: ProviderHealth
 
   constructor(private readonly kernel: PluginKernel<ProviderNeeds>) {
     this.entrySecrets = new EntrySecrets(kernel, () =>
       Object.keys(kernel.config.get(ProviderEntries)).filter(name => this.builtInEntry(name) === undefined),
     )
+    this.health = new ProviderHealth(kernel)
     kernel.config.onChange(ProviderEntries, () => this.entrySecrets.noticed())
     kernel.needs.ownership.owns(Providers, name => this.get(name) !== undefined)
   }
@@ -185,6 +196,7 @@ export class ProvidersService implements ProvidersApi {
     const request = { label: `login of ${provider.name}`, argv: [executable, ...args], cwd: home.root, env }
     const probe = await runProbe(clock, () => this.kernel.needs.processes.spawn({ ...request, stdio: 'pipe' }))
     this.#probes.set(provider.name, probe)
+    await this.health.loginChecked(provider.name, probe.exitCode === 0)
     return {
       provider: provider.name,
       auth_status: await this.#authStatus(provider, true),

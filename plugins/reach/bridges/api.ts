@@ -100,7 +100,13 @@ export const BridgeFailed = event('bridge.error', about)
 /** A message was given up; a person can send it again. */
 export const BridgeDeliveryFailed = event(
   'bridge.delivery_failed',
-  v.object({ bridge_id: v.string(), delivery_id: v.string(), reason: v.string() }),
+  v.object({
+    bridge_id: v.string(),
+    delivery_id: v.string(),
+    reason: v.string(),
+    /** Who made the message, as in {@link PostedMessage.source}. */
+    source: v.optional(v.string()),
+  }),
 )
 
 export const BridgeErrors = defineErrors({

@@ -238,7 +238,8 @@ export class Ledger {
   #failed(t: Tx, { bridgeId, deliveryId }: Part, reason: string): void {
     this.instances.count(t, bridgeId, 'delivery_failures')
     this.instances.failed(t, bridgeId, `a message was not delivered: ${reason}`)
-    const payload = { bridge_id: bridgeId, delivery_id: deliveryId, reason }
+    const source = deliveries.get(t, { id: deliveryId })?.source
+    const payload = { bridge_id: bridgeId, delivery_id: deliveryId, reason, ...(source !== undefined && { source }) }
     this.kernel.needs.events.emit(t, BridgeDeliveryFailed, payload, { subject: bridgeId })
   }
 

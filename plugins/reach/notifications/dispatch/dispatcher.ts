@@ -20,6 +20,8 @@ const PAGE = 200
 const SAVED = 5000
 /** Lines of the message that lists what happened in quiet hours. */
 const DIGEST_LINES = 20
+/** What the source of a message of a preset begins with. */
+const PRESET = 'preset:'
 const RETRY = { firstMs: 1000, longestMs: 5 * 60_000 }
 /** Longest sleep: the wall clock may be set, and a machine may sleep. */
 const LONGEST_SLEEP_MS = 60_000
@@ -231,9 +233,13 @@ export class Dispatcher {
     })
   }
 
-  /** A bridge is not told of itself: what it cannot send would lead to the next event that it cannot send. */
-  #concerns(target: PresetTarget, { type, subject }: Happening): boolean {
-    return !(type.startsWith('bridge.') && subject === target.bridge_id)
+  /**
+   * A bridge is not told of itself, and no bridge of messages of presets: what one cannot send would lead to the next event that
+   * another one cannot send.
+   */
+  #concerns(target: PresetTarget, { type, subject, source }: Happening): boolean {
+    if (!type.startsWith('bridge.')) return true
+    return subject !== target.bridge_id && source?.startsWith(PRESET) !== true
   }
 
   #post(t: Tx, lane: Lane, happening: Happening, bridges: BridgesApi): Posted {
@@ -269,7 +275,7 @@ export class Dispatcher {
     const bridge = bridges.get(target.bridge_id)
     if (!bridge) return { last_error: `the bridge ${target.bridge_id} is gone` }
     const address = addressOf(target, bridge, bridges)
-    const outcome = bridges.post(t, { bridgeId: bridge.id, key: id, target: address, text, source: `preset:${name}` })
+    const outcome = bridges.post(t, { bridgeId: bridge.id, key: id, target: address, text, source: `${PRESET}${name}` })
     if (outcome === 'missing') return { last_error: `the bridge ${bridge.id} is gone` }
     if (outcome === 'suppressed') return {}
     return { last_delivery_id: id, last_queued_at: this.kernel.clock.now() }
@@ -329,4 +335,4 @@ export class Dispatcher {
 /** What a cursor remembers of its last message. */
 type Posted = Partial<Pick<CursorRow, 'last_delivery_id' | 'last_queued_at' | 'last_error'>>
 
-const keyOf = ({ preset, key }: Lane, what: string) => `preset:${preset.row.name}:target:${key}:${what}`
+const keyOf = ({ preset, key }: Lane, what: string) => `${PRESET}${preset.row.name}:target:${key}:${what}`

@@ -30,6 +30,8 @@ export interface Happening {
   readonly detail?: string | undefined
   /** Command to run next. */
   readonly command?: string | undefined
+  /** Of a message that was not delivered: who made it. */
+  readonly source?: string | undefined
   /** Of a question: the item in the list that is gone once it is answered. */
   readonly item?: string | undefined
 }
@@ -102,6 +104,7 @@ export function happeningOf(kernel: K, event: StoredEvent): Happening {
     title: clean(meaning ? meaning.title(known) : `${event.name}: ${known.subject}`, TITLE),
     detail: why === undefined || why === null || why === '' ? undefined : clean(why, DETAIL),
     command: meaning?.next?.(known),
+    source: textIn(payload, 'source'),
     item: textIn(payload, 'item_id'),
   }
 }

@@ -127,12 +127,16 @@ test('a bridge that suppresses, or is gone, does not stop the cursor', async () 
   await s.close()
 })
 
-test('a bridge is not told of itself', async () => {
+test('a bridge is not told of itself, and no bridge of messages of presets', async () => {
   const s = await scene()
   await s.preset('bridges', { events: ['bridge.*'], targets: [{ bridge_id: 'team' }, { bridge_id: 'other' }] })
   await s.emit('bridge.delivery_failed', { bridge_id: 'team', delivery_id: 'd1', reason: 'no such room' })
   await s.settle()
   assert.equal([s.texts('team').length, s.texts('other').length], [0, 1])
+  const ours = { bridge_id: 'team', delivery_id: 'd2', reason: 'no such room', source: 'preset:bridges' }
+  await s.emit('bridge.delivery_failed', ours)
+  await s.settle()
+  assert.is(s.texts('other').length, 1)
   await s.close()
 })
 

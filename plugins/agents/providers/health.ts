@@ -1,0 +1,99 @@
+import { column, table } from '../../../kernel/kit/table.js'
+import { cut } from '../../../kernel/kit/text.js'
+import type { EventType, MaybeToken, PluginKernel, Tx } from '../../../kernel/plugin.js'
+import type { Events } from '../../platform/events/api.js'
+import type { Recorded, SessionsApi } from '../../work/sessions/api.js'
+import {
+  ProviderAuthRequired,
+  type ProviderEvent,
+  ProviderPermissionDenied,
+  ProviderRateLimited,
+  ProviderRecovered,
+  ProviderUnavailable,
+} from './api.js'
+
+export const healthTable = `CREATE TABLE providers_health (
+  provider TEXT NOT NULL PRIMARY KEY, state TEXT NOT NULL, at INTEGER NOT NULL
+) STRICT`
+
+/** What keeps a provider from answering. */
+export type ProviderTrouble = 'auth_required' | 'rate_limited' | 'permission_denied' | 'unavailable'
+
+const { text, time } = column
+/** Providers whose latest turn failed for a reason of the provider. */
+export const troubled = table('providers_health', { provider: text(), state: text<ProviderTrouble>(), at: time() })
+
+const EVENTS: Readonly<Record<ProviderTrouble, EventType<ProviderEvent>>> = {
+  auth_required: ProviderAuthRequired,
+  rate_limited: ProviderRateLimited,
+  permission_denied: ProviderPermissionDenied,
+  unavailable: ProviderUnavailable,
+}
+
+/** Words by which agents of all makes tell why a model did not answer, the more exact ones first. */
+const WORDS: readonly (readonly [ProviderTrouble, RegExp])[] = [
+  ['rate_limited', /\brate.?limit|\btoo many requests\b|\busage limit|\bquota\b|\b429\b/i],
+  [
+    'auth_required',
+    /wants a login|authentication required|not logged in|please (?:log|sign) ?in|\b(?:invalid|missing|incorrect|expired)\b.{0,20}\b(?:api.?key|token|credential)|\bunauthori[sz]ed\b|\bauthentication_error\b|\b401\b/i,
+  ],
+  ['permission_denied', /\bpermission_error\b|\bforbidden\b|\b(?:access|permission) denied\b|\b403\b/i],
+  [
+    'unavailable',
+    /\boverloaded|\bservice unavailable\b|\bbad gateway\b|\bgateway time-?out\b|\b(?:502|503|504|529)\b|\bECONNREFUSED\b|\bECONNRESET\b|\bENOTFOUND\b|\bEAI_AGAIN\b|\bETIMEDOUT\b|\bfetch failed\b/i,
+  ],
+]
+
+/** Why a turn failed, where its provider is the reason; undefined: it is another one. */
+export const troubleOf = (error: string): ProviderTrouble | undefined =>
+  WORDS.find(([, words]) => words.test(error))?.[0]
+
+/** Characters of an error that are told. */
+const MESSAGE = 500
+
+type K = PluginKernel<{ events: typeof Events; sessions: MaybeToken<SessionsApi> }>
+
+/** Tells the event log when a provider begins to fail its agents and when it answers again: changes alone, also across restarts. */
+export class ProviderHealth {
+  constructor(private readonly kernel: Pick<K, 'clock' | 'db' | 'needs'>) {}
+
+  /** A turn ended. */
+  turnEnded({ sessionId, type, content }: Recorded): Promise<void> | undefined {
+    const provider = this.kernel.needs.sessions.current?.get(sessionId)?.provider
+    if (provider === undefined) return undefined
+    if (type === 'done') return content.status === 'completed' ? this.works(provider) : undefined
+    const trouble = typeof content.error === 'string' ? troubleOf(content.error) : undefined
+    return trouble && this.fails(provider, trouble, `${content.error}`)
+  }
+
+  /** Whether the login of a provider was found to be there, or not. */
+  loginChecked(provider: string, isLoggedIn: boolean): Promise<void> | undefined {
+    if (!isLoggedIn) return this.fails(provider, 'auth_required', 'it is not logged in')
+    return this.#stateOf(provider) === 'auth_required' ? this.works(provider) : undefined
+  }
+
+  fails(provider: string, state: ProviderTrouble, message: string): Promise<void> | undefined {
+    if (this.#stateOf(provider) === state) return undefined
+    const { clock, db } = this.kernel
+    return db.tx(t => {
+      if (this.#stateOf(provider) === state) return
+      troubled.replace(t, { provider, state, at: clock.now() })
+      this.#tell(t, EVENTS[state], { provider, message: cut(message, MESSAGE) })
+    })
+  }
+
+  works(provider: string): Promise<void> | undefined {
+    if (this.#stateOf(provider) === undefined) return undefined
+    return this.kernel.db.tx(t => {
+      if (troubled.delete(t, { provider }) > 0) this.#tell(t, ProviderRecovered, { provider })
+    })
+  }
+
+  #stateOf(provider: string): ProviderTrouble | undefined {
+    return troubled.get(this.kernel.db, { provider })?.state
+  }
+
+  #tell(t: Tx, type: EventType<ProviderEvent>, payload: ProviderEvent): void {
+    this.kernel.needs.events.emit(t, type, payload, { subject: payload.provider })
+  }
+}

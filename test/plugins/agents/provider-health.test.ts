@@ -1,0 +1,67 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { troubleOf } from '../../../plugins/agents/providers/health.js'
+import { Events } from '../../../plugins/platform/events/api.js'
+import { probe } from '../../../testing/look.js'
+import { openWorld } from '../../fixtures/session-world.js'
+
+const TEXTS: readonly (readonly [string, string | undefined])[] = [
+  ['the agent wants a login: Authentication required (-32000); claude /login', 'auth_required'],
+  ['401 {"type":"authentication_error","message":"invalid x-api-key"}', 'auth_required'],
+  ['Incorrect API key provided (-32603)', 'auth_required'],
+  ['Please log in first', 'auth_required'],
+  ['429 Too Many Requests', 'rate_limited'],
+  ['You have reached your usage limit; it resets at 5pm', 'rate_limited'],
+  ['insufficient_quota: check your plan', undefined],
+  ['Your quota is used up', 'rate_limited'],
+  ['403 permission_error: your account may not use this model', 'permission_denied'],
+  ['Access denied', 'permission_denied'],
+  ['Overloaded (529)', 'unavailable'],
+  ['connect ECONNREFUSED 127.0.0.1:11434', 'unavailable'],
+  ['TypeError: fetch failed', 'unavailable'],
+  ['the test suite failed with 3 errors', undefined],
+  ['Cannot read properties of undefined', undefined],
+  ['order 4290 was not found', undefined],
+]
+
+test('the words of an error tell what of a provider fails', () => {
+  for (const [text, wanted] of TEXTS) assert.equal([text, troubleOf(text)], [text, wanted])
+})
+
+test('a provider is told of when it begins to fail and when it answers again, once each, also across a restart', async () => {
+  const look = probe({ events: Events })
+  const world = await openWorld({ plugins: [look.plugin] })
+  try {
+    await world.agent('ada')
+    const { at } = await world.session('ada')
+    const told = async () => {
+      await look.kernel().db.durable()
+      const all = await look.kernel().needs.events.list({})
+      return all.flatMap(({ name, payload }) => (name.startsWith('provider.') ? [[name, payload]] : []))
+    }
+    const eventually = async (count: number) => {
+      for (let n = 0; n < 500 && (await told()).length < count; n++)
+        await new Promise(resolve => setTimeout(resolve, 10))
+      return (await told()).map(([name]) => name)
+    }
+    await world.prompt(at, 'say fine')
+    assert.equal(await told(), [])
+    await world.prompt(at, 'error -32603 429 Too Many Requests')
+    assert.equal(await eventually(1), ['provider.rate_limited'])
+    await world.prompt(at, 'error -32603 429 Too Many Requests')
+    await world.restart()
+    await world.prompt(at, 'error -32603 429 Too Many Requests')
+    await world.prompt(at, 'error -32603 401 Unauthorized')
+    assert.equal(await eventually(2), ['provider.rate_limited', 'provider.auth_required'])
+    await world.prompt(at, 'say fine')
+    assert.equal(await eventually(3), ['provider.rate_limited', 'provider.auth_required', 'provider.recovered'])
+    await world.prompt(at, 'say fine')
+    assert.is((await told()).length, 3)
+    const [[, payload] = []] = await told()
+    assert.match(`${(payload as { message: string }).message}`, /429 Too Many Requests/)
+  } finally {
+    await world.close()
+  }
+})
+
+test.run()
