@@ -183,6 +183,7 @@ function contextOf(
     get terminal() {
       return out.json || out.quiet ? undefined : io.terminal
     },
+    ...(out.json || isScreen(io) ? { watch: watching(io, out) } : {}),
     stdin: () => io.stdin(),
     readFile: path => readText(path, io),
     fault: (code, text, next) => {
@@ -197,6 +198,15 @@ function contextOf(
   }
   return context
 }
+
+const isScreen = ({ stdout, env }: Io) => stdout.isTTY === true && env.TERM !== 'dumb'
+
+const watching =
+  (io: Io, out: Output): NonNullable<CommandContext['watch']> =>
+  async (ask, show) => {
+    const { watchReplies } = await import('./watch-route.js')
+    await watchReplies(ask, show, { io, out })
+  }
 
 const isList = (option: [string, unknown]): option is [string, readonly string[]] => Array.isArray(option[1])
 

@@ -39,7 +39,7 @@ export async function watchReplies(
     if (isScreen || found !== shown) {
       text = ''
       show(reply, frame)
-      stdout.write(isScreen ? drawn(text, stdout.rows) : text)
+      stdout.write(isScreen ? drawn(text, stdout.rows || undefined) : text)
     }
     shown = found
     await sleep(EVERY_MS, undefined, { signal }).catch(() => {})

@@ -14,6 +14,8 @@ const signs: Readonly<Record<string, string>> = {
   '→': '->',
   '▸': '>',
   '⏎': '\\n',
+  // Bars, by their height.
+  ...{ '▁': '_', '▂': '.', '▃': ':', '▄': '-', '▅': '=', '▆': '+', '▇': '*', '█': '#' },
 }
 
 /** Does the locale name a character set other than UTF-8; one that is not set names none. */

@@ -13,6 +13,7 @@ class NoSessions implements SessionsApi {
   declare readonly points: SessionsApi['points']
   noteHookRun(): void {}
   declare readonly uses: SessionsApi['uses']
+  declare readonly past: SessionsApi['past']
   guard = async () => {}
   unguarded = () => []
   interrupt = async () => {}

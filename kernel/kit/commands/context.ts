@@ -28,6 +28,11 @@ export interface CommandContext {
   readonly unseen?: ((prompt: string) => Promise<string | undefined>) | undefined
   /** Who types answers; absent where input or output is no terminal, and where the output is for a program. */
   readonly terminal?: CommandTerminal | undefined
+  /**
+   * Asks every second until the caller interrupts, and shows each reply: on a terminal in place of the one before, for a program when
+   * it differs. Absent where text goes to a file or a pipe.
+   */
+  watch?(ask: () => Promise<unknown>, show: (reply: unknown, out: CommandOutput) => void): Promise<void>
   /** Aborts when the caller presses Ctrl-C, unless {@link onInterrupt} took it. */
   readonly signal: AbortSignal
   /**
@@ -79,6 +84,8 @@ export interface CommandOutput {
   text(text: string): void
   /** Data: for programs in their form, for people in a readable one. */
   value(value: unknown): void
+  /** One of many values that come one after the other: a line in every structured form but toon. */
+  row?(value: unknown): void
   /** A table for people, fitted to the terminal. */
   table(rows: readonly unknown[], columns: readonly CliColumn[], empty?: string): void
   /** Coloured where colours are on. */

@@ -82,6 +82,12 @@ export interface DayCount {
   readonly n: number
 }
 
+/**
+ * Events of one name and scope in one slot of time, which is epoch milliseconds divided by the length of a slot; `last` is when the
+ * newest of them happened.
+ */
+export type EventSum = Readonly<Record<'slot' | 'n' | 'last', number> & { name: string; scope: string | null }>
+
 /** The hooks of the event log. */
 export const points = hookTable({
   written: guard<[event: StoredEvent]>(
@@ -122,6 +128,11 @@ export interface EventsApi extends TapsOf<typeof points> {
    * any are left out. Counts outlive retention by a year. Throws `invalid_filter`.
    */
   counts(filter: EventFilter & { readonly scope?: string; readonly from: string; readonly to: string }): DayCount[]
+  /**
+   * Events after a position by slots of time, name and scope, and the position up to which they are counted: at most `limit` positions
+   * on. At once, and without reading the events themselves. Undefined where some of them are in the journal alone.
+   */
+  sums(after: number, slotMs: number, limit: number): { readonly upTo: number; readonly sums: EventSum[] } | undefined
   /** Position of the newest event, 0 when there is none. */
   last(): number
   /**

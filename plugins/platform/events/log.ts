@@ -23,6 +23,7 @@ import {
   type EmitOptions,
   EventErrors,
   type EventFilter,
+  type EventSum,
   type EventsApi,
   type StoredEvent,
 } from './api.js'
@@ -119,6 +120,7 @@ export class EventLog {
       list: filter => this.list(filter),
       latest: filter => this.rows(filter, 0, 1, 'DESC')[0],
       counts: filter => this.counts(filter),
+      sums: (...of) => this.sums(...of),
       last: () => this.#durable,
       find: (id, before) => this.find(id, before),
       retire: (owner, cursor) => this.retire(owner, cursor),
@@ -192,6 +194,15 @@ export class EventLog {
         [...days, ...params, this.#durable, ...days, ...params],
       )
       .map(([day, name, n]) => ({ day: iso(Number(day) * DAY_MS).slice(0, 10), name: String(name), n: Number(n) }))
+  }
+
+  /** See {@link EventsApi.sums}. */
+  sums(after: number, slotMs: number, limit: number) {
+    const upTo = Math.min(this.#durable, after + limit)
+    if (after < upTo && this.first() > after + 1) return undefined
+    const sql = `SELECT at / ?3 AS slot, name, scope, count(*) AS n, max(at) AS last FROM kernel_event
+      WHERE seq > ?1 AND seq <= ?2 GROUP BY 1, 2, 3`
+    return { upTo, sums: this.db.all<EventSum>(sql, [after, upTo, slotMs]) }
   }
 
   /** Durable events that are in the table. */

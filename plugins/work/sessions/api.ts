@@ -17,18 +17,21 @@ import type { EventContent } from './events.js'
 import type { SessionWorktree, SessionWorktrees } from './fork/api.js'
 import type { SessionUses } from './journal/uses.js'
 import type { IdleSession, SessionPoints, SessionTaps } from './points.js'
+import type { SessionPast } from './read/past.js'
 import type { Sight } from './requests/paths.js'
 import type { AskedQuestion, SessionQuestion } from './requests/session-question.js'
 import type { SessionRights } from './rights.js'
 
 export { SessionErrors } from './errors.js'
 export type * from './fork/api.js'
+export { LocalTime } from './journal/local-time.js'
 export type * from './journal/uses.js'
 export * from './lifecycle/health-timing.js'
 export * from './lifecycle/log-events.js'
 export * from './mcp-servers.js'
 export type * from './points.js'
 export { points } from './points.js'
+export type * from './read/past.js'
 export * from './read/session-run.js'
 export * from './requests/session-question.js'
 export type { SessionRights } from './rights.js'
@@ -174,6 +177,8 @@ export interface QueuedTurn {
 /** Sessions for other plugins. */
 export interface SessionsApi extends SessionTaps {
   readonly uses: SessionUses
+  /** What sessions did on earlier days, for overviews. */
+  readonly past: SessionPast
   /** Where others hear of the work of sessions, and have a say. */
   readonly points: SessionPoints
   get(id: string): SessionInfo | undefined

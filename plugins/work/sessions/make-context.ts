@@ -6,6 +6,7 @@ import { Attachments } from './attachments/store.js'
 import { CatalogFeed } from './attention/catalog-feed.js'
 import { type SessionsContext, type SessionsKernel, Slots } from './context.js'
 import { Cuts } from './journal/cuts.js'
+import { LocalTime } from './journal/local-time.js'
 import { Logs } from './journal/logs.js'
 import { Telling } from './journal/telling.js'
 import { UsageDays } from './journal/usage-days.js'
@@ -42,7 +43,7 @@ export function contextOf(
     limits,
     catalog,
     attachments: new Attachments(kernel),
-    usageDays: new UsageDays(db, clock, limits.usageDays),
+    usageDays: new UsageDays(db, clock, limits.usageDays, new LocalTime(kernel.env.TZ)),
     health,
     presence: new Presence(clock, ids),
     table,

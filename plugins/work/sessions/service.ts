@@ -49,6 +49,7 @@ import { cancelTurn, END_PROCESS, recordStop, type Stop } from './lifecycle/stop
 import { contextOf } from './make-context.js'
 import { followPage } from './read/follow.js'
 import { answerTo, inboxOf, pendingIn } from './read/inbox.js'
+import { pastOf, type SessionPast } from './read/past.js'
 import { groupByTurn, openStream, readEvents, readTranscript } from './read/reading.js'
 import { answerPermission } from './requests/answer.js'
 import type { Rewinding } from './rewind/rewind.js'
@@ -67,6 +68,7 @@ export class SessionsService implements SessionsApi {
   readonly prepare
   readonly healthUpdated
   readonly uses
+  readonly past: SessionPast
   readonly context: SessionsContext
   readonly prompting: Prompting
   readonly worktrees: Worktrees
@@ -88,6 +90,7 @@ export class SessionsService implements SessionsApi {
     })
     this.worktrees = new Worktrees(kernel)
     this.uses = usesOf(this.context, own.used)
+    this.past = pastOf(this.context)
     const peek = (id: string) => this.#open.peek(id)
     const idle = new IdleProcesses(this.context, { peek, atRest: (id, work) => this.prompting.atRest(id, work) })
     this.#open = new OpenSessions(this.context, id => this.prompting.atToolResult(id), idle)

@@ -5,6 +5,9 @@ import { command, placeholder } from '../../../kernel/kit/commands/command-line.
 import { type Actor, defineErrors, event, hookTable, pipeline, type TapsOf, token } from '../../../kernel/plugin.js'
 import type { CreateTaskBody, ExecutionProfileBody, Task, TaskRun } from '../../../schemas/tasks.js'
 import type { SessionInfo } from '../sessions/api.js'
+import type { TaskAttention } from './views/overview.js'
+
+export type { TaskAttention, WaitingTask } from './views/overview.js'
 
 /** A claim as the hook `task.run.pre_claim` sees it. A hook that sets `deny` refuses the claim with that message. */
 export interface ClaimWish {
@@ -49,6 +52,10 @@ export interface TasksApi extends TapsOf<typeof points> {
   titleOf(id: string): string | undefined
   /** Undefined: there is no such task, or it is of no workspace. */
   workspaceOf(id: string): string | undefined
+  /** The tasks that wait for a caller, of one workspace or all, for overviews. */
+  attention(actor: Actor, of: { readonly workspaceId?: string | undefined; readonly limit: number }): TaskAttention
+  /** When tasks were last active, and whether runs of them are at work now. */
+  activity(workspaceId?: string): { readonly at: number | undefined; readonly isLive: boolean }
 }
 
 export const Tasks = token<TasksApi>('tasks@1')

@@ -50,6 +50,7 @@ import { TaskDetails } from './views/detail.js'
 import { TaskInbox } from './views/inbox.js'
 import { TaskInspection } from './views/inspect.js'
 import { TaskNews } from './views/news.js'
+import { activityOf, attentionOf, type TaskAttention } from './views/overview.js'
 import { statusOf } from './views/status.js'
 import { TaskHistory } from './views/timeline.js'
 import { waitingTasks } from './views/waiting.js'
@@ -243,6 +244,14 @@ export class TaskService implements TasksApi {
   run(id: string): TaskRun | undefined {
     const row = this.#core.runs.get(id)
     return row && runToWire(row)
+  }
+
+  attention(actor: Actor, of: { readonly workspaceId?: string | undefined; readonly limit: number }): TaskAttention {
+    return attentionOf(this.#core, this.inbox, actor, of)
+  }
+
+  activity(workspaceId?: string) {
+    return activityOf(this.#core, workspaceId)
   }
 
   async list(actor: Actor, query: ListTasksQuery): Promise<ListTasksReply> {

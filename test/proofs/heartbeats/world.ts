@@ -63,6 +63,7 @@ export async function openWorld({ start, config = {}, plugins = [] }: WorldOptio
     declare readonly points: SessionsApi['points']
     noteHookRun(): void {}
     declare readonly uses: SessionsApi['uses']
+    declare readonly past: SessionsApi['past']
     guard = async () => {}
     unguarded = () => []
     interrupt = async () => {}

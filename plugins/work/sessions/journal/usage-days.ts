@@ -1,9 +1,8 @@
-import type { Clock, Db, Tx } from '../../../../kernel/plugin.js'
+import type { Clock, Db, SqlValue, Tx } from '../../../../kernel/plugin.js'
 import { providerOf } from '../runtime/selection.js'
 import type { SessionRow } from '../table.js'
+import type { LocalTime } from './local-time.js'
 import type { Usage } from './usage.js'
-
-const DAY_MS = 86_400_000
 
 export const USAGE_DAY_TABLE = `
 CREATE TABLE sessions_usage_day (
@@ -20,7 +19,7 @@ CREATE TABLE sessions_usage_day (
   PRIMARY KEY (day, session_id)
 ) STRICT;`
 
-/** What a session used on one day, UTC; `tokens` and `cost` are null where its agent does not tell. */
+/** What a session used on one day of the daemon's time zone; `tokens` and `cost` are null where its agent does not tell. */
 export interface UsageDay {
   /** `YYYY-MM-DD` */
   readonly day: string
@@ -36,6 +35,13 @@ export interface UsageDay {
   readonly currency: string | null
 }
 
+/** What the sessions of an agent used on one day, by currency; `tokens` and `cost` are null where none of them was told. */
+export interface AgentDay extends Pick<UsageDay, 'day' | 'agent_name' | 'turns' | 'tokens' | 'cost' | 'currency'> {
+  /** Sessions whose tokens are known, and those of them whose cost is known too. */
+  readonly told: number
+  readonly priced: number
+}
+
 /** Use by day: what overviews and budgets count, kept for some days, also of sessions that were removed. */
 export class UsageDays {
   /** Days that are already pruned. */
@@ -45,7 +51,8 @@ export class UsageDays {
   constructor(
     private readonly db: Db,
     private readonly clock: Pick<Clock, 'now'>,
-    private readonly keepDays: number,
+    readonly keepDays: number,
+    private readonly time: LocalTime,
   ) {}
 
   /**
@@ -55,7 +62,8 @@ export class UsageDays {
   add(t: Tx, row: SessionRow, before: Usage | undefined, after: Usage): void {
     const tokens = difference(before?.tokens, after.tokens)
     const cost = difference(before?.cost?.amount, after.cost?.amount ?? null)
-    const day = this.#day(0)
+    const now = this.clock.now()
+    const day = this.time.day(now)
     t.run(
       `INSERT INTO sessions_usage_day
          (day, session_id, workspace_id, agent_name, provider, model, turns, tokens, cost, currency)
@@ -78,7 +86,7 @@ export class UsageDays {
       ],
     )
     if (this.#pruned === day) return
-    t.run('DELETE FROM sessions_usage_day WHERE day < ?', [this.#day(this.keepDays - 1)])
+    t.run('DELETE FROM sessions_usage_day WHERE day < ?', [this.time.daysTo(now, this.keepDays)[0] ?? day])
     this.#pruned = day
   }
 
@@ -87,6 +95,18 @@ export class UsageDays {
     const sql = `SELECT * FROM sessions_usage_day WHERE day >= ?1 AND day <= ?2 AND ifnull(?3, session_id) = session_id
       ORDER BY day, session_id`
     return this.db.all<UsageDay>(sql, [from, to, sessionId ?? null])
+  }
+
+  /** The same by agent and currency, of all sessions or those of a workspace, by day. */
+  byAgent(from: string, to: string, workspaceId?: string): AgentDay[] {
+    const values: SqlValue[] = workspaceId === undefined ? [from, to] : [from, to, workspaceId]
+    return this.db.all<AgentDay>(
+      `SELECT day, agent_name, currency, sum(turns) AS turns, sum(tokens) AS tokens, sum(cost) AS cost,
+         count(tokens) AS told, count(tokens + cost) AS priced
+       FROM sessions_usage_day WHERE day >= ? AND day <= ?${workspaceId === undefined ? '' : ' AND workspace_id = ?'}
+       GROUP BY day, agent_name, currency ORDER BY day, agent_name`,
+      values,
+    )
   }
 
   /** Whether sessions of an agent have told of their use; undefined where none had a turn. */
@@ -98,10 +118,6 @@ export class UsageDays {
         [agent, provider],
       ) ?? []
     return Number(turns ?? 0) === 0 ? undefined : { tokens: Number(tokens) > 0, cost: Number(cost) > 0 }
-  }
-
-  #day(ago: number): string {
-    return new Date(this.clock.now() - ago * DAY_MS).toISOString().slice(0, 10)
   }
 }
 

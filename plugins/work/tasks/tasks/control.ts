@@ -37,7 +37,8 @@ export class TaskControl {
         const now = this.core.now()
         update(t, 'tasks_task', each.id, { status: 'canceled', claimable: 0, closed_at: now, updated_at: now })
         this.core.totals.tasks.moved(t, each.scope, each.status, 'canceled')
-        this.core.journal.write(t, who, 'task.canceled', { task: each, payload: { reason: why ?? '' } })
+        const payload = { reason: why ?? '', from: each.status }
+        this.core.journal.write(t, who, 'task.canceled', { task: each, payload })
         this.core.statusChanged(t, who, each, 'canceled')
       }
       settle(...tree.map(each => each.id))

@@ -118,6 +118,24 @@ export class TaskInbox {
     }
   }
 
+  /** How many tasks the lanes `approvals` and `failed_runs` have, and the newest of them by their last activity. */
+  waiting(who: Who, workspace: string | undefined, limit: number) {
+    const { db } = this.core.kernel
+    const { sql, values } = this.#asked(who, {}, workspace)
+    const lanes = `lane IN ('approvals', 'failed_runs')`
+    const counts = new Map(
+      db
+        .rows(`SELECT ${LANE} AS lane, count(*) ${sql} AND ${lanes} GROUP BY 1`, values)
+        .map(([lane, n]) => [lane, Number(n)]),
+    )
+    const rows = db.all<{ id: string; title: string; at: number; reason: null; lane: InboxLane }>(
+      `SELECT t.id, t.title, t.last_activity_at AS at, NULL AS reason, ${LANE} AS lane ${sql} AND ${lanes}
+       ORDER BY t.last_activity_at DESC, t.id LIMIT +?${values.length + 1}`,
+      [...values, limit],
+    )
+    return { approvals: counts.get('approvals') ?? 0, failures: counts.get('failed_runs') ?? 0, rows }
+  }
+
   /** The query from FROM on, with all filters; the caller selects `lane` and `unread`. */
   #asked(who: Who, query: InboxQuery, workspace: string | undefined) {
     const { kind, ref } = who.by

@@ -90,6 +90,7 @@ export function fakeSessions() {
   class Service implements SessionsApi {
     declare readonly points: SessionsApi['points']
     declare readonly uses: SessionsApi['uses']
+    declare readonly past: SessionsApi['past']
     guard = async () => {}
     unguarded = () => []
     interrupt = async () => {}

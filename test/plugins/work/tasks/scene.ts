@@ -9,6 +9,7 @@ import {
   InboxSources,
   type Recorded,
   type SessionInfo,
+  type SessionPast,
   Sessions,
   type SessionsApi,
   type SessionUse,
@@ -94,6 +95,9 @@ export interface SceneOptions {
   readonly watched?: Set<string>
   /** What sessions have used before, and whether agents tell of it; nobody knows of others. */
   readonly told?: Map<string, SessionUse>
+  /** What sessions did on earlier days; nothing of any. */
+  readonly past?: SessionPast
+  readonly env?: Readonly<Record<string, string>>
   readonly tells?: Map<string, { readonly tokens: boolean; readonly cost: boolean }>
 }
 
@@ -133,7 +137,12 @@ export async function scene(options: SceneOptions = {}): Promise<Scene> {
       this.stopped = hook
       stopped = session => hook.call(session) as Promise<unknown>
     }
-    get = (id: string) => sessions.get(id)
+    // A method, as the service has it: whoever takes it off its object finds out here.
+    readonly #known = sessions
+    get(id: string) {
+      return this.#known.get(id)
+    }
+    past = options.past ?? { usageDays: 90, usage: () => [], longest: () => undefined }
     answerTo = (id: string) => options.asks?.get(id)
     inbox = () => [
       ...(options.inbox ?? []),
@@ -179,6 +188,7 @@ export async function scene(options: SceneOptions = {}): Promise<Scene> {
     home,
     plugins: [daemon, disk, resources, workspaces, fake, tasks, observer, ...(options.plugins ?? [])],
     clock: clock as Clock,
+    ...(options.env && { env: { PATH: process.env.PATH, HOME: home, SVC_HOME: home, ...options.env } }),
   })
   const known = (await kernel.request('GET', '/api/workspaces')).body.workspaces
   const workspace =
