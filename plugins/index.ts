@@ -40,6 +40,7 @@ import streams from './platform/streams/index.js'
 import tcp from './platform/tcp/index.js'
 import bridges from './reach/bridges/index.js'
 import notifications from './reach/notifications/index.js'
+import observe from './reach/observe/index.js'
 import automation from './work/automation/index.js'
 import hooks from './work/hooks/index.js'
 import mcp from './work/mcp/index.js'
@@ -70,6 +71,7 @@ export {
   mcp,
   models,
   notifications,
+  observe,
   openapi,
   ownership,
   processes,
@@ -140,6 +142,7 @@ export const inTree: readonly Plugin[] = [
   heartbeats,
   bridges,
   notifications,
+  observe,
   bundles,
   vault,
   restart,

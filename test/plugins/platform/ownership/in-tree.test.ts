@@ -21,6 +21,8 @@ const STAYS: Readonly<Record<string, string>> = {
   'mcp_seen.binding': 'its plugin looks for servers that are gone from their files',
   'mcp_login.binding': 'as above: the login is revoked first',
   'models_model.provider': 'goes with its source',
+  'observe_day.workspace_id': 'what happened is counted for 90 days',
+  'observe_hour.workspace_id': 'what happened is counted for 90 days',
   'sandboxes_guard.session_id': 'of processes that may still run: released when they have ended',
   'self_service_child.parent_id': 'its session lives on and is ended in time',
   'sessions_attachment.session_id': 'goes in the transaction that removes the session',

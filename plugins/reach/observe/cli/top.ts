@@ -1,0 +1,203 @@
+import { columnsOf } from '../../../../kernel/kit/annotations/index.js'
+import type { CommandContext, CommandOutput } from '../../../../kernel/plugin.js'
+import type { Overview, OverviewReply } from '../../../../schemas/observe.js'
+import type { Dashboard } from '../../../../schemas/tasks.js'
+import { grouped, many, placeOf } from './words.js'
+
+/** Rows of each part; of more it is said how many there are. */
+const ROWS = 10
+/** Runs, sessions and bridges that are read. */
+const READ = 50
+
+interface TopRun {
+  readonly id: string
+  readonly kind: 'task' | 'job' | 'trigger'
+  readonly status: string
+  readonly title: string
+  readonly agent: string | null
+  readonly since: string | null
+}
+
+interface TopSession {
+  readonly id: string
+  readonly name: string | null
+  readonly agent: string
+  readonly badge: string
+  readonly updated_at: string
+}
+
+interface TopBridge {
+  readonly id: string
+  readonly name: string
+  readonly platform: string
+  readonly status: string
+  readonly backlog: number
+}
+
+/** What `svc top --json` prints a line of; null for what the daemon does not have. */
+interface Frame {
+  readonly at: string | null
+  readonly attention: number | null
+  readonly today: Overview['today'] | null
+  readonly queue: { readonly queued: number; readonly oldest_ms: number } | null
+  readonly runs: readonly TopRun[]
+  readonly sessions: { readonly total: number; readonly rows: readonly TopSession[] }
+  readonly bridges: readonly TopBridge[] | null
+}
+
+const runColumns = columnsOf<TopRun>()(['id', 'kind', 'status', 'since~ago', 'title', 'agent'])
+const sessionColumns = columnsOf<TopSession>()([
+  'id',
+  'agent',
+  { of: 'badge', header: 'State' },
+  'updated_at~ago',
+  'name',
+])
+const bridgeColumns = columnsOf<TopBridge>()(['name', 'platform', 'status', 'backlog'])
+
+/** `svc top`: on a terminal the screen is drawn again every second; elsewhere, and with `--once`, it is printed once. */
+export async function runTop(context: CommandContext): Promise<void> {
+  const { options, out, watch } = context
+  const ask = () => frameOf(context)
+  if (options.once === true || !watch) return show(await ask(), out)
+  await watch(ask, show)
+}
+
+async function frameOf(context: CommandContext): Promise<Frame> {
+  const place = placeOf(context)
+  const query = (more: Record<string, string>) =>
+    new URLSearchParams({ ...(place === undefined ? {} : { workspace: place }), ...more })
+  const part = async (url: string): Promise<unknown> => {
+    try {
+      return await context.client.request('GET', url)
+    } catch (error) {
+      // The plugin is disabled: its part is left out.
+      if ((error as { code?: unknown }).code === 'route_not_found') return undefined
+      throw error
+    }
+  }
+  const [overview, tasks, jobs, sessions, bridges] = await Promise.all([
+    part(`/api/observe/overview?${query({ usage_window: '7' })}`),
+    part(`/api/observe/tasks/dashboard?${query({})}`),
+    part('/api/automation/runs?status=running&limit=50'),
+    part(`/api/sessions?${query({ state: 'active', sort: 'last_activity', limit: `${READ}` })}`),
+    part(`/api/bridges?${query({ limit: `${READ}` })}`),
+  ])
+  const { overview: seen } = (overview ?? {}) as Partial<OverviewReply>
+  const { dashboard } = (tasks ?? {}) as { dashboard?: Dashboard }
+  return {
+    at: seen?.generated_at ?? dashboard?.freshness.observed_at ?? null,
+    attention: seen?.attention.total ?? null,
+    today: seen?.today ?? null,
+    queue: dashboard ? { queued: dashboard.queue.total, oldest_ms: dashboard.queue.oldest_queue_age_ms } : null,
+    runs: [...taskRuns(dashboard), ...(place === undefined ? jobRuns(jobs) : [])],
+    sessions: sessionsOf(sessions),
+    bridges: bridgesOf(bridges),
+  }
+}
+
+function taskRuns(dashboard: Dashboard | undefined): TopRun[] {
+  const items = dashboard?.active_runs.items ?? []
+  const now = Date.parse(dashboard?.freshness.observed_at ?? '')
+  return items
+    .filter(({ run_status: status }) => status !== 'queued')
+    .map(run => ({
+      id: run.run_id,
+      kind: 'task',
+      status: run.stuck ? 'stuck' : run.run_status,
+      title: run.task_title,
+      agent: run.agent_name ?? null,
+      since: new Date(now - run.age_ms).toISOString(),
+    }))
+}
+
+interface JobRun {
+  readonly id: string
+  readonly status: string
+  readonly job_id?: string
+  readonly trigger_id?: string
+  readonly started_at?: string | null
+}
+
+function jobRuns(reply: unknown): TopRun[] {
+  const { runs = [] } = (reply ?? {}) as { runs?: readonly JobRun[] }
+  return runs.map(run => ({
+    id: run.id,
+    kind: run.job_id ? 'job' : 'trigger',
+    status: run.status,
+    title: run.job_id || (run.trigger_id ?? ''),
+    agent: null,
+    since: run.started_at ?? null,
+  }))
+}
+
+interface SessionReply {
+  readonly id: string
+  readonly name?: string
+  readonly agent_name: string
+  readonly badge: string
+  readonly updated_at: string
+}
+
+function sessionsOf(reply: unknown): Frame['sessions'] {
+  const { sessions = [], page } = (reply ?? {}) as { sessions?: readonly SessionReply[]; page?: { total: number } }
+  const rows = sessions.map(({ id, name, agent_name: agent, badge, updated_at }) => ({
+    ...{ id, name: name ?? null, agent, badge, updated_at },
+  }))
+  return { total: page?.total ?? rows.length, rows }
+}
+
+interface BridgesReply {
+  readonly bridges?: readonly { id: string; display_name: string; platform: string; status: string }[]
+  readonly bridge_health?: Readonly<Record<string, { readonly delivery_backlog: number }>>
+}
+
+function bridgesOf(reply: unknown): TopBridge[] | null {
+  if (reply === undefined) return null
+  const { bridges = [], bridge_health: health } = reply as BridgesReply
+  return bridges.map(({ id, display_name: name, platform, status }) => ({
+    ...{ id, name, platform, status, backlog: health?.[id]?.delivery_backlog ?? 0 },
+  }))
+}
+
+function show(reply: unknown, out: CommandOutput): void {
+  if (out.json) {
+    ;(out.row ?? out.value).call(out, reply)
+    return
+  }
+  const { attention, today, queue, runs, sessions, bridges } = reply as Frame
+  const queued =
+    queue && `${grouped(queue.queued)} queued${queue.queued === 0 ? '' : `, oldest ${ageText(queue.oldest_ms)}`}`
+  const waiting =
+    attention === 0
+      ? 'nothing needs attention'
+      : attention && out.color('yellow', `${grouped(attention)} need attention`)
+  out.line([waiting, queued].filter(text => text !== null).join('; '))
+  if (today) out.line(`today: ${grouped(today.runs_completed)} runs completed, ${grouped(today.runs_failed)} failed`)
+  part(out, many(runs.length, 'active run'), runs, runColumns)
+  part(out, many(sessions.total, 'active session'), sessions.rows, sessionColumns, sessions.total)
+  if (bridges !== null) part(out, many(bridges.length, 'bridge'), bridges, bridgeColumns)
+}
+
+function part(
+  out: CommandOutput,
+  title: string,
+  rows: readonly unknown[],
+  columns: Parameters<CommandOutput['table']>[1],
+  total = rows.length,
+): void {
+  out.line('')
+  out.line(out.color('bold', title))
+  if (rows.length === 0) return
+  out.table(rows.slice(0, ROWS), columns)
+  if (total > ROWS) out.line(out.color('dim', `and ${grouped(total - ROWS)} more`))
+}
+
+function ageText(ms: number): string {
+  const seconds = Math.floor(ms / 1000)
+  return seconds < 60
+    ? `${seconds} s`
+    : seconds < 3600
+      ? `${Math.floor(seconds / 60)} min`
+      : `${Math.floor(seconds / 3600)} h`
+}

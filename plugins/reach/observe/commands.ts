@@ -1,0 +1,2 @@
+export { runOverview } from './cli/show-overview.js'
+export { runTop } from './cli/top.js'

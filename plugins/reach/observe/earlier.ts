@@ -1,0 +1,64 @@
+import type { AgentDay, LocalTime, SessionSpan, SessionsApi } from '../../work/sessions/api.js'
+
+/** Workspaces, or all of them together, of which earlier days are remembered. */
+const MAX_PLACES = 16
+
+interface Place {
+  /** The day on which this was read. */
+  readonly today: string
+  /** Use by day, of days before today, from `from` on. */
+  readonly from: string
+  readonly usage: readonly AgentDay[]
+  /** The longest session of those that were last active before today, and since when they were looked at. */
+  longest: { readonly since: number; readonly span: SessionSpan | undefined } | undefined
+}
+
+/**
+ * What sessions did, read through their plugin. Days before today do not change any more, so they are read once and remembered until
+ * the next day; without that, an overview would add up all sessions of 90 days each time.
+ */
+export class EarlierDays {
+  readonly #places = new Map<string, Place>()
+
+  constructor(private readonly time: LocalTime) {}
+
+  /** As `usage` of sessions has it. */
+  usage(past: SessionsApi['past'], from: string, now: number, workspaceId: string | undefined): AgentDay[] {
+    const today = this.time.day(now)
+    const { usage } = this.#place(past, from, now, workspaceId)
+    return [...usage.filter(({ day }) => day >= from), ...past.usage(today, today, workspaceId)]
+  }
+
+  /** As `longest` of sessions has it. */
+  longest(
+    sessions: Pick<SessionsApi, 'past' | 'get'>,
+    since: number,
+    now: number,
+    workspaceId: string | undefined,
+  ): SessionSpan | undefined {
+    const { past } = sessions
+    const today = this.time.day(now)
+    const begin = this.time.dayStart(today)
+    const place = this.#place(past, today, now, workspaceId)
+    const known = place.longest
+    const isGone = known?.span !== undefined && sessions.get(known.span.id) === undefined
+    if (known?.since !== since || isGone) place.longest = { since, span: past.longest(since, begin, workspaceId) }
+    const before = place.longest?.span
+    const current = past.longest(begin, Number.MAX_SAFE_INTEGER, workspaceId)
+    // A session that was remembered and is active again is longer now, and among those of today.
+    return lengthOf(before) > lengthOf(current) ? before : current
+  }
+
+  #place(past: SessionsApi['past'], from: string, now: number, workspaceId: string | undefined): Place {
+    const [yesterday = '', today = ''] = this.time.daysTo(now, 2)
+    const key = workspaceId ?? ''
+    const known = this.#places.get(key)
+    if (known && known.today === today && known.from <= from) return known
+    if (this.#places.size >= MAX_PLACES) this.#places.clear()
+    const place = { today, from, usage: past.usage(from, yesterday, workspaceId), longest: undefined }
+    this.#places.set(key, place)
+    return place
+  }
+}
+
+const lengthOf = (span: SessionSpan | undefined): number => (span ? span.to - span.from : -1)

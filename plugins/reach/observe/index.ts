@@ -1,0 +1,35 @@
+import { definePlugin, maybe, surfaceOf } from '../../../kernel/plugin.js'
+import { Events } from '../../platform/events/api.js'
+import { Hooks } from '../../work/hooks/api.js'
+import { commands } from './command-list.js'
+import { needs } from './needs.js'
+import { routes } from './routes.js'
+import type { ObserveService } from './service.js'
+import { migrations } from './tables.js'
+
+const { tap } = surfaceOf<ObserveService>()
+
+/** The overview of the daemon, from hours and days that are counted while events happen. */
+export default definePlugin({
+  name: 'observe',
+  version: '0.1.0',
+  requires: needs,
+  service: () => import('./service.js').then(module => module.ObserveService),
+}).surface({
+  tables: migrations,
+  routes,
+  commands,
+  taps: [
+    tap(
+      Events,
+      events => events.written,
+      self => () => self.happened(),
+    ),
+    tap(
+      maybe(Hooks),
+      hooks => hooks.completed,
+      self => (t, run) => self.hookRun(t, run),
+    ),
+  ],
+  services: [{ name: 'history', run: (self, signal) => self.history(signal) }],
+})

@@ -1,0 +1,74 @@
+import type { Actor, Tx } from '../../../kernel/plugin.js'
+import type { Overview, OverviewQuery } from '../../../schemas/observe.js'
+import type { HookRun } from '../../work/hooks/api.js'
+import { LocalTime } from '../../work/sessions/api.js'
+import { Counter } from './counter.js'
+import { EarlierDays } from './earlier.js'
+import type { K } from './needs.js'
+import { historyOf, isUnfinished } from './progress.js'
+import { addDay, NO_COUNTS } from './tally.js'
+
+/** Outcomes of hooks that count as failures, and those of hooks that did not run. */
+const FAILED: ReadonlySet<string> = new Set(['failed', 'rejected'])
+const NOT_RUN: ReadonlySet<string> = new Set(['skipped', 'dropped'])
+
+/** Counts what happens by hour and day, and shows it. */
+export class ObserveService {
+  readonly time: LocalTime
+  readonly #counter: Counter
+  readonly #earlier: EarlierDays
+
+  constructor(private readonly kernel: K) {
+    this.time = new LocalTime(kernel.env.TZ)
+    this.#counter = new Counter(kernel, this.time)
+    this.#earlier = new EarlierDays(this.time)
+  }
+
+  /** The first start of the plugin in a home counts from now on; {@link history} counts what was before. */
+  async start(): Promise<void> {
+    const { db, needs } = this.kernel
+    if (historyOf(this.kernel)) return
+    const last = Number(needs.events.last())
+    await db.tx(t =>
+      t.run(
+        `INSERT INTO observe_progress (id, counted, history, history_end, history_days) VALUES ('log', ?, 0, ?, ?)`,
+        [last, last, last === 0 ? 1 : 0],
+      ),
+    )
+  }
+
+  /** An event was emitted; its transaction is still open. */
+  happened(): undefined {
+    this.#counter.wake()
+    return undefined
+  }
+
+  /** Counts a hook run in the transaction that writes it. */
+  hookRun(t: Tx, { at, outcome, workspaceId }: HookRun): undefined {
+    if (NOT_RUN.has(outcome)) return undefined
+    const of = workspaceId !== '' && this.kernel.needs.workspaces.get(workspaceId) ? workspaceId : ''
+    const counts = { ...NO_COUNTS, hook_runs: 1, hook_failures: FAILED.has(outcome) ? 1 : 0 }
+    addDay(this.kernel.db.within(t), this.time.day(at), of, counts)
+    return undefined
+  }
+
+  /** Counts the events from before the first start, if there are any left, and then has nothing to do. */
+  async history(signal: AbortSignal): Promise<void> {
+    // What was not counted before the last stop.
+    if (this.#counter.position < this.kernel.needs.events.last()) this.#counter.wake()
+    if (isUnfinished(historyOf(this.kernel))) {
+      const { countHistory } = await import('./history.js')
+      await countHistory(this.kernel, this.#counter, this.time, signal)
+    }
+    if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
+  }
+
+  async overview(actor: Actor, query: OverviewQuery): Promise<Overview> {
+    const { overviewOf } = await import('./overview.js')
+    const { workspaces } = this.kernel.needs
+    const workspaceId = query.workspace ? (await workspaces.find(query.workspace)).id : undefined
+    const asked = { actor, workspaceId, usageDays: Number(query.usage_window) }
+    const sources = { kernel: this.kernel, time: this.time, earlier: this.#earlier }
+    return this.#counter.withTail(tail => overviewOf(sources, tail, asked))
+  }
+}
