@@ -43,6 +43,7 @@ const PROGRAMS = [
   'extension-start',
   'bundles-process',
   'hooks-process',
+  'overview-process',
   'processes-process',
   'acp-agent',
   'acp-client',

@@ -20,6 +20,7 @@ import { benchJournal } from './journal.js'
 import { benchKernel } from './kernel.js'
 import { median, ms } from './measure.js'
 import { installNative } from './native.js'
+import { benchOverview } from './overview.js'
 import { benchProcesses } from './processes.js'
 import { benchPut } from './put.js'
 import { benchRecovery } from './recovery.js'
@@ -50,6 +51,7 @@ const SECTIONS: Sections = {
   automation: [benchAutomation],
   tasks: [benchTasks, benchManyTasks],
   triggers: [benchTriggers],
+  overview: [benchOverview],
   bundles: [benchBundles],
   sessions: [benchSessions, benchStoredSessions],
   sandboxes: [benchSandboxes],
