@@ -75,6 +75,7 @@ const OPENS: Readonly<Record<string, string>> = {
   'cli/daemon/code-cache.ts': 'reads the build, makes a new file with O_EXCL',
   'packages/agent/src/session/transcript-store.ts': 'makes new files with O_EXCL',
   'packages/agent/src/workspace/plain-file.ts': 'opens with O_NONBLOCK and looks at what it opened',
+  'packages/bridge-email/src/position.ts': 'reads and writes one file of its own in the folder of the extension',
   'examples/agents/report/sessions.ts': 'reads what it has looked at, makes new files with O_EXCL',
   'examples/agents/report/workspace.ts': 'opens with O_NONBLOCK and looks at what it opened',
 }
@@ -285,7 +286,7 @@ const rules: Rule[] = [
           )
         : imports(s).filter(
             to =>
-              /^(packages\/|@svc\/|ai$|@ai-sdk\/|irc-framework$|@xmpp\/)/.test(to) ||
+              /^(packages\/|@svc\/|ai$|@ai-sdk\/|irc-framework$|@xmpp\/|imapflow$|nodemailer|postal-mime$)/.test(to) ||
               (/^@modelcontextprotocol\/sdk/.test(to) && !/^(plugins\/work\/mcp|test\/bench)\//.test(s.file)),
           ),
     mutants: [

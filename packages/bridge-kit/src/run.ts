@@ -36,7 +36,10 @@ export interface Surroundings {
 
 interface Initialize {
   readonly capabilities?: { readonly provides?: readonly string[]; readonly granted_permissions?: readonly string[] }
-  readonly runtime?: { readonly bridge?: { readonly managed_instances?: readonly ManagedInstance[] } }
+  readonly runtime?: {
+    readonly data_dir?: string
+    readonly bridge?: { readonly managed_instances?: readonly ManagedInstance[] }
+  }
 }
 
 /**
@@ -56,6 +59,7 @@ class Served {
   #end: () => void = () => {}
   readonly #connection: RpcConnection
   readonly #running = new Map<string, Running>()
+  #dataDir: string | undefined
   /** Changes of the set of instances, one after the other. */
   #changes: Promise<void> = Promise.resolve()
 
@@ -104,6 +108,7 @@ class Served {
   }
 
   #initialize({ capabilities, runtime }: Initialize) {
+    this.#dataDir = runtime?.data_dir
     const { provides = [], granted_permissions: permissions = [] } = capabilities ?? {}
     // The answer goes first: the daemon waits a few seconds for it, and takes no report before.
     this.#changes = this.#changes.then(() => new Promise(resolve => setImmediate(resolve)))
@@ -142,7 +147,7 @@ class Served {
     await Promise.all(ending.map(running => running.close()))
     for (const [id, managed] of byId) {
       if (this.#running.has(id)) continue
-      const running = new Running(managed, this.#connection, this.timing)
+      const running = new Running(managed, this.#connection, this.timing, this.#dataDir)
       this.#running.set(id, running)
       void running.open(this.bridge.open)
     }

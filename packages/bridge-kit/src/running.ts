@@ -51,6 +51,7 @@ export class Running implements Host {
     readonly managed: ManagedInstance,
     private readonly connection: RpcConnection,
     private readonly timing: Timing,
+    readonly dataDir: string | undefined,
   ) {
     const bridge = { bridge_instance_id: managed.instance.id }
     this.#inbox = new Inbox(

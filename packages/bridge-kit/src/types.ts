@@ -137,6 +137,8 @@ export interface IngestResult {
 export interface Host {
   /** Aborted when the instance is closed. */
   readonly signal: AbortSignal
+  /** Folder of the extension for what outlasts its process; it may not exist yet. Undefined: the daemon offers none. */
+  readonly dataDir: string | undefined
   /** Reports the state of the instance; reports arrive in their order, and the last one counts. */
   report(state: StateReport): void
   /**

@@ -25,8 +25,12 @@ export type Reported = StateReport & { readonly bridge_instance_id: string }
 export class ScriptedDaemon {
   readonly reports: Reported[] = []
   readonly events: Ingested[] = []
+  /** Events that were refused, once for each attempt. */
+  readonly refused: Ingested[] = []
   /** Answers an event; a throw refuses it. */
   ingest: (event: Ingested) => unknown = ({ idempotency_key }) => ({ idempotency_key, outcome: 'prompted' })
+  /** Folder that the adapter is given for its data. */
+  dataDir: string | undefined
   readonly #connection: RpcConnection
   readonly #watchers = new Set<() => void>()
   #nonces = 0
@@ -45,11 +49,21 @@ export class ScriptedDaemon {
       }
       if (method !== 'bridges/messages/ingest') throw new RpcError(-32601, method, { code: 'method_not_found' })
       const event = params as Ingested
-      const result = this.ingest(event)
+      const result = this.#taken(event)
       this.events.push(event)
       this.#changed()
       return result
     })
+  }
+
+  #taken(event: Ingested): unknown {
+    try {
+      return this.ingest(event)
+    } catch (error) {
+      this.refused.push(event)
+      this.#changed()
+      throw error
+    }
   }
 
   /** Runs the adapter in this process. */
@@ -75,7 +89,10 @@ export class ScriptedDaemon {
     return this.request('initialize', {
       protocol_version: '1',
       capabilities: { provides: ['bridge.adapter'], granted_permissions: ['bridges/messages/ingest'] },
-      runtime: { bridge: { runtime_version: '2', purpose: 'service', managed_instances: instances } },
+      runtime: {
+        ...(this.dataDir === undefined ? {} : { data_dir: this.dataDir }),
+        bridge: { runtime_version: '2', purpose: 'service', managed_instances: instances },
+      },
     })
   }
 

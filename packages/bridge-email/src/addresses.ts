@@ -1,0 +1,19 @@
+/** One plain address: no list, no comment, no quoted part, no line break, so that it is never two in a header or envelope. */
+const ADDRESS = /^[^\s@<>",;:()[\]\\\p{Cc}]{1,64}@[a-z0-9](?:[a-z0-9.-]{0,188}[a-z0-9])?$/iu
+
+export const isAddress = (text: string): boolean => ADDRESS.test(text) && !text.includes('..')
+
+export const domainOf = (address: string): string => address.slice(address.lastIndexOf('@') + 1).toLowerCase()
+
+const MESSAGE_ID = /^[^\s<>\p{Cc}]{1,240}$/u
+
+/** The ids of a `Message-ID`, `In-Reply-To` or `References` header, without brackets; what is no id is left out. */
+export function messageIds(header: string | undefined): string[] {
+  const found = (header ?? '').slice(0, 32_768).matchAll(/<([^<>]*)>/g)
+  return [...found].map(([, id = '']) => id).filter(isMessageId)
+}
+
+export const isMessageId = (text: string): boolean => MESSAGE_ID.test(text) && text.includes('@')
+
+/** Message-ID of the answer with a nonce: every attempt has the same. */
+export const answerId = (nonce: string, address: string): string => `svc.${nonce}@${domainOf(address)}`

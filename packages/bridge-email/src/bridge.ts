@@ -1,0 +1,189 @@
+import {
+  type Adapter,
+  backoffMs,
+  type Check,
+  type Delivery,
+  type DeliveryResult,
+  type Host,
+  type Instance,
+  InstanceProblem,
+  messageOf,
+  NotSent,
+  realTiming,
+  type SettleResult,
+  type StateReport,
+  type Target,
+  type Timing,
+  type Unsettled,
+} from '../../bridge-kit/src/index.js'
+import { answerId } from './addresses.js'
+import { configOf, type EmailConfig } from './config.js'
+import { hasMessage, Mailbox } from './mailbox.js'
+import { PositionFile } from './position.js'
+import { compose, send, tryLogin } from './sending.js'
+
+/** A connection that lasted this long starts the back-off anew. */
+const STABLE_MS = 60_000
+
+/** Opens one instance: it connects, and connects again, until it is closed. */
+export function openEmail(instance: Instance, host: Host, timing: Timing = realTiming): Adapter {
+  return new EmailBridge(configOf(instance), new PositionFile(host.dataDir, instance.id), host, timing)
+}
+
+class EmailBridge implements Adapter {
+  #mailbox: Mailbox | undefined
+  readonly #running: Promise<void>
+  #reported = ''
+  /** Why nothing can be sent. */
+  #mute: string | undefined
+
+  constructor(
+    private readonly config: EmailConfig,
+    private readonly position: PositionFile,
+    private readonly host: Host,
+    private readonly timing: Timing,
+  ) {
+    this.#running = this.#run()
+  }
+
+  async deliver(delivery: Delivery): Promise<DeliveryResult> {
+    const { event, target } = delivery
+    if (event === 'delete') throw new NotSent('unsupported_capability', 'a sent e-mail cannot be deleted')
+    // A growing answer is sent when it is whole.
+    if (event !== 'final' && event !== 'error') return { status: 'delivered' }
+    const subject = this.position.subjectOf(target.thread_id)
+    const message = await compose(delivery, this.config, subject)
+    const result = await send(message, this.config)
+    const refused = result.status === 'not_sent' && result.kind === 'missing_token'
+    this.#mute = refused ? result.message : undefined
+    this.#standing()
+    if (result.status === 'delivered') void this.#keepCopy(message.bytes)
+    return result
+  }
+
+  async settle({ nonce }: Unsettled): Promise<SettleResult> {
+    const { sentFolder, address } = this.config
+    if (sentFolder === undefined) return { outcome: 'unknown' }
+    const id = answerId(nonce, address)
+    const found = await hasMessage(this.config, sentFolder, id)
+    // The copy is made after the message was sent: that it is missing says nothing.
+    return found ? { outcome: 'delivered', remote_message_id: id } : { outcome: 'unknown' }
+  }
+
+  targets(): readonly Target[] {
+    return []
+  }
+
+  async verify(): Promise<readonly Check[]> {
+    const { imap, smtp, trustedAuthservId, sentFolder } = this.config
+    const mailbox = this.#mailbox
+    const alive = await (mailbox?.alive() ?? Promise.reject(new Error('not connected'))).then(
+      () => undefined,
+      error => messageOf(error),
+    )
+    const mute = await tryLogin(this.config).then(
+      () => undefined,
+      error => messageOf(error),
+    )
+    return [
+      {
+        check: 'email.imap',
+        status: alive === undefined ? 'pass' : 'fail',
+        remediation: alive === undefined ? '' : `Check that ${imap.host}:${imap.port} is reachable: ${alive}`,
+      },
+      {
+        check: 'email.smtp',
+        status: mute === undefined ? 'pass' : 'fail',
+        remediation: mute === undefined ? '' : `Check server, port and password of ${smtp.host}:${smtp.port}: ${mute}`,
+      },
+      {
+        check: 'email.position',
+        status: this.position.lasting ? 'pass' : 'warn',
+        remediation: this.position.lasting
+          ? ''
+          : 'Without a data folder, mail that arrives while the daemon is down is not read.',
+      },
+      {
+        check: 'email.authentication',
+        status: trustedAuthservId === undefined ? 'warn' : 'pass',
+        remediation:
+          trustedAuthservId === undefined
+            ? 'Set provider_config.trusted_authserv_id, otherwise no sender counts as authenticated.'
+            : '',
+      },
+      {
+        check: 'email.sent_folder',
+        status: sentFolder === undefined ? 'warn' : 'pass',
+        remediation:
+          sentFolder === undefined
+            ? 'Set provider_config.sent_folder, so that an answer whose sending was interrupted can be looked up.'
+            : '',
+      },
+    ]
+  }
+
+  deaf(): string | undefined {
+    const mailbox = this.#mailbox
+    if (!mailbox) return undefined
+    const silentMs = this.timing.now() - mailbox.lastHeard
+    return silentMs > this.config.idleMs * 2 + 60_000
+      ? `nothing was heard of ${this.config.imap.host} for ${Math.round(silentMs / 1000)} s`
+      : undefined
+  }
+
+  async close(): Promise<void> {
+    this.#mailbox?.close()
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.host
+    for (let failures = 1; !signal.aborted; failures++) {
+      const begun = this.timing.now()
+      const why = await this.#connect().catch(error => error as Error)
+      this.#mailbox?.close()
+      this.#mailbox = undefined
+      if (signal.aborted) return
+      if (why instanceof InstanceProblem) {
+        this.#report(why.state)
+        return
+      }
+      if (this.timing.now() - begun > STABLE_MS) failures = 1
+      const message = `${this.config.imap.host}: ${typeof why === 'string' ? why : messageOf(why)}`
+      this.#report({ status: 'degraded', reason: 'provider_timeout', message: message.slice(0, 500) })
+      await this.timing.sleep(backoffMs(failures, this.timing), signal).catch(() => {})
+    }
+  }
+
+  /** One connection from its beginning to its end; resolves with why it ended. */
+  async #connect(): Promise<string> {
+    const mailbox = await Mailbox.open(this.config, this.position, this.host, this.timing)
+    this.#mailbox = mailbox
+    this.#standing()
+    return Promise.race([mailbox.ended, mailbox.watch().then(() => mailbox.ended)])
+  }
+
+  #standing(): void {
+    if (!this.#mailbox) return
+    this.#report(
+      this.#mute === undefined
+        ? { status: 'ready' }
+        : { status: 'degraded', reason: 'auth_failed', message: `nothing can be sent: ${this.#mute}` },
+    )
+  }
+
+  #report(state: StateReport): void {
+    const text = JSON.stringify(state)
+    if (text === this.#reported) return
+    this.#reported = text
+    this.host.report(state)
+  }
+
+  async #keepCopy(message: Buffer): Promise<void> {
+    const { sentFolder, sentCopies } = this.config
+    if (sentFolder === undefined || sentCopies === 'server') return
+    await (this.#mailbox?.store(sentFolder, message) ?? Promise.reject(new Error('not connected'))).catch(error =>
+      this.host.log(`no copy in ${sentFolder}: ${messageOf(error)}`),
+    )
+  }
+}

@@ -1,0 +1,110 @@
+import { type Instance, InstanceProblem } from '../../bridge-kit/src/index.js'
+import { isAddress } from './addresses.js'
+
+export type Security = 'tls' | 'starttls' | 'none'
+
+/** One server and the login there. */
+export interface ServerConfig {
+  readonly host: string
+  readonly port: number
+  readonly security: Security
+  /** Empty: no login. */
+  readonly user: string
+  readonly password: string
+}
+
+/** Settings of a mailbox, checked. */
+export interface EmailConfig {
+  readonly address: string
+  /** All addresses of the bot in lower case, {@link address} included. */
+  readonly own: ReadonlySet<string>
+  readonly fromName: string
+  readonly imap: ServerConfig
+  readonly smtp: ServerConfig
+  readonly verify: boolean
+  readonly mailbox: string
+  readonly trustedAuthservId: string | undefined
+  readonly sentFolder: string | undefined
+  readonly sentCopies: 'adapter' | 'server'
+  readonly markSeen: boolean
+  readonly idleMs: number
+}
+
+const ONE_WORD = /^[^\p{Cc}\s]{1,255}$/u
+const ONE_LINE = /^\P{Cc}{1,255}$/u
+const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/
+
+/** Reads `provider_config` and the secrets. @throws InstanceProblem what is wrong with them */
+export function configOf(instance: Instance): EmailConfig {
+  const { config } = instance
+  const optional = (key: string, form: RegExp): string | undefined => {
+    const value = config[key]
+    if (value === undefined || (typeof value === 'string' && form.test(value))) return value
+    throw wrong(key, value)
+  }
+  const text = (key: string, fallback: string | undefined, form: RegExp): string => {
+    const value = optional(key, form) ?? fallback
+    if (value === undefined) throw wrong(key, value)
+    return value
+  }
+  const oneOf = <T extends string>(key: string, allowed: readonly T[], fallback: T): T => {
+    const value = config[key] ?? fallback
+    if (allowed.includes(value as T)) return value as T
+    throw wrong(key, value)
+  }
+  const flag = (key: string, fallback: boolean): boolean => {
+    const value = config[key] ?? fallback
+    if (typeof value === 'boolean') return value
+    throw wrong(key, value)
+  }
+  const number = (key: string, fallback: number, most: number): number => {
+    const value = config[key] ?? fallback
+    if (Number.isInteger(value) && (value as number) >= 1 && (value as number) <= most) return value as number
+    throw wrong(key, value)
+  }
+  const address = (key: string, value: unknown): string => {
+    if (typeof value === 'string' && isAddress(value)) return value
+    throw wrong(key, value)
+  }
+  const own = address('address', config.address)
+  const aliases = config.aliases ?? []
+  if (!Array.isArray(aliases) || aliases.length > 20) throw wrong('aliases', aliases)
+  const password = instance.secret('password')
+  if (password === undefined)
+    throw new InstanceProblem({
+      status: 'auth_required',
+      reason: 'auth_failed',
+      message: 'no secret is bound to password. Bind one: svc bridge secrets bind',
+    })
+  const server = (kind: 'imap' | 'smtp', ports: Readonly<Record<Security, number>>): Omit<ServerConfig, 'user'> => {
+    const host = text(`${kind}_host`, undefined, ONE_WORD)
+    const security = oneOf<Security>(`${kind}_security`, ['tls', 'starttls', 'none'], 'tls')
+    if (security === 'none' && !LOOPBACK.test(host))
+      throw problem(`provider_config.${kind}_security: none would send the password to ${host} in the clear`)
+    const own = kind === 'smtp' ? (instance.secret('smtp_password') ?? password) : password
+    return { host, port: number(`${kind}_port`, ports[security], 65535), security, password: own }
+  }
+  const imapUser = text('imap_user', own, ONE_WORD)
+  return {
+    address: own,
+    own: new Set([own, ...aliases.map(alias => address('aliases', alias))].map(one => one.toLowerCase())),
+    fromName: text('from_name', instance.displayName.replace(/\p{Cc}/gu, ' ').slice(0, 100), ONE_LINE),
+    imap: { ...server('imap', { tls: 993, starttls: 143, none: 143 }), user: imapUser },
+    smtp: {
+      ...server('smtp', { tls: 465, starttls: 587, none: 587 }),
+      user: config.smtp_user === '' ? '' : text('smtp_user', imapUser, ONE_WORD),
+    },
+    verify: flag('tls_verify', true),
+    mailbox: text('mailbox', 'INBOX', ONE_LINE),
+    trustedAuthservId: optional('trusted_authserv_id', ONE_WORD)?.toLowerCase(),
+    sentFolder: optional('sent_folder', ONE_LINE),
+    sentCopies: oneOf('sent_copies', ['adapter', 'server'] as const, 'adapter'),
+    markSeen: flag('mark_seen', true),
+    idleMs: number('idle_seconds', 120, 1680) * 1000,
+  }
+}
+
+const problem = (message: string) => new InstanceProblem({ status: 'error', reason: 'tenant_config_invalid', message })
+
+const wrong = (key: string, value: unknown) =>
+  problem(`provider_config.${key}: ${JSON.stringify(value)?.slice(0, 80) ?? 'absent'} is not allowed here`)

@@ -1,0 +1,293 @@
+import { type AuthenticationFailure, ImapFlow, type SearchObject } from 'imapflow'
+import { type Host, IngestRefused, InstanceProblem, messageOf, type Timing } from '../../bridge-kit/src/index.js'
+import type { EmailConfig } from './config.js'
+import { type Reading, read } from './message.js'
+import { after, type Position, type PositionFile, renumbered } from './position.js'
+
+/** The server answers a command within this, or the connection is dead. */
+const ANSWER_MS = 20_000
+/** A message may take longer. */
+const FETCH_MS = 60_000
+/** Bytes of a message that are read. */
+const LONGEST_SOURCE = 16 * 1024 * 1024
+/** How often a message is asked for that the server lists and does not hand out. */
+const MOST_EMPTY = 5
+const AGAIN_MS = 1000
+/** Codes of a refused login that say that the server is busy. */
+const BUSY = new Set(['UNAVAILABLE', 'LIMIT', 'INUSE', 'SERVERBUG', 'CONTACTADMIN'])
+
+const DAY_MS = 24 * 60 * 60_000
+
+/** One connection to the server, with the folder open that is watched. */
+export class Mailbox {
+  /** Resolves with the reason when the connection is over. */
+  readonly ended: Promise<string>
+  #end: (why: string) => void = () => {}
+  #over = false
+  #lastHeard: number
+  #wake: () => void = () => {}
+  #arrived = false
+  readonly #empty = new Map<number, number>()
+
+  private constructor(
+    private readonly client: ImapFlow,
+    private readonly config: EmailConfig,
+    private readonly position: PositionFile,
+    private readonly host: Host,
+    private readonly timing: Timing,
+  ) {
+    this.#lastHeard = timing.now()
+    this.ended = new Promise(resolve => {
+      this.#end = why => {
+        this.#over = true
+        this.#wake()
+        resolve(why)
+      }
+    })
+    client.on('close', () => this.#end('the server closed the connection'))
+    client.on('error', error => this.#end(messageOf(error)))
+    client.on('response', () => this.#heard())
+    client.on('exists', () => {
+      this.#heard()
+      this.#arrived = true
+      this.#wake()
+    })
+  }
+
+  /** Connects and opens the folder. @throws InstanceProblem the login or the folder does not exist */
+  static async open(config: EmailConfig, position: PositionFile, host: Host, timing: Timing): Promise<Mailbox> {
+    const client = clientOf(config)
+    const mailbox = new Mailbox(client, config, position, host, timing)
+    const stop = () => client.close()
+    host.signal.addEventListener('abort', stop, { once: true })
+    void mailbox.ended.then(() => host.signal.removeEventListener('abort', stop))
+    try {
+      await connect(client, config)
+      await mailbox.#select()
+      return mailbox
+    } catch (error) {
+      client.close()
+      throw error
+    }
+  }
+
+  /** When the server was last heard of. */
+  get lastHeard(): number {
+    return this.#lastHeard
+  }
+
+  /** Hands on what arrives until the connection is over. Rejects when the daemon or the server fails. */
+  async watch(): Promise<void> {
+    while (!this.#over) {
+      await this.#pull()
+      await this.#idle()
+    }
+  }
+
+  /** Asks the server whether it is there. */
+  alive(): Promise<void> {
+    return this.#answered(this.client.noop(), ANSWER_MS)
+  }
+
+  /** Stores a copy of an answer. */
+  async store(folder: string, message: Buffer): Promise<void> {
+    await this.#answered(this.client.append(folder, message, ['\\Seen']), ANSWER_MS)
+  }
+
+  close(): void {
+    this.client.close()
+    this.#end('closed')
+  }
+
+  #heard(): void {
+    this.#lastHeard = this.timing.now()
+  }
+
+  async #select(): Promise<void> {
+    const { config, client } = this
+    const opened = await this.#answered(client.mailboxOpen(config.mailbox), ANSWER_MS).catch(error => {
+      if (this.#over) throw error
+      const message = `the folder ${config.mailbox} cannot be opened: ${messageOf(error)}`
+      throw new InstanceProblem({ status: 'error', reason: 'tenant_config_invalid', message })
+    })
+    const uidValidity = String(opened.uidValidity)
+    const known = await this.position.load()
+    if (known === undefined) {
+      const uid = Math.max(0, opened.uidNext - 1)
+      await this.position.save({ uidValidity, uid, receivedAt: Date.now(), keys: [] })
+    } else if (known.uidValidity !== uidValidity) {
+      this.host.log(`UIDVALIDITY of ${config.mailbox} changed from ${known.uidValidity} to ${uidValidity}`)
+      await this.position.save(renumbered(known, uidValidity, opened.uidNext))
+    }
+  }
+
+  /** Reads what is new, in its order. The position advances only over messages that the daemon has. */
+  async #pull(): Promise<void> {
+    for (const uid of await this.#newUids()) {
+      if (this.#over) return
+      const fetched = await this.#answered(
+        this.client.fetchOne(
+          String(uid),
+          { uid: true, internalDate: true, size: true, source: { maxLength: LONGEST_SOURCE } },
+          { uid: true },
+        ),
+        FETCH_MS,
+      )
+      const position = this.position.current as Position
+      if (!fetched || fetched.source === undefined || fetched.source.length === 0) {
+        // An empty FETCH says nothing of the message: it is asked for again, and the position stays.
+        const times = (this.#empty.get(uid) ?? 0) + 1
+        this.#empty.set(uid, times)
+        if (times < MOST_EMPTY) {
+          this.#arrived = true
+          await this.timing.sleep(AGAIN_MS, this.host.signal).catch(() => {})
+          return
+        }
+        this.host.log(`message ${uid} is listed and ${times} times came without content; it is left out`)
+        await this.position.save(after(position, uid))
+        continue
+      }
+      this.#empty.delete(uid)
+      const receivedAt = epochOf(fetched.internalDate)
+      const { resync } = position
+      if (resync !== undefined && uid < resync.below && (receivedAt ?? 0) < resync.olderThan) {
+        await this.position.save(after(position, uid))
+        continue
+      }
+      const raw = {
+        source: fetched.source,
+        size: fetched.size ?? 0,
+        ...(receivedAt === undefined ? {} : { receivedAt }),
+      }
+      await this.#take(uid, await read(raw, this.config), receivedAt)
+    }
+  }
+
+  async #newUids(): Promise<number[]> {
+    this.#arrived = false
+    const { uid, resync } = this.position.current as Position
+    const query: SearchObject = { uid: `${uid + 1}:*` }
+    if (resync !== undefined && uid + 1 < resync.below) query.since = new Date(resync.olderThan - 2 * DAY_MS)
+    const found = await this.#answered(this.client.search(query, { uid: true }), ANSWER_MS)
+    // `n:*` names the last message even if its UID is lower.
+    return (Array.isArray(found) ? found : []).filter(one => one > uid).sort((a, b) => a - b)
+  }
+
+  async #take(uid: number, reading: Reading, receivedAt: number | undefined): Promise<void> {
+    const position = this.position.current as Position
+    const at = receivedAt === undefined ? {} : { receivedAt }
+    if (reading.kind === 'unusable') {
+      this.host.log(`message ${uid} is left out: ${reading.reason}`)
+      await this.position.save(after(position, uid, at))
+      return
+    }
+    const { event, thread, subject } = reading
+    const key = event.idempotency_key
+    this.position.remember(thread, subject)
+    if (!position.keys.includes(key)) {
+      try {
+        await this.host.ingest(event)
+      } catch (error) {
+        if (!(error instanceof IngestRefused) || !['bridge_event_invalid', 'invalid_params'].includes(error.code))
+          throw error
+        this.host.log(`message ${uid} is refused: ${error.message}`)
+      }
+    }
+    // Another connection reads the folder by now; it finds the message, and the daemon knows it.
+    if (this.#over) return
+    await this.position.save(after(this.position.current as Position, uid, { ...at, key }))
+    if (this.config.markSeen)
+      await this.#answered(this.client.messageFlagsAdd(String(uid), ['\\Seen'], { uid: true }), ANSWER_MS)
+  }
+
+  /**
+   * Waits for the server to say that something arrived, at most for the period, and asks then whether it is still there: a
+   * connection that a router forgot looks like one on which nothing happens, and some servers stop telling.
+   */
+  async #idle(): Promise<void> {
+    if (this.#over || this.#arrived) return
+    const woken = new Promise<void>(resolve => {
+      this.#wake = resolve
+    })
+    const timeout = new AbortController()
+    const sleep = (ms: number) => this.timing.sleep(ms, timeout.signal).catch(() => {})
+    // Another command ends IDLE, and a server may refuse it at once.
+    const idling = this.client
+      .idle()
+      .catch(() => {})
+      .then(() => sleep(AGAIN_MS))
+    await Promise.race([woken, idling, sleep(this.config.idleMs)])
+    timeout.abort()
+    if (!this.#over) await this.alive()
+  }
+
+  /** The result of a command; the connection is closed where none comes in time. */
+  async #answered<T>(command: Promise<T>, ms: number): Promise<T> {
+    const timeout = new AbortController()
+    const late = this.timing.sleep(ms, timeout.signal).then(() => {
+      this.#end(`the server did not answer within ${ms / 1000} s`)
+      this.client.close()
+      throw new Error(`the server did not answer within ${ms / 1000} s`)
+    })
+    late.catch(() => {})
+    const over = this.ended.then(why => Promise.reject(new Error(why)))
+    over.catch(() => {})
+    command.catch(() => {})
+    try {
+      const result = await Promise.race([command, late, over])
+      this.#heard()
+      return result
+    } finally {
+      timeout.abort()
+    }
+  }
+}
+
+/** Whether a folder has a message with the Message-ID; a connection of its own leaves the watched one alone. */
+export async function hasMessage(config: EmailConfig, folder: string, messageId: string): Promise<boolean> {
+  const client = clientOf(config)
+  client.on('error', () => {})
+  try {
+    await connect(client, config)
+    await client.mailboxOpen(folder, { readOnly: true })
+    const found = await client.search({ header: { 'Message-ID': `<${messageId}>` } }, { uid: true })
+    return Array.isArray(found) && found.length > 0
+  } finally {
+    client.close()
+  }
+}
+
+function clientOf({ imap, verify }: EmailConfig): ImapFlow {
+  return new ImapFlow({
+    host: imap.host,
+    port: imap.port,
+    secure: imap.security === 'tls',
+    doSTARTTLS: imap.security === 'starttls',
+    auth: { user: imap.user, pass: imap.password },
+    tls: { rejectUnauthorized: verify },
+    clientInfo: { name: 'svc' },
+    logger: false,
+    disableAutoIdle: true,
+    connectionTimeout: ANSWER_MS,
+    greetingTimeout: ANSWER_MS,
+    maxLineLength: 8 * 1024 * 1024,
+    maxLiteralSize: LONGEST_SOURCE + 1024,
+    maxResponseSize: 2 * LONGEST_SOURCE,
+  })
+}
+
+async function connect(client: ImapFlow, { imap }: EmailConfig): Promise<void> {
+  try {
+    await client.connect()
+  } catch (error) {
+    const { authenticationFailed: refused, serverResponseCode: code = '' } = error as Partial<AuthenticationFailure>
+    if (refused !== true || BUSY.has(code)) throw error
+    const message = `${imap.host} refuses the login of ${imap.user}. Bind another password: svc bridge secrets bind`
+    throw new InstanceProblem({ status: 'auth_required', reason: 'auth_failed', message })
+  }
+}
+
+function epochOf(date: Date | string | undefined): number | undefined {
+  const ms = date === undefined ? Number.NaN : new Date(date).getTime()
+  return Number.isFinite(ms) ? ms : undefined
+}

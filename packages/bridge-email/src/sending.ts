@@ -1,0 +1,157 @@
+import { Readable } from 'node:stream'
+import MailComposer from 'nodemailer/lib/mail-composer'
+import SMTPConnection from 'nodemailer/lib/smtp-connection'
+import { type Delivery, type DeliveryResult, messageOf, NotSent } from '../../bridge-kit/src/index.js'
+import { answerId, isAddress, isMessageId } from './addresses.js'
+import type { EmailConfig } from './config.js'
+
+const CONNECT_MS = 10_000
+const SILENCE_MS = 30_000
+/** How long a server wants to be left alone that accepts no mail for now, greylisting for example. */
+const LATER_MS = 60_000
+const LONGEST_SUBJECT = 120
+
+/** A message ready to be sent. */
+export interface Composed {
+  readonly id: string
+  readonly to: string
+  readonly bytes: Buffer
+}
+
+/** Composes an answer. @throws NotSent the target is no address */
+export async function compose(delivery: Delivery, config: EmailConfig, subject: string | undefined): Promise<Composed> {
+  const { target, text, nonce, reply_to_message_id: replyTo } = delivery
+  const to = target.peer_id ?? ''
+  if (!isAddress(to))
+    throw new NotSent('unknown_destination', `${JSON.stringify(to.slice(0, 80))} is not one e-mail address`)
+  if (config.own.has(to.toLowerCase())) throw new NotSent('unknown_destination', `${to} is the bot itself`)
+  const id = answerId(nonce, config.address)
+  const before = [target.thread_id, replyTo].filter(known => known !== undefined).filter(isMessageId)
+  const references = [...new Set(before)].map(known => `<${known}>`)
+  const inReplyTo = references.at(-1)
+  const composer = new MailComposer({
+    from: { name: config.fromName, address: config.address },
+    to: { name: '', address: to },
+    subject: subjectOf(subject, text),
+    messageId: `<${id}>`,
+    ...(inReplyTo === undefined ? {} : { inReplyTo, references }),
+    headers: {
+      // Responders keep silent then, among them other bots of this kind.
+      'Auto-Submitted': inReplyTo === undefined ? 'auto-generated' : 'auto-replied',
+      'X-Auto-Response-Suppress': 'All',
+    },
+    text,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  })
+  return { id, to, bytes: await composer.compile().build() }
+}
+
+function subjectOf(subject: string | undefined, text: string): string {
+  const plain = (subject ?? text.split('\n').find(line => line.trim() !== '') ?? '')
+    .replace(/[\p{Cc}\s]+/gu, ' ')
+    .trim()
+  const characters = [...plain]
+  const short = characters.length > LONGEST_SUBJECT ? `${characters.slice(0, LONGEST_SUBJECT - 1).join('')}…` : plain
+  return subject === undefined || /^re:/i.test(short) ? short : `Re: ${short}`
+}
+
+/** Sends a message in a connection of its own; `unknown` only between the beginning of the content and the reply to it. */
+export async function send(message: Composed, config: EmailConfig): Promise<DeliveryResult> {
+  let begun = false
+  const session = new SmtpSession(config)
+  try {
+    await session.open()
+    // The library reads the content once the server has asked for it.
+    const content = new Readable({
+      read() {
+        begun = true
+        this.push(message.bytes)
+        this.push(null)
+      },
+    })
+    const envelope = { from: config.address, to: [message.to], size: message.bytes.length }
+    await session.whole<unknown>(done => session.connection.send(envelope, content, done))
+    return { status: 'delivered', remote_message_id: message.id }
+  } catch (error) {
+    return failed(error as SmtpError, begun, config)
+  } finally {
+    session.close()
+  }
+}
+
+/** Logs in to the SMTP server and sends nothing. Rejects with the reason for which it cannot. */
+export async function tryLogin(config: EmailConfig): Promise<void> {
+  const session = new SmtpSession(config)
+  try {
+    await session.open()
+  } finally {
+    session.close()
+  }
+}
+
+/** What the library says of a failure. */
+interface SmtpError extends Error {
+  readonly code?: string
+  readonly responseCode?: number
+}
+
+class SmtpSession {
+  readonly connection: SMTPConnection
+  /** Rejects when the connection is over. */
+  readonly #over: Promise<never>
+
+  constructor(private readonly config: EmailConfig) {
+    const { smtp, verify } = config
+    this.connection = new SMTPConnection({
+      host: smtp.host,
+      port: smtp.port,
+      secure: smtp.security === 'tls',
+      requireTLS: smtp.security === 'starttls',
+      ignoreTLS: smtp.security === 'none',
+      tls: { rejectUnauthorized: verify },
+      connectionTimeout: CONNECT_MS,
+      greetingTimeout: CONNECT_MS,
+      socketTimeout: SILENCE_MS,
+    })
+    this.#over = new Promise((_, reject) => {
+      this.connection.on('error', reject)
+      this.connection.on('end', () => reject(new Error('the server closed the connection')))
+    })
+    this.#over.catch(() => {})
+  }
+
+  async open(): Promise<void> {
+    const { user, password } = this.config.smtp
+    await this.whole(done => this.connection.connect(done))
+    if (user !== '')
+      await this.whole(done => this.connection.login({ user, credentials: { user, pass: password } }, done))
+  }
+
+  /** One step of the conversation; it fails with the connection. */
+  whole<T>(step: (done: (error?: Error | null, result?: T) => void) => void): Promise<T | undefined> {
+    const stepped = new Promise<T | undefined>((resolve, reject) => {
+      step((error, result) => (error ? reject(error) : resolve(result)))
+    })
+    stepped.catch(() => {})
+    return Promise.race([stepped, this.#over])
+  }
+
+  close(): void {
+    this.connection.close()
+  }
+}
+
+/** What became of a message whose sending failed. */
+function failed(error: SmtpError, begun: boolean, { smtp }: EmailConfig): DeliveryResult {
+  const { code, responseCode } = error
+  const said = `${smtp.host}: ${messageOf(error)}`.replace(/\s+/g, ' ').slice(0, 300)
+  // A reply of the server is final; without one the message may have been taken once its content was on the way.
+  if (responseCode === undefined && begun) return { status: 'unknown', message: said }
+  const later = { retryAfterMs: LATER_MS }
+  if (code === 'EAUTH' && !(responseCode !== undefined && responseCode < 500))
+    return new NotSent('missing_token', said).toResult()
+  if (responseCode === undefined) return new NotSent('transient_delivery_failure', said).toResult()
+  if (responseCode < 500) return new NotSent('transient_delivery_failure', said, later).toResult()
+  return new NotSent(code === 'EENVELOPE' && !begun ? 'unknown_destination' : 'permission_denied', said).toResult()
+}
