@@ -1,3 +1,12 @@
+export { type HttpReply, type HttpRequest, http, isHmac } from './http.js'
+export {
+  type ListenConfig,
+  listen,
+  listenConfigOf,
+  type WebhookHandler,
+  type WebhookReply,
+  type WebhookRequest,
+} from './listener.js'
 export { RpcConnection, RpcError } from './rpc.js'
 export { type Bridge, runBridge, type Surroundings } from './run.js'
 export { type ManagedInstance, messageOf, type Open } from './running.js'

@@ -1,0 +1,76 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { retryAfterMs } from './timing.js'
+import { NotSent } from './types.js'
+
+/** One request to a platform. */
+export interface HttpRequest {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
+  readonly url: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+  readonly timeoutMs?: number
+  /** Bytes of the answer that are read; a longer one is an error. */
+  readonly mostBytes?: number
+  readonly signal?: AbortSignal
+}
+
+export interface HttpReply {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  /** Of the header Retry-After. */
+  readonly retryAfterMs: number | undefined
+}
+
+/** Less than the time that the daemon has for a delivery. */
+const TIMEOUT_MS = 4500
+const MOST_BYTES = 4 * 1024 * 1024
+
+/** Failures of a connection that came before the request was on its way. */
+const BEFORE =
+  /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|EPROTO|CERT_|ERR_TLS|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/
+
+/**
+ * Sends a request and reads the answer, without following a redirect: what is signed or secret goes to the named address alone.
+ * @throws NotSent the request surely did not arrive
+ * @throws Error it is not known whether it did
+ */
+export async function http(request: HttpRequest): Promise<HttpReply> {
+  const { method, url, headers = {}, body, timeoutMs = TIMEOUT_MS, mostBytes = MOST_BYTES, signal } = request
+  const timeout = AbortSignal.timeout(timeoutMs)
+  try {
+    const response = await fetch(url, {
+      method,
+      headers,
+      redirect: 'manual',
+      signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+      ...(body === undefined ? {} : { body }),
+    })
+    const text = await textOf(response, mostBytes)
+    const retry = retryAfterMs(response.headers.get('retry-after'), Date.now())
+    return { status: response.status, headers: response.headers, text, retryAfterMs: retry }
+  } catch (error) {
+    const { code = '', message = '' } = ((error as Error).cause ?? {}) as { code?: string; message?: string }
+    const { host } = new URL(url)
+    if (BEFORE.test(code)) throw new NotSent('transient_delivery_failure', `${host}: ${code}`)
+    throw new Error(`${host}: ${message || (error as Error).message}`)
+  }
+}
+
+async function textOf(response: Response, mostBytes: number): Promise<string> {
+  const parts: Uint8Array[] = []
+  let bytes = 0
+  for await (const part of response.body ?? []) {
+    bytes += part.length
+    if (bytes > mostBytes) throw new Error(`an answer of more than ${mostBytes} bytes`)
+    parts.push(part)
+  }
+  return Buffer.concat(parts).toString('utf8')
+}
+
+/** Whether a signature is the HMAC-SHA256 of the data, compared in constant time. */
+export function isHmac(secret: string | Buffer, data: Buffer, signature: string, encoding: 'hex' | 'base64'): boolean {
+  const expected = createHmac('sha256', secret).update(data).digest()
+  const given = Buffer.from(signature, encoding)
+  return given.length === expected.length && timingSafeEqual(given, expected)
+}

@@ -1,0 +1,154 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { isIP } from 'node:net'
+import { type Instance, InstanceProblem } from './types.js'
+
+/** What arrives at a webhook. */
+export interface WebhookRequest {
+  readonly method: string
+  /** One value of each header, names in lower case. */
+  readonly headers: Readonly<Record<string, string | undefined>>
+  readonly body: Buffer
+}
+
+/** The answer; without a body it is empty. */
+export interface WebhookReply {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: unknown
+}
+
+export type WebhookHandler = (request: WebhookRequest) => Promise<WebhookReply>
+
+/** Where an instance listens, and under which address the platform reaches it. */
+export interface ListenConfig {
+  readonly host: string
+  readonly port: number
+  readonly path: string
+  readonly publicUrl: string | undefined
+}
+
+const DEFAULT_MOST_BYTES = 1024 * 1024
+/** A client that sends slower than this is cut off. */
+const REQUEST_MS = 15_000
+/** Requests of one listener that are answered at once. */
+const AT_ONCE = 64
+
+/**
+ * Reads `listen_addr`, `path` and `public_url` of `provider_config`. A listener is for a proxy on this machine, which encrypts:
+ * only loopback addresses are allowed.
+ * @throws InstanceProblem what is wrong with them
+ */
+export function listenConfigOf({ config }: Instance): ListenConfig {
+  const { listen_addr: address, path, public_url: publicUrl } = config
+  const [, host = '', port = ''] =
+    /^(localhost|127(?:\.\d{1,3}){3}|\[::1\]):(\d{1,5})$/.exec(typeof address === 'string' ? address : '') ?? []
+  if (host === '' || Number(port) > 65535 || (isIP(host) === 0 && !/^(?:localhost|\[::1\])$/.test(host)))
+    throw wrong('listen_addr', address, 'a loopback address with a port, 127.0.0.1:8787 for example')
+  if (typeof path !== 'string' || !/^\/[A-Za-z0-9._~/-]{0,200}$/.test(path))
+    throw wrong('path', path, 'a path that begins with /')
+  if (publicUrl !== undefined && !(typeof publicUrl === 'string' && /^https?:\/\/[^\s]{1,500}$/.test(publicUrl)))
+    throw wrong('public_url', publicUrl, 'a URL')
+  return { host: host.replace(/^\[|\]$/g, ''), port: Number(port), path, publicUrl }
+}
+
+const wrong = (key: string, value: unknown, wanted: string) =>
+  new InstanceProblem({
+    status: 'error',
+    reason: 'tenant_config_invalid',
+    message: `provider_config.${key}: ${JSON.stringify(value)?.slice(0, 80) ?? 'absent'} is not ${wanted}`,
+  })
+
+interface Shared {
+  readonly server: Server
+  readonly listening: Promise<void>
+  readonly paths: Map<string, { readonly handler: WebhookHandler; readonly mostBytes: number }>
+}
+
+/** Listeners by address: instances with paths of their own share one. */
+const shared = new Map<string, Shared>()
+
+/** Listens for requests to one path. Resolves when it does. @throws InstanceProblem the address or the path is in use */
+export async function listen(
+  { host, port, path }: ListenConfig,
+  handler: WebhookHandler,
+  mostBytes = DEFAULT_MOST_BYTES,
+): Promise<{ readonly port: number; close(): Promise<void> }> {
+  // Port 0 is another one each time.
+  const key = port === 0 ? `${host}:0:${path}:${Math.random()}` : `${host}:${port}`
+  const entry = shared.get(key) ?? begin(host, port, key)
+  if (entry.paths.has(path)) throw inUse(`${host}:${port}${path} belongs to another instance`)
+  entry.paths.set(path, { handler, mostBytes })
+  const close = async () => {
+    entry.paths.delete(path)
+    if (entry.paths.size > 0 || shared.get(key) !== entry) return
+    shared.delete(key)
+    entry.server.closeAllConnections()
+    await new Promise(resolve => entry.server.close(resolve))
+  }
+  try {
+    await entry.listening
+  } catch (error) {
+    await close()
+    throw inUse(`${host}:${port} cannot be listened on: ${(error as Error).message}`)
+  }
+  return { port: (entry.server.address() as { port: number }).port, close }
+}
+
+const inUse = (message: string) => new InstanceProblem({ status: 'error', reason: 'webhook_invalid', message })
+
+function begin(host: string, port: number, key: string): Shared {
+  const paths: Shared['paths'] = new Map()
+  let running = 0
+  const server = createServer((request, response) => {
+    if (running >= AT_ONCE) return reply(response, { status: 503, headers: { 'retry-after': '1' } })
+    running++
+    void answer(request, response, paths).finally(() => running--)
+  })
+  server.requestTimeout = REQUEST_MS
+  server.headersTimeout = REQUEST_MS
+  server.maxHeadersCount = 200
+  const listening = new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, resolve)
+  })
+  const entry = { server, listening, paths }
+  shared.set(key, entry)
+  return entry
+}
+
+async function answer(request: IncomingMessage, response: ServerResponse, paths: Shared['paths']): Promise<void> {
+  const { method = '', url = '', headers } = request
+  const found = paths.get(url.split('?')[0] ?? '')
+  if (!found) return reply(response, { status: 404 })
+  if (method !== 'POST') return reply(response, { status: 405, headers: { allow: 'POST' } })
+  try {
+    const body = await bodyOf(request, found.mostBytes)
+    if (body === undefined) return reply(response, { status: 413 })
+    const single = Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value[0] : value])
+    reply(response, await found.handler({ method, headers: Object.fromEntries(single), body }))
+  } catch {
+    // What failed is for the log of the handler, not for the sender.
+    reply(response, { status: 500 })
+  }
+}
+
+async function bodyOf(request: IncomingMessage, most: number): Promise<Buffer | undefined> {
+  if (Number(request.headers['content-length'] ?? 0) > most) return undefined
+  const parts: Buffer[] = []
+  let bytes = 0
+  for await (const part of request) {
+    bytes += (part as Buffer).length
+    if (bytes > most) return undefined
+    parts.push(part as Buffer)
+  }
+  return Buffer.concat(parts)
+}
+
+function reply(response: ServerResponse, { status, headers = {}, body }: WebhookReply): void {
+  if (response.headersSent || response.destroyed) return
+  const text = body === undefined ? '' : JSON.stringify(body)
+  const type = body === undefined ? {} : { 'content-type': 'application/json' }
+  // The rest of a body that is too long is not read.
+  const close = status === 413 ? { connection: 'close' } : {}
+  response.writeHead(status, { ...type, ...close, ...headers, 'content-length': Buffer.byteLength(text) }).end(text)
+}
