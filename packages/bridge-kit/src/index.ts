@@ -3,6 +3,7 @@ export {
   type ListenConfig,
   listen,
   listenConfigOf,
+  taken,
   type WebhookHandler,
   type WebhookReply,
   type WebhookRequest,

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { isIP } from 'node:net'
-import { type Instance, InstanceProblem } from './types.js'
+import { type Host, type InboundEvent, IngestRefused, type Instance, InstanceProblem } from './types.js'
 
 /** What arrives at a webhook. */
 export interface WebhookRequest {
@@ -57,6 +57,35 @@ const wrong = (key: string, value: unknown, wanted: string) =>
     reason: 'tenant_config_invalid',
     message: `provider_config.${key}: ${JSON.stringify(value)?.slice(0, 80) ?? 'absent'} is not ${wanted}`,
   })
+
+/** How long a sender waits for the daemon; platforms give up after ten seconds. */
+const WAIT_MS = 9000
+const RETRY_SECONDS = 5
+
+const LATER: WebhookReply = {
+  status: 503,
+  headers: { 'retry-after': String(RETRY_SECONDS) },
+  body: { error: 'not accepted now; send it again with the same id' },
+}
+
+/** Hands an event to the daemon. The reply says 200 when it is durable there, 503 when the sender has to repeat it. */
+export async function taken(host: Host, event: InboundEvent): Promise<WebhookReply> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<undefined>(resolve => {
+    timer = setTimeout(() => resolve(undefined), WAIT_MS)
+  })
+  try {
+    // A repetition of the request joins the event that still waits.
+    const result = await Promise.race([host.ingest(event), late])
+    return result === undefined ? LATER : { status: 200, body: result }
+  } catch (error) {
+    if (!(error instanceof IngestRefused)) throw error
+    const invalid = error.code === 'bridge_event_invalid' || error.code === 'invalid_params'
+    return invalid ? { status: 400, body: { error: error.message } } : LATER
+  } finally {
+    clearTimeout(timer)
+  }
+}
 
 interface Shared {
   readonly server: Server

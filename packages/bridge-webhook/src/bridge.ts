@@ -6,7 +6,6 @@ import {
   type Host,
   type HttpReply,
   http,
-  IngestRefused,
   type Instance,
   InstanceProblem,
   type ListenConfig,
@@ -14,6 +13,7 @@ import {
   listenConfigOf,
   NotSent,
   type Target,
+  taken,
   type WebhookReply,
   type WebhookRequest,
 } from '../../bridge-kit/src/index.js'
@@ -22,9 +22,6 @@ import { keyOf, signed, verified } from './signature.js'
 
 /** An event with files. */
 const MOST_BYTES = 12 * 1024 * 1024
-/** How long a sender waits for the daemon; then it is asked to send the event again, with the same id. */
-const WAIT_MS = 10_000
-const RETRY_SECONDS = 5
 const LEAST_KEY_BYTES = 24
 
 interface WebhookConfig {
@@ -131,27 +128,12 @@ class WebhookBridge implements Adapter {
     if ('refused' in checked) return { status: 401, body: { error: checked.refused } }
     try {
       const event = eventOf(request.body, checked.id, trustSenders)
-      let timer: NodeJS.Timeout | undefined
-      const late = new Promise<undefined>(resolve => {
-        timer = setTimeout(() => resolve(undefined), WAIT_MS)
-      })
-      // A repetition of the request joins the event that still waits.
-      const result = await Promise.race([this.host.ingest(event), late]).finally(() => clearTimeout(timer))
-      return result === undefined ? LATER : { status: 200, body: result }
+      return await taken(this.host, event)
     } catch (error) {
       if (error instanceof BadEvent) return { status: 400, body: { error: error.message } }
-      if (!(error instanceof IngestRefused)) throw error
-      if (error.code === 'bridge_event_invalid' || error.code === 'invalid_params')
-        return { status: 400, body: { error: error.message } }
-      return LATER
+      throw error
     }
   }
-}
-
-const LATER: WebhookReply = {
-  status: 503,
-  headers: { 'retry-after': String(RETRY_SECONDS) },
-  body: { error: 'not accepted now; send it again with the same webhook-id' },
 }
 
 /** What the receiver made of an answer. */

@@ -1,0 +1,303 @@
+import {
+  type Adapter,
+  backoffMs,
+  type Check,
+  type Delivery,
+  type DeliveryResult,
+  type Host,
+  type HttpReply,
+  type Instance,
+  InstanceProblem,
+  isHmac,
+  type ListenConfig,
+  listen,
+  listenConfigOf,
+  messageOf,
+  NotSent,
+  realTiming,
+  type SettleResult,
+  type StateReport,
+  type Target,
+  type Timing,
+  taken,
+  type Unsettled,
+  type WebhookReply,
+  type WebhookRequest,
+} from '../../bridge-kit/src/index.js'
+import { type Credentials, checkKey, GithubApi, objectOf } from './api.js'
+import { readEvent, type Self } from './event.js'
+import { addressOf, commentPath, commentsPath, creationPath, type Place, placeOf, REPOSITORY } from './places.js'
+import { bodyOf, marker } from './text.js'
+
+/** GitHub sends up to 25 MB; a comment has at most 64 KiB. */
+const MOST_BYTES = 5 * 1024 * 1024
+const EVENTS = new Set(['issue_comment', 'issues', 'pull_request_review_comment'])
+/** A request that was cut off may have its effect this much later; before, a missing comment says nothing. */
+const SETTLED_MS = 30_000
+/** Clocks of this machine and of GitHub may differ by this much. */
+const SKEW_MS = 5 * 60_000
+const MOST_PAGES = 10
+
+interface GithubConfig {
+  readonly listen: ListenConfig
+  readonly apiUrl: string
+  readonly secret: string
+  readonly credentials: Credentials
+  readonly repositories: ReadonlySet<string> | undefined
+  readonly targets: readonly Place[]
+}
+
+/** Opens one instance: it listens, and finds out who it is, again and again until GitHub answers. */
+export async function openGithub(instance: Instance, host: Host, timing: Timing = realTiming): Promise<Adapter> {
+  const bridge = new GithubBridge(configOf(instance), host, timing)
+  await bridge.open()
+  return bridge
+}
+
+class GithubBridge implements Adapter {
+  readonly #api: GithubApi
+  #self: Self | undefined
+  #close: () => Promise<void> = async () => {}
+  #reported = ''
+  #pinged = false
+
+  constructor(
+    private readonly config: GithubConfig,
+    private readonly host: Host,
+    private readonly timing: Timing,
+  ) {
+    this.#api = new GithubApi(config.apiUrl, config.credentials, host.signal)
+  }
+
+  async open(): Promise<void> {
+    const { close } = await listen(this.config.listen, request => this.#received(request), MOST_BYTES)
+    this.#close = close
+    void this.#introduce()
+  }
+
+  async deliver(delivery: Delivery): Promise<DeliveryResult> {
+    const place = placeOf(delivery.target)
+    const { event, remote_message_id: id, text, nonce, target } = delivery
+    if (event === 'progress') return { status: 'delivered' }
+    const { repository } = place
+    try {
+      if (event === 'delete') {
+        if (id === undefined) return { status: 'delivered' }
+        const reply = await this.#api.call('DELETE', repository, commentPath(place, id))
+        return reply.status === 404 ? { status: 'delivered' } : resultOf(reply, false, id)
+      }
+      const body = { body: bodyOf(text, nonce, target.peer_id) }
+      // A change may be made twice, a comment may not.
+      const reply =
+        id === undefined
+          ? await this.#api.call('POST', repository, creationPath(place), body)
+          : await this.#api.call('PATCH', repository, commentPath(place, id), body)
+      const result = resultOf(reply, id === undefined, id)
+      if (result.status === 'delivered') this.#standing()
+      return result
+    } catch (error) {
+      if (error instanceof NotSent) this.#refused(error)
+      throw error
+    }
+  }
+
+  async settle(unsettled: Unsettled): Promise<SettleResult> {
+    const { nonce, since, target } = unsettled
+    const place = placeOf(target)
+    const from = new Date(Math.max(0, since - SKEW_MS)).toISOString()
+    for (let page = 1; page <= MOST_PAGES; page++) {
+      const query = `?since=${encodeURIComponent(from)}&per_page=100&page=${page}`
+      const reply = await this.#api.call('GET', place.repository, commentsPath(place) + query)
+      if (reply.status !== 200) return { outcome: 'unknown' }
+      const comments = listOf(reply.text)
+      const own = comments.find(({ body, user }) => this.#isMine(user?.login) && String(body).includes(marker(nonce)))
+      if (own !== undefined) return { outcome: 'delivered', remote_message_id: String(own.id) }
+      if (comments.length < 100) return Date.now() - since < SETTLED_MS ? { outcome: 'unknown' } : { outcome: 'absent' }
+    }
+    return { outcome: 'unknown' }
+  }
+
+  targets(): readonly Target[] {
+    return this.config.targets.map(place => ({
+      ...addressOf(place),
+      display_name: `${place.repository}#${place.number}`,
+      target_type: 'thread',
+    }))
+  }
+
+  async verify(): Promise<readonly Check[]> {
+    const who = await this.#api.whoAmI().then(
+      ({ login }) => ({ login }),
+      error => ({ failed: messageOf(error) }),
+    )
+    return [
+      {
+        check: 'github.login',
+        status: 'login' in who ? 'pass' : 'fail',
+        remediation:
+          'login' in who ? `The bot is ${who.login}.` : `Bind a token, or app_id and private_key: ${who.failed}`,
+      },
+      {
+        check: 'github.webhook',
+        status: this.#pinged ? 'pass' : 'warn',
+        remediation: this.#pinged ? '' : (await this.registerWebhook()).remediation,
+      },
+    ]
+  }
+
+  async registerWebhook(): Promise<Check> {
+    const url = this.config.listen.publicUrl
+    const events = [...EVENTS].join(', ')
+    return {
+      check: 'webhook.registered',
+      status: url === undefined ? 'warn' : 'skipped',
+      remediation:
+        url === undefined
+          ? 'Set provider_config.public_url.'
+          : `Enter ${url} as payload URL at GitHub, content type application/json, the events ${events}.`,
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#close()
+  }
+
+  async #introduce(): Promise<void> {
+    const { signal } = this.host
+    for (let failures = 1; !signal.aborted; failures++) {
+      try {
+        this.#self = await this.#api.whoAmI()
+        this.#standing()
+        return
+      } catch (error) {
+        if (signal.aborted) return
+        this.#refused(error as Error)
+        if (error instanceof NotSent && error.kind === 'missing_token') return
+        await this.timing.sleep(backoffMs(failures, this.timing), signal).catch(() => {})
+      }
+    }
+  }
+
+  async #received({ headers, body }: WebhookRequest): Promise<WebhookReply> {
+    const {
+      'x-hub-signature-256': signature = '',
+      'x-github-event': kind = '',
+      'x-github-delivery': guid = '',
+    } = headers
+    if (!/^sha256=[0-9a-f]{64}$/.test(signature) || !isHmac(this.config.secret, body, signature.slice(7), 'hex'))
+      return { status: 401, body: { error: 'X-Hub-Signature-256 does not match' } }
+    if (!/^[A-Za-z0-9-]{1,64}$/.test(guid)) return { status: 400, body: { error: 'X-GitHub-Delivery is no id' } }
+    this.#pinged = true
+    if (!EVENTS.has(kind)) return { status: 200, body: { ignored: kind.slice(0, 64) } }
+    // Without knowing itself the bot would answer itself.
+    if (!this.#self) return { status: 503, body: { error: 'not connected to GitHub yet' } }
+    const payload = objectOf(body.toString('utf8'))
+    const reading = readEvent(kind, guid, payload, this.#self, this.config.repositories)
+    if ('ignored' in reading) return { status: 200, body: reading }
+    return taken(this.host, reading.event)
+  }
+
+  #isMine(login: unknown): boolean {
+    return typeof login === 'string' && login.toLowerCase() === this.#self?.login.toLowerCase()
+  }
+
+  #standing(): void {
+    if (!this.#self) return
+    const { publicUrl } = this.config.listen
+    this.#report({ status: 'ready', ...(publicUrl === undefined ? {} : { webhook_public_url: publicUrl }) })
+  }
+
+  #refused(error: Error): void {
+    const message = error.message.slice(0, 500)
+    if (!(error instanceof NotSent)) this.#report({ status: 'degraded', reason: 'provider_timeout', message })
+    else if (error.kind === 'missing_token') this.#report({ status: 'auth_required', reason: 'auth_failed', message })
+    else if (error.how.retryAfterMs !== undefined) this.#report({ status: 'degraded', reason: 'rate_limited', message })
+    else if (error.kind === 'transient_delivery_failure')
+      this.#report({ status: 'degraded', reason: 'provider_timeout', message })
+  }
+
+  #report(state: StateReport): void {
+    const text = JSON.stringify(state)
+    if (text === this.#reported) return
+    this.#reported = text
+    this.host.report(state)
+  }
+}
+
+/** What GitHub made of a comment. */
+function resultOf({ status, text }: HttpReply, creates: boolean, id: string | undefined): DeliveryResult {
+  const answer = objectOf(text)
+  if (status >= 200 && status < 300) {
+    const made = Number.isSafeInteger(answer.id) ? String(answer.id) : id
+    return { status: 'delivered', ...(made === undefined ? {} : { remote_message_id: made }) }
+  }
+  const message = `GitHub answered ${status}: ${String(answer.message ?? '').slice(0, 200)}`
+  if (status === 403) throw new NotSent('permission_denied', message)
+  if (status === 404 || status === 410 || (status >= 300 && status < 400))
+    throw new NotSent('unknown_destination', message)
+  if (status < 500) throw new NotSent('unsupported_capability', message)
+  if (!creates) throw new NotSent('transient_delivery_failure', message)
+  return { status: 'unknown', message }
+}
+
+interface Comment {
+  readonly id?: unknown
+  readonly body?: unknown
+  readonly user?: { readonly login?: unknown } | null
+}
+
+function listOf(text: string): readonly Comment[] {
+  const list: unknown = objectOf(text)
+  return Array.isArray(list) ? list.filter(one => typeof one === 'object' && one !== null) : []
+}
+
+function configOf(instance: Instance): GithubConfig {
+  const { config } = instance
+  const secret = instance.secret('webhook_secret')
+  if (secret === undefined) throw missing('webhook_secret')
+  const { api_url: apiUrl = 'https://api.github.com', repositories, targets = [] } = config
+  if (
+    typeof apiUrl !== 'string' ||
+    !/^(?:https:\/\/|http:\/\/(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])[:/])/.test(apiUrl) ||
+    !URL.canParse(apiUrl)
+  )
+    throw problem('provider_config.api_url is neither https nor an address of this machine')
+  if (repositories !== undefined && !isListOf(repositories, REPOSITORY))
+    throw problem('provider_config.repositories is no list of owner/name')
+  if (!isListOf(targets, /^[^#]+#\d{1,9}$/)) throw problem('provider_config.targets is no list of owner/name#number')
+  return {
+    listen: listenConfigOf(instance),
+    apiUrl: apiUrl.replace(/\/+$/, ''),
+    secret,
+    credentials: credentialsOf(instance),
+    repositories: repositories && new Set(repositories.map(name => name.toLowerCase())),
+    targets: targets.map(target => {
+      const [repository = '', number = ''] = target.split('#')
+      if (!REPOSITORY.test(repository)) throw problem('provider_config.targets is no list of owner/name#number')
+      return { kind: 'issue', repository, number: Number(number) }
+    }),
+  }
+}
+
+function credentialsOf(instance: Instance): Credentials {
+  const [token, appId, privateKey] = ['token', 'app_id', 'private_key'].map(slot => instance.secret(slot)?.trim())
+  if (appId !== undefined && privateKey !== undefined) {
+    checkKey(privateKey)
+    return { kind: 'app', appId, privateKey }
+  }
+  if (token === undefined) throw missing('token, or to app_id and private_key')
+  if (!/^[\x21-\x7e]+$/.test(token)) throw problem('the secret bound to token is no token')
+  return { kind: 'token', token }
+}
+
+const isListOf = (value: unknown, form: RegExp): value is string[] =>
+  Array.isArray(value) && value.length <= 200 && value.every(one => typeof one === 'string' && form.test(one))
+
+const problem = (message: string) => new InstanceProblem({ status: 'error', reason: 'tenant_config_invalid', message })
+
+const missing = (slots: string) =>
+  new InstanceProblem({
+    status: 'auth_required',
+    reason: 'auth_failed',
+    message: `no secret is bound to ${slots}. Bind one: svc bridge secrets bind`,
+  })

@@ -1,0 +1,43 @@
+import { type Address, NotSent } from '../../bridge-kit/src/index.js'
+
+/** The conversation below an issue or pull request, or the thread of a review comment. */
+export type Place =
+  | { readonly kind: 'issue'; readonly repository: string; readonly number: number }
+  | { readonly kind: 'review'; readonly repository: string; readonly number: number; readonly root: number }
+
+export const REPOSITORY = /^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}\/[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}$/
+
+/** A place as the address of a message. */
+export function addressOf(place: Place): Required<Pick<Address, 'group_id' | 'thread_id'>> {
+  const thread = place.kind === 'issue' ? String(place.number) : `${place.number}/${place.root}`
+  return { group_id: place.repository, thread_id: thread }
+}
+
+/** The place of an address. @throws NotSent it is none: nothing of an address becomes part of a URL unchecked */
+export function placeOf({ group_id: repository = '', thread_id: thread = '' }: Address): Place {
+  const [, number, root] = /^(\d{1,10})(?:\/(\d{1,15}))?$/.exec(thread) ?? []
+  if (!REPOSITORY.test(repository) || number === undefined)
+    throw new NotSent(
+      'unknown_destination',
+      `${JSON.stringify(`${repository}#${thread}`.slice(0, 120))} is no issue or pull request`,
+    )
+  const at = { repository, number: Number(number) }
+  return root === undefined ? { kind: 'issue', ...at } : { kind: 'review', ...at, root: Number(root) }
+}
+
+/** Path of the comments of a place, for listing. */
+export function commentsPath({ kind, repository, number }: Place): string {
+  return `/repos/${repository}/${kind === 'issue' ? 'issues' : 'pulls'}/${number}/comments`
+}
+
+/** Path with which a comment is made. */
+export function creationPath(place: Place): string {
+  return place.kind === 'issue' ? commentsPath(place) : `${commentsPath(place)}/${place.root}/replies`
+}
+
+/** Path of one comment. @throws NotSent the id is none */
+export function commentPath({ kind, repository }: Place, id: string): string {
+  if (!/^\d{1,15}$/.test(id))
+    throw new NotSent('unknown_destination', `${JSON.stringify(id.slice(0, 40))} is no comment`)
+  return `/repos/${repository}/${kind === 'issue' ? 'issues' : 'pulls'}/comments/${id}`
+}
