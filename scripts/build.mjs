@@ -96,7 +96,9 @@ const agentCode = {
 }
 
 /** Extensions that come with the daemon: a file of code each with all its libraries, beside its manifest. */
-const bundledExtensions = ['bridge-email', 'bridge-github', 'bridge-irc', 'bridge-webhook', 'bridge-xmpp']
+const bundledExtensions = readdirSync('packages')
+  .filter(name => existsSync(`packages/${name}/extension.toml`))
+  .sort()
 const extensionCode = Object.fromEntries(
   bundledExtensions.map(name => [`extensions/${name}/main`, `packages/${name}/src/main.ts`]),
 )

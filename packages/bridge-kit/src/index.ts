@@ -11,6 +11,7 @@ export {
 export { RpcConnection, RpcError } from './rpc.js'
 export { type Bridge, runBridge, type Surroundings } from './run.js'
 export { type ManagedInstance, messageOf, type Open } from './running.js'
+export { type Settings, settingsOf } from './settings.js'
 export { linesOf, measure, split, type TextUnit } from './text.js'
 export {
   type Backoff,

@@ -1,0 +1,61 @@
+import { type Instance, InstanceProblem } from './types.js'
+
+/** Reads members of `provider_config` and secrets. Each call throws an {@link InstanceProblem} that names what does not do. */
+export interface Settings {
+  text(key: string, fallback: string, form: RegExp): string
+  flag(key: string, fallback: boolean): boolean
+  integer(key: string, fallback: number, least: number, most: number): number
+  texts(key: string, form: RegExp, most: number): readonly string[]
+  /** The address of a server, without a slash at its end. */
+  url(key: string, fallback: string, schemes: readonly string[]): string
+  /** @param hint where to get the value */
+  secret(slot: string, form: RegExp, hint: string): string
+}
+
+/** The settings of an instance. */
+export function settingsOf({ config, secret }: Instance): Settings {
+  const texts = (key: string, form: RegExp, most: number): readonly string[] => {
+    const value = config[key] ?? []
+    if (!Array.isArray(value) || value.length > most) throw wrong(key, value)
+    for (const one of value) if (typeof one !== 'string' || !form.test(one)) throw wrong(key, one)
+    return [...new Set(value as string[])]
+  }
+  return {
+    texts,
+    text: (key, fallback, form) => {
+      const value = config[key] ?? fallback
+      if (typeof value === 'string' && form.test(value)) return value
+      throw wrong(key, value)
+    },
+    flag: (key, fallback) => {
+      const value = config[key] ?? fallback
+      if (typeof value === 'boolean') return value
+      throw wrong(key, value)
+    },
+    integer: (key, fallback, least, most) => {
+      const value = config[key] ?? fallback
+      if (Number.isInteger(value) && (value as number) >= least && (value as number) <= most) return value as number
+      throw wrong(key, value)
+    },
+    url: (key, fallback, schemes) => {
+      const value = config[key] ?? fallback
+      if (typeof value !== 'string' || !URL.canParse(value)) throw wrong(key, value)
+      const { protocol, username, password, search, hash } = new URL(value)
+      if (!schemes.includes(protocol.slice(0, -1)) || `${username}${password}${search}${hash}` !== '')
+        throw wrong(key, value)
+      return value.replace(/\/+$/, '')
+    },
+    secret: (slot, form, hint) => {
+      const value = secret(slot)?.trim()
+      if (value !== undefined && form.test(value)) return value
+      const what = value === undefined ? `no secret is bound to ${slot}` : `the secret ${slot} has another form`
+      throw new InstanceProblem({ status: 'auth_required', reason: 'auth_failed', message: `${what}: ${hint}` })
+    },
+  }
+}
+
+function wrong(key: string, value: unknown): InstanceProblem {
+  const text = JSON.stringify(value)?.slice(0, 80) ?? 'absent'
+  const message = `provider_config.${key}: ${text} is not allowed here`
+  return new InstanceProblem({ status: 'error', reason: 'tenant_config_invalid', message })
+}

@@ -1,0 +1,159 @@
+import { Agent as HttpAgent } from 'node:http'
+import { Agent as HttpsAgent } from 'node:https'
+import { Api } from 'grammy'
+import type { Message } from 'grammy/types'
+import { type Attachment, type Host, NotSent, retrying, type Timing } from '../../bridge-kit/src/index.js'
+import type { TelegramConfig } from './config.js'
+import { type FileOf, fileOf } from './events.js'
+import { deliveryFailure, describe, isBadMarkup, isUnmodified, successorOf } from './failures.js'
+import { type Styled, styled, unstyled } from './markup.js'
+
+/** A message is answered within this: the daemon waits 5 s for the result. */
+const SEND_MS = 4500
+const FILE_MS = 30_000
+/** Bytes of one file that the daemon takes. */
+const MOST_BYTES = 8 * 1024 * 1024
+
+type Signal = Parameters<Api['getMe']>[0]
+
+/** Where a message is shown. */
+export interface Place {
+  readonly chat: string
+  readonly topic: number | undefined
+}
+
+/** The Bot API with one token. */
+export class TelegramClient {
+  readonly api: Api
+  /**
+   * Each message has a connection of its own: one that was idle may be closed at the other end, and a message that goes into it
+   * would count as possibly sent.
+   */
+  readonly #sending: Api
+  /** Groups that have become supergroups, with their new ids. */
+  readonly #moved = new Map<string, string>()
+
+  constructor(
+    private readonly config: TelegramConfig,
+    private readonly host: Host,
+    private readonly timing: Timing,
+  ) {
+    const options = { apiRoot: config.apiRoot, timeoutSeconds: config.pollSeconds + 30 }
+    const agent = config.apiRoot.startsWith('https:') ? new HttpsAgent() : new HttpAgent()
+    this.api = new Api(config.token, options)
+    this.#sending = new Api(config.token, { ...options, baseFetchConfig: { agent } })
+  }
+
+  /** A signal that aborts after so many milliseconds, or when the instance is closed. */
+  within(ms: number): Signal {
+    return AbortSignal.any([this.host.signal, AbortSignal.timeout(ms)]) as unknown as Signal
+  }
+
+  /** Sends a message and returns its id. */
+  async send(place: Place, text: string, replyTo: number | undefined): Promise<string> {
+    const topic = place.topic === undefined ? {} : { message_thread_id: place.topic }
+    const reply =
+      replyTo === undefined
+        ? {}
+        : { reply_parameters: { message_id: replyTo, allow_sending_without_reply: true as const } }
+    const sent = await this.#marked(text, false, place, (chat, { text: words, entities }) =>
+      this.#sending.sendMessage(
+        chat,
+        words,
+        { ...topic, ...reply, entities: [...entities], link_preview_options: { is_disabled: true } },
+        this.within(SEND_MS),
+      ),
+    )
+    return String((sent as Message).message_id)
+  }
+
+  async edit(place: Place, message: number, text: string): Promise<void> {
+    await this.#marked(text, true, place, async (chat, { text: words, entities }) => {
+      try {
+        const more = { entities: [...entities], link_preview_options: { is_disabled: true } }
+        await this.api.editMessageText(chat, message, words, more, this.within(SEND_MS))
+      } catch (error) {
+        if (!isUnmodified(error)) throw error
+      }
+    })
+  }
+
+  async delete({ chat }: Place, message: number): Promise<void> {
+    try {
+      await this.api.deleteMessage(this.#moved.get(chat) ?? chat, message, this.within(SEND_MS))
+    } catch (error) {
+      throw deliveryFailure(error, true)
+    }
+  }
+
+  /** The file of a message, or the words that stand for one that cannot be had. */
+  async fileIn(message: Message): Promise<Attachment | string | undefined> {
+    const file = fileOf(message)
+    if (!file) return undefined
+    if ((file.size ?? 0) > MOST_BYTES) return without(file, 'it is larger than 8 MiB')
+    try {
+      const data = await retrying(() => this.#download(file), {
+        attempts: 3,
+        signal: this.host.signal,
+        timing: this.timing,
+      })
+      return data === undefined
+        ? without(file, 'it is larger than 8 MiB')
+        : { name: file.name, mime_type: file.type, data }
+    } catch (error) {
+      this.host.log(`a file is not fetched: ${describe(error)}`)
+      return without(file, 'Telegram did not hand it over')
+    }
+  }
+
+  async #download({ id }: FileOf): Promise<string | undefined> {
+    const { file_path: path, file_size: size = 0 } = await this.api.getFile(id, this.within(FILE_MS))
+    if (path === undefined) throw new Error('Telegram gives no path of the file')
+    if (size > MOST_BYTES) return undefined
+    const address = `${this.config.apiRoot}/file/bot${this.config.token}/${path.split('/').map(encodeURIComponent).join('/')}`
+    const signal = AbortSignal.any([this.host.signal, AbortSignal.timeout(FILE_MS)])
+    const response = await fetch(address, { signal, redirect: 'error' })
+    if (!response.ok) throw new Error(`Telegram answers ${response.status} for the file`)
+    const parts: Uint8Array[] = []
+    let bytes = 0
+    for await (const part of response.body ?? []) {
+      bytes += part.length
+      if (bytes > MOST_BYTES) {
+        await response.body?.cancel().catch(() => {})
+        return undefined
+      }
+      parts.push(part)
+    }
+    return Buffer.concat(parts).toString('base64')
+  }
+
+  /** Makes a call with the styles of a text, and plain when Telegram does not take those; follows a group that moved. */
+  async #marked<T>(
+    text: string,
+    isRepeatable: boolean,
+    { chat }: Place,
+    call: (chat: string, styled: Styled) => Promise<T>,
+  ): Promise<T> {
+    const rich = styled(text)
+    const attempts = rich.text.trim() === '' ? [unstyled(text)] : [rich, unstyled(text)]
+    for (let n = 0; ; ) {
+      const to = this.#moved.get(chat) ?? chat
+      try {
+        return await call(to, attempts[n] as Styled)
+      } catch (error) {
+        const successor = successorOf(error)
+        if (successor !== undefined && !this.#moved.has(chat)) this.#moved.set(chat, successor)
+        else if (isBadMarkup(error) && n + 1 < attempts.length) n++
+        else throw deliveryFailure(error, isRepeatable)
+      }
+    }
+  }
+}
+
+/** The number that a message or topic has. @throws NotSent for what is none */
+export function numberOf(id: string, what: string): number {
+  if (/^\d{1,15}$/.test(id)) return Number(id)
+  throw new NotSent('unknown_destination', `${JSON.stringify(id.slice(0, 80))} is no ${what} of Telegram`)
+}
+
+const without = ({ name }: FileOf, why: string): string => `[The file ${name} is not attached: ${why}.]`
