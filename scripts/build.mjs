@@ -241,7 +241,8 @@ async function buildCode() {
     bundle(existing(programs), { ...whole, ...short, plugins: [packages, clipanion] }),
     bundle(existing(front), { ...whole, ...short, plugins: [packages, nothingLater], banner: {} }),
     bundle(existing(agentCode), { ...whole, sourcesContent: false }),
-    bundle(existing(extensionCode), { ...whole, sourcesContent: false, plugins: [packages] }),
+    // Libraries look at the names of classes.
+    bundle(existing(extensionCode), { ...whole, sourcesContent: false, keepNames: true, plugins: [packages] }),
     bundle(existing(daemonCode), cached),
   ])
   const outputs = Object.assign({}, ...parts.map(({ metafile }) => metafile.outputs))

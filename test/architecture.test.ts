@@ -286,7 +286,13 @@ const rules: Rule[] = [
           )
         : imports(s).filter(
             to =>
+<<<<<<< HEAD
               /^(packages\/|@svc\/|ai$|@ai-sdk\/|irc-framework$|@xmpp\/|imapflow$|nodemailer|postal-mime$)/.test(to) ||
+=======
+              /^(packages\/|@svc\/|ai$|@ai-sdk\/|irc-framework$|@xmpp\/|grammy(\/|$)|@slack\/|@discordjs\/|undici$)/.test(
+                to,
+              ) ||
+>>>>>>> 503e26b5 (bridge-slack: Socket Mode, with acknowledgement after the event is durable)
               (/^@modelcontextprotocol\/sdk/.test(to) && !/^(plugins\/work\/mcp|test\/bench)\//.test(s.file)),
           ),
     mutants: [
@@ -295,6 +301,7 @@ const rules: Rule[] = [
       ['packages/bridge-irc/src/a.ts', "import { split } from '../../bridge-kit/src/text.js'"],
       ['packages/bridge-irc/src/a.ts', "import { x } from '../../bridge-xmpp/src/index.js'"],
       ['plugins/a/service.ts', "import { streamText } from 'ai'"],
+      ['plugins/a/service.ts', "import { WebClient } from '@slack/web-api'"],
       ['cli/a.ts', "import { settingsOf } from '../packages/agent/src/settings.js'"],
       ['plugins/a/b.ts', "import { Client } from '@modelcontextprotocol/sdk/client/index.js'"],
     ],

@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert'
 import { RpcError, realTiming } from '../../../packages/bridge-kit/src/index.js'
 import { openTelegram } from '../../../packages/bridge-telegram/src/bridge.js'
 import { manifest } from '../../../packages/bridge-telegram/src/manifest.js'
+import { builtBridge } from '../bridge-kit/built.js'
 import { managed, ScriptedDaemon } from '../bridge-kit/scripted-daemon.js'
 import { BotApi, TOKEN } from './bot-api.js'
 
@@ -344,6 +345,16 @@ test('verify says what is missing', async () => {
     ],
   )
   assert.match(checks[2]?.remediation ?? '', '/setprivacy')
+})
+
+test('the built file does the same', async () => {
+  daemon = ScriptedDaemon.ofProgram(builtBridge('telegram'))
+  await daemon.initialize([config()])
+  await daemon.status('ready')
+  await api.write('hello')
+  await daemon.heard('hello')
+  assert.is((await daemon.say(ID, { peer_id: '42' }, 'hello, **Ann**')).status, 'delivered')
+  assert.is(api.sent[0]?.text, 'hello, Ann')
 })
 
 test.run()

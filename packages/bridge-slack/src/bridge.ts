@@ -1,0 +1,274 @@
+import {
+  type Adapter,
+  backoffMs,
+  type Check,
+  type Delivery,
+  type DeliveryResult,
+  type Host,
+  type InboundEvent,
+  IngestRefused,
+  type Instance,
+  messageOf,
+  NotSent,
+  realTiming,
+  type SettleResult,
+  type StateReport,
+  type Target,
+  type Timing,
+  type Unsettled,
+} from '../../bridge-kit/src/index.js'
+import { SlackClient } from './client.js'
+import { configOf, type SlackConfig } from './config.js'
+import { type Found, foundIn, type Me } from './events.js'
+import { describe, isTokenRefused, pauseOf } from './failures.js'
+import { type Envelope, SlackSocket } from './socket.js'
+
+/** Longest text of one message that Slack does not cut. */
+const LONGEST = 4000
+/** Slack counts an envelope as lost after 3 s, and sends it again. */
+const ACK_MS = 2800
+/** A connection on which Slack says nothing for so long is replaced. */
+const SILENCE_MS = 60_000
+/** A connection that lasted this long starts the back-off anew. */
+const STABLE_MS = 60_000
+/** Refusals of an event for which another attempt is of no use. */
+const HOPELESS = new Set(['bridge_event_invalid', 'invalid_params'])
+/** Scopes of the bot, with what is lost without them. */
+const SCOPES: readonly (readonly [scope: string, need: 'fail' | 'warn'])[] = [
+  ['chat:write', 'fail'],
+  ['app_mentions:read', 'fail'],
+  ['im:history', 'fail'],
+  ['channels:history', 'warn'],
+  ['groups:history', 'warn'],
+  ['channels:read', 'warn'],
+  ['im:write', 'warn'],
+  ['files:read', 'warn'],
+  ['users:read', 'warn'],
+]
+
+/** What tests make shorter. */
+export interface Limits {
+  readonly silenceMs?: number
+  readonly ackMs?: number
+}
+
+/** Opens one instance: it connects by Socket Mode, and connects again, until it is closed. */
+export function openSlack(instance: Instance, host: Host, timing: Timing = realTiming, limits: Limits = {}): Adapter {
+  return new SlackBridge(configOf(instance), host, timing, limits)
+}
+
+class SlackBridge implements Adapter {
+  readonly #client: SlackClient
+  readonly #running: Promise<void>
+  /** Events that are on their way to the daemon: a repetition joins them. */
+  readonly #taking = new Map<string, Promise<boolean>>()
+  /** Events of one conversation stay in their order while their files are fetched. */
+  readonly #order = new Map<string, Promise<unknown>>()
+  #socket: SlackSocket | undefined
+  #me: Me | undefined
+  #reported = ''
+
+  constructor(
+    private readonly config: SlackConfig,
+    private readonly host: Host,
+    private readonly timing: Timing,
+    private readonly limits: Limits,
+  ) {
+    this.#client = new SlackClient(config, host, timing)
+    this.#running = this.#run()
+  }
+
+  async deliver(delivery: Delivery): Promise<DeliveryResult> {
+    const { event, text, remote_message_id: ts } = delivery
+    if (ts !== undefined && !TS.test(ts))
+      throw new NotSent('unknown_destination', `${JSON.stringify(ts.slice(0, 80))} is no message of Slack`)
+    if (event === 'delete') {
+      if (ts === undefined) throw new NotSent('unknown_destination', 'the message to delete has no id')
+      await this.#client.delete(delivery, ts)
+      return { status: 'delivered', remote_message_id: ts }
+    }
+    if (text.length > LONGEST)
+      throw new NotSent('unsupported_capability', `a text of ${text.length} characters is longer than ${LONGEST}`)
+    if (text.trim() === '') return { status: 'delivered', ...(ts === undefined ? {} : { remote_message_id: ts }) }
+    if (ts === undefined) return { status: 'delivered', remote_message_id: await this.#client.post(delivery) }
+    await this.#client.update(delivery, ts)
+    return { status: 'delivered', remote_message_id: ts }
+  }
+
+  settle(unsettled: Unsettled): Promise<SettleResult> {
+    return this.#client.find(unsettled, unsettled.since)
+  }
+
+  async targets(): Promise<readonly Target[]> {
+    return this.#me ? this.#client.targets(this.#me) : []
+  }
+
+  async verify(): Promise<readonly Check[]> {
+    const checks: Check[] = []
+    const add = (check: string, status: Check['status'], remediation: string) => {
+      checks.push({ check, status, remediation: status === 'pass' ? '' : remediation })
+    }
+    const auth = await this.#client.web.auth.test().catch((error: unknown) => describe(error))
+    if (typeof auth === 'string') {
+      add('slack.bot_token', 'fail', `Bind the Bot User OAuth Token of the app to bot_token. ${auth}`)
+      return checks
+    }
+    add('slack.bot_token', 'pass', '')
+    const { scopes = [] } = (auth.response_metadata ?? {}) as { scopes?: readonly string[] }
+    for (const [scope, need] of scopes.length === 0 ? [] : SCOPES)
+      if (!scopes.includes(scope))
+        add(
+          `slack.scope ${scope}`,
+          need,
+          `Add the scope ${scope} under OAuth & Permissions, and install the app again.`,
+        )
+    if (scopes.length > 0 && !checks.some(({ check }) => check.startsWith('slack.scope')))
+      add('slack.scopes', 'pass', '')
+    const socket = this.#socket
+    const isLive = socket !== undefined && this.deaf() === undefined
+    add(
+      'slack.socket',
+      isLive ? 'pass' : 'fail',
+      `${JSON.parse(this.#reported || '{}').message ?? 'not connected yet'}`,
+    )
+    return checks
+  }
+
+  deaf(): string | undefined {
+    const silentMs = this.#socket?.silentMs ?? 0
+    const most = (this.limits.silenceMs ?? SILENCE_MS) * 2
+    return silentMs > most ? `nothing was heard of Slack for ${Math.round(silentMs / 1000)} s` : undefined
+  }
+
+  async close(): Promise<void> {
+    this.#socket?.close('closed')
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.host
+    for (let failures = 0; !signal.aborted; ) {
+      const begun = this.timing.now()
+      const why = await this.#connect().catch((error: unknown) => error)
+      this.#socket = undefined
+      if (signal.aborted) return
+      const state = refusalOf(why)
+      if (state) {
+        this.#report(state)
+        return
+      }
+      if (this.timing.now() - begun > STABLE_MS) failures = 0
+      // Slack moves a connection every few hours; that is no failure.
+      if (typeof why === 'string' && MOVED.test(why) && failures === 0) {
+        failures = 1
+        continue
+      }
+      const pause = pauseOf(why)
+      this.#report({
+        status: 'degraded',
+        reason: pause === undefined ? 'provider_timeout' : 'rate_limited',
+        message: (typeof why === 'string' ? why : describe(why)).slice(0, 500),
+      })
+      await this.timing.sleep(pause ?? backoffMs(++failures, this.timing), signal).catch(() => {})
+    }
+  }
+
+  /** One connection from its beginning to its end; resolves with why it ended. */
+  async #connect(): Promise<string> {
+    this.#me ??= await this.#client.me()
+    const me = this.#me
+    const silence = this.limits.silenceMs ?? SILENCE_MS
+    const socket = await SlackSocket.open(this.config, this.timing, silence, this.host.signal, envelope =>
+      this.#take(envelope, me),
+    )
+    this.#socket = socket
+    this.#report({ status: 'ready' })
+    return socket.ended
+  }
+
+  /** Acknowledges an envelope when the daemon has it; one that takes longer than Slack waits comes again. */
+  async #take({ type, body, ack }: Envelope, me: Me): Promise<void> {
+    let found: Found | undefined
+    try {
+      found = foundIn(type, body, me, this.config.threads)
+    } catch (error) {
+      this.host.log(`an envelope is not understood: ${messageOf(error)}`)
+    }
+    if (!found) return ack()
+    const timeout = new AbortController()
+    const late = this.timing.sleep(this.limits.ackMs ?? ACK_MS, timeout.signal).then(
+      () => false,
+      () => false,
+    )
+    const isTaken = await Promise.race([this.#ingestOnce(found), late])
+    timeout.abort()
+    if (isTaken) await ack()
+  }
+
+  #ingestOnce(found: Found): Promise<boolean> {
+    const { idempotency_key: key } = found.event
+    const before = this.#taking.get(key)
+    if (before) return before
+    const taken = this.#ingest(found).finally(() => this.#taking.delete(key))
+    this.#taking.set(key, taken)
+    return taken
+  }
+
+  /** Resolves with whether nothing has to be done with the event again. */
+  async #ingest({ event, files, direct }: Found): Promise<boolean> {
+    if (direct) this.#client.learn(direct.user, direct.channel)
+    const conversation = event.group_id ?? event.peer_id ?? ''
+    const before = this.#order.get(conversation) ?? Promise.resolve()
+    const prepared = before.catch(() => {}).then(() => this.#complete(event, files))
+    this.#order.set(conversation, prepared)
+    const complete = await prepared
+    if (this.#order.get(conversation) === prepared) this.#order.delete(conversation)
+    return this.host.ingest(complete).then(
+      () => true,
+      error => {
+        if (this.host.signal.aborted) return false
+        this.host.log(`an event was not taken: ${messageOf(error)}`)
+        return error instanceof IngestRefused && HOPELESS.has(error.code)
+      },
+    )
+  }
+
+  /** Adds the name of the sender and the files. */
+  async #complete(event: InboundEvent, files: Found['files']): Promise<InboundEvent> {
+    const { sender } = event
+    const name = sender.username ?? (sender.authenticated ? await this.#client.nameOf(sender.id) : undefined)
+    const named = name === undefined ? event : { ...event, sender: { ...sender, username: name, display_name: name } }
+    if (files.length === 0) return named
+    const { attachments, missing } = await this.#client.files(files)
+    return {
+      ...named,
+      text: [event.text, ...missing].filter(Boolean).join('\n'),
+      ...(attachments.length === 0 ? {} : { attachments }),
+    }
+  }
+
+  #report(state: StateReport): void {
+    const text = JSON.stringify(state)
+    if (text === this.#reported) return
+    this.#reported = text
+    this.host.report(state)
+  }
+}
+
+const TS = /^\d{1,20}\.\d{1,10}$/
+/** Why Slack ends a connection that is to be opened anew. */
+const MOVED = /^Slack: (?:refresh_requested|warning)$/
+
+/** The state in which an error leaves the instance until it is restarted. */
+function refusalOf(error: unknown): StateReport | undefined {
+  if (error === 'Slack: link_disabled')
+    return {
+      status: 'error',
+      reason: 'tenant_config_invalid',
+      message:
+        'Socket Mode is off for this app: turn it on under Socket Mode at api.slack.com/apps, and restart the bridge',
+    }
+  if (!isTokenRefused(error)) return undefined
+  const message = `${describe(error)}: bind bot_token (xoxb-…, OAuth & Permissions) and app_token (xapp-…, App-Level Tokens) anew`
+  return { status: 'auth_required', reason: 'auth_failed', message }
+}

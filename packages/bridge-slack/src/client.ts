@@ -1,0 +1,315 @@
+import { WebClient } from '@slack/web-api'
+import {
+  type Attachment,
+  type Delivery,
+  type Host,
+  NotSent,
+  type SettleResult,
+  type Target,
+  type Timing,
+} from '../../bridge-kit/src/index.js'
+import type { SlackConfig } from './config.js'
+import type { Me, SlackFile } from './events.js'
+import { deliveryFailure, describe, slackCode } from './failures.js'
+import { silent } from './socket.js'
+import { mrkdwn } from './text.js'
+
+/** A message is answered within this: the daemon waits 5 s for the result. */
+const SEND_MS = 4500
+/** Slack takes about one message a second in a channel. */
+const CHANNEL_MS = 1000
+/** A message that would wait longer is told to come again. */
+const MOST_WAIT_MS = 1200
+const MOST_CHANNELS = 2000
+/** What a mark of ours is called in the metadata of a message. */
+const MARK = 'svc_delivery'
+/** Pages of 200 messages in which our own is looked for. */
+const MOST_PAGES = 10
+/** A request that was cut off may still be carried out: the platform is looked at twice, so much apart. */
+const SECOND_LOOK_MS = 4000
+const FILE_MS = 20_000
+const MOST_BYTES = 8 * 1024 * 1024
+const MOST_BYTES_IN_ALL = 2 * MOST_BYTES
+
+/** The Web API with the token of the bot. */
+export class SlackClient {
+  readonly web: WebClient
+  /** Channels of direct messages by person. */
+  readonly #direct = new Map<string, string>()
+  readonly #next = new Map<string, number>()
+  readonly #names = new Map<string, string>()
+  #readsNames = true
+
+  constructor(
+    private readonly config: SlackConfig,
+    private readonly host: Host,
+    private readonly timing: Timing,
+  ) {
+    this.web = new WebClient(config.botToken, {
+      slackApiUrl: `${config.apiUrl}/`,
+      logger: silent,
+      // The daemon repeats, and knows what may be repeated.
+      retryConfig: { retries: 0 },
+      rejectRateLimitedCalls: true,
+      timeout: SEND_MS,
+      allowAbsoluteUrls: false,
+    })
+  }
+
+  async me(): Promise<Me> {
+    const {
+      team_id: team = '',
+      team: teamName = '',
+      user_id: user = '',
+      user: name = '',
+      bot_id: bot = '',
+    } = await this.web.auth.test()
+    return { team, teamName, user, name, bot }
+  }
+
+  /** Remembers the channel of direct messages with a person. */
+  learn(user: string, channel: string): void {
+    put(this.#direct, user, channel)
+  }
+
+  /** Sends a message that carries the nonce, and returns its id. */
+  async post({ target, text, nonce, reply_to_message_id: replyTo }: Delivery): Promise<string> {
+    try {
+      const channel = await this.#channelOf(target)
+      await this.#turn(channel)
+      const thread = target.thread_id ?? replyTo
+      const sent = await this.web.chat.postMessage({
+        channel,
+        text: mrkdwn(text),
+        mrkdwn: true,
+        parse: 'none',
+        link_names: false,
+        unfurl_links: false,
+        unfurl_media: false,
+        ...(thread === undefined ? {} : { thread_ts: thread }),
+        metadata: { event_type: MARK, event_payload: { nonce } },
+      } as Parameters<WebClient['chat']['postMessage']>[0])
+      if (sent.ts === undefined) throw new Error('Slack took the message and named no id')
+      return sent.ts
+    } catch (error) {
+      throw deliveryFailure(error, false)
+    }
+  }
+
+  async update({ target, text, nonce }: Delivery, ts: string): Promise<void> {
+    try {
+      const channel = await this.#channelOf(target)
+      await this.#turn(channel)
+      await this.web.chat.update({
+        channel,
+        ts,
+        text: mrkdwn(text),
+        parse: 'none',
+        link_names: false,
+        metadata: { event_type: MARK, event_payload: { nonce } },
+      })
+    } catch (error) {
+      throw deliveryFailure(error, true)
+    }
+  }
+
+  async delete({ target }: Delivery, ts: string): Promise<void> {
+    try {
+      await this.web.chat.delete({ channel: await this.#channelOf(target), ts })
+    } catch (error) {
+      // It is gone, by an attempt whose answer was lost perhaps.
+      if (slackCode(error) !== 'message_not_found') throw deliveryFailure(error, true)
+    }
+  }
+
+  /** Looks for the message with the nonce among the last ones of its channel or thread. */
+  async find(delivery: Delivery, since: number): Promise<SettleResult> {
+    try {
+      const first = await this.#look(delivery, since)
+      if (first.outcome !== 'absent') return first
+      await this.timing.sleep(SECOND_LOOK_MS, this.host.signal)
+      return await this.#look(delivery, since)
+    } catch (error) {
+      this.host.log(`a message is not looked for: ${describe(error)}`)
+      return { outcome: 'unknown' }
+    }
+  }
+
+  async #look({ target, nonce, reply_to_message_id: replyTo }: Delivery, since: number): Promise<SettleResult> {
+    const channel = await this.#channelOf(target)
+    const ts = target.thread_id ?? replyTo
+    let cursor: string | undefined
+    for (let page = 0; page < MOST_PAGES; page++) {
+      const how = {
+        channel,
+        oldest: String(Math.max(0, since) / 1000),
+        include_all_metadata: true,
+        limit: 200,
+        ...(cursor === undefined ? {} : { cursor }),
+      }
+      const found =
+        ts === undefined
+          ? await this.web.conversations.history(how)
+          : await this.web.conversations.replies({ ...how, ts })
+      for (const { ts: id, metadata } of (found.messages ?? []) as readonly Marked[])
+        if (metadata?.event_type === MARK && metadata.event_payload?.nonce === nonce && id !== undefined)
+          return { outcome: 'delivered', remote_message_id: id }
+      cursor = found.response_metadata?.next_cursor
+      if (!cursor) return found.has_more ? { outcome: 'unknown' } : { outcome: 'absent' }
+    }
+    return { outcome: 'unknown' }
+  }
+
+  /** Channels that the bot is in, and the people it has heard in direct messages. */
+  async targets(me: Me): Promise<readonly Target[]> {
+    const targets: Target[] = []
+    let cursor = ''
+    for (let page = 0; page < MOST_PAGES; page++) {
+      const found = await this.web.users.conversations({
+        types: 'public_channel,private_channel,mpim',
+        exclude_archived: true,
+        limit: 200,
+        ...(cursor === '' ? {} : { cursor }),
+      })
+      for (const { id, name, is_mpim: isGroup } of found.channels ?? [])
+        if (id !== undefined)
+          targets.push({
+            group_id: id,
+            display_name: isGroup ? (name ?? id) : `#${name ?? id}`,
+            target_type: isGroup ? 'group' : 'channel',
+            qualifier: me.teamName,
+          })
+      cursor = found.response_metadata?.next_cursor ?? ''
+      if (cursor === '') break
+    }
+    for (const user of this.#direct.keys())
+      targets.push({
+        peer_id: user,
+        display_name: `@${this.#names.get(user) ?? user}`,
+        target_type: 'user',
+        qualifier: me.teamName,
+      })
+    return targets
+  }
+
+  /** The name of a person; undefined where the app may not look it up. */
+  async nameOf(user: string): Promise<string | undefined> {
+    const known = this.#names.get(user)
+    if (known !== undefined || !this.#readsNames) return known
+    try {
+      const { user: found } = await this.web.users.info({ user })
+      const name = found?.name ?? user
+      put(this.#names, user, name)
+      return name
+    } catch (error) {
+      if (slackCode(error) === 'missing_scope') this.#readsNames = false
+      return undefined
+    }
+  }
+
+  /** Files of a message, and words for those that cannot be had. */
+  async files(
+    files: readonly SlackFile[],
+  ): Promise<{ readonly attachments: Attachment[]; readonly missing: string[] }> {
+    const [attachments, missing]: [Attachment[], string[]] = [[], []]
+    let room = MOST_BYTES_IN_ALL
+    for (const file of files) {
+      const name = (file.name ?? 'file').replace(/[\p{Cc}/\\]/gu, '_').slice(0, 200) || 'file'
+      try {
+        const bytes = await this.#download(file, Math.min(room, MOST_BYTES))
+        room -= bytes.length
+        const type = (file.mimetype ?? 'application/octet-stream').slice(0, 255)
+        attachments.push({ name, mime_type: type, data: bytes.toString('base64') })
+      } catch (error) {
+        const why = error instanceof Missing ? error.message : 'Slack did not hand it over'
+        if (!(error instanceof Missing)) this.host.log(`a file is not fetched: ${describe(error)}`)
+        missing.push(`[The file ${name} is not attached: ${why}.]`)
+      }
+    }
+    return { attachments, missing }
+  }
+
+  async #download(file: SlackFile, most: number): Promise<Buffer> {
+    const address = file.url_private_download ?? file.url_private ?? ''
+    // The token goes to Slack alone: the address of a file may be one of another service.
+    if (!URL.canParse(address) || !isSlack(new URL(address), this.config.apiUrl))
+      throw new Missing('it is kept by another service')
+    if ((file.size ?? 0) > most) throw new Missing('it is larger than 8 MiB')
+    const response = await fetch(address, {
+      headers: { authorization: `Bearer ${this.config.botToken}` },
+      signal: AbortSignal.any([this.host.signal, AbortSignal.timeout(FILE_MS)]),
+      redirect: 'manual',
+    })
+    // Without the scope Slack answers with the page for logging in.
+    const isPage = (response.headers.get('content-type') ?? '').startsWith('text/html') && file.mimetype !== 'text/html'
+    if (response.status === 302 || response.status === 403 || isPage) {
+      await response.body?.cancel().catch(() => {})
+      throw new Missing('the app lacks the scope files:read')
+    }
+    if (!response.ok) throw new Error(`Slack answers ${response.status} for a file`)
+    const parts: Uint8Array[] = []
+    let bytes = 0
+    for await (const part of response.body ?? []) {
+      bytes += part.length
+      if (bytes > most) throw new Missing('it is larger than 8 MiB')
+      parts.push(part)
+    }
+    return Buffer.concat(parts)
+  }
+
+  /** The channel of an address; that of a person is opened. */
+  async #channelOf({ group_id: group, peer_id: peer }: Delivery['target']): Promise<string> {
+    const id = group ?? peer ?? ''
+    if (!/^[A-Z][A-Z0-9]{1,40}$/.test(id))
+      throw new NotSent('unknown_destination', `${JSON.stringify(id.slice(0, 80))} is no channel or person of Slack`)
+    if (!/^[UW]/.test(id)) return id
+    const known = this.#direct.get(id)
+    if (known !== undefined) return known
+    const opened = await this.web.conversations.open({ users: id }).catch(error => {
+      // Nothing was sent yet.
+      throw deliveryFailure(error, true)
+    })
+    const channel = opened.channel?.id
+    if (channel === undefined) throw new NotSent('unknown_destination', `Slack opens no direct message with ${id}`)
+    this.learn(id, channel)
+    return channel
+  }
+
+  /** Resolves when the next message of a channel may go. */
+  async #turn(channel: string): Promise<void> {
+    const now = this.timing.now()
+    const at = Math.max(now, this.#next.get(channel) ?? 0)
+    if (at - now > MOST_WAIT_MS)
+      throw new NotSent('transient_delivery_failure', 'Slack takes one message a second in a channel', {
+        retryAfterMs: at - now,
+      })
+    put(this.#next, channel, at + CHANNEL_MS)
+    if (at > now) await this.timing.sleep(at - now, this.host.signal)
+  }
+}
+
+interface Marked {
+  readonly ts?: string
+  readonly metadata?: { readonly event_type?: string; readonly event_payload?: { readonly nonce?: unknown } }
+}
+
+/** A file that cannot be had, for a reason that people are told. */
+class Missing extends Error {}
+
+function isSlack(address: URL, api: string): boolean {
+  if (address.origin === new URL(api).origin) return true
+  return (
+    address.protocol === 'https:' &&
+    /(?:^|\.)(?:slack\.com|slack-edge\.com|slack-files\.com|slack-gov\.com)$/.test(address.hostname)
+  )
+}
+
+function put<K, V>(map: Map<K, V>, key: K, value: V): void {
+  map.delete(key)
+  map.set(key, value)
+  if (map.size <= MOST_CHANNELS) return
+  for (const oldest of map.keys()) {
+    map.delete(oldest)
+    return
+  }
+}
