@@ -28,6 +28,23 @@ const tree = [
 
 const plugins = pluginFolders(root)
 
+type Package = { readonly dependencies?: Readonly<Record<string, string>> }
+const dependenciesOf = (file: string) =>
+  Object.keys((JSON.parse(readFileSync(path.join(root, file), 'utf8')) as Package).dependencies ?? {})
+
+/** Libraries that only the packages below `packages/` have. */
+const librariesOfPackages = new Set(
+  readdirSync(path.join(root, 'packages')).flatMap(name => dependenciesOf(`packages/${name}/package.json`)),
+)
+for (const shared of dependenciesOf('package.json')) librariesOfPackages.delete(shared)
+
+/** Name of the package of a specifier: `@slack/web-api/dist/x.js` is of `@slack/web-api`. */
+const packageOf = (specifier: string) =>
+  specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/')
+
 /** Markdown files below a folder, paths relative to the root. */
 const documentsBelow = (folder: string) =>
   readdirSync(path.join(root, folder), { recursive: true, withFileTypes: true })
@@ -286,13 +303,8 @@ const rules: Rule[] = [
           )
         : imports(s).filter(
             to =>
-<<<<<<< HEAD
-              /^(packages\/|@svc\/|ai$|@ai-sdk\/|irc-framework$|@xmpp\/|imapflow$|nodemailer|postal-mime$)/.test(to) ||
-=======
-              /^(packages\/|@svc\/|ai$|@ai-sdk\/|irc-framework$|@xmpp\/|grammy(\/|$)|@slack\/|@discordjs\/|undici$)/.test(
-                to,
-              ) ||
->>>>>>> 503e26b5 (bridge-slack: Socket Mode, with acknowledgement after the event is durable)
+              /^(packages\/|@svc\/)/.test(to) ||
+              librariesOfPackages.has(packageOf(to)) ||
               (/^@modelcontextprotocol\/sdk/.test(to) && !/^(plugins\/work\/mcp|test\/bench)\//.test(s.file)),
           ),
     mutants: [
