@@ -61,7 +61,8 @@ const Defaults = v.objectWithRest(
     progress: v.optional(Progress),
     thread_id: v.optional(v.string()),
   },
-  v.string(),
+  // Further members are texts; the document of the contract has the other as well.
+  v.union([Mode, v.string(), Progress]),
 )
 
 /** A connection of a messaging platform to the daemon. */
@@ -135,15 +136,29 @@ const where = {
   workspace: v.optional(v.pipe(v.string(), v.description('only those of this workspace: id, name or path'))),
 }
 
+/** A larger page is cut to the largest one. */
+const Limit = v.pipe(
+  queryInteger(0),
+  v.transform(limit => Math.min(limit, 200)),
+  v.number(),
+  v.integer(),
+  v.maxValue(200),
+)
+
 /** Query of GET /api/bridges. */
 export const ListBridgesQuery = v.object({
   ...where,
   q: v.optional(v.pipe(v.string(), v.maxLength(200), v.description('search in name, id, platform and extension'))),
   platform: v.optional(v.pipe(v.string(), v.description('only those of this platform'))),
-  status: v.optional(v.pipe(BridgeStatus, v.description('only those with this status'))),
+  status: v.optional(
+    v.pipe(
+      v.picklist(['disabled', 'starting', 'ready', 'degraded', 'auth_required', 'error']),
+      v.description('only those with this status'),
+    ),
+  ),
   sort: v.optional(v.pipe(v.picklist(['name']), v.description('global ones first, then by display name'))),
   cursor: v.optional(v.pipe(v.string(), v.description('next_cursor of the previous page'))),
-  limit: v.optional(v.pipe(queryInteger(0), v.description('page size; default 50, at most 200'))),
+  limit: v.optional(v.pipe(Limit, v.description('page size; default 50, at most 200'))),
 })
 export type ListBridgesQuery = v.InferOutput<typeof ListBridgesQuery>
 
@@ -178,7 +193,7 @@ const DefaultsBody = v.nullish(
         thread_id: v.optional(v.string()),
       },
       // The document of the contract has it so; further members that are no text are refused.
-      v.union([v.string(), Progress]),
+      v.union([Mode, v.string(), Progress]),
     ),
     v.description('where a message goes that answers nothing: {"group_id":"#ops"}'),
   ),

@@ -1,6 +1,7 @@
 import type * as v from 'valibot'
 import * as agents from '../../schemas/agents.js'
 import * as automation from '../../schemas/automation.js'
+import * as bridges from '../../schemas/bridges.js'
 import * as daemon from '../../schemas/daemon.js'
 import * as install from '../../schemas/extensions/install.js'
 import * as extensions from '../../schemas/extensions.js'
@@ -103,6 +104,45 @@ export const routeSchemas: Readonly<Record<string, RouteSchemas>> = {
   'PUT /api/agents/{name}': { body: agents.PutAgentBody, replies: { 200: agents.AgentReply } },
   'DELETE /api/agents/{name}': { query: agents.ListAgentsQuery, replies: { 200: agents.DeleteAgentReply } },
   'POST /api/agents/{name}/duplicate': { body: agents.DuplicateAgentBody, replies: { 201: agents.AgentReply } },
+
+  'GET /api/bridges': { query: bridges.ListBridgesQuery, replies: { 200: bridges.ListBridgesReply } },
+  'POST /api/bridges': { body: bridges.CreateBridgeBody, replies: { 201: bridges.BridgeReply } },
+  'GET /api/bridges/health/stream': { query: bridges.BridgeHealthQuery, replies: { 200: bridges.BridgeHealthChange } },
+  'GET /api/bridges/providers': { replies: { 200: bridges.BridgeProvidersReply } },
+  'GET /api/bridges/providers/chatprovider/manifest': {
+    query: bridges.PlatformManifestQuery,
+    replies: { 200: bridges.PlatformManifestReply },
+  },
+  'GET /api/bridges/{id}': { replies: { 200: bridges.BridgeReply } },
+  'PATCH /api/bridges/{id}': { body: bridges.PatchBridgeBody, replies: { 200: bridges.BridgeReply } },
+  'POST /api/bridges/{id}/disable': { replies: { 200: bridges.BridgeReply } },
+  'POST /api/bridges/{id}/enable': { replies: { 200: bridges.BridgeReply } },
+  'POST /api/bridges/{id}/restart': { replies: { 200: bridges.BridgeReply } },
+  'POST /api/bridges/{id}/resolve': {
+    body: bridges.ResolveBridgeTargetBody,
+    replies: {
+      200: bridges.ResolveBridgeTargetReply,
+      404: bridges.ResolveBridgeTargetFailure,
+      422: bridges.ResolveBridgeTargetFailure,
+    },
+  },
+  'GET /api/bridges/{id}/secret-bindings': { replies: { 200: bridges.BridgeSecretBindingsReply } },
+  'PUT /api/bridges/{id}/secret-bindings/{binding_name}': {
+    body: bridges.PutBridgeSecretBody,
+    replies: { 200: bridges.BridgeSecretBindingReply },
+  },
+  'DELETE /api/bridges/{id}/secret-bindings/{binding_name}': {},
+  'POST /api/bridges/{id}/send-test': { body: bridges.SendTestBody, replies: { 200: bridges.SendTestReply } },
+  'GET /api/bridges/{id}/targets': {
+    query: bridges.ListBridgeTargetsQuery,
+    replies: { 200: bridges.ListBridgeTargetsReply },
+  },
+  'POST /api/bridges/{id}/test-delivery': {
+    body: bridges.TestDeliveryBody,
+    replies: { 200: bridges.TestDeliveryReply },
+  },
+  'POST /api/bridges/{id}/verify': { replies: { 200: bridges.VerifyBridgeReply } },
+  'POST /api/bridges/{id}/webhook/register': { replies: { 200: bridges.RegisterWebhookReply } },
 
   'GET /api/automation/jobs': { query: automation.ListJobsQuery, replies: { 200: automation.ListJobsReply } },
   'POST /api/automation/jobs': { body: automation.CreateJobBody, replies: { 201: automation.JobReply } },
