@@ -103,6 +103,9 @@ const extensionCode = Object.fromEntries(
   bundledExtensions.map(name => [`extensions/${name}/main`, `packages/${name}/src/main.ts`]),
 )
 
+/** The library of adapters, one file that is copied into new ones: `svc/bridge`. */
+const library = { bridge: 'packages/bridge-kit/src/index.ts' }
+
 /** What the daemon runs; no chunk of any entry. */
 const daemonCode = { 'run-daemon': 'cli/daemon/run-daemon.ts' }
 const daemonFile = join(dist, 'run-daemon.cjs')
@@ -243,6 +246,7 @@ async function buildCode() {
     bundle(existing(agentCode), { ...whole, sourcesContent: false }),
     // Libraries look at the names of classes.
     bundle(existing(extensionCode), { ...whole, sourcesContent: false, keepNames: true, plugins: [packages] }),
+    bundle(existing(library), { format: 'esm', sourcemap: false, plugins: [packages] }),
     bundle(existing(daemonCode), cached),
   ])
   const outputs = Object.assign({}, ...parts.map(({ metafile }) => metafile.outputs))
@@ -283,8 +287,10 @@ function putLauncher(name, entry) {
   put({ path: join(bin, name), contents: Buffer.from(code), mode: 0o755 })
 }
 
-/** The manifest of each extension, and the files that it names. */
+/** The manifest of each extension, and the files that it names; the library of adapters in Python. */
 function putExtensions() {
+  const python = join(root, 'packages/bridge-kit/python/svc_bridge.py')
+  if (existsSync(python)) put({ path: join(dist, 'bridge/svc_bridge.py'), contents: readFileSync(python), mode: 0o644 })
   for (const name of bundledExtensions) {
     const folder = join(root, 'packages', name)
     for (const file of ['extension.toml', 'config.schema.json']) {

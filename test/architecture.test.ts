@@ -24,7 +24,7 @@ const tree = [
   .filter(folder => existsSync(path.join(root, folder)))
   .flatMap(folder => sourcesBelow(root, folder))
   // Texts of files for authors, which are no code of the package.
-  .filter(({ file }) => file !== 'plugins/delivery/extensions/authoring/templates.ts')
+  .filter(({ file }) => !/^plugins\/delivery\/extensions\/authoring\/(bridge-)?templates?\.ts$/.test(file))
 
 const plugins = pluginFolders(root)
 

@@ -2,6 +2,7 @@ import path from 'node:path'
 import { type CommandContext, Fault } from '../../../../kernel/plugin.js'
 import type { Manifest } from '../manifest/manifest.js'
 import { typeOf } from '../manifest/manifest.js'
+import { LANGUAGES, type Language } from './bridge-template.js'
 import { develop } from './develop.js'
 import { writeExtension } from './init.js'
 import { bundleMain, packFolder } from './pack.js'
@@ -13,10 +14,12 @@ import { readFolderManifest, type Validation, validateFolder } from './validate.
 
 /** `svc extension init <name>` */
 export const runInit = told(async ({ args: { name = '' }, options, cwd, out, fault }) => {
-  const { form = 'plugin', dir = name } = options
+  const { form = 'plugin', dir = name, language = 'ts' } = options
   if (!isForm(form)) return fault('usage', `there is no form ${form}; there are ${FORMS.join(', ')}`)
+  if (!isLanguage(language))
+    return fault('usage', `there is no language ${language}; there are ${LANGUAGES.join(', ')}`)
   const folder = path.resolve(cwd, String(dir))
-  const files = await writeExtension(folder, form, name)
+  const files = await writeExtension(folder, form, name, language)
   if (out.json) return void out.value({ name, form, folder, files })
   for (const file of files) out.line(`  ${path.relative(cwd, path.join(folder, file))}`)
   out.line(`wrote ${name}, an extension of the form ${form}`)
@@ -24,6 +27,8 @@ export const runInit = told(async ({ args: { name = '' }, options, cwd, out, fau
   const install = form === 'typescript' ? `npm install --prefix ${at} && ` : ''
   out.line(out.color('dim', `next: ${install}svc extension test ${at}`))
 })
+
+const isLanguage = (text: unknown): text is Language => (LANGUAGES as readonly unknown[]).includes(text)
 
 /** `svc extension validate [dir]` */
 export const runValidate = told(async context => {

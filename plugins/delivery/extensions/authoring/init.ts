@@ -1,10 +1,15 @@
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { readRegularFile } from '../../../../kernel/kit/read-file.js'
 import { messageOf } from '../../../../kernel/plugin.js'
 import { ExtensionErrors } from '../errors.js'
+import { packageRoot } from '../load/package.js'
 import { type Manifest, parseManifest } from '../manifest/manifest.js'
+import { type BridgeLibraries, bridgeFiles, type Language } from './bridge-template.js'
 import { type Form, filesOf } from './templates.js'
 import { developmentPackages, writeTypes } from './types.js'
+
+const MAX_LIBRARY_BYTES = 4 * 1024 * 1024
 
 /**
  * Writes a new extension; the folder is there with all of its files or not at all.
@@ -12,8 +17,16 @@ import { developmentPackages, writeTypes } from './types.js'
  * @returns its files, relative
  * @throws Fault `extension_exists`, `extension_name_invalid`
  */
-export async function writeExtension(folder: string, form: Form, name: string): Promise<string[]> {
-  const files = filesOf(form, name, form === 'typescript' ? await developmentPackages() : {})
+export async function writeExtension(
+  folder: string,
+  form: Form,
+  name: string,
+  language: Language = 'ts',
+): Promise<string[]> {
+  const isTyped = form === 'typescript' || (form === 'bridge' && language === 'ts')
+  const packages = isTyped ? await developmentPackages() : {}
+  const files =
+    form === 'bridge' ? bridgeFiles(name, language, await libraries(), packages) : filesOf(form, name, packages)
   // Before anything is written: what the name is to be is said by the manifest's own rules.
   let manifest: Manifest
   try {
@@ -33,12 +46,21 @@ export async function writeExtension(folder: string, form: Form, name: string): 
       await mkdir(path.dirname(at), { recursive: true })
       await writeFile(at, text)
     }
-    if (form === 'typescript') await writeTypes(staged, manifest)
+    if (isTyped) await writeTypes(staged, manifest)
     await rename(staged, folder)
   } finally {
     await rm(staged, { recursive: true, force: true })
   }
   return Object.keys(files)
+}
+
+/** The libraries of adapters, as they come with this program. */
+async function libraries(): Promise<BridgeLibraries> {
+  const read = async (file: string) => {
+    const text = await readRegularFile(path.join(packageRoot(), 'dist', file), { maxBytes: MAX_LIBRARY_BYTES })
+    return `${text ?? ''}`
+  }
+  return { node: await read('bridge.js'), python: await read('bridge/svc_bridge.py') }
 }
 
 /** The rule that the name breaks, and one that is like it and does not. */

@@ -1,4 +1,4 @@
-import { rename, rm, writeFile } from 'node:fs/promises'
+import { rename, rm, stat, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -9,7 +9,7 @@ import { readArchive } from '../install/source/archive.js'
 import { readFolder, readLocalArchive } from '../install/source/folder.js'
 import { sha256, treeDigest } from '../install/source/tree.js'
 import { importModule } from '../load/import-module.js'
-import { leftOutOf, sourceOfMain } from '../load/left-out.js'
+import { leftOutOf, scriptOf, sourceOfMain } from '../load/left-out.js'
 import type { Manifest } from '../manifest/manifest.js'
 
 /** Of a source, and of what is bundled from it. */
@@ -59,8 +59,11 @@ export async function packFolder(root: string, { name }: Manifest, file: string)
  */
 export async function bundleMain(root: string, manifest: Manifest): Promise<string | undefined> {
   const source = await sourceOfMain(root, manifest)
-  if (source === undefined || manifest.main === undefined) return undefined
-  const file = path.join(root, manifest.main)
+  const script = scriptOf(manifest)
+  if (source === undefined || script === undefined) return undefined
+  const file = path.join(root, script)
+  // A new adapter runs where nothing is installed: its script is made anew once its source is newer.
+  if (manifest.main === undefined && !hasBundler(root) && (await isNewer(file, path.join(root, source)))) return source
   const text = await bundleSource(root, source)
   // Whoever watches the folder is not woken for nothing.
   const before = await readRegularFile(file, { maxBytes: MAX_SOURCE_BYTES })
@@ -117,10 +120,27 @@ interface Bundler {
   build(options: object): Promise<{ readonly outputFiles: readonly { readonly text: string }[] }>
 }
 
+/** Path of the bundler that a folder has installed; throws where it has none. */
+const pathOfBundler = (root: string) => createRequire(path.join(root, 'package.json')).resolve('esbuild')
+
+function hasBundler(root: string): boolean {
+  try {
+    return pathOfBundler(root) !== ''
+  } catch {
+    return false
+  }
+}
+
+/** Whether a file is there and was written no earlier than another one. */
+async function isNewer(file: string, than: string): Promise<boolean> {
+  const [one, other] = await Promise.all([file, than].map(at => stat(at).catch(() => undefined)))
+  return one !== undefined && other !== undefined && one.mtimeMs >= other.mtimeMs
+}
+
 async function bundlerOf(root: string, source: string): Promise<Bundler> {
   let resolved: string
   try {
-    resolved = createRequire(path.join(root, 'package.json')).resolve('esbuild')
+    resolved = pathOfBundler(root)
   } catch {
     throw ExtensionErrors.extension_bundler_missing(`${source} is to be bundled, and ${root} has no esbuild`)
   }

@@ -1,6 +1,6 @@
 import type { Command } from '../../../../kernel/plugin.js'
 
-const forms = ['static', 'plugin', 'typescript', 'process']
+const forms = ['static', 'plugin', 'typescript', 'process', 'bridge']
 const dir = { name: 'dir', optional: true, summary: 'folder of the extension (default: this one)' }
 
 /** The commands for authors; all but `dev` and `logs` work without a daemon, and all without a network. */
@@ -11,6 +11,12 @@ export const authoringCommands: readonly Command[] = [
     args: [{ name: 'name', summary: 'vendor.things; a folder of that name is created here' }],
     options: [
       { name: 'form', type: 'text', values: forms, summary: 'form of the extension (default: plugin)' },
+      {
+        name: 'language',
+        type: 'text',
+        values: ['ts', 'python'],
+        summary: 'language of the form bridge (default: ts)',
+      },
       { name: 'dir', type: 'text', summary: 'folder to create instead' },
     ],
     load: () => import('../commands.js').then(module => ({ run: module.runInit })),

@@ -1,7 +1,7 @@
 import { API_VERSION } from '../manifest/manifest.js'
 
 /** Forms of an extension that can be written anew. */
-export const FORMS = ['static', 'plugin', 'typescript', 'process'] as const
+export const FORMS = ['static', 'plugin', 'typescript', 'process', 'bridge'] as const
 export type Form = (typeof FORMS)[number]
 
 export const isForm = (text: unknown): text is Form => (FORMS as readonly unknown[]).includes(text)
@@ -12,7 +12,11 @@ type Files = Readonly<Record<string, string>> & { readonly 'extension.toml': str
  * The files of a new extension by their relative paths; it works as it is.
  * @param packages versions by name that a TypeScript extension is developed with
  */
-export function filesOf(form: Form, name: string, packages: Readonly<Record<string, string>>): Files {
+export function filesOf(
+  form: Exclude<Form, 'bridge'>,
+  name: string,
+  packages: Readonly<Record<string, string>>,
+): Files {
   if (form === 'typescript') return typescriptFiles(name, packages)
   return { static: staticFiles, plugin: pluginFiles, process: processFiles }[form](name)
 }

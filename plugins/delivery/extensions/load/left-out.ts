@@ -1,6 +1,7 @@
 import { lstat } from 'node:fs/promises'
 import path from 'node:path'
-import { type Manifest, readManifest } from '../manifest/manifest.js'
+import * as v from 'valibot'
+import { type Manifest, RelativePath, readManifest } from '../manifest/manifest.js'
 
 /** Names that are never part of an extension: history, links to programs, generated types, what systems and editors leave. */
 const LEFT_OUT: readonly string[] = ['.git', '.hg', '.svn', '.DS_Store', '.bin', '.svc', '__pycache__']
@@ -12,10 +13,24 @@ const PACKAGES = 'node_modules'
 export type LeftOut = (relative: string) => boolean
 
 /**
- * The TypeScript that `main` is bundled from, relative: `main.ts` beside `main.js`. Undefined where `main` is written by hand.
+ * The script that an extension runs, relative: `main`, else that of a process which is `node <script>`. Undefined where there is none,
+ * or it lies elsewhere.
+ */
+export function scriptOf({ main, subprocess }: Pick<Manifest, 'main' | 'subprocess'>): string | undefined {
+  if (main !== undefined || subprocess?.command !== 'node') return main
+  const script = subprocess.args.find(arg => !arg.startsWith('-'))?.replace(/^\{\{config_dir\}\}\//, '')
+  return v.is(RelativePath, script) ? script : undefined
+}
+
+/**
+ * The TypeScript that {@link scriptOf} is bundled from, relative: `main.ts` beside `main.js`. Undefined where `main` is written by hand.
  * @param root folder of the extension, absolute
  */
-export async function sourceOfMain(root: string, { main }: Pick<Manifest, 'main'>): Promise<string | undefined> {
+export async function sourceOfMain(
+  root: string,
+  manifest: Pick<Manifest, 'main' | 'subprocess'>,
+): Promise<string | undefined> {
+  const main = scriptOf(manifest)
   const source = main?.replace(/\.m?js$/, '.ts')
   if (source === undefined || source === main) return undefined
   const found = await lstat(path.join(root, source)).catch(() => undefined)
