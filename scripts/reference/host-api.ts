@@ -1,18 +1,34 @@
+import type * as v from 'valibot'
 import type { Route } from '../../kernel/plugin.js'
 import { provisions } from '../../plugins/delivery/extensions/manifest/manifest.js'
 import { hostMethods } from '../../plugins/delivery/extensions/manifest/permissions.js'
-import { MARKETPLACE_CONSENTS } from '../../plugins/delivery/extensions/subprocess/grants.js'
+import { CONSENTABLE, MARKETPLACE_CONSENTS } from '../../plugins/delivery/extensions/subprocess/grants.js'
 import { Answer, PROTOCOL_VERSIONS } from '../../plugins/delivery/extensions/subprocess/handshake.js'
-import { SnapshotParams } from '../../plugins/delivery/extensions/subprocess/host-api.js'
+import { SecretParams, SnapshotParams } from '../../plugins/delivery/extensions/subprocess/host-api.js'
 import { RPC_CODES } from '../../plugins/delivery/extensions/subprocess/rpc-error.js'
+import { SubscribeParams, UnsubscribeParams } from '../../plugins/delivery/extensions/subprocess/session-feed.js'
+import { KeyParams, ListParams, PutParams } from '../../plugins/delivery/extensions/subprocess/state.js'
 import { inTree } from '../../plugins/index.js'
+import { IngestParams, ReportParams } from '../../plugins/reach/bridges/processes/schemas.js'
 import { jsonOf, type Member, membersOf } from './json-schema.js'
 import { code, page, table } from './markdown.js'
 
 const routes = new Map(
   inTree.flatMap(({ surface }) => (surface.routes ?? []).map(route => [`${route.method} ${route.path}`, route])),
 )
-const snapshot = 'resources/snapshot'
+/** Methods that no route answers: what they do, and their parameters. */
+const own: Readonly<Record<string, readonly [about: string, parameters: v.GenericSchema]>> = {
+  'resources/snapshot': ['Replace all records that the extension has of a kind', SnapshotParams],
+  'sessions/subscribe': ['Get the events of a session as notifications `sessions/event`', SubscribeParams],
+  'sessions/unsubscribe': ['End a subscription', UnsubscribeParams],
+  'state/get': ['Read a value that the extension keeps', KeyParams],
+  'state/put': ['Keep a value under a key', PutParams],
+  'state/delete': ['Delete a value', KeyParams],
+  'state/list': ['List the keys of the values that the extension keeps', ListParams],
+  'secrets/get': ['Read a secret of the manifest anew', SecretParams],
+  'bridges/instances/report_state': ['Report the state of a bridge that the process manages', ReportParams],
+  'bridges/messages/ingest': ['Hand an event of a platform to the daemon; answers once it is durable', IngestParams],
+}
 
 const rowsOf = (members: readonly Member[]) =>
   members.map(({ path, type, isRequired, fallback, description }) => [
@@ -33,12 +49,11 @@ function section(method: string): string {
   const { consent, route } = hostMethods.get(method) ?? {}
   const found = route && routes.get(route)
   const head = `### ${method}`
-  if (method === snapshot)
-    return [
-      head,
-      `Replace all records that the extension has of a kind. Consent ${code(String(consent))}.`,
-      parameters(rowsOf(membersOf(jsonOf(SnapshotParams)))),
-    ].join('\n\n')
+  const [what, schema] = own[method] ?? []
+  if (what !== undefined && schema)
+    return [head, `${what}. Consent ${code(String(consent))}.`, parameters(rowsOf(membersOf(jsonOf(schema))))].join(
+      '\n\n',
+    )
   if (!found) return ''
   const rows = ofRoute(found)
   const about = `${found.summary}. Consent ${code(String(consent))}; answers with the body of ${code(String(route))}.`
@@ -56,8 +71,9 @@ export function hostApiPage(): string {
   return page(
     'The host API',
     `A process of an extension calls these methods over its standard output, JSON-RPC 2.0, one message a line. It may call what
-${code('[permissions] requires')} of its manifest names. An extension from a marketplace is granted methods of these consents alone:
-${MARKETPLACE_CONSENTS.map(code).join(', ')}.`,
+${code('[permissions] requires')} of its manifest names. An extension from a marketplace is granted methods of these consents:
+${MARKETPLACE_CONSENTS.map(code).join(', ')}; and of ${CONSENTABLE.map(code).join(', ')} where the operator allows them by name
+(${code('svc extension install --allow')}). [protocol.md](../protocol.md) describes the messages, limits and errors.`,
     `## Methods that the daemon calls
 
 Every process implements ${code('initialize')}, ${code('health_check')} and ${code('shutdown')}, and those of what ${code('[capabilities] provides')} names. The protocol
