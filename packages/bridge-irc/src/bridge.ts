@@ -45,7 +45,7 @@ class IrcBridge implements Adapter {
     const { event, target, text } = delivery
     if (event === 'delete') throw new NotSent('unsupported_capability', 'IRC has no deletion')
     // A growing answer is sent when it is whole.
-    if (event !== 'final' && event !== 'error') return { status: 'delivered' }
+    if (event === 'start' || event === 'delta' || event === 'resume') return { status: 'delivered' }
     const { nick, account } = peerOf(target.peer_id ?? '')
     const to = target.group_id ?? nick
     if (!isTarget(to))

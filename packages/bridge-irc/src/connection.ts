@@ -10,7 +10,7 @@ import { type Prefix, privmsgLines } from './lines.js'
 const REGISTER_MS = 30_000
 /** The server answers within this, or it is gone. */
 const ANSWER_MS = 20_000
-/** A delivery that would wait longer for its first lines is told to come again. */
+/** A delivery whose last line would wait longer is told to come again. */
 const MOST_WAIT_MS = 1500
 /** A server that sends more without the end of a line is broken. */
 const LONGEST_INPUT = 64 * 1024
@@ -200,9 +200,10 @@ export class IrcConnection {
   }
 
   async #say(target: string, text: string): Promise<DeliveryResult> {
-    const lines = privmsgLines(text, target, this.#prefix)
+    const lines = privmsgLines(text, target, this.#prefix, this.config.burst)
     if (lines.length === 0) return { status: 'delivered' }
-    const wait = this.#flood.waitFor(Math.min(lines.length, this.config.burst))
+    // All of its lines go in time, or none: one that took longer than the daemon waits would count as unknown.
+    const wait = this.#flood.waitFor(lines.length)
     if (wait > MOST_WAIT_MS)
       throw new NotSent('transient_delivery_failure', 'flood control', { retryAfterMs: wait - MOST_WAIT_MS / 2 })
     const delivering: Delivering = { target: this.lower(target), refusals: [] }

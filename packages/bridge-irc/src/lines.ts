@@ -21,10 +21,22 @@ export function roomFor(target: string, { nick, user, host }: Prefix): number {
   return LINE - 2 - (1 + mask + 1) - bytes('PRIVMSG ') - bytes(target) - bytes(' :')
 }
 
-/** The lines of a PRIVMSG each that a text becomes, with no control character that could begin a command or be a CTCP. */
-export function privmsgLines(text: string, target: string, prefix: Prefix): string[] {
+/**
+ * The lines of a PRIVMSG each that a text becomes, with no control character that could begin a command or be a CTCP. Where there
+ * would be more than `most`, those that fit are joined by bars.
+ */
+export function privmsgLines(text: string, target: string, prefix: Prefix, most: number): string[] {
   const room = Math.max(40, roomFor(target, prefix))
-  return linesOf(text).flatMap(line => split(line, room, 'bytes').filter(piece => piece.trim() !== ''))
+  const lines = linesOf(text).flatMap(line => split(line, room, 'bytes').filter(piece => piece.trim() !== ''))
+  if (lines.length <= most) return lines
+  const joined: string[] = []
+  for (const line of lines) {
+    const last = joined.at(-1)
+    if (last !== undefined && Buffer.byteLength(`${last} | ${line}`) <= room)
+      joined[joined.length - 1] = `${last} | ${line}`
+    else joined.push(line)
+  }
+  return joined
 }
 
 /** A channel or nick to which a message may go: one word, and one of them, for a comma would name several. */

@@ -144,16 +144,24 @@ test('a burst is sent at once, and more is told when to come again', async () =>
   assert.equal(await daemon.say('bri_1', { group_id: '#ops' }, 'one\ntwo\nthree'), { status: 'delivered' })
   const more = await daemon.say('bri_1', { group_id: '#ops' }, 'four\nfive\nsix')
   assert.ok(more.status === 'not_sent' && !more.permanent && (more.retry_after_ms ?? 0) > 0, JSON.stringify(more))
+  // Lines beyond a burst share a message.
+  const joined = await start(managed('bri_2', config({ nick: 'other', flood_burst: 3 })))
+  await joined.status('ready')
+  const ann = await person('ann', '#ops')
+  assert.equal(await joined.say('bri_2', { group_id: '#ops' }, 'a\nb\nc\nd'), { status: 'delivered' })
+  await ann.hears(line => line === 'a | b | c | d')
 })
 
 test('a delivery that breaks off in the middle is unknown', async () => {
-  const daemon = await start(managed('bri_1', config({ flood_burst: 2, flood_lines_per_minute: 60 })))
+  const daemon = await start(managed('bri_1', config({ flood_burst: 5, flood_lines_per_minute: 240 })))
   await daemon.status('ready')
   const ann = await person('ann', '#ops')
-  const result = daemon.say('bri_1', { group_id: '#ops' }, 'one\ntwo\nthree\nfour\nfive')
-  await ann.hears(line => line === 'two')
+  const result = daemon.say('bri_1', { group_id: '#ops' }, 'one\ntwo\nthree')
+  await result
+  const broken = daemon.say('bri_1', { group_id: '#ops' }, 'four\nfive\nsix\nseven')
+  await ann.hears(line => line === 'five')
   await server.stop(true)
-  assert.match((await result).status, 'unknown')
+  assert.match((await broken).status, 'unknown')
   const later = await daemon.say('bri_1', { group_id: '#ops' }, 'more')
   assert.is(later.status, 'not_sent')
   await server.start()
