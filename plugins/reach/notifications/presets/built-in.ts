@@ -16,8 +16,15 @@ export const BUILT_IN: readonly BuiltIn[] = [
     name: 'task_terminal',
     version: '1',
     events: ['task.run_*'],
-    filter:
-      'event_type = task.run_completed OR event_type = task.run_failed OR event_type = task.run_canceled OR event_type = task.run_needs_attention',
+    filter: [
+      'task.run_completed',
+      'task.run_failed',
+      'task.run_operator_forced_fail',
+      'task.run_canceled',
+      'task.run_needs_attention',
+    ]
+      .map(name => `event_type = ${name}`)
+      .join(' OR '),
   },
   {
     name: 'session_unhealthy',
