@@ -22,6 +22,8 @@ const SAVED = 5000
 const DIGEST_LINES = 20
 /** What the source of a message of a preset begins with. */
 const PRESET = 'preset:'
+/** How long the dispatcher waits for bridges that do not run now. */
+const ABSENT_MS = 30_000
 const RETRY = { firstMs: 1000, longestMs: 5 * 60_000 }
 /** Longest sleep: the wall clock may be set, and a machine may sleep. */
 const LONGEST_SLEEP_MS = 60_000
@@ -133,9 +135,9 @@ export class Dispatcher {
     const { current: bridges } = needs.bridges
     const of = { preset: lane.preset.row.name, target: lane.key }
     const stored = cursors.get(db, of)
-    // Bridges that do not run now wake the dispatcher when they do.
-    if (!stored || !bridges) return { done: true }
+    if (!stored) return { done: true }
     const now = clock.now()
+    if (!bridges) return { done: true, until: now + ABSENT_MS }
     if (stored.retry_at !== undefined && stored.retry_at > now) return { done: true, until: stored.retry_at }
     const { page, upTo } = await this.#next(lane, stored)
     if (page.length === 0 && upTo - stored.seq < SAVED) return { done: true }

@@ -16,6 +16,8 @@ import { type SubscriptionRow, subscriptions } from '../tables.js'
 /** Subscriptions of one task. */
 const MOST = 100
 const DEFAULT_LIMIT = 200
+/** How long an announcement waits for bridges that do not run now. */
+const ABSENT_MS = 30_000
 const RETRY = { firstMs: 1000, longestMs: 5 * 60_000 }
 /** Events of changes of a task's status, and the statuses with which a task ends. */
 const STATUS_CHANGED = 'task.status_changed'
@@ -122,10 +124,11 @@ export class Subscriptions {
   async send(): Promise<number | undefined> {
     const { clock, db, ids, needs } = this.kernel
     const { current: bridges } = needs.bridges
-    if (!bridges) return undefined
     const rows = db
       .all<{ id: string }>('SELECT id FROM notifications_subscription WHERE due IS NOT NULL ORDER BY id LIMIT 1000')
       .flatMap(({ id }) => subscriptions.get(db, { id }) ?? [])
+    if (rows.length === 0) return undefined
+    if (!bridges) return clock.now() + ABSENT_MS
     const waits: number[] = []
     for (const { id, retry_at: retryAt, failures } of rows) {
       if (retryAt !== undefined && retryAt > clock.now()) {

@@ -39,9 +39,12 @@ export interface FakeBridges {
   readonly known: Map<string, BridgeInfo>
   /** Throws instead of taking a message of these bridges. */
   readonly failing: Map<string, Error>
-  /** Calls of `post`, also of those that wrote nothing. */
-  calls: number
+  /** Whether a message is refused by a throw. */
+  refuses: () => boolean
+  /** Called with the key of a message that is posted again. */
+  repeated: (key: string) => void
   posted(): Posted[]
+  count(): number
   /** A message ends. */
   end(key: string, standing: DeliveryStanding): Promise<unknown>
 }
@@ -76,14 +79,17 @@ export function fakeBridges(...ids: readonly string[]): FakeBridges {
     get = (id: string) => known.get(id)
     list = () => [...known.values()]
     post(t: Tx, { bridgeId, key, target, text, source }: PostedMessage) {
-      made.calls++
       const error = failing.get(bridgeId)
       if (error) throw error
+      if (made.refuses()) throw new Error('refused')
       const found = known.get(bridgeId)
       if (!found) return 'missing' as const
       if (found.notificationSuppress) return 'suppressed' as const
       const within = this.kernel.db.within(t)
-      if (within.row('SELECT 1 FROM bridges_message WHERE key = ?', [key])) return 'known' as const
+      if (within.row('SELECT 1 FROM bridges_message WHERE key = ?', [key])) {
+        made.repeated(key)
+        return 'known' as const
+      }
       within.run('INSERT INTO bridges_message (key, bridge, target, text, source) VALUES (?, ?, ?, ?, ?)', [
         ...[key, bridgeId, JSON.stringify(target), text, source],
       ])
@@ -100,7 +106,9 @@ export function fakeBridges(...ids: readonly string[]): FakeBridges {
   const made: FakeBridges = {
     known,
     failing,
-    calls: 0,
+    refuses: () => false,
+    repeated: () => {},
+    count: () => Number(own?.db.row('SELECT count(*) FROM bridges_message')?.[0]),
     posted: () =>
       (own?.db.all('SELECT key, bridge, target, text, source FROM bridges_message ORDER BY rowid') ?? []).map(row => {
         const { target, ...rest } = row as unknown as Posted & { target: string }
@@ -130,6 +138,10 @@ export function fakeBridges(...ids: readonly string[]): FakeBridges {
 const needs = { events: Events }
 class Emitting {
   constructor(private readonly kernel: PluginKernel<typeof needs>) {}
+  last(): number {
+    const { payload } = this.kernel.needs.events.latest({ name: 'task.run_failed' }) ?? {}
+    return (payload as { n?: number } | undefined)?.n ?? 0
+  }
   emit(names: readonly { name: string; payload: Record<string, unknown>; scope?: string; subject?: string }[]) {
     return this.kernel.db.tx(t => {
       for (const { name, payload, ...about } of names) {
@@ -148,6 +160,13 @@ export const emitter: Plugin = definePlugin({
   service: async () => Emitting,
 }).surface({
   routes: [
+    routeOf<Emitting>(describe('Test'))({
+      method: 'GET',
+      path: '/api/test/last',
+      summary: 'Number of the newest failure',
+      replies: { 200: v.object({ n: v.number() }) },
+      handle: self => ok({ n: self.last() }),
+    }),
     routeOf<Emitting>(describe('Test'))({
       method: 'POST',
       path: '/api/test/emit',
