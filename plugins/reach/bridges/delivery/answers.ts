@@ -145,7 +145,8 @@ export class Answers {
     if (!instance) return
     const can = this.#can(delivery.bridgeId)
     if (can.edits && !growing.isStill) {
-      if (this.#texts(growing).length === 0) return
+      const { text } = growing.projection
+      if (text.trim() === '' && growing.projection.progress(modeOf(instance)) === '') return
       growing.firstAt ??= this.kernel.clock.now()
       const kind = this.ledger.part(this.kernel.db, delivery.id, 0) ? 'delta' : 'start'
       const at = growing.firstAt + GATHER_MS

@@ -192,9 +192,10 @@ export class Ledger {
     return this.kernel.db.all<{ bridge_id: string; n: number }>(sql)
   }
 
-  /** A message of the platform is one of ours. */
-  isOwn(bridgeId: string, remoteId: string): boolean {
-    return parts.query(this.kernel.db, 'WHERE bridge_id = ? AND remote_id = ? LIMIT 1', [bridgeId, remoteId]).length > 0
+  /** A message at an address is one of ours. Ids of some platforms are those of one room. */
+  isOwn(bridgeId: string, target: BridgeAddress, remoteId: string): boolean {
+    const params = [bridgeId, remoteId, laneOf(bridgeId, target)]
+    return parts.query(this.kernel.db, 'WHERE bridge_id = ? AND remote_id = ? AND lane = ? LIMIT 1', params).length > 0
   }
 
   standing(key: string): DeliveryStanding | undefined {
@@ -205,6 +206,9 @@ export class Ledger {
   /** Deletes messages that ended long ago; resolves to when the next one is due. */
   async sweep(): Promise<number | undefined> {
     const now = this.kernel.clock.now()
+    const oldest = () => deliveries.query(this.kernel.db, 'WHERE ended_at IS NOT NULL ORDER BY ended_at LIMIT 1')[0]
+    const due = oldest()?.endedAt
+    if (due === undefined || due > now - KEPT_MS) return due === undefined ? undefined : due + KEPT_MS
     await this.kernel.db.tx(t => {
       const isFailed =
         "EXISTS (SELECT 1 FROM bridges_part p WHERE p.delivery_id = bridges_delivery.id AND p.state = 'failed')"
@@ -215,8 +219,9 @@ export class Ledger {
       )
       for (const { id } of due) this.#delete(t, id)
     })
-    const first = deliveries.query(this.kernel.db, 'WHERE ended_at IS NOT NULL ORDER BY ended_at LIMIT 1')[0]
-    return first?.endedAt === undefined ? undefined : Math.max(first.endedAt + KEPT_MS, now + 3_600_000)
+    const next = oldest()?.endedAt
+    // Of those that failed some stay longer: they are looked at every hour.
+    return next === undefined ? undefined : Math.max(next + KEPT_MS, now + 3_600_000)
   }
 
   /** Nothing is known of an instance any more. */

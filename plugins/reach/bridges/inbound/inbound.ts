@@ -23,7 +23,11 @@ const KEPT_MS = 86_400_000
 /** Milliseconds that an adapter waits for an event to be settled; then it goes on without it. */
 const WAIT_MS = 20_000
 /** Events of one instance that wait for their sessions. */
-const MAX_RECEIVED = 1000
+const MAX_RECEIVED = 200
+/** Base64 characters of files that are on their way to sessions. */
+const MAX_FILES_SIZE = 64 * 1024 * 1024
+/** How often an event that leads to nothing is written down as a sign of life. */
+const HEARD_MS = 60_000
 /** How long it is tried to give an event to a session. */
 const GIVEN_UP_MS = 600_000
 /** How long an event whose files a restart lost waits for its repetition, which has them. */
@@ -67,6 +71,9 @@ export class Inbound {
   readonly #inFlight = new Map<string, Promise<IngestResult>>()
   readonly #ordered = new SerialBy()
   readonly #alarm: Alarm
+  #fileSize = 0
+  /** By instance: when an event that led to nothing was last written down. */
+  readonly #heardAt = new Map<string, number>()
   #isClosed = false
 
   constructor(
@@ -95,11 +102,19 @@ export class Inbound {
     if (instance?.extension !== extension)
       throw BridgeErrors.bridge_not_found(`extension ${extension} has no bridge ${JSON.stringify(bridgeId)}`)
     this.#checkOpen(bridgeId)
+    const nothing = this.#nothingIn(instance, event)
+    if (nothing !== undefined) return this.#passed(event, nothing)
     const known = inbox.get(this.kernel.db, { bridgeId, key })
     if (known && known.state !== 'received') return resultOf(known, 'duplicate')
     const running = this.#inFlight.get(nameOf(bridgeId, key))
     if (running) return { ...(await this.#waited(running)), outcome: 'duplicate' }
-    return this.#waited(this.#process(known, event))
+    const size = (event.attachments ?? []).reduce((sum, { data }) => sum + data.length, 0)
+    if (size > 0 && this.#fileSize + size > MAX_FILES_SIZE)
+      throw BridgeErrors.bridge_not_accepting('many files are on their way; send the event again later')
+    this.#fileSize += size
+    const work = this.#process(known, event)
+    void work.catch(() => {}).finally(() => (this.#fileSize -= size))
+    return this.#waited(work)
   }
 
   /** Goes on with what an earlier daemon left, and tries again what could not be done, until the signal aborts. */
@@ -203,13 +218,34 @@ export class Inbound {
     return row
   }
 
+  /** Why an event leads to nothing, whoever sent it: in a busy room that is most of them, and they need no memory. */
+  #nothingIn({ id, providerConfig, dmPolicy }: Instance, event: InboundEvent): string | undefined {
+    const { family, message_id: messageId } = event
+    if (family === 'edit' || family === 'reaction') return family
+    if (event.automatic) return 'automatic'
+    if (messageId !== undefined && this.deliveries.ledger.isOwn(id, addressOf(event), messageId)) return 'own_message'
+    const word = wordOf(event)
+    if (word && 'code' in word && this.questions.has(id, word.code)) return undefined
+    const judged = judge({ dmPolicy, providerConfig }, this.instances.provider(id), event)
+    return !judged.may && judged.reason === 'not_addressed' ? judged.reason : undefined
+  }
+
+  async #passed(
+    { bridge_instance_id: bridgeId, idempotency_key }: InboundEvent,
+    reason: string,
+  ): Promise<IngestResult> {
+    const now = this.kernel.clock.now()
+    if ((this.#heardAt.get(bridgeId) ?? 0) + HEARD_MS <= now) {
+      this.#heardAt.set(bridgeId, now)
+      await this.kernel.db.tx(t => this.instances.heard(t, bridgeId))
+    }
+    return { idempotency_key, outcome: 'ignored', reason }
+  }
+
   // What becomes of an event.
 
   async #judged(row: InboxRow, instance: Instance, event: InboundEvent): Promise<IngestResult | Settled> {
-    const { family, message_id, sender } = event
-    if (family === 'edit' || family === 'reaction') return ignored(family)
-    if (event.automatic) return ignored('automatic')
-    if (message_id !== undefined && this.deliveries.ledger.isOwn(instance.id, message_id)) return ignored('own_message')
+    const { family, sender } = event
     const word = wordOf(event)
     const sessions = this.kernel.needs.sessions.current
     if (!sessions)
@@ -376,10 +412,13 @@ export class Inbound {
 
   /** A prompt that no agent was given is sent again, so that nobody has to ask twice. */
   #ended(t: Tx, { eventId, id }: Delivery, end: TurnEnd): boolean {
-    if (end.how !== 'failed' || !end.unsent || eventId === undefined) return true
-    const row = inbox.get(t, { id: eventId })
-    if (row?.state !== 'prompted' || row.event === '' || row.attempts + 1 >= MAX_ATTEMPTS) return true
-    if (this.deliveries.ledger.partsOf(t, id).length > 0) return true
+    const row = eventId === undefined ? undefined : inbox.get(t, { id: eventId })
+    if (row?.state !== 'prompted') return true
+    const isUnsent = end.how === 'failed' && end.unsent && row.attempts + 1 < MAX_ATTEMPTS
+    if (!isUnsent || this.deliveries.ledger.partsOf(t, id).length > 0) {
+      inbox.update(t, { id: row.id }, { event: '' })
+      return true
+    }
     const again: InboxRow = { ...row, state: 'received', attempts: row.attempts + 1 }
     inbox.update(t, { id: row.id }, { state: again.state, attempts: again.attempts })
     this.kernel.db.onDurable(t, () => this.#resume(again))

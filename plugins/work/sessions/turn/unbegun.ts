@@ -9,6 +9,9 @@ export async function writeUnbegun(
 ): Promise<void> {
   const failure = { kind: 'prompt_failure' as const, summary }
   log.append(promptEvent(request))
-  log.append({ type: 'error', turnId: request.turn_id, content: { error: summary }, failure }, { sync: true })
+  log.append(
+    { type: 'error', turnId: request.turn_id, content: { error: summary, prompt_sent: false }, failure },
+    { sync: true },
+  )
   await log.sync()
 }

@@ -1,3 +1,5 @@
+import { rmSync } from 'node:fs'
+import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { eventually } from '../../../fixtures/session-world.js'
@@ -55,6 +57,7 @@ test('tools are shown while they run, and not in the end', async () => {
     await chat.reads(texts => texts[0] === 'Looking.\n\n… read notes.txt')
     await gate.open()
     await chat.reads(texts => texts.length === 1 && texts[0] === 'Looking.\n\nFound.')
+    assert.is(chat.platform.messages[0]?.texts[0], 'Looking.\n\n… read notes.txt')
   } finally {
     await chat.close()
   }
@@ -205,6 +208,54 @@ test('a daemon that restarts in the middle of an answer says nothing twice and f
       JSON.stringify(texts),
     )
     assert.is(texts.filter(text => text === 'waiting').length, 1)
+  } finally {
+    await chat.close()
+  }
+})
+
+test('an answer that ends while its first message is on its way is changed to the whole', async () => {
+  const chat = await openChat()
+  try {
+    const gate = chat.world.gate()
+    let release = () => {}
+    chat.platform.holdNext(new Promise<void>(resolve => (release = resolve)))
+    const { session_id } = await chat.say(`say one\n${gate.line}\nsay two`)
+    await eventually(async () => chat.platform.requests.length === 1, 'the first message')
+    await gate.open()
+    await eventually(async () => (await chat.events(session_id)).some(({ type }) => type === 'done'), 'the end')
+    release()
+    await chat.reads(texts => texts.length === 1 && texts[0] === 'one\ntwo')
+    assert.equal(chat.platform.messages[0]?.texts, ['one', 'one\ntwo'])
+  } finally {
+    await chat.close()
+  }
+})
+
+test('an answer whose first message has an unknown fate goes on in the message that arrived', async () => {
+  const chat = await openChat()
+  try {
+    const gate = chat.world.gate()
+    chat.platform.unknownNext({ arrives: true })
+    await chat.say(`say one\n${gate.line}\nsay two`)
+    await eventually(async () => chat.platform.messages.length === 1, 'the first message')
+    await gate.open()
+    await chat.reads(texts => texts[0] === 'one\ntwo')
+    assert.is(chat.platform.messages.length, 1)
+  } finally {
+    await chat.close()
+  }
+})
+
+test('a question that no agent could be given is told to be so', async () => {
+  const chat = await openChat()
+  try {
+    const gate = chat.world.gate()
+    const { session_id } = await chat.say(gate.line)
+    await chat.say('say never')
+    await chat.untilPrompted(session_id)
+    await chat.restart(() => rmSync(path.join(chat.world.root, '.svc', 'agents'), { recursive: true }))
+    const texts = await chat.reads(all => all.length === 2)
+    assert.match(texts.join('\n'), /could not be given to an agent: .*ada/)
   } finally {
     await chat.close()
   }

@@ -115,6 +115,13 @@ test('what is no prompt leads to none, with a reason', async () => {
     assert.is((await chat.say('say loop', { message_id: own })).reason, 'own_message')
     assert.is((await chat.events(session_id)).filter(({ type }) => type === 'user_message').length, 1)
     assert.equal(chat.platform.room({ peer_id: 'eve' }), [], 'a stranger is told nothing')
+    const elsewhere = { message_id: own, peer_id: 'ada', thread_id: 't' }
+    assert.is(
+      (await chat.say('say there', elsewhere)).outcome,
+      'prompted',
+      'ids of some platforms are those of one room',
+    )
+    await chat.reads(texts => texts[0] === 'there', { peer_id: 'ada', thread_id: 't' })
   } finally {
     await chat.close()
   }
