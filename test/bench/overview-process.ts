@@ -118,7 +118,10 @@ const handlers = {
     const before = process.cpuUsage()
     for (let n = 0; n < count; n++) {
       const began = performance.now()
-      const { status, body } = await kernel.inject({ method: 'GET', url: `/api/observe/overview?usage_window=${window}` })
+      const { status, body } = await kernel.inject({
+        method: 'GET',
+        url: `/api/observe/overview?usage_window=${window}`,
+      })
       times.push(performance.now() - began)
       if (status !== 200) throw new Error(`${status} ${body}`)
     }
