@@ -63,7 +63,7 @@ class EmailBridge implements Adapter {
 
   async settle({ nonce }: Unsettled): Promise<SettleResult> {
     const { sentFolder, address } = this.config
-    if (sentFolder === undefined) return { outcome: 'unknown' }
+    if (sentFolder === undefined) return { outcome: 'unknown', final: true }
     const id = answerId(nonce, address)
     const found = await hasMessage(this.config, sentFolder, id)
     // The copy is made after the message was sent: that it is missing says nothing.

@@ -32,8 +32,11 @@ import { bodyOf, marker } from './text.js'
 /** GitHub sends up to 25 MB; a comment has at most 64 KiB. */
 const MOST_BYTES = 5 * 1024 * 1024
 const EVENTS = new Set(['issue_comment', 'issues', 'pull_request_review_comment'])
-/** A request that was cut off may have its effect this much later; before, a missing comment says nothing. */
-const SETTLED_MS = 30_000
+/**
+ * A request that was cut off may have its effect half a minute later; before, a missing comment says nothing. The daemon's time
+ * lies a minute before the attempt.
+ */
+const SETTLED_MS = 120_000
 /** Clocks of this machine and of GitHub may differ by this much. */
 const SKEW_MS = 5 * 60_000
 const MOST_PAGES = 10

@@ -69,10 +69,10 @@ const LATER: WebhookReply = {
 }
 
 /** Hands an event to the daemon. The reply says 200 when it is durable there, 503 when the sender has to repeat it. */
-export async function taken(host: Host, event: InboundEvent): Promise<WebhookReply> {
+export async function taken(host: Host, event: InboundEvent, waitMs = WAIT_MS): Promise<WebhookReply> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<undefined>(resolve => {
-    timer = setTimeout(() => resolve(undefined), WAIT_MS)
+    timer = setTimeout(() => resolve(undefined), waitMs)
   })
   try {
     // A repetition of the request joins the event that still waits.

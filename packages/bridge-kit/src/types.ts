@@ -64,7 +64,8 @@ export type Unsettled = Delivery & { readonly since: number }
 export type SettleResult =
   | { readonly outcome: 'delivered'; readonly remote_message_id?: string }
   | { readonly outcome: 'absent' }
-  | { readonly outcome: 'unknown' }
+  /** `final`: asking again will not tell more. */
+  | { readonly outcome: 'unknown'; readonly final?: boolean }
 
 /** A room or person that the platform knows. */
 export interface Target extends Address {

@@ -213,8 +213,8 @@ test('a lost answer is found by its marker among hundreds, a missing one is abse
   assert.equal(await daemon.settle(lost, now), { outcome: 'delivered', remote_message_id: '250' })
   // A marker that another person copied is none.
   github.make('<!-- svc:stolen -->', 'eve')
-  assert.equal(await daemon.settle({ ...lost, nonce: 'stolen' }, now - 60_000), { outcome: 'absent' })
-  assert.equal(await daemon.settle({ ...lost, nonce: 'fresh' }, now), { outcome: 'unknown' })
+  assert.equal(await daemon.settle({ ...lost, nonce: 'stolen' }, now - 180_000), { outcome: 'absent' })
+  assert.equal(await daemon.settle({ ...lost, nonce: 'fresh' }, now - 60_000), { outcome: 'unknown' })
   github.instead = () => ({ status: 500 })
   assert.equal(await daemon.settle(lost, now), { outcome: 'unknown' })
 })

@@ -1,0 +1,69 @@
+import type { InboundEvent } from '../../bridge-kit/src/index.js'
+import { isUuid } from './ids.js'
+
+/** Who the bot is. */
+export interface Self {
+  readonly id: string
+  /** Names with which it is mentioned. */
+  readonly names: readonly string[]
+}
+
+interface Payload {
+  readonly action?: unknown
+  readonly type?: unknown
+  readonly data?: {
+    readonly id?: unknown
+    readonly body?: unknown
+    readonly issueId?: unknown
+    readonly parentId?: unknown
+    readonly userId?: unknown
+    readonly user?: { readonly name?: unknown; readonly email?: unknown } | null
+    readonly createdAt?: unknown
+    readonly updatedAt?: unknown
+  }
+}
+
+/** What a webhook says. `ignored`: it is fine and nothing for the daemon, with the reason. */
+export type Reading = { readonly event: InboundEvent } | { readonly ignored: string }
+
+/** Reads a comment. The key is made of what is signed: a request that is sent again under another id is the same event. */
+export function readEvent(payload: unknown, self: Self): Reading {
+  const { action, type, data } = (payload ?? {}) as Payload
+  if (type !== 'Comment' || !data || (action !== 'create' && action !== 'update'))
+    return { ignored: `${String(type)} ${String(action)}`.slice(0, 100) }
+  const { id, body, issueId, parentId, userId, user, createdAt, updatedAt } = data
+  if (!isUuid(id) || !isUuid(issueId) || typeof body !== 'string') return { ignored: 'it is no comment on an issue' }
+  // Comments of integrations have no user.
+  if (!isUuid(userId)) return { ignored: 'no user wrote it' }
+  if (userId === self.id) return { ignored: 'the bot itself wrote it' }
+  const at = Date.parse(String(createdAt))
+  const named = self.names.find(name => mention(name).test(body))
+  const name = typeof user?.name === 'string' ? user.name.slice(0, 200) : undefined
+  return {
+    event: {
+      idempotency_key: action === 'create' ? `${id}:create` : `${id}:${String(updatedAt).slice(0, 40)}`,
+      family: action === 'create' ? 'message' : 'edit',
+      sender: {
+        id: userId,
+        // A name is what its owner says, an address is verified.
+        ...(typeof user?.email === 'string' ? { username: user.email.slice(0, 200) } : {}),
+        ...(name === undefined ? {} : { display_name: name }),
+        // Linear has signed it.
+        authenticated: true,
+      },
+      peer_id: userId,
+      group_id: issueId,
+      thread_id: isUuid(parentId) ? parentId : id,
+      message_id: id,
+      ...(isUuid(parentId) ? { reply_to_message_id: parentId } : {}),
+      text: named === undefined ? body : body.replace(leading(named), '').trim(),
+      addressed: named !== undefined,
+      ...(Number.isFinite(at) ? { received_at: at } : {}),
+    },
+  }
+}
+
+const escaped = (name: string) => name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+const mention = (name: string) => new RegExp(`(?:^|[^\\p{L}\\p{N}@/])@${escaped(name)}(?![\\p{L}\\p{N}_-])`, 'iu')
+const leading = (name: string) =>
+  new RegExp(`^\\s*\\[?@${escaped(name)}(?![\\p{L}\\p{N}_-])(?:\\]\\([^)\\s]*\\))?[\\s,:]*`, 'iu')
