@@ -1,3 +1,4 @@
+export { bytesOf, fileMissing, fileName } from './download.js'
 export { type HttpReply, type HttpRequest, http, isHmac } from './http.js'
 export {
   type ListenConfig,

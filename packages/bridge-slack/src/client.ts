@@ -1,7 +1,10 @@
 import { WebClient } from '@slack/web-api'
 import {
   type Attachment,
+  bytesOf,
   type Delivery,
+  fileMissing,
+  fileName,
   type Host,
   NotSent,
   type SettleResult,
@@ -214,7 +217,7 @@ export class SlackClient {
     const [attachments, missing]: [Attachment[], string[]] = [[], []]
     let room = MOST_BYTES_IN_ALL
     for (const file of files) {
-      const name = (file.name ?? 'file').replace(/[\p{Cc}/\\]/gu, '_').slice(0, 200) || 'file'
+      const name = fileName(file.name, 'file')
       try {
         const bytes = await this.#download(file, Math.min(room, MOST_BYTES))
         room -= bytes.length
@@ -223,7 +226,7 @@ export class SlackClient {
       } catch (error) {
         const why = error instanceof Missing ? error.message : 'Slack did not hand it over'
         if (!(error instanceof Missing)) this.host.log(`a file is not fetched: ${describe(error)}`)
-        missing.push(`[The file ${name} is not attached: ${why}.]`)
+        missing.push(fileMissing(name, why))
       }
     }
     return { attachments, missing }
@@ -234,7 +237,7 @@ export class SlackClient {
     // The token goes to Slack alone: the address of a file may be one of another service.
     if (!URL.canParse(address) || !isSlack(new URL(address), this.config.apiUrl))
       throw new Missing('it is kept by another service')
-    if ((file.size ?? 0) > most) throw new Missing('it is larger than 8 MiB')
+    if ((file.size ?? 0) > most) throw new Missing(TOO_LARGE)
     const response = await fetch(address, {
       headers: { authorization: `Bearer ${this.config.botToken}` },
       signal: AbortSignal.any([this.host.signal, AbortSignal.timeout(FILE_MS)]),
@@ -247,14 +250,9 @@ export class SlackClient {
       throw new Missing('the app lacks the scope files:read')
     }
     if (!response.ok) throw new Error(`Slack answers ${response.status} for a file`)
-    const parts: Uint8Array[] = []
-    let bytes = 0
-    for await (const part of response.body ?? []) {
-      bytes += part.length
-      if (bytes > most) throw new Missing('it is larger than 8 MiB')
-      parts.push(part)
-    }
-    return Buffer.concat(parts)
+    const bytes = await bytesOf(response, most)
+    if (!bytes) throw new Missing(TOO_LARGE)
+    return bytes
   }
 
   /** The channel of an address; that of a person is opened. */
@@ -295,6 +293,7 @@ interface Marked {
 
 /** A file that cannot be had, for a reason that people are told. */
 class Missing extends Error {}
+const TOO_LARGE = 'it is larger than 8 MiB'
 
 function isSlack(address: URL, api: string): boolean {
   if (address.origin === new URL(api).origin) return true

@@ -2,7 +2,15 @@ import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import { Api } from 'grammy'
 import type { Message } from 'grammy/types'
-import { type Attachment, type Host, NotSent, retrying, type Timing } from '../../bridge-kit/src/index.js'
+import {
+  type Attachment,
+  bytesOf,
+  fileMissing,
+  type Host,
+  NotSent,
+  retrying,
+  type Timing,
+} from '../../bridge-kit/src/index.js'
 import type { TelegramConfig } from './config.js'
 import { type FileOf, fileOf } from './events.js'
 import { deliveryFailure, describe, isBadMarkup, isUnmodified, successorOf } from './failures.js'
@@ -114,17 +122,7 @@ export class TelegramClient {
     const signal = AbortSignal.any([this.host.signal, AbortSignal.timeout(FILE_MS)])
     const response = await fetch(address, { signal, redirect: 'error' })
     if (!response.ok) throw new Error(`Telegram answers ${response.status} for the file`)
-    const parts: Uint8Array[] = []
-    let bytes = 0
-    for await (const part of response.body ?? []) {
-      bytes += part.length
-      if (bytes > MOST_BYTES) {
-        await response.body?.cancel().catch(() => {})
-        return undefined
-      }
-      parts.push(part)
-    }
-    return Buffer.concat(parts).toString('base64')
+    return (await bytesOf(response, MOST_BYTES))?.toString('base64')
   }
 
   /** Makes a call with the styles of a text, and plain when Telegram does not take those; follows a group that moved. */
@@ -156,4 +154,4 @@ export function numberOf(id: string, what: string): number {
   throw new NotSent('unknown_destination', `${JSON.stringify(id.slice(0, 80))} is no ${what} of Telegram`)
 }
 
-const without = ({ name }: FileOf, why: string): string => `[The file ${name} is not attached: ${why}.]`
+const without = ({ name }: FileOf, why: string): string => fileMissing(name, why)

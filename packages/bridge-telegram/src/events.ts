@@ -1,5 +1,5 @@
 import type { Chat, Message, MessageEntity, Update, User, UserFromGetMe } from 'grammy/types'
-import type { InboundEvent } from '../../bridge-kit/src/index.js'
+import { fileName, type InboundEvent } from '../../bridge-kit/src/index.js'
 
 /** Kinds of updates that are asked for. */
 export const UPDATES = [
@@ -92,7 +92,7 @@ interface AnyFile {
 function named(file: AnyFile, name: string, type: string): FileOf {
   return {
     id: file.file_id,
-    name: (file.file_name ?? name).replace(/[\p{Cc}/\\]/gu, '_').slice(0, 200) || name,
+    name: fileName(file.file_name, name),
     type: (file.mime_type ?? type).slice(0, 255),
     size: file.file_size,
   }
