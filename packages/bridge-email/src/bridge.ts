@@ -33,6 +33,7 @@ export function openEmail(instance: Instance, host: Host, timing: Timing = realT
 class EmailBridge implements Adapter {
   #mailbox: Mailbox | undefined
   readonly #running: Promise<void>
+  #watching: Promise<void> = Promise.resolve()
   #reported = ''
   /** Why nothing can be sent. */
   #mute: string | undefined
@@ -134,6 +135,8 @@ class EmailBridge implements Adapter {
   async close(): Promise<void> {
     this.#mailbox?.close()
     await this.#running
+    // A position that is being saved is saved.
+    await this.#watching
   }
 
   async #run(): Promise<void> {
@@ -160,7 +163,9 @@ class EmailBridge implements Adapter {
     const mailbox = await Mailbox.open(this.config, this.position, this.host, this.timing)
     this.#mailbox = mailbox
     this.#standing()
-    return Promise.race([mailbox.ended, mailbox.watch().then(() => mailbox.ended)])
+    const watching = mailbox.watch()
+    this.#watching = watching.catch(() => {})
+    return Promise.race([mailbox.ended, watching.then(() => mailbox.ended)])
   }
 
   #standing(): void {

@@ -114,25 +114,34 @@ export class Mailbox {
     const known = await this.position.load()
     if (known === undefined) {
       const uid = Math.max(0, opened.uidNext - 1)
-      await this.position.save({ uidValidity, uid, receivedAt: Date.now(), keys: [] })
+      await this.position.save({ uidValidity, uid, ...(await this.#latest(opened.exists)) })
     } else if (known.uidValidity !== uidValidity) {
       this.host.log(`UIDVALIDITY of ${config.mailbox} changed from ${known.uidValidity} to ${uidValidity}`)
       await this.position.save(renumbered(known, uidValidity, opened.uidNext))
     }
   }
 
+  /** Time and key of the latest message that is there at the beginning; the time is that of the server. */
+  async #latest(messages: number): Promise<Pick<Position, 'receivedAt' | 'keys'>> {
+    if (messages === 0) return { receivedAt: 0, keys: [] }
+    const found = await this.#fetch('*', {})
+    const reading = found
+      ? await read({ source: found.source ?? Buffer.alloc(0), size: found.size ?? 0 }, this.config)
+      : undefined
+    const keys = reading?.kind === 'event' ? [reading.event.idempotency_key] : []
+    return { receivedAt: (found && epochOf(found.internalDate)) || 0, keys }
+  }
+
+  #fetch(range: string, options: { readonly uid?: boolean }) {
+    const query = { uid: true, internalDate: true, size: true, source: { maxLength: LONGEST_SOURCE } }
+    return this.#answered(this.client.fetchOne(range, query, options), FETCH_MS)
+  }
+
   /** Reads what is new, in its order. The position advances only over messages that the daemon has. */
   async #pull(): Promise<void> {
     for (const uid of await this.#newUids()) {
       if (this.#over) return
-      const fetched = await this.#answered(
-        this.client.fetchOne(
-          String(uid),
-          { uid: true, internalDate: true, size: true, source: { maxLength: LONGEST_SOURCE } },
-          { uid: true },
-        ),
-        FETCH_MS,
-      )
+      const fetched = await this.#fetch(String(uid), { uid: true })
       const position = this.position.current as Position
       if (!fetched || fetched.source === undefined || fetched.source.length === 0) {
         // An empty FETCH says nothing of the message: it is asked for again, and the position stays.
