@@ -20,6 +20,8 @@ import { addressedText, isTarget, plain } from './lines.js'
 
 /** How often a channel that is not joined and a nick that was taken are tried again. */
 const AGAIN_MS = 25_000
+/** Channels that a verification looks at; the daemon takes 100 checks. */
+const MOST_CHECKED = 90
 /** A connection that lasted this long starts the back-off anew. */
 const STABLE_MS = 60_000
 
@@ -79,11 +81,11 @@ class IrcBridge implements Adapter {
       () => true,
       () => false,
     )
-    const channels = this.config.channels.map((channel): Check => {
+    const channels = this.config.channels.slice(0, MOST_CHECKED).map((channel): Check => {
       const why = connection.refusedChannels.get(connection.lower(channel))
       const status = connection.isIn(channel) ? 'pass' : 'fail'
       const remediation = status === 'pass' ? '' : `Let ${connection.nick} join ${channel}: ${why ?? 'not joined yet'}`
-      return { check: `irc.channel ${channel}`, status, remediation }
+      return { check: `irc.channel ${channel}`.slice(0, 128), status, remediation }
     })
     return [
       { check: 'irc.connected', status: alive ? 'pass' : 'fail', remediation: alive ? '' : 'The server is silent.' },

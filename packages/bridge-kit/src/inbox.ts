@@ -1,4 +1,5 @@
 import { RpcError } from './rpc.js'
+import { split } from './text.js'
 import { type Backoff, backoffMs, type Timing } from './timing.js'
 import { type InboundEvent, IngestRefused, type IngestResult } from './types.js'
 
@@ -23,6 +24,11 @@ const NEVER = new Set([
   'method_not_found',
   'method_unavailable',
 ])
+
+/** Characters of a text and of a name that the daemon takes. */
+const LONGEST_TEXT = 1024 * 1024
+const LONGEST_NAME = 512
+const CUT = '… (cut)'
 
 const BACKOFF: Backoff = { baseMs: 200, capMs: 15_000 }
 
@@ -79,7 +85,7 @@ export class Inbox {
     for (let attempt = 1; ; attempt++) {
       if (this.signal.aborted) throw new IngestRefused('bridge_closed', 'the instance is closed')
       try {
-        return (await this.#limited(() => this.send(event))) as IngestResult
+        return (await this.#limited(() => this.send(bounded(event)))) as IngestResult
       } catch (error) {
         const reason = error instanceof RpcError ? error.reason : ''
         if (!(error instanceof RpcError)) throw new IngestRefused('connection_closed', String(error))
@@ -110,4 +116,16 @@ export class Inbox {
       this.#known.delete(key)
     }
   }
+}
+
+/** An event with the part of its text that the daemon takes; what is beyond is lost rather than all of it. */
+function bounded(event: InboundEvent): InboundEvent {
+  const { text, sender } = event
+  const name = (value: string | undefined) => value?.slice(0, LONGEST_NAME) || undefined
+  const { username, display_name: display, ...who } = sender
+  const names = { username: name(username), display_name: name(display) }
+  const kept = Object.fromEntries(Object.entries(names).filter(([, value]) => value !== undefined))
+  if (text === undefined || text.length <= LONGEST_TEXT) return { ...event, sender: { ...who, ...kept } }
+  const [head = ''] = split(text.slice(0, LONGEST_TEXT), LONGEST_TEXT - CUT.length, 'utf16')
+  return { ...event, text: `${head}${CUT}`, sender: { ...who, ...kept } }
 }

@@ -25,6 +25,8 @@ import { hasId, NS } from './stanzas.js'
 
 /** How often a room that is not joined is tried again. */
 const AGAIN_MS = 25_000
+/** Rooms that a verification looks at; the daemon takes 100 checks. */
+const MOST_CHECKED = 90
 /** A connection that lasted this long starts the back-off anew. */
 const STABLE_MS = 60_000
 /** A question about a message waits so long for a connection. */
@@ -121,11 +123,11 @@ class XmppBridge implements Adapter {
           ? ''
           : 'Without an archive (XEP-0313, default "always") nobody can tell what arrived before a crash.',
       },
-      ...this.config.rooms.map((room): Check => {
+      ...this.config.rooms.slice(0, MOST_CHECKED).map((room): Check => {
         const why = missing.get(room)
         const status = why === undefined ? 'pass' : 'fail'
         return {
-          check: `xmpp.room ${room}`,
+          check: `xmpp.room ${room}`.slice(0, 128),
           status,
           remediation: why === undefined ? '' : `Let the account in: ${why}`,
         }

@@ -299,6 +299,19 @@ test('an event that waits is given up when its instance is closed', async () => 
   await daemon.shutdown()
 })
 
+test('a text and a name that are too long for the daemon are cut', async () => {
+  const { daemon, opened } = probe()
+  await daemon.initialize([managed('a', {})])
+  await daemon.status('starting')
+  const sender = { id: 'ann', authenticated: true, username: 'n'.repeat(1000), display_name: '' }
+  await opened[0]?.host.ingest({ ...message('k', '😀'.repeat(600_000)), sender })
+  const [event] = daemon.events
+  assert.ok((event?.text?.length ?? 0) <= 1024 * 1024)
+  assert.match(event?.text ?? '', /^(?:😀)+… \(cut\)$/u)
+  assert.equal(event?.sender, { id: 'ann', authenticated: true, username: 'n'.repeat(512) })
+  await daemon.shutdown()
+})
+
 test('1,000 events wait at most', async () => {
   const { daemon, opened } = probe()
   await daemon.initialize([managed('a', {})])
