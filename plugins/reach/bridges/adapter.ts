@@ -193,8 +193,8 @@ export interface BridgeProvider {
   readonly description?: string
   readonly capabilities: BridgeCapabilities
   readonly secretSlots: readonly SecretSlot[]
-  /** JSON Schema of `provider_config`, as text. */
-  readonly configSchema?: string
+  /** JSON Schema of `provider_config`, as text, or what reads it. */
+  readonly configSchema?: string | (() => Promise<string | undefined>)
   /** Replaces all instances that it runs; an empty list ends it. Rejects when the adapter cannot be started. */
   manage(instances: readonly ManagedInstance[], host: BridgeHost): Promise<void>
   deliver(request: DeliveryRequest, signal: AbortSignal): Promise<DeliveryResult>

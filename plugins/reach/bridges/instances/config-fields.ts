@@ -1,3 +1,5 @@
+import type { BridgeProvider } from '../api.js'
+
 /** A setting of a platform that a person can type. */
 export interface ConfigField {
   readonly name: string
@@ -22,6 +24,10 @@ interface Property {
   readonly enum?: unknown
   readonly items?: { readonly type?: unknown }
 }
+
+/** The JSON Schema of an adapter as text, where it has one. */
+export const schemaOf = async ({ configSchema }: Pick<BridgeProvider, 'configSchema'>): Promise<string | undefined> =>
+  typeof configSchema === 'function' ? configSchema() : configSchema
 
 /** The fields of a JSON Schema of an object, required ones first; those that hold objects are left out. */
 export function fieldsOf(text: string | undefined): ConfigField[] {

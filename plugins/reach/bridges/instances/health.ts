@@ -11,6 +11,7 @@ import type {
 import { isElsewhere } from '../../../desk/workspaces/api.js'
 import { BridgeErrors } from '../api.js'
 import type { K } from '../needs.js'
+import { schemaOf } from './config-fields.js'
 import { type Instance, type InstanceRecord, type Instances, instanceOf } from './instances.js'
 import type { Secrets } from './secrets.js'
 import type { InstanceState } from './table.js'
@@ -50,33 +51,33 @@ export class Health {
   }
 
   /** The platforms that can be connected. */
-  providers(): BridgeProviderInfo[] {
+  async providers(): Promise<BridgeProviderInfo[]> {
     const all = this.instances.list()
-    return this.instances
-      .providers()
-      .map(({ platform, displayName, description, extension, secretSlots, configSchema }): BridgeProviderInfo => {
-        const own = all.filter(one => one.extension === extension && one.platform === platform && one.enabled)
-        const failing = own.filter(({ status }) => status !== 'ready' && status !== 'starting')
-        return {
-          platform,
-          display_name: displayName,
-          ...(description === undefined ? {} : { description }),
-          extension_name: extension,
-          enabled: true,
-          state: own.length > 0 ? 'active' : 'registered',
-          health: failing.length > 0 ? 'degraded' : 'ok',
-          ...(failing.length > 0 && {
-            health_message: `${failing.length} of ${own.length} bridges need attention: svc bridge list --platform ${platform}`,
-          }),
-          config_schema: configSchema === undefined ? null : { schema: configSchema, version: '1' },
-          secret_slots: secretSlots.map(({ name, description: about, required = false }) => ({
-            name,
-            ...(about === undefined ? {} : { description: about }),
-            required,
-          })),
-        }
-      })
-      .sort((a, b) => (a.platform < b.platform ? -1 : 1))
+    const found = this.instances.providers().map(async (provider): Promise<BridgeProviderInfo> => {
+      const { platform, displayName, description, extension, secretSlots } = provider
+      const own = all.filter(one => one.extension === extension && one.platform === platform && one.enabled)
+      const failing = own.filter(({ status }) => status !== 'ready' && status !== 'starting')
+      const schema = await schemaOf(provider)
+      return {
+        platform,
+        display_name: displayName,
+        ...(description === undefined ? {} : { description }),
+        extension_name: extension,
+        enabled: true,
+        state: own.length > 0 ? 'active' : 'registered',
+        health: failing.length > 0 ? 'degraded' : 'ok',
+        ...(failing.length > 0 && {
+          health_message: `${failing.length} of ${own.length} bridges need attention: svc bridge list --platform ${platform}`,
+        }),
+        config_schema: schema === undefined ? null : { schema, version: '1' },
+        secret_slots: secretSlots.map(({ name, description: about, required = false }) => ({
+          name,
+          ...(about === undefined ? {} : { description: about }),
+          required,
+        })),
+      }
+    })
+    return (await Promise.all(found)).sort((a, b) => (a.platform < b.platform ? -1 : 1))
   }
 
   /** The workspace of a query as an id. @throws Fault `workspace_not_found`, `bridge_invalid` */

@@ -179,12 +179,19 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
         view: show(
           BridgeProvidersReply,
           'providers',
-          ['platform', 'display_name', 'extension_name', 'state', 'health', { of: 'health_message', below: true }],
+          [
+            'platform',
+            { of: 'display_name', header: 'Name' },
+            { of: 'extension_name', header: 'Extension' },
+            'state',
+            'health',
+            { of: 'health_message', below: true },
+          ],
           { empty: 'no platforms; install an extension that connects one: svc marketplace search bridge' },
         ),
       }),
     ],
-    handle: self => ok({ providers: self.health.providers() }),
+    handle: async self => ok({ providers: await self.health.providers() }),
   }),
   route({
     method: 'GET',

@@ -112,15 +112,25 @@ async function chooseRouting(context: Terminal) {
   return { include_peer: at === 0, include_group: at > 0, include_thread: at === 2 }
 }
 
-/** The settings that the schema of the adapter names. */
+/** The settings that the schema of the adapter names: what it requires, then what has a default, where that is wanted. */
 async function askConfig(context: Terminal, { config_schema: schema }: BridgeProviderInfo) {
   const config: Record<string, unknown> = {}
-  for (const field of fieldsOf(schema?.schema)) {
+  const fields = fieldsOf(schema?.schema)
+  const put = async (field: ConfigField) => {
     const value = await askField(context, field)
     if (value !== undefined) config[field.name] = value
   }
+  for (const field of fields) if (field.isRequired) await put(field)
+  const others = fields.filter(field => !field.isRequired)
+  if (others.length === 0) return config
+  const names = others.map(({ name }) => name).join(', ')
+  say(context, `${others.length} more settings may be left as they are: ${names}`)
+  if (!isYes(await ask(context, 'Go through them? (y/n)', 'y'))) return config
+  for (const field of others) await put(field)
   return config
 }
+
+const isYes = (answer: string): boolean => answer.toLowerCase().startsWith('y')
 
 async function askField(context: Terminal, field: ConfigField): Promise<unknown> {
   say(context, field.about)
@@ -150,7 +160,7 @@ async function askPersons(context: Terminal) {
   const answer = await ask(context, 'May they answer permission questions of agents? (y/n)', 'n')
   return {
     dm: { allow_user_ids: ids },
-    ...(answer.toLowerCase().startsWith('y') && { approvers: { user_ids: ids } }),
+    ...(isYes(answer) && { approvers: { user_ids: ids } }),
   }
 }
 

@@ -14,7 +14,7 @@ import { type BridgeAddress, BridgeErrors, type VerifyCheck } from '../api.js'
 import type { K } from '../needs.js'
 import type { Adapters } from './adapters.js'
 import { routeOf } from './addresses.js'
-import { requiredOf } from './config-fields.js'
+import { requiredOf, schemaOf } from './config-fields.js'
 import type { Instance, Instances } from './instances.js'
 import type { Secrets } from './secrets.js'
 import type { TestMessages } from './test-messages.js'
@@ -80,7 +80,7 @@ export class Trials {
   async verify(id: string, actor: Actor, signal: AbortSignal): Promise<VerifyBridgeReply> {
     const instance = this.instances.seen(id, actor)
     const own = [
-      this.#configuration(instance),
+      await this.#configuration(instance),
       this.#process(instance),
       this.#transport(instance),
       this.#inbound(instance),
@@ -113,7 +113,7 @@ export class Trials {
     throw BridgeErrors.bridge_not_ready('the bridge is disabled', { next: command('bridge enable', id) })
   }
 
-  #configuration(instance: Instance): VerifyCheck {
+  async #configuration(instance: Instance): Promise<VerifyCheck> {
     const { id, extension, platform, providerConfig, dmPolicy } = instance
     const check = 'configuration'
     const provider = this.instances.providerOf(instance)
@@ -132,7 +132,7 @@ export class Trials {
         status: 'fail',
         remediation: `the secret ${slot} is not bound: ${command('bridge secret-bindings put', id, slot)}`,
       }
-    const lacking = requiredOf(provider.configSchema).filter(name => providerConfig[name] === undefined)
+    const lacking = requiredOf(await schemaOf(provider)).filter(name => providerConfig[name] === undefined)
     if (lacking.length > 0) {
       const names = lacking.join(', ')
       return {

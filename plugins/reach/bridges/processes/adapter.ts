@@ -1,5 +1,7 @@
+import path from 'node:path'
 import * as v from 'valibot'
 import { issueText } from '../../../../kernel/kit/issue-text.js'
+import { readRegularFile } from '../../../../kernel/kit/read-file.js'
 import { Serial } from '../../../../kernel/kit/serial.js'
 import { faultOf, messageOf } from '../../../../kernel/plugin.js'
 import {
@@ -28,6 +30,8 @@ import { Checked, Delivered, Settled, Targets, Verified } from './schemas.js'
 const SET = 'bridges/instances/set'
 /** Milliseconds for a changed set of instances. */
 const SET_MS = 10_000
+/** Bytes of a JSON Schema. */
+const SCHEMA_MAX = 64 * 1024
 /** Faults of a call by which surely nothing reached the process. */
 const UNSENT: readonly string[] = ['extension_not_running', 'extension_busy', 'extension_not_found']
 
@@ -103,6 +107,7 @@ export class ProcessAdapter {
         fences: bridge.fences,
       },
       secretSlots,
+      ...(bridge.config_schema === undefined ? {} : { configSchema: () => this.#read(bridge.config_schema) }),
       manage: (instances, host) => this.#manage(instances, host),
       deliver: (request, signal) => this.#deliver(request, signal),
       targets: (id, signal) => this.#targets(id, signal),
@@ -114,6 +119,18 @@ export class ProcessAdapter {
         : {}),
       verify: (id, signal) => this.#verify(id, signal),
       registerWebhook: (id, signal) => this.#registerWebhook(id, signal),
+    }
+  }
+
+  /** A text file of the extension; undefined where it cannot be read. */
+  async #read(file = ''): Promise<string | undefined> {
+    const { root } = this.extension() ?? {}
+    if (root === undefined || file === '') return undefined
+    try {
+      return String(await readRegularFile(path.join(root, file), { maxBytes: SCHEMA_MAX, links: 'refuse' }))
+    } catch (error) {
+      this.kernel.log.warn(`the config schema of ${this.name} cannot be read: ${messageOf(error)}`)
+      return undefined
     }
   }
 

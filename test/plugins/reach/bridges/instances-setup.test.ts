@@ -113,6 +113,7 @@ test('the setup asks for everything, starts the bridge and proves what works', a
       [/1-3 \[1\]/, ''],
       [/server:/, ''],
       [/server:/, 'irc.example'],
+      [/Go through them/, ''],
       [/nick, Enter to skip/, ''],
       [/port/, 'many'],
       [/port/, '6697'],
