@@ -34,7 +34,7 @@ export class FakeSlack {
   readonly calls: Call[] = []
   readonly messages: Message[] = []
   readonly files = new Map<string, { readonly type: string; readonly bytes: Buffer }>()
-  readonly acks: string[] = []
+  readonly acks = new Set<string>()
   scopes = SCOPES[0] as string
   /** Answers a call before the workspace does. */
   answer: (call: Call) => Answer | undefined = () => undefined
@@ -137,7 +137,7 @@ export class FakeSlack {
     this.mostAtOnce = Math.max(this.mostAtOnce, this.live)
     socket.on('message', data => {
       const { envelope_id: id = '' } = JSON.parse(String(data)) as { envelope_id?: string }
-      this.acks.push(id)
+      this.acks.add(id)
       this.#unacknowledged.delete(id)
     })
     this.#pings.set(

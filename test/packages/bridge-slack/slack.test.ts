@@ -51,7 +51,7 @@ test('a mention in a channel: one event, an answer in its thread that grows', as
   const ts = slack.write('C1', text)
   slack.event({ type: 'app_mention', channel: 'C1', user: 'U1ANN', text, ts, event_ts: ts })
   const event = await daemon.heard('how many <files> in #ops?')
-  await holds(() => slack.acks.length === 2, 'both acknowledgements')
+  await holds(() => slack.acks.size === 2, 'both acknowledgements')
   assert.is(daemon.events.length, 1, 'the message and its mention are one event')
   assert.ok(event.addressed)
   assert.equal(event.sender, { id: 'U1ANN', authenticated: true, username: 'ann', display_name: 'ann' })
@@ -105,7 +105,7 @@ test('what is addressed: direct messages, names, answers to the bot; its own wor
   assert.equal([direct.peer_id, direct.group_id, direct.thread_id], ['U1ANN', undefined, undefined])
   assert.is(reply.thread_id, '1.1')
   assert.equal([bot.sender.is_bot, bot.sender.authenticated], [true, false])
-  await holds(() => slack.acks.length === 6, 'all acknowledgements')
+  await holds(() => slack.acks.size === 6, 'all acknowledgements')
   assert.is(daemon.events.length, 4)
 })
 
@@ -114,12 +114,12 @@ test('an envelope is acknowledged when the daemon has the event, and not before'
   let refusals = 0
   daemon.ingest = ({ idempotency_key }) => {
     if (refusals++ < 2) throw new RpcError(-32000, 'draining', { code: 'bridge_not_accepting', retry_after_ms: 400 })
-    assert.equal(slack.acks, [])
+    assert.is(slack.acks.size, 0)
     return { idempotency_key, outcome: 'prompted' }
   }
   slack.write('D9', 'are you there?')
   await daemon.heard('are you there?')
-  await holds(() => slack.acks.length > 0, 'the acknowledgement')
+  await holds(() => slack.acks.size > 0, 'the acknowledgement')
   assert.is(daemon.events.length, 1, 'what Slack sent again meanwhile is the same event')
 })
 
@@ -136,7 +136,7 @@ test('an event that is not durable when the connection ends comes again through 
   await daemon.status('degraded')
   isDown = false
   await daemon.heard('do not lose me')
-  await holds(() => slack.acks.length > 0, 'the acknowledgement')
+  await holds(() => slack.acks.size > 0, 'the acknowledgement')
   assert.is(daemon.events.length, 1)
 })
 
@@ -359,7 +359,7 @@ test('an edit, a slash command, a button, a reaction', async () => {
     item: { channel: 'C1', ts: '1.3' },
     item_user: BOT,
   })
-  await holds(() => slack.acks.length === 5, 'all acknowledgements')
+  await holds(() => slack.acks.size === 5, 'all acknowledgements')
   const seen = daemon.events.map(({ family, text, action_id: action }) => `${family} ${text ?? action}`)
   assert.equal(seen.sort(), ['action allow:BCDFG', 'command count', 'edit I meant eight', 'reaction :eyes:'])
 })
@@ -400,7 +400,7 @@ test('the built file does the same', async () => {
   await daemon.status('ready')
   slack.write('D9', 'hello')
   await daemon.heard('hello')
-  await holds(() => slack.acks.length === 1, 'the acknowledgement')
+  await holds(() => slack.acks.size === 1, 'the acknowledgement')
   assert.is((await daemon.say(ID, { peer_id: 'U1ANN' }, 'hello, **Ann**')).status, 'delivered')
   assert.is(slack.messages[0]?.text, 'hello, *Ann*')
 })

@@ -1,0 +1,301 @@
+import {
+  type APIUser,
+  ApplicationFlags,
+  GatewayDispatchEvents as Events,
+  type GatewayDispatchPayload,
+} from '@discordjs/core'
+import {
+  type Adapter,
+  type Address,
+  backoffMs,
+  type Check,
+  type Delivery,
+  type DeliveryResult,
+  type Host,
+  type InboundEvent,
+  IngestRefused,
+  type Instance,
+  InstanceProblem,
+  measure,
+  messageOf,
+  NotSent,
+  realTiming,
+  type SettleResult,
+  type StateReport,
+  type Target,
+  type Timing,
+  type Unsettled,
+} from '../../bridge-kit/src/index.js'
+import { DiscordClient } from './client.js'
+import { configOf, type DiscordConfig } from './config.js'
+import { editEvent, type GatewayMessage, isWithoutContent, messageEvent } from './events.js'
+import { describe, isTokenRefused, pauseOf } from './failures.js'
+import { Gateway } from './gateway.js'
+import { Places } from './places.js'
+
+/** Longest text of one message, in code points. */
+const LONGEST = 2000
+/** Discord asks for a heartbeat every 41 s, and the library replaces a connection that misses one. */
+const DEAF_MS = 180_000
+/** Refusals of an event for which another attempt is of no use. */
+const HOPELESS = new Set(['bridge_event_invalid', 'invalid_params'])
+
+/** Opens one instance: it connects to the gateway, and connects again, until it is closed. */
+export function openDiscord(instance: Instance, host: Host, timing: Timing = realTiming): Adapter {
+  return new DiscordBridge(configOf(instance), host, timing)
+}
+
+class DiscordBridge implements Adapter {
+  readonly #places = new Places()
+  readonly #client: DiscordClient
+  readonly #running: Promise<void>
+  /** Events of one channel stay in their order while their files are fetched. */
+  readonly #order = new Map<string, Promise<unknown>>()
+  #gateway: Gateway | undefined
+  #me: APIUser | undefined
+  #isLive = false
+  /** Discord does not hand over the text of messages, for this reason. */
+  #withoutContent: string | undefined
+  #reported = ''
+
+  constructor(
+    private readonly config: DiscordConfig,
+    private readonly host: Host,
+    private readonly timing: Timing,
+  ) {
+    this.#client = new DiscordClient(config, host, timing, this.#places)
+    this.#running = this.#run()
+  }
+
+  async deliver(delivery: Delivery): Promise<DeliveryResult> {
+    const { event, text, remote_message_id: id } = delivery
+    if (id !== undefined && !/^\d{1,25}$/.test(id))
+      throw new NotSent('unknown_destination', `${JSON.stringify(id.slice(0, 80))} is no message of Discord`)
+    const same = id === undefined ? {} : { remote_message_id: id }
+    if (event === 'delete') {
+      if (id === undefined) throw new NotSent('unknown_destination', 'the message to delete has no id')
+      await this.#client.delete(delivery, id)
+      return { status: 'delivered', ...same }
+    }
+    const length = measure(text, 'code_points')
+    if (length > LONGEST)
+      throw new NotSent('unsupported_capability', `a text of ${length} characters is longer than ${LONGEST}`)
+    if (text.trim() === '') return { status: 'delivered', ...same }
+    if (id === undefined) return { status: 'delivered', remote_message_id: await this.#client.post(delivery) }
+    await this.#client.edit(delivery, id)
+    return { status: 'delivered', ...same }
+  }
+
+  async settle(unsettled: Unsettled): Promise<SettleResult> {
+    return this.#me ? this.#client.find(unsettled, unsettled.since, this.#me.id) : { outcome: 'unknown' }
+  }
+
+  targets(): readonly Target[] {
+    return this.#places.targets()
+  }
+
+  async verify(): Promise<readonly Check[]> {
+    const checks: Check[] = []
+    const add = (check: string, status: Check['status'], remediation: string) => {
+      checks.push({ check, status, remediation: status === 'pass' ? '' : remediation })
+    }
+    const app = await this.#client.api.applications.getCurrent().catch((error: unknown) => describe(error))
+    if (typeof app === 'string') {
+      add('discord.token', 'fail', `Bind a valid bot_token: developer portal, Bot, Reset Token. ${app}`)
+      return checks
+    }
+    add('discord.token', 'pass', '')
+    const content = ApplicationFlags.GatewayMessageContent | ApplicationFlags.GatewayMessageContentLimited
+    add(
+      'discord.message_content',
+      (app.flags ?? 0) & content ? 'pass' : this.config.content ? 'fail' : 'warn',
+      CONTENT_OFF,
+    )
+    const why = this.deaf() ?? (this.#isLive ? undefined : 'There is no connection to the gateway.')
+    add('discord.gateway', why === undefined ? 'pass' : 'fail', `${why}`)
+    const invite = `https://discord.com/oauth2/authorize?client_id=${app.id}&scope=bot&permissions=${PERMISSIONS}`
+    add('discord.servers', this.#places.guilds > 0 ? 'pass' : 'warn', `Invite the bot to a server: ${invite}`)
+    return checks
+  }
+
+  deaf(): string | undefined {
+    const silentMs = this.#isLive ? (this.#gateway?.silentMs ?? 0) : 0
+    return silentMs > DEAF_MS ? `Discord answered no heartbeat for ${Math.round(silentMs / 1000)} s` : undefined
+  }
+
+  async close(): Promise<void> {
+    await this.#gateway?.close()
+    await this.#running
+    this.#client.rest.clearHandlerSweeper()
+    this.#client.rest.clearHashSweeper()
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.host
+    for (let failures = 1; !signal.aborted; failures++) {
+      const error = await this.#connect().catch((problem: unknown) => problem)
+      this.#isLive = false
+      await this.#gateway?.close().catch(() => {})
+      if (signal.aborted) return
+      if (isContentRefused(error) && this.#withoutContent === undefined && this.config.content) {
+        this.#withoutContent = CONTENT_OFF
+        continue
+      }
+      const problem = problemOf(error)
+      if (problem) {
+        this.#report(problem)
+        return
+      }
+      this.#lost(describe(error), pauseOf(error))
+      await this.timing.sleep(pauseOf(error) ?? backoffMs(failures, this.timing), signal).catch(() => {})
+    }
+  }
+
+  /** The gateway from its first connection until Discord refuses it or it is closed. */
+  async #connect(): Promise<void> {
+    const wantsContent = this.config.content && this.#withoutContent !== CONTENT_OFF
+    const gateway = new Gateway(this.config.token, this.#client.rest, wantsContent, this.timing, {
+      dispatch: payload => this.#dispatch(payload),
+      live: me => {
+        this.#me = me
+        this.#isLive = true
+        this.#standing()
+      },
+      lost: why => {
+        this.#isLive = false
+        this.#lost(why)
+      },
+    })
+    this.#gateway = gateway
+    const { signal } = this.host
+    const close = () => void gateway.close().catch(() => {})
+    signal.addEventListener('abort', close, { once: true })
+    try {
+      await gateway.open(signal)
+      await gateway.ended
+    } finally {
+      signal.removeEventListener('abort', close)
+    }
+  }
+
+  #dispatch(payload: GatewayDispatchPayload): void {
+    this.#places.learn(payload)
+    const isNew = payload.t === Events.MessageCreate
+    if (!this.#me || (!isNew && payload.t !== Events.MessageUpdate)) return
+    const message = payload.d as GatewayMessage
+    if (isNew && message.author?.id === this.#me.id) this.#client.learnOwn(message)
+    const channel = message.channel_id
+    const before = this.#order.get(channel) ?? Promise.resolve()
+    const handled = before
+      .then(() => this.#message(message, isNew, this.#me as APIUser))
+      .catch(error => this.host.log(`a message is not understood: ${messageOf(error)}`))
+    this.#order.set(channel, handled)
+    void handled.then(() => {
+      if (this.#order.get(channel) === handled) this.#order.delete(channel)
+    })
+  }
+
+  /** Resolves when the event was handed over; the library of adapters keeps it until the daemon has it. */
+  async #message(message: GatewayMessage, isNew: boolean, me: APIUser): Promise<void> {
+    if (!message.author || message.author.id === me.id) return
+    const isDirect = message.guild_id === undefined
+    const place = isDirect ? {} : await this.#placeOf(message.channel_id)
+    if (isDirect) this.#places.learnPerson(message.author.id, message.channel_id, message.author.username)
+    const event = isNew ? messageEvent(message, place, me) : editEvent(message, place, me)
+    if (!event) return
+    if (isWithoutContent(message, me)) this.#emptied()
+    const complete = await this.#complete(event, isNew ? message : undefined)
+    if (!complete) return
+    void this.#ingest(complete)
+  }
+
+  /** Discord brings no event again: it is kept here until the daemon has it. */
+  async #ingest(event: InboundEvent): Promise<void> {
+    const { signal } = this.host
+    for (let failures = 1; !signal.aborted; failures++) {
+      try {
+        await this.host.ingest(event)
+        return
+      } catch (error) {
+        this.host.log(`an event was not taken: ${messageOf(error)}`)
+        if (error instanceof IngestRefused && HOPELESS.has(error.code)) return
+        await this.timing.sleep(backoffMs(failures, this.timing), signal).catch(() => {})
+      }
+    }
+  }
+
+  async #complete(event: InboundEvent, message: GatewayMessage | undefined): Promise<InboundEvent | undefined> {
+    const files = message?.attachments ?? []
+    if (files.length === 0) return event.text === '' ? undefined : event
+    const { attachments, missing } = await this.#client.files(files)
+    return {
+      ...event,
+      text: [event.text, ...missing].filter(Boolean).join('\n'),
+      ...(attachments.length === 0 ? {} : { attachments }),
+    }
+  }
+
+  async #placeOf(channel: string): Promise<Address> {
+    if (!this.#places.has(channel))
+      await this.#client.api.channels.get(channel).then(
+        found => this.#places.add(found as never),
+        error => this.host.log(`the channel ${channel} is not known: ${describe(error)}`),
+      )
+    return this.#places.addressOf(channel)
+  }
+
+  /** A message came without its words. */
+  #emptied(): void {
+    if (this.#withoutContent !== undefined || !this.config.content) return
+    this.#withoutContent = CONTENT_EMPTY
+    this.#standing()
+  }
+
+  #standing(): void {
+    if (!this.#isLive) return
+    const message = this.#withoutContent
+    this.#report(
+      message === undefined ? { status: 'ready' } : { status: 'degraded', reason: 'tenant_config_invalid', message },
+    )
+  }
+
+  #lost(message: string, pause?: number): void {
+    const reason = pause === undefined ? 'provider_timeout' : 'rate_limited'
+    this.#report({ status: 'degraded', reason, message: message.slice(0, 500) })
+  }
+
+  #report(state: StateReport): void {
+    const text = JSON.stringify(state)
+    if (text === this.#reported) return
+    this.#reported = text
+    this.host.report(state)
+  }
+}
+
+/** View Channel, Send Messages, Read Message History, Send Messages in Threads. */
+const PERMISSIONS = String((1n << 10n) | (1n << 11n) | (1n << 16n) | (1n << 38n))
+const CONTENT_OFF =
+  'Message Content Intent is off, so that only direct messages and messages that mention the bot can be read: turn it on at discord.com/developers/applications, the application, Bot, and restart the bridge'
+const CONTENT_EMPTY =
+  'a message came without its text, which means that Message Content Intent is missing: turn it on at discord.com/developers/applications, the application, Bot, and restart the bridge'
+
+const isContentRefused = (error: unknown): boolean => /disallowed intents/i.test(messageOf(error))
+
+/** The state in which an error leaves the instance until it is restarted. */
+function problemOf(error: unknown): StateReport | undefined {
+  if (error instanceof InstanceProblem) return error.state
+  if (isTokenRefused(error) || /authentication failed/i.test(messageOf(error)))
+    return {
+      status: 'auth_required',
+      reason: 'auth_failed',
+      message:
+        'Discord refuses the token: make a new one at discord.com/developers/applications, the application, Bot, Reset Token, and bind it to bot_token',
+    }
+  if (/disallowed intents|invalid intents|sharding is required|invalid (?:shard|api version)/i.test(messageOf(error)))
+    return {
+      status: 'error',
+      reason: 'tenant_config_invalid',
+      message: `Discord refuses the connection: ${messageOf(error)}`,
+    }
+  return undefined
+}

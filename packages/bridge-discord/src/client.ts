@@ -1,0 +1,213 @@
+import { createHash } from 'node:crypto'
+import { API, type APIAttachment, type APIMessage, MessageFlags } from '@discordjs/core'
+import { REST } from '@discordjs/rest'
+import {
+  type Address,
+  type Attachment,
+  bytesOf,
+  type Delivery,
+  fileMissing,
+  fileName,
+  type Host,
+  NotSent,
+  type SettleResult,
+  type Timing,
+} from '../../bridge-kit/src/index.js'
+import type { DiscordConfig } from './config.js'
+import { codeOf, deliveryFailure, describe } from './failures.js'
+import type { Places } from './places.js'
+
+/** A message is answered within this, beside a short pause: the daemon waits 5 s for the result. */
+const SEND_MS = 3500
+/** A pause that Discord asks for and that is waited for; a longer one is told to the daemon. */
+const MOST_WAIT_MS = 1000
+const FILE_MS = 20_000
+const MOST_BYTES = 8 * 1024 * 1024
+const MOST_BYTES_IN_ALL = 2 * MOST_BYTES
+const MOST_FILES = 10
+/** Pages of 100 messages in which our own is looked for. */
+const MOST_PAGES = 10
+const SECOND_LOOK_MS = 4000
+const MOST_NONCES = 500
+/** First millisecond of the ids of Discord. */
+const EPOCH = 1_420_070_400_000
+const ID = /^\d{1,25}$/
+
+/** The REST API with the token of the bot. */
+export class DiscordClient {
+  readonly rest: REST
+  readonly api: API
+  /** Own messages that the gateway told of, by their nonce. */
+  readonly #own = new Map<string, string>()
+
+  constructor(
+    private readonly config: DiscordConfig,
+    private readonly host: Host,
+    private readonly timing: Timing,
+    private readonly places: Places,
+  ) {
+    this.rest = new REST({
+      api: config.apiUrl,
+      version: '10',
+      // The daemon repeats, and knows what may be repeated.
+      retries: 0,
+      timeout: SEND_MS,
+      rejectOnRateLimit: ({ retryAfter, timeToReset, sublimitTimeout }) =>
+        Math.max(retryAfter, timeToReset, sublimitTimeout) > MOST_WAIT_MS,
+      hashSweepInterval: 0,
+      handlerSweepInterval: 0,
+    }).setToken(config.token)
+    this.api = new API(this.rest)
+  }
+
+  /** Sends a message that carries the nonce, and returns its id. */
+  async post({ target, text, nonce, part, reply_to_message_id: replyTo }: Delivery): Promise<string> {
+    try {
+      const channel = await this.#channelOf(target)
+      const sent = await this.api.channels.createMessage(channel, {
+        content: text,
+        nonce: markOf(nonce),
+        // A repetition within a few minutes returns the message that is there.
+        enforce_nonce: true,
+        allowed_mentions: NOBODY,
+        flags: MessageFlags.SuppressEmbeds,
+        // Only the first part points at the question.
+        ...(part === 0 && replyTo !== undefined && ID.test(replyTo)
+          ? { message_reference: { message_id: replyTo, fail_if_not_exists: false } }
+          : {}),
+      })
+      return sent.id
+    } catch (error) {
+      throw deliveryFailure(error, false)
+    }
+  }
+
+  async edit({ target, text }: Delivery, message: string): Promise<void> {
+    try {
+      const channel = await this.#channelOf(target)
+      await this.api.channels.editMessage(channel, message, { content: text, allowed_mentions: NOBODY })
+    } catch (error) {
+      throw deliveryFailure(error, true)
+    }
+  }
+
+  async delete({ target }: Delivery, message: string): Promise<void> {
+    try {
+      await this.api.channels.deleteMessage(await this.#channelOf(target), message)
+    } catch (error) {
+      // It is gone, by an attempt whose answer was lost perhaps.
+      if (codeOf(error) !== 10008) throw deliveryFailure(error, true)
+    }
+  }
+
+  /** Remembers an own message, which the gateway brings as well. */
+  learnOwn({ id, nonce }: Pick<APIMessage, 'id' | 'nonce'>): void {
+    if (nonce === undefined) return
+    this.#own.set(String(nonce), id)
+    if (this.#own.size <= MOST_NONCES) return
+    for (const oldest of this.#own.keys()) {
+      this.#own.delete(oldest)
+      return
+    }
+  }
+
+  /** Looks for the message with the nonce: in what the gateway brought, then among the last ones of the bot in the channel. */
+  async find(delivery: Delivery, since: number, me: string): Promise<SettleResult> {
+    try {
+      const first = await this.#look(delivery, since, me)
+      if (first.outcome !== 'absent') return first
+      // A request that was cut off may still be carried out.
+      await this.timing.sleep(SECOND_LOOK_MS, this.host.signal)
+      return await this.#look(delivery, since, me)
+    } catch (error) {
+      this.host.log(`a message is not looked for: ${describe(error)}`)
+      return { outcome: 'unknown' }
+    }
+  }
+
+  async #look({ target, nonce, text }: Delivery, since: number, me: string): Promise<SettleResult> {
+    const mark = markOf(nonce)
+    const seen = this.#own.get(mark)
+    if (seen !== undefined) return { outcome: 'delivered', remote_message_id: seen }
+    const channel = await this.#channelOf(target)
+    let after = snowflakeOf(since)
+    for (let page = 0; page < MOST_PAGES; page++) {
+      const found = await this.api.channels.getMessages(channel, { after, limit: 100 })
+      const own = found.filter(({ author }) => author.id === me)
+      // Where Discord does not list nonces, the same words since then are the message.
+      const match = own.find(one =>
+        one.nonce === undefined ? one.content === text.trim() : String(one.nonce) === mark,
+      )
+      if (match) return { outcome: 'delivered', remote_message_id: match.id }
+      if (found.length < 100) return { outcome: 'absent' }
+      after = found.reduce((newest, { id }) => (BigInt(id) > BigInt(newest) ? id : newest), after)
+    }
+    return { outcome: 'unknown' }
+  }
+
+  /** Files of a message, and words for those that cannot be had. */
+  async files(
+    files: readonly APIAttachment[],
+  ): Promise<{ readonly attachments: Attachment[]; readonly missing: string[] }> {
+    const [attachments, missing]: [Attachment[], string[]] = [[], []]
+    let room = MOST_BYTES_IN_ALL
+    for (const file of files.slice(0, MOST_FILES)) {
+      const name = fileName(file.filename, 'file')
+      const most = Math.min(room, MOST_BYTES)
+      const bytes = file.size > most ? undefined : await this.#download(file.url, most)
+      if (bytes === undefined) missing.push(fileMissing(name, 'it is larger than 8 MiB'))
+      else if (typeof bytes === 'string') missing.push(fileMissing(name, bytes))
+      else {
+        room -= bytes.length
+        const type = (file.content_type ?? 'application/octet-stream').slice(0, 255)
+        attachments.push({ name, mime_type: type, data: bytes.toString('base64') })
+      }
+    }
+    return { attachments, missing }
+  }
+
+  async #download(address: string, most: number): Promise<Buffer | string | undefined> {
+    const isOwn = URL.canParse(address) && isDiscord(new URL(address), this.config.apiUrl)
+    if (!isOwn) return 'it is kept by another service'
+    try {
+      const signal = AbortSignal.any([this.host.signal, AbortSignal.timeout(FILE_MS)])
+      const response = await fetch(address, { signal, redirect: 'error' })
+      if (!response.ok) throw new Error(`Discord answers ${response.status} for a file`)
+      return await bytesOf(response, most)
+    } catch (error) {
+      this.host.log(`a file is not fetched: ${describe(error)}`)
+      return 'Discord did not hand it over'
+    }
+  }
+
+  /** The channel of an address; that of a person is opened. */
+  async #channelOf({ group_id: group, peer_id: peer, thread_id: thread }: Address): Promise<string> {
+    const channel = thread ?? group
+    const id = channel ?? peer ?? ''
+    if (!ID.test(id))
+      throw new NotSent('unknown_destination', `${JSON.stringify(id.slice(0, 80))} is no channel or person of Discord`)
+    if (channel !== undefined) return channel
+    const known = this.places.directOf(id)
+    if (known !== undefined) return known
+    const opened = await this.api.users.createDM(id).catch((error: unknown) => {
+      // Nothing was sent yet.
+      throw deliveryFailure(error, true)
+    })
+    this.places.learnPerson(id, opened.id)
+    return opened.id
+  }
+}
+
+/** An agent mentions nobody, and an answer does not notify whom it answers. */
+const NOBODY = { parse: [], replied_user: false }
+
+/** The nonce as Discord takes it, at most 25 characters. */
+export const markOf = (nonce: string): string => createHash('sha256').update(nonce).digest('base64url').slice(0, 24)
+
+/** The smallest id of a message of that time. */
+const snowflakeOf = (ms: number): string => String(BigInt(Math.max(0, Math.floor(ms) - EPOCH)) << 22n)
+
+function isDiscord(address: URL, api: string): boolean {
+  if (address.origin === new URL(api).origin) return true
+  return address.protocol === 'https:' && /^(?:cdn\.discordapp\.com|media\.discordapp\.net)$/.test(address.hostname)
+}
