@@ -187,7 +187,7 @@ test('a token that Discord refuses, one of another form, and one that is missing
 test('a token that is reset while the bridge runs', async () => {
   await ready()
   discord.drop(4004)
-  await daemon.status('auth_required')
+  assert.is((await daemon.status('auth_required')).reason, 'auth_failed')
 })
 
 test('what Discord answers decides whether a message is tried again', async () => {
