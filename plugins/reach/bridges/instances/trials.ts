@@ -202,9 +202,13 @@ export class Trials {
 
   #outbound({ id }: Instance): VerifyCheck {
     const check = 'outbound'
-    const { outboundAt } = this.instances.state(id) ?? {}
+    const { outboundAt, lastSuccessAt } = this.instances.state(id) ?? {}
     if (outboundAt !== undefined)
       return { check, status: 'pass', remediation: `the platform gave a message its id at ${iso(outboundAt)}` }
+    if (lastSuccessAt !== undefined) {
+      const remediation = `a message was handed over at ${iso(lastSuccessAt)}, and the platform gave it no id: look whether it is there`
+      return { check, status: 'warn', remediation }
+    }
     return {
       check,
       status: 'fail',

@@ -55,6 +55,8 @@ export interface FakeOptions {
   /** Status that is reported of each instance once it is managed; `null`: none. Default `ready`. */
   readonly reports?: StateReport | null
   readonly targets?: readonly SnapshotTarget[]
+  /** The platform gives messages no ids, as IRC. */
+  readonly withoutIds?: true
 }
 
 /** A platform in memory with its adapter, which a plugin of a test contributes: rooms with messages, and failures that a test scripts. */
@@ -81,6 +83,7 @@ export class FakePlatform {
   #host: BridgeHost | undefined
   /** Instances that run; an adapter that could not start has none. */
   #known: ReadonlySet<string> = new Set()
+  readonly #withoutIds: boolean
   #ids = 0
   #events = 0
 
@@ -92,7 +95,9 @@ export class FakePlatform {
     configSchema,
     reports = { status: 'ready' },
     targets = [],
+    withoutIds,
   }: FakeOptions = {}) {
+    this.#withoutIds = withoutIds === true
     this.reports = reports
     this.targets = targets
     const can = { ...USUAL, ...capabilities }
@@ -198,7 +203,8 @@ export class FakePlatform {
       if (next.arrives) this.#arrive(request)
       throw new Error(next.message)
     }
-    return { status: 'delivered', remote_message_id: this.#arrive(request) }
+    const remote_message_id = this.#arrive(request)
+    return { status: 'delivered', ...(this.#withoutIds ? {} : { remote_message_id }) }
   }
 
   #arrive({ bridge_instance_id, event, target, text, nonce, remote_message_id }: DeliveryRequest): string {

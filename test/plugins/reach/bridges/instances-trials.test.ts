@@ -204,6 +204,17 @@ test('verify has five proofs, and each that fails names the next step', async ()
   await s.end()
 })
 
+test('a platform that gives messages no ids proves no more than that a message was handed over', async () => {
+  const { s, id } = await ready(
+    new FakePlatform({ withoutIds: true, capabilities: { edits: false, canSettle: false } }),
+  )
+  const outbound = async () => (await s.request('POST', `/api/bridges/${id}/verify`)).body.checks[4]
+  assert.is((await outbound()).status, 'fail')
+  await s.request('POST', `/api/bridges/${id}/send-test`, { message: 'hello', target: { peer_id: 'ada' } })
+  assert.equal([(await outbound()).check, (await outbound()).status], ['outbound', 'warn'])
+  await s.end()
+})
+
 test('the manifest of a Slack app is made from its bridge, for no other platform', async () => {
   const slack = new FakePlatform({ name: 'slack-kit', platform: 'slack' })
   const s = await scene([new FakePlatform(), slack])
