@@ -7,7 +7,7 @@ import { type Chance, chance } from '../library/chance.js'
 import { Platform } from './platform.js'
 
 const AGENT = fileURLToPath(new URL('../../fixtures/acp-agent.mjs', import.meta.url))
-const PATIENCE_MS = 60_000
+const PATIENCE_MS = 180_000
 /** Questions of one round, and rooms that they come from: each room has a session. */
 const QUESTIONS = 6
 const ROOMS = 3
@@ -135,7 +135,7 @@ export class Life {
 
   async #start(): Promise<void> {
     this.#daemon = this.#at.start(['daemon', 'start', '--foreground'])
-    await this.#daemon.shows(/daemon is ready/)
+    await this.#daemon.shows(/daemon is ready/, PATIENCE_MS)
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: the body of any reply
