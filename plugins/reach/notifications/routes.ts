@@ -117,6 +117,7 @@ const attentionRoutes: readonly Route<NotificationsService>[] = [
             'title',
             'occurred_at~ago',
             { of: 'workspace_label', header: 'Workspace' },
+            { of: 'id', header: 'Id', below: true },
             { of: 'command', below: true },
           ],
           { empty: 'nothing needs you' },

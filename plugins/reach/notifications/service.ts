@@ -1,5 +1,5 @@
 import { shown } from '../../../kernel/kit/text.js'
-import { type Actor, KernelErrors, type Tx } from '../../../kernel/plugin.js'
+import { type Actor, KernelErrors, messageOf, type Tx } from '../../../kernel/plugin.js'
 import type { NotifyBody, NotifyReply } from '../../../schemas/notifications.js'
 import { AGENT_SESSION, IdentityErrors } from '../../access/identity/api.js'
 import type { StoredEvent } from '../../platform/events/api.js'
@@ -49,11 +49,18 @@ export class NotificationsService implements NotificationsApi {
     return this.attention.entries()
   }
 
-  /** An event was appended; its transaction is open. */
+  /** An event was appended; its transaction is open, and must not fail for what is made of the event here. */
   written(t: Tx, event: StoredEvent): undefined {
-    if (isTrouble(event.name)) this.#troubles.note(t, event)
-    this.subscriptions.note(t, event)
-    if (this.dispatcher.names(event.name)) this.kernel.db.onDurable(t, this.dispatcher.wakeSoon)
+    try {
+      if (isTrouble(event.name)) this.#troubles.note(t, event)
+      this.subscriptions.note(t, event)
+      if (this.dispatcher.names(event.name)) this.kernel.db.onDurable(t, this.dispatcher.wakeSoon)
+    } catch (error) {
+      this.kernel.log.error('an event is missing in what people are told', {
+        event: event.name,
+        error: messageOf(error),
+      })
+    }
   }
 
   /** What the agent of a session tells people. Throws `identity_required` (401), `identity_stale` (401), `notice_invalid` (422). */

@@ -1,5 +1,7 @@
 import type { Tx } from '../../../../kernel/plugin.js'
-import type { StoredEvent } from '../../../platform/events/api.js'
+import { RecordDeleted, type StoredEvent } from '../../../platform/events/api.js'
+import { JobKind, TriggerKind } from '../../../work/automation/api.js'
+import { BridgeInstanceKind } from '../../bridges/api.js'
 import type { AttentionEntry, AttentionKind, RequestKind } from '../api.js'
 import { type Happening, happeningOf } from '../dispatch/happening.js'
 import type { K } from '../needs.js'
@@ -46,8 +48,12 @@ const ENDS: Readonly<Record<string, readonly string[]>> = {
   'bridge.ready': ['bridge'],
 }
 
+/** Kinds of records with which what is wrong with them goes. */
+const KINDS: ReadonlySet<string> = new Set([JobKind.name, TriggerKind.name, BridgeInstanceKind.name])
+
 /** Whether an event begins or ends something. */
-export const isTrouble = (name: string): boolean => Object.hasOwn(BEGINS, name) || Object.hasOwn(ENDS, name)
+export const isTrouble = (name: string): boolean =>
+  Object.hasOwn(BEGINS, name) || Object.hasOwn(ENDS, name) || name === RecordDeleted.name
 
 /** What is wrong according to events: written in the transaction of the event, so that the list is never behind. */
 export class Troubles {
@@ -55,6 +61,11 @@ export class Troubles {
 
   note(t: Tx, event: StoredEvent): void {
     const own = this.kernel.db.within(t)
+    if (event.name === RecordDeleted.name) {
+      const { kind, id } = event.payload as { readonly kind: string; readonly id: string }
+      if (KINDS.has(kind)) troubles.delete(own, { source_id: id })
+      return
+    }
     const happening = happeningOf(this.kernel, event)
     const begins = Object.hasOwn(BEGINS, event.name) ? BEGINS[event.name] : undefined
     if (begins && happening.outcome === 'failure') {
@@ -68,11 +79,6 @@ export class Troubles {
 
   entries(): AttentionEntry[] {
     return troubles.all(this.kernel.db, {}, 'ORDER BY seq DESC LIMIT 10000').map(row => entryOf(row))
-  }
-
-  /** A job or trigger that is gone cannot run again. */
-  forget(t: Tx, id: string): void {
-    troubles.delete(this.kernel.db.within(t), { source_id: id })
   }
 }
 

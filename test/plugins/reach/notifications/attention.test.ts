@@ -151,6 +151,9 @@ test('what is well again leaves the list by itself', async () => {
     { name: 'task.run_enqueued', payload: { task_id: 'task_1' } },
   ])
   assert.equal(await ids(s), [])
+  await s.emit('automation.run.ended', { ...job, status: 'failed' })
+  await s.emit('record.deleted', { kind: 'automation.job', id: 'job_1', version: 2 })
+  assert.equal(await ids(s), [], 'a job that is deleted cannot run again')
   await s.close()
 })
 
