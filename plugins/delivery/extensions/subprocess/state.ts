@@ -91,7 +91,7 @@ export class ExtensionState {
     const { prefix = '', after = '', limit } = checkedParams(ListParams, params)
     const rows = this.kernel.db.all<Row>(
       `SELECT key, bytes, updated_at FROM extensions_state
-       WHERE extension = ? AND key > ? AND substr(key, 1, ?) = ? ORDER BY key LIMIT ?`,
+       WHERE extension = ? AND key > ? AND substr(key, 1, ?) = ? ORDER BY key LIMIT +?`,
       [extension, after, [...prefix].length, prefix, limit + 1],
     )
     const page = rows.slice(0, limit)
