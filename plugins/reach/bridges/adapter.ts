@@ -94,7 +94,8 @@ export type DeliveryResult =
 export type SettleResult =
   | { readonly outcome: 'delivered'; readonly remote_message_id?: string }
   | { readonly outcome: 'absent' }
-  | { readonly outcome: 'unknown' }
+  /** `final`: nothing will be known later either, so that a person has to decide; otherwise it is asked again. */
+  | { readonly outcome: 'unknown'; readonly final?: boolean }
 
 /** A room or person that a platform knows. */
 export interface SnapshotTarget extends BridgeAddress {

@@ -33,7 +33,7 @@ const Result = v.variant('status', [
 const Settled = v.variant('outcome', [
   v.object({ outcome: v.literal('delivered'), remote_message_id: remoteId }),
   v.object({ outcome: v.literal('absent') }),
-  v.object({ outcome: v.literal('unknown') }),
+  v.object({ outcome: v.literal('unknown'), final: v.optional(v.boolean()) }),
 ])
 
 /** Gives a message to an adapter. Never rejects: what is not known is `unknown`. */

@@ -243,6 +243,7 @@ export class Lanes {
         ledger.arrived(t, part, result.remote_message_id)
         this.instances.succeeded(t, part.bridgeId, result.remote_message_id !== undefined)
       } else if (result.outcome === 'absent') ledger.move(t, part, 'queued')
+      else if (result.final) ledger.move(t, part, 'failed', { reason: 'unknown_after_send' })
       else {
         const attempts = part.attempts + 1
         const nextAt = clock.now() + backoff(attempts, () => ids.random(), ASK_AGAIN)

@@ -217,7 +217,9 @@ export class ProcessAdapter {
     const settled: SettleResult =
       output.outcome === 'delivered'
         ? { outcome: 'delivered', ...remoteOf(output.remote_message_id) }
-        : { outcome: output.outcome }
+        : output.outcome === 'absent'
+          ? { outcome: 'absent' }
+          : { outcome: 'unknown', final: output.final === true }
     return settled
   }
 

@@ -37,7 +37,7 @@ export const Delivered = v.union([
 export const Settled = v.variant('outcome', [
   v.object({ outcome: v.literal('delivered'), remote_message_id: remote }),
   v.object({ outcome: v.literal('absent') }),
-  v.object({ outcome: v.literal('unknown') }),
+  v.object({ outcome: v.literal('unknown'), final: v.optional(v.boolean()) }),
 ])
 
 /** The answer to `bridges/targets/snapshot`. */

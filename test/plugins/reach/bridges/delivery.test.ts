@@ -161,6 +161,22 @@ test('where the platform cannot be asked such a message is listed and not sent a
   }
 })
 
+test('a platform that will never know is asked once; then the message is listed', async () => {
+  const chat = await openChat({ capabilities: { edits: false } })
+  try {
+    chat.platform.settling = { outcome: 'unknown', final: true }
+    chat.platform.unknownNext({ arrives: false })
+    await chat.say('say perhaps')
+    const failed = await eventually(async () => (await chat.deliveries('?state=failed'))[0], 'a failure')
+    assert.is(failed.reason, 'unknown_after_send')
+    await chat.say('say next')
+    await chat.reads(texts => texts.includes('next'))
+    assert.is(chat.platform.settled.length, 1)
+  } finally {
+    await chat.close()
+  }
+})
+
 test('a pause that the platform asks for is kept', async () => {
   const chat = await openChat({ capabilities: { edits: false } })
   try {
