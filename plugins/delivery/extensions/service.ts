@@ -158,6 +158,7 @@ export class ExtensionsService implements ExtensionsApi {
     for (const { hash } of this.#begun()) this.#code.keep(hash)
     this.#kept.start()
     await this.#installer.start()
+    await this.#bundled.read()
     this.#expected.add([...(await this.folder.names()), ...this.dev.keys()])
   }
 
@@ -260,10 +261,7 @@ export class ExtensionsService implements ExtensionsApi {
     const sweep = (keys: readonly string[]) => this.#families.sweep(new Set(keys), this.dev.keys())
     await this.folder.follow(signal, {
       // What nothing here may have any more is in nobody's way.
-      before: async names => {
-        await this.#bundled.read()
-        await sweep([...names, ...this.dev.keys()].filter(key => this.#flags.enabled(key)))
-      },
+      before: names => sweep([...names, ...this.dev.keys()].filter(key => this.#flags.enabled(key))),
       after: async () => {
         await this.dev.restore()
         await this.#installer.conclude()
