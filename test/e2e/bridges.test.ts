@@ -67,7 +67,10 @@ function readBy(person: XmppPerson): string[] {
 }
 
 test.before(async () => {
-  ;[irc, xmpp] = await Promise.all([Ngircd.start(), Prosody.start({ users: { bot: 'a-long-password', ben: 'secret' } })])
+  ;[irc, xmpp] = await Promise.all([
+    Ngircd.start(),
+    Prosody.start({ users: { bot: 'a-long-password', ben: 'secret' } }),
+  ])
   svc = new Installed()
   const folder = join(svc.home, 'agents', 'helper')
   mkdirSync(folder, { recursive: true })
