@@ -15,6 +15,11 @@ const mostShown = 100
 /** Arguments that take ids of several things, as the names of what is looked for: the first is what a name and `@last` mean. */
 export const several: Readonly<Record<string, readonly string[]>> = {
   'why id': ['session_id', 'run_id', 'job_id'],
+  'bridge manifest slack id': ['bridge_id'],
+  'bridge secret-bindings delete id': ['bridge_id'],
+  'bridge secret-bindings list id': ['bridge_id'],
+  'bridge secret-bindings put id': ['bridge_id'],
+  'bridge webhook register id': ['bridge_id'],
   'budget remove ref': ['task_id'],
   'budget set ref': ['task_id'],
   'budget show ref': ['task_id'],
@@ -23,6 +28,11 @@ export const several: Readonly<Record<string, readonly string[]>> = {
   'task dependency add id': ['task_id'],
   'task dependency remove depends_on_id': ['task_id'],
   'task dependency remove id': ['task_id'],
+  'task notification add bridge_instance_id': ['bridge_id'],
+  'task notification add id': ['task_id'],
+  'task notification list id': ['task_id'],
+  'task notification remove id': ['task_id'],
+  'task notification show id': ['task_id'],
   'task profile reset id': ['task_id'],
   'task profile set id': ['task_id'],
   'task profile show id': ['task_id'],
@@ -174,9 +184,13 @@ export function listOf(name: string, entry: Entry, data: CommandData, given: Wan
 /** Does an argument take the id of a run of a task? */
 const isTaskRun = (name: string, path: string) => idPrefixOf(path, name) === 'trun'
 
+/** What a thing with an id is called, where only one may be called so or a person has to say which is meant. */
+export const calledOf = (row: unknown): unknown =>
+  pick(row, 'name') ?? pick(row, 'identifier') ?? pick(row, 'display_name')
+
 /** A thing with an id goes by its name as well; offered once something of it is typed, for else each would stand there twice. */
 function nameOf(row: unknown, { name }: Wanted, typed: string): string[] {
-  const [id, title] = [pick(row, 'id'), pick(row, 'name') ?? pick(row, 'identifier')]
+  const [id, title] = [pick(row, 'id'), calledOf(row)]
   const hasBoth = typeof id === 'string' && typeof title === 'string' && title !== '' && cleanLine(title) === title
   return hasBoth && typed !== '' && /(?:^|_)id$/.test(name) ? [`${title}\t${cleanLine(id)}\n`] : []
 }
@@ -193,8 +207,13 @@ function lineOf(row: unknown, { list: { view }, name, given }: Wanted): string[]
   // What has no id of its own goes by its name.
   const value = /(?:^|_)id$/.test(name) ? (id ?? called) : called
   if (typeof value !== 'string' || value === '' || cleanLine(value) !== value) return []
-  const note = [title, pick(row, 'title'), pick(row, 'task_title'), pick(row, 'agent_name'), pick(row, 'state')].find(
-    text => typeof text === 'string' && text !== value,
-  )
+  const note = [
+    title,
+    pick(row, 'display_name'),
+    pick(row, 'title'),
+    pick(row, 'task_title'),
+    pick(row, 'agent_name'),
+    pick(row, 'state'),
+  ].find(text => typeof text === 'string' && text !== value)
   return [`${value}\t${typeof note === 'string' ? cleanLine(note) : ''}\n`]
 }

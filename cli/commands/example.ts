@@ -14,6 +14,7 @@ const idPrefixes: Readonly<Record<string, string>> = {
   task: 'task',
   task_run: 'trun',
   bundle: 'act',
+  bridge: 'bri',
 }
 const byType: Readonly<Record<Parameter['type'], string>> = {
   text: 'text',
@@ -58,6 +59,7 @@ const byThing: Readonly<Record<string, string>> = {
   runs: '@last',
   task: '@last',
   task_run: '@last',
+  bridge: '@last',
 }
 /** What follows the path of a command in an example, where its arguments do not tell by themselves. */
 const written: Readonly<Record<string, string>> = {
@@ -79,6 +81,13 @@ const written: Readonly<Record<string, string>> = {
   'automation suggestions propose': `'{"job":{"name":"tests","prompt":"Look at the tests","schedule":{"mode":"every","interval":"1d"}}}'`,
   'automation triggers create': `after --event session.stopped --prompt 'Look at the tests'`,
   'automation triggers update': `after --prompt 'Look at the tests'`,
+  'bridge discard': '@last dlv_0000000000000001',
+  'bridge manifest slack': '@last',
+  'bridge resend': '@last dlv_0000000000000001',
+  'bridge secret-bindings delete': '@last bot_token',
+  'bridge secret-bindings list': '@last',
+  'bridge secret-bindings put': '@last bot_token',
+  'bridge webhook register': '@last',
   'budget remove': 'agent report',
   'budget set': 'agent report --cost-usd 5',
   'budget show': 'agent report',

@@ -85,7 +85,10 @@ const purposes: readonly (readonly [string, readonly string[]])[] = [
   ['Automate and delegate work', ['automation', 'bundle', 'hooks', 'task', 'scheduler', 'budget']],
   ['Reach people', ['attention', 'notifications', 'bridge']],
   ['Manage tools, skills and sandboxes', ['tool', 'toolset', 'skill', 'mcp', 'marketplace', 'sandbox']],
-  ['Set up and operate the daemon', ['init', 'daemon', 'status', 'doctor', 'logs', 'drain', 'undrain', 'db']],
+  [
+    'Set up and operate the daemon',
+    ['init', 'daemon', 'status', 'overview', 'top', 'observe', 'doctor', 'logs', 'drain', 'undrain', 'db'],
+  ],
   ['Manage settings, secrets and access', ['config', 'vault', 'auth', 'audit', 'why']],
   ['Extend svc', ['extension', 'plugin', 'resource']],
   ['Arrange windows', ['desktop', 'layout', 'window']],

@@ -3,7 +3,7 @@ import { CliFault, exitCodes } from '../fault.js'
 import { rowsOf } from '../run-route.js'
 import { pick } from '../show/cells.js'
 import { cleanLine } from '../show/text.js'
-import { listOf, several, withDrafts } from './candidates.js'
+import { calledOf, listOf, several, withDrafts } from './candidates.js'
 import type { CommandData, RouteCommand } from './command-data.js'
 import { idPrefixOf } from './example.js'
 import type { Entry } from './find-command.js'
@@ -65,9 +65,7 @@ function chosen(
 ): string | undefined {
   const known = rows.flatMap(row => {
     const id = pick(row, 'id')
-    return typeof id === 'string'
-      ? [{ id, name: pick(row, 'name') ?? pick(row, 'identifier'), at: String(newest(row) ?? '') }]
-      : []
+    return typeof id === 'string' ? [{ id, name: calledOf(row), at: String(newest(row) ?? '') }] : []
   })
   if (text === '@last') {
     const [last] = known.sort((a, b) => (a.at < b.at ? 1 : -1))

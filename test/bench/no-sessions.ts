@@ -2,15 +2,14 @@
 import { definePlugin, type PluginKernel } from '../../kernel/plugin.js'
 import {
   type CreateSession,
-  type PermissionAsked,
+  points,
   type SessionInfo,
   Sessions,
   type SessionsApi,
 } from '../../plugins/work/sessions/api.js'
-import type { SessionHealth } from '../../schemas/sessions.js'
 
 class NoSessions implements SessionsApi {
-  declare readonly points: SessionsApi['points']
+  readonly points: SessionsApi['points']
   noteHookRun(): void {}
   declare readonly uses: SessionsApi['uses']
   declare readonly past: SessionsApi['past']
@@ -27,12 +26,14 @@ class NoSessions implements SessionsApi {
   #made = 0
 
   constructor(private readonly kernel: PluginKernel) {
-    this.healthUpdated = kernel.hooks.notify<[SessionHealth]>('health')
-    this.stopped = kernel.hooks.notify<[SessionInfo]>('stopped')
-    this.permission = kernel.hooks.gate<[PermissionAsked]>('permission')
-    this.creating = kernel.hooks.gate<never>('creating') as never
-    this.launching = kernel.hooks.gate<never>('launching') as never
-    this.prepare = kernel.hooks.pipeline<never, [SessionInfo]>('prepare') as never
+    const own = kernel.hooks.of(points)
+    this.points = { ...own, journal: () => Promise.reject(new Error('not used here')) }
+    this.healthUpdated = own.healthUpdated
+    this.stopped = own.stopped
+    this.permission = own.permission
+    this.creating = own.creating
+    this.launching = own.launching
+    this.prepare = own.prepare
   }
 
   get = () => undefined

@@ -17,9 +17,12 @@ test.after.each(({ daemon }) => daemon.remove())
 
 /** Arguments with an id that nothing else stands for, and why. */
 const whole: Readonly<Record<string, string>> = {
+  'attention ack id': 'its list is that of `attention`, which is of a person and a surface',
   'auth key delete id': 'a key is deleted by the id that its list shows',
   'automation suggestions accept id': 'its list is that of a workspace',
   'automation suggestions dismiss id': 'its list is that of a workspace',
+  'bridge discard delivery_id': 'deliveries are listed bridge by bridge',
+  'bridge resend delivery_id': 'deliveries are listed bridge by bridge',
   'marketplace info entry_id': 'a name',
   'provider auth status provider_id': 'a name',
   'provider info provider_id': 'a name',
@@ -31,6 +34,8 @@ const whole: Readonly<Record<string, string>> = {
   'resource put id': 'a name, or of any form',
   'session interactions interaction_id': 'its list is that of a session',
   'session input remove queue_entry_id': 'its list is that of a session',
+  'task notification remove subscription_id': 'subscriptions are listed task by task',
+  'task notification show subscription_id': 'subscriptions are listed task by task',
   'task review cancel id': 'reviews are listed task by task',
   'task review route id': 'reviews are listed task by task',
   'task review show id': 'reviews are listed task by task',
@@ -121,6 +126,38 @@ test('a run of a task goes by @last and a beginning, a task by its identifier an
   assert.equal(await asked('task', 'publish', 'WEB-12'), published)
   assert.is((await asked('budget', 'show', 'task', '@last')).at(-1), '/api/budgets/task/task_ac00000000000000')
   assert.equal(await asked('budget', 'show', 'agent', 'coder'), ['/api/budgets/agent/coder'])
+})
+
+test('a bridge goes by @last, a beginning and its display name, also where its id is one of several arguments', async ({
+  daemon,
+}) => {
+  const page = { has_more: false, limit: 50, total: 2 }
+  const bridges = [
+    { id: 'bri_ac00000000000000', display_name: 'Team chat', created_at: '2030-01-02T00:00:00Z' },
+    { id: 'bri_bc00000000000000', display_name: 'Support', created_at: '2030-01-01T00:00:00Z' },
+  ]
+  daemon.reply('GET /api/bridges', 200, { bridges, page })
+  daemon.reply('GET /api/bridges/providers/slack/manifest', 200, { manifest: {} })
+  daemon.reply('POST /api/tasks/task_ac00000000000000/notifications/bridges', 200, { subscription: {} })
+  for (const { id } of bridges) {
+    daemon.reply(`GET /api/bridges/${id}`, 200, { bridge: {} })
+    daemon.reply(`GET /api/bridges/${id}/secret-bindings`, 200, { bindings: [] })
+  }
+  const asked = async (...args: string[]) => {
+    const { code, stderr } = await runCli(daemon.home, args, { data, root: dist })
+    assert.is(code, 0, stderr)
+    return daemon.asked.splice(0).at(-1)
+  }
+  assert.is((await asked('bridge', 'get', '@last'))?.url, '/api/bridges/bri_ac00000000000000')
+  assert.is((await asked('bridge', 'get', 'bri_b'))?.url, '/api/bridges/bri_bc00000000000000')
+  assert.is((await asked('bridge', 'get', 'Team chat'))?.url, '/api/bridges/bri_ac00000000000000')
+  const bindings = await asked('bridge', 'secret-bindings', 'list', 'Support')
+  assert.is(bindings?.url, '/api/bridges/bri_bc00000000000000/secret-bindings')
+  const manifest = await asked('bridge', 'manifest', 'slack', '@last')
+  assert.is(manifest?.url, '/api/bridges/providers/slack/manifest?instance=bri_ac00000000000000')
+  const room = ['--delivery-mode', 'direct-send', '--scope', 'global', '--group-id', 'C1']
+  const told = await asked('task', 'notification', 'add', 'task_ac00000000000000', 'Support', ...room)
+  assert.match(JSON.stringify(told?.body), '"bri_bc00000000000000"')
 })
 
 test.run()

@@ -55,7 +55,8 @@ export const migrations: readonly Migration[] = [
       id TEXT NOT NULL PRIMARY KEY, event_name TEXT NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL, workspace_id TEXT,
       source_id TEXT NOT NULL, title TEXT NOT NULL, detail TEXT NOT NULL, agent_name TEXT, command TEXT
     ) STRICT;
-    CREATE INDEX notifications_trouble_source ON notifications_trouble (source_id);`,
+    CREATE INDEX notifications_trouble_source ON notifications_trouble (source_id);
+    CREATE INDEX notifications_trouble_workspace ON notifications_trouble (workspace_id);`,
   },
 ]
 

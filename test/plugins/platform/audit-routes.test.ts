@@ -8,6 +8,7 @@ import { tokenOf } from '../access/auth/scene.js'
 
 /** Routes whose work events and journals tell of, and those that change nothing. Every other one leaves an entry. */
 const UNAUDITED = `
+POST /api/agent/notify
 POST /api/agent/soul/validate
 POST /api/agent/tasks/claim-next
 POST /api/agent/tasks/{run_id}/complete
@@ -19,6 +20,8 @@ POST /api/agents/{name}/heartbeat/validate
 POST /api/agents/{name}/heartbeat/wake
 POST /api/agents/{name}/soul/validate
 POST /api/automation/events
+POST /api/bridges/{id}/resolve
+POST /api/bridges/{id}/test-delivery
 POST /api/bundles/preview
 POST /api/extensions/preview
 POST /api/extensions/{name}/verify
@@ -28,6 +31,7 @@ POST /api/mcp/connections/close
 POST /api/mcp/messages
 POST /api/model-catalog/models/refresh
 POST /api/model-catalog/providers/{provider_id}/models/refresh
+POST /api/notifications/attention/acknowledge
 POST /api/providers/{provider_id}/auth/probe
 POST /api/settings/validate
 POST /api/settings/mcp-servers/{name}/auth/begin

@@ -1,7 +1,8 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import * as v from 'valibot'
 import { canonicalJson } from '../../../kernel/kit/canonical.js'
-import type { Kind } from '../../../kernel/plugin.js'
+import { definePlugin, type Kind, kind } from '../../../kernel/plugin.js'
 import { emptyDocument } from '../../../plugins/desk/window-manager/document/document.js'
 import { inTree } from '../../../plugins/index.js'
 import { boot } from '../../harness/kernel.js'
@@ -197,14 +198,26 @@ test('a spec above the limit of its kind is 413', async () => {
   assert.is((await put('mcp_server', 'big', { name: 'a', command: 'x', env: { long } })).status, 413)
 })
 
+const Idle = kind<{ readonly text: string }>({
+  name: 'acme.idle',
+  spec: v.object({ text: v.string() }),
+  maxBytes: KiB,
+})
+
 test('status names the kinds of stored records that nothing makes a runtime of', async () => {
-  const fresh = await boot({ plugins: inTree })
-  const { reconcile } = (await fresh.request('GET', '/api/status')).body.health
-  await fresh.close()
-  assert.equal(reconcile.unprojected, [], 'of a home without records')
-  const { body } = await svc.request('GET', '/api/status')
-  const { unprojected, kinds: rows } = body.health.reconcile
-  assert.equal([...unprojected].sort(), ['bridge.instance'])
+  const idle = definePlugin({ name: 'acme.idle', version: '1.0.0' }).surface({ kinds: [Idle] })
+  const fresh = await boot({ plugins: [...inTree, idle] })
+  const reconcile = async () => (await fresh.request('GET', '/api/status')).body.health.reconcile
+  try {
+    assert.equal((await reconcile()).unprojected, [], 'of a home without records')
+    const body = { scope: { kind: 'global' }, spec: { text: 'x' } }
+    assert.is((await fresh.request('PUT', '/api/resources/acme.idle/one', body)).status, 201)
+    assert.equal((await reconcile()).unprojected, ['acme.idle'])
+  } finally {
+    await fresh.close()
+  }
+  const { unprojected, kinds: rows } = (await svc.request('GET', '/api/status')).body.health.reconcile
+  assert.equal(unprojected, [], 'all kinds of the daemon')
   assert.equal(
     rows.filter((row: { registered: boolean }) => !row.registered),
     [],

@@ -7,7 +7,7 @@ import { Heartbeats, type HeartbeatsApi } from '../../../plugins/agents/heartbea
 import { agents, base, daemon, heartbeats, providers, resources, sidecars, workspaces } from '../../../plugins/index.js'
 import {
   isRestartable,
-  type PermissionAsked,
+  points,
   type SessionInfo,
   type SessionPrompt,
   Sessions,
@@ -60,7 +60,7 @@ export async function openWorld({ start, config = {}, plugins = [] }: WorldOptio
     | undefined
 
   class FakeSessions implements SessionsApi {
-    declare readonly points: SessionsApi['points']
+    readonly points: SessionsApi['points']
     noteHookRun(): void {}
     declare readonly uses: SessionsApi['uses']
     declare readonly past: SessionsApi['past']
@@ -76,16 +76,17 @@ export async function openWorld({ start, config = {}, plugins = [] }: WorldOptio
     readonly healthUpdated
 
     constructor(kernel: PluginKernel) {
-      this.healthUpdated = kernel.hooks.notify<[SessionHealth]>('health')
-      this.stopped = kernel.hooks.notify<[SessionInfo]>('stopped')
-      this.permission = kernel.hooks.gate<[PermissionAsked]>('permission')
-      this.creating = kernel.hooks.gate<never>('creating') as never
-      this.launching = kernel.hooks.gate<never>('launching') as never
-      const prepare = kernel.hooks.pipeline<never, [SessionInfo]>('prepare')
-      this.prepare = prepare as never
+      const own = kernel.hooks.of(points)
+      this.points = { ...own, journal: () => Promise.reject(new Error('not used here')) }
+      this.healthUpdated = own.healthUpdated
+      this.stopped = own.stopped
+      this.permission = own.permission
+      this.creating = own.creating
+      this.launching = own.launching
+      this.prepare = own.prepare
       inside = {
-        prepare: session => prepare.run(undefined as never, session),
-        stopped: session => this.stopped.call(session),
+        prepare: session => own.prepare.run(undefined as never, session),
+        stopped: session => own.stopped.call(session),
       }
     }
 

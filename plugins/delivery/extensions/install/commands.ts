@@ -14,7 +14,7 @@ export async function runInstall(context: WithLists): Promise<void> {
   const { client, out, options } = context
   const body = { ...sourceOf(context), ...trustOf(context) }
   out.line(out.color('dim', `reading ${context.args.source}`))
-  const { preview } = (await client.request('POST', '/api/extensions/preview', body)) as InstallPreviewReply
+  const preview = await previewOf(context, body)
   show(context, preview)
   if (options['dry-run']) return
   // What is refused is refused without a question.
@@ -30,6 +30,12 @@ export async function runInstall(context: WithLists): Promise<void> {
   out.line(`installed ${extension.name} ${extension.version}, ${extension.state}`)
   if (extension.last_error) out.line(out.color('red', extension.last_error))
   out.line(out.color('dim', `next: svc extension info ${extension.name}`))
+}
+
+/** What would be installed. A daemon of an earlier version knows of no consents, and asks for none. */
+async function previewOf({ client }: CommandContext, body: Record<string, unknown>): Promise<InstallPreview> {
+  const { preview } = (await client.request('POST', '/api/extensions/preview', body)) as InstallPreviewReply
+  return { ...preview, consents_asked: preview.consents_asked ?? [], consents_given: preview.consents_given ?? [] }
 }
 
 /** What the person allows by name: by `--allow`, else by an answer on the terminal. */
@@ -108,8 +114,7 @@ export async function runUpdate(context: WithLists): Promise<number | undefined>
   const version = options.ref === undefined ? {} : { version: options.ref }
   const body = { ...version, ...trustOf(context) }
   out.line(out.color('dim', `reading the source of ${name}`))
-  const asked = await client.request('POST', '/api/extensions/preview', { ...body, name })
-  const { preview } = asked as InstallPreviewReply
+  const preview = await previewOf(context, { ...body, name })
   show(context, preview)
   if (options['dry-run']) return undefined
   const more = preview.consent_required || preview.permissions_added.length > 0

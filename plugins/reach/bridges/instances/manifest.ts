@@ -16,7 +16,7 @@ const slack: Maker = ({ displayName, providerConfig }, webhook) => ({
   _metadata: { major_version: 1, minor_version: 1 },
   display_information: {
     name: cut(displayName, NAME_MAX - 1),
-    description: 'Asks agents of svc and shows their answers',
+    description: 'Asks the agents of svc, and shows their answers',
     background_color: '#2c2d30',
   },
   features: {

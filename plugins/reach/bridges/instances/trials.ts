@@ -138,7 +138,7 @@ export class Trials {
       return {
         check,
         status: 'fail',
-        remediation: `provider_config lacks ${names}: ${command('bridge update', id, '--provider-config', '{…}')}`,
+        remediation: `provider_config lacks ${names}: give them in --provider-config of ${command('bridge update', id)}`,
       }
     }
     if (dmPolicy !== 'open' && !namesAnybody(providerConfig.dm))

@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import path from 'node:path'
 import * as assert from 'uvu/assert'
 import type { Plugin } from '../../../../kernel/plugin.js'
+import vault from '../../../../plugins/access/vault/index.js'
 import agents from '../../../../plugins/agents/agents/index.js'
 import providers from '../../../../plugins/agents/providers/index.js'
 import sidecars from '../../../../plugins/agents/sidecars/index.js'
@@ -56,6 +57,7 @@ export async function scene(options: { home?: string; plugins?: readonly Plugin[
     bridges,
     sidecars,
     windowManager,
+    vault,
   ]
   const host = await boot({ home, plugins: [...inTree, plugin, bundles, ...(options.plugins ?? [])] })
   const roots: string[] = []

@@ -211,7 +211,7 @@ test('status says which kinds nothing projects', async () => {
       'bundle',
       'bundle.activation',
     ].map(projected),
-    [true, false, false, true, true, true, true],
+    [true, true, false, true, true, true, true],
   )
 })
 

@@ -2,7 +2,7 @@ import { definePlugin, type Fault, type PluginKernel } from '../../../../kernel/
 import { Events } from '../../../../plugins/platform/events/api.js'
 import {
   type CreateSession,
-  type PermissionAsked,
+  points,
   SessionCreated,
   type SessionInfo,
   SessionStopped,
@@ -11,7 +11,6 @@ import {
   type StopReason,
   type TurnOutcome,
 } from '../../../../plugins/work/sessions/api.js'
-import type { SessionHealth } from '../../../../schemas/sessions.js'
 
 type Row = {
   id: string
@@ -88,7 +87,7 @@ export function fakeSessions() {
   }
 
   class Service implements SessionsApi {
-    declare readonly points: SessionsApi['points']
+    readonly points: SessionsApi['points']
     declare readonly uses: SessionsApi['uses']
     declare readonly past: SessionsApi['past']
     guard = async () => {}
@@ -103,12 +102,14 @@ export function fakeSessions() {
     readonly healthUpdated
 
     constructor(private readonly kernel: PluginKernel<{ events: typeof Events }>) {
-      this.healthUpdated = kernel.hooks.notify<[SessionHealth]>('health')
-      this.stopped = kernel.hooks.notify<[SessionInfo]>('stopped')
-      this.permission = kernel.hooks.gate<[PermissionAsked]>('permission')
-      this.creating = kernel.hooks.gate<never>('creating') as never
-      this.launching = kernel.hooks.gate<never>('launching') as never
-      this.prepare = kernel.hooks.pipeline<never, [SessionInfo]>('prepare') as never
+      const own = kernel.hooks.of(points)
+      this.points = { ...own, journal: () => Promise.reject(new Error('not used here')) }
+      this.healthUpdated = own.healthUpdated
+      this.stopped = own.stopped
+      this.permission = own.permission
+      this.creating = own.creating
+      this.launching = own.launching
+      this.prepare = own.prepare
     }
 
     async start(): Promise<void> {
