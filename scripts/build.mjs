@@ -96,8 +96,9 @@ const agentCode = {
 }
 
 /** Extensions that come with the daemon: a file of code each with all its libraries, beside its manifest. */
-const bundledExtensions = readdirSync(join(root, 'packages'))
-  .filter(name => existsSync(join(root, 'packages', name, 'extension.toml')))
+const packageFolder = join(root, 'packages')
+const bundledExtensions = (existsSync(packageFolder) ? readdirSync(packageFolder) : [])
+  .filter(name => existsSync(join(packageFolder, name, 'extension.toml')))
   .sort()
 const extensionCode = Object.fromEntries(
   bundledExtensions.map(name => [`extensions/${name}/main`, `packages/${name}/src/main.ts`]),

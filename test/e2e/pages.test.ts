@@ -41,7 +41,17 @@ const special: Readonly<Record<string, Omit<Step, 'command'>>> = {
   'svc daemon start --safe-mode': { before: 'svc daemon stop' },
   'svc session health': { before: 'svc session new' },
   'svc extension info': { before: 'svc extension init acme.hello && svc extension install ./acme.hello' },
+  // It asks questions, and there is no terminal.
+  'svc bridge setup': { status: 1 },
+  'svc notifications preset create': { before: bridgeNamed('team') },
+  'svc extension install acme-chat': { status: 7 },
   'svc extension install acme.keep': { before: `svc extension build '${join(root, 'examples/extensions/acme.keep')}'` },
+}
+
+function bridgeNamed(name: string): string {
+  const body = `--platform irc --extension bridge-irc --scope global --no-enabled --delivery-defaults '{"group_id":"#ops"}'`
+  const routing = `--routing-policy '{"include_group":true,"include_peer":false,"include_thread":false}'`
+  return `svc bridge create --display-name ${name} ${body} ${routing}`
 }
 
 function asking(): string {

@@ -21,8 +21,8 @@ const hardNeeds = (plugin: Plugin) => Object.values(plugin.requires).flatMap(nee
 const standIn = (id: string): Plugin => (id === configuration.provides?.id ? configuration : stubOf(id))
 /** How much faster than the real one time goes by here. */
 const PACE = 10
-/** Milliseconds after which the routes of a change are served. */
-const PUBLISHED_MS = 100
+/** Milliseconds after which the routes of a change are served, and its events are counted by the overview. */
+const PUBLISHED_MS = 2500
 
 /** A kernel whose time stands still while one looks, and the look. */
 async function start(plugins: readonly Plugin[], more: { critical?: readonly string[]; bare?: boolean } = {}) {
