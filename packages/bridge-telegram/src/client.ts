@@ -1,7 +1,7 @@
-import { Agent as HttpAgent } from 'node:http'
-import { Agent as HttpsAgent } from 'node:https'
-import { Api } from 'grammy'
 import type { Message } from 'grammy/types'
+// Its entry for browsers: that for Node brings node-fetch, which uses what Node deprecates.
+import { Api } from 'grammy/web'
+import { Agent, fetch as send } from 'undici'
 import {
   type Attachment,
   bytesOf,
@@ -23,6 +23,7 @@ const FILE_MS = 30_000
 const MOST_BYTES = 8 * 1024 * 1024
 
 type Signal = Parameters<Api['getMe']>[0]
+type ApiFetch = NonNullable<NonNullable<ConstructorParameters<typeof Api>[1]>['fetch']>
 
 /** Where a message is shown. */
 export interface Place {
@@ -47,9 +48,11 @@ export class TelegramClient {
     private readonly timing: Timing,
   ) {
     const options = { apiRoot: config.apiRoot, timeoutSeconds: config.pollSeconds + 30 }
-    const agent = config.apiRoot.startsWith('https:') ? new HttpsAgent() : new HttpAgent()
+    // Without pipelining no connection is kept.
+    const dispatcher = new Agent({ pipelining: 0 })
+    const alone = (url: string, init: object) => send(url, { ...init, dispatcher })
     this.api = new Api(config.token, options)
-    this.#sending = new Api(config.token, { ...options, baseFetchConfig: { agent } })
+    this.#sending = new Api(config.token, { ...options, fetch: alone as unknown as ApiFetch })
   }
 
   /** A signal that aborts after so many milliseconds, or when the instance is closed. */

@@ -1,4 +1,4 @@
-import { GrammyError, HttpError } from 'grammy'
+import { GrammyError, HttpError } from 'grammy/web'
 import { NotSent, type NotSentKind } from '../../bridge-kit/src/index.js'
 
 /** Errors of Node after which a request surely never went out. */
@@ -71,6 +71,7 @@ export function successorOf(error: unknown): string | undefined {
 
 function codeOf(error: unknown): string {
   const inner = error instanceof HttpError ? error.error : error
-  const { code, name } = (inner ?? {}) as { code?: unknown; name?: unknown }
+  // A failed fetch has what happened to its connection as its cause.
+  const { code, name } = (Object(inner).cause ?? inner ?? {}) as { code?: unknown; name?: unknown }
   return typeof code === 'string' ? code : typeof name === 'string' && name !== 'Error' ? name : ''
 }
