@@ -90,7 +90,7 @@ export class Instance {
       stdio: 'pipe',
       onBehalfOf: extension.name,
     } as const
-    const sandbox = { profile: DEFAULT_PROFILE, roots: [data], shows: [extension.root], fromCatalog: extension.name }
+    const sandbox = { profile: DEFAULT_PROFILE, roots: [], shows: [extension.root], fromCatalog: extension.name }
     const handle = start.place.confined?.()
       ? await spawnConfined(host, `ext_${nonce}`, sandbox, request)
       : await host.needs.processes.spawn(request)
