@@ -127,7 +127,7 @@ export const Providers = token<ProvidersApi>('providers@1')
 
 const failing = v.object({ provider: v.string(), message: v.optional(v.string()) })
 export type ProviderEvent = v.InferOutput<typeof failing>
-/** A provider began to refuse its agents: nobody is logged in. Each of these events is told once, until another one is. */
+/** A provider began to refuse its agents, for lack of a login. Each of these events is written once, until another one is. */
 export const ProviderAuthRequired = event('provider.auth_required', failing)
 /** It began to limit requests, or a quota is used up. */
 export const ProviderRateLimited = event('provider.rate_limited', failing)

@@ -13,7 +13,7 @@ export interface BridgeCapabilities {
   readonly canSettle: boolean
   /** The platform has threads below its rooms. */
   readonly threads: boolean
-  /** The platform itself says who a sender is; without it nobody may answer permission questions. */
+  /** The platform itself says who a sender is; without it no person may answer permission questions. */
   readonly authenticatesSenders: boolean
   /** Longest text of one message. */
   readonly textLimit: number

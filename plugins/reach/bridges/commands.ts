@@ -20,7 +20,7 @@ export async function runPutSecret(context: CommandContext): Promise<void> {
   const { client, out, args, options, unseen, stdin, fault } = context
   const { id = '', slot = '' } = args
   const path = `/api/bridges/${encodeURIComponent(id)}`
-  // A wrong id is refused before somebody types a value.
+  // A wrong id is refused before the person types a value.
   await client.request('GET', path)
   const typed = unseen && !options['value-stdin'] ? await unseen(`value of ${slot}: `) : await stdin()
   // Of what `echo` writes, one line break at the end is not part of the value.

@@ -15,7 +15,7 @@ export interface BundledHost {
 
 /**
  * Extensions that come with the daemon, in a folder of its package. Their manifests are read once; one is loaded when something
- * of it is needed for the first time, so that those that nobody uses cost neither a process nor a look at their files.
+ * of it is needed for the first time, so that unused ones cost neither a process nor a look at their files.
  */
 export class BundledExtensions {
   /** The folder that holds a folder for each. */

@@ -32,7 +32,7 @@ CREATE INDEX bridges_part_remote ON bridges_part (bridge_id, remote_id) WHERE re
 
 const { flag, integer, json, text, time } = column
 
-/** What a message is: an answer to a person, one that nobody asked for, a word about an event, a question of a session. */
+/** What a message is: an answer to a person, a posted message, a notice about an event, a question of a session. */
 export type DeliveryKind = 'answer' | 'post' | 'notice' | 'question'
 
 /** Messages, each of one or more parts. */

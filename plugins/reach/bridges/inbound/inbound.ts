@@ -218,7 +218,7 @@ export class Inbound {
     return row
   }
 
-  /** Why an event leads to nothing, whoever sent it: in a busy room that is most of them, and they need no memory. */
+  /** Why an event leads to nothing for each sender: in a busy room most events do, and no row is written of them. */
   #nothingIn({ id, providerConfig, dmPolicy }: Instance, event: InboundEvent): string | undefined {
     const { family, message_id: messageId } = event
     if (family === 'edit' || family === 'reaction') return family
@@ -410,7 +410,7 @@ export class Inbound {
 
   // What becomes of an answer.
 
-  /** A prompt that no agent was given is sent again, so that nobody has to ask twice. */
+  /** A prompt that no agent was given is sent again, so that the person need not ask twice. */
   #ended(t: Tx, { eventId, id }: Delivery, end: TurnEnd): boolean {
     const row = eventId === undefined ? undefined : inbox.get(t, { id: eventId })
     if (row?.state !== 'prompted') return true

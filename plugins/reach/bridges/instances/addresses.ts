@@ -18,7 +18,7 @@ export function parseRoute(route: string): BridgeAddress | undefined {
   }
 }
 
-/** The text of {@link parseRoute}. A group counts before a peer, which is somebody in it. */
+/** The text of {@link parseRoute}. A group counts before a peer, which is a member of it. */
 export function routeOf({ group_id, peer_id, thread_id }: BridgeAddress): string {
   const place = group_id === undefined ? `peer:${escaped(peer_id ?? '')}` : `group:${escaped(group_id)}`
   return thread_id === undefined ? place : `${place}/thread:${escaped(thread_id)}`

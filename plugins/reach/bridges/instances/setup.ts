@@ -205,7 +205,7 @@ async function askSecrets(
   }
 }
 
-/** Follows the health of the bridge until it is ready or needs somebody; its last status. */
+/** Follows the health of the bridge until it is ready or needs a person; its last status. */
 async function awaitReady({ client, out, signal }: Terminal, id: string): Promise<string> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(READY_MS)])
   let status = ''

@@ -46,7 +46,7 @@ function suggestion(item: InboxSuggestion): AttentionEntry {
 /** A time of the wire is when it happened; what happens again later has another one. */
 const common = (at: string) => ({ generation: Date.parse(at), occurredAt: Date.parse(at) })
 
-/** A session whose turn ended while nobody looked at it. */
+/** A session whose turn ended unseen. */
 export const finishedEntry = ({ session, at }: FinishedSession): AttentionEntry => ({
   id: `finished:${session.id}`,
   kind: 'finished',

@@ -36,7 +36,7 @@ const BEGINS: Readonly<Record<string, Trouble>> = {
   'automation.run.ended': { of: 'automation', kind: 'failure', request: 'review' },
 }
 
-/** Events after which nobody has to look at it any more, and what of. */
+/** Events that end a trouble, and the trouble that each ends. */
 const ENDS: Readonly<Record<string, readonly string[]>> = {
   'task.run_enqueued': ['task', 'budget'],
   'task.run_completed': ['task', 'budget'],

@@ -283,7 +283,7 @@ export class Dispatcher {
     return { last_delivery_id: id, last_queued_at: this.kernel.clock.now() }
   }
 
-  /** Sends reminders that are due for questions that nobody has answered. Resolves to when the next one is due. */
+  /** Sends reminders that are due for unanswered questions. Resolves to when the next one is due. */
   async #remind(): Promise<number | undefined> {
     const { db, clock, needs } = this.kernel
     const { current: bridges } = needs.bridges
