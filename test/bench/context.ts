@@ -44,6 +44,7 @@ const PROGRAMS = [
   'bundles-process',
   'hooks-process',
   'overview-process',
+  'chat-bot',
   'processes-process',
   'acp-agent',
   'acp-client',

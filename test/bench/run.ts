@@ -9,6 +9,7 @@ import { against } from './against.js'
 import { benchAgents } from './agents.js'
 import { benchAudit } from './audit.js'
 import { benchAutomation } from './automation.js'
+import { benchBridges } from './bridges.js'
 import { benchBundles } from './bundles.js'
 import { benchCli } from './cli.js'
 import { buildPrograms, type Sections, temporaryFolder } from './context.js'
@@ -52,6 +53,7 @@ const SECTIONS: Sections = {
   tasks: [benchTasks, benchManyTasks],
   triggers: [benchTriggers],
   overview: [benchOverview],
+  bridges: [benchBridges],
   bundles: [benchBundles],
   sessions: [benchSessions, benchStoredSessions],
   sandboxes: [benchSandboxes],
