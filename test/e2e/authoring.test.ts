@@ -78,6 +78,13 @@ test('an extension that leaves something behind, and a test that fails, are told
     ['unloading', 'mine'],
   )
   assert.match(failed[0]?.error ?? '', /it leaves behind: a timer, made in main\.js:\d+/)
+  const kept = readFileSync(main, 'utf8').replace(
+    'setInterval(() => {}, 60_000)',
+    'kernel.clock.timeout(9e6, () => {})',
+  )
+  writeFileSync(main, kept)
+  const late = await at.run(['extension', 'test', 'acme.leaky', '--json'])
+  assert.match(failures(JSON.parse(late.stdout))[0]?.error ?? '', /it leaves timers behind: \d+ wait/)
 })
 
 const NOISY = `import { describe, test } from 'node:test'
