@@ -9,7 +9,7 @@ import { RPC_CODES } from '../../plugins/delivery/extensions/subprocess/rpc-erro
 import { SubscribeParams, UnsubscribeParams } from '../../plugins/delivery/extensions/subprocess/session-feed.js'
 import { KeyParams, ListParams, PutParams } from '../../plugins/delivery/extensions/subprocess/state.js'
 import { inTree } from '../../plugins/index.js'
-import { IngestParams, ReportParams } from '../../plugins/reach/bridges/processes/schemas.js'
+import { DeliveryReportParams, IngestParams, ReportParams } from '../../plugins/reach/bridges/processes/schemas.js'
 import { jsonOf, type Member, membersOf } from './json-schema.js'
 import { code, page, table } from './markdown.js'
 
@@ -28,6 +28,10 @@ const own: Readonly<Record<string, readonly [about: string, parameters: v.Generi
   'secrets/get': ['Read a secret of the manifest anew', SecretParams],
   'bridges/instances/report_state': ['Report the state of a bridge that the process manages', ReportParams],
   'bridges/messages/ingest': ['Hand an event of a platform to the daemon; answers once it is durable', IngestParams],
+  'bridges/deliveries/report': [
+    'Report that a message did not arrive which the platform had taken',
+    DeliveryReportParams,
+  ],
 }
 
 const rowsOf = (members: readonly Member[]) =>

@@ -136,6 +136,12 @@ class Host:
             self._known[key] = (result, time.monotonic())
         return result
 
+    def report_delivery(self, remote_message_id, reason):
+        """Tells the daemon that a message did not arrive which the platform had taken; returns "recorded" or "unknown". The manifest
+        has to require bridges/deliveries/report. Raises IngestRefused."""
+        report = {"remote_message_id": remote_message_id, "status": "failed", "reason": reason[:4000]}
+        return self._repeat("bridges/deliveries/report", {"bridge_instance_id": self._id, **report})["outcome"]
+
     def log(self, text):
         """Writes a line to the log of the extension. It must hold no secret."""
         print(f"{self._id}: {text}", file=sys.stderr, flush=True)

@@ -71,7 +71,7 @@ export class Inbox {
   #inTurn(event: InboundEvent): Promise<IngestResult> {
     const conversation = JSON.stringify([event.group_id, event.peer_id, event.thread_id])
     const before = this.#conversations.get(conversation) ?? Promise.resolve()
-    const turn = before.then(() => this.#untilTaken(event))
+    const turn = before.then(() => this.untilTaken(() => this.send(bounded(event)))) as Promise<IngestResult>
     const done = turn.catch(() => {})
     this.#conversations.set(conversation, done)
     void done.then(() => {
@@ -80,12 +80,13 @@ export class Inbox {
     return turn
   }
 
-  async #untilTaken(event: InboundEvent): Promise<IngestResult> {
+  /** Asks the daemon until it takes what it is told. Rejects with {@link IngestRefused}. */
+  async untilTaken(ask: () => Promise<unknown>): Promise<unknown> {
     let failures = 0
     for (let attempt = 1; ; attempt++) {
       if (this.signal.aborted) throw new IngestRefused('bridge_closed', 'the instance is closed')
       try {
-        return (await this.#limited(() => this.send(bounded(event)))) as IngestResult
+        return await this.#limited(ask)
       } catch (error) {
         const reason = error instanceof RpcError ? error.reason : ''
         if (!(error instanceof RpcError)) throw new IngestRefused('connection_closed', String(error))

@@ -80,6 +80,12 @@ export class Running implements Host {
 
   ingest: Host['ingest'] = event => this.#inbox.ingest(event)
 
+  reportDelivery: Host['reportDelivery'] = async report => {
+    const params = { bridge_instance_id: this.managed.instance.id, ...report, reason: report.reason.slice(0, 4000) }
+    const answer = await this.#inbox.untilTaken(() => this.connection.request('bridges/deliveries/report', params))
+    return (answer as { outcome: 'recorded' | 'unknown' }).outcome
+  }
+
   log(text: string): void {
     process.stderr.write(`${this.managed.instance.id}: ${text.replace(/\s*\n\s*/g, ' ').slice(0, 2000)}\n`)
   }

@@ -134,6 +134,15 @@ export interface IngestResult {
   readonly reason?: string
 }
 
+/** What the platform says of a message later than of its sending. */
+export interface DeliveryReport {
+  /** As it was answered when the message was delivered. */
+  readonly remote_message_id: string
+  readonly status: 'failed'
+  /** For people. */
+  readonly reason: string
+}
+
 /** The daemon, as one instance of an adapter sees it. */
 export interface Host {
   /** Aborted when the instance is closed. */
@@ -148,6 +157,12 @@ export interface Host {
    * Rejects with {@link IngestRefused} when it never will be, or when the instance is closed.
    */
   ingest(event: InboundEvent): Promise<IngestResult>
+  /**
+   * Tells the daemon that a message did not arrive which the platform had taken. Resolves when that is durable, with `unknown` where
+   * the daemon has no such message (any more). The manifest has to require `bridges/deliveries/report`.
+   * Rejects with {@link IngestRefused} when the daemon does not take it.
+   */
+  reportDelivery(report: DeliveryReport): Promise<'recorded' | 'unknown'>
   /** Writes a line to the log of the extension. It must hold no secret. */
   log(text: string): void
 }

@@ -171,6 +171,22 @@ export interface IngestResult {
   readonly reason?: string
 }
 
+/** What a platform says of a message later than of its sending: a mail that comes back, a phone that does not take it. */
+export interface DeliveryReport {
+  readonly bridge_instance_id: string
+  /** As the adapter answered it when the message was delivered. */
+  readonly remote_message_id: string
+  readonly status: 'failed'
+  /** For people; it may hold words of the other side. */
+  readonly reason: string
+}
+
+/** What becomes of a {@link DeliveryReport}. */
+export interface DeliveryReportResult {
+  /** `unknown`: no message of the instance has the id any more, or it was reported before. */
+  readonly outcome: 'recorded' | 'unknown'
+}
+
 /** What adapters are given of the daemon. */
 export interface BridgeHost {
   /** @throws Fault `bridge_not_found` for an instance of another extension */
@@ -180,6 +196,11 @@ export interface BridgeHost {
    * @throws Fault `bridge_not_accepting` (503, try again), `bridge_not_found`, `bridge_event_invalid` (400)
    */
   ingest(event: InboundEvent): Promise<IngestResult>
+  /**
+   * Resolves when the report is durable.
+   * @throws Fault `bridge_not_accepting` (503, try again), `bridge_not_found`, `bridge_report_invalid` (400)
+   */
+  reportDelivery(report: DeliveryReport): Promise<DeliveryReportResult>
 }
 
 /**

@@ -177,6 +177,11 @@ export const BridgeErrors = defineErrors({
     message: 'nothing of this delivery waits for a person',
     next: command('bridge deliveries', placeholder('id')),
   },
+  bridge_delivery_text_gone: {
+    status: 409,
+    message: 'the text of this delivery is not kept any more',
+    next: command('bridge discard', placeholder('id'), placeholder('delivery_id')),
+  },
   bridge_event_invalid: { status: 400, message: 'not an event of a bridge', next: 'docs/bridges.md' },
   bridge_report_invalid: { status: 400, message: 'not a status of a bridge', next: 'docs/bridges.md' },
 })

@@ -59,6 +59,7 @@ export class BridgesService implements BridgesApi {
       backlog: id => this.deliveries.ledger.backlog(id),
     }
     this.instances.moved = id => this.deliveries.changed(id)
+    this.adapters.reportDelivery = (extension, report) => this.deliveries.reported(extension, report)
     this.adapters.ingest = (extension, event) => this.inbound.ingest(extension, event)
   }
 

@@ -238,6 +238,30 @@ test('an event that is refused for now is sent again after the time that the dae
   await daemon.shutdown()
 })
 
+test('a report of a message that did not arrive is sent again until the daemon takes it', async () => {
+  const { daemon, opened } = probe()
+  await daemon.initialize([managed('b', {})])
+  await daemon.status('starting')
+  let refusals = 2
+  daemon.reportDelivery = () => {
+    if (refusals-- > 0) throw new RpcError(-32000, 'busy', { code: 'bridge_not_accepting', retry_after_ms: 10 })
+    return 'unknown'
+  }
+  const reason = 'x'.repeat(5000)
+  assert.is(await opened[0]?.host.reportDelivery({ remote_message_id: 'm1', status: 'failed', reason }), 'unknown')
+  const { length } = daemon.deliveryReports[0]?.reason ?? ''
+  assert.equal(daemon.deliveryReports, [
+    { bridge_instance_id: 'b', remote_message_id: 'm1', status: 'failed', reason: reason.slice(0, 4000) },
+  ])
+  assert.is(length, 4000, 'the daemon takes no more')
+  daemon.reportDelivery = () => {
+    throw new RpcError(-32000, 'not granted', { code: 'capability_denied' })
+  }
+  const refused = opened[0]?.host.reportDelivery({ remote_message_id: 'm2', status: 'failed', reason: 'gone' })
+  assert.is(await refused?.catch(error => error.code), 'capability_denied')
+  await daemon.shutdown()
+})
+
 test('events of one conversation keep their order, and another conversation does not wait for them', async () => {
   const { daemon, opened } = probe()
   await daemon.initialize([managed('a', {})])

@@ -4,6 +4,7 @@ import {
   type Bridge,
   type Check,
   type Delivery,
+  type DeliveryReport,
   type DeliveryResult,
   type InboundEvent,
   type ManagedInstance,
@@ -19,12 +20,17 @@ import {
 const MS = 20_000
 
 export type Ingested = InboundEvent & { readonly bridge_instance_id: string }
+export type DeliveryReported = DeliveryReport & { readonly bridge_instance_id: string }
 export type Reported = StateReport & { readonly bridge_instance_id: string }
 
 /** The daemon's side of the protocol, which answers as a test says. */
 export class ScriptedDaemon {
   readonly reports: Reported[] = []
   readonly events: Ingested[] = []
+  /** Messages that did not arrive. */
+  readonly deliveryReports: DeliveryReported[] = []
+  /** Answers such a report; a throw refuses it. */
+  reportDelivery: (report: DeliveryReported) => 'recorded' | 'unknown' = () => 'recorded'
   /** Events that were refused, once for each attempt. */
   readonly refused: Ingested[] = []
   /** Answers an event; a throw refuses it. */
@@ -46,6 +52,13 @@ export class ScriptedDaemon {
         this.reports.push(params as Reported)
         this.#changed()
         return {}
+      }
+      if (method === 'bridges/deliveries/report') {
+        const report = params as DeliveryReported
+        const outcome = this.reportDelivery(report)
+        this.deliveryReports.push(report)
+        this.#changed()
+        return { outcome }
       }
       if (method !== 'bridges/messages/ingest') throw new RpcError(-32601, method, { code: 'method_not_found' })
       const event = params as Ingested

@@ -113,6 +113,7 @@ const table: Readonly<Record<string, readonly [Consent, HostMethod['route']?]>> 
   'bridges/instances/get': ['bridge.read', 'GET /api/bridges/{id}'],
   'bridges/instances/report_state': ['bridge.write'],
   'bridges/messages/ingest': ['bridge.write'],
+  'bridges/deliveries/report': ['bridge.write'],
   'state/get': ['state.read'],
   'state/list': ['state.read'],
   'state/put': ['state.write'],

@@ -1,10 +1,13 @@
 import { Alarm } from '../../../../kernel/kit/alarm.js'
 import { command } from '../../../../kernel/kit/commands/command-line.js'
+import { cut, shown, visible } from '../../../../kernel/kit/text.js'
 import { type Fault, messageOf, type Tx } from '../../../../kernel/plugin.js'
 import { finding } from '../../../desk/daemon/api.js'
 import {
   type BridgeAddress,
   BridgeErrors,
+  type DeliveryReport,
+  type DeliveryReportResult,
   type DeliveryStanding,
   type DeliveryState,
   type PostedMessage,
@@ -22,6 +25,8 @@ import { type Delivery, deliveries, type Part } from './table.js'
 const MAX_PARTS = 20
 /** Rules of texts where the adapter does not run yet. */
 const RULES = { textLimit: 2000, textUnit: 'code_points', fences: false } as const
+/** Characters of the words of a platform about a message that did not arrive. */
+const MAX_REASON = 400
 const SWEEP = 'sweep'
 
 /** A message with its parts. */
@@ -118,6 +123,17 @@ export class Deliveries {
   async notice(bridgeId: string, key: string, target: BridgeAddress, text: string, replyTo?: string): Promise<void> {
     const message = { bridgeId, kind: 'notice' as const, key: `n:${key}`, source: 'bridge', target, replyTo }
     await this.kernel.db.tx(t => this.send(t, message, text))
+  }
+
+  /** {@link BridgeHost.reportDelivery} */
+  async reported(extension: string, report: DeliveryReport): Promise<DeliveryReportResult> {
+    const { bridge_instance_id: id, remote_message_id: remoteId, reason } = report
+    if (this.instances.get(id)?.extension !== extension)
+      throw BridgeErrors.bridge_not_found(`the extension ${extension} has no bridge ${shown(id, 100)}`)
+    const plain = visible(cut(this.instances.plain(reason).replace(/\s+/g, ' '), MAX_REASON))
+    const outcome = await this.kernel.db.tx(t => this.ledger.rejected(t, id, remoteId, plain))
+    if (outcome !== 'busy') return { outcome }
+    throw BridgeErrors.bridge_not_accepting('a message is being sent; report it again', { retryAfter: 1 })
   }
 
   /** A message that is of no more use is not sent, as far as it is not. */

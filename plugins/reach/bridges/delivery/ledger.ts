@@ -1,5 +1,11 @@
 import type { Reads, Tx } from '../../../../kernel/plugin.js'
-import { type BridgeAddress, BridgeDeliveryFailed, type DeliveryStanding, type DeliveryState } from '../api.js'
+import {
+  type BridgeAddress,
+  BridgeDeliveryFailed,
+  BridgeErrors,
+  type DeliveryStanding,
+  type DeliveryState,
+} from '../api.js'
 import { routeOf } from '../instances/addresses.js'
 import type { Instances } from '../instances/instances.js'
 import type { K } from '../needs.js'
@@ -113,6 +119,22 @@ export class Ledger {
     parts.update(t, { seq: part.seq }, changes)
   }
 
+  /**
+   * The platform says of a message that it took that it did not arrive. Its id is forgotten: sent again it is a new message.
+   * `unknown`: no part has the id; `busy`: one is with its adapter, and may be it.
+   */
+  rejected(t: Tx, bridgeId: string, remoteId: string, reason: string): 'recorded' | 'unknown' | 'busy' {
+    const [part] = parts.query(t, 'WHERE bridge_id = ? AND remote_id = ? ORDER BY seq DESC LIMIT 1', [
+      bridgeId,
+      remoteId,
+    ])
+    if (!part) return this.#isSending(t, bridgeId) ? 'busy' : 'unknown'
+    if (part.state === 'send_attempt_started') return 'busy'
+    if (part.state !== 'delivered' && part.state !== 'queued') return 'unknown'
+    this.move(t, part, 'failed', { reason: `rejected: ${reason}`, remoteId: undefined })
+    return 'recorded'
+  }
+
   /** More may come of a message, or nothing more. */
   setOpen(t: Tx, id: string, open: boolean): void {
     deliveries.update(t, { id }, { open })
@@ -135,6 +157,8 @@ export class Ledger {
   /** A person sends what failed again; returns the number of parts. */
   resend(t: Tx, delivery: Delivery): number {
     const failed = this.partsOf(t, delivery.id).filter(({ state }) => state === 'failed')
+    if (failed.some(({ text, lastText }) => (lastText ?? text) === ''))
+      throw BridgeErrors.bridge_delivery_text_gone(`the text of ${delivery.id} was not kept: the platform had taken it`)
     const expiresAt = this.kernel.clock.now() + delivery.ttl
     for (const part of failed) this.move(t, part, 'queued', { attempts: 0, expiresAt })
     if (failed.length > 0) deliveries.update(t, { id: delivery.id }, { endedAt: undefined })
@@ -238,6 +262,12 @@ export class Ledger {
   #delete(t: Tx, id: string): void {
     parts.delete(t, { deliveryId: id })
     deliveries.delete(t, { id })
+  }
+
+  /** A part is with its adapter whose id is not known yet. */
+  #isSending(t: Tx, bridgeId: string): boolean {
+    const where = `WHERE ${ACTIVE} AND state = 'send_attempt_started' AND remote_id IS NULL AND bridge_id = ? LIMIT 1`
+    return parts.query(t, where, [bridgeId]).length > 0
   }
 
   #failed(t: Tx, { bridgeId, deliveryId }: Part, reason: string): void {

@@ -16,7 +16,8 @@ const id = { name: 'id', summary: 'id of a bridge' } as const
 const deliveryId = { name: 'delivery_id', summary: 'id of a delivery' } as const
 const LIMIT = 50
 const PREVIEW = 200
-const { bridge_not_found, bridge_delivery_not_found, bridge_delivery_not_failed } = BridgeErrors
+const { bridge_not_found, bridge_delivery_not_found, bridge_delivery_not_failed, bridge_delivery_text_gone } =
+  BridgeErrors
 
 /** Routes of messages on their way out. */
 export const deliveryRoutes: readonly Route<BridgesService>[] = [
@@ -60,7 +61,7 @@ export const deliveryRoutes: readonly Route<BridgesService>[] = [
     replies: { 200: BridgeDeliveryReply },
     with: [
       runsCode(false),
-      throws(bridge_not_found, bridge_delivery_not_found, bridge_delivery_not_failed),
+      throws(bridge_not_found, bridge_delivery_not_found, bridge_delivery_not_failed, bridge_delivery_text_gone),
       cli('bridge resend', { args: [id, deliveryId], view: show(BridgeDeliveryReply, 'delivery', ['id', 'state']) }),
     ],
     handle: async (self, { params, actor }) => {

@@ -10,6 +10,8 @@ import {
   BridgeErrors,
   type BridgeHost,
   type BridgeProvider,
+  type DeliveryReport,
+  type DeliveryReportResult,
   type InboundEvent,
   type IngestResult,
   type ManagedInstance,
@@ -39,6 +41,13 @@ const Report = v.object({
   webhook_public_url: v.optional(v.pipe(v.string(), v.maxLength(2048), v.url())),
 })
 
+const Rejection = v.object({
+  bridge_instance_id: v.string(),
+  remote_message_id: v.pipe(v.string(), v.minLength(1), v.maxLength(1024)),
+  status: v.literal('failed'),
+  reason: v.pipe(v.string(), v.maxLength(4000)),
+})
+
 /** What an adapter was last told, to tell it only what is new. */
 interface Told {
   readonly provider: BridgeProvider
@@ -53,6 +62,10 @@ type Key = string
 export class Adapters {
   /** Takes events of platforms; the room for them sets it. */
   ingest: (extension: string, event: InboundEvent) => Promise<IngestResult> = async () => {
+    throw BridgeErrors.bridge_not_accepting()
+  }
+  /** Takes what platforms say of messages that they had taken; the room for those sets it. */
+  reportDelivery: (extension: string, report: DeliveryReport) => Promise<DeliveryReportResult> = async () => {
     throw BridgeErrors.bridge_not_accepting()
   }
   /** Reads the directory of an instance again; the room for it sets it. */
@@ -136,6 +149,7 @@ export class Adapters {
     return {
       report: (id, state) => this.report(extension, id, state),
       ingest: event => this.ingest(extension, event),
+      reportDelivery: async report => this.reportDelivery(extension, checked(report)),
     }
   }
 
@@ -266,6 +280,13 @@ export class Adapters {
       for (const { id } of all) this.instances.move(t, id, standing)
     })
   }
+}
+
+/** @throws Fault `bridge_report_invalid` */
+function checked(report: DeliveryReport): DeliveryReport {
+  const decoded = v.safeParse(Rejection, report)
+  if (decoded.success) return decoded.output
+  throw BridgeErrors.bridge_report_invalid(`${v.getDotPath(decoded.issues[0]) ?? 'report'}: not valid`)
 }
 
 const keyOf = ({ extension, platform }: Pick<Instance, 'extension' | 'platform'>): Key =>

@@ -5,7 +5,7 @@ import type { BridgeProvider, InboundEvent, StateReport } from '../api.js'
 import { BridgeErrors } from '../api.js'
 import type { K } from '../needs.js'
 import { ProcessAdapter } from './adapter.js'
-import { IngestParams, ReportParams } from './schemas.js'
+import { DeliveryReportParams, IngestParams, ReportParams } from './schemas.js'
 
 /** The adapters that extensions have in their processes: one for each name of an extension with `[bridge]`. */
 export class BridgeProcesses {
@@ -52,6 +52,7 @@ export class BridgeProcesses {
       methods: {
         'bridges/instances/report_state': call => this.#reportState(call),
         'bridges/messages/ingest': call => this.#ingest(call),
+        'bridges/deliveries/report': call => this.#reportDelivery(call),
       },
     }
   }
@@ -65,6 +66,11 @@ export class BridgeProcesses {
   async #ingest(call: HostCall): Promise<unknown> {
     const event = checked(IngestParams, call.params)
     return this.#hostFor(call, event.bridge_instance_id).ingest(defined(event) as InboundEvent)
+  }
+
+  async #reportDelivery(call: HostCall): Promise<unknown> {
+    const report = checked(DeliveryReportParams, call.params)
+    return this.#hostFor(call, report.bridge_instance_id).reportDelivery(report)
   }
 
   /** @throws Fault `bridge_not_found` for an instance that its process does not manage */

@@ -77,6 +77,14 @@ export const ReportParams = v.strictObject({
   webhook_public_url: v.optional(v.pipe(v.string(), v.url(), v.maxLength(2048))),
 })
 
+/** Parameters of `bridges/deliveries/report`. */
+export const DeliveryReportParams = v.strictObject({
+  bridge_instance_id: id,
+  remote_message_id: name,
+  status: v.literal('failed'),
+  reason: words,
+})
+
 /** Parameters of `bridges/messages/ingest`. */
 export const IngestParams = v.strictObject({
   bridge_instance_id: id,

@@ -130,6 +130,64 @@ test('a message that was not sent is sent again; one that the platform rejects i
   }
 })
 
+test('a message that the platform took and then says did not arrive has failed, once, for its poster too', async () => {
+  const chat = await openChat({ capabilities: { edits: false } })
+  try {
+    const { host } = chat.platform
+    const poster = chat.poster()
+    const rejected = (remote_message_id: string, reason = 'no such mailbox') =>
+      host.reportDelivery({ bridge_instance_id: 'b1', remote_message_id, status: 'failed', reason })
+    const key = 'k1'
+    await poster.post({ bridgeId: 'b1', key, target: ada, text: 'the disk is full', source: 'test' })
+    await eventually(async () => poster.standing(key)?.state === 'delivered', 'a delivered message')
+    const id = chat.platform.messages[0]?.id ?? ''
+
+    assert.equal(await rejected('m-of-others'), { outcome: 'unknown' })
+    assert.equal(await rejected(id, `550 5.1.1 \u202eno such mailbox\r\n${'x'.repeat(2000)}`), { outcome: 'recorded' })
+    const [failed] = await chat.deliveries('?state=failed')
+    assert.match(failed?.reason, /^rejected: 550 5\.1\.1 .*no such mailbox/)
+    assert.ok(failed.reason.length < 600, 'the words of the other side are bounded')
+    assert.not.match(failed.reason, /[\u202e\r\n]/)
+    assert.is(poster.standing(key)?.state, 'failed')
+    await eventually(async () => poster.ended.some(([of, { state }]) => of === key && state === 'failed'), 'its poster')
+    assert.equal(await rejected(id), { outcome: 'unknown' }, 'a second report changes nothing')
+    const { bridge, health } = (await chat.world.kernel.request('GET', '/api/bridges/b1')).body
+    assert.match(JSON.stringify([bridge, health]), /no such mailbox/)
+
+    // Its text was not kept once the platform had it, so that nothing could be sent again.
+    const at = `/api/bridges/b1/deliveries/${failed.id}`
+    assert.is((await chat.world.kernel.request('POST', `${at}/resend`)).body.code, 'bridge_delivery_text_gone')
+    assert.is((await chat.world.kernel.request('POST', `${at}/discard`)).body.delivery.state, 'suppressed')
+    assert.equal(chat.platform.room(ada), ['the disk is full'])
+  } finally {
+    await chat.close()
+  }
+})
+
+test('a report about a message comes again while a message is being sent; one of another extension is refused', async () => {
+  const chat = await openChat({ capabilities: { edits: false } })
+  try {
+    const { host, provider } = chat.platform
+    const report = { bridge_instance_id: 'b1', remote_message_id: 'm1', status: 'failed', reason: 'gone' } as const
+    let sent = () => {}
+    chat.platform.holdNext(new Promise<void>(resolve => (sent = resolve)))
+    await chat.say('say hello')
+    await eventually(async () => chat.platform.requests.length === 1, 'a message that is being sent')
+    const refused = await host.reportDelivery(report).catch(error => error.code)
+    assert.is(refused, 'bridge_not_accepting', 'it may be the one whose id is not known yet')
+    sent()
+    await eventually(async () => (await chat.deliveries())[0]?.state === 'delivered', 'a delivered message')
+    assert.is(provider.extension, 'fakechat')
+    const bad = { ...report, status: 'read' } as unknown as typeof report
+    assert.is(await host.reportDelivery(bad).catch(error => error.code), 'bridge_report_invalid')
+    const elsewhere = { ...report, bridge_instance_id: 'b9' }
+    assert.is(await host.reportDelivery(elsewhere).catch(error => error.code), 'bridge_not_found')
+    assert.equal(await host.reportDelivery(report), { outcome: 'recorded' })
+  } finally {
+    await chat.close()
+  }
+})
+
 test('a message whose fate is not known is settled by the platform: never twice, never forgotten', async () => {
   const chat = await openChat({ capabilities: { edits: false } })
   try {

@@ -60,6 +60,9 @@ def deliver(delivery):
     if word == "report":
         answer = ask("bridges/instances/report_state", {"bridge_instance_id": instance, **json.loads(rest or "{}")})
         return {"status": "unknown", "message": json.dumps(answer)}
+    if word == "rejected":
+        report = {"bridge_instance_id": instance, "status": "failed", **json.loads(rest or "{}")}
+        return {"status": "unknown", "message": json.dumps(ask("bridges/deliveries/report", report))}
     if word == "about":
         about = {"bridge": bridge, "pid": os.getpid(), "sets": sets}
         return {"status": "unknown", "message": json.dumps(about)[:3900]}

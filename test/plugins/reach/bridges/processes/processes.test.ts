@@ -96,6 +96,12 @@ test('a process runs while an instance of it is enabled, and its events reach th
   ])
   assert.equal(await told(provider, 'b1', 'report {"status":"ready"}'), { result: {} })
   assert.equal(host.reports, [{ id: 'b1', state: { status: 'ready' } }])
+  assert.equal(await told(provider, 'b1', 'rejected {"remote_message_id":"m1","reason":"no such mailbox"}'), {
+    result: { outcome: 'recorded' },
+  })
+  assert.equal(host.rejected, [
+    { bridge_instance_id: 'b1', remote_message_id: 'm1', status: 'failed', reason: 'no such mailbox' },
+  ])
 
   await provider.manage([], host)
   assert.is((await stateOf('chat')).state, 'registered')
@@ -114,6 +120,9 @@ test('events of another adapter, bad events and refused ones come back with a co
   assert.is((await code('ingest {"colour":"red"}')).code, 'bridge_event_invalid')
   assert.is((await code('ingest {"sender":{"id":"u1"}}')).code, 'bridge_event_invalid')
   assert.is((await code('report {"status":"fine"}')).code, 'bridge_event_invalid')
+  assert.is((await code('rejected {"remote_message_id":"m1"}')).code, 'bridge_event_invalid')
+  const theirs = '{"bridge_instance_id":"theirs","remote_message_id":"m1","reason":"gone"}'
+  assert.is((await code(`rejected ${theirs}`)).code, 'bridge_not_found')
   assert.equal(host.events, [])
   host.refusal = BridgeErrors.bridge_not_accepting('draining', { retryAfter: 2 })
   const { code: refused, status, retry_after_ms } = await code('ingest')

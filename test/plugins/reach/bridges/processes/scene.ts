@@ -7,6 +7,8 @@ import {
   type BridgeHost,
   type BridgeProvider,
   BridgeProviders,
+  type DeliveryReport,
+  type DeliveryReportResult,
   type InboundEvent,
   type IngestResult,
   type ManagedInstance,
@@ -43,7 +45,7 @@ version = "1.0.0"
 [capabilities]
 provides = ["bridge.adapter"]
 [permissions]
-requires = ["bridges/instances/report_state", "bridges/messages/ingest"]
+requires = ["bridges/instances/report_state", "bridges/messages/ingest", "bridges/deliveries/report"]
 [subprocess]
 command = "python3"
 args = ["adapter.py", '${JSON.stringify(ways)}']
@@ -98,6 +100,7 @@ export const managed = (id: string, more: Partial<ManagedInstance> = {}): Manage
 export class FakeHost implements BridgeHost {
   readonly reports: { readonly id: string; readonly state: StateReport }[] = []
   readonly events: InboundEvent[] = []
+  readonly rejected: DeliveryReport[] = []
   /** What the next event comes to. */
   refusal: Error | undefined
 
@@ -109,5 +112,10 @@ export class FakeHost implements BridgeHost {
     if (this.refusal) throw this.refusal
     this.events.push(event)
     return { idempotency_key: event.idempotency_key, outcome: 'prompted', session_id: 'ses_1' }
+  }
+
+  async reportDelivery(report: DeliveryReport): Promise<DeliveryReportResult> {
+    this.rejected.push(report)
+    return { outcome: 'recorded' }
   }
 }
