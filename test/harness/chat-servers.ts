@@ -4,6 +4,7 @@ import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Certificate } from './certificates.js'
 
 const STARTS_MS = 20_000
 
@@ -91,11 +92,31 @@ function accepts(port: number): Promise<boolean> {
 
 /** A server of IRC. */
 export class Ngircd extends ChatServer {
-  static async start(options: { readonly global?: string; readonly limits?: string; readonly more?: string } = {}) {
+  private constructor(
+    folder: string,
+    port: number,
+    argv: readonly string[],
+    readonly tlsPort: number,
+  ) {
+    super(folder, port, argv)
+  }
+
+  /** With a certificate it speaks TLS on `tlsPort`. */
+  static async start(
+    options: {
+      readonly global?: string
+      readonly limits?: string
+      readonly more?: string
+      readonly tls?: Certificate
+    } = {},
+  ) {
     const folder = await mkdtemp(join(tmpdir(), 'svc-ngircd-'))
     // As root it changes to another user, who has to read its configuration.
     await chmod(folder, 0o755)
     const port = await freePort()
+    const tlsPort = options.tls === undefined ? 0 : await freePort()
+    const { tls } = options
+    const ssl = tls ? `[SSL]\nCertFile = ${tls.cert}\nKeyFile = ${tls.key}\nPorts = ${tlsPort}` : ''
     const config = `[Global]
 Name = irc.example.test
 Info = test
@@ -114,10 +135,12 @@ ${options.limits ?? ''}
 DNS = no
 Ident = no
 PAM = no
+${ssl}
 ${options.more ?? ''}
 `
     await writeFile(join(folder, 'ngircd.conf'), config)
-    const server = new Ngircd(folder, port, ['/usr/sbin/ngircd', '-n', '-f', join(folder, 'ngircd.conf')])
+    const argv = ['/usr/sbin/ngircd', '-n', '-f', join(folder, 'ngircd.conf')]
+    const server = new Ngircd(folder, port, argv, tlsPort)
     await server.start()
     return server
   }

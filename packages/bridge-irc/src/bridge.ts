@@ -34,6 +34,8 @@ class IrcBridge implements Adapter {
   #connection: IrcConnection | undefined
   readonly #running: Promise<void>
   #reported = ''
+  /** Why there is no connection. */
+  #why = ''
 
   constructor(
     private readonly config: IrcConfig,
@@ -74,7 +76,8 @@ class IrcBridge implements Adapter {
   async verify(): Promise<readonly Check[]> {
     const connection = this.#connection
     if (!connection) {
-      const remediation = `Check that ${this.config.host}:${this.config.port} is reachable and the nick is allowed.`
+      const why = this.#why === '' ? '' : ` The last attempt: ${this.#why}`.slice(0, 1000)
+      const remediation = `Check that ${this.config.host}:${this.config.port} is reachable and the nick is allowed.${why}`
       return [{ check: 'irc.connected', status: 'fail', remediation }]
     }
     const alive = await connection.roundTrip().then(
@@ -120,11 +123,13 @@ class IrcBridge implements Adapter {
       this.#connection = undefined
       if (signal.aborted) return
       if (why instanceof InstanceProblem) {
+        this.#why = why.message
         this.#report(why.state)
         return
       }
       if (this.timing.now() - begun > STABLE_MS) failures = 1
       const message = `${this.config.host}: ${typeof why === 'string' ? why : messageOf(why)}`
+      this.#why = message
       this.#report({ status: 'degraded', reason: 'provider_timeout', message })
       await this.timing.sleep(backoffMs(failures, this.timing), signal).catch(() => {})
     }

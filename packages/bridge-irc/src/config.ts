@@ -1,4 +1,4 @@
-import { type Instance, InstanceProblem } from '../../bridge-kit/src/index.js'
+import { certificatesOf, type Instance, InstanceProblem } from '../../bridge-kit/src/index.js'
 
 /** How the adapter reaches its network, checked. */
 export interface IrcConfig {
@@ -6,6 +6,8 @@ export interface IrcConfig {
   readonly port: number
   readonly tls: boolean
   readonly verify: boolean
+  /** Authorities that may sign the certificate of the server; undefined: those of Node. */
+  readonly ca: readonly string[] | undefined
   readonly nick: string
   readonly username: string
   readonly realname: string
@@ -14,6 +16,8 @@ export interface IrcConfig {
   readonly password: string | undefined
   readonly serverPassword: string | undefined
   readonly channels: readonly string[]
+  /** By the channel as it stands in the configuration. */
+  readonly keys: ReadonlyMap<string, string>
   /** Lines that may go at once, and lines a minute in the long run. */
   readonly burst: number
   readonly linesPerMinute: number
@@ -22,6 +26,7 @@ export interface IrcConfig {
 
 const NICK = /^[A-Za-z[\]\\`_^{|}][A-Za-z0-9[\]\\`_^{|}-]{0,62}$/
 const CHANNEL = /^[#&+!][^\p{Cc} ,:]{1,199}$/u
+const KEY = /^[^\p{Cc}\s,:][^\p{Cc}\s,]{0,49}$/u
 // A line break in any of them would be a command of its own.
 const ONE_WORD = /^[^\p{Cc} ]+$/u
 const ONE_LINE = /^\P{Cc}+$/u
@@ -47,7 +52,13 @@ export function configOf(instance: Instance): IrcConfig {
   const channels = config.channels ?? []
   if (!Array.isArray(channels) || channels.length > 100) throw wrong('channels', channels)
   for (const channel of channels)
-    if (typeof channel !== 'string' || !CHANNEL.test(channel)) throw wrong('channels', channel)
+    if (typeof channel !== 'string' || !CHANNEL.test(channel)) {
+      // What follows a blank would be its key, which is not shown.
+      const keyed = typeof channel === 'string' && /^[#&+!]\S+ /.test(channel)
+      throw keyed
+        ? problem(`provider_config.channels: bind the keys of channels as secret channel_keys`)
+        : wrong('channels', channel)
+    }
   const secret = (slot: string): string | undefined => {
     const value = instance.secret(slot)
     if (value !== undefined && !ONE_WORD.test(value))
@@ -70,6 +81,7 @@ export function configOf(instance: Instance): IrcConfig {
     port: number('port', tls ? 6697 : 6667, 1, 65535),
     tls,
     verify: flag('tls_verify', true),
+    ca: authorities(config.tls_ca),
     nick,
     username: text('username', nick.slice(0, 10).replace(/[^A-Za-z0-9]/g, 'x'), ONE_WORD),
     realname: text('realname', instance.displayName.replace(/\p{Cc}/gu, ' ') || nick, ONE_LINE),
@@ -78,10 +90,38 @@ export function configOf(instance: Instance): IrcConfig {
     password,
     serverPassword: secret('server_password'),
     channels: [...new Set(channels as string[])],
+    keys: keysOf(instance.secret('channel_keys') ?? '', channels as string[]),
     burst: number('flood_burst', 8, 1, 100),
     linesPerMinute: number('flood_lines_per_minute', 60, 1, 6000),
     pingSeconds: number('ping_seconds', 30, 1, 600),
   }
+}
+
+/** Keys of channels, `#ops key`, one a line or with commas between. The text is a secret: no part of it is shown. */
+function keysOf(text: string, channels: readonly string[]): Map<string, string> {
+  const keys = new Map<string, string>()
+  for (const [at, line] of text
+    .split(/[\r\n,]+/)
+    .filter(line => line.trim() !== '')
+    .entries()) {
+    const [channel = '', key = '', ...rest] = line.trim().split(/\s+/)
+    const known = channels.find(one => one.toLowerCase() === channel.toLowerCase())
+    if (rest.length > 0 || !KEY.test(key))
+      throw problem(`entry ${at + 1} of the secret channel_keys is no channel with its key, such as "#ops key"`)
+    if (known === undefined)
+      throw problem(
+        `entry ${at + 1} of the secret channel_keys names a channel that is not among provider_config.channels`,
+      )
+    keys.set(known, key)
+  }
+  return keys
+}
+
+function authorities(value: unknown): readonly string[] | undefined {
+  if (value === undefined || value === '') return undefined
+  const found = typeof value === 'string' ? certificatesOf(value) : undefined
+  if (!found) throw problem('provider_config.tls_ca: it has to hold certificates in PEM, -----BEGIN CERTIFICATE-----')
+  return found
 }
 
 const problem = (message: string) => new InstanceProblem({ status: 'error', reason: 'tenant_config_invalid', message })

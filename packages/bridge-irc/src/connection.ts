@@ -1,10 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
 import irc, { type IrcMessage, type Spoken } from 'irc-framework'
-import { type DeliveryResult, InstanceProblem, NotSent, type Timing } from '../../bridge-kit/src/index.js'
+import { type DeliveryResult, InstanceProblem, NotSent, type Timing, tlsProblem } from '../../bridge-kit/src/index.js'
 import type { IrcConfig } from './config.js'
 import { FloodControl } from './flood.js'
 import { type Prefix, privmsgLines } from './lines.js'
+import { Transport } from './transport.js'
 
 /** From the beginning of a connection until the server has registered it. */
 const REGISTER_MS = 30_000
@@ -39,7 +40,21 @@ const REFUSED: Readonly<Record<string, 'unknown_destination' | 'permission_denie
   '531': 'permission_denied',
 }
 /** Numerics with which a server refuses a JOIN. */
-const NOT_JOINED = new Set(['403', '405', '407', '437', '471', '473', '474', '475', '476', '477', '480', '489', '520'])
+const NOT_JOINED: Readonly<Record<string, string>> = {
+  '403': '',
+  '405': 'the bot is in too many channels',
+  '407': '',
+  '437': '',
+  '471': 'the channel is full',
+  '473': 'invite only: somebody in it has to invite the bot',
+  '474': 'the bot is banned there',
+  '475': 'it has a key: bind the secret channel_keys',
+  '476': '',
+  '477': 'only registered nicks may enter',
+  '480': '',
+  '489': 'only encrypted connections may enter',
+  '520': '',
+}
 /** What a server asks that it be left alone for. */
 const SLOW_DOWN_MS = 60_000
 
@@ -148,7 +163,8 @@ export class IrcConnection {
   }
 
   join(channel: string): void {
-    this.#write(`JOIN ${channel}`)
+    const key = this.config.keys.get(channel)
+    this.#write(key === undefined ? `JOIN ${channel}` : `JOIN ${channel} ${key}`)
   }
 
   /** Asks for the nick of the configuration again. */
@@ -244,6 +260,8 @@ export class IrcConnection {
       port: config.port,
       tls: config.tls,
       rejectUnauthorized: config.verify,
+      ca: config.ca,
+      transport: Transport,
       nick: config.nick,
       username: config.username,
       gecos: config.realname,
@@ -265,9 +283,10 @@ export class IrcConnection {
         })
         client.on('sasl failed', ({ reason }: { reason: string }) => reject(saslProblem(reason)))
         client.on('nick invalid', () => reject(badNick(config.nick)))
-        client.on('socket close', (error: unknown) =>
-          reject(new Error(error instanceof Error ? error.message : this.#reason)),
-        )
+        client.on('socket close', (error: unknown) => {
+          const why = error instanceof Error ? error.message : this.#reason
+          reject(new Error(tlsProblem(error, config.host) ?? why))
+        })
         void this.ended.then(why => reject(new Error(why)))
         this.timing.sleep(REGISTER_MS, timeout.signal).then(
           () => reject(new Error(`not registered within ${REGISTER_MS / 1000} s`)),
@@ -364,8 +383,9 @@ export class IrcConnection {
     const kind = REFUSED[command]
     if (kind !== undefined && this.#delivering?.target === this.lower(about))
       this.#delivering.refusals.push({ kind, text: `${command} ${text.slice(0, 200)}` })
-    else if (NOT_JOINED.has(command) && this.config.channels.some(one => this.lower(one) === this.lower(about))) {
-      this.refusedChannels.set(this.lower(about), `${command} ${text.slice(0, 200)}`)
+    else if (command in NOT_JOINED && this.config.channels.some(one => this.lower(one) === this.lower(about))) {
+      const meaning = NOT_JOINED[command] === '' ? '' : `; ${NOT_JOINED[command]}`
+      this.refusedChannels.set(this.lower(about), `${command} ${text.slice(0, 200)}${meaning}`)
       this.events.changed()
     }
   }
@@ -447,6 +467,7 @@ interface Joined {
 export const maskOf = (nick: string, ident: string, hostname: string): string => `${nick}!${ident}@${hostname}`
 
 function saslProblem(reason: string): Error {
+  if (reason === 'capability_missing') return new Error('the server offers no SASL; set auth to nickserv, or to none')
   // The services may be away for a moment; only these say that the account or its password is wrong.
   if (reason !== 'fail' && reason !== 'nick_locked') return new Error(`SASL: ${reason}`)
   return new InstanceProblem({

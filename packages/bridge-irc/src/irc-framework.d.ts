@@ -45,3 +45,28 @@ declare module 'irc-framework' {
     ping(message?: string): void
   }
 }
+
+/** Its connection of TCP or TLS. */
+declare module 'irc-framework/src/transports/net.js' {
+  import type { EventEmitter } from 'node:events'
+  import type { Socket } from 'node:net'
+
+  export interface TransportOptions {
+    readonly host: string
+    readonly port: number
+    readonly tls: boolean
+    readonly ca?: readonly string[]
+    readonly rejectUnauthorized: boolean
+  }
+
+  export default class Transport extends EventEmitter {
+    options: TransportOptions
+    socket: Socket | null
+    state: number
+    requested_disconnect: boolean
+    incoming_buffer: Buffer
+    connect(): void
+    disposeSocket(): void
+    _onSocketCreate(options: TransportOptions, socket: Socket): void
+  }
+}

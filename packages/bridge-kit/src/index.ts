@@ -24,4 +24,5 @@ export {
   retrying,
   type Timing,
 } from './timing.js'
+export { certificatesOf, tlsProblem } from './tls.js'
 export * from './types.js'

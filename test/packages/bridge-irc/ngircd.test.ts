@@ -230,4 +230,54 @@ test('a channel that it is kicked from, or may not enter, is said and tried agai
   ])
 })
 
+test('a server without SASL is not used without a login, and what to do is said', async () => {
+  const daemon = await start(managed('bri_1', config(), { password: 'for-the-services' }))
+  const { message = '' } = await daemon.status('degraded')
+  assert.match(message, /the server offers no SASL; set auth to nickserv, or to none/)
+  assert.not(daemon.reports.some(({ status }) => status === 'ready'))
+})
+
+test('keys of channels come from a secret and are never shown; a channel that refuses it leaves the others as they are', async () => {
+  const ann = await person('ann', '#ops', '#vault', '#full', '#banned', '#other')
+  for (const mode of ['#vault +k s3same', '#full +l 1', '#banned +b svcbot!*@*', '#other +k right'])
+    ann.raw(`MODE ${mode}`)
+  await ann.settled()
+  const channels = ['#ops', '#Vault', '#full', '#banned', '#other']
+  const daemon = await start(managed('bri_1', config({ channels }), { channel_keys: '#vault s3same\n#other wr0ng,' }))
+  const { message = '', status } = await daemon.until(
+    () => daemon.reports.find(({ message = '' }) => ['471', '474', '475'].every(code => message.includes(code))),
+    'all that is refused',
+  )
+  assert.is(status, 'degraded')
+  assert.match(message, /#full \(471 .*the channel is full/)
+  assert.match(message, /#banned \(474 .*the bot is banned there/)
+  assert.match(message, /#other \(475 .*bind the secret channel_keys/)
+  assert.not.match(message, /#ops|vault/i)
+  assert.equal(await daemon.say('bri_1', { group_id: '#vault' }, 'inside'), { status: 'delivered' })
+  ann.say('#ops', 'svcbot: still here?')
+  assert.ok((await daemon.heard('still here?')).addressed)
+  const checks = await daemon.verify('bri_1')
+  assert.equal(
+    checks.filter(({ status }) => status === 'fail').map(({ check }) => check),
+    ['irc.channel #full', 'irc.channel #banned', 'irc.channel #other'],
+  )
+  for (const mode of ['#full -l', '#banned -b svcbot!*@*', '#other -k right']) ann.raw(`MODE ${mode}`)
+  await daemon.status('ready')
+  assert.not.match(JSON.stringify([daemon.reports, checks, await daemon.targets('bri_1')]), /s3same|wr0ng/)
+})
+
+test('a key that stands in the wrong place, or in no form that it has, is refused and not shown', async () => {
+  const cases: [object, Record<string, string>, RegExp][] = [
+    [{ channels: ['#ops s3same'] }, {}, /channels: bind the keys of channels as secret channel_keys/],
+    [{}, { channel_keys: '#ops' }, /entry 1 of the secret channel_keys is no channel with its key/],
+    [{}, { channel_keys: '#ops s3same extra' }, /entry 1 /],
+    [{}, { channel_keys: '#ops s3same\n#else s3same' }, /entry 2 .*not among provider_config.channels/],
+  ]
+  for (const [more, secrets, says] of cases) {
+    const daemon = await start(managed('bri_1', config(more), secrets))
+    assert.match((await daemon.status('error')).message ?? '', says)
+    assert.not.match(JSON.stringify(daemon.reports), /s3same/)
+  }
+})
+
 test.run()

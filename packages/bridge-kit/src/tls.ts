@@ -1,0 +1,50 @@
+import { X509Certificate } from 'node:crypto'
+
+const PEM = /-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+?)-----END CERTIFICATE-----/g
+/** Characters of all certificates together, and their number. */
+const LONGEST = 64 * 1024
+const MOST = 20
+
+/**
+ * The certificates of a setting: PEM, one after the other; line breaks may have become blanks where a person typed them into one
+ * line. Undefined: the text holds anything else, or none.
+ */
+export function certificatesOf(text: string): readonly string[] | undefined {
+  if (text.length > LONGEST) return undefined
+  const found = [...text.matchAll(PEM)].map(([, body = '']) => {
+    const lines = body.replace(/\s+/g, '').match(/.{1,64}/g) ?? []
+    return ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n')
+  })
+  if (found.length === 0 || found.length > MOST || text.replace(PEM, '').trim() !== '') return undefined
+  try {
+    for (const certificate of found) new X509Certificate(certificate)
+  } catch {
+    return undefined
+  }
+  return found
+}
+
+const UNTRUSTED = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+])
+
+/**
+ * What is wrong with the encryption of a connection, and what to do; undefined: something else is wrong.
+ * @param name for which the certificate has to be
+ * @param setting where authorities that are trusted stand
+ */
+export function tlsProblem(error: unknown, name: string, setting = 'tls_ca'): string | undefined {
+  const { code = '', message = '' } = Object(error) as { code?: unknown; message?: unknown }
+  const about = `${String(message).slice(0, 200)} (${String(code)})`
+  if (UNTRUSTED.has(String(code)))
+    return `the certificate is not trusted: ${about}; if it is right, set ${setting} to the certificate of its authority`
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return `the certificate is not for ${name}: ${about}`
+  if (code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID') return `the certificate is not valid now: ${about}`
+  if (code === 'ERR_SSL_WRONG_VERSION_NUMBER' || code === 'ERR_SSL_PACKET_LENGTH_TOO_LONG')
+    return `the server speaks no TLS on this port: ${about}`
+  return undefined
+}
