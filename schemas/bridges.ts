@@ -291,34 +291,49 @@ export const PlatformManifestQuery = v.object({
   instance: v.pipe(v.string(), v.description('id of the bridge that the app is for')),
 })
 
-/** What an app of a platform is made of. */
-export const PlatformManifest = v.object({
+/** Parts of the manifest of an app; `url` where the platform sends events to. */
+const features = <Url extends v.GenericSchema<string | undefined>>(url: Url) => ({
+  bot_user: v.object({ display_name: v.string(), always_online: v.boolean() }),
+  slash_commands: v.array(
+    v.object({ command: v.string(), description: v.string(), usage_hint: v.string(), url, should_escape: v.boolean() }),
+  ),
+})
+const manifest = <Url extends v.GenericSchema<string | undefined>>(url: Url) => ({
   _metadata: v.object({ major_version: Integer, minor_version: Integer }),
   display_information: v.object({ name: v.string(), description: v.string(), background_color: v.string() }),
-  features: v.object({
-    bot_user: v.object({ display_name: v.string(), always_online: v.boolean() }),
-    slash_commands: v.array(
-      v.object({
-        command: v.string(),
-        description: v.string(),
-        usage_hint: v.string(),
-        url: v.string(),
-        should_escape: v.boolean(),
-      }),
-    ),
-  }),
   oauth_config: v.object({ scopes: v.object({ bot: v.array(v.string()) }) }),
   settings: v.object({
-    event_subscriptions: v.object({ bot_events: v.array(v.string()), request_url: v.string() }),
-    interactivity: v.object({ is_enabled: v.boolean(), request_url: v.string() }),
+    event_subscriptions: v.object({ bot_events: v.array(v.string()), request_url: url }),
+    interactivity: v.object({ is_enabled: v.boolean(), request_url: url }),
     org_deploy_enabled: v.boolean(),
     socket_mode_enabled: v.boolean(),
     token_rotation_enabled: v.boolean(),
   }),
 })
+
+/** The manifest of an app as the platform takes it. An app that connects itself has no addresses: empty ones are refused there. */
+export const AppManifest = v.object({
+  ...manifest(v.optional(v.string())),
+  features: v.object({
+    ...features(v.optional(v.string())),
+    app_home: v.object({
+      home_tab_enabled: v.boolean(),
+      messages_tab_enabled: v.boolean(),
+      messages_tab_read_only_enabled: v.boolean(),
+    }),
+  }),
+})
+export type AppManifest = v.InferOutput<typeof AppManifest>
+
+/** The manifest in the form of the older route: an address that there is not is empty. */
+export const PlatformManifest = v.object({ ...manifest(v.string()), features: v.object(features(v.string())) })
 export type PlatformManifest = v.InferOutput<typeof PlatformManifest>
 
 /** GET /api/bridges/providers/{platform}/manifest. */
+export const AppManifestReply = v.object({ manifest: AppManifest })
+export type AppManifestReply = v.InferOutput<typeof AppManifestReply>
+
+/** GET /api/bridges/providers/chatprovider/manifest. */
 export const PlatformManifestReply = v.object({ manifest: PlatformManifest })
 export type PlatformManifestReply = v.InferOutput<typeof PlatformManifestReply>
 

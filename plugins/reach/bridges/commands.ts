@@ -1,5 +1,5 @@
 import type { CommandContext } from '../../../kernel/plugin.js'
-import type { BridgeSecretBindingReply, PlatformManifestReply } from '../../../schemas/bridges.js'
+import type { BridgeSecretBindingReply, AppManifestReply } from '../../../schemas/bridges.js'
 import { refOf } from './instances/secrets-ref.js'
 
 export { setUp as runSetup } from './instances/setup.js'
@@ -10,7 +10,7 @@ export async function runSlackManifest({ args, client, out }: CommandContext): P
   const { manifest } = (await client.request(
     'GET',
     `/api/bridges/providers/slack/manifest?${query}`,
-  )) as PlatformManifestReply
+  )) as AppManifestReply
   if (out.json) return out.value(manifest)
   for (const line of JSON.stringify(manifest, null, 2).split('\n')) out.line(line)
 }

@@ -1,7 +1,7 @@
 import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { cut, shown } from '../../../../kernel/kit/text.js'
 import type { Actor } from '../../../../kernel/plugin.js'
-import type { PlatformManifest } from '../../../../schemas/bridges.js'
+import type { AppManifest, PlatformManifest } from '../../../../schemas/bridges.js'
 import { BridgeErrors } from '../api.js'
 import type { Instance, Instances } from './instances.js'
 
@@ -69,6 +69,25 @@ const MAKERS: Readonly<Record<string, Maker>> = { slack }
 /** A name of the route for the one platform that has a manifest. */
 const ALIAS = 'chatprovider'
 
+/** The manifest as its platform takes it, without addresses that are empty. @throws those of {@link manifestOf} */
+export function appManifestOf(instances: Instances, platform: string, id: string, actor: Actor): AppManifest {
+  const { features, settings, ...rest } = manifestOf(instances, platform, id, actor)
+  return {
+    ...rest,
+    features: {
+      ...features,
+      slash_commands: features.slash_commands.map(withoutEmpty),
+      // Without the tab nobody can write the bot a direct message.
+      app_home: { home_tab_enabled: false, messages_tab_enabled: true, messages_tab_read_only_enabled: false },
+    },
+    settings: {
+      ...settings,
+      event_subscriptions: withoutEmpty(settings.event_subscriptions),
+      interactivity: withoutEmpty(settings.interactivity),
+    },
+  }
+}
+
 /** @throws Fault `bridge_manifest_not_found`, `bridge_not_found`, `bridge_invalid` */
 export function manifestOf(instances: Instances, named: string, id: string, actor: Actor): PlatformManifest {
   const platform = named === ALIAS ? 'slack' : named
@@ -86,4 +105,9 @@ export function manifestOf(instances: Instances, named: string, id: string, acto
   }
   const { public_url } = instance.providerConfig
   return make(instance, instances.state(id)?.webhookUrl ?? (typeof public_url === 'string' ? public_url : ''))
+}
+
+function withoutEmpty<T extends { url?: string; request_url?: string }>(part: T): Omit<T, 'url' | 'request_url'> {
+  const { url, request_url, ...rest } = part
+  return { ...rest, ...(url && { url }), ...(request_url && { request_url }) }
 }

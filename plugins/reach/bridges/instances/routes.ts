@@ -3,6 +3,7 @@ import { collectionOf } from '../../../../kernel/kit/collection.js'
 import { errorBody } from '../../../../kernel/platform.js'
 import { noContent, ok, type Route, routeOf, streamed } from '../../../../kernel/plugin.js'
 import {
+  AppManifestReply,
   BridgeHealthChange,
   BridgeHealthFrame,
   BridgeHealthQuery,
@@ -256,11 +257,11 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
     path: '/api/bridges/providers/{platform}/manifest',
     summary: 'Show the manifest of the app of a platform for a bridge',
     query: PlatformManifestQuery,
-    replies: { 200: PlatformManifestReply },
+    replies: { 200: AppManifestReply },
     with: [throws(notFound, BridgeErrors.bridge_manifest_not_found, BridgeErrors.bridge_invalid)],
     handle: async (self, { params, query, actor }) => {
-      const { manifestOf } = await import('./manifest.js')
-      return ok({ manifest: manifestOf(self.instances, params.platform, query.instance, actor) })
+      const { appManifestOf } = await import('./manifest.js')
+      return ok({ manifest: appManifestOf(self.instances, params.platform, query.instance, actor) })
     },
   }),
   route({

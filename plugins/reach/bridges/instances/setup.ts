@@ -5,7 +5,7 @@ import type {
   BridgeProviderInfo,
   BridgeProvidersReply,
   BridgeReply,
-  PlatformManifestReply,
+  AppManifestReply,
   VerifyBridgeReply,
 } from '../../../../schemas/bridges.js'
 import { type ConfigField, fieldsOf, typedValue } from './config-fields.js'
@@ -166,7 +166,7 @@ async function askPersons(context: Terminal) {
 
 async function tellSlackApp({ client, out, ...context }: Terminal, id: string): Promise<void> {
   const url = `/api/bridges/providers/slack/manifest?${new URLSearchParams({ instance: id })}`
-  const { manifest } = (await client.request('GET', url)) as PlatformManifestReply
+  const { manifest } = (await client.request('GET', url)) as AppManifestReply
   out.line('')
   out.line('Create the app from its manifest, then install it to your team:')
   out.line(`  ${slackLink(manifest)}`)
@@ -175,7 +175,7 @@ async function tellSlackApp({ client, out, ...context }: Terminal, id: string): 
 }
 
 /** The page that makes an app from a manifest. */
-const slackLink = (manifest: PlatformManifestReply['manifest']): string =>
+const slackLink = (manifest: AppManifestReply['manifest']): string =>
   `https://api.slack.com/apps?${new URLSearchParams({ new_app: '1', manifest_json: JSON.stringify(manifest) })}`
 
 async function askSecrets(
