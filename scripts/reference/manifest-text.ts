@@ -81,7 +81,7 @@ export const manifestTexts: Readonly<Record<string, string>> = {
   'bridge.secret_slots[].name': 'Name of the slot',
   'bridge.secret_slots[].kind': 'What kind of secret it is, a word',
   'bridge.secret_slots[].description': 'Where a person gets it; `svc bridge setup` shows it',
-  'bridge.secret_slots[].required': 'Whether the platform does without it',
+  'bridge.secret_slots[].required': 'Whether a bridge needs it to start',
   network_participation: 'Whether it takes part in the network of agents; the operator confirms that',
   'network_participation.required': 'Whether it is needed',
   'network_participation.mode': 'Required with `required = true`',

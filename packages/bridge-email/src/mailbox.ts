@@ -291,7 +291,7 @@ async function connect(client: ImapFlow, { imap }: EmailConfig): Promise<void> {
   } catch (error) {
     const { authenticationFailed: refused, serverResponseCode: code = '' } = error as Partial<AuthenticationFailure>
     if (refused !== true || BUSY.has(code)) throw error
-    const message = `${imap.host} refuses the login of ${imap.user}. Bind another password: svc bridge secrets bind`
+    const message = `${imap.host} refuses the login of ${imap.user}. Bind another password: svc bridge secret-bindings put <id> <slot>`
     throw new InstanceProblem({ status: 'auth_required', reason: 'auth_failed', message })
   }
 }

@@ -302,5 +302,5 @@ const missing = (slots: string) =>
   new InstanceProblem({
     status: 'auth_required',
     reason: 'auth_failed',
-    message: `no secret is bound to ${slots}. Bind one: svc bridge secrets bind`,
+    message: `no secret is bound to ${slots}. Bind one: svc bridge secret-bindings put <id> <slot>`,
   })

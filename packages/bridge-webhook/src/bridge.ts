@@ -170,7 +170,7 @@ function configOf(instance: Instance): WebhookConfig {
     throw new InstanceProblem({
       status: 'auth_required',
       reason: 'auth_failed',
-      message: 'no secret is bound to webhook_secret. Bind one: svc bridge secrets bind',
+      message: 'no secret is bound to webhook_secret. Bind one: svc bridge secret-bindings put <id> <slot>',
     })
   const [inboundKey, outboundKey] = [inbound, instance.secret('delivery_secret') ?? inbound].map(keyOf) as [
     Buffer,

@@ -1,5 +1,5 @@
 import type { CommandContext } from '../../../kernel/plugin.js'
-import type { BridgeSecretBindingReply, AppManifestReply } from '../../../schemas/bridges.js'
+import type { AppManifestReply, BridgeSecretBindingReply } from '../../../schemas/bridges.js'
 import { refOf } from './instances/secrets-ref.js'
 
 export { setUp as runSetup } from './instances/setup.js'

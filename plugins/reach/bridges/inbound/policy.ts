@@ -18,6 +18,7 @@ const Config = v.object({
     { reply: 'addressed', allow_user_ids: undefined, allow_usernames: undefined },
   ),
   approvers: v.fallback(v.object({ user_ids: names }), { user_ids: [] }),
+  routing: v.fallback(v.object({ fallback: v.fallback(v.boolean(), false) }), { fallback: false }),
 })
 
 type Sender = InboundEvent['sender']
@@ -72,6 +73,10 @@ export function mayApprove(
 export function hasApprovers({ providerConfig }: Pick<Instance, 'providerConfig'>): boolean {
   return v.parse(Config, providerConfig).approvers.user_ids.length > 0
 }
+
+/** Whether an event that lacks a part of the routing policy has a conversation all the same. */
+export const fallsBack = ({ providerConfig }: Pick<Instance, 'providerConfig'>): boolean =>
+  v.parse(Config, providerConfig).routing.fallback
 
 const isIn = ({ id, username }: Sender, ids: readonly string[], usernames: readonly string[]): boolean =>
   ids.includes(id) || (username !== undefined && usernames.includes(username))

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '../../../../kernel/kit/canonical.js'
 import type { BridgeAddress, InboundEvent, RoutingPolicy } from '../api.js'
+import { fallsBack } from './policy.js'
 
 /** What of an instance decides about conversations. */
 export interface RoutedInstance {
@@ -8,6 +9,7 @@ export interface RoutedInstance {
   readonly scope: 'global' | 'workspace'
   readonly workspaceId?: string
   readonly routingPolicy: RoutingPolicy
+  readonly providerConfig: Readonly<Record<string, unknown>>
 }
 
 /** A conversation: what tells it from others, and the hash of that. */
@@ -19,7 +21,10 @@ export interface Conversation {
 const DIMENSIONS = ['peer_id', 'group_id', 'thread_id'] as const
 const ENABLED = { peer_id: 'include_peer', group_id: 'include_group', thread_id: 'include_thread' } as const
 
-/** The conversation of an event; the name of the member that it lacks, where it has none. */
+/**
+ * The conversation of an event; the name of the member that it lacks, where it has none. With `provider_config.routing.fallback` the
+ * person takes the place of a group that there is not, as in a direct message, and a thread that there is not is left out.
+ */
 export function conversationOf(
   instance: RoutedInstance,
   event: InboundEvent,
@@ -28,8 +33,9 @@ export function conversationOf(
   for (const dimension of DIMENSIONS) {
     if (!instance.routingPolicy[ENABLED[dimension]]) continue
     const value = event[dimension]
-    if (value === undefined) return dimension
-    dimensions[dimension] = value
+    if (value !== undefined) dimensions[dimension] = value
+    else if (!fallsBack(instance)) return dimension
+    else if (dimension !== 'thread_id') dimensions.peer_id = event.peer_id ?? event.sender.id
   }
   const { id, scope, workspaceId } = instance
   const text = canonicalJson({

@@ -5,16 +5,20 @@ export interface ConfigField {
   readonly name: string
   readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'list'
   readonly about: string
-  /** Text of the default; empty: none. */
+  /** What is used for an empty answer; empty: nothing. */
   readonly usual: string
+  /** What the adapter uses without a value; empty: it is not said. */
+  readonly byDefault: string
   readonly choices: readonly string[]
   readonly isRequired: boolean
+  /** It is asked for, though it is not required. */
+  readonly isAsked: boolean
 }
 
 /** Fields that one schema has at most. */
 const FIELDS_MAX = 50
 /** Members that the setup asks for in words of its own. */
-const OWN = new Set(['dm', 'group', 'approvers'])
+const OWN = new Set(['dm', 'group', 'approvers', 'routing'])
 
 interface Property {
   readonly type?: unknown
@@ -70,6 +74,7 @@ const BOOLEANS: Readonly<Record<string, boolean>> = {
 
 function fieldOf(name: string, property: Property, isRequired: boolean): ConfigField | undefined {
   const { type, description, title, default: usual, enum: choices, items } = property
+  const byDefault = ['string', 'number', 'boolean'].includes(typeof usual) ? String(usual) : ''
   const isList = type === 'array' && items?.type === 'string'
   const known = ['string', 'integer', 'number', 'boolean'].find(one => one === type) as ConfigField['type'] | undefined
   if (!known && !isList) return undefined
@@ -77,10 +82,20 @@ function fieldOf(name: string, property: Property, isRequired: boolean): ConfigF
     name,
     type: known ?? 'list',
     about: [description, title].find(text => typeof text === 'string') ?? '',
-    usual: isRequired && ['string', 'number', 'boolean'].includes(typeof usual) ? String(usual) : '',
+    usual: isRequired ? byDefault : '',
+    byDefault,
     choices: Array.isArray(choices) ? choices.filter(choice => typeof choice === 'string') : [],
     isRequired,
+    // Names that are listed have no default that is of use: rooms to join, say.
+    isAsked: isList && Array.isArray(usual),
   }
+}
+
+/** The description of a member of a member, where a schema has one. */
+export function aboutOf(text: string | undefined, ...path: readonly string[]): string | undefined {
+  let place: Property & { readonly properties?: unknown } = parsed(text)
+  for (const name of path) place = Object((Object(place.properties) as Record<string, unknown>)[name])
+  return typeof place.description === 'string' ? place.description : undefined
 }
 
 function parsed(text: string | undefined): { readonly properties?: unknown; readonly required?: unknown } {

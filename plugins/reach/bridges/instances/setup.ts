@@ -1,67 +1,84 @@
-import { command } from '../../../../kernel/kit/commands/command-line.js'
+import path from 'node:path'
+import { command, placeholder } from '../../../../kernel/kit/commands/command-line.js'
 import type { CommandContext } from '../../../../kernel/plugin.js'
 import type {
+  AppManifestReply,
   BridgeHealthChange,
   BridgeProviderInfo,
   BridgeProvidersReply,
   BridgeReply,
-  AppManifestReply,
   VerifyBridgeReply,
 } from '../../../../schemas/bridges.js'
-import { type ConfigField, fieldsOf, typedValue } from './config-fields.js'
+import { aboutOf, type ConfigField, fieldsOf, typedValue } from './config-fields.js'
+import { hasTerminal, Interview } from './interview.js'
 import { refOf } from './secrets-ref.js'
 
 /** An adapter has connected in this time, or the setup goes on without. */
 const READY_MS = 60_000
-const WIDTH = 78
-
-type Terminal = CommandContext & { readonly terminal: NonNullable<CommandContext['terminal']> }
 
 /** `svc bridge setup <platform>`: asks for all that a bridge needs, starts it and proves that it works. */
 export async function setUp(context: CommandContext): Promise<number | undefined> {
-  const { args, client, fault, out } = context
+  const { fault } = context
   if (!hasTerminal(context))
     return fault(
       'terminal_missing',
       'the setup asks questions and needs a terminal',
       command('bridge create', '--help'),
     )
+  const interview = new Interview(context)
+  interview.left = { text: 'nothing was created', next: command('bridge setup', context.args.platform ?? '') }
+  return interview.run(() => converse(interview))
+}
+
+async function converse(interview: Interview): Promise<number | undefined> {
+  const { args, client, out } = interview.context
   const { providers } = (await client.request('GET', '/api/bridges/providers')) as BridgeProvidersReply
-  const provider = await chooseProvider(context, providers, args.platform)
-  out.line(out.color('bold', `A bridge to ${provider.display_name}`))
-  say(context, provider.description ?? '')
-  const display_name = await ask(context, 'Name of the bridge', provider.display_name)
-  const workspace_id = await chooseWorkspace(context)
-  const routing_policy = await chooseRouting(context)
-  const provider_config = { ...(await askConfig(context, provider)), ...(await askPersons(context)) }
+  const provider = await chooseProvider(interview, providers, args.platform)
+  interview.line(out.color('bold', `A bridge to ${provider.display_name}`))
+  interview.say(provider.description ?? '')
+  interview.line()
+  const display_name = await interview.ask('Name of the bridge', provider.display_name)
+  const workspace_id = await chooseWorkspace(interview)
+  const answers = workspace_id !== undefined
+  const conversations = answers ? await chooseConversations(interview) : ALL_IN_ONE
+  const { routing_policy } = conversations
+  const provider_config = {
+    ...(await askConfig(interview, provider)),
+    ...conversations.provider_config,
+    ...(answers ? await askPersons(interview, provider) : {}),
+  }
   const body = {
     display_name,
     platform: provider.platform,
     extension_name: provider.extension_name,
-    ...(workspace_id === undefined ? { scope: 'global' } : { scope: 'workspace', workspace_id }),
+    ...(answers ? { scope: 'workspace', workspace_id } : { scope: 'global' }),
     enabled: false,
     dm_policy: 'allowlist',
     routing_policy,
     provider_config,
   }
   const { bridge } = (await client.request('POST', '/api/bridges', body)) as BridgeReply
-  out.line('')
-  out.line(`created ${bridge.id}`)
-  if (provider.platform === 'slack') await tellSlackApp(context, bridge.id)
-  await askSecrets(context, provider, bridge.id)
-  await client.request('POST', `/api/bridges/${bridge.id}/enable`)
-  const status = await awaitReady(context, bridge.id)
-  return tellProofs(context, bridge.id, status)
+  const { id } = bridge
+  interview.line()
+  interview.line(`created ${id}`)
+  interview.left = {
+    text: `the bridge ${id} stays, disabled: bind its secrets (${command('bridge secret-bindings put', id, placeholder('slot'))}), then enable it`,
+    next: command('bridge enable', id),
+  }
+  if (provider.platform === 'slack') await tellSlackApp(interview, id)
+  await askSecrets(interview, provider, id)
+  await client.request('POST', `/api/bridges/${id}/enable`)
+  interview.left = { text: `the bridge ${id} is enabled`, next: command('bridge verify', id) }
+  const status = await awaitReady(interview, id)
+  return tellProofs(interview, id, status)
 }
 
-const hasTerminal = (context: CommandContext): context is Terminal => context.terminal !== undefined
-
 async function chooseProvider(
-  context: Terminal,
+  interview: Interview,
   providers: readonly BridgeProviderInfo[],
   platform: string | undefined,
 ): Promise<BridgeProviderInfo> {
-  const { fault, options } = context
+  const { fault, options } = interview.context
   const extension = options.extension
   const found = providers.filter(
     one => one.platform === platform && (extension === undefined || one.extension_name === extension),
@@ -76,8 +93,7 @@ async function chooseProvider(
     )
   }
   if (found.length === 1) return first
-  const at = await choose(
-    context,
+  const at = await interview.choose(
     'Which extension is to serve it?',
     found.map(one => one.extension_name),
   )
@@ -85,93 +101,138 @@ async function chooseProvider(
 }
 
 /** Id of the workspace whose agent answers; undefined: a bridge that only sends. */
-async function chooseWorkspace(context: Terminal): Promise<string | undefined> {
-  const { client, options } = context
-  const wanted = typeof options.workspace === 'string' ? options.workspace : ''
+async function chooseWorkspace(interview: Interview): Promise<string | undefined> {
+  const { client, cwd, options } = interview.context
+  const wanted = typeof options.workspace === 'string' ? await rootOf(client, options.workspace) : cwd
+  interview.line()
+  interview.say(
+    'An agent of a workspace answers what is written to the bot. A folder that is no workspace becomes one.',
+  )
   for (;;) {
-    const text = await ask(context, 'Workspace whose agent answers (- for none: it only sends)', wanted || '-')
+    const text = await interview.ask('Workspace or folder (- for none: the bridge only sends)', wanted)
     if (text === '-') return undefined
     try {
-      const reply = (await client.request('GET', `/api/workspaces/${encodeURIComponent(text)}`)) as {
-        workspace: { id: string }
+      const isFolder = /^(?:[./]|$)/.test(text)
+      const found = (
+        isFolder
+          ? await client.request('POST', '/api/workspaces/place', { path: path.resolve(cwd, text) })
+          : await client.request('GET', `/api/workspaces/${encodeURIComponent(text)}`)
+      ) as {
+        workspace: { id: string; name: string; root_dir: string }
+        registered?: boolean
       }
-      return reply.workspace.id
+      const { id, name, root_dir } = found.workspace
+      if (found.registered) interview.say(`registered ${root_dir} as workspace ${name}`)
+      return id
     } catch (error) {
-      context.out.line((error as Error).message)
+      interview.say(messageOf(error))
     }
   }
 }
 
-async function chooseRouting(context: Terminal) {
-  const answers = [
-    'a person: each has a conversation of their own',
-    'a room: those in it share one (direct messages are not answered)',
-    'a thread: each thread of a room has its own (likewise)',
-  ]
-  const at = await choose(context, 'What is one conversation?', answers)
-  return { include_peer: at === 0, include_group: at > 0, include_thread: at === 2 }
+/** The folder of a workspace: people know it better than its id. */
+async function rootOf(client: CommandContext['client'], reference: string): Promise<string> {
+  try {
+    const found = await client.request('GET', `/api/workspaces/${encodeURIComponent(reference)}`)
+    return (found as { workspace: { root_dir: string } }).workspace.root_dir
+  } catch {
+    // The person is asked for another one.
+    return reference
+  }
 }
 
-/** The settings that the schema of the adapter names: what it requires, then what has a default, where that is wanted. */
-async function askConfig(context: Terminal, { config_schema: schema }: BridgeProviderInfo) {
+/** Of a bridge that starts no conversations. */
+const ALL_IN_ONE = {
+  routing_policy: { include_peer: true, include_group: false, include_thread: false },
+  provider_config: {},
+}
+
+/** What one conversation with the agent is. Each of the answers covers direct messages, in which each person has their own. */
+async function chooseConversations(interview: Interview) {
+  const at = await interview.choose('Who shares a conversation with the agent? Direct messages are never shared.', [
+    'a room: all that is said in it is one conversation',
+    'a thread: each is one, and the rest of a room another',
+    'nobody: each person has their own in each room',
+  ])
+  return {
+    routing_policy: { include_peer: at === 2, include_group: true, include_thread: at === 1 },
+    // What an event has not, a room or a thread, is left out instead of required.
+    provider_config: { routing: { fallback: true } },
+  }
+}
+
+/** The settings that the schema of the adapter names: what it requires, then the others where that is wanted. */
+async function askConfig(interview: Interview, { config_schema: schema }: BridgeProviderInfo) {
   const config: Record<string, unknown> = {}
   const fields = fieldsOf(schema?.schema)
   const put = async (field: ConfigField) => {
-    const value = await askField(context, field)
+    interview.line()
+    const value = await askField(interview, field)
     if (value !== undefined) config[field.name] = value
   }
-  for (const field of fields) if (field.isRequired) await put(field)
-  const others = fields.filter(field => !field.isRequired)
+  for (const field of fields) if (field.isRequired || field.isAsked) await put(field)
+  const others = fields.filter(field => !field.isRequired && !field.isAsked)
   if (others.length === 0) return config
   const names = others.map(({ name }) => name).join(', ')
-  say(context, `${others.length} more settings may be left as they are: ${names}`)
-  if (!isYes(await ask(context, 'Go through them? (y/n)', 'y'))) return config
+  interview.line()
+  interview.say(`${others.length} more settings have defaults: ${names}`)
+  if (!(await interview.confirm('Go through them?', false))) return config
   for (const field of others) await put(field)
   return config
 }
 
-const isYes = (answer: string): boolean => answer.toLowerCase().startsWith('y')
-
-async function askField(context: Terminal, field: ConfigField): Promise<unknown> {
-  say(context, field.about)
+async function askField(interview: Interview, field: ConfigField): Promise<unknown> {
+  interview.say(field.about)
   const choices = field.choices.length > 0 ? ` (${field.choices.join(', ')})` : ''
+  const skip = field.isRequired ? '' : field.byDefault === '' ? ', Enter to skip' : `, Enter for ${field.byDefault}`
   for (;;) {
-    const label = `${field.name}${choices}${field.isRequired ? '' : ', Enter to skip'}`
-    const text = await ask(context, label, field.usual, field.isRequired)
+    const label = `${field.name}${field.type === 'list' ? ', separated by commas' : ''}${choices}${skip}`
+    const text = await interview.ask(label, field.usual, field.isRequired)
     if (text === '') return undefined
     const value = typedValue(field, text)
     if (value !== undefined) return value
-    context.out.line(`not of type ${field.type}${choices}`)
+    interview.say(`not of type ${field.type}${choices}`)
   }
 }
 
 /** Who may write direct messages, and whether they answer permission questions. */
-async function askPersons(context: Terminal) {
-  say(
-    context,
-    'Only these persons may write to the bot directly. Their ids are those of the platform, not names that anyone can take.',
+async function askPersons(interview: Interview, { config_schema: schema }: BridgeProviderInfo) {
+  interview.line()
+  interview.say('Only the persons on a list may write direct messages to the bot.')
+  interview.say(
+    aboutOf(schema?.schema, 'dm', 'allow_user_ids') ??
+      'Their ids are those of the platform, not names that anyone can take.',
   )
-  const text = await ask(context, 'Ids of persons, separated by commas; Enter for nobody yet', '', false)
+  const text = await interview.ask('Ids of persons, separated by commas; Enter for nobody yet', '', false)
   const ids = text
     .split(',')
     .map(id => id.trim())
     .filter(id => id !== '')
   if (ids.length === 0) return {}
-  const answer = await ask(context, 'May they answer permission questions of agents? (y/n)', 'n')
+  const approve = await interview.confirm('May they answer permission questions of agents?', false)
   return {
     dm: { allow_user_ids: ids },
-    ...(isYes(answer) && { approvers: { user_ids: ids } }),
+    ...(approve && { approvers: { user_ids: ids } }),
   }
 }
 
-async function tellSlackApp({ client, out, ...context }: Terminal, id: string): Promise<void> {
+async function tellSlackApp(interview: Interview, id: string): Promise<void> {
   const url = `/api/bridges/providers/slack/manifest?${new URLSearchParams({ instance: id })}`
-  const { manifest } = (await client.request('GET', url)) as AppManifestReply
-  out.line('')
-  out.line('Create the app from its manifest, then install it to your team:')
-  out.line(`  ${slackLink(manifest)}`)
-  out.line(`To see or save the manifest: ${command('bridge manifest slack', id)} > slack-manifest.json`)
-  await ask({ client, out, ...context }, 'Press Enter when the app is installed', '', false)
+  const { manifest } = (await interview.context.client.request('GET', url)) as AppManifestReply
+  interview.line()
+  interview.line('This link makes the Slack app; it has all settings of the app in it:')
+  interview.line()
+  interview.line(slackLink(manifest))
+  interview.line()
+  for (const step of [
+    '  1. Open the link, choose the Slack workspace, Next, Create.',
+    '  2. Install App: Install to Workspace. It shows the bot token, xoxb-…',
+    '  3. Basic Information, App-Level Tokens: Generate, with the scope connections:write. It shows the app token, xapp-…',
+    'Without the link: api.slack.com/apps, Create New App, From a manifest, and paste what this prints in another terminal:',
+  ])
+    interview.say(step, step.startsWith(' ') ? 5 : 0)
+  interview.line(`  ${command('bridge manifest slack', id)}`)
+  await interview.ask('Press Enter when you have both tokens', '', false)
 }
 
 /** The page that makes an app from a manifest. */
@@ -179,19 +240,19 @@ const slackLink = (manifest: AppManifestReply['manifest']): string =>
   `https://api.slack.com/apps?${new URLSearchParams({ new_app: '1', manifest_json: JSON.stringify(manifest) })}`
 
 async function askSecrets(
-  context: Terminal,
+  interview: Interview,
   { secret_slots: slots = [] }: BridgeProviderInfo,
   id: string,
 ): Promise<void> {
-  const { client, out, unseen } = context
+  const { client } = interview.context
   for (const { name, description = '', required = false } of slots) {
-    out.line('')
-    say(context, description)
+    interview.line()
+    interview.say(description)
     for (;;) {
-      const value = await unseen?.(`${name}${required ? '' : ', Enter to skip'}: `)
+      const value = await interview.unseen(`${name} (not shown)${required ? '' : ', Enter to skip'}: `)
       if (!value?.trim()) {
         if (value !== undefined && required) continue
-        if (required) out.line(`Bind it later: ${command('bridge secret-bindings put', id, name)}`)
+        if (required) interview.say(`Bind it later: ${command('bridge secret-bindings put', id, name)}`)
         break
       }
       try {
@@ -199,17 +260,19 @@ async function askSecrets(
         await client.request('PUT', `/api/bridges/${id}/secret-bindings/${encodeURIComponent(name)}`, body)
         break
       } catch (error) {
-        out.line((error as Error).message)
+        interview.say(messageOf(error))
       }
     }
   }
 }
 
 /** Follows the health of the bridge until it is ready or needs a person; its last status. */
-async function awaitReady({ client, out, signal }: Terminal, id: string): Promise<string> {
+async function awaitReady(interview: Interview, id: string): Promise<string> {
+  const { client, signal } = interview.context
   const limit = AbortSignal.any([signal, AbortSignal.timeout(READY_MS)])
   let status = ''
-  out.line('')
+  interview.line()
+  interview.line('Waiting until it is connected, at most a minute:')
   try {
     const query = new URLSearchParams({ bridge_ids: id })
     for await (const { data } of client.stream(`/api/bridges/health/stream?${query}`, { signal: limit })) {
@@ -217,67 +280,26 @@ async function awaitReady({ client, out, signal }: Terminal, id: string): Promis
       if (!health || health.status === status) continue
       status = health.status
       const why = health.degradation?.message
-      out.line(`${status === 'ready' ? '✓' : '…'} ${status}${why ? `: ${why}` : ''}`)
+      interview.say(`${status === 'ready' ? '✓' : '…'} ${status}${why ? `: ${why}` : ''}`, 2)
       if (status !== 'starting' && status !== 'degraded') break
     }
   } catch (error) {
     if (!limit.aborted || signal.aborted) throw error
   }
-  if (status !== 'ready' && limit.aborted) out.line('It has not connected yet; it goes on trying.')
+  if (status !== 'ready' && limit.aborted) interview.line('It has not connected yet; it goes on trying.')
   return status
 }
 
-async function tellProofs({ client, out }: Terminal, id: string, status: string): Promise<number | undefined> {
-  const { checks } = (await client.request('POST', `/api/bridges/${id}/verify`)) as VerifyBridgeReply
-  out.line('')
+async function tellProofs(interview: Interview, id: string, status: string): Promise<number | undefined> {
+  const { checks } = (await interview.context.client.request('POST', `/api/bridges/${id}/verify`)) as VerifyBridgeReply
+  interview.line()
   for (const { check, status: found, remediation } of checks) {
     const mark = found === 'pass' ? '✓' : found === 'skipped' ? '-' : found === 'warn' ? '!' : '✗'
-    for (const [n, line] of wrapped(`${mark} ${check}${remediation ? `: ${remediation}` : ''}`).entries())
-      out.line(n === 0 ? line : `  ${line}`)
+    interview.say(`${mark} ${check}${remediation ? `: ${remediation}` : ''}`, 2)
   }
-  out.line('')
-  out.line(`Verify it again at any time: ${command('bridge verify', id)}`)
+  interview.line()
+  interview.say(`Verify it again at any time: ${command('bridge verify', id)}`)
   return status === 'ready' ? undefined : 1
 }
 
-/** One typed line. @param needed an empty answer without a default is asked for again */
-async function ask({ out, terminal, fault }: Terminal, question: string, usual = '', needed = true): Promise<string> {
-  for (;;) {
-    out.text(`${question}${usual === '' ? '' : ` [${usual}]`}: `)
-    const line = await new Promise<string | undefined>(resolve => {
-      const quiet = terminal.onLine(typed => {
-        quiet()
-        resolve(typed)
-      })
-    })
-    if (line === undefined) return fault('interrupted', 'the input ended before the setup did')
-    const answer = line.trim() || usual
-    if (answer !== '' || !needed) return answer
-  }
-}
-
-/** Index of the answer that is chosen; the first for Enter alone. */
-async function choose(context: Terminal, question: string, answers: readonly string[]): Promise<number> {
-  context.out.line('')
-  context.out.line(question)
-  for (const [at, text] of answers.entries()) context.out.line(`  ${at + 1}  ${text}`)
-  for (;;) {
-    const at = Number(await ask(context, `1-${answers.length}`, '1')) - 1
-    if (answers[at] !== undefined) return at
-  }
-}
-
-function say({ out }: CommandContext, text: string): void {
-  for (const line of wrapped(text)) out.line(line)
-}
-
-/** A text in lines of a small terminal. */
-function wrapped(text: string): string[] {
-  const lines: string[] = []
-  for (const word of text.split(/\s+/).filter(word => word !== '')) {
-    const last = lines.at(-1)
-    if (last !== undefined && last.length + word.length < WIDTH) lines[lines.length - 1] = `${last} ${word}`
-    else lines.push(word)
-  }
-  return lines
-}
+const messageOf = (error: unknown): string => (error as Error).message

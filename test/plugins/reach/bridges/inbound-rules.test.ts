@@ -56,8 +56,8 @@ test('a route holds four; a delta gives way, and what ends an answer always ente
 })
 
 test('a conversation is told by the enabled dimensions alone, and lacks one where the event has none', () => {
-  const instance = (policy: object) => ({
-    ...{ id: 'b1', scope: 'workspace' as const, workspaceId: 'ws_1' },
+  const instance = (policy: object, providerConfig = {}) => ({
+    ...{ id: 'b1', scope: 'workspace' as const, workspaceId: 'ws_1', providerConfig },
     routingPolicy: { include_peer: false, include_group: false, include_thread: false, ...policy },
   })
   const one = conversationOf(instance({ include_peer: true }), event())
@@ -68,6 +68,15 @@ test('a conversation is told by the enabled dimensions alone, and lacks one wher
   assert.not.equal(one, conversationOf({ ...instance({ include_peer: true }), id: 'b2' }, event()))
   assert.is(conversationOf(instance({ include_group: true }), event()), 'group_id')
   assert.is(conversationOf(instance({ include_peer: true, include_thread: true }), event()), 'thread_id')
+  const routing = { routing: { fallback: true } }
+  const threads = instance({ include_group: true, include_thread: true }, routing)
+  const told = (more: Partial<InboundEvent>) => {
+    const found = conversationOf(threads, event(more))
+    return typeof found === 'string' ? found : found.dimensions
+  }
+  assert.equal(told({}), { peer_id: 'U1' }, 'a direct message')
+  assert.equal(told({ group_id: 'G' }), { group_id: 'G' }, 'a room outside of its threads')
+  assert.equal(told({ group_id: 'G', thread_id: 'T' }), { group_id: 'G', thread_id: 'T' })
 })
 
 test('who may speak is judged by the policy of the instance', () => {

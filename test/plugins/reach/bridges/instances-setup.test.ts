@@ -1,3 +1,5 @@
+import { mkdir } from 'node:fs/promises'
+import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { CommandContext } from '../../../../kernel/plugin.js'
@@ -8,6 +10,9 @@ import { FakePlatform } from './fake-platform.js'
 import { scene } from './scene.js'
 
 type Scene = Awaited<ReturnType<typeof scene>>
+
+/** An answer that is Ctrl-C. */
+const CTRL_C = '\u0003'
 
 /** A person at a terminal who gives these answers, and what was shown. */
 function person(
@@ -20,6 +25,7 @@ function person(
   const hidden = [...secrets]
   let asked = ''
   const values: unknown[] = []
+  let interrupt = () => {}
   const context = (args: Record<string, string>, options: CommandContext['options'] = {}): CommandContext => ({
     path: 'bridge',
     args,
@@ -57,18 +63,24 @@ function person(
       onLine: take => {
         const [question, answer] = left.shift() ?? [/^$/, '']
         assert.match(asked, question)
-        lines.push(`${asked}${answer}`)
-        queueMicrotask(() => take(answer))
+        lines.push(...`${asked}${answer === CTRL_C ? '' : answer}`.split('\n'))
+        queueMicrotask(() => (answer === CTRL_C ? interrupt() : take(answer)))
         return () => {}
       },
     },
     unseen: async prompt => {
       lines.push(prompt)
-      return hidden.shift()
+      const typed = hidden.shift()
+      if (typed !== CTRL_C) return typed
+      setImmediate(() => interrupt())
+      return undefined
     },
     readFile: async () => '',
     stdin: async () => hidden.shift() ?? '',
-    onInterrupt: () => () => {},
+    onInterrupt: take => {
+      interrupt = take
+      return () => {}
+    },
     fault: (code, text, next) => {
       throw Object.assign(new Error(text), { code, next })
     },
@@ -82,10 +94,10 @@ const schema = JSON.stringify({
   properties: {
     nick: { type: 'string', description: 'Name of the bot' },
     server: { type: 'string', description: 'Host name of the server' },
-    port: { type: 'integer' },
+    port: { type: 'integer', default: 6667 },
     tls: { type: 'boolean' },
-    rooms: { type: 'array', items: { type: 'string' } },
-    dm: { type: 'object' },
+    rooms: { type: 'array', items: { type: 'string' }, default: [] },
+    dm: { type: 'object', properties: { allow_user_ids: { description: 'Ids are shown by /whoami' } } },
   },
 })
 
@@ -108,17 +120,17 @@ test('the setup asks for everything, starts the bridge and proves what works', a
     s,
     [
       [/Name of the bridge \[Fake chat\]/, 'Ops'],
-      [/Workspace/, 'nosuch'],
-      [/Workspace/, 'project'],
+      [/Workspace or folder/, 'nosuch'],
+      [/Workspace or folder/, 'project'],
       [/1-3 \[1\]/, ''],
       [/server:/, ''],
       [/server:/, 'irc.example'],
-      [/Go through them/, ''],
+      [/rooms, separated by commas/, '#ops, #dev'],
+      [/Go through them\? \(y\/n\) \[n\]/, 'y'],
       [/nick, Enter to skip/, ''],
-      [/port/, 'many'],
+      [/port, Enter for 6667/, 'many'],
       [/port/, '6697'],
       [/tls/, 'yes'],
-      [/rooms/, '#ops, #dev'],
       [/Ids of persons/, 'ada, bob'],
       [/permission questions/, 'y'],
     ],
@@ -133,11 +145,13 @@ test('the setup asks for everything, starts the bridge and proves what works', a
     [bridge.display_name, bridge.workspace_id, bridge.status, bridge.dm_policy],
     ['Ops', workspace, 'ready', 'allowlist'],
   )
+  assert.equal(bridge.routing_policy, { include_peer: false, include_group: true, include_thread: false })
   assert.equal(bridge.provider_config, {
     server: 'irc.example',
     port: 6697,
     tls: true,
     rooms: ['#ops', '#dev'],
+    routing: { fallback: true },
     dm: { allow_user_ids: ['ada', 'bob'] },
     approvers: { user_ids: ['ada', 'bob'] },
   })
@@ -148,6 +162,7 @@ test('the setup asks for everything, starts the bridge and proves what works', a
   const shown = lines.join('\n')
   for (const text of [
     'Password of the account',
+    'Ids are shown by /whoami',
     'not of type integer',
     '✓ ready',
     '✓ configuration',
@@ -158,6 +173,58 @@ test('the setup asks for everything, starts the bridge and proves what works', a
     assert.ok(shown.includes(text), text)
   assert.not.match(shown, 'correct-horse-battery')
   for (const line of lines) assert.ok(line.length <= 80, line)
+  await s.end()
+})
+
+test('a folder becomes the workspace; Ctrl-C ends the setup and says what it leaves', async () => {
+  const platform = new FakePlatform({ secretSlots: [{ name: 'token', kind: 'token', required: true }] })
+  const s = await scene([platform], { listen: ['socket'] })
+  await mkdir(path.join(s.folder, 'fresh', '.git'), { recursive: true })
+  const failure = async (of: CommandContext) =>
+    runSetup(of).then(
+      () => '',
+      error => `${error.code}: ${error.message}; ${error.next}`,
+    )
+  const early = person(s, [[/Name of the bridge/, CTRL_C]])
+  assert.match(
+    await failure(early.context({ platform: 'fakechat' })),
+    /^interrupted: .*nothing was created; svc bridge setup fakechat$/,
+  )
+  assert.equal((await s.request('GET', '/api/bridges')).body.bridges, [])
+  const late = person(
+    s,
+    [
+      [/Name of the bridge/, ''],
+      [/Workspace or folder/, './fresh'],
+      [/1-3/, '2'],
+      [/Ids of persons/, ''],
+    ],
+    [CTRL_C],
+  )
+  const text = await failure(late.context({ platform: 'fakechat' }))
+  const [bridge] = (await s.request('GET', '/api/bridges')).body.bridges
+  assert.is(late.left.length, 0)
+  assert.match(text, `the bridge ${bridge.id} stays, disabled`)
+  assert.match(text, `svc bridge enable ${bridge.id}`)
+  assert.equal([bridge.enabled, bridge.routing_policy.include_thread], [false, true])
+  const { workspaces } = (await s.request('GET', '/api/workspaces')).body
+  assert.equal(
+    [workspaces.length, workspaces[0].id, path.basename(workspaces[0].root_dir)],
+    [1, bridge.workspace_id, 'fresh'],
+  )
+  await s.end()
+})
+
+test('a bridge that only sends is not asked who may write', async () => {
+  const s = await scene([new FakePlatform()], { listen: ['socket'] })
+  const { context, left } = person(s, [
+    [/Name of the bridge/, ''],
+    [/Workspace or folder/, '-'],
+  ])
+  await runSetup(context({ platform: 'fakechat' }))
+  assert.is(left.length, 0)
+  const [bridge] = (await s.request('GET', '/api/bridges')).body.bridges
+  assert.equal([bridge.scope, bridge.status], ['global', 'ready'])
   await s.end()
 })
 
