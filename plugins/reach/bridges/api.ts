@@ -112,6 +112,16 @@ export const BridgeDeliveryFailed = event(
 export const BridgeErrors = defineErrors({
   bridge_not_found: { status: 404, message: 'no such bridge', next: command('bridge list') },
   bridge_invalid: { status: 400, message: 'the bridge is not valid', next: command('bridge create', '--help') },
+  bridge_config_invalid: {
+    status: 400,
+    message: 'the settings of the platform are not valid',
+    next: command('bridge providers', '--json'),
+  },
+  bridge_schema_unusable: {
+    status: 503,
+    message: 'the adapter describes its settings by a schema that cannot be used',
+    next: command('extension list'),
+  },
   bridge_read_only: {
     status: 409,
     message: 'a package has this bridge; only enabled can be changed here',

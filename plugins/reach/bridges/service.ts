@@ -13,6 +13,7 @@ import { Deliveries } from './delivery/delivery.js'
 import { Inbound } from './inbound/inbound.js'
 import { Adapters } from './instances/adapters.js'
 import { parseRoute, routeOf } from './instances/addresses.js'
+import { ConfigCheck } from './instances/config-check.js'
 import { Directory } from './instances/directory.js'
 import { Edits } from './instances/edits.js'
 import { Health } from './instances/health.js'
@@ -42,9 +43,10 @@ export class BridgesService implements BridgesApi {
     this.deliveryEnded = deliveryEnded
     this.instances = new Instances(kernel)
     this.processes = new BridgeProcesses(kernel)
-    this.edits = new Edits(kernel, this.instances)
+    const configs = new ConfigCheck(kernel)
+    this.edits = new Edits(kernel, this.instances, configs)
     this.secrets = new Secrets(kernel, this.instances)
-    this.health = new Health(kernel, this.instances, this.secrets)
+    this.health = new Health(kernel, this.instances, this.secrets, configs)
     this.adapters = new Adapters(kernel, this.instances, this.secrets)
     this.directory = new Directory(kernel, this.instances)
     this.adapters.refresh = id => this.directory.refresh(id)
@@ -52,7 +54,7 @@ export class BridgesService implements BridgesApi {
     this.deliveries = new Deliveries(kernel, this.instances, (key, standing) => {
       if (!tests.ended(key, standing)) void deliveryEnded.call(key, standing)
     })
-    this.trials = new Trials(kernel, this.instances, this.secrets, this.adapters, tests)
+    this.trials = new Trials(kernel, this.instances, this.secrets, this.adapters, tests, configs)
     this.inbound = new Inbound(kernel, this.instances, this.deliveries)
     this.instances.figures = {
       routes: id => this.inbound.conversations.count(id),

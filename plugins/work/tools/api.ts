@@ -18,6 +18,9 @@ export { type OwnErrorCode, reasonsOf, ToolErrors, toolFault } from './faults.js
 export type { NativeToolsetId } from './native-toolsets.js'
 export { ToolKind, type ToolSpec } from './tool-kind.js'
 
+/** The check of values by JSON Schemas that an extension wrote: bounded in time and size. Loaded when it is first needed. */
+export const loadJsonSchema = () => import('./registry/json-schema.js')
+
 /** From what only reads to what cannot be undone. `open_world`: it reaches beyond this machine. */
 export type ToolRisk = ToolSpec['risk']
 /** Who sees a tool: nobody, people alone, programs in a session, and also models. Each sees what the ones behind it see. */

@@ -17,8 +17,8 @@ export interface ConfigField {
 
 /** Fields that one schema has at most. */
 const FIELDS_MAX = 50
-/** Members that the setup asks for in words of its own. */
-const OWN = new Set(['dm', 'group', 'approvers', 'routing'])
+/** Members that the daemon reads itself, for all platforms. */
+export const OWN = new Set(['dm', 'group', 'approvers', 'routing'])
 
 interface Property {
   readonly type?: unknown
@@ -42,12 +42,6 @@ export function fieldsOf(text: string | undefined): ConfigField[] {
     .slice(0, FIELDS_MAX)
     .flatMap(([name, property]) => fieldOf(name, Object(property) as Property, needed.has(name)) ?? [])
     .sort((a, b) => Number(b.isRequired) - Number(a.isRequired))
-}
-
-/** The names that a JSON Schema of an object requires. */
-export function requiredOf(text: string | undefined): string[] {
-  const { required } = parsed(text)
-  return Array.isArray(required) ? required.filter(name => typeof name === 'string') : []
 }
 
 /** What a typed text means; undefined where it means nothing. */

@@ -4,8 +4,9 @@ import { issueText } from '../../../../kernel/kit/issue-text.js'
 import { shown } from '../../../../kernel/kit/text.js'
 import type { Actor, RecordScope } from '../../../../kernel/plugin.js'
 import type { CreateBridgeBody, PatchBridgeBody } from '../../../../schemas/bridges.js'
-import { BridgeErrors, BridgeInstanceKind, BridgeInstanceSpec } from '../api.js'
+import { BridgeErrors, BridgeInstanceKind, BridgeInstanceSpec, type BridgeProvider } from '../api.js'
 import type { K } from '../needs.js'
+import type { ConfigCheck } from './config-check.js'
 import { type InstanceRecord, type Instances, isPackaged } from './instances.js'
 import { states } from './table.js'
 
@@ -26,28 +27,37 @@ export class Edits {
   constructor(
     private readonly kernel: K,
     private readonly instances: Instances,
+    private readonly configs: ConfigCheck,
   ) {}
 
-  /** @throws Fault `bridge_invalid`, `bridge_provider_not_found`, `workspace_not_found` */
+  /** @throws Fault `bridge_invalid`, `bridge_provider_not_found`, `workspace_not_found` and those of {@link Edits.#judge} */
   async create({ scope: wanted, workspace_id, ...body }: CreateBridgeBody, actor: Actor): Promise<string> {
     const id = this.kernel.ids.id('bri')
     const scope = await this.#scopeOf(wanted, workspace_id, actor)
     const { extension_name: extension, platform } = body
     const spec = checked({ id, scope, spec: { ...body, ...whereOf(scope), source: 'dynamic' } })
-    if (!this.instances.providerOf({ extension, platform })) {
+    const provider = this.instances.providerOf({ extension, platform })
+    if (!provider) {
       throw BridgeErrors.bridge_provider_not_found(
         `no running extension ${shown(extension)} has the platform ${shown(platform)}`,
       )
     }
+    await this.#judge(provider, spec.provider_config)
     await this.kernel.db.tx(t =>
       this.kernel.records.put(t, actor, { kind: BridgeInstanceKind, id, scope, spec, expectedVersion: 0 }),
     )
     return id
   }
 
-  /** @throws Fault `bridge_not_found`, `bridge_invalid`, `bridge_read_only`, `bridge_transition` */
+  /** @throws Fault `bridge_not_found`, `bridge_invalid`, `bridge_read_only`, `bridge_transition` and those of {@link Edits.#judge} */
   async patch(id: string, body: PatchBridgeBody, actor: Actor): Promise<void> {
-    this.instances.found(id, actor)
+    const { spec: before } = this.instances.found(id, actor)
+    if (body.provider_config !== undefined) {
+      const { extension_name: extension, platform } = before
+      const provider = this.instances.providerOf({ extension, platform })
+      // Without its adapter nothing is known of the settings; `verify` judges them once it runs.
+      if (provider) await this.#judge(provider, body.provider_config)
+    }
     if (body.degradation && body.clear_degradation)
       throw BridgeErrors.bridge_invalid('degradation: not together with clear_degradation')
     await this.kernel.db.tx(t => {
@@ -85,6 +95,15 @@ export class Edits {
         this.kernel.needs.reconcile.mark([{ kind: BridgeInstanceKind.name, id }])
       } else this.kernel.records.put(t, actor, writeOf(record, { ...record.spec, enabled, status }))
     })
+  }
+
+  /** Holds a configuration to the schema of its adapter. @throws Fault `bridge_config_invalid`, `bridge_schema_unusable` */
+  async #judge(provider: BridgeProvider, config: Readonly<Record<string, unknown>> | null | undefined): Promise<void> {
+    const problem = await this.configs.problem(provider, config ?? {})
+    if (!problem) return
+    throw problem.of === 'config'
+      ? BridgeErrors.bridge_config_invalid(problem.text)
+      : BridgeErrors.bridge_schema_unusable(problem.text, { next: command('extension info', provider.extension) })
   }
 
   async #scopeOf(kind: 'global' | 'workspace', workspace: string | undefined, actor: Actor): Promise<RecordScope> {

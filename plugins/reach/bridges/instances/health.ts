@@ -11,6 +11,7 @@ import type {
 import { isElsewhere } from '../../../desk/workspaces/api.js'
 import { BridgeErrors } from '../api.js'
 import type { K } from '../needs.js'
+import type { ConfigCheck } from './config-check.js'
 import { schemaOf } from './config-fields.js'
 import { type Instance, type InstanceRecord, type Instances, instanceOf } from './instances.js'
 import type { Secrets } from './secrets.js'
@@ -35,6 +36,7 @@ export class Health {
     private readonly kernel: K,
     private readonly instances: Instances,
     private readonly secrets: Secrets,
+    private readonly configs: ConfigCheck,
   ) {}
 
   of(instance: Instance, state: InstanceState | undefined): BridgeHealth {
@@ -58,6 +60,7 @@ export class Health {
       const own = all.filter(one => one.extension === extension && one.platform === platform && one.enabled)
       const failing = own.filter(({ status }) => status !== 'ready' && status !== 'starting')
       const schema = await schemaOf(provider)
+      const broken = await this.configs.schemaProblem(provider)
       return {
         platform,
         display_name: displayName,
@@ -65,7 +68,8 @@ export class Health {
         extension_name: extension,
         enabled: true,
         state: own.length > 0 ? 'active' : 'registered',
-        health: failing.length > 0 ? 'degraded' : 'ok',
+        health: broken !== undefined || failing.length > 0 ? 'degraded' : 'ok',
+        ...(broken !== undefined && { health_message: broken }),
         ...(failing.length > 0 && {
           health_message: `${failing.length} of ${own.length} bridges need attention: svc bridge list --platform ${platform}`,
         }),

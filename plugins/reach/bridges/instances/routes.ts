@@ -108,7 +108,13 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
       scoped: { scope: 'scope', workspace: 'workspace_id' },
     },
     body: CreateBridgeBody,
-    throws: [BridgeErrors.bridge_invalid, BridgeErrors.bridge_provider_not_found, ...REFERENCE_ERRORS],
+    throws: [
+      BridgeErrors.bridge_invalid,
+      BridgeErrors.bridge_provider_not_found,
+      BridgeErrors.bridge_config_invalid,
+      BridgeErrors.bridge_schema_unusable,
+      ...REFERENCE_ERRORS,
+    ],
     handle: async (self, { body, actor }) => self.health.reply(await self.edits.create(body, actor)),
   }),
   route({
@@ -137,7 +143,13 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
   bridge.update({
     summary: 'Change a bridge; members that are omitted keep their value',
     with: [tool('bridges_update', ['bridges'])],
-    throws: [BridgeErrors.bridge_invalid, BridgeErrors.bridge_read_only, BridgeErrors.bridge_transition],
+    throws: [
+      BridgeErrors.bridge_invalid,
+      BridgeErrors.bridge_config_invalid,
+      BridgeErrors.bridge_schema_unusable,
+      BridgeErrors.bridge_read_only,
+      BridgeErrors.bridge_transition,
+    ],
     body: PatchBridgeBody,
     handle: async (self, { params, body, actor }) => {
       await self.edits.patch(params.id, body, actor)

@@ -14,7 +14,7 @@ import { type BridgeAddress, BridgeErrors, type VerifyCheck } from '../api.js'
 import type { K } from '../needs.js'
 import type { Adapters } from './adapters.js'
 import { routeOf } from './addresses.js'
-import { requiredOf, schemaOf } from './config-fields.js'
+import type { ConfigCheck } from './config-check.js'
 import type { Instance, Instances } from './instances.js'
 import type { Secrets } from './secrets.js'
 import type { TestMessages } from './test-messages.js'
@@ -37,6 +37,7 @@ export class Trials {
     private readonly secrets: Secrets,
     private readonly adapters: Adapters,
     private readonly messages: Pick<TestMessages, 'send'>,
+    private readonly configs: ConfigCheck,
   ) {}
 
   /** Where a message would go; nothing is sent. @throws Fault `bridge_not_found`, `bridge_target_invalid`, `bridge_not_ready` */
@@ -132,15 +133,16 @@ export class Trials {
         status: 'fail',
         remediation: `the secret ${slot} is not bound: ${command('bridge secret-bindings put', id, slot)}`,
       }
-    const lacking = requiredOf(await schemaOf(provider)).filter(name => providerConfig[name] === undefined)
-    if (lacking.length > 0) {
-      const names = lacking.join(', ')
+    const problem = await this.configs.problem(provider, providerConfig)
+    if (problem)
       return {
         check,
         status: 'fail',
-        remediation: `provider_config lacks ${names}: give them in --provider-config of ${command('bridge update', id)}`,
+        remediation:
+          problem.of === 'config'
+            ? `${problem.text}: correct it in --provider-config of ${command('bridge update', id)}`
+            : `${problem.text}: ${command('extension info', provider.extension)}`,
       }
-    }
     if (dmPolicy !== 'open' && !namesAnybody(providerConfig.dm))
       return {
         check,

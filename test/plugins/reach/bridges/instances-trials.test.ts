@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { FakePlatform } from './fake-platform.js'
-import { outcome, scene } from './scene.js'
+import { instance, outcome, scene } from './scene.js'
 
 const rooms = [
   { group_id: 'C1', display_name: '#Ops', target_type: 'channel', qualifier: 'north', capabilities: ['threads'] },
@@ -152,7 +152,14 @@ test('verify has five proofs, and each that fails names the next step', async ()
     configSchema: schema,
   })
   const s = await scene([platform])
-  const { id } = await s.create({ enabled: false, dm_policy: 'allowlist' })
+  // As one who wrote the record before the adapter had a schema.
+  const id = 'older'
+  const { body: put } = await s.request('PUT', `/api/resources/bridge.instance/${id}`, {
+    scope: { kind: 'global' },
+    expected_version: 0,
+    spec: instance({ enabled: false, dm_policy: 'allowlist' }),
+  })
+  assert.is(put.record?.id, id, JSON.stringify(put))
   const verify = async () => {
     const { body } = await s.request('POST', `/api/bridges/${id}/verify`)
     const checks = body.checks as { check: string; status: string; remediation: string }[]
@@ -168,6 +175,8 @@ test('verify has five proofs, and each that fails names the next step', async ()
     secret_value: 'correct-horse',
   })
   assert.is((await verify()).configuration, 'fail', 'the server is not configured')
+  const { checks: first } = (await s.request('POST', `/api/bridges/${id}/verify`)).body
+  assert.match(first[0].remediation, /^provider_config\.server: required/)
   await s.request('PATCH', `/api/bridges/${id}`, { provider_config: { server: 'irc.example' } })
   assert.is((await verify()).configuration, 'warn', 'nobody may write')
   await s.request('PATCH', `/api/bridges/${id}`, {

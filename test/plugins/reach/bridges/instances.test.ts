@@ -1,5 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import type { Reply } from '../../../harness/kernel.js'
 import { FakePlatform } from './fake-platform.js'
 import { outcome, scene } from './scene.js'
 
@@ -60,6 +61,69 @@ test('bad input is refused and changes nothing', async () => {
     assert.is(outcome(await s.request('POST', '/api/bridges', instance(more))), expected, JSON.stringify(more))
   assert.is((await s.request('GET', '/api/bridges')).body.page.total, 0)
   assert.is(outcome(await s.request('GET', '/api/bridges/nosuch')), '404 bridge_not_found')
+  await s.end()
+})
+
+test('provider_config is held to the whole schema of its adapter, and a broken schema costs that adapter alone', async () => {
+  const configSchema = JSON.stringify({
+    type: 'object',
+    required: ['server'],
+    additionalProperties: false,
+    properties: {
+      server: { $ref: '#/$defs/host' },
+      port: { type: 'integer', minimum: 1 },
+      rooms: { type: 'array', items: { type: 'string', pattern: '^#' } },
+    },
+    $defs: { host: { type: 'string', pattern: '^(?:[a-z]+)+$' } },
+  })
+  const strict = new FakePlatform({ name: 'strict', platform: 'strict', configSchema })
+  const broken = new FakePlatform({ name: 'broken', platform: 'broken', configSchema: '{"type":"object"' })
+  const s = await scene([new FakePlatform(), strict, broken])
+  const { instance } = await import('./scene.js')
+  const of = (extension: string, provider_config?: object) =>
+    instance({ extension_name: extension, platform: extension, ...(provider_config && { provider_config }) })
+  const created = async (body: object) => {
+    const reply = await s.request('POST', '/api/bridges', body)
+    return reply.status === 201 ? (reply.body.bridge as { id: string }) : reply
+  }
+  const refused: readonly (readonly [object | undefined, string])[] = [
+    [undefined, 'provider_config.server: required'],
+    [{ server: 1 }, 'provider_config.server: string wanted'],
+    [{ server: 'irc', port: 0 }, 'provider_config.port: at least 1'],
+    [{ server: 'irc', rooms: ['#a', 'b'] }, 'provider_config.rooms.1: does not match its pattern'],
+    [{ server: 'irc', prot: 1 }, 'provider_config.prot: no such member'],
+    // A pattern that tries for ever does not hold up the daemon.
+    [{ server: `${'a'.repeat(40)}!` }, 'provider_config: its patterns take too long'],
+  ]
+  for (const [config, text] of refused) {
+    const { status, body } = await s.request('POST', '/api/bridges', of('strict', config))
+    assert.equal([status, body.code, body.error], [400, 'bridge_config_invalid', text])
+  }
+  assert.is((await s.request('GET', '/api/bridges')).body.page.total, 0)
+  const config = { server: 'irc', dm: { allow_user_ids: ['ada'] }, routing: { fallback: true } }
+  const { id } = (await created(of('strict', config))) as { id: string }
+  assert.ok(id, 'members of the daemon are not those of the adapter')
+  const path = `/api/bridges/${id}`
+  assert.is(
+    outcome(await s.request('PATCH', path, { provider_config: { server: 'b', port: 'x' } })),
+    '400 bridge_config_invalid',
+  )
+  assert.is(outcome(await s.request('PATCH', path, { provider_config: null })), '400 bridge_config_invalid')
+  const { bridge } = (await s.request('PATCH', path, { display_name: 'New name' })).body
+  assert.equal([bridge.display_name, bridge.provider_config], ['New name', config])
+  const { status, body } = await s.request('POST', '/api/bridges', of('broken', {}))
+  assert.equal([status, body.code], [503, 'bridge_schema_unusable'])
+  assert.match(body.error, /extension broken cannot be used: it is no JSON/)
+  assert.ok(((await created(of('fakechat'))) as { id?: string }).id)
+  const { providers } = (await s.request('GET', '/api/bridges/providers')).body
+  assert.equal(
+    providers.map(({ platform, health }: Reply) => [platform, health]),
+    [
+      ['broken', 'degraded'],
+      ['fakechat', 'ok'],
+      ['strict', 'ok'],
+    ],
+  )
   await s.end()
 })
 

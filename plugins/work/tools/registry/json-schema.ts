@@ -1,0 +1,2 @@
+export { PatternThread } from './pattern-thread.js'
+export { inputProblem, schemaProblem } from './schema-check.js'
