@@ -192,8 +192,11 @@ export interface SessionsApi extends SessionTaps {
   healthOf(id: string): SessionHealth | undefined
   /** The command that answers the oldest pending request of a session, if one is pending. */
   answerTo(id: string): string | undefined
-  /** The pending requests of all sessions, and what other plugins contribute to the inbox; the oldest first. */
-  inbox(): readonly InboxItem[]
+  /**
+   * The pending requests of all sessions, and what other plugins contribute to the inbox; the oldest first.
+   * @param most of each kind of other plugins; default: those that `svc inbox` shows
+   */
+  inbox(most?: number): readonly InboxItem[]
   /** Sessions in which something ended that nobody has seen, archived ones left out; the newest first, at most 10,000. */
   finished(): readonly FinishedSession[]
   /** Whether a viewer has it on a focused surface now. */

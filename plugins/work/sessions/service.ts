@@ -323,7 +323,7 @@ export class SessionsService implements SessionsApi {
   readonly statusMembers = () => statusMembers(this.context, () => this.#open.all)
   readonly activity = () => activityOf(this.kernel.db, this.kernel.clock)
   readonly checkItems = () => checkSessions(this.context, this.#open.all)
-  readonly inbox = () => inboxOf(this.context, this.#open.all)
+  readonly inbox = (most?: number) => inboxOf(this.context, this.#open.all, most)
   readonly finished = () => finishedSessions(this.context)
   readonly isWatched = (id: string) => this.context.presence.sees(id)
   readonly answerTo = (id: string) => answerTo(this.context, this.#open.peek(id))

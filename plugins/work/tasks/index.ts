@@ -75,7 +75,7 @@ export default definePlugin({
       },
     ]),
     contribute(SessionRuns, self => [{ read: session => self.runOf(session) }]),
-    contribute(InboxSources, self => [{ read: () => self.waiting() }]),
+    contribute(InboxSources, self => [{ read: self.waiting }]),
     contribute(WakeContexts, self => [
       { name: 'task', read: session => self.news.task(session) },
       { name: 'inbox_summary', read: session => self.news.summary(session) },

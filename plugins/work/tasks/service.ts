@@ -227,7 +227,7 @@ export class TaskService implements TasksApi {
     return run && runToWire(run)
   }
 
-  readonly waiting = () => waitingTasks(this.#core)
+  readonly waiting = (most?: number) => waitingTasks(this.#core, most)
 
   async #workspaceId(reference: string | undefined): Promise<string | undefined> {
     return reference ? (await this.kernel.needs.workspaces.find(reference)).id : undefined

@@ -114,4 +114,10 @@ CREATE INDEX tasks_run_profiled ON tasks_run (priority DESC, queued_at, id)
   WHERE status = 'queued' AND claimable = 1 AND profiled = 1;`,
   },
   { id: '015-attention', sql: 'CREATE INDEX tasks_task_attention ON tasks_task (id) WHERE attention_at IS NOT NULL;' },
+  {
+    id: '016-approval',
+    sql: `
+CREATE INDEX tasks_task_approval ON tasks_task (id)
+  WHERE status = 'blocked' AND approval_policy = 'manual' AND approval_state = 'pending';`,
+  },
 ] as const

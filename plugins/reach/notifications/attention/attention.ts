@@ -46,7 +46,7 @@ export class Attention {
   /** All entries, the newest first, each id once. */
   entries(): AttentionEntry[] {
     const { current: sessions } = this.kernel.needs.sessions
-    const waiting = sessions ? inboxEntries(sessions.inbox()) : this.#inboxOfOthers()
+    const waiting = sessions ? inboxEntries(sessions.inbox(MOST_OF_SOURCE)) : this.#inboxOfOthers()
     const found = new Map<string, AttentionEntry>()
     const asks = new Set(waiting.flatMap(({ sessionId }) => sessionId ?? []))
     const add = (entry: AttentionEntry) => found.set(entry.id, entry)
@@ -150,7 +150,7 @@ export class Attention {
 
   /** What waits while the plugin sessions does not run. */
   #inboxOfOthers(): AttentionEntry[] {
-    return inboxEntries(this.kernel.collect(InboxSources).flatMap(({ entry }) => [...entry.read()]))
+    return inboxEntries(this.kernel.collect(InboxSources).flatMap(({ entry }) => [...entry.read(MOST_OF_SOURCE)]))
   }
 
   #toWire(entry: AttentionEntry, index: number, labels: readonly string[]): AttentionItem {

@@ -27,11 +27,15 @@ const TASK_KINDS = {
 } as const
 
 function task(item: InboxTask): AttentionEntry {
-  const { task_id: taskId, task_run_id: runId, kind, title, command, created_at: at } = item
+  const { task_id: taskId, task_run_id: runId, kind, title, created_at: at } = item
   return {
     id: `${kind}:${runId ?? taskId}`,
     ...TASK_KINDS[kind],
-    ...{ sourceId: taskId, taskId, title, command, ...common(at) },
+    ...{ sourceId: taskId, taskId, title, ...common(at) },
+    // It costs queries, and a reply shows few of the entries.
+    get command() {
+      return item.command
+    },
     ...(runId !== undefined && { runId }),
     ...(item.workspace_id !== undefined && { workspaceId: item.workspace_id }),
   }

@@ -5,10 +5,10 @@ import type { LiveSession } from '../lifecycle/live-session.js'
 import { boundedQuestion, type WholeQuestion } from '../requests/question.js'
 import { InboxSources } from '../requests/session-question.js'
 
-/** The pending requests of all sessions, and of other plugins, the oldest first. */
-export function inboxOf(context: SessionsContext, live: readonly LiveSession[]): InboxItem[] {
+/** The pending requests of all sessions, and at most `most` of each kind of other plugins, the oldest first. */
+export function inboxOf(context: SessionsContext, live: readonly LiveSession[], most?: number): InboxItem[] {
   const items: InboxItem[] = live.flatMap(one => requestsOf(context, one))
-  for (const { entry } of context.kernel.collect(InboxSources)) items.push(...entry.read())
+  for (const { entry } of context.kernel.collect(InboxSources)) for (const item of entry.read(most)) items.push(item)
   return items.sort((a, b) => (a.created_at < b.created_at ? -1 : 1))
 }
 

@@ -28,7 +28,8 @@ export interface AskedQuestion {
 
 /** Contributes what waits for a person and is in no session's stream. */
 export interface InboxSource {
-  readonly read: () => readonly InboxItem[]
+  /** @param most of each kind; undefined: as many as fit on a screen or two */
+  readonly read: (most?: number) => readonly InboxItem[]
 }
 
 export const InboxSources = registry<InboxSource>('sessions.inbox@1', v.looseObject({ read: v.function() }))

@@ -3,7 +3,7 @@ import type { InboxTask } from '../../../../schemas/sessions.js'
 import { recoveryOf } from '../budgets/recovery.js'
 import type { TaskCore } from '../core.js'
 
-/** Maximum number of items per kind. */
+/** Maximum number of items per kind where the reader names none. */
 const MOST = 50
 
 interface Row {
@@ -17,7 +17,9 @@ interface Row {
   readonly reason: string | null
 }
 
-const APPROVALS = `SELECT t.id, NULL AS run, t.title, t.workspace_id, t.created_at AS since, NULL AS reason FROM tasks_task t
+/** Without INDEXED BY, SQLite reads all blocked tasks. */
+const APPROVALS = `SELECT t.id, NULL AS run, t.title, t.workspace_id, t.created_at AS since, NULL AS reason
+  FROM tasks_task t INDEXED BY tasks_task_approval
   WHERE t.status = 'blocked' AND t.approval_policy = 'manual' AND t.approval_state = 'pending' ORDER BY t.id`
 /** Independent of the status of the task: other runs may be active, and the task may have the reason of another run. */
 const RUNS = `SELECT t.id, r.id AS run, r.session_id AS session, t.title, t.workspace_id, ifnull(t.attention_at, t.updated_at) AS since,
@@ -33,21 +35,22 @@ const REVIEWS = `SELECT t.id, v.run_id AS run, v.id AS review, t.title, t.worksp
   FROM tasks_review v JOIN tasks_task t ON t.id = v.task_id
   WHERE v.status IN ('requested', 'routed', 'in_review') AND v.status = 'requested' ORDER BY v.deadline_at, v.id`
 
-/** Inbox items of tasks: approvals, runs and tasks that need attention, and unassigned reviews. */
-export function waitingTasks(core: TaskCore): InboxTask[] {
-  const rows = (sql: string) => core.kernel.db.all<Row>(`${sql} LIMIT ${MOST}`)
+/** Inbox items of tasks: approvals, runs and tasks that need attention, and unassigned reviews; at most `most` of each. */
+export function waitingTasks(core: TaskCore, most = MOST): InboxTask[] {
+  const rows = (sql: string) => core.kernel.db.all<Row>(`${sql} LIMIT ?`, [most])
   return [
-    ...rows(APPROVALS).map(row => itemOf(row, 'approval', `svc task approve ${row.id}`)),
+    ...rows(APPROVALS).map(row => itemOf(row, 'approval', () => `svc task approve ${row.id}`)),
     ...rows(RUNS).map(row => {
       const { id: task_id, run, session } = row
-      return itemOf(row, 'attention', recoveryOf(core, { id: run ?? '', task_id, session_id: session ?? null }))
+      return itemOf(row, 'attention', () => recoveryOf(core, { id: run ?? '', task_id, session_id: session ?? null }))
     }),
-    ...rows(TASKS).map(row => itemOf(row, 'attention', `svc task recover ${row.id}`)),
-    ...rows(REVIEWS).map(row => itemOf(row, 'review', `svc task review show ${row.review}`)),
+    ...rows(TASKS).map(row => itemOf(row, 'attention', () => `svc task recover ${row.id}`)),
+    ...rows(REVIEWS).map(row => itemOf(row, 'review', () => `svc task review show ${row.review}`)),
   ]
 }
 
-function itemOf(row: Row, kind: InboxTask['kind'], command: string): InboxTask {
+/** The command is made when it is read: that of a run looks at budgets, and of thousands of items a reader shows a few. */
+function itemOf(row: Row, kind: InboxTask['kind'], command: () => string): InboxTask {
   const { id, run, workspace_id: workspace, title, since, reason } = row
   return {
     task_id: id,
@@ -55,7 +58,9 @@ function itemOf(row: Row, kind: InboxTask['kind'], command: string): InboxTask {
     ...(workspace === null ? {} : { workspace_id: workspace }),
     kind,
     title: reason === null ? title : `${title}: ${reason}`,
-    command,
+    get command() {
+      return command()
+    },
     created_at: iso(since),
   }
 }

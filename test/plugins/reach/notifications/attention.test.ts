@@ -128,6 +128,20 @@ const sessionOf = (s: Scene) => ({
   updatedAt: 1,
 })
 
+test('counts, snapshot and acknowledgement cover all tasks that wait, beyond the rows of a reply', async () => {
+  const s = await scene()
+  const approval = { title: 'Publish', scope: 'global', approval_policy: 'manual' }
+  for (let n = 0; n < 120; n++) await s.post('/api/tasks', approval)
+  const { total, needs_you: needed, items } = await list(s)
+  assert.equal([total, needed, items.length], [120, 120, 100])
+  assert.match(items[0].command, `svc task approve ${items[0].task_id}`)
+  assert.is((await ack(s)).status, 204)
+  assert.is((await list(s)).total, 0)
+  await s.post('/api/tasks', approval)
+  assert.is((await list(s)).total, 1)
+  await s.close()
+})
+
 test('what is well again leaves the list by itself', async () => {
   const s = await scene()
   const ada = s.agent()

@@ -54,4 +54,14 @@ test('the inbox reads its candidates from indexes and does not scan completed ta
   assert.ok(/\bSCAN tasks_\w+(?! USING)\b/.test(inOrder(candidates.replace(' INDEXED BY tasks_task_failed', ''))))
 })
 
+test('what waits for a person is read from indexes and does not scan blocked or completed tasks', () => {
+  const source = readFileSync(path.join(root, 'plugins/work/tasks/views/waiting.ts'), 'utf8')
+  const reads = [...source.matchAll(/^const [A-Z]+ = `(SELECT [^`]*)`/gm)].map(([, sql = '']) => sql)
+  assert.is(reads.length, 4)
+  for (const sql of reads) {
+    const plan = planOf(`${sql} LIMIT ?`)
+    assert.not.match(plan, /\bSCAN \w+(?! USING)\b|tasks_task_status|TEMP B-TREE FOR ORDER/, plan)
+  }
+})
+
 test.run()

@@ -144,9 +144,9 @@ export async function scene(options: SceneOptions = {}): Promise<Scene> {
     }
     past = options.past ?? { usageDays: 90, usage: () => [], longest: () => undefined }
     answerTo = (id: string) => options.asks?.get(id)
-    inbox = () => [
+    inbox = (most?: number) => [
       ...(options.inbox ?? []),
-      ...this.kernel.collect(InboxSources).flatMap(({ entry }) => [...entry.read()]),
+      ...this.kernel.collect(InboxSources).flatMap(({ entry }) => [...entry.read(most)]),
     ]
     finished = () => options.finished ?? []
     isWatched = (id: string) => options.watched?.has(id) ?? false
