@@ -34,6 +34,7 @@ export const AttentionItem = v.object({
   run_id: v.optional(v.string()),
   session_id: v.optional(v.string()),
   task_id: v.optional(v.string()),
+  command: v.optional(v.pipe(v.string(), v.description('command to run next'))),
 })
 export type AttentionItem = v.InferOutput<typeof AttentionItem>
 

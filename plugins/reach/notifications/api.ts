@@ -52,6 +52,8 @@ export const AttentionSources = registry<AttentionSource>(
 export interface NotificationsApi {
   /** All that needs a person or finished unseen, whether or not it was acknowledged; the newest first. */
   entries(): readonly AttentionEntry[]
+  /** Those without an acknowledgement in the default profile; of a workspace or all. The newest first. */
+  unseen(workspaceId?: string): readonly AttentionEntry[]
 }
 
 export const Notifications = token<NotificationsApi>('notifications@1')

@@ -49,6 +49,10 @@ export class NotificationsService implements NotificationsApi {
     return this.attention.entries()
   }
 
+  unseen(workspaceId?: string) {
+    return this.attention.unseen(workspaceId)
+  }
+
   /** An event was appended; its transaction is open, and must not fail for what is made of the event here. */
   written(t: Tx, event: StoredEvent): undefined {
     try {

@@ -1,7 +1,7 @@
 import { type Actor, iso, type SqlValue } from '../../../kernel/plugin.js'
-import type { AttentionItem, Overview } from '../../../schemas/observe.js'
+import type { Overview } from '../../../schemas/observe.js'
 import type { AgentDay, LocalTime, SessionSpan } from '../../work/sessions/api.js'
-import type { TaskAttention, WaitingTask } from '../../work/tasks/api.js'
+import { attentionOf } from './attention.js'
 import type { EarlierDays } from './earlier.js'
 import type { K } from './needs.js'
 import { KEPT_DAYS } from './tables.js'
@@ -12,7 +12,6 @@ const OUTCOME_DAYS = 14
 const PULSE_DAYS = 14
 const SHARE_DAYS = 30
 const SHARED_AGENTS = 4
-const ATTENTION_ITEMS = 12
 /** Work that shows no activity for longer is stale. */
 const STALE_MS = 120_000
 /** The currency in which agents are compared; use in others is of unknown cost. */
@@ -31,19 +30,18 @@ export interface Sources {
   readonly earlier: EarlierDays
 }
 
-/** The overview, from the tables of hours and days, the events behind them, and what sessions and tasks know. */
+/** The overview, from the tables of hours and days, the events behind them, and what sessions, tasks and notifications know. */
 export function overviewOf({ kernel, time, earlier }: Sources, tail: Tally, asked: Asked): Overview {
-  const { needs, clock } = kernel
+  const { clock } = kernel
   const { workspaceId } = asked
   const now = clock.now()
   const hours = hoursSince(kernel, tail, time.dayStart(time.daysTo(now, PULSE_DAYS)[0] ?? ''), workspaceId)
   const days = daysOf(kernel, tail, time.daysTo(now, OUTCOME_DAYS), workspaceId)
   const today = days.at(-1) ?? { day: '', ...NO_COUNTS }
-  const waiting = needs.tasks.current?.attention(asked.actor, { workspaceId, limit: ATTENTION_ITEMS })
   return {
     schema_version: SCHEMA_VERSION,
     generated_at: iso(now),
-    attention: attentionToWire(waiting),
+    attention: attentionOf(kernel, asked),
     freshness: freshnessOf(kernel, hours, now, workspaceId),
     today: {
       runs_completed: today.runs_completed,
@@ -204,27 +202,6 @@ function sharesOf(rows: readonly AgentDay[]): Overview['usage']['agent_share'] {
     .slice(0, SHARED_AGENTS)
     .map(([agent_name, n]) => ({ agent_name, tokens: n, fraction: n / all }))
 }
-
-const NOTHING: TaskAttention = { counts: { approval: 0, failure: 0, needs_input: 0 }, newest: [] }
-
-function attentionToWire({ counts, newest }: TaskAttention = NOTHING): Overview['attention'] {
-  return {
-    total: Object.values(counts).reduce((sum, n) => sum + n, 0),
-    by_kind: { ...counts },
-    items: newest.map(itemToWire),
-  }
-}
-
-const itemToWire = ({ kind, title, detail, actions, at, taskId, runId, sessionId }: WaitingTask): AttentionItem => ({
-  kind,
-  title,
-  ...(detail === undefined ? {} : { detail }),
-  actions: [...actions],
-  occurred_at: iso(at),
-  task_id: taskId,
-  ...(runId === undefined ? {} : { run_id: runId }),
-  ...(sessionId === undefined ? {} : { session_id: sessionId }),
-})
 
 /** Activity is the newest event or heartbeat; live work is a run of a task that is claimed, starting or running. */
 function freshnessOf(

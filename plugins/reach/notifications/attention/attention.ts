@@ -62,6 +62,17 @@ export class Attention {
     return [...found.values()].sort((a, b) => b.occurredAt - a.occurredAt || (a.id < b.id ? -1 : 1))
   }
 
+  /** The entries that the default profile has acknowledged on no surface, of a workspace or all; the newest first. */
+  unseen(workspaceId?: string): AttentionEntry[] {
+    const seen = new Map<string, Set<number>>()
+    for (const { item, generation } of receipts.all(this.kernel.db, { profile: DEFAULT_PROFILE }))
+      seen.set(item, (seen.get(item) ?? new Set()).add(generation))
+    return this.entries().filter(
+      ({ id, generation, workspaceId: of }) =>
+        (workspaceId === undefined || of === workspaceId) && !seen.get(id)?.has(generation),
+    )
+  }
+
   async list(query: AttentionQuery): Promise<AttentionReply> {
     const view = await this.#viewOf(query)
     const listed = this.#listed(view)

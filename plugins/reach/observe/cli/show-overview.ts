@@ -11,10 +11,9 @@ const HOURS = Array.from({ length: 24 }, (_, hour) => hour)
 const attentionColumns = columnsOf<AttentionItem>()([
   { of: 'kind', header: 'KIND', words: { needs_input: 'needs input' } },
   { of: 'title', header: 'TITLE' },
-  { of: 'task_id', header: 'TASK' },
   { of: 'occurred_at~ago', header: 'SINCE' },
   { of: 'detail', header: 'DETAIL', below: true },
-  { of: 'actions~list', header: 'ACTIONS', below: true },
+  { of: 'command', header: 'COMMAND', below: true },
 ])
 
 /** `svc overview`, also `svc observe overview`. */
@@ -58,7 +57,8 @@ function showAttention({ total, by_kind: kinds, items }: Overview['attention'], 
   const counts = Object.entries(kinds).filter(([, n]) => n > 0)
   out.line(`  ${counts.map(([kind, n]) => `${grouped(n)} ${kind.replace('_', ' ')}`).join(', ')}`)
   out.table(items, attentionColumns)
-  if (total > items.length) out.line(out.color('dim', `the newest ${items.length} of ${total}; all: svc task inbox`))
+  if (total > items.length)
+    out.line(out.color('dim', `the newest ${items.length} of ${total}; all: svc attention, svc task inbox`))
 }
 
 function showPulse(

@@ -2,8 +2,10 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import observe from '../../../../plugins/reach/observe/index.js'
 import type { AgentDay } from '../../../../plugins/work/sessions/api.js'
+import type { InboxItem } from '../../../../schemas/sessions.js'
 import type { Reply } from '../../../harness/kernel.js'
 import { type Scene, START, scene } from '../../work/tasks/scene.js'
+import { scene as notified } from '../notifications/scene.js'
 
 const test = suite<{ world: Scene }>('the overview')
 const DAY = 86_400_000
@@ -97,6 +99,57 @@ test('attention has approvals, failures and the tasks in need of it that the cal
   assert.equal([attention.items[1].run_id, attention.items[1].detail], [failed.run, 'no space left'])
   const local = (await overview(world, `?workspace=${world.workspace}`)).attention
   assert.equal([local.total, local.items.map((item: Reply) => item.title)], [1, ['deploy']])
+})
+
+test('attention has what waits outside of tasks too: questions, reviews, providers, bridges and messages', async () => {
+  const inbox: InboxItem[] = []
+  const world = await notified({ inbox, plugins: [observe] })
+  inbox.push(
+    question(world, { interaction_id: 'per_1', kind: 'execute', title: 'Run the\ntests' }),
+    question(world, { interaction_id: 'clq_1', kind: 'question', title: 'Which colour?' }),
+  )
+  const failed = await world.queued({ title: 'build' })
+  await awaiting(world, 'deploy')
+  await world.emitAll([
+    // Its task is in the inbox of tasks, which decides whether it is listed.
+    { name: 'task.run_failed', payload: { task_id: failed.task, error: 'exit 1' } },
+    { name: 'provider.auth_required', payload: { provider: 'anthropic', message: 'log in' }, scope: world.workspace },
+    { name: 'bridge.error', payload: { bridge_id: 'team', status: 'error', message: 'no route' } },
+    { name: 'bridge.delivery_failed', payload: { bridge_id: 'team', delivery_id: 'dlv_1', reason: 'expired' } },
+    { name: 'agent.notice', payload: { session_id: 'ses_1', agent_name: 'ada', title: 'Done' } },
+  ])
+  const { attention } = await overview(world as never)
+  assert.equal(attention.by_kind, { approval: 2, failure: 3, needs_input: 1 })
+  assert.is(attention.total, 6)
+  const found = new Map(attention.items.map((item: Reply) => [item.title, item]))
+  assert.equal([...found.keys()].sort(), [
+    'Bridge failed: team',
+    'Message was not delivered: team',
+    'Provider needs a login: anthropic',
+    'Run the tests',
+    'Which colour?',
+    'deploy',
+  ])
+  const of = (title: string) => found.get(title) as Reply
+  assert.equal(
+    [of('Run the tests').kind, of('Run the tests').actions, of('Run the tests').session_id],
+    ['approval', ['approve', 'deny'], 'ses_1'],
+  )
+  assert.is(of('Run the tests').command, 'svc session approve ses_1 --request per_1')
+  assert.is(of('Which colour?').kind, 'needs_input')
+  assert.equal(of('Message was not delivered: team').actions, ['resend', 'discard'])
+  const local = (await overview(world as never, `?workspace=${world.workspace}`)).attention
+  assert.is(local.total, 3, 'of one workspace')
+  const { snapshot } = (await world.request('GET', '/api/notifications/attention')).body
+  await world.post('/api/notifications/attention/acknowledge', { snapshot, id: 'bridge:team' })
+  assert.is((await overview(world as never)).attention.total, 5, 'what was acknowledged is left out')
+  await world.close()
+})
+
+const question = ({ workspace }: { workspace: string }, more: object): InboxItem => ({
+  ...{ session_id: 'ses_1', agent_name: 'ada', workspace_id: workspace, workspace_path: '/w', turn_id: 't' },
+  ...{ interaction_id: 'per_1', kind: 'execute', title: 'Run', answer: 'svc session approve ses_1 --request per_1' },
+  ...{ created_at: new Date(START).toISOString(), expires_at: new Date(START + DAY).toISOString(), ...more },
 })
 
 test('attention lists the 12 newest items and counts all', async ({ world }) => {
