@@ -1,5 +1,4 @@
-import { createSign } from 'node:crypto'
-import { type HttpReply, http, InstanceProblem, NotSent } from '../../bridge-kit/src/index.js'
+import { type HttpReply, http, InstanceProblem, NotSent, objectOf, signJwt } from '../../bridge-kit/src/index.js'
 
 /** How the bot proves who it is. */
 export type Credentials =
@@ -61,13 +60,7 @@ export class GithubApi {
   #appToken(): string {
     if (this.credentials.kind !== 'app') throw new Error('no app')
     const now = Math.floor(Date.now() / 1000)
-    const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
-    const head = part({ alg: 'RS256', typ: 'JWT' })
-    const claims = part({ iat: now - 60, exp: now + 540, iss: this.credentials.appId })
-    const signature = createSign('RSA-SHA256')
-      .update(`${head}.${claims}`)
-      .sign(this.credentials.privateKey, 'base64url')
-    return `${head}.${claims}.${signature}`
+    return signJwt({ iat: now - 60, exp: now + 540, iss: this.credentials.appId }, this.credentials.privateKey)
   }
 
   async #json(method: Method, path: string, token: string): Promise<Record<string, unknown>> {
@@ -110,20 +103,10 @@ export function limitOf({ status, headers, text, retryAfterMs }: HttpReply): num
   return status === 429 || /rate limit/i.test(text) ? RATE_LIMIT_MS : undefined
 }
 
-/** The object of a JSON text; an empty one where it is none. */
-export function objectOf(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
-  } catch {
-    return {}
-  }
-}
-
 /** Checks that a key can sign. @throws InstanceProblem it cannot */
 export function checkKey(privateKey: string): void {
   try {
-    createSign('RSA-SHA256').update('x').sign(privateKey)
+    signJwt({}, privateKey)
   } catch {
     throw new InstanceProblem({
       status: 'auth_required',

@@ -14,6 +14,7 @@ import {
   listenConfigOf,
   messageOf,
   NotSent,
+  objectOf,
   realTiming,
   type SettleResult,
   type StateReport,
@@ -24,7 +25,7 @@ import {
   type WebhookReply,
   type WebhookRequest,
 } from '../../bridge-kit/src/index.js'
-import { type Credentials, checkKey, GithubApi, objectOf } from './api.js'
+import { type Credentials, checkKey, GithubApi } from './api.js'
 import { readEvent, type Self } from './event.js'
 import { addressOf, commentPath, commentsPath, creationPath, type Place, placeOf, REPOSITORY } from './places.js'
 import { bodyOf, marker } from './text.js'

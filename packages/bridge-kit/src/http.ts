@@ -68,6 +68,16 @@ async function textOf(response: Response, mostBytes: number): Promise<string> {
   return Buffer.concat(parts).toString('utf8')
 }
 
+/** The object of a JSON text; an empty one where it is none. */
+export function objectOf(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+  } catch {
+    return {}
+  }
+}
+
 /** Whether a signature is the HMAC-SHA256 of the data, compared in constant time. */
 export function isHmac(secret: string | Buffer, data: Buffer, signature: string, encoding: 'hex' | 'base64'): boolean {
   const expected = createHmac('sha256', secret).update(data).digest()

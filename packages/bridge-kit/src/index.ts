@@ -1,5 +1,6 @@
 export { bytesOf, fileMissing, fileName } from './download.js'
-export { type HttpReply, type HttpRequest, http, isHmac } from './http.js'
+export { type HttpReply, type HttpRequest, http, isHmac, objectOf } from './http.js'
+export { type ExpectedJwt, JwtRefused, RemoteKeys, signJwt, type VerifiedJwt, verifyJwt } from './jwt.js'
 export {
   type ListenConfig,
   listen,

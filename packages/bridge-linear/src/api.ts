@@ -1,4 +1,4 @@
-import { type HttpReply, http, NotSent } from '../../bridge-kit/src/index.js'
+import { type HttpReply, http, NotSent, objectOf } from '../../bridge-kit/src/index.js'
 
 /** How the bot proves who it is. */
 export type Credentials =
@@ -105,14 +105,4 @@ function dataOf(reply: HttpReply): Record<string, unknown> {
 function resetOf(header: string | null): number {
   const time = Number(header ?? Number.NaN)
   return time < 1e12 ? time * 1000 : time
-}
-
-/** The object of a JSON text; an empty one where it is none. */
-export function objectOf(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
-  } catch {
-    return {}
-  }
 }

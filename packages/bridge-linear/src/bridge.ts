@@ -13,6 +13,7 @@ import {
   listenConfigOf,
   messageOf,
   NotSent,
+  objectOf,
   realTiming,
   type SettleResult,
   type StateReport,
@@ -23,7 +24,7 @@ import {
   type WebhookReply,
   type WebhookRequest,
 } from '../../bridge-kit/src/index.js'
-import { type Credentials, LinearApi, LinearError, objectOf } from './api.js'
+import { type Credentials, LinearApi, LinearError } from './api.js'
 import { readEvent, type Self } from './event.js'
 import { commentId, isIdentifier, issueOf, isUuid } from './ids.js'
 

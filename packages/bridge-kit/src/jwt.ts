@@ -1,0 +1,201 @@
+import { createPublicKey, createSign, type KeyObject, verify } from 'node:crypto'
+import { type HttpReply, http, objectOf } from './http.js'
+
+/** What a token says, after its signature was checked. */
+export interface VerifiedJwt {
+  readonly claims: Readonly<Record<string, unknown>>
+  /** Members of the JSON Web Key that signed it; empty where the keys are certificates. */
+  readonly key: Readonly<Record<string, unknown>>
+}
+
+/** Whom a token has to come from and be for. Of a list one has to match. */
+export interface ExpectedJwt {
+  readonly issuers: readonly string[]
+  readonly audiences: readonly string[]
+  /** The present time in epoch milliseconds. */
+  readonly now: number
+}
+
+/** A token is not what it has to be: the request that carries it is refused with 401. */
+export class JwtRefused extends Error {
+  override readonly name = 'JwtRefused'
+}
+
+interface PublicKey {
+  readonly key: KeyObject
+  readonly members: Readonly<Record<string, unknown>>
+}
+
+/** Clocks may differ by this much. */
+const LEEWAY_MS = 5 * 60_000
+const LONGEST_TOKEN = 16 * 1024
+const LEAST_BITS = 2048
+/** An unknown key makes the list be fetched again this often, so that forged tokens cause no flood of requests. */
+const UNKNOWN_MS = 60_000
+/** Wait after a fetch that failed while there are no keys at all. */
+const FAILED_MS = 5000
+const DEFAULT_AGE_MS = 60 * 60_000
+const LEAST_AGE_MS = 60_000
+const LONGEST_AGE_MS = 24 * 60 * 60_000
+const MOST_KEYS = 200
+const MOST_BYTES = 1024 * 1024
+
+/**
+ * Public keys of an issuer by their id, from a JSON Web Key Set or from an object of certificates in PEM by id. They are cached for
+ * as long as `Cache-Control` says, and fetched again for an unknown id at most once a minute. Keys that cannot be renewed serve on
+ * for a day.
+ */
+export class RemoteKeys {
+  #keys: ReadonlyMap<string, PublicKey> = new Map()
+  #freshUntil = 0
+  #fetchedAt = Number.NEGATIVE_INFINITY
+  #triedAt = Number.NEGATIVE_INFINITY
+  #failure: Error | undefined
+  #fetching: Promise<void> | undefined
+
+  /** @param url the address of the keys, or a function that finds it out */
+  constructor(
+    private readonly url: string | (() => Promise<string>),
+    private readonly signal?: AbortSignal,
+  ) {}
+
+  /**
+   * The key of an id; undefined: the issuer has none.
+   * @throws Error the keys cannot be fetched, so that nothing is known
+   */
+  async get(id: string, now: number): Promise<PublicKey | undefined> {
+    if (now >= this.#freshUntil && now - this.#triedAt >= this.#pauseMs) await this.#fetch(now)
+    if (!this.#keys.has(id) && now - this.#triedAt >= this.#pauseMs) await this.#fetch(now)
+    // Another request may be fetching.
+    if (!this.#keys.has(id)) await this.#fetching
+    const isUsable = now - this.#fetchedAt < LONGEST_AGE_MS
+    if (!isUsable && this.#failure) throw this.#failure
+    return isUsable ? this.#keys.get(id) : undefined
+  }
+
+  get #pauseMs(): number {
+    return this.#failure && this.#keys.size === 0 ? FAILED_MS : UNKNOWN_MS
+  }
+
+  #fetch(now: number): Promise<void> {
+    this.#triedAt = now
+    this.#fetching ??= this.#load(now)
+      .then(
+        () => {
+          this.#failure = undefined
+        },
+        error => {
+          this.#failure = error as Error
+        },
+      )
+      .finally(() => {
+        this.#fetching = undefined
+      })
+    return this.#fetching
+  }
+
+  async #load(now: number): Promise<void> {
+    const url = typeof this.url === 'string' ? this.url : await this.url()
+    const reply = await http({
+      method: 'GET',
+      url,
+      headers: { accept: 'application/json' },
+      mostBytes: MOST_BYTES,
+      ...(this.signal ? { signal: this.signal } : {}),
+    })
+    if (reply.status !== 200) throw new Error(`${new URL(url).host} answered ${reply.status} instead of public keys`)
+    const keys = keysOf(reply.text)
+    if (keys.size === 0) throw new Error(`${new URL(url).host} names no public key`)
+    this.#keys = keys
+    this.#fetchedAt = now
+    this.#freshUntil = now + ageOf(reply)
+  }
+}
+
+/** How long a reply may be cached, within bounds. */
+function ageOf({ headers }: HttpReply): number {
+  const [, seconds] = /(?:^|[\s,])max-age=(\d{1,9})/i.exec(headers.get('cache-control') ?? '') ?? []
+  const age = seconds === undefined ? DEFAULT_AGE_MS : Number(seconds) * 1000
+  return Math.min(LONGEST_AGE_MS, Math.max(LEAST_AGE_MS, age))
+}
+
+function keysOf(text: string): ReadonlyMap<string, PublicKey> {
+  const found = new Map<string, PublicKey>()
+  const list = objectOf(text)
+  const entries: (readonly [unknown, unknown])[] = Array.isArray(list.keys)
+    ? list.keys.map(one => [(one as { kid?: unknown } | null)?.kid, one])
+    : Object.entries(list)
+  for (const [id, value] of entries.slice(0, MOST_KEYS)) {
+    const key = typeof id === 'string' ? publicKeyOf(value) : undefined
+    if (key) found.set(id as string, key)
+  }
+  return found
+}
+
+/** A key that can check RS256; undefined where the value is none, for sets hold keys of other kinds too. */
+function publicKeyOf(value: unknown): PublicKey | undefined {
+  try {
+    const isPem = typeof value === 'string'
+    const members = isPem ? {} : (value as Record<string, unknown>)
+    if (!isPem && (members.kty !== 'RSA' || (members.use ?? 'sig') !== 'sig')) return undefined
+    const { n, e } = members as { n: string; e: string }
+    const key = isPem ? createPublicKey(value) : createPublicKey({ format: 'jwk', key: { kty: 'RSA', n, e } })
+    const isRsa = key.asymmetricKeyType === 'rsa' && (key.asymmetricKeyDetails?.modulusLength ?? 0) >= LEAST_BITS
+    return isRsa ? { key, members } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Checks a JSON Web Token that was signed with RS256: its form, issuer, audience and times, then its signature.
+ * @throws JwtRefused it is not valid
+ * @throws Error the keys of the issuer cannot be fetched: the sender has to try again
+ */
+export async function verifyJwt(token: string, keys: RemoteKeys, expected: ExpectedJwt): Promise<VerifiedJwt> {
+  const [, head = '', body = '', signature = ''] =
+    (token.length <= LONGEST_TOKEN && /^([\w-]+)\.([\w-]+)\.([\w-]+)$/.exec(token)) || []
+  if (head === '') throw new JwtRefused('the token is no JSON Web Token')
+  const { alg, kid, crit } = decoded(head)
+  if (alg !== 'RS256' || crit !== undefined) throw new JwtRefused('the token is not signed with RS256')
+  if (typeof kid !== 'string') throw new JwtRefused('the token names no key')
+  const claims = decoded(body)
+  // What costs no request comes first.
+  checkClaims(claims, expected)
+  const found = await keys.get(kid, expected.now)
+  if (!found) throw new JwtRefused('the issuer has no key of this id')
+  const isSigned = verify('RSA-SHA256', Buffer.from(`${head}.${body}`), found.key, Buffer.from(signature, 'base64url'))
+  if (!isSigned) throw new JwtRefused('the signature does not match')
+  return { claims, key: found.members }
+}
+
+function checkClaims(claims: Readonly<Record<string, unknown>>, { issuers, audiences, now }: ExpectedJwt): void {
+  const { iss, aud, exp, nbf, iat } = claims
+  if (typeof iss !== 'string' || !issuers.includes(iss)) throw new JwtRefused('the token is of another issuer')
+  const named = Array.isArray(aud) ? aud : [aud]
+  if (!named.some(one => typeof one === 'string' && audiences.includes(one)))
+    throw new JwtRefused('the token is for another audience')
+  if (!isTime(exp) || exp * 1000 + LEEWAY_MS <= now) throw new JwtRefused('the token has expired')
+  for (const from of [nbf, iat])
+    if (from !== undefined && (!isTime(from) || from * 1000 - LEEWAY_MS > now))
+      throw new JwtRefused('the token is not valid yet')
+}
+
+const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
+
+const decoded = (part: string) => objectOf(Buffer.from(part, 'base64url').toString('utf8'))
+
+/**
+ * Signs claims with RS256.
+ * @param privateKey an RSA key in PEM
+ * @throws Error the key is none
+ */
+export function signJwt(
+  claims: Readonly<Record<string, unknown>>,
+  privateKey: string,
+  header: Readonly<Record<string, unknown>> = {},
+): string {
+  const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const signed = `${part({ alg: 'RS256', typ: 'JWT', ...header })}.${part(claims)}`
+  return `${signed}.${createSign('RSA-SHA256').update(signed).sign(privateKey, 'base64url')}`
+}
