@@ -1,7 +1,7 @@
 import {
   type Adapter,
-  backoffMs,
   type Check,
+  checksOf,
   type Delivery,
   type DeliveryResult,
   type Host,
@@ -12,18 +12,19 @@ import {
   type ListenConfig,
   listen,
   listenConfigOf,
-  messageOf,
   NotSent,
   objectOf,
   realTiming,
   type SettleResult,
-  type StateReport,
+  Standing,
+  settingsOf,
   type Target,
   type Timing,
   taken,
   type Unsettled,
   type WebhookReply,
   type WebhookRequest,
+  webhookCheck,
 } from '../../bridge-kit/src/index.js'
 import { type Credentials, checkKey, GithubApi } from './api.js'
 import { readEvent, type Self } from './event.js'
@@ -60,23 +61,26 @@ export async function openGithub(instance: Instance, host: Host, timing: Timing 
 
 class GithubBridge implements Adapter {
   readonly #api: GithubApi
+  readonly #standing: Standing
   #self: Self | undefined
   #close: () => Promise<void> = async () => {}
-  #reported = ''
   #pinged = false
 
   constructor(
     private readonly config: GithubConfig,
     private readonly host: Host,
-    private readonly timing: Timing,
+    timing: Timing,
   ) {
     this.#api = new GithubApi(config.apiUrl, config.credentials, host.signal)
+    this.#standing = new Standing(host, timing, config.listen.publicUrl)
   }
 
   async open(): Promise<void> {
     const { close } = await listen(this.config.listen, request => this.#received(request), MOST_BYTES)
     this.#close = close
-    void this.#introduce()
+    void this.#standing.begin(async () => {
+      this.#self = await this.#api.whoAmI()
+    })
   }
 
   async deliver(delivery: Delivery): Promise<DeliveryResult> {
@@ -97,10 +101,10 @@ class GithubBridge implements Adapter {
           ? await this.#api.call('POST', repository, creationPath(place), body)
           : await this.#api.call('PATCH', repository, commentPath(place, id), body)
       const result = resultOf(reply, id === undefined, id)
-      if (result.status === 'delivered') this.#standing()
+      if (result.status === 'delivered') this.#standing.well()
       return result
     } catch (error) {
-      if (error instanceof NotSent) this.#refused(error)
+      if (error instanceof NotSent) this.#standing.failed(error)
       throw error
     }
   }
@@ -130,56 +134,20 @@ class GithubBridge implements Adapter {
   }
 
   async verify(): Promise<readonly Check[]> {
-    const who = await this.#api.whoAmI().then(
-      ({ login }) => ({ login }),
-      error => ({ failed: messageOf(error) }),
-    )
-    return [
-      {
-        check: 'github.login',
-        status: 'login' in who ? 'pass' : 'fail',
-        remediation:
-          'login' in who ? `The bot is ${who.login}.` : `Bind a token, or app_id and private_key: ${who.failed}`,
-      },
-      {
-        check: 'github.webhook',
-        status: this.#pinged ? 'pass' : 'warn',
-        remediation: this.#pinged ? '' : (await this.registerWebhook()).remediation,
-      },
-    ]
+    const login = async () => `The bot is ${(await this.#api.whoAmI()).login}.`
+    return checksOf('github', login, 'Bind a token, or app_id and private_key', this.#pinged, this.registerWebhook())
   }
 
-  async registerWebhook(): Promise<Check> {
-    const url = this.config.listen.publicUrl
+  registerWebhook(): Check {
     const events = [...EVENTS].join(', ')
-    return {
-      check: 'webhook.registered',
-      status: url === undefined ? 'warn' : 'skipped',
-      remediation:
-        url === undefined
-          ? 'Set provider_config.public_url.'
-          : `Enter ${url} as payload URL at GitHub, content type application/json, the events ${events}.`,
-    }
+    return webhookCheck(
+      this.config.listen.publicUrl,
+      url => `Enter ${url} as payload URL at GitHub, content type application/json, the events ${events}.`,
+    )
   }
 
   close(): Promise<void> {
     return this.#close()
-  }
-
-  async #introduce(): Promise<void> {
-    const { signal } = this.host
-    for (let failures = 1; !signal.aborted; failures++) {
-      try {
-        this.#self = await this.#api.whoAmI()
-        this.#standing()
-        return
-      } catch (error) {
-        if (signal.aborted) return
-        this.#refused(error as Error)
-        if (error instanceof NotSent && error.kind === 'missing_token') return
-        await this.timing.sleep(backoffMs(failures, this.timing), signal).catch(() => {})
-      }
-    }
   }
 
   async #received({ headers, body }: WebhookRequest): Promise<WebhookReply> {
@@ -203,28 +171,6 @@ class GithubBridge implements Adapter {
 
   #isMine(login: unknown): boolean {
     return typeof login === 'string' && login.toLowerCase() === this.#self?.login.toLowerCase()
-  }
-
-  #standing(): void {
-    if (!this.#self) return
-    const { publicUrl } = this.config.listen
-    this.#report({ status: 'ready', ...(publicUrl === undefined ? {} : { webhook_public_url: publicUrl }) })
-  }
-
-  #refused(error: Error): void {
-    const message = error.message.slice(0, 500)
-    if (!(error instanceof NotSent)) this.#report({ status: 'degraded', reason: 'provider_timeout', message })
-    else if (error.kind === 'missing_token') this.#report({ status: 'auth_required', reason: 'auth_failed', message })
-    else if (error.how.retryAfterMs !== undefined) this.#report({ status: 'degraded', reason: 'rate_limited', message })
-    else if (error.kind === 'transient_delivery_failure')
-      this.#report({ status: 'degraded', reason: 'provider_timeout', message })
-  }
-
-  #report(state: StateReport): void {
-    const text = JSON.stringify(state)
-    if (text === this.#reported) return
-    this.#reported = text
-    this.host.report(state)
   }
 }
 
@@ -259,19 +205,13 @@ function configOf(instance: Instance): GithubConfig {
   const { config } = instance
   const secret = instance.secret('webhook_secret')
   if (secret === undefined) throw missing('webhook_secret')
-  const { api_url: apiUrl = 'https://api.github.com', repositories, targets = [] } = config
-  if (
-    typeof apiUrl !== 'string' ||
-    !/^(?:https:\/\/|http:\/\/(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])[:/])/.test(apiUrl) ||
-    !URL.canParse(apiUrl)
-  )
-    throw problem('provider_config.api_url is neither https nor an address of this machine')
+  const { repositories, targets = [] } = config
   if (repositories !== undefined && !isListOf(repositories, REPOSITORY))
     throw problem('provider_config.repositories is no list of owner/name')
   if (!isListOf(targets, /^[^#]+#\d{1,9}$/)) throw problem('provider_config.targets is no list of owner/name#number')
   return {
     listen: listenConfigOf(instance),
-    apiUrl: apiUrl.replace(/\/+$/, ''),
+    apiUrl: settingsOf(instance).api('api_url', 'https://api.github.com'),
     secret,
     credentials: credentialsOf(instance),
     repositories: repositories && new Set(repositories.map(name => name.toLowerCase())),

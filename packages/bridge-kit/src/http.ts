@@ -1,4 +1,4 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { retryAfterMs } from './timing.js'
 import { NotSent } from './types.js'
 
@@ -66,6 +66,12 @@ async function textOf(response: Response, mostBytes: number): Promise<string> {
     parts.push(part)
   }
   return Buffer.concat(parts).toString('utf8')
+}
+
+/** Whether two secrets are the same, compared in constant time. */
+export function isSame(one: string, other: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest()
+  return timingSafeEqual(digest(one), digest(other))
 }
 
 /** The object of a JSON text; an empty one where it is none. */

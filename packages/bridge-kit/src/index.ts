@@ -1,5 +1,5 @@
 export { bytesOf, fileMissing, fileName } from './download.js'
-export { type HttpReply, type HttpRequest, http, isHmac, objectOf } from './http.js'
+export { type HttpReply, type HttpRequest, http, isHmac, isSame, objectOf } from './http.js'
 export { type ExpectedJwt, JwtRefused, RemoteKeys, signJwt, type VerifiedJwt, verifyJwt } from './jwt.js'
 export {
   type ListenConfig,
@@ -15,6 +15,7 @@ export { RpcConnection, RpcError } from './rpc.js'
 export { type Bridge, runBridge, type Surroundings } from './run.js'
 export { type ManagedInstance, messageOf, type Open } from './running.js'
 export { type Settings, settingsOf } from './settings.js'
+export { checksOf, Standing, webhookCheck } from './standing.js'
 export { linesOf, measure, split, type TextUnit } from './text.js'
 export {
   type Backoff,

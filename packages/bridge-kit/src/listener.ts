@@ -7,6 +7,7 @@ export interface WebhookRequest {
   readonly method: string
   /** One value of each header, names in lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>
+  readonly query: URLSearchParams
   readonly body: Buffer
 }
 
@@ -15,6 +16,8 @@ export interface WebhookReply {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: unknown
+  /** Sent as it is, in place of a body. */
+  readonly text?: string
 }
 
 export type WebhookHandler = (request: WebhookRequest) => Promise<WebhookReply>
@@ -69,7 +72,7 @@ const LATER: WebhookReply = {
 }
 
 /** Hands an event to the daemon. The reply says 200 when it is durable there, 503 when the sender has to repeat it. */
-export async function taken(host: Host, event: InboundEvent, waitMs = WAIT_MS): Promise<WebhookReply> {
+export async function taken(host: Pick<Host, 'ingest'>, event: InboundEvent, waitMs = WAIT_MS): Promise<WebhookReply> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<undefined>(resolve => {
     timer = setTimeout(() => resolve(undefined), waitMs)
@@ -90,7 +93,10 @@ export async function taken(host: Host, event: InboundEvent, waitMs = WAIT_MS): 
 interface Shared {
   readonly server: Server
   readonly listening: Promise<void>
-  readonly paths: Map<string, { readonly handler: WebhookHandler; readonly mostBytes: number }>
+  readonly paths: Map<
+    string,
+    { readonly handler: WebhookHandler; readonly mostBytes: number; readonly methods: readonly string[] }
+  >
 }
 
 /** Listeners by address: instances with paths of their own share one. */
@@ -101,12 +107,13 @@ export async function listen(
   { host, port, path }: ListenConfig,
   handler: WebhookHandler,
   mostBytes = DEFAULT_MOST_BYTES,
+  methods: readonly string[] = ['POST'],
 ): Promise<{ readonly port: number; close(): Promise<void> }> {
   // Port 0 is another one each time.
   const key = port === 0 ? `${host}:0:${path}:${Math.random()}` : `${host}:${port}`
   const entry = shared.get(key) ?? begin(host, port, key)
   if (entry.paths.has(path)) throw inUse(`${host}:${port}${path} belongs to another instance`)
-  entry.paths.set(path, { handler, mostBytes })
+  entry.paths.set(path, { handler, mostBytes, methods })
   const close = async () => {
     entry.paths.delete(path)
     if (entry.paths.size > 0 || shared.get(key) !== entry) return
@@ -147,14 +154,17 @@ function begin(host: string, port: number, key: string): Shared {
 
 async function answer(request: IncomingMessage, response: ServerResponse, paths: Shared['paths']): Promise<void> {
   const { method = '', url = '', headers } = request
-  const found = paths.get(url.split('?')[0] ?? '')
+  const [path = '', query] = url.split('?', 2)
+  const found = paths.get(path)
   if (!found) return reply(response, { status: 404 })
-  if (method !== 'POST') return reply(response, { status: 405, headers: { allow: 'POST' } })
+  if (!found.methods.includes(method))
+    return reply(response, { status: 405, headers: { allow: found.methods.join(', ') } })
   try {
     const body = await bodyOf(request, found.mostBytes)
     if (body === undefined) return reply(response, { status: 413 })
     const single = Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value[0] : value])
-    reply(response, await found.handler({ method, headers: Object.fromEntries(single), body }))
+    const fields = new URLSearchParams(query)
+    reply(response, await found.handler({ method, headers: Object.fromEntries(single), query: fields, body }))
   } catch {
     // What failed is for the log of the handler, not for the sender.
     reply(response, { status: 500 })
@@ -173,10 +183,11 @@ async function bodyOf(request: IncomingMessage, most: number): Promise<Buffer | 
   return Buffer.concat(parts)
 }
 
-function reply(response: ServerResponse, { status, headers = {}, body }: WebhookReply): void {
+function reply(response: ServerResponse, { status, headers = {}, body, text: plain }: WebhookReply): void {
   if (response.headersSent || response.destroyed) return
-  const text = body === undefined ? '' : JSON.stringify(body)
-  const type = body === undefined ? {} : { 'content-type': 'application/json' }
+  const text = plain ?? (body === undefined ? '' : JSON.stringify(body))
+  const kind = plain === undefined ? 'application/json' : 'text/plain; charset=utf-8'
+  const type = text === '' ? {} : { 'content-type': kind, 'x-content-type-options': 'nosniff' }
   // The rest of a body that is too long is not read.
   const close = status === 413 ? { connection: 'close' } : {}
   response.writeHead(status, { ...type, ...close, ...headers, 'content-length': Buffer.byteLength(text) }).end(text)

@@ -8,6 +8,8 @@ export interface Settings {
   texts(key: string, form: RegExp, most: number): readonly string[]
   /** The address of a server, without a slash at its end. */
   url(key: string, fallback: string, schemes: readonly string[]): string
+  /** The address of an API, which is encrypted unless it is on this machine. */
+  api(key: string, fallback: string): string
   /** @param hint where to get the value */
   secret(slot: string, form: RegExp, hint: string): string
 }
@@ -20,8 +22,22 @@ export function settingsOf({ config, secret }: Instance): Settings {
     for (const one of value) if (typeof one !== 'string' || !form.test(one)) throw wrong(key, one)
     return [...new Set(value as string[])]
   }
+  const url = (key: string, fallback: string, schemes: readonly string[]): string => {
+    const value = config[key] ?? fallback
+    if (typeof value !== 'string' || !URL.canParse(value)) throw wrong(key, value)
+    const { protocol, username, password, search, hash } = new URL(value)
+    if (!schemes.includes(protocol.slice(0, -1)) || `${username}${password}${search}${hash}` !== '')
+      throw wrong(key, value)
+    return value.replace(/\/+$/, '')
+  }
   return {
     texts,
+    url,
+    api: (key, fallback) => {
+      const value = url(key, fallback, ['https', 'http'])
+      if (/^(?:https:|http:\/\/(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])(?:[:/]|$))/i.test(value)) return value
+      throw wrong(key, value)
+    },
     text: (key, fallback, form) => {
       const value = config[key] ?? fallback
       if (typeof value === 'string' && form.test(value)) return value
@@ -36,14 +52,6 @@ export function settingsOf({ config, secret }: Instance): Settings {
       const value = config[key] ?? fallback
       if (Number.isInteger(value) && (value as number) >= least && (value as number) <= most) return value as number
       throw wrong(key, value)
-    },
-    url: (key, fallback, schemes) => {
-      const value = config[key] ?? fallback
-      if (typeof value !== 'string' || !URL.canParse(value)) throw wrong(key, value)
-      const { protocol, username, password, search, hash } = new URL(value)
-      if (!schemes.includes(protocol.slice(0, -1)) || `${username}${password}${search}${hash}` !== '')
-        throw wrong(key, value)
-      return value.replace(/\/+$/, '')
     },
     secret: (slot, form, hint) => {
       const value = secret(slot)?.trim()

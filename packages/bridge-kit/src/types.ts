@@ -174,7 +174,7 @@ export interface Adapter {
   targets(): Promise<readonly Target[]> | readonly Target[]
   settle?(unsettled: Unsettled): Promise<SettleResult>
   verify?(): Promise<readonly Check[]> | readonly Check[]
-  registerWebhook?(): Promise<Check>
+  registerWebhook?(): Promise<Check> | Check
   /** Why it hears nothing of the platform although it appears connected; undefined: it is well. */
   deaf?(): string | undefined
   close(): Promise<void> | void

@@ -1,7 +1,7 @@
 import {
   type Adapter,
-  backoffMs,
   type Check,
+  checksOf,
   type Delivery,
   type DeliveryResult,
   type Host,
@@ -11,18 +11,19 @@ import {
   type ListenConfig,
   listen,
   listenConfigOf,
-  messageOf,
   NotSent,
   objectOf,
   realTiming,
   type SettleResult,
-  type StateReport,
+  Standing,
+  settingsOf,
   type Target,
   type Timing,
   taken,
   type Unsettled,
   type WebhookReply,
   type WebhookRequest,
+  webhookCheck,
 } from '../../bridge-kit/src/index.js'
 import { type Credentials, LinearApi, LinearError } from './api.js'
 import { readEvent, type Self } from './event.js'
@@ -57,23 +58,24 @@ export async function openLinear(instance: Instance, host: Host, timing: Timing 
 
 class LinearBridge implements Adapter {
   readonly #api: LinearApi
+  readonly #standing: Standing
   #self: Self | undefined
   #close: () => Promise<void> = async () => {}
-  #reported = ''
   #heard = false
 
   constructor(
     private readonly config: LinearConfig,
     private readonly host: Host,
-    private readonly timing: Timing,
+    timing: Timing,
   ) {
     this.#api = new LinearApi(config.apiUrl, config.credentials, host.signal)
+    this.#standing = new Standing(host, timing, config.listen.publicUrl)
   }
 
   async open(): Promise<void> {
     const { close } = await listen(this.config.listen, request => this.#received(request))
     this.#close = close
-    void this.#introduce()
+    void this.#standing.begin(() => this.#introduce())
   }
 
   async deliver(delivery: Delivery): Promise<DeliveryResult> {
@@ -83,11 +85,13 @@ class LinearBridge implements Adapter {
     if (id !== undefined && !isUuid(id)) throw new NotSent('unknown_destination', 'the comment has no id of Linear')
     try {
       const result = await this.#perform(delivery, place)
-      this.#standing()
+      this.#standing.well()
       return result
     } catch (error) {
-      this.#refused(error as Error)
-      if (!(error instanceof LinearError)) throw error
+      if (!(error instanceof LinearError)) {
+        this.#standing.failed(error)
+        throw error
+      }
       const kind = error.isMissing
         ? 'unknown_destination'
         : error.code === 'FORBIDDEN'
@@ -108,34 +112,21 @@ class LinearBridge implements Adapter {
   }
 
   async verify(): Promise<readonly Check[]> {
-    const failed = await this.#api.query(WHO).then(
-      () => undefined,
-      error => messageOf(error),
+    const login = () => this.#api.query(WHO).then(() => undefined)
+    return checksOf(
+      'linear',
+      login,
+      'Bind api_key, or client_id and client_secret',
+      this.#heard,
+      this.registerWebhook(),
     )
-    return [
-      {
-        check: 'linear.login',
-        status: failed === undefined ? 'pass' : 'fail',
-        remediation: failed === undefined ? '' : `Bind api_key, or client_id and client_secret: ${failed}`,
-      },
-      {
-        check: 'linear.webhook',
-        status: this.#heard ? 'pass' : 'warn',
-        remediation: this.#heard ? '' : (await this.registerWebhook()).remediation,
-      },
-    ]
   }
 
-  async registerWebhook(): Promise<Check> {
-    const url = this.config.listen.publicUrl
-    return {
-      check: 'webhook.registered',
-      status: url === undefined ? 'warn' : 'skipped',
-      remediation:
-        url === undefined
-          ? 'Set provider_config.public_url.'
-          : `Enter ${url} at Linear, with the data change events Comments.`,
-    }
+  registerWebhook(): Check {
+    return webhookCheck(
+      this.config.listen.publicUrl,
+      url => `Enter ${url} at Linear, with the data change events Comments.`,
+    )
   }
 
   close(): Promise<void> {
@@ -172,22 +163,10 @@ class LinearBridge implements Adapter {
   }
 
   async #introduce(): Promise<void> {
-    const { signal } = this.host
-    for (let failures = 1; !signal.aborted; failures++) {
-      try {
-        const { viewer } = (await this.#api.query(WHO)) as { viewer?: Record<string, unknown> }
-        if (!isUuid(viewer?.id)) throw new Error('Linear does not say who the bot is')
-        const names = [viewer.displayName, viewer.name].filter(name => typeof name === 'string' && name !== '')
-        this.#self = { id: viewer.id, names: names as string[] }
-        this.#standing()
-        return
-      } catch (error) {
-        if (signal.aborted) return
-        this.#refused(error as Error)
-        if (error instanceof NotSent && error.kind === 'missing_token') return
-        await this.timing.sleep(backoffMs(failures, this.timing), signal).catch(() => {})
-      }
-    }
+    const { viewer } = (await this.#api.query(WHO)) as { viewer?: Record<string, unknown> }
+    if (!isUuid(viewer?.id)) throw new Error('Linear does not say who the bot is')
+    const names = [viewer.displayName, viewer.name].filter(name => typeof name === 'string' && name !== '')
+    this.#self = { id: viewer.id, names: names as string[] }
   }
 
   async #received({ headers, body }: WebhookRequest): Promise<WebhookReply> {
@@ -202,28 +181,6 @@ class LinearBridge implements Adapter {
     if (!this.#self) return { status: 503, body: { error: 'not connected to Linear yet' } }
     const reading = readEvent(payload, this.#self)
     return 'ignored' in reading ? { status: 200, body: reading } : taken(this.host, reading.event, WAIT_MS)
-  }
-
-  #standing(): void {
-    if (!this.#self) return
-    const { publicUrl } = this.config.listen
-    this.#report({ status: 'ready', ...(publicUrl === undefined ? {} : { webhook_public_url: publicUrl }) })
-  }
-
-  #refused(error: Error): void {
-    const message = error.message.slice(0, 500)
-    if (error instanceof LinearError && this.#self) return
-    const limited = error instanceof NotSent && error.how.retryAfterMs !== undefined
-    if (error instanceof NotSent && error.kind === 'missing_token')
-      this.#report({ status: 'auth_required', reason: 'auth_failed', message })
-    else this.#report({ status: 'degraded', reason: limited ? 'rate_limited' : 'provider_timeout', message })
-  }
-
-  #report(state: StateReport): void {
-    const text = JSON.stringify(state)
-    if (text === this.#reported) return
-    this.#reported = text
-    this.host.report(state)
   }
 }
 
@@ -240,10 +197,8 @@ function configOf(instance: Instance): LinearConfig {
   const [secret, key, id, clientSecret] = ['webhook_secret', 'api_key', 'client_id', 'client_secret'].map(slot =>
     instance.secret(slot)?.trim(),
   )
-  const { api_url: apiUrl = 'https://api.linear.app', targets = [] } = config
+  const { targets = [] } = config
   if (secret === undefined) throw missing('webhook_secret')
-  if (typeof apiUrl !== 'string' || !SAFE_URL.test(apiUrl) || !URL.canParse(apiUrl))
-    throw problem('provider_config.api_url is neither https nor an address of this machine')
   if (!Array.isArray(targets) || targets.length > 200 || !targets.every(isIdentifier))
     throw problem('provider_config.targets is no list of issues, ENG-12 for example')
   let credentials: Credentials
@@ -251,10 +206,14 @@ function configOf(instance: Instance): LinearConfig {
   else if (key !== undefined) credentials = { kind: 'key', key }
   else throw missing('api_key, or to client_id and client_secret')
   if (key !== undefined && !/^[\x21-\x7e]+$/.test(key)) throw problem('the secret bound to api_key is no key')
-  return { listen: listenConfigOf(instance), apiUrl: apiUrl.replace(/\/+$/, ''), secret, credentials, targets }
+  return {
+    listen: listenConfigOf(instance),
+    apiUrl: settingsOf(instance).api('api_url', 'https://api.linear.app'),
+    secret,
+    credentials,
+    targets,
+  }
 }
-
-const SAFE_URL = /^(?:https:\/\/|http:\/\/(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])[:/])/
 
 const problem = (message: string) => new InstanceProblem({ status: 'error', reason: 'tenant_config_invalid', message })
 

@@ -1,0 +1,89 @@
+import { messageOf } from './running.js'
+import { backoffMs, type Timing } from './timing.js'
+import { type Check, type Host, NotSent, type StateReport } from './types.js'
+
+/** How an instance whose platform is asked by requests stands: what its calls tell is reported when it changes. */
+export class Standing {
+  #reported = ''
+  #begun = false
+
+  constructor(
+    private readonly host: Host,
+    private readonly timing: Timing,
+    private readonly publicUrl: string | undefined,
+  ) {}
+
+  /**
+   * Makes the first call of an instance until it succeeds, after which the instance is ready. Refused credentials end it: they need
+   * the operator, and binding others opens the instance anew.
+   */
+  async begin(first: () => Promise<void>): Promise<void> {
+    const { signal } = this.host
+    for (let failures = 1; !signal.aborted; failures++) {
+      try {
+        await first()
+        this.#begun = true
+        this.well()
+        return
+      } catch (error) {
+        if (signal.aborted) return
+        this.failed(error)
+        if (error instanceof NotSent && error.kind === 'missing_token') return
+        const asked = error instanceof NotSent ? error.how.retryAfterMs : undefined
+        await this.timing.sleep(asked ?? backoffMs(failures, this.timing), signal).catch(() => {})
+      }
+    }
+  }
+
+  /** A call succeeded. */
+  well(): void {
+    if (!this.#begun) return
+    this.report({ status: 'ready', ...(this.publicUrl === undefined ? {} : { webhook_public_url: this.publicUrl }) })
+  }
+
+  /** A call failed. A refusal that concerns one message alone changes nothing. */
+  failed(error: unknown): void {
+    const message = messageOf(error).slice(0, 500)
+    if (!(error instanceof NotSent)) this.report({ status: 'degraded', reason: 'provider_timeout', message })
+    else if (error.kind === 'missing_token') this.report({ status: 'auth_required', reason: 'auth_failed', message })
+    else if (error.how.retryAfterMs !== undefined) this.report({ status: 'degraded', reason: 'rate_limited', message })
+    else if (error.kind === 'transient_delivery_failure' || !this.#begun)
+      this.report({ status: 'degraded', reason: 'provider_timeout', message })
+  }
+
+  report(state: StateReport): void {
+    const text = JSON.stringify(state)
+    if (text === this.#reported) return
+    this.#reported = text
+    this.host.report(state)
+  }
+}
+
+/** Checks of an instance with a webhook: whether its login works, and whether an event has come. */
+export async function checksOf(
+  platform: string,
+  login: () => Promise<string | undefined>,
+  bind: string,
+  hasHeard: boolean,
+  webhook: Check,
+): Promise<readonly Check[]> {
+  const [status, remediation] = await login().then(
+    who => ['pass', who ?? ''] as const,
+    error => ['fail', `${bind}: ${messageOf(error)}`] as const,
+  )
+  return [
+    { check: `${platform}.login`, status, remediation },
+    {
+      check: `${platform}.webhook`,
+      status: hasHeard ? 'pass' : 'warn',
+      remediation: hasHeard ? '' : webhook.remediation,
+    },
+  ]
+}
+
+/** The check of a webhook that a person registers at the platform. @param how what to do there with the address */
+export function webhookCheck(publicUrl: string | undefined, how: (url: string) => string): Check {
+  return publicUrl === undefined
+    ? { check: 'webhook.registered', status: 'warn', remediation: 'Set provider_config.public_url.' }
+    : { check: 'webhook.registered', status: 'skipped', remediation: how(publicUrl) }
+}
