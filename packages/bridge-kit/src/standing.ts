@@ -27,7 +27,7 @@ export class Standing {
         return
       } catch (error) {
         if (signal.aborted) return
-        this.failed(error)
+        this.#failed(error, true)
         if (error instanceof NotSent && error.kind === 'missing_token') return
         const asked = error instanceof NotSent ? error.how.retryAfterMs : undefined
         await this.timing.sleep(asked ?? backoffMs(failures, this.timing), signal).catch(() => {})
@@ -43,12 +43,17 @@ export class Standing {
 
   /** A call failed. A refusal that concerns one message alone changes nothing. */
   failed(error: unknown): void {
+    this.#failed(error, false)
+  }
+
+  #failed(error: unknown, isFirst: boolean): void {
     const message = messageOf(error).slice(0, 500)
-    if (!(error instanceof NotSent)) this.report({ status: 'degraded', reason: 'provider_timeout', message })
-    else if (error.kind === 'missing_token') this.report({ status: 'auth_required', reason: 'auth_failed', message })
-    else if (error.how.retryAfterMs !== undefined) this.report({ status: 'degraded', reason: 'rate_limited', message })
-    else if (error.kind === 'transient_delivery_failure' || !this.#begun)
-      this.report({ status: 'degraded', reason: 'provider_timeout', message })
+    const { kind, how } = error instanceof NotSent ? error : { kind: 'transient_delivery_failure', how: {} }
+    if (kind === 'missing_token') this.report({ status: 'auth_required', reason: 'auth_failed', message })
+    else if (kind === 'transient_delivery_failure' || isFirst) {
+      const reason = 'retryAfterMs' in how && how.retryAfterMs !== undefined ? 'rate_limited' : 'provider_timeout'
+      this.report({ status: 'degraded', reason, message })
+    }
   }
 
   report(state: StateReport): void {

@@ -1,0 +1,297 @@
+import {
+  type Adapter,
+  type Address,
+  type Check,
+  checksOf,
+  type Delivery,
+  type DeliveryResult,
+  fileMissing,
+  type Host,
+  type InboundEvent,
+  type IngestResult,
+  type Instance,
+  isHmac,
+  isSame,
+  type ListenConfig,
+  listen,
+  listenConfigOf,
+  messageOf,
+  NotSent,
+  objectOf,
+  realTiming,
+  retrying,
+  Standing,
+  settingsOf,
+  type Target,
+  type Timing,
+  taken,
+  type WebhookReply,
+  type WebhookRequest,
+  webhookCheck,
+} from '../../bridge-kit/src/index.js'
+import { refusalOf, WhatsappApi } from './api.js'
+import { isGroup, isPerson, type Media, type Reading, readUpdate, type Status } from './event.js'
+import { LONGEST, marked } from './text.js'
+
+/** Meta sends up to 3 MB. */
+const MOST_BYTES = 4 * 1024 * 1024
+/** WhatsApp takes nearly every message and says in a status why it did not send it: so long the first status is waited for. */
+const STATUS_MS = 2500
+/** Less than the time that the daemon has for a delivery. */
+const DELIVERY_MS = 4400
+/** Messages that are remembered, received ones and statuses of sent ones. */
+const MOST_REMEMBERED = 1000
+
+interface WhatsappConfig {
+  readonly listen: ListenConfig
+  readonly apiUrl: string
+  readonly number: string
+  readonly accessToken: string
+  readonly appSecret: string
+  readonly verifyToken: string
+  readonly targets: readonly string[]
+}
+
+/** Opens one instance: it listens, and asks for its number, again and again until WhatsApp answers. */
+export async function openWhatsapp(instance: Instance, host: Host, timing: Timing = realTiming): Promise<Adapter> {
+  const bridge = new WhatsappBridge(configOf(instance), host, timing)
+  await bridge.open()
+  return bridge
+}
+
+class WhatsappBridge implements Adapter {
+  readonly #api: WhatsappApi
+  readonly #standing: Standing
+  #close: () => Promise<void> = async () => {}
+  #hasHeard = false
+  /** Numbers whose events come here although they are of other instances. */
+  readonly #strangers = new Set<string>()
+  /** Last events by the id of their message: a repetition of the request joins them, and fetches no file again. */
+  readonly #taking = new Map<string, Promise<IngestResult>>()
+  /** What was received last of each person: a file that is fetched first must not be overtaken. */
+  readonly #turns = new Map<string, Promise<unknown>>()
+  /** Last statuses, and messages that wait for their first one. */
+  readonly #statuses = new Map<string, Status>()
+  readonly #awaited = new Map<string, (status: Status) => void>()
+
+  constructor(
+    private readonly config: WhatsappConfig,
+    private readonly host: Host,
+    private readonly timing: Timing,
+  ) {
+    this.#api = new WhatsappApi(config.apiUrl, config.number, config.accessToken, host.signal)
+    this.#standing = new Standing(host, timing, config.listen.publicUrl)
+  }
+
+  async open(): Promise<void> {
+    const { close } = await listen(this.config.listen, request => this.#received(request), MOST_BYTES, ['GET', 'POST'])
+    this.#close = close
+    void this.#standing.begin(async () => {
+      await this.#api.whoAmI()
+    })
+  }
+
+  async deliver({ event, target, text, remote_message_id: id, reply_to_message_id: reply }: Delivery) {
+    if (event === 'progress') return { status: 'delivered' } as const
+    if (event === 'delete' || id !== undefined)
+      throw new NotSent('unsupported_capability', 'WhatsApp does not change a message that was sent')
+    const body = marked(text)
+    if (body.length > LONGEST)
+      throw new NotSent('unsupported_capability', `a text of ${body.length} characters is longer than ${LONGEST}`)
+    if (body === '') return { status: 'delivered' } as const
+    const begun = this.timing.now()
+    try {
+      const sent = await this.#api.send(recipientOf(target), body, reply)
+      const result = sent.status === 'delivered' ? await this.#confirmed(sent, begun) : sent
+      if (result.status === 'delivered') this.#standing.well()
+      return result
+    } catch (error) {
+      if (error instanceof NotSent) this.#standing.failed(error)
+      throw error
+    }
+  }
+
+  targets(): readonly Target[] {
+    return this.config.targets.map(number => ({ peer_id: number, display_name: `+${number}`, target_type: 'user' }))
+  }
+
+  verify(): Promise<readonly Check[]> {
+    const login = async () => `The number is ${await this.#api.whoAmI()}.`
+    const hint = 'Bind a valid access_token, and check provider_config.phone_number_id'
+    return checksOf('whatsapp', login, hint, this.#hasHeard, this.registerWebhook())
+  }
+
+  registerWebhook(): Check {
+    const [other] = this.#strangers
+    if (other !== undefined) {
+      const remediation = `Events of the phone number ID ${other} come here: check provider_config.phone_number_id.`
+      return { check: 'webhook.registered', status: 'warn', remediation }
+    }
+    return webhookCheck(
+      this.config.listen.publicUrl,
+      url =>
+        `Enter ${url} as callback URL under WhatsApp > Configuration of the app, with the verify token, and subscribe to the field messages.`,
+    )
+  }
+
+  close(): Promise<void> {
+    return this.#close()
+  }
+
+  /**
+   * Waits for the first status of a message, where statuses come at all. One that comes later changes nothing any more: the daemon
+   * knows the message as delivered.
+   */
+  async #confirmed(sent: DeliveryResult & { readonly status: 'delivered' }, begun: number): Promise<DeliveryResult> {
+    const { remote_message_id: id } = sent
+    if (!this.#hasHeard || id === undefined) return sent
+    const known = this.#statuses.get(id)
+    const left = begun + DELIVERY_MS - this.timing.now()
+    const status = known ?? (await this.#statusOf(id, Math.min(STATUS_MS, Math.max(0, left))))
+    if (status?.status !== 'failed') return sent
+    throw refusalOf(status.code, status.message)
+  }
+
+  async #statusOf(id: string, ms: number): Promise<Status | undefined> {
+    const stop = new AbortController()
+    try {
+      return await Promise.race([
+        new Promise<Status>(resolve => this.#awaited.set(id, resolve)),
+        this.timing.sleep(ms, AbortSignal.any([stop.signal, this.host.signal])).then(
+          () => undefined,
+          () => undefined,
+        ),
+      ])
+    } finally {
+      this.#awaited.delete(id)
+      stop.abort()
+    }
+  }
+
+  async #received({ method, headers, query, body }: WebhookRequest): Promise<WebhookReply> {
+    if (method === 'GET') return this.#verified(query)
+    const { 'x-hub-signature-256': signature = '' } = headers
+    if (!/^sha256=[0-9a-f]{64}$/.test(signature) || !isHmac(this.config.appSecret, body, signature.slice(7), 'hex'))
+      return { status: 401, body: { error: 'X-Hub-Signature-256 does not match' } }
+    this.#hasHeard = true
+    const { readings, statuses, others } = readUpdate(objectOf(body.toString('utf8')), this.config.number)
+    for (const other of others) this.#refuse(other)
+    for (const status of statuses) this.#told(status)
+    const replies = await Promise.all(readings.flatMap(one => ('ignored' in one ? [] : [this.#take(one)])))
+    // What is durable already is not taken twice when Meta repeats all of them.
+    const later = replies.find(({ status }) => status === 503)
+    if (later) return later
+    const ignored = readings.flatMap(one => ('ignored' in one ? [one.ignored] : []))
+    return { status: 200, body: { taken: replies.length, ignored, ...(others.length > 0 ? { others } : {}) } }
+  }
+
+  /** The request with which Meta asks whether the address is wanted. */
+  #verified(query: URLSearchParams): WebhookReply {
+    const [mode, token = '', challenge = ''] = ['mode', 'verify_token', 'challenge'].map(
+      name => query.get(`hub.${name}`) ?? '',
+    )
+    if (mode !== 'subscribe' || !isSame(token, this.config.verifyToken))
+      return { status: 403, text: 'hub.verify_token does not match' }
+    return { status: 200, text: challenge.slice(0, 1000) }
+  }
+
+  #take({ event, media }: Exclude<Reading, { ignored: string }>): Promise<WebhookReply> {
+    const key = event.idempotency_key
+    let taking = this.#taking.get(key)
+    if (!taking) {
+      taking = this.#inTurn(event, media)
+      this.#taking.set(key, taking)
+      // What was not taken may come again.
+      taking.catch(() => this.#taking.delete(key))
+      bound(this.#taking)
+    }
+    const result = taking
+    return taken({ ingest: () => result }, event)
+  }
+
+  async #inTurn(event: InboundEvent, media: Media | undefined): Promise<IngestResult> {
+    const place = JSON.stringify([event.group_id, event.peer_id])
+    const before = this.#turns.get(place)
+    const ready = (async () => {
+      await before
+      return media ? this.#withFile(event, media) : event
+    })()
+    this.#turns.set(place, ready)
+    try {
+      return await this.host.ingest(await ready)
+    } finally {
+      if (this.#turns.get(place) === ready) this.#turns.delete(place)
+    }
+  }
+
+  /** The event with its file, or with words that stand for one that cannot be had. */
+  async #withFile(event: InboundEvent, media: Media): Promise<InboundEvent> {
+    let why = 'WhatsApp did not hand it over'
+    try {
+      const file = await retrying(() => this.#api.file(media), {
+        attempts: 3,
+        signal: this.host.signal,
+        timing: this.timing,
+        transient: error => !(error instanceof NotSent) || error.kind === 'transient_delivery_failure',
+      })
+      if ('data' in file)
+        return { ...event, attachments: [{ name: media.name, mime_type: media.type, data: file.data }] }
+      why = file.missing
+    } catch (error) {
+      this.host.log(`a file is not fetched: ${messageOf(error)}`)
+    }
+    return { ...event, text: [event.text, fileMissing(media.name, why)].filter(Boolean).join('\n') }
+  }
+
+  #told(status: Status): void {
+    const waits = this.#awaited.get(status.id)
+    if (waits) {
+      waits(status)
+      return
+    }
+    const before = this.#statuses.get(status.id)
+    this.#statuses.set(status.id, status)
+    bound(this.#statuses)
+    if (status.status === 'failed' && before?.status !== 'failed')
+      this.host.log(`the message ${status.id} was not delivered: ${refusalOf(status.code, status.message).message}`)
+  }
+
+  #refuse(number: string): void {
+    if (this.#strangers.has(number) || this.#strangers.size >= 10) return
+    this.#strangers.add(number)
+    this.host.log(`events of the phone number ID ${number} are refused: this instance is ${this.config.number}`)
+  }
+}
+
+/** Forgets the oldest of what is remembered. */
+function bound(map: Map<string, unknown>): void {
+  for (const oldest of map.keys()) {
+    if (map.size <= MOST_REMEMBERED) return
+    map.delete(oldest)
+  }
+}
+
+/** Whom a message goes to, as the API names it. @throws NotSent the address is none */
+function recipientOf({ group_id: group, peer_id: peer = '' }: Address): object {
+  if (group !== undefined) {
+    if (isGroup(group)) return { recipient_type: 'group', to: group }
+  } else if (isPerson(peer)) {
+    const to = /^\d+$/.test(peer) ? { to: peer } : { recipient: peer }
+    return { recipient_type: 'individual', ...to }
+  }
+  throw new NotSent('unknown_destination', `${JSON.stringify((group ?? peer).slice(0, 80))} is no number of WhatsApp`)
+}
+
+function configOf(instance: Instance): WhatsappConfig {
+  const settings = settingsOf(instance)
+  const api = settings.api('api_url', 'https://graph.facebook.com')
+  return {
+    listen: listenConfigOf(instance),
+    apiUrl: `${api}/${settings.text('api_version', 'v24.0', /^v\d{1,3}\.\d$/)}`,
+    number: settings.text('phone_number_id', '', /^\d{1,32}$/),
+    accessToken: settings.secret('access_token', /^[\x21-\x7e]{1,2000}$/, 'generate a token of a system user'),
+    appSecret: settings.secret('app_secret', /^[\x21-\x7e]{1,500}$/, 'see App settings > Basic of the app at Meta'),
+    verifyToken: settings.secret('verify_token', /^[\x21-\x7e]{1,500}$/, 'choose a text: openssl rand -hex 32'),
+    targets: settings.texts('targets', /^\d{5,20}$/, 200),
+  }
+}
