@@ -1,3 +1,4 @@
+export { Arrivals, remember } from './arrivals.js'
 export { bytesOf, fileMissing, fileName } from './download.js'
 export { type HttpReply, type HttpRequest, http, isHmac, isSame, objectOf } from './http.js'
 export { type ExpectedJwt, JwtRefused, RemoteKeys, signJwt, type VerifiedJwt, verifyJwt } from './jwt.js'

@@ -1,6 +1,7 @@
 import {
   type Adapter,
   type Address,
+  Arrivals,
   type Check,
   checksOf,
   type Delivery,
@@ -8,7 +9,6 @@ import {
   fileMissing,
   type Host,
   type InboundEvent,
-  type IngestResult,
   type Instance,
   isHmac,
   isSame,
@@ -19,6 +19,7 @@ import {
   NotSent,
   objectOf,
   realTiming,
+  remember,
   retrying,
   Standing,
   settingsOf,
@@ -39,8 +40,8 @@ const MOST_BYTES = 4 * 1024 * 1024
 const STATUS_MS = 2500
 /** Less than the time that the daemon has for a delivery. */
 const DELIVERY_MS = 4400
-/** Messages that are remembered, received ones and statuses of sent ones. */
-const MOST_REMEMBERED = 1000
+/** A status that comes before the reply to its message is kept among so many. */
+const MOST_STATUSES = 1000
 
 interface WhatsappConfig {
   readonly listen: ListenConfig
@@ -66,10 +67,7 @@ class WhatsappBridge implements Adapter {
   #hasHeard = false
   /** Numbers whose events come here although they are of other instances. */
   readonly #strangers = new Set<string>()
-  /** Last events by the id of their message: a repetition of the request joins them, and fetches no file again. */
-  readonly #taking = new Map<string, Promise<IngestResult>>()
-  /** What was received last of each person: a file that is fetched first must not be overtaken. */
-  readonly #turns = new Map<string, Promise<unknown>>()
+  readonly #arrivals: Arrivals
   /** Last statuses, and messages that wait for their first one. */
   readonly #statuses = new Map<string, Status>()
   readonly #awaited = new Map<string, (status: Status) => void>()
@@ -80,6 +78,7 @@ class WhatsappBridge implements Adapter {
     private readonly timing: Timing,
   ) {
     this.#api = new WhatsappApi(config.apiUrl, config.number, config.accessToken, host.signal)
+    this.#arrivals = new Arrivals(host)
     this.#standing = new Standing(host, timing, config.listen.publicUrl)
   }
 
@@ -196,32 +195,8 @@ class WhatsappBridge implements Adapter {
   }
 
   #take({ event, media }: Exclude<Reading, { ignored: string }>): Promise<WebhookReply> {
-    const key = event.idempotency_key
-    let taking = this.#taking.get(key)
-    if (!taking) {
-      taking = this.#inTurn(event, media)
-      this.#taking.set(key, taking)
-      // What was not taken may come again.
-      taking.catch(() => this.#taking.delete(key))
-      bound(this.#taking)
-    }
-    const result = taking
-    return taken({ ingest: () => result }, event)
-  }
-
-  async #inTurn(event: InboundEvent, media: Media | undefined): Promise<IngestResult> {
-    const place = JSON.stringify([event.group_id, event.peer_id])
-    const before = this.#turns.get(place)
-    const ready = (async () => {
-      await before
-      return media ? this.#withFile(event, media) : event
-    })()
-    this.#turns.set(place, ready)
-    try {
-      return await this.host.ingest(await ready)
-    } finally {
-      if (this.#turns.get(place) === ready) this.#turns.delete(place)
-    }
+    const complete = media && ((one: InboundEvent) => this.#withFile(one, media))
+    return taken({ ingest: one => this.#arrivals.take(one, complete) }, event)
   }
 
   /** The event with its file, or with words that stand for one that cannot be had. */
@@ -250,8 +225,7 @@ class WhatsappBridge implements Adapter {
       return
     }
     const before = this.#statuses.get(status.id)
-    this.#statuses.set(status.id, status)
-    bound(this.#statuses)
+    remember(this.#statuses, status.id, status, MOST_STATUSES)
     if (status.status === 'failed' && before?.status !== 'failed')
       this.host.log(`the message ${status.id} was not delivered: ${refusalOf(status.code, status.message).message}`)
   }
@@ -260,14 +234,6 @@ class WhatsappBridge implements Adapter {
     if (this.#strangers.has(number) || this.#strangers.size >= 10) return
     this.#strangers.add(number)
     this.host.log(`events of the phone number ID ${number} are refused: this instance is ${this.config.number}`)
-  }
-}
-
-/** Forgets the oldest of what is remembered. */
-function bound(map: Map<string, unknown>): void {
-  for (const oldest of map.keys()) {
-    if (map.size <= MOST_REMEMBERED) return
-    map.delete(oldest)
   }
 }
 
