@@ -1,6 +1,6 @@
 import { Inbox } from './inbox.js'
-import type { RpcConnection } from './rpc.js'
-import { backoffMs, type Timing } from './timing.js'
+import { type RpcConnection, RpcError } from './rpc.js'
+import { backoffMs, retrying, type Timing } from './timing.js'
 import {
   type Adapter,
   type Check,
@@ -14,6 +14,7 @@ import {
   type StateReport,
   type Target,
   type Unsettled,
+  type Values,
 } from './types.js'
 
 /** An instance with its secrets, as it stands in the protocol. */
@@ -37,6 +38,10 @@ const CLOSE_MS = 5000
 
 /** States that lead to others only through `starting`. */
 const RESTARTS: readonly StateReport['status'][] = ['auth_required', 'error']
+
+/** Attempts for a value while the daemon takes no more calls. */
+const VALUE_ATTEMPTS = 8
+const BUSY = new Set(['rate_limited', 'too_many_requests', 'not_initialized'])
 
 /** One open instance: its adapter, its inbox, its reports. */
 export class Running implements Host {
@@ -76,6 +81,11 @@ export class Running implements Host {
     if (this.#reported && RESTARTS.includes(this.#reported) && !RESTARTS.includes(state.status))
       if (state.status !== 'starting') this.#report({ status: 'starting' })
     this.#report(state)
+  }
+
+  readonly values: Values = {
+    get: async key => ((await this.#value('state/get', key)) as { readonly value?: unknown }).value ?? undefined,
+    put: async (key, value) => void (await this.#value('state/put', key, { value })),
   }
 
   ingest: Host['ingest'] = event => this.#inbox.ingest(event)
@@ -148,6 +158,18 @@ export class Running implements Host {
       this.log(messageOf(error))
       this.report(error instanceof InstanceProblem ? error.state : { status: 'error', message: messageOf(error) })
     }
+  }
+
+  /** Instances of one extension share its values, so each has keys of its own. */
+  #value(method: string, key: string, more: object = {}): Promise<unknown> {
+    const params = { key: `${this.managed.instance.id}/${key}`, ...more }
+    return retrying(() => this.connection.request(method, params), {
+      attempts: VALUE_ATTEMPTS,
+      signal: this.signal,
+      timing: this.timing,
+      transient: error => error instanceof RpcError && BUSY.has(error.reason),
+      retryAfter: error => (error instanceof RpcError ? error.retryAfterMs : undefined),
+    })
   }
 
   #report(state: StateReport): void {

@@ -143,12 +143,22 @@ export interface DeliveryReport {
   readonly reason: string
 }
 
+/** Values of one instance that outlast the process, also in a sandbox, at most 64 KiB each. */
+export interface Values {
+  /** Undefined: there is none. */
+  get(key: string): Promise<unknown>
+  /** Resolves when the value is durable. */
+  put(key: string, value: unknown): Promise<void>
+}
+
 /** The daemon, as one instance of an adapter sees it. */
 export interface Host {
   /** Aborted when the instance is closed. */
   readonly signal: AbortSignal
   /** Folder of the extension for what outlasts its process; it may not exist yet. Undefined: the daemon offers none. */
   readonly dataDir: string | undefined
+  /** The manifest has to require `state/get` and `state/put`. */
+  readonly values: Values
   /** Reports the state of the instance; reports arrive in their order, and the last one counts. */
   report(state: StateReport): void
   /**

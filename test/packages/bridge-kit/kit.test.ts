@@ -323,6 +323,34 @@ test('an event that waits is given up when its instance is closed', async () => 
   await daemon.shutdown()
 })
 
+test('a value outlasts the process, is of one instance, and waits while the daemon takes no more calls', async () => {
+  const timing = jumping()
+  const { daemon, opened } = probe({}, timing)
+  await daemon.initialize([managed('a', {}), managed('b', {})])
+  await daemon.until(() => (opened.length === 2 ? true : undefined), 'two instances')
+  const [a, b] = opened.map(({ host }) => host.values)
+  const busy = [refused('rate_limited', { retry_after_ms: 140 }), refused('rate_limited', { retry_after_ms: 70 })]
+  daemon.keep = () => {
+    const error = busy.shift()
+    if (error) throw error
+  }
+  await a?.put('place', { room: 'ops' })
+  assert.equal(timing.waits, [140, 70])
+  assert.equal(await a?.get('place'), { room: 'ops' })
+  assert.is(await b?.get('place'), undefined)
+  daemon.keep = () => {
+    throw refused('extension_state_too_large')
+  }
+  assert.is(await a?.put('place', 'x').catch(error => error.reason), 'extension_state_too_large')
+  await daemon.shutdown()
+  const again = probe({}, timing)
+  again.daemon.values = daemon.values
+  await again.daemon.initialize([managed('a', {})])
+  await again.daemon.status('starting')
+  assert.equal(await again.opened[0]?.host.values.get('place'), { room: 'ops' })
+  await again.daemon.shutdown()
+})
+
 test('a text and a name that are too long for the daemon are cut', async () => {
   const { daemon, opened } = probe()
   await daemon.initialize([managed('a', {})])

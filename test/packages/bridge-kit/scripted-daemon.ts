@@ -23,6 +23,11 @@ export type Ingested = InboundEvent & { readonly bridge_instance_id: string }
 export type DeliveryReported = DeliveryReport & { readonly bridge_instance_id: string }
 export type Reported = StateReport & { readonly bridge_instance_id: string }
 
+interface Kept {
+  readonly key: string
+  readonly value?: unknown
+}
+
 /** The daemon's side of the protocol, which answers as a test says. */
 export class ScriptedDaemon {
   readonly reports: Reported[] = []
@@ -35,6 +40,10 @@ export class ScriptedDaemon {
   readonly refused: Ingested[] = []
   /** Answers an event; a throw refuses it. */
   ingest: (event: Ingested) => unknown = ({ idempotency_key }) => ({ idempotency_key, outcome: 'prompted' })
+  /** Values that the adapter keeps; the same map in two daemons is a restart. */
+  values = new Map<string, string>()
+  /** Refuses a value, by a throw. */
+  keep: (key: string) => void = () => {}
   /** Folder that the adapter is given for its data. */
   dataDir: string | undefined
   readonly #connection: RpcConnection
@@ -60,6 +69,7 @@ export class ScriptedDaemon {
         this.#changed()
         return { outcome }
       }
+      if (method === 'state/get' || method === 'state/put') return this.#kept(method, params as Kept)
       if (method !== 'bridges/messages/ingest') throw new RpcError(-32601, method, { code: 'method_not_found' })
       const event = params as Ingested
       const result = this.#taken(event)
@@ -67,6 +77,13 @@ export class ScriptedDaemon {
       this.#changed()
       return result
     })
+  }
+
+  #kept(method: string, { key, value }: Kept): unknown {
+    this.keep(key)
+    if (method === 'state/put') this.values.set(key, JSON.stringify(value))
+    const text = this.values.get(key)
+    return { key, found: text !== undefined, value: text === undefined ? null : JSON.parse(text) }
   }
 
   #taken(event: Ingested): unknown {
