@@ -1,0 +1,120 @@
+import { type HttpReply, http, NotSent, objectOf } from '../../bridge-kit/src/index.js'
+import type { TeamsConfig } from './config.js'
+
+const SCOPE = 'https://api.botframework.com/.default'
+/** A token is replaced so long before its end. */
+const RENEW_MS = 5 * 60_000
+/** Wait of a limit without a time. */
+const RATE_LIMIT_MS = 5000
+/** Answers after which Microsoft wants a request to be sent again. */
+const AGAIN = new Set([412, 502, 503, 504])
+
+/** The Bot Connector for one bot. */
+export class TeamsApi {
+  #token: { readonly value: string; readonly until: number } | undefined
+  #asking: Promise<string> | undefined
+
+  constructor(
+    private readonly config: Pick<TeamsConfig, 'appId' | 'password' | 'authority' | 'loginUrl'>,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  /**
+   * A token of the bot, from the cache while it is valid.
+   * @throws NotSent the login is refused, or not possible now
+   */
+  token(): Promise<string> {
+    if (this.#token && this.#token.until - RENEW_MS > Date.now()) return Promise.resolve(this.#token.value)
+    this.#asking ??= this.#ask().finally(() => {
+      this.#asking = undefined
+    })
+    return this.#asking
+  }
+
+  /**
+   * A request about a conversation. Its answer is one of success.
+   * @param service an address that `connectorOf` has checked: it gets the token
+   * @throws NotSent it was refused
+   * @throws Error it is not known whether it was done
+   */
+  async call(method: 'POST' | 'PUT' | 'DELETE', service: string, path: string, body?: unknown): Promise<HttpReply> {
+    const reply = await this.#send(method, service + path, body)
+    if (reply.status !== 401) return checked(reply, method)
+    // The token may have been revoked before its end.
+    this.#token = undefined
+    return checked(await this.#send(method, service + path, body), method)
+  }
+
+  async #send(method: 'POST' | 'PUT' | 'DELETE', url: string, body: unknown): Promise<HttpReply> {
+    return http({
+      method,
+      url,
+      headers: {
+        accept: 'application/json',
+        authorization: `Bearer ${await this.token()}`,
+        'user-agent': 'svc-bridge-teams',
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      signal: this.signal,
+    })
+  }
+
+  async #ask(): Promise<string> {
+    const { appId, password, authority, loginUrl } = this.config
+    const form = { grant_type: 'client_credentials', client_id: appId, client_secret: password, scope: SCOPE }
+    const reply = await http({
+      method: 'POST',
+      url: `${loginUrl}/${encodeURIComponent(authority)}/oauth2/v2.0/token`,
+      headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },
+      body: new URLSearchParams(form).toString(),
+      signal: this.signal,
+    }).catch(error => {
+      if (error instanceof NotSent) throw error
+      // A message that waits for a token was surely not sent.
+      throw new NotSent('transient_delivery_failure', (error as Error).message)
+    })
+    const { access_token: value, expires_in: seconds, error, error_codes: codes } = objectOf(reply.text)
+    if (reply.status === 200 && typeof value === 'string' && /^[\x21-\x7e]+$/.test(value)) {
+      const lasts = typeof seconds === 'number' && Number.isFinite(seconds) ? seconds * 1000 : 0
+      this.#token = { value, until: Date.now() + lasts }
+      return value
+    }
+    if (reply.status === 429) throw limited(reply)
+    if (reply.status === 400 || reply.status === 401 || reply.status === 403) {
+      const why = `${String(error ?? reply.status).slice(0, 60)} ${Array.isArray(codes) ? codes.map(Number).join(' ') : ''}`
+      throw new NotSent(
+        'missing_token',
+        `the login is refused (${why.trim()}): check app_id, bind a new client secret to app_password, and bind app_tenant_id for a single-tenant app`,
+      )
+    }
+    throw new NotSent('transient_delivery_failure', `the login was answered ${reply.status}`)
+  }
+}
+
+const limited = ({ retryAfterMs }: HttpReply) =>
+  new NotSent('transient_delivery_failure', 'Teams limits the rate of requests', {
+    retryAfterMs: retryAfterMs ?? RATE_LIMIT_MS,
+  })
+
+function checked(reply: HttpReply, method: string): HttpReply {
+  const { status, text, retryAfterMs } = reply
+  if (status >= 200 && status < 300) return reply
+  const { code, message: said } = (objectOf(text).error ?? {}) as {
+    readonly code?: unknown
+    readonly message?: unknown
+  }
+  const words = [code, said].filter(word => typeof word === 'string').join(': ')
+  const message = `Teams answered ${status} ${words.slice(0, 200)}`.trim()
+  if (status === 401) throw new NotSent('missing_token', message)
+  if (status === 403) throw new NotSent('permission_denied', message)
+  if (status === 404 || status === 410 || (status >= 300 && status < 400))
+    throw new NotSent('unknown_destination', message)
+  if (status === 429) throw limited(reply)
+  if (AGAIN.has(status))
+    throw new NotSent('transient_delivery_failure', message, retryAfterMs === undefined ? {} : { retryAfterMs })
+  if (status < 500) throw new NotSent('unsupported_capability', message)
+  // A change may be made twice, a message may not.
+  if (method !== 'POST') throw new NotSent('transient_delivery_failure', message)
+  throw new Error(message)
+}

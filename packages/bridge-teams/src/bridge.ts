@@ -1,0 +1,276 @@
+import {
+  type Adapter,
+  backoffMs,
+  type Check,
+  type Delivery,
+  type DeliveryResult,
+  type Host,
+  http,
+  type Instance,
+  JwtRefused,
+  listen,
+  messageOf,
+  NotSent,
+  objectOf,
+  RemoteKeys,
+  realTiming,
+  type StateReport,
+  type Target,
+  type Timing,
+  taken,
+  type VerifiedJwt,
+  verifyJwt,
+  type WebhookReply,
+  type WebhookRequest,
+} from '../../bridge-kit/src/index.js'
+import { type Activity, isOfTenant, readActivity } from './activity.js'
+import { TeamsApi } from './api.js'
+import { configOf, connectorOf, type TeamsConfig } from './config.js'
+import { type Place, Places } from './places.js'
+import { MOST_BYTES, quiet } from './text.js'
+
+const ISSUER = 'https://api.botframework.com'
+const CHANNEL = 'msteams'
+const MESSAGE_ID = /^[\x21-\x7e]{1,200}$/
+const THREAD = /^\d{1,20}$/
+
+/** Opens one instance: it listens, and gets a token, again and again until Microsoft answers. */
+export async function openTeams(instance: Instance, host: Host, timing: Timing = realTiming): Promise<Adapter> {
+  const bridge = new TeamsBridge(configOf(instance), host, timing)
+  await bridge.open()
+  return bridge
+}
+
+class TeamsBridge implements Adapter {
+  readonly #api: TeamsApi
+  readonly #keys: RemoteKeys
+  readonly #places: Places
+  #close: () => Promise<void> = async () => {}
+  #reported = ''
+  #reached = false
+  #signedIn = false
+
+  constructor(
+    private readonly config: TeamsConfig,
+    private readonly host: Host,
+    private readonly timing: Timing,
+  ) {
+    this.#api = new TeamsApi(config, host.signal)
+    this.#keys = new RemoteKeys(() => this.#keysUrl(), host.signal)
+    this.#places = new Places(host, config.serviceUrl)
+  }
+
+  async open(): Promise<void> {
+    const { close } = await listen(this.config.listen, request => this.#received(request))
+    this.#close = close
+    void this.#introduce()
+  }
+
+  async deliver(delivery: Delivery): Promise<DeliveryResult> {
+    const { event, remote_message_id: id, text } = delivery
+    const known = id === undefined ? {} : { remote_message_id: id }
+    if (event === 'progress' || (event !== 'delete' && text.trim() === '')) return { status: 'delivered', ...known }
+    if (id !== undefined && !MESSAGE_ID.test(id))
+      throw new NotSent('unknown_destination', `${JSON.stringify(id.slice(0, 80))} is no message of Teams`)
+    if (Buffer.byteLength(text) > MOST_BYTES)
+      throw new NotSent('unsupported_capability', `a text of more than ${MOST_BYTES} bytes is too long for Teams`)
+    try {
+      const made = await this.#send(delivery, await this.#places.get(delivery.target))
+      this.#signedIn = true
+      this.#standing()
+      return { status: 'delivered', ...(made === undefined ? known : { remote_message_id: made }) }
+    } catch (error) {
+      if (error instanceof NotSent) this.#refused(error)
+      throw error
+    }
+  }
+
+  targets(): Promise<readonly Target[]> {
+    return this.#places.targets()
+  }
+
+  async verify(): Promise<readonly Check[]> {
+    const login = await this.#api.token().then(() => undefined, messageOf)
+    const keys = await this.#keysUrl().then(() => undefined, messageOf)
+    return [
+      { check: 'teams.login', status: login === undefined ? 'pass' : 'fail', remediation: login ?? '' },
+      {
+        check: 'teams.keys',
+        status: keys === undefined ? 'pass' : 'fail',
+        remediation: keys === undefined ? '' : `Without the keys of the Bot Connector no message is accepted: ${keys}`,
+      },
+      {
+        check: 'teams.endpoint',
+        status: this.#reached ? 'pass' : 'warn',
+        remediation: this.#reached ? '' : (await this.registerWebhook()).remediation,
+      },
+    ]
+  }
+
+  async registerWebhook(): Promise<Check> {
+    const url = this.config.listen.publicUrl
+    return {
+      check: 'webhook.registered',
+      status: url === undefined ? 'warn' : 'skipped',
+      remediation:
+        url === undefined
+          ? 'Set provider_config.public_url.'
+          : `Enter ${url} as messaging endpoint under Configuration of the Azure Bot resource, add the channel Microsoft Teams, and write to the bot.`,
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#close()
+  }
+
+  /** Makes, changes or deletes one message. Resolves with the id of a new one. */
+  async #send(delivery: Delivery, place: Place): Promise<string | undefined> {
+    const { event, target, text, remote_message_id: id, reply_to_message_id: replyTo } = delivery
+    const { service } = place
+    const { thread_id: thread } = target
+    if (thread !== undefined && !THREAD.test(thread))
+      throw new NotSent('unknown_destination', `${JSON.stringify(thread.slice(0, 80))} is no thread of Teams`)
+    // A post of a channel is the root of its thread.
+    const root = place.kind === 'channel' ? (thread ?? id) : undefined
+    const conversation = root === undefined ? place.conversation : `${place.conversation};messageid=${root}`
+    const path = `/v3/conversations/${encodeURIComponent(conversation)}/activities`
+    if (event === 'delete') {
+      if (id !== undefined) await this.#delete(service, `${path}/${encodeURIComponent(id)}`)
+      return id
+    }
+    const activity = { type: 'message', textFormat: 'markdown', text: quiet(text) }
+    if (id !== undefined) {
+      await this.#api.call('PUT', service, `${path}/${encodeURIComponent(id)}`, { ...activity, id })
+      return id
+    }
+    if (place.kind === 'channel' && root === undefined) return this.#post(place, activity)
+    const isReply = replyTo !== undefined && MESSAGE_ID.test(replyTo)
+    const where = isReply ? `${path}/${encodeURIComponent(replyTo)}` : path
+    const { text: made } = await this.#api.call('POST', service, where, {
+      ...activity,
+      ...(isReply ? { replyToId: replyTo } : {}),
+    })
+    return idOf(objectOf(made).id)
+  }
+
+  /** A new post of a channel, with a thread of its own. */
+  async #post({ service, conversation }: Place, activity: object): Promise<string | undefined> {
+    const { text } = await this.#api.call('POST', service, '/v3/conversations', {
+      isGroup: true,
+      bot: { id: `28:${this.config.appId}` },
+      channelData: { channel: { id: conversation } },
+      tenantId: this.config.tenant,
+      activity,
+    })
+    const { activityId, id } = objectOf(text)
+    return idOf(activityId) ?? idOf(String(id).split(';messageid=')[1])
+  }
+
+  async #delete(service: string, path: string): Promise<void> {
+    await this.#api.call('DELETE', service, path).catch(error => {
+      // It is gone already.
+      if (!(error instanceof NotSent && error.kind === 'unknown_destination')) throw error
+    })
+  }
+
+  async #introduce(): Promise<void> {
+    const { signal } = this.host
+    for (let failures = 1; !signal.aborted; failures++) {
+      try {
+        await this.#api.token()
+        this.#signedIn = true
+        this.#standing()
+        return
+      } catch (error) {
+        if (signal.aborted) return
+        this.#refused(error as Error)
+        if (error instanceof NotSent && error.kind === 'missing_token') return
+        await this.timing.sleep(backoffMs(failures, this.timing), signal).catch(() => {})
+      }
+    }
+  }
+
+  async #received({ headers, body }: WebhookRequest): Promise<WebhookReply> {
+    const [, token] = /^Bearer ([\w.-]+)$/i.exec(headers.authorization ?? '') ?? []
+    if (token === undefined) return { status: 401, body: { error: 'no token of the Bot Connector' } }
+    let verified: VerifiedJwt
+    try {
+      const expected = { issuers: [ISSUER], audiences: [this.config.appId], now: Date.now() }
+      verified = await verifyJwt(token, this.#keys, expected)
+    } catch (error) {
+      if (error instanceof JwtRefused) return { status: 401, body: { error: error.message } }
+      this.host.log(`the keys of the Bot Connector are not known: ${messageOf(error)}`)
+      return { status: 503, headers: { 'retry-after': '5' }, body: { error: 'not accepted now' } }
+    }
+    const activity: Activity = objectOf(body.toString('utf8'))
+    const service = this.#serviceOf(activity, verified)
+    if (typeof service !== 'string') return { status: 403, body: service }
+    this.#reached = true
+    return this.#took(activity, service)
+  }
+
+  /** Address of the Bot Connector of an activity whose token is valid, or why it is refused. */
+  #serviceOf(activity: Activity, { claims, key }: VerifiedJwt): string | { readonly error: string } {
+    const { channelId, serviceUrl } = activity
+    const { endorsements } = key
+    if (channelId !== CHANNEL) return { error: 'only messages of Teams are accepted' }
+    if (!Array.isArray(endorsements) || !endorsements.includes(channelId))
+      return { error: 'the key of the token does not stand for this channel' }
+    if (typeof serviceUrl !== 'string' || (claims.serviceurl ?? claims.serviceUrl) !== serviceUrl)
+      return { error: 'the token is for another serviceUrl' }
+    const service = connectorOf(serviceUrl, this.config.serviceUrl)
+    if (service === undefined) {
+      this.host.log(`a message with the foreign serviceUrl ${JSON.stringify(serviceUrl.slice(0, 200))} is refused`)
+      return { error: 'the serviceUrl is none of Microsoft' }
+    }
+    return isOfTenant(activity, this.config.tenant) ? service : { error: 'the tenant is not served here' }
+  }
+
+  async #took(activity: Activity, service: string): Promise<WebhookReply> {
+    const reading = readActivity(activity, this.config.appId, service)
+    // The answer may go out after a restart: where it goes is durable first.
+    if (reading.place) await this.#places.learn(reading.place)
+    // Nothing that the bot sends has buttons; an invocation has to be answered all the same.
+    if (activity.type === 'invoke') return { status: 200, body: {} }
+    if ('ignored' in reading) return { status: 200, body: { ignored: reading.ignored } }
+    const reply = await taken(this.host, reading.event)
+    return reply.status === 200 ? { status: 200, body: {} } : reply
+  }
+
+  /** Where the keys are, as the OpenID configuration says it. */
+  async #keysUrl(): Promise<string> {
+    const { openIdUrl } = this.config
+    const reply = await http({ method: 'GET', url: openIdUrl, signal: this.host.signal })
+    const { jwks_uri: url } = objectOf(reply.text)
+    const { protocol, host } = new URL(openIdUrl)
+    if (reply.status !== 200 || typeof url !== 'string' || !URL.canParse(url))
+      throw new Error(`${host} answered ${reply.status} without the address of keys`)
+    if (new URL(url).protocol !== protocol) throw new Error(`${host} names keys at another protocol than its own`)
+    return url
+  }
+
+  #standing(): void {
+    if (!this.#signedIn) return
+    const { publicUrl } = this.config.listen
+    this.#report({ status: 'ready', ...(publicUrl === undefined ? {} : { webhook_public_url: publicUrl }) })
+  }
+
+  #refused(error: Error): void {
+    const message = error.message.slice(0, 500)
+    if (!(error instanceof NotSent)) this.#report({ status: 'degraded', reason: 'provider_timeout', message })
+    else if (error.kind === 'missing_token') this.#report({ status: 'auth_required', reason: 'auth_failed', message })
+    else if (error.how.retryAfterMs !== undefined) this.#report({ status: 'degraded', reason: 'rate_limited', message })
+    else if (error.kind === 'transient_delivery_failure')
+      this.#report({ status: 'degraded', reason: 'provider_timeout', message })
+  }
+
+  #report(state: StateReport): void {
+    const text = JSON.stringify(state)
+    if (text === this.#reported) return
+    this.#reported = text
+    this.host.report(state)
+  }
+}
+
+const idOf = (value: unknown): string | undefined =>
+  typeof value === 'string' && MESSAGE_ID.test(value) ? value : undefined
