@@ -148,8 +148,25 @@ ${options.more ?? ''}
 
 /** A server of XMPP with rooms and archives; host `localhost`, rooms at `rooms.localhost`. */
 export class Prosody extends ChatServer {
-  static async start(options: { readonly users: Readonly<Record<string, string>>; readonly more?: string }) {
+  private constructor(
+    folder: string,
+    port: number,
+    argv: readonly string[],
+    readonly tlsPort: number,
+  ) {
+    super(folder, port, argv)
+  }
+
+  /** With a certificate it offers STARTTLS, and speaks TLS on `tlsPort`. */
+  static async start(options: {
+    readonly users: Readonly<Record<string, string>>
+    readonly tls?: Certificate
+    readonly more?: string
+  }) {
     const folder = await mkdtemp(join(tmpdir(), 'svc-prosody-'))
+    const { tls } = options
+    const tlsPort = tls === undefined ? 0 : await freePort()
+    const ssl = tls ? `{ certificate = ${JSON.stringify(tls.cert)}; key = ${JSON.stringify(tls.key)} }` : ''
     const port = await freePort()
     const accounts = join(folder, 'data', 'localhost', 'accounts')
     await mkdir(accounts, { recursive: true })
@@ -163,9 +180,10 @@ plugin_paths = {}
 installer_plugin_path = ${JSON.stringify(join(folder, 'plugins'))}
 interfaces = { "127.0.0.1" }
 c2s_ports = { ${port} }
-c2s_direct_tls_ports = {}
+${tls ? `ssl = ${ssl}\nc2s_direct_tls_ssl = ${ssl}` : ''}
+c2s_direct_tls_ports = {${tls ? ` ${tlsPort} ` : ''}}
 s2s_ports = {}
-modules_enabled = { "roster"; "saslauth"; "disco"; "ping"; "mam"; "smacks"; "offline"; "carbons"; "time" }
+modules_enabled = { ${tls ? '"tls"; ' : ''}"roster"; "saslauth"; "disco"; "ping"; "mam"; "smacks"; "offline"; "carbons"; "time" }
 modules_disabled = { "s2s"; "posix"; "admin_shell"; "admin_socket"; "http" }
 authentication = "internal_plain"
 c2s_require_encryption = false
@@ -183,7 +201,8 @@ Component "rooms.localhost" "muc"
   log_all_rooms = true
 `
     await writeFile(join(folder, 'prosody.cfg.lua'), config)
-    const server = new Prosody(folder, port, ['/usr/bin/prosody', '-F', '--config', join(folder, 'prosody.cfg.lua')])
+    const argv = ['/usr/bin/prosody', '-F', '--config', join(folder, 'prosody.cfg.lua')]
+    const server = new Prosody(folder, port, argv, tlsPort)
     await server.start()
     return server
   }

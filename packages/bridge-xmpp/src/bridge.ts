@@ -43,6 +43,8 @@ class XmppBridge implements Adapter {
   #connection: XmppConnection | undefined
   readonly #running: Promise<void>
   #reported = ''
+  /** Why there is no connection. */
+  #why = ''
   /** Events wait here for what the archive knows of the time before them. */
   #inbound: Promise<void> = Promise.resolve()
   #waiters: (() => void)[] = []
@@ -105,7 +107,8 @@ class XmppBridge implements Adapter {
   async verify(): Promise<readonly Check[]> {
     const connection = this.#connection
     if (!connection) {
-      const remediation = `Check the JID, the password and that the server of ${this.config.domain} is reachable.`
+      const why = this.#why === '' ? '' : ` The last attempt: ${this.#why}`.slice(0, 1000)
+      const remediation = `Check the JID, the password and that the server of ${this.config.domain} is reachable.${why}`
       return [{ check: 'xmpp.connected', status: 'fail', remediation }]
     }
     const alive = await connection.roundTrip().then(
@@ -178,11 +181,13 @@ class XmppBridge implements Adapter {
       this.#connection = undefined
       if (signal.aborted) return
       if (why instanceof InstanceProblem) {
+        this.#why = why.message
         this.#report(why.state)
         return
       }
       if (this.timing.now() - begun > STABLE_MS) failures = 1
       const message = `${this.config.account}: ${typeof why === 'string' ? why : messageOf(why)}`
+      this.#why = message
       this.#report({ status: 'degraded', reason: 'provider_timeout', message })
       await this.timing.sleep(backoffMs(failures, this.timing), signal).catch(() => {})
     }

@@ -1,6 +1,8 @@
 import { resolveSrv } from 'node:dns/promises'
+import { isIP } from 'node:net'
 import { StringDecoder } from 'node:string_decoder'
-import { Client } from '@xmpp/client-core'
+import { checkServerIdentity, type ConnectionOptions as TlsOptions } from 'node:tls'
+import { Client, xml } from '@xmpp/client-core'
 import iqCallee from '@xmpp/iq/callee.js'
 import iqCaller, { type IqCaller } from '@xmpp/iq/caller.js'
 import createMiddleware from '@xmpp/middleware'
@@ -8,7 +10,7 @@ import resourceBinding from '@xmpp/resource-binding'
 import sasl from '@xmpp/sasl'
 import plain from '@xmpp/sasl-plain'
 import scram from '@xmpp/sasl-scram-sha-1'
-import starttls from '@xmpp/starttls'
+import { canUpgrade, upgrade } from '@xmpp/starttls/starttls.js'
 import createStreamFeatures from '@xmpp/stream-features'
 import tcp from '@xmpp/tcp'
 import tls from '@xmpp/tls'
@@ -40,6 +42,12 @@ export interface ClientOptions {
 export function createClient(options: ClientOptions): { readonly client: Client; readonly iq: IqCaller } {
   const { config, service, timeoutMs, heard, tooMuch, refuse } = options
   const entity = new Client({ service, domain: config.domain, timeout: timeoutMs })
+  const encryption = encryptionOf(config)
+  const parameters = entity.socketParameters.bind(entity)
+  entity.socketParameters = address =>
+    address.startsWith('xmpps:')
+      ? { ...parameters(address), ...encryption, ALPNProtocols: ['xmpp-client'] }
+      : parameters(address)
   tcp({ entity })
   tls({ entity })
   const middleware = createMiddleware({ entity })
@@ -50,7 +58,14 @@ export function createClient(options: ClientOptions): { readonly client: Client;
   scram(saslFactory)
   plain(saslFactory)
   // The order is that of the negotiation.
-  starttls({ streamFeatures })
+  streamFeatures.use('starttls', NS.tls, async (_: unknown, next: () => unknown) => {
+    const { socket } = entity
+    if (!config.encrypted || !canUpgrade(socket)) return next()
+    const answer = await entity.sendReceive(xml('starttls', { xmlns: NS.tls }))
+    if (!answer.is('proceed', NS.tls)) throw new Error('the server offers STARTTLS and then refuses it')
+    entity._attachSocket(await upgrade(socket, encryption))
+    await entity.restart()
+  })
   sasl({ streamFeatures, saslFactory }, async (authenticate, mechanisms) => {
     const secure = entity.isSecure()
     if (config.encrypted && !secure) throw refuse('the server offers no encryption; set tls: none if that is right')
@@ -77,6 +92,18 @@ export function createClient(options: ClientOptions): { readonly client: Client;
     entity.socket?.socket?.setNoDelay(true)
   })
   return { client: entity, iq }
+}
+
+/**
+ * The certificate has to be for the domain of the account: the host that is connected to comes from the DNS, or serves many
+ * domains. The library itself checks the host when TLS comes first, and names no domain to a server that has to choose.
+ */
+function encryptionOf({ domain, authorities }: XmppConfig): TlsOptions {
+  return {
+    ...(isIP(domain) === 0 ? { servername: domain } : {}),
+    ...(authorities === undefined ? {} : { ca: [...authorities] }),
+    checkServerIdentity: (_, certificate) => checkServerIdentity(domain, certificate),
+  }
 }
 
 /** Where the server of the account is, as its domain says in the DNS unless the configuration does. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { jid } from '@xmpp/client-core'
-import { type Instance, InstanceProblem } from '../../bridge-kit/src/index.js'
+import { certificatesOf, type Instance, InstanceProblem } from '../../bridge-kit/src/index.js'
 
 /** How the adapter reaches its account, checked. */
 export interface XmppConfig {
@@ -13,6 +13,8 @@ export interface XmppConfig {
   readonly service: string | undefined
   /** The connection has to be encrypted before the password is used. */
   readonly encrypted: boolean
+  /** Authorities that may sign the certificate of the server; undefined: those of Node. */
+  readonly authorities: readonly string[] | undefined
   /** The same at each start: a new connection displaces the one before, so that nothing more comes of that. */
   readonly resource: string
   readonly nick: string
@@ -63,6 +65,7 @@ export function configOf(instance: Instance): XmppConfig {
     password,
     service: explicit ? `${scheme}://${server ?? address.domain}:${port}` : undefined,
     encrypted: tls !== 'none',
+    authorities: authoritiesOf(config.tls_ca),
     resource: `svc-${hash.slice(0, 12)}`,
     nick: text('nick', address.local, NICK),
     rooms: [...new Set((rooms as string[]).map(room => room.toLowerCase()))],
@@ -71,9 +74,14 @@ export function configOf(instance: Instance): XmppConfig {
   }
 }
 
+function authoritiesOf(value: unknown): readonly string[] | undefined {
+  if (value === undefined || value === '') return undefined
+  const found = typeof value === 'string' ? certificatesOf(value) : undefined
+  if (!found) throw problem('provider_config.tls_ca: it has to hold certificates in PEM, -----BEGIN CERTIFICATE-----')
+  return found
+}
+
+const problem = (message: string) => new InstanceProblem({ status: 'error', reason: 'tenant_config_invalid', message })
+
 const wrong = (key: string, value: unknown) =>
-  new InstanceProblem({
-    status: 'error',
-    reason: 'tenant_config_invalid',
-    message: `provider_config.${key}: ${JSON.stringify(value)?.slice(0, 80) ?? 'absent'} is not allowed here`,
-  })
+  problem(`provider_config.${key}: ${JSON.stringify(value)?.slice(0, 80) ?? 'absent'} is not allowed here`)

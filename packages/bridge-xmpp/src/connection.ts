@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type Client, type Element, xml } from '@xmpp/client-core'
 import type { IqCaller } from '@xmpp/iq/caller.js'
-import { type DeliveryResult, InstanceProblem, NotSent, type Timing } from '../../bridge-kit/src/index.js'
+import { type DeliveryResult, InstanceProblem, NotSent, type Timing, tlsProblem } from '../../bridge-kit/src/index.js'
 import { bareOf } from './address.js'
 import { createClient, serviceOf } from './client.js'
 import type { XmppConfig } from './config.js'
@@ -95,7 +95,8 @@ export class XmppConnection {
       void connection.#keepAlive()
       return connection
     } catch (error) {
-      const problem = connection.#problem ?? loginProblem(error)
+      const tls = config.encrypted ? tlsProblem(error, config.domain) : undefined
+      const problem = connection.#problem ?? (tls === undefined ? loginProblem(error) : new Error(tls))
       void connection.close()
       throw problem
     }
@@ -241,6 +242,8 @@ export class XmppConnection {
   }
 
   #stanza(stanza: Element): void {
+    // Before the encryption begins whoever is between can say it.
+    if (this.config.encrypted && !this.#client.isSecure()) return
     if (stanza.name === 'presence') this.rooms.presence(stanza)
     if (stanza.name !== 'message') return
     const { from = this.config.account, type = 'normal', id = '' } = stanza.attrs

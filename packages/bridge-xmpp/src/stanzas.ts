@@ -14,6 +14,7 @@ export const NS = {
   rsm: 'http://jabber.org/protocol/rsm',
   ping: 'urn:xmpp:ping',
   carbons: 'urn:xmpp:carbons:2',
+  tls: 'urn:ietf:params:xml:ns:xmpp-tls',
   stanzas: 'urn:ietf:params:xml:ns:xmpp-stanzas',
 } as const
 

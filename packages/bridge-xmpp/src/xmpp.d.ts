@@ -46,6 +46,10 @@ declare module '@xmpp/client-core' {
     readonly socket: Socket | null
     _onData(data: Buffer | string): void
     isSecure(): boolean
+    socketParameters(service: string): Readonly<Record<string, unknown>> | undefined
+    sendReceive(element: Element): Promise<Element>
+    restart(): Promise<unknown>
+    _attachSocket(socket: Socket): void
     start(): Promise<Jid>
     stop(): Promise<unknown>
     send(stanza: Element): Promise<void>
@@ -95,9 +99,11 @@ declare module '@xmpp/tls' {
   export default function tls(of: { readonly entity: Client }): void
 }
 
-declare module '@xmpp/starttls' {
-  import type { StreamFeatures } from '@xmpp/stream-features'
-  export default function starttls(of: { readonly streamFeatures: StreamFeatures }): void
+declare module '@xmpp/starttls/starttls.js' {
+  import type { ConnectionOptions } from 'node:tls'
+  import type { Socket } from '@xmpp/client-core'
+  export function canUpgrade(socket: Socket | null): socket is Socket
+  export function upgrade(socket: Socket, options: ConnectionOptions): Promise<Socket>
 }
 
 declare module 'saslmechanisms' {
