@@ -304,7 +304,7 @@ const rules: Rule[] = [
         : imports(s).filter(
             to =>
               /^(packages\/|@svc\/)/.test(to) ||
-              librariesOfPackages.has(packageOf(to)) ||
+              (librariesOfPackages.has(packageOf(to)) && !inside(s.file, 'test/bench')) ||
               (/^@modelcontextprotocol\/sdk/.test(to) && !/^(plugins\/work\/mcp|test\/bench)\//.test(s.file)),
           ),
     mutants: [

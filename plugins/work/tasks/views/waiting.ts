@@ -37,7 +37,7 @@ const REVIEWS = `SELECT t.id, v.run_id AS run, v.id AS review, t.title, t.worksp
 
 /** Inbox items of tasks: approvals, runs and tasks that need attention, and unassigned reviews; at most `most` of each. */
 export function waitingTasks(core: TaskCore, most = MOST): InboxTask[] {
-  const rows = (sql: string) => core.kernel.db.all<Row>(`${sql} LIMIT ?`, [most])
+  const rows = (sql: string) => core.kernel.db.all<Row>(`${sql} LIMIT +?`, [most])
   return [
     ...rows(APPROVALS).map(row => itemOf(row, 'approval', () => `svc task approve ${row.id}`)),
     ...rows(RUNS).map(row => {
