@@ -39,7 +39,7 @@ test('an extension of the package has a provider without being listed, loaded or
   assert.equal([xmpp?.capabilities.canSettle, xmpp?.capabilities.edits], [true, true])
   assert.equal(
     irc?.secretSlots.map(({ name }) => name),
-    ['password', 'server_password'],
+    ['password', 'server_password', 'channel_keys'],
   )
   const { state, source } = await stateOf('bridge-irc')
   assert.equal([state, source], ['enabled', 'bundled'])
