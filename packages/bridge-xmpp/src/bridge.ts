@@ -21,7 +21,7 @@ import {
 import { bareOf, isAddress, resourceOf } from './address.js'
 import { configOf, type XmppConfig } from './config.js'
 import { type Heard, XmppConnection } from './connection.js'
-import { hasId, NS } from './stanzas.js'
+import { hasId, NS, occupantIdOf } from './stanzas.js'
 
 /** How often a room that is not joined is tried again. */
 const AGAIN_MS = 25_000
@@ -230,7 +230,12 @@ class XmppBridge implements Adapter {
     const connection = this.#connection
     if (!connection || this.config.catchUpMs === 0 || !(await connection.archives(room))) return
     const { found } = await connection.search({ since: this.#since, ...(room === undefined ? {} : { room }) })
-    for (const heard of found) this.#heard({ ...heard, past: true })
+    const knowsOccupants = room !== undefined && (await connection.roomInfo(room)).has(NS.occupantId)
+    for (const heard of found) {
+      const id = knowsOccupants ? occupantIdOf(heard.stanza) : undefined
+      const person = room === undefined || id === undefined ? undefined : connection.rooms.addressOfOccupant(room, id)
+      this.#heard({ ...heard, past: { person } })
+    }
   }
 
   /** What comes meanwhile is handled afterwards: it is younger than what the archive has. */
@@ -261,7 +266,8 @@ class XmppBridge implements Adapter {
     this.host.report(state)
   }
 
-  #heard({ stanza, archived, at, past = false }: Heard & { readonly past?: boolean }): void {
+  /** @param past of a message out of an archive: who said it, where the room knows that */
+  #heard({ stanza, archived, at, past }: Heard & { readonly past?: { readonly person: string | undefined } }): void {
     const rooms = this.#rooms
     const { from = this.config.account, type = 'normal', id } = stanza.attrs
     const body = stanza.getChildText('body') ?? ''
@@ -278,7 +284,7 @@ class XmppBridge implements Adapter {
     if (inRoom && (!rooms.has(bare) || resourceOf(from) === '' || isHistory(stanza, bare))) return
     const occupant = rooms.has(bare)
     // Another person may have the nick by now than had it then.
-    const person = occupant ? (past ? undefined : rooms.addressBehind(from)) : bare
+    const person = occupant ? (past ? past.person : rooms.addressBehind(from)) : bare
     const nick = rooms.nickIn(bare)
     const named = inRoom ? addressed(body, nick) : body
     const replaces = stanza.getChild('replace', NS.correct)?.attrs.id

@@ -1,7 +1,7 @@
 import { type Element, xml } from '@xmpp/client-core'
 import { bareOf, resourceOf } from './address.js'
 import type { XmppConfig } from './config.js'
-import { errorOf, NS } from './stanzas.js'
+import { errorOf, NS, occupantIdOf } from './stanzas.js'
 
 const MOST_OCCUPANTS = 5000
 const MOST_ALTERNATIVES = 5
@@ -14,6 +14,8 @@ interface Room {
   refused: string | undefined
   /** Real bare JIDs by nick, of those whose address the room shows. */
   readonly occupants: Map<string, string | undefined>
+  /** The same by the ids of occupants. */
+  readonly byId: Map<string, string>
   alternatives: number
 }
 
@@ -29,7 +31,14 @@ export class Rooms {
     this.#rooms = new Map(
       config.rooms.map(room => [
         room,
-        { nick: config.nick, joined: false, refused: undefined, occupants: new Map(), alternatives: 0 },
+        {
+          nick: config.nick,
+          joined: false,
+          refused: undefined,
+          occupants: new Map(),
+          byId: new Map(),
+          alternatives: 0,
+        },
       ]),
     )
   }
@@ -76,6 +85,11 @@ export class Rooms {
     return this.#rooms.get(bareOf(from))?.occupants.get(resourceOf(from))
   }
 
+  /** The same by the id of an occupant who is there now. Only of a room that has these ids: in another one anybody could choose it. */
+  addressOfOccupant(room: string, id: string): string | undefined {
+    return this.#rooms.get(room)?.byId.get(id)
+  }
+
   presence(stanza: Element): void {
     const { from = '', type } = stanza.attrs
     const room = this.#rooms.get(bareOf(from))
@@ -96,6 +110,8 @@ export class Rooms {
     const real = x?.getChild('item')?.attrs.jid
     if (room.occupants.size < MOST_OCCUPANTS || room.occupants.has(nick))
       room.occupants.set(nick, real === undefined ? undefined : bareOf(real))
+    const id = occupantIdOf(stanza)
+    if (id !== undefined && real !== undefined && room.byId.size < MOST_OCCUPANTS) room.byId.set(id, bareOf(real))
     if (!codes.has('110') || room.joined) return
     // The room may have given another nick.
     room.nick = nick
@@ -119,6 +135,7 @@ export class Rooms {
     const why = { '301': 'banned', '307': 'kicked', '321': 'no member any more', '332': 'the room server stops' }
     room.joined = false
     room.occupants.clear()
+    room.byId.clear()
     room.refused = Object.entries(why).find(([code]) => codes.has(code))?.[1] ?? 'left'
     room.nick = this.config.nick
     room.alternatives = 0

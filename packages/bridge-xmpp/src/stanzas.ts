@@ -14,6 +14,7 @@ export const NS = {
   rsm: 'http://jabber.org/protocol/rsm',
   ping: 'urn:xmpp:ping',
   carbons: 'urn:xmpp:carbons:2',
+  occupantId: 'urn:xmpp:occupant-id:0',
   tls: 'urn:ietf:params:xml:ns:xmpp-tls',
   stanzas: 'urn:ietf:params:xml:ns:xmpp-stanzas',
 } as const
@@ -46,6 +47,15 @@ export function messageOf(
 /** Id that an archive gave a stanza, of the archive named: anybody else can write such an element, too. */
 export function archiveId(stanza: Element, by: string): string | undefined {
   return stanza.getChildren('stanza-id', NS.sid).find(({ attrs }) => attrs.by === by)?.attrs.id
+}
+
+/**
+ * Id that a room gave an occupant, the same under each nick (XEP-0421). A room with the feature removes those that clients write; the
+ * address that an archive shows beside it can be forged where a room hid addresses at that time.
+ */
+export function occupantIdOf(stanza: Element): string | undefined {
+  const found = stanza.getChildren('occupant-id', NS.occupantId)
+  return found.length === 1 ? found[0]?.attrs.id : undefined
 }
 
 /** Whether one of the ids of a stanza is this one. */

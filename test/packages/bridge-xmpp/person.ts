@@ -71,6 +71,11 @@ export class Person {
     await joined
   }
 
+  /** Takes another nick in a room. */
+  rename(room: string, nick: string): Promise<void> {
+    return this.join(room, nick)
+  }
+
   /** Everybody may see who is who. */
   showAddresses(room: string): Promise<void> {
     return this.configure(room, { 'muc#roomconfig_whois': 'anyone' })

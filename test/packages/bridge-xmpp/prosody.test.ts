@@ -9,7 +9,7 @@ import { Prosody } from '../../harness/chat-servers.js'
 import { managed, ScriptedDaemon } from '../bridge-kit/scripted-daemon.js'
 import { Person } from './person.js'
 
-const users = { bot: 'secret', ann: 'secret', ben: 'secret' }
+const users = { bot: 'secret', ann: 'secret', ben: 'secret', gus: 'secret' }
 const room = 'ops@rooms.localhost'
 let server: Prosody
 const instance = (more: object = {}, secrets: Record<string, string> = { password: 'secret' }) =>
@@ -138,6 +138,47 @@ test('what was said while nobody listened comes once, and a repetition has the s
   assert.is(again.idempotency_key, heard.idempotency_key)
   assert.ok(heard.sender.authenticated)
   await second.shutdown()
+})
+
+test('the archive of a room: who is still there is known by the id that the room gave, own words and forged addresses are nothing', async () => {
+  const [ann, ben] = [await person('ann'), await person('ben')]
+  const place = 'archived@rooms.localhost'
+  await ann.join(place, 'Ann')
+  await ann.showAddresses(place)
+  await ben.join(place, 'Ben')
+  const with10 = { rooms: [place], nick: 'svc', catch_up_minutes: 10 }
+  const before = await start(instance(with10))
+  await before.status('ready')
+  assert.is((await before.say('bri_1', { group_id: place }, 'svc: own words')).status, 'delivered')
+  await before.shutdown()
+  const forged = [
+    xml(
+      'x',
+      { xmlns: 'http://jabber.org/protocol/muc#user' },
+      xml('item', { jid: 'ann@localhost', affiliation: 'owner', role: 'moderator' }),
+    ),
+    xml('occupant-id', { xmlns: 'urn:xmpp:occupant-id:0', id: 'of somebody else' }),
+  ]
+  await ann.sayIn(place, 'svc: while you were away')
+  await ben.sayIn(place, 'svc: as somebody else', ...forged)
+  await ben.rename(place, 'Ann2')
+  await ben.sayIn(place, 'svc: under another nick')
+  await ann.settled()
+  const ghost = await person('gus')
+  await ghost.join(place, 'Gus')
+  await ghost.sayIn(place, 'svc: and gone')
+  await ghost.leave()
+  await ann.settled()
+  const after = await start(instance(with10))
+  const sender = async (text: string) => {
+    const { sender: who } = await after.heard(text)
+    return [who.id, who.authenticated, who.username]
+  }
+  assert.equal(await sender('while you were away'), ['ann@localhost', true, 'Ann'])
+  assert.equal(await sender('as somebody else'), ['ben@localhost', true, 'Ben'])
+  assert.equal(await sender('under another nick'), ['ben@localhost', true, 'Ann2'])
+  assert.equal(await sender('and gone'), [`${place}/Gus`, false, 'Gus'], 'nobody says any more who that was')
+  assert.not(after.events.some(({ text = '' }) => text.includes('own words')))
 })
 
 test('a text is corrected, and says which message it corrects', async () => {
