@@ -95,7 +95,10 @@ namespace inbox {
   }
 }
 
-/** SMTP that hands all mail of example.test to dovecot; the address `later@example.test` is put off, others do not exist. */
+/**
+ * SMTP that hands all mail of example.test to dovecot; the address `later@example.test` is put off, others do not exist. Mail for
+ * `gone@example.test` is taken, and comes back, for dovecot has no such user.
+ */
 export class Exim extends ChatServer {
   static async start(users: readonly string[], lmtp: string): Promise<Exim> {
     const folder = await mkdtemp(join(tmpdir(), 'svc-exim-'))
@@ -158,7 +161,7 @@ plain:
 /** Runs both for some users. */
 export async function startMail(users: readonly string[]) {
   const imap = await Dovecot.start(users)
-  const smtp = await Exim.start(users, imap.lmtp)
+  const smtp = await Exim.start([...users, 'gone'], imap.lmtp)
   const remove = async () => {
     await smtp.remove()
     await imap.remove()

@@ -17,3 +17,7 @@ export const isMessageId = (text: string): boolean => MESSAGE_ID.test(text) && t
 
 /** Message-ID of the answer with a nonce: every attempt has the same. */
 export const answerId = (nonce: string, address: string): string => `svc.${nonce}@${domainOf(address)}`
+
+/** Whether a Message-ID is that of an answer of the address. */
+export const ownId = (id: string, address: string): boolean =>
+  id.startsWith('svc.') && domainOf(id) === domainOf(address)

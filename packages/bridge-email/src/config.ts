@@ -74,7 +74,7 @@ export function configOf(instance: Instance): EmailConfig {
     throw new InstanceProblem({
       status: 'auth_required',
       reason: 'auth_failed',
-      message: 'no secret is bound to password. Bind one: svc bridge secret-bindings put <id> <slot>',
+      message: `no secret is bound to password. Bind one: svc bridge secret-bindings put ${instance.id} password`,
     })
   const server = (kind: 'imap' | 'smtp', ports: Readonly<Record<Security, number>>): Omit<ServerConfig, 'user'> => {
     const host = text(`${kind}_host`, undefined, ONE_WORD)

@@ -1,5 +1,6 @@
 import { type AuthenticationFailure, ImapFlow, type SearchObject } from 'imapflow'
 import { type Host, IngestRefused, InstanceProblem, messageOf, type Timing } from '../../bridge-kit/src/index.js'
+import type { Bounce } from './bounce.js'
 import type { EmailConfig } from './config.js'
 import { type Reading, read } from './message.js'
 import { after, type Position, type PositionFile, renumbered } from './position.js'
@@ -190,6 +191,11 @@ export class Mailbox {
       await this.position.save(after(position, uid, at))
       return
     }
+    if (reading.kind === 'report') {
+      for (const bounce of reading.bounces) await this.#returned(bounce)
+      if (!this.#over) await this.position.save(after(this.position.current as Position, uid, at))
+      return
+    }
     const { event, thread, subject } = reading
     const key = event.idempotency_key
     this.position.remember(thread, subject)
@@ -207,6 +213,17 @@ export class Mailbox {
     await this.position.save(after(this.position.current as Position, uid, { ...at, key }))
     if (this.config.markSeen)
       await this.#answered(this.client.messageFlagsAdd(String(uid), ['\\Seen'], { uid: true }), ANSWER_MS)
+  }
+
+  /** Tells the daemon of a mail that did not arrive. Rejects when it has to be told again. */
+  async #returned({ id, reason }: Bounce): Promise<void> {
+    try {
+      const outcome = await this.host.reportDelivery({ remote_message_id: id, status: 'failed', reason })
+      if (outcome === 'unknown') this.host.log(`a mail came back that the daemon does not know (any more): ${id}`)
+    } catch (error) {
+      if (!(error instanceof IngestRefused) || ['connection_closed', 'bridge_closed'].includes(error.code)) throw error
+      this.host.log(`the report about ${id} was not taken: ${error.message}`)
+    }
   }
 
   /**

@@ -4,6 +4,7 @@ import type { Attachment, InboundEvent } from '../../bridge-kit/src/index.js'
 import { domainOf, isAddress, messageIds } from './addresses.js'
 import { isAuthenticated } from './authentication.js'
 import { automaticBecause } from './automatic.js'
+import { type Bounce, bouncesOf } from './bounce.js'
 import type { EmailConfig } from './config.js'
 import { textOfHtml, withoutQuotes } from './text.js'
 
@@ -22,6 +23,8 @@ export interface Raw {
 /** What a message is to the bridge. `unusable`: nothing to hand on, with the reason. */
 export type Reading =
   | { readonly kind: 'event'; readonly event: InboundEvent; readonly thread: string; readonly subject: string }
+  /** A report about mail that was sent. */
+  | { readonly kind: 'report'; readonly bounces: readonly Bounce[] }
   | { readonly kind: 'unusable'; readonly reason: string }
 
 /** Reads one message of the mailbox. */
@@ -33,6 +36,8 @@ export async function read(raw: Raw, config: EmailConfig): Promise<Reading> {
     forceRfc822Attachments: true,
   }).catch(error => error as Error)
   if (email instanceof Error) return { kind: 'unusable', reason: `the message does not parse: ${email.message}` }
+  const bounces = bouncesOf(email, config.address)
+  if (bounces) return { kind: 'report', bounces }
   const from = email.from?.address ?? ''
   if (!isAddress(from)) return { kind: 'unusable', reason: 'the message has no sender with one address' }
   if (config.own.has(from.toLowerCase())) return { kind: 'unusable', reason: 'the bot itself sent the message' }

@@ -27,7 +27,7 @@ const config = configOf(instance(settings))
 async function eventOf(text: string | Buffer, size?: number) {
   const source = Buffer.from(typeof text === 'string' ? text.replaceAll('\n', '\r\n') : text)
   const reading = await read({ source, size: size ?? source.length }, config)
-  if (reading.kind !== 'event') throw new Error(reading.reason)
+  if (reading.kind !== 'event') throw new Error(JSON.stringify(reading))
   return reading.event
 }
 const isAutomatic = async (headers: Record<string, string | undefined>) =>
@@ -47,7 +47,7 @@ test('mail of machines is automatic, whichever header says so', async () => {
     { From: 'MAILER-DAEMON@example.test' },
     { From: 'no-reply@example.test' },
     { From: 'bounces+17=x@example.test' },
-    { 'Content-Type': 'multipart/report; report-type=delivery-status; boundary=b' },
+    { 'Content-Type': 'multipart/report; report-type=disposition-notification; boundary=b' },
   ]
   for (const headers of telling) assert.ok(await isAutomatic(headers), JSON.stringify(headers))
   const silent: Record<string, string>[] = [
@@ -229,8 +229,70 @@ test('hostile messages are unusable or bounded, never an error', async () => {
     '\0'.repeat(1000),
   ]) {
     const reading = await read({ source: Buffer.from(source), size: source.length }, config)
-    assert.ok(reading.kind === 'unusable' || (reading.event.text ?? '').length <= 250_000)
+    assert.ok(reading.kind !== 'event' || (reading.event.text ?? '').length <= 250_000)
   }
+})
+
+/** A report as RFC 3464 has it. */
+function report(
+  action: string,
+  returned: string,
+  more: { readonly type?: string; readonly returnedType?: string } = {},
+) {
+  const type = more.type ?? 'multipart/report; report-type="delivery-status"; boundary="b"'
+  const parts = [
+    ['text/plain; charset=utf-8', 'Your message was not delivered. Reply to this mail.'],
+    [
+      'message/delivery-status',
+      [
+        'Reporting-MTA: dns; mx.example.test',
+        'Action: failed',
+        '',
+        'Final-Recipient: rfc822; ann@example.test',
+        `Action: ${action}`,
+        'Status: 5.1.1',
+        'Diagnostic-Code: smtp; 550 5.1.1 no such',
+        '  mailbox',
+      ].join('\n'),
+    ],
+    [more.returnedType ?? 'message/rfc822', returned],
+  ]
+  const body = parts.map(([mime, text]) => `--b\nContent-Type: ${mime}\n\n${text}\n`).join('')
+  const from = { From: 'Mail Delivery Subsystem <mailer-daemon@mx.example.test>', 'Return-Path': '<>' }
+  return message(`${body}--b--`, { ...from, 'MIME-Version': '1.0', 'Content-Type': type })
+}
+
+test('a report that a message failed names ours alone; what is late, delivered or of others is nothing', async () => {
+  const ours = 'From: bot@example.test\nMessage-ID: <svc.msg_1@example.test>\nSubject: x\n\nseven'
+  const bounces = async (text: string) => {
+    const source = Buffer.from(text.replaceAll('\n', '\r\n'))
+    const reading = await read({ source, size: source.length }, config)
+    return reading.kind === 'report' ? reading.bounces : reading.kind
+  }
+  const reason = 'ann@example.test: 5.1.1 550 5.1.1 no such mailbox'
+  const failed = [{ id: 'svc.msg_1@example.test', reason }]
+  assert.equal(await bounces(report('failed', ours)), failed)
+  assert.equal(
+    await bounces(report('Failed (gone)', ours.split('\n\n')[0] ?? '', { returnedType: 'text/rfc822-headers' })),
+    failed,
+  )
+  for (const action of ['delayed', 'delivered', 'relayed', 'expanded', ''])
+    assert.equal(await bounces(report(action, ours)), [])
+  for (const id of ['<q1@example.test>', '<svc.msg_1@elsewhere.test>', 'svc.msg_1@example.test', ''])
+    assert.equal(await bounces(report('failed', `From: bot@example.test\nMessage-ID: ${id}\n\nx`)), [], id)
+  assert.equal(
+    await bounces(report('failed', `From: bot@example.test\n\nMessage-ID: <svc.msg_1@example.test>`)),
+    [],
+    'in the body',
+  )
+  const receipt = 'multipart/report; report-type=disposition-notification; boundary=b'
+  assert.is(await bounces(report('failed', ours, { type: receipt })), 'event')
+  assert.is(
+    await bounces(report('failed', ours, { type: 'multipart/mixed; boundary=b; x="report-type=delivery-status"' })),
+    'event',
+  )
+  const many = report('failed', ours).replace('Diagnostic', `${'X: y\n'.repeat(50_000)}Diagnostic`)
+  assert.ok(Array.isArray(await bounces(many)))
 })
 
 test('settings that would send a password in the clear or forge a header are refused', () => {

@@ -216,6 +216,35 @@ test('what the SMTP server says decides: never again, later, or not known', asyn
   await stop()
 })
 
+test('mail that comes back makes its delivery fail with the reason of the server, and starts nothing', async () => {
+  const { daemon, stop, dataDir } = await startBridge(ports())
+  await daemon.status('ready')
+  let refusals = 1
+  daemon.reportDelivery = () => {
+    if (refusals-- > 0) throw new RpcError(-32000, 'busy', { code: 'bridge_not_accepting', retry_after_ms: 10 })
+    return 'recorded'
+  }
+  const sent = await daemon.say('bri_1', { peer_id: 'gone@example.test' }, 'are you there?')
+  assert.is(sent.status, 'delivered', 'the server has taken it')
+  const report = await daemon.until(() => daemon.deliveryReports[0], 'a report')
+  assert.is(report.remote_message_id, sent.status === 'delivered' && sent.remote_message_id)
+  assert.is(report.status, 'failed')
+  assert.match(report.reason, /^gone@example\.test: 5\.\d\.\d .*550/)
+  await bot.put(message('after it'))
+  await daemon.heard('Question\n\nafter it')
+  assert.equal(
+    daemon.events.map(({ text }) => text),
+    ['Question\n\nafter it'],
+  )
+  await stop(true)
+  const again = await startBridge(ports(), {}, dataDir)
+  await again.daemon.status('ready')
+  await bot.put(message('later'))
+  await again.daemon.heard('Question\n\nlater')
+  assert.equal(again.daemon.deliveryReports, [], 'it was read before')
+  await again.stop()
+})
+
 test('a password that SMTP refuses degrades the instance, and verify names it', async () => {
   const secrets = { password: 'secret', smtp_password: 'other' }
   const { daemon, stop } = await startBridge(ports(), {}, undefined, undefined, secrets)
