@@ -1,7 +1,8 @@
 import { definePlugin, maybe, surfaceOf } from '../../../kernel/plugin.js'
-import { SecretOwners } from '../../access/vault/api.js'
+import { SecretOwners, VaultSecretDeleted, VaultSecretPut } from '../../access/vault/api.js'
 import { Extensions, ProvisionOwners } from '../../delivery/extensions/api.js'
 import { Checks, StatusMembers } from '../../desk/daemon/api.js'
+import { Events } from '../../platform/events/api.js'
 import {
   BridgeAuthRequired,
   BridgeDegraded,
@@ -43,6 +44,17 @@ export default definePlugin({
       maybe(Extensions),
       extensions => extensions.changed,
       self => () => self.processes.look(),
+    ),
+    // A value may also change in the vault, past the binding of its slot.
+    tap(
+      Events,
+      events => events.of(VaultSecretPut),
+      self => event => self.secretChanged(event.payload.ref, 'put'),
+    ),
+    tap(
+      Events,
+      events => events.of(VaultSecretDeleted),
+      self => event => self.secretChanged(event.payload.ref, 'deleted'),
     ),
   ],
   routes: [...instanceRoutes, ...deliveryRoutes, ...inboundRoutes],

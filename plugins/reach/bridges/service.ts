@@ -73,6 +73,12 @@ export class BridgesService implements BridgesApi {
     await this.instances.start()
   }
 
+  /** The vault has another value at a place, or none any more: the adapter whose secret it is hears of it. */
+  async secretChanged(ref: string, change: 'put' | 'deleted'): Promise<void> {
+    const instance = await this.secrets.follow(ref, change)
+    if (instance) this.adapters.mark(instance)
+  }
+
   /** What doctor says of bridges. */
   async check(): Promise<DiagnosticItem[]> {
     const { bridgeItems, unavailable } = await import('./instances/checks.js')

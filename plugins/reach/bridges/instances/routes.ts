@@ -227,7 +227,7 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
     path: `${ONE}/secret-bindings/{binding_name}`,
     summary: 'Bind a secret slot of a bridge; the value is never returned',
     body: PutBridgeSecretBody,
-    // A value of 4 MiB, in which JSON may write each byte as two.
+    // A value that is too long is refused by name of its limit, up to 4 MiB, in which JSON may write each byte as two.
     bodyLimit: 9 * 1024 * 1024,
     replies: { 200: BridgeSecretBindingReply },
     with: [

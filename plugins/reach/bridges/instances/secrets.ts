@@ -1,16 +1,16 @@
 import { command } from '../../../../kernel/kit/commands/command-line.js'
 import type { RowOf } from '../../../../kernel/kit/table.js'
 import { shown } from '../../../../kernel/kit/text.js'
-import type { Actor } from '../../../../kernel/plugin.js'
+import type { Actor, Tx } from '../../../../kernel/plugin.js'
 import { BridgeSecretBinding, type PutBridgeSecretBody } from '../../../../schemas/bridges.js'
 import { type BoundSecret, BridgeErrors, type SecretSlot } from '../api.js'
 import type { K } from '../needs.js'
 import type { Instance, Instances } from './instances.js'
-import { refOf } from './secrets-ref.js'
+import { placeOf, refOf } from './secrets-ref.js'
 import { secrets } from './table.js'
 
-/** Bytes of a value. */
-const VALUE_MAX = 4 * 1024 * 1024
+/** Bytes of a value: no more is hidden in what leaves the daemon, and so the vault takes no more. */
+const VALUE_MAX = 64 * 1024
 
 /** Secrets of instances: each slot has its place in the vault, and the table says which are bound. */
 export class Secrets {
@@ -63,7 +63,9 @@ export class Secrets {
     const value = body.secret_value ?? undefined
     if (value !== undefined) {
       if (Buffer.byteLength(value) > VALUE_MAX)
-        throw BridgeErrors.bridge_binding_invalid('secret_value: more than 4 MiB')
+        throw BridgeErrors.bridge_binding_invalid(`secret_value: longer than ${VALUE_MAX / 1024} KiB`, {
+          next: command('bridge secret-bindings put', id, name),
+        })
       if (value.trim() === '') throw BridgeErrors.bridge_binding_invalid('secret_value: is empty')
       await needs.vault.put(ref, value, { kind: body.kind, actor })
     } else if (!needs.vault.list(ref.slice('vault:'.length)).some(secret => secret.ref === ref)) {
@@ -77,10 +79,7 @@ export class Secrets {
       const before = secrets.get(t, { instanceId: id, name })
       const after = { instanceId: id, name, kind: body.kind, createdAt: before?.createdAt ?? now, updatedAt: now }
       secrets.replace(t, after)
-      // What the platform rejected is another one now, or what was missing is there: the adapter tries again.
-      if (this.instances.seen(id).status === 'auth_required' && this.missing(instance).length === 0)
-        this.instances.move(t, id, { status: 'starting' })
-      else this.instances.touched(t, id)
+      this.#changed(t, instance)
       return after
     })
     return bindingOf(row)
@@ -100,6 +99,36 @@ export class Secrets {
       needs.vault.forget(t, `bridges/${id}/${name}`)
       this.instances.touched(t, id)
     })
+  }
+
+  /**
+   * The vault has another value at a place, or none any more, which leaves the slot unbound.
+   * @returns the instance that has to hear of it; undefined where no slot is bound to the place
+   */
+  async follow(ref: string, change: 'put' | 'deleted'): Promise<Instance | undefined> {
+    const { id = '', name = '' } = placeOf(ref) ?? {}
+    const isBound = () => secrets.get(this.kernel.db, { instanceId: id, name }) !== undefined
+    if (!isBound()) return undefined
+    return this.kernel.db.tx(t => {
+      const instance = this.instances.get(id)
+      if (!instance || !isBound()) return undefined
+      if (change === 'deleted') {
+        secrets.delete(t, { instanceId: id, name })
+        this.instances.touched(t, id)
+      } else {
+        secrets.update(t, { instanceId: id, name }, { updatedAt: this.kernel.clock.now() })
+        this.#changed(t, instance)
+      }
+      return instance
+    })
+  }
+
+  /** A slot has a value: what the platform rejected is another one now, or what was missing is there. The adapter tries again. */
+  #changed(t: Tx, instance: Instance): void {
+    const { id } = instance
+    if (this.instances.seen(id).status === 'auth_required' && this.missing(instance).length === 0)
+      this.instances.move(t, id, { status: 'starting' })
+    else this.instances.touched(t, id)
   }
 
   #known(instance: Instance, name: string): void {

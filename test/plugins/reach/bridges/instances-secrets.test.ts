@@ -116,6 +116,48 @@ test('a secret that the vault has is bound without its value', async () => {
   await s.end()
 })
 
+test('a secret that is changed or deleted in the vault itself reaches the adapter', async () => {
+  const platform = new FakePlatform({ secretSlots: slots })
+  const s = await scene([platform])
+  const { id } = await s.create()
+  const ref = `vault:bridges/${id}/bot_token`
+  await s.request('PUT', `/api/bridges/${id}/secret-bindings/bot_token`, put(ref))
+  await s.reaches(id, 'ready')
+  const store = (secret_value: string) => s.request('PUT', '/api/vault/secrets', { ref, secret_value })
+  await store('another-secret-value')
+  await s.until('the adapter has it', () => platform.running[0]?.secrets[0]?.value === 'another-secret-value')
+  await platform.host.report(id, { status: 'auth_required', reason: 'auth_failed', message: 'invalid_auth' })
+  platform.reports = null
+  await store('a-third-secret-value')
+  await s.reaches(id, 'starting')
+  const slot = `vault:bridges/${id}/webhook_secret`
+  await s.request('PUT', '/api/vault/secrets', { ref: slot, secret_value: VALUE })
+  await s.clock.advance(1000)
+  assert.is(platform.running[0]?.secrets.length, 1, 'a slot is bound by its binding alone')
+  await s.request('DELETE', `/api/vault/secrets?ref=${encodeURIComponent(ref)}`)
+  await s.reaches(id, 'auth_required')
+  await s.until('the adapter ended it', () => platform.running.length === 0)
+  assert.equal((await s.request('GET', `/api/bridges/${id}/secret-bindings`)).body.bindings, [])
+  await s.end()
+})
+
+test('a value has at most 64 KiB, and a longer one is told so', async () => {
+  const platform = new FakePlatform({ secretSlots: slots })
+  const s = await scene([platform])
+  const { id } = await s.create()
+  const ref = `vault:bridges/${id}/bot_token`
+  const bind = (value: string) => s.request('PUT', `/api/bridges/${id}/secret-bindings/bot_token`, put(ref, value))
+  const value = 'key-of-16-bytes\n'.repeat(4096)
+  for (const long of [`${value}x`, 'x'.repeat(4 * 1024 * 1024)]) {
+    const { status, body } = await bind(long)
+    assert.equal([status, body.code, body.error], [400, 'bridge_binding_invalid', 'secret_value: longer than 64 KiB'])
+  }
+  assert.is((await bind(value)).status, 200)
+  await s.reaches(id, 'ready')
+  assert.is(platform.running[0]?.secrets[0]?.value, value, 'the adapter has all of it')
+  await s.end()
+})
+
 test('the value of a secret is in no reply, no event, no log line and no file', async () => {
   const platform = new FakePlatform({ secretSlots: slots })
   const s = await scene([platform])
