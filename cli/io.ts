@@ -11,6 +11,17 @@ export interface Sink {
   readonly rows?: number | undefined
 }
 
+/** Where keys come from, and what becomes of the terminal besides. */
+export interface Keyboard {
+  readonly input: NodeJS.ReadableStream & { setRawMode(on: boolean): unknown; unref?(): unknown }
+  /** Ctrl-C. */
+  interrupt(): void
+  /** Calls `take` when the terminal has another size, until the returned function is called. */
+  onResize(take: () => void): () => void
+  /** Calls `undo` when the process ends in any way that it can notice, unless the returned function is called before. */
+  onEnd(undo: () => void): () => void
+}
+
 /** What the command line has of the world around it; the tests hand in their own. */
 export interface Io {
   readonly env: Env
@@ -24,6 +35,8 @@ export interface Io {
   readonly unseen?: CommandContext['unseen'] | undefined
   /** Where input and output are one. */
   readonly terminal?: CommandTerminal | undefined
+  /** Standard input and output as one terminal; absent where it cannot move its cursor. */
+  readonly keyboard?: Keyboard | undefined
   /** Makes the screen of a command that shows a stream; absent where the terminal cannot move its cursor. */
   readonly openScreen?: (() => Promise<Screen>) | undefined
   /** The one that was made. */

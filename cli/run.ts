@@ -11,7 +11,7 @@ import { glossaryEntry } from './commands/glossary.js'
 import { commandHelp, groupHelp } from './commands/help.js'
 import { CliFault, exitCodes, exitOfStatus, usageFault } from './fault.js'
 import { entriesOf, findCalled, readCall } from './help-call.js'
-import type { Io } from './io.js'
+import type { Io, Keyboard } from './io.js'
 import { clientOf } from './later-client.js'
 import type { LocalContext } from './local.js'
 import { asciiSink, isAsciiLocale } from './show/ascii.js'
@@ -184,6 +184,9 @@ function contextOf(
       return out.json || out.quiet ? undefined : io.terminal
     },
     ...(out.json || isScreen(io) ? { watch: watching(io, out) } : {}),
+    get wholeScreen() {
+      return out.json || out.quiet || !isScreen(io) ? undefined : io.keyboard && drawing(io, io.keyboard)
+    },
     stdin: () => io.stdin(),
     readFile: path => readText(path, io),
     fault: (code, text, next) => {
@@ -206,6 +209,13 @@ const watching =
   async (ask, show) => {
     const { watchReplies } = await import('./watch-route.js')
     await watchReplies(ask, show, { io, out })
+  }
+
+const drawing =
+  (io: Io, keyboard: Keyboard): NonNullable<CommandContext['wholeScreen']> =>
+  async use => {
+    const { onWholeScreen } = await import('./show/whole-screen.js')
+    return onWholeScreen(use, io, keyboard)
   }
 
 const isList = (option: [string, unknown]): option is [string, readonly string[]] => Array.isArray(option[1])

@@ -69,6 +69,23 @@ run(process.argv.slice(2), {
   get terminal() {
     return hasTerminal() ? terminalOf(process.stdin) : undefined
   },
+  get keyboard() {
+    if (!hasTerminal() || process.env.TERM === 'dumb') return undefined
+    return {
+      input: process.stdin,
+      interrupt: () => interrupts.interrupt(),
+      onResize: (take: () => void) => {
+        process.stdout.on('resize', take)
+        return () => process.stdout.off('resize', take)
+      },
+      onEnd: (undo: () => void) => {
+        // Without a listener, SIGTERM ends the process where it stands.
+        listen()
+        process.on('exit', undo)
+        return () => process.off('exit', undo)
+      },
+    }
+  },
   get openScreen() {
     return hasTerminal() && process.env.TERM !== 'dumb' ? openScreen : undefined
   },

@@ -24,6 +24,7 @@ const colorCodes: Readonly<Record<ColorName, number>> = {
   blue: 34,
   magenta: 35,
   cyan: 36,
+  inverse: 7,
 }
 
 /**

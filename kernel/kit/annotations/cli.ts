@@ -106,12 +106,7 @@ const Column = v.strictObject({
 const columns = v.array(Column)
 
 const View = v.union([
-  v.strictObject({
-    rows: paths,
-    columns,
-    empty: v.exactOptional(v.string()),
-    problems: v.exactOptional(paths),
-  }),
+  v.strictObject({ rows: paths, columns, empty: v.exactOptional(v.string()), problems: v.exactOptional(paths) }),
   v.strictObject({
     item: paths,
     fields: columns,

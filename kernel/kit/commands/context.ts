@@ -33,6 +33,11 @@ export interface CommandContext {
    * it differs. Absent where text goes to a file or a pipe.
    */
   watch?(ask: () => Promise<unknown>, show: (reply: unknown, out: CommandOutput) => void): Promise<void>
+  /**
+   * Gives the command the whole terminal, with its keys, until `use` resolves or the command is ended; the terminal is put back in any
+   * case. Absent where standard input or output is no terminal, where it cannot move its cursor, and where the output is for a program.
+   */
+  readonly wholeScreen?: (<T>(use: (screen: CommandScreen) => Promise<T>) => Promise<T>) | undefined
   /** Aborts when the caller presses Ctrl-C, unless {@link onInterrupt} took it. */
   readonly signal: AbortSignal
   /**
@@ -70,7 +75,18 @@ export interface CommandTerminal {
   now(): number
 }
 
-export type ColorName = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'blue' | 'magenta' | 'cyan'
+/** The whole terminal. */
+export interface CommandScreen {
+  readonly size: { readonly columns: number; readonly rows: number }
+  /** The lines that `print` prints, fitted to a width. */
+  lines(print: (out: CommandOutput) => void, width: number): string[]
+  /** Puts lines of {@link lines} in place of what stands there; more than there are rows are left out. */
+  draw(lines: readonly string[]): void
+  /** Tells each key (`j`, `?`, `up`, `pageup`, `enter`, `escape`, `space`), `resize` for another size, and `tick` each second. */
+  onKey(take: (key: string) => void): void
+}
+
+export type ColorName = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'blue' | 'magenta' | 'cyan' | 'inverse'
 
 /** Output of a command, in the form that the caller asked for. */
 export interface CommandOutput {

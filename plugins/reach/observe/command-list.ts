@@ -19,7 +19,15 @@ export const commands: readonly Command[] = [
   {
     path: 'top',
     summary: 'Watch runs, sessions, queues and bridges',
-    options: [place, { name: 'once', type: 'boolean', summary: 'show the state once and exit' }],
+    options: [
+      place,
+      { name: 'once', type: 'boolean', summary: 'show the state once and exit' },
+      {
+        name: 'interval',
+        type: 'integer',
+        summary: 'seconds between two looks; default 2. With --json: print a state whenever it changes',
+      },
+    ],
     load: () => import('./commands.js').then(module => ({ run: module.runTop })),
   },
 ]

@@ -9,7 +9,7 @@ const ROWS = 10
 /** Runs, sessions and bridges that are read. */
 const READ = 50
 
-interface TopRun {
+export interface TopRun {
   readonly id: string
   readonly kind: 'task' | 'job' | 'trigger'
   readonly status: string
@@ -18,7 +18,7 @@ interface TopRun {
   readonly since: string | null
 }
 
-interface TopSession {
+export interface TopSession {
   readonly id: string
   readonly name: string | null
   readonly agent: string
@@ -26,7 +26,7 @@ interface TopSession {
   readonly updated_at: string
 }
 
-interface TopBridge {
+export interface TopBridge {
   readonly id: string
   readonly name: string
   readonly platform: string
@@ -35,7 +35,7 @@ interface TopBridge {
 }
 
 /** What `svc top --json` prints a line of; null for what the daemon does not have. */
-interface Frame {
+export interface Frame {
   readonly at: string | null
   readonly attention: number | null
   readonly today: Overview['today'] | null
@@ -45,31 +45,75 @@ interface Frame {
   readonly bridges: readonly TopBridge[] | null
 }
 
-const runColumns = columnsOf<TopRun>()(['id', 'kind', 'status', 'since~ago', 'title', 'agent'])
-const sessionColumns = columnsOf<TopSession>()([
+export const runColumns = columnsOf<TopRun>()(['id', 'kind', 'status', 'since~ago', 'title', 'agent'])
+export const sessionColumns = columnsOf<TopSession>()([
   'id',
   'agent',
   { of: 'badge', header: 'State' },
   'updated_at~ago',
   'name',
 ])
-const bridgeColumns = columnsOf<TopBridge>()(['name', 'platform', 'status', 'backlog'])
+export const bridgeColumns = columnsOf<TopBridge>()(['name', 'platform', 'status', 'backlog'])
 
-/** `svc top`: on a terminal the screen is drawn again every second; elsewhere, and with `--once`, it is printed once. */
+/** Seconds between two looks on a terminal. */
+const USUAL_SECONDS = 2
+/** The overview reads more than the rest together: it is asked for in every fifth look. */
+const OVERVIEW_EVERY = 5
+
+/**
+ * `svc top`: on a terminal a screen with keys, elsewhere and with `--once` the state of now; with `--json --interval` a state whenever
+ * it changes.
+ */
 export async function runTop(context: CommandContext): Promise<void> {
-  const { options, out, watch } = context
-  const ask = () => frameOf(context)
-  if (options.once === true || !watch) return show(await ask(), out)
-  await watch(ask, show)
+  const { options, out, watch, wholeScreen } = context
+  const seconds = options.interval === undefined ? undefined : Number(options.interval)
+  if (seconds !== undefined && !(seconds >= 1 && seconds <= 3600))
+    return context.fault('usage', '--interval is 1 to 3600 seconds')
+  const look = looksOf(context)
+  if (options.once === true) return show(await look(), out)
+  if (wholeScreen) {
+    // What cannot be asked for is said before the screen is taken.
+    const first = await look()
+    const { TopScreen } = await import('./top-screen.js')
+    const last = await wholeScreen(screen =>
+      new TopScreen(screen, first, { look, signal: context.signal, seconds: seconds ?? USUAL_SECONDS }).run(),
+    )
+    if (last !== undefined) out.line(last)
+  } else if (watch && (!out.json || seconds !== undefined)) {
+    let ticks = 0
+    let last: Frame | undefined
+    // It asks every second.
+    const ask = async () => {
+      if (ticks++ % (seconds ?? 1) === 0 || !last) last = await look()
+      return last
+    }
+    await watch(ask, show)
+  } else show(await look(), out)
 }
 
-async function frameOf(context: CommandContext): Promise<Frame> {
+/** Asks for a state, and for its expensive part not each time. */
+function looksOf(context: CommandContext): (isWhole?: boolean) => Promise<Frame> {
+  let looks = 0
+  let seen: Partial<OverviewReply> = {}
+  return async isWhole => {
+    const overview = isWhole === true || looks++ % OVERVIEW_EVERY === 0 ? undefined : seen
+    const found = await frameOf(context, overview)
+    seen = found.overview
+    return found.frame
+  }
+}
+
+/** @param known the overview of an earlier look; undefined: it is asked for */
+async function frameOf(
+  context: CommandContext,
+  known: Partial<OverviewReply> | undefined,
+): Promise<{ readonly frame: Frame; readonly overview: Partial<OverviewReply> }> {
   const place = placeOf(context)
   const query = (more: Record<string, string>) =>
     new URLSearchParams({ ...(place === undefined ? {} : { workspace: place }), ...more })
   const part = async (url: string): Promise<unknown> => {
     try {
-      return await context.client.request('GET', url)
+      return await context.client.request('GET', url, undefined, { waits: true })
     } catch (error) {
       // The plugin is disabled: its part is left out.
       if ((error as { code?: unknown }).code === 'route_not_found') return undefined
@@ -77,16 +121,17 @@ async function frameOf(context: CommandContext): Promise<Frame> {
     }
   }
   const [overview, tasks, jobs, sessions, bridges] = await Promise.all([
-    part(`/api/observe/overview?${query({ usage_window: '7' })}`),
+    known ?? part(`/api/observe/overview?${query({ usage_window: '7' })}`),
     part(`/api/observe/tasks/dashboard?${query({})}`),
     part('/api/automation/runs?status=running&limit=50'),
     part(`/api/sessions?${query({ state: 'active', sort: 'last_activity', limit: `${READ}` })}`),
     part(`/api/bridges?${query({ limit: `${READ}` })}`),
   ])
-  const { overview: seen } = (overview ?? {}) as Partial<OverviewReply>
+  const found = (overview ?? {}) as Partial<OverviewReply>
+  const { overview: seen } = found
   const { dashboard } = (tasks ?? {}) as { dashboard?: Dashboard }
-  return {
-    at: seen?.generated_at ?? dashboard?.freshness.observed_at ?? null,
+  const frame: Frame = {
+    at: dashboard?.freshness.observed_at ?? seen?.generated_at ?? null,
     attention: seen?.attention.total ?? null,
     today: seen?.today ?? null,
     queue: dashboard ? { queued: dashboard.queue.total, oldest_ms: dashboard.queue.oldest_queue_age_ms } : null,
@@ -94,6 +139,7 @@ async function frameOf(context: CommandContext): Promise<Frame> {
     sessions: sessionsOf(sessions),
     bridges: bridgesOf(bridges),
   }
+  return { frame, overview: found }
 }
 
 function taskRuns(dashboard: Dashboard | undefined): TopRun[] {
@@ -165,18 +211,24 @@ function show(reply: unknown, out: CommandOutput): void {
     ;(out.row ?? out.value).call(out, reply)
     return
   }
-  const { attention, today, queue, runs, sessions, bridges } = reply as Frame
+  const { runs, sessions, bridges } = reply as Frame
+  for (const line of summaryOf(reply as Frame, out)) out.line(line)
+  part(out, many(runs.length, 'active run'), runs, runColumns)
+  part(out, many(sessions.total, 'active session'), sessions.rows, sessionColumns, sessions.total)
+  if (bridges !== null) part(out, many(bridges.length, 'bridge'), bridges, bridgeColumns)
+}
+
+/** What is counted, in one or two lines. */
+export function summaryOf({ attention, today, queue }: Frame, out: CommandOutput): string[] {
   const queued =
     queue && `${grouped(queue.queued)} queued${queue.queued === 0 ? '' : `, oldest ${ageText(queue.oldest_ms)}`}`
   const waiting =
     attention === 0
       ? 'nothing needs attention'
       : attention && out.color('yellow', `${grouped(attention)} need attention`)
-  out.line([waiting, queued].filter(text => text !== null).join('; '))
-  if (today) out.line(`today: ${grouped(today.runs_completed)} runs completed, ${grouped(today.runs_failed)} failed`)
-  part(out, many(runs.length, 'active run'), runs, runColumns)
-  part(out, many(sessions.total, 'active session'), sessions.rows, sessionColumns, sessions.total)
-  if (bridges !== null) part(out, many(bridges.length, 'bridge'), bridges, bridgeColumns)
+  const counts = [waiting, queued].filter(text => text !== null).join('; ')
+  const done = today && `today: ${grouped(today.runs_completed)} runs completed, ${grouped(today.runs_failed)} failed`
+  return [counts, done ?? ''].filter(text => text !== '')
 }
 
 function part(

@@ -5,7 +5,7 @@ import type { Io } from '../../../../cli/io.js'
 import { Output, type OutputMode } from '../../../../cli/show/output.js'
 import { textWidth } from '../../../../cli/show/text.js'
 import { watchReplies } from '../../../../cli/watch-route.js'
-import type { CommandContext } from '../../../../kernel/plugin.js'
+import type { CommandContext, CommandOutput } from '../../../../kernel/plugin.js'
 import { runOverview, runTop } from '../../../../plugins/reach/observe/commands.js'
 import observe from '../../../../plugins/reach/observe/index.js'
 import { type Scene, scene } from '../../work/tasks/scene.js'
@@ -55,8 +55,14 @@ async function run(
         return body
       },
     },
+    fault: (code: string, text: string) => {
+      throw new CliFault(code, text)
+    },
     ...(isTTY || mode !== 'human'
-      ? { watch: (...asked: Parameters<NonNullable<CommandContext['watch']>>) => watchReplies(...asked, { io, out }) }
+      ? {
+          watch: (ask: () => Promise<unknown>, show: (reply: unknown, to: CommandOutput) => void) =>
+            watchReplies(ask, show, { io, out }),
+        }
       : {}),
   } as unknown as CommandContext)
   return printed
@@ -78,20 +84,30 @@ test('top without a terminal prints one state, and no line is wider than 80 colu
   assert.not.match(text, /bridge/)
 })
 
-test('top --json prints a state a line until it is interrupted, with --once one', async ({ world }) => {
+test('top --json prints one state, with --interval one a line whenever it changes until it is interrupted', async ({
+  world,
+}) => {
   await world.queued()
   const isEnough = (text: string) => {
     const frames = text.split('\n').length - 1
     if (frames === 1) void world.queued()
     return frames > 1
   }
-  const lines = (await run(runTop, world, { mode: 'json', isEnough })).trimEnd().split('\n')
+  const lines = (await run(runTop, world, { mode: 'json', options: { interval: 1 }, isEnough })).trimEnd().split('\n')
   const frames = lines.map(line => JSON.parse(line))
   assert.equal(frames[0].queue, { queued: 1, oldest_ms: 0 })
   assert.is(frames[1].queue.queued, 2)
   assert.equal([frames[0].bridges, frames[0].sessions], [null, { total: 0, rows: [] }])
-  const once = await run(runTop, world, { mode: 'json', options: { once: true } })
-  assert.is(once.trimEnd().split('\n').length, 1)
+  for (const options of [{}, { once: true }]) {
+    const once = await run(runTop, world, { mode: 'json', options })
+    assert.is(JSON.parse(once).queue.queued, 2)
+  }
+  try {
+    await run(runTop, world, { options: { interval: 0 } })
+    assert.unreachable()
+  } catch (error) {
+    assert.is((error as Error).message, '--interval is 1 to 3600 seconds')
+  }
 })
 
 test('top on a terminal shows each state in place of the one before', async ({ world }) => {
