@@ -1,4 +1,4 @@
-import { type Instance, InstanceProblem } from '../../bridge-kit/src/index.js'
+import { type Instance, InstanceProblem, unbound } from '../../bridge-kit/src/index.js'
 import { isAddress } from './addresses.js'
 
 export type Security = 'tls' | 'starttls' | 'none'

@@ -22,6 +22,7 @@ import {
   type Timing,
   taken,
   type Unsettled,
+  unbound,
   type WebhookReply,
   type WebhookRequest,
   webhookCheck,
@@ -204,7 +205,7 @@ function listOf(text: string): readonly Comment[] {
 function configOf(instance: Instance): GithubConfig {
   const { config } = instance
   const secret = instance.secret('webhook_secret')
-  if (secret === undefined) throw missing('webhook_secret')
+  if (secret === undefined) throw unbound(instance, ['webhook_secret'])
   const { repositories, targets = [] } = config
   if (repositories !== undefined && !isListOf(repositories, REPOSITORY))
     throw problem('provider_config.repositories is no list of owner/name')
@@ -229,7 +230,7 @@ function credentialsOf(instance: Instance): Credentials {
     checkKey(privateKey)
     return { kind: 'app', appId, privateKey }
   }
-  if (token === undefined) throw missing('token, or to app_id and private_key')
+  if (token === undefined) throw unbound(instance, ['token', 'app_id and private_key'])
   if (!/^[\x21-\x7e]+$/.test(token)) throw problem('the secret bound to token is no token')
   return { kind: 'token', token }
 }
@@ -238,10 +239,3 @@ const isListOf = (value: unknown, form: RegExp): value is string[] =>
   Array.isArray(value) && value.length <= 200 && value.every(one => typeof one === 'string' && form.test(one))
 
 const problem = (message: string) => new InstanceProblem({ status: 'error', reason: 'tenant_config_invalid', message })
-
-const missing = (slots: string) =>
-  new InstanceProblem({
-    status: 'auth_required',
-    reason: 'auth_failed',
-    message: `no secret is bound to ${slots}. Bind one: svc bridge secret-bindings put <id> <slot>`,
-  })

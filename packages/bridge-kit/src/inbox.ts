@@ -1,7 +1,8 @@
+import { fileMissing } from './download.js'
 import { RpcError } from './rpc.js'
 import { split } from './text.js'
 import { type Backoff, backoffMs, type Timing } from './timing.js'
-import { type InboundEvent, IngestRefused, type IngestResult } from './types.js'
+import { type Attachment, type InboundEvent, IngestRefused, type IngestResult } from './types.js'
 
 /** Bounds of what waits for the daemon, of one instance. */
 const MOST_WAITING = 1000
@@ -29,6 +30,9 @@ const NEVER = new Set([
 const LONGEST_TEXT = 1024 * 1024
 const LONGEST_NAME = 512
 const CUT = '… (cut)'
+/** A longer line ends the process; the request around the event takes some of it. */
+const LONGEST_EVENT = 8 * 1024 * 1024 - 4096
+const MOST_FILES = 10
 
 const BACKOFF: Backoff = { baseMs: 200, capMs: 15_000 }
 
@@ -119,8 +123,35 @@ export class Inbox {
   }
 }
 
-/** An event with the part of its text that the daemon takes; what is beyond is lost rather than all of it. */
+/** An event as the daemon takes it; what is beyond is lost rather than all of it. */
 function bounded(event: InboundEvent): InboundEvent {
+  const { attachments = [], ...rest } = event
+  const short = withText(rest)
+  let left = LONGEST_EVENT - bytesOf(short)
+  const [kept, missing]: [Attachment[], string[]] = [[], []]
+  for (const file of attachments) {
+    const size = bytesOf(file) + 1
+    // Some room is for the words that stand for files which come later.
+    const why =
+      kept.length >= MOST_FILES
+        ? `a message has at most ${MOST_FILES} files`
+        : size + 2048 * attachments.length > left
+          ? 'with it the message would be longer than 8 MiB'
+          : undefined
+    if (why === undefined) {
+      left -= size
+      kept.push(file)
+    } else missing.push(fileMissing(file.name, why))
+  }
+  const files = attachments.length === 0 ? {} : { attachments: kept }
+  if (missing.length === 0) return { ...short, ...files }
+  return { ...withText({ ...short, text: [event.text, ...missing].filter(Boolean).join('\n') }), ...files }
+}
+
+const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value))
+
+/** An event with the part of its text that the daemon takes. */
+function withText(event: InboundEvent): InboundEvent {
   const { text, sender } = event
   const name = (value: string | undefined) => value?.slice(0, LONGEST_NAME) || undefined
   const { username, display_name: display, ...who } = sender

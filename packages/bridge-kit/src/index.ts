@@ -15,7 +15,7 @@ export { type Block, type Inline, markdown } from './markdown.js'
 export { RpcConnection, RpcError } from './rpc.js'
 export { type Bridge, runBridge, type Surroundings } from './run.js'
 export { type ManagedInstance, messageOf, type Open } from './running.js'
-export { type Settings, settingsOf } from './settings.js'
+export { type Settings, settingsOf, unbound } from './settings.js'
 export { checksOf, Standing, webhookCheck } from './standing.js'
 export { linesOf, measure, split, type TextUnit } from './text.js'
 export {

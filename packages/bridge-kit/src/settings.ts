@@ -15,7 +15,8 @@ export interface Settings {
 }
 
 /** The settings of an instance. */
-export function settingsOf({ config, secret }: Instance): Settings {
+export function settingsOf(instance: Instance): Settings {
+  const { config, secret } = instance
   const texts = (key: string, form: RegExp, most: number): readonly string[] => {
     const value = config[key] ?? []
     if (!Array.isArray(value) || value.length > most) throw wrong(key, value)
@@ -56,10 +57,21 @@ export function settingsOf({ config, secret }: Instance): Settings {
     secret: (slot, form, hint) => {
       const value = secret(slot)?.trim()
       if (value !== undefined && form.test(value)) return value
-      const what = value === undefined ? `no secret is bound to ${slot}` : `the secret ${slot} has another form`
-      throw new InstanceProblem({ status: 'auth_required', reason: 'auth_failed', message: `${what}: ${hint}` })
+      if (value === undefined) throw unbound(instance, [slot], hint)
+      throw new InstanceProblem({
+        status: 'auth_required',
+        reason: 'auth_failed',
+        message: `the secret ${slot} has another form: ${hint}`,
+      })
     },
   }
+}
+
+/** Says that a secret is missing, and how to bind it. @param slots the needed ones, or one of several */
+export function unbound({ id }: Instance, slots: readonly string[], hint?: string): InstanceProblem {
+  const why = `no secret is bound to ${slots.join(' or ')}${hint === undefined ? '' : `: ${hint}`}`
+  const message = `${why}. Bind it: svc bridge secret-bindings put ${id} ${slots[0]}`
+  return new InstanceProblem({ status: 'auth_required', reason: 'auth_failed', message })
 }
 
 function wrong(key: string, value: unknown): InstanceProblem {

@@ -96,7 +96,7 @@ export interface StateReport {
 export interface Attachment {
   readonly name: string
   readonly mime_type: string
-  /** Base64, at most 8 MiB decoded. */
+  /** Base64. An event with its files fits into 8 MiB; a file beyond that is named in the text instead. */
   readonly data: string
 }
 

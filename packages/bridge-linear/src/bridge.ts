@@ -21,6 +21,7 @@ import {
   type Timing,
   taken,
   type Unsettled,
+  unbound,
   type WebhookReply,
   type WebhookRequest,
   webhookCheck,
@@ -198,13 +199,13 @@ function configOf(instance: Instance): LinearConfig {
     instance.secret(slot)?.trim(),
   )
   const { targets = [] } = config
-  if (secret === undefined) throw missing('webhook_secret')
+  if (secret === undefined) throw unbound(instance, ['webhook_secret'])
   if (!Array.isArray(targets) || targets.length > 200 || !targets.every(isIdentifier))
     throw problem('provider_config.targets is no list of issues, ENG-12 for example')
   let credentials: Credentials
   if (id !== undefined && clientSecret !== undefined) credentials = { kind: 'app', id, secret: clientSecret }
   else if (key !== undefined) credentials = { kind: 'key', key }
-  else throw missing('api_key, or to client_id and client_secret')
+  else throw unbound(instance, ['api_key', 'client_id and client_secret'])
   if (key !== undefined && !/^[\x21-\x7e]+$/.test(key)) throw problem('the secret bound to api_key is no key')
   return {
     listen: listenConfigOf(instance),
@@ -216,10 +217,3 @@ function configOf(instance: Instance): LinearConfig {
 }
 
 const problem = (message: string) => new InstanceProblem({ status: 'error', reason: 'tenant_config_invalid', message })
-
-const missing = (slots: string) =>
-  new InstanceProblem({
-    status: 'auth_required',
-    reason: 'auth_failed',
-    message: `no secret is bound to ${slots}. Bind one: svc bridge secret-bindings put <id> <slot>`,
-  })

@@ -14,6 +14,7 @@ import {
   NotSent,
   type Target,
   taken,
+  unbound,
   type WebhookReply,
   type WebhookRequest,
 } from '../../bridge-kit/src/index.js'
@@ -166,12 +167,7 @@ function messageIdIn(text: string): string | undefined {
 function configOf(instance: Instance): WebhookConfig {
   const { config } = instance
   const inbound = instance.secret('webhook_secret')
-  if (inbound === undefined)
-    throw new InstanceProblem({
-      status: 'auth_required',
-      reason: 'auth_failed',
-      message: 'no secret is bound to webhook_secret. Bind one: svc bridge secret-bindings put <id> <slot>',
-    })
+  if (inbound === undefined) throw unbound(instance, ['webhook_secret'])
   const [inboundKey, outboundKey] = [inbound, instance.secret('delivery_secret') ?? inbound].map(keyOf) as [
     Buffer,
     Buffer,

@@ -2,8 +2,8 @@ import type { Attachment, InboundEvent } from '../../bridge-kit/src/index.js'
 
 const LONGEST_TEXT = 1024 * 1024
 const LONGEST_ID = 256
-const MOST_FILES = 20
-const MOST_ATTACHED = 8 * 1024 * 1024
+const MOST_FILES = 10
+const MOST_ATTACHED = 5 * 1024 * 1024
 
 /** Why a body is no event. */
 export class BadEvent extends Error {

@@ -14,6 +14,7 @@ import {
   retryAfterMs,
   retrying,
   runBridge,
+  settingsOf,
   split,
   type Timing,
 } from '../../../packages/bridge-kit/src/index.js'
@@ -205,6 +206,18 @@ test('what an adapter throws while it sends is unknown, unless it says that noth
   await daemon.shutdown()
 })
 
+test('a secret that is not bound is named with the command that binds it', async () => {
+  const open = (instance: Instance) => {
+    settingsOf(instance).secret('bot_token', /^x$/, 'ask for one')
+    return { deliver: async () => ({ status: 'delivered' }) as const, targets: () => [], close: () => {} }
+  }
+  const daemon = ScriptedDaemon.inProcess({ name: 'probe', version: '1.2.3', open })
+  await daemon.initialize([managed('bri_7', {})])
+  const { message: why } = await daemon.status('auth_required')
+  assert.match(why ?? '', /bot_token.*svc bridge secret-bindings put bri_7 bot_token$/)
+  await daemon.shutdown()
+})
+
 test('a health check fails while an adapter is deaf', async () => {
   let why: string | undefined
   const { daemon } = probe({ deaf: () => why })
@@ -361,6 +374,30 @@ test('a text and a name that are too long for the daemon are cut', async () => {
   assert.ok((event?.text?.length ?? 0) <= 1024 * 1024)
   assert.match(event?.text ?? '', /^(?:😀)+… \(cut\)$/u)
   assert.equal(event?.sender, { id: 'ann', authenticated: true, username: 'n'.repeat(512) })
+  await daemon.shutdown()
+})
+
+test('files that make an event longer than a line of the protocol are named in its text instead', async () => {
+  const { daemon, opened } = probe()
+  await daemon.initialize([managed('a', {})])
+  await daemon.status('starting')
+  const file = (name: string, bytes: number) => ({
+    name,
+    mime_type: 'text/plain',
+    data: Buffer.alloc(bytes).toString('base64'),
+  })
+  const attachments = [file('one', 4 * 1024 * 1024), file('two', 4 * 1024 * 1024), file('three', 100)]
+  await opened[0]?.host.ingest({ ...message('k', 'look'), attachments })
+  const [event] = daemon.events
+  assert.ok(Buffer.byteLength(JSON.stringify(event)) < 8 * 1024 * 1024)
+  assert.equal(
+    event?.attachments?.map(({ name }) => name),
+    ['one', 'three'],
+  )
+  assert.match(event?.text ?? '', /^look\n\[The file two is not attached: .*8 MiB.*\]$/)
+  await opened[0]?.host.ingest({ ...message('l', ''), attachments: Array.from('abcdefghijkl', name => file(name, 1)) })
+  assert.is(daemon.events[1]?.attachments?.length, 10)
+  assert.match(daemon.events[1]?.text ?? '', /^\[The file k .*10 files\.\]\n\[The file l .*\]$/)
   await daemon.shutdown()
 })
 

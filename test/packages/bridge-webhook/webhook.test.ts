@@ -128,7 +128,8 @@ test('what is forged, old, malformed or too long is refused and reaches nothing'
     { sender: { id: 'ann' }, text: 'x', group_id: {} },
     { sender: { id: 'ann' }, text: 'x', attachments: [{ name: '../x', mime_type: 'a/b', data: '' }] },
     { sender: { id: 'ann' }, text: 'x', attachments: [{ name: 'x', mime_type: 'a/b', data: '!' }] },
-    { sender: { id: 'ann' }, text: 'x', attachments: [{ name: 'x', mime_type: 'a/b', data: 'A'.repeat(11_500_000) }] },
+    { sender: { id: 'ann' }, text: 'x', attachments: [{ name: 'x', mime_type: 'a/b', data: 'A'.repeat(7_100_000) }] },
+    { sender: { id: 'ann' }, text: 'x', attachments: Array(11).fill({ name: 'x', mime_type: 'a/b', data: '' }) },
   ]
   for (const one of bad) assert.is((await event('e', one)).status, 400, JSON.stringify(one).slice(0, 100))
   assert.is((await fetch(url)).status, 405)
