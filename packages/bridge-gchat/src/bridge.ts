@@ -6,6 +6,7 @@ import {
   checksOf,
   type Delivery,
   type DeliveryResult,
+  durable,
   fileMissing,
   type Host,
   type InboundEvent,
@@ -25,7 +26,6 @@ import {
   settingsOf,
   type Target,
   type Timing,
-  taken,
   type Unsettled,
   type WebhookReply,
   type WebhookRequest,
@@ -243,7 +243,7 @@ class GchatBridge implements Adapter {
     if (!event) return SEEN
     if (space?.isDirect) remember(this.#direct, event.sender.id, space.name, MOST_REMEMBERED)
     const complete = files.length === 0 ? undefined : (one: InboundEvent) => this.#withFiles(one, files)
-    const reply = await taken({ ingest: one => this.#arrivals.take(one, complete) }, event, WAIT_MS)
+    const reply = await durable(this.#arrivals.take(event, complete), WAIT_MS)
     return reply.status === 200 ? SEEN : reply
   }
 

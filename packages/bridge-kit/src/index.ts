@@ -3,6 +3,7 @@ export { bytesOf, fileMissing, fileName } from './download.js'
 export { type HttpReply, type HttpRequest, http, isHmac, isSame, objectOf } from './http.js'
 export { type ExpectedJwt, JwtRefused, RemoteKeys, signJwt, type VerifiedJwt, verifyJwt } from './jwt.js'
 export {
+  durable,
   type ListenConfig,
   listen,
   listenConfigOf,

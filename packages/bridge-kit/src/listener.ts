@@ -72,14 +72,19 @@ const LATER: WebhookReply = {
 }
 
 /** Hands an event to the daemon. The reply says 200 when it is durable there, 503 when the sender has to repeat it. */
-export async function taken(host: Pick<Host, 'ingest'>, event: InboundEvent, waitMs = WAIT_MS): Promise<WebhookReply> {
+export function taken(host: Host, event: InboundEvent, waitMs = WAIT_MS): Promise<WebhookReply> {
+  return durable(host.ingest(event), waitMs)
+}
+
+/** The reply to a request of which something is on its way to the daemon; see {@link taken}. */
+export async function durable(work: Promise<unknown>, waitMs = WAIT_MS): Promise<WebhookReply> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<undefined>(resolve => {
     timer = setTimeout(() => resolve(undefined), waitMs)
   })
   try {
-    // A repetition of the request joins the event that still waits.
-    const result = await Promise.race([host.ingest(event), late])
+    // A repetition of the request joins what still waits.
+    const result = await Promise.race([work, late])
     return result === undefined ? LATER : { status: 200, body: result }
   } catch (error) {
     if (!(error instanceof IngestRefused)) throw error

@@ -5,7 +5,7 @@ import {
   type Check,
   checksOf,
   type Delivery,
-  type DeliveryResult,
+  durable,
   fileMissing,
   type Host,
   type InboundEvent,
@@ -19,13 +19,11 @@ import {
   NotSent,
   objectOf,
   realTiming,
-  remember,
   retrying,
   Standing,
   settingsOf,
   type Target,
   type Timing,
-  taken,
   type WebhookReply,
   type WebhookRequest,
   webhookCheck,
@@ -36,12 +34,6 @@ import { LONGEST, marked } from './text.js'
 
 /** Meta sends up to 3 MB. */
 const MOST_BYTES = 4 * 1024 * 1024
-/** WhatsApp takes nearly every message and says in a status why it did not send it: so long the first status is waited for. */
-const STATUS_MS = 2500
-/** Less than the time that the daemon has for a delivery. */
-const DELIVERY_MS = 4400
-/** A status that comes before the reply to its message is kept among so many. */
-const MOST_STATUSES = 1000
 
 interface WhatsappConfig {
   readonly listen: ListenConfig
@@ -68,9 +60,8 @@ class WhatsappBridge implements Adapter {
   /** Numbers whose events come here although they are of other instances. */
   readonly #strangers = new Set<string>()
   readonly #arrivals: Arrivals
-  /** Last statuses, and messages that wait for their first one. */
-  readonly #statuses = new Map<string, Status>()
-  readonly #awaited = new Map<string, (status: Status) => void>()
+  /** Messages that did not arrive, while the daemon is told. */
+  readonly #reports = new Map<string, Promise<unknown>>()
 
   constructor(
     private readonly config: WhatsappConfig,
@@ -98,10 +89,8 @@ class WhatsappBridge implements Adapter {
     if (body.length > LONGEST)
       throw new NotSent('unsupported_capability', `a text of ${body.length} characters is longer than ${LONGEST}`)
     if (body === '') return { status: 'delivered' } as const
-    const begun = this.timing.now()
     try {
-      const sent = await this.#api.send(recipientOf(target), body, reply)
-      const result = sent.status === 'delivered' ? await this.#confirmed(sent, begun) : sent
+      const result = await this.#api.send(recipientOf(target), body, reply)
       if (result.status === 'delivered') this.#standing.well()
       return result
     } catch (error) {
@@ -137,36 +126,6 @@ class WhatsappBridge implements Adapter {
     return this.#close()
   }
 
-  /**
-   * Waits for the first status of a message, where statuses come at all. One that comes later changes nothing any more: the daemon
-   * knows the message as delivered.
-   */
-  async #confirmed(sent: DeliveryResult & { readonly status: 'delivered' }, begun: number): Promise<DeliveryResult> {
-    const { remote_message_id: id } = sent
-    if (!this.#hasHeard || id === undefined) return sent
-    const known = this.#statuses.get(id)
-    const left = begun + DELIVERY_MS - this.timing.now()
-    const status = known ?? (await this.#statusOf(id, Math.min(STATUS_MS, Math.max(0, left))))
-    if (status?.status !== 'failed') return sent
-    throw refusalOf(status.code, status.message)
-  }
-
-  async #statusOf(id: string, ms: number): Promise<Status | undefined> {
-    const stop = new AbortController()
-    try {
-      return await Promise.race([
-        new Promise<Status>(resolve => this.#awaited.set(id, resolve)),
-        this.timing.sleep(ms, AbortSignal.any([stop.signal, this.host.signal])).then(
-          () => undefined,
-          () => undefined,
-        ),
-      ])
-    } finally {
-      this.#awaited.delete(id)
-      stop.abort()
-    }
-  }
-
   async #received({ method, headers, query, body }: WebhookRequest): Promise<WebhookReply> {
     if (method === 'GET') return this.#verified(query)
     const { 'x-hub-signature-256': signature = '' } = headers
@@ -175,13 +134,14 @@ class WhatsappBridge implements Adapter {
     this.#hasHeard = true
     const { readings, statuses, others } = readUpdate(objectOf(body.toString('utf8')), this.config.number)
     for (const other of others) this.#refuse(other)
-    for (const status of statuses) this.#told(status)
-    const replies = await Promise.all(readings.flatMap(one => ('ignored' in one ? [] : [this.#take(one)])))
+    const messages = readings.flatMap(one => ('ignored' in one ? [] : [this.#take(one)]))
+    const failures = statuses.flatMap(one => (one.status === 'failed' ? [this.#failed(one)] : []))
+    const replies = await Promise.all([...messages, ...failures])
     // What is durable already is not taken twice when Meta repeats all of them.
     const later = replies.find(({ status }) => status === 503)
     if (later) return later
     const ignored = readings.flatMap(one => ('ignored' in one ? [one.ignored] : []))
-    return { status: 200, body: { taken: replies.length, ignored, ...(others.length > 0 ? { others } : {}) } }
+    return { status: 200, body: { taken: messages.length, ignored, ...(others.length > 0 ? { others } : {}) } }
   }
 
   /** The request with which Meta asks whether the address is wanted. */
@@ -196,7 +156,7 @@ class WhatsappBridge implements Adapter {
 
   #take({ event, media }: Exclude<Reading, { ignored: string }>): Promise<WebhookReply> {
     const complete = media && ((one: InboundEvent) => this.#withFile(one, media))
-    return taken({ ingest: one => this.#arrivals.take(one, complete) }, event)
+    return durable(this.#arrivals.take(event, complete))
   }
 
   /** The event with its file, or with words that stand for one that cannot be had. */
@@ -218,16 +178,17 @@ class WhatsappBridge implements Adapter {
     return { ...event, text: [event.text, fileMissing(media.name, why)].filter(Boolean).join('\n') }
   }
 
-  #told(status: Status): void {
-    const waits = this.#awaited.get(status.id)
-    if (waits) {
-      waits(status)
-      return
+  /** WhatsApp takes nearly every message, and says in a status why it did not arrive. */
+  #failed({ id, code, message }: Status): Promise<WebhookReply> {
+    let report = this.#reports.get(id)
+    if (!report) {
+      const { message: reason } = refusalOf(code, message)
+      report = this.host.reportDelivery({ remote_message_id: id, status: 'failed', reason })
+      this.#reports.set(id, report)
+      const done = () => this.#reports.delete(id)
+      report.then(done, done)
     }
-    const before = this.#statuses.get(status.id)
-    remember(this.#statuses, status.id, status, MOST_STATUSES)
-    if (status.status === 'failed' && before?.status !== 'failed')
-      this.host.log(`the message ${status.id} was not delivered: ${refusalOf(status.code, status.message).message}`)
+    return durable(report)
   }
 
   #refuse(number: string): void {

@@ -145,11 +145,6 @@ test('a message that comes twice is one event, and the answer is a reply in the 
     received_at: 1_764_324_000_000,
   })
   assert.is(daemon.events.length, 1)
-  // The status comes before the reply to the request, as it may.
-  graph.instead = ({ method }) => {
-    if (method === 'POST') void send(statuses('wamid.out1', 'sent'))
-    return undefined
-  }
   const result = await daemon.say('bri_1', { peer_id: ANN }, '**Nothing** failed, see [log](https://a.example/x).', {
     reply_to_message_id: text.id,
   })
@@ -218,10 +213,6 @@ test('a person without a number, and a group', async () => {
   const event = await daemon.heard('hidden')
   assert.equal(event.sender, { id, username: 'bo', display_name: 'Bo', authenticated: true })
   assert.is(event.peer_id, id)
-  graph.instead = ({ method }) => {
-    if (method === 'POST') void send(statuses(`wamid.out${graph.sent.length + 1}`, 'sent'))
-    return undefined
-  }
   await daemon.say('bri_1', { peer_id: id }, 'hello')
   assert.is(graph.sent[0]?.recipient, id)
   assert.is(graph.sent[0]?.to, undefined)
@@ -315,25 +306,26 @@ test('a file is fetched from Meta alone, within bounds, and is not overtaken', a
   assert.is(daemon.events.length, 6)
 })
 
-test('what WhatsApp refuses later fails the delivery with what to do', async () => {
-  const { daemon, graph, send } = await start()
-  await send(webhook(change({ messages: [said('hello')] })))
-  graph.instead = ({ method }) => {
-    if (method !== 'POST') return undefined
-    const error = { code: 131047, title: 'Re-engagement message', error_data: { details: 'more than 24 hours' } }
-    void send(statuses('wamid.out1', 'failed', error))
-    return undefined
+test('what WhatsApp refuses later is reported as failed, with what to do', async () => {
+  const { daemon, send } = await start()
+  const sent = await daemon.say('bri_1', { peer_id: ANN }, 'late')
+  assert.equal(sent, { status: 'delivered', remote_message_id: 'wamid.out1' })
+  const error = { code: 131047, title: 'Re-engagement message', error_data: { details: 'more than 24 hours' } }
+  const failed = statuses('wamid.out1', 'failed', error)
+  daemon.reportDelivery = () => {
+    throw new RpcError(-32000, 'gone', { code: 'bridge_not_found' })
   }
-  const closed = await daemon.say('bri_1', { peer_id: ANN }, 'late')
-  assert.ok(closed.status === 'not_sent' && closed.permanent && closed.kind === 'permission_denied')
-  assert.match(closed.status === 'not_sent' ? closed.message : '', /24 hours.*template/)
-  graph.instead = ({ method }) => {
-    if (method === 'POST') void send(statuses('wamid.out2', 'failed', { code: 131056 }))
-    return undefined
-  }
-  const pair = await daemon.say('bri_1', { peer_id: ANN }, 'again')
-  assert.ok(pair.status === 'not_sent' && !pair.permanent && pair.retry_after_ms === 10_000)
-  assert.is((await daemon.status('degraded')).reason, 'rate_limited')
+  assert.is((await send(failed)).status, 503, 'the report is not durable')
+  daemon.reportDelivery = () => 'recorded'
+  assert.is((await send(failed)).status, 200)
+  const [report] = daemon.deliveryReports
+  assert.is(report?.remote_message_id, 'wamid.out1')
+  assert.match(report?.reason ?? '', /131047.*24 hours.*template/)
+  for (const status of ['sent', 'delivered', 'read', 'other']) await send(statuses('wamid.out1', status))
+  await send(webhook(change({ statuses: [{ id: 7, status: 'failed' }, null, 'x'] })))
+  assert.is(daemon.deliveryReports.length, 1)
+  await send(statuses('wamid.out1', 'failed'))
+  assert.is(daemon.deliveryReports.length, 2, 'an error may be missing')
 })
 
 test('errors are limits, refused credentials, refused messages or unknown results', async () => {
