@@ -1,17 +1,16 @@
 import {
   type Adapter,
-  backoffMs,
   type Check,
   type Delivery,
   type DeliveryResult,
   type Host,
   type Instance,
-  InstanceProblem,
   messageOf,
   NotSent,
   realTiming,
   type SettleResult,
-  type StateReport,
+  Standing,
+  silence,
   type Target,
   type Timing,
   type Unsettled,
@@ -22,9 +21,6 @@ import { hasMessage, Mailbox } from './mailbox.js'
 import { PositionFile } from './position.js'
 import { compose, send, tryLogin } from './sending.js'
 
-/** A connection that lasted this long starts the back-off anew. */
-const STABLE_MS = 60_000
-
 /** Opens one instance: it connects, and connects again, until it is closed. */
 export function openEmail(instance: Instance, host: Host, timing: Timing = realTiming): Adapter {
   return new EmailBridge(configOf(instance), new PositionFile(host.dataDir, instance.id), host, timing)
@@ -32,9 +28,9 @@ export function openEmail(instance: Instance, host: Host, timing: Timing = realT
 
 class EmailBridge implements Adapter {
   #mailbox: Mailbox | undefined
+  readonly #standing: Standing
   readonly #running: Promise<void>
   #watching: Promise<void> = Promise.resolve()
-  #reported = ''
   /** Why nothing can be sent. */
   #mute: string | undefined
 
@@ -44,7 +40,8 @@ class EmailBridge implements Adapter {
     private readonly host: Host,
     private readonly timing: Timing,
   ) {
-    this.#running = this.#run()
+    this.#standing = new Standing(host, timing)
+    this.#running = this.#standing.keep(config.imap.host, () => this.#connect())
   }
 
   async deliver(delivery: Delivery): Promise<DeliveryResult> {
@@ -57,7 +54,7 @@ class EmailBridge implements Adapter {
     const result = await send(message, this.config)
     const refused = result.status === 'not_sent' && result.kind === 'missing_token'
     this.#mute = refused ? result.message : undefined
-    this.#standing()
+    this.#tell()
     if (result.status === 'delivered') void this.#keepCopy(message.bytes)
     return result
   }
@@ -125,11 +122,7 @@ class EmailBridge implements Adapter {
 
   deaf(): string | undefined {
     const mailbox = this.#mailbox
-    if (!mailbox) return undefined
-    const silentMs = this.timing.now() - mailbox.lastHeard
-    return silentMs > this.config.idleMs * 2 + 60_000
-      ? `nothing was heard of ${this.config.imap.host} for ${Math.round(silentMs / 1000)} s`
-      : undefined
+    return mailbox && silence(this.config.imap.host, mailbox.lastHeard, this.config.idleMs * 2 + 60_000, this.timing)
   }
 
   async close(): Promise<void> {
@@ -139,49 +132,26 @@ class EmailBridge implements Adapter {
     await this.#watching
   }
 
-  async #run(): Promise<void> {
-    const { signal } = this.host
-    for (let failures = 1; !signal.aborted; failures++) {
-      const begun = this.timing.now()
-      const why = await this.#connect().catch(error => error as Error)
-      this.#mailbox?.close()
-      this.#mailbox = undefined
-      if (signal.aborted) return
-      if (why instanceof InstanceProblem) {
-        this.#report(why.state)
-        return
-      }
-      if (this.timing.now() - begun > STABLE_MS) failures = 1
-      const message = `${this.config.imap.host}: ${typeof why === 'string' ? why : messageOf(why)}`
-      this.#report({ status: 'degraded', reason: 'provider_timeout', message: message.slice(0, 500) })
-      await this.timing.sleep(backoffMs(failures, this.timing), signal).catch(() => {})
-    }
-  }
-
   /** One connection from its beginning to its end; resolves with why it ended. */
   async #connect(): Promise<string> {
     const mailbox = await Mailbox.open(this.config, this.position, this.host, this.timing)
     this.#mailbox = mailbox
-    this.#standing()
+    this.#tell()
     const watching = mailbox.watch()
     this.#watching = watching.catch(() => {})
-    return Promise.race([mailbox.ended, watching.then(() => mailbox.ended)])
+    return Promise.race([mailbox.ended, watching.then(() => mailbox.ended)]).finally(() => {
+      mailbox.close()
+      this.#mailbox = undefined
+    })
   }
 
-  #standing(): void {
+  #tell(): void {
     if (!this.#mailbox) return
-    this.#report(
+    this.#standing.report(
       this.#mute === undefined
         ? { status: 'ready' }
         : { status: 'degraded', reason: 'auth_failed', message: `nothing can be sent: ${this.#mute}` },
     )
-  }
-
-  #report(state: StateReport): void {
-    const text = JSON.stringify(state)
-    if (text === this.#reported) return
-    this.#reported = text
-    this.host.report(state)
   }
 
   async #keepCopy(message: Buffer): Promise<void> {

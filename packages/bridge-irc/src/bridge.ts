@@ -1,16 +1,15 @@
 import {
   type Adapter,
-  backoffMs,
   type Check,
   type Delivery,
   type DeliveryResult,
   type Host,
   type Instance,
-  InstanceProblem,
   messageOf,
   NotSent,
   realTiming,
-  type StateReport,
+  Standing,
+  silence,
   type Target,
   type Timing,
 } from '../../bridge-kit/src/index.js'
@@ -22,8 +21,6 @@ import { addressedText, isTarget, plain } from './lines.js'
 const AGAIN_MS = 25_000
 /** Channels that a verification looks at; the daemon takes 100 checks. */
 const MOST_CHECKED = 90
-/** A connection that lasted this long starts the back-off anew. */
-const STABLE_MS = 60_000
 
 /** Opens one instance: it connects, and connects again, until it is closed. */
 export function openIrc(instance: Instance, host: Host, timing: Timing = realTiming): Adapter {
@@ -32,17 +29,16 @@ export function openIrc(instance: Instance, host: Host, timing: Timing = realTim
 
 class IrcBridge implements Adapter {
   #connection: IrcConnection | undefined
+  readonly #standing: Standing
   readonly #running: Promise<void>
-  #reported = ''
-  /** Why there is no connection. */
-  #why = ''
 
   constructor(
     private readonly config: IrcConfig,
     private readonly host: Host,
     private readonly timing: Timing,
   ) {
-    this.#running = this.#run()
+    this.#standing = new Standing(host, timing)
+    this.#running = this.#standing.keep(config.host, () => this.#connect())
   }
 
   async deliver(delivery: Delivery): Promise<DeliveryResult> {
@@ -76,8 +72,7 @@ class IrcBridge implements Adapter {
   async verify(): Promise<readonly Check[]> {
     const connection = this.#connection
     if (!connection) {
-      const why = this.#why === '' ? '' : ` The last attempt: ${this.#why}`.slice(0, 1000)
-      const remediation = `Check that ${this.config.host}:${this.config.port} is reachable and the nick is allowed.${why}`
+      const remediation = `Check that ${this.config.host}:${this.config.port} is reachable and the nick is allowed.${this.#standing.lastAttempt}`
       return [{ check: 'irc.connected', status: 'fail', remediation }]
     }
     const alive = await connection.roundTrip().then(
@@ -103,11 +98,7 @@ class IrcBridge implements Adapter {
 
   deaf(): string | undefined {
     const connection = this.#connection
-    if (!connection) return undefined
-    const silentMs = this.timing.now() - connection.lastHeard
-    return silentMs > this.config.pingSeconds * 4000
-      ? `nothing was heard of ${this.config.host} for ${Math.round(silentMs / 1000)} s`
-      : undefined
+    return connection && silence(this.config.host, connection.lastHeard, this.config.pingSeconds * 4000, this.timing)
   }
 
   async close(): Promise<void> {
@@ -115,35 +106,18 @@ class IrcBridge implements Adapter {
     await this.#running
   }
 
-  async #run(): Promise<void> {
-    const { signal } = this.host
-    for (let failures = 1; !signal.aborted; failures++) {
-      const begun = this.timing.now()
-      const why = await this.#connect().catch(error => error as Error)
-      this.#connection = undefined
-      if (signal.aborted) return
-      if (why instanceof InstanceProblem) {
-        this.#why = why.message
-        this.#report(why.state)
-        return
-      }
-      if (this.timing.now() - begun > STABLE_MS) failures = 1
-      const message = `${this.config.host}: ${typeof why === 'string' ? why : messageOf(why)}`
-      this.#why = message
-      this.#report({ status: 'degraded', reason: 'provider_timeout', message })
-      await this.timing.sleep(backoffMs(failures, this.timing), signal).catch(() => {})
-    }
-  }
-
   /** One connection from its beginning to its end; resolves with why it ended. */
   async #connect(): Promise<string> {
-    const events = { heard: (heard: Heard) => this.#heard(heard), changed: () => this.#standing() }
+    const events = { heard: (heard: Heard) => this.#heard(heard), changed: () => this.#tell() }
     const connection = await IrcConnection.open(this.config, events, this.timing, this.host.signal)
     this.#connection = connection
-    this.#standing()
+    this.#tell()
     const stop = new AbortController()
     void this.#tryAgain(connection, stop.signal)
-    return connection.ended.finally(() => stop.abort())
+    return connection.ended.finally(() => {
+      stop.abort()
+      this.#connection = undefined
+    })
   }
 
   async #tryAgain(connection: IrcConnection, signal: AbortSignal): Promise<void> {
@@ -156,24 +130,21 @@ class IrcBridge implements Adapter {
   }
 
   /** Reports how the connection stands. */
-  #standing(): void {
+  #tell(): void {
     const connection = this.#connection
     if (!connection) return
     const missing = this.config.channels.filter(channel => !connection.isIn(channel))
     const why = (channel: string) => connection.refusedChannels.get(connection.lower(channel)) ?? 'not joined yet'
     if (missing.length > 0) {
       const message = `not in ${missing.map(channel => `${channel} (${why(channel)})`).join(', ')}`
-      this.#report({ status: 'degraded', message: message.slice(0, 500) })
+      this.#standing.report({ status: 'degraded', message: message.slice(0, 500) })
     } else if (connection.lower(connection.nick) === connection.lower(this.config.nick))
-      this.#report({ status: 'ready' })
-    else this.#report({ status: 'ready', message: `the nick ${this.config.nick} is taken; it is ${connection.nick}` })
-  }
-
-  #report(state: StateReport): void {
-    const text = JSON.stringify(state)
-    if (text === this.#reported) return
-    this.#reported = text
-    this.host.report(state)
+      this.#standing.report({ status: 'ready' })
+    else
+      this.#standing.report({
+        status: 'ready',
+        message: `the nick ${this.config.nick} is taken; it is ${connection.nick}`,
+      })
   }
 
   #heard(heard: Heard): void {

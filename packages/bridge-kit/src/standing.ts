@@ -1,17 +1,50 @@
 import { messageOf } from './running.js'
 import { backoffMs, type Timing } from './timing.js'
-import { type Check, type Host, NotSent, type StateReport } from './types.js'
+import { type Check, type Host, InstanceProblem, NotSent, type StateReport } from './types.js'
 
-/** How an instance whose platform is asked by requests stands: what its calls tell is reported when it changes. */
+/** A connection that lasted this long starts the back-off anew. */
+const STABLE_MS = 60_000
+
+/** How an instance stands, by what its requests or its connection tell; it is reported when it changes. */
 export class Standing {
   #reported = ''
   #begun = false
+  #why = ''
 
   constructor(
     private readonly host: Host,
     private readonly timing: Timing,
-    private readonly publicUrl: string | undefined,
+    private readonly publicUrl?: string,
   ) {}
+
+  /** Why the last connection ended, for the end of a sentence; empty where there was none. */
+  get lastAttempt(): string {
+    return this.#why === '' ? '' : ` The last attempt: ${this.#why}`.slice(0, 1000)
+  }
+
+  /**
+   * Keeps a connection until the instance is closed: opens it anew after each end, with growing waits.
+   * @param name what the connection is to
+   * @param connect resolves with why it ended, or rejects; an {@link InstanceProblem} needs the operator and ends it
+   */
+  async keep(name: string, connect: () => Promise<string>): Promise<void> {
+    const { signal } = this.host
+    for (let failures = 1; !signal.aborted; failures++) {
+      const begun = this.timing.now()
+      const why = await connect().catch(error => error as Error)
+      if (signal.aborted) return
+      if (why instanceof InstanceProblem) {
+        this.#why = why.message
+        this.report(why.state)
+        return
+      }
+      if (this.timing.now() - begun > STABLE_MS) failures = 1
+      const message = `${name}: ${typeof why === 'string' ? why : messageOf(why)}`.slice(0, 500)
+      this.#why = message
+      this.report({ status: 'degraded', reason: 'provider_timeout', message })
+      await this.timing.sleep(backoffMs(failures, this.timing), signal).catch(() => {})
+    }
+  }
 
   /**
    * Makes the first call of an instance until it succeeds, after which the instance is ready. Refused credentials end it: they need
@@ -62,6 +95,12 @@ export class Standing {
     this.#reported = text
     this.host.report(state)
   }
+}
+
+/** Says that nothing was heard for longer than that; undefined: it was. */
+export function silence(name: string, lastHeard: number, mostMs: number, timing: Timing): string | undefined {
+  const silentMs = timing.now() - lastHeard
+  return silentMs > mostMs ? `nothing was heard of ${name} for ${Math.round(silentMs / 1000)} s` : undefined
 }
 
 /** Checks of an instance with a webhook: whether its login works, and whether an event has come. */

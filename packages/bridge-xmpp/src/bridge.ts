@@ -2,18 +2,17 @@ import { createHash } from 'node:crypto'
 import type { Element } from '@xmpp/client-core'
 import {
   type Adapter,
-  backoffMs,
   type Check,
   type Delivery,
   type DeliveryResult,
   type Host,
   type Instance,
-  InstanceProblem,
   messageOf,
   NotSent,
   realTiming,
   type SettleResult,
-  type StateReport,
+  Standing,
+  silence,
   type Target,
   type Timing,
   type Unsettled,
@@ -27,8 +26,6 @@ import { hasId, NS, occupantIdOf } from './stanzas.js'
 const AGAIN_MS = 25_000
 /** Rooms that a verification looks at; the daemon takes 100 checks. */
 const MOST_CHECKED = 90
-/** A connection that lasted this long starts the back-off anew. */
-const STABLE_MS = 60_000
 /** A question about a message waits so long for a connection. */
 const CONNECTED_MS = 20_000
 /** How far the clocks of the server and of this machine may differ. */
@@ -41,10 +38,8 @@ export function openXmpp(instance: Instance, host: Host, timing: Timing = realTi
 
 class XmppBridge implements Adapter {
   #connection: XmppConnection | undefined
+  readonly #standing: Standing
   readonly #running: Promise<void>
-  #reported = ''
-  /** Why there is no connection. */
-  #why = ''
   /** Events wait here for what the archive knows of the time before them. */
   #inbound: Promise<void> = Promise.resolve()
   #waiters: (() => void)[] = []
@@ -58,7 +53,8 @@ class XmppBridge implements Adapter {
     private readonly host: Host,
     private readonly timing: Timing,
   ) {
-    this.#running = this.#run()
+    this.#standing = new Standing(host, timing)
+    this.#running = this.#standing.keep(config.account, () => this.#connect())
   }
 
   async deliver(delivery: Delivery): Promise<DeliveryResult> {
@@ -107,8 +103,7 @@ class XmppBridge implements Adapter {
   async verify(): Promise<readonly Check[]> {
     const connection = this.#connection
     if (!connection) {
-      const why = this.#why === '' ? '' : ` The last attempt: ${this.#why}`.slice(0, 1000)
-      const remediation = `Check the JID, the password and that the server of ${this.config.domain} is reachable.${why}`
+      const remediation = `Check the JID, the password and that the server of ${this.config.domain} is reachable.${this.#standing.lastAttempt}`
       return [{ check: 'xmpp.connected', status: 'fail', remediation }]
     }
     const alive = await connection.roundTrip().then(
@@ -140,11 +135,7 @@ class XmppBridge implements Adapter {
 
   deaf(): string | undefined {
     const connection = this.#connection
-    if (!connection) return undefined
-    const silentMs = this.timing.now() - connection.lastHeard
-    return silentMs > this.config.pingSeconds * 4000
-      ? `nothing was heard of ${this.config.domain} for ${Math.round(silentMs / 1000)} s`
-      : undefined
+    return connection && silence(this.config.domain, connection.lastHeard, this.config.pingSeconds * 4000, this.timing)
   }
 
   async close(): Promise<void> {
@@ -173,26 +164,6 @@ class XmppBridge implements Adapter {
     return this.#connection
   }
 
-  async #run(): Promise<void> {
-    const { signal } = this.host
-    for (let failures = 1; !signal.aborted; failures++) {
-      const begun = this.timing.now()
-      const why = await this.#connect().catch(error => error as Error)
-      this.#connection = undefined
-      if (signal.aborted) return
-      if (why instanceof InstanceProblem) {
-        this.#why = why.message
-        this.#report(why.state)
-        return
-      }
-      if (this.timing.now() - begun > STABLE_MS) failures = 1
-      const message = `${this.config.account}: ${typeof why === 'string' ? why : messageOf(why)}`
-      this.#why = message
-      this.#report({ status: 'degraded', reason: 'provider_timeout', message })
-      await this.timing.sleep(backoffMs(failures, this.timing), signal).catch(() => {})
-    }
-  }
-
   /** One connection from its beginning to its end; resolves with why it ended. */
   async #connect(): Promise<string> {
     const { signal } = this.host
@@ -202,7 +173,7 @@ class XmppBridge implements Adapter {
           this.#inbound = this.#inbound.then(() => this.#heard(heard))
         },
         changed: (joined?: string) => {
-          this.#standing()
+          this.#tell()
           if (joined !== undefined) this.#whileReading(this.#catchUp(joined))
         },
       }
@@ -213,7 +184,7 @@ class XmppBridge implements Adapter {
       this.#whileReading(this.#catchUp())
       await connection.announce()
       await connection.rooms.join()
-      this.#standing()
+      this.#tell()
       for (const waiter of this.#waiters.splice(0)) waiter()
       const stop = new AbortController()
       void this.#tryAgain(connection, stop.signal)
@@ -222,6 +193,7 @@ class XmppBridge implements Adapter {
       return why
     } finally {
       if (this.#connection) this.#lostAt = Date.now()
+      this.#connection = undefined
     }
   }
 
@@ -252,18 +224,13 @@ class XmppBridge implements Adapter {
   }
 
   /** Reports how the connection stands. */
-  #standing(): void {
+  #tell(): void {
     const missing = this.#connection?.rooms.missing()
     if (missing === undefined) return
     const message = `not in ${missing.map(([room, why]) => `${room} (${why})`).join(', ')}`
-    this.#report(missing.length === 0 ? { status: 'ready' } : { status: 'degraded', message: message.slice(0, 500) })
-  }
-
-  #report(state: StateReport): void {
-    const text = JSON.stringify(state)
-    if (text === this.#reported) return
-    this.#reported = text
-    this.host.report(state)
+    this.#standing.report(
+      missing.length === 0 ? { status: 'ready' } : { status: 'degraded', message: message.slice(0, 500) },
+    )
   }
 
   /** @param past of a message out of an archive: who said it, where the room knows that */
