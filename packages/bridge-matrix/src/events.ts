@@ -1,0 +1,151 @@
+import { fileMissing, fileName, type InboundEvent } from '../../bridge-kit/src/index.js'
+import { isEvent, isUser } from './config.js'
+
+/** An event of a room, as the server sends it. Nothing of it is checked yet. */
+export interface RoomEvent {
+  readonly type?: unknown
+  readonly event_id?: unknown
+  readonly sender?: unknown
+  readonly state_key?: unknown
+  readonly origin_server_ts?: unknown
+  readonly content?: Readonly<Record<string, unknown>>
+  readonly unsigned?: { readonly transaction_id?: unknown; readonly prev_content?: { readonly membership?: unknown } }
+}
+
+/** Who the bot is. */
+export interface Self {
+  readonly user: string
+  readonly name?: string
+}
+
+/** Where an event happened. */
+export interface Where {
+  readonly room: string
+  /** The bot and one other person are in the room. */
+  readonly direct: boolean
+  /** Whether the bot wrote a message. */
+  readonly isOwn: (event: string) => boolean
+}
+
+interface Relation {
+  readonly rel_type?: unknown
+  readonly event_id?: unknown
+  readonly key?: unknown
+  readonly is_falling_back?: unknown
+  readonly 'm.in_reply_to'?: { readonly event_id?: unknown }
+}
+
+const SAID = new Set(['m.text', 'm.notice', 'm.emote'])
+
+/** What an event of a room is for the daemon; undefined: nothing. */
+export function eventOf(event: RoomEvent, self: Self, where: Where): InboundEvent | undefined {
+  const { type, event_id: id, sender, content, state_key: state } = event
+  if (!isEvent(id) || !isUser(sender) || sender === self.user || state !== undefined) return undefined
+  if (typeof content !== 'object' || content === null) return undefined
+  const common = {
+    idempotency_key: id,
+    // The servers of both vouch for the id; names can be chosen.
+    sender: { id: sender, authenticated: true },
+    peer_id: sender,
+    ...(where.direct ? {} : { group_id: where.room }),
+    ...timeOf(event.origin_server_ts),
+  }
+  const relation = (content['m.relates_to'] ?? {}) as Relation
+  if (type === 'm.reaction') return reaction(relation, common, where)
+  if (type !== 'm.room.message') return undefined
+  return message(content, relation, { ...common, message_id: id }, self, where)
+}
+
+type Common = Pick<InboundEvent, 'idempotency_key' | 'sender' | 'peer_id' | 'group_id' | 'received_at'>
+
+function reaction({ rel_type: rel, event_id: to, key }: Relation, common: Common, where: Where) {
+  if (rel !== 'm.annotation' || !isEvent(to) || typeof key !== 'string' || key.trim() === '') return undefined
+  const name = key.slice(0, 100)
+  return {
+    ...common,
+    family: 'reaction',
+    message_id: to,
+    text: name,
+    action_id: name,
+    addressed: where.isOwn(to),
+  } as const
+}
+
+function message(
+  content: Readonly<Record<string, unknown>>,
+  relation: Relation,
+  common: Common & Pick<InboundEvent, 'message_id'>,
+  self: Self,
+  where: Where,
+): InboundEvent | undefined {
+  const changed = relation.rel_type === 'm.replace' ? content['m.new_content'] : undefined
+  const isEdit = changed !== undefined && isEvent(relation.event_id)
+  const said = (isEdit ? changed : content) as Readonly<Record<string, unknown>> | null
+  const replyTo = relation['m.in_reply_to']?.event_id
+  const text = textOf(said, isEvent(replyTo))
+  if (text === undefined) return undefined
+  const thread = relation.rel_type === 'm.thread' && isEvent(relation.event_id) ? relation.event_id : undefined
+  // In a thread the latest message is named for clients that know no threads.
+  const isReply = isEvent(replyTo) && !(thread !== undefined && relation.is_falling_back === true)
+  const own = (isReply && where.isOwn(replyTo)) || (thread !== undefined && where.isOwn(thread))
+  return {
+    ...common,
+    family: isEdit ? 'edit' : 'message',
+    ...(isEdit ? { message_id: relation.event_id as string } : {}),
+    ...(thread === undefined ? {} : { thread_id: thread }),
+    ...(isReply ? { reply_to_message_id: replyTo } : {}),
+    text: withoutMention(text, self),
+    addressed: where.direct || own || names(said, text, self),
+    ...(content.msgtype === 'm.notice' ? { automatic: true } : {}),
+  }
+}
+
+function textOf(said: Readonly<Record<string, unknown>> | null, isReply: boolean): string | undefined {
+  const { body, msgtype, filename } = said ?? {}
+  if (typeof body !== 'string' || typeof msgtype !== 'string') return undefined
+  if (SAID.has(msgtype)) {
+    // Older clients quote in the text what they answer.
+    const own = isReply ? body.replace(/^(?:> [^\n]*\n)+\n/, '') : body
+    return own.trim() === '' ? undefined : own.trim()
+  }
+  const name = typeof filename === 'string' ? filename : body
+  const missing = fileMissing(fileName(name, msgtype), 'files are not fetched from Matrix')
+  return name === body ? missing : `${body}\n${missing}`
+}
+
+/** Whether a message mentions the bot: clients say whom it mentions; without that, its name in the text counts. */
+function names(said: Readonly<Record<string, unknown>> | null, text: string, self: Self): boolean {
+  const mentions = said?.['m.mentions']
+  if (typeof mentions === 'object' && mentions !== null) {
+    const { user_ids: users } = mentions as { readonly user_ids?: unknown }
+    return Array.isArray(users) && users.includes(self.user)
+  }
+  const lower = text.toLowerCase()
+  return namesOf(self).some(name => {
+    const at = lower.indexOf(name.toLowerCase())
+    return at >= 0 && !WORD.test(lower[at - 1] ?? '') && !WORD.test(lower[at + name.length] ?? '')
+  })
+}
+
+const WORD = /[\p{L}\p{N}_]/u
+
+const namesOf = ({ user, name }: Self): readonly string[] => [
+  user,
+  ...(name !== undefined && name.trim() !== '' ? [name] : []),
+  user.slice(1).split(':')[0] ?? user,
+]
+
+/** A text without the name of the bot with which it begins. */
+function withoutMention(text: string, self: Self): string {
+  for (const name of namesOf(self))
+    for (const begin of [name, `@${name}`])
+      if (text.toLowerCase().startsWith(begin.toLowerCase()) && /^(?:[:,]|\s|$)/.test(text.slice(begin.length)))
+        return text.slice(begin.length).replace(/^[\s:,]+/, '') || text
+  return text
+}
+
+function timeOf(at: unknown): { readonly received_at?: number } {
+  return Number.isSafeInteger(at) && (at as number) >= 0 && (at as number) <= 8.64e15
+    ? { received_at: at as number }
+    : {}
+}

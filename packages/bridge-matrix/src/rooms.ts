@@ -1,0 +1,134 @@
+import { type Host, messageOf, NotSent, type Target } from '../../bridge-kit/src/index.js'
+import { isTransient, type MatrixClient, MatrixError } from './client.js'
+import { isRoom, isUser } from './config.js'
+
+/** What the bot has to know of a room. */
+export interface Room {
+  readonly name?: string
+  readonly encrypted: boolean
+  /** The other person of a room of two. */
+  readonly peer?: string
+}
+
+const MOST_ROOMS = 1000
+/** Bytes of a list of members; a longer one is no direct chat. */
+const MOST_BYTES = 1024 * 1024
+/** New rooms that one list of targets asks for. */
+const MOST_ASKED = 50
+const MOST_TARGETS = 500
+
+/** The rooms of the account, asked for when they are needed first and again when they changed. */
+export class Rooms {
+  readonly #known = new Map<string, Promise<Room>>()
+  /** Rooms that the configuration names are never direct chats. */
+  readonly #fixed = new Set<string>()
+  readonly #direct = new Map<string, string>()
+
+  constructor(
+    private readonly client: MatrixClient,
+    private readonly host: Pick<Host, 'values' | 'log'>,
+    private readonly self: string,
+  ) {}
+
+  /** Joins a room of the configuration. Resolves with its id. */
+  async join(name: string): Promise<string> {
+    const { room_id: room } = await this.client.call('POST', ['join', name], { body: {} })
+    if (!isRoom(room)) throw new Error(`the homeserver names no id of ${name}`)
+    this.#fixed.add(room)
+    this.forget(room)
+    return room
+  }
+
+  get(room: string): Promise<Room> {
+    const known = this.#known.get(room)
+    if (known) return known
+    const asked = this.#ask(room)
+    for (const oldest of this.#known.keys()) {
+      if (this.#known.size < MOST_ROOMS) break
+      this.#known.delete(oldest)
+    }
+    this.#known.set(room, asked)
+    asked.catch(() => this.#known.get(room) === asked && this.#known.delete(room))
+    return asked
+  }
+
+  /** A member, the name or the encryption of a room has changed. */
+  forget(room: string): void {
+    this.#known.delete(room)
+  }
+
+  /** The room of a direct chat with a person. @throws NotSent there is none */
+  async directOf(user: string): Promise<string> {
+    const kept = this.#direct.get(user) ?? (await this.host.values.get(`direct/${user}`))
+    if (isRoom(kept)) {
+      this.#direct.set(user, kept)
+      // Another person may have come into the room since.
+      if ((await this.get(kept)).peer === user) return kept
+    }
+    throw new NotSent(
+      'unknown_destination',
+      `${user.slice(0, 255)} has no direct chat with the bot: it has to invite the bot`,
+    )
+  }
+
+  /** Remembers a direct chat; resolves when that is durable. */
+  async learnDirect(user: string, room: string): Promise<void> {
+    if (this.#direct.get(user) === room) return
+    await this.host.values.put(`direct/${user}`, room)
+    if (this.#direct.size >= MOST_ROOMS) this.#direct.clear()
+    this.#direct.set(user, room)
+  }
+
+  async targets(): Promise<readonly Target[]> {
+    const { joined_rooms: joined } = await this.client.call('GET', ['joined_rooms'])
+    const rooms = (Array.isArray(joined) ? joined : []).filter(isRoom).slice(0, MOST_TARGETS)
+    const targets: Target[] = []
+    let asked = 0
+    for (const room of rooms) {
+      const isAsked = this.#known.has(room) || asked++ < MOST_ASKED
+      const known = isAsked ? await this.get(room).catch(() => undefined) : undefined
+      const { name, peer, encrypted } = known ?? {}
+      if (encrypted) continue
+      targets.push({
+        ...(peer === undefined ? { group_id: room } : { peer_id: peer }),
+        display_name: name ?? peer ?? room,
+        target_type: peer === undefined ? 'group' : 'user',
+        ...(name === undefined ? {} : { qualifier: room }),
+      })
+    }
+    return targets
+  }
+
+  async #ask(room: string): Promise<Room> {
+    const [encryption, name, peer] = await Promise.all([
+      this.#state(room, 'm.room.encryption'),
+      this.#state(room, 'm.room.name'),
+      this.#fixed.has(room) ? undefined : this.#peerIn(room),
+    ])
+    const called = typeof name?.name === 'string' && name.name.trim() !== '' ? name.name.slice(0, 200) : undefined
+    return {
+      encrypted: encryption !== undefined,
+      ...(called === undefined ? {} : { name: called }),
+      ...(peer === undefined ? {} : { peer }),
+    }
+  }
+
+  async #state(room: string, type: string): Promise<Readonly<Record<string, unknown>> | undefined> {
+    return this.client.call('GET', ['rooms', room, 'state', type]).catch(error => {
+      if (error instanceof MatrixError && error.status === 404) return undefined
+      throw error
+    })
+  }
+
+  async #peerIn(room: string): Promise<string | undefined> {
+    try {
+      const { joined } = await this.client.call('GET', ['rooms', room, 'joined_members'], { mostBytes: MOST_BYTES })
+      const members = Object.keys((joined ?? {}) as object).filter(isUser)
+      return members.length === 2 ? members.find(user => user !== this.self) : undefined
+    } catch (error) {
+      if (error instanceof MatrixError && isTransient(error)) throw error
+      if (!/an answer of more than/.test(messageOf(error))) throw error
+      return undefined
+    }
+  }
+}
