@@ -1,6 +1,5 @@
 import {
   type Adapter,
-  backoffMs,
   type Check,
   type Delivery,
   type DeliveryResult,
@@ -14,7 +13,7 @@ import {
   objectOf,
   RemoteKeys,
   realTiming,
-  type StateReport,
+  Standing,
   type Target,
   type Timing,
   taken,
@@ -22,6 +21,7 @@ import {
   verifyJwt,
   type WebhookReply,
   type WebhookRequest,
+  webhookCheck,
 } from '../../bridge-kit/src/index.js'
 import { type Activity, isOfTenant, readActivity } from './activity.js'
 import { TeamsApi } from './api.js'
@@ -46,24 +46,26 @@ class TeamsBridge implements Adapter {
   readonly #keys: RemoteKeys
   readonly #places: Places
   #close: () => Promise<void> = async () => {}
-  #reported = ''
+  readonly #standing: Standing
   #reached = false
-  #signedIn = false
 
   constructor(
     private readonly config: TeamsConfig,
     private readonly host: Host,
-    private readonly timing: Timing,
+    timing: Timing,
   ) {
     this.#api = new TeamsApi(config, host.signal)
     this.#keys = new RemoteKeys(() => this.#keysUrl(), host.signal)
     this.#places = new Places(host, config.serviceUrl)
+    this.#standing = new Standing(host, timing, config.listen.publicUrl)
   }
 
   async open(): Promise<void> {
     const { close } = await listen(this.config.listen, request => this.#received(request))
     this.#close = close
-    void this.#introduce()
+    void this.#standing.begin(async () => {
+      await this.#api.token()
+    })
   }
 
   async deliver(delivery: Delivery): Promise<DeliveryResult> {
@@ -76,11 +78,10 @@ class TeamsBridge implements Adapter {
       throw new NotSent('unsupported_capability', `a text of more than ${MOST_BYTES} bytes is too long for Teams`)
     try {
       const made = await this.#send(delivery, await this.#places.get(delivery.target))
-      this.#signedIn = true
-      this.#standing()
+      this.#standing.well()
       return { status: 'delivered', ...(made === undefined ? known : { remote_message_id: made }) }
     } catch (error) {
-      if (error instanceof NotSent) this.#refused(error)
+      if (error instanceof NotSent) this.#standing.failed(error)
       throw error
     }
   }
@@ -108,15 +109,11 @@ class TeamsBridge implements Adapter {
   }
 
   async registerWebhook(): Promise<Check> {
-    const url = this.config.listen.publicUrl
-    return {
-      check: 'webhook.registered',
-      status: url === undefined ? 'warn' : 'skipped',
-      remediation:
-        url === undefined
-          ? 'Set provider_config.public_url.'
-          : `Enter ${url} as messaging endpoint under Configuration of the Azure Bot resource, add the channel Microsoft Teams, and write to the bot.`,
-    }
+    return webhookCheck(
+      this.config.listen.publicUrl,
+      url =>
+        `Enter ${url} as messaging endpoint under Configuration of the Azure Bot resource, add the channel Microsoft Teams, and write to the bot.`,
+    )
   }
 
   close(): Promise<void> {
@@ -171,23 +168,6 @@ class TeamsBridge implements Adapter {
       // It is gone already.
       if (!(error instanceof NotSent && error.kind === 'unknown_destination')) throw error
     })
-  }
-
-  async #introduce(): Promise<void> {
-    const { signal } = this.host
-    for (let failures = 1; !signal.aborted; failures++) {
-      try {
-        await this.#api.token()
-        this.#signedIn = true
-        this.#standing()
-        return
-      } catch (error) {
-        if (signal.aborted) return
-        this.#refused(error as Error)
-        if (error instanceof NotSent && error.kind === 'missing_token') return
-        await this.timing.sleep(backoffMs(failures, this.timing), signal).catch(() => {})
-      }
-    }
   }
 
   async #received({ headers, body }: WebhookRequest): Promise<WebhookReply> {
@@ -247,28 +227,6 @@ class TeamsBridge implements Adapter {
       throw new Error(`${host} answered ${reply.status} without the address of keys`)
     if (new URL(url).protocol !== protocol) throw new Error(`${host} names keys at another protocol than its own`)
     return url
-  }
-
-  #standing(): void {
-    if (!this.#signedIn) return
-    const { publicUrl } = this.config.listen
-    this.#report({ status: 'ready', ...(publicUrl === undefined ? {} : { webhook_public_url: publicUrl }) })
-  }
-
-  #refused(error: Error): void {
-    const message = error.message.slice(0, 500)
-    if (!(error instanceof NotSent)) this.#report({ status: 'degraded', reason: 'provider_timeout', message })
-    else if (error.kind === 'missing_token') this.#report({ status: 'auth_required', reason: 'auth_failed', message })
-    else if (error.how.retryAfterMs !== undefined) this.#report({ status: 'degraded', reason: 'rate_limited', message })
-    else if (error.kind === 'transient_delivery_failure')
-      this.#report({ status: 'degraded', reason: 'provider_timeout', message })
-  }
-
-  #report(state: StateReport): void {
-    const text = JSON.stringify(state)
-    if (text === this.#reported) return
-    this.#reported = text
-    this.host.report(state)
   }
 }
 
