@@ -70,12 +70,7 @@ export function configOf(instance: Instance): EmailConfig {
   const aliases = config.aliases ?? []
   if (!Array.isArray(aliases) || aliases.length > 20) throw wrong('aliases', aliases)
   const password = instance.secret('password')
-  if (password === undefined)
-    throw new InstanceProblem({
-      status: 'auth_required',
-      reason: 'auth_failed',
-      message: `no secret is bound to password. Bind one: svc bridge secret-bindings put ${instance.id} password`,
-    })
+  if (password === undefined) throw unbound(instance, ['password'])
   const server = (kind: 'imap' | 'smtp', ports: Readonly<Record<Security, number>>): Omit<ServerConfig, 'user'> => {
     const host = text(`${kind}_host`, undefined, ONE_WORD)
     const security = oneOf<Security>(`${kind}_security`, ['tls', 'starttls', 'none'], 'tls')
