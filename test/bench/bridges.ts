@@ -1,4 +1,5 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
+import http from 'node:http'
 import path from 'node:path'
 import { Ngircd, Prosody } from '../harness/chat-servers.js'
 import { Person as IrcPerson } from '../packages/bridge-irc/person.js'
@@ -106,8 +107,72 @@ export async function benchBridges(context: Context): Promise<void> {
       target: { atMost: 1.5 },
     })
   }
+  rows.push(await healthRow(home.socket, quick ? 5 : 30))
   await Promise.all([onIrc.leave(), ...onXmpp.map(one => one.leave()), ...bots.map(bot => bot.kill())])
   await daemon.stop()
   await Promise.all([irc.remove(), xmpp.remove()])
   report.section(`Bridges${quick ? ', coarse' : ''}`, rows)
+}
+
+/** Bridges that a health stream names at most. */
+const FOLLOWED = 200
+/** Milliseconds after which a stream tells of another change. */
+const PACE_MS = 150
+
+/** A change of a bridge until the health stream tells of it, among many bridges beside one alone. */
+async function healthRow(socketPath: string, count: number): Promise<Row> {
+  const ids: string[] = []
+  for (let n = 0; n < FOLLOWED; n++) {
+    const body = {
+      ...{ display_name: `quiet ${n}`, platform: 'slack', extension_name: 'bridge-slack', scope: 'global' },
+      ...{ enabled: false, routing_policy: { include_peer: true, include_group: false, include_thread: false } },
+    }
+    ids.push((await call(socketPath, 'POST', '/api/bridges', body)).bridge.id)
+  }
+  /** Milliseconds until a stream of so many bridges told of each change of one, the middle. */
+  const told = async (followed: readonly string[]) => {
+    let seen = ''
+    let wake = () => {}
+    const url = `/api/bridges/health/stream?bridge_ids=${followed.join(',')}`
+    const request = http.get({ socketPath, path: url, agent: false }, response => {
+      response.on('error', () => {})
+      response.setEncoding('utf8').on('data', (text: string) => {
+        seen += text
+        wake()
+      })
+    })
+    request.on('error', () => {})
+    const shows = async (text: string) => {
+      while (!seen.includes(text))
+        await new Promise<void>(resolve => {
+          wake = resolve
+        })
+    }
+    await shows('event: snapshot')
+    const times: number[] = []
+    const [id = ''] = followed
+    for (let n = 0; n < count; n++) {
+      await pause(PACE_MS)
+      seen = ''
+      const began = performance.now()
+      // Without its secrets no process starts.
+      await call(socketPath, 'POST', `/api/bridges/${id}/${n % 2 === 0 ? 'enable' : 'disable'}`)
+      await shows(`"${id}"`)
+      times.push(performance.now() - began)
+    }
+    await call(socketPath, 'POST', `/api/bridges/${id}/disable`)
+    request.destroy()
+    return median(times)
+  }
+  const { a, b, ratio } = await pairs(
+    3,
+    () => told(ids),
+    () => told(ids.slice(0, 1)),
+  )
+  return {
+    what: `a change of a bridge, durable, until the health stream of ${FOLLOWED} tells of it`,
+    ours: ms(a),
+    baseline: `stream of one: ${ms(b)}`,
+    ratio,
+  }
 }
