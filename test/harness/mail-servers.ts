@@ -11,7 +11,8 @@ const MS = 20_000
 
 /** IMAP and LMTP of accounts `user@example.test`, each with the password `secret`. */
 export class Dovecot extends ChatServer {
-  static async start(users: readonly string[]): Promise<Dovecot> {
+  /** @param introspection address that says whether an access token is valid; with it OAuth2 is a way of login */
+  static async start(users: readonly string[], introspection?: string): Promise<Dovecot> {
     const folder = await mkdtemp(join(tmpdir(), 'svc-dovecot-'))
     await chmod(folder, 0o755)
     const port = await freePort()
@@ -22,6 +23,23 @@ export class Dovecot extends ChatServer {
     }
     await chown(join(folder, 'mail'), NOBODY, NOBODY)
     await writeFile(join(folder, 'users'), users.map(user => `${user}:{PLAIN}secret\n`).join(''))
+    const oauth = `${folder}/oauth2.conf`
+    if (introspection !== undefined)
+      await writeFile(
+        oauth,
+        `introspection_mode = post
+introspection_url = ${introspection}
+username_attribute = username
+active_attribute = active
+active_value = true
+`,
+      )
+    const byToken = `auth_mechanisms = plain oauthbearer xoauth2
+passdb {
+  driver = oauth2
+  mechanisms = oauthbearer xoauth2
+  args = ${oauth}
+}`
     const config = `base_dir = ${folder}/run
 state_dir = ${folder}/state
 log_path = /dev/stderr
@@ -37,6 +55,7 @@ mail_location = maildir:${folder}/mail/%n
 auth_username_format = %Ln
 auth_failure_delay = 0
 mail_max_userip_connections = 100
+${introspection === undefined ? '' : byToken}
 passdb {
   driver = passwd-file
   args = ${folder}/users
@@ -150,6 +169,12 @@ plain:
   server_prompts = :
   server_condition = \${if eq{$auth3}{secret}}
   server_set_id = $auth2
+xoauth2:
+  driver = plaintext
+  public_name = XOAUTH2
+  server_prompts =
+  server_condition = \${if match{$auth1}{\\Nauth=Bearer good-\\N}}
+  server_set_id = bot
 `
     await writeFile(join(folder, 'exim.conf'), config, { mode: 0o644 })
     const server = new Exim(folder, port, ['/usr/sbin/exim4', '-C', join(folder, 'exim.conf'), '-bdf'])
@@ -159,8 +184,8 @@ plain:
 }
 
 /** Runs both for some users. */
-export async function startMail(users: readonly string[]) {
-  const imap = await Dovecot.start(users)
+export async function startMail(users: readonly string[], introspection?: string) {
+  const imap = await Dovecot.start(users, introspection)
   const smtp = await Exim.start([...users, 'gone'], imap.lmtp)
   const remove = async () => {
     await smtp.remove()

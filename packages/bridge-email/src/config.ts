@@ -1,5 +1,6 @@
-import { type Instance, InstanceProblem, unbound } from '../../bridge-kit/src/index.js'
+import { certificatesOf, type Instance, InstanceProblem, unbound } from '../../bridge-kit/src/index.js'
 import { isAddress } from './addresses.js'
+import { type OauthConfig, Tokens } from './tokens.js'
 
 export type Security = 'tls' | 'starttls' | 'none'
 
@@ -10,8 +11,13 @@ export interface ServerConfig {
   readonly security: Security
   /** Empty: no login. */
   readonly user: string
-  readonly password: string
+  readonly login: Login
 }
+
+/** What proves who the bot is. */
+export type Login =
+  | { readonly kind: 'password'; readonly password: string }
+  | { readonly kind: 'oauth2'; readonly tokens: Tokens }
 
 /** Settings of a mailbox, checked. */
 export interface EmailConfig {
@@ -22,6 +28,8 @@ export interface EmailConfig {
   readonly imap: ServerConfig
   readonly smtp: ServerConfig
   readonly verify: boolean
+  /** Authorities that may sign the certificates of the servers; undefined: those of Node. */
+  readonly authorities: readonly string[] | undefined
   readonly mailbox: string
   readonly trustedAuthservId: string | undefined
   readonly sentFolder: string | undefined
@@ -69,15 +77,30 @@ export function configOf(instance: Instance): EmailConfig {
   const own = address('address', config.address)
   const aliases = config.aliases ?? []
   if (!Array.isArray(aliases) || aliases.length > 20) throw wrong('aliases', aliases)
-  const password = instance.secret('password')
-  if (password === undefined) throw unbound(instance, ['password'])
+  const secret = (slot: string): string => {
+    const value = instance.secret(slot)
+    if (value === undefined) throw unbound(instance, [slot])
+    return value
+  }
+  const oauth = (): OauthConfig => ({
+    tokenUrl: tokenUrlOf(config.oauth_token_url),
+    clientId: text('oauth_client_id', undefined, ONE_WORD),
+    clientSecret: instance.secret('oauth_client_secret'),
+    refreshToken: secret('oauth_refresh_token'),
+    scope: optional('oauth_scope', ONE_LINE),
+  })
+  const login: Login =
+    oneOf('auth', ['password', 'oauth2'] as const, 'password') === 'oauth2'
+      ? { kind: 'oauth2', tokens: new Tokens(oauth()) }
+      : { kind: 'password', password: secret('password') }
+  const relay = instance.secret('smtp_password')
   const server = (kind: 'imap' | 'smtp', ports: Readonly<Record<Security, number>>): Omit<ServerConfig, 'user'> => {
     const host = text(`${kind}_host`, undefined, ONE_WORD)
     const security = oneOf<Security>(`${kind}_security`, ['tls', 'starttls', 'none'], 'tls')
     if (security === 'none' && !LOOPBACK.test(host))
       throw problem(`provider_config.${kind}_security: none would send the password to ${host} in the clear`)
-    const own = kind === 'smtp' ? (instance.secret('smtp_password') ?? password) : password
-    return { host, port: number(`${kind}_port`, ports[security], 65535), security, password: own }
+    const own: Login = kind === 'smtp' && relay !== undefined ? { kind: 'password', password: relay } : login
+    return { host, port: number(`${kind}_port`, ports[security], 65535), security, login: own }
   }
   const imapUser = text('imap_user', own, ONE_WORD)
   return {
@@ -90,6 +113,7 @@ export function configOf(instance: Instance): EmailConfig {
       user: config.smtp_user === '' ? '' : text('smtp_user', imapUser, ONE_WORD),
     },
     verify: flag('tls_verify', true),
+    authorities: authoritiesOf(config.tls_ca),
     mailbox: text('mailbox', 'INBOX', ONE_LINE),
     trustedAuthservId: optional('trusted_authserv_id', ONE_WORD)?.toLowerCase(),
     sentFolder: optional('sent_folder', ONE_LINE),
@@ -97,6 +121,21 @@ export function configOf(instance: Instance): EmailConfig {
     markSeen: flag('mark_seen', true),
     idleMs: number('idle_seconds', 120, 1680) * 1000,
   }
+}
+
+/** A refresh token goes there: over TLS, or nowhere. */
+function tokenUrlOf(value: unknown): string {
+  const url = typeof value === 'string' && value.length <= 2048 ? URL.parse(value) : null
+  const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && LOOPBACK.test(url.hostname))
+  if (url && isSafe && url.username === '' && url.password === '') return url.href
+  throw problem('provider_config.oauth_token_url: it has to be an address with https:')
+}
+
+function authoritiesOf(value: unknown): readonly string[] | undefined {
+  if (value === undefined || value === '') return undefined
+  const found = typeof value === 'string' ? certificatesOf(value) : undefined
+  if (!found) throw problem('provider_config.tls_ca: it has to hold certificates in PEM, -----BEGIN CERTIFICATE-----')
+  return found
 }
 
 const problem = (message: string) => new InstanceProblem({ status: 'error', reason: 'tenant_config_invalid', message })

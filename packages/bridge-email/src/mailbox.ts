@@ -1,7 +1,14 @@
 import { type AuthenticationFailure, ImapFlow, type SearchObject } from 'imapflow'
-import { type Host, IngestRefused, InstanceProblem, messageOf, type Timing } from '../../bridge-kit/src/index.js'
+import {
+  type Host,
+  IngestRefused,
+  InstanceProblem,
+  messageOf,
+  type Timing,
+  tlsProblem,
+} from '../../bridge-kit/src/index.js'
 import type { Bounce } from './bounce.js'
-import type { EmailConfig } from './config.js'
+import type { EmailConfig, ServerConfig } from './config.js'
 import { type Reading, read } from './message.js'
 import { after, type Position, type PositionFile, renumbered } from './position.js'
 
@@ -57,13 +64,14 @@ export class Mailbox {
 
   /** Connects and opens the folder. @throws InstanceProblem the login or the folder does not exist */
   static async open(config: EmailConfig, position: PositionFile, host: Host, timing: Timing): Promise<Mailbox> {
-    const client = clientOf(config)
+    const token = await tokenOf(config.imap)
+    const client = clientOf(config, token)
     const mailbox = new Mailbox(client, config, position, host, timing)
     const stop = () => client.close()
     host.signal.addEventListener('abort', stop, { once: true })
     void mailbox.ended.then(() => host.signal.removeEventListener('abort', stop))
     try {
-      await connect(client, config)
+      await connect(client, config, token)
       await mailbox.#select()
       return mailbox
     } catch (error) {
@@ -271,10 +279,11 @@ export class Mailbox {
 
 /** Whether a folder has a message with the Message-ID; a connection of its own leaves the watched one alone. */
 export async function hasMessage(config: EmailConfig, folder: string, messageId: string): Promise<boolean> {
-  const client = clientOf(config)
+  const token = await tokenOf(config.imap)
+  const client = clientOf(config, token)
   client.on('error', () => {})
   try {
-    await connect(client, config)
+    await connect(client, config, token)
     await client.mailboxOpen(folder, { readOnly: true })
     const found = await client.search({ header: { 'Message-ID': `<${messageId}>` } }, { uid: true })
     return Array.isArray(found) && found.length > 0
@@ -283,14 +292,18 @@ export async function hasMessage(config: EmailConfig, folder: string, messageId:
   }
 }
 
-function clientOf({ imap, verify }: EmailConfig): ImapFlow {
+const tokenOf = async ({ login }: ServerConfig): Promise<string> =>
+  login.kind === 'oauth2' ? await login.tokens.get() : ''
+
+function clientOf({ imap, verify, authorities }: EmailConfig, token: string): ImapFlow {
+  const { user, login } = imap
   return new ImapFlow({
     host: imap.host,
     port: imap.port,
     secure: imap.security === 'tls',
     doSTARTTLS: imap.security === 'starttls',
-    auth: { user: imap.user, pass: imap.password },
-    tls: { rejectUnauthorized: verify },
+    auth: login.kind === 'oauth2' ? { user, accessToken: token } : { user, pass: login.password },
+    tls: { rejectUnauthorized: verify, ...(authorities === undefined ? {} : { ca: [...authorities] }) },
     clientInfo: { name: 'svc' },
     logger: false,
     disableAutoIdle: true,
@@ -302,13 +315,20 @@ function clientOf({ imap, verify }: EmailConfig): ImapFlow {
   })
 }
 
-async function connect(client: ImapFlow, { imap }: EmailConfig): Promise<void> {
+async function connect(client: ImapFlow, { imap }: EmailConfig, token: string): Promise<void> {
+  const { login } = imap
   try {
     await client.connect()
+    if (login.kind === 'oauth2') login.tokens.taken(token)
   } catch (error) {
+    const tls = imap.security === 'none' ? undefined : tlsProblem(error, imap.host)
+    if (tls !== undefined) throw new Error(tls)
     const { authenticationFailed: refused, serverResponseCode: code = '' } = error as Partial<AuthenticationFailure>
     if (refused !== true || BUSY.has(code)) throw error
-    const message = `${imap.host} refuses the login of ${imap.user}. Bind another password: svc bridge secret-bindings put <id> <slot>`
+    // A token may end before its time.
+    if (login.kind === 'oauth2' && login.tokens.refused(token)) throw error
+    const what = login.kind === 'oauth2' ? 'oauth_refresh_token' : 'password'
+    const message = `${imap.host} refuses the login of ${imap.user}. Bind another ${what}: svc bridge secret-bindings put <id> ${what}`
     throw new InstanceProblem({ status: 'auth_required', reason: 'auth_failed', message })
   }
 }

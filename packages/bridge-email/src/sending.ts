@@ -1,7 +1,15 @@
 import { Readable } from 'node:stream'
 import MailComposer from 'nodemailer/lib/mail-composer'
 import SMTPConnection from 'nodemailer/lib/smtp-connection'
-import { type Delivery, type DeliveryResult, messageOf, NotSent } from '../../bridge-kit/src/index.js'
+import type XOAuth2 from 'nodemailer/lib/xoauth2'
+import {
+  type Delivery,
+  type DeliveryResult,
+  InstanceProblem,
+  messageOf,
+  NotSent,
+  tlsProblem,
+} from '../../bridge-kit/src/index.js'
 import { answerId, isAddress, isMessageId } from './addresses.js'
 import type { EmailConfig } from './config.js'
 
@@ -102,14 +110,14 @@ class SmtpSession {
   readonly #over: Promise<never>
 
   constructor(private readonly config: EmailConfig) {
-    const { smtp, verify } = config
+    const { smtp, verify, authorities } = config
     this.connection = new SMTPConnection({
       host: smtp.host,
       port: smtp.port,
       secure: smtp.security === 'tls',
       requireTLS: smtp.security === 'starttls',
       ignoreTLS: smtp.security === 'none',
-      tls: { rejectUnauthorized: verify },
+      tls: { rejectUnauthorized: verify, ...(authorities === undefined ? {} : { ca: [...authorities] }) },
       connectionTimeout: CONNECT_MS,
       greetingTimeout: CONNECT_MS,
       socketTimeout: SILENCE_MS,
@@ -122,10 +130,27 @@ class SmtpSession {
   }
 
   async open(): Promise<void> {
-    const { user, password } = this.config.smtp
-    await this.whole(done => this.connection.connect(done))
-    if (user !== '')
-      await this.whole(done => this.connection.login({ user, credentials: { user, pass: password } }, done))
+    const { user, login, security, host } = this.config.smtp
+    await this.whole(done => this.connection.connect(done)).catch(error => {
+      const tls = security === 'none' ? undefined : tlsProblem((error as { cause?: unknown }).cause ?? error, host)
+      throw tls === undefined ? error : new Error(tls)
+    })
+    if (user === '') return
+    if (login.kind === 'password') {
+      await this.whole(done => this.connection.login({ user, credentials: { user, pass: login.password } }, done))
+      return
+    }
+    const token = await login.tokens.get()
+    try {
+      const oauth2 = bearer(user, token) as unknown as XOAuth2
+      await this.whole(done => this.connection.login({ user, oauth2 }, done))
+      login.tokens.taken(token)
+    } catch (error) {
+      // A token may end before its time: the next attempt has another one.
+      if ((error as SmtpError).code === 'EAUTH' && login.tokens.refused(token))
+        throw new NotSent('transient_delivery_failure', `${host} does not take the access token any more`)
+      throw error
+    }
   }
 
   /** One step of the conversation; it fails with the connection. */
@@ -142,8 +167,18 @@ class SmtpSession {
   }
 }
 
+/** An access token as the library asks for it. */
+const bearer = (user: string, token: string) => ({
+  getToken: (renew: boolean, done: (error: Error | null, token?: string) => void) =>
+    renew ? done(new Error('the access token is refused')) : done(null, token),
+  buildXOAuth2Token: (value: string) =>
+    Buffer.from(`user=${user}\x01auth=Bearer ${value}\x01\x01`, 'utf8').toString('base64'),
+})
+
 /** What became of a message whose sending failed. */
 function failed(error: SmtpError, begun: boolean, { smtp }: EmailConfig): DeliveryResult {
+  if (error instanceof NotSent) return error.toResult()
+  if (error instanceof InstanceProblem) return new NotSent('missing_token', error.message).toResult()
   const { code, responseCode } = error
   const said = `${smtp.host}: ${messageOf(error)}`.replace(/\s+/g, ' ').slice(0, 300)
   // A reply of the server is final; without one the message may have been taken once its content was on the way.
