@@ -2,6 +2,7 @@ import { definePlugin, maybe, surfaceOf } from '../../../kernel/plugin.js'
 import { SecretOwners, VaultSecretDeleted, VaultSecretPut } from '../../access/vault/api.js'
 import { Extensions, ProvisionOwners } from '../../delivery/extensions/api.js'
 import { Checks, StatusMembers } from '../../desk/daemon/api.js'
+import { Workspaces } from '../../desk/workspaces/api.js'
 import { Events } from '../../platform/events/api.js'
 import {
   BridgeAuthRequired,
@@ -44,6 +45,13 @@ export default definePlugin({
       maybe(Extensions),
       extensions => extensions.changed,
       self => () => self.processes.look(),
+    ),
+    tap(
+      Workspaces,
+      workspaces => workspaces.deleting,
+      self =>
+        (t, { id }) =>
+          self.inUse(t, id),
     ),
     // A value may also change in the vault, past the binding of its slot.
     tap(

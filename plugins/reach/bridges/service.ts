@@ -1,6 +1,7 @@
 import { type Fault, messageOf, type RecordChange, type Tx } from '../../../kernel/plugin.js'
 import type { BridgeTotals } from '../../../schemas/bridges.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
+import { WorkspaceErrors } from '../../desk/workspaces/api.js'
 import {
   type BridgeAddress,
   type BridgeInfo,
@@ -92,6 +93,15 @@ export class BridgesService implements BridgesApi {
   /** A record of an instance is about to be changed. A room that needs the instance refuses its deletion. */
   guard(t: Tx, change: RecordChange): Fault | undefined {
     return change.verb !== 'delete' ? undefined : this.deliveries.guard(t, change.before.id)
+  }
+
+  /** Why a workspace cannot be deleted: an instance of it has messages on their way. */
+  inUse(t: Tx, workspaceId: string): Fault | undefined {
+    for (const { id, workspaceId: of } of this.instances.list()) {
+      const busy = of === workspaceId ? this.deliveries.guard(t, id) : undefined
+      if (busy) return WorkspaceErrors.workspace_in_use(busy.message, { next: busy.next })
+    }
+    return undefined
   }
 
   /** A record of an instance was changed, in its transaction. Rooms forget what they know of one that is deleted. */

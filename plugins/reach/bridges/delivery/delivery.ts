@@ -1,5 +1,5 @@
 import { Alarm } from '../../../../kernel/kit/alarm.js'
-import { command } from '../../../../kernel/kit/commands/command-line.js'
+import { command, placeholder } from '../../../../kernel/kit/commands/command-line.js'
 import { cut, shown, visible } from '../../../../kernel/kit/text.js'
 import { type Fault, messageOf, type Tx } from '../../../../kernel/plugin.js'
 import { finding } from '../../../desk/daemon/api.js'
@@ -167,10 +167,10 @@ export class Deliveries {
     return this.#listed(id)
   }
 
-  /** Lets go of the parts of a message that failed, or were not sent yet. */
+  /** Lets go of the parts of a message that failed, were not sent yet, or whose result is not known. */
   async discard(bridgeId: string, id: string): Promise<Listed> {
     const { lane } = this.#found(bridgeId, id)
-    const states: readonly DeliveryState[] = ['failed', 'prepared', 'queued']
+    const states: readonly DeliveryState[] = ['failed', 'prepared', 'queued', 'unknown_after_send']
     await this.kernel.db.tx(t => {
       if (this.ledger.suppress(t, id, 'discarded', states) === 0)
         throw BridgeErrors.bridge_delivery_not_failed(`nothing of ${id} waits`)
@@ -183,9 +183,13 @@ export class Deliveries {
   guard(t: Tx, bridgeId: string): Fault | undefined {
     const active = this.ledger.active(bridgeId, this.kernel.db.within(t))
     if (active === 0) return undefined
-    return BridgeErrors.bridge_busy(`${active} messages of ${bridgeId} are on their way`, {
-      next: command('bridge deliveries', bridgeId),
-    })
+    const what = active === 1 ? 'a message' : `${active} messages`
+    const disable = command('bridge disable', bridgeId)
+    const discard = command('bridge discard', bridgeId, placeholder('delivery'))
+    return BridgeErrors.bridge_busy(
+      `bridge ${bridgeId} cannot be deleted: ${what} on the way; wait, or disable it (${disable}) and discard what remains (${discard})`,
+      { next: command('bridge deliveries', bridgeId) },
+    )
   }
 
   /** Doctor items: messages that wait for a person. */

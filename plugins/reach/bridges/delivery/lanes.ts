@@ -239,6 +239,8 @@ export class Lanes {
     const result = await settle(clock, provider, request, this.#ending.signal)
     if (this.#isClosed && result.outcome === 'unknown') return false
     await db.tx(t => {
+      // A person may have let it go meanwhile.
+      if (ledger.part(t, part.deliveryId, part.part)?.state !== part.state) return
       if (result.outcome === 'delivered') {
         ledger.arrived(t, part, result.remote_message_id)
         this.instances.succeeded(t, part.bridgeId, result.remote_message_id !== undefined)

@@ -72,7 +72,7 @@ export const deliveryRoutes: readonly Route<BridgesService>[] = [
   route({
     method: 'POST',
     path: `${ONE}/{delivery_id}/discard`,
-    summary: 'Discard a message that failed, or was not sent yet',
+    summary: 'Discard a message that failed, was not sent yet, or may have arrived',
     essential: true,
     replies: { 200: BridgeDeliveryReply },
     with: [

@@ -4,13 +4,13 @@ import type { DeliveryState } from '../api.js'
  * All transitions of a part of a message. `prepared`: in the ledger; `queued`: its worker sends it, now or after a pause;
  * `send_attempt_started`: the adapter has it; `unknown_after_send`: it may have arrived. A part that was delivered is queued again
  * when its text changed, for an edit, which can be repeated, and fails when the platform says later that it did not arrive. Only a
- * person queues a part that failed.
+ * person queues a part that failed, or lets one go.
  */
 export const TRANSITIONS: { readonly [S in DeliveryState]: readonly DeliveryState[] } = {
   prepared: ['queued', 'suppressed', 'failed'],
   queued: ['send_attempt_started', 'suppressed', 'failed'],
   send_attempt_started: ['delivered', 'queued', 'unknown_after_send', 'failed'],
-  unknown_after_send: ['delivered', 'queued', 'failed'],
+  unknown_after_send: ['delivered', 'queued', 'failed', 'suppressed'],
   delivered: ['queued', 'failed'],
   failed: ['queued', 'suppressed'],
   suppressed: [],

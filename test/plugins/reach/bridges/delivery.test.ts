@@ -359,4 +359,76 @@ test('a posted message is sent once for each key, and its end is told', async ()
   }
 })
 
+test('a bridge with messages on their way is not deleted, nor its workspace, and it is said what to do', async () => {
+  const chat = await openChat({ capabilities: { canSettle: false } })
+  try {
+    const { kernel, workspaceId } = chat.world
+    const ask = (method: string, url: string, body?: unknown) => kernel.request(method, url, body)
+    const bridge = `/api/bridges/${chat.bridge}`
+    const record = `/api/resources/bridge.instance/${chat.bridge}`
+    chat.platform.failNext({}, 1000)
+    const poster = chat.poster()
+    await poster.post({ bridgeId: chat.bridge, key: 'k', target: ada, text: 'news', source: 'test' })
+    await eventually(async () => chat.platform.requests.length > 0, 'an attempt')
+    const version = async () => (await ask('GET', record)).body.record?.version as number
+    const refusals = [
+      await ask('DELETE', record, { expected_version: await version() }),
+      await ask('DELETE', `/api/workspaces/${workspaceId}`),
+    ]
+    assert.equal(
+      refusals.map(({ status, body }) => [status, body.code]),
+      [
+        [409, 'bridge_busy'],
+        [409, 'workspace_in_use'],
+      ],
+    )
+    for (const { body } of refusals) {
+      assert.match(body.error, `svc bridge disable ${chat.bridge}`)
+      assert.match(body.error, `svc bridge discard ${chat.bridge} <delivery>`)
+    }
+    // Nothing of the workspace went before the refusal.
+    assert.is((await ask('GET', `/api/workspaces/${workspaceId}`)).status, 200)
+    assert.is((await ask('GET', bridge)).body.bridge.status, 'ready')
+    assert.is((await chat.deliveries()).length, 1)
+    await ask('POST', `${bridge}/disable`)
+    // An attempt that has begun ends first.
+    await eventually(
+      async () =>
+        (await ask('POST', `${bridge}/deliveries/${(await chat.deliveries())[0]?.id}/discard`)).status === 200,
+      'a message that is let go',
+    )
+    assert.equal(
+      poster.ended.map(([, { state, reason }]) => [state, reason]),
+      [['suppressed', 'discarded']],
+    )
+    assert.is((await ask('DELETE', `/api/workspaces/${workspaceId}`)).status, 204)
+    assert.is((await ask('GET', bridge)).status, 404)
+    assert.is((await ask('GET', record)).status, 404)
+    await eventually(async () => chat.platform.running.length === 0, 'an adapter without instances')
+  } finally {
+    await chat.close()
+  }
+})
+
+test('a message that may have arrived can be let go', async () => {
+  const chat = await openChat()
+  try {
+    chat.platform.settling = { outcome: 'unknown' }
+    chat.platform.unknownNext({ arrives: true })
+    const poster = chat.poster()
+    await poster.post({ bridgeId: chat.bridge, key: 'k', target: ada, text: 'news', source: 'test' })
+    await eventually(async () => chat.platform.settled.length > 0, 'a platform that is asked')
+    const [delivery] = await chat.deliveries()
+    assert.is(delivery?.state, 'unknown_after_send')
+    const url = `/api/bridges/${chat.bridge}/deliveries/${delivery?.id}/discard`
+    assert.is((await chat.world.kernel.request('POST', url)).body.delivery.state, 'suppressed')
+    chat.platform.settling = undefined
+    await poster.post({ bridgeId: chat.bridge, key: 'k2', target: ada, text: 'more', source: 'test' })
+    await chat.reads(texts => texts.at(-1) === 'more')
+    assert.is((await chat.deliveries('?state=suppressed')).length, 1)
+  } finally {
+    await chat.close()
+  }
+})
+
 test.run()
