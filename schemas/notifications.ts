@@ -77,14 +77,18 @@ const targets = v.pipe(v.array(PresetTarget), v.maxLength(50))
 /** How the messages of a preset to one target stand. */
 export const PresetTargetState = v.object({
   bridge_id: v.string(),
+  bridge_name: v.optional(v.string()),
   canonical_route: v.optional(v.string()),
-  /** Position in the event log up to which events are done with. */
-  position: Integer,
+  display_name: v.optional(v.string()),
+  /** Position in the event log up to which events are done with; absent: the preset is disabled. */
+  position: v.optional(Integer),
   last_delivery_id: v.optional(v.string()),
   last_queued_at: v.optional(Timestamp),
   last_error: v.optional(v.string()),
   retry_at: v.optional(Timestamp),
 })
+
+export type PresetTargetState = v.InferOutput<typeof PresetTargetState>
 
 /** A rule which events are sent to which rooms. */
 export const Preset = v.object({
@@ -94,6 +98,8 @@ export const Preset = v.object({
   events: v.array(v.string()),
   filter: v.optional(v.string()),
   targets: v.array(PresetTarget),
+  /** The targets as people call them. */
+  target_names: v.array(v.string()),
   rules: v.optional(PresetRules),
   profile: v.optional(v.string()),
   default_hash: v.optional(v.string()),
@@ -200,6 +206,8 @@ export const Attention = v.object({
   total: Integer,
   snapshot: v.string(),
   items: v.array(AttentionItem),
+  /** How many items are not listed. */
+  notes: v.optional(v.array(v.string())),
 })
 export type Attention = v.InferOutput<typeof Attention>
 

@@ -142,6 +142,10 @@ export class BridgesService implements BridgesApi {
     return this.deliveries.standing(key)
   }
 
+  isFailed(deliveryId: string): boolean {
+    return this.deliveries.isFailed(deliveryId)
+  }
+
   parseRoute(route: string): BridgeAddress | undefined {
     return parseRoute(route)
   }

@@ -88,7 +88,7 @@ export const AttentionAsked = event(
 )
 
 const presets = command('notifications presets list')
-const preset = command('notifications preset show', placeholder('name'))
+const help = command('notifications preset create', '--help')
 
 export const NotificationErrors = defineErrors({
   preset_not_found: { status: 404, message: 'no such preset', next: presets },
@@ -99,9 +99,9 @@ export const NotificationErrors = defineErrors({
     next: command('notifications preset disable', placeholder('name')),
   },
   preset_limit: { status: 409, message: 'there are too many presets; delete one', next: presets },
-  preset_events_invalid: { status: 400, message: 'not a pattern of events', next: preset },
-  preset_filter_invalid: { status: 400, message: 'the filter cannot be read', next: preset },
-  preset_rules_invalid: { status: 400, message: 'the rules are not valid', next: preset },
+  preset_events_invalid: { status: 400, message: 'not a pattern of events', next: help },
+  preset_filter_invalid: { status: 400, message: 'the filter cannot be read', next: help },
+  preset_rules_invalid: { status: 400, message: 'the rules are not valid', next: help },
   preset_target_ambiguous: {
     status: 422,
     message: 'the target names several bridges, or none of the rooms of its bridge',

@@ -95,7 +95,12 @@ async function runSwitch({ args, options, client, out }: CommandContext, enabled
   const reply = (await client.request('PUT', `${urlOf(name)}/enablement`, body)) as PresetEnablement
   if (out.json) return out.value(reply)
   out.id(name)
-  out.line(`${enabled ? 'enabled' : 'disabled'} ${name}${body.profile === 'default' ? '' : ` in ${body.profile}`}`)
+  const { preset } = (await client.request('GET', urlOf(name))) as PresetReply
+  const isSilent = enabled && preset.targets.length === 0
+  const hint = isSilent ? `; it sends nothing yet: svc notifications preset update ${name} --targets <bridge>` : ''
+  out.line(
+    `${enabled ? 'enabled' : 'disabled'} ${name}${body.profile === 'default' ? '' : ` in ${body.profile}`}${hint}`,
+  )
 }
 
 /** `svc notifications preset enable <name>` */
@@ -115,5 +120,11 @@ export async function runAcknowledge({ args, options, client, out }: CommandCont
   await client.request('POST', `/api/notifications/attention/acknowledge${text}`, body)
   const acknowledged = args.id === undefined ? list.total : 1
   if (out.json) return out.value({ acknowledged })
-  out.line(acknowledged === 1 ? 'acknowledged 1 item' : `acknowledged ${acknowledged} items`)
+  out.line(
+    acknowledged === 0
+      ? 'nothing to acknowledge'
+      : acknowledged === 1
+        ? 'acknowledged 1 item'
+        : `acknowledged ${acknowledged} items`,
+  )
 }

@@ -1,6 +1,16 @@
-import { cli, describe, runsCode, show, throws, tool } from '../../../kernel/kit/annotations/index.js'
+import {
+  cli,
+  columnsOf,
+  describe,
+  runsCode,
+  show,
+  throws,
+  tool,
+  withTable,
+} from '../../../kernel/kit/annotations/index.js'
 import { collectionOf } from '../../../kernel/kit/collection.js'
 import { created, noContent, ok, type Route, routeOf } from '../../../kernel/plugin.js'
+import type { PresetTargetState } from '../../../schemas/notifications.js'
 import * as schemas from '../../../schemas/notifications.js'
 import { AGENT_SESSION } from '../../access/identity/api.js'
 import { REFERENCE_ERRORS } from '../../desk/workspaces/api.js'
@@ -31,10 +41,9 @@ const preset = collectionOf<NotificationsService>(
   show: [
     'name',
     'enabled',
-    'built_in',
-    'events~list',
+    { of: 'target_names', header: 'Targets' },
+    { of: 'events', below: true },
     { of: 'filter', below: true },
-    { of: 'updated_at~ago', header: 'Changed' },
   ],
   fields: [
     'name',
@@ -49,6 +58,15 @@ const preset = collectionOf<NotificationsService>(
   ],
   missing: NotificationErrors.preset_not_found,
 })
+
+/** Where a preset sends, and where its messages got to. */
+const targetColumns = columnsOf<PresetTargetState>()([
+  { of: 'bridge_name', header: 'Sends to' },
+  { of: 'canonical_route', header: 'Route' },
+  { of: 'last_queued_at~ago', header: 'Last message' },
+  { of: 'retry_at~ago', header: 'Next try' },
+  { of: 'last_error', header: 'Error', below: true },
+])
 
 /** The routes of presets. */
 const presetRoutes: readonly Route<NotificationsService>[] = [
@@ -70,6 +88,7 @@ const presetRoutes: readonly Route<NotificationsService>[] = [
   preset.get({
     summary: 'Show a notification preset and where its messages got to',
     query: schemas.ProfileQuery,
+    cli: { view: withTable(preset.view, 'target_states', targetColumns) },
     handle: (self, { params, query }) => ({ preset: self.presets.show(params.name, query.profile) }),
   }),
   preset.update({
@@ -120,7 +139,7 @@ const attentionRoutes: readonly Route<NotificationsService>[] = [
             { of: 'id', header: 'Id', below: true },
             { of: 'command', below: true },
           ],
-          { empty: 'nothing needs you' },
+          { empty: 'nothing needs you', problems: 'notes' },
         ),
       }),
       throws(NotificationErrors.attention_query_invalid, ...REFERENCE_ERRORS),

@@ -106,6 +106,10 @@ export class Deliveries {
     return this.ledger.standing(`${POST}${key}`)
   }
 
+  isFailed(id: string): boolean {
+    return this.ledger.partsOf(this.kernel.db, id).some(({ state }) => state === 'failed')
+  }
+
   /** Writes a message down, which is sent once that is durable; undefined where its key has been used before. */
   send(t: Tx, message: NewDelivery, text: string, event: 'final' | 'error' = 'final'): Delivery | undefined {
     const delivery = this.ledger.add(t, message)

@@ -82,6 +82,7 @@ export class Attention {
       needs_you: listed.length - finished,
       total: listed.length,
       snapshot: snapshotOf(view, listed),
+      ...(listed.length > ROWS && { notes: [`the newest ${ROWS} of ${listed.length}`] }),
       items: listed.slice(0, ROWS).map(({ entry, open }, at) => this.#toWire(entry, at, view.isLabelled ? open : [])),
     }
   }

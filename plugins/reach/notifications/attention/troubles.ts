@@ -32,6 +32,7 @@ const BEGINS: Readonly<Record<string, Trouble>> = {
   'provider.unavailable': provider,
   'bridge.auth_required': { ...bridge, request: 'login' },
   'bridge.error': bridge,
+  'bridge.degraded': bridge,
   'bridge.delivery_failed': { of: 'delivery', kind: 'delivery', request: 'resend' },
   'automation.run.ended': { of: 'automation', kind: 'failure', request: 'review' },
 }
@@ -69,7 +70,9 @@ export class Troubles {
     const happening = happeningOf(this.kernel, event)
     const begins = Object.hasOwn(BEGINS, event.name) ? BEGINS[event.name] : undefined
     if (begins && happening.outcome === 'failure') {
-      troubles.replace(own, rowOf(begins, happening, event))
+      const row = rowOf(begins, happening, event)
+      troubles.replace(own, row)
+      if (begins.of === 'delivery') forgetDeliveries(own, row.at)
       return
     }
     // Some events say by their payload how something ended; one of a canceled run says neither.
@@ -78,8 +81,28 @@ export class Troubles {
   }
 
   entries(): AttentionEntry[] {
-    return troubles.all(this.kernel.db, {}, 'ORDER BY seq DESC LIMIT 10000').map(row => entryOf(row))
+    return troubles
+      .all(this.kernel.db, {}, 'ORDER BY seq DESC LIMIT 10000')
+      .filter(row => this.#isThere(row))
+      .map(row => entryOf(row))
   }
+
+  /** No event tells that a bridge was disabled, or that a message was sent again or discarded. */
+  #isThere({ id, source_id: sourceId }: TroubleRow): boolean {
+    const { current: bridges } = this.kernel.needs.bridges
+    if (!bridges) return true
+    if (id.startsWith('delivery:')) return bridges.isFailed(sourceId)
+    return !id.startsWith('bridge:') || bridges.get(sourceId)?.status !== 'disabled'
+  }
+}
+
+/** Bridges keep failed messages for a shorter time. */
+const DELIVERY_MS = 60 * 24 * 3_600_000
+
+function forgetDeliveries(t: Tx, now: number): void {
+  t.run("DELETE FROM notifications_trouble WHERE id >= 'delivery:' AND id < 'delivery;' AND at < ?", [
+    now - DELIVERY_MS,
+  ])
 }
 
 function rowOf({ of }: Trouble, happening: Happening, { payload }: StoredEvent): TroubleRow {

@@ -17,7 +17,7 @@ import { BUILT_IN, type BuiltIn, hashOf } from './built-in.js'
 import { type Filter, isProblem, parseFilter } from './filter.js'
 import { patternProblem } from './pattern.js'
 import { checkRules } from './rules.js'
-import { look, resolved, targetKey } from './targets.js'
+import { look, resolved, targetKey, targetText } from './targets.js'
 
 /** The profile of requests that name none. */
 export const DEFAULT_PROFILE = 'default'
@@ -103,25 +103,25 @@ export class Presets {
   /** Throws `preset_not_found` (404). */
   show(name: string, profile: string | undefined): Preset {
     const row = this.#find(name)
-    const states = cursors.all(this.kernel.db, { preset: name })
-    const targets = new Map(row.targets.map(target => [targetKey(target), target]))
+    const states = new Map(cursors.all(this.kernel.db, { preset: name }).map(state => [state.target, state]))
+    const { current: bridges } = this.kernel.needs.bridges
     return {
       ...this.#toWire(row, profile),
-      target_states: states.flatMap(state => {
-        const target = targets.get(state.target)
-        if (!target) return []
-        const { bridge_id, canonical_route } = target
-        return [
-          {
-            bridge_id,
-            ...(canonical_route !== undefined && { canonical_route }),
-            position: state.seq,
-            ...(state.last_delivery_id !== undefined && { last_delivery_id: state.last_delivery_id }),
-            ...(state.last_queued_at !== undefined && { last_queued_at: iso(state.last_queued_at) }),
-            ...(state.last_error !== undefined && { last_error: state.last_error }),
-            ...(state.retry_at !== undefined && { retry_at: iso(state.retry_at) }),
-          },
-        ]
+      target_states: row.targets.map(target => {
+        const { bridge_id, canonical_route, display_name } = target
+        const state = states.get(targetKey(target))
+        const bridge = bridges?.get(bridge_id)
+        return {
+          bridge_id,
+          ...(bridge && { bridge_name: bridge.displayName }),
+          ...(canonical_route !== undefined && { canonical_route }),
+          ...(display_name !== undefined && { display_name }),
+          ...(state && { position: state.seq }),
+          ...(state?.last_delivery_id !== undefined && { last_delivery_id: state.last_delivery_id }),
+          ...(state?.last_queued_at !== undefined && { last_queued_at: iso(state.last_queued_at) }),
+          ...(state?.last_error !== undefined && { last_error: state.last_error }),
+          ...(state?.retry_at !== undefined && { retry_at: iso(state.retry_at) }),
+        }
       }),
     }
   }
@@ -273,6 +273,7 @@ export class Presets {
       events: [...row.events],
       ...(row.filter !== '' && { filter: row.filter }),
       targets: [...row.targets],
+      target_names: row.targets.map(target => targetText(target, this.kernel.needs.bridges.current)),
       ...(row.rules && { rules: row.rules }),
       ...(profile !== undefined && { profile }),
       ...(hash !== undefined && { default_hash: hash }),

@@ -57,8 +57,13 @@ export function targetProblem(target: PresetTarget, bridges: BridgesApi): string
 }
 
 /** How a target is called in texts. */
-export const targetText = ({ bridge_id: bridge, canonical_route: route }: PresetTarget): string =>
-  route === undefined ? bridge : `${bridge} ${route}`
+export function targetText(
+  { bridge_id: id, canonical_route: route, display_name: name }: PresetTarget,
+  bridges?: Pick<BridgesApi, 'get'>,
+): string {
+  const bridge = bridges?.get(id)?.displayName ?? id
+  return route === undefined ? bridge : `${bridge} ${name ?? route}`
+}
 
 /** The command with which a person looks at a preset. */
 export const look = (name: string) => ({ next: command('notifications preset show', name) })

@@ -4,7 +4,7 @@ import { definePlugin, surfaceOf } from '../../../../kernel/plugin.js'
 import { type AttentionEntry, AttentionSources } from '../../../../plugins/reach/notifications/api.js'
 import type { FinishedSession } from '../../../../plugins/work/sessions/api.js'
 import type { InboxItem } from '../../../../schemas/sessions.js'
-import { type Scene, scene } from './scene.js'
+import { bridge, type Scene, scene } from './scene.js'
 
 const LIST = '/api/notifications/attention'
 const ACK = `${LIST}/acknowledge`
@@ -132,13 +132,33 @@ test('counts, snapshot and acknowledgement cover all tasks that wait, beyond the
   const s = await scene()
   const approval = { title: 'Publish', scope: 'global', approval_policy: 'manual' }
   for (let n = 0; n < 120; n++) await s.post('/api/tasks', approval)
-  const { total, needs_you: needed, items } = await list(s)
+  const { total, needs_you: needed, items, notes } = await list(s)
   assert.equal([total, needed, items.length], [120, 120, 100])
+  assert.equal(notes, ['the newest 100 of 120'])
   assert.match(items[0].command, `svc task approve ${items[0].task_id}`)
   assert.is((await ack(s)).status, 204)
   assert.is((await list(s)).total, 0)
   await s.post('/api/tasks', approval)
   assert.is((await list(s)).total, 1)
+  await s.close()
+})
+
+test('a degraded bridge is listed until it is ready or disabled, a message until it is sent again or discarded', async () => {
+  const s = await scene()
+  const degraded = { name: 'bridge.degraded', payload: { bridge_id: 'team', status: 'degraded', message: 'no route' } }
+  const lost = (id: string) => ({
+    name: 'bridge.delivery_failed',
+    payload: { bridge_id: 'team', delivery_id: id, reason: 'rejected' },
+  })
+  await s.emitAll([degraded, lost('dlv_1'), lost('dlv_2')])
+  assert.equal((await ids(s)).sort(), ['bridge:team', 'delivery:dlv_1', 'delivery:dlv_2'])
+  s.bridges.settled.add('dlv_1')
+  assert.equal((await ids(s)).sort(), ['bridge:team', 'delivery:dlv_2'])
+  s.bridges.known.set('team', bridge('team', { status: 'disabled' }))
+  assert.equal(await ids(s), ['delivery:dlv_2'])
+  s.bridges.known.set('team', bridge('team', { status: 'ready' }))
+  await s.emit('bridge.ready', { bridge_id: 'team', status: 'ready' })
+  assert.equal(await ids(s), ['delivery:dlv_2'])
   await s.close()
 })
 

@@ -89,13 +89,26 @@ test('a preset is created, changed, enabled and disabled from the command line',
   await s.close()
 })
 
+test('a preset shows where it sends, and says when it sends nothing', async () => {
+  const s = await scene()
+  const name = { name: 'task_terminal' }
+  assert.match(await run(s, commands.runEnable, name), /^enabled task_terminal; it sends nothing yet: svc .* --targets/)
+  await run(s, commands.runUpdate, name, { targets: 'team=group:#ops' })
+  assert.is(await run(s, commands.runEnable, name), 'enabled task_terminal')
+  await run(s, commands.runDisable, name)
+  const { preset } = (await s.request('GET', '/api/notifications/presets/task_terminal')).body
+  assert.equal(preset.target_names, ['team group:#ops'])
+  assert.equal(preset.target_states, [{ bridge_id: 'team', bridge_name: 'team', canonical_route: 'group:#ops' }])
+  await s.close()
+})
+
 test('attention is acknowledged in whole, or one item of it', async () => {
   const s = await scene()
   await s.emitAll(['a', 'b', 'c'].map(provider => ({ name: 'provider.unavailable', payload: { provider } })))
   assert.is(await run(s, commands.runAcknowledge, { id: 'provider:a' }), 'acknowledged 1 item')
   assert.is((await s.request('GET', '/api/notifications/attention')).body.total, 2)
   assert.is(await run(s, commands.runAcknowledge, {}, { json: true }), '{"acknowledged":2}')
-  assert.is(await run(s, commands.runAcknowledge, {}), 'acknowledged 0 items')
+  assert.is(await run(s, commands.runAcknowledge, {}), 'nothing to acknowledge')
   assert.match(await fails(run(s, commands.runAcknowledge, { id: 'provider:a' })), /409 attention_item_unknown/)
   await s.close()
 })

@@ -39,6 +39,8 @@ export interface FakeBridges {
   readonly known: Map<string, BridgeInfo>
   /** Throws instead of taking a message of these bridges. */
   readonly failing: Map<string, Error>
+  /** Messages that were given up, and sent again or discarded since. */
+  readonly settled: Set<string>
   /** Whether a message is refused by a throw. */
   refuses: () => boolean
   /** Called with the key of a message that is posted again. */
@@ -96,6 +98,7 @@ export function fakeBridges(...ids: readonly string[]): FakeBridges {
       return 'queued' as const
     }
     standing = (key: string) => standings.get(key)
+    isFailed = (id: string) => !made.settled.has(id)
     parseRoute(route: string): BridgeAddress | undefined {
       const [, kind, id] = /^(group|peer):(.+)$/s.exec(route) ?? []
       return kind === 'group' ? { group_id: id as string } : kind === 'peer' ? { peer_id: id as string } : undefined
@@ -106,6 +109,7 @@ export function fakeBridges(...ids: readonly string[]): FakeBridges {
   const made: FakeBridges = {
     known,
     failing,
+    settled: new Set(),
     refuses: () => false,
     repeated: () => {},
     count: () => Number(own?.db.row('SELECT count(*) FROM bridges_message')?.[0]),
