@@ -21,6 +21,7 @@ import {
   NotSent,
   realTiming,
   type SettleResult,
+  Standing,
   type StateReport,
   type Target,
   type Timing,
@@ -56,7 +57,7 @@ class DiscordBridge implements Adapter {
   #isLive = false
   /** Discord does not hand over the text of messages, for this reason. */
   #withoutContent: string | undefined
-  #reported = ''
+  readonly #standing: Standing
 
   constructor(
     private readonly config: DiscordConfig,
@@ -64,6 +65,7 @@ class DiscordBridge implements Adapter {
     private readonly timing: Timing,
   ) {
     this.#client = new DiscordClient(config, host, timing, this.#places)
+    this.#standing = new Standing(host, timing)
     this.#running = this.#run()
   }
 
@@ -143,7 +145,7 @@ class DiscordBridge implements Adapter {
       }
       const problem = problemOf(error)
       if (problem) {
-        this.#report(problem)
+        this.#standing.report(problem)
         return
       }
       this.#lost(describe(error), pauseOf(error))
@@ -159,7 +161,7 @@ class DiscordBridge implements Adapter {
       live: me => {
         this.#me = me
         this.#isLive = true
-        this.#standing()
+        this.#tell()
       },
       lost: why => {
         this.#isLive = false
@@ -248,27 +250,20 @@ class DiscordBridge implements Adapter {
   #emptied(): void {
     if (this.#withoutContent !== undefined || !this.config.content) return
     this.#withoutContent = CONTENT_EMPTY
-    this.#standing()
+    this.#tell()
   }
 
-  #standing(): void {
+  #tell(): void {
     if (!this.#isLive) return
     const message = this.#withoutContent
-    this.#report(
+    this.#standing.report(
       message === undefined ? { status: 'ready' } : { status: 'degraded', reason: 'tenant_config_invalid', message },
     )
   }
 
   #lost(message: string, pause?: number): void {
     const reason = pause === undefined ? 'provider_timeout' : 'rate_limited'
-    this.#report({ status: 'degraded', reason, message: message.slice(0, 500) })
-  }
-
-  #report(state: StateReport): void {
-    const text = JSON.stringify(state)
-    if (text === this.#reported) return
-    this.#reported = text
-    this.host.report(state)
+    this.#standing.report({ status: 'degraded', reason, message: message.slice(0, 500) })
   }
 }
 

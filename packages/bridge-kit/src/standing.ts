@@ -7,7 +7,7 @@ const STABLE_MS = 60_000
 
 /** How an instance stands, by what its requests or its connection tell; it is reported when it changes. */
 export class Standing {
-  #reported = ''
+  #last: StateReport | undefined
   #begun = false
   #why = ''
 
@@ -89,10 +89,14 @@ export class Standing {
     }
   }
 
+  /** What was reported last. */
+  get last(): StateReport | undefined {
+    return this.#last
+  }
+
   report(state: StateReport): void {
-    const text = JSON.stringify(state)
-    if (text === this.#reported) return
-    this.#reported = text
+    if (JSON.stringify(state) === JSON.stringify(this.#last)) return
+    this.#last = state
     this.host.report(state)
   }
 }

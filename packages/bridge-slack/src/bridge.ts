@@ -12,6 +12,7 @@ import {
   NotSent,
   realTiming,
   type SettleResult,
+  Standing,
   type StateReport,
   type Target,
   type Timing,
@@ -66,7 +67,7 @@ class SlackBridge implements Adapter {
   readonly #order = new Map<string, Promise<unknown>>()
   #socket: SlackSocket | undefined
   #me: Me | undefined
-  #reported = ''
+  readonly #standing: Standing
 
   constructor(
     private readonly config: SlackConfig,
@@ -75,6 +76,7 @@ class SlackBridge implements Adapter {
     private readonly limits: Limits,
   ) {
     this.#client = new SlackClient(config, host, timing)
+    this.#standing = new Standing(host, timing)
     this.#running = this.#run()
   }
 
@@ -126,11 +128,7 @@ class SlackBridge implements Adapter {
       add('slack.scopes', 'pass', '')
     const socket = this.#socket
     const isLive = socket !== undefined && this.deaf() === undefined
-    add(
-      'slack.socket',
-      isLive ? 'pass' : 'fail',
-      `${JSON.parse(this.#reported || '{}').message ?? 'not connected yet'}`,
-    )
+    add('slack.socket', isLive ? 'pass' : 'fail', this.#standing.last?.message ?? 'not connected yet')
     return checks
   }
 
@@ -154,7 +152,7 @@ class SlackBridge implements Adapter {
       if (signal.aborted) return
       const state = refusalOf(why)
       if (state) {
-        this.#report(state)
+        this.#standing.report(state)
         return
       }
       if (this.timing.now() - begun > STABLE_MS) failures = 0
@@ -164,7 +162,7 @@ class SlackBridge implements Adapter {
         continue
       }
       const pause = pauseOf(why)
-      this.#report({
+      this.#standing.report({
         status: 'degraded',
         reason: pause === undefined ? 'provider_timeout' : 'rate_limited',
         message: (typeof why === 'string' ? why : describe(why)).slice(0, 500),
@@ -182,7 +180,7 @@ class SlackBridge implements Adapter {
       this.#take(envelope, me),
     )
     this.#socket = socket
-    this.#report({ status: 'ready' })
+    this.#standing.report({ status: 'ready' })
     return socket.ended
   }
 
@@ -245,13 +243,6 @@ class SlackBridge implements Adapter {
       text: [event.text, ...missing].filter(Boolean).join('\n'),
       ...(attachments.length === 0 ? {} : { attachments }),
     }
-  }
-
-  #report(state: StateReport): void {
-    const text = JSON.stringify(state)
-    if (text === this.#reported) return
-    this.#reported = text
-    this.host.report(state)
   }
 }
 

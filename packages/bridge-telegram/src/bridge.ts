@@ -14,6 +14,7 @@ import {
   messageOf,
   NotSent,
   realTiming,
+  Standing,
   type StateReport,
   type Target,
   type Timing,
@@ -54,7 +55,7 @@ class TelegramBridge implements Adapter {
   #offset: number | undefined
   #conflicts = 0
   #conflictAt = 0
-  #reported = ''
+  readonly #standing: Standing
 
   constructor(
     private readonly config: TelegramConfig,
@@ -62,6 +63,7 @@ class TelegramBridge implements Adapter {
     private readonly timing: Timing,
   ) {
     this.#client = new TelegramClient(config, host, timing)
+    this.#standing = new Standing(host, timing)
     this.#running = this.#run()
   }
 
@@ -131,7 +133,7 @@ class TelegramBridge implements Adapter {
   }
 
   get #isReady(): boolean {
-    return this.#reported.includes('"ready"')
+    return this.#standing.last?.status === 'ready'
   }
 
   async #run(): Promise<void> {
@@ -143,13 +145,13 @@ class TelegramBridge implements Adapter {
       if (this.#answers !== answers) failures = 1
       const problem = this.#problemOf(error)
       if (problem) {
-        this.#report(problem)
+        this.#standing.report(problem)
         return
       }
       const pause = pauseOf(error)
       const conflict = conflictOf(error)
       if (conflict === undefined || this.#conflicts > 1)
-        this.#report({
+        this.#standing.report({
           status: 'degraded',
           reason: pause === undefined ? 'provider_timeout' : 'rate_limited',
           message: describe(error).slice(0, 500),
@@ -186,7 +188,7 @@ class TelegramBridge implements Adapter {
         this.#askedAt = undefined
       })
       this.#answers++
-      this.#report({ status: 'ready' })
+      this.#standing.report({ status: 'ready' })
       if (updates.length > 0) await this.#take(updates, this.#me)
       else if (seconds > 0 && this.timing.now() - begun < IDLE_MS) await this.timing.sleep(IDLE_MS, this.host.signal)
     }
@@ -250,13 +252,6 @@ class TelegramBridge implements Adapter {
     if (file === undefined) return event
     if (typeof file !== 'string') return { ...event, attachments: [file] }
     return { ...event, text: [event.text, file].filter(Boolean).join('\n') }
-  }
-
-  #report(state: StateReport): void {
-    const text = JSON.stringify(state)
-    if (text === this.#reported) return
-    this.#reported = text
-    this.host.report(state)
   }
 }
 
