@@ -52,7 +52,7 @@ interface Message {
   readonly space?: Space
 }
 interface Event {
-  readonly type: 'MESSAGE' | 'ADDED_TO_SPACE' | 'REMOVED_FROM_SPACE' | 'CARD_CLICKED'
+  readonly type: 'MESSAGE' | 'APP_COMMAND' | 'ADDED_TO_SPACE' | 'REMOVED_FROM_SPACE' | 'CARD_CLICKED'
   readonly user?: User
   readonly space?: Space
   readonly message?: Message
@@ -60,11 +60,11 @@ interface Event {
   readonly action?: unknown
 }
 
-const TYPES = new Set(['MESSAGE', 'ADDED_TO_SPACE', 'REMOVED_FROM_SPACE', 'CARD_CLICKED'])
+const TYPES = new Set(['MESSAGE', 'APP_COMMAND', 'ADDED_TO_SPACE', 'REMOVED_FROM_SPACE', 'CARD_CLICKED'])
 /** Payloads of the format of Google Workspace add-ons. */
 const PAYLOADS = {
   messagePayload: 'MESSAGE',
-  appCommandPayload: 'MESSAGE',
+  appCommandPayload: 'APP_COMMAND',
   addedToSpacePayload: 'ADDED_TO_SPACE',
   removedFromSpacePayload: 'REMOVED_FROM_SPACE',
   buttonClickedPayload: 'CARD_CLICKED',
@@ -113,10 +113,10 @@ function spaceOf({ name, displayName, spaceType, type }: Space, user: User | und
   return { name: String(name), isDirect, title: (title || String(name)).slice(0, 200) }
 }
 
-function written(message: Message, { user }: Event, from: SpaceOf, space: Space): Omit<Reading, 'space'> {
+function written(message: Message, { type, user }: Event, from: SpaceOf, space: Space): Omit<Reading, 'space'> {
   const { name, sender = user, createTime, text, argumentText, thread, slashCommand, attachment } = message
   if (!isMessage(name) || !isUser(sender?.name)) return {}
-  const isCommand = typeof slashCommand === 'object' && slashCommand !== null
+  const isCommand = type === 'APP_COMMAND' || (typeof slashCommand === 'object' && slashCommand !== null)
   const quoted = message.quotedMessageMetadata?.name
   const at = typeof createTime === 'string' ? Date.parse(createTime) : Number.NaN
   // Without its name, by which the app is mentioned; a command stands only in the whole text.

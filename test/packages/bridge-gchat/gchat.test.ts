@@ -255,6 +255,12 @@ test('a direct message, a command, a click, and the format of add-ons', async ()
   const token = ofUrl({ email: `service-${PROJECT}@gcp-sa-gsuiteaddons.iam.gserviceaccount.com` })
   await send(addOn({ messagePayload: { space: room, message: message('from an add-on') } }), token)
   assert.is((await daemon.heard('from an add-on')).thread_id, 'TTT')
+  const renew = message('', { text: '/new', argumentText: '' })
+  await send(
+    addOn({ appCommandPayload: { space: room, message: renew, appCommandMetadata: { appCommandId: 2 } } }),
+    token,
+  )
+  assert.is((await daemon.heard('/new')).family, 'command')
   await send(addOn({ buttonClickedPayload: { space: room } }, { invokedFunction: 'allow:XXXXX' }), token)
   assert.is(daemon.events.at(-1)?.action_id, 'allow:XXXXX')
   const before = daemon.events.length
