@@ -1,4 +1,4 @@
-import { certificatesOf, type Instance, InstanceProblem } from '../../bridge-kit/src/index.js'
+import { certificatesOf, type Instance, InstanceProblem, unbound } from '../../bridge-kit/src/index.js'
 
 /** How the adapter reaches its network, checked. */
 export interface IrcConfig {
@@ -70,12 +70,7 @@ export function configOf(instance: Instance): IrcConfig {
   const password = secret('password')
   const auth = config.auth ?? (password === undefined ? 'none' : 'sasl')
   if (auth !== 'sasl' && auth !== 'nickserv' && auth !== 'none') throw wrong('auth', auth)
-  if (auth !== 'none' && password === undefined)
-    throw new InstanceProblem({
-      status: 'auth_required',
-      reason: 'auth_failed',
-      message: `auth is ${auth}, and no secret is bound to password`,
-    })
+  if (auth !== 'none' && password === undefined) throw unbound(instance, ['password'], `auth is ${auth}`)
   return {
     host: text('server', '', ONE_WORD),
     port: number('port', tls ? 6697 : 6667, 1, 65535),

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { jid } from '@xmpp/client-core'
-import { certificatesOf, type Instance, InstanceProblem } from '../../bridge-kit/src/index.js'
+import { certificatesOf, type Instance, InstanceProblem, unbound } from '../../bridge-kit/src/index.js'
 
 /** How the adapter reaches its account, checked. */
 export interface XmppConfig {
@@ -46,12 +46,7 @@ export function configOf(instance: Instance): XmppConfig {
   const server = config.server === undefined ? undefined : text('server', undefined, HOST)
   const port = number('port', tls === 'direct' ? 5223 : 5222, 1, 65535)
   const password = instance.secret('password')
-  if (password === undefined)
-    throw new InstanceProblem({
-      status: 'auth_required',
-      reason: 'auth_failed',
-      message: 'no secret is bound to password',
-    })
+  if (password === undefined) throw unbound(instance, ['password'])
   const rooms = config.rooms ?? []
   if (!Array.isArray(rooms) || rooms.length > 100) throw wrong('rooms', rooms)
   for (const room of rooms) if (typeof room !== 'string' || !BARE.test(room)) throw wrong('rooms', room)
