@@ -1,4 +1,5 @@
-import { createPublicKey, createSign, type KeyObject, verify } from 'node:crypto'
+import { createPublicKey, createSign, type KeyObject } from 'node:crypto'
+import { jwtVerify } from 'jose'
 import { type HttpReply, http, objectOf } from './http.js'
 
 /** What a token says, after its signature was checked. */
@@ -148,42 +149,38 @@ function publicKeyOf(value: unknown): PublicKey | undefined {
 }
 
 /**
- * Checks a JSON Web Token that was signed with RS256: its form, issuer, audience and times, then its signature.
+ * Checks a JSON Web Token that was signed with RS256: its form, key, signature, issuer, audience and times.
  * @throws JwtRefused it is not valid
  * @throws Error the keys of the issuer cannot be fetched: the sender has to try again
  */
 export async function verifyJwt(token: string, keys: RemoteKeys, expected: ExpectedJwt): Promise<VerifiedJwt> {
-  const [, head = '', body = '', signature = ''] =
-    (token.length <= LONGEST_TOKEN && /^([\w-]+)\.([\w-]+)\.([\w-]+)$/.exec(token)) || []
-  if (head === '') throw new JwtRefused('the token is no JSON Web Token')
-  const { alg, kid, crit } = decoded(head)
-  if (alg !== 'RS256' || crit !== undefined) throw new JwtRefused('the token is not signed with RS256')
-  if (typeof kid !== 'string') throw new JwtRefused('the token names no key')
-  const claims = decoded(body)
-  // What costs no request comes first.
-  checkClaims(claims, expected)
-  const found = await keys.get(kid, expected.now)
-  if (!found) throw new JwtRefused('the issuer has no key of this id')
-  const isSigned = verify('RSA-SHA256', Buffer.from(`${head}.${body}`), found.key, Buffer.from(signature, 'base64url'))
-  if (!isSigned) throw new JwtRefused('the signature does not match')
-  return { claims, key: found.members }
+  if (token.length > LONGEST_TOKEN) throw new JwtRefused('the token is too long')
+  let members: VerifiedJwt['key'] = {}
+  const find = async ({ kid }: { readonly kid?: unknown }) => {
+    if (typeof kid !== 'string') throw new JwtRefused('the token names no key')
+    const found = await keys.get(kid, expected.now).catch(error => Promise.reject(new KeysUnknown(error)))
+    if (!found) throw new JwtRefused('the issuer has no key of this id')
+    members = found.members
+    return found.key
+  }
+  try {
+    const { payload } = await jwtVerify(token, find, {
+      ...{ algorithms: ['RS256'], issuer: [...expected.issuers], audience: [...expected.audiences] },
+      ...{ requiredClaims: ['exp'], clockTolerance: LEEWAY_MS / 1000, currentDate: new Date(expected.now) },
+    })
+    return { claims: payload, key: members }
+  } catch (error) {
+    if (error instanceof KeysUnknown) throw error.cause
+    throw error instanceof JwtRefused ? error : new JwtRefused((error as Error).message)
+  }
 }
 
-function checkClaims(claims: Readonly<Record<string, unknown>>, { issuers, audiences, now }: ExpectedJwt): void {
-  const { iss, aud, exp, nbf, iat } = claims
-  if (typeof iss !== 'string' || !issuers.includes(iss)) throw new JwtRefused('the token is of another issuer')
-  const named = Array.isArray(aud) ? aud : [aud]
-  if (!named.some(one => typeof one === 'string' && audiences.includes(one)))
-    throw new JwtRefused('the token is for another audience')
-  if (!isTime(exp) || exp * 1000 + LEEWAY_MS <= now) throw new JwtRefused('the token has expired')
-  for (const from of [nbf, iat])
-    if (from !== undefined && (!isTime(from) || from * 1000 - LEEWAY_MS > now))
-      throw new JwtRefused('the token is not valid yet')
+/** Nothing is known of a token, because the keys of its issuer cannot be fetched. */
+class KeysUnknown extends Error {
+  constructor(override readonly cause: unknown) {
+    super('the keys cannot be fetched')
+  }
 }
-
-const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
-
-const decoded = (part: string) => objectOf(Buffer.from(part, 'base64url').toString('utf8'))
 
 /**
  * Signs claims with RS256.

@@ -69,30 +69,29 @@ test('another signature, algorithm, issuer, audience or time is refused', async 
   const check = (text: string, now = NOW) => verifyJwt(text, keys, { ...expected, now })
   const late = SECONDS + 3600
   for (const [text, reason] of [
-    ['', /no JSON Web Token/],
-    ['a.b', /no JSON Web Token/],
-    ['a.b.c.d', /no JSON Web Token/],
-    [`${'a'.repeat(20_000)}.b.c`, /no JSON Web Token/],
-    [token({}, one.privatePem, { alg: 'none' }), /RS256/],
-    [token({}, one.privatePem, { alg: 'HS256' }), /RS256/],
-    [token({}, one.privatePem, { crit: ['x'] }), /RS256/],
+    ['', /JWS/],
+    ['a.b', /JWS/],
+    ['a.b.c.d', /JWS/],
+    [`${'a'.repeat(20_000)}.b.c`, /too long/],
+    [token({}, one.privatePem, { alg: 'none' }), /"alg"/],
+    [token({}, one.privatePem, { alg: 'HS256' }), /"alg"/],
+    [token({}, one.privatePem, { crit: ['x'] }), /"x"/],
     [token({}, one.privatePem, { kid: 7 }), /names no key/],
-    [token({ iss: 'eve' }), /issuer/],
-    [token({ iss: undefined }), /issuer/],
-    [token({ aud: 'you' }), /audience/],
-    [token({ aud: [] }), /audience/],
-    [token({ exp: undefined }), /expired/],
-    [token({ exp: '9999999999' }), /expired/],
-    [token({ exp: SECONDS - 300 }), /expired/],
-    [token({ nbf: SECONDS + 301 }), /not valid yet/],
-    [token({ iat: SECONDS + 301 }), /not valid yet/],
+    [token({ iss: 'eve' }), /"iss"/],
+    [token({ iss: undefined }), /"iss"/],
+    [token({ aud: 'you' }), /"aud"/],
+    [token({ aud: [] }), /"aud"/],
+    [token({ exp: undefined }), /"exp"/],
+    [token({ exp: '9999999999' }), /"exp"/],
+    [token({ exp: SECONDS - 300 }), /"exp"/],
+    [token({ nbf: SECONDS + 301 }), /"nbf"/],
   ] as const)
     assert.match(await refusal(check(text)), reason)
-  assert.is(fetches(), 0, 'nothing is fetched for what is refused anyhow')
+  assert.is(fetches(), 1, 'a flood of forged tokens is no flood of requests')
   await check(token({ exp: SECONDS - 299 }))
   await check(token({ nbf: SECONDS + 300 }))
   await check(token(), (late + 299) * 1000)
-  assert.match(await refusal(check(token(), (late + 300) * 1000)), /expired/)
+  assert.match(await refusal(check(token(), (late + 300) * 1000)), /"exp"/)
   assert.match(await refusal(check(token({}, other.privatePem))), /signature/)
   assert.match(await refusal(check(token({}, weak.privatePem, { kid: 'weak' }))), /no key/)
   assert.match(await refusal(check(token({}, other.privatePem, { kid: 'enc' }))), /no key/)
