@@ -16,9 +16,11 @@ import {
   IngestRefused,
   type Instance,
   InstanceProblem,
+  isAfter,
   measure,
   messageOf,
   NotSent,
+  Positions,
   realTiming,
   type SettleResult,
   Standing,
@@ -30,7 +32,7 @@ import {
 import { DiscordClient } from './client.js'
 import { configOf, type DiscordConfig } from './config.js'
 import { editEvent, type GatewayMessage, isWithoutContent, messageEvent } from './events.js'
-import { describe, isTokenRefused, pauseOf } from './failures.js'
+import { describe, isTokenRefused, isUnseen, pauseOf } from './failures.js'
 import { Gateway } from './gateway.js'
 import { Places } from './places.js'
 
@@ -38,6 +40,8 @@ import { Places } from './places.js'
 const LONGEST = 2000
 /** Discord asks for a heartbeat every 41 s, and the library replaces a connection that misses one. */
 const DEAF_MS = 180_000
+/** Direct conversations that are looked at after a new session begins. */
+const MOST_DIRECT = 50
 /** Refusals of an event for which another attempt is of no use. */
 const HOPELESS = new Set(['bridge_event_invalid', 'invalid_params'])
 
@@ -48,6 +52,7 @@ export function openDiscord(instance: Instance, host: Host, timing: Timing = rea
 
 class DiscordBridge implements Adapter {
   readonly #places = new Places()
+  readonly #positions: Positions
   readonly #client: DiscordClient
   readonly #running: Promise<void>
   /** Events of one channel stay in their order while their files are fetched. */
@@ -64,6 +69,7 @@ class DiscordBridge implements Adapter {
     private readonly host: Host,
     private readonly timing: Timing,
   ) {
+    this.#positions = new Positions(host, timing)
     this.#client = new DiscordClient(config, host, timing, this.#places)
     this.#standing = new Standing(host, timing)
     this.#running = this.#run()
@@ -134,6 +140,7 @@ class DiscordBridge implements Adapter {
 
   async #run(): Promise<void> {
     const { signal } = this.host
+    await this.#positions.load().catch(error => this.host.log(`positions are not known: ${messageOf(error)}`))
     for (let failures = 1; !signal.aborted; failures++) {
       const error = await this.#connect().catch((problem: unknown) => problem)
       this.#isLive = false
@@ -158,10 +165,11 @@ class DiscordBridge implements Adapter {
     const wantsContent = this.config.content && this.#withoutContent !== CONTENT_OFF
     const gateway = new Gateway(this.config.token, this.#client.rest, wantsContent, this.timing, {
       dispatch: payload => this.#dispatch(payload),
-      live: me => {
+      live: (me, isNew) => {
         this.#me = me
         this.#isLive = true
         this.#tell()
+        if (isNew) this.#directBehind()
       },
       lost: why => {
         this.#isLive = false
@@ -182,48 +190,99 @@ class DiscordBridge implements Adapter {
 
   #dispatch(payload: GatewayDispatchPayload): void {
     this.#places.learn(payload)
+    if (payload.t === Events.GuildCreate)
+      for (const { id, last_message_id: last } of [...payload.d.channels, ...payload.d.threads] as readonly Latest[])
+        if (last) this.#behind({ guild: payload.d.id, channel: id }, last)
     const isNew = payload.t === Events.MessageCreate
     if (!this.#me || (!isNew && payload.t !== Events.MessageUpdate)) return
     const message = payload.d as GatewayMessage
     if (isNew && message.author?.id === this.#me.id) this.#client.learnOwn(message)
-    const channel = message.channel_id
+    if (isNew) this.#positions.taking(keyOf(placeOf(message)), message.id)
+    this.#inOrder(message.channel_id, () => this.#message(message, isNew, this.#me as APIUser))
+  }
+
+  /** Does what concerns one channel one after the other. */
+  #inOrder(channel: string, work: () => Promise<void>): void {
     const before = this.#order.get(channel) ?? Promise.resolve()
-    const handled = before
-      .then(() => this.#message(message, isNew, this.#me as APIUser))
-      .catch(error => this.host.log(`a message is not understood: ${messageOf(error)}`))
+    const handled = before.then(work).catch(error => this.host.log(`a message is not understood: ${messageOf(error)}`))
     this.#order.set(channel, handled)
     void handled.then(() => {
       if (this.#order.get(channel) === handled) this.#order.delete(channel)
     })
   }
 
+  /** A channel has messages that no connection brought; those that come now wait for them. */
+  #behind(place: Place, last: string): void {
+    const at = this.#positions.of(keyOf(place))
+    if (at === undefined) this.#positions.begin(keyOf(place), last)
+    else if (isAfter(last, at)) this.#inOrder(place.channel, () => this.#catchUp(place, at))
+  }
+
+  /** A new session says nothing of what was written directly before it. */
+  #directBehind(): void {
+    const direct = this.#positions.places().filter(place => place.startsWith(`${DIRECT}/`))
+    for (const place of direct.slice(0, MOST_DIRECT)) {
+      const at = this.#positions.of(place)
+      const channel = place.slice(DIRECT.length + 1)
+      if (at !== undefined) this.#inOrder(channel, () => this.#catchUp({ guild: undefined, channel }, at))
+    }
+  }
+
+  /** Fetches what was written since a message, the oldest first. */
+  async #catchUp(place: Place, since: string): Promise<void> {
+    const me = this.#me as APIUser
+    try {
+      for await (const message of this.#client.since(place.channel, since)) {
+        if (this.host.signal.aborted) return
+        const whole = { ...message, ...(place.guild === undefined ? {} : { guild_id: place.guild }) }
+        this.#positions.taking(keyOf(place), message.id)
+        await this.#message(whole, true, me)
+      }
+    } catch (error) {
+      // The bot may see the channel no more, or never could.
+      if (isUnseen(error)) this.#positions.forget(keyOf(place))
+      this.host.log(`what was written in ${place.channel} meanwhile is not fetched: ${describe(error)}`)
+    }
+  }
+
   /** Resolves when the event was handed over; the library of adapters keeps it until the daemon has it. */
   async #message(message: GatewayMessage, isNew: boolean, me: APIUser): Promise<void> {
-    if (!message.author || message.author.id === me.id) return
+    const taken = () => {
+      if (isNew) this.#positions.taken(keyOf(placeOf(message)), message.id)
+    }
+    const complete = await this.#eventOf(message, isNew, me).catch(error => {
+      taken()
+      throw error
+    })
+    if (!complete) taken()
+    else void this.#ingest(complete).then(isOver => isOver && taken())
+  }
+
+  async #eventOf(message: GatewayMessage, isNew: boolean, me: APIUser): Promise<InboundEvent | undefined> {
+    if (!message.author || message.author.id === me.id) return undefined
     const isDirect = message.guild_id === undefined
     const place = isDirect ? {} : await this.#placeOf(message.channel_id)
     if (isDirect) this.#places.learnPerson(message.author.id, message.channel_id, message.author.username)
     const event = isNew ? messageEvent(message, place, me) : editEvent(message, place, me)
-    if (!event) return
+    if (!event) return undefined
     if (isWithoutContent(message, me)) this.#emptied()
-    const complete = await this.#complete(event, isNew ? message : undefined)
-    if (!complete) return
-    void this.#ingest(complete)
+    return this.#complete(event, isNew ? message : undefined)
   }
 
-  /** Discord brings no event again: it is kept here until the daemon has it. */
-  async #ingest(event: InboundEvent): Promise<void> {
+  /** Discord brings no event again: it is kept here until the daemon has it. Resolves with whether nothing is left to be done. */
+  async #ingest(event: InboundEvent): Promise<boolean> {
     const { signal } = this.host
     for (let failures = 1; !signal.aborted; failures++) {
       try {
         await this.host.ingest(event)
-        return
+        return true
       } catch (error) {
         this.host.log(`an event was not taken: ${messageOf(error)}`)
-        if (error instanceof IngestRefused && HOPELESS.has(error.code)) return
+        if (error instanceof IngestRefused && HOPELESS.has(error.code)) return true
         await this.timing.sleep(backoffMs(failures, this.timing), signal).catch(() => {})
       }
     }
+    return false
   }
 
   async #complete(event: InboundEvent, message: GatewayMessage | undefined): Promise<InboundEvent | undefined> {
@@ -266,6 +325,21 @@ class DiscordBridge implements Adapter {
     this.#standing.report({ status: 'degraded', reason, message: message.slice(0, 500) })
   }
 }
+
+/** A channel of a server, or one of direct messages. */
+interface Place {
+  readonly guild: string | undefined
+  readonly channel: string
+}
+
+interface Latest {
+  readonly id: string
+  readonly last_message_id?: string | null
+}
+
+const DIRECT = '@me'
+const placeOf = ({ guild_id: guild, channel_id: channel }: GatewayMessage): Place => ({ guild, channel })
+const keyOf = ({ guild = DIRECT, channel }: Place): string => `${guild}/${channel}`
 
 /** View Channel, Send Messages, Read Message History, Send Messages in Threads. */
 const PERMISSIONS = String((1n << 10n) | (1n << 11n) | (1n << 16n) | (1n << 38n))

@@ -9,12 +9,14 @@ import {
   fileMissing,
   fileName,
   type Host,
+  isAfter,
   NotSent,
+  retrying,
   type SettleResult,
   type Timing,
 } from '../../bridge-kit/src/index.js'
 import type { DiscordConfig } from './config.js'
-import { codeOf, deliveryFailure, describe } from './failures.js'
+import { codeOf, deliveryFailure, describe, isTokenRefused, isUnseen, pauseOf } from './failures.js'
 import type { Places } from './places.js'
 
 /** A message is answered within this, beside a short pause: the daemon waits 5 s for the result. */
@@ -29,6 +31,9 @@ const MOST_FILES = 10
 const MOST_PAGES = 10
 const SECOND_LOOK_MS = 4000
 const MOST_NONCES = 500
+/** Pages of 100 messages that are fetched after a time without connection, and how old they are at most. */
+const MOST_MISSED_PAGES = 5
+const OLDEST_MS = 24 * 60 * 60_000
 /** First millisecond of the ids of Discord. */
 const EPOCH = 1_420_070_400_000
 const ID = /^\d{1,25}$/
@@ -143,6 +148,24 @@ export class DiscordClient {
       after = found.reduce((newest, { id }) => (BigInt(id) > BigInt(newest) ? id : newest), after)
     }
     return { outcome: 'unknown' }
+  }
+
+  /** Messages of a channel after one of them, the oldest first: those of a day, and not more than some hundreds. */
+  async *since(channel: string, message: string): AsyncGenerator<APIMessage> {
+    const earliest = snowflakeOf(Date.now() - OLDEST_MS)
+    let after = isAfter(message, earliest) ? message : earliest
+    for (let page = 0; page < MOST_MISSED_PAGES; page++) {
+      const found = await retrying(() => this.api.channels.getMessages(channel, { after, limit: 100 }), {
+        ...{ attempts: 5, signal: this.host.signal, timing: this.timing },
+        transient: error => !isUnseen(error) && !isTokenRefused(error),
+        retryAfter: pauseOf,
+      })
+      const ordered = [...found].sort((a, b) => (isAfter(a.id, b.id) ? 1 : -1))
+      yield* ordered
+      after = ordered.at(-1)?.id ?? after
+      if (found.length < 100) return
+    }
+    this.host.log(`more was written in ${channel} than is fetched`)
   }
 
   /** Files of a message, and words for those that cannot be had. */

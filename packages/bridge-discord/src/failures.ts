@@ -19,6 +19,10 @@ const REMEDY: Readonly<Record<number, string>> = {
 /** Whether Discord refuses the token. */
 export const isTokenRefused = (error: unknown): boolean => error instanceof DiscordAPIError && error.status === 401
 
+/** Whether the bot may not see a channel, or it is gone. */
+export const isUnseen = (error: unknown): boolean =>
+  error instanceof DiscordAPIError && (error.status === 403 || error.status === 404)
+
 /** Discord's code of an error; undefined: it is none of Discord's. */
 export const codeOf = (error: unknown): number | undefined =>
   error instanceof DiscordAPIError ? Number(error.code) : undefined

@@ -11,8 +11,8 @@ const REFUSED: ReadonlySet<number> = new Set([4004, 4010, 4011, 4012, 4013, 4014
 /** What a gateway tells the bridge. */
 export interface GatewayEvents {
   dispatch(payload: GatewayDispatchPayload): void
-  /** The connection is there, anew or resumed. */
-  live(me: APIUser): void
+  /** The connection is there. @param isNew of a new session, which does not bring what happened before */
+  live(me: APIUser, isNew: boolean): void
   /** The connection is gone; the library opens the next one. */
   lost(why: string): void
 }
@@ -61,9 +61,9 @@ export class Gateway {
     const manager = this.#manager
     manager.on(Shard.Ready, ({ user }: { user: APIUser }) => {
       this.#me = user
-      this.#live()
+      this.#live(true)
     })
-    manager.on(Shard.Resumed, () => this.#live())
+    manager.on(Shard.Resumed, () => this.#live(false))
     manager.on(Shard.HeartbeatComplete, () => {
       this.#ackAt = this.timing.now()
     })
@@ -107,8 +107,8 @@ export class Gateway {
     await this.#manager.destroy({ reason: 'closed' })
   }
 
-  #live(): void {
+  #live(isNew: boolean): void {
     this.#ackAt = this.timing.now()
-    if (this.#me && !this.#isClosed) this.events.live(this.#me)
+    if (this.#me && !this.#isClosed) this.events.live(this.#me, isNew)
   }
 }

@@ -13,6 +13,7 @@ export {
   type WebhookRequest,
 } from './listener.js'
 export { type Block, type Inline, markdown } from './markdown.js'
+export { isAfter, Positions } from './positions.js'
 export { RpcConnection, RpcError } from './rpc.js'
 export { type Bridge, runBridge, type Surroundings } from './run.js'
 export { type ManagedInstance, messageOf, type Open } from './running.js'

@@ -126,6 +126,101 @@ test('a session that is resumed brings events again, and each is handed on once'
   )
 })
 
+/** A process that was killed; what it kept is there for the next one. */
+const restart = async (meanwhile: () => void) => {
+  const { values } = daemon
+  await daemon.shutdown()
+  meanwhile()
+  daemon = ScriptedDaemon.inProcess({ ...manifest, open: (one, host) => openDiscord(one, host, timing) })
+  for (const [key, value] of values) daemon.values.set(key, value)
+  await daemon.initialize([config()])
+}
+const kept = () => JSON.parse(daemon.values.get(`${ID}/positions`) ?? '{}') as Record<string, string>
+const texts = () => daemon.events.map(({ text }) => text)
+
+test('what was written while no process ran is fetched, the oldest first and each once; a room without news is not asked', async () => {
+  await ready()
+  discord.write('one')
+  discord.write('direct one', { guild_id: undefined, channel_id: '555' })
+  const last = discord.write('in a thread', { channel_id: '20' })
+  await daemon.heard('in a thread')
+  await daemon.until(
+    () => (kept()[`${GUILD}/20`] === last.id && Object.keys(kept()).length === 3 ? true : undefined),
+    'positions',
+  )
+  await restart(() => {
+    discord.calls.length = 0
+    for (let n = 1; n <= 150; n++) discord.write(`missed ${n}`, {}, false)
+    discord.write('direct two', { guild_id: undefined, channel_id: '555' }, false)
+  })
+  await daemon.status('ready')
+  discord.write('live')
+  await daemon.heard('live')
+  await daemon.heard('direct two')
+  const inRoom = daemon.events.filter(({ group_id: group }) => group === '10')
+  assert.equal(
+    inRoom.map(({ text }) => text),
+    [...Array.from({ length: 150 }, (_, n) => `missed ${n + 1}`), 'live'],
+  )
+  assert.equal([inRoom[0]?.sender.id, inRoom[0]?.sender.authenticated], ['42', true])
+  const direct = daemon.events.find(({ text }) => text === 'direct two')
+  assert.equal([direct?.group_id, direct?.addressed], [undefined, true])
+  assert.is(discord.called('GET', /\/channels\/20\/messages/).length, 0)
+  const { length } = daemon.events
+  const { id } = discord.write('the last one')
+  await daemon.until(() => (kept()[`${GUILD}/10`] === id ? true : undefined), 'the last position')
+  await restart(() => {})
+  await daemon.status('ready')
+  discord.write('after all')
+  await daemon.heard('after all')
+  assert.equal(texts(), ['after all'], 'nothing comes again')
+  assert.is(length, 152)
+})
+
+test('a message that the daemon does not have is fetched by the next process, also behind one that it has', async () => {
+  await ready()
+  const first = discord.write('first')
+  await daemon.heard('first')
+  await daemon.until(() => (kept()[`${GUILD}/10`] === first.id ? true : undefined), 'a position')
+  daemon.ingest = ({ text, idempotency_key }) => {
+    if (text === 'refused') throw new RpcError(-32000, 'draining', { code: 'bridge_not_accepting', retry_after_ms: 50 })
+    return { idempotency_key, outcome: 'prompted' }
+  }
+  discord.write('refused', { author: { id: '43', username: 'bob' } })
+  await daemon.until(() => daemon.refused[0], 'a refusal')
+  discord.write('taken')
+  await daemon.heard('taken')
+  discord.write('in a thread', { channel_id: '20' })
+  await daemon.until(() => kept()[`${GUILD}/20`], 'positions that were kept after that')
+  assert.is(kept()[`${GUILD}/10`], first.id)
+  await restart(() => {})
+  await daemon.heard('refused')
+})
+
+test('a room that the bot sees no more, and one of a new server, bring nothing of before', async () => {
+  discord.write('before it came', {}, false)
+  await ready()
+  discord.write('hello')
+  await daemon.heard('hello')
+  assert.equal(texts(), ['hello'])
+  await daemon.until(() => kept()[`${GUILD}/10`], 'a position')
+  await restart(() => {
+    discord.write('unseen', {}, false)
+    discord.answer = ({ method, path }) =>
+      method === 'GET' && path === '/channels/10/messages'
+        ? { status: 403, body: { code: 50001, message: 'Missing Access' } }
+        : undefined
+  })
+  await daemon.status('ready')
+  discord.write('elsewhere', { channel_id: '20' })
+  await daemon.heard('elsewhere')
+  await daemon.until(
+    () => (`${GUILD}/20` in kept() && !(`${GUILD}/10` in kept()) ? true : undefined),
+    'it is forgotten',
+  )
+  assert.equal(texts(), ['elsewhere'])
+})
+
 test('two instances have a session each', async () => {
   const second = { ...config(), instance: { ...config().instance, id: 'bri_2' } }
   await ready(config(), second)

@@ -34,6 +34,8 @@ const EPOCH = 1_420_070_400_000
 export class FakeDiscord {
   readonly calls: Call[] = []
   readonly messages: Message[] = []
+  /** What people wrote. */
+  readonly written: Json[] = []
   readonly files = new Map<string, Buffer>()
   readonly identified: Json[] = []
   resumes = 0
@@ -81,15 +83,16 @@ export class FakeDiscord {
     return this.calls.filter(call => call.method === method && pattern.test(call.path)).map(({ body }) => body)
   }
 
-  /** A person writes; returns the message. */
-  write(content: string, more: Json = {}): Json {
+  /** A person writes; returns the message. @param isHeard the gateway brings it */
+  write(content: string, more: Json = {}, isHeard = true): Json {
     const ann = { id: '42', username: 'ann', global_name: 'Ann', bot: false }
     const message = {
       ...{ id: this.id(), channel_id: '10', guild_id: GUILD, type: 0, author: ann, content, mentions: [] },
       ...{ attachments: [], embeds: [], timestamp: '2023-11-14T22:13:20.000000+00:00', edited_timestamp: null },
       ...more,
     }
-    this.dispatch('MESSAGE_CREATE', message)
+    this.written.push(message)
+    if (isHeard) this.dispatch('MESSAGE_CREATE', message)
     return message
   }
 
@@ -142,11 +145,16 @@ export class FakeDiscord {
     const ready = { v: 10, user, guilds: [], session_id: 's1', resume_gateway_url: this.origin.replace('http', 'ws') }
     send(socket, { op: 0, t: 'READY', s: 1, d: ready })
     const channels = [
-      { id: '10', type: 0, name: 'ops' },
+      { id: '10', type: 0, name: 'ops', last_message_id: this.#lastIn('10') },
       { id: '11', type: 2, name: 'voice' },
     ]
-    const threads = [{ id: '20', type: 11, name: 'deploys', parent_id: '10' }]
+    const threads = [{ id: '20', type: 11, name: 'deploys', parent_id: '10', last_message_id: this.#lastIn('20') }]
     send(socket, { op: 0, t: 'GUILD_CREATE', s: 2, d: { id: GUILD, name: 'Example', channels, threads } })
+  }
+
+  #lastIn(channel: string): string | null {
+    const found = [...this.messages, ...this.written].filter(one => one.channel_id === channel).sort(byId)
+    return (found.at(-1)?.id as string | undefined) ?? null
   }
 
   #resume(socket: WebSocket, { seq }: { readonly seq?: number }): void {
@@ -190,8 +198,11 @@ export class FakeDiscord {
     if (rest === '') return ok({ id: channel, type: 11, name: 'found', parent_id: '10', guild_id: GUILD })
     if (method === 'GET') {
       const after = BigInt(query.get('after') ?? 0)
-      const found = this.messages.filter(one => one.channel_id === channel && BigInt(one.id) > after)
-      return ok(found.map(({ nonce, ...one }) => (this.listsNonces ? { ...one, nonce } : one)).reverse())
+      const own = this.messages.map(({ nonce, ...one }) => (this.listsNonces ? { ...one, nonce } : one))
+      // Only the gateway says of which server a message is.
+      const all: Json[] = [...own, ...this.written.map(({ guild_id: _, member: __, ...one }) => one)]
+      const found = all.filter(one => one.channel_id === channel && BigInt(String(one.id)) > after).sort(byId)
+      return ok(found.slice(0, Number(query.get('limit') ?? 50)).reverse())
     }
     if (method === 'POST') return this.#create(channel, body)
     const id = rest.replace('/messages/', '')
@@ -224,6 +235,9 @@ export class FakeDiscord {
     return { status: 200, body: message }
   }
 }
+
+const byId = (a: { readonly id?: unknown }, b: { readonly id?: unknown }): number =>
+  BigInt(String(a.id)) < BigInt(String(b.id)) ? -1 : 1
 
 function send(socket: WebSocket, value: unknown): void {
   socket.send(JSON.stringify(value))

@@ -81,7 +81,10 @@ export class ScriptedDaemon {
 
   #kept(method: string, { key, value }: Kept): unknown {
     this.keep(key)
-    if (method === 'state/put') this.values.set(key, JSON.stringify(value))
+    if (method === 'state/put') {
+      this.values.set(key, JSON.stringify(value))
+      this.#changed()
+    }
     const text = this.values.get(key)
     return { key, found: text !== undefined, value: text === undefined ? null : JSON.parse(text) }
   }
