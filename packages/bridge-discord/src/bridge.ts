@@ -85,6 +85,10 @@ class DiscordBridge implements Adapter {
       await this.#client.delete(delivery, id)
       return { status: 'delivered', ...same }
     }
+    if (event === 'typing') {
+      await this.#client.typing(delivery)
+      return { status: 'delivered' }
+    }
     const length = measure(text, 'code_points')
     if (length > LONGEST)
       throw new NotSent('unsupported_capability', `a text of ${length} characters is longer than ${LONGEST}`)

@@ -87,6 +87,15 @@ export class DiscordClient {
     }
   }
 
+  /** Shows for ten seconds that the bot writes. */
+  async typing({ target }: Pick<Delivery, 'target'>): Promise<void> {
+    try {
+      await this.api.channels.showTyping(await this.#channelOf(target))
+    } catch (error) {
+      throw deliveryFailure(error, true)
+    }
+  }
+
   async edit({ target, text }: Delivery, message: string): Promise<void> {
     try {
       const channel = await this.#channelOf(target)

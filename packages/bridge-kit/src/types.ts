@@ -25,8 +25,11 @@ export interface Delivery {
   readonly delivery_id: string
   /** From 0. */
   readonly part: number
-  /** `start` and `final` without {@link remote_message_id} make a message; with one they change it. */
-  readonly event: 'start' | 'delta' | 'progress' | 'final' | 'error' | 'delete' | 'resume'
+  /**
+   * `start` and `final` without {@link remote_message_id} make a message; with one they change it. `typing` makes none: show that
+   * somebody writes. It comes only where the manifest has `typing = true`.
+   */
+  readonly event: 'start' | 'delta' | 'progress' | 'final' | 'error' | 'delete' | 'resume' | 'typing'
   readonly target: Address
   /** The whole text of the part as it has to read from now on. */
   readonly text: string

@@ -76,6 +76,10 @@ class TelegramBridge implements Adapter {
       await this.#client.delete(place, id)
       return { status: 'delivered', remote_message_id: String(id) }
     }
+    if (event === 'typing') {
+      await this.#client.typing(place)
+      return { status: 'delivered' }
+    }
     if (text.length > LONGEST)
       throw new NotSent('unsupported_capability', `a text of ${text.length} characters is longer than ${LONGEST}`)
     if (text.trim() === '')

@@ -89,6 +89,16 @@ export class TelegramClient {
     })
   }
 
+  /** Shows for five seconds that the bot writes. */
+  async typing({ chat, topic }: Place): Promise<void> {
+    const more = topic === undefined ? {} : { message_thread_id: topic }
+    try {
+      await this.api.sendChatAction(this.#moved.get(chat) ?? chat, 'typing', more, this.within(SEND_MS))
+    } catch (error) {
+      throw deliveryFailure(error, true)
+    }
+  }
+
   async delete({ chat }: Place, message: number): Promise<void> {
     try {
       await this.api.deleteMessage(this.#moved.get(chat) ?? chat, message, this.within(SEND_MS))

@@ -68,6 +68,10 @@ class XmppBridge implements Adapter {
         throw new NotSent('unknown_destination', `${to} is not among the rooms of the bridge`)
       throw new NotSent('transient_delivery_failure', `not in ${to}`, { retryAfterMs: 2000 })
     }
+    if (event === 'typing') {
+      await connection.compose(to, type)
+      return { status: 'delivered' }
+    }
     return connection.say(to, type, idOf(delivery), text, remote)
   }
 

@@ -138,6 +138,12 @@ export class XmppConnection {
     return { status: 'delivered', remote_message_id: replaces ?? id }
   }
 
+  /** Shows that the bot writes (XEP-0085); a message that follows ends that. It is not stored for those who are away. */
+  async compose(to: string, type: 'chat' | 'groupchat'): Promise<void> {
+    const hint = xml('no-store', { xmlns: NS.hints })
+    await this.#send(xml('message', { to, type }, xml('composing', { xmlns: NS.chatStates }), hint))
+  }
+
   /** Asks the server for a sign of life: it has processed all that went before. */
   async roundTrip(): Promise<void> {
     await this.#ask(xml('iq', { type: 'get', to: this.config.domain }, xml('ping', { xmlns: NS.ping }))).catch(

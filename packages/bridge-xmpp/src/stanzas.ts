@@ -16,6 +16,8 @@ export const NS = {
   carbons: 'urn:xmpp:carbons:2',
   occupantId: 'urn:xmpp:occupant-id:0',
   tls: 'urn:ietf:params:xml:ns:xmpp-tls',
+  hints: 'urn:xmpp:hints',
+  chatStates: 'http://jabber.org/protocol/chatstates',
   stanzas: 'urn:ietf:params:xml:ns:xmpp-stanzas',
 } as const
 
@@ -40,7 +42,7 @@ export function messageOf(
     xml('origin-id', { xmlns: NS.sid, id }),
     replaces === undefined ? undefined : xml('replace', { xmlns: NS.correct, id: replaces }),
     // Whatever the sender of the archive prefers: a delivery is looked for there.
-    xml('store', { xmlns: 'urn:xmpp:hints' }),
+    xml('store', { xmlns: NS.hints }),
   )
 }
 

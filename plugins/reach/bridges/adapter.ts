@@ -15,6 +15,8 @@ export interface BridgeCapabilities {
   readonly threads: boolean
   /** The platform itself says who a sender is; without it no person may answer permission questions. */
   readonly authenticatesSenders: boolean
+  /** The platform shows that somebody writes, see the event `typing`. */
+  readonly typing?: boolean
   /** Longest text of one message. */
   readonly textLimit: number
   readonly textUnit: TextUnit
@@ -57,9 +59,10 @@ export interface DeliveryRequest {
   readonly part: number
   /**
    * `start` and `final` without {@link remote_message_id} make a message; with one they change it. `resume` is a `delta` after a
-   * restart. Only `start`, `delta`, `final`, `error` and `delete` reach an adapter without edits as `final` or `error`.
+   * restart. `typing` makes no message and has no text: the platform shows for some seconds that somebody writes; only for
+   * {@link BridgeCapabilities.typing}. Only `start`, `delta`, `final`, `error` and `delete` reach an adapter without edits as `final` or `error`.
    */
-  readonly event: 'start' | 'delta' | 'progress' | 'final' | 'error' | 'delete' | 'resume'
+  readonly event: 'start' | 'delta' | 'progress' | 'final' | 'error' | 'delete' | 'resume' | 'typing'
   readonly target: BridgeAddress
   /** The whole text of the part as it has to read from now on. */
   readonly text: string

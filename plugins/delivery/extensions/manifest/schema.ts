@@ -136,6 +136,7 @@ const Bridge = v.pipe(
     authenticates_senders: flag(
       'the platform itself says who a sender is; without it permission questions are not answered there',
     ),
+    typing: flag('the platform shows that somebody writes: the process takes the event typing'),
     fences: flag('code fences mean something: one that a split cuts is closed and opened again'),
     text_limit: v.optional(
       v.pipe(

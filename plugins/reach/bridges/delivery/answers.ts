@@ -10,6 +10,7 @@ import { quiet } from './mentions.js'
 import { type ProgressMode, Projection, type TurnEnd } from './projection.js'
 import { textsOf } from './split.js'
 import type { Delivery, Part } from './table.js'
+import { showTyping } from './typing.js'
 
 /** Messages that one answer may become: more would be a flood. */
 const MAX_PARTS = 20
@@ -34,6 +35,8 @@ interface Growing {
   firstAt: number | undefined
   /** Texts of its parts as the platform shows them; undefined: not known, after a restart. */
   readonly shown: (string | undefined)[]
+  /** Tools that a message of their own told of. */
+  readonly told: Set<string>
   /** Its turn began under an earlier daemon: what the platform shows is not known. */
   readonly isOld: boolean
   /** Its next change is the first one after a restart. */
@@ -77,7 +80,7 @@ export class Answers {
     if (this.#isClosed || this.#growing.has(delivery.id)) return
     const growing: Growing = {
       ...{ delivery, projection: new Projection(delivery.turnId ?? ''), ending: new AbortController() },
-      ...{ firstAt: undefined, shown: [], isOld: isResumed, isResumed, isStill: false },
+      ...{ firstAt: undefined, shown: [], told: new Set<string>(), isOld: isResumed, isResumed, isStill: false },
     }
     this.#growing.set(delivery.id, growing)
     const work = this.#follow(growing)
@@ -98,6 +101,19 @@ export class Answers {
   }
 
   async #follow(growing: Growing): Promise<void> {
+    const { projection, ending, delivery } = growing
+    const written = new AbortController()
+    const isWriting = () => projection.isBegun && !projection.end
+    if (this.instances.get(delivery.bridgeId)?.deliveryDefaults?.progress?.typing === true) {
+      const signal = AbortSignal.any([ending.signal, written.signal])
+      void showTyping(this.kernel, this.instances, delivery, isWriting, signal)
+    }
+    await this.#read(growing).finally(() => written.abort())
+    if (!ending.signal.aborted && projection.end) await this.#close(growing, projection.end)
+  }
+
+  /** Reads the journal of an answer to the end of its turn. */
+  async #read(growing: Growing): Promise<void> {
     const { delivery, projection, ending } = growing
     const { sessionId = '' } = delivery
     const begin = () => this.kernel.needs.sessions.current?.continueQueue(sessionId)
@@ -134,7 +150,6 @@ export class Answers {
       }
       if (hasChanged && !projection.end) await this.#grow(growing)
     }
-    if (!ending.signal.aborted && projection.end) await this.#close(growing, projection.end)
   }
 
   // How an answer grows.
@@ -144,7 +159,10 @@ export class Answers {
     const instance = this.instances.get(delivery.bridgeId)
     if (!instance) return
     const can = this.#can(delivery.bridgeId)
-    if (can.edits && !growing.isStill) {
+    if (isSeparate(instance)) {
+      await this.#extend(growing)
+      await this.#tell(growing, instance)
+    } else if (can.edits && !growing.isStill) {
       const { text } = growing.projection
       if (text.trim() === '' && growing.projection.progress(modeOf(instance)) === '') return
       growing.firstAt ??= this.kernel.clock.now()
@@ -181,13 +199,27 @@ export class Answers {
     return pause
   }
 
+  /** Makes messages of their own of what the agent has said to the end: nothing of them is changed later. */
+  async #extend({ delivery, projection }: Growing): Promise<void> {
+    if (projection.end) return
+    const texts = this.#messages(delivery.bridgeId, projection.segments.slice(0, projection.closed))
+    const has = this.ledger.partsOf(this.kernel.db, delivery.id).length
+    // The last place is for what is left out where it is too much.
+    const more = texts.slice(has, MAX_PARTS - 1)
+    if (more.length === 0) return
+    await this.kernel.db.tx(t => {
+      for (const [n, text] of more.entries()) this.ledger.append(t, delivery, has + n, text, 'final')
+    })
+    await this.lanes.entered(delivery.lane, delivery.bridgeId)
+  }
+
   /** Where nothing can be changed what a tool does is a message of its own, if that is wanted. */
   async #tell(growing: Growing, instance: Instance): Promise<void> {
     const { delivery, projection } = growing
     const mode = modeOf(instance)
     const { newest } = projection
-    if (mode === 'off' || newest === undefined || growing.shown.includes(newest)) return
-    growing.shown.push(newest)
+    if (mode === 'off' || newest === undefined || growing.told.has(newest)) return
+    growing.told.add(newest)
     const text = quiet(`… ${newest}`)
     const run = async (provider: BridgeProvider, signal: AbortSignal) => {
       if (projection.end) return 0
@@ -210,13 +242,19 @@ export class Answers {
   /** Texts of the parts as they are to read while the answer grows, with what its tools do at the end. */
   #texts({ delivery, projection }: Growing): string[] {
     const instance = this.instances.get(delivery.bridgeId)
+    if (instance && isSeparate(instance)) return this.#messages(delivery.bridgeId, projection.segments)
     const progress = instance ? projection.progress(modeOf(instance)) : ''
     const text = [projection.text.trimEnd(), progress].filter(one => one !== '').join('\n\n')
     return this.#split(delivery.bridgeId, text)
   }
 
   #split(bridgeId: string, text: string): string[] {
-    const texts = textsOf(quiet(text), this.#can(bridgeId))
+    return this.#messages(bridgeId, [text])
+  }
+
+  /** The messages that texts become, each at least one. */
+  #messages(bridgeId: string, from: readonly string[]): string[] {
+    const texts = from.flatMap(text => textsOf(quiet(text.trimEnd()), this.#can(bridgeId)))
     if (texts.length <= MAX_PARTS) return texts
     const rest = texts.slice(MAX_PARTS - 1).reduce((sum, one) => sum + one.length, 0)
     return [...texts.slice(0, MAX_PARTS - 1), `… and ${rest} characters more, which are in the session alone`]
@@ -230,7 +268,9 @@ export class Answers {
 
   async #close({ delivery, projection, shown, isOld }: Growing, end: TurnEnd): Promise<void> {
     await this.lanes.hide(delivery.lane, delivery.id)
-    const texts = this.#split(delivery.bridgeId, projection.text.trimEnd())
+    const instance = this.instances.get(delivery.bridgeId)
+    const isWhole = instance !== undefined && isSeparate(instance)
+    const texts = this.#messages(delivery.bridgeId, isWhole ? projection.segments : [projection.text])
     const closing = closingOf(end, texts.length > 0, this.#isStopped(delivery))
     await this.kernel.db.tx(t => {
       if (!this.ledger.get(t, delivery.id)?.open) return
@@ -241,7 +281,7 @@ export class Answers {
       const of = this.ledger.partsOf(t, delivery.id)
       const more = texts.flatMap((text, n) => {
         const part = of[n]
-        return part ? this.#finish(t, part, text, shown[n] ?? (isOld ? undefined : part.text)) : [text]
+        return part ? this.#finish(t, part, text, shown[n] ?? (isOld && !isWhole ? undefined : part.text)) : [text]
       })
       let next = of.length
       for (const text of more) this.ledger.append(t, delivery, next++, text, 'final')
@@ -272,6 +312,9 @@ export class Answers {
     return this.kernel.needs.daemon.draining || (state !== undefined && state !== 'active')
   }
 }
+
+/** Whether an answer comes in messages that are not changed. */
+const isSeparate = ({ deliveryDefaults }: Instance): boolean => deliveryDefaults?.progress?.grouping === 'separate'
 
 function modeOf({ platform, deliveryDefaults }: Instance): ProgressMode {
   return deliveryDefaults?.progress?.tool_progress ?? (SHOWS_TOOLS.has(platform) ? 'new' : 'off')

@@ -194,7 +194,7 @@ export class Lanes {
     const started = ledger.move(t, queued, 'send_attempt_started', {
       ...{ text, lastText: undefined, attemptedAt: this.kernel.clock.now(), attempts: part.attempts + 1 },
     })
-    return { part: started, request: requestOf(delivery, started, delivery.open ? 'start' : part.event) }
+    return { part: started, request: requestOf(delivery, started, part.event) }
   }
 
   #after(t: Tx, part: Part, result: DeliveryResult): void {

@@ -29,6 +29,8 @@ interface Tool {
 /** What of a turn a chat sees, made of the events of its journal alone: read again it is the same. */
 export class Projection {
   text = ''
+  /** The text by what the agent did in between: what it said before a tool, after it, and so on. */
+  readonly segments: string[] = []
   end: TurnEnd | undefined
   /** Its prompt has left the queue. */
   isBegun = false
@@ -65,6 +67,11 @@ export class Projection {
     }
   }
 
+  /** How many of the segments do not grow any more. */
+  get closed(): number {
+    return this.#breaks || this.end ? this.segments.length : Math.max(0, this.segments.length - 1)
+  }
+
   /** What its tools do, for the end of a text that grows; empty where nothing is shown. */
   progress(mode: ProgressMode): string {
     const running = this.#tools.filter(({ status }) => status === 'runs')
@@ -84,7 +91,10 @@ export class Projection {
     const said = typeof text === 'string' ? text : block === undefined ? '' : '[not a text]'
     if (said === '' || this.text.length >= MAX_TEXT) return false
     const ends = /\n{0,2}$/.exec(this.text)?.[0].length ?? 0
-    const gap = this.#breaks && this.text !== '' ? '\n'.repeat(2 - ends) : ''
+    const isNext = this.#breaks && this.text !== ''
+    const gap = isNext ? '\n'.repeat(2 - ends) : ''
+    const before = isNext ? undefined : this.segments.pop()
+    this.segments.push(`${before ?? ''}${said}`.slice(0, MAX_TEXT))
     this.#breaks = false
     this.text = (this.text + gap + said).slice(0, MAX_TEXT)
     return true

@@ -102,6 +102,7 @@ export class ProcessAdapter {
         canSettle: bridge.can_settle,
         threads: bridge.threads,
         authenticatesSenders: bridge.authenticates_senders,
+        typing: bridge.typing,
         textLimit: bridge.text_limit,
         textUnit: bridge.text_unit,
         fences: bridge.fences,

@@ -193,6 +193,7 @@ export class FakePlatform {
 
   async #deliver(request: DeliveryRequest, signal: AbortSignal): Promise<DeliveryResult> {
     this.requests.push(request)
+    if (request.event === 'typing') return { status: 'delivered' }
     const next = this.#script.shift()
     if (next?.does === 'wait') {
       const aborted = new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))

@@ -1,0 +1,39 @@
+import type { BridgeProvider, DeliveryRequest } from '../adapter.js'
+import type { Instances } from '../instances/instances.js'
+import type { K } from '../needs.js'
+import { deliver } from './attempt.js'
+import type { Delivery } from './table.js'
+
+/** Platforms show a sign for five seconds and more. */
+const EVERY_MS = 4000
+
+/**
+ * Shows that somebody writes until the signal aborts, where the operator wants that and the platform can. A sign that is lost is
+ * not missed: nothing waits for it, and nothing is written down.
+ * @param isWriting whether the turn runs: a question that waits for its turn shows nothing
+ */
+export async function showTyping(
+  kernel: K,
+  instances: Instances,
+  { id, bridgeId, target }: Delivery,
+  isWriting: () => boolean,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    const provider = providerOf(instances, bridgeId)
+    if (provider && isWriting()) {
+      const request: DeliveryRequest = {
+        ...{ bridge_instance_id: bridgeId, delivery_id: id, part: 0, event: 'typing', target, text: '' },
+        nonce: kernel.ids.id('msg'),
+      }
+      await deliver(kernel.clock, provider, request, signal)
+    }
+    await kernel.clock.sleep(provider && isWriting() ? EVERY_MS : EVERY_MS / 4, signal).catch(() => {})
+  }
+}
+
+function providerOf(instances: Instances, id: string): BridgeProvider | undefined {
+  const provider = instances.provider(id)
+  const isWanted = instances.get(id)?.deliveryDefaults?.progress?.typing === true
+  return isWanted && instances.accepts(id) && provider?.capabilities.typing === true ? provider : undefined
+}
