@@ -68,9 +68,11 @@ export function configOf(instance: Instance): IrcConfig {
   const tls = flag('tls', true)
   const nick = text('nick', '', NICK)
   const password = secret('password')
-  const auth = config.auth ?? (password === undefined ? 'none' : 'sasl')
-  if (auth !== 'sasl' && auth !== 'nickserv' && auth !== 'none') throw wrong('auth', auth)
-  if (auth !== 'none' && password === undefined) throw unbound(instance, ['password'], `auth is ${auth}`)
+  // A setting of the name `auth` would be taken for a secret.
+  const auth = config.login ?? (password === undefined ? 'none' : 'sasl')
+  if (auth !== 'sasl' && auth !== 'nickserv' && auth !== 'none') throw wrong('login', auth)
+  if (auth !== 'none' && password === undefined)
+    throw unbound(instance, ['password'], `provider_config.login is ${auth}`)
   return {
     host: text('server', '', ONE_WORD),
     port: number('port', tls ? 6697 : 6667, 1, 65535),

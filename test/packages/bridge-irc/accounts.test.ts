@@ -98,7 +98,7 @@ test('NickServ hears the password before channels are joined', async () => {
   const { server, daemon, close } = await connected(
     [],
     line => (line.startsWith('PRIVMSG NickServ') ? [':NickServ!s@h NOTICE svcbot :You are now identified'] : []),
-    { auth: 'nickserv', account: 'thebot' },
+    { login: 'nickserv', account: 'thebot' },
     { password: 'pass' },
   )
   await daemon.status('ready')
@@ -137,7 +137,7 @@ test('a configuration or a secret that would be a command of its own is refused'
     assert.is(server.connections, 0)
     await close()
   }
-  const { daemon, close } = await connected([], undefined, { auth: 'sasl' })
+  const { daemon, close } = await connected([], undefined, { login: 'sasl' })
   await daemon.status('auth_required')
   await close()
 })
