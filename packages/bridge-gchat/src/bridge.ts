@@ -310,7 +310,7 @@ function configOf(instance: Instance): GchatConfig {
   return {
     listen: listenConfig,
     apiUrl: settings.api('api_url', 'https://chat.googleapis.com'),
-    keysUrl: settings.api('keys_url', 'https://www.googleapis.com'),
+    keysUrl: settings.api('certs_url', 'https://www.googleapis.com'),
     account: serviceAccountOf(json),
     projectNumber: number,
   }

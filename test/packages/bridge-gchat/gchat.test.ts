@@ -38,7 +38,7 @@ async function start(more: object = {}, secrets: object = {}, expected = 'ready'
     path: '/hooks/gchat',
     public_url: URL_AUDIENCE,
     api_url: api.endpoint.url,
-    keys_url: api.endpoint.url,
+    certs_url: api.endpoint.url,
     ...more,
   }
   const bound = { credentials_json: api.credentials, project_number: PROJECT, ...secrets }
@@ -407,7 +407,7 @@ test('Google Chat that is away is asked again; credentials that do not do are na
     const { daemon } = await start({}, { credentials_json: credentials }, 'auth_required')
     assert.match(daemon.reports.at(-1)?.message ?? '', /credentials_json/)
   }
-  await start({ keys_url: 'http://keys.example.org' }, {}, 'error')
+  await start({ certs_url: 'http://keys.example.org' }, {}, 'error')
   await start({}, { project_number: 'my-project' }, 'error')
 })
 
