@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto'
 import {
   type Adapter,
+  Arrivals,
   backoffMs,
   type Check,
   type Delivery,
   type DeliveryResult,
+  fileMissing,
   type Host,
   type InboundEvent,
   IngestRefused,
@@ -21,7 +23,7 @@ import {
 import { failureOf, isRefused, isTransient, MatrixClient, MatrixError } from './client.js'
 import { configOf, isEvent, isRoom, isUser, type MatrixConfig, mayInvite } from './config.js'
 import { contentOf, NONCE } from './content.js'
-import { eventOf, type RoomEvent, type Self } from './events.js'
+import { eventOf, type FileOf, fileOf, type RoomEvent, type Self } from './events.js'
 import { type Room, Rooms } from './rooms.js'
 import { BACKFILL_FILTER, eventsIn, isOwnJoin, type JoinedRoom, readSync, SYNC_FILTER, sinceJoin } from './sync.js'
 
@@ -38,6 +40,8 @@ const MOST_PAGES = 5
 /** A position without news is kept this often. */
 const KEEP_MS = 10 * 60_000
 const MOST_OWN = 2000
+/** Bytes of a file that the daemon takes. */
+const MOST_FILE_BYTES = 8 * 1024 * 1024
 /** Clocks of this machine and of the server may differ by this much. */
 const SKEW_MS = 5 * 60_000
 /** Refusals of an event for which another attempt is of no use. */
@@ -53,6 +57,7 @@ export function openMatrix(instance: Instance, host: Host, timing: Timing = real
 
 class MatrixBridge implements Adapter {
   readonly #client: MatrixClient
+  readonly #arrivals: Arrivals
   readonly #running: Promise<void>
   /** Ids of events that the bot sent. */
   readonly #own = new Set<string>()
@@ -74,6 +79,7 @@ class MatrixBridge implements Adapter {
     private readonly timing: Timing,
   ) {
     this.#client = new MatrixClient(config, host.signal)
+    this.#arrivals = new Arrivals(host)
     this.#running = this.#run()
   }
 
@@ -352,7 +358,7 @@ class MatrixBridge implements Adapter {
     const found: Promise<boolean>[] = []
     for (const event of said) {
       const inbound = await this.#eventOf(event, room, known)
-      if (inbound) found.push(this.#ingest(inbound))
+      if (inbound) found.push(this.#ingest(inbound, inbound.family === 'message' ? fileOf(event) : undefined))
     }
     return found
   }
@@ -425,8 +431,9 @@ class MatrixBridge implements Adapter {
   }
 
   /** Whether nothing has to be done with the event again. */
-  #ingest(event: InboundEvent): Promise<boolean> {
-    return this.host.ingest(event).then(
+  #ingest(event: InboundEvent, file: FileOf | undefined): Promise<boolean> {
+    const complete = file === undefined ? undefined : (one: InboundEvent) => this.#withFile(one, file)
+    return this.#arrivals.take(event, complete).then(
       () => true,
       error => {
         if (this.host.signal.aborted) return false
@@ -434,6 +441,25 @@ class MatrixBridge implements Adapter {
         return error instanceof IngestRefused && HOPELESS.has(error.code)
       },
     )
+  }
+
+  /** The event with its file, or with words that stand for one that cannot be had. */
+  async #withFile(event: InboundEvent, { name, type, at, size }: FileOf): Promise<InboundEvent> {
+    const without = (why: string) => ({
+      ...event,
+      text: [event.text, fileMissing(name, why)].filter(Boolean).join('\n'),
+    })
+    if (!event.addressed && !this.config.answersAll) return without('the message is not addressed to the bot')
+    if (at === undefined) return without('it has no address')
+    if (size > MOST_FILE_BYTES) return without('it is larger than 8 MiB')
+    try {
+      const data = await this.#client.file(at, MOST_FILE_BYTES)
+      if (data === undefined) return without('it is larger than 8 MiB')
+      return data === '' ? without('it is empty') : { ...event, attachments: [{ name, mime_type: type, data }] }
+    } catch (error) {
+      this.host.log(`a file is not fetched: ${messageOf(error)}`)
+      return without('the homeserver did not hand it over')
+    }
   }
 
   #report(state: StateReport): void {

@@ -1,5 +1,6 @@
-import { type HttpReply, http, NotSent, objectOf } from '../../bridge-kit/src/index.js'
+import { bytesOf, type HttpReply, http, NotSent, objectOf } from '../../bridge-kit/src/index.js'
 import type { MatrixConfig } from './config.js'
+import type { FileOf } from './events.js'
 
 /** An error that the server answered. */
 export class MatrixError extends Error {
@@ -18,6 +19,7 @@ export class MatrixError extends Error {
 /** Wait of a limit without a time. */
 const RATE_LIMIT_MS = 5000
 const LONGEST_WAIT_MS = 60 * 60_000
+const FILE_MS = 20_000
 
 interface Options {
   readonly query?: Readonly<Record<string, string>>
@@ -61,6 +63,23 @@ export class MatrixClient {
     })
     if (reply.status === 200) return objectOf(reply.text)
     throw errorOf(reply)
+  }
+
+  /** The bytes of a file in base64; undefined: there are more than that. @throws Error it cannot be fetched */
+  async file({ server, media }: NonNullable<FileOf['at']>, mostBytes: number): Promise<string | undefined> {
+    const name = `download/${encodeURIComponent(server)}/${encodeURIComponent(media)}`
+    // Servers from before Matrix 1.11 have them elsewhere.
+    for (const path of ['client/v1/media', 'media/v3']) {
+      // A redirect to another host goes there without the token.
+      const response = await fetch(`${this.config.homeserver}/_matrix/${path}/${name}`, {
+        headers: { authorization: `Bearer ${this.config.token}` },
+        signal: AbortSignal.any([this.signal, AbortSignal.timeout(FILE_MS)]),
+      })
+      if (response.ok) return (await bytesOf(response, mostBytes))?.toString('base64')
+      await response.body?.cancel()
+      if (response.status !== 404) throw new Error(`the homeserver answered ${response.status} for a file`)
+    }
+    throw new Error('the homeserver does not have a file')
   }
 }
 

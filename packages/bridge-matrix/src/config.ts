@@ -9,6 +9,8 @@ export interface MatrixConfig {
   /** Ids of users, and `*:server`. */
   readonly invitesFrom: readonly string[]
   readonly pollSeconds: number
+  /** The instance answers in rooms to what is not addressed to it as well. */
+  readonly answersAll: boolean
 }
 
 const HERE = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
@@ -36,6 +38,7 @@ export function configOf(instance: Instance): MatrixConfig {
       reason: 'tenant_config_invalid',
       message: 'provider_config.homeserver is neither https nor an address of this machine',
     })
+  const { reply } = (instance.config.group ?? {}) as { readonly reply?: unknown }
   const { allow_user_ids: allowed } = (instance.config.dm ?? {}) as { readonly allow_user_ids?: unknown }
   return {
     homeserver,
@@ -50,6 +53,7 @@ export function configOf(instance: Instance): MatrixConfig {
       ...(Array.isArray(allowed) ? allowed.filter(isUser) : []),
     ],
     pollSeconds: settings.integer('poll_seconds', 30, 1, 60),
+    answersAll: reply === 'all',
   }
 }
 

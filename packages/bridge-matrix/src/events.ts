@@ -1,4 +1,4 @@
-import { fileMissing, fileName, type InboundEvent } from '../../bridge-kit/src/index.js'
+import { fileName, type InboundEvent } from '../../bridge-kit/src/index.js'
 import { isEvent, isUser } from './config.js'
 
 /** An event of a room, as the server sends it. Nothing of it is checked yet. */
@@ -35,7 +35,7 @@ interface Relation {
   readonly 'm.in_reply_to'?: { readonly event_id?: unknown }
 }
 
-const SAID = new Set(['m.text', 'm.notice', 'm.emote'])
+const FILES = new Set(['m.image', 'm.file', 'm.audio', 'm.video'])
 
 /** What an event of a room is for the daemon; undefined: nothing. */
 export function eventOf(event: RoomEvent, self: Self, where: Where): InboundEvent | undefined {
@@ -83,7 +83,7 @@ function message(
   const said = (isEdit ? changed : content) as Readonly<Record<string, unknown>> | null
   const replyTo = relation['m.in_reply_to']?.event_id
   const text = textOf(said, isEvent(replyTo))
-  if (text === undefined) return undefined
+  if (text === undefined || (text === '' && isEdit)) return undefined
   const thread = relation.rel_type === 'm.thread' && isEvent(relation.event_id) ? relation.event_id : undefined
   // In a thread the latest message is named for clients that know no threads.
   const isReply = isEvent(replyTo) && !(thread !== undefined && relation.is_falling_back === true)
@@ -103,14 +103,38 @@ function message(
 function textOf(said: Readonly<Record<string, unknown>> | null, isReply: boolean): string | undefined {
   const { body, msgtype, filename } = said ?? {}
   if (typeof body !== 'string' || typeof msgtype !== 'string') return undefined
-  if (SAID.has(msgtype)) {
-    // Older clients quote in the text what they answer.
-    const own = isReply ? body.replace(/^(?:> [^\n]*\n)+\n/, '') : body
-    return own.trim() === '' ? undefined : own.trim()
+  // With a name of its own the text of a file is a caption.
+  if (FILES.has(msgtype)) return typeof filename === 'string' && filename !== body ? body.trim() : ''
+  // Older clients quote in the text what they answer.
+  const own = isReply ? body.replace(/^(?:> [^\n]*\n)+\n/, '') : body
+  return own.trim() === '' ? undefined : own.trim()
+}
+
+/** A file that came with a message. */
+export interface FileOf {
+  readonly name: string
+  readonly type: string
+  /** Where it is; undefined: its address is none, or it is encrypted. */
+  readonly at: { readonly server: string; readonly media: string } | undefined
+  /** Bytes, as the sender says. */
+  readonly size: number
+}
+
+/** The file of a message; undefined: it has none. */
+export function fileOf({ content }: RoomEvent): FileOf | undefined {
+  const { body, msgtype, filename, url, info } = content ?? {}
+  if (typeof msgtype !== 'string' || !FILES.has(msgtype)) return undefined
+  const { mimetype, size } = (info ?? {}) as { readonly mimetype?: unknown; readonly size?: unknown }
+  const [, server = '', media = ''] =
+    (typeof url === 'string' && /^mxc:\/\/([\w.:[\]-]{1,255})\/([\w-]{1,255})$/.exec(url)) || []
+  const isType = typeof mimetype === 'string' && /^[\w.+-]{1,100}\/[\w.+-]{1,100}$/.test(mimetype)
+  const called = typeof filename === 'string' ? filename : body
+  return {
+    name: fileName(typeof called === 'string' ? called : undefined, msgtype),
+    type: isType ? mimetype : 'application/octet-stream',
+    at: media === '' ? undefined : { server, media },
+    size: typeof size === 'number' ? size : 0,
   }
-  const name = typeof filename === 'string' ? filename : body
-  const missing = fileMissing(fileName(name, msgtype), 'files are not fetched from Matrix')
-  return name === body ? missing : `${body}\n${missing}`
 }
 
 /** Whether a message mentions the bot: clients say whom it mentions; without that, its name in the text counts. */

@@ -33,6 +33,9 @@ export class FakeMatrix {
   readonly #invites: { readonly room: string; readonly from: string; readonly at: number }[] = []
   #wake: () => void = () => {}
   token = 'syt_token'
+  /** Files by server and id. */
+  readonly files = new Map<string, string>()
+  mediaPath = '/_matrix/client/v1/media/download/'
   /** Answers in place of the API, before it has done anything. */
   instead: (request: Received) => Answer | undefined = () => undefined
   /** Answers in place of the API, after it has done what it was asked. */
@@ -111,6 +114,10 @@ export class FakeMatrix {
     if (headers.authorization !== `Bearer ${this.token}`)
       return { status: 401, body: { errcode: 'M_UNKNOWN_TOKEN', error: 'unknown token', soft_logout: false } }
     const url = new URL(path, 'http://x')
+    if (url.pathname.startsWith(this.mediaPath)) {
+      const file = this.files.get(url.pathname.slice(this.mediaPath.length))
+      return file === undefined ? { status: 404, body: { errcode: 'M_NOT_FOUND' } } : { body: file }
+    }
     const [first = '', id = '', ...rest] = url.pathname
       .replace('/_matrix/client/v3/', '')
       .split('/')

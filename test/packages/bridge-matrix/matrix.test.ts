@@ -139,16 +139,44 @@ test('in rooms what names the bot or answers it is addressed; threads stay threa
   const edit = await say('* begin anew', changed, 'begin anew')
   assert.equal([edit.family, edit.message_id], ['edit', root])
   assert.ok((await say('a machine', { msgtype: 'm.notice' })).automatic)
-  assert.match(
-    (
-      await say(
-        'shot.png',
-        { msgtype: 'm.image' },
-        '[The file shot.png is not attached: files are not fetched from Matrix.]',
-      )
-    ).text ?? '',
-    /shot/,
-  )
+})
+
+test('a file that is meant for the bot comes with its message, any other is named', async () => {
+  const { daemon, matrix } = await start()
+  const image = {
+    msgtype: 'm.image',
+    body: '../shot.png',
+    url: 'mxc://example.org/Abc-1',
+    info: { mimetype: 'image/png' },
+  }
+  matrix.files.set('example.org/Abc-1', 'bytes')
+  const send = async (room: string, content: object) => {
+    const id = matrix.say(room, ANN, { ...image, ...content })
+    return daemon.until(() => daemon.events.find(({ message_id: one }) => one === id), 'the message')
+  }
+  const bare = await send(DIRECT, {})
+  const data = Buffer.from('"bytes"').toString('base64')
+  assert.equal(bare.attachments, [{ name: '.._shot.png', mime_type: 'image/png', data }])
+  assert.is(bare.text, '')
+  const captioned = await send(DIRECT, { body: 'look at this', filename: 'a.bin', info: { mimetype: 'a b' } })
+  assert.equal(captioned.attachments, [{ name: 'a.bin', mime_type: 'application/octet-stream', data }])
+  assert.is(captioned.text, 'look at this')
+  matrix.mediaPath = '/_matrix/media/v3/download/'
+  assert.is((await send(DIRECT, {})).attachments?.length, 1, 'a server from before Matrix 1.11')
+  for (const [content, why] of [
+    [{ url: 'mxc://example.org/none' }, /did not hand it over/],
+    [{ url: 'https://evil.example/x' }, /no address/],
+    [{ url: 'mxc://example.org/../x' }, /no address/],
+    [{ url: undefined, file: { url: 'mxc://example.org/Abc-1' } }, /no address/],
+    [{ info: { size: 9_000_000 } }, /8 MiB/],
+  ] as const) {
+    const { text, attachments } = await send(DIRECT, content)
+    assert.match(text ?? '', why)
+    assert.is(attachments, undefined)
+  }
+  const before = matrix.asked('GET', /download/).length
+  assert.match((await send(OPS, {})).text ?? '', /not addressed/)
+  assert.is(matrix.asked('GET', /download/).length, before, 'what is not for the bot is not fetched')
 })
 
 test('an answer to a message from before the last start is addressed', async () => {
