@@ -64,11 +64,27 @@ export class Positions {
     this.#put(place, one)
   }
 
+  /** Until it is released a position stays where it is: what was missed above it is not known yet. */
+  hold(place: string): () => void {
+    const one = this.#places.get(place)
+    if (!one) return () => {}
+    const { at } = one
+    one.open.add(at)
+    return () => {
+      one.open.delete(at)
+      this.#advance(one)
+    }
+  }
+
   /** The daemon has a message, or nothing is to be done with it. */
   taken(place: string, id: string): void {
     const one = this.#places.get(place)
     if (!one?.open.delete(id)) return
     one.done.add(id)
+    this.#advance(one)
+  }
+
+  #advance(one: Place): void {
     for (const done of [...one.done].sort(compare)) {
       if ([...one.open].some(open => isAfter(done, open))) break
       one.at = done

@@ -20,8 +20,9 @@ import {
 } from '../../bridge-kit/src/index.js'
 import { SlackClient } from './client.js'
 import { configOf, type SlackConfig } from './config.js'
-import { type Found, foundIn, type Me } from './events.js'
+import { type Found, foundIn, type Me, type SlackMessage } from './events.js'
 import { describe, isTokenRefused, pauseOf } from './failures.js'
+import { Missed } from './missed.js'
 import { type Envelope, SlackSocket } from './socket.js'
 
 /** Longest text of one message that Slack does not cut. */
@@ -32,6 +33,8 @@ const ACK_MS = 2800
 const SILENCE_MS = 60_000
 /** A connection that lasted this long starts the back-off anew. */
 const STABLE_MS = 60_000
+/** Slack repeats an event after a minute and after five: it does not reach a process that was away for longer. */
+const GAP_MS = 30_000
 /** Refusals of an event for which another attempt is of no use. */
 const HOPELESS = new Set(['bridge_event_invalid', 'invalid_params'])
 /** Scopes of the bot, with what is lost without them. */
@@ -51,6 +54,7 @@ const SCOPES: readonly (readonly [scope: string, need: 'fail' | 'warn'])[] = [
 export interface Limits {
   readonly silenceMs?: number
   readonly ackMs?: number
+  readonly gapMs?: number
 }
 
 /** Opens one instance: it connects by Socket Mode, and connects again, until it is closed. */
@@ -60,6 +64,8 @@ export function openSlack(instance: Instance, host: Host, timing: Timing = realT
 
 class SlackBridge implements Adapter {
   readonly #client: SlackClient
+  readonly #missed: Missed
+  #lastLive: number | undefined
   readonly #running: Promise<void>
   /** Events that are on their way to the daemon: a repetition joins them. */
   readonly #taking = new Map<string, Promise<boolean>>()
@@ -76,6 +82,7 @@ class SlackBridge implements Adapter {
     private readonly limits: Limits,
   ) {
     this.#client = new SlackClient(config, host, timing)
+    this.#missed = new Missed(this.#client, host, timing)
     this.#standing = new Standing(host, timing)
     this.#running = this.#run()
   }
@@ -145,6 +152,7 @@ class SlackBridge implements Adapter {
 
   async #run(): Promise<void> {
     const { signal } = this.host
+    await this.#missed.load()
     for (let failures = 0; !signal.aborted; ) {
       const begun = this.timing.now()
       const why = await this.#connect().catch((error: unknown) => error)
@@ -181,7 +189,13 @@ class SlackBridge implements Adapter {
     )
     this.#socket = socket
     this.#standing.report({ status: 'ready' })
-    return socket.ended
+    const gapMs = this.#lastLive === undefined ? Number.POSITIVE_INFINITY : this.timing.now() - this.#lastLive
+    if (gapMs > (this.limits.gapMs ?? GAP_MS))
+      this.#missed.fetch((message, channel) => this.#fetched(message, channel, me))
+    return socket.ended.finally(() => {
+      // On a connection that was deaf at last nothing came either.
+      this.#lastLive = this.timing.now() - socket.silentMs
+    })
   }
 
   /** Acknowledges an envelope when the daemon has it; one that takes longer than Slack waits comes again. */
@@ -203,12 +217,21 @@ class SlackBridge implements Adapter {
     if (isTaken) await ack()
   }
 
+  /** A message out of the history of a channel. */
+  async #fetched(message: SlackMessage, channel: string, me: Me): Promise<boolean> {
+    const kind = channel.startsWith('D') ? { channel_type: 'im' } : {}
+    const event = { ...message, type: 'message', channel, ...kind }
+    const found = foundIn('events_api', { event }, me, this.config.threads)
+    return found ? this.#ingestOnce(found) : true
+  }
+
   #ingestOnce(found: Found): Promise<boolean> {
     const { idempotency_key: key } = found.event
     const before = this.#taking.get(key)
     if (before) return before
     const taken = this.#ingest(found).finally(() => this.#taking.delete(key))
     this.#taking.set(key, taken)
+    this.#missed.watch(found, taken)
     return taken
   }
 
@@ -221,14 +244,24 @@ class SlackBridge implements Adapter {
     this.#order.set(conversation, prepared)
     const complete = await prepared
     if (this.#order.get(conversation) === prepared) this.#order.delete(conversation)
-    return this.host.ingest(complete).then(
-      () => true,
-      error => {
-        if (this.host.signal.aborted) return false
+    return this.#untilTaken(complete)
+  }
+
+  /** Slack repeats an event for some minutes alone: it is kept here until the daemon has it. */
+  async #untilTaken(event: InboundEvent): Promise<boolean> {
+    const { signal } = this.host
+    for (let failures = 1; !signal.aborted; failures++) {
+      try {
+        await this.host.ingest(event)
+        return true
+      } catch (error) {
+        if (signal.aborted) break
         this.host.log(`an event was not taken: ${messageOf(error)}`)
-        return error instanceof IngestRefused && HOPELESS.has(error.code)
-      },
-    )
+        if (error instanceof IngestRefused && HOPELESS.has(error.code)) return true
+        await this.timing.sleep(backoffMs(failures, this.timing), signal).catch(() => {})
+      }
+    }
+    return false
   }
 
   /** Adds the name of the sender and the files. */

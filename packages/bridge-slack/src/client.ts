@@ -6,13 +6,14 @@ import {
   fileMissing,
   fileName,
   type Host,
+  isAfter,
   NotSent,
   type SettleResult,
   type Target,
   type Timing,
 } from '../../bridge-kit/src/index.js'
 import type { SlackConfig } from './config.js'
-import type { Me, SlackFile } from './events.js'
+import type { Me, Place, SlackFile, SlackMessage } from './events.js'
 import { deliveryFailure, describe, slackCode } from './failures.js'
 import { silent } from './socket.js'
 import { mrkdwn } from './text.js'
@@ -28,6 +29,9 @@ const MOST_CHANNELS = 2000
 const MARK = 'svc_delivery'
 /** Pages of 200 messages in which our own is looked for. */
 const MOST_PAGES = 10
+/** Pages of 200 messages that are fetched after a time without connection. */
+const MOST_MISSED_PAGES = 5
+const TS = /^\d{1,20}\.\d{1,10}$/
 /** A request that was cut off may still be carried out: the platform is looked at twice, so much apart. */
 const SECOND_LOOK_MS = 4000
 const FILE_MS = 20_000
@@ -161,6 +165,26 @@ export class SlackClient {
       if (!cursor) return found.has_more ? { outcome: 'unknown' } : { outcome: 'absent' }
     }
     return { outcome: 'unknown' }
+  }
+
+  /** Messages of a channel or thread after one, the oldest first; not more than a thousand. */
+  async since({ channel, thread }: Place, oldest: string): Promise<readonly SlackMessage[]> {
+    const all: SlackMessage[] = []
+    let cursor: string | undefined
+    for (let page = 0; page < MOST_MISSED_PAGES; page++) {
+      const how = { channel, oldest, inclusive: false, limit: 200, ...(cursor === undefined ? {} : { cursor }) }
+      const found =
+        thread === undefined
+          ? await this.web.conversations.history(how)
+          : await this.web.conversations.replies({ ...how, ts: thread })
+      all.push(...((found.messages ?? []) as readonly SlackMessage[]))
+      cursor = found.response_metadata?.next_cursor
+      if (!cursor) break
+    }
+    if (cursor) this.host.log(`more was written in ${channel} than is fetched`)
+    // A thread is listed with the message that it is below.
+    const since = all.filter(({ ts = '' }) => TS.test(ts) && isAfter(ts, oldest))
+    return since.sort((a, b) => (isAfter(String(a.ts), String(b.ts)) ? 1 : -1))
   }
 
   /** Channels that the bot is in, and the people it has heard in direct messages. */

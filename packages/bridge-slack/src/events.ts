@@ -21,15 +21,24 @@ export interface SlackFile {
   readonly file_access?: string
 }
 
+/** A channel, or a thread below a message of it. */
+export interface Place {
+  readonly channel: string
+  readonly thread?: string
+}
+
 /** What an envelope is about; `files` still have to be fetched. */
 export interface Found {
   readonly event: InboundEvent
   readonly files: readonly SlackFile[]
+  /** Of a message. */
+  readonly place?: Place
   /** The channel of a direct message, with the person it belongs to. */
   readonly direct?: { readonly user: string; readonly channel: string }
 }
 
-interface SlackMessage {
+/** A message as Slack brings it, and as it lists it. */
+export interface SlackMessage {
   readonly type?: string
   readonly subtype?: string
   readonly channel?: string
@@ -100,6 +109,7 @@ function message(event: SlackMessage, me: Me, threads: boolean): Found | undefin
       ...timeOf(ts),
     },
     files,
+    place: { channel, ...(event.thread_ts === undefined || event.thread_ts === ts ? {} : { thread: event.thread_ts }) },
     ...(isDirect && user !== undefined ? { direct: { user, channel } } : {}),
   }
 }

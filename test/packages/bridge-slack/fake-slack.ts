@@ -33,6 +33,8 @@ const SCOPES = [
 export class FakeSlack {
   readonly calls: Call[] = []
   readonly messages: Message[] = []
+  /** What people wrote. */
+  readonly written: (Record<string, unknown> & { readonly channel: string; readonly ts: string })[] = []
   readonly files = new Map<string, { readonly type: string; readonly bytes: Buffer }>()
   readonly acks = new Set<string>()
   scopes = SCOPES[0] as string
@@ -82,7 +84,7 @@ export class FakeSlack {
   }
 
   ts(): string {
-    return `1700000000.${String(++this.#n).padStart(6, '0')}`
+    return `${Math.floor(Date.now() / 1000)}.${String(++this.#n).padStart(6, '0')}`
   }
 
   /** Sends an event of the Events API; returns the id of its envelope. */
@@ -91,11 +93,13 @@ export class FakeSlack {
     return this.envelope('events_api', { team_id: 'T1', type: 'event_callback', event_id: `Ev${n}`, event })
   }
 
-  /** A person writes; returns the ts. */
-  write(channel: string, text: string, more: Record<string, unknown> = {}): string {
+  /** A person writes; returns the ts. @param isHeard the connection brings it */
+  write(channel: string, text: string, more: Record<string, unknown> = {}, isHeard = true): string {
     const ts = this.ts()
     const kind = channel.startsWith('D') ? 'im' : 'channel'
-    this.event({ type: 'message', channel, channel_type: kind, user: 'U1ANN', text, ts, event_ts: ts, ...more })
+    this.written.push({ type: 'message', channel, user: 'U1ANN', text, ts, ...more })
+    if (isHeard)
+      this.event({ type: 'message', channel, channel_type: kind, user: 'U1ANN', text, ts, event_ts: ts, ...more })
     return ts
   }
 
@@ -118,6 +122,11 @@ export class FakeSlack {
   goDeaf(): void {
     for (const timer of this.#pings.values()) clearInterval(timer)
     this.#pings.clear()
+  }
+
+  /** Slack has repeated them often enough. */
+  forgetEnvelopes(): void {
+    this.#unacknowledged.clear()
   }
 
   drop(): void {
@@ -189,6 +198,16 @@ export class FakeSlack {
     response.writeHead(status, all).end(JSON.stringify(body))
   }
 
+  /** Messages of people and of the bot, which do not say in which channel they are, the newest first. */
+  #page({ cursor = '0', limit = '100' }: Fields, isListed: (one: Message) => boolean): unknown {
+    const all = [...this.messages, ...(this.written as unknown as Message[])].filter(isListed)
+    const listed = all.sort((a, b) => (a.ts < b.ts ? 1 : -1)).map(({ channel: _, ...one }) => one)
+    const [from, most] = [Number(cursor), Number(limit)]
+    const next = from + most < listed.length ? String(from + most) : ''
+    const page = listed.slice(from, from + most)
+    return { ok: true, messages: page, has_more: next !== '', response_metadata: { next_cursor: next } }
+  }
+
   async #result({ method, fields }: Call): Promise<unknown> {
     const { channel = '', text = '', ts = '' } = fields
     const of = (one: Message) => one.channel === channel && Number(one.ts) >= Number(fields.oldest ?? 0)
@@ -220,9 +239,9 @@ export class FakeSlack {
         return { ok: true }
       }
       case 'conversations.history':
-        return { ok: true, messages: this.messages.filter(one => of(one) && !one.thread_ts), has_more: false }
+        return this.#page(fields, one => of(one) && !one.thread_ts)
       case 'conversations.replies':
-        return { ok: true, messages: this.messages.filter(one => of(one) && one.thread_ts === ts), has_more: false }
+        return this.#page(fields, one => one.ts === ts || (of(one) && one.thread_ts === ts))
       case 'conversations.open':
         return { ok: true, channel: { id: `D${String(fields.users).slice(1)}` } }
       case 'users.conversations':

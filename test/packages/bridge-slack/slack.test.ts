@@ -140,6 +140,97 @@ test('an event that is not durable when the connection ends comes again through 
   assert.is(daemon.events.length, 1)
 })
 
+const kept = () => JSON.parse(daemon.values.get(`${ID}/positions`) ?? '{}') as Record<string, string>
+/** A process that was killed; what it kept is there for the next one. */
+const restart = async (meanwhile: () => void) => {
+  const { values } = daemon
+  await daemon.shutdown()
+  meanwhile()
+  daemon = ScriptedDaemon.inProcess({ ...manifest, open: (one, host) => openSlack(one, host, timing, LIMITS) })
+  daemon.values = values
+  await daemon.initialize([config()])
+}
+const textsOf = (channel: string | undefined) =>
+  daemon.events.filter(({ group_id: group }) => group === channel).map(({ text }) => text)
+
+test('what was written while no process ran is fetched from channels, threads and direct messages, each once', async () => {
+  await ready()
+  const ts = slack.write('C1', `<@${BOT}> begin`)
+  slack.write('D9', 'direct')
+  await daemon.heard('begin')
+  await daemon.until(() => (Object.keys(kept()).sort().join() === `C1,C1/${ts},D9` ? true : undefined), 'positions')
+  await restart(() => {
+    for (let n = 1; n <= 450; n++) slack.write('C1', `missed ${n}`, {}, false)
+    slack.write('C1', 'and in the thread', { thread_ts: ts, parent_user_id: 'U1ANN' }, false)
+    slack.write('D9', 'direct again', {}, false)
+    slack.write('C2', 'elsewhere', {}, false)
+    slack.write('C1', 'of the bot', { user: BOT, bot_id: 'B0BOT' }, false)
+  })
+  await daemon.heard('direct again')
+  const thread = await daemon.heard('and in the thread')
+  assert.equal([thread.thread_id, thread.reply_to_message_id], [ts, ts])
+  await daemon.heard('missed 450')
+  const live = slack.write('C1', 'live')
+  await daemon.heard('live')
+  assert.equal(
+    textsOf('C1').filter(text => text !== 'and in the thread'),
+    [...Array.from({ length: 450 }, (_, n) => `missed ${n + 1}`), 'live'],
+  )
+  assert.not(daemon.events.some(({ text }) => text === 'begin' || text === 'elsewhere' || text === 'of the bot'))
+  const direct = daemon.events.find(({ text }) => text === 'direct again')
+  assert.equal([direct?.addressed, direct?.sender.id, direct?.sender.authenticated], [true, 'U1ANN', true])
+  await daemon.until(() => (kept().C1 === live ? true : undefined), 'the last position')
+  await restart(() => {})
+  await daemon.status('ready')
+  slack.write('C1', 'after all')
+  await daemon.heard('after all')
+  assert.is(daemon.events.length, 1, 'nothing comes again')
+})
+
+test('an event that the daemon does not take for long is not lost: it is kept, and after a restart fetched', async () => {
+  const refuse = ({ text, idempotency_key }: { text?: string; idempotency_key: string }) => {
+    if (text !== 'late') return { idempotency_key, outcome: 'prompted' }
+    throw new RpcError(-32000, 'broken', { code: 'internal_error', retry_after_ms: 1 })
+  }
+  await ready()
+  slack.write('C1', 'first')
+  await daemon.heard('first')
+  daemon.ingest = refuse
+  const late = slack.write('C1', 'late')
+  await daemon.until(() => daemon.refused[9], 'more refusals than the library of adapters takes')
+  daemon.ingest = ({ idempotency_key }) => ({ idempotency_key, outcome: 'prompted' })
+  await daemon.heard('late')
+  await daemon.until(() => (kept().C1 === late ? true : undefined), 'its position')
+
+  daemon.ingest = refuse
+  slack.write('C1', 'late', { user: 'U2BOB' })
+  await daemon.until(() => daemon.refused[11], 'refusals')
+  slack.write('C1', 'behind it')
+  await daemon.heard('behind it')
+  slack.write('D9', 'direct')
+  await daemon.until(() => kept().D9, 'positions that were kept after that')
+  assert.is(kept().C1, late, 'a position passes over nothing')
+  slack.forgetEnvelopes()
+  await restart(() => {})
+  assert.is((await daemon.heard('late')).sender.id, 'U2BOB')
+})
+
+test('history that the bot may not read is not asked for again', async () => {
+  await ready()
+  slack.write('C1', 'hello')
+  await daemon.until(() => kept().C1, 'a position')
+  await restart(() => {
+    slack.write('C1', 'missed', {}, false)
+    slack.answer = ({ method }) =>
+      method === 'conversations.history' ? { body: { ok: false, error: 'not_in_channel' } } : undefined
+  })
+  await daemon.status('ready')
+  await daemon.until(() => (Object.keys(kept()).length === 0 ? true : undefined), 'it is forgotten')
+  slack.write('C1', 'invited again')
+  await daemon.heard('invited again')
+  assert.is(slack.called('conversations.history').length, 1)
+})
+
 test('a connection that stays open and deaf is found and replaced; one is live at a time', async () => {
   await ready()
   slack.goDeaf()

@@ -1,0 +1,85 @@
+import { type Host, isAfter, Positions, retrying, type Timing } from '../../bridge-kit/src/index.js'
+import type { SlackClient } from './client.js'
+import type { Found, Place, SlackMessage } from './events.js'
+import { describe, isTokenRefused, pauseOf, slackCode } from './failures.js'
+
+/** Channels and threads that are looked at after a time without connection, those that were used last first. */
+const MOST_PLACES = 40
+const OLDEST_MS = 24 * 60 * 60_000
+const ATTEMPTS = 8
+
+/** Where a channel or thread was read up to, and what was written since: Slack repeats an event for six minutes, and never later. */
+export class Missed {
+  readonly #positions: Positions
+  #running: Promise<void> = Promise.resolve()
+
+  constructor(
+    private readonly client: SlackClient,
+    private readonly host: Host,
+    private readonly timing: Timing,
+  ) {
+    this.#positions = new Positions(host, timing)
+  }
+
+  load(): Promise<void> {
+    return this.#positions.load().catch(error => this.host.log(`positions are not known: ${describe(error)}`))
+  }
+
+  /** An event is on its way to the daemon; `taken` resolves with whether nothing has to be done with it again. */
+  watch({ place, event }: Found, taken: Promise<boolean>): void {
+    const { message_id: ts } = event
+    if (place === undefined || ts === undefined || event.family !== 'message') return
+    const key = keyOf(place)
+    this.#positions.taking(key, ts)
+    // What is said to the bot begins a thread, in which people go on.
+    if (event.addressed && place.thread === undefined && event.thread_id !== undefined)
+      this.#positions.begin(keyOf({ ...place, thread: ts }), ts)
+    void taken.then(
+      isTaken => isTaken && this.#positions.taken(key, ts),
+      () => {},
+    )
+  }
+
+  /** Fetches what was written meanwhile, the oldest of each place first, and hands it on. */
+  fetch(hand: (message: SlackMessage, channel: string) => Promise<boolean>): void {
+    const places = this.#positions
+      .places()
+      .slice(0, MOST_PLACES)
+      .map(key => ({ key, release: this.#positions.hold(key) }))
+    this.#running = this.#running.then(async () => {
+      for (const { key, release } of places) {
+        const at = this.#positions.of(key)
+        if (at !== undefined && !this.host.signal.aborted) await this.#fetch(key, at, hand)
+        release()
+      }
+    })
+  }
+
+  async #fetch(key: string, at: string, hand: (message: SlackMessage, channel: string) => Promise<boolean>) {
+    const place = placeOf(key)
+    const earliest = `${Math.floor((Date.now() - OLDEST_MS) / 1000)}.000000`
+    const oldest = isAfter(at, earliest) ? at : earliest
+    try {
+      const found = await retrying(() => this.client.since(place, oldest), {
+        ...{ attempts: ATTEMPTS, signal: this.host.signal, timing: this.timing, retryAfter: pauseOf },
+        transient: error => !isTokenRefused(error) && slackCode(error) === undefined,
+      })
+      for (const message of found) {
+        const ts = String(message.ts)
+        this.#positions.taking(key, ts)
+        void hand(message, place.channel).then(isTaken => isTaken && this.#positions.taken(key, ts))
+      }
+    } catch (error) {
+      // The bot was put out of the channel, or lacks the scope for its history.
+      if (slackCode(error) !== undefined && !isTokenRefused(error)) this.#positions.forget(key)
+      this.host.log(`what was written in ${key} meanwhile is not fetched: ${describe(error)}`)
+    }
+  }
+}
+
+const keyOf = ({ channel, thread }: Place): string => (thread === undefined ? channel : `${channel}/${thread}`)
+
+function placeOf(key: string): Place {
+  const [channel = '', thread] = key.split('/')
+  return thread === undefined ? { channel } : { channel, thread }
+}
