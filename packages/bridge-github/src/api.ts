@@ -36,6 +36,15 @@ export class GithubApi {
     throw new Error('GitHub does not say who the bot is')
   }
 
+  get isApp(): boolean {
+    return this.credentials.kind === 'app'
+  }
+
+  /** A request about the app itself. Replies as {@link call}. */
+  async asApp(method: Method, path: string): Promise<HttpReply> {
+    return this.#call(method, path, this.#appToken())
+  }
+
   /** A request about a repository. Replies of any status but those of limits and refused logins. */
   async call(method: Method, repository: string, path: string, body?: unknown): Promise<HttpReply> {
     return this.#call(method, path, await this.#tokenFor(repository), body)

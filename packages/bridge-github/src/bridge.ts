@@ -29,6 +29,7 @@ import {
 } from '../../bridge-kit/src/index.js'
 import { type Credentials, checkKey, GithubApi } from './api.js'
 import { readEvent, type Self } from './event.js'
+import { Missed } from './missed.js'
 import { addressOf, commentPath, commentsPath, creationPath, type Place, placeOf, REPOSITORY } from './places.js'
 import { bodyOf, marker } from './text.js'
 
@@ -63,6 +64,8 @@ export async function openGithub(instance: Instance, host: Host, timing: Timing 
 class GithubBridge implements Adapter {
   readonly #api: GithubApi
   readonly #standing: Standing
+  readonly #missed: Missed
+  #missing: Promise<void> = Promise.resolve()
   #self: Self | undefined
   #close: () => Promise<void> = async () => {}
   #pinged = false
@@ -73,15 +76,19 @@ class GithubBridge implements Adapter {
     timing: Timing,
   ) {
     this.#api = new GithubApi(config.apiUrl, config.credentials, host.signal)
+    const { repositories, listen } = config
+    const hooks = { publicUrl: listen.publicUrl, repositories, events: EVENTS }
+    this.#missed = new Missed(this.#api, hooks, host, timing)
     this.#standing = new Standing(host, timing, config.listen.publicUrl)
   }
 
   async open(): Promise<void> {
     const { close } = await listen(this.config.listen, request => this.#received(request), MOST_BYTES)
     this.#close = close
-    void this.#standing.begin(async () => {
+    const begun = this.#standing.begin(async () => {
       this.#self = await this.#api.whoAmI()
     })
+    this.#missing = begun.then(() => (this.#self ? this.#missed.run() : undefined))
   }
 
   async deliver(delivery: Delivery): Promise<DeliveryResult> {
@@ -136,7 +143,15 @@ class GithubBridge implements Adapter {
 
   async verify(): Promise<readonly Check[]> {
     const login = async () => `The bot is ${(await this.#api.whoAmI()).login}.`
-    return checksOf('github', login, 'Bind a token, or app_id and private_key', this.#pinged, this.registerWebhook())
+    const bind = 'Bind a token, or app_id and private_key'
+    const checks = await checksOf('github', login, bind, this.#pinged, this.registerWebhook())
+    const { problem } = this.#missed
+    const missed: Check = {
+      check: 'github.missed',
+      status: problem === undefined ? 'pass' : 'warn',
+      remediation: problem ?? '',
+    }
+    return [...checks, missed]
   }
 
   registerWebhook(): Check {
@@ -147,8 +162,9 @@ class GithubBridge implements Adapter {
     )
   }
 
-  close(): Promise<void> {
-    return this.#close()
+  async close(): Promise<void> {
+    await this.#close()
+    await this.#missing
   }
 
   async #received({ headers, body }: WebhookRequest): Promise<WebhookReply> {

@@ -67,8 +67,8 @@ class FakeGithub {
   }
 }
 
-async function start(more: object = {}, secrets: object = { token: 'ghp_1' }, expected = 'ready') {
-  const github = await FakeGithub.start()
+async function start(more: object = {}, secrets: object = { token: 'ghp_1' }, expected = 'ready', fake?: FakeGithub) {
+  const github = fake ?? (await FakeGithub.start())
   const port = await freePort()
   const daemon = ScriptedDaemon.inProcess({ ...manifest, open: openGithub })
   running.add(() => daemon.shutdown())
@@ -100,6 +100,82 @@ const issueComment = (body: string, more: object = {}) => ({
   comment: { id: 71, body, user: ann, created_at: '2026-11-28T10:00:00Z' },
   repository,
   ...more,
+})
+
+/** Attempts of GitHub, `[guid, hours ago, status, event]`, the newest first as it lists them. */
+const attempts = (...of: readonly (readonly [string, number, number, string?])[]) =>
+  of
+    .map(([guid, hours, status_code, event = 'issue_comment'], n) => {
+      const delivered_at = new Date(Date.now() - hours * 3_600_000).toISOString()
+      return { id: 1000 + n, guid, delivered_at, status_code, event, redelivery: false }
+    })
+    .sort((a, b) => (a.delivered_at < b.delivered_at ? 1 : -1))
+
+test('what GitHub could not deliver while the bridge was down is sent again: the oldest first, of three days, unacknowledged', async () => {
+  const deliveries = attempts(
+    ['lost-late', 1, 502],
+    ['lost', 5, 0],
+    ['lost', 4, 503],
+    ['redelivered', 3, 500],
+    ['redelivered', 2, 200],
+    ['fine', 2, 200],
+    ['old', 80, 500],
+    ['other', 1, 500, 'push'],
+    ['just now', 0.001, 500],
+    ...Array.from({ length: 5 }, (_, n) => ['hopeless', 10 + n, 500] as const),
+  )
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const pem = privateKey.export({ type: 'pkcs8', format: 'pem' })
+  const answer = (base: string) => (request: Received) => {
+    const url = new URL(request.path, 'http://x')
+    if (url.pathname === base && request.method === 'GET') {
+      const from = Number(url.searchParams.get('cursor') ?? 0)
+      const next = `<http://x${base}?per_page=100&cursor=${from + 6}>; rel="next"`
+      return {
+        body: deliveries.slice(from, from + 6),
+        ...(from + 6 < deliveries.length ? { headers: { link: next } } : {}),
+      }
+    }
+    if (url.pathname.startsWith(base) && url.pathname.endsWith('/attempts')) return { status: 202, body: {} }
+    const hooks = [
+      { id: 3, config: { url: 'https://other.example/x' } },
+      { id: 4, config: { url: 'https://bridge.example/hooks' } },
+    ]
+    return url.pathname === '/repos/acme/app/hooks' ? { body: hooks } : undefined
+  }
+  const again = async (base: string, secrets: object, more: object = {}) => {
+    const github = await FakeGithub.start()
+    github.instead = answer(base)
+    const { daemon } = await start(more, secrets, 'ready', github)
+    const wanted = deliveries.filter(({ id }) => [1000, 1002].includes(id)).length
+    const posted = () => github.asked('POST', /\/attempts$/)
+    const until = performance.now() + 15_000
+    while (posted().length < wanted && performance.now() < until) await new Promise(resolve => setTimeout(resolve, 10))
+    const checks = await daemon.verify('bri_1')
+    assert.is(checks.find(({ check }) => check === 'github.missed')?.status, 'pass')
+    await daemon.shutdown()
+    return posted().map(({ path }) => path)
+  }
+  const app = '/app/hook/deliveries'
+  assert.equal(await again(app, { app_id: '12', private_key: pem }), [`${app}/1002/attempts`, `${app}/1000/attempts`])
+  const hook = '/repos/acme/app/hooks/4/deliveries'
+  const more = { repositories: ['acme/app'], public_url: 'https://bridge.example/hooks' }
+  assert.equal(await again(hook, { token: 'ghp_1' }, more), [`${hook}/1002/attempts`, `${hook}/1000/attempts`])
+})
+
+test('where the credentials do not let failed deliveries be seen, verify says what to do', async () => {
+  const missed = async (more: object) => {
+    const { daemon, github } = await start(more)
+    const until = performance.now() + 15_000
+    const look = async () => (await daemon.verify('bri_1')).find(({ check }) => check === 'github.missed')
+    while ((await look())?.status !== 'warn' && performance.now() < until)
+      await new Promise(resolve => setTimeout(resolve, 20))
+    assert.equal(github.asked('POST', /attempts/), [])
+    return (await look())?.remediation ?? ''
+  }
+  assert.match(await missed({}), /Redeliver in the settings.*set provider_config\.repositories and public_url/)
+  const known = { repositories: ['acme/app'], public_url: 'https://bridge.example/hooks' }
+  assert.match(await missed(known), /Redeliver in the settings.*the token needs read and write access to webhooks/)
 })
 
 test('the signature is that of the documentation', () => {

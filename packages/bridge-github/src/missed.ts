@@ -1,0 +1,142 @@
+import { type Host, type HttpReply, messageOf, objectOf, type Timing } from '../../bridge-kit/src/index.js'
+import type { GithubApi } from './api.js'
+
+/** GitHub keeps deliveries for three days. */
+const OLDEST_MS = 3 * 24 * 60 * 60_000
+/** One of this age may be on its way still. */
+const YOUNGEST_MS = 60_000
+/** How often failed deliveries are looked for: a proxy may have been away while the process was not. */
+const AGAIN_MS = 60 * 60_000
+const MOST_PAGES = 10
+const MOST_AGAIN = 100
+const MOST_REPOSITORIES = 20
+/** An event that failed so often is left alone. */
+const MOST_ATTEMPTS = 5
+
+/** One attempt of GitHub to send an event. */
+interface Attempt {
+  readonly id?: unknown
+  readonly guid?: unknown
+  readonly delivered_at?: unknown
+  readonly status_code?: unknown
+  readonly event?: unknown
+}
+
+/** What {@link Missed} needs to know of its bridge. */
+export interface Hooks {
+  readonly publicUrl: string | undefined
+  readonly repositories: ReadonlySet<string> | undefined
+  /** Events that the bridge takes. */
+  readonly events: ReadonlySet<string>
+}
+
+/** Has GitHub send again what it could not deliver: it does not do so by itself. */
+export class Missed {
+  /** Why failed deliveries are not seen, and what to do; undefined: they are, or it is not known yet. */
+  problem: string | undefined
+
+  constructor(
+    private readonly api: GithubApi,
+    private readonly hooks: Hooks,
+    private readonly host: Host,
+    private readonly timing: Timing,
+  ) {}
+
+  /** Looks for failed deliveries now and every hour until the instance is closed. */
+  async run(): Promise<void> {
+    const { signal } = this.host
+    while (!signal.aborted) {
+      await this.#look().catch(error => {
+        if (!signal.aborted) this.host.log(`failed deliveries are not looked for: ${messageOf(error)}`)
+      })
+      await this.timing.sleep(AGAIN_MS, signal).catch(() => {})
+    }
+  }
+
+  async #look(): Promise<void> {
+    this.problem = undefined
+    if (this.api.isApp) {
+      await this.#redeliver((method, path) => this.api.asApp(method, path), '/app/hook/deliveries')
+      return
+    }
+    const { repositories, publicUrl } = this.hooks
+    if (repositories === undefined || publicUrl === undefined) {
+      this.problem = `${BY_HAND} To have them sent again by themselves, set provider_config.repositories and public_url.`
+      return
+    }
+    for (const repository of [...repositories].slice(0, MOST_REPOSITORIES)) {
+      const ask = (method: 'GET' | 'POST', path: string) => this.api.call(method, repository, path)
+      const listed = await ask('GET', `/repos/${repository}/hooks?per_page=100`)
+      if (!this.#isAllowed(listed, repository)) continue
+      const hook = listOf<{ id?: unknown; config?: { url?: unknown } }>(listed.text).find(
+        ({ config }) => config?.url === publicUrl,
+      )
+      if (hook && Number.isSafeInteger(hook.id))
+        await this.#redeliver(ask, `/repos/${repository}/hooks/${String(hook.id)}/deliveries`)
+    }
+  }
+
+  async #redeliver(ask: (method: 'GET' | 'POST', path: string) => Promise<HttpReply>, path: string): Promise<void> {
+    const attempts: Attempt[] = []
+    let cursor: string | undefined
+    for (let page = 0; page < MOST_PAGES; page++) {
+      const reply = await ask('GET', `${path}?per_page=100${cursor === undefined ? '' : `&cursor=${cursor}`}`)
+      if (!this.#isAllowed(reply, path)) return
+      const listed = listOf<Attempt>(reply.text)
+      attempts.push(...listed)
+      cursor = nextOf(reply)
+      if (cursor === undefined || listed.some(one => ageOf(one) > OLDEST_MS)) break
+    }
+    for (const id of failedOf(attempts, this.hooks.events)) {
+      const { status } = await ask('POST', `${path}/${id}/attempts`)
+      if (status >= 300) this.host.log(`GitHub answers ${status} when the delivery ${id} is to be sent again`)
+    }
+  }
+
+  #isAllowed({ status }: HttpReply, what: string): boolean {
+    if (status === 200) return true
+    const needs = this.api.isApp ? 'the app is not allowed to' : 'the token needs read and write access to webhooks'
+    if (status === 403 || status === 404) this.problem = `${BY_HAND} To have them sent again by themselves: ${needs}.`
+    this.host.log(`GitHub answers ${status} to a question for failed deliveries of ${what}`)
+    return false
+  }
+}
+
+const BY_HAND = 'Events that GitHub could not deliver are sent again by Redeliver in the settings of the webhook.'
+
+/** Attempts that are to be repeated, the oldest first: the latest one of each event that nobody has acknowledged. */
+export function failedOf(attempts: readonly Attempt[], events: ReadonlySet<string>): readonly number[] {
+  const byEvent = new Map<string, Attempt[]>()
+  for (const attempt of attempts) {
+    const { guid, event } = attempt
+    if (typeof guid !== 'string' || typeof event !== 'string' || !events.has(event)) continue
+    byEvent.set(guid, [...(byEvent.get(guid) ?? []), attempt])
+  }
+  return [...byEvent.values()]
+    .flatMap(of => {
+      const [latest] = of.sort((a, b) => ageOf(a) - ageOf(b))
+      const age = latest ? ageOf(latest) : Number.NaN
+      const isOpen = age >= YOUNGEST_MS && age <= OLDEST_MS && of.length < MOST_ATTEMPTS
+      if (!latest || !isOpen || of.some(isAcknowledged) || !Number.isSafeInteger(latest.id)) return []
+      return [{ id: latest.id as number, age }]
+    })
+    .sort((a, b) => b.age - a.age)
+    .slice(0, MOST_AGAIN)
+    .map(({ id }) => id)
+}
+
+const isAcknowledged = ({ status_code: status }: Attempt): boolean =>
+  typeof status === 'number' && status >= 200 && status < 300
+
+/** Milliseconds since an attempt; NaN where it does not say when it was. */
+const ageOf = ({ delivered_at: at }: Attempt): number => Date.now() - Date.parse(String(at))
+
+function nextOf({ headers }: HttpReply): string | undefined {
+  const next = (headers.get('link') ?? '').split(',').find(link => /;\s*rel="next"/.test(link))
+  return /[?&]cursor=([A-Za-z0-9_%.-]{1,500})/.exec(next ?? '')?.[1]
+}
+
+function listOf<T>(text: string): readonly T[] {
+  const list: unknown = objectOf(text)
+  return Array.isArray(list) ? list.filter(one => typeof one === 'object' && one !== null) : []
+}
