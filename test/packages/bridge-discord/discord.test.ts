@@ -398,6 +398,10 @@ test('an edit, a deletion, targets', async () => {
   } as const
   assert.is((await daemon.say(ID, { group_id: '10' }, '', gone)).status, 'delivered')
   assert.is((await daemon.say(ID, { group_id: '10' }, '', gone)).status, 'delivered', 'it is gone already')
+  const count = discord.messages.length
+  assert.is((await daemon.say(ID, { group_id: '10' }, '', { event: 'typing' })).status, 'delivered')
+  assert.ok(discord.calls.some(({ method, path }) => method === 'POST' && path === '/channels/10/typing'))
+  assert.is(discord.messages.length, count, 'a sign that somebody writes is no message')
   assert.equal(
     (await daemon.targets(ID)).map(({ display_name: name, target_type: type, qualifier }) => [name, type, qualifier]),
     [

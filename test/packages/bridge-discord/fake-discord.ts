@@ -204,6 +204,7 @@ export class FakeDiscord {
       const found = all.filter(one => one.channel_id === channel && BigInt(String(one.id)) > after).sort(byId)
       return ok(found.slice(0, Number(query.get('limit') ?? 50)).reverse())
     }
+    if (rest === '/typing') return { status: 204 }
     if (method === 'POST') return this.#create(channel, body)
     const id = rest.replace('/messages/', '')
     const at = this.messages.findIndex(one => one.id === id && one.channel_id === channel)

@@ -150,6 +150,8 @@ export class BotApi {
           ? { ok: true, result: chat }
           : { ok: false, error_code: 400, description: 'Bad Request: chat not found' }
       }
+      case 'sendChatAction':
+        return { ok: true, result: true }
       case 'deleteWebhook':
         this.webhook = ''
     }

@@ -273,6 +273,10 @@ test('forum topics: events, answers and targets', async () => {
   assert.not(event.addressed, 'the first message of a topic is no question to the bot')
   await daemon.say(ID, { group_id: '-100500', thread_id: '9' }, 'here')
   assert.is(api.sent.at(-1)?.message_thread_id, 9)
+  await daemon.say(ID, { group_id: '-100500', thread_id: '9' }, '', { event: 'typing' })
+  const { body: sign } = api.calls.find(({ method }) => method === 'sendChatAction') ?? {}
+  assert.equal([sign?.action, sign?.message_thread_id], ['typing', 9])
+  assert.is(api.sent.length, 1, 'a sign that somebody writes is no message')
   const targets = await daemon.targets(ID)
   assert.equal(
     targets.map(({ target_type: type, display_name: name, thread_id: thread }) => [type, name, thread]),

@@ -16,6 +16,8 @@ export interface Got {
 /** A person with an account of XMPP. */
 export class Person {
   readonly got: Got[] = []
+  /** Who showed that they write, the latest last. */
+  readonly composing: string[] = []
   readonly #watchers = new Set<() => void>()
   #ids = 0
 
@@ -150,6 +152,8 @@ export class Person {
   }
 
   #add(stanza: Element): void {
+    if (stanza.getChild('composing', 'http://jabber.org/protocol/chatstates'))
+      this.composing.push(stanza.attrs.from ?? '')
     const body = stanza.getChildText('body')
     if (stanza.name !== 'message' || body === null) return
     const { from = '', type = 'normal', id = '' } = stanza.attrs

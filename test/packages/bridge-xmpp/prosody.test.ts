@@ -191,6 +191,22 @@ test('a text is corrected, and says which message it corrects', async () => {
   assert.equal([wrong.family, wrong.message_id, right.family, right.message_id], ['message', id, 'edit', id])
 })
 
+test('a sign that the bot writes is no message', async () => {
+  const ann = await person('ann')
+  const daemon = await start(instance())
+  await daemon.status('ready')
+  await ann.say('bot@localhost', 'are you there?')
+  await daemon.heard('are you there?')
+  await daemon.say('bri_1', { peer_id: 'ann@localhost' }, '', { event: 'typing' })
+  await daemon.say('bri_1', { peer_id: 'ann@localhost' }, 'I am')
+  await ann.hears(got => got.body === 'I am')
+  assert.equal(
+    ann.composing.map(from => from.split('/')[0]),
+    ['bot@localhost'],
+  )
+  assert.is(ann.got.length, 1)
+})
+
 test('what the server refuses is not sent, with the kind of failure', async () => {
   const ann = await person('ann')
   const place = 'quiet@rooms.localhost'
