@@ -47,6 +47,13 @@ export const several: Readonly<Record<string, readonly string[]>> = {
   'hooks runs session': ['session_id'],
 }
 
+/** Arguments whose values are listed below what stands before them: the command that lists them, whose path takes that. */
+const below: Readonly<Record<string, string>> = {
+  'bridge discard delivery_id': 'bridge deliveries',
+  'bridge resend delivery_id': 'bridge deliveries',
+  'bridge resolve name': 'bridge targets',
+}
+
 /** A draft has an id as well, though lists leave it out. */
 export const withDrafts = ({ options }: RouteCommand): Readonly<Record<string, string>> =>
   options.some(({ name }) => name === 'include_drafts') ? { include_drafts: 'true' } : {}
@@ -58,6 +65,8 @@ interface Wanted {
   readonly name: string
   /** Arguments that stand before it: a row that has members of these names has these values. */
   readonly given: Readonly<Record<string, string>>
+  /** Where the list is, of one whose path takes what stands before the value. */
+  readonly url?: string
 }
 
 /**
@@ -101,7 +110,7 @@ const isPaged = (list: RouteCommand) => list.options.some(({ name }) => name ===
 /** Rows of a list as far as its caller has narrowed it down; `limit`: of its first page, for all of a long list take longer. */
 async function rowsAt(
   socket: string,
-  { list, given }: Wanted,
+  { list, given, url = list.url }: Wanted,
   signal: AbortSignal,
   limit?: number,
 ): Promise<readonly unknown[]> {
@@ -109,7 +118,7 @@ async function rowsAt(
   const query = new URLSearchParams(known.map(({ name }): [string, string] => [name, given[name] as string]))
   for (const [name, value] of Object.entries(withDrafts(list))) query.set(name, value)
   if (limit !== undefined) query.set('limit', String(limit))
-  const reply = await ask(socket, `${list.url}${query.size > 0 ? `?${query}` : ''}`, signal)
+  const reply = await ask(socket, `${url}${query.size > 0 ? `?${query}` : ''}`, signal)
   return rowsOf(reply, list.view) ?? []
 }
 
@@ -162,6 +171,12 @@ function wantedAt(words: readonly string[], entries: readonly Entry[], data: Com
 
 /** `session_id`, `--agent`, `--job-id`: the list called so; `id`, `name` and the like: the one beside the command. */
 export function listOf(name: string, entry: Entry, data: CommandData, given: Wanted['given']): Wanted | undefined {
+  const above = below[`${entry.path} ${name}`]
+  if (above !== undefined) {
+    const list = data.routes.find(({ path }) => path === above)
+    const url = list?.url.replace(/\{(\w+)\}/g, (_, of: string) => encodeURIComponent(given[of] ?? ''))
+    return list && { list, name, given: {}, ...(url !== undefined && { url }) }
+  }
   const [other] = given.kind === 'agent' && name === 'ref' ? ['agent'] : (several[`${entry.path} ${name}`] ?? [])
   // What was given before is another thing of the same kind.
   if (other !== undefined && other !== name) return listOf(other, entry, data, {})
@@ -192,6 +207,10 @@ export const calledOf = (row: unknown): unknown =>
 function nameOf(row: unknown, { name }: Wanted, typed: string): string[] {
   const [id, title] = [pick(row, 'id'), calledOf(row)]
   const hasBoth = typeof id === 'string' && typeof title === 'string' && title !== '' && cleanLine(title) === title
+  // A target of a bridge has a route instead of an id, and goes by both wherever one is meant.
+  const route = pick(row, 'canonical_route')
+  if (name === 'name' && typeof route === 'string' && typeof title === 'string' && cleanLine(title) === title)
+    return typed === '' ? [] : [`${title}\t${cleanLine(route)}\n`]
   return hasBoth && typed !== '' && /(?:^|_)id$/.test(name) ? [`${title}\t${cleanLine(id)}\n`] : []
 }
 

@@ -81,6 +81,25 @@ test('rows with neither id nor name are offered as the first column of their lis
   assert.is(await offered('tool', 'call', ''), 'service__agent_list\t\nmcp__files__read\t\n')
 })
 
+test('targets and deliveries of the bridge that stands before are offered, targets also by their names', async ({
+  daemon,
+}) => {
+  const targets = [
+    { bridge_id: 'bri_1', canonical_route: 'group:#ops', display_name: 'Ops room', capabilities: [] },
+    { bridge_id: 'bri_1', canonical_route: 'peer:ada', display_name: 'Ada', capabilities: [] },
+  ]
+  daemon.reply('GET /api/bridges/bri_1/targets', 200, { bridge_id: 'bri_1', targets })
+  daemon.reply('GET /api/bridges/bri_1/deliveries', 200, { deliveries: [{ id: 'dlv_1', state: 'failed' }] })
+  const offered = async (...words: string[]) => {
+    const env = { SVC_WORDS: words.map(word => `${word}\n`).join('') }
+    return (await runCli(daemon.home, ['completion', 'words'], { data, root: dist, env })).stdout
+  }
+  assert.is(await offered('bridge', 'resolve', 'bri_1', ''), 'group:#ops\tOps room\npeer:ada\tAda\n')
+  assert.is(await offered('bridge', 'resolve', 'bri_1', 'Op'), 'Ops room\tgroup:#ops\n')
+  assert.is(await offered('bridge', 'resolve', 'bri_2', ''), '')
+  assert.is(await offered('bridge', 'resend', 'bri_1', ''), 'dlv_1\tfailed\n')
+})
+
 for (const [shell, ask] of Object.entries(asking)) {
   if (!present(shell)) {
     console.log(`NOT TESTED: ${shell} is not installed`)
