@@ -23,7 +23,9 @@ export const PresetTarget = v.strictObject({
   canonical_route: v.optional(
     v.pipe(
       some(512),
-      v.description('route such as group:#ops or peer:alice; default: the default target of the bridge'),
+      v.description(
+        'route such as group:#ops or peer:alice, or the name of a room or person; default: the default target of the bridge',
+      ),
     ),
   ),
   delivery_mode: v.optional(v.picklist(['direct-send', 'reply'])),

@@ -50,20 +50,37 @@ export const troubleOf = (error: string): ProviderTrouble | undefined =>
 
 /** Characters of an error that are told. */
 const MESSAGE = 500
+/** So many turns in so long that failed for a reason that no words tell, none completed between them, are one of their provider. */
+const UNKNOWN = 3
+const UNKNOWN_MS = 10 * 60_000
 
 type K = PluginKernel<{ events: typeof Events; sessions: MaybeToken<SessionsApi> }>
 
 /** Tells the event log when a provider begins to fail its agents and when it answers again: changes alone, also across restarts. */
 export class ProviderHealth {
-  constructor(private readonly kernel: Pick<K, 'clock' | 'db' | 'needs'>) {}
+  /** When the latest turns of a provider failed for unknown reasons. */
+  readonly #unknown = new Map<string, readonly number[]>()
+
+  constructor(private readonly kernel: Pick<K, 'clock' | 'db' | 'needs' | 'redact'>) {}
 
   /** A turn ended. */
   turnEnded({ sessionId, type, content }: Recorded): Promise<void> | undefined {
     const provider = this.kernel.needs.sessions.current?.get(sessionId)?.provider
     if (provider === undefined) return undefined
     if (type === 'done') return content.status === 'completed' ? this.works(provider) : undefined
-    const trouble = typeof content.error === 'string' ? troubleOf(content.error) : undefined
-    return trouble && this.fails(provider, trouble, `${content.error}`)
+    if (typeof content.error !== 'string') return undefined
+    const trouble = troubleOf(content.error)
+    if (trouble) return this.fails(provider, trouble, content.error)
+    // What the daemon says of a turn that a restart cut off is no failure of its provider.
+    return content.synthetic === true ? undefined : this.#failsUnknown(provider, content.error)
+  }
+
+  #failsUnknown(provider: string, message: string): Promise<void> | undefined {
+    const now = this.kernel.clock.now()
+    const times = [...(this.#unknown.get(provider) ?? []).filter(at => now - at < UNKNOWN_MS), now].slice(-UNKNOWN)
+    this.#unknown.set(provider, times)
+    if (times.length < UNKNOWN || this.#stateOf(provider) !== undefined) return undefined
+    return this.fails(provider, 'unavailable', `${UNKNOWN} turns in a row failed, the last one with: ${message}`)
   }
 
   /** Whether the login of a provider was found to be there, or not. */
@@ -78,11 +95,12 @@ export class ProviderHealth {
     return db.tx(t => {
       if (this.#stateOf(provider) === state) return
       troubled.replace(t, { provider, state, at: clock.now() })
-      this.#tell(t, EVENTS[state], { provider, message: cut(message, MESSAGE) })
+      this.#tell(t, EVENTS[state], { provider, message: cut(this.kernel.redact.text(message), MESSAGE) })
     })
   }
 
   works(provider: string): Promise<void> | undefined {
+    this.#unknown.delete(provider)
     if (this.#stateOf(provider) === undefined) return undefined
     return this.kernel.db.tx(t => {
       if (troubled.delete(t, { provider }) > 0) this.#tell(t, ProviderRecovered, { provider })

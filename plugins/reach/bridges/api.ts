@@ -46,6 +46,8 @@ export interface PostedMessage {
   readonly text: string
   /** Who posts it, for the list of deliveries: `preset:task_terminal`. */
   readonly source: string
+  /** Message of the platform that it answers. */
+  readonly replyTo?: string | undefined
   /** Epoch milliseconds after which it is listed instead of sent; default: an hour from now. */
   readonly expiresAt?: number
 }
@@ -56,6 +58,19 @@ export interface DeliveryStanding {
   /** Why it is suppressed or failed. */
   readonly reason?: string
 }
+
+/** A conversation of a chat, as messages to it need it. */
+export interface ChatConversation {
+  readonly target: BridgeAddress
+  /** The newest message of a person in it. */
+  readonly messageId: string
+}
+
+/** Who or what of a bridge is called so. */
+export type FoundTarget =
+  | { readonly route: string; readonly displayName: string }
+  /** Routes and names of those that come close; several of one name where `isAmbiguous`. */
+  | { readonly candidates: readonly string[]; readonly isAmbiguous: boolean }
 
 /** The hooks of bridges. */
 export const points = hookTable({
@@ -83,6 +98,10 @@ export interface BridgesApi extends TapsOf<typeof points> {
    * A route that the directory of the instance knows under a name is resolved before.
    */
   parseRoute(route: string): BridgeAddress | undefined
+  /** Asks the directory of an instance for a room or person by name, and the platform where the directory does not know it. */
+  findTarget(bridgeId: string, name: string): Promise<FoundTarget>
+  /** The conversation of an instance whose messages prompt a session; undefined where there is none. */
+  conversationOf(bridgeId: string, sessionId: string): ChatConversation | undefined
   /** The text of {@link parseRoute}. */
   routeOf(address: BridgeAddress): string
   totals(): BridgeTotals

@@ -6,7 +6,9 @@ import {
   type BridgeAddress,
   type BridgeInfo,
   type BridgesApi,
+  type ChatConversation,
   type DeliveryStanding,
+  type FoundTarget,
   type PostedMessage,
   points,
 } from './api.js'
@@ -148,6 +150,14 @@ export class BridgesService implements BridgesApi {
 
   parseRoute(route: string): BridgeAddress | undefined {
     return parseRoute(route)
+  }
+
+  findTarget(bridgeId: string, name: string): Promise<FoundTarget> {
+    return this.directory.find(bridgeId, name)
+  }
+
+  conversationOf(bridgeId: string, sessionId: string): ChatConversation | undefined {
+    return this.inbound.conversations.ofSession(bridgeId, sessionId)
   }
 
   routeOf(address: BridgeAddress): string {

@@ -5,6 +5,7 @@ import { commands } from './command-list.js'
 import { needs } from './needs.js'
 import { routes } from './routes.js'
 import type { ObserveService } from './service.js'
+import { CountingEnabled } from './settings.js'
 import { migrations } from './tables.js'
 
 const { tap } = surfaceOf<ObserveService>()
@@ -17,6 +18,7 @@ export default definePlugin({
   service: () => import('./service.js').then(module => module.ObserveService),
 }).surface({
   tables: migrations,
+  settings: [CountingEnabled],
   routes,
   commands,
   taps: [

@@ -6,6 +6,7 @@ import { Counter } from './counter.js'
 import { EarlierDays } from './earlier.js'
 import type { K } from './needs.js'
 import { historyOf, isUnfinished } from './progress.js'
+import { CountingEnabled } from './settings.js'
 import { addDay, NO_COUNTS } from './tally.js'
 
 /** Outcomes of hooks that count as failures, and those of hooks that did not run. */
@@ -17,9 +18,11 @@ export class ObserveService {
   readonly time: LocalTime
   readonly #counter: Counter
   readonly #earlier: EarlierDays
+  readonly #counts: boolean
 
   constructor(private readonly kernel: K) {
     this.time = new LocalTime(kernel.env.TZ)
+    this.#counts = kernel.config.get(CountingEnabled)
     this.#counter = new Counter(kernel, this.time)
     this.#earlier = new EarlierDays(this.time)
   }
@@ -27,25 +30,42 @@ export class ObserveService {
   /** The first start of the plugin in a home counts from now on; {@link history} counts what was before. */
   async start(): Promise<void> {
     const { db, needs } = this.kernel
-    if (historyOf(this.kernel)) return
     const last = Number(needs.events.last())
+    if (historyOf(this.kernel)) return this.#goOn(last)
     await db.tx(t =>
       t.run(
         `INSERT INTO observe_progress (id, counted, history, history_end, history_days) VALUES ('log', ?, 0, ?, ?)`,
         [last, last, last === 0 ? 1 : 0],
       ),
     )
+    return this.#goOn(last)
+  }
+
+  /** What happened while nothing was to be counted is passed over. */
+  async #goOn(last: number): Promise<void> {
+    const { db } = this.kernel
+    const wasOff = db.row("SELECT 1 FROM observe_progress WHERE id = 'off'") !== undefined
+    if (wasOff !== this.#counts) return
+    await db.tx(t => {
+      if (wasOff) {
+        t.run("UPDATE observe_progress SET counted = ? WHERE id = 'log'", [last])
+        t.run("DELETE FROM observe_progress WHERE id = 'off'")
+      } else
+        t.run(
+          "INSERT INTO observe_progress (id, counted, history, history_end, history_days) VALUES ('off', 0, 0, 0, 1)",
+        )
+    })
   }
 
   /** An event was emitted; its transaction is still open. */
   happened(): undefined {
-    this.#counter.wake()
+    if (this.#counts) this.#counter.wake()
     return undefined
   }
 
   /** Counts a hook run in the transaction that writes it. */
   hookRun(t: Tx, { at, outcome, workspaceId }: HookRun): undefined {
-    if (NOT_RUN.has(outcome)) return undefined
+    if (!this.#counts || NOT_RUN.has(outcome)) return undefined
     const of = workspaceId !== '' && this.kernel.needs.workspaces.get(workspaceId) ? workspaceId : ''
     const counts = { ...NO_COUNTS, hook_runs: 1, hook_failures: FAILED.has(outcome) ? 1 : 0 }
     addDay(this.kernel.db.within(t), this.time.day(at), of, counts)
@@ -55,8 +75,8 @@ export class ObserveService {
   /** Counts the events from before the first start, if there are any left, and then has nothing to do. */
   async history(signal: AbortSignal): Promise<void> {
     // What was not counted before the last stop.
-    if (this.#counter.position < this.kernel.needs.events.last()) this.#counter.wake()
-    if (isUnfinished(historyOf(this.kernel))) {
+    if (this.#counts && this.#counter.position < this.kernel.needs.events.last()) this.#counter.wake()
+    if (this.#counts && isUnfinished(historyOf(this.kernel))) {
       const { countHistory } = await import('./history.js')
       await countHistory(this.kernel, this.#counter, this.time, signal)
     }
@@ -69,6 +89,7 @@ export class ObserveService {
     const workspaceId = query.workspace ? (await workspaces.find(query.workspace)).id : undefined
     const asked = { actor, workspaceId, usageDays: Number(query.usage_window) }
     const sources = { kernel: this.kernel, time: this.time, earlier: this.#earlier }
+    if (!this.#counts) return overviewOf(sources, this.#counter.tally(), asked)
     return this.#counter.withTail(tail => overviewOf(sources, tail, asked))
   }
 }

@@ -52,6 +52,8 @@ export interface TasksApi extends TapsOf<typeof points> {
   titleOf(id: string): string | undefined
   /** Undefined: there is no such task, or it is of no workspace. */
   workspaceOf(id: string): string | undefined
+  /** The session whose agent created a task; undefined where another did. */
+  creatorSession(id: string): string | undefined
   /** The tasks that wait for a caller, of one workspace or all, for overviews. */
   attention(actor: Actor, of: { readonly workspaceId?: string | undefined; readonly limit: number }): TaskAttention
   /** When tasks were last active, and whether runs of them are at work now. */

@@ -241,6 +241,11 @@ export class TaskService implements TasksApi {
     return this.#core.tasks.get(id)?.workspace_id ?? undefined
   }
 
+  creatorSession(id: string): string | undefined {
+    const { created_by_kind: kind, created_by_ref: ref } = this.#core.tasks.get(id) ?? {}
+    return kind === 'agent_session' ? ref : undefined
+  }
+
   run(id: string): TaskRun | undefined {
     const row = this.#core.runs.get(id)
     return row && runToWire(row)

@@ -64,4 +64,42 @@ test('a provider is told of when it begins to fail and when it answers again, on
   }
 })
 
+test('turns that fail again and again in unknown words are a failure of the provider, until one completes', async () => {
+  const look = probe({ events: Events })
+  const world = await openWorld({ plugins: [look.plugin] })
+  try {
+    await world.agent('ada')
+    const { at } = await world.session('ada')
+    const told = async (count: number) => {
+      for (let n = 0; n < 500; n++) {
+        await look.kernel().db.durable()
+        const all = await look.kernel().needs.events.list({})
+        const found = all.filter(({ name }) => name.startsWith('provider.'))
+        if (found.length >= count) return found
+        await new Promise(resolve => setTimeout(resolve, 10))
+      }
+      return []
+    }
+    const fails = () => world.prompt(at, 'error -32603 the model made no sense')
+    await fails()
+    await fails()
+    await world.prompt(at, 'say fine')
+    await fails()
+    await fails()
+    assert.equal(await told(0), [])
+    await fails()
+    const [first] = await told(1)
+    assert.is(first?.name, 'provider.unavailable')
+    assert.match(JSON.stringify(first?.payload), /3 turns in a row failed.*made no sense/)
+    await fails()
+    await world.prompt(at, 'say fine')
+    assert.equal(
+      (await told(2)).map(({ name }) => name),
+      ['provider.unavailable', 'provider.recovered'],
+    )
+  } finally {
+    await world.close()
+  }
+})
+
 test.run()

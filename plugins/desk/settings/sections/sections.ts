@@ -105,7 +105,7 @@ export const sections: readonly Section[] = [
     prefix: 'observability',
     apply: 'restart-required',
     members: {
-      enabled: flag(true, 'Whether outcomes and usage are recorded'),
+      enabled: key('observability.enabled', v.boolean()),
       max_global_bytes: key('observability.max_global_bytes', Integer),
       retention_days: key('observability.retention_days', Integer),
       transcripts: {

@@ -91,14 +91,14 @@ export class Deliveries {
   }
 
   /** {@link BridgesApi.post} */
-  post(outer: Tx, { bridgeId, key, target, text, source, expiresAt }: PostedMessage) {
+  post(outer: Tx, { bridgeId, key, target, text, source, replyTo, expiresAt }: PostedMessage) {
     const instance = this.instances.get(bridgeId)
     if (!instance) return 'missing'
     const t = this.kernel.db.within(outer)
     if (deliveries.get(t, { key: `${POST}${key}` })) return 'known'
     if (instance.suppress) return 'suppressed'
     const ttl = expiresAt === undefined ? TTL_MS : Math.max(0, expiresAt - this.kernel.clock.now())
-    this.send(t, { bridgeId, kind: 'post', key: `${POST}${key}`, source, target, ttl }, text)
+    this.send(t, { bridgeId, kind: 'post', key: `${POST}${key}`, source, target, replyTo, ttl }, text)
     return 'queued'
   }
 

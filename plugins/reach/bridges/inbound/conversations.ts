@@ -1,8 +1,8 @@
 import { isRestartable, type SessionInfo, type SessionsApi } from '../../../work/sessions/api.js'
-import type { InboundEvent } from '../api.js'
+import type { ChatConversation, InboundEvent } from '../api.js'
 import type { Instance } from '../instances/instances.js'
 import type { K } from '../needs.js'
-import type { Conversation } from './routing.js'
+import { addressOf, type Conversation } from './routing.js'
 import { type RouteRow, routes } from './table.js'
 
 /** Failures of a process that never became an agent: a prompt starts such a session again. */
@@ -23,9 +23,10 @@ export class Conversations {
   ): Promise<SessionInfo> {
     const { db, clock, actor } = this.kernel
     const before = routes.get(db, { key })
+    const newest = { target: addressOf(event), messageId: event.message_id }
     const bound = before && sessions.get(before.sessionId)
     if (bound && bound.workspaceId === instance.workspaceId && goesOn(bound)) {
-      await db.tx(t => routes.update(t, { key }, { lastActivityAt: clock.now() }))
+      await db.tx(t => routes.update(t, { key }, { lastActivityAt: clock.now(), ...newest }))
       return bound
     }
     const name = nameOf(instance, event)
@@ -36,10 +37,18 @@ export class Conversations {
         ...{ key, bridgeId: instance.id, scope: instance.scope, workspaceId: instance.workspaceId },
         ...{ peerId: dimensions.peer_id, groupId: dimensions.group_id, threadId: dimensions.thread_id },
         ...{ sessionId: session.id, agentName: session.agentName },
-        ...{ createdAt: before?.createdAt ?? now, updatedAt: now, lastActivityAt: now },
+        ...{ createdAt: before?.createdAt ?? now, updatedAt: now, lastActivityAt: now, ...newest },
       }),
     )
     return session
+  }
+
+  /** The conversation of an instance that is bound to a session; of several the one that was used last. */
+  ofSession(bridgeId: string, sessionId: string): ChatConversation | undefined {
+    const where =
+      'WHERE session_id = ? AND bridge_id = ? AND message_id IS NOT NULL ORDER BY last_activity_at DESC LIMIT 1'
+    const [row] = routes.query(this.kernel.db, where, [sessionId, bridgeId])
+    return row?.target && row.messageId !== undefined ? { target: row.target, messageId: row.messageId } : undefined
   }
 
   get(key: string): RouteRow | undefined {

@@ -1,5 +1,6 @@
 import { column, type RowOf, table } from '../../../../kernel/kit/table.js'
 import type { Migration } from '../../../../kernel/plugin.js'
+import type { BridgeAddress } from '../api.js'
 
 /** Tables of events on their way in. */
 export const inboundTables: readonly Migration[] = [
@@ -22,9 +23,15 @@ CREATE TABLE bridges_route (
 CREATE INDEX bridges_route_bridge ON bridges_route (bridge_id, last_activity_at);
 CREATE INDEX bridges_route_session ON bridges_route (session_id);`,
   },
+  {
+    id: '021-conversation',
+    sql: `
+ALTER TABLE bridges_route ADD COLUMN target TEXT;
+ALTER TABLE bridges_route ADD COLUMN message_id TEXT;`,
+  },
 ]
 
-const { integer, text, time } = column
+const { integer, json, text, time } = column
 
 /** What becomes of an event: it is in the inbox; its prompt is durable in a session; it was answered; it leads to nothing. */
 export type EventState = 'received' | 'prompted' | 'answered' | 'ignored'
@@ -64,5 +71,8 @@ export const routes = table('bridges_route', {
   created_at: time().as('createdAt'),
   updated_at: time().as('updatedAt'),
   last_activity_at: time().as('lastActivityAt'),
+  /** Where the newest message came from, and its id; absent: it came before they were kept. */
+  target: json<BridgeAddress>().optional(),
+  message_id: text().optional().as('messageId'),
 })
 export type RouteRow = RowOf<typeof routes>

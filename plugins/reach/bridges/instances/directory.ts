@@ -9,7 +9,7 @@ import {
 } from '../../../../schemas/bridges.js'
 import type { DiagnosticItem } from '../../../../schemas/kernel/diagnostic.js'
 import { finding } from '../../../desk/daemon/api.js'
-import type { SnapshotTarget } from '../api.js'
+import type { FoundTarget, SnapshotTarget } from '../api.js'
 import type { K } from '../needs.js'
 import { parseRoute, routeOf } from './addresses.js'
 import type { Instances } from './instances.js'
@@ -23,6 +23,10 @@ const ROWS_MAX = 10_000
 const LIST_MAX = 50
 const NAME_MAX = 256
 const CANDIDATES = 10
+/** A name that the directory does not know now, it does not know a moment later. */
+const RECENT_MS = 60_000
+/** The step of {@link Directory.resolve} up to which a whole name is meant. */
+const WHOLE_NAME = 3
 
 type Row = ReturnType<typeof targets.all>[number]
 
@@ -117,6 +121,24 @@ export class Directory {
       result: { match: null, candidates: this.#near(rows, text), ambiguous: false, step: steps.length },
       diagnostic: this.#diagnostic(id, name, 'bridge_target_unknown', message),
     }
+  }
+
+  /** A room or person that is called so in whole. What the directory does not know it reads again, unless it has just done so. */
+  async find(id: string, name: string): Promise<FoundTarget> {
+    const found = this.#find(id, name)
+    const { refreshedAt = 0 } = this.instances.state(id) ?? {}
+    if ('route' in found || found.isAmbiguous || this.kernel.clock.now() - refreshedAt < RECENT_MS) return found
+    await this.refresh(id)
+    return this.#find(id, name)
+  }
+
+  #find(id: string, name: string): FoundTarget {
+    const { result } = this.resolve(id, name)
+    const { match, step, ambiguous, candidates = [] } = result
+    if (match && step <= WHOLE_NAME) return { route: match.canonical_route, displayName: match.display_name }
+    const near = match ? [match] : candidates
+    const isAmbiguous = ambiguous && step <= WHOLE_NAME
+    return { candidates: near.map(one => `${one.canonical_route} (${one.display_name})`), isAmbiguous }
   }
 
   /** Whether the directory knows an address. */

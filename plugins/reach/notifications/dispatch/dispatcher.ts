@@ -9,7 +9,7 @@ import type { K } from '../needs.js'
 import { matches } from '../presets/filter.js'
 import type { ActivePreset, Presets } from '../presets/presets.js'
 import { isQuiet, quietEnd } from '../presets/rules.js'
-import { addressOf } from '../presets/targets.js'
+import { addressOf, placeOf } from '../presets/targets.js'
 import { type CursorRow, cursors, reminders } from '../tables.js'
 import { type Happening, happeningOf, messageOf } from './happening.js'
 import { paced } from './pace.js'
@@ -249,7 +249,7 @@ export class Dispatcher {
     // What is on a focused surface has been seen; a person who was active lately has not necessarily seen it.
     if (sessionId !== undefined && this.kernel.needs.sessions.current?.isWatched(sessionId)) return {}
     const text = messageOf(happening)
-    const posted = this.#deliver(t, lane, keyOf(lane, happening.id), text, bridges)
+    const posted = this.#deliver(t, lane, keyOf(lane, happening.id), text, bridges, happening)
     const remindAfter = durationMs(lane.preset.row.rules?.remind_after ?? '0') ?? 0
     if (posted.last_delivery_id !== undefined && item !== undefined && remindAfter > 0) {
       const due_at = this.kernel.clock.now() + remindAfter
@@ -272,12 +272,21 @@ export class Dispatcher {
   }
 
   /** The key is the same whenever the event is handed over, so that a bridge makes one message of it. */
-  #deliver(t: Tx, { preset, target }: Lane, id: string, text: string, bridges: BridgesApi): Posted {
+  #deliver(
+    t: Tx,
+    { preset, target }: Lane,
+    id: string,
+    text: string,
+    bridges: BridgesApi,
+    of?: Pick<Happening, 'sessionId' | 'taskId'>,
+  ): Posted {
     const { name } = preset.row
     const bridge = bridges.get(target.bridge_id)
     if (!bridge) return { last_error: `the bridge ${target.bridge_id} is gone` }
-    const address = addressOf(target, bridge, bridges)
-    const outcome = bridges.post(t, { bridgeId: bridge.id, key: id, target: address, text, source: `${PRESET}${name}` })
+    const { sessionId, taskId } = of ?? {}
+    const creator = taskId === undefined ? undefined : this.kernel.needs.tasks.current?.creatorSession(taskId)
+    const place = placeOf(target, [sessionId, creator], bridges) ?? { target: addressOf(target, bridge, bridges) }
+    const outcome = bridges.post(t, { bridgeId: bridge.id, key: id, text, source: `${PRESET}${name}`, ...place })
     if (outcome === 'missing') return { last_error: `the bridge ${bridge.id} is gone` }
     if (outcome === 'suppressed') return {}
     return { last_delivery_id: id, last_queued_at: this.kernel.clock.now() }

@@ -12,7 +12,7 @@ import type {
 } from '../../../../schemas/notifications.js'
 import { NotificationErrors } from '../api.js'
 import type { K } from '../needs.js'
-import { cursors, enablements, type PresetRow, paces, presets, reminders } from '../tables.js'
+import { type CursorRow, cursors, enablements, type PresetRow, paces, presets, reminders } from '../tables.js'
 import { BUILT_IN, type BuiltIn, hashOf } from './built-in.js'
 import { type Filter, isProblem, parseFilter } from './filter.js'
 import { patternProblem } from './pattern.js'
@@ -131,7 +131,7 @@ export class Presets {
     const { name, events, filter = '', targets, enabled = false, rules } = body
     this.#check(events, filter)
     checkRules(rules)
-    const found = this.#resolved(targets)
+    const found = await this.#resolved(targets)
     return this.#write(t => {
       if (presets.get(t, { name }))
         throw NotificationErrors.preset_duplicate_name(`there is a preset ${shown(name)} already`, look(name))
@@ -159,7 +159,7 @@ export class Presets {
     const { enabled } = body
     this.#check(body.events ?? known.events, body.filter ?? known.filter)
     checkRules(body.rules ?? undefined)
-    const found = body.targets ? this.#resolved(body.targets) : undefined
+    const found = body.targets ? await this.#resolved(body.targets) : undefined
     return this.#write(t => {
       const row = this.#find(name)
       const changes = {
@@ -214,14 +214,25 @@ export class Presets {
   #place(t: Tx, { name, targets }: PresetRow): void {
     const wanted = new Set(this.#isEnabled(name) ? targets.map(targetKey) : [])
     const known = cursors.all(t, { preset: name })
+    const seq = this.kernel.needs.events.last()
+    for (const target of wanted) {
+      if (known.some(one => one.target === target)) continue
+      cursors.insert(t, { preset: name, target, seq, failures: 0 })
+      this.#count(t, name, target, known)
+    }
     for (const { target } of known) {
       if (wanted.has(target)) continue
       const of = { preset: name, target }
       for (const table of [cursors, paces, reminders]) table.delete(t, of)
     }
-    const seq = this.kernel.needs.events.last()
-    for (const target of wanted)
-      if (!known.some(one => one.target === target)) cursors.insert(t, { preset: name, target, seq, failures: 0 })
+  }
+
+  /** A new target goes on with the failures that were counted for those before it, of which it was told none. */
+  #count(t: Tx, preset: string, target: string, known: readonly CursorRow[]): void {
+    const [newest] = known.toSorted((a, b) => b.seq - a.seq)
+    if (!newest) return
+    for (const { subject, failures, last_event, at } of paces.all(t, { preset, target: newest.target }))
+      if (failures > 0) paces.replace(t, { preset, target, subject, failures, last_event, at })
   }
 
   #enable(t: Tx, preset: string, profile: string = DEFAULT_PROFILE, enabled: boolean): void {
@@ -255,9 +266,11 @@ export class Presets {
   }
 
   /** Each target with the id of its bridge, each room once. Without bridges they are stored as they are, and the doctor checks them. */
-  #resolved(targets: readonly PresetTarget[]): readonly PresetTarget[] {
+  async #resolved(targets: readonly PresetTarget[]): Promise<readonly PresetTarget[]> {
     const { current: bridges } = this.kernel.needs.bridges
-    const all = bridges ? targets.map(target => resolved(target, bridges)) : targets
+    const all: PresetTarget[] = []
+    // One after the other: each may read the directory of the same bridge.
+    for (const target of targets) all.push(bridges ? await resolved(target, bridges) : target)
     return [...new Map(all.map(target => [targetKey(target), target])).values()]
   }
 

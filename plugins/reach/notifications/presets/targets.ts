@@ -12,13 +12,40 @@ export const targetKey = ({ bridge_id: bridge, canonical_route: route = '' }: Pr
   createHash('sha256').update(`${bridge}\n${route}`).digest('hex').slice(0, 16)
 
 /**
- * The target with the id of its bridge. Throws `preset_target_ambiguous`, `preset_target_invalid` (422) for one that leads nowhere
- * or to more than one room.
+ * The target with the id of its bridge, and with the route of the room or person that it names. Throws `preset_target_ambiguous`,
+ * `preset_target_invalid` (422) for one that leads nowhere or to more than one room.
  */
-export function resolved(target: PresetTarget, bridges: BridgesApi): PresetTarget {
+export async function resolved(target: PresetTarget, bridges: BridgesApi): Promise<PresetTarget> {
   const bridge = bridgeOf(target.bridge_id, bridges)
-  addressOf(target, bridge, bridges)
-  return { ...target, bridge_id: bridge.id }
+  const { canonical_route: name } = target
+  const own = { ...target, bridge_id: bridge.id }
+  if (name === undefined || bridges.parseRoute(name)) {
+    addressOf(target, bridge, bridges)
+    return own
+  }
+  const found = await bridges.findTarget(bridge.id, name)
+  if ('route' in found)
+    return { ...own, canonical_route: found.route, display_name: target.display_name ?? found.displayName }
+  const next = { next: command('bridge targets', bridge.id) }
+  const some = found.candidates.join(', ')
+  if (found.isAmbiguous)
+    throw ambiguous(`several targets are called ${shown(name)}: ${some}; name one by its route`, next)
+  const near = some === '' ? '' : `; there are ${some}`
+  throw invalid(`${shown(name)} is no route such as group:#ops, and no target is called so${near}`, next)
+}
+
+/** Where a message about a session is sent: to the conversation that it answers where the target wants that, else to the target. */
+export function placeOf(
+  { bridge_id: bridgeId, delivery_mode: mode }: Pick<PresetTarget, 'bridge_id' | 'delivery_mode'>,
+  sessions: readonly (string | undefined)[],
+  bridges: BridgesApi,
+): { readonly target: BridgeAddress; readonly replyTo: string } | undefined {
+  if (mode !== 'reply') return undefined
+  for (const session of sessions) {
+    const found = session === undefined ? undefined : bridges.conversationOf(bridgeId, session)
+    if (found) return { target: found.target, replyTo: found.messageId }
+  }
+  return undefined
 }
 
 function bridgeOf(reference: string, bridges: BridgesApi): BridgeInfo {

@@ -10,6 +10,7 @@ import { type BridgeAddress, BridgeErrors, type BridgesApi } from '../../bridges
 import { NotificationErrors } from '../api.js'
 import { messageOf, oneLine } from '../dispatch/happening.js'
 import type { K } from '../needs.js'
+import { placeOf } from '../presets/targets.js'
 import { BridgeNotificationTimeout } from '../settings.js'
 import { type SubscriptionRow, subscriptions } from '../tables.js'
 
@@ -152,12 +153,13 @@ export class Subscriptions {
     if (!row?.due) return
     const { seq, event, text } = row.due
     const bridge = bridges.get(row.bridge_id)
+    const creator = this.kernel.needs.tasks.current?.creatorSession(row.task_id)
     const address = addressOf(row) ?? bridge?.defaultTarget
+    const place = placeOf(row, [creator], bridges) ?? (address && { target: address })
     const key = `${KEY}${id}:${event}`
     const done = { seq, due: undefined, retry_at: undefined, failures: 0, cursor_at: this.kernel.clock.now() }
     const source = `task:${row.task_id}`
-    const outcome =
-      bridge && address ? bridges.post(t, { bridgeId: bridge.id, key, target: address, text, source }) : 'missing'
+    const outcome = bridge && place ? bridges.post(t, { bridgeId: bridge.id, key, text, source, ...place }) : 'missing'
     const error =
       outcome === 'missing'
         ? bridge

@@ -1,5 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { Tasks } from '../../../../plugins/work/tasks/api.js'
+import { probe } from '../../../../testing/look.js'
 import { bridge, fakeBridges, scene } from './scene.js'
 
 const MINUTE = 60_000
@@ -174,6 +176,52 @@ test('failures of one subject are sent after so many in a row', async () => {
   assert.is(s.texts().length, 2)
   await happened('task.run_failed', 'task_9')
   assert.is(s.texts().length, 3)
+  await s.close()
+})
+
+test('failures that were counted go on after a change of the targets', async () => {
+  const s = await scene()
+  await s.preset('third', { rules: { after_failures: 3, cooldown: '10m' } })
+  const fails = async () => {
+    await s.emit('task.run_failed', { task_id: 'task_1' })
+    await s.settle()
+  }
+  await fails()
+  await fails()
+  const url = '/api/notifications/presets/third'
+  const changed = await s.request('PUT', url, { targets: [{ bridge_id: 'team', canonical_route: 'group:ops' }] })
+  assert.is(changed.status, 200)
+  await fails()
+  assert.is(s.texts().length, 1, 'the third failure')
+  assert.is((await s.request('PUT', url, { targets: [{ bridge_id: 'other' }] })).status, 200)
+  await fails()
+  assert.is(s.texts('other').length, 1, 'a new room was sent nothing before, so it has no cooldown')
+  await s.close()
+})
+
+test('a message that answers a conversation is sent there where the target wants replies, any other to its route', async () => {
+  const look = probe({ tasks: Tasks })
+  const s = await scene({ plugins: [look.plugin] })
+  const ada = s.agent()
+  const target = { bridge_id: 'team', canonical_route: 'group:ops' }
+  const targets = [{ ...target, delivery_mode: 'reply' }, { bridge_id: 'other' }]
+  await s.preset('replies', { events: ['task.run_failed'], targets })
+  const actor = { ...look.kernel().actor, onBehalfOf: { kind: 'agent_session', id: ada.id } }
+  const { task } = await look.kernel().needs.tasks.submit(actor, { title: 'Docs', scope: 'global' } as never)
+  const other = (await s.post('/api/tasks', { title: 'Build', scope: 'global' })).body.task
+  s.bridges.conversations.set(`team ${ada.id}`, { target: { peer_id: 'ann' }, messageId: 'm7' })
+  for (const id of [task.id, other.id]) await s.emit('task.run_failed', { task_id: id, error: 'exit 1' })
+  await s.settle()
+  const places = (wanted: string) =>
+    s.bridges.posted().flatMap(({ bridge: of, target: to, replyTo }) => (of === wanted ? [[to, replyTo]] : []))
+  assert.equal(places('team'), [
+    [{ peer_id: 'ann' }, 'm7'],
+    [{ group_id: 'ops' }, ''],
+  ])
+  assert.equal(places('other'), [
+    [{ group_id: 'general' }, ''],
+    [{ group_id: 'general' }, ''],
+  ])
   await s.close()
 })
 

@@ -113,6 +113,34 @@ test('a permission question is listed and announced, not where it is watched, an
   }
 })
 
+test('a room is found by its name, and a question of a chat session is announced as a reply in that chat', async () => {
+  const rooms = [{ group_id: 'C1', display_name: '#Ops' }]
+  const chat = await open({ permissions: 'approve-reads', targets: rooms })
+  const { request } = chat.world.kernel
+  try {
+    const named = (canonical_route: string) => ({
+      name: 'questions',
+      events: ['attention.asked'],
+      targets: [{ bridge_id: chat.bridge, canonical_route, delivery_mode: 'reply' }],
+      enabled: true,
+    })
+    const unknown = await request('POST', '/api/notifications/presets', named('op'))
+    assert.is(unknown.status, 422, JSON.stringify(unknown.body))
+    assert.match(unknown.body.error, /there are group:C1 \(#Ops\)/)
+    const made = await request('POST', '/api/notifications/presets', named('#ops'))
+    assert.equal(made.body.preset?.targets[0].canonical_route, 'group:C1', JSON.stringify(made.body))
+    await chat.say(`ask ${ask}`, { message_id: 'm-1' })
+    await chat.reads(texts => texts.some(text => text.includes('wants to: Run the tests')))
+    const announced = chat.platform.requests.find(({ text }) => text.includes('wants to: Run the tests'))
+    assert.is(announced?.reply_to_message_id, 'm-1')
+    const { at } = await chat.world.session('ada')
+    await request('POST', `${at}/prompt`, { message: `ask ${ask}` })
+    await chat.reads(texts => texts.some(text => text.includes('wants to: Run the tests')), { group_id: 'C1' })
+  } finally {
+    await chat.close()
+  }
+})
+
 test('a bridge that needs a login is listed until it is ready, and a message that was given up until it is acknowledged', async () => {
   const chat = await open()
   const { request } = chat.world.kernel

@@ -72,6 +72,7 @@ test('what is not valid is refused and changes nothing', async () => {
   bridges.known.set('a', bridge('a', { displayName: 'Chat' }))
   bridges.known.set('b', bridge('b', { displayName: 'Chat' }))
   bridges.known.set('mute', bridge('mute', { defaultTarget: undefined }))
+  bridges.names.set('#two', { candidates: ['group:A', 'group:B'], isAmbiguous: true })
   const s = await scene({ bridges })
   const base = { name: 'p', events: ['task.run_failed'], targets: [{ bridge_id: 'team' }] }
   const refusals: readonly (readonly [object, number, string, RegExp])[] = [
@@ -85,7 +86,8 @@ test('what is not valid is refused and changes nothing', async () => {
     [{ targets: [{ bridge_id: 'gone' }] }, 422, 'preset_target_invalid', /no bridge "gone"/],
     [{ targets: [{ bridge_id: 'Chat' }] }, 422, 'preset_target_ambiguous', /2 bridges/],
     [{ targets: [{ bridge_id: 'mute' }] }, 422, 'preset_target_ambiguous', /default target/],
-    [{ targets: [{ bridge_id: 'team', canonical_route: 'ops' }] }, 422, 'preset_target_invalid', /no route/],
+    [{ targets: [{ bridge_id: 'team', canonical_route: 'ops' }] }, 422, 'preset_target_invalid', /there are group:C1/],
+    [{ targets: [{ bridge_id: 'team', canonical_route: '#two' }] }, 422, 'preset_target_ambiguous', /group:A, group:B/],
     [
       { rules: { quiet_hours: { from: '22:00', to: '07:00', time_zone: 'Mars/Olympus' } } },
       400,
@@ -117,6 +119,19 @@ test('a bridge is named by its id or by a display name that no other has', async
   const targets = [{ bridge_id: 'Ops' }, { bridge_id: 'brg_1' }]
   const { preset } = (await s.post(URL, { name: 'p', events: [], targets })).body
   assert.equal(preset.targets, [{ bridge_id: 'brg_1' }])
+  await s.close()
+})
+
+test('a room is named by what it is called, and its route is stored', async () => {
+  const bridges = fakeBridges('team')
+  bridges.names.set('#ops', { route: 'group:C123', displayName: 'ops' })
+  const s = await scene({ bridges })
+  const targets = [{ bridge_id: 'team', canonical_route: '#ops', delivery_mode: 'reply' }]
+  const { preset } = (await s.post(URL, { name: 'p', events: [], targets })).body
+  assert.equal(preset.targets, [
+    { bridge_id: 'team', canonical_route: 'group:C123', delivery_mode: 'reply', display_name: 'ops' },
+  ])
+  assert.equal(preset.target_names, ['team ops'])
   await s.close()
 })
 

@@ -17,7 +17,9 @@ import {
   type BridgeInfo,
   Bridges,
   type BridgesApi,
+  type ChatConversation,
   type DeliveryStanding,
+  type FoundTarget,
   type PostedMessage,
   points,
 } from '../../../../plugins/reach/bridges/api.js'
@@ -31,6 +33,7 @@ export interface Posted {
   readonly target: BridgeAddress
   readonly text: string
   readonly source: string
+  readonly replyTo: string
 }
 
 /** What the bridges of a test do. */
@@ -41,6 +44,10 @@ export interface FakeBridges {
   readonly failing: Map<string, Error>
   /** Messages that were given up, and sent again or discarded since. */
   readonly settled: Set<string>
+  /** What directories say of names. */
+  readonly names: Map<string, FoundTarget>
+  /** Conversations by bridge and session. */
+  readonly conversations: Map<string, ChatConversation>
   /** Whether a message is refused by a throw. */
   refuses: () => boolean
   /** Called with the key of a message that is posted again. */
@@ -80,7 +87,7 @@ export function fakeBridges(...ids: readonly string[]): FakeBridges {
     }
     get = (id: string) => known.get(id)
     list = () => [...known.values()]
-    post(t: Tx, { bridgeId, key, target, text, source }: PostedMessage) {
+    post(t: Tx, { bridgeId, key, target, text, source, replyTo = '' }: PostedMessage) {
       const error = failing.get(bridgeId)
       if (error) throw error
       if (made.refuses()) throw new Error('refused')
@@ -92,8 +99,8 @@ export function fakeBridges(...ids: readonly string[]): FakeBridges {
         made.repeated(key)
         return 'known' as const
       }
-      within.run('INSERT INTO bridges_message (key, bridge, target, text, source) VALUES (?, ?, ?, ?, ?)', [
-        ...[key, bridgeId, JSON.stringify(target), text, source],
+      within.run('INSERT INTO bridges_message (key, bridge, target, text, source, replyTo) VALUES (?, ?, ?, ?, ?, ?)', [
+        ...[key, bridgeId, JSON.stringify(target), text, source, replyTo],
       ])
       return 'queued' as const
     }
@@ -103,6 +110,9 @@ export function fakeBridges(...ids: readonly string[]): FakeBridges {
       const [, kind, id] = /^(group|peer):(.+)$/s.exec(route) ?? []
       return kind === 'group' ? { group_id: id as string } : kind === 'peer' ? { peer_id: id as string } : undefined
     }
+    findTarget = async (_: string, name: string) =>
+      made.names.get(name) ?? { candidates: ['group:C1 (ops)'], isAmbiguous: false }
+    conversationOf = (id: string, session: string) => made.conversations.get(`${id} ${session}`)
     routeOf = ({ group_id: group, peer_id: peer }: BridgeAddress) => (group ? `group:${group}` : `peer:${peer}`)
     totals = () => ({}) as never
   }
@@ -110,14 +120,18 @@ export function fakeBridges(...ids: readonly string[]): FakeBridges {
     known,
     failing,
     settled: new Set(),
+    names: new Map(),
+    conversations: new Map(),
     refuses: () => false,
     repeated: () => {},
     count: () => Number(own?.db.row('SELECT count(*) FROM bridges_message')?.[0]),
     posted: () =>
-      (own?.db.all('SELECT key, bridge, target, text, source FROM bridges_message ORDER BY rowid') ?? []).map(row => {
-        const { target, ...rest } = row as unknown as Posted & { target: string }
-        return { ...rest, target: JSON.parse(target) }
-      }),
+      (own?.db.all('SELECT key, bridge, target, text, source, replyTo FROM bridges_message ORDER BY rowid') ?? []).map(
+        row => {
+          const { target, ...rest } = row as unknown as Posted & { target: string }
+          return { ...rest, target: JSON.parse(target) }
+        },
+      ),
     end: async (key, standing) => {
       standings.set(key, standing)
       await ended(key, standing)
@@ -131,7 +145,7 @@ export function fakeBridges(...ids: readonly string[]): FakeBridges {
       tables: [
         {
           id: '001',
-          sql: 'CREATE TABLE bridges_message (key TEXT PRIMARY KEY, bridge TEXT, target TEXT, text TEXT, source TEXT) STRICT',
+          sql: 'CREATE TABLE bridges_message (key TEXT PRIMARY KEY, bridge TEXT, target TEXT, text TEXT, source TEXT, replyTo TEXT) STRICT',
         },
       ],
     }),

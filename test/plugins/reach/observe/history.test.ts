@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -92,6 +93,33 @@ test('rows are kept for 90 days', async () => {
   await of.emit([{ name: 'task.run_failed', scope }])
   await of.pass(5000)
   assert.equal([oldest(), events(of)], ['2030-09-17', 2])
+  await of.close()
+})
+
+test('nothing is counted while the setting is off, also not later', async () => {
+  const of = await world({ at: START })
+  const [scope] = of.workspaces
+  const failed = () => of.emit([{ name: 'task.run_failed', scope }])
+  const count = async () => (await of.overview()).outcomes.failed
+  const restart = async (enabled: boolean) => {
+    await of.stopped(home => writeFile(path.join(home, 'config.json'), JSON.stringify({ observability: { enabled } })))
+    await of.restart()
+  }
+  await failed()
+  assert.is(await count(), 1)
+  await of.pass(5000)
+  await restart(false)
+  await failed()
+  await of.pass(5000)
+  assert.is(await count(), 1)
+  await restart(false)
+  await failed()
+  await restart(true)
+  assert.is(await count(), 1)
+  await failed()
+  assert.is(await count(), 2)
+  await of.pass(5000)
+  assert.is(await count(), 2)
   await of.close()
 })
 
