@@ -69,13 +69,15 @@ function readBy(person: XmppPerson): string[] {
 test.before(async () => {
   ;[irc, xmpp] = await Promise.all([
     Ngircd.start(),
-    Prosody.start({ users: { bot: 'a-long-password', ben: 'secret' } }),
+    Prosody.start({ users: { bot: 'a-long-password', ben: 'secret', eve: 'secret' } }),
   ])
   svc = new Installed()
-  const folder = join(svc.home, 'agents', 'helper')
-  mkdirSync(folder, { recursive: true })
-  const front = `name: helper\npermissions: approve-all\ncommand: '${process.execPath} ${agent}'`
-  writeFileSync(join(folder, 'AGENT.md'), `---\n${front}\n---\nYou help.\n`)
+  for (const [name, permissions] of Object.entries({ helper: 'approve-all', careful: 'approve-reads' })) {
+    const folder = join(svc.home, 'agents', name)
+    mkdirSync(folder, { recursive: true })
+    const front = `name: ${name}\npermissions: ${permissions}\ncommand: '${process.execPath} ${agent}'`
+    writeFileSync(join(folder, 'AGENT.md'), `---\n${front}\n---\nYou help.\n`)
+  }
   await svc.svc('daemon', 'start')
   const repository = svc.makeRepository('repository')
   const resolved = await ask<{ workspace: { id: string } }>('POST', '/api/workspaces/resolve', { path: repository })
@@ -96,7 +98,10 @@ test('bridges of both platforms get ready, and verify proves it', async () => {
     nick: 'svcbot',
     channels: ['#ops'],
   })
-  const account = { jid: 'bot@localhost', server: '127.0.0.1', port: xmpp.port, tls: 'none' }
+  const account = {
+    ...{ jid: 'bot@localhost', server: '127.0.0.1', port: xmpp.port, tls: 'none' },
+    approvers: { user_ids: ['ben@localhost'] },
+  }
   xmppBridge = await create('xmpp', account, { password: 'a-long-password' })
   await untilStatus(ircBridge, 'ready')
   await untilStatus(xmppBridge, 'ready')
@@ -152,6 +157,61 @@ test('a duplicate is answered once', async () => {
   await ben.say('bot@localhost', 'say after that')
   await ben.hears(got => got.body.includes('after that'))
   assert.is(readBy(ben).filter(text => text.includes('only once')).length, 1, JSON.stringify(ben.got))
+})
+
+test('a task that fails is announced once in a room, over a kill, and is listed until it is acknowledged', async () => {
+  const fails = async (title: string) => {
+    const { task } = await ask<{ task: { id: string } }>('POST', '/api/tasks', { title, scope: 'global' })
+    const { run } = await ask<{ run: { id: string } }>('POST', `/api/tasks/${task.id}/start`)
+    await ask('POST', `/api/runs/${run.id}/fail`, { reason: 'exit 1' })
+    await ann.hears(line => line.includes(title))
+    return `task:${task.id}`
+  }
+  const targets = 'Team irc=group:#ops'
+  const options = ['--events', 'task.run_*', '--filter', 'severity >= error', '--targets', targets, '--enable']
+  await svc.svc('notifications', 'preset', 'create', 'failures', ...options)
+  const first = await fails('Nightly build')
+  process.kill(svc.discovery.pid, 'SIGKILL')
+  await svc.svc('daemon', 'start')
+  await untilStatus(ircBridge, 'ready')
+  const second = await fails('Weekly build')
+  for (const title of ['Nightly build', 'Weekly build'])
+    assert.is(ann.lines.filter(({ message }) => message.includes(title)).length, 1, JSON.stringify(ann.lines))
+  const listed = () => svc.svc('attention')
+  assert.match(await listed(), first)
+  await svc.svc('attention', 'ack', first)
+  const left = await listed()
+  assert.not.match(left, first)
+  assert.match(left, second)
+  await untilStatus(xmppBridge, 'ready')
+})
+
+test('a permission question is answered from the chat by an approver and by no other person', async () => {
+  await ask('PATCH', `/api/workspaces/${workspace}`, { default_agent: 'careful' })
+  const eve = await XmppPerson.login(xmpp.port, 'eve', 'secret')
+  try {
+    const question = JSON.stringify({
+      toolCall: { toolCallId: 't1', title: 'Run the tests', kind: 'execute' },
+      options: [
+        { optionId: 'y', name: 'Yes', kind: 'allow_once' },
+        { optionId: 'n', name: 'No', kind: 'reject_once' },
+      ],
+    })
+    await eve.say('bot@localhost', `ask ${question}`)
+    const asked = await eve.hears(got => /allow [B-Z2-9]{5}/.test(got.body), 'the question')
+    const [, code] = /allow ([B-Z2-9]{5})/.exec(asked.body) ?? []
+    assert.match(await svc.svc('attention'), /Run the tests/)
+    await eve.say('bot@localhost', `allow ${code}`)
+    await eve.hears(got => got.body.includes('You may not answer this'))
+    assert.match(await svc.svc('attention'), /Run the tests/)
+    await ben.say('bot@localhost', `allow ${code}`)
+    await ben.hears(got => got.body.includes('Allowed.'))
+    await eve.hears(got => got.body.includes('answer: y'))
+    assert.not.match(await svc.svc('attention'), /Run the tests/)
+  } finally {
+    await eve.leave()
+    await ask('PATCH', `/api/workspaces/${workspace}`, { default_agent: 'helper' })
+  }
 })
 
 test('after each kill in the middle of a delivery nothing is said twice and nothing is forgotten', async () => {
