@@ -27,6 +27,8 @@ LONGEST_LINE = 8 * 1024 * 1024
 #: Seconds for which the key of an event is remembered.
 REMEMBERED = 300
 MOST_REMEMBERED = 10_000
+#: Files that the daemon takes with one event.
+MOST_FILES = 10
 #: Reasons for which an event is sent again until it is taken.
 NOT_NOW = {"bridge_not_accepting", "too_many_requests", "rate_limited", "not_initialized"}
 METHODS = [
@@ -101,6 +103,33 @@ class Instance:
         return self._secrets.get(slot)
 
 
+def _bounded(event):
+    """An event that fits into a line of the protocol: files beyond it are named in the text instead."""
+    files = event.get("attachments") or []
+    rest = {name: value for name, value in event.items() if name != "attachments"}
+    kept, missing = [], []
+    # Some room is for the request around the event, and for the words that stand for files.
+    left = LONGEST_LINE - 4096 - 2048 * len(files) - _size(rest)
+    for file in files:
+        size = _size(file) + 2
+        if len(kept) >= MOST_FILES:
+            why = f"a message has at most {MOST_FILES} files"
+        elif size > left:
+            why = "with it the message would be longer than 8 MiB"
+        else:
+            left -= size
+            kept.append(file)
+            continue
+        missing.append(f"[The file {file['name']} is not attached: {why}.]")
+    if not missing:
+        return event
+    return {**rest, "text": "\n".join([one for one in [event.get("text"), *missing] if one]), "attachments": kept}
+
+
+def _size(value):
+    return len(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+
+
 class Host:
     """The daemon, as one instance sees it."""
 
@@ -131,7 +160,7 @@ class Host:
                 del self._known[next(iter(self._known))]
             if key in self._known and self._known[key][0] is not None:
                 return self._known[key][0]
-        result = self._repeat("bridges/messages/ingest", {"bridge_instance_id": self._id, **event})
+        result = self._repeat("bridges/messages/ingest", {"bridge_instance_id": self._id, **_bounded(event)})
         with self._lock:
             self._known[key] = (result, time.monotonic())
         return result
