@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { fileMissing, fileName, type InboundEvent } from '../../bridge-kit/src/index.js'
+import type { InboundEvent } from '../../bridge-kit/src/index.js'
+import { type FileOf, filesOf } from './files.js'
 import type { Place } from './places.js'
 import { heard } from './text.js'
 
@@ -40,13 +41,12 @@ export interface Activity {
 
 /** What an activity says: the place where it happened, and an event for the daemon or why there is none. */
 export type Reading =
-  | { readonly place: Place | undefined; readonly event: InboundEvent }
+  | { readonly place: Place | undefined; readonly event: InboundEvent; readonly files: readonly FileOf[] }
   | { readonly place: Place | undefined; readonly ignored: string }
 
 /** An id of the Bot Framework; it stands in URLs only encoded. */
 const ID = /^[\x21-\x7e]{1,400}$/
 const LONGEST_KEY = 400
-const MOST_FILES = 20
 
 /** Whether all tenants that an activity names are this one, and it names one. */
 export function isOfTenant({ conversation, channelData }: Activity, tenant: string): boolean {
@@ -78,11 +78,13 @@ export function readActivity(activity: Activity, appId: string, service: string)
   if (type !== 'message' && type !== 'messageUpdate') return { place, ignored: String(type).slice(0, 64) }
   if (!isId(activity.id)) return { place, ignored: 'it has no id' }
   const said = heard(typeof activity.text === 'string' ? activity.text : '', activity.entities, bot)
-  const text = [said.text, ...filesOf(activity.attachments)].filter(part => part !== '').join('\n')
-  if (text === '') return { place, ignored: 'it has no text' }
+  const { text } = said
   const isEdit = type === 'messageUpdate'
+  const files = isEdit ? [] : filesOf(activity.attachments, service)
+  if (text === '' && files.length === 0) return { place, ignored: 'it has no text' }
   return {
     place,
+    files,
     event: {
       ...common,
       idempotency_key: isEdit ? key(activity.id, 'edit', activity.timestamp ?? text) : key(activity.id),
@@ -101,7 +103,7 @@ function reaction(
   { id, replyToId, reactionsAdded }: Activity,
   common: Common,
   key: (...parts: readonly unknown[]) => string,
-): { readonly event: InboundEvent } | { readonly ignored: string } {
+): { readonly event: InboundEvent; readonly files: readonly FileOf[] } | { readonly ignored: string } {
   const [added] = Array.isArray(reactionsAdded) ? (reactionsAdded as readonly ({ type?: unknown } | null)[]) : []
   const name = added?.type
   if (typeof name !== 'string' || !ID.test(name) || !isId(replyToId) || !isId(id))
@@ -116,7 +118,7 @@ function reaction(
     // A bot hears of reactions to its own messages alone.
     addressed: true,
   }
-  return { event }
+  return { event, files: [] }
 }
 
 function kindOf(conversation: NonNullable<Activity['conversation']>, thread: string | undefined): Place['kind'] {
@@ -152,20 +154,6 @@ function senderOf({ id, name, aadObjectId, role }: Account): InboundEvent['sende
     authenticated: account !== undefined,
     ...(role === 'bot' || String(id).startsWith('28:') ? { is_bot: true } : {}),
   }
-}
-
-/** Files are not fetched: their addresses need rights that the bot does not have. */
-function filesOf(attachments: unknown): readonly string[] {
-  return (Array.isArray(attachments) ? attachments : []).slice(0, MOST_FILES).flatMap(one => {
-    const { contentType, contentUrl, name } = (one ?? {}) as Readonly<Record<string, unknown>>
-    if (typeof contentType !== 'string' || typeof contentUrl !== 'string') return []
-    return [
-      fileMissing(
-        fileName(typeof name === 'string' ? name : undefined, contentType),
-        'files are not fetched from Teams',
-      ),
-    ]
-  })
 }
 
 const isId = (value: unknown): value is string => typeof value === 'string' && ID.test(value)

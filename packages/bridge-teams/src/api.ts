@@ -1,9 +1,11 @@
-import { type HttpReply, http, NotSent, objectOf } from '../../bridge-kit/src/index.js'
+import { bytesOf, type HttpReply, http, NotSent, objectOf } from '../../bridge-kit/src/index.js'
 import type { TeamsConfig } from './config.js'
+import type { FileOf } from './files.js'
 
 const SCOPE = 'https://api.botframework.com/.default'
 /** A token is replaced so long before its end. */
 const RENEW_MS = 5 * 60_000
+const FILE_MS = 8000
 /** Wait of a limit without a time. */
 const RATE_LIMIT_MS = 5000
 /** Answers after which Microsoft wants a request to be sent again. */
@@ -43,6 +45,25 @@ export class TeamsApi {
     // The token may have been revoked before its end.
     this.#token = undefined
     return checked(await this.#send(method, service + path, body), method)
+  }
+
+  /** The bytes of a file; undefined: there are more than that. @throws Error it cannot be fetched */
+  async file(
+    { url = '', isOwn }: FileOf,
+    mostBytes: number,
+  ): Promise<{ readonly data: Buffer; readonly type: string } | undefined> {
+    const response = await fetch(url, {
+      headers: isOwn ? { authorization: `Bearer ${await this.token()}` } : {},
+      redirect: 'error',
+      signal: AbortSignal.any([this.signal, AbortSignal.timeout(FILE_MS)]),
+    })
+    if (!response.ok) {
+      await response.body?.cancel()
+      throw new Error(`${new URL(url).host} answered ${response.status} for a file`)
+    }
+    const data = await bytesOf(response, mostBytes)
+    const [type = ''] = /^[\w.+-]{1,100}\/[\w.+-]{1,100}/.exec(response.headers.get('content-type') ?? '') ?? []
+    return data && { data, type: type === '' ? 'application/octet-stream' : type }
   }
 
   async #send(method: 'POST' | 'PUT' | 'DELETE', url: string, body: unknown): Promise<HttpReply> {

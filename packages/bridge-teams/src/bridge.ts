@@ -1,10 +1,15 @@
 import {
   type Adapter,
+  Arrivals,
+  type Attachment,
   type Check,
   type Delivery,
   type DeliveryResult,
+  durable,
+  fileMissing,
   type Host,
   http,
+  type InboundEvent,
   type Instance,
   JwtRefused,
   listen,
@@ -16,7 +21,6 @@ import {
   Standing,
   type Target,
   type Timing,
-  taken,
   type VerifiedJwt,
   verifyJwt,
   type WebhookReply,
@@ -26,11 +30,16 @@ import {
 import { type Activity, isOfTenant, readActivity } from './activity.js'
 import { TeamsApi } from './api.js'
 import { configOf, connectorOf, type TeamsConfig } from './config.js'
+import type { FileOf } from './files.js'
 import { type Place, Places } from './places.js'
 import { MOST_BYTES, quiet } from './text.js'
 
 const ISSUER = 'https://api.botframework.com'
 const CHANNEL = 'msteams'
+/** Bytes of all files of a message that the daemon takes. */
+const MOST_FILE_BYTES = 8 * 1024 * 1024
+/** The Bot Connector waits 15 s for an answer. */
+const WAIT_MS = 12_000
 const MESSAGE_ID = /^[\x21-\x7e]{1,200}$/
 const THREAD = /^\d{1,20}$/
 
@@ -45,6 +54,7 @@ class TeamsBridge implements Adapter {
   readonly #api: TeamsApi
   readonly #keys: RemoteKeys
   readonly #places: Places
+  readonly #arrivals: Arrivals
   #close: () => Promise<void> = async () => {}
   readonly #standing: Standing
   #reached = false
@@ -57,6 +67,7 @@ class TeamsBridge implements Adapter {
     this.#api = new TeamsApi(config, host.signal)
     this.#keys = new RemoteKeys(() => this.#keysUrl(), host.signal)
     this.#places = new Places(host, config.serviceUrl)
+    this.#arrivals = new Arrivals(host)
     this.#standing = new Standing(host, timing, config.listen.publicUrl)
   }
 
@@ -213,8 +224,41 @@ class TeamsBridge implements Adapter {
     // Nothing that the bot sends has buttons; an invocation has to be answered all the same.
     if (activity.type === 'invoke') return { status: 200, body: {} }
     if ('ignored' in reading) return { status: 200, body: { ignored: reading.ignored } }
-    const reply = await taken(this.host, reading.event)
+    const { event, files } = reading
+    const complete = files.length === 0 ? undefined : (one: InboundEvent) => this.#withFiles(one, files)
+    const reply = await durable(this.#arrivals.take(event, complete), WAIT_MS)
     return reply.status === 200 ? { status: 200, body: {} } : reply
+  }
+
+  /** The event with its files, or with words that stand for those that cannot be had. */
+  async #withFiles(event: InboundEvent, files: readonly FileOf[]): Promise<InboundEvent> {
+    const attachments: Attachment[] = []
+    const words = [event.text]
+    let left = MOST_FILE_BYTES
+    for (const file of files) {
+      const found =
+        event.addressed || this.config.answersAll ? await this.#fileOf(file, left) : 'it was not meant for the bot'
+      if (typeof found === 'string') words.push(fileMissing(file.name, found))
+      else {
+        attachments.push({ name: file.name, mime_type: found.type, data: found.data.toString('base64') })
+        left -= found.data.length
+      }
+    }
+    const text = words.filter(Boolean).join('\n')
+    return { ...event, text, ...(attachments.length === 0 ? {} : { attachments }) }
+  }
+
+  /** A file, or why it cannot be had. */
+  async #fileOf(file: FileOf, mostBytes: number) {
+    if (file.url === undefined) return 'it is not where files of Teams are'
+    try {
+      const found = await this.#api.file(file, mostBytes)
+      if (found === undefined) return 'the files are larger than 8 MiB'
+      return found.data.length === 0 ? 'it is empty' : found
+    } catch (error) {
+      this.host.log(`a file is not fetched: ${messageOf(error)}`)
+      return 'Teams did not hand it over'
+    }
   }
 
   /** Where the keys are, as the OpenID configuration says it. */

@@ -19,6 +19,8 @@ export interface TeamsConfig {
   readonly openIdUrl: string
   /** A Bot Connector that is not one of Microsoft's, without a slash at its end. */
   readonly serviceUrl: string | undefined
+  /** The instance answers in rooms to what is not addressed to it as well. */
+  readonly answersAll: boolean
 }
 
 const GUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
@@ -37,6 +39,7 @@ export function configOf(instance: Instance): TeamsConfig {
       message: `provider_config.${key} is neither https nor an address of this machine`,
     })
   }
+  const { reply } = (instance.config.group ?? {}) as { readonly reply?: unknown }
   const appId = settings.secret('app_id', GUID, 'copy the Microsoft App ID of the Azure Bot resource').toLowerCase()
   const tenantHint = 'copy the Directory (tenant) ID of the app'
   return {
@@ -51,6 +54,7 @@ export function configOf(instance: Instance): TeamsConfig {
     loginUrl: url('login_url', 'https://login.microsoftonline.com'),
     openIdUrl: url('openid_url', 'https://login.botframework.com/v1/.well-known/openidconfiguration'),
     serviceUrl: instance.config.service_url === undefined ? undefined : url('service_url', ''),
+    answersAll: reply === 'all',
   }
 }
 

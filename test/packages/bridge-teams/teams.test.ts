@@ -4,6 +4,7 @@ import * as assert from 'uvu/assert'
 import { RpcError, signJwt } from '../../../packages/bridge-kit/src/index.js'
 import { openTeams } from '../../../packages/bridge-teams/src/bridge.js'
 import { connectorOf } from '../../../packages/bridge-teams/src/config.js'
+import { whereOf } from '../../../packages/bridge-teams/src/files.js'
 import { manifest } from '../../../packages/bridge-teams/src/manifest.js'
 import { heard, quiet } from '../../../packages/bridge-teams/src/text.js'
 import { freePort } from '../../harness/chat-servers.js'
@@ -235,9 +236,6 @@ test('changes and reactions are events of their own; what the bot did and what s
       ['reaction', ':like:', 'like'],
     ],
   )
-  const file = { contentType: 'image/png', contentUrl: 'https://x.example', name: '../shot.png' }
-  await send(message('', { attachments: [file, { contentType: 'text/html', content: '<p>' }] }))
-  assert.match(daemon.events.at(-1)?.text ?? '', /^\[The file \.\._shot\.png is not attached/)
   const before = daemon.events.length
   for (const more of [
     { from: { id: `28:${APP}`, name: 'Helper' } },
@@ -263,6 +261,45 @@ test('a person without an account is not authenticated, and another bot is a bot
   assert.equal((await daemon.heard('guest')).sender, { id: '29:guest', display_name: 'Ann', authenticated: false })
   await send(message('robot', { from: { id: '28:other', name: 'Other' } }))
   assert.ok((await daemon.heard('robot')).sender.is_bot)
+})
+
+test('files come with their message, from where files of Teams are and nowhere else', async () => {
+  const attacker = await HttpEndpoint.start(() => ({ body: 'secret' }))
+  running.add(() => attacker.close())
+  const { daemon, fake, url, send, message } = await start()
+  fake.instead = ({ path }) =>
+    path === '/v3/attachments/1' ? { headers: { 'content-type': 'image/png; x=y' }, body: 'picture' } : undefined
+  const picture = { contentType: 'image/*', contentUrl: `${url}/v3/attachments/1`, name: '../shot.png' }
+  const html = { contentType: 'text/html', content: '<p>' }
+  await send(message('look', { attachments: [picture, html, null] }))
+  const data = Buffer.from('"picture"').toString('base64')
+  assert.equal((await daemon.heard('look')).attachments, [{ name: '.._shot.png', mime_type: 'image/png', data }])
+  assert.is(fake.asked('GET', /attachments/)[0]?.headers.authorization, 'Bearer token-1')
+  const missing = async (attachment: object, why: RegExp, more: object = {}) => {
+    await send(message('', { attachments: [attachment], ...more }))
+    const { text, attachments } = daemon.events.at(-1) ?? {}
+    assert.match(text ?? '', why)
+    assert.is(attachments, undefined)
+  }
+  const download = { contentType: 'application/vnd.microsoft.teams.file.download.info', name: 'x.txt' }
+  await missing({ ...picture, contentUrl: attacker.url }, /not where files of Teams are/)
+  await missing({ ...download, content: { downloadUrl: attacker.url } }, /not where files of Teams are/)
+  await missing({ ...download, content: null }, /not where files of Teams are/)
+  await missing({ ...picture, contentUrl: `${url}/v3/attachments/2` }, /did not hand it over/)
+  await missing(picture, /not meant for the bot/, inGroup)
+  assert.is(attacker.received.length, 0)
+  const shared = 'https://acme-my.sharepoint.com/personal/x?tempauth=1'
+  assert.equal(whereOf(shared, url), { url: shared, isOwn: false })
+  for (const bad of [
+    'http://acme.sharepoint.com/',
+    'https://sharepoint.com.evil.example/',
+    'https://evilsharepoint.com/',
+    'https://u@acme.sharepoint.com/',
+    'https://acme.sharepoint.com:444/',
+    'x',
+    7,
+  ])
+    assert.is(whereOf(bad, url).url, undefined, String(bad))
 })
 
 test('only a token of the Bot Connector for this bot, channel, address and tenant opens the door', async () => {
