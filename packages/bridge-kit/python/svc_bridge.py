@@ -171,6 +171,14 @@ class Host:
         report = {"remote_message_id": remote_message_id, "status": "failed", "reason": reason[:4000]}
         return self._repeat("bridges/deliveries/report", {"bridge_instance_id": self._id, **report})["outcome"]
 
+    def get_value(self, key):
+        """A value that put_value has kept, or None. The manifest has to require state/get and state/put. Raises IngestRefused."""
+        return self._repeat("state/get", {"key": f"{self._id}/{key}"})["value"]
+
+    def put_value(self, key, value):
+        """Keeps a value of at most 64 KiB as JSON, which outlasts the process; returns once it is durable. Raises IngestRefused."""
+        self._repeat("state/put", {"key": f"{self._id}/{key}", "value": value})
+
     def log(self, text):
         """Writes a line to the log of the extension. It must hold no secret."""
         print(f"{self._id}: {text}", file=sys.stderr, flush=True)
