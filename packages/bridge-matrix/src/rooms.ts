@@ -13,6 +13,8 @@ export interface Room {
 const MOST_ROOMS = 1000
 /** Bytes of a list of members; a longer one is no direct chat. */
 const MOST_BYTES = 1024 * 1024
+/** A room of more members does not become a direct chat. */
+const MANY = 20
 /** New rooms that one list of targets asks for. */
 const MOST_ASKED = 50
 const MOST_TARGETS = 500
@@ -22,6 +24,8 @@ export class Rooms {
   readonly #known = new Map<string, Promise<Room>>()
   /** Rooms that the configuration names are never direct chats. */
   readonly #fixed = new Set<string>()
+  /** Rooms with so many members that they are not listed again when one comes or goes. */
+  readonly #large = new Set<string>()
   readonly #direct = new Map<string, string>()
 
   constructor(
@@ -103,7 +107,7 @@ export class Rooms {
     const [encryption, name, peer] = await Promise.all([
       this.#state(room, 'm.room.encryption'),
       this.#state(room, 'm.room.name'),
-      this.#fixed.has(room) ? undefined : this.#peerIn(room),
+      this.#fixed.has(room) || this.#large.has(room) ? undefined : this.#peerIn(room),
     ])
     const called = typeof name?.name === 'string' && name.name.trim() !== '' ? name.name.slice(0, 200) : undefined
     return {
@@ -124,10 +128,12 @@ export class Rooms {
     try {
       const { joined } = await this.client.call('GET', ['rooms', room, 'joined_members'], { mostBytes: MOST_BYTES })
       const members = Object.keys((joined ?? {}) as object).filter(isUser)
+      if (members.length > MANY) this.#large.add(room)
       return members.length === 2 ? members.find(user => user !== this.self) : undefined
     } catch (error) {
       if (error instanceof MatrixError && isTransient(error)) throw error
       if (!/an answer of more than/.test(messageOf(error))) throw error
+      this.#large.add(room)
       return undefined
     }
   }

@@ -164,7 +164,8 @@ export class FakeMatrix {
     if (Number.isNaN(since)) return { status: 400, body: { errcode: 'M_INVALID_PARAM', error: 'unknown since' } }
     if (since === this.log.length && Number(query.get('timeout')) > 0)
       await new Promise<void>(resolve => {
-        const timer = setTimeout(resolve, Number(query.get('timeout')))
+        // A request that was given up must not keep the process.
+        const timer = setTimeout(resolve, Number(query.get('timeout'))).unref()
         this.#wake = () => {
           clearTimeout(timer)
           resolve()

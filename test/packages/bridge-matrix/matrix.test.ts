@@ -377,6 +377,17 @@ test('a direct chat into which another person came is none any more', async () =
   assert.ok(result.status === 'not_sent' && result.kind === 'unknown_destination')
 })
 
+test('the members of a large room are listed once', async () => {
+  const { daemon, matrix } = await start()
+  matrix.room('!large:example.org', [BOT, ANN, ...Array.from({ length: 30 }, (_, n) => `@p${n}:example.org`)])
+  for (const text of ['one', 'two', 'three']) {
+    matrix.say('!large:example.org', '@p1:example.org', { membership: 'join' }, 'm.room.member', { state_key: EVE })
+    matrix.say('!large:example.org', ANN, text)
+    assert.is((await daemon.heard(text)).group_id, '!large:example.org')
+  }
+  assert.is(matrix.asked('GET', /!large:example.org\/joined_members/).length, 1)
+})
+
 test('a refused token needs the operator; a server that is away is asked again', async () => {
   const { daemon, matrix } = await start()
   matrix.token = 'another'
