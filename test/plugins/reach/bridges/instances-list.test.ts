@@ -180,6 +180,17 @@ test('status and doctor count bridges and name the next step of those that need 
     (await doctor()).map(({ code }: { code: string }) => code),
     ['bridge_ready'],
   )
+  await other.host.report(fine.id, { status: 'degraded', message: 'slow' })
+  Object.defineProperty(other.provider, 'secretSlots', {
+    get: () => {
+      throw new Error('the adapter is broken')
+    },
+  })
+  const [broken, ...others] = await doctor()
+  assert.equal(
+    [broken.code, broken.message, broken.suggested_command, others.length],
+    ['bridge_health_unavailable', 'the adapter is broken', 'svc bridge list', 0],
+  )
   await s.end()
 })
 
