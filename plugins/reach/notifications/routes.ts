@@ -137,6 +137,7 @@ const attentionRoutes: readonly Route<NotificationsService>[] = [
             'occurred_at~ago',
             { of: 'workspace_label', header: 'Workspace' },
             { of: 'id', header: 'Id', below: true },
+            { of: 'detail', below: true },
             { of: 'command', below: true },
           ],
           { empty: 'nothing needs you', problems: 'notes' },

@@ -123,7 +123,7 @@ export const MEANINGS: Readonly<Record<string, Meaning>> = {
     outcome: payload => (failed(payload) ? 'failure' : payload.status === 'completed' ? 'success' : undefined),
   },
   'bridge.ready': bridge('info', 'Bridge is connected', { outcome: 'success' }),
-  'bridge.degraded': bridge('warning', 'Bridge works in part'),
+  'bridge.degraded': bridge('warning', 'Bridge is degraded'),
   'bridge.auth_required': bridge('error', 'Bridge needs a login', { next: ({ id }) => `svc bridge verify ${id}` }),
   'bridge.error': bridge('error', 'Bridge failed', { next: ({ id }) => `svc bridge verify ${id}` }),
   'bridge.delivery_failed': bridge('error', 'Message was not delivered', { why: ({ reason }) => reason }),
