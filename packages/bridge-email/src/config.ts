@@ -83,14 +83,14 @@ export function configOf(instance: Instance): EmailConfig {
     return value
   }
   const oauth = (): OauthConfig => ({
-    tokenUrl: tokenUrlOf(config.oauth_token_url),
-    clientId: text('oauth_client_id', undefined, ONE_WORD),
+    tokenUrl: tokenUrlOf(config.login_url),
+    clientId: text('login_client_id', undefined, ONE_WORD),
     clientSecret: instance.secret('oauth_client_secret'),
     refreshToken: secret('oauth_refresh_token'),
-    scope: optional('oauth_scope', ONE_LINE),
+    scope: optional('login_scope', ONE_LINE),
   })
   const login: Login =
-    oneOf('auth', ['password', 'oauth2'] as const, 'password') === 'oauth2'
+    oneOf('login', ['password', 'oauth2'] as const, 'password') === 'oauth2'
       ? { kind: 'oauth2', tokens: new Tokens(oauth()) }
       : { kind: 'password', password: secret('password') }
   const relay = instance.secret('smtp_password')
@@ -128,7 +128,7 @@ function tokenUrlOf(value: unknown): string {
   const url = typeof value === 'string' && value.length <= 2048 ? URL.parse(value) : null
   const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && LOOPBACK.test(url.hostname))
   if (url && isSafe && url.username === '' && url.password === '') return url.href
-  throw problem('provider_config.oauth_token_url: it has to be an address with https:')
+  throw problem('provider_config.login_url: it has to be an address with https:')
 }
 
 function authoritiesOf(value: unknown): readonly string[] | undefined {

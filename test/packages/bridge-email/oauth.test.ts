@@ -85,10 +85,10 @@ test.before.each(() => {
 })
 
 const settings = () => ({
-  auth: 'oauth2',
-  oauth_token_url: `${tokens.url}/token`,
-  oauth_client_id: 'svc-bridge',
-  oauth_scope: 'imap smtp',
+  login: 'oauth2',
+  login_url: `${tokens.url}/token`,
+  login_client_id: 'svc-bridge',
+  login_scope: 'imap smtp',
 })
 const start = (more: object = {}, imap = mail.imap.port) =>
   startBridge({ imap, smtp: mail.smtp.port }, { ...settings(), ...more }, undefined, undefined, secrets)
@@ -192,8 +192,8 @@ test('a refresh token goes over TLS or nowhere', async () => {
     'x',
     7,
   ]) {
-    const { daemon, stop } = await start({ oauth_token_url: url })
-    assert.match((await daemon.status('error')).message ?? '', /oauth_token_url: it has to be an address with https:/)
+    const { daemon, stop } = await start({ login_url: url })
+    assert.match((await daemon.status('error')).message ?? '', /login_url: it has to be an address with https:/)
     await stop()
   }
 })
