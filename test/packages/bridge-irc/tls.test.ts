@@ -7,6 +7,7 @@ import { openIrc } from '../../../packages/bridge-irc/src/bridge.js'
 import { manifest } from '../../../packages/bridge-irc/src/manifest.js'
 import { Authority } from '../../harness/certificates.js'
 import { Ngircd } from '../../harness/chat-servers.js'
+import { builtBridge } from '../bridge-kit/built.js'
 import { managed, ScriptedDaemon } from '../bridge-kit/scripted-daemon.js'
 
 let folder: string
@@ -91,6 +92,21 @@ test('an authority that is no certificate is refused before anything is sent', a
     const daemon = await connect(server, { tls_ca })
     assert.match((await daemon.status('error')).message ?? '', /provider_config\.tls_ca/)
   }
+})
+
+test('the built file does the same', async () => {
+  const daemon = ScriptedDaemon.ofProgram(builtBridge('irc'))
+  closing.push(() => daemon.shutdown())
+  const config = {
+    server: 'localhost',
+    port: server.tlsPort,
+    nick: 'svcbot',
+    channels: ['#ops'],
+    tls_ca: authority.pem,
+  }
+  await daemon.initialize([managed('bri_1', config, { server_password: 'for-nobody-else' })])
+  await daemon.status('ready')
+  assert.equal(await daemon.say('bri_1', { group_id: '#ops' }, 'hello'), { status: 'delivered' })
 })
 
 test.run()

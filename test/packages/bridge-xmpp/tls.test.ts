@@ -9,6 +9,7 @@ import { manifest } from '../../../packages/bridge-xmpp/src/manifest.js'
 import { Authority } from '../../harness/certificates.js'
 import { Prosody } from '../../harness/chat-servers.js'
 import { Wire } from '../../harness/mail-servers.js'
+import { builtBridge } from '../bridge-kit/built.js'
 import { managed, ScriptedDaemon } from '../bridge-kit/scripted-daemon.js'
 
 const users = { bot: 'secret', ann: 'secret' }
@@ -135,6 +136,18 @@ test('what somebody says into the connection before it is encrypted is no messag
     daemon.events.map(({ text }) => text),
     ['hello'],
   )
+})
+
+test('the built file does the same', async () => {
+  for (const way of ways(server)) {
+    const daemon = ScriptedDaemon.ofProgram(builtBridge('xmpp'))
+    closing.push(() => daemon.shutdown())
+    const config = { jid: 'bot@localhost', server: '127.0.0.1', catch_up_minutes: 0, tls_ca: authority.pem, ...way }
+    await daemon.initialize([managed('bri_1', config, { password: 'secret' })])
+    await daemon.status('ready')
+    assert.is((await daemon.verify('bri_1'))[0]?.status, 'pass')
+    await daemon.shutdown()
+  }
 })
 
 test.run()
