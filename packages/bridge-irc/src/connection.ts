@@ -467,7 +467,7 @@ interface Joined {
 export const maskOf = (nick: string, ident: string, hostname: string): string => `${nick}!${ident}@${hostname}`
 
 function saslProblem(reason: string): Error {
-  if (reason === 'capability_missing') return new Error('the server offers no SASL; set auth to nickserv, or to none')
+  if (reason === 'capability_missing') return new Error('the server offers no SASL; set login to nickserv, or to none')
   // The services may be away for a moment; only these say that the account or its password is wrong.
   if (reason !== 'fail' && reason !== 'nick_locked') return new Error(`SASL: ${reason}`)
   return new InstanceProblem({

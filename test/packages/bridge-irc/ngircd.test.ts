@@ -233,7 +233,7 @@ test('a channel that it is kicked from, or may not enter, is said and tried agai
 test('a server without SASL is not used without a login, and what to do is said', async () => {
   const daemon = await start(managed('bri_1', config(), { password: 'for-the-services' }))
   const { message = '' } = await daemon.status('degraded')
-  assert.match(message, /the server offers no SASL; set auth to nickserv, or to none/)
+  assert.match(message, /the server offers no SASL; set login to nickserv, or to none/)
   assert.not(daemon.reports.some(({ status }) => status === 'ready'))
 })
 
