@@ -71,6 +71,8 @@ export interface ProgramSandbox {
   readonly roots: readonly string[]
   /** Folders that it may read; it is started in the first one where it has no other. */
   readonly shows?: readonly string[]
+  /** Folders of its own that it may read and write, where the rest around them is hidden; nothing in them is guarded. */
+  readonly keeps?: readonly string[]
   /** The extension whose program it is, which came from a catalog: the sandbox is not the choice of whoever uses it. */
   readonly fromCatalog?: string
 }

@@ -35,8 +35,16 @@ export function inOrder(mounts: readonly Mount[]): readonly Mount[] {
 }
 
 /** The mounts with further folders that are read. */
-export const showing = (mounts: readonly Mount[], folders: readonly string[]): readonly Mount[] =>
-  inOrder([...mounts, ...folders.map((folder): Mount => ({ kind: 'read', path: folder }))])
+export const showing = (
+  mounts: readonly Mount[],
+  folders: readonly string[],
+  kept: readonly string[] = [],
+): readonly Mount[] =>
+  inOrder([
+    ...mounts,
+    ...folders.map((folder): Mount => ({ kind: 'read', path: folder })),
+    ...kept.map((folder): Mount => ({ kind: 'write', path: folder })),
+  ])
 
 /** Whether a file is seen through these mounts. */
 export function isSeen(mounts: readonly Mount[], file: string): boolean {

@@ -262,6 +262,7 @@ export class SandboxesService {
     const { env, home, needs } = this.kernel
     const roots = await Promise.all(sandbox.roots.map(real))
     const shows = await Promise.all((sandbox.shows ?? []).map(real))
+    const keeps = await Promise.all((sandbox.keeps ?? []).map(real))
     const [cwd = '/tmp'] = [...roots, ...shows]
     const none = { mcpServers: [], bin: undefined, socket: undefined, provider: undefined, programOf: () => undefined }
     const view = await viewOf({
@@ -272,7 +273,7 @@ export class SandboxesService {
     })
     await this.#guards.keep(id, view.guards)
     const network = [sandbox.network, profile.network].includes('none') ? 'none' : 'host'
-    const enclosure = { ...support, mounts: showing(view.mounts, shows), network, env: profile.env } as const
+    const enclosure = { ...support, mounts: showing(view.mounts, shows, keeps), network, env: profile.env } as const
     return { ...enclosed(enclosure, { ...command, cwd }), ended: () => this.#guards.release(id) }
   }
 }

@@ -79,8 +79,7 @@ export class Instance {
     const launch = await launchOf(host, extension.manifest, extension.root, start.place.bound?.(), extension.key)
     const provided = await start.provisions.membersFor(extension)
     const isConfined = start.place.confined?.() ?? false
-    // A sandbox hides the home, so that a process in one is told of no folder there.
-    const folder = isConfined ? {} : { data_dir: await makeDataFolder(host, extension.key) }
+    const data = await makeDataFolder(host, extension.key)
     logs.hide([...launch.secrets, ...provided.secrets])
     const nonce = host.ids.hex(16)
     await host.db.tx(t => new Snapshots(host).activate(t, sourceOf(extension.key), nonce))
@@ -92,13 +91,17 @@ export class Instance {
       stdio: 'pipe',
       onBehalfOf: extension.name,
     } as const
-    const sandbox = { profile: DEFAULT_PROFILE, roots: [], shows: [extension.root], fromCatalog: extension.name }
+    // A sandbox hides the home, but for the extension and its folder.
+    const sandbox = {
+      ...{ profile: DEFAULT_PROFILE, roots: [], shows: [extension.root], keeps: [data] },
+      fromCatalog: extension.name,
+    }
     const handle = isConfined
       ? await spawnConfined(host, `ext_${nonce}`, sandbox, request)
       : await host.needs.processes.spawn(request)
     const instance = new Instance(start, nonce, handle)
     begun(instance)
-    await instance.#shakeHands({ ...provided.members, ...folder })
+    await instance.#shakeHands({ ...provided.members, data_dir: data })
   }
 
   get pid(): number {

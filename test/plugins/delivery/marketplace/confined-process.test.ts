@@ -1,5 +1,5 @@
 // timeout: 180s
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { suite } from 'uvu'
@@ -41,7 +41,9 @@ input_schema = '{"type":"object","properties":{"what":{"type":"string"},"of":{"t
 /** A program that tells what it sees and can do. */
 const MAIN = `import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
+let data
 const looks = {
+  data: () => data,
   read: file => readFileSync(file, 'utf8'),
   there: file => String(existsSync(file)),
   write: file => writeFileSync(file, 'written') ?? 'written',
@@ -49,8 +51,8 @@ const looks = {
   names: () => Object.keys(process.env).sort().join(' '),
 }
 const methods = {
-  initialize: ({ protocol_version, extension, capabilities }) => ({
-    protocol_version,
+  initialize: ({ protocol_version, extension, capabilities, runtime }) => ({
+    protocol_version: (data = runtime.data_dir, protocol_version),
     extension_info: { name: extension.name, version: extension.version },
     accepted_capabilities: { provides: capabilities.provides, permissions: capabilities.granted_permissions },
     implemented_methods: ['health_check', 'shutdown', 'provide_tools', 'tools/call'],
@@ -149,7 +151,19 @@ test('it has no variable of the daemon but those of every program', async ({ loo
   assert.not.match(await look('names'), /SECRET|TOKEN|MASTER/)
 })
 
-test('it writes nowhere but into a temporary folder of its own', async ({ world, look }) => {
+test('it keeps files in its own folder, and sees that of no other extension', async ({ world, look }) => {
+  const data = await look('data')
+  assert.is(data, path.join(world.home, 'extension-data', 'peek'))
+  const file = path.join(data, 'kept')
+  assert.is(await look('write', file), 'written')
+  assert.is(readFileSync(file, 'utf8'), 'written', 'it is there after the sandbox')
+  const other = path.join(world.home, 'extension-data', 'other')
+  await mkdir(other, { recursive: true })
+  await writeFile(path.join(other, 'kept'), 'of another')
+  assert.is(await look('read', path.join(other, 'kept')), 'ENOENT')
+})
+
+test('it writes nowhere but into its data folder and a temporary one of its own', async ({ world, look }) => {
   const own = path.join(world.home, 'extensions', 'peek', 'made')
   for (const file of [own, '/etc/made', '/usr/made']) assert.is(await look('write', file), 'EROFS', file)
   // What lies beside its folder is one of the sandbox, which goes with it.
