@@ -145,6 +145,32 @@ test('an event for which there is no room now waits, also over a restart, and pr
   }
 })
 
+test('a message whose files a restart lost waits for its repetition, which has them', async () => {
+  const chat = await openChat({ world: { config: { limits: { max_concurrent_agents: 1 } } } })
+  try {
+    const gate = chat.world.gate()
+    const busy = await chat.world.session('ada')
+    await chat.world.kernel.request('POST', `${busy.at}/prompt`, { text: gate.line })
+    await chat.world.until(busy.at, ({ type }) => type === 'user_message')
+    const data = Buffer.from('buy milk').toString('base64')
+    const event = {
+      idempotency_key: 'has-files',
+      attachments: [{ name: 'list.txt', mime_type: 'text/plain', data }],
+    }
+    assert.is(await chat.say('say read', event).then(() => 'taken', code), 'bridge_not_accepting')
+    await chat.restart()
+    const taken = await chat.say('say read', event)
+    assert.is(taken.outcome, 'prompted')
+    await chat.reads(texts => texts.length > 0)
+    const [prompt] = (await chat.events(taken.session_id)).filter(({ type }) => type === 'user_message')
+    assert.is(prompt?.content.attachments[0].name, 'list.txt')
+    assert.not.match(prompt?.content.text, /lost in a restart/)
+    assert.equal(chat.platform.room({ peer_id: 'ada' }), ['read'])
+  } finally {
+    await chat.close()
+  }
+})
+
 test('a session that was stopped for good is replaced; one that a restart stopped goes on', async () => {
   const chat = await openChat()
   try {
