@@ -49,7 +49,7 @@ const special: Readonly<Record<string, Omit<Step, 'command'>>> = {
 }
 
 function bridgeNamed(name: string): string {
-  const body = `--platform irc --extension bridge-irc --scope global --no-enabled --delivery-defaults '{"group_id":"#ops"}'`
+  const body = `--platform irc --extension bridge-irc --scope global --no-enabled --provider-config '{"server":"irc.example","nick":"svc"}' --delivery-defaults '{"group_id":"#ops"}'`
   const routing = `--routing-policy '{"include_group":true,"include_peer":false,"include_thread":false}'`
   return `svc bridge create --display-name ${name} ${body} ${routing}`
 }
