@@ -91,8 +91,8 @@ export interface BridgesApi extends TapsOf<typeof points> {
   post(t: Tx, message: PostedMessage): 'queued' | 'known' | 'suppressed' | 'missing'
   /** Undefined: no message was made of the key, or it ended more than a week ago. */
   standing(key: string): DeliveryStanding | undefined
-  /** Whether something of a message was given up and waits for a person, who sends it again or discards it. */
-  isFailed(deliveryId: string): boolean
+  /** Ids of messages of which something was given up and waits for a person, who sends it again or discards it. */
+  failedDeliveries(): ReadonlySet<string>
   /**
    * The address of a route as text, `group:#ops` or `peer:alice`, with `/thread` behind it; undefined for a text that is none.
    * A route that the directory of the instance knows under a name is resolved before.

@@ -144,8 +144,8 @@ export class BridgesService implements BridgesApi {
     return this.deliveries.standing(key)
   }
 
-  isFailed(deliveryId: string): boolean {
-    return this.deliveries.isFailed(deliveryId)
+  failedDeliveries(): ReadonlySet<string> {
+    return this.deliveries.failed()
   }
 
   parseRoute(route: string): BridgeAddress | undefined {

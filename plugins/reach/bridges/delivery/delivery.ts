@@ -106,8 +106,10 @@ export class Deliveries {
     return this.ledger.standing(`${POST}${key}`)
   }
 
-  isFailed(id: string): boolean {
-    return this.ledger.partsOf(this.kernel.db, id).some(({ state }) => state === 'failed')
+  /** {@link BridgesApi.failedDeliveries} */
+  failed(): ReadonlySet<string> {
+    const rows = this.kernel.db.all<{ id: string }>("SELECT delivery_id AS id FROM bridges_part WHERE state = 'failed'")
+    return new Set(rows.map(({ id }) => id))
   }
 
   /** Writes a message down, which is sent once that is durable; undefined where its key has been used before. */

@@ -1,7 +1,7 @@
 import type { Tx } from '../../../../kernel/plugin.js'
 import { RecordDeleted, type StoredEvent } from '../../../platform/events/api.js'
 import { JobKind, TriggerKind } from '../../../work/automation/api.js'
-import { BridgeInstanceKind } from '../../bridges/api.js'
+import { BridgeInstanceKind, type BridgesApi } from '../../bridges/api.js'
 import type { AttentionEntry, AttentionKind, RequestKind } from '../api.js'
 import { type Happening, happeningOf } from '../dispatch/happening.js'
 import type { K } from '../needs.js'
@@ -81,17 +81,17 @@ export class Troubles {
   }
 
   entries(): AttentionEntry[] {
-    return troubles
-      .all(this.kernel.db, {}, 'ORDER BY seq DESC LIMIT 10000')
-      .filter(row => this.#isThere(row))
-      .map(row => entryOf(row))
-  }
-
-  /** No event tells that a bridge was disabled, or that a message was sent again or discarded. */
-  #isThere({ id, source_id: sourceId }: TroubleRow): boolean {
+    const rows = troubles.all(this.kernel.db, {}, 'ORDER BY seq DESC LIMIT 10000')
     const { current: bridges } = this.kernel.needs.bridges
-    if (!bridges) return true
-    if (id.startsWith('delivery:')) return bridges.isFailed(sourceId)
+    return (bridges ? rows.filter(thereOf(bridges)) : rows).map(entryOf)
+  }
+}
+
+/** Whether it is still so: no event tells that a bridge was disabled, or that a message was sent again or discarded. */
+function thereOf(bridges: BridgesApi): (row: TroubleRow) => boolean {
+  const failed = bridges.failedDeliveries()
+  return ({ id, source_id: sourceId }) => {
+    if (id.startsWith('delivery:')) return failed.has(sourceId)
     return !id.startsWith('bridge:') || bridges.get(sourceId)?.status !== 'disabled'
   }
 }

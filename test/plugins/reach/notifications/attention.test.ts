@@ -152,7 +152,7 @@ test('a degraded bridge is listed until it is ready or disabled, a message until
   })
   await s.emitAll([degraded, lost('dlv_1'), lost('dlv_2')])
   assert.equal((await ids(s)).sort(), ['bridge:team', 'delivery:dlv_1', 'delivery:dlv_2'])
-  s.bridges.settled.add('dlv_1')
+  s.bridges.failed.delete('dlv_1')
   assert.equal((await ids(s)).sort(), ['bridge:team', 'delivery:dlv_2'])
   s.bridges.known.set('team', bridge('team', { status: 'disabled' }))
   assert.equal(await ids(s), ['delivery:dlv_2'])

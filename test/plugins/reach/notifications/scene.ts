@@ -42,8 +42,8 @@ export interface FakeBridges {
   readonly known: Map<string, BridgeInfo>
   /** Throws instead of taking a message of these bridges. */
   readonly failing: Map<string, Error>
-  /** Messages that were given up, and sent again or discarded since. */
-  readonly settled: Set<string>
+  /** Messages that were given up. */
+  readonly failed: Set<string>
   /** What directories say of names. */
   readonly names: Map<string, FoundTarget>
   /** Conversations by bridge and session. */
@@ -105,7 +105,7 @@ export function fakeBridges(...ids: readonly string[]): FakeBridges {
       return 'queued' as const
     }
     standing = (key: string) => standings.get(key)
-    isFailed = (id: string) => !made.settled.has(id)
+    failedDeliveries = () => made.failed
     parseRoute(route: string): BridgeAddress | undefined {
       const [, kind, id] = /^(group|peer):(.+)$/s.exec(route) ?? []
       return kind === 'group' ? { group_id: id as string } : kind === 'peer' ? { peer_id: id as string } : undefined
@@ -119,7 +119,7 @@ export function fakeBridges(...ids: readonly string[]): FakeBridges {
   const made: FakeBridges = {
     known,
     failing,
-    settled: new Set(),
+    failed: new Set(['dlv_1', 'dlv_2']),
     names: new Map(),
     conversations: new Map(),
     refuses: () => false,
