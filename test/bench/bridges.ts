@@ -12,13 +12,18 @@ import { median, ms, pairs, pause } from './measure.js'
 import type { Row } from './report.js'
 import { call } from './session-home.js'
 
-/** Questions of one person in one place and round: more than nine in a minute run into the pair limit. */
-const QUESTIONS = 7
+/** Questions of one person in one place and round: with more than nine in a minute the pair limit begins. */
+const QUESTIONS = 4
+
+/** A model takes longer. */
+const THINKING_MS = 300
+/** Milliseconds between an answer and the next question. */
+const READING_MS = 150
 
 /** A question in a chat until its answer is read, with the daemon and with a bot of the bare client library, on the same servers. */
 export async function benchBridges(context: Context): Promise<void> {
   const { root, program, temp, report, quick } = context
-  const rounds = quick ? 3 : 9
+  const rounds = quick ? 3 : 5
   const places = Array.from({ length: rounds }, (_, n) => n)
   const channels = places.map(n => `#bench${n}`)
   const users = {
@@ -65,12 +70,19 @@ export async function benchBridges(context: Context): Promise<void> {
   const onXmpp = await Promise.all(places.map(n => XmppPerson.login(xmpp.port, `ann${n}`, 'password-of-ann')))
   let questions = 0
   /** Milliseconds from a question until its answer is there, the middle of some. */
-  const roundTrip = async (count: number, put: (question: string, expected: string) => Promise<unknown>) => {
+  const roundTrip = async (
+    count: number,
+    put: (question: string, expected: string) => Promise<unknown>,
+    thinkingMs = 0,
+  ) => {
     const times: number[] = []
     for (let n = 0; n < count; n++) {
+      // Who asks has read the answer before. Without a pause the servers, which leave Nagle's algorithm on, hold the question back for
+      // 40 ms, until what they sent to the bot before is acknowledged.
+      await pause(READING_MS)
       const expected = `answer ${++questions}.`
       const began = performance.now()
-      await put(`say ${expected}`, expected)
+      await put(thinkingMs > 0 ? `sleep ${thinkingMs}\nsay ${expected}` : `say ${expected}`, expected)
       times.push(performance.now() - began)
     }
     return median(times)
@@ -85,21 +97,22 @@ export async function benchBridges(context: Context): Promise<void> {
     await person.hears(({ body }) => body.trim() === expected)
   }
   const rows: Row[] = []
-  for (const [what, to] of [
-    ['IRC', inChannel],
-    ['XMPP', direct],
+  for (const [what, to, thinkingMs] of [
+    ['IRC: a question', inChannel, 0],
+    ['XMPP: a question', direct, 0],
+    [`XMPP: a question to an agent that thinks for ${THINKING_MS} ms`, direct, THINKING_MS],
   ] as const) {
     // Sessions and their agents start with the first question of each place.
     for (const place of places) for (const name of ['bridge', 'bare']) await roundTrip(1, to(name, place))
     const next = { bridge: 0, bare: 0 }
-    const measure = (name: 'bridge' | 'bare') => roundTrip(QUESTIONS, to(name, next[name]++))
+    const measure = (name: 'bridge' | 'bare') => roundTrip(QUESTIONS, to(name, next[name]++), thinkingMs)
     const { a, b, ratio } = await pairs(
       rounds,
       () => measure('bridge'),
       () => measure('bare'),
     )
     rows.push({
-      what: `${what}: a question until its answer is read, durable at each step`,
+      what: `${what} until its answer is read, durable at each step`,
       ours: ms(a),
       baseline: `bare client library and bare ACP client: ${ms(b)}`,
       ratio,
