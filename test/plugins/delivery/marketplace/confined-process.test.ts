@@ -27,6 +27,8 @@ version = "1.0.0"
 requires_env = ["KEY"]
 [capabilities]
 provides = ["tool.provider"]
+[permissions]
+requires = ["state/get", "state/put"]
 [subprocess]
 command = "node"
 args = ["{{config_dir}}/main.mjs"]
@@ -42,7 +44,16 @@ input_schema = '{"type":"object","properties":{"what":{"type":"string"},"of":{"t
 const MAIN = `import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 let data
+let asked = 0
+const waiting = new Map()
+const send = message => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n')
+const ask = (method, params) => new Promise((resolve, reject) => {
+  waiting.set(++asked, { resolve, reject })
+  send({ id: asked, method, params })
+})
 const looks = {
+  put: async key => JSON.stringify(await ask('state/put', { key, value: 'kept' })),
+  get: async key => JSON.stringify(await ask('state/get', { key })),
   data: () => data,
   read: file => readFileSync(file, 'utf8'),
   there: file => String(existsSync(file)),
@@ -62,23 +73,31 @@ const methods = {
   health_check: () => ({ healthy: true }),
   shutdown: () => (setImmediate(() => process.exit(0)), { acknowledged: true }),
   provide_tools: () => ({ tools: [{ id: 'look', handler: 'look' }] }),
-  'tools/call': ({ input: { what, of } }) => {
+  'tools/call': async ({ input: { what, of } }) => {
     try {
-      return { seen: looks[what](of) }
+      return { seen: await looks[what](of) }
     } catch (error) {
       return { seen: error.code }
     }
   },
 }
 createInterface({ input: process.stdin })
-  .on('line', line => {
-    const { id, method, params } = JSON.parse(line)
-    if (method) process.stdout.write(JSON.stringify({ jsonrpc: '2.0', id, result: methods[method](params) }) + '\\n')
+  .on('line', async line => {
+    const { id, method, params, result, error } = JSON.parse(line)
+    if (method) return send({ id, result: await methods[method](params) })
+    const { resolve, reject } = waiting.get(id)
+    error ? reject(Object.assign(new Error(error.message), { code: error.message })) : resolve(result)
   })
   .on('close', () => process.exit(0))
 `
 
-const test = suite<{ world: World; look: (what: string, of?: string) => Promise<string> }>('confined process')
+type Ask = (method: string, url: string, body?: unknown) => Promise<Reply>
+const test = suite<{
+  world: World
+  ask: Ask
+  install: () => Promise<void>
+  look: (what: string, of?: string) => Promise<string>
+}>('confined process')
 
 test.before(async context => {
   const catalog = await temporaryFolder('catalog')
@@ -91,7 +110,7 @@ test.before(async context => {
     env: { ...process.env, SECRET_OF_THE_DAEMON: 'value-of-the-daemon', SVC_MASTER_KEY: undefined },
   })
   context.world = world
-  const ask = async (method: string, url: string, body?: unknown): Promise<Reply> => {
+  const ask: Ask = async (method, url, body) => {
     const reply = await world.kernel.request(method, url, body)
     if (reply.status >= 300) throw new Error(`${method} ${url}: ${reply.status} ${JSON.stringify(reply.body)}`)
     return reply.body
@@ -109,13 +128,17 @@ test.before(async context => {
   ])
     await ask('PUT', '/api/vault/secrets', { ref, secret_value: value })
   await ask('POST', '/api/marketplace/refresh?kind=extension')
-  const source = { source: 'curated', slug: 'peek' }
-  const { preview } = await ask('POST', '/api/extensions/preview', source)
-  assert.is(preview.sandboxed, true)
-  await ask('POST', '/api/extensions', { ...source, consent_digest: preview.consent_digest })
-  const state = async () => (await ask('GET', '/api/extensions/peek')).extension
-  await until(async () => ['active', 'error'].includes((await state()).state), 'the start')
-  assert.is((await state()).state, 'active', JSON.stringify(await state()))
+  context.ask = ask
+  context.install = async () => {
+    const source = { source: 'curated', slug: 'peek' }
+    const { preview } = await ask('POST', '/api/extensions/preview', source)
+    assert.is(preview.sandboxed, true)
+    await ask('POST', '/api/extensions', { ...source, consent_digest: preview.consent_digest })
+    const state = async () => (await ask('GET', '/api/extensions/peek')).extension
+    await until(async () => ['active', 'error'].includes((await state()).state), 'the start')
+    assert.is((await state()).state, 'active', JSON.stringify(await state()))
+  }
+  await context.install()
   context.look = async (what, of = '') => {
     const { result } = await ask('POST', '/api/tools/ext__peek__look/invoke', { input: { what, of } })
     const { seen } = result.structured ?? JSON.parse(result.content[0].text)
@@ -176,6 +199,26 @@ test('it writes nowhere but into its data folder and a temporary one of its own'
   assert.is(await look('write', temporary), 'written')
   assert.is(await look('read', temporary), 'written')
   assert.not(existsSync(temporary), 'that of the daemon is another one')
+})
+
+test('a removal keeps its files and its state for the next installation, a purge deletes both', async ({
+  world,
+  ask,
+  install,
+  look,
+}) => {
+  const file = path.join(await look('data'), 'kept')
+  await look('put', 'cursor')
+  const kept = JSON.stringify({ key: 'cursor', found: true, value: 'kept' })
+  assert.is(await look('get', 'cursor'), kept)
+  await ask('DELETE', '/api/extensions/peek')
+  await install()
+  assert.equal([await look('get', 'cursor'), await look('read', file)], [kept, 'written'])
+  await ask('DELETE', '/api/extensions/peek?purge=true')
+  assert.not(existsSync(path.join(world.home, 'extension-data', 'peek')))
+  await install()
+  assert.is(await look('get', 'cursor'), JSON.stringify({ key: 'cursor', found: false, value: null }))
+  assert.is(await look('read', file), 'ENOENT')
 })
 
 test.run()
