@@ -4,6 +4,7 @@ import path from 'node:path'
 import { createKernel, type Kernel } from '../kernel/index.js'
 import { maybe, type PluginKernel } from '../kernel/plugin.js'
 import { Extensions, type ExtensionsApi, readManifest } from '../plugins/delivery/extensions/api.js'
+import { Provisions } from '../plugins/delivery/extensions/subprocess/provisions.js'
 import { formerNames, inTree, replacements } from '../plugins/index.js'
 import { Configuration, type ConfigurationApi } from '../plugins/platform/configuration/api.js'
 import type { Extension, ExtensionReply } from '../schemas/extensions.js'
@@ -142,18 +143,26 @@ export class StartedExtension {
     return this.time.during(this.extensions.call(this.name, method, params))
   }
 
-  /** Waits until all of it, or of a companion, runs. @throws Error, saying why it does not */
+  /**
+   * Waits until all of it, or of a companion, runs; its process need not where nothing needs it, that of a bridge adapter without a
+   * bridge for example. @throws Error, saying why it does not
+   */
   async untilRunning(name = this.name): Promise<Extension> {
     const end = performance.now() + START_MS
     for (;;) {
       const { status, body } = await this.request('GET', `/api/extensions/${name}`)
       const found = status === 200 ? (body as ExtensionReply).extension : undefined
-      if (found?.state === 'active') return found
+      if (found?.state === 'active' || (found?.state === 'registered' && this.#isIdle(name))) return found
       if (found?.state === 'error' || performance.now() > end) {
         throw new Error(`${name} does not run: ${found?.last_error ?? found?.health_message ?? 'it is not found'}`)
       }
       await this.time.during(new Promise(resolve => setTimeout(resolve, 10)))
     }
+  }
+
+  #isIdle(name: string): boolean {
+    const installed = this.extensions.installed().find(one => one.name === name)
+    return installed?.state === 'registered' && !new Provisions(this.inside).isNeeded(installed)
   }
 
   async close(): Promise<void> {

@@ -24,6 +24,7 @@ test('what init writes is valid and passes its tests, without a daemon', async (
     ['static', 'my-kit', 'resource'],
     ['process', 'my-clock', 'subprocess'],
     ['plugin', 'acme.hello', 'plugin'],
+    ['bridge', 'my-chat', 'subprocess'],
   ] as const) {
     await at.svc('extension', 'init', name, '--form', form)
     const valid = await at.json<{ valid: boolean; type: string }>('extension', 'validate', name)
@@ -32,6 +33,10 @@ test('what init writes is valid and passes its tests, without a daemon', async (
   const tested = await at.json<Tested>('extension', 'test', 'my-clock')
   assert.equal(failures(tested), [])
   assert.is(tested.tests.at(-1)?.name, 'my-clock works')
+  // Its process runs only while a bridge needs it.
+  const bridge = await at.json<Tested>('extension', 'test', 'my-chat')
+  assert.equal(failures(bridge), [])
+  assert.is(bridge.tests.at(-1)?.name, 'my-chat takes a message, and delivers an answer')
   const bad = await at.run(['extension', 'init', 'My Things'])
   assert.match(
     bad.stderr,

@@ -129,11 +129,11 @@ const validated = (context: CommandContext): Promise<Validation> => validateFold
 /** Bundles TypeScript beside `main`, where there is any, and tells its compiler where the types lie. @returns its file */
 async function bundled(context: CommandContext): Promise<string | undefined> {
   const { root, manifest } = await readFolderManifest(folderOf(context))
-  const source = await bundleMain(root, manifest)
+  const main = await bundleMain(root, manifest)
   const { out } = context
-  if (source !== undefined) await writeTypes(root, manifest)
-  if (source !== undefined && !out.json) out.line(out.color('dim', `bundled ${source} as ${manifest.main}`))
-  return source
+  if (main) await writeTypes(root, manifest)
+  if (main?.script !== undefined && !out.json) out.line(out.color('dim', `bundled ${main.source} as ${main.script}`))
+  return main?.source
 }
 
 /** What these commands find wrong without a daemon is told as what a daemon says. */

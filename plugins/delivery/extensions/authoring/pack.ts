@@ -52,23 +52,31 @@ export async function packFolder(root: string, { name }: Manifest, file: string)
   }
 }
 
+/** Files of a main module in TypeScript, relative to the folder. */
+export interface BundledMain {
+  readonly source: string
+  /** Absent: nothing was bundled, for the script is newer than the source and the folder has no bundler. */
+  readonly script?: string
+}
+
 /**
  * Bundles `main` from the TypeScript beside it, with the bundler that the folder itself has installed: `main.js` from `main.ts`.
- * @returns the source, or undefined where `main` is written by hand
+ * @returns the source, and the script where it was bundled; undefined where `main` is written by hand
  * @throws Fault `extension_bundler_missing`; `extension_build_failed` with file, line and column
  */
-export async function bundleMain(root: string, manifest: Manifest): Promise<string | undefined> {
+export async function bundleMain(root: string, manifest: Manifest): Promise<BundledMain | undefined> {
   const source = await sourceOfMain(root, manifest)
   const script = scriptOf(manifest)
   if (source === undefined || script === undefined) return undefined
   const file = path.join(root, script)
   // A new adapter runs where nothing is installed: its script is made anew once its source is newer.
-  if (manifest.main === undefined && !hasBundler(root) && (await isNewer(file, path.join(root, source)))) return source
+  if (manifest.main === undefined && !hasBundler(root) && (await isNewer(file, path.join(root, source))))
+    return { source }
   const text = await bundleSource(root, source)
   // Whoever watches the folder is not woken for nothing.
   const before = await readRegularFile(file, { maxBytes: MAX_SOURCE_BYTES })
   if (before?.toString() !== text) await writeFile(file, text)
-  return source
+  return { source, script }
 }
 
 /**
