@@ -43,6 +43,9 @@ interface Growing {
   isResumed: boolean
   /** The platform does not let it grow. */
   isStill: boolean
+  /** Those of earlier prompts of its session, whose turns end before its own begins. */
+  readonly earlier: Promise<unknown>
+  done: Promise<void>
 }
 
 /** What an answer leads to beside its messages. */
@@ -78,8 +81,10 @@ export class Answers {
   /** Follows the turn of an answer to its end. */
   follow(delivery: Delivery, isResumed = false): void {
     if (this.#isClosed || this.#growing.has(delivery.id)) return
+    const before = [...this.#growing.values()].filter(one => one.delivery.sessionId === delivery.sessionId)
     const growing: Growing = {
       ...{ delivery, projection: new Projection(delivery.turnId ?? ''), ending: new AbortController() },
+      ...{ earlier: Promise.all(before.map(({ done }) => done)), done: Promise.resolve() },
       ...{ firstAt: undefined, shown: [], told: new Set<string>(), isOld: isResumed, isResumed, isStill: false },
     }
     this.#growing.set(delivery.id, growing)
@@ -91,6 +96,7 @@ export class Answers {
         this.#growing.delete(delivery.id)
         this.#work.delete(work)
       })
+    growing.done = work
     this.#work.add(work)
   }
 
@@ -148,8 +154,12 @@ export class Answers {
         hasChanged = projection.add(event) || hasChanged
         if (event.turnId === projection.turnId) await this.listener.heard(delivery, event)
       }
-      if (hasChanged && !projection.end) await this.#grow(growing)
+      if (!hasChanged) continue
+      // Followers of one journal wake together: without the wait a later answer can come before an earlier one.
+      await growing.earlier
+      if (!projection.end) await this.#grow(growing)
     }
+    await growing.earlier
   }
 
   // How an answer grows.

@@ -60,6 +60,20 @@ test('a question in a session that is busy waits its turn, and each gets its own
   }
 })
 
+test('answers come in the order of their questions, however many turns end at once', async () => {
+  const chat = await openChat()
+  try {
+    const gate = chat.world.gate()
+    const words = Array.from({ length: 9 }, (_, n) => `answer ${n}`)
+    await chat.say(`${gate.line}\nsay ${words[0]}`)
+    for (const word of words.slice(1)) await chat.say(`say ${word}`)
+    await gate.open()
+    assert.equal(await chat.reads(({ length }) => length === words.length), words)
+  } finally {
+    await chat.close()
+  }
+})
+
 test('an event is refused, and not written down, for another bridge, a bad form, and while nothing is taken', async () => {
   const chat = await openChat()
   try {

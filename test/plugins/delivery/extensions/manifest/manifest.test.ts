@@ -109,7 +109,7 @@ test('ids of tools, versions, and the size of the Host API', () => {
   assert.ok(isAtLeast('0.10.0', '0.9.9'))
   assert.not(isAtLeast('0.1.0', '0.3.0'))
   assert.not(isAtLeast('0.3.0-rc.1', '0.3.0'))
-  assert.is(hostMethods.size, 103)
+  assert.is(hostMethods.size, 104)
 })
 
 test.run()

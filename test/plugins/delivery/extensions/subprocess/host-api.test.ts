@@ -223,7 +223,7 @@ const limits = (maxScope: '' | 'global' | 'workspace' = '', allowedKinds: string
 test('grants: three tiers get what they declare, a marketplace reads some things', () => {
   for (const tier of ['bundled', 'user', 'workspace'] as const) {
     const { permissions, dropped } = grantsOf({ manifest: manifest(), tier }, limits())
-    assert.equal([permissions.length, dropped], [103, []])
+    assert.equal([permissions.length, dropped], [104, []])
   }
   const { permissions, dropped } = grantsOf({ manifest: manifest(), tier: 'marketplace' }, limits())
   assert.equal(permissions, [
@@ -248,7 +248,7 @@ test('grants: three tiers get what they declare, a marketplace reads some things
     'state/delete',
     'secrets/get',
   ])
-  assert.is(dropped.length, 103 - permissions.length)
+  assert.is(dropped.length, 104 - permissions.length)
   // The operator consented to more of what it asks for.
   const allowed = grantsOf({ manifest: manifest(), tier: 'marketplace' }, limits(), ['session.write'])
   assert.ok(allowed.permissions.includes('sessions/prompt'))
@@ -276,7 +276,7 @@ test('what a marketplace keeps from an extension is in its log', () =>
   }))
 
 test('every method that is answered names a consent of its area, and the route of a subsystem', () => {
-  assert.is(hostMethods.size, 103)
+  assert.is(hostMethods.size, 104)
   for (const [method, { consent, route }] of hostMethods) {
     assert.match(consent, /^[a-z]+\.(read|write)$/, method)
     if (route) assert.is(/\.read$/.test(consent), /^GET |\/validate$/.test(route), method)
