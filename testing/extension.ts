@@ -3,8 +3,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { createKernel, type Kernel } from '../kernel/index.js'
 import { maybe, type PluginKernel } from '../kernel/plugin.js'
-import { Extensions, type ExtensionsApi, readManifest } from '../plugins/delivery/extensions/api.js'
-import { Provisions } from '../plugins/delivery/extensions/subprocess/provisions.js'
+import { Extensions, type ExtensionsApi, ProvisionOwners, readManifest } from '../plugins/delivery/extensions/api.js'
 import { formerNames, inTree, replacements } from '../plugins/index.js'
 import { Configuration, type ConfigurationApi } from '../plugins/platform/configuration/api.js'
 import type { Extension, ExtensionReply } from '../schemas/extensions.js'
@@ -162,7 +161,11 @@ export class StartedExtension {
 
   #isIdle(name: string): boolean {
     const installed = this.extensions.installed().find(one => one.name === name)
-    return installed?.state === 'registered' && !new Provisions(this.inside).isNeeded(installed)
+    const provides = installed?.manifest.capabilities.provides ?? []
+    const owners = this.inside.collect(ProvisionOwners).map(({ entry }) => entry)
+    const isIdle = (one: string) =>
+      owners.some(({ provision, isNeeded }) => provision === one && installed && isNeeded?.(installed) === false)
+    return installed?.state === 'registered' && provides.length > 0 && provides.every(isIdle)
   }
 
   async close(): Promise<void> {
