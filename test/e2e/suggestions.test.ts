@@ -9,8 +9,9 @@ import { data, dist, wordsOf } from '../cli/tree.js'
 import { agentOnPath } from './agent-on-path.js'
 import { Installed } from './installed.js'
 
-/** They end what the others need, read standard input, or go on until Ctrl-C; the tests of each have them. */
-const apart = /^svc (?:daemon|run|session attach|extension (?:dev|test)|drain|undrain|vault put)\b|--follow/
+/** They end what the others need, read standard input, ask in a terminal, or go on until Ctrl-C; the tests of each have them. */
+const apart =
+  /^svc (?:bridge setup|daemon|run|session attach|extension (?:dev|test)|drain|undrain|vault put)\b|--follow/
 /** What a suggestion may end with here, where nothing has the name that a placeholder stands for. */
 const answered = new Set([0, 4, 5, 6, 7])
 const mostMs = 60_000
