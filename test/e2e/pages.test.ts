@@ -77,12 +77,13 @@ function stepsOf(page: string): Step[] {
 /** Runs a line in a shell in which `svc` is the built program; a stream is ended once it has said something. */
 function shell(at: Installed, line: string, cwd: string): Promise<{ code: number | null; text: string }> {
   const svc = `svc() { '${process.execPath}' '${join(root, 'dist/bin/svc')}' "$@"; }`
-  const isStream = /--follow|session attach|extension dev/.test(line)
+  const isStream = /--follow|--interval|session attach|extension dev/.test(line)
   const command = isStream ? line.replace(/^svc/, `exec '${process.execPath}' '${join(root, 'dist/bin/svc')}'`) : line
   const child = spawn('bash', ['-c', `${svc}; ${command}`], {
     cwd,
     env: { ...at.env, PATH: agentOnPath(at.folder) },
     stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
   })
   let text = ''
   for (const stream of [child.stdout, child.stderr]) {
@@ -91,7 +92,8 @@ function shell(at: Installed, line: string, cwd: string): Promise<{ code: number
       if (isStream) child.kill('SIGINT')
     })
   }
-  const late = setTimeout(() => child.kill('SIGKILL'), mostMs)
+  // With all that it started: what goes on would hold the pipes open.
+  const late = setTimeout(() => child.pid !== undefined && process.kill(-child.pid, 'SIGKILL'), mostMs)
   return new Promise(resolve =>
     child.once('close', code => {
       clearTimeout(late)

@@ -84,7 +84,10 @@ export async function runTop(context: CommandContext): Promise<void> {
     let last: Frame | undefined
     // It asks every second.
     const ask = async () => {
-      if (ticks++ % (seconds ?? 1) === 0 || !last) last = await look()
+      if (ticks++ % (seconds ?? 1) !== 0 && last) return last
+      const now = await look()
+      // The time alone is no change.
+      if (!last || JSON.stringify({ ...now, at: last.at }) !== JSON.stringify(last)) last = now
       return last
     }
     await watch(ask, show)
