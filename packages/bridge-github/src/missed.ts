@@ -104,7 +104,7 @@ export class Missed {
 
 const BY_HAND = 'Events that GitHub could not deliver are sent again by Redeliver in the settings of the webhook.'
 
-/** Attempts that are to be repeated, the oldest first: the latest one of each event that nobody has acknowledged. */
+/** Attempts to repeat, the oldest first: the latest one of each event without an acknowledgement. */
 export function failedOf(attempts: readonly Attempt[], events: ReadonlySet<string>): readonly number[] {
   const byEvent = new Map<string, Attempt[]>()
   for (const attempt of attempts) {

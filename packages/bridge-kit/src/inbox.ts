@@ -123,7 +123,7 @@ export class Inbox {
   }
 }
 
-/** An event as the daemon takes it; what is beyond is lost rather than all of it. */
+/** An event within the limits of the daemon; text beyond them is cut, so that the rest arrives. */
 function bounded(event: InboundEvent): InboundEvent {
   const { attachments = [], ...rest } = event
   const short = withText(rest)

@@ -17,7 +17,7 @@ export interface ExpectedJwt {
   readonly now: number
 }
 
-/** A token is not what it has to be: the request that carries it is refused with 401. */
+/** A token is not valid: the request that carries it is refused with 401. */
 export class JwtRefused extends Error {
   override readonly name = 'JwtRefused'
 }

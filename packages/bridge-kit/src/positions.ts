@@ -58,7 +58,7 @@ export class Positions {
   taking(place: string, id: string): void {
     if (!isId(id)) return
     const known = this.#places.get(place)
-    // The one before it is not known; what is smaller counts as read.
+    // The position before it is not known; smaller ids count as read.
     const one = known ?? { at: before(id), open: new Set<string>(), done: new Set<string>() }
     if (isAfter(id, one.at)) one.open.add(id)
     this.#put(place, one)

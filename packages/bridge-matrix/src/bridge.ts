@@ -291,7 +291,7 @@ class MatrixBridge implements Adapter {
     }
   }
 
-  /** The position goes on when the daemon has all before it. */
+  /** The position advances when the daemon has all messages before it. */
   async #advance(next: string, isNews: boolean): Promise<void> {
     const now = this.timing.now()
     if (this.#since === undefined || isNews || now - this.#keptAt > KEEP_MS) {

@@ -248,7 +248,7 @@ export class XmppConnection {
   }
 
   #stanza(stanza: Element): void {
-    // Before the encryption begins whoever is between can say it.
+    // A machine between the two can write anything before the encryption begins.
     if (this.config.encrypted && !this.#client.isSecure()) return
     if (stanza.name === 'presence') this.rooms.presence(stanza)
     if (stanza.name !== 'message') return

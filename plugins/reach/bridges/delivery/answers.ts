@@ -35,7 +35,7 @@ interface Growing {
   firstAt: number | undefined
   /** Texts of its parts as the platform shows them; undefined: not known, after a restart. */
   readonly shown: (string | undefined)[]
-  /** Tools that a message of their own told of. */
+  /** Tools that already have a message of their own. */
   readonly told: Set<string>
   /** Its turn began under an earlier daemon: what the platform shows is not known. */
   readonly isOld: boolean
@@ -43,7 +43,7 @@ interface Growing {
   isResumed: boolean
   /** The platform does not let it grow. */
   isStill: boolean
-  /** Those of earlier prompts of its session, whose turns end before its own begins. */
+  /** Ends of the answers to earlier prompts of the session: their turns end before this one begins. */
   readonly earlier: Promise<unknown>
   done: Promise<void>
 }

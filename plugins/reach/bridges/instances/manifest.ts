@@ -77,7 +77,7 @@ export function appManifestOf(instances: Instances, platform: string, id: string
     features: {
       ...features,
       slash_commands: features.slash_commands.map(withoutEmpty),
-      // Without the tab nobody can write the bot a direct message.
+      // Without the tab a person cannot write the bot a direct message.
       app_home: { home_tab_enabled: false, messages_tab_enabled: true, messages_tab_read_only_enabled: false },
     },
     settings: {
