@@ -290,6 +290,13 @@ export class Owner {
     }
   }
 
+  /** Whether the message that holds the text counts as read. */
+  async hasSeen(text: string): Promise<boolean> {
+    await this.client.mailboxOpen('INBOX', { readOnly: true })
+    const found = await this.client.fetchAll('1:*', { flags: true, source: true })
+    return found.find(({ source }) => source?.includes(text))?.flags?.has('\\Seen') === true
+  }
+
   leave(): Promise<void> {
     return this.client.logout()
   }

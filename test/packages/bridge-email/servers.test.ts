@@ -132,20 +132,15 @@ test('mail counts as read only when the daemon has it: refused, it stays, also o
       throw new RpcError(-32000, 'draining', { code: 'bridge_not_accepting', retry_after_ms: 100 })
     }
   }
-  const flagsOf = async (text: string) => {
-    await bot.client.mailboxOpen('INBOX', { readOnly: true })
-    const all = await bot.client.fetchAll('1:*', { flags: true, source: true })
-    return all.find(({ source }) => source?.includes(text))?.flags
-  }
   const first = await startBridge(ports(), {}, undefined, refuse)
   await first.daemon.status('ready')
   await bot.put(message('kept for later'))
   await first.daemon.until(() => first.daemon.refused[1], 'two refusals')
   await first.stop(true)
-  assert.not((await flagsOf('kept for later'))?.has('\\Seen'))
+  assert.not(await bot.hasSeen('kept for later'))
   const second = await startBridge(ports(), {}, first.dataDir)
   await second.daemon.heard('Question\n\nkept for later')
-  while (!(await flagsOf('kept for later'))?.has('\\Seen')) await new Promise(resolve => setTimeout(resolve, 20))
+  while (!(await bot.hasSeen('kept for later'))) await new Promise(resolve => setTimeout(resolve, 20))
   await second.stop(true)
   const third = await startBridge(ports(), {}, first.dataDir)
   await third.daemon.status('ready')
@@ -160,6 +155,8 @@ test('when UIDVALIDITY changes nothing is read again and nothing is lost', async
   await first.daemon.status('ready')
   await bot.put(message('before the backup'))
   await first.daemon.heard('Question\n\nbefore the backup')
+  // The flag comes after the position: a bridge that ends before it tells the same message again, and the daemon knows it.
+  while (!(await bot.hasSeen('before the backup'))) await new Promise(resolve => setTimeout(resolve, 20))
   await first.stop(true)
   await bot.put(message('while the bridge was down'))
   // With fewer messages before it, this one gets a UID that was read before.
