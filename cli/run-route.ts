@@ -82,7 +82,9 @@ async function decodeGiven(entry: RouteCommand, given: Given, world: World): Pro
     } else if (parameter.fromContext && parameter.in === 'path') {
       throw usageFault(
         'no workspace encloses this directory; name one, by id, name or path',
-        `svc ${entry.path} <${parameter.name}>`,
+        entry.options.includes(parameter)
+          ? `svc ${entry.path} --${parameter.option} <id>`
+          : `svc ${entry.path} <${parameter.name}>`,
       )
     } else if (parameter.required && !(parameter.in === 'body' && parameter.name in values.body)) {
       throw usageFault(`${[label, ...shorthandsFor(entry, parameter)].join(' or ')} is missing`, usageLine(entry))

@@ -39,6 +39,7 @@ import restart from './platform/restart/index.js'
 import streams from './platform/streams/index.js'
 import tcp from './platform/tcp/index.js'
 import bridges from './reach/bridges/index.js'
+import network from './reach/network/index.js'
 import notifications from './reach/notifications/index.js'
 import observe from './reach/observe/index.js'
 import automation from './work/automation/index.js'
@@ -70,6 +71,7 @@ export {
   marketplace,
   mcp,
   models,
+  network,
   notifications,
   observe,
   openapi,
@@ -141,6 +143,7 @@ export const inTree: readonly Plugin[] = [
   selfService,
   heartbeats,
   bridges,
+  network,
   notifications,
   observe,
   bundles,

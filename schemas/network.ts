@@ -131,3 +131,4 @@ export const NetworkStatus = v.object({
   workflow_tagged_events: v.optional(Integer),
 })
 export type NetworkStatus = v.InferOutput<typeof NetworkStatus>
+export const NetworkStatusReply = v.object({ network: NetworkStatus })

@@ -25,20 +25,27 @@ function describeRoute(route: Route, cli: RouteCli): RouteCommand {
     return { name: name as string, option: optionName(name as string), in: 'path', type: 'text', required: true }
   })
   const visible = inPath.filter(({ name }) => !hidden.has(name))
+  // A workspace that is no argument is an option: its default is the caller's.
+  const named = new Set(cli.args?.map(({ name }) => name))
+  const asOption = cli.args && cli.workspace !== undefined && !named.has(cli.workspace) ? cli.workspace : undefined
   const members = [
     ...membersOf(route.query, 'query'),
     ...membersOf(isSchema(route.body) ? route.body : undefined, 'body'),
-  ].map(member => {
-    const option = cli.options?.[member.name]
-    return option === undefined ? member : { ...member, option, alias: member.option }
-  })
+  ]
+    .filter(({ name }) => name !== asOption || !inPath.some(path => path.name === name))
+    .map(member => {
+      const option = cli.options?.[member.name]
+      return option === undefined ? member : { ...member, option, alias: member.option }
+    })
   const unknown = Object.keys(cli.options ?? {}).find(name => !members.some(member => member.name === name))
   if (unknown) throw new Error(`${where}: no query or body member is named ${unknown}`)
   const isMissing = cli.workspace !== undefined && ![...visible, ...members].some(({ name }) => name === cli.workspace)
   if (isMissing) throw new Error(`${where}: no parameter, query or body member is named ${cli.workspace}`)
   const all = [...visible, ...members].map(parameter => inContext(parameter, cli))
   const args = (cli.args ?? visible.map(({ name }) => ({ name }))).map(arg => argumentOf(arg, all, where))
-  const forgotten = visible.find(({ name }) => !args.some(arg => arg.in === 'path' && arg.name === name))
+  const forgotten = visible.find(
+    ({ name }) => name !== asOption && !args.some(arg => arg.in === 'path' && arg.name === name),
+  )
   if (forgotten) throw new Error(`${where}: nothing fills the path parameter ${forgotten.name}`)
   const { find, follow, view, done, shorthands, scoped } = cli
   const filled = new Set(scoped ? [scoped.scope, scoped.workspace] : [])
@@ -55,8 +62,10 @@ function describeRoute(route: Route, cli: RouteCli): RouteCommand {
         all
           .filter(
             ({ name, in: at }) =>
-              at !== 'path' && !args.some(arg => arg.name === name && arg.in === at && !both.has(name)),
+              (at !== 'path' || name === asOption) &&
+              !args.some(arg => arg.name === name && arg.in === at && !both.has(name)),
           )
+          .map(member => (member.in === 'path' ? { ...member, option: 'workspace', required: false } : member))
           .map(member => (filled.has(member.name) || both.has(member.name) ? { ...member, required: false } : member)),
       ),
       ...shorthandOptions(shorthands ?? []),

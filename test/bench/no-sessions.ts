@@ -37,6 +37,7 @@ class NoSessions implements SessionsApi {
   }
 
   get = () => undefined
+  shown = () => undefined
   unstopped = () => []
   ask = () => undefined
   resumable = () => []

@@ -6,6 +6,7 @@ import type {
   InboxItem,
   InboxQuestion,
   InspectSessionReply,
+  Session,
   SessionEvent,
   SessionHealth,
   SessionLineage,
@@ -182,6 +183,8 @@ export interface SessionsApi extends SessionTaps {
   /** Where others hear of the work of sessions, and have a say. */
   readonly points: SessionPoints
   get(id: string): SessionInfo | undefined
+  /** The same as a reply shows it. */
+  shown(id: string): Session | undefined
   /** Name of the agent where none is named: that of the workspace, else `defaults.agent`. */
   agentFor(workspaceId?: string): string
   /** Those that are not stopped, in no order. */

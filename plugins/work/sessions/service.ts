@@ -123,6 +123,11 @@ export class SessionsService implements SessionsApi {
     return row && infoOf(row)
   }
 
+  shown(id: string): Session | undefined {
+    const row = this.context.table.get(id)
+    return row && this.wire(row)
+  }
+
   create(request: CreateSession): Promise<SessionInfo> {
     return catalog.createSession(this.context, request)
   }

@@ -91,6 +91,7 @@ export async function openWorld({ start, config = {}, plugins = [] }: WorldOptio
     }
 
     get = (id: string) => all.get(id)
+    shown = () => undefined
     ask = () => undefined
     unstopped = () => [...all.values()].filter(({ state }) => state !== 'stopped')
     resumable = (agent?: string) =>

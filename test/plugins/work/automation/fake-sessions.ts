@@ -122,6 +122,7 @@ export function fakeSessions() {
       )
     }
 
+    shown = () => undefined
     get(id: string): SessionInfo | undefined {
       const row = this.kernel.db.get<Row>('SELECT * FROM sessions_fake WHERE id = ?', [id])
       if (!row) return undefined

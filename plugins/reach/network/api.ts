@@ -1,0 +1,134 @@
+import * as v from 'valibot'
+import { command, placeholder } from '../../../kernel/kit/commands/command-line.js'
+import { defineErrors, event, hookTable, notify, type TapsOf, type Tx, token } from '../../../kernel/plugin.js'
+import type { Envelope } from '../../../schemas/network/messages.js'
+import type { Reason, Refusal } from './envelope.js'
+
+export type { Reason, Refusal } from './envelope.js'
+export { derivedChannel, directIdOf, MAX_BYTES, PROTOCOL, REASONS } from './envelope.js'
+export type { MessageRow, PeerRow } from './tables.js'
+
+/** A peer of another daemon. */
+export interface RemotePeer {
+  readonly peerId: string
+  readonly name: string
+}
+
+/** The hooks of the network. */
+export const points = hookTable({
+  persisted: notify<[seq: number]>('network.message_stored', 'A message is stored, durably.'),
+})
+
+/** The network for other plugins; a transport between daemons reads what goes out, and stores what comes in. */
+export interface NetworkApi extends TapsOf<typeof points> {
+  readonly enabled: boolean
+  /** Messages of sessions of this daemon in a channel behind a place in the order of commits, ascending. */
+  sent(
+    workspaceId: string,
+    channel: string,
+    after: number,
+    limit: number,
+  ): readonly { readonly seq: number; readonly envelope: Envelope }[]
+  /**
+   * Stores a message that came from another daemon in the transaction of what is remembered of it. The signature was judged before;
+   * all else is judged here.
+   */
+  receive(t: Tx, workspaceId: string, envelope: Envelope, daemon: string): 'stored' | 'duplicate' | Refusal
+  /** The peers of another daemon in a channel, all of them: who is missing has left. */
+  remotePeers(t: Tx, workspaceId: string, channel: string, daemon: string, peers: readonly RemotePeer[]): void
+}
+
+export const Network = token<NetworkApi>('network@1')
+
+const about = v.object({
+  workspace_id: v.string(),
+  channel: v.string(),
+  message_id: v.string(),
+  kind: v.string(),
+  from: v.string(),
+  to: v.optional(v.string()),
+  surface: v.optional(v.string()),
+  container_id: v.optional(v.string()),
+  work_id: v.optional(v.string()),
+})
+/** A message between agents is stored. */
+export const MessageStored = event('network.message.persisted', about)
+
+/** A peer of another daemon, or what claims to be one, sent something that is refused. */
+export const MessageRefused = event(
+  'network.message.refused',
+  v.object({
+    workspace_id: v.string(),
+    channel: v.string(),
+    from: v.string(),
+    daemon: v.optional(v.string()),
+    reason_code: v.string(),
+    message: v.string(),
+  }),
+)
+
+const channelsOf = command('network channels list')
+
+export const NetworkErrors = defineErrors({
+  network_disabled: {
+    status: 503,
+    message: 'the network is off',
+    next: command('config set', 'network.enabled', 'true'),
+  },
+  channel_not_found: { status: 404, message: 'no such channel', next: channelsOf },
+  channel_exists: { status: 409, message: 'there is a channel of this name', next: channelsOf },
+  peer_not_found: { status: 404, message: 'no such peer', next: command('network peers') },
+  peer_absent: {
+    status: 403,
+    message: 'the session takes no part in this channel',
+    next: command('network peers'),
+  },
+  session_not_yours: { status: 403, message: 'an agent speaks for its own session only' },
+  conversation_not_found: {
+    status: 404,
+    message: 'no such thread or direct room',
+    next: command('network threads', placeholder('channel')),
+  },
+  subscription_not_found: { status: 404, message: 'the session has chosen nothing for this channel or thread' },
+  message_not_found: { status: 404, message: 'no such message' },
+  work_not_found: { status: 404, message: 'no such work' },
+  wake_confirmation_required: {
+    status: 400,
+    message: 'this message would wake more than 3 sessions',
+    next: 'send it again with confirm_wakes',
+  },
+  message_malformed: { status: 400, message: 'the message is not valid' },
+  message_expired: { status: 400, message: 'the message has expired' },
+  message_duplicate: { status: 409, message: 'there is another message of this id' },
+  message_unsupported_kind: { status: 400, message: 'there is no such kind of message' },
+  message_unsupported_profile: { status: 400, message: 'the message is of another version' },
+  message_verification_failed: { status: 400, message: 'the signature of the message is not valid' },
+  message_not_target: { status: 400, message: 'the message is not for a peer of this channel' },
+  message_target_not_found: { status: 404, message: 'the peer that the message is for is not in the channel' },
+  message_busy: { status: 503, message: 'the network is busy' },
+  message_internal: { status: 500, message: 'the message could not be stored' },
+  message_invalid_surface: { status: 400, message: 'thread and direct room of the message do not fit its kind' },
+  message_conversation_not_found: { status: 404, message: 'the thread or direct room of the message is not there' },
+  message_work_closed: { status: 409, message: 'the work of the message is over' },
+  message_work_container_mismatch: { status: 409, message: 'the work of the message belongs elsewhere' },
+  message_legacy_field_rejected: { status: 400, message: 'the message has a member that is no longer in use' },
+})
+
+/** The error of each reason. */
+export const REFUSED = {
+  malformed: NetworkErrors.message_malformed,
+  expired: NetworkErrors.message_expired,
+  duplicate: NetworkErrors.message_duplicate,
+  unsupported_kind: NetworkErrors.message_unsupported_kind,
+  unsupported_profile: NetworkErrors.message_unsupported_profile,
+  verification_failed: NetworkErrors.message_verification_failed,
+  not_target: NetworkErrors.message_not_target,
+  not_found: NetworkErrors.message_target_not_found,
+  busy: NetworkErrors.message_busy,
+  internal: NetworkErrors.message_internal,
+  invalid_surface: NetworkErrors.message_invalid_surface,
+  conversation_not_found: NetworkErrors.message_conversation_not_found,
+  work_closed: NetworkErrors.message_work_closed,
+  work_container_mismatch: NetworkErrors.message_work_container_mismatch,
+  legacy_field_rejected: NetworkErrors.message_legacy_field_rejected,
+} as const satisfies Readonly<Record<Reason, unknown>>

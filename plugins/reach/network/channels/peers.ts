@@ -1,0 +1,111 @@
+import type { Reads, Tx } from '../../../../kernel/plugin.js'
+import type { Peer, PeerCard } from '../../../../schemas/network/channels.js'
+import type { SessionInfo } from '../../../work/sessions/api.js'
+import type { RemotePeer } from '../api.js'
+import type { K } from '../needs.js'
+import { channels, type PeerRow, peers } from '../tables.js'
+
+/** Id of the peer that a session is. */
+export function peerIdOf({ agentName, id }: Pick<SessionInfo, 'agentName' | 'id'>): string {
+  const agent = agentName
+    .toLowerCase()
+    .replace(/[^a-z0-9_-]+/g, '-')
+    .replace(/^[^a-z0-9]+/, '')
+  return `${agent.slice(0, 100) || 'agent'}.${id}`
+}
+
+/** Who takes part in which channel. */
+export class Peers {
+  constructor(private readonly kernel: K) {}
+
+  /** A session takes part in a channel from now on; again where it did before. Returns its row, and whether it is new. */
+  join(t: Tx, channel: string, session: SessionInfo): { readonly peer: PeerRow; readonly isNew: boolean } {
+    const { workspaceId, id: sessionId, name, agentName } = session
+    const peerId = peerIdOf(session)
+    const before = peers.get(t, { workspaceId, channel, peerId })
+    if (before && before.leftAt === undefined) return { peer: before, isNew: false }
+    const now = this.kernel.clock.now()
+    const peer: PeerRow = { workspaceId, channel, peerId, sessionId, name: name || agentName, joinedAt: now }
+    peers.replace(t, peer)
+    channels.update(t, { workspaceId, channel }, { presenceAt: now })
+    return { peer, isNew: true }
+  }
+
+  /** A session takes part in nothing any more; returns what it left. */
+  leave(t: Tx, sessionId: string): readonly PeerRow[] {
+    const left = peers.all(t, { sessionId, leftAt: null })
+    const now = this.kernel.clock.now()
+    peers.update(t, { sessionId, leftAt: null }, { leftAt: now })
+    for (const { workspaceId, channel } of left) channels.update(t, { workspaceId, channel }, { presenceAt: now })
+    return left
+  }
+
+  /** The peers of another daemon in a channel, all of them. */
+  setRemote(t: Tx, workspaceId: string, channel: string, daemon: string, present: readonly RemotePeer[]): void {
+    const now = this.kernel.clock.now()
+    const ids = new Set(present.map(({ peerId }) => peerId))
+    for (const { peerId } of peers.all(t, { workspaceId, channel, daemon, leftAt: null }))
+      if (!ids.has(peerId)) peers.update(t, { workspaceId, channel, peerId }, { leftAt: now })
+    for (const { peerId, name } of present) {
+      const before = peers.get(t, { workspaceId, channel, peerId })
+      // A daemon cannot speak for peers of another one, and not for our own.
+      if (before && before.daemon !== daemon) continue
+      if (before && before.leftAt === undefined && before.name === name) continue
+      peers.replace(t, { workspaceId, channel, peerId, daemon, name, joinedAt: now })
+      channels.update(t, { workspaceId, channel }, { presenceAt: now })
+    }
+  }
+
+  /** Those that are present, of a channel or of all channels of a workspace. */
+  present(workspaceId: string, channel?: string, reads: Reads = this.kernel.db): PeerRow[] {
+    const where = channel === undefined ? { workspaceId, leftAt: null } : { workspaceId, channel, leftAt: null }
+    return peers.all(reads, where, 'ORDER BY channel, joined_at, peer_id')
+  }
+
+  get(workspaceId: string, channel: string, peerId: string, reads: Reads = this.kernel.db): PeerRow | undefined {
+    return peers.get(reads, { workspaceId, channel, peerId, leftAt: null })
+  }
+
+  /** What a session is in a channel; undefined: it takes no part. */
+  ofSession(channel: string, sessionId: string, reads: Reads = this.kernel.db): PeerRow | undefined {
+    return peers.get(reads, { sessionId, channel, leftAt: null })
+  }
+
+  /** Channels that a session takes part in. */
+  channelsOf(sessionId: string, reads: Reads = this.kernel.db): PeerRow[] {
+    return peers.all(reads, { sessionId, leftAt: null }, 'ORDER BY joined_at, channel')
+  }
+
+  /** Local peers of all workspaces that are present. */
+  countLocal(): number {
+    const sql = 'SELECT count(*) AS n FROM network_peer WHERE left_at IS NULL AND session_id IS NOT NULL'
+    return this.kernel.db.get<{ n: number }>(sql)?.n ?? 0
+  }
+
+  wire(row: PeerRow): Peer {
+    return {
+      channel: row.channel,
+      display_name: row.name,
+      joined_at: new Date(row.joinedAt).toISOString(),
+      local: row.sessionId !== undefined,
+      peer_card: cardOf(row),
+      peer_id: row.peerId,
+      presence_state: row.sessionId === undefined ? 'remote' : 'local',
+      session_id: row.sessionId ?? null,
+      workspace_id: row.workspaceId,
+    }
+  }
+}
+
+/** What a peer told of itself, or what is known of one that told nothing. */
+export function cardOf({ card, peerId, name }: PeerRow): PeerCard {
+  if (card !== undefined) return card as PeerCard
+  return {
+    peer_id: peerId,
+    display_name: name,
+    artifacts_supported: [],
+    capabilities: [],
+    profiles_supported: [],
+    trust_modes_supported: [],
+  }
+}

@@ -1,0 +1,233 @@
+import { cli, describe, runsCode, show, throws, tool } from '../../../../kernel/kit/annotations/index.js'
+import { collectionOf } from '../../../../kernel/kit/collection.js'
+import { noContent, ok, type Route, routeOf } from '../../../../kernel/plugin.js'
+import {
+  ChannelReply,
+  CreateChannelBody,
+  DeleteSubscriptionQuery,
+  ListChannelsQuery,
+  ListChannelsReply,
+  ListPeersQuery,
+  ListPeersReply,
+  ListSubscriptionsQuery,
+  ListSubscriptionsReply,
+  PeerReply,
+  PutSubscriptionBody,
+  SubscriptionReply,
+  UpdateChannelBody,
+} from '../../../../schemas/network/channels.js'
+import { REFERENCE_ERRORS } from '../../../desk/workspaces/api.js'
+import { SessionErrors } from '../../../work/sessions/api.js'
+import { NetworkErrors } from '../api.js'
+import type { NetworkService } from '../service.js'
+
+const about = describe('Network')
+const route = routeOf<NetworkService>(about, runsCode(false))
+const origins = ['agent_session']
+const base = '/api/workspaces/{workspace_id}/network'
+const inWorkspace = { workspace: 'workspace_id' } as const
+const NAME = { name: 'channel', summary: 'name of a channel' } as const
+
+const channel = collectionOf<NetworkService>(about)({
+  path: '/api/workspaces/{workspace_id}/network/channels',
+  key: 'channel',
+  noun: 'network channels',
+  one: [ChannelReply, 'channel'],
+  many: [ListChannelsReply, 'channels'],
+  show: [
+    'channel',
+    { of: 'local_peer_count', header: 'Peers' },
+    { of: 'message_count', header: 'Messages' },
+    { of: 'last_activity_at~ago', header: 'Active' },
+    { of: 'last_message_preview', header: 'Newest message' },
+  ],
+  fields: [
+    'channel',
+    'purpose',
+    'fanout_policy',
+    'coordinator_peer_id',
+    { of: 'peer_count', header: 'Peers' },
+    { of: 'message_count', header: 'Messages' },
+    'created_at~time',
+    'last_activity_at~ago',
+  ],
+  argument: { summary: 'name of a channel' },
+  missing: NetworkErrors.channel_not_found,
+})
+
+/** Routes of channels, peers and subscriptions. */
+export const channelRoutes: readonly Route<NetworkService>[] = [
+  channel.list({
+    summary: 'List the channels of a workspace',
+    cli: { ...inWorkspace, args: [] },
+    query: ListChannelsQuery,
+    with: [tool('network_channels', ['network'])],
+    origins,
+    throws: REFERENCE_ERRORS,
+    empty: 'no channels; make one: svc network channels create <name> --agent-names <agent>',
+    handle: async (self, { params, query, actor }) => {
+      const { id } = await self.place(params.workspace_id, actor)
+      const { recent_limit: limit = 0 } = query
+      return { channels: self.channels.list(id), ...(limit > 0 && { recents: self.channels.recents(id, limit) }) }
+    },
+  }),
+  channel.create({
+    summary: 'Create a channel, and start a session of each agent that takes part',
+    cli: { ...inWorkspace, args: [{ ...NAME, in: 'body' }] },
+    with: [tool('network_channel_create', ['network'], { visibility: 'operator' })],
+    body: CreateChannelBody,
+    throws: [...REFERENCE_ERRORS, NetworkErrors.channel_exists, NetworkErrors.network_disabled],
+    handle: async (self, { params, body, actor }) => ({
+      channel: await self.createChannel(await self.place(params.workspace_id, actor), body, actor),
+    }),
+  }),
+  channel.get({
+    summary: 'Show a channel with its peers',
+    cli: { ...inWorkspace, args: [NAME] },
+    with: [tool('network_channel_get', ['network'])],
+    origins,
+    throws: REFERENCE_ERRORS,
+    handle: async (self, { params, actor }) => {
+      const { id } = await self.place(params.workspace_id, actor)
+      return { channel: self.channels.detail(id, params.channel) }
+    },
+  }),
+  channel.update({
+    summary: 'Change purpose, fan-out or coordinator of a channel',
+    cli: { ...inWorkspace, args: [NAME] },
+    with: [runsCode(false), tool('network_channel_update', ['network'], { visibility: 'operator' })],
+    body: UpdateChannelBody,
+    throws: [...REFERENCE_ERRORS, NetworkErrors.peer_not_found],
+    handle: async (self, { params, body, actor }) => {
+      const { id } = await self.place(params.workspace_id, actor)
+      return { channel: await self.updateChannel(id, params.channel, body) }
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${base}/peers`,
+    summary: 'List the peers of a workspace that take part in channels',
+    query: ListPeersQuery,
+    replies: { 200: ListPeersReply },
+    origins,
+    with: [
+      throws(...REFERENCE_ERRORS, NetworkErrors.channel_not_found),
+      tool('network_peers', ['network']),
+      cli('network peers', {
+        ...inWorkspace,
+        args: [],
+        view: show(
+          ListPeersReply,
+          'peers',
+          [
+            { of: 'peer_id', header: 'Peer' },
+            'channel',
+            { of: 'presence_state', header: 'Presence' },
+            { of: 'joined_at~ago', header: 'Joined' },
+          ],
+          { empty: 'no peers: no session takes part in a channel' },
+        ),
+      }),
+    ],
+    handle: async (self, { params, query, actor }) => {
+      const { id } = await self.place(params.workspace_id, actor)
+      if (query.channel !== undefined) self.channels.found(id, query.channel)
+      return ok({ peers: self.peers.present(id, query.channel).map(row => self.peers.wire(row)) })
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${base}/peers/{peer_id}`,
+    summary: 'Show a peer with what it told of itself and its messages, counted',
+    replies: { 200: PeerReply },
+    origins,
+    with: [
+      throws(...REFERENCE_ERRORS, NetworkErrors.peer_not_found),
+      tool('network_peer', ['network']),
+      cli('network peer', {
+        ...inWorkspace,
+        args: [{ name: 'peer_id', summary: 'id of a peer' }],
+        view: show(PeerReply, 'peer', [
+          { of: 'peer_id', header: 'Peer' },
+          'channel',
+          'display_name',
+          { of: 'presence_state', header: 'Presence' },
+          { of: 'joined_at~time', header: 'Joined' },
+          { of: 'metrics.sent', header: 'Sent' },
+          { of: 'metrics.delivered', header: 'Delivered' },
+          { of: 'metrics.rejected', header: 'Rejected' },
+        ]),
+      }),
+    ],
+    handle: async (self, { params, actor }) => {
+      const { id } = await self.place(params.workspace_id, actor)
+      return ok({ peer: self.peer(id, params.peer_id) })
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${base}/channels/{channel}/subscriptions`,
+    summary: 'List what sessions are told of a channel',
+    query: ListSubscriptionsQuery,
+    replies: { 200: ListSubscriptionsReply },
+    origins,
+    with: [
+      throws(...REFERENCE_ERRORS, NetworkErrors.channel_not_found),
+      cli('network subscriptions', {
+        ...inWorkspace,
+        args: [NAME],
+        view: show(
+          ListSubscriptionsReply,
+          'subscriptions',
+          [{ of: 'session_id', header: 'Session' }, { of: 'thread_id', header: 'Thread' }, 'mode', 'updated_at~ago'],
+          { empty: 'all sessions are told all of it' },
+        ),
+      }),
+    ],
+    handle: async (self, { params, query, actor }) => {
+      const { id } = await self.place(params.workspace_id, actor)
+      return ok({ subscriptions: self.subscriptions.list(id, params.channel, query) })
+    },
+  }),
+  route({
+    method: 'PUT',
+    path: `${base}/channels/{channel}/subscriptions`,
+    summary: 'Choose what a session is told of a channel or of one of its threads',
+    body: PutSubscriptionBody,
+    replies: { 200: SubscriptionReply },
+    origins,
+    with: [
+      throws(...REFERENCE_ERRORS, NetworkErrors.channel_not_found, NetworkErrors.conversation_not_found),
+      throws(NetworkErrors.session_not_yours, SessionErrors.session_not_found),
+      tool('network_subscribe', ['network']),
+      cli('network subscribe', { ...inWorkspace, args: [NAME] }),
+    ],
+    handle: async (self, { params, body, actor }) => {
+      const { id } = await self.place(params.workspace_id, actor)
+      const session = self.speaker(body.session_id, id, actor)
+      return ok({ subscription: await self.subscriptions.put(id, params.channel, session.id, body) })
+    },
+  }),
+  route({
+    method: 'DELETE',
+    path: `${base}/channels/{channel}/subscriptions/{session_id}`,
+    summary: 'Tell a session all of a channel or thread again',
+    query: DeleteSubscriptionQuery,
+    replies: { 204: null },
+    origins,
+    with: [
+      throws(...REFERENCE_ERRORS, NetworkErrors.channel_not_found, NetworkErrors.subscription_not_found),
+      throws(NetworkErrors.session_not_yours, SessionErrors.session_not_found),
+      cli('network unsubscribe', {
+        ...inWorkspace,
+        args: [NAME, { name: 'session_id', summary: 'id of a session' }],
+      }),
+    ],
+    handle: async (self, { params, query, actor }) => {
+      const { id } = await self.place(params.workspace_id, actor)
+      const session = self.speaker(params.session_id, id, actor)
+      await self.subscriptions.delete(id, params.channel, session.id, query.thread_id ?? '')
+      return noContent()
+    },
+  }),
+]

@@ -1,0 +1,193 @@
+import * as v from 'valibot'
+import { Paging } from '../../../../kernel/kit/page.js'
+import { iso } from '../../../../kernel/plugin.js'
+import type {
+  ConversationMessage,
+  Direct,
+  Envelope,
+  ListContainersQuery,
+  ListMessagesQuery,
+  Surface,
+  Thread,
+} from '../../../../schemas/network/messages.js'
+import { NetworkErrors } from '../api.js'
+import type { K } from '../needs.js'
+import { type ContainerRow, containers, type MessageRow, messages } from '../tables.js'
+
+const LIMIT = 50
+const INBOX = 100
+const paging = new Paging({ place: v.tuple([v.number(), v.string()]) })
+
+/** What was said, for those who read it. */
+export class Reading {
+  constructor(private readonly kernel: K) {}
+
+  /** @throws Fault `conversation_not_found` */
+  container(workspaceId: string, channel: string, id: string, surface: Surface): ContainerRow {
+    const row = containers.get(this.kernel.db, { workspaceId, channel, id })
+    if (row?.surface === surface) return row
+    throw NetworkErrors.conversation_not_found(`channel ${channel} has no ${surface} ${JSON.stringify(id)}`)
+  }
+
+  /** A page of the threads or direct rooms of a channel. */
+  containers(workspaceId: string, channel: string, surface: Surface, query: ListContainersQuery) {
+    const { session_id: sessionId, query: text, has_work: hasWork, sort = 'recent', after, limit = LIMIT } = query
+    const of = { query: { workspaceId, channel, surface, sessionId, text, hasWork, sort } }
+    const conditions = ['workspace_id = ?', 'channel = ?', 'surface = ?']
+    const params: (string | number)[] = [workspaceId, channel, surface]
+    if (sessionId !== undefined) {
+      conditions.push(
+        `EXISTS (SELECT 1 FROM network_participant p WHERE p.workspace_id = network_container.workspace_id
+           AND p.channel = network_container.channel AND p.container_id = network_container.id AND p.session_id = ?)`,
+      )
+      params.push(sessionId)
+    }
+    if (text !== undefined) {
+      conditions.push('(instr(lower(title), lower(?)) > 0 OR instr(lower(preview), lower(?)) > 0)')
+      params.push(text, text)
+    }
+    if (hasWork !== undefined) conditions.push(`${hasWork ? '' : 'NOT '}EXISTS (${OPEN_WORK})`)
+    const total = this.kernel.db.get<{ n: number }>(
+      `SELECT count(*) AS n FROM network_container WHERE ${conditions.join(' AND ')}`,
+      params,
+    )
+    const place = paging.after(of, after)
+    const column = sort === 'recent' ? 'last_at' : 'opened_at'
+    if (place) {
+      conditions.push(`(${column}, id) ${sort === 'recent' ? '<' : '>'} (?, ?)`)
+      params.push(...place)
+    }
+    const direction = sort === 'recent' ? 'DESC' : 'ASC'
+    const rows = containers.query(
+      this.kernel.db,
+      `WHERE ${conditions.join(' AND ')} ORDER BY ${column} ${direction}, id ${direction} LIMIT +?`,
+      [...params, limit + 1],
+    )
+    const cut = paging.cut(of, rows, limit, row => [sort === 'recent' ? row.lastAt : row.openedAt, row.id])
+    const { rows: page, ...more } = cut
+    return { rows: page, page: { ...more, limit, total: total?.n ?? 0 } }
+  }
+
+  /** Messages of a conversation, ascending. @throws Fault `message_not_found` of `before` and `after` */
+  messages({ workspaceId, channel, id }: ContainerRow, query: ListMessagesQuery) {
+    const { before, after, kind, work_id: workId, limit = LIMIT } = query
+    const conditions = ['workspace_id = ?', 'channel = ?', 'container_id = ?']
+    const params: (string | number)[] = [workspaceId, channel, id]
+    const where = (condition: string, value: string | number | undefined) => {
+      if (value === undefined) return
+      conditions.push(condition)
+      params.push(value)
+    }
+    where('kind = ?', kind)
+    where('work_id = ?', workId)
+    where('seq > ?', this.#seqOf(workspaceId, after))
+    where('seq < ?', this.#seqOf(workspaceId, before))
+    // Without a place to begin behind, and before one, the newest are meant.
+    const isBackwards = after === undefined
+    const order = `ORDER BY seq ${isBackwards ? 'DESC' : 'ASC'} LIMIT +?`
+    const rows = messages.query(this.kernel.db, `WHERE ${conditions.join(' AND ')} ${order}`, [...params, limit + 1])
+    const hasMore = rows.length > limit
+    const page = rows.slice(0, limit)
+    const last = page.at(-1)
+    if (isBackwards) page.reverse()
+    return {
+      messages: page.map(row => this.wire(row)),
+      page: { has_more: hasMore, limit, ...(hasMore && last && { next_cursor: last.id }) },
+    }
+  }
+
+  /** Messages that wait for a session, the oldest first. */
+  inbox(sessionId: string, limit = INBOX): MessageRow[] {
+    return messages.query(
+      this.kernel.db,
+      `WHERE seq IN (SELECT seq FROM network_delivery WHERE session_id = ? AND delivered_at IS NULL ORDER BY seq LIMIT +?)
+       ORDER BY seq`,
+      [sessionId, limit],
+    )
+  }
+
+  openWork({ workspaceId, channel, id }: ContainerRow): number {
+    const sql = `SELECT count(*) AS n FROM network_work WHERE workspace_id = ? AND channel = ? AND container_id = ? AND ended_at IS NULL`
+    return this.kernel.db.get<{ n: number }>(sql, [workspaceId, channel, id])?.n ?? 0
+  }
+
+  thread(row: ContainerRow): Thread {
+    const sql = `SELECT count(*) AS n FROM network_participant WHERE workspace_id = ? AND channel = ? AND container_id = ?`
+    const participants = this.kernel.db.get<{ n: number }>(sql, [row.workspaceId, row.channel, row.id])
+    return {
+      channel: row.channel,
+      message_count: row.messages,
+      open_work_count: this.openWork(row),
+      participant_count: participants?.n ?? 0,
+      root_message_id: row.rootId ?? '',
+      thread_id: row.id,
+      ...this.#common(row),
+      title: row.title,
+      ...(row.openedBy !== undefined && { opened_by_peer_id: row.openedBy }),
+      ...(row.openedSession !== undefined && { opened_session_id: row.openedSession }),
+    }
+  }
+
+  direct(row: ContainerRow): Direct {
+    return {
+      channel: row.channel,
+      direct_id: row.id,
+      message_count: row.messages,
+      open_work_count: this.openWork(row),
+      session_a: row.sessionA ?? '',
+      session_b: row.sessionB ?? '',
+      ...this.#common(row),
+    }
+  }
+
+  #common(row: ContainerRow) {
+    return {
+      last_activity_at: iso(row.lastAt),
+      opened_at: iso(row.openedAt),
+      workspace_id: row.workspaceId,
+      ...(row.preview !== undefined && { last_message_preview: row.preview }),
+    }
+  }
+
+  wire(row: MessageRow): ConversationMessage {
+    const envelope = JSON.parse(row.envelope) as Envelope
+    const { text, intent } = envelope.body as { readonly text?: string; readonly intent?: string }
+    const { causation_id: causation, reply_to: replyTo, trace_id: trace, mentions, to } = envelope
+    return {
+      body: envelope.body,
+      channel: row.channel,
+      direction: row.daemon === undefined ? 'sent' : 'received',
+      kind: row.kind,
+      local: row.daemon === undefined,
+      message_id: row.id,
+      peer_from: row.sender,
+      preview_text: row.preview,
+      size_bytes: row.size,
+      timestamp: iso(row.at),
+      workspace_id: row.workspaceId,
+      ...(causation && { causation_id: causation }),
+      ...(intent !== undefined && { intent }),
+      ...(mentions && { mentions: [...mentions] }),
+      ...(to && { peer_to: to }),
+      ...(replyTo && { reply_to: replyTo }),
+      ...(row.sessionId !== undefined && { session_id: row.sessionId }),
+      ...(row.surface !== undefined && { surface: row.surface }),
+      ...(text !== undefined && { text }),
+      ...(row.containerId !== undefined && {
+        [row.surface === 'direct' ? 'direct_id' : 'thread_id']: row.containerId,
+      }),
+      ...(trace && { trace_id: trace }),
+      ...(row.workId !== undefined && { work_id: row.workId }),
+    }
+  }
+
+  #seqOf(workspaceId: string, id: string | undefined): number | undefined {
+    if (id === undefined) return undefined
+    const row = messages.get(this.kernel.db, { workspaceId, id })
+    if (!row) throw NetworkErrors.message_not_found(`there is no message ${JSON.stringify(id)}`)
+    return row.seq
+  }
+}
+
+const OPEN_WORK = `SELECT 1 FROM network_work w WHERE w.workspace_id = network_container.workspace_id
+  AND w.channel = network_container.channel AND w.container_id = network_container.id AND w.ended_at IS NULL`

@@ -1,0 +1,102 @@
+import { cut } from '../../../../kernel/kit/text.js'
+import type { Reads, Tx } from '../../../../kernel/plugin.js'
+import type { Envelope } from '../../../../schemas/network/messages.js'
+import { directIdOf } from '../envelope.js'
+import type { K } from '../needs.js'
+import { type ContainerRow, containers, type MessageRow, type PeerRow } from '../tables.js'
+
+const MAX_TITLE = 120
+/** Kinds that open a thread; others go on with one. */
+const OPENING: ReadonlySet<string> = new Set(['say', 'capability'])
+
+/** Threads and direct rooms. */
+export class Threads {
+  constructor(private readonly kernel: K) {}
+
+  /** The conversation that a message belongs to, one that is not stored yet where it opens one; undefined: it belongs to none. */
+  place(
+    t: Tx,
+    workspaceId: string,
+    envelope: Envelope,
+    author: PeerRow | undefined,
+    target: PeerRow | undefined,
+    now: number,
+  ): ContainerRow | undefined | 'conversation_not_found' | 'not_target' {
+    const { channel, surface, thread_id: thread, direct_id: direct, kind } = envelope
+    if (surface === 'direct') {
+      const room = containers.get(t, { workspaceId, channel, id: `${direct}` })
+      if (room?.surface !== 'direct') return 'conversation_not_found'
+      const sides = [room.sessionA, room.sessionB]
+      const isOf = (peer: PeerRow | undefined) => peer === undefined || sides.includes(sideOf(peer))
+      return author !== undefined && isOf(author) && isOf(target) ? room : 'not_target'
+    }
+    if (surface !== 'thread') return undefined
+    const known = containers.get(t, { workspaceId, channel, id: `${thread}` })
+    if (known) return known.surface === 'thread' ? known : 'conversation_not_found'
+    if (!OPENING.has(kind)) return 'conversation_not_found'
+    return {
+      ...{ workspaceId, channel, id: `${thread}`, surface: 'thread' },
+      title: titleOf(envelope),
+      rootId: envelope.id,
+      openedBy: envelope.from,
+      openedSession: author?.sessionId,
+      ...{ openedAt: now, lastAt: now, messages: 0 },
+    }
+  }
+
+  /** The room of two peers of a channel, made with its first use. */
+  resolve(t: Tx, workspaceId: string, channel: string, one: PeerRow, other: PeerRow): ContainerRow {
+    const [sessionA, sessionB] = [sideOf(one), sideOf(other)].sort() as [string, string]
+    const id = directIdOf(workspaceId, channel, sessionA, sessionB)
+    const known = containers.get(t, { workspaceId, channel, id })
+    if (known) return known
+    const now = this.kernel.clock.now()
+    const made: ContainerRow = {
+      ...{ workspaceId, channel, id, surface: 'direct', title: '', sessionA, sessionB },
+      ...{ openedBy: one.peerId, openedSession: one.sessionId },
+      ...{ openedAt: now, lastAt: now, messages: 0 },
+    }
+    containers.insert(t, made)
+    for (const peer of [one, other]) this.#participates(t, made, peer.peerId, peer.sessionId)
+    return made
+  }
+
+  /** A message of a conversation was stored; its first one stores the conversation. */
+  said(t: Tx, container: ContainerRow, { sender, sessionId, preview, at }: MessageRow): void {
+    const { workspaceId, channel, id: containerId } = container
+    if (container.surface === 'thread' && container.messages === 0) containers.insert(t, container)
+    t.run(
+      'UPDATE network_container SET messages = messages + 1, last_at = ?, preview = ? WHERE workspace_id = ? AND channel = ? AND id = ?',
+      [at, preview, workspaceId, channel, containerId],
+    )
+    this.#participates(t, { workspaceId, channel, id: containerId }, sender, sessionId)
+  }
+
+  /** The two sessions of a direct room. */
+  sessionsOf(reads: Reads, { workspaceId, channel, containerId = '' }: MessageRow): readonly string[] {
+    const room = containers.get(reads, { workspaceId, channel, id: containerId })
+    return [room?.sessionA, room?.sessionB].filter(id => id !== undefined)
+  }
+
+  #participates(
+    t: Tx,
+    { workspaceId, channel, id }: Pick<ContainerRow, 'workspaceId' | 'channel' | 'id'>,
+    peerId: string,
+    sessionId: string | undefined,
+  ): void {
+    t.run(
+      `INSERT INTO network_participant (workspace_id, channel, container_id, peer_id, session_id) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT DO NOTHING`,
+      [workspaceId, channel, id, peerId, sessionId ?? null],
+    )
+  }
+}
+
+/** The session of a peer, or what stands for it where it belongs to another daemon: its id ends with it. */
+export const sideOf = ({ sessionId, peerId }: PeerRow): string => sessionId ?? peerId.slice(peerId.lastIndexOf('.') + 1)
+
+function titleOf({ body, kind }: Envelope): string {
+  const { text, summary } = body as { readonly text?: unknown; readonly summary?: unknown }
+  const [first = ''] = `${text ?? summary ?? kind}`.trim().split('\n')
+  return cut(first, MAX_TITLE)
+}

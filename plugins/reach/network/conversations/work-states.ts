@@ -1,0 +1,16 @@
+import type { WorkState } from '../../../../schemas/network/messages.js'
+
+/** States that a piece of work goes to from each; those without any are its ends. */
+export const WORK_TRANSITIONS: Readonly<Record<WorkState, readonly WorkState[]>> = {
+  submitted: ['working', 'needs_input', 'completed', 'failed', 'canceled'],
+  working: ['working', 'needs_input', 'completed', 'failed', 'canceled'],
+  needs_input: ['working', 'needs_input', 'completed', 'failed', 'canceled'],
+  completed: [],
+  failed: [],
+  canceled: [],
+}
+
+export const isClosed = (state: WorkState): boolean => WORK_TRANSITIONS[state].length === 0
+
+/** The state that a receipt of the target leads to; undefined: it changes nothing. */
+export const BY_RECEIPT: Readonly<Partial<Record<string, WorkState>>> = { rejected: 'failed', canceled: 'canceled' }

@@ -1,0 +1,70 @@
+import { cli, describe, show } from '../../../kernel/kit/annotations/index.js'
+import { definePlugin, ok, routeOf, surfaceOf } from '../../../kernel/plugin.js'
+import { NetworkStatusReply } from '../../../schemas/network.js'
+import { Workspaces } from '../../desk/workspaces/api.js'
+import { Sessions } from '../../work/sessions/api.js'
+import { MessageRefused, MessageStored, Network, NetworkErrors } from './api.js'
+import { channelRoutes } from './channels/routes.js'
+import { conversationRoutes } from './conversations/routes.js'
+import { needs } from './needs.js'
+import type { NetworkService } from './service.js'
+import { NetworkEnabled } from './settings.js'
+import { migrations } from './tables.js'
+
+const { tap } = surfaceOf<NetworkService>()
+const route = routeOf<NetworkService>(describe('Network'))
+
+const ofWorkspaces = ['channel', 'peer', 'container', 'participant', 'message', 'work', 'subscription', 'tally']
+const ofSessions = ['peer', 'delivery', 'subscription']
+
+/** The network: agents that talk to each other in channels. Each room exports its routes and tables, and this surface lists them. */
+export default definePlugin({
+  name: 'network',
+  version: '0.1.0',
+  requires: needs,
+  provides: Network,
+  service: () => import('./service.js').then(module => module.NetworkService),
+}).surface({
+  tables: migrations,
+  errors: [NetworkErrors],
+  events: [MessageStored, MessageRefused],
+  settings: [NetworkEnabled],
+  owned: [
+    ...ofWorkspaces.map(name => ({ by: Workspaces, table: `network_${name}`, column: 'workspace_id' })),
+    ...ofSessions.map(name => ({ by: Sessions, table: `network_${name}`, column: 'session_id' })),
+  ],
+  services: [{ name: 'wakes', run: (self, signal) => self.wakes.run(signal) }],
+  taps: [
+    tap(
+      Sessions,
+      sessions => sessions.stopped,
+      self => session => self.sessionStopped(session),
+    ),
+  ],
+  routes: [
+    route({
+      method: 'GET',
+      path: '/api/network/status',
+      summary: 'Show whether agents can talk to each other, and how much they do',
+      replies: { 200: NetworkStatusReply },
+      with: [
+        cli('network status', {
+          view: show(NetworkStatusReply, 'network', [
+            'status',
+            'channels',
+            { of: 'local_peers', header: 'Peers' },
+            { of: 'open_threads', header: 'Threads' },
+            { of: 'open_direct_rooms', header: 'Direct rooms' },
+            { of: 'open_work_items', header: 'Open work' },
+            { of: 'messages_sent', header: 'Sent' },
+            { of: 'messages_delivered', header: 'Delivered' },
+            { of: 'messages_rejected', header: 'Rejected' },
+          ]),
+        }),
+      ],
+      handle: self => ok({ network: self.status() }),
+    }),
+    ...channelRoutes,
+    ...conversationRoutes,
+  ],
+})

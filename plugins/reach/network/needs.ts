@@ -1,0 +1,14 @@
+import { type KernelOf, maybe } from '../../../kernel/plugin.js'
+import { Workspaces } from '../../desk/workspaces/api.js'
+import { Events } from '../../platform/events/api.js'
+import { Sessions } from '../../work/sessions/api.js'
+import { Tasks } from '../../work/tasks/api.js'
+
+/** What the plugin requires. */
+export const needs = {
+  events: Events,
+  sessions: Sessions,
+  tasks: maybe(Tasks),
+  workspaces: Workspaces,
+}
+export type K = KernelOf<typeof needs>

@@ -1,0 +1,194 @@
+import type { Actor, Tx } from '../../../kernel/plugin.js'
+import type {
+  ChannelDetail,
+  CreateChannelBody,
+  PeerReply,
+  UpdateChannelBody,
+} from '../../../schemas/network/channels.js'
+import type {
+  Direct,
+  Envelope,
+  ListContainersQuery,
+  ResolveDirectBody,
+  SendMessageBody,
+  SentMessage,
+} from '../../../schemas/network/messages.js'
+import type { NetworkStatus } from '../../../schemas/network.js'
+import { agentSessionOf, namedActor } from '../../access/identity/api.js'
+import { isElsewhere, type Workspace, WorkspaceErrors } from '../../desk/workspaces/api.js'
+import { isRestartable, SessionErrors, type SessionInfo } from '../../work/sessions/api.js'
+import { type NetworkApi, NetworkErrors, points, type RemotePeer } from './api.js'
+import { Channels } from './channels/channels.js'
+import { cardOf, Peers } from './channels/peers.js'
+import { Subscriptions } from './channels/subscriptions.js'
+import { Reading } from './conversations/reading.js'
+import { Sending } from './conversations/sending.js'
+import type { K } from './needs.js'
+import { NetworkEnabled } from './settings.js'
+import { type ContainerRow, messages, peers } from './tables.js'
+import { Wakes } from './wakes/wakes.js'
+
+/** Agents that talk to each other, a room for each part of it. */
+export class NetworkService implements NetworkApi {
+  readonly persisted
+  readonly peers: Peers
+  readonly channels: Channels
+  readonly subscriptions: Subscriptions
+  readonly reading: Reading
+  readonly sending: Sending
+  readonly wakes: Wakes
+
+  constructor(readonly kernel: K) {
+    const { persisted } = kernel.hooks.of(points)
+    this.persisted = persisted
+    this.peers = new Peers(kernel)
+    this.channels = new Channels(kernel, this.peers)
+    this.subscriptions = new Subscriptions(kernel, this.channels)
+    this.reading = new Reading(kernel)
+    this.wakes = new Wakes(kernel)
+    this.sending = new Sending(kernel, this.channels, this.peers, this.wakes, seq => {
+      this.wakes.stored(seq)
+      void persisted.call(seq)
+    })
+  }
+
+  get enabled(): boolean {
+    return this.kernel.config.get(NetworkEnabled)
+  }
+
+  /** The workspace of a request. @throws Fault `workspace_not_found` */
+  async place(reference: string, actor: Actor): Promise<Workspace> {
+    const workspace = await this.kernel.needs.workspaces.find(reference)
+    if (isElsewhere(actor, { kind: 'workspace', id: workspace.id }))
+      throw WorkspaceErrors.workspace_not_found(`there is no workspace ${JSON.stringify(reference)}`)
+    return workspace
+  }
+
+  /** The session that a caller speaks for. @throws Fault `session_not_found`, `session_not_yours` */
+  speaker(id: string, workspaceId: string, actor: Actor): SessionInfo {
+    const own = agentSessionOf(actor)
+    if (own !== undefined && own !== id) throw NetworkErrors.session_not_yours(`the caller is the session ${own}`)
+    const session = this.kernel.needs.sessions.get(id)
+    if (session?.workspaceId !== workspaceId)
+      throw SessionErrors.session_not_found(`the workspace has no session ${JSON.stringify(id)}`)
+    return session
+  }
+
+  /** @throws Fault `network_disabled`, `channel_exists`, and what the creation of a session does */
+  async createChannel(workspace: Workspace, body: CreateChannelBody, actor: Actor): Promise<ChannelDetail> {
+    this.checkEnabled()
+    const { channel, agent_names: names = [] } = body
+    const { db, needs } = this.kernel
+    await db.tx(t => this.channels.create(t, workspace.id, body, namedActor(actor).ref))
+    for (const agentName of new Set(names)) {
+      const session = await needs.sessions.create({ workspaceId: workspace.id, agentName, actor, cause: actor.cause })
+      await db.tx(t => this.peers.join(t, channel, session))
+    }
+    return this.channels.detail(workspace.id, channel)
+  }
+
+  async updateChannel(workspaceId: string, channel: string, body: UpdateChannelBody): Promise<ChannelDetail> {
+    await this.kernel.db.tx(t => this.channels.update(t, workspaceId, channel, body))
+    return this.channels.detail(workspaceId, channel)
+  }
+
+  /** @throws Fault of {@link Sending.send}, `network_disabled`, `peer_absent`, `session_not_yours` */
+  async send(workspaceId: string, body: SendMessageBody, actor: Actor): Promise<SentMessage> {
+    this.checkEnabled()
+    const { session_id: sessionId, channel, confirm_wakes: confirmed = false } = body
+    const session = this.speaker(sessionId, workspaceId, actor)
+    this.channels.found(workspaceId, channel)
+    const peer = this.peers.ofSession(channel, session.id)
+    if (!peer) throw NetworkErrors.peer_absent(`the session ${session.id} takes no part in ${channel}`)
+    const isAgent = agentSessionOf(actor) !== undefined
+    return this.sending.send(workspaceId, { peer, isAgent, confirmed: confirmed && !isAgent }, body)
+  }
+
+  /** The room of a session and another peer. @throws Fault `network_disabled`, `peer_absent`, `peer_not_found` */
+  async resolveDirect(workspaceId: string, channel: string, body: ResolveDirectBody, actor: Actor): Promise<Direct> {
+    this.checkEnabled()
+    const session = this.speaker(body.session_id, workspaceId, actor)
+    const row = await this.kernel.db.tx(t => {
+      this.channels.found(workspaceId, channel, t)
+      const own = this.peers.ofSession(channel, session.id, t)
+      if (!own) throw NetworkErrors.peer_absent(`the session ${session.id} takes no part in ${channel}`)
+      const other = this.peers.get(workspaceId, channel, body.peer_id, t)
+      if (!other || other.peerId === own.peerId)
+        throw NetworkErrors.peer_not_found(`${channel} has no other peer ${JSON.stringify(body.peer_id)}`)
+      return this.sending.threads.resolve(t, workspaceId, channel, own, other)
+    })
+    return this.reading.direct(row)
+  }
+
+  /** A direct room, which agents see only if it is theirs. @throws Fault `conversation_not_found` */
+  room(workspaceId: string, channel: string, id: string, actor: Actor): ContainerRow {
+    const row = this.reading.container(workspaceId, channel, id, 'direct')
+    const own = agentSessionOf(actor)
+    if (own === undefined || row.sessionA === own || row.sessionB === own) return row
+    throw NetworkErrors.conversation_not_found(`channel ${channel} has no direct ${JSON.stringify(id)}`)
+  }
+
+  /** What a caller may see of direct rooms: an agent those of its session. */
+  visible(query: ListContainersQuery, actor: Actor): ListContainersQuery {
+    const own = agentSessionOf(actor)
+    return own === undefined ? query : { ...query, session_id: own }
+  }
+
+  /** @throws Fault `peer_not_found` */
+  peer(workspaceId: string, peerId: string): PeerReply['peer'] {
+    const row = peers.all(this.kernel.db, { workspaceId, peerId, leftAt: null }, 'ORDER BY joined_at LIMIT 1')[0]
+    if (!row) throw NetworkErrors.peer_not_found(`there is no peer ${JSON.stringify(peerId)}`)
+    return { ...this.peers.wire(row), peer_card: cardOf(row), metrics: this.sending.tally.ofPeer(workspaceId, peerId) }
+  }
+
+  /** @throws Fault `network_disabled` */
+  checkEnabled(): void {
+    if (!this.enabled) throw NetworkErrors.network_disabled()
+  }
+
+  /** A session has stopped: where it cannot go on, it takes part in nothing any more. */
+  async sessionStopped({ id, state, stopReason }: SessionInfo): Promise<void> {
+    if (isRestartable(state, stopReason) || this.peers.channelsOf(id).length === 0) return
+    await this.kernel.db.tx(t => this.peers.leave(t, id))
+  }
+
+  status(): NetworkStatus {
+    const count = (sql: string) => this.kernel.db.get<{ n: number }>(sql)?.n ?? 0
+    const kinds = this.sending.tally.kinds()
+    const total = (direction: string) =>
+      kinds.filter(sum => sum.direction === direction).reduce((sum, { n }) => sum + n, 0)
+    const localPeers = this.peers.countLocal()
+    const metrics = new Map<string, Record<string, number>>()
+    for (const { kind, direction, n } of kinds) metrics.set(kind, { ...metrics.get(kind), [direction]: n })
+    return {
+      enabled: this.enabled,
+      status: this.enabled ? (localPeers > 0 ? 'active' : 'ready') : 'disabled',
+      channels: count('SELECT count(*) AS n FROM network_channel'),
+      conversation_messages: count('SELECT count(*) AS n FROM network_message WHERE container_id IS NOT NULL'),
+      kind_metrics: [...metrics].map(([kind, sums]) => ({ kind, ...sums })),
+      local_peers: localPeers,
+      messages_delivered: total('delivered'),
+      messages_received: total('received'),
+      messages_rejected: total('rejected'),
+      messages_sent: total('sent'),
+      open_direct_rooms: count("SELECT count(*) AS n FROM network_container WHERE surface = 'direct'"),
+      open_threads: count("SELECT count(*) AS n FROM network_container WHERE surface = 'thread'"),
+      open_work_items: count('SELECT count(*) AS n FROM network_work WHERE ended_at IS NULL'),
+    }
+  }
+
+  sent(workspaceId: string, channel: string, after: number, limit: number) {
+    const where = 'WHERE workspace_id = ? AND channel = ? AND daemon IS NULL AND seq > ? ORDER BY seq LIMIT +?'
+    return messages
+      .query(this.kernel.db, where, [workspaceId, channel, after, limit])
+      .map(({ seq, envelope }) => ({ seq, envelope: JSON.parse(envelope) as Envelope }))
+  }
+
+  receive(t: Tx, workspaceId: string, envelope: Envelope, daemon: string) {
+    return this.sending.receive(this.kernel.db.within(t), workspaceId, envelope, daemon)
+  }
+
+  remotePeers(t: Tx, workspaceId: string, channel: string, daemon: string, present: readonly RemotePeer[]): void {
+    this.peers.setRemote(this.kernel.db.within(t), workspaceId, channel, daemon, present)
+  }
+}
