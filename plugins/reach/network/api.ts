@@ -89,8 +89,8 @@ export const NetworkErrors = defineErrors({
     message: 'no such thread or direct room',
     next: command('network threads', placeholder('channel')),
   },
-  subscription_not_found: { status: 404, message: 'the session has chosen nothing for this channel or thread' },
-  message_not_found: { status: 404, message: 'no such message' },
+  network_subscription_not_found: { status: 404, message: 'the session has chosen nothing for this channel or thread' },
+  network_message_not_found: { status: 404, message: 'no such message' },
   work_not_found: { status: 404, message: 'no such work' },
   wake_confirmation_required: {
     status: 400,

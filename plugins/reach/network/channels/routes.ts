@@ -216,7 +216,7 @@ export const channelRoutes: readonly Route<NetworkService>[] = [
     replies: { 204: null },
     origins,
     with: [
-      throws(...REFERENCE_ERRORS, NetworkErrors.channel_not_found, NetworkErrors.subscription_not_found),
+      throws(...REFERENCE_ERRORS, NetworkErrors.channel_not_found, NetworkErrors.network_subscription_not_found),
       throws(NetworkErrors.session_not_yours, SessionErrors.session_not_found),
       cli('network unsubscribe', {
         ...inWorkspace,

@@ -57,12 +57,12 @@ export class Subscriptions {
     return wire(row)
   }
 
-  /** @throws Fault `channel_not_found`, `subscription_not_found` */
+  /** @throws Fault `channel_not_found`, `network_subscription_not_found` */
   async delete(workspaceId: string, channel: string, sessionId: string, threadId: string): Promise<void> {
     await this.kernel.db.tx(t => {
       this.channels.found(workspaceId, channel, t)
       if (subscriptions.delete(t, { workspaceId, channel, sessionId, threadId }) === 0)
-        throw NetworkErrors.subscription_not_found(`${sessionId} has chosen nothing for it`)
+        throw NetworkErrors.network_subscription_not_found(`${sessionId} has chosen nothing for it`)
     })
   }
 

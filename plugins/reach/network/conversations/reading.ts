@@ -68,7 +68,7 @@ export class Reading {
     return { rows: page, page: { ...more, limit, total: total?.n ?? 0 } }
   }
 
-  /** Messages of a conversation, ascending. @throws Fault `message_not_found` of `before` and `after` */
+  /** Messages of a conversation, ascending. @throws Fault `network_message_not_found` of `before` and `after` */
   messages({ workspaceId, channel, id }: ContainerRow, query: ListMessagesQuery) {
     const { before, after, kind, work_id: workId, limit = LIMIT } = query
     const conditions = ['workspace_id = ?', 'channel = ?', 'container_id = ?']
@@ -184,7 +184,7 @@ export class Reading {
   #seqOf(workspaceId: string, id: string | undefined): number | undefined {
     if (id === undefined) return undefined
     const row = messages.get(this.kernel.db, { workspaceId, id })
-    if (!row) throw NetworkErrors.message_not_found(`there is no message ${JSON.stringify(id)}`)
+    if (!row) throw NetworkErrors.network_message_not_found(`there is no message ${JSON.stringify(id)}`)
     return row.seq
   }
 }

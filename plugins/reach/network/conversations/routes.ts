@@ -157,7 +157,7 @@ export const conversationRoutes: readonly Route<NetworkService>[] = [
     origins,
     with: [
       missing,
-      throws(NetworkErrors.message_not_found),
+      throws(NetworkErrors.network_message_not_found),
       tool('network_thread_messages', ['network']),
       cli('network thread messages', {
         ...inWorkspace,
@@ -266,7 +266,7 @@ export const conversationRoutes: readonly Route<NetworkService>[] = [
     origins,
     with: [
       missing,
-      throws(NetworkErrors.message_not_found),
+      throws(NetworkErrors.network_message_not_found),
       tool('network_direct_messages', ['network']),
       cli('network direct messages', {
         ...inWorkspace,
