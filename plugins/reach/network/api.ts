@@ -68,6 +68,9 @@ export const MessageRefused = event(
 )
 
 const channelsOf = command('network channels list')
+const peersOf = command('network peers list')
+const threadsOf = command('network threads list', placeholder('channel'))
+const readAbout = 'read the schema: svc tool show network_send'
 
 export const NetworkErrors = defineErrors({
   network_disabled: {
@@ -77,17 +80,17 @@ export const NetworkErrors = defineErrors({
   },
   channel_not_found: { status: 404, message: 'no such channel', next: channelsOf },
   channel_exists: { status: 409, message: 'there is a channel of this name', next: channelsOf },
-  peer_not_found: { status: 404, message: 'no such peer', next: command('network peers') },
+  peer_not_found: { status: 404, message: 'no such peer', next: command('network peers list') },
   peer_absent: {
     status: 403,
     message: 'the session takes no part in this channel',
-    next: command('network peers'),
+    next: command('network peers list'),
   },
   session_not_yours: { status: 403, message: 'an agent speaks for its own session only' },
   conversation_not_found: {
     status: 404,
     message: 'no such thread or direct room',
-    next: command('network threads', placeholder('channel')),
+    next: command('network threads list', placeholder('channel')),
   },
   network_subscription_not_found: { status: 404, message: 'the session has chosen nothing for this channel or thread' },
   network_message_not_found: { status: 404, message: 'no such message' },
@@ -97,21 +100,41 @@ export const NetworkErrors = defineErrors({
     message: 'this message would wake more than 3 sessions',
     next: 'send it again with confirm_wakes',
   },
-  message_malformed: { status: 400, message: 'the message is not valid' },
-  message_expired: { status: 400, message: 'the message has expired' },
-  message_duplicate: { status: 409, message: 'there is another message of this id' },
-  message_unsupported_kind: { status: 400, message: 'there is no such kind of message' },
-  message_unsupported_profile: { status: 400, message: 'the message is of another version' },
-  message_verification_failed: { status: 400, message: 'the signature of the message is not valid' },
-  message_not_target: { status: 400, message: 'the message is not for a peer of this channel' },
-  message_target_not_found: { status: 404, message: 'the peer that the message is for is not in the channel' },
-  message_busy: { status: 503, message: 'the network is busy' },
-  message_internal: { status: 500, message: 'the message could not be stored' },
-  message_invalid_surface: { status: 400, message: 'thread and direct room of the message do not fit its kind' },
-  message_conversation_not_found: { status: 404, message: 'the thread or direct room of the message is not there' },
-  message_work_closed: { status: 409, message: 'the work of the message is over' },
-  message_work_container_mismatch: { status: 409, message: 'the work of the message belongs elsewhere' },
-  message_legacy_field_rejected: { status: 400, message: 'the message has a member that is no longer in use' },
+  message_malformed: { status: 400, message: 'the message is not valid', next: readAbout },
+  message_expired: { status: 400, message: 'the message has expired', next: readAbout },
+  message_duplicate: { status: 409, message: 'there is another message of this id', next: readAbout },
+  message_unsupported_kind: { status: 400, message: 'there is no such kind of message', next: readAbout },
+  message_unsupported_profile: { status: 400, message: 'the message is of another version', next: readAbout },
+  message_verification_failed: { status: 400, message: 'the signature of the message is not valid', next: readAbout },
+  message_not_target: { status: 400, message: 'the message is not for a peer of this channel', next: peersOf },
+  message_target_not_found: {
+    status: 404,
+    message: 'the peer that the message is for is not in the channel',
+    next: peersOf,
+  },
+  message_busy: { status: 503, message: 'the network is busy', next: 'send it again in a minute' },
+  message_internal: { status: 500, message: 'the message could not be stored', next: readAbout },
+  message_invalid_surface: {
+    status: 400,
+    message: 'thread and direct room of the message do not fit its kind',
+    next: readAbout,
+  },
+  message_conversation_not_found: {
+    status: 404,
+    message: 'the thread or direct room of the message is not there',
+    next: threadsOf,
+  },
+  message_work_closed: { status: 409, message: 'the work of the message is over', next: threadsOf },
+  message_work_container_mismatch: {
+    status: 409,
+    message: 'the work of the message belongs elsewhere',
+    next: threadsOf,
+  },
+  message_legacy_field_rejected: {
+    status: 400,
+    message: 'the message has a member that is no longer in use',
+    next: readAbout,
+  },
 })
 
 /** The error of each reason. */

@@ -52,6 +52,16 @@ export class NetworkService implements NetworkApi {
     })
   }
 
+  /** Sessions that ended while no daemon ran take part in nothing any more. */
+  async start(): Promise<void> {
+    const { db, needs } = this.kernel
+    const over = this.peers.sessions().filter(id => {
+      const session = needs.sessions.get(id)
+      return !session || (session.state === 'stopped' && !isRestartable(session.state, session.stopReason))
+    })
+    if (over.length > 0) await db.tx(t => over.flatMap(id => this.peers.leave(t, id)))
+  }
+
   get enabled(): boolean {
     return this.kernel.config.get(NetworkEnabled)
   }

@@ -76,6 +76,12 @@ export class Peers {
     return peers.all(reads, { sessionId, leftAt: null }, 'ORDER BY joined_at, channel')
   }
 
+  /** Sessions that take part in some channel. */
+  sessions(): string[] {
+    const sql = 'SELECT DISTINCT session_id AS id FROM network_peer WHERE left_at IS NULL AND session_id IS NOT NULL'
+    return this.kernel.db.all<{ id: string }>(sql).map(({ id }) => id)
+  }
+
   /** Local peers of all workspaces that are present. */
   countLocal(): number {
     const sql = 'SELECT count(*) AS n FROM network_peer WHERE left_at IS NULL AND session_id IS NOT NULL'

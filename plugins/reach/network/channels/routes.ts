@@ -113,7 +113,7 @@ export const channelRoutes: readonly Route<NetworkService>[] = [
     with: [
       throws(...REFERENCE_ERRORS, NetworkErrors.channel_not_found),
       tool('network_peers', ['network']),
-      cli('network peers', {
+      cli('network peers list', {
         ...inWorkspace,
         args: [],
         view: show(
@@ -144,7 +144,7 @@ export const channelRoutes: readonly Route<NetworkService>[] = [
     with: [
       throws(...REFERENCE_ERRORS, NetworkErrors.peer_not_found),
       tool('network_peer', ['network']),
-      cli('network peer', {
+      cli('network peers get', {
         ...inWorkspace,
         args: [{ name: 'peer_id', summary: 'id of a peer' }],
         view: show(PeerReply, 'peer', [

@@ -20,7 +20,8 @@ import { SessionErrors } from '../../../work/sessions/api.js'
 import { NetworkErrors, REFUSED } from '../api.js'
 import type { NetworkService } from '../service.js'
 
-const route = routeOf<NetworkService>(describe('Network'), runsCode(false))
+const about = describe('Network')
+const route = routeOf<NetworkService>(about, runsCode(false))
 const origins = ['agent_session']
 const base = '/api/workspaces/{workspace_id}/network'
 const inWorkspace = { workspace: 'workspace_id' } as const
@@ -38,7 +39,8 @@ const messageColumns = [
 
 /** Routes of messages, conversations and work. */
 export const conversationRoutes: readonly Route<NetworkService>[] = [
-  route({
+  // A message wakes agents, which run code.
+  routeOf<NetworkService>(about)({
     method: 'POST',
     path: `${base}/send`,
     summary: 'Send a message of a session to peers of a channel',
@@ -95,7 +97,7 @@ export const conversationRoutes: readonly Route<NetworkService>[] = [
     with: [
       missing,
       tool('network_threads', ['network']),
-      cli('network threads', {
+      cli('network threads list', {
         ...inWorkspace,
         args: [CHANNEL],
         view: show(
@@ -128,7 +130,7 @@ export const conversationRoutes: readonly Route<NetworkService>[] = [
     with: [
       missing,
       tool('network_thread', ['network']),
-      cli('network thread', {
+      cli('network threads get', {
         ...inWorkspace,
         args: [CHANNEL, { name: 'thread_id', summary: 'id of a thread' }],
         view: show(ThreadReply, 'thread', [
@@ -159,7 +161,7 @@ export const conversationRoutes: readonly Route<NetworkService>[] = [
       missing,
       throws(NetworkErrors.network_message_not_found),
       tool('network_thread_messages', ['network']),
-      cli('network thread messages', {
+      cli('network threads messages', {
         ...inWorkspace,
         args: [CHANNEL, { name: 'thread_id', summary: 'id of a thread' }],
         view: show(ListMessagesReply, 'messages', messageColumns, { empty: 'no messages' }),
@@ -180,7 +182,7 @@ export const conversationRoutes: readonly Route<NetworkService>[] = [
     with: [
       missing,
       tool('network_directs', ['network']),
-      cli('network directs', {
+      cli('network directs list', {
         ...inWorkspace,
         args: [CHANNEL],
         view: show(
@@ -216,7 +218,7 @@ export const conversationRoutes: readonly Route<NetworkService>[] = [
       speaking,
       throws(NetworkErrors.peer_not_found, NetworkErrors.peer_absent, NetworkErrors.network_disabled),
       tool('network_direct_resolve', ['network']),
-      cli('network direct open', {
+      cli('network directs open', {
         ...inWorkspace,
         args: [CHANNEL, { name: 'peer_id', in: 'body', summary: 'id of the other peer' }],
         view: show(DirectReply, 'direct', [
@@ -240,7 +242,7 @@ export const conversationRoutes: readonly Route<NetworkService>[] = [
     with: [
       missing,
       tool('network_direct', ['network']),
-      cli('network direct', {
+      cli('network directs get', {
         ...inWorkspace,
         args: [CHANNEL, { name: 'direct_id', summary: 'id of a direct room' }],
         view: show(DirectReply, 'direct', [
@@ -268,7 +270,7 @@ export const conversationRoutes: readonly Route<NetworkService>[] = [
       missing,
       throws(NetworkErrors.network_message_not_found),
       tool('network_direct_messages', ['network']),
-      cli('network direct messages', {
+      cli('network directs messages', {
         ...inWorkspace,
         args: [CHANNEL, { name: 'direct_id', summary: 'id of a direct room' }],
         view: show(ListMessagesReply, 'messages', messageColumns, { empty: 'no messages' }),

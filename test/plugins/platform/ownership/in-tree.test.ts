@@ -25,6 +25,8 @@ const STAYS: Readonly<Record<string, string>> = {
   'mcp_seen.binding': 'its plugin looks for servers that are gone from their files',
   'mcp_login.binding': 'as above: the login is revoked first',
   'models_model.provider': 'goes with its source',
+  'network_message.session_id': 'what was said stays with its channel',
+  'network_participant.session_id': 'who took part in a conversation stays known',
   'notifications_notice.session_id': 'goes with its workspace: what an agent said is read after its session',
   'notifications_subscription.workspace_id': 'goes with its task',
   'observe_day.workspace_id': 'what happened is counted for 90 days',
