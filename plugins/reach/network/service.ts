@@ -89,10 +89,19 @@ export class NetworkService implements NetworkApi {
     this.checkEnabled()
     const { channel, agent_names: names = [] } = body
     const { db, needs } = this.kernel
-    await db.tx(t => this.channels.create(t, workspace.id, body, namedActor(actor).ref))
-    for (const agentName of new Set(names)) {
-      const session = await needs.sessions.create({ workspaceId: workspace.id, agentName, actor, cause: actor.cause })
-      await db.tx(t => this.peers.join(t, channel, session))
+    this.channels.checkFree(workspace.id, channel)
+    const sessions: SessionInfo[] = []
+    try {
+      for (const agentName of new Set(names))
+        sessions.push(await needs.sessions.create({ workspaceId: workspace.id, agentName, actor, cause: actor.cause }))
+      await db.tx(t => {
+        this.channels.create(t, workspace.id, body, namedActor(actor).ref)
+        for (const session of sessions) this.peers.join(t, channel, session)
+      })
+    } catch (error) {
+      // All of it or nothing: no session stays without its channel.
+      for (const { id } of sessions) await needs.sessions.stop(id, { reason: 'user_canceled' })
+      throw error
     }
     return this.channels.detail(workspace.id, channel)
   }

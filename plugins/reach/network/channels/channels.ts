@@ -23,9 +23,15 @@ export class Channels {
   /** @throws Fault `channel_exists` */
   create(t: Tx, workspaceId: string, body: CreateChannelBody, by: string): ChannelRow {
     const { channel, purpose, fanout_policy: fanoutPolicy = 'all_members', coordinator_peer_id: coordinator } = body
-    if (channels.get(t, { workspaceId, channel })) throw NetworkErrors.channel_exists(`there is a channel ${channel}`)
+    this.checkFree(workspaceId, channel, t)
     const made = this.#insert(t, { workspaceId, channel, purpose, fanoutPolicy, coordinator, createdBy: by })
     return made
+  }
+
+  /** @throws Fault `channel_exists` */
+  checkFree(workspaceId: string, channel: string, reads: Reads = this.kernel.db): void {
+    if (channels.get(reads, { workspaceId, channel }))
+      throw NetworkErrors.channel_exists(`there is a channel ${channel}`)
   }
 
   /** The channel of an execution that takes part in it: made when it is not there. */

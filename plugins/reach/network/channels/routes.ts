@@ -16,6 +16,8 @@ import {
   SubscriptionReply,
   UpdateChannelBody,
 } from '../../../../schemas/network/channels.js'
+import { AgentErrors } from '../../../agents/agents/api.js'
+import { DaemonErrors } from '../../../desk/daemon/api.js'
 import { REFERENCE_ERRORS } from '../../../desk/workspaces/api.js'
 import { SessionErrors } from '../../../work/sessions/api.js'
 import { NetworkErrors } from '../api.js'
@@ -55,6 +57,19 @@ const channel = collectionOf<NetworkService>(about)({
   missing: NetworkErrors.channel_not_found,
 })
 
+/** What the creation of a session throws. */
+const STARTING = [
+  AgentErrors.agent_not_found,
+  AgentErrors.agent_invalid,
+  AgentErrors.agent_not_runnable,
+  AgentErrors.agent_untrusted,
+  DaemonErrors.draining,
+  SessionErrors.hook_denied,
+  SessionErrors.sandbox_unavailable,
+  SessionErrors.session_briefing_failed,
+  SessionErrors.session_limit,
+]
+
 /** Routes of channels, peers and subscriptions. */
 export const channelRoutes: readonly Route<NetworkService>[] = [
   channel.list({
@@ -76,7 +91,7 @@ export const channelRoutes: readonly Route<NetworkService>[] = [
     cli: { ...inWorkspace, args: [{ ...NAME, in: 'body' }] },
     with: [tool('network_channel_create', ['network'], { visibility: 'operator' })],
     body: CreateChannelBody,
-    throws: [...REFERENCE_ERRORS, NetworkErrors.channel_exists, NetworkErrors.network_disabled],
+    throws: [...REFERENCE_ERRORS, ...STARTING, NetworkErrors.channel_exists, NetworkErrors.network_disabled],
     handle: async (self, { params, body, actor }) => ({
       channel: await self.createChannel(await self.place(params.workspace_id, actor), body, actor),
     }),
@@ -144,7 +159,7 @@ export const channelRoutes: readonly Route<NetworkService>[] = [
     with: [
       throws(...REFERENCE_ERRORS, NetworkErrors.peer_not_found),
       tool('network_peer', ['network']),
-      cli('network peers get', {
+      cli('network peers show', {
         ...inWorkspace,
         args: [{ name: 'peer_id', summary: 'id of a peer' }],
         view: show(PeerReply, 'peer', [

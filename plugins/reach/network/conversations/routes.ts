@@ -130,7 +130,7 @@ export const conversationRoutes: readonly Route<NetworkService>[] = [
     with: [
       missing,
       tool('network_thread', ['network']),
-      cli('network threads get', {
+      cli('network threads show', {
         ...inWorkspace,
         args: [CHANNEL, { name: 'thread_id', summary: 'id of a thread' }],
         view: show(ThreadReply, 'thread', [
@@ -242,7 +242,7 @@ export const conversationRoutes: readonly Route<NetworkService>[] = [
     with: [
       missing,
       tool('network_direct', ['network']),
-      cli('network directs get', {
+      cli('network directs show', {
         ...inWorkspace,
         args: [CHANNEL, { name: 'direct_id', summary: 'id of a direct room' }],
         view: show(DirectReply, 'direct', [

@@ -313,6 +313,9 @@ test('channels have names of their own, can be changed, and are gone with their 
   try {
     assert.is((await request('POST', '/channels', { channel: 'team' })).body.code, 'channel_exists')
     assert.is((await request('POST', '/channels', { channel: 'No Good' })).status, 400)
+    const half = await request('POST', '/channels', { channel: 'half', agent_names: ['ada', 'nobody'] })
+    assert.equal([half.status, half.body.code], [404, 'agent_not_found'], 'bad input changes nothing')
+    assert.is((await request('GET', '/channels/half')).body.code, 'channel_not_found')
     assert.is((await request('GET', '/channels/none')).body.code, 'channel_not_found')
     assert.is(
       (await request('PATCH', '/channels/team', { coordinator_peer_id: 'eve.ses_1' })).body.code,
