@@ -133,12 +133,14 @@ def _size(value):
 class Host:
     """The daemon, as one instance sees it."""
 
-    def __init__(self, connection, instance_id):
+    def __init__(self, connection, instance_id, purpose="service"):
         self._connection = connection
         self._id = instance_id
         self._known = {}
         self._lock = threading.Lock()
         self._reports = ThreadPoolExecutor(1)
+        #: "control": the instance is open for a check alone, and no event of it is taken; otherwise "service".
+        self.purpose = purpose
         #: Set when the instance is closed.
         self.closed = threading.Event()
 
@@ -269,6 +271,7 @@ class _Served:
         self._about = {"name": name, "version": version, "sdk_name": "svc_bridge.py"}
         self._open = open_instance
         self._running = {}
+        self._purpose = "service"
         self._lock = threading.RLock()
         self._connection = Connection(self.answer)
 
@@ -308,7 +311,9 @@ class _Served:
 
     def initialize(self, params):
         capabilities = params.get("capabilities", {})
-        instances = params.get("runtime", {}).get("bridge", {}).get("managed_instances", [])
+        bridge = params.get("runtime", {}).get("bridge", {})
+        instances = bridge.get("managed_instances", [])
+        self._purpose = bridge.get("purpose", "service")
         # The answer goes first: the daemon takes no report before.
         threading.Timer(0.05, self.set, [instances]).start()
         return {
@@ -347,7 +352,7 @@ class _Served:
             for new, one in wanted.items():
                 if new in self._running:
                     continue
-                host = Host(self._connection, new)
+                host = Host(self._connection, new, self._purpose)
                 try:
                     adapter = self._open(Instance(one), host)
                 except InstanceProblem as problem:

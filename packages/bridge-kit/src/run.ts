@@ -3,7 +3,7 @@ import type { Readable, Writable } from 'node:stream'
 import { RpcConnection, RpcError } from './rpc.js'
 import { type ManagedInstance, messageOf, type Open, Running } from './running.js'
 import { realTiming, type Timing } from './timing.js'
-import type { Delivery, Unsettled } from './types.js'
+import type { Delivery, Host, Unsettled } from './types.js'
 
 const METHODS = [
   'health_check',
@@ -38,7 +38,7 @@ interface Initialize {
   readonly capabilities?: { readonly provides?: readonly string[]; readonly granted_permissions?: readonly string[] }
   readonly runtime?: {
     readonly data_dir?: string
-    readonly bridge?: { readonly managed_instances?: readonly ManagedInstance[] }
+    readonly bridge?: { readonly purpose?: string; readonly managed_instances?: readonly ManagedInstance[] }
   }
 }
 
@@ -60,6 +60,7 @@ class Served {
   readonly #connection: RpcConnection
   readonly #running = new Map<string, Running>()
   #dataDir: string | undefined
+  #purpose: Host['purpose'] = 'service'
   /** Changes of the set of instances, one after the other. */
   #changes: Promise<void> = Promise.resolve()
 
@@ -109,6 +110,7 @@ class Served {
 
   #initialize({ capabilities, runtime }: Initialize) {
     this.#dataDir = runtime?.data_dir
+    this.#purpose = runtime?.bridge?.purpose === 'control' ? 'control' : 'service'
     const { provides = [], granted_permissions: permissions = [] } = capabilities ?? {}
     // The answer goes first: the daemon waits a few seconds for it, and takes no report before.
     this.#changes = this.#changes.then(() => new Promise(resolve => setImmediate(resolve)))
@@ -147,7 +149,7 @@ class Served {
     await Promise.all(ending.map(running => running.close()))
     for (const [id, managed] of byId) {
       if (this.#running.has(id)) continue
-      const running = new Running(managed, this.#connection, this.timing, this.#dataDir)
+      const running = new Running(managed, this.#connection, this.timing, this.#dataDir, this.#purpose)
       this.#running.set(id, running)
       void running.open(this.bridge.open)
     }

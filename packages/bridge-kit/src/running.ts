@@ -57,6 +57,7 @@ export class Running implements Host {
     private readonly connection: RpcConnection,
     private readonly timing: Timing,
     readonly dataDir: string | undefined,
+    readonly purpose: Host['purpose'],
   ) {
     const bridge = { bridge_instance_id: managed.instance.id }
     this.#inbox = new Inbox(

@@ -158,6 +158,11 @@ export interface Values {
 export interface Host {
   /** Aborted when the instance is closed. */
   readonly signal: AbortSignal
+  /**
+   * `control`: the instance is open for a check alone, and the daemon takes no event of it. Connect, report and verify as ever, and do
+   * nothing that would have the platform count something as received.
+   */
+  readonly purpose: 'service' | 'control'
   /** Folder of the extension for what outlasts its process; it may not exist yet. Undefined: the daemon offers none. */
   readonly dataDir: string | undefined
   /** The manifest has to require `state/get` and `state/put`. */

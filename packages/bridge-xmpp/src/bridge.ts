@@ -186,7 +186,8 @@ class XmppBridge implements Adapter {
       this.#rooms = connection.rooms
       this.#since = Math.max(Date.now() - this.config.catchUpMs, (this.#lostAt ?? 0) - SKEW_MS)
       this.#whileReading(this.#catchUp())
-      await connection.announce()
+      // A server hands over what it kept for one who was away, and keeps it no longer.
+      if (this.host.purpose === 'service') await connection.announce()
       await connection.rooms.join()
       this.#tell()
       for (const waiter of this.#waiters.splice(0)) waiter()

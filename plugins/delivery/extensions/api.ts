@@ -208,6 +208,23 @@ export interface CallOptions {
   readonly secrets?: readonly string[]
 }
 
+/** How a process is started for some work alone. */
+export interface ControlLaunch {
+  /** In place of what {@link ProvisionOwner.runtime} says. */
+  readonly runtime: ProvidedMembers
+  /** Methods of the Host API that the work answers itself, as {@link ProvisionOwner.methods}. */
+  readonly methods: ReadonlyMap<string, (call: HostCall) => Promise<unknown>>
+  /** Methods that are answered as ever. No others may be called, and of both lists only those that the extension is granted. */
+  readonly passes: readonly string[]
+}
+
+/** A process that was started for some work alone. */
+export interface ControlProcess {
+  implements(method: string): boolean
+  /** @throws Fault `extension_method_missing`, `extension_call_failed` */
+  call(method: string, params: unknown, timeoutMs: number): Promise<unknown>
+}
+
 /** The method by which the process of an extension is asked when a hook of it runs, for events that it named in its handshake. */
 export const HOOK_METHOD = 'hooks/execute'
 
@@ -253,6 +270,17 @@ export interface ExtensionsApi extends TapsOf<typeof points> {
    * Resolves when it is ready or gone. @throws Fault `extension_not_running` with the reason why it is not ready; it is tried again
    */
   reconsider(key: string): Promise<void>
+  /**
+   * Starts another process of the extension of that key for some work alone, beside the one that runs or in place of none, and ends it
+   * before this resolves. It is not supervised, and nothing that it does counts as the extension's.
+   * @throws Fault `extension_not_found`, `extension_not_running` with the reason why it did not start, and what the work throws
+   */
+  control<T>(
+    key: string,
+    launch: ControlLaunch,
+    work: (process: ControlProcess) => Promise<T>,
+    signal: AbortSignal,
+  ): Promise<T>
   /** Ends the process of the extension of that key and starts another one with what {@link ProvisionOwner.runtime} says now. */
   restart(key: string): Promise<void>
 }

@@ -244,6 +244,14 @@ export class ExtensionsService implements ExtensionsApi {
 
   restart = async (key: string): Promise<void> => this.#changed(key, runtime => runtime.restart())
 
+  async control<T>(...[key, launch, work, signal]: Parameters<ExtensionsApi['control']>): Promise<T> {
+    await this.#expected.none(key)
+    await this.#bundled.load(key)
+    const runtime = this.get(key).generation?.runtime
+    if (!runtime) throw ExtensionErrors.extension_not_running(`no process of ${key} can be started`)
+    return runtime.control(launch, work, signal) as Promise<T>
+  }
+
   async #changed(key: string, change: (runtime: ExtensionRuntime) => Promise<void>): Promise<void> {
     const runtime = this.#runtimeOf(key)
     if (!runtime) return

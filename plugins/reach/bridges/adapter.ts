@@ -117,6 +117,14 @@ export interface VerifyCheck {
   readonly remediation: string
 }
 
+/** What an adapter found of an instance that it did not serve. */
+export interface Examined {
+  /** The state that it reported last; undefined: none in the time that it had. */
+  readonly state?: StateReport
+  /** As of {@link BridgeProvider.verify}. */
+  readonly checks: readonly VerifyCheck[]
+}
+
 /** What an adapter reports of an instance. */
 export interface StateReport {
   readonly status: 'starting' | 'ready' | 'degraded' | 'auth_required' | 'error'
@@ -227,6 +235,11 @@ export interface BridgeProvider {
   /** Only where {@link BridgeCapabilities.canSettle}; `since` in epoch milliseconds. */
   settle?(request: DeliveryRequest & { readonly since: number }, signal: AbortSignal): Promise<SettleResult>
   verify?(instanceId: string, signal: AbortSignal): Promise<readonly VerifyCheck[]>
+  /**
+   * Tries an instance that it does not run, without serving it: no event is taken, nothing is delivered, and nothing of it goes on
+   * afterwards. Rejects when the adapter cannot be started.
+   */
+  examine?(instance: ManagedInstance, signal: AbortSignal): Promise<Examined>
   registerWebhook?(instanceId: string, signal: AbortSignal): Promise<VerifyCheck>
 }
 

@@ -364,6 +364,17 @@ test('a value outlasts the process, is of one instance, and waits while the daem
   await again.daemon.shutdown()
 })
 
+test('an adapter knows whether its instance is open for a check alone', async () => {
+  for (const purpose of ['service', 'control'] as const) {
+    const { daemon, opened } = probe({ verify: () => [{ check: 'login', status: 'pass', remediation: '' }] })
+    daemon.purpose = purpose
+    await daemon.initialize([managed('a', {})])
+    await daemon.status('starting')
+    assert.is(opened[0]?.host.purpose, purpose)
+    await daemon.shutdown()
+  }
+})
+
 test('a text and a name that are too long for the daemon are cut', async () => {
   const { daemon, opened } = probe()
   await daemon.initialize([managed('a', {})])

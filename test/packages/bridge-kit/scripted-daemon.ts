@@ -46,6 +46,7 @@ export class ScriptedDaemon {
   keep: (key: string) => void = () => {}
   /** Folder that the adapter is given for its data. */
   dataDir: string | undefined
+  purpose: 'service' | 'control' = 'service'
   readonly #connection: RpcConnection
   readonly #watchers = new Set<() => void>()
   #nonces = 0
@@ -124,7 +125,7 @@ export class ScriptedDaemon {
       capabilities: { provides: ['bridge.adapter'], granted_permissions: ['bridges/messages/ingest'] },
       runtime: {
         ...(this.dataDir === undefined ? {} : { data_dir: this.dataDir }),
-        bridge: { runtime_version: '2', purpose: 'service', managed_instances: instances },
+        bridge: { runtime_version: '2', purpose: this.purpose, managed_instances: instances },
       },
     })
   }

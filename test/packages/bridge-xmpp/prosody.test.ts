@@ -87,6 +87,25 @@ test('a chat and a room: who sent it, what is addressed, an answer that grows', 
     assert.equal(await daemon.settle(daemon.delivery('bri_1', target, 'never sent'), Date.now()), { outcome: 'absent' })
 })
 
+test('a check alone takes nothing that the server keeps for one who is away', async () => {
+  const ann = await person('ann')
+  await ann.say('gus@localhost', 'kept for you')
+  await ann.settled()
+  const gus = instance({ jid: 'gus@localhost' })
+  const check = ScriptedDaemon.inProcess({ ...manifest, open: (one, host) => openXmpp(one, host, hasty) })
+  check.purpose = 'control'
+  await check.initialize([gus])
+  await check.status('ready')
+  const { checks } = (await check.request('bridges/verify', { bridge_instance_id: 'bri_1' })) as {
+    checks: { check: string; status: string }[]
+  }
+  assert.is(checks.find(({ check }) => check === 'xmpp.connected')?.status, 'pass')
+  await check.shutdown()
+  assert.equal(check.events, [])
+  const daemon = await start(gus)
+  await daemon.heard('kept for you')
+})
+
 test('the past of a room starts nothing, nor does what claims to be of the past', async () => {
   const ann = await person('ann')
   const place = 'past@rooms.localhost'

@@ -1,4 +1,4 @@
-import type { CallOptions } from '../api.js'
+import type { CallOptions, ControlLaunch, ControlProcess } from '../api.js'
 
 /** One line for people, of an extension or about it; secrets are taken out. */
 export interface LogEntry {
@@ -44,6 +44,8 @@ export interface ExtensionRuntime {
   reconsider(): Promise<void>
   /** Ends the process and starts another one, unless it is not needed or was stopped. */
   restart(): Promise<void>
+  /** Starts a process for some work alone, see `ExtensionsApi.control`. */
+  control<T>(launch: ControlLaunch, work: (process: ControlProcess) => Promise<T>, signal: AbortSignal): Promise<T>
   health(): RuntimeHealth
   /** Told of every later change of {@link health}; returns what ends it. */
   onChange(listener: () => void): () => void

@@ -74,7 +74,7 @@ export class HostApi {
 
   constructor(
     private readonly host: SubprocessHost,
-    private readonly provisions: Provisions,
+    private readonly provisions: Pick<Provisions, 'methodOf'>,
   ) {
     this.#calls = new RateLimiter(CALLS, host.clock)
     this.#snapshots = new RateLimiter(host.limits.snapshotRate, host.clock)

@@ -30,7 +30,9 @@ export interface InstanceStart {
   readonly times: Times
   readonly api: HostApi
   readonly logs: LogRing
-  readonly provisions: Provisions
+  readonly provisions: Pick<Provisions, 'membersFor'>
+  /** It is started for some work alone: it does not speak for the extension, and another process may that runs. */
+  readonly isControl?: boolean
 }
 
 /** One process of an extension and the connection to it, from its start to its end. */
@@ -80,9 +82,13 @@ export class Instance {
     const provided = await start.provisions.membersFor(extension)
     const isConfined = start.place.confined?.() ?? false
     const data = await makeDataFolder(host, extension.key)
-    logs.hide([...launch.secrets, ...provided.secrets])
+    const secrets = [...launch.secrets, ...provided.secrets]
     const nonce = host.ids.hex(16)
-    await host.db.tx(t => new Snapshots(host).activate(t, sourceOf(extension.key), nonce))
+    if (start.isControl) logs.alsoHide(secrets)
+    else {
+      logs.hide(secrets)
+      await host.db.tx(t => new Snapshots(host).activate(t, sourceOf(extension.key), nonce))
+    }
     const request = {
       label: `extension ${extension.key}`,
       argv: launch.argv,
@@ -158,7 +164,9 @@ export class Instance {
   async #hungUp(why: string): Promise<void> {
     this.#ending.abort()
     this.#connection.close(why)
-    const { host, extension } = this.start
+    const { host, extension, isControl } = this.start
+    // It asks no person, and the process beside it may.
+    if (isControl) return
     const { id } = caller(extension.key)
     const dismiss = () => host.needs.callers.dismiss(one => one.id === id, ExtensionErrors.extension_not_running(why))
     dismiss()

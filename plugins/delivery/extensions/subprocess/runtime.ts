@@ -1,13 +1,20 @@
 import { Serial } from '../../../../kernel/kit/serial.js'
 import { messageOf } from '../../../../kernel/plugin.js'
 import { durationMs } from '../../../../schemas/duration.js'
-import { type CallOptions, HOOK_METHOD, type InstalledExtension } from '../api.js'
+import {
+  type CallOptions,
+  type ControlLaunch,
+  type ControlProcess,
+  HOOK_METHOD,
+  type InstalledExtension,
+} from '../api.js'
 import { ExtensionErrors } from '../errors.js'
 import type { LogRing } from '../load/log-ring.js'
 import type { ExtensionRuntime, RuntimeHealth } from '../load/runtime.js'
 import type { Consent } from '../manifest/permissions.js'
 import type { SubprocessKernel } from '../needs.js'
 import { NotSent } from './connection.js'
+import { controlled } from './control.js'
 import { ExtensionCrashLoop } from './events.js'
 import { type Grants, grantsOf, publisher, sourceOf } from './grants.js'
 import type { Times } from './handshake.js'
@@ -65,6 +72,8 @@ export class SubprocessRuntime implements ExtensionRuntime {
   readonly #provisions: Provisions
   /** Between {@link start} and {@link stop}: the extension is loaded. */
   #isLoaded = false
+  /** Processes that were started for some work alone. */
+  readonly #controls = new Map<AbortController, Promise<unknown>>()
   /** Starts and ends of its process come one after the other. */
   readonly #changes = new Serial()
 
@@ -118,9 +127,30 @@ export class SubprocessRuntime implements ExtensionRuntime {
     this.#isLoaded = false
     // A start that is under way ends by this, and what comes behind it in the line finds nothing to start.
     this.#stopping.abort(new Error('it was stopped'))
+    for (const control of this.#controls.keys()) control.abort(new Error('the extension is ended'))
     if (deadlineMs <= 0) this.#hurry.abort()
     const timer = this.host.clock.timeout(deadlineMs, () => this.#hurry.abort())
-    return this.#changes.run(() => this.#finish()).finally(() => timer.cancel())
+    return this.#changes
+      .run(async () => {
+        await this.#finish()
+        await Promise.allSettled(this.#controls.values())
+      })
+      .finally(() => timer.cancel())
+  }
+
+  async control<T>(
+    launch: ControlLaunch,
+    work: (process: ControlProcess) => Promise<T>,
+    signal: AbortSignal,
+  ): Promise<T> {
+    const { host, extension, place } = this
+    if (!this.#isLoaded) throw ExtensionErrors.extension_not_running(`${extension.name} was stopped`)
+    const ended = new AbortController()
+    const start = { host, extension, place, grants: this.#granted(), times: this.#times }
+    const either = AbortSignal.any([signal, ended.signal])
+    const done = controlled({ ...start, signal: either }, launch, work)
+    this.#controls.set(ended, done)
+    return done.finally(() => this.#controls.delete(ended))
   }
 
   reconsider(): Promise<void> {

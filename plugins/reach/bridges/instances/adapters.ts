@@ -7,6 +7,7 @@ import { SerialBy } from '../../../../kernel/kit/serial.js'
 import { shown } from '../../../../kernel/kit/text.js'
 import { messageOf, within } from '../../../../kernel/plugin.js'
 import {
+  type BoundSecret,
   BridgeErrors,
   type BridgeHost,
   type BridgeProvider,
@@ -228,15 +229,7 @@ export class Adapters {
         continue
       }
       if (status === 'auth_required' && !told?.ids.has(id)) await this.#moveAll([instance], { status: 'starting' })
-      const { displayName, platform, workspaceId, providerConfig } = instance
-      wanted.push({
-        id,
-        displayName,
-        platform,
-        ...(workspaceId === undefined ? {} : { workspaceId }),
-        providerConfig,
-        secrets: bound,
-      })
+      wanted.push(managedOf(instance, bound))
     }
     return wanted.sort((a, b) => (a.id < b.id ? -1 : 1))
   }
@@ -280,6 +273,13 @@ export class Adapters {
       for (const { id } of all) this.instances.move(t, id, standing)
     })
   }
+}
+
+/** An instance as its adapter gets it. */
+export function managedOf(instance: Instance, secrets: readonly BoundSecret[]): ManagedInstance {
+  const { id, displayName, platform, workspaceId, providerConfig } = instance
+  const workspace = workspaceId === undefined ? {} : { workspaceId }
+  return { id, displayName, platform, ...workspace, providerConfig, secrets }
 }
 
 /** @throws Fault `bridge_report_invalid` */

@@ -16,6 +16,7 @@ import type { Adapters } from './adapters.js'
 import { routeOf } from './addresses.js'
 import type { ConfigCheck } from './config-check.js'
 import type { Instance, Instances } from './instances.js'
+import { type ProofsApart, proveApart } from './proofs-apart.js'
 import type { Secrets } from './secrets.js'
 import type { TestMessages } from './test-messages.js'
 
@@ -77,17 +78,22 @@ export class Trials {
     }
   }
 
-  /** The five proofs and the checks of the adapter. @throws Fault `bridge_not_found` */
+  /**
+   * The five proofs and the checks of the adapter, which tries a bridge that is disabled without serving it.
+   * @throws Fault `bridge_not_found`
+   */
   async verify(id: string, actor: Actor, signal: AbortSignal): Promise<VerifyBridgeReply> {
     const instance = this.instances.seen(id, actor)
+    const configuration = await this.#configuration(instance)
+    const apart = instance.enabled ? undefined : await this.#apart(instance, configuration, signal)
     const own = [
-      await this.#configuration(instance),
-      this.#process(instance),
-      this.#transport(instance),
+      apart?.configuration ?? configuration,
+      apart?.process ?? this.#process(instance),
+      apart?.transport ?? this.#transport(instance),
       this.#inbound(instance),
       this.#outbound(instance),
-    ]
-    return { bridge_instance_id: id, checks: [...own, ...(await this.#ofAdapter(instance, signal))] }
+    ].map(check => this.#plain(check))
+    return { bridge_instance_id: id, checks: [...own, ...(apart?.others ?? (await this.#ofAdapter(instance, signal)))] }
   }
 
   /** @throws Fault `bridge_not_found`, `bridge_not_ready` */
@@ -152,6 +158,13 @@ export class Trials {
     return { check, status: 'pass', remediation: '' }
   }
 
+  async #apart(instance: Instance, configuration: VerifyCheck, signal: AbortSignal): Promise<ProofsApart | undefined> {
+    const provider = this.instances.providerOf(instance)
+    const reveal = () => this.secrets.reveal(instance.id)
+    const proofs = await proveApart(instance, configuration, provider, reveal, signal)
+    return proofs && { ...proofs, others: proofs.others.slice(0, CHECKS_MAX).map(check => this.#plain(check)) }
+  }
+
   #process({ id, enabled, status }: Instance): VerifyCheck {
     const check = 'process'
     if (!enabled)
@@ -190,11 +203,17 @@ export class Trials {
     }
   }
 
-  #inbound({ id }: Instance): VerifyCheck {
+  #inbound({ id, enabled }: Instance): VerifyCheck {
     const check = 'inbound'
     const { inboundAt } = this.instances.state(id) ?? {}
     if (inboundAt !== undefined)
       return { check, status: 'pass', remediation: `the latest event came at ${iso(inboundAt)}` }
+    if (!enabled)
+      return {
+        check,
+        status: 'fail',
+        remediation: `no event ever came, and none is taken while the bridge is disabled: ${command('bridge enable', id)}`,
+      }
     return {
       check,
       status: 'fail',
@@ -202,7 +221,7 @@ export class Trials {
     }
   }
 
-  #outbound({ id }: Instance): VerifyCheck {
+  #outbound({ id, enabled }: Instance): VerifyCheck {
     const check = 'outbound'
     const { outboundAt, lastSuccessAt } = this.instances.state(id) ?? {}
     if (outboundAt !== undefined)
@@ -211,6 +230,12 @@ export class Trials {
       const remediation = `a message was handed over at ${iso(lastSuccessAt)}, and the platform gave it no id: look whether it is there`
       return { check, status: 'warn', remediation }
     }
+    if (!enabled)
+      return {
+        check,
+        status: 'fail',
+        remediation: `the platform never confirmed a message, and none is sent while the bridge is disabled: ${command('bridge enable', id)}`,
+      }
     return {
       check,
       status: 'fail',

@@ -17,6 +17,7 @@ import type {
   BridgeProvider,
   DeliveryRequest,
   DeliveryResult,
+  Examined,
   ManagedInstance,
   SettleResult,
   SnapshotTarget,
@@ -25,6 +26,7 @@ import type {
 } from '../api.js'
 import { BridgeErrors } from '../api.js'
 import type { K } from '../needs.js'
+import { Examination, PASSES } from './examination.js'
 import { Checked, Delivered, Settled, Targets, Verified } from './schemas.js'
 
 const SET = 'bridges/instances/set'
@@ -39,7 +41,7 @@ const UNSENT: readonly string[] = ['extension_not_running', 'extension_busy', 'e
 type Standing = ProcessNews['status'] | 'unknown'
 
 /** The kernel that a bridge of a process needs. */
-export type ProcessKernel = Pick<K, 'needs' | 'log'>
+export type ProcessKernel = Pick<K, 'needs' | 'log' | 'clock'>
 
 /** The adapter that the extension of one name has in its process, whether that runs or not. */
 export class ProcessAdapter {
@@ -50,6 +52,12 @@ export class ProcessAdapter {
   #given = -1
   #standing: Standing = 'unknown'
   readonly #changes = new Serial()
+  /** One process at a time is started for a check alone. */
+  readonly #examinations = new Serial()
+  /** The instance whose check is under way. */
+  #examined:
+    | { readonly instance: ManagedInstance; readonly abort: AbortController; readonly done: Promise<unknown> }
+    | undefined
 
   constructor(
     private readonly kernel: ProcessKernel,
@@ -69,15 +77,17 @@ export class ProcessAdapter {
   /** Members of `runtime` for a process that is about to start. */
   members(): ProvidedMembers {
     this.#given = this.#wanted
+    // The log of both processes is one.
+    const examined = this.#examined ? [this.#examined.instance] : []
+    return { members: this.#runtime('service', this.#managed), secrets: secretsOf([...this.#managed, ...examined]) }
+  }
+
+  #runtime(purpose: 'service' | 'control', managed: readonly ManagedInstance[], more: object = {}) {
     const { platform } = this.extension()?.manifest.bridge ?? {}
-    const bridge = {
-      runtime_version: '2',
-      purpose: 'service',
-      provider: this.name,
-      platform,
-      managed_instances: this.#managed.map(toWire),
+    const instances = managed.map(toWire)
+    return {
+      bridge: { runtime_version: '2', purpose, provider: this.name, platform, ...more, managed_instances: instances },
     }
-    return { members: { bridge }, secrets: this.#secrets() }
   }
 
   heard(news: ProcessNews): void {
@@ -119,6 +129,7 @@ export class ProcessAdapter {
           }
         : {}),
       verify: (id, signal) => this.#verify(id, signal),
+      examine: (instance, signal) => this.#examinations.run(() => this.#examine(instance, signal)),
       registerWebhook: (id, signal) => this.#registerWebhook(id, signal),
     }
   }
@@ -137,10 +148,44 @@ export class ProcessAdapter {
 
   #manage(instances: readonly ManagedInstance[], host: BridgeHost): Promise<void> {
     return this.#changes.run(async () => {
+      // Two logins of one account disturb each other: what is to be served is tried no longer.
+      for (let tried = this.#triedOf(instances); tried; tried = this.#triedOf(instances)) {
+        tried.abort.abort(new Error('the bridge was enabled meanwhile'))
+        await tried.done.catch(() => {})
+      }
       this.host = instances.length > 0 ? host : undefined
       this.#managed = [...instances].sort((a, b) => (a.id < b.id ? -1 : 1))
       this.#wanted++
       await this.#apply()
+    })
+  }
+
+  /** The check that is under way of one of these. */
+  #triedOf(instances: readonly ManagedInstance[]) {
+    const examined = this.#examined
+    return instances.some(({ id }) => id === examined?.instance.id) ? examined : undefined
+  }
+
+  /** Starts a process that has one instance, asks it how that stands, and ends it. */
+  async #examine(instance: ManagedInstance, signal: AbortSignal): Promise<Examined> {
+    const { current: extensions } = this.kernel.needs.extensions
+    const key = this.extension()?.key
+    if (!extensions || key === undefined)
+      throw ExtensionErrors.extension_not_found(`no extension ${this.name} has an adapter`)
+    if (this.manages(instance.id)) throw BridgeErrors.bridge_transition('the bridge was enabled meanwhile')
+    const examination = new Examination(this.kernel.clock, instance.id)
+    const allowed = [...examination.methods.keys(), ...PASSES]
+    const runtime = {
+      members: this.#runtime('control', [instance], { allowed_methods: allowed }),
+      secrets: secretsOf([instance]),
+    }
+    const launch = { runtime, methods: examination.methods, passes: PASSES }
+    const abort = new AbortController()
+    const either = AbortSignal.any([signal, abort.signal])
+    const done = extensions.control(key, launch, process => examination.of(process), either)
+    this.#examined = { instance, abort, done }
+    return done.finally(() => {
+      this.#examined = undefined
     })
   }
 
@@ -161,7 +206,7 @@ export class ProcessAdapter {
     const wanted = this.#wanted
     try {
       const params = { managed_instances: this.#managed.map(toWire) }
-      await extensions.call(key, SET, params, { timeoutMs: SET_MS, secrets: this.#secrets() })
+      await extensions.call(key, SET, params, { timeoutMs: SET_MS, secrets: secretsOf(this.#managed) })
       this.#given = wanted
     } catch (error) {
       this.kernel.log.warn('an adapter did not take its instances and is started again', {
@@ -186,10 +231,6 @@ export class ProcessAdapter {
       void host.report(id, state).catch(error => {
         this.kernel.log.warn('the state of a bridge was not written', { bridge: id, error: messageOf(error) })
       })
-  }
-
-  #secrets(): string[] {
-    return this.#managed.flatMap(({ secrets }) => secrets.map(({ value }) => value))
   }
 
   async #deliver(request: DeliveryRequest, signal: AbortSignal): Promise<DeliveryResult> {
@@ -269,6 +310,9 @@ export class ProcessAdapter {
     throw fault
   }
 }
+
+const secretsOf = (managed: readonly ManagedInstance[]): string[] =>
+  managed.flatMap(({ secrets }) => secrets.map(({ value }) => value))
 
 const remoteOf = (id: string | null | undefined) => (typeof id === 'string' ? { remote_message_id: id } : {})
 

@@ -1,11 +1,9 @@
-import * as v from 'valibot'
-import { issueText } from '../../../../kernel/kit/issue-text.js'
 import type { HostCall, InstalledExtension, ProvisionOwner } from '../../../delivery/extensions/api.js'
 import type { BridgeProvider, InboundEvent, StateReport } from '../api.js'
 import { BridgeErrors } from '../api.js'
 import type { K } from '../needs.js'
 import { ProcessAdapter } from './adapter.js'
-import { DeliveryReportParams, IngestParams, ReportParams } from './schemas.js'
+import { checked, DeliveryReportParams, defined, IngestParams, ReportParams } from './schemas.js'
 
 /** The adapters that extensions have in their processes: one for each name of an extension with `[bridge]`. */
 export class BridgeProcesses {
@@ -16,7 +14,7 @@ export class BridgeProcesses {
   /** What {@link providers} was when listeners were called last. */
   #seen: readonly BridgeProvider[] = []
 
-  constructor(private readonly kernel: Pick<K, 'needs' | 'log'>) {}
+  constructor(private readonly kernel: Pick<K, 'needs' | 'log' | 'clock'>) {}
 
   /** Of every extension with `[bridge]` that is loaded, by name. */
   providers(): readonly BridgeProvider[] {
@@ -113,17 +111,4 @@ export class BridgeProcesses {
     const loaded = extensions?.installed().filter(({ state }) => state !== 'disabled' && state !== 'enabled') ?? []
     return [...loaded, ...(extensions?.bundled() ?? [])].filter(({ manifest }) => manifest.bridge)
   }
-}
-
-/** @throws Fault `bridge_event_invalid` */
-function checked<S extends v.GenericSchema>(schema: S, params: unknown): v.InferOutput<S> {
-  const parsed = v.safeParse(schema, params)
-  if (parsed.success) return parsed.output
-  const [issue] = parsed.issues
-  throw BridgeErrors.bridge_event_invalid(`${v.getDotPath(issue) ?? 'parameters'}: ${issueText(issue)}`)
-}
-
-/** Without members that are undefined. */
-function defined<T extends object>(value: T): T {
-  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as T
 }

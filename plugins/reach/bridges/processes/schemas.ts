@@ -1,4 +1,6 @@
 import * as v from 'valibot'
+import { issueText } from '../../../../kernel/kit/issue-text.js'
+import { BridgeErrors } from '../api.js'
 
 /** Of a platform's ids and names. */
 const name = v.pipe(v.string(), v.minLength(1), v.maxLength(512))
@@ -118,3 +120,16 @@ export const IngestParams = v.strictObject({
     ),
   ),
 })
+
+/** @throws Fault `bridge_event_invalid` */
+export function checked<S extends v.GenericSchema>(schema: S, params: unknown): v.InferOutput<S> {
+  const parsed = v.safeParse(schema, params)
+  if (parsed.success) return parsed.output
+  const [issue] = parsed.issues
+  throw BridgeErrors.bridge_event_invalid(`${v.getDotPath(issue) ?? 'parameters'}: ${issueText(issue)}`)
+}
+
+/** Without members that are undefined. */
+export function defined<T extends object>(value: T): T {
+  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as T
+}

@@ -58,6 +58,10 @@ export function fakeExtensions() {
       throw new Error(`${name} has no process`)
     }
 
+    async control(name: string): Promise<never> {
+      throw new Error(`${name} has no process`)
+    }
+
     implements() {
       return false
     }

@@ -1,0 +1,97 @@
+import { messageOf } from '../../../../kernel/plugin.js'
+import { type ControlLaunch, type ControlProcess, ExtensionErrors, type InstalledExtension } from '../api.js'
+import type { Grants } from './grants.js'
+import type { Times } from './handshake.js'
+import { HostApi } from './host-api.js'
+import { Instance } from './instance.js'
+import type { Place, SubprocessHost } from './runtime.js'
+
+/** Milliseconds in which a process that is needed no more ends by itself, and after SIGTERM. */
+const END_MS = 2000
+
+/** What a process for some work alone is started from. */
+export interface ControlStart {
+  readonly host: SubprocessHost
+  readonly extension: InstalledExtension
+  readonly place: Place
+  readonly grants: Grants
+  readonly times: Times
+  /** Aborts when the extension is ended. */
+  readonly signal: AbortSignal
+}
+
+/**
+ * Starts a process of an extension for some work alone and ends it afterwards, whatever came of that. It is no voice of the
+ * extension: it publishes nothing, is not supervised, and calls only what the work needs.
+ * @throws Fault `extension_not_running` with why it did not start, and what the work throws
+ */
+export async function controlled<T>(
+  { host, extension, place, grants, times, signal }: ControlStart,
+  launch: ControlLaunch,
+  work: (process: ControlProcess) => Promise<T>,
+): Promise<T> {
+  const { name } = extension
+  const provisions = {
+    membersFor: async () => launch.runtime,
+    methodOf: (method: string) => launch.methods.get(method),
+  }
+  const mayCall = (method: string) => launch.methods.has(method) || launch.passes.includes(method)
+  let instance: Instance | undefined
+  const start = {
+    host,
+    extension,
+    place,
+    grants: { ...grants, permissions: grants.permissions.filter(mayCall), kinds: [], scopes: [] },
+    times: { ...times, shutdown: Math.min(times.shutdown, END_MS), signalGrace: END_MS },
+    api: new HostApi(host, provisions),
+    logs: place.logs,
+    provisions,
+    isControl: true,
+  }
+  let stop = () => {}
+  const stopped = new Promise<never>((_, reject) => {
+    stop = () => reject(signal.reason)
+  })
+  stopped.catch(() => {})
+  if (signal.aborted) stop()
+  signal.addEventListener('abort', stop)
+  const opened = Instance.open(start, one => {
+    instance = one
+    place.logs.note(`a process was started for a check alone, pid ${one.pid}`)
+    signal.throwIfAborted()
+  })
+  try {
+    await Promise.race([opened, stopped]).catch(error => {
+      throw ExtensionErrors.extension_not_running(
+        `the process of ${name} does not start: ${place.logs.redact(messageOf(error))}`,
+      )
+    })
+    const process = instance as unknown as Instance
+    const over = process.over.then(why => {
+      throw ExtensionErrors.extension_call_failed(`${name}: ${why}`)
+    })
+    over.catch(() => {})
+    return await Promise.race([work(processOf(process, name, place)), over, stopped])
+  } finally {
+    signal.removeEventListener('abort', stop)
+    // A start that is under way leaves no process behind.
+    if (!instance) await opened.catch(() => {})
+    await instance?.stop('the check is over')
+  }
+}
+
+function processOf(instance: Instance, name: string, { logs }: Place): ControlProcess {
+  const implemented = new Set(instance.handshake?.implemented_methods)
+  return {
+    implements: method => implemented.has(method),
+    call: async (method, params, timeoutMs) => {
+      if (!implemented.has(method))
+        throw ExtensionErrors.extension_method_missing(`${name} does not implement ${method}`)
+      try {
+        return await instance.request(method, params, timeoutMs)
+      } catch (error) {
+        throw ExtensionErrors.extension_call_failed(`${method} of ${name}: ${logs.redact(messageOf(error))}`)
+      }
+    },
+  }
+}

@@ -1,0 +1,68 @@
+import * as v from 'valibot'
+import { messageOf, within } from '../../../../kernel/plugin.js'
+import type { ControlProcess, HostCall } from '../../../delivery/extensions/api.js'
+import { BridgeErrors, type Examined, type StateReport, type VerifyCheck } from '../api.js'
+import type { K } from '../needs.js'
+import { checked, defined, ReportParams, Verified } from './schemas.js'
+
+/** Milliseconds in which a process says how an instance stands, and in which it answers with its checks. */
+const REPORT_MS = 8000
+const VERIFY_MS = 8000
+/** Seconds after which an event may be sent again that a check does not take. */
+const LATER = 60
+const VERIFY = 'bridges/verify'
+
+/** What a process may ask of the daemon besides while it runs for a check alone: what is its own. */
+export const PASSES: readonly string[] = ['state/get', 'state/list', 'state/put', 'state/delete', 'secrets/get']
+
+/** What the process of an adapter says of one instance that it does not serve. */
+export class Examination {
+  #state: StateReport | undefined
+  #told: () => void = () => {}
+  readonly #isTold = new Promise<void>(resolve => {
+    this.#told = resolve
+  })
+
+  constructor(
+    private readonly clock: K['clock'],
+    private readonly instanceId: string,
+  ) {}
+
+  /** What the process asks of the daemon. Events are refused in a way that has the platform or the process keep them. */
+  readonly methods: ReadonlyMap<string, (call: HostCall) => Promise<unknown>> = new Map([
+    ['bridges/instances/report_state', (call: HostCall) => this.#reported(call)],
+    ['bridges/messages/ingest', refuse],
+    ['bridges/deliveries/report', refuse],
+  ])
+
+  /** Resolves with what the process has said when it has answered with its checks. */
+  async of(process: ControlProcess): Promise<Examined> {
+    await within(this.clock, REPORT_MS, this.#isTold).catch(() => {})
+    const checks = await this.#checks(process)
+    return { ...(this.#state && { state: this.#state }), checks }
+  }
+
+  async #checks(process: ControlProcess): Promise<readonly VerifyCheck[]> {
+    if (!process.implements(VERIFY)) return []
+    try {
+      const answer = await process.call(VERIFY, { bridge_instance_id: this.instanceId }, VERIFY_MS)
+      return v.parse(Verified, answer).checks
+    } catch (error) {
+      return [{ check: 'adapter', status: 'fail', remediation: `its checks failed: ${messageOf(error)}` }]
+    }
+  }
+
+  async #reported({ params }: HostCall): Promise<unknown> {
+    const { bridge_instance_id: id, ...state } = checked(ReportParams, params)
+    if (id !== this.instanceId) throw BridgeErrors.bridge_not_found(`the bridge ${JSON.stringify(id)} is not examined`)
+    this.#state = defined(state) as StateReport
+    if (state.status !== 'starting') this.#told()
+    return {}
+  }
+}
+
+async function refuse(): Promise<never> {
+  throw BridgeErrors.bridge_not_accepting('the bridge is disabled and its adapter runs for a check alone', {
+    retryAfter: LATER,
+  })
+}
