@@ -275,6 +275,8 @@ export const BridgeProviderInfo = v.object({
   state: v.string(),
   health: v.string(),
   health_message: v.optional(v.string()),
+  /** Its rooms have threads, which can be conversations of their own. */
+  threads: v.boolean(),
   config_schema: v.nullish(v.object({ schema: v.optional(v.string()), version: v.optional(v.string()) })),
   secret_slots: v.optional(
     v.array(v.object({ name: v.string(), description: v.optional(v.string()), required: v.optional(v.boolean()) })),

@@ -56,7 +56,7 @@ export class Health {
   async providers(): Promise<BridgeProviderInfo[]> {
     const all = this.instances.list()
     const found = this.instances.providers().map(async (provider): Promise<BridgeProviderInfo> => {
-      const { platform, displayName, description, extension, secretSlots } = provider
+      const { platform, displayName, description, extension, secretSlots, capabilities } = provider
       const own = all.filter(one => one.extension === extension && one.platform === platform && one.enabled)
       const failing = own.filter(({ status }) => status !== 'ready' && status !== 'starting')
       const schema = await schemaOf(provider)
@@ -73,6 +73,7 @@ export class Health {
         ...(failing.length > 0 && {
           health_message: `${failing.length} of ${own.length} bridges need attention: svc bridge list --platform ${platform}`,
         }),
+        threads: capabilities.threads,
         config_schema: schema === undefined ? null : { schema, version: '1' },
         secret_slots: secretSlots.map(({ name, description: about, required = false }) => ({
           name,

@@ -40,7 +40,7 @@ async function converse(interview: Interview): Promise<number | undefined> {
   const display_name = await interview.ask('Name of the bridge', provider.display_name)
   const workspace_id = await chooseWorkspace(interview)
   const answers = workspace_id !== undefined
-  const conversations = answers ? await chooseConversations(interview) : ALL_IN_ONE
+  const conversations = answers ? await chooseConversations(interview, provider) : ALL_IN_ONE
   const { routing_policy } = conversations
   const provider_config = {
     ...(await askConfig(interview, provider)),
@@ -147,15 +147,23 @@ const ALL_IN_ONE = {
   provider_config: {},
 }
 
+/** By what conversations are told apart. */
+const SHARED = [
+  { by: 'room', text: 'a room: all that is said in it is one conversation' },
+  { by: 'thread', text: 'a thread: each is one, and the rest of a room another' },
+  { by: 'person', text: 'nobody: each person has their own in each room' },
+] as const
+
 /** What one conversation with the agent is. Each of the answers covers direct messages, in which each person has their own. */
-async function chooseConversations(interview: Interview) {
-  const at = await interview.choose('Who shares a conversation with the agent? Direct messages are never shared.', [
-    'a room: all that is said in it is one conversation',
-    'a thread: each is one, and the rest of a room another',
-    'nobody: each person has their own in each room',
-  ])
+async function chooseConversations(interview: Interview, { threads }: BridgeProviderInfo) {
+  const shared = SHARED.filter(({ by }) => by !== 'thread' || threads)
+  const at = await interview.choose(
+    'Who shares a conversation with the agent? Direct messages are never shared.',
+    shared.map(({ text }) => text),
+  )
+  const by = shared[at]?.by
   return {
-    routing_policy: { include_peer: at === 2, include_group: true, include_thread: at === 1 },
+    routing_policy: { include_peer: by === 'person', include_group: true, include_thread: by === 'thread' },
     // What an event has not, a room or a thread, is left out instead of required.
     provider_config: { routing: { fallback: true } },
   }

@@ -215,6 +215,23 @@ test('a folder becomes the workspace; Ctrl-C ends the setup and says what it lea
   await s.end()
 })
 
+test('threads are offered where the platform has them', async () => {
+  const s = await scene([new FakePlatform({ capabilities: { threads: false } })], { listen: ['socket'] })
+  await s.workspace()
+  const { context, left, lines } = person(s, [
+    [/Name of the bridge/, ''],
+    [/Workspace or folder/, 'project'],
+    [/1-2 \[1\]/, '2'],
+    [/Ids of persons/, ''],
+  ])
+  await runSetup(context({ platform: 'fakechat' }))
+  assert.is(left.length, 0)
+  assert.not.match(lines.join('\n'), /thread/)
+  const [bridge] = (await s.request('GET', '/api/bridges')).body.bridges
+  assert.equal(bridge.routing_policy, { include_peer: true, include_group: true, include_thread: false })
+  await s.end()
+})
+
 test('a bridge that only sends is not asked who may write', async () => {
   const s = await scene([new FakePlatform()], { listen: ['socket'] })
   const { context, left } = person(s, [
