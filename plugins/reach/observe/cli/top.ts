@@ -87,11 +87,17 @@ export async function runTop(context: CommandContext): Promise<void> {
       if (ticks++ % (seconds ?? 1) !== 0 && last) return last
       const now = await look()
       // The time alone is no change.
-      if (!last || JSON.stringify({ ...now, at: last.at }) !== JSON.stringify(last)) last = now
+      if (!last || timeless(now) !== timeless(last)) last = now
       return last
     }
     await watch(ask, show)
   } else show(await look(), out)
+}
+
+/** What a state says but for the time: of what waits, the age grows by itself and its beginning does not. */
+function timeless({ at, queue, ...rest }: Frame): string {
+  const since = at !== null && queue && queue.queued > 0 ? Date.parse(at) - queue.oldest_ms : null
+  return JSON.stringify({ ...rest, queued: queue?.queued, since })
 }
 
 /** Asks for a state, and for its expensive part not each time. */
