@@ -1,4 +1,4 @@
-import { certificatesOf, type Instance, InstanceProblem, unbound } from '../../bridge-kit/src/index.js'
+import { authoritiesOf, type Instance, InstanceProblem, unbound } from '../../bridge-kit/src/index.js'
 import { isAddress } from './addresses.js'
 import { type OauthConfig, Tokens } from './tokens.js'
 
@@ -129,13 +129,6 @@ function tokenUrlOf(value: unknown): string {
   const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && LOOPBACK.test(url.hostname))
   if (url && isSafe && url.username === '' && url.password === '') return url.href
   throw problem('provider_config.login_url: it has to be an address with https:')
-}
-
-function authoritiesOf(value: unknown): readonly string[] | undefined {
-  if (value === undefined || value === '') return undefined
-  const found = typeof value === 'string' ? certificatesOf(value) : undefined
-  if (!found) throw problem('provider_config.tls_ca: it has to hold certificates in PEM, -----BEGIN CERTIFICATE-----')
-  return found
 }
 
 const problem = (message: string) => new InstanceProblem({ status: 'error', reason: 'tenant_config_invalid', message })

@@ -1,4 +1,4 @@
-import { certificatesOf, type Instance, InstanceProblem, unbound } from '../../bridge-kit/src/index.js'
+import { authoritiesOf, type Instance, InstanceProblem, unbound } from '../../bridge-kit/src/index.js'
 
 /** How the adapter reaches its network, checked. */
 export interface IrcConfig {
@@ -78,7 +78,7 @@ export function configOf(instance: Instance): IrcConfig {
     port: number('port', tls ? 6697 : 6667, 1, 65535),
     tls,
     verify: flag('tls_verify', true),
-    ca: authorities(config.tls_ca),
+    ca: authoritiesOf(config.tls_ca),
     nick,
     username: text('username', nick.slice(0, 10).replace(/[^A-Za-z0-9]/g, 'x'), ONE_WORD),
     realname: text('realname', instance.displayName.replace(/\p{Cc}/gu, ' ') || nick, ONE_LINE),
@@ -112,13 +112,6 @@ function keysOf(text: string, channels: readonly string[]): Map<string, string> 
     keys.set(known, key)
   }
   return keys
-}
-
-function authorities(value: unknown): readonly string[] | undefined {
-  if (value === undefined || value === '') return undefined
-  const found = typeof value === 'string' ? certificatesOf(value) : undefined
-  if (!found) throw problem('provider_config.tls_ca: it has to hold certificates in PEM, -----BEGIN CERTIFICATE-----')
-  return found
 }
 
 const problem = (message: string) => new InstanceProblem({ status: 'error', reason: 'tenant_config_invalid', message })

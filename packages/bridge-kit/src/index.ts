@@ -29,5 +29,5 @@ export {
   retrying,
   type Timing,
 } from './timing.js'
-export { certificatesOf, tlsProblem } from './tls.js'
+export { authoritiesOf, certificatesOf, tlsProblem } from './tls.js'
 export * from './types.js'

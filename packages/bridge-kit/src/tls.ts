@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto'
+import { InstanceProblem } from './types.js'
 
 const PEM = /-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+?)-----END CERTIFICATE-----/g
 /** Characters of all certificates together, and their number. */
@@ -22,6 +23,15 @@ export function certificatesOf(text: string): readonly string[] | undefined {
     return undefined
   }
   return found
+}
+
+/** The authorities that `provider_config.tls_ca` names; undefined: those of Node. @throws InstanceProblem it holds anything else */
+export function authoritiesOf(value: unknown): readonly string[] | undefined {
+  if (value === undefined || value === '') return undefined
+  const found = typeof value === 'string' ? certificatesOf(value) : undefined
+  if (found) return found
+  const message = 'provider_config.tls_ca: it has to hold certificates in PEM, -----BEGIN CERTIFICATE-----'
+  throw new InstanceProblem({ status: 'error', reason: 'tenant_config_invalid', message })
 }
 
 const UNTRUSTED = new Set([

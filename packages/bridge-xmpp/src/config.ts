@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { jid } from '@xmpp/client-core'
-import { certificatesOf, type Instance, InstanceProblem, unbound } from '../../bridge-kit/src/index.js'
+import { authoritiesOf, type Instance, InstanceProblem, unbound } from '../../bridge-kit/src/index.js'
 
 /** How the adapter reaches its account, checked. */
 export interface XmppConfig {
@@ -67,13 +67,6 @@ export function configOf(instance: Instance): XmppConfig {
     catchUpMs: number('catch_up_minutes', 10, 0, 1440) * 60_000,
     pingSeconds: number('ping_seconds', 30, 1, 600),
   }
-}
-
-function authoritiesOf(value: unknown): readonly string[] | undefined {
-  if (value === undefined || value === '') return undefined
-  const found = typeof value === 'string' ? certificatesOf(value) : undefined
-  if (!found) throw problem('provider_config.tls_ca: it has to hold certificates in PEM, -----BEGIN CERTIFICATE-----')
-  return found
 }
 
 const problem = (message: string) => new InstanceProblem({ status: 'error', reason: 'tenant_config_invalid', message })
