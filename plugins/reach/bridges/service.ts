@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { type Fault, messageOf, type RecordChange, type Tx } from '../../../kernel/plugin.js'
 import type { BridgeTotals } from '../../../schemas/bridges.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
@@ -100,8 +101,10 @@ export class BridgesService implements BridgesApi {
   /** Why a workspace cannot be deleted: an instance of it has messages on their way. */
   inUse(t: Tx, workspaceId: string): Fault | undefined {
     for (const { id, workspaceId: of } of this.instances.list()) {
-      const busy = of === workspaceId ? this.deliveries.guard(t, id) : undefined
-      if (busy) return WorkspaceErrors.workspace_in_use(busy.message, { next: busy.next })
+      const busy = of === workspaceId ? this.deliveries.busy(t, id) : undefined
+      if (busy === undefined) continue
+      const next = command('bridge deliveries', id)
+      return WorkspaceErrors.workspace_in_use(`its bridge ${id} has ${busy}`, { next })
     }
     return undefined
   }

@@ -1,5 +1,5 @@
 import { Alarm } from '../../../../kernel/kit/alarm.js'
-import { command, placeholder } from '../../../../kernel/kit/commands/command-line.js'
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { cut, shown, visible } from '../../../../kernel/kit/text.js'
 import { type Fault, messageOf, type Tx } from '../../../../kernel/plugin.js'
 import { finding } from '../../../desk/daemon/api.js'
@@ -27,6 +27,8 @@ const MAX_PARTS = 20
 const RULES = { textLimit: 2000, textUnit: 'code_points', fences: false } as const
 /** Characters of the words of a platform about a message that did not arrive. */
 const MAX_REASON = 400
+/** Messages whose commands are told; the list has the others. */
+const NAMED = 3
 const SWEEP = 'sweep'
 
 /** A message with its parts. */
@@ -187,15 +189,23 @@ export class Deliveries {
 
   /** Why an instance cannot be deleted: messages are on their way. */
   guard(t: Tx, bridgeId: string): Fault | undefined {
-    const active = this.ledger.active(bridgeId, this.kernel.db.within(t))
-    if (active === 0) return undefined
-    const what = active === 1 ? 'a message' : `${active} messages`
-    const disable = command('bridge disable', bridgeId)
-    const discard = command('bridge discard', bridgeId, placeholder('delivery'))
-    return BridgeErrors.bridge_busy(
-      `bridge ${bridgeId} cannot be deleted: ${what} on the way; wait, or disable it (${disable}) and discard what remains (${discard})`,
-      { next: command('bridge deliveries', bridgeId) },
+    const busy = this.busy(t, bridgeId)
+    if (busy === undefined) return undefined
+    const next = command('bridge deliveries', bridgeId)
+    return BridgeErrors.bridge_busy(`bridge ${bridgeId} cannot be deleted: it has ${busy}`, { next })
+  }
+
+  /** Which messages of an instance are on their way, and the commands that end them; undefined: none is. */
+  busy(t: Tx, bridgeId: string): string | undefined {
+    const { n, first } = this.ledger.underWay(this.kernel.db.within(t), bridgeId, NAMED)
+    if (n === 0) return undefined
+    const ids = first.map(({ id }) => id).join(', ')
+    const rest = n > first.length ? ` and ${n - first.length} more` : ''
+    const ends = first.map(({ id, open, sessionId }) =>
+      open && sessionId !== undefined ? command('session cancel', sessionId) : command('bridge discard', bridgeId, id),
     )
+    const how = [command('bridge disable', bridgeId), ...new Set(ends)].join('; ')
+    return `${n === 1 ? 'a message' : `${n} messages`} on the way, ${ids}${rest}; wait, or end them: ${how}`
   }
 
   /** Doctor items: messages that wait for a person. */

@@ -186,11 +186,12 @@ export class Ledger {
     return this.#count(`bridge_id = ? AND ${ACTIVE}`, [bridgeId])
   }
 
-  /** Messages on their way, those whose turn goes on included. */
-  active(bridgeId: string, reads: Reads = this.kernel.db): number {
-    const sql = `SELECT count(*) AS n FROM bridges_delivery d WHERE bridge_id = ? AND (open = 1 OR EXISTS
-      (SELECT 1 FROM bridges_part p WHERE p.delivery_id = d.id AND ${ACTIVE}))`
-    return reads.get<{ n: number }>(sql, [bridgeId])?.n ?? 0
+  /** Messages on their way, those whose turn goes on included: how many, and the first of them. */
+  underWay(reads: Reads, bridgeId: string, most: number): { readonly n: number; readonly first: readonly Delivery[] } {
+    const where = `WHERE bridge_id = ? AND (open = 1 OR EXISTS
+      (SELECT 1 FROM bridges_part p WHERE p.delivery_id = bridges_delivery.id AND ${ACTIVE}))`
+    const n = reads.get<{ n: number }>(`SELECT count(*) AS n FROM bridges_delivery ${where}`, [bridgeId])?.n ?? 0
+    return { n, first: deliveries.query(reads, `${where} ORDER BY created_at, id LIMIT +?`, [bridgeId, most]) }
   }
 
   /** Workers that have something to do. */

@@ -7,6 +7,21 @@ import { openChat } from './chat.js'
 
 const ada = { peer_id: 'ada' }
 
+/** The commands that a refusal names, in their order. */
+const commandsOf = (error = ''): string[] => error.split('end them: ')[1]?.split('; ') ?? []
+
+/** What a command of the command line asks of the daemon. */
+function follow({ world: { kernel, workspaceId } }: Awaited<ReturnType<typeof openChat>>, line = '') {
+  const [, noun, verb, id, more] = line.split(' ')
+  const url =
+    noun === 'session'
+      ? `/api/workspaces/${workspaceId}/sessions/${id}/prompt/${verb}`
+      : more === undefined
+        ? `/api/bridges/${id}/${verb}`
+        : `/api/bridges/${id}/deliveries/${more}/${verb}`
+  return kernel.request('POST', url)
+}
+
 test('an answer grows by edits of one message, and ends with the whole text', async () => {
   const chat = await openChat()
   try {
@@ -382,21 +397,24 @@ test('a bridge with messages on their way is not deleted, nor its workspace, and
         [409, 'workspace_in_use'],
       ],
     )
+    const [waiting] = await chat.deliveries()
     for (const { body } of refusals) {
-      assert.match(body.error, `svc bridge disable ${chat.bridge}`)
-      assert.match(body.error, `svc bridge discard ${chat.bridge} <delivery>`)
+      assert.match(body.error, `a message on the way, ${waiting?.id}; wait, or end them: `)
+      assert.is(body.next ?? body.details?.next, `svc bridge deliveries ${chat.bridge}`)
     }
+    // What the refusal of the workspace says is done, word for word.
+    const [disable, ...discards] = commandsOf(refusals[1]?.body.error)
+    assert.equal(
+      [disable, ...discards],
+      [`svc bridge disable ${chat.bridge}`, `svc bridge discard ${chat.bridge} ${waiting?.id}`],
+    )
     // Nothing of the workspace went before the refusal.
     assert.is((await ask('GET', `/api/workspaces/${workspaceId}`)).status, 200)
     assert.is((await ask('GET', bridge)).body.bridge.status, 'ready')
     assert.is((await chat.deliveries()).length, 1)
-    await ask('POST', `${bridge}/disable`)
+    assert.is((await follow(chat, disable)).status, 200)
     // An attempt that has begun ends first.
-    await eventually(
-      async () =>
-        (await ask('POST', `${bridge}/deliveries/${(await chat.deliveries())[0]?.id}/discard`)).status === 200,
-      'a message that is let go',
-    )
+    await eventually(async () => (await follow(chat, discards[0])).status === 200, 'a message that is let go')
     assert.equal(
       poster.ended.map(([, { state, reason }]) => [state, reason]),
       [['suppressed', 'discarded']],
@@ -405,6 +423,42 @@ test('a bridge with messages on their way is not deleted, nor its workspace, and
     assert.is((await ask('GET', bridge)).status, 404)
     assert.is((await ask('GET', record)).status, 404)
     await eventually(async () => chat.platform.running.length === 0, 'an adapter without instances')
+  } finally {
+    await chat.close()
+  }
+})
+
+test('of many messages on their way the first are named, and of an answer that grows its session', async () => {
+  const chat = await openChat({ capabilities: { canSettle: false } })
+  try {
+    const { kernel } = chat.world
+    const record = `/api/resources/bridge.instance/${chat.bridge}`
+    const remove = async () => {
+      const { version } = (await kernel.request('GET', record)).body.record
+      return kernel.request('DELETE', record, { expected_version: version })
+    }
+    const { session_id } = await chat.say('hang')
+    await chat.untilPrompted(session_id)
+    const growing = await remove()
+    assert.equal([growing.status, growing.body.code], [409, 'bridge_busy'])
+    assert.equal(commandsOf(growing.body.error), [
+      `svc bridge disable ${chat.bridge}`,
+      `svc session cancel ${session_id}`,
+    ])
+    assert.is((await follow(chat, `svc session cancel ${session_id}`)).status, 200)
+    await chat.reads(texts => texts[0] === 'Canceled.')
+    assert.is((await follow(chat, `svc bridge disable ${chat.bridge}`)).status, 200)
+    const poster = chat.poster()
+    for (let n = 0; n < 5; n++)
+      await poster.post({ bridgeId: chat.bridge, key: `k${n}`, target: ada, text: `news ${n}`, source: 'test' })
+    const many = await remove()
+    assert.match(many.body.error, /5 messages on the way, dlv_\w+, dlv_\w+, dlv_\w+ and 2 more; wait/)
+    for (let left = 5; left > 0; left -= 3) {
+      const [, ...discards] = commandsOf((await remove()).body.error)
+      assert.is(discards.length, Math.min(left, 3))
+      for (const discard of discards) assert.is((await follow(chat, discard)).status, 200, discard)
+    }
+    assert.is((await remove()).status, 204)
   } finally {
     await chat.close()
   }
