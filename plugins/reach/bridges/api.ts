@@ -6,6 +6,7 @@ import type { BridgeAddress, StateReport } from './adapter.js'
 
 export * from './adapter.js'
 export { BridgeInstanceKind, BridgeInstanceSpec, RoutingPolicy, routingProblem, SecretSlot } from './bridge-kind.js'
+export { PAIR_MESSAGES, PAIR_MS, type Pace, PairLimit } from './inbound/pair-limit.js'
 
 /** State of a bridge instance; the transitions stand in `instances/states.ts`. */
 export type BridgeStatus = 'disabled' | StateReport['status']

@@ -50,6 +50,10 @@ const about = v.object({
   surface: v.optional(v.string()),
   container_id: v.optional(v.string()),
   work_id: v.optional(v.string()),
+  /** Sessions that it wakes. */
+  woken: v.optional(v.array(v.string())),
+  /** How many other sessions it does not wake, by the reason. */
+  skipped: v.optional(v.record(v.string(), v.number())),
 })
 /** A message between agents is stored. */
 export const MessageStored = event('network.message.persisted', about)
@@ -65,6 +69,12 @@ export const MessageRefused = event(
     reason_code: v.string(),
     message: v.string(),
   }),
+)
+
+/** Two peers sent each other too many messages: both are stopped for a minute. */
+export const PairStopped = event(
+  'network.pair.stopped',
+  v.object({ workspace_id: v.string(), channel: v.string(), peers: v.array(v.string()) }),
 )
 
 const channelsOf = command('network channels list')

@@ -3,18 +3,20 @@ import { definePlugin, ok, routeOf, surfaceOf } from '../../../kernel/plugin.js'
 import { NetworkStatusReply } from '../../../schemas/network.js'
 import { Workspaces } from '../../desk/workspaces/api.js'
 import { Sessions } from '../../work/sessions/api.js'
-import { MessageRefused, MessageStored, Network, NetworkErrors } from './api.js'
+import { MessageRefused, MessageStored, Network, NetworkErrors, PairStopped } from './api.js'
 import { channelRoutes } from './channels/routes.js'
 import { conversationRoutes } from './conversations/routes.js'
 import { needs } from './needs.js'
 import type { NetworkService } from './service.js'
 import { NetworkEnabled } from './settings.js'
 import { migrations } from './tables.js'
+import { wakeRoutes } from './wakes/routes.js'
+import { wakeMigrations } from './wakes/table.js'
 
 const { tap } = surfaceOf<NetworkService>()
 const route = routeOf<NetworkService>(describe('Network'))
 
-const ofWorkspaces = ['channel', 'peer', 'container', 'participant', 'message', 'work', 'subscription', 'tally']
+const ofWorkspaces = ['channel', 'peer', 'container', 'participant', 'message', 'work', 'subscription', 'tally', 'wake']
 const ofSessions = ['peer', 'delivery', 'subscription']
 
 /** The network: agents that talk to each other in channels. Each room exports its routes and tables, and this surface lists them. */
@@ -25,15 +27,18 @@ export default definePlugin({
   provides: Network,
   service: () => import('./service.js').then(module => module.NetworkService),
 }).surface({
-  tables: migrations,
+  tables: [...migrations, ...wakeMigrations],
   errors: [NetworkErrors],
-  events: [MessageStored, MessageRefused],
+  events: [MessageStored, MessageRefused, PairStopped],
   settings: [NetworkEnabled],
   owned: [
     ...ofWorkspaces.map(name => ({ by: Workspaces, table: `network_${name}`, column: 'workspace_id' })),
     ...ofSessions.map(name => ({ by: Sessions, table: `network_${name}`, column: 'session_id' })),
   ],
-  services: [{ name: 'wakes', run: (self, signal) => self.wakes.run(signal) }],
+  services: [
+    { name: 'wakes', run: (self, signal) => self.wakes.run(signal) },
+    { name: 'retention', run: (self, signal) => self.retention.run(signal) },
+  ],
   taps: [
     tap(
       Sessions,
@@ -66,5 +71,6 @@ export default definePlugin({
     }),
     ...channelRoutes,
     ...conversationRoutes,
+    ...wakeRoutes,
   ],
 })

@@ -26,6 +26,9 @@ import { Sending } from './conversations/sending.js'
 import type { K } from './needs.js'
 import { NetworkEnabled } from './settings.js'
 import { type ContainerRow, messages, peers } from './tables.js'
+import { boundsOf } from './wakes/bounds.js'
+import { Sweep } from './wakes/retention.js'
+import { Usage } from './wakes/usage.js'
 import { Wakes } from './wakes/wakes.js'
 
 /** Agents that talk to each other, a room for each part of it. */
@@ -37,6 +40,8 @@ export class NetworkService implements NetworkApi {
   readonly reading: Reading
   readonly sending: Sending
   readonly wakes: Wakes
+  readonly usage: Usage
+  readonly retention: Sweep
 
   constructor(readonly kernel: K) {
     const { persisted } = kernel.hooks.of(points)
@@ -44,10 +49,11 @@ export class NetworkService implements NetworkApi {
     this.peers = new Peers(kernel)
     this.channels = new Channels(kernel, this.peers)
     this.subscriptions = new Subscriptions(kernel, this.channels)
-    this.reading = new Reading(kernel)
-    this.wakes = new Wakes(kernel)
+    this.wakes = new Wakes(kernel, boundsOf)
+    this.usage = new Usage(kernel, this.wakes.ledger, boundsOf)
+    this.retention = new Sweep(kernel)
+    this.reading = new Reading(kernel, this.usage)
     this.sending = new Sending(kernel, this.channels, this.peers, this.wakes, seq => {
-      this.wakes.stored(seq)
       void persisted.call(seq)
     })
   }

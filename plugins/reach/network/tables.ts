@@ -156,6 +156,8 @@ export const deliveries = table('network_delivery', {
   wake_id: text().optional().as('wakeId'),
   /** When the session got it, by a wake or because it asked. */
   delivered_at: time().optional().as('deliveredAt'),
+  /** Size of what the session was given; absent: it was given nothing. */
+  bytes: integer().optional(),
 })
 
 export const works = table('network_work', {

@@ -82,6 +82,21 @@ export class Peers {
     return this.kernel.db.all<{ id: string }>(sql).map(({ id }) => id)
   }
 
+  /** Peers of a channel that are sessions of this daemon. Their cards are not read. */
+  sessionsIn(workspaceId: string, channel: string, reads: Reads): { peerId: string; sessionId: string }[] {
+    return reads.all(
+      `SELECT peer_id AS peerId, session_id AS sessionId FROM network_peer
+       WHERE workspace_id = ? AND channel = ? AND left_at IS NULL AND session_id IS NOT NULL`,
+      [workspaceId, channel],
+    )
+  }
+
+  /** Ids of the capabilities that a peer told of. */
+  capabilitiesOf(workspaceId: string, channel: string, peerId: string, reads: Reads): readonly string[] {
+    const peer = this.get(workspaceId, channel, peerId, reads)
+    return peer ? cardOf(peer).capabilities.map(({ id }) => id) : []
+  }
+
   /** Local peers of all workspaces that are present. */
   countLocal(): number {
     const sql = 'SELECT count(*) AS n FROM network_peer WHERE left_at IS NULL AND session_id IS NOT NULL'

@@ -13,6 +13,7 @@ import type {
 import { NetworkErrors } from '../api.js'
 import type { K } from '../needs.js'
 import { type ContainerRow, containers, type MessageRow, messages } from '../tables.js'
+import type { Usage } from '../wakes/usage.js'
 
 const LIMIT = 50
 const INBOX = 100
@@ -20,7 +21,10 @@ const paging = new Paging({ place: v.tuple([v.number(), v.string()]) })
 
 /** What was said, for those who read it. */
 export class Reading {
-  constructor(private readonly kernel: K) {}
+  constructor(
+    private readonly kernel: K,
+    private readonly usage: Usage,
+  ) {}
 
   /** @throws Fault `conversation_not_found` */
   container(workspaceId: string, channel: string, id: string, surface: Surface): ContainerRow {
@@ -123,6 +127,7 @@ export class Reading {
       thread_id: row.id,
       ...this.#common(row),
       title: row.title,
+      coordination_cost: this.usage.cost(row),
       ...(row.openedBy !== undefined && { opened_by_peer_id: row.openedBy }),
       ...(row.openedSession !== undefined && { opened_session_id: row.openedSession }),
     }

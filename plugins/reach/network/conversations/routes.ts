@@ -147,7 +147,8 @@ export const conversationRoutes: readonly Route<NetworkService>[] = [
     ],
     handle: async (self, { params, actor }) => {
       const { id } = await self.place(params.workspace_id, actor)
-      return ok({ thread: self.reading.thread(self.reading.container(id, params.channel, params.thread_id, 'thread')) })
+      const row = self.reading.container(id, params.channel, params.thread_id, 'thread')
+      return ok({ thread: self.reading.thread(row), session_costs: self.usage.costs(row) })
     },
   }),
   route({

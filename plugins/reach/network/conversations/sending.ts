@@ -3,13 +3,17 @@ import { canonicalJson as canonical } from '../../../../kernel/kit/canonical.js'
 import { cut } from '../../../../kernel/kit/text.js'
 import type { Fault, Tx } from '../../../../kernel/plugin.js'
 import type { Envelope, MessageKind, SendMessageBody, SentMessage } from '../../../../schemas/network/messages.js'
-import { MessageRefused, MessageStored, REFUSED } from '../api.js'
+import { MessageRefused, MessageStored, PairStopped, REFUSED } from '../api.js'
 import type { Channels } from '../channels/channels.js'
 import type { Peers } from '../channels/peers.js'
 import { EVERYONE, judge, MAX_BYTES, PROTOCOL, type Reason, type Refusal } from '../envelope.js'
 import type { K } from '../needs.js'
-import { deliveries, type MessageRow, messages, type PeerRow, peers as peerTable } from '../tables.js'
-import type { Recipient, Wakes } from '../wakes/wakes.js'
+import { type MessageRow, messages, type PeerRow, peers as peerTable } from '../tables.js'
+import { addressing } from '../wakes/addressing.js'
+import type { Decided, Recipient, WakingSender } from '../wakes/admission.js'
+import type { Paced } from '../wakes/pairs.js'
+import type { Wakes } from '../wakes/wakes.js'
+import { NOTICE, noticeOf } from './notice.js'
 import { Tally } from './tally.js'
 import { Threads } from './threads.js'
 import { Works } from './works.js'
@@ -141,10 +145,10 @@ export class Sending {
     if (known) refuse('duplicate', `there is another message ${id}`)
     this.channels.found(workspaceId, channel, t)
     const author = this.peers.get(workspaceId, channel, from, t)
-    if (daemon !== undefined && author?.sessionId !== undefined)
+    if (daemon !== undefined && (author?.sessionId !== undefined || from === NOTICE))
       refuse('verification_failed', `${from} is a peer of this daemon`)
     const target = to ? this.#target(t, workspaceId, channel, to) : undefined
-    const mentioned = this.#mentioned(t, workspaceId, envelope)
+    this.#checkMentions(t, workspaceId, envelope)
     const container = this.threads.place(t, workspaceId, envelope, author, target, now)
     if (typeof container === 'string') throw new RefusedError({ reason: container, message: CONTAINER[container] })
     const work = this.works.plan(t, workspaceId, envelope, container, { author, target }, now)
@@ -163,74 +167,112 @@ export class Sending {
       rootId: lineage.rootId,
       depth: lineage.depth,
     }
-    messages.insert(t, message)
-    const seq = t.get<{ seq: number }>('SELECT last_insert_rowid() AS seq')?.seq as number
-    const whole: MessageRow = { ...message, seq }
+    const paced = kind === 'say' ? this.wakes.pairs.said(message, now) : undefined
+    const isStopped = paced?.pace === 'stopped'
+    // What another daemon has stored is stored here as well; it wakes no session.
+    if (isStopped && daemon === undefined)
+      refuse('busy', `${paced?.pair.join(' and ')} answer each other too fast: both are stopped for a minute`)
+    const whole = this.#insert(t, message)
     if (kind === 'greet' && author) {
       const { peer_card: card } = envelope.body as { readonly peer_card: unknown }
       peerTable.update(t, { workspaceId, channel, peerId: from }, { card })
     }
     if (container) this.threads.said(t, container, whole)
     work?.()
-    t.run(
-      'UPDATE network_channel SET messages = messages + 1, last_at = ?, preview = ? WHERE workspace_id = ? AND channel = ?',
-      [now, whole.preview, workspaceId, channel],
-    )
-    this.#deliver(t, whole, { envelope, mentioned, sender })
+    const decided = this.#deliver(t, whole, envelope, {
+      isRemote: daemon !== undefined,
+      confirmed: sender?.confirmed ?? false,
+      isStopped,
+    })
+    if (paced?.pace === 'first') this.#tellStopped(t, whole, paced)
     this.tally.add(t, workspaceId, from, kind, daemon === undefined ? 'sent' : 'received', size)
     this.kernel.needs.events.emit(t, MessageStored, {
       ...{ workspace_id: workspaceId, channel, message_id: id, kind, from },
       ...(to && { to }),
       ...(container && { surface: container.surface, container_id: container.id }),
       ...(envelope.work_id && { work_id: envelope.work_id }),
+      ...dispositionsOf(decided),
     })
-    this.kernel.db.onDurable(t, () => this.stored(seq))
+    this.kernel.db.onDurable(t, () => this.stored(whole.seq))
     return 'stored'
+  }
+
+  #insert(t: Tx, message: Omit<MessageRow, 'seq'>): MessageRow {
+    messages.insert(t, message)
+    const seq = t.get<{ seq: number }>('SELECT last_insert_rowid() AS seq')?.seq as number
+    t.run(
+      'UPDATE network_channel SET messages = messages + 1, last_at = ?, preview = ? WHERE workspace_id = ? AND channel = ?',
+      [message.at, message.preview, message.workspaceId, message.channel],
+    )
+    return { ...message, seq }
+  }
+
+  /** Two peers are stopped: their conversation says so, once, and neither is woken by that. */
+  #tellStopped(t: Tx, message: MessageRow, { pair }: Paced): void {
+    const { id, envelope } = noticeOf(message, pair, this.kernel.ids.id('msg'))
+    const text = JSON.stringify(envelope)
+    const notice = this.#insert(t, {
+      ...{ ...message, id, envelope: text, size: Buffer.byteLength(text), digest: digestOf(envelope) },
+      ...{ kind: 'say', preview: previewOf(envelope), sender: NOTICE, rootId: id, depth: 0 },
+      ...{ sessionId: undefined, receiver: undefined, workId: undefined, daemon: undefined },
+    })
+    const { workspaceId, channel } = message
+    this.threads.noted(t, notice)
+    for (const peerId of pair) {
+      const sessionId = this.peers.get(workspaceId, channel, peerId, t)?.sessionId
+      if (sessionId !== undefined)
+        this.#write(t, notice, [{ sessionId, decision: 'skip', reason: 'not_addressed', isHeard: true }])
+    }
+    this.kernel.needs.events.emit(t, PairStopped, { workspace_id: workspaceId, channel, peers: [...pair] })
+    this.kernel.db.onDurable(t, () => this.stored(notice.seq))
   }
 
   #target(t: Tx, workspaceId: string, channel: string, to: string): PeerRow {
     return this.peers.get(workspaceId, channel, to, t) ?? refuse('not_found', `${to} takes no part in ${channel}`)
   }
 
-  /** Peers that a message mentions, by their ids. */
-  #mentioned(t: Tx, workspaceId: string, { mentions = [], channel }: Envelope): ReadonlySet<string> {
+  /** @throws RefusedError where a peer is mentioned that takes no part */
+  #checkMentions(t: Tx, workspaceId: string, { mentions = [], channel }: Envelope): void {
     for (const name of mentions)
       if (name !== EVERYONE && !this.peers.get(workspaceId, channel, name, t))
         refuse('not_found', `${name} is mentioned and takes no part in ${channel}`)
-    return new Set(mentions)
   }
 
   /** One row for each session that is to hear of a message: whether it wakes, and if not, why. */
-  #deliver(
-    t: Tx,
-    message: MessageRow,
-    {
-      envelope,
-      mentioned,
-      sender,
-    }: { readonly envelope: Envelope; readonly mentioned: ReadonlySet<string>; readonly sender: Sender | undefined },
-  ): void {
-    const { workspaceId, channel, seq } = message
-    const { coordinator, fanoutPolicy } = this.channels.found(workspaceId, channel, t)
-    const inRoom = message.surface === 'direct' ? this.threads.sessionsOf(t, message) : undefined
+  #deliver(t: Tx, message: MessageRow, envelope: Envelope, sender: WakingSender): readonly Decided[] {
+    const { workspaceId, channel } = message
+    const { coordinator, fanoutPolicy: policy } = this.channels.found(workspaceId, channel, t)
+    const room = message.surface === 'direct' ? this.threads.sessionsOf(t, message) : undefined
+    const addressedBy = addressing(envelope, { policy, coordinator }, room !== undefined, peerId =>
+      this.peers.capabilitiesOf(workspaceId, channel, peerId, t),
+    )
     const recipients: Recipient[] = []
-    for (const peer of this.peers.present(workspaceId, channel, t)) {
-      const { sessionId, peerId } = peer
-      if (sessionId === undefined || peerId === message.sender) continue
-      if (inRoom && !inRoom.includes(sessionId)) continue
-      const byName = envelope.to === peerId || mentioned.has(peerId)
-      const asMember = mentioned.has(EVERYONE) && (fanoutPolicy !== 'coordinator' || coordinator === peerId)
-      recipients.push({ peer, sessionId, isAddressed: byName || asMember || inRoom !== undefined })
+    for (const { peerId, sessionId } of this.peers.sessionsIn(workspaceId, channel, t)) {
+      if (peerId === message.sender || (room && !room.includes(sessionId))) continue
+      recipients.push({ peerId, sessionId, by: addressedBy(peerId) })
     }
-    const decided = this.wakes.decide(t, message, recipients, {
-      isAgent: sender?.isAgent ?? true,
-      confirmed: sender?.confirmed ?? false,
-    })
-    for (const { sessionId, decision, reason, wakeId, isHeard } of decided) {
-      const deliveredAt = isHeard ? undefined : message.at
-      deliveries.insert(t, { sessionId, seq, decision, reason, wakeId, deliveredAt })
-    }
+    const decided = this.wakes.decide(t, message, recipients, sender)
+    this.#write(t, message, decided)
+    return decided
   }
+
+  /** One statement, however many sessions there are. */
+  #write(t: Tx, { seq, at }: MessageRow, decided: readonly Decided[]): void {
+    if (decided.length === 0) return
+    const rows = decided.map(one => [one.sessionId, one.decision, one.reason, one.wakeId, one.isHeard ? null : at])
+    t.run(
+      `INSERT INTO network_delivery (session_id, seq, decision, reason, wake_id, delivered_at)
+       SELECT value ->> 0, ?, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(?)`,
+      [seq, JSON.stringify(rows)],
+    )
+  }
+}
+
+/** Which sessions are woken, and how many are not for each reason. */
+function dispositionsOf(decided: readonly Decided[]) {
+  const skipped: Record<string, number> = {}
+  for (const { reason } of decided) if (reason !== undefined) skipped[reason] = (skipped[reason] ?? 0) + 1
+  return { woken: decided.filter(({ decision }) => decision === 'wake').map(({ sessionId }) => sessionId), skipped }
 }
 
 const CONTAINER = {

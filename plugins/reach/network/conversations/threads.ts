@@ -62,14 +62,21 @@ export class Threads {
   }
 
   /** A message of a conversation was stored; its first one stores the conversation. */
-  said(t: Tx, container: ContainerRow, { sender, sessionId, preview, at }: MessageRow): void {
+  said(t: Tx, container: ContainerRow, message: MessageRow): void {
+    const { sender, sessionId } = message
     const { workspaceId, channel, id: containerId } = container
     if (container.surface === 'thread' && container.messages === 0) containers.insert(t, container)
+    this.noted(t, message)
+    this.#participates(t, { workspaceId, channel, id: containerId }, sender, sessionId)
+  }
+
+  /** A message was stored in its conversation by one who takes no part in it. */
+  noted(t: Tx, { workspaceId, channel, containerId, preview, at }: MessageRow): void {
+    if (containerId === undefined) return
     t.run(
       'UPDATE network_container SET messages = messages + 1, last_at = ?, preview = ? WHERE workspace_id = ? AND channel = ? AND id = ?',
       [at, preview, workspaceId, channel, containerId],
     )
-    this.#participates(t, { workspaceId, channel, id: containerId }, sender, sessionId)
   }
 
   /** The two sessions of a direct room. */

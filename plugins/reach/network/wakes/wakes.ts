@@ -1,36 +1,19 @@
 import { Alarm } from '../../../../kernel/kit/alarm.js'
-import { messageOf, type Tx } from '../../../../kernel/plugin.js'
+import { Fault, messageOf, type Tx } from '../../../../kernel/plugin.js'
+import type { FollowedPage, SessionsApi } from '../../../work/sessions/api.js'
+import { Tally } from '../conversations/tally.js'
 import type { K } from '../needs.js'
-import { type Decision, deliveries, type MessageRow, messages, type PeerRow } from '../tables.js'
-import { promptOf } from './prompt.js'
+import { NetworkEnabled } from '../settings.js'
+import { type MessageRow, messages } from '../tables.js'
+import { Admission, type Decided, isAwake, type Recipient, type WakingSender } from './admission.js'
+import type { BoundsOf } from './bounds.js'
+import { Ledger } from './ledger.js'
+import { Pairs } from './pairs.js'
+import { MOST, promptOfAll } from './prompts.js'
+import { type WakeRow, wakes } from './table.js'
+import { Tale } from './tale.js'
 
-/** A session that is to hear of a message. */
-export interface Recipient {
-  readonly peer: PeerRow
-  readonly sessionId: string
-  /** The message is for it, or mentions it. */
-  readonly isAddressed: boolean
-}
-
-/** Why a message does not wake a session. */
-export type SkipReason =
-  | 'not_live'
-  | 'not_addressed'
-  | 'duplicate'
-  | 'coalesced'
-  | 'depth_exceeded'
-  | 'budget_exhausted'
-  | 'network_disabled'
-
-/** What a message means for a session. */
-export interface Decided {
-  readonly sessionId: string
-  readonly decision: Decision
-  readonly reason?: SkipReason
-  readonly wakeId?: string
-  /** It stays in the inbox until the session has it. */
-  readonly isHeard: boolean
-}
+export type { Recipient } from './admission.js'
 
 /** The chain of wakes that led to what a session says now. */
 export interface Lineage {
@@ -38,60 +21,250 @@ export interface Lineage {
   readonly depth: number
 }
 
+/** Who prompts, as the turns of wakes say. */
+export const SOURCE = 'network'
 const RETRY_MS = 5_000
+/** How often the queue of a stopped session is begun again, and how long the first try may take until the journal goes on. */
+const MAX_TRIES = 6
+const STARTING_MS = 50
+/** Temporary reasons why a prompt cannot be queued. */
+const LATER: ReadonlySet<string> = new Set(['draining', 'storage_full', 'stopping', 'queue_full', 'session_limit'])
+
+/** A message that a session is given. */
+export type Given = Pick<MessageRow, 'seq' | 'workspaceId' | 'kind' | 'size'>
 
 /** Which messages wake sessions, and the prompts that do it. */
 export class Wakes {
+  readonly ledger: Ledger
+  readonly pairs = new Pairs()
+  readonly #admission: Admission
   readonly #alarm: Alarm
+  readonly #tally: Tally
+  /** Wakes whose prompts are followed, by session. */
+  readonly #carried = new Map<string, Promise<void>>()
+  #signal: AbortSignal | undefined
 
-  constructor(private readonly kernel: K) {
+  constructor(
+    private readonly kernel: K,
+    boundsOf: BoundsOf,
+  ) {
+    this.ledger = new Ledger(kernel)
+    this.#admission = new Admission(kernel, this.ledger, boundsOf)
     this.#alarm = new Alarm(kernel.clock, { retryMs: RETRY_MS })
+    this.#tally = new Tally(kernel)
   }
 
   /** The chain that a session is in; undefined: it speaks of its own accord. */
-  lineage(_sessionId: string | undefined): Lineage | undefined {
-    return undefined
+  lineage(sessionId: string | undefined): Lineage | undefined {
+    const wake = sessionId === undefined ? undefined : this.ledger.inFlight(this.kernel.db, sessionId)
+    if (!wake || !this.isWoken(wake.sessionId)) return undefined
+    return { rootId: wake.rootId, depth: wake.depth }
   }
 
-  /** Decides for each recipient in the transaction of the message. */
-  decide(
-    _t: Tx,
-    { kind }: MessageRow,
-    recipients: readonly Recipient[],
-    _sender: { readonly isAgent: boolean; readonly confirmed: boolean },
-  ): Decided[] {
-    return recipients.map(({ sessionId, isAddressed }) =>
-      kind === 'say' && isAddressed
-        ? { sessionId, decision: 'wake', wakeId: this.kernel.ids.id('nwk'), isHeard: true }
-        : { sessionId, decision: 'skip', reason: 'not_addressed', isHeard: true },
-    )
+  /** Whether the turn that runs in a session was begun by messages. */
+  isWoken(sessionId: string): boolean {
+    return this.kernel.needs.sessions.shown(sessionId)?.activity?.turn_source === SOURCE
   }
 
-  /** A message is durable. */
-  stored(seq: number): void {
-    const waking = deliveries.all(this.kernel.db, { seq, decision: 'wake', deliveredAt: null })
-    for (const { wakeId } of waking) if (wakeId !== undefined) this.#alarm.set(wakeId, this.kernel.clock.now())
+  /** Decides for each recipient in the transaction of the message. @throws Fault `wake_confirmation_required` */
+  decide(t: Tx, message: MessageRow, recipients: readonly Recipient[], sender: WakingSender): readonly Decided[] {
+    const { decided, admitted } = this.#admission.decide(t, message, recipients, sender)
+    if (admitted.length > 0)
+      this.kernel.db.onDurable(t, () => {
+        for (const { id, dueAt } of admitted) this.#alarm.set(id, dueAt)
+      })
+    return decided
+  }
+
+  /** A session has these messages now: they leave its inbox and count as delivered. */
+  given(t: Tx, sessionId: string, peerId: string, given: readonly Given[]): void {
+    const now = this.kernel.clock.now()
+    for (const { seq, workspaceId, kind, size } of given) {
+      const { changes } = t.run(
+        'UPDATE network_delivery SET delivered_at = ?, bytes = ? WHERE session_id = ? AND seq = ? AND delivered_at IS NULL',
+        [now, size, sessionId, seq],
+      )
+      if (changes > 0) this.#tally.add(t, workspaceId, peerId, kind, 'delivered', size)
+    }
   }
 
   /** Wakes sessions until the signal aborts; those that an earlier daemon did not wake come first. */
   async run(signal: AbortSignal): Promise<void> {
-    for (const { wakeId } of deliveries.all(this.kernel.db, { decision: 'wake', deliveredAt: null }))
-      if (wakeId !== undefined) this.#alarm.set(wakeId, this.kernel.clock.now())
+    this.#signal = signal
+    for (const wake of this.ledger.open()) {
+      if (wake.state === 'reserved') this.#alarm.set(wake.id, wake.dueAt)
+      else this.#carry(wake)
+    }
     await this.#alarm.run(signal, {
       fire: async wakeIds => {
-        for (const wakeId of wakeIds) await this.#wake(wakeId)
+        for (const wakeId of wakeIds) await this.#fire(wakeId)
       },
       failed: error => this.kernel.log.error(`sessions are not woken by messages: ${messageOf(error)}`),
     })
+    await Promise.allSettled(this.#carried.values())
   }
 
-  async #wake(wakeId: string): Promise<void> {
-    const { db, needs, clock } = this.kernel
-    const delivery = deliveries.get(db, { wakeId })
-    const message = delivery && messages.get(db, { seq: delivery.seq })
-    if (!delivery || !message || delivery.deliveredAt !== undefined) return
-    const { sessionId, seq } = delivery
-    await needs.sessions.queue(sessionId, { text: promptOf(message), source: 'network', key: wakeId })
-    await db.tx(t => deliveries.update(t, { sessionId, seq }, { deliveredAt: clock.now() }))
+  /** A wake has gathered long enough. While an earlier one of its session is under way it goes on to gather. */
+  async #fire(id: string): Promise<void> {
+    const { db, needs, config } = this.kernel
+    const wake = this.ledger.get(id)
+    if (wake?.state !== 'reserved' || this.ledger.inFlight(db, wake.sessionId)) return
+    const session = needs.sessions.get(wake.sessionId)
+    const refusal = !config.get(NetworkEnabled)
+      ? 'network_disabled'
+      : !session || !isAwake(session)
+        ? 'not_live'
+        : undefined
+    const moved = await db.tx(t =>
+      refusal === undefined ? this.ledger.move(t, wake, 'queued') : this.ledger.giveBack(t, wake, refusal),
+    )
+    if (moved && refusal === undefined) this.#carry({ ...wake, state: 'queued' })
+  }
+
+  /** Gives the prompt of a wake to its session and follows it to the end of its turn. */
+  #carry(wake: WakeRow): void {
+    const { sessionId } = wake
+    const carried = this.#untilOver(wake)
+      .catch(error => this.kernel.log.error(`a wake is not followed: ${messageOf(error)}`, { wake: wake.id }))
+      .finally(() => {
+        this.#carried.delete(sessionId)
+        const next = wakes.get(this.kernel.db, { sessionId, state: 'reserved' })
+        if (next) this.#alarm.set(next.id, next.dueAt)
+      })
+    this.#carried.set(sessionId, carried)
+  }
+
+  async #untilOver(wake: WakeRow): Promise<void> {
+    const signal = this.#signal ?? AbortSignal.abort()
+    while (!signal.aborted) {
+      try {
+        const queued = await this.#queued(wake)
+        if (queued) await this.#follow(queued, signal)
+        return
+      } catch (error) {
+        const isLater = error instanceof Fault && LATER.has(error.code)
+        if (!isLater) this.kernel.log.warn(`a wake is tried again: ${messageOf(error)}`, { wake: wake.id })
+        await this.kernel.clock.sleep(RETRY_MS, signal).catch(() => {})
+      }
+    }
+  }
+
+  /** Queues the prompt of a wake, once; undefined: it wakes nothing. */
+  async #queued(wake: WakeRow): Promise<WakeRow | undefined> {
+    const { db, needs } = this.kernel
+    const known = this.ledger.get(wake.id)
+    if (!known || known.state === 'not_live' || known.state === 'settled') return undefined
+    if (known.turnId !== undefined) return known
+    const { id, sessionId } = known
+    const waiting = this.#messagesOf(known)
+    if (waiting.length === 0) return this.#refuse(known, 'already_delivered')
+    const { tokens } = await needs.sessions.uses.of(sessionId).catch(() => ({ tokens: null }))
+    try {
+      const prompt = { text: promptOfAll(waiting), source: SOURCE, key: id, cause: waiting[0]?.id }
+      const { turnId, from } = await needs.sessions.queue(sessionId, prompt)
+      const change = { turnId, journalFrom: from, ...(tokens !== null && { tokensBefore: tokens }) }
+      await db.tx(t => wakes.update(t, { id }, change))
+      return { ...known, ...change }
+    } catch (error) {
+      if (!(error instanceof Fault) || LATER.has(error.code)) throw error
+      return this.#refuse(known, error.code)
+    }
+  }
+
+  async #refuse(wake: WakeRow, reason: string): Promise<undefined> {
+    await this.kernel.db.tx(t => this.ledger.giveBack(t, wake, reason))
+    return undefined
+  }
+
+  /** Messages that the prompt of a wake has, the oldest first: a repeated one once, and none that the session has already. */
+  #messagesOf({ id, sessionId }: WakeRow): MessageRow[] {
+    return messages.query(
+      this.kernel.db,
+      `WHERE seq IN (SELECT seq FROM network_delivery WHERE wake_id = ? AND session_id = ? AND delivered_at IS NULL
+         AND reason IS NOT 'duplicate') ORDER BY seq`,
+      [id, sessionId],
+    )
+  }
+
+  async #follow(wake: WakeRow, signal: AbortSignal): Promise<void> {
+    const { needs } = this.kernel
+    const { sessionId, turnId = '', tokensBefore, limitMs } = wake
+    const tale = new Tale(turnId, tokensBefore)
+    let now = wake
+    let next = wake.journalFrom ?? 1
+    let tries = 0
+    let reason: string | undefined
+    const limit = (deliveredAt: number) =>
+      this.kernel.clock.timeout(Math.max(0, deliveredAt + limitMs - this.kernel.clock.now()), () => {
+        reason = 'max_wake_wall_time'
+        void this.#end(sessionId, turnId)
+      })
+    let overdue = wake.deliveredAt === undefined ? undefined : limit(wake.deliveredAt)
+    try {
+      while (!signal.aborted) {
+        const page = await this.#page(needs.sessions, sessionId, next, signal)
+        if (signal.aborted) return
+        for (const event of page?.events ?? []) tale.add(event)
+        next = page?.next ?? next
+        if (tale.end?.how === 'unsent' && now.state === 'queued') {
+          await this.#refuse(now, tale.end.why)
+          return
+        }
+        if (tale.isBegun && now.state === 'queued') {
+          now = await this.#delivered(now)
+          overdue = limit(now.deliveredAt ?? 0)
+        }
+        const isGone = !page || (page.isOver && !(await this.#goesOn(now, tries++, signal)))
+        if (!tale.end && !isGone) continue
+        if (now.state === 'queued') await this.#refuse(now, 'not_live')
+        else {
+          const cost = tale.end?.how === 'over' ? tale.end : {}
+          const why = reason === undefined ? {} : { reason }
+          await this.kernel.db.tx(t => this.ledger.settle(t, now, { ...cost, ...why }))
+        }
+        return
+      }
+    } finally {
+      overdue?.cancel()
+    }
+  }
+
+  /** The next events of a session; undefined: it is deleted. */
+  async #page(sessions: SessionsApi, id: string, from: number, signal: AbortSignal): Promise<FollowedPage | undefined> {
+    try {
+      return await sessions.follow(id, from, signal)
+    } catch (error) {
+      if (!sessions.get(id)) return undefined
+      throw error
+    }
+  }
+
+  /** A session has stopped, and no event is to come. Its queue goes on where a prompt starts it again. */
+  async #goesOn({ sessionId, state }: WakeRow, tries: number, signal: AbortSignal): Promise<boolean> {
+    const session = this.kernel.needs.sessions.get(sessionId)
+    if (state !== 'queued' || !session || !isAwake(session) || tries >= MAX_TRIES) return false
+    await this.kernel.needs.sessions.continueQueue(sessionId)
+    await this.kernel.clock.sleep(STARTING_MS * 2 ** tries, signal).catch(() => {})
+    return true
+  }
+
+  async #delivered(wake: WakeRow): Promise<WakeRow> {
+    const deliveredAt = this.kernel.clock.now()
+    await this.kernel.db.tx(t => {
+      this.ledger.move(t, wake, 'delivered', { deliveredAt })
+      const repeated = messages.query(
+        t,
+        "WHERE seq IN (SELECT seq FROM network_delivery WHERE wake_id = ? AND session_id = ? AND reason = 'duplicate')",
+        [wake.id, wake.sessionId],
+      )
+      this.given(t, wake.sessionId, wake.peerId, [...this.#messagesOf(wake).slice(0, MOST), ...repeated])
+    })
+    return { ...wake, state: 'delivered', deliveredAt }
+  }
+
+  /** Cancels the turn of a wake, if it still runs. */
+  async #end(sessionId: string, turnId: string): Promise<void> {
+    const { sessions } = this.kernel.needs
+    if (sessions.shown(sessionId)?.activity?.turn_id === turnId) await sessions.interrupt(sessionId)
   }
 }

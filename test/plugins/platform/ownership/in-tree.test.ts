@@ -27,6 +27,7 @@ const STAYS: Readonly<Record<string, string>> = {
   'models_model.provider': 'goes with its source',
   'network_message.session_id': 'what was said stays with its channel',
   'network_participant.session_id': 'who took part in a conversation stays known',
+  'network_wake.session_id': 'what a wake cost stays with its workspace',
   'notifications_notice.session_id': 'goes with its workspace: what an agent said is read after its session',
   'notifications_subscription.workspace_id': 'goes with its task',
   'observe_day.workspace_id': 'what happened is counted for 90 days',

@@ -1,9 +1,14 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { DeliveryState, InboundEvent } from '../../../../plugins/reach/bridges/api.js'
+import {
+  type DeliveryState,
+  type InboundEvent,
+  PAIR_MESSAGES,
+  PAIR_MS,
+  PairLimit,
+} from '../../../../plugins/reach/bridges/api.js'
 import { CAPACITY, LaneQueue, type Passing } from '../../../../plugins/reach/bridges/delivery/lane-queue.js'
 import { ACTIVE, furthest, isActive, step, TRANSITIONS } from '../../../../plugins/reach/bridges/delivery/states.js'
-import { PAIR_MESSAGES, PAIR_MS, PairLimit } from '../../../../plugins/reach/bridges/inbound/pair-limit.js'
 import { judge, mayApprove } from '../../../../plugins/reach/bridges/inbound/policy.js'
 import { conversationOf } from '../../../../plugins/reach/bridges/inbound/routing.js'
 import { wordOf } from '../../../../plugins/reach/bridges/inbound/words.js'

@@ -1,0 +1,46 @@
+import { cli, describe, runsCode, show, throws, tool } from '../../../../kernel/kit/annotations/index.js'
+import { KernelErrors, ok, type Route, routeOf } from '../../../../kernel/plugin.js'
+import { NetworkUsageQuery } from '../../../../schemas/network/usage.js'
+import { ConversationUsage } from '../../../../schemas/tasks.js'
+import { REFERENCE_ERRORS } from '../../../desk/workspaces/api.js'
+import type { NetworkService } from '../service.js'
+
+const route = routeOf<NetworkService>(describe('Network'), runsCode(false))
+
+/** Routes of what wakes cost. */
+export const wakeRoutes: readonly Route<NetworkService>[] = [
+  route({
+    method: 'GET',
+    path: '/api/workspaces/{workspace_id}/network/usage',
+    summary: 'Show what wakes by messages have cost, the newest first',
+    query: NetworkUsageQuery,
+    replies: { 200: ConversationUsage },
+    origins: ['agent_session'],
+    with: [
+      throws(...REFERENCE_ERRORS, KernelErrors.invalid_cursor),
+      tool('network_usage', ['network']),
+      cli('network usage', {
+        workspace: 'workspace_id',
+        view: show(
+          ConversationUsage,
+          'details',
+          [
+            { of: 'wake_id', header: 'Wake' },
+            'channel',
+            'state',
+            { of: 'usage_state', header: 'Usage' },
+            { of: 'charged_wall_time', header: 'Time' },
+            { of: 'input_tokens', header: 'Input' },
+            { of: 'output_tokens', header: 'Output' },
+            { of: 'reserved_at~ago', header: 'When' },
+          ],
+          { empty: 'no message has woken a session' },
+        ),
+      }),
+    ],
+    handle: async (self, { params, query, actor }) => {
+      const { id } = await self.place(params.workspace_id, actor)
+      return ok(self.usage.read(id, query))
+    },
+  }),
+]

@@ -1,0 +1,61 @@
+/** An event of the journal of a session. */
+export interface Told {
+  readonly type: string
+  readonly turn_id: string
+  readonly content: unknown
+}
+
+type Content = Readonly<Record<string, unknown>>
+
+/** How the turn of a wake ended. */
+export type End =
+  /** Its prompt was taken out of the queue, or its agent never got it. */
+  | { readonly how: 'unsent'; readonly why: string }
+  | { readonly how: 'over'; readonly wallMs?: number; readonly tokens?: number }
+
+/** The turn of a wake as the journal of its session tells it. The same events lead to the same end, also after a restart. */
+export class Tale {
+  isBegun = false
+  end: End | undefined
+  #before: number | undefined
+  #after: number | undefined
+
+  constructor(
+    private readonly turnId: string,
+    /** Tokens of the conversation before, as far as they were told. */
+    before: number | undefined,
+  ) {
+    this.#before = before
+  }
+
+  add({ type, turn_id: turnId, content: told }: Told): void {
+    if (this.end) return
+    const content = (told ?? {}) as Content
+    if (turnId !== this.turnId) {
+      if (type === 'usage' && !this.isBegun) this.#before = usedOf(content) ?? this.#before
+      // Turns of a session come one after the other: the end of this one was not written.
+      else if (type === 'user_message' && this.isBegun) this.end = { how: 'over' }
+      return
+    }
+    if (type === 'user_message') this.isBegun = true
+    else if (type === 'usage') this.#after = usedOf(content) ?? this.#after
+    else if (type === 'system' && content.note === 'prompt_dropped') this.end = { how: 'unsent', why: 'prompt_dropped' }
+    else if (type === 'error' && content.prompt_sent === false) this.end = { how: 'unsent', why: 'prompt_not_sent' }
+    else if (type === 'done' || type === 'error') this.end = this.#over(content.duration_ms)
+  }
+
+  #over(duration: unknown): End {
+    const tokens = this.#after === undefined ? 0 : this.#after - (this.#before ?? 0)
+    return {
+      how: 'over',
+      ...(typeof duration === 'number' && duration >= 0 && { wallMs: Math.round(duration) }),
+      // What a conversation that was made shorter has used is not known.
+      ...(tokens > 0 && { tokens }),
+    }
+  }
+}
+
+function usedOf({ usage }: Content): number | undefined {
+  const { used } = (usage ?? {}) as { readonly used?: unknown }
+  return Number.isSafeInteger(used) && (used as number) >= 0 ? (used as number) : undefined
+}

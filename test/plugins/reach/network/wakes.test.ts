@@ -1,0 +1,85 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { openScene } from './scene.js'
+
+test('a message to a peer wakes it with one prompt, and what that cost is charged once', async () => {
+  const scene = await openScene()
+  const { peer, say, prompts, inbox, settled, usage, disposition, request } = scene
+  try {
+    const message = await say('ada', 'say yes', { to: 'bob' })
+    const [wake] = await settled('bob', 1)
+    assert.equal(
+      [wake?.state, wake?.usage_state, wake?.depth, wake?.root_id, wake?.channel],
+      ['settled', 'usage_unavailable', 1, message.id, 'team'],
+    )
+    // An agent that tells no tokens keeps the share of its budget that was reserved.
+    assert.equal([wake?.input_tokens, wake?.output_tokens], [25_000, 6_250])
+    const told = await prompts('bob')
+    assert.is(told.length, 1)
+    assert.ok(told[0]?.includes('say yes') && told[0].includes(message.id) && told[0].includes(peer('ada').peer_id))
+    assert.equal(await disposition(message), { woken: 1 })
+    assert.equal(await inbox('bob'), [])
+    const { total, budget } = await usage(`?owner_kind=session&owner_id=${peer('bob').session_id}`)
+    assert.equal([total.wake_count, total.unavailable_wake_count, total.reserved_wake_count], [1, 1, 0])
+    assert.equal(
+      [budget.wakes_used, budget.input_tokens_used, budget.participation_status.participating],
+      [1, 25_000, true],
+    )
+    const { thread, session_costs: costs } = (await request('GET', `/channels/team/threads/${message.thread_id}`)).body
+    assert.is(thread.coordination_cost.delivered_count, 1)
+    assert.equal(
+      costs.map((one: { session_id: string; delivered_count: number }) => [one.session_id, one.delivered_count]),
+      [[peer('bob').session_id, 1]],
+    )
+    assert.ok(costs[0].prompt_size_bytes > 0 && costs[0].estimated_prompt_tokens > 0)
+    const shown = (await request('GET', `/peers/${peer('bob').peer_id}`)).body.peer.metrics
+    assert.equal([shown.delivered, shown.sent], [1, undefined])
+  } finally {
+    await scene.close()
+  }
+})
+
+test('a message that is for no peer wakes none and waits in the inboxes of all', async () => {
+  const { peer, say, disposition, inbox, wakesOf, close } = await openScene({ agents: ['ada', 'bob', 'eve'] })
+  try {
+    const message = await say('ada', 'say nothing')
+    assert.equal(await disposition(message), { woken: 0, not_addressed: 2 })
+    assert.equal(await inbox('bob'), [message.id])
+    assert.equal(await inbox('ada'), [])
+    const mentioned = await say('ada', 'say hello', { mentions: [peer('eve').peer_id] })
+    assert.equal(await disposition(mentioned), { woken: 1, not_addressed: 1 })
+    assert.equal(await wakesOf('bob'), [])
+  } finally {
+    await close()
+  }
+})
+
+test('messages that come while a peer works go into its next prompt, a repeated one once', async () => {
+  const scene = await openScene()
+  const { say, prompts, settled, disposition, gate, at, until, inbox } = scene
+  try {
+    const working = gate()
+    await say('ada', working.line, { to: 'bob' })
+    await until(at('bob'), ({ type }) => type === 'user_message')
+    const first = await say('ada', 'say one', { to: 'bob', thread_id: 'thread_work' })
+    const second = await say('ada', 'say two', { to: 'bob', thread_id: 'thread_work' })
+    const again = await say('ada', 'say two', { to: 'bob', thread_id: 'thread_work' })
+    assert.equal(await Promise.all([first, second, again].map(disposition)), [
+      { woken: 1 },
+      { woken: 0, coalesced: 1 },
+      { woken: 0, duplicate: 1 },
+    ])
+    assert.equal(await inbox('bob'), [first.id, second.id, again.id])
+    await working.open()
+    await settled('bob', 2)
+    const [, gathered = '', ...more] = await prompts('bob')
+    assert.equal(more, [])
+    assert.ok(gathered.indexOf('say one') < gathered.indexOf('say two') && gathered.includes('say one'))
+    assert.is(gathered.split('say two').length, 2)
+    assert.equal(await inbox('bob'), [])
+  } finally {
+    await scene.close()
+  }
+})
+
+test.run()
