@@ -45,6 +45,16 @@ test('an extension of the package has a provider without being listed, loaded or
   assert.equal([state, source], ['enabled', 'bundled'])
 })
 
+test('one that nothing uses yet tries an instance, and nothing of it runs afterwards', async () => {
+  const irc = svc.provider('bridge-irc')
+  const { state, checks = [] } = (await irc?.examine?.(bridge(), signal)) ?? {}
+  assert.is(state?.status, 'ready')
+  const byName = Object.fromEntries(checks.map(({ check, status }) => [check, status]))
+  assert.is(byName['irc.connected'], 'pass', JSON.stringify(checks))
+  const after = await stateOf('bridge-irc')
+  assert.equal([after.state, after.pid], ['registered', undefined])
+})
+
 test('it is loaded when an instance of it is enabled, and its process ends with the last instance', async () => {
   const ann = await Person.join(server.port, 'ann', '#ops')
   const host = new FakeHost()

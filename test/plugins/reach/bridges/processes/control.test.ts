@@ -33,6 +33,11 @@ async function bridgeOf(extension: string, { bridge, manifest, ...making }: Maki
     ...(manifest === undefined ? {} : { manifest }),
     ...making,
   })
+  return create(extension)
+}
+
+/** A disabled bridge of an extension that is there. */
+async function create(extension: string) {
   const created = await svc.request('POST', '/api/bridges', {
     display_name: extension,
     platform: extension,
@@ -160,6 +165,30 @@ test('a state that is not ready, a refused configuration and a process that ends
   }
 })
 
+test('a check of one bridge leaves the process alone that serves another, and ends with the extension', async () => {
+  const ready = [report({ status: 'ready' })]
+  const served = await bridgeOf('beside', {
+    ways: { begins: { service: ready, control: ready }, more: ['bridges/verify'], hangs: true },
+  })
+  await served.bind()
+  await svc.request('POST', `/api/bridges/${served.id}/enable`)
+  const isReady = async () => (await svc.request('GET', `/api/bridges/${served.id}`)).body.bridge.status === 'ready'
+  const running = await svc.until('beside', async extension => extension?.state === 'active' && (await isReady()))
+  const tried = await create('beside')
+  await tried.bind()
+  const checking = verify(tried.id)
+  await svc.until('beside', async () => (await logOf('beside')).some(line => /check alone/.test(line)))
+  await svc.until('beside', async () => (await logOf('beside')).filter(line => line.startsWith('began: ')).length === 2)
+  const beside = (await svc.request('GET', '/api/extensions/beside')).body.extension
+  assert.equal([beside.pid, await isReady()], [running.pid, true])
+  await svc.request('POST', '/api/extensions/beside/disable')
+  const checks = await checking
+  assert.match(remediationOf(checks, 'process'), /the extension is ended/)
+  const [, pid = ''] =
+    (await logOf('beside')).map(line => /check alone, pid (\d+)/.exec(line)).find(found => found) ?? []
+  assert.ok(isGone(Number(pid)), pid)
+})
+
 test('a check gives way to the bridge that is enabled meanwhile', async () => {
   const { id, bind } = await bridgeOf('hurried', {
     ways: {
@@ -181,7 +210,11 @@ test('a check gives way to the bridge that is enabled meanwhile', async () => {
   const lines = await logOf('hurried')
   const [, tried = ''] = lines.map(line => /check alone, pid (\d+)/.exec(line)).find(found => found) ?? []
   assert.ok(isGone(Number(tried)))
-  assert.is(lines.filter(line => line.startsWith('began: ')).length, 2)
+  // The process that serves it is another one.
+  await svc.until(
+    'hurried',
+    async () => (await logOf('hurried')).filter(line => line.startsWith('began: ')).length === 2,
+  )
   await svc.request('POST', `/api/bridges/${id}/disable`)
 })
 
