@@ -53,6 +53,7 @@ import {
 import { databaseStatus, schemaStreams } from './database.js'
 import { runDoctor } from './doctor.js'
 import { wentTo } from './former-plugins.js'
+import { returnFreeMemory } from './free-memory.js'
 import { logItems, permissionItems } from './home-checks.js'
 import type { needs } from './needs.js'
 import { nodeItems } from './node-release.js'
@@ -65,6 +66,9 @@ const MEMBER_DEADLINE_MS = 2000
 
 /** Why new work is refused. The drain flag is in memory and ends with the process. */
 type Admission = 'active' | 'draining' | 'closed'
+
+/** A start is over so long after the boot: what it needed for a moment is free. */
+const SETTLED_MS = 4_000
 
 /** Admission of new work, and what can be said about the daemon as a whole. */
 export class DaemonService implements DaemonApi {
@@ -112,6 +116,8 @@ export class DaemonService implements DaemonApi {
     await this.kernel.db.tx(t =>
       this.kernel.needs.events.emit(t, DaemonStarted, { version, pid }, { actor: this.kernel.actor }),
     )
+    await this.kernel.clock.sleep(SETTLED_MS, signal).catch(() => {})
+    if (!signal.aborted) returnFreeMemory()
     if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
   }
 

@@ -1,3 +1,4 @@
+const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
 const DAY_MS = 86_400_000
 /** Offsets change at instants that are multiples of this in every zone of the last decades. */
@@ -10,7 +11,7 @@ const MAX_SLOTS = 4096
  * hour, which in some zones is not the hour of UTC.
  */
 export class LocalTime {
-  #format: Intl.DateTimeFormat | undefined
+  #format: Intl.DateTimeFormat | 'process' | undefined
   readonly #offsets = new Map<number, number>()
 
   /** @param zone a name like `Europe/Paris`; without one that is known, the zone of the process */
@@ -59,12 +60,17 @@ export class LocalTime {
     const slot = Math.floor(at / SLOT_MS)
     const known = this.#offsets.get(slot)
     if (known !== undefined) return known
-    // Made with its first use: a start of the daemon should not wait for the data of a zone.
-    this.#format ??= formatOf(this.zone?.replace(/^:/, '')) ?? new Intl.DateTimeFormat('en-US', PARTS)
-    const found = offsetOf(this.#format, slot * SLOT_MS)
+    const found = this.#find(slot * SLOT_MS)
     if (this.#offsets.size >= MAX_SLOTS) this.#offsets.clear()
     this.#offsets.set(slot, found)
     return found
+  }
+
+  /** The format needs data of languages, 6 MiB of the process: the zone of the process is asked without it. */
+  #find(at: number): number {
+    this.#format ??= formatOf(this.zone?.replace(/^:/, '')) ?? 'process'
+    if (this.#format === 'process') return -new Date(at).getTimezoneOffset() * MINUTE_MS
+    return offsetOf(this.#format, at)
   }
 }
 
