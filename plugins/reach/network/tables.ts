@@ -41,7 +41,7 @@ CREATE INDEX network_message_at ON network_message (at);
 CREATE TABLE network_delivery (
   session_id TEXT NOT NULL, seq INTEGER NOT NULL, decision TEXT NOT NULL, reason TEXT, wake_id TEXT, delivered_at INTEGER,
   PRIMARY KEY (session_id, seq)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 CREATE INDEX network_delivery_waiting ON network_delivery (session_id, seq) WHERE delivered_at IS NULL;
 CREATE INDEX network_delivery_seq ON network_delivery (seq);
 CREATE TABLE network_work (
@@ -58,7 +58,7 @@ CREATE INDEX network_subscription_session ON network_subscription (session_id);
 CREATE TABLE network_tally (
   workspace_id TEXT NOT NULL, peer_id TEXT NOT NULL, kind TEXT NOT NULL, direction TEXT NOT NULL, n INTEGER NOT NULL,
   bytes INTEGER NOT NULL, PRIMARY KEY (workspace_id, peer_id, kind, direction)
-) STRICT, WITHOUT ROWID;`,
+) STRICT;`,
   },
 ]
 

@@ -6,7 +6,7 @@ import type { MessageRow } from '../tables.js'
 export const NOTICE = 'svc'
 
 /** The message that says that two peers are stopped, in the place of the one that was too much. */
-export function noticeOf(message: MessageRow, pair: readonly [string, string], id: string) {
+export function noticeOf(message: Omit<MessageRow, 'seq'>, pair: readonly [string, string], id: string) {
   const { workspaceId, channel, surface, containerId, at } = message
   const text = `${pair.join(' and ')} have sent each other too many messages in a minute: what they say to each other is refused for the next one.`
   const envelope: Envelope = {

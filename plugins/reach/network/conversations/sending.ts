@@ -208,7 +208,7 @@ export class Sending {
   }
 
   /** Two peers are stopped: their conversation says so, once, and neither is woken by that. */
-  #tellStopped(t: Tx, message: MessageRow, { pair }: Paced): void {
+  #tellStopped(t: Tx, { seq, ...message }: MessageRow, { pair }: Paced): void {
     const { id, envelope } = noticeOf(message, pair, this.kernel.ids.id('msg'))
     const text = JSON.stringify(envelope)
     const notice = this.#insert(t, {

@@ -1,4 +1,4 @@
-import { type Pace, PairLimit } from '../../bridges/api.js'
+import { PAIR_MESSAGES, type Pace, PairLimit } from '../../bridges/api.js'
 import type { MessageRow } from '../tables.js'
 
 /** Conversations whose last speakers are remembered. */
@@ -6,6 +6,14 @@ const MAX_CONVERSATIONS = 10_000
 
 /** What is said, and where. */
 export type Said = Pick<MessageRow, 'workspaceId' | 'channel' | 'containerId' | 'sender' | 'receiver'>
+
+interface Conversation {
+  /** The peer that spoke last, and the other one that spoke last before it. */
+  last: string | undefined
+  before: string | undefined
+  /** When the first peer spoke, while no other one has. */
+  readonly alone: number[]
+}
 
 /** What becomes of a message of two peers, and who they are. */
 export interface Paced {
@@ -19,26 +27,34 @@ export interface Paced {
  */
 export class Pairs {
   readonly #limit = new PairLimit()
-  /** By conversation: who spoke last, and who before that peer. */
-  readonly #speakers = new Map<string, readonly [last: string, before: string | undefined]>()
+  readonly #conversations = new Map<string, Conversation>()
 
   /** Counts a message; undefined: there is no other peer that it answers. */
   said({ workspaceId, channel, containerId, sender, receiver }: Said, now: number): Paced | undefined {
     const place = `${workspaceId} ${channel}`
-    const heard = containerId === undefined ? undefined : this.#heard(`${place} ${containerId}`, sender)
-    const other = receiver ?? heard
-    if (other === undefined || other === sender) return undefined
+    const conversation = containerId === undefined ? undefined : this.#of(`${place} ${containerId}`)
+    const { last } = conversation ?? {}
+    const other = receiver ?? (last === sender ? conversation?.before : last)
+    if (conversation && last !== sender) Object.assign(conversation, { last: sender, before: last })
+    if (other === undefined || other === sender) {
+      if (conversation && conversation.alone.length < PAIR_MESSAGES) conversation.alone.push(now)
+      return undefined
+    }
     const pair: readonly [string, string] = sender < other ? [sender, other] : [other, sender]
-    return { pair, pace: this.#limit.said(`${place} ${pair.join(' ')}`, pair[0] === sender ? 0 : 1, now) }
+    const key = `${place} ${pair.join(' ')}`
+    const sideOf = (peer: string) => (pair[0] === peer ? 0 : 1)
+    // What the first peer said before any other answered it belongs to the pair as well.
+    for (const at of conversation?.alone.splice(0) ?? []) this.#limit.said(key, sideOf(other), at)
+    return { pair, pace: this.#limit.said(key, sideOf(sender), now) }
   }
 
-  /** The peer that spoke last in a conversation besides this one, which speaks now. */
-  #heard(key: string, sender: string): string | undefined {
-    const [last, before] = this.#speakers.get(key) ?? []
-    const other = last === sender ? before : last
-    this.#speakers.delete(key)
-    this.#speakers.set(key, [sender, other])
-    for (const old of this.#speakers.keys()) if (this.#speakers.size > MAX_CONVERSATIONS) this.#speakers.delete(old)
-    return other
+  #of(key: string): Conversation {
+    const known = this.#conversations.get(key)
+    if (known) this.#conversations.delete(key)
+    const conversation: Conversation = known ?? { last: undefined, before: undefined, alone: [] }
+    this.#conversations.set(key, conversation)
+    for (const old of this.#conversations.keys())
+      if (this.#conversations.size > MAX_CONVERSATIONS) this.#conversations.delete(old)
+    return conversation
   }
 }

@@ -78,6 +78,7 @@ test('each row that hangs on a workspace, a session, a provider or a server goes
   assert.equal(told.toSorted(), columns, 'a new column is owned, or named above')
   for (const { name, table, column, at } of owned) {
     assert.ok(table.startsWith(tablePrefix(name)), at)
+    assert.not.throws(() => store.db.rows(`SELECT rowid FROM ${table} LIMIT 1`), `${table} is swept by its rowid`)
     if (SMALL.has(table)) continue
     const indexes = store.db.rows(
       `SELECT 1 FROM pragma_index_list(?) l, pragma_index_info(l.name) i WHERE i.seqno = 0 AND i.name = ?`,
