@@ -110,6 +110,7 @@ export const NetworkErrors = defineErrors({
     message: 'this message would wake more than 3 sessions',
     next: 'send it again with confirm_wakes',
   },
+  network_turn_restrained: { status: 403, message: 'a message of another agent may not lead to this' },
   message_malformed: { status: 400, message: 'the message is not valid', next: readAbout },
   message_expired: { status: 400, message: 'the message has expired', next: readAbout },
   message_duplicate: { status: 409, message: 'there is another message of this id', next: readAbout },

@@ -45,6 +45,23 @@ export default definePlugin({
       sessions => sessions.stopped,
       self => session => self.sessionStopped(session),
     ),
+    tap(
+      Sessions,
+      sessions => sessions.permission,
+      self =>
+        ({ sessionId, toolKind: kind, command }) => {
+          const refusal = self.restraint(sessionId, { kind, command })
+          return refusal === undefined ? undefined : NetworkErrors.network_turn_restrained(refusal)
+        },
+    ),
+    tap(
+      Sessions,
+      sessions => sessions.points.toolPreCall,
+      self => (call, session) => {
+        const deny = self.restraint(session.id, call)
+        return deny === undefined ? undefined : { ...call, deny }
+      },
+    ),
   ],
   routes: [
     route({

@@ -27,6 +27,7 @@ import type { K } from './needs.js'
 import { NetworkEnabled } from './settings.js'
 import { type ContainerRow, messages, peers } from './tables.js'
 import { boundsOf } from './wakes/bounds.js'
+import { refusalOf, type WantedCall } from './wakes/restraint.js'
 import { Sweep } from './wakes/retention.js'
 import { Usage } from './wakes/usage.js'
 import { Wakes } from './wakes/wakes.js'
@@ -164,6 +165,11 @@ export class NetworkService implements NetworkApi {
     const row = peers.all(this.kernel.db, { workspaceId, peerId, leftAt: null }, 'ORDER BY joined_at LIMIT 1')[0]
     if (!row) throw NetworkErrors.peer_not_found(`there is no peer ${JSON.stringify(peerId)}`)
     return { ...this.peers.wire(row), peer_card: cardOf(row), metrics: this.sending.tally.ofPeer(workspaceId, peerId) }
+  }
+
+  /** Why a session may not do something now; undefined: it may. Turns that messages began change nothing. */
+  restraint(sessionId: string, call: WantedCall): string | undefined {
+    return this.wakes.isWoken(sessionId) ? refusalOf(call) : undefined
   }
 
   /** @throws Fault `network_disabled` */

@@ -71,6 +71,8 @@ export interface ClientCall extends Deniable {
   readonly title: string
   /** Of a command, which may become another one; it is judged afterwards as if the agent had asked for it. */
   readonly argv?: readonly string[]
+  /** Of a command for which the agent chooses variables; they cannot be changed. */
+  readonly setsEnvironment?: true
 }
 
 /** A permission that is about to be granted, or that a person is about to be asked for. */

@@ -100,7 +100,8 @@ export class ClientMethods {
     const { territory } = this.permissions
     const place = await placeOf(territory, params.cwd ?? '.')
     const asked = [params.command, ...(params.args ?? [])]
-    const { argv = asked } = await this.before({ kind: 'execute', title: asked.join(' '), argv: asked })
+    const chosen = (params.env ?? []).length > 0 ? { setsEnvironment: true as const } : {}
+    const { argv = asked } = await this.before({ kind: 'execute', title: asked.join(' '), argv: asked, ...chosen })
     const action = terminalAction(argv, params.env ?? [], place.path === territory.roots[0] ? undefined : place.path)
     await this.permissions.allow({ action, place, isGranted: grants => grants.useForCommand(argv) }, signal)
     const [command = '', ...args] = argv
