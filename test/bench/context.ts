@@ -42,6 +42,7 @@ const PROGRAMS = [
   'extension-imports',
   'extension-start',
   'bundles-process',
+  'network-process',
   'hooks-process',
   'overview-process',
   'chat-bot',
