@@ -40,6 +40,7 @@ import streams from './platform/streams/index.js'
 import tcp from './platform/tcp/index.js'
 import bridges from './reach/bridges/index.js'
 import network from './reach/network/index.js'
+import networkNats from './reach/network-nats/index.js'
 import notifications from './reach/notifications/index.js'
 import observe from './reach/observe/index.js'
 import automation from './work/automation/index.js'
@@ -72,6 +73,7 @@ export {
   mcp,
   models,
   network,
+  networkNats,
   notifications,
   observe,
   openapi,
@@ -144,6 +146,7 @@ export const inTree: readonly Plugin[] = [
   heartbeats,
   bridges,
   network,
+  networkNats,
   notifications,
   observe,
   bundles,

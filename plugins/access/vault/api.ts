@@ -16,6 +16,7 @@ export const NAMESPACES = [
   'extensions',
   'sandbox',
   'sessions',
+  'network',
 ] as const
 export type Namespace = (typeof NAMESPACES)[number]
 

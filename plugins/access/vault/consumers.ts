@@ -11,6 +11,7 @@ const OWN: Readonly<Record<string, readonly `${Namespace}/${string}`[]>> = {
   extensions: ['extensions/', 'mcp/extensions/'],
   sandboxes: ['sandbox/'],
   sessions: ['sessions/', 'mcp/'],
+  'network-nats': ['network/'],
 }
 /** Servers of one workspace, `mcp/ws/<id>/…`. */
 const OF_WORKSPACES = 'mcp/ws/'

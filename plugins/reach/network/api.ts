@@ -8,7 +8,7 @@ export type { Reason, Refusal } from './envelope.js'
 export { derivedChannel, directIdOf, MAX_BYTES, PROTOCOL, REASONS } from './envelope.js'
 export type { MessageRow, PeerRow } from './tables.js'
 
-/** A peer of another daemon. */
+/** A peer as other daemons know it. */
 export interface RemotePeer {
   readonly peerId: string
   readonly name: string
@@ -29,6 +29,8 @@ export interface NetworkApi extends TapsOf<typeof points> {
     after: number,
     limit: number,
   ): readonly { readonly seq: number; readonly envelope: Envelope }[]
+  /** Sessions of this daemon that take part in a channel. */
+  localPeers(workspaceId: string, channel: string): readonly RemotePeer[]
   /**
    * Stores a message that came from another daemon in the transaction of what is remembered of it. The signature was judged before;
    * all else is judged here.

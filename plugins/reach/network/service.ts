@@ -215,6 +215,10 @@ export class NetworkService implements NetworkApi {
       .map(({ seq, envelope }) => ({ seq, envelope: JSON.parse(envelope) as Envelope }))
   }
 
+  localPeers(workspaceId: string, channel: string): RemotePeer[] {
+    return this.peers.present(workspaceId, channel).filter(({ sessionId }) => sessionId !== undefined)
+  }
+
   receive(t: Tx, workspaceId: string, envelope: Envelope, daemon: string) {
     return this.sending.receive(this.kernel.db.within(t), workspaceId, envelope, daemon)
   }

@@ -145,8 +145,8 @@ export class Sending {
     if (known) refuse('duplicate', `there is another message ${id}`)
     this.channels.found(workspaceId, channel, t)
     const author = this.peers.get(workspaceId, channel, from, t)
-    if (daemon !== undefined && (author?.sessionId !== undefined || from === NOTICE))
-      refuse('verification_failed', `${from} is a peer of this daemon`)
+    if (daemon !== undefined && (from === NOTICE || (author && author.daemon !== daemon)))
+      refuse('verification_failed', `${from} is a peer of ${author?.daemon ?? 'this daemon'}`)
     const target = to ? this.#target(t, workspaceId, channel, to) : undefined
     this.#checkMentions(t, workspaceId, envelope)
     const container = this.threads.place(t, workspaceId, envelope, author, target, now)

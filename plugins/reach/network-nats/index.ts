@@ -1,0 +1,188 @@
+import { cli, describe, runsCode, show, throws } from '../../../kernel/kit/annotations/index.js'
+import { collectionOf } from '../../../kernel/kit/collection.js'
+import { definePlugin, ok, routeOf, type Setting, Settings, surfaceOf } from '../../../kernel/plugin.js'
+import {
+  AddRemotePeerBody,
+  JoinRemoteBody,
+  ListRemoteChannelsReply,
+  ListRemotePeersReply,
+  RemoteChannelReply,
+  RemoteIdentityReply,
+  RemotePeerReply,
+  RemoteStatusReply,
+  ShareRemoteChannelBody,
+} from '../../../schemas/network/remote.js'
+import { VaultErrors } from '../../access/vault/api.js'
+import { Checks } from '../../desk/daemon/api.js'
+import { REFERENCE_ERRORS, Workspaces } from '../../desk/workspaces/api.js'
+import { ConfigErrors } from '../../platform/configuration/api.js'
+import { Network } from '../network/api.js'
+import { RemoteErrors, RemoteRefused } from './api.js'
+import { needs } from './needs.js'
+import type { RemoteService } from './service.js'
+import { natsSettings } from './settings.js'
+import { migrations } from './tables.js'
+
+const about = describe('Network')
+const route = routeOf<RemoteService>(about, runsCode(false))
+const { contribute, tap } = surfaceOf<RemoteService>()
+const KEY = [VaultErrors.vault_secret_damaged, VaultErrors.vault_key_missing, VaultErrors.vault_key_wrong]
+const WRITING = [ConfigErrors.config_changed, ConfigErrors.config_file_invalid, ConfigErrors.setting_invalid]
+
+const peer = collectionOf<RemoteService>(
+  about,
+  runsCode(false),
+)({
+  path: '/api/network/remote/peers',
+  key: 'name',
+  noun: 'network peer',
+  one: [RemotePeerReply, 'peer'],
+  many: [ListRemotePeersReply, 'peers'],
+  show: ['name', 'status', 'fingerprint', 'seen_at~ago', { of: 'clock_skew_ms', header: 'Clock (ms)' }, 'refused'],
+  argument: { summary: 'name of the daemon' },
+  missing: RemoteErrors.remote_peer_not_found,
+})
+const channel = collectionOf<RemoteService>(
+  about,
+  runsCode(false),
+)({
+  path: '/api/network/remote/channels',
+  key: 'channel',
+  noun: 'network shared',
+  one: [RemoteChannelReply, 'channel'],
+  many: [ListRemoteChannelsReply, 'channels'],
+  show: ['channel', { of: 'workspace_id', header: 'Workspace' }, 'shared_at~ago'],
+  argument: { summary: 'name of a channel' },
+  missing: RemoteErrors.remote_channel_not_found,
+})
+const status = show(RemoteStatusReply, 'remote', [
+  'state',
+  'realm',
+  { of: 'servers~list', header: 'Servers' },
+  'server',
+  'error',
+])
+
+/** Agents of several daemons in one channel: signed envelopes over NATS JetStream. Off until `network.nats.servers` names a server. */
+export default definePlugin({
+  name: 'network-nats',
+  version: '0.1.0',
+  requires: needs,
+  service: () => import('./service.js').then(module => module.RemoteService),
+}).surface({
+  tables: migrations,
+  errors: [RemoteErrors],
+  events: [RemoteRefused],
+  settings: natsSettings,
+  owned: [{ by: Workspaces, table: 'network_nats_share', column: 'workspace_id' }],
+  registries: [
+    contribute(Checks, self => [{ id: 'network.remote', category: 'network', run: async () => self.check() }]),
+  ],
+  services: [{ name: 'link', run: (self, signal) => self.run(signal) }],
+  taps: [
+    tap(
+      Network,
+      network => network.persisted,
+      self => () => self.wake(),
+    ),
+    ...natsSettings.map(setting =>
+      tap(
+        Settings,
+        settings => settings.of<unknown>(setting as Setting<unknown>),
+        self => () => self.configured(),
+      ),
+    ),
+  ],
+  routes: [
+    route({
+      method: 'GET',
+      path: '/api/network/remote',
+      summary: 'Show the connection to other daemons, their keys, shared channels and what was refused',
+      replies: { 200: RemoteStatusReply },
+      with: [cli('network remote', { view: status })],
+      handle: self => ok({ remote: self.status() }),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/network/remote/identity',
+      summary: 'Show the key that other daemons know this one by; it is made with its first use',
+      replies: { 200: RemoteIdentityReply },
+      with: [
+        throws(...KEY),
+        cli('network identity', {
+          view: show(RemoteIdentityReply, 'identity', ['public_key', 'fingerprint', 'daemon']),
+        }),
+      ],
+      handle: async self => ok({ identity: await self.shownIdentity() }),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/network/remote/join',
+      summary: 'Connect to the daemons of a realm through a NATS server',
+      body: JoinRemoteBody,
+      replies: { 200: RemoteStatusReply },
+      with: [
+        throws(...KEY, ...WRITING),
+        cli('network join', { args: [{ name: 'url', in: 'body', summary: 'server, nats://host:port' }], view: status }),
+      ],
+      handle: async (self, { body, actor }) => ok({ remote: await self.join(body, actor) }),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/network/remote/leave',
+      summary: 'End the connection to other daemons; peers and shared channels stay known',
+      replies: { 200: RemoteStatusReply },
+      with: [throws(...WRITING), cli('network leave', { view: status })],
+      handle: async (self, { actor }) => ok({ remote: await self.leave(actor) }),
+    }),
+    peer.list({
+      summary: 'List the daemons whose keys are pinned',
+      command: 'network peer keys',
+      empty: 'no daemons; add one: svc network peer add <name> <public key> --fingerprint <fingerprint>',
+      handle: self => ({ peers: self.listPeers() }),
+    }),
+    peer.create({
+      summary: 'Pin the key of another daemon',
+      command: 'network peer add',
+      cli: {
+        args: [
+          { name: 'name', in: 'body', summary: 'name of the daemon' },
+          { name: 'public_key', in: 'body', summary: 'its public key' },
+        ],
+      },
+      throws: [
+        ...KEY,
+        RemoteErrors.remote_key_invalid,
+        RemoteErrors.remote_fingerprint_mismatch,
+        RemoteErrors.remote_peer_exists,
+      ],
+      body: AddRemotePeerBody,
+      handle: async (self, { body }) => ({ peer: await self.addPeer(body) }),
+    }),
+    peer.delete({
+      summary: 'Revoke the key of another daemon',
+      command: 'network peer remove',
+      done: 'revoked the key of {name}; what it sends is refused',
+      handle: (self, { params }) => self.removePeer(params.name),
+    }),
+    channel.list({
+      summary: 'List the channels that are shared with other daemons',
+      empty: 'no channels are shared; share one: svc network share <channel>',
+      handle: self => ({ channels: self.listShares() }),
+    }),
+    channel.create({
+      summary: 'Share a channel with the daemons of the realm',
+      command: 'network share',
+      cli: { workspace: 'workspace', args: [{ name: 'channel', in: 'body', summary: 'name of a channel' }] },
+      throws: [...REFERENCE_ERRORS, RemoteErrors.remote_channel_taken],
+      body: ShareRemoteChannelBody,
+      handle: async (self, { body }) => ({ channel: await self.share(body.channel, body.workspace) }),
+    }),
+    channel.delete({
+      summary: 'Share a channel no longer',
+      command: 'network unshare',
+      done: '{channel} is not shared any more',
+      handle: (self, { params }) => self.unshare(params.channel),
+    }),
+  ],
+})

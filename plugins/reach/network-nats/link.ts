@@ -1,0 +1,353 @@
+import type { JetStreamClient, JetStreamManager } from '@nats-io/jetstream'
+import {
+  AckPolicy,
+  DeliverPolicy,
+  DiscardPolicy,
+  JetStreamApiError,
+  type JsMsg,
+  jetstream,
+  jetstreamManager,
+  RetentionPolicy,
+  StorageType,
+} from '@nats-io/jetstream'
+import {
+  type Authenticator,
+  connect,
+  credsAuthenticator,
+  type NatsConnection,
+  nkeyAuthenticator,
+  tokenAuthenticator,
+  usernamePasswordAuthenticator,
+} from '@nats-io/transport-node'
+import { backoff } from '../../../kernel/kit/backoff.js'
+import type { Feed } from '../../../kernel/kit/feed.js'
+import { messageOf } from '../../../kernel/plugin.js'
+import { Inbound } from './inbound.js'
+import type { K } from './needs.js'
+import { KEPT_MS, type Line, Outbound, type StreamView } from './outbound.js'
+import type { Identity } from './proof.js'
+import { type ShareRow, shares } from './tables.js'
+
+/** What a connection needs, secrets in clear. */
+export interface LinkConfig {
+  readonly servers: readonly string[]
+  readonly realm: string
+  readonly credentials?: string | undefined
+  readonly tls: {
+    readonly ca?: string | undefined
+    readonly cert?: string | undefined
+    readonly key?: string | undefined
+  }
+}
+
+/** How the daemon stands to its server. */
+export type LinkState =
+  | { readonly state: 'connecting' }
+  | { readonly state: 'connected'; readonly server: string; readonly since: number }
+  /** The server takes no more messages; they wait in the store. */
+  | { readonly state: 'full'; readonly server: string; readonly error: string; readonly since: number }
+  | { readonly state: 'away'; readonly error: string; readonly since: number }
+
+const RETRY = { firstMs: 500, longestMs: 30_000 }
+/** A connection that lived that long was a good one: the next attempt follows at once. */
+const LIVED_MS = 10_000
+const ANSWER_MS = 10_000
+const ACK_WAIT_MS = 30_000
+const FETCH_MS = 10_000
+const FETCH = 64
+const LOOK_MS = 30_000
+/** Deliveries of a message whose receiver is not known yet. */
+const DELIVERIES = 6
+/** A consumer that is made again begins so many messages earlier: what was to be delivered again is among them. */
+const BACK = 1000
+/** The server has no room: errors of the JetStream API. */
+const FULL = new Set([10023, 10047, 10077])
+const STREAM_NOT_FOUND = 10059
+const CONSUMER_NOT_FOUND = 10014
+
+const nanos = (ms: number): number => ms * 1_000_000
+
+/** The connection to a server, kept until a signal aborts. */
+export class Link {
+  state: LinkState = { state: 'connecting' }
+  readonly #inbound: Inbound
+  readonly #outbound: Outbound
+  readonly #stream: string
+
+  constructor(
+    private readonly kernel: K,
+    private readonly config: LinkConfig,
+    private readonly identity: Identity,
+    /** Wakes when something waits to be published, or channels are shared. */
+    private readonly feed: Feed<never>,
+  ) {
+    this.#inbound = new Inbound(kernel, identity, config.realm)
+    this.#outbound = new Outbound(kernel, identity, config.realm, this.#inbound)
+    this.#stream = `svc_${config.realm}_messages`
+  }
+
+  /** Connects again whenever the connection ends, ever more seldom while that fails. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, ids, log } = this.kernel
+    for (let attempt = 1; !signal.aborted; attempt++) {
+      const begun = clock.now()
+      try {
+        await this.#connected(signal)
+      } catch (error) {
+        if (signal.aborted) return
+        this.state = { state: 'away', error: messageOf(error), since: clock.now() }
+        log.debug('the server of the network is away', { error: messageOf(error) })
+      }
+      if (clock.now() - begun > LIVED_MS) attempt = 1
+      await clock
+        .sleep(
+          backoff(attempt, () => ids.random(), RETRY),
+          signal,
+        )
+        .catch(() => {})
+    }
+  }
+
+  async #connected(signal: AbortSignal): Promise<void> {
+    const { servers, tls, credentials } = this.config
+    const isTls = servers.some(url => url.startsWith('tls:')) || Object.values(tls).some(value => value !== undefined)
+    const connection = await connect({
+      servers: servers.map(url => url.replace(/^(nats|tls):\/\//, '')),
+      name: `svc ${this.identity.daemon}`,
+      reconnect: false,
+      timeout: ANSWER_MS,
+      pingInterval: 20_000,
+      maxPingOut: 2,
+      ...(credentials !== undefined && { authenticator: authenticatorOf(credentials) }),
+      ...(isTls && {
+        tls: {
+          ...(tls.ca !== undefined && { caFile: tls.ca }),
+          ...(tls.cert !== undefined && { certFile: tls.cert }),
+          ...(tls.key !== undefined && { key: tls.key }),
+        },
+      }),
+    })
+    const inner = new AbortController()
+    const end = () => inner.abort()
+    signal.addEventListener('abort', end)
+    const stopped = new Promise<void>(resolve => inner.signal.addEventListener('abort', () => resolve()))
+    try {
+      if (signal.aborted) return
+      const closed = connection.closed().then(error => {
+        throw error ?? new Error('the server ended the connection')
+      })
+      const work = this.#work(connection, inner.signal)
+      // Of what loses the race the end is not of interest.
+      for (const one of [closed, work]) one.catch(() => {})
+      await Promise.race([closed, work, stopped])
+    } finally {
+      signal.removeEventListener('abort', end)
+      inner.abort()
+      await connection.close().catch(() => {})
+    }
+  }
+
+  async #work(connection: NatsConnection, signal: AbortSignal): Promise<void> {
+    const manager = await jetstreamManager(connection, { timeout: ANSWER_MS, checkAPI: false })
+    const client = jetstream(connection, { timeout: ANSWER_MS })
+    const reading = new Map<string, Promise<void>>()
+    let failure: { readonly error: unknown } | undefined
+    const fail = (error: unknown) => {
+      failure ??= { error }
+      this.feed.wake()
+    }
+    const line: Line = {
+      publish: async (subject, data, msgID) => client.publish(subject, data, { msgID, timeout: ANSWER_MS }),
+      limit: connection.info?.max_payload ?? 1024 * 1024,
+      subject: channel => `svc.${this.config.realm}.m.${channel}.${this.identity.daemon}`,
+    }
+    let looked = Number.NEGATIVE_INFINITY
+    const wake = () => this.feed.wake()
+    signal.addEventListener('abort', wake, { once: true })
+    while (!signal.aborted) {
+      const next = this.feed.next()
+      const timer = this.kernel.clock.timeout(LOOK_MS, wake)
+      const shared = shares.all(this.kernel.db)
+      if (this.kernel.clock.monotonic() - looked >= LOOK_MS) {
+        const view = await this.#view(manager)
+        for (const { channel } of shared) await this.#outbound.compare(channel, view)
+        looked = this.kernel.clock.monotonic()
+      }
+      for (const { channel, incarnation } of shared) {
+        if (incarnation === undefined) await this.#outbound.compare(channel, await this.#view(manager))
+        if (!reading.has(channel)) {
+          const share = shares.get(this.kernel.db, { channel })
+          if (share)
+            reading.set(
+              channel,
+              this.#read(share, manager, client, signal, () => reading.delete(channel)),
+            )
+          reading.get(channel)?.catch(fail)
+        }
+      }
+      if (this.state.state !== 'full') this.#reached(connection)
+      try {
+        await this.#flush(shared, line, connection, signal)
+        if (!signal.aborted && !failure) await next
+      } finally {
+        timer.cancel()
+      }
+      if (failure) throw failure.error
+    }
+  }
+
+  #reached(connection: NatsConnection): void {
+    if (this.state.state === 'connected') return
+    this.state = { state: 'connected', server: connection.getServer(), since: this.kernel.clock.now() }
+  }
+
+  /** Publishes what waits; while the server is full, again and again, ever more seldom. */
+  async #flush(
+    shared: readonly ShareRow[],
+    line: Line,
+    connection: NatsConnection,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { clock, ids } = this.kernel
+    for (let attempt = 1; !signal.aborted; attempt++) {
+      try {
+        for (const { channel } of shared)
+          if (!(await this.#outbound.flush(channel, line))) throw new Error('the stream was made anew')
+        this.#reached(connection)
+        return
+      } catch (error) {
+        if (!(error instanceof JetStreamApiError) || !isFull(error)) throw error
+        this.state = { state: 'full', server: connection.getServer(), error: error.message, since: clock.now() }
+        await clock
+          .sleep(
+            backoff(attempt, () => ids.random(), RETRY),
+            signal,
+          )
+          .catch(() => {})
+      }
+    }
+  }
+
+  /** The stream of the realm, made when it is not there. */
+  async #view(manager: JetStreamManager): Promise<StreamView> {
+    const info = await manager.streams.info(this.#stream).catch(error => {
+      if (!(error instanceof JetStreamApiError) || error.code !== STREAM_NOT_FOUND) throw error
+      return manager.streams.add({
+        name: this.#stream,
+        subjects: [`svc.${this.config.realm}.m.*.*`],
+        retention: RetentionPolicy.Limits,
+        storage: StorageType.File,
+        discard: DiscardPolicy.New,
+        max_age: nanos(KEPT_MS),
+        duplicate_window: nanos(120_000),
+      })
+    })
+    const { created, state, config } = info
+    return {
+      created: `${created}`,
+      firstSeq: state.first_seq,
+      lastSeq: state.last_seq,
+      isWhole: config.discard === DiscardPolicy.New,
+    }
+  }
+
+  /** Reads a channel until the signal aborts or it is shared no more. */
+  async #read(
+    { channel, sharedAt }: ShareRow,
+    manager: JetStreamManager,
+    client: JetStreamClient,
+    signal: AbortSignal,
+    over: () => void,
+  ): Promise<void> {
+    const durable = `${this.identity.daemon}_${channel}`
+    const current = () => {
+      const share = shares.get(this.kernel.db, { channel })
+      return share?.sharedAt === sharedAt ? share : undefined
+    }
+    await manager.consumers.info(this.#stream, durable).catch(error => {
+      if (!(error instanceof JetStreamApiError) || error.code !== CONSUMER_NOT_FOUND) throw error
+      const from = (current()?.received ?? 0) - BACK
+      return manager.consumers.add(this.#stream, {
+        durable_name: durable,
+        filter_subject: `svc.${this.config.realm}.m.${channel}.*`,
+        ack_policy: AckPolicy.Explicit,
+        ack_wait: nanos(ACK_WAIT_MS),
+        max_ack_pending: 4 * FETCH,
+        ...(from > 0
+          ? { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: from }
+          : { deliver_policy: DeliverPolicy.All }),
+      })
+    })
+    const consumer = await client.consumers.get(this.#stream, durable)
+    /** Sequences that are to be delivered again. */
+    const waiting = new Set<number>()
+    while (!signal.aborted) {
+      const messages = await consumer.fetch({ max_messages: FETCH, expires: FETCH_MS })
+      const taken: Promise<void>[] = []
+      let last = 0
+      for await (const message of messages) {
+        const share = current()
+        if (!share) {
+          message.nak()
+          continue
+        }
+        last = Math.max(last, message.seq)
+        taken.push(this.#take(share, message, waiting))
+      }
+      await Promise.all(taken)
+      const share = current()
+      if (!share) {
+        await manager.consumers.delete(this.#stream, durable).catch(() => {})
+        return over()
+      }
+      const received = Math.min(last, ...[...waiting].map(seq => seq - 1))
+      if (received > share.received) await this.kernel.db.tx(t => shares.update(t, { channel, sharedAt }, { received }))
+    }
+  }
+
+  async #take(share: ShareRow, message: JsMsg, waiting: Set<number>): Promise<void> {
+    const { clock, log } = this.kernel
+    // The store may be slow: the server is told before it gives the message to somebody else.
+    let timer = clock.timeout(ACK_WAIT_MS / 3, function again() {
+      message.working()
+      timer = clock.timeout(ACK_WAIT_MS / 3, again)
+    })
+    const count = message.info.deliveryCount
+    const again = () => {
+      waiting.add(message.seq)
+      message.nak(Math.min(30_000, 500 * 2 ** Math.min(count, 6)))
+    }
+    try {
+      const outcome = await this.#inbound.take(share, {
+        daemon: message.subject.split('.')[4] ?? '',
+        data: message.data,
+        storedAt: message.time.getTime(),
+        isLast: count >= DELIVERIES,
+      })
+      if (outcome === 'again') return again()
+      waiting.delete(message.seq)
+      if (outcome === 'refused') message.term()
+      else message.ack()
+    } catch (error) {
+      log.warn('a message of another daemon is not stored yet', { error: messageOf(error) })
+      again()
+    } finally {
+      timer.cancel()
+    }
+  }
+}
+
+function isFull(error: JetStreamApiError): boolean {
+  return FULL.has(error.code) || /maximum (bytes|messages)|insufficient|no space/i.test(error.message)
+}
+
+/** By its form: a .creds file, a seed, `user:password`, or else a token. */
+function authenticatorOf(text: string): Authenticator {
+  const bytes = new TextEncoder().encode(text)
+  if (text.includes('BEGIN NATS USER JWT')) return credsAuthenticator(bytes)
+  if (/^SU[A-Z2-7]{56}$/.test(text.trim())) return nkeyAuthenticator(new TextEncoder().encode(text.trim()))
+  const colon = text.indexOf(':')
+  return colon < 0
+    ? tokenAuthenticator(text)
+    : usernamePasswordAuthenticator(text.slice(0, colon), text.slice(colon + 1))
+}

@@ -1,0 +1,17 @@
+import { type KernelOf, Settings } from '../../../kernel/plugin.js'
+import { Vault } from '../../access/vault/api.js'
+import { Workspaces } from '../../desk/workspaces/api.js'
+import { Configuration } from '../../platform/configuration/api.js'
+import { Events } from '../../platform/events/api.js'
+import { Network } from '../network/api.js'
+
+/** What the plugin requires. */
+export const needs = {
+  configuration: Configuration,
+  events: Events,
+  network: Network,
+  settings: Settings,
+  vault: Vault,
+  workspaces: Workspaces,
+}
+export type K = KernelOf<typeof needs>

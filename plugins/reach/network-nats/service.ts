@@ -1,0 +1,321 @@
+import { Feed } from '../../../kernel/kit/feed.js'
+import { resolveSecret } from '../../../kernel/kit/secret-ref.js'
+import { type Actor, messageOf, type Setting } from '../../../kernel/plugin.js'
+import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
+import {
+  type AddRemotePeerBody,
+  type JoinRemoteBody,
+  RemoteChannel,
+  type RemoteIdentity,
+  RemotePeer,
+  type RemoteStatus,
+} from '../../../schemas/network/remote.js'
+import { finding } from '../../desk/daemon/api.js'
+import { RemoteErrors } from './api.js'
+import type { Link, LinkConfig } from './link.js'
+import type { K } from './needs.js'
+import type { Identity } from './proof.js'
+import { Credentials, RealmSetting, Servers, TlsCa, TlsCert, TlsKey } from './settings.js'
+import { type PeerRow, peers, refusals, type ShareRow, shares } from './tables.js'
+
+const KEY = 'vault:network/identity'
+/** Clocks may differ by that much. */
+const SKEW_MS = 5 * 60_000
+const SWEEP_MS = 10 * 60_000
+/** What has expired is remembered a while longer: clocks go back. */
+const LINGER_MS = 60 * 60_000
+
+/** The daemon among other daemons: its key, theirs, the channels that they share, and the connection. */
+export class RemoteService {
+  readonly #feed = new Feed<never>()
+  readonly #settings = new Feed<never>()
+  #link: Link | undefined
+  #failure: string | undefined
+  #identity: Promise<Identity> | undefined
+
+  constructor(private readonly kernel: K) {}
+
+  /** A message is durable, or channels are shared. */
+  wake(): void {
+    this.#feed.wake()
+  }
+
+  /** Where or how to connect is another than before. */
+  configured(): void {
+    this.#settings.wake()
+  }
+
+  /** Keeps the connection that the settings name, until the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    const stop = () => this.#settings.wake()
+    signal.addEventListener('abort', stop)
+    while (!signal.aborted) {
+      const changed = this.#settings.next()
+      const inner = new AbortController()
+      const running = this.#isOn() ? this.#linked(inner.signal) : undefined
+      await changed
+      inner.abort()
+      await running
+    }
+    signal.removeEventListener('abort', stop)
+  }
+
+  /** Never rejects: what is wrong with the configuration stands in the status until it changes. */
+  async #linked(signal: AbortSignal): Promise<void> {
+    const { clock, ids, log } = this.kernel
+    this.#failure = undefined
+    try {
+      const [{ Link }, config, identity] = await Promise.all([import('./link.js'), this.#config(), this.identity()])
+      const link = new Link(this.kernel, config, identity, this.#feed)
+      this.#link = link
+      const sweeping = this.#sweep(signal)
+      await link.run(signal)
+      await sweeping
+    } catch (error) {
+      this.#failure = messageOf(error)
+      log.warn('the network has no connection to other daemons', { error: this.#failure })
+      // A secret may be stored later.
+      const retry = clock.timeout(60_000 * (1 + ids.random()), () => this.configured())
+      signal.addEventListener('abort', () => retry.cancel())
+    } finally {
+      this.#link = undefined
+    }
+  }
+
+  async #sweep(signal: AbortSignal): Promise<void> {
+    const { clock, db } = this.kernel
+    while (!signal.aborted) {
+      await db.tx(t => t.run('DELETE FROM network_nats_seen WHERE expires_at < ?', [clock.now() - LINGER_MS]))
+      await clock.sleep(SWEEP_MS, signal).catch(() => {})
+    }
+  }
+
+  #isOn(): boolean {
+    const { config } = this.kernel
+    return config.get(Servers).length > 0 && config.get(RealmSetting) !== ''
+  }
+
+  async #config(): Promise<LinkConfig> {
+    const { config } = this.kernel
+    const text = (setting: Setting<string>) => config.get(setting) || undefined
+    const secret = async (setting: Setting<string>) => {
+      const reference = text(setting)
+      if (reference === undefined) return undefined
+      if (!reference.startsWith('vault:')) return resolveSecret(this.kernel, reference, setting.path)
+      const value = await this.kernel.needs.vault.reveal(reference)
+      if (value === undefined) throw RemoteErrors.remote_secret_missing(`${setting.path}: there is no ${reference}`)
+      return value
+    }
+    return {
+      servers: config.get(Servers),
+      realm: config.get(RealmSetting),
+      credentials: await secret(Credentials),
+      tls: { ca: text(TlsCa), cert: text(TlsCert), key: await secret(TlsKey) },
+    }
+  }
+
+  /** The key of this daemon, made with its first use. */
+  identity(): Promise<Identity> {
+    this.#identity ??= this.#readIdentity().catch(error => {
+      this.#identity = undefined
+      throw error
+    })
+    return this.#identity
+  }
+
+  async #readIdentity(): Promise<Identity> {
+    const { identityOf, newSecret } = await import('./proof.js')
+    const { vault } = this.kernel.needs
+    const known = await vault.reveal(KEY)
+    if (known !== undefined) return identityOf(known)
+    const secret = newSecret()
+    await vault.put(KEY, secret, { kind: 'network_identity' })
+    return identityOf(secret)
+  }
+
+  async shownIdentity(): Promise<RemoteIdentity> {
+    const { daemon, publicKey, fingerprint } = await this.identity()
+    return { daemon, public_key: publicKey, fingerprint }
+  }
+
+  /** Pins the key of another daemon. @throws Fault `remote_key_invalid`, `remote_fingerprint_mismatch`, `remote_peer_exists` */
+  async addPeer({ name, public_key, fingerprint }: AddRemotePeerBody): Promise<RemotePeer> {
+    const { keyNameOf } = await import('./proof.js')
+    const key = keyNameOf(public_key.trim())
+    if (!key) throw RemoteErrors.remote_key_invalid()
+    if (key.fingerprint !== fingerprint.trim())
+      throw RemoteErrors.remote_fingerprint_mismatch(`the fingerprint of this key is ${key.fingerprint}`)
+    if (key.publicKey === (await this.identity()).publicKey)
+      throw RemoteErrors.remote_key_invalid('this is the key of this daemon itself')
+    const row: PeerRow = { name, ...key, addedAt: this.kernel.clock.now() }
+    await this.kernel.db.tx(t => {
+      const known = peers.get(t, { name }) ?? peers.get(t, { publicKey: key.publicKey })
+      if (known) throw RemoteErrors.remote_peer_exists(`${known.name} has the key ${known.fingerprint}`)
+      peers.insert(t, row)
+    })
+    return this.#wirePeer(row)
+  }
+
+  /** Revokes the key of a daemon. It stays listed: what it still sends is refused by its name. @throws Fault `remote_peer_not_found` */
+  async removePeer(name: string): Promise<void> {
+    const { clock, db, needs } = this.kernel
+    await db.tx(t => {
+      if (!peers.get(t, { name }))
+        throw RemoteErrors.remote_peer_not_found(`there is no daemon ${JSON.stringify(name)}`)
+      peers.update(t, { name, revokedAt: null }, { revokedAt: clock.now() })
+      for (const { channel, workspaceId } of shares.all(t)) needs.network.remotePeers(t, workspaceId, channel, name, [])
+    })
+  }
+
+  listPeers(): RemotePeer[] {
+    return peers.all(this.kernel.db, {}, 'ORDER BY name LIMIT 10000').map(row => this.#wirePeer(row))
+  }
+
+  #wirePeer(row: PeerRow): RemotePeer {
+    const sql = 'SELECT ifnull(sum(n), 0) AS n FROM network_nats_refusal WHERE peer = ?'
+    return peers.wire(row, RemotePeer, {
+      status: row.revokedAt === undefined ? 'trusted' : 'revoked',
+      clock_skew_ms: row.skewMs ?? null,
+      clock_is_off: Math.abs(row.skewMs ?? 0) > SKEW_MS,
+      refused: this.kernel.db.get<{ n: number }>(sql, [row.name])?.n ?? 0,
+    })
+  }
+
+  /** Shares a channel from now on: what was said in it before stays here. @throws Fault `remote_channel_taken`, those of workspaces */
+  async share(channel: string, workspace: string): Promise<RemoteChannel> {
+    const { clock, db, needs } = this.kernel
+    const { id: workspaceId } = await needs.workspaces.find(workspace)
+    const row: ShareRow = {
+      ...{ channel, workspaceId, sharedAt: clock.now(), attempt: 0, acked: 0, received: 0 },
+      cursor: this.#newest(workspaceId, channel),
+    }
+    const made = await db.tx(t => {
+      const known = shares.get(t, { channel })
+      if (known && known.workspaceId !== workspaceId)
+        throw RemoteErrors.remote_channel_taken(`${channel} is shared for the workspace ${known.workspaceId}`)
+      if (!known) shares.insert(t, row)
+      return known ?? row
+    })
+    this.wake()
+    return shares.wire(made, RemoteChannel)
+  }
+
+  /** Place of the newest message of this daemon in a channel. */
+  #newest(workspaceId: string, channel: string): number {
+    const hasMore = (after: number) => this.kernel.needs.network.sent(workspaceId, channel, after, 1).length > 0
+    let low = 0
+    let high = 1
+    while (hasMore(high)) [low, high] = [high, high * 2]
+    if (!hasMore(low)) return low
+    while (high - low > 1) {
+      const middle = Math.floor((low + high) / 2)
+      if (hasMore(middle)) low = middle
+      else high = middle
+    }
+    return high
+  }
+
+  /** @throws Fault `remote_channel_not_found` */
+  async unshare(channel: string): Promise<void> {
+    const { db, needs } = this.kernel
+    await db.tx(t => {
+      const share = shares.get(t, { channel })
+      if (!share) throw RemoteErrors.remote_channel_not_found(`${JSON.stringify(channel)} is not shared`)
+      shares.delete(t, { channel })
+      t.run('DELETE FROM network_nats_mark WHERE channel = ?', [channel])
+      for (const { name } of peers.all(t)) needs.network.remotePeers(t, share.workspaceId, channel, name, [])
+    })
+    this.wake()
+  }
+
+  listShares(): RemoteChannel[] {
+    return shares.all(this.kernel.db, {}, 'ORDER BY channel').map(row => shares.wire(row, RemoteChannel))
+  }
+
+  /** Connects to a server from now on. @throws those of the configuration */
+  async join(
+    { url, realm, credentials_ref: credentials = '', ca = '' }: JoinRemoteBody,
+    actor: Actor,
+  ): Promise<RemoteStatus> {
+    await this.identity()
+    await this.#write(
+      { [Servers.path]: [url], [RealmSetting.path]: realm, [Credentials.path]: credentials, [TlsCa.path]: ca },
+      actor,
+    )
+    return this.status()
+  }
+
+  /** Ends the connection. Peers and channels stay known. */
+  async leave(actor: Actor): Promise<RemoteStatus> {
+    await this.#write({ [Servers.path]: [] }, actor)
+    return this.status()
+  }
+
+  async #write(values: Readonly<Record<string, unknown>>, actor: Actor): Promise<void> {
+    const changes = Object.entries(values).map(([path, value]) => ({ path, value }))
+    await this.kernel.needs.configuration.write(changes, { actor })
+  }
+
+  status(): RemoteStatus {
+    const { config, db } = this.kernel
+    const link = this.#link?.state
+    const error = this.#failure ?? (link && 'error' in link ? link.error : undefined)
+    return {
+      state: this.#isOn() ? (link?.state ?? (this.#failure === undefined ? 'connecting' : 'away')) : 'off',
+      realm: config.get(RealmSetting) || null,
+      servers: config.get(Servers),
+      ...(link && 'server' in link && { server: link.server }),
+      ...(error !== undefined && { error }),
+      peers: this.listPeers(),
+      channels: this.listShares(),
+      refusals: refusals.all(db, {}, 'ORDER BY at DESC LIMIT 100').map(({ peer, reason, n, at, channel, message }) => ({
+        ...{ peer, reason_code: reason, count: n, last_at: new Date(at).toISOString(), channel, message },
+      })),
+    }
+  }
+
+  /** What `svc doctor` says; nothing is wrong with what is off. */
+  check(): DiagnosticItem[] {
+    if (!this.#isOn()) return []
+    const { state, error = '', peers: known } = this.status()
+    const item = (code: string, severity: string, title: string, message: string) =>
+      finding({
+        id: 'network.remote',
+        category: 'network',
+        code,
+        severity,
+        title,
+        message,
+        suggested_command: 'svc network remote',
+      })
+    const found: DiagnosticItem[] = []
+    if (state === 'away')
+      found.push(
+        item('network_remote_away', 'warning', 'The NATS server is away', `Messages wait in the store: ${error}`),
+      )
+    if (state === 'full')
+      found.push(
+        item('network_remote_full', 'warning', 'The NATS server takes no messages', `They wait in the store: ${error}`),
+      )
+    for (const { name, clock_is_off: isOff, clock_skew_ms: skew } of known)
+      if (isOff)
+        found.push(
+          item(
+            'network_remote_clock',
+            'warning',
+            `The clock of ${name} is off`,
+            `It differs by ${Math.round((skew ?? 0) / 1000)} s`,
+          ),
+        )
+    const day = this.kernel.clock.now() - 24 * 60 * 60_000
+    for (const { peer, reason, n, message } of refusals.query(
+      this.kernel.db,
+      'WHERE at > ? ORDER BY at DESC LIMIT 20',
+      [day],
+    )) {
+      const title = peer === 'self' ? 'Messages of this daemon are refused' : `Messages of ${peer} are refused`
+      found.push(item('network_remote_refused', 'warning', title, `${n} times ${reason}: ${message}`))
+    }
+    return found
+  }
+}

@@ -1,0 +1,93 @@
+import { column, type RowOf, table } from '../../../kernel/kit/table.js'
+import type { Migration } from '../../../kernel/plugin.js'
+
+export const migrations: readonly Migration[] = [
+  {
+    id: '001-remote',
+    sql: `
+CREATE TABLE network_nats_peer (
+  name TEXT PRIMARY KEY, public_key TEXT NOT NULL UNIQUE, fingerprint TEXT NOT NULL UNIQUE, daemon TEXT NOT NULL UNIQUE,
+  added_at INTEGER NOT NULL, revoked_at INTEGER, seen_at INTEGER, skew_ms INTEGER
+) STRICT;
+CREATE TABLE network_nats_share (
+  channel TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, shared_at INTEGER NOT NULL, cursor INTEGER NOT NULL, attempt INTEGER NOT NULL,
+  incarnation TEXT, acked INTEGER NOT NULL, received INTEGER NOT NULL, shown_peers TEXT
+) STRICT;
+CREATE INDEX network_nats_share_workspace ON network_nats_share (workspace_id);
+CREATE TABLE network_nats_mark (
+  channel TEXT NOT NULL, seq INTEGER NOT NULL, stream_seq INTEGER NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (channel, seq)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE network_nats_seen (
+  daemon TEXT NOT NULL, channel TEXT NOT NULL, id TEXT NOT NULL, expires_at INTEGER NOT NULL, PRIMARY KEY (daemon, channel, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX network_nats_seen_expires ON network_nats_seen (expires_at);
+CREATE TABLE network_nats_refusal (
+  peer TEXT NOT NULL, reason TEXT NOT NULL, n INTEGER NOT NULL, at INTEGER NOT NULL, message TEXT NOT NULL, channel TEXT NOT NULL,
+  PRIMARY KEY (peer, reason)
+) STRICT;`,
+  },
+]
+
+const { integer, text, time } = column
+
+/** Daemons whose keys the operator pinned. */
+export const peers = table('network_nats_peer', {
+  name: text(),
+  public_key: text().as('publicKey'),
+  fingerprint: text(),
+  daemon: text(),
+  added_at: time().as('addedAt'),
+  revoked_at: time().optional().as('revokedAt'),
+  /** When something of it was last received. */
+  seen_at: time().optional().as('seenAt'),
+  /** Its clock less ours. */
+  skew_ms: integer().optional().as('skewMs'),
+})
+export type PeerRow = RowOf<typeof peers>
+
+/** Channels that are shared with other daemons. */
+export const shares = table('network_nats_share', {
+  channel: text(),
+  workspace_id: text().as('workspaceId'),
+  shared_at: time().as('sharedAt'),
+  /** Place in the order of commits up to which all is published. */
+  cursor: integer(),
+  /** How often messages were published anew because a stream was lost. */
+  attempt: integer(),
+  /** When the stream was made that `acked` and `received` count in. */
+  incarnation: text().optional(),
+  /** Newest sequence of the stream that acknowledged a message of ours. */
+  acked: integer(),
+  /** Sequence up to which all is received. */
+  received: integer(),
+  /** Peers as they were last announced. */
+  shown_peers: text().optional().as('shownPeers'),
+})
+export type ShareRow = RowOf<typeof shares>
+
+/** Where the stream had which of our messages, every some minutes: from there on they are published anew when the stream lost them. */
+export const marks = table('network_nats_mark', {
+  channel: text(),
+  /** Cursor before the message. */
+  seq: integer(),
+  stream_seq: integer().as('streamSeq'),
+  at: time(),
+})
+
+/** Ids of messages until they expire: what has been received is not received again. */
+export const seen = table('network_nats_seen', {
+  daemon: text(),
+  channel: text(),
+  id: text(),
+  expires_at: time().as('expiresAt'),
+})
+
+/** What was refused, by daemon and reason. */
+export const refusals = table('network_nats_refusal', {
+  peer: text(),
+  reason: text(),
+  n: integer(),
+  at: time(),
+  message: text(),
+  channel: text(),
+})

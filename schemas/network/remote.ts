@@ -1,0 +1,79 @@
+/** The schemas of the connection to other daemons. */
+import * as v from 'valibot'
+import { Integer, maybeTimestamp, Timestamp } from '../kernel/common.js'
+
+/** The key that other daemons know this one by. */
+export const RemoteIdentity = v.object({ daemon: v.string(), public_key: v.string(), fingerprint: v.string() })
+export type RemoteIdentity = v.InferOutput<typeof RemoteIdentity>
+export const RemoteIdentityReply = v.object({ identity: RemoteIdentity })
+
+/** A daemon whose key the operator pinned. */
+export const RemotePeer = v.object({
+  name: v.string(),
+  daemon: v.string(),
+  fingerprint: v.string(),
+  status: v.picklist(['trusted', 'revoked']),
+  added_at: Timestamp,
+  seen_at: maybeTimestamp,
+  clock_skew_ms: v.nullish(Integer),
+  clock_is_off: v.boolean(),
+  refused: Integer,
+})
+export type RemotePeer = v.InferOutput<typeof RemotePeer>
+export const RemotePeerReply = v.object({ peer: RemotePeer })
+export const ListRemotePeersReply = v.object({ peers: v.array(RemotePeer) })
+
+/** A channel that is shared with the daemons of the realm. */
+export const RemoteChannel = v.object({ channel: v.string(), workspace_id: v.string(), shared_at: Timestamp })
+export type RemoteChannel = v.InferOutput<typeof RemoteChannel>
+export const RemoteChannelReply = v.object({ channel: RemoteChannel })
+export const ListRemoteChannelsReply = v.object({ channels: v.array(RemoteChannel) })
+
+/** What was refused, by daemon and reason. */
+export const RemoteRefusal = v.object({
+  peer: v.string(),
+  reason_code: v.string(),
+  count: Integer,
+  last_at: Timestamp,
+  channel: v.string(),
+  message: v.string(),
+})
+
+export const RemoteStatus = v.object({
+  state: v.picklist(['off', 'connecting', 'connected', 'full', 'away']),
+  realm: v.nullish(v.string()),
+  servers: v.array(v.string()),
+  server: v.optional(v.string()),
+  error: v.optional(v.string()),
+  peers: v.array(RemotePeer),
+  channels: v.array(RemoteChannel),
+  refusals: v.array(RemoteRefusal),
+})
+export type RemoteStatus = v.InferOutput<typeof RemoteStatus>
+export const RemoteStatusReply = v.object({ remote: RemoteStatus })
+
+export const AddRemotePeerBody = v.strictObject({
+  name: v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'Expected a name like host-2')),
+  public_key: v.pipe(v.string(), v.maxLength(100), v.description('what svc network identity shows there')),
+  fingerprint: v.pipe(
+    v.string(),
+    v.maxLength(100),
+    v.description('fingerprint of the key, as the other side shows it'),
+  ),
+})
+export type AddRemotePeerBody = v.InferOutput<typeof AddRemotePeerBody>
+
+export const ShareRemoteChannelBody = v.strictObject({
+  channel: v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'Expected a channel like team-1')),
+  workspace: v.pipe(v.string(), v.maxLength(4096), v.description('id, name or path of the workspace that has it here')),
+})
+
+export const JoinRemoteBody = v.strictObject({
+  url: v.pipe(v.string(), v.maxLength(512), v.description('server, nats://host:port or tls://host:port')),
+  realm: v.pipe(v.string(), v.description('name that daemons which talk to each other have in common')),
+  credentials_ref: v.optional(
+    v.pipe(v.string(), v.description('reference to the credentials, vault:network/… or env:NAME')),
+  ),
+  ca: v.optional(v.pipe(v.string(), v.maxLength(4096), v.description('file with the certificates of the server, PEM'))),
+})
+export type JoinRemoteBody = v.InferOutput<typeof JoinRemoteBody>
