@@ -52,7 +52,7 @@ const RETRY = { firstMs: 500, longestMs: 30_000 }
 /** A connection that lived that long was a good one: the next attempt follows at once. */
 const LIVED_MS = 10_000
 const ANSWER_MS = 10_000
-const ACK_WAIT_MS = 30_000
+const ACK_WAIT_MS = 10_000
 const FETCH_MS = 10_000
 const FETCH = 64
 const LOOK_MS = 30_000
