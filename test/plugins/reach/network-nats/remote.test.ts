@@ -1,10 +1,12 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
 import { jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { identityOf, newSecret, signed } from '../../../../plugins/reach/network-nats/proof.js'
 import { NatsServer } from '../../../fixtures/nats-server.js'
-import { type Half, openRealm } from '../../../fixtures/network-halves.js'
+import { type Half, openHalf, openRealm } from '../../../fixtures/network-halves.js'
 
 let server: NatsServer
 let halves: Half[] = []
@@ -241,11 +243,40 @@ test('a server without room is waited for, and nothing is lost', async () => {
   assert.equal(ids(bob), [first, ...waiting])
 })
 
+test('a daemon needs no more than the permissions of docs/scale.md, and logs in by a secret of the vault', async () => {
+  const secret = newSecret()
+  const { daemon } = identityOf(secret)
+  const document = readFileSync(path.join(import.meta.dirname, '../../../../docs/scale.md'), 'utf8')
+  const [, permissions = ''] = /^permissions (\{.*?^\})/ms.exec(document) ?? []
+  const own = permissions.replaceAll('acme', 'test').replaceAll('0123456789abcdef', daemon)
+  const users = `users: [{ user: root, password: "root-password" }, { user: svc, password: "svc-password", permissions: ${own} }]`
+  const guarded = await NatsServer.start([`authorization { ${users} }`])
+  try {
+    const [ada, bob] = [await openHalf('ada'), await openHalf('bob', { secret })]
+    halves = [ada, bob]
+    for (const [half, other, login] of [
+      [ada, bob, 'root:root-password'],
+      [bob, ada, 'svc:svc-password'],
+    ] as const) {
+      await half.trust(other)
+      await half.share()
+      await half.join(guarded.url, { credentials_ref: await half.hide('login', login) })
+      await half.connected()
+    }
+    const [there, back] = [await ada.say('there'), await bob.say('back')]
+    await Promise.all([bob.got(there), ada.got(back)])
+    assert.not.match(JSON.stringify(await bob.status()), /svc-password/)
+  } finally {
+    for (const half of halves) await half.close()
+    halves = []
+    await guarded.close()
+  }
+})
+
 test('a key is pinned only with its fingerprint, once, and never our own', async () => {
   const [ada, bob] = await open('ada', 'bob')
   const { public_key, fingerprint } = await bob.identity()
-  const add = async (body: object) =>
-    (await ada.kernel.request('POST', '/api/network/remote/peers', body)).body.code
+  const add = async (body: object) => (await ada.kernel.request('POST', '/api/network/remote/peers', body)).body.code
   assert.is(await add({ name: 'bob-2', public_key, fingerprint: 'SHA256:other' }), 'remote_fingerprint_mismatch')
   assert.is(await add({ name: 'bob-2', public_key, fingerprint }), 'remote_peer_exists')
   assert.is(await add({ name: 'bob-2', public_key: 'ed25519:short', fingerprint }), 'remote_key_invalid')
