@@ -132,3 +132,4 @@ export const NetworkStatus = v.object({
 })
 export type NetworkStatus = v.InferOutput<typeof NetworkStatus>
 export const NetworkStatusReply = v.object({ network: NetworkStatus })
+export type NetworkStatusReply = v.InferOutput<typeof NetworkStatusReply>

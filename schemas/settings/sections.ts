@@ -73,6 +73,20 @@ export const AutomationMembers = {
   }),
 }
 
+export const NetworkMembers = {
+  links: v.optional(SettingsLinks),
+  runtime: v.object({
+    available: v.boolean(),
+    enabled: v.boolean(),
+    channels: Integer,
+    local_peers: Integer,
+    messages_delivered: Integer,
+    messages_received: Integer,
+    messages_rejected: Integer,
+    status: v.optional(v.string()),
+  }),
+}
+
 export const HooksExtensionsMembers = {
   hooks: v.optional(v.array(HookEntry)),
   installed: v.optional(

@@ -98,7 +98,7 @@ export const ExecutionProfileBody = v.strictObject({
   coordinator: v.optional(json(CoordinatorProfile, 'coordinator as JSON; only {"mode":"inherit"}')),
   runtime: v.optional(json(RuntimeProfile, 'runtime as JSON; {"mode":"evidence"} requires a result on completion')),
   network_participation: v.nullish(
-    json(ParticipationRequest, 'requested network participation as JSON; always resolves to local'),
+    json(ParticipationRequest, 'requested network participation as JSON: {"mode":"live","channel_strategy":"run"}'),
   ),
   task_id: v.optional(v.pipe(v.string(), v.description('ID of the task; must match the path'))),
   created_at: v.optional(v.pipe(v.string(), v.description('ignored'))),

@@ -16,7 +16,7 @@ const maxAttempts = described(Integer, 'maximum number of attempts, 1 to 10; def
 const approvalPolicy = described(ApprovalPolicy, 'manual: no run is claimed before the task is approved; default none')
 const autoEnqueue = v.pipe(v.boolean(), v.description('queue a run when the task becomes unblocked'))
 const participation = v.nullish(
-  described(ParticipationRequest, 'requested network participation as JSON; always resolves to local'),
+  described(ParticipationRequest, 'requested network participation as JSON: {"mode":"live","channel_strategy":"run"}'),
 )
 const key = text('idempotency key; the same request with the same key takes effect once')
 const metadata = v.optional(v.pipe(v.unknown(), v.description('metadata as JSON, at most 16 KiB')))

@@ -1,5 +1,6 @@
 import { type Actor, token } from '../../../kernel/plugin.js'
 import type { BundleActivation, BundleActivationPatch, BundleActivationRequest } from '../../../schemas/bundles.js'
+import type { DeclaredChannel } from '../../../schemas/network.js'
 
 export { BundleErrors } from './errors.js'
 export { derivedId } from './ids.js'
@@ -13,6 +14,8 @@ export interface BundlesApi {
   activate(request: BundleActivationRequest, actor: Actor): Promise<BundleActivation>
   update(id: string, patch: BundleActivationPatch, actor: Actor): Promise<BundleActivation>
   deactivate(id: string, actor: Actor): Promise<void>
+  /** Channels that active profiles declare, by extension, bundle, profile and name; an inventory, nobody takes part by it. */
+  declaredChannels(): readonly DeclaredChannel[]
 }
 
 export const Bundles = token<BundlesApi>('bundles@1')

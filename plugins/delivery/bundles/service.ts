@@ -7,6 +7,7 @@ import type {
   BundleCatalogReply,
   BundleNetworkReply,
 } from '../../../schemas/bundles.js'
+import type { DeclaredChannel } from '../../../schemas/network.js'
 import { isElsewhere } from '../../desk/workspaces/api.js'
 import type { ResourceFamily } from '../extensions/api.js'
 import { Activations, type BundleNeeds, notFound } from './activations.js'
@@ -126,8 +127,8 @@ export class BundlesService implements BundlesApi {
   }
 
   /** Channels that active profiles declare, by extension, bundle, profile and name; an inventory, nobody takes part by it. */
-  networkSettings(): BundleNetworkReply {
-    const declared_channels = this.#activations
+  declaredChannels(): DeclaredChannel[] {
+    return this.#activations
       .list()
       .flatMap(({ id, spec, scope }) => {
         const profile = this.#activations.found(spec)?.profile
@@ -142,6 +143,9 @@ export class BundlesService implements BundlesApi {
       }))
       .sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
       .map(({ channel }) => channel)
-    return { network: { declared_channels } }
+  }
+
+  networkSettings(): BundleNetworkReply {
+    return { network: { declared_channels: this.declaredChannels() } }
   }
 }

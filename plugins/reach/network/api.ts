@@ -1,7 +1,18 @@
 import * as v from 'valibot'
 import { command, placeholder } from '../../../kernel/kit/commands/command-line.js'
-import { defineErrors, event, hookTable, notify, type TapsOf, type Tx, token } from '../../../kernel/plugin.js'
+import {
+  defineErrors,
+  event,
+  hookTable,
+  notify,
+  pipeline,
+  type TapsOf,
+  type Tx,
+  token,
+} from '../../../kernel/plugin.js'
 import type { Envelope } from '../../../schemas/network/messages.js'
+import type { ParticipationRequest, ParticipationSource, ResolvedParticipation } from '../../../schemas/network.js'
+import type { ParticipationOwner } from '../../work/sessions/api.js'
 import type { Reason, Refusal } from './envelope.js'
 
 export type { Reason, Refusal } from './envelope.js'
@@ -14,10 +25,55 @@ export interface RemotePeer {
   readonly name: string
 }
 
+/** A part in a channel that is asked for; with `deny`, the reason in words, it is refused. */
+export interface PreResolve {
+  readonly deny?: string
+  readonly owner: ParticipationOwner
+  readonly workspaceId: string
+  readonly taskId?: string | undefined
+  readonly source: ParticipationSource
+  /** With all of its bounds. */
+  readonly request: ParticipationRequest
+}
+
+/** How an execution takes part in the network. */
+export interface Resolved {
+  readonly owner: ParticipationOwner
+  readonly workspaceId: string | undefined
+  readonly resolved: ResolvedParticipation
+}
+
+/** Something that happened in a channel, as hook programs are told; without the text of messages. */
+export interface Happening {
+  readonly workspace_id: string
+  readonly channel: string
+  readonly [member: string]: string | undefined
+}
+
 /** The hooks of the network. */
 export const points = hookTable({
   persisted: notify<[seq: number]>('network.message_stored', 'A message is stored, durably.'),
+  preResolve: pipeline<PreResolve>(
+    'network.participation.pre_resolve',
+    'Before an execution takes part in a channel. A tap may refuse it, or narrow what it asks for.',
+    { deadlineMs: 600_000 },
+  ),
+  resolved: notify<[Resolved]>(
+    'network.participation.resolved',
+    'After it was decided, durably, how an execution takes part in the network.',
+  ),
+  messagePersisted: notify<[Happening]>('network.message.persisted', 'After a message was stored, durably.'),
+  threadOpened: notify<[Happening]>('network.thread.opened', 'After the first message of a thread was stored.'),
+  directOpened: notify<[Happening]>('network.direct_room.opened', 'After the direct room of two peers was made.'),
+  peerJoined: notify<[Happening]>('network.peer.joined', 'After a peer came into a channel.'),
+  peerLeft: notify<[Happening]>('network.peer.left', 'After a peer left a channel.'),
+  workOpened: notify<[Happening]>('network.work.opened', 'After a message opened a piece of work.'),
+  workTransitioned: notify<[Happening]>('network.work.transitioned', 'After the state of a piece of work changed.'),
+  workClosed: notify<[Happening]>('network.work.closed', 'After a piece of work was completed, failed or canceled.'),
 })
+
+/** The hooks that tell of what happened in a channel. */
+export type HappeningName = Exclude<keyof typeof points, 'persisted' | 'preResolve' | 'resolved'>
 
 /** The network for other plugins; a transport between daemons reads what goes out, and stores what comes in. */
 export interface NetworkApi extends TapsOf<typeof points> {
@@ -107,6 +163,21 @@ export const NetworkErrors = defineErrors({
   network_subscription_not_found: { status: 404, message: 'the session has chosen nothing for this channel or thread' },
   network_message_not_found: { status: 404, message: 'no such message' },
   work_not_found: { status: 404, message: 'no such work' },
+  coordination_scope_invalid: {
+    status: 400,
+    message: 'scope and task_id do not fit each other',
+    next: command('network coordination status', '--help'),
+  },
+  coordination_scope_mismatch: {
+    status: 403,
+    message: 'the task or run belongs elsewhere',
+    next: command('task list'),
+  },
+  coordination_conflict: {
+    status: 409,
+    message: 'the coordination record was changed meanwhile',
+    next: command('network coordination status'),
+  },
   wake_confirmation_required: {
     status: 400,
     message: 'this message would wake more than 3 sessions',

@@ -1,22 +1,31 @@
 import { cli, describe, show } from '../../../kernel/kit/annotations/index.js'
 import { definePlugin, ok, routeOf, surfaceOf } from '../../../kernel/plugin.js'
 import { NetworkStatusReply } from '../../../schemas/network.js'
+import { Checks } from '../../desk/daemon/api.js'
 import { Workspaces } from '../../desk/workspaces/api.js'
-import { Sessions } from '../../work/sessions/api.js'
+import { SessionParticipation, Sessions } from '../../work/sessions/api.js'
 import { MessageRefused, MessageStored, Network, NetworkErrors, PairStopped } from './api.js'
 import { channelRoutes } from './channels/routes.js'
+import { commands } from './command-list.js'
 import { conversationRoutes } from './conversations/routes.js'
+import { coordinationRoutes } from './coordination/routes.js'
+import { coordinationTables } from './coordination/table.js'
 import { needs } from './needs.js'
+import { ParticipationSettings } from './participation/bounds.js'
+import { participationTables } from './participation/table.js'
 import type { NetworkService } from './service.js'
 import { NetworkEnabled } from './settings.js'
 import { migrations } from './tables.js'
 import { wakeRoutes } from './wakes/routes.js'
 import { wakeMigrations } from './wakes/table.js'
 
-const { tap } = surfaceOf<NetworkService>()
+const { contribute, tap } = surfaceOf<NetworkService>()
 const route = routeOf<NetworkService>(describe('Network'))
 
-const ofWorkspaces = ['channel', 'peer', 'container', 'participant', 'message', 'work', 'subscription', 'tally', 'wake']
+const ofWorkspaces = [
+  ...['channel', 'peer', 'container', 'participant', 'message', 'work', 'subscription', 'tally'],
+  ...['wake', 'participation', 'coordination'],
+]
 const ofSessions = ['peer', 'delivery', 'subscription']
 
 /** The network: agents that talk to each other in channels. Each room exports its routes and tables, and this surface lists them. */
@@ -27,10 +36,10 @@ export default definePlugin({
   provides: Network,
   service: () => import('./service.js').then(module => module.NetworkService),
 }).surface({
-  tables: [...migrations, ...wakeMigrations],
+  tables: [...migrations, ...wakeMigrations, ...participationTables, ...coordinationTables],
   errors: [NetworkErrors],
   events: [MessageStored, MessageRefused, PairStopped],
-  settings: [NetworkEnabled],
+  settings: [NetworkEnabled, ...ParticipationSettings],
   owned: [
     ...ofWorkspaces.map(name => ({ by: Workspaces, table: `network_${name}`, column: 'workspace_id' })),
     ...ofSessions.map(name => ({ by: Sessions, table: `network_${name}`, column: 'session_id' })),
@@ -39,7 +48,16 @@ export default definePlugin({
     { name: 'wakes', run: (self, signal) => self.wakes.run(signal) },
     { name: 'retention', run: (self, signal) => self.retention.run(signal) },
   ],
+  registries: [
+    contribute(SessionParticipation, self => [self.participation]),
+    contribute(Checks, self => [{ id: 'network', category: 'network', run: async () => self.check() }]),
+  ],
   taps: [
+    tap(
+      Sessions,
+      sessions => sessions.prepare,
+      self => (start, session) => self.participation.prepared(start, session),
+    ),
     tap(
       Sessions,
       sessions => sessions.stopped,
@@ -89,5 +107,7 @@ export default definePlugin({
     ...channelRoutes,
     ...conversationRoutes,
     ...wakeRoutes,
+    ...coordinationRoutes,
   ],
+  commands,
 })

@@ -1,4 +1,5 @@
 import { type KernelOf, maybe } from '../../../kernel/plugin.js'
+import { Bundles } from '../../delivery/bundles/api.js'
 import { Workspaces } from '../../desk/workspaces/api.js'
 import { Events } from '../../platform/events/api.js'
 import { Sessions } from '../../work/sessions/api.js'
@@ -6,6 +7,7 @@ import { Tasks } from '../../work/tasks/api.js'
 
 /** What the plugin requires. */
 export const needs = {
+  bundles: maybe(Bundles),
   events: Events,
   sessions: Sessions,
   tasks: maybe(Tasks),

@@ -1,4 +1,6 @@
-import type { Actor, Tx } from '../../../kernel/plugin.js'
+import { command } from '../../../kernel/kit/commands/command-line.js'
+import { type Actor, messageOf, type Tx } from '../../../kernel/plugin.js'
+import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import type {
   ChannelDetail,
   CreateChannelBody,
@@ -15,6 +17,7 @@ import type {
 } from '../../../schemas/network/messages.js'
 import type { NetworkStatus } from '../../../schemas/network.js'
 import { agentSessionOf, namedActor } from '../../access/identity/api.js'
+import { finding } from '../../desk/daemon/api.js'
 import { isElsewhere, type Workspace, WorkspaceErrors } from '../../desk/workspaces/api.js'
 import { isRestartable, SessionErrors, type SessionInfo } from '../../work/sessions/api.js'
 import { type NetworkApi, NetworkErrors, points, type RemotePeer } from './api.js'
@@ -23,7 +26,10 @@ import { cardOf, Peers } from './channels/peers.js'
 import { Subscriptions } from './channels/subscriptions.js'
 import { Reading } from './conversations/reading.js'
 import { Sending } from './conversations/sending.js'
+import { Coordination } from './coordination/coordination.js'
+import { Happenings } from './happenings.js'
 import type { K } from './needs.js'
+import { Participation } from './participation/participation.js'
 import { NetworkEnabled } from './settings.js'
 import { type ContainerRow, messages, peers } from './tables.js'
 import { boundsOf } from './wakes/bounds.js'
@@ -35,6 +41,18 @@ import { Wakes } from './wakes/wakes.js'
 /** Agents that talk to each other, a room for each part of it. */
 export class NetworkService implements NetworkApi {
   readonly persisted
+  readonly preResolve
+  readonly resolved
+  readonly messagePersisted
+  readonly threadOpened
+  readonly directOpened
+  readonly peerJoined
+  readonly peerLeft
+  readonly workOpened
+  readonly workTransitioned
+  readonly workClosed
+  readonly coordination: Coordination
+  readonly participation: Participation
   readonly peers: Peers
   readonly channels: Channels
   readonly subscriptions: Subscriptions
@@ -45,18 +63,32 @@ export class NetworkService implements NetworkApi {
   readonly retention: Sweep
 
   constructor(readonly kernel: K) {
-    const { persisted } = kernel.hooks.of(points)
+    const own = kernel.hooks.of(points)
+    const { persisted } = own
     this.persisted = persisted
-    this.peers = new Peers(kernel)
+    this.preResolve = own.preResolve
+    this.resolved = own.resolved
+    this.messagePersisted = own.messagePersisted
+    this.threadOpened = own.threadOpened
+    this.directOpened = own.directOpened
+    this.peerJoined = own.peerJoined
+    this.peerLeft = own.peerLeft
+    this.workOpened = own.workOpened
+    this.workTransitioned = own.workTransitioned
+    this.workClosed = own.workClosed
+    const happenings = new Happenings(kernel, own)
+    this.peers = new Peers(kernel, happenings)
     this.channels = new Channels(kernel, this.peers)
+    this.coordination = new Coordination(kernel)
+    this.participation = new Participation(kernel, this.channels, this.peers, this.coordination, own)
     this.subscriptions = new Subscriptions(kernel, this.channels)
+    const boundsOf = this.participation.budgetOf
     this.wakes = new Wakes(kernel, boundsOf)
     this.usage = new Usage(kernel, this.wakes.ledger, boundsOf)
     this.retention = new Sweep(kernel)
     this.reading = new Reading(kernel, this.usage)
-    this.sending = new Sending(kernel, this.channels, this.peers, this.wakes, seq => {
-      void persisted.call(seq)
-    })
+    const stored = (seq: number) => void persisted.call(seq)
+    this.sending = new Sending(kernel, this.channels, this.peers, this.wakes, stored, happenings)
   }
 
   /** Sessions that ended while no daemon ran take part in nothing any more. */
@@ -195,6 +227,7 @@ export class NetworkService implements NetworkApi {
       enabled: this.enabled,
       status: this.enabled ? (localPeers > 0 ? 'active' : 'ready') : 'disabled',
       channels: count('SELECT count(*) AS n FROM network_channel'),
+      declared_channels: [...(this.kernel.needs.bundles.current?.declaredChannels() ?? [])],
       conversation_messages: count('SELECT count(*) AS n FROM network_message WHERE container_id IS NOT NULL'),
       kind_metrics: [...metrics].map(([kind, sums]) => ({ kind, ...sums })),
       local_peers: localPeers,
@@ -205,6 +238,27 @@ export class NetworkService implements NetworkApi {
       open_direct_rooms: count("SELECT count(*) AS n FROM network_container WHERE surface = 'direct'"),
       open_threads: count("SELECT count(*) AS n FROM network_container WHERE surface = 'thread'"),
       open_work_items: count('SELECT count(*) AS n FROM network_work WHERE ended_at IS NULL'),
+    }
+  }
+
+  /** What doctor says of the network. */
+  check(): DiagnosticItem[] {
+    const about = { id: 'network', category: 'network' }
+    try {
+      const { enabled, local_peers: local = 0, channels = 0 } = this.status()
+      const item = enabled
+        ? { code: 'network_ready', title: 'The network is on', message: `${channels} channels, ${local} local peers` }
+        : {
+            code: 'network_disabled',
+            title: 'The network is off',
+            message: 'no session and no run can take part in a channel, and no message wakes a session',
+            suggested_command: command('config set', 'network.enabled', 'true'),
+          }
+      return [finding({ ...about, severity: enabled ? 'info' : 'warning', ...item })]
+    } catch (error) {
+      const message = `its tables cannot be read: ${messageOf(error)}`
+      const item = { code: 'network_unavailable', title: 'The network does not work', message }
+      return [finding({ ...about, severity: 'error', suggested_command: command('logs'), ...item })]
     }
   }
 

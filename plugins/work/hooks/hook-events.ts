@@ -2,6 +2,7 @@ import type { HookTable } from '../../../kernel/plugin.js'
 import { HookEvent } from '../../../schemas/hooks.js'
 import { points as sandboxPoints } from '../../access/sandboxes/api.js'
 import { points as spawnPoints } from '../../agents/self-service/api.js'
+import { points as networkPoints } from '../../reach/network/api.js'
 import { points as sessionPoints } from '../sessions/api.js'
 import { points as taskPoints } from '../tasks/api.js'
 import { familyOf, type HookFamily } from './families.js'
@@ -33,6 +34,7 @@ export type PatchMember =
   | 'permissions'
   | 'capabilities'
   | 'priority_min'
+  | 'request'
 
 /** Static properties of an event. */
 export interface EventFacts {
@@ -50,7 +52,7 @@ const pending = (sync = true): EventFacts => ({ sync, patch: [], emitted: false 
 const decides = (...patch: PatchMember[]): EventFacts => ({ sync: true, patch, emitted: true })
 
 /** The tables of hooks whose names are events: a new hook there is an event with one line in `schemas/hooks.ts`. */
-const TABLES: readonly HookTable[] = [sessionPoints, sandboxPoints, spawnPoints, taskPoints]
+const TABLES: readonly HookTable[] = [sessionPoints, sandboxPoints, spawnPoints, taskPoints, networkPoints]
 const POINTS = new Map(TABLES.flatMap(table => Object.values(table).map(point => [point.name, point])))
 
 /** What a patch may set, of the events that are pipelines of these tables. */
@@ -68,6 +70,7 @@ const PATCHES: { readonly [E in HookEvent]?: readonly PatchMember[] } = {
   'task.run.pre_claim': ['capabilities', 'priority_min', 'deny'],
   'spawn.pre_create': ['permissions', 'deny'],
   'worktree.pre_create': ['deny'],
+  'network.participation.pre_resolve': ['request', 'deny'],
 }
 
 /** Events of these tables that only async hooks observe. */
@@ -77,6 +80,15 @@ const OBSERVED: ReadonlySet<HookEvent> = new Set<HookEvent>([
   'message.delta',
   'permission.resolved',
   'permission.denied',
+  'network.participation.resolved',
+  'network.message.persisted',
+  'network.thread.opened',
+  'network.direct_room.opened',
+  'network.peer.joined',
+  'network.peer.left',
+  'network.work.opened',
+  'network.work.transitioned',
+  'network.work.closed',
 ])
 
 /** The events that are no hook of these tables. */
@@ -123,16 +135,6 @@ const OTHERS: { readonly [E in HookEvent]?: EventFacts } = {
   'loop.gate.post': pending(),
   'loop.node.terminal': pending(),
   'loop.terminal': pending(),
-  'network.thread.opened': pending(ASYNC),
-  'network.direct_room.opened': pending(ASYNC),
-  'network.message.persisted': pending(ASYNC),
-  'network.work.opened': pending(ASYNC),
-  'network.work.transitioned': pending(ASYNC),
-  'network.work.closed': pending(ASYNC),
-  'network.peer.joined': pending(ASYNC),
-  'network.peer.left': pending(ASYNC),
-  'network.participation.pre_resolve': pending(),
-  'network.participation.resolved': pending(ASYNC),
   'window_manager.layout.applied': told(ASYNC),
   'window_manager.desktop.created': told(ASYNC),
   'window_manager.desktop.deleted': told(ASYNC),

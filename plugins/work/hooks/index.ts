@@ -7,12 +7,14 @@ import { Checks } from '../../desk/daemon/api.js'
 import { WorkspaceDeleted, Workspaces } from '../../desk/workspaces/api.js'
 import { Events } from '../../platform/events/api.js'
 import { Processes } from '../../platform/processes/api.js'
+import { Network } from '../../reach/network/api.js'
 import { Automation } from '../automation/api.js'
 import { Sessions } from '../sessions/api.js'
 import { Tasks } from '../tasks/api.js'
 import { Tools } from '../tools/api.js'
 import { HookDeclarers, HookErrors, HookKind, Hooks, HookValues, NativeHooks } from './api.js'
 import { besideTaps } from './points/beside.js'
+import { networkTaps } from './points/network.js'
 import { sessionTaps } from './points/sessions.js'
 import { toolValues, workTaps } from './points/work.js'
 import { hookRoutes } from './routes.js'
@@ -45,6 +47,7 @@ export default definePlugin({
     automation: maybe(Automation),
     tasks: maybe(Tasks),
     tools: maybe(Tools),
+    network: maybe(Network),
   },
   provides: Hooks,
   service: () => import('./service.js').then(module => module.HooksService),
@@ -73,6 +76,7 @@ export default definePlugin({
     ...sessionTaps,
     ...besideTaps,
     ...workTaps,
+    ...networkTaps,
   ],
   routes: hookRoutes,
   commands: [

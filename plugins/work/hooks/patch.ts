@@ -2,6 +2,8 @@ import * as v from 'valibot'
 import { shown } from '../../../kernel/kit/text.js'
 import { messageOf } from '../../../kernel/plugin.js'
 import type { HookEvent } from '../../../schemas/hooks.js'
+import { ParticipationRequest } from '../../../schemas/network.js'
+import { isWider } from '../../../schemas/network-bounds.js'
 import { SessionType } from '../../../schemas/sessions/session.js'
 import type { Fixed, HookPayload } from './api.js'
 import { hookEvents, type PatchMember } from './hook-events.js'
@@ -57,6 +59,7 @@ const FORMS: Readonly<Record<PatchMember, Form>> = {
   permissions: OBJECT,
   capabilities: TEXTS,
   priority_min: { is: Number.isSafeInteger, words: 'an integer' },
+  request: { is: value => v.is(ParticipationRequest, value), words: 'a request for a part in the network' },
 }
 
 /** Parses the output of a program: JSON or empty. Throws otherwise. */
@@ -83,6 +86,11 @@ function escalation(patch: HookPayload, payload: HookPayload): string | undefine
     return 'a hook cannot change a decision from deny to allow'
   if (patch.read_only === true && payload.tool_read_only !== true)
     return 'a hook cannot declare a tool read-only that is not'
+  if (
+    patch.request !== undefined &&
+    isWider(patch.request as ParticipationRequest, payload.request as ParticipationRequest)
+  )
+    return 'a hook cannot ask for more of the network than the request does'
   const before = String(payload.decision_class)
   if (typeof patch.class === 'string' && isReading(patch.class) && !isReading(before))
     return `a hook cannot lower the class from ${before} to ${shown(patch.class, 32)}`

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { type Actor, registry, token } from '../../../kernel/plugin.js'
+import type { ParticipationRequest } from '../../../schemas/network.js'
 import type {
   AnswerClarificationBody,
   ApproveBody,
@@ -30,6 +31,7 @@ export type * from './journal/uses.js'
 export * from './lifecycle/health-timing.js'
 export * from './lifecycle/log-events.js'
 export * from './mcp-servers.js'
+export * from './participation.js'
 export type * from './points.js'
 export { points } from './points.js'
 export type * from './read/past.js'
@@ -119,6 +121,8 @@ export interface CreateSession {
   readonly lineage?: SessionLineage | undefined
   /** What of its workspace and of its definition it has; default: all. */
   readonly rights?: SessionRights | undefined
+  /** How it takes part in the network; default: not at all. */
+  readonly participation?: ParticipationRequest | null | undefined
   /** Instead of the folders of the workspace. */
   readonly worktree?: SessionWorktree | undefined
   readonly actor: Actor

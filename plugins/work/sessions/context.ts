@@ -11,7 +11,14 @@ import type { Ownership } from '../../platform/ownership/api.js'
 import type { Processes } from '../../platform/processes/api.js'
 import type { BriefingTable } from './agent/briefing.js'
 import type { ProcessWatch } from './agent/process-watch.js'
-import { type NewSession, SessionErrors, type SessionInfo, type SessionLaunch, type SessionStart } from './api.js'
+import {
+  type NewSession,
+  type Participations,
+  SessionErrors,
+  type SessionInfo,
+  type SessionLaunch,
+  type SessionStart,
+} from './api.js'
 import type { Presence } from './attach/presence.js'
 import type { Attachments } from './attachments/store.js'
 import type { CatalogFeed } from './attention/catalog-feed.js'
@@ -63,6 +70,8 @@ export interface SessionsContext {
   readonly creating: Gate<[NewSession]>
   readonly launching: Gate<[SessionLaunch]>
   readonly permission: Gate<[PermissionAsked]>
+  /** What decides about parts in the network; undefined while no plugin does. */
+  readonly participations: () => Participations | undefined
   readonly stopped: Notify<[SessionInfo]>
 }
 

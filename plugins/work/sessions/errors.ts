@@ -178,6 +178,16 @@ export const SessionErrors = defineErrors({
     message: 'sessions cannot take part in the network: that part of the daemon is absent',
     next: 'leave network_participation out',
   },
+  participation_invalid: {
+    status: 400,
+    message: 'this part in the network is not possible',
+    next: command('config get', 'network.live.limits'),
+  },
+  participation_denied: {
+    status: 403,
+    message: 'a hook denied the part in the network',
+    next: command('hooks list'),
+  },
   prompt_text_missing: { status: 400, message: 'a prompt needs a text', next: "svc session prompt <id> 'text'" },
   permission_not_offered: {
     status: 400,

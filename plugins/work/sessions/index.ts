@@ -19,6 +19,7 @@ import {
   SessionErrors,
   SessionHung,
   SessionMcpServers,
+  SessionParticipation,
   SessionPromptedFor,
   SessionRecovered,
   SessionRepaired,
@@ -56,7 +57,15 @@ export default definePlugin({
   provides: Sessions,
   service: () => import('./service.js').then(module => module.SessionsService),
 }).surface({
-  declares: [SessionBriefings, SessionMcpServers, HealthTimings, WakeSources, InboxSources, SessionRuns],
+  declares: [
+    SessionBriefings,
+    SessionMcpServers,
+    HealthTimings,
+    WakeSources,
+    InboxSources,
+    SessionRuns,
+    SessionParticipation,
+  ],
   tables: SESSION_TABLES,
   owned: [
     {

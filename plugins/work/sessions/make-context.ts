@@ -11,6 +11,7 @@ import { Logs } from './journal/logs.js'
 import { Telling } from './journal/telling.js'
 import { UsageDays } from './journal/usage-days.js'
 import type { HealthNews } from './lifecycle/health-news.js'
+import { SessionParticipation } from './participation.js'
 import { type SessionLimits, SessionSettings } from './settings.js'
 import { SessionTable } from './table.js'
 import { PromptTable } from './turn/prompts.js'
@@ -64,6 +65,7 @@ export function contextOf(
     points: own.points,
     stopped: own.stopped,
     permission: own.permission,
+    participations: () => kernel.collect(SessionParticipation)[0]?.entry,
     prepare: own.prepare,
     creating: own.creating,
     launching: own.launching,

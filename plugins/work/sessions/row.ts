@@ -63,6 +63,8 @@ export interface SessionRow {
   readonly worktree_id: string | null
   /** A {@link Goal} as JSON; null: none. */
   readonly goal: string | null
+  /** A ResolvedParticipation as JSON, decided when it was made; null: local, which nothing asked for. */
+  readonly participation: string | null
   readonly last_activity_at: number
   readonly created_at: number
   readonly updated_at: number
@@ -116,6 +118,7 @@ export const COLUMNS: ReadonlySet<string> = new Set<keyof SessionRow>([
   'forked_from',
   'worktree_id',
   'goal',
+  'participation',
   'last_activity_at',
   'created_at',
   'updated_at',
@@ -142,4 +145,5 @@ export const NEW_ROW = {
   forked_from: null,
   worktree_id: null,
   goal: null,
+  participation: null,
 } as const

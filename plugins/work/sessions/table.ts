@@ -113,6 +113,7 @@ ALTER TABLE sessions_session ADD COLUMN rights TEXT;`,
   { id: '012-goal', sql: 'ALTER TABLE sessions_session ADD COLUMN goal TEXT' },
   { id: '013-context', sql: 'ALTER TABLE sessions_prompt ADD COLUMN context_blocks TEXT' },
   { id: '014-person', sql: 'ALTER TABLE sessions_prompt ADD COLUMN on_behalf_of TEXT' },
+  { id: '015-participation', sql: 'ALTER TABLE sessions_session ADD COLUMN participation TEXT' },
 ] as const
 
 /** Which sessions to list, in what order, from where. */

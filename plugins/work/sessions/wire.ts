@@ -6,6 +6,7 @@ import { holderOf } from './attach/lease.js'
 import { failureToWire } from './events.js'
 import { forkLineage } from './fork/lineage.js'
 import type { LiveSession } from './lifecycle/live-session.js'
+import { localParticipation } from './participation.js'
 import { bounded } from './requests/question.js'
 import { speedWithout } from './runtime/choosing.js'
 import { effectiveOf, effortToWire, providerOf, selectionOf, wishOf } from './runtime/selection.js'
@@ -67,6 +68,9 @@ export function sessionToWire(
     ...(row.permissions && { permissions: row.permissions }),
     ...sandboxToWire(row, agent !== undefined),
     ...(row.lineage && { lineage: JSON.parse(row.lineage) }),
+    resolved_network_participation: row.participation
+      ? JSON.parse(row.participation)
+      : localParticipation('built_in_local'),
     ...effortToWire(effort),
     ...(speed && { speed, speed_resolution: effective?.speed_resolution ?? speedWithout(speed) }),
     state: row.state,

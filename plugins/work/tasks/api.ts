@@ -48,6 +48,8 @@ export interface TasksApi extends TapsOf<typeof points> {
     more?: SubmitOptions,
   ): Promise<{ readonly task: Task; readonly run?: TaskRun }>
   run(id: string): TaskRun | undefined
+  /** Whether a run coordinates others, and the number of worker runs of its fan-out. */
+  crewOf(runId: string): { readonly isCoordinator: boolean; readonly workers: number }
   /** Undefined: there is no such task. */
   titleOf(id: string): string | undefined
   /** Undefined: there is no such task, or it is of no workspace. */

@@ -1,13 +1,15 @@
 import { shown } from '../../../kernel/kit/text.js'
 import type { DiskSpace, PluginKernel, Tx } from '../../../kernel/plugin.js'
+import type { ParticipationRequest } from '../../../schemas/network.js'
 import type { TaskStatus } from '../../../schemas/tasks.js'
 import type { Daemon } from '../../desk/daemon/api.js'
 import type { Workspaces } from '../../desk/workspaces/api.js'
 import type { Events } from '../../platform/events/api.js'
 import type { Ownership } from '../../platform/ownership/api.js'
-import type { SessionInfo, Sessions } from '../sessions/api.js'
+import type { ParticipationAnswer, SessionInfo, Sessions } from '../sessions/api.js'
 import { TaskErrors } from './api.js'
 import { TaskJournal } from './journal.js'
+import { RunParticipation, UnaskedError } from './runs/participation.js'
 import { Reservations, type Wants } from './runs/reserve.js'
 import { RunStore } from './runs/run-store.js'
 import { Reconciler } from './tasks/reconcile.js'
@@ -41,6 +43,7 @@ export class TaskCore {
   readonly totals: { readonly tasks: Totals; readonly runs: Totals }
   readonly runs: RunStore
   readonly journal: TaskJournal
+  readonly participation: RunParticipation
   readonly reservations: Reservations
   readonly #reconciler: Reconciler
   /** Callers waiting in {@link untilClaimable}. */
@@ -56,7 +59,14 @@ export class TaskCore {
 
   constructor(
     readonly kernel: TaskKernel,
-    wantsOf: (t: Tx, task: TaskRow) => Wants,
+    {
+      wantsOf,
+      profiled,
+    }: {
+      readonly wantsOf: (t: Tx, task: TaskRow) => Wants
+      /** The request for a part in the network in the execution profile of a task. */
+      readonly profiled: (t: Tx, task: TaskRow) => ParticipationRequest | null | undefined
+    },
   ) {
     const now = () => kernel.clock.now()
     this.totals = {
@@ -69,7 +79,12 @@ export class TaskCore {
     this.#reconciler = new Reconciler(this.tasks, this.runs, this.journal, this.totals.tasks, now, (...change) =>
       this.statusChanged(...change),
     )
-    this.reservations = new Reservations(kernel.ids, now, this.runs, this.journal, this.totals.runs, wantsOf)
+    this.participation = new RunParticipation(kernel)
+    this.reservations = new Reservations(
+      ...([kernel.ids, now, this.runs, this.journal, this.totals.runs, this.participation] as const),
+      profiled,
+      wantsOf,
+    )
   }
 
   now(): number {
@@ -85,8 +100,17 @@ export class TaskCore {
   }
 
   /** One atomic change. Its effects on waiting claims and other tasks follow once it is durable. */
-  write<T>(who: Who, work: (t: Tx, settle: Settle) => T): Promise<T> {
-    return this.kernel.db.tx(t => work(t, (...ids) => this.#settle(t, who, ids)))
+  async write<T>(who: Who, work: (t: Tx, settle: Settle) => T): Promise<T> {
+    const once = (t: Tx) => work(t, (...ids) => this.#settle(t, who, ids))
+    const answers = new Map<string, ParticipationAnswer>()
+    for (;;)
+      try {
+        return await this.kernel.db.tx(t => this.participation.with(answers, () => once(t)))
+      } catch (error) {
+        // Nothing of the work is stored: it is done again once hooks have answered, which happens once for each task.
+        if (!(error instanceof UnaskedError) || answers.has(error.taskId)) throw error
+        answers.set(error.taskId, await error.ask())
+      }
   }
 
   /** Called when a child is deleted: the remaining children may complete the parent. */

@@ -93,10 +93,13 @@ export class TaskService implements TasksApi {
   readonly #catalog: TaskCatalog
 
   constructor(private readonly kernel: TaskKernel) {
-    const core: TaskCore = new TaskCore(kernel, (t, task) => {
-      const measured = this.budgets.measures(t, task.id)
-      const wants = wantsOf(task, this.profiles.partsOf(task.id, t))
-      return { ...wants, ...(measured.length > 0 ? { measured } : {}) }
+    const core: TaskCore = new TaskCore(kernel, {
+      wantsOf: (t, task) => {
+        const measured = this.budgets.measures(t, task.id)
+        const wants = wantsOf(task, this.profiles.partsOf(task.id, t))
+        return { ...wants, ...(measured.length > 0 ? { measured } : {}) }
+      },
+      profiled: (t, task) => this.profiles.partsOf(task.id, t).network_participation,
     })
     const tokens = new ClaimTokens(kernel.ids)
     this.#core = core
@@ -219,6 +222,14 @@ export class TaskService implements TasksApi {
 
   async listInbox(actor: Actor, query: InboxQuery): Promise<Inbox> {
     return this.inbox.list(whoOf(actor), query, await this.#workspaceId(query.workspace))
+  }
+
+  crewOf(id: string): { readonly isCoordinator: boolean; readonly workers: number } {
+    const run = this.#core.runs.get(id)
+    const group = run?.designation_group_id ?? null
+    const sql = "SELECT count(*) FROM tasks_run WHERE kind = 'worker' AND designation_group_id = ?"
+    const workers = group === null ? 0 : Number(this.kernel.db.row(sql, [group])?.[0] ?? 0)
+    return { isCoordinator: run?.kind === 'coordinator', workers }
   }
 
   /** The active run of a session. */

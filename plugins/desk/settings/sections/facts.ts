@@ -1,12 +1,14 @@
 import path from 'node:path'
 import type { StatusReply } from '../../../../schemas/daemon.js'
 import type { ListExtensionsReply } from '../../../../schemas/extensions.js'
+import type { NetworkStatusReply } from '../../../../schemas/network.js'
 import type { HookEntry } from '../../../../schemas/settings/hooks.js'
 import {
   AutomationMembers,
   GeneralMembers,
   HooksExtensionsMembers,
   MemoryMembers,
+  NetworkMembers,
   ObservabilityMembers,
   SkillsMembers,
 } from '../../../../schemas/settings/sections.js'
@@ -72,6 +74,26 @@ export const automationFacts: More = {
         trigger_total: automation?.triggers.total ?? 0,
         next_fire: automation?.next_fire ?? null,
         last_synced_at: null,
+      },
+    }
+  },
+}
+
+export const networkFacts: More = {
+  entries: NetworkMembers,
+  read: async facts => {
+    const { network } = ((await facts.ask('/api/network/status')) ?? {}) as Partial<NetworkStatusReply>
+    return {
+      links: [{ label: 'Network', path: '/api/network/status' }],
+      runtime: {
+        available: network !== undefined,
+        enabled: network?.enabled ?? false,
+        channels: network?.channels ?? 0,
+        local_peers: network?.local_peers ?? 0,
+        messages_delivered: network?.messages_delivered ?? 0,
+        messages_received: network?.messages_received ?? 0,
+        messages_rejected: network?.messages_rejected ?? 0,
+        ...(network && { status: network.status }),
       },
     }
   },

@@ -11,6 +11,7 @@ import {
   generalFacts,
   hooksExtensionsFacts,
   memoryFacts,
+  networkFacts,
   observabilityFacts,
   skillsFacts,
 } from './facts.js'
@@ -99,6 +100,37 @@ export const sections: readonly Section[] = [
       },
     },
     more: hooksExtensionsFacts,
+  },
+  {
+    name: 'network',
+    prefix: 'network',
+    apply: 'live',
+    members: {
+      enabled: key('network.enabled', v.boolean()),
+      live: {
+        defaults: {
+          coalesce_window: key('network.live.defaults.coalesce_window', text),
+          max_input_tokens: key('network.live.defaults.max_input_tokens', Integer),
+          max_output_tokens: key('network.live.defaults.max_output_tokens', Integer),
+          max_total_wall_time: key('network.live.defaults.max_total_wall_time', text),
+          max_wake_depth: key('network.live.defaults.max_wake_depth', Integer),
+          max_wake_wall_time: key('network.live.defaults.max_wake_wall_time', text),
+          max_wakes: key('network.live.defaults.max_wakes', Integer),
+        },
+        limits: {
+          max_coalesce_window: key('network.live.limits.max_coalesce_window', text),
+          max_input_tokens: key('network.live.limits.max_input_tokens', Integer),
+          max_output_tokens: key('network.live.limits.max_output_tokens', Integer),
+          max_total_wall_time: key('network.live.limits.max_total_wall_time', text),
+          max_wake_depth: key('network.live.limits.max_wake_depth', Integer),
+          max_wake_wall_time: key('network.live.limits.max_wake_wall_time', text),
+          max_wakes: key('network.live.limits.max_wakes', Integer),
+          min_coalesce_window: key('network.live.limits.min_coalesce_window', text),
+        },
+      },
+      max_replay_age: key('network.max_replay_age', Integer),
+    },
+    more: networkFacts,
   },
   {
     name: 'observability',

@@ -2,6 +2,7 @@ import type { Reads, Tx } from '../../../../kernel/plugin.js'
 import type { Peer, PeerCard } from '../../../../schemas/network/channels.js'
 import type { SessionInfo } from '../../../work/sessions/api.js'
 import type { RemotePeer } from '../api.js'
+import type { Happenings } from '../happenings.js'
 import type { K } from '../needs.js'
 import { channels, type PeerRow, peers } from '../tables.js'
 
@@ -16,7 +17,10 @@ export function peerIdOf({ agentName, id }: Pick<SessionInfo, 'agentName' | 'id'
 
 /** Who takes part in which channel. */
 export class Peers {
-  constructor(private readonly kernel: K) {}
+  constructor(
+    private readonly kernel: K,
+    private readonly happenings: Happenings,
+  ) {}
 
   /** A session takes part in a channel from now on; again where it did before. Returns its row, and whether it is new. */
   join(t: Tx, channel: string, session: SessionInfo): { readonly peer: PeerRow; readonly isNew: boolean } {
@@ -28,6 +32,7 @@ export class Peers {
     const peer: PeerRow = { workspaceId, channel, peerId, sessionId, name: name || agentName, joinedAt: now }
     peers.replace(t, peer)
     channels.update(t, { workspaceId, channel }, { presenceAt: now })
+    this.#tell(t, 'peerJoined', peer)
     return { peer, isNew: true }
   }
 
@@ -36,7 +41,11 @@ export class Peers {
     const left = peers.all(t, { sessionId, leftAt: null })
     const now = this.kernel.clock.now()
     peers.update(t, { sessionId, leftAt: null }, { leftAt: now })
-    for (const { workspaceId, channel } of left) channels.update(t, { workspaceId, channel }, { presenceAt: now })
+    for (const peer of left) {
+      const { workspaceId, channel } = peer
+      channels.update(t, { workspaceId, channel }, { presenceAt: now })
+      this.#tell(t, 'peerLeft', peer)
+    }
     return left
   }
 
@@ -44,15 +53,20 @@ export class Peers {
   setRemote(t: Tx, workspaceId: string, channel: string, daemon: string, present: readonly RemotePeer[]): void {
     const now = this.kernel.clock.now()
     const ids = new Set(present.map(({ peerId }) => peerId))
-    for (const { peerId } of peers.all(t, { workspaceId, channel, daemon, leftAt: null }))
-      if (!ids.has(peerId)) peers.update(t, { workspaceId, channel, peerId }, { leftAt: now })
+    for (const peer of peers.all(t, { workspaceId, channel, daemon, leftAt: null })) {
+      if (ids.has(peer.peerId)) continue
+      peers.update(t, { workspaceId, channel, peerId: peer.peerId }, { leftAt: now })
+      this.#tell(t, 'peerLeft', peer)
+    }
     for (const { peerId, name } of present) {
       const before = peers.get(t, { workspaceId, channel, peerId })
       // A daemon cannot speak for peers of another one, and not for our own.
       if (before && before.daemon !== daemon) continue
       if (before && before.leftAt === undefined && before.name === name) continue
-      peers.replace(t, { workspaceId, channel, peerId, daemon, name, joinedAt: now })
+      const peer: PeerRow = { workspaceId, channel, peerId, daemon, name, joinedAt: now }
+      peers.replace(t, peer)
       channels.update(t, { workspaceId, channel }, { presenceAt: now })
+      if (!before || before.leftAt !== undefined) this.#tell(t, 'peerJoined', peer)
     }
   }
 
@@ -101,6 +115,16 @@ export class Peers {
   countLocal(): number {
     const sql = 'SELECT count(*) AS n FROM network_peer WHERE left_at IS NULL AND session_id IS NOT NULL'
     return this.kernel.db.get<{ n: number }>(sql)?.n ?? 0
+  }
+
+  #tell(t: Tx, what: 'peerJoined' | 'peerLeft', { workspaceId, channel, peerId, sessionId }: PeerRow): void {
+    this.happenings.tell(t, what, () => ({
+      workspace_id: workspaceId,
+      channel,
+      peer_id: peerId,
+      session_id: sessionId,
+      presence_state: sessionId === undefined ? 'remote' : 'local',
+    }))
   }
 
   wire(row: PeerRow): Peer {

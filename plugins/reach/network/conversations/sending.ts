@@ -7,7 +7,9 @@ import { MessageRefused, MessageStored, PairStopped, REFUSED } from '../api.js'
 import type { Channels } from '../channels/channels.js'
 import type { Peers } from '../channels/peers.js'
 import { EVERYONE, judge, MAX_BYTES, PROTOCOL, type Reason, type Refusal } from '../envelope.js'
+import type { Happenings } from '../happenings.js'
 import type { K } from '../needs.js'
+import { MaxReplayAge } from '../participation/bounds.js'
 import { type MessageRow, messages, type PeerRow, peers as peerTable } from '../tables.js'
 import { addressing } from '../wakes/addressing.js'
 import type { Decided, Recipient, WakingSender } from '../wakes/admission.js'
@@ -52,9 +54,10 @@ export class Sending {
     private readonly wakes: Wakes,
     /** Called when messages are durable. */
     private readonly stored: (seq: number) => void,
+    private readonly happenings: Happenings,
   ) {
-    this.threads = new Threads(kernel)
-    this.works = new Works(kernel)
+    this.threads = new Threads(kernel, happenings)
+    this.works = new Works(kernel, happenings)
     this.tally = new Tally(kernel)
   }
 
@@ -132,7 +135,9 @@ export class Sending {
   ): 'stored' | 'duplicate' {
     const { clock } = this.kernel
     const now = clock.now()
-    const refusal = judge(envelope, now)
+    // What another daemon signed is valid until the expiry that it signed.
+    const maxAgeMs = daemon === undefined ? this.kernel.config.get(MaxReplayAge) * 1000 : undefined
+    const refusal = judge(envelope, now, maxAgeMs)
     if (refusal) throw new RefusedError(refusal)
     const text = JSON.stringify(envelope)
     const size = Buffer.byteLength(text)
@@ -186,13 +191,15 @@ export class Sending {
     })
     if (paced?.pace === 'first') this.#tellStopped(t, whole, paced)
     this.tally.add(t, workspaceId, from, kind, daemon === undefined ? 'sent' : 'received', size)
-    this.kernel.needs.events.emit(t, MessageStored, {
+    const about = {
       ...{ workspace_id: workspaceId, channel, message_id: id, kind, from },
       ...(to && { to }),
       ...(container && { surface: container.surface, container_id: container.id }),
       ...(envelope.work_id && { work_id: envelope.work_id }),
-      ...dispositionsOf(decided),
-    })
+    }
+    this.kernel.needs.events.emit(t, MessageStored, { ...about, ...dispositionsOf(decided) })
+    const direction = daemon === undefined ? 'sent' : 'received'
+    this.happenings.tell(t, 'messagePersisted', () => ({ ...about, direction }))
     this.kernel.db.onDurable(t, () => this.stored(whole.seq))
     return 'stored'
   }

@@ -1,7 +1,9 @@
 import { cut } from '../../../../kernel/kit/text.js'
 import type { Reads, Tx } from '../../../../kernel/plugin.js'
 import type { Envelope } from '../../../../schemas/network/messages.js'
+import type { Happening } from '../api.js'
 import { directIdOf } from '../envelope.js'
+import type { Happenings } from '../happenings.js'
 import type { K } from '../needs.js'
 import { type ContainerRow, containers, type MessageRow, type PeerRow } from '../tables.js'
 
@@ -11,7 +13,10 @@ const OPENING: ReadonlySet<string> = new Set(['say', 'capability'])
 
 /** Threads and direct rooms. */
 export class Threads {
-  constructor(private readonly kernel: K) {}
+  constructor(
+    private readonly kernel: K,
+    private readonly happenings: Happenings,
+  ) {}
 
   /** The conversation that a message belongs to, one that is not stored yet where it opens one; undefined: it belongs to none. */
   place(
@@ -57,6 +62,7 @@ export class Threads {
       ...{ openedAt: now, lastAt: now, messages: 0 },
     }
     containers.insert(t, made)
+    this.happenings.tell(t, 'directOpened', () => aboutContainer(made))
     for (const peer of [one, other]) this.#participates(t, made, peer.peerId, peer.sessionId)
     return made
   }
@@ -65,7 +71,10 @@ export class Threads {
   said(t: Tx, container: ContainerRow, message: MessageRow): void {
     const { sender, sessionId } = message
     const { workspaceId, channel, id: containerId } = container
-    if (container.surface === 'thread' && container.messages === 0) containers.insert(t, container)
+    if (container.surface === 'thread' && container.messages === 0) {
+      containers.insert(t, container)
+      this.happenings.tell(t, 'threadOpened', () => aboutContainer(container))
+    }
     this.noted(t, message)
     this.#participates(t, { workspaceId, channel, id: containerId }, sender, sessionId)
   }
@@ -101,6 +110,13 @@ export class Threads {
 
 /** The session of a peer, or what stands for it where it belongs to another daemon: its id ends with it. */
 export const sideOf = ({ sessionId, peerId }: PeerRow): string => sessionId ?? peerId.slice(peerId.lastIndexOf('.') + 1)
+
+/** A conversation as hook programs are told of it. */
+const aboutContainer = ({ workspaceId, channel, surface, id, openedBy }: ContainerRow): Happening => ({
+  workspace_id: workspaceId,
+  ...{ channel, surface, [surface === 'thread' ? 'thread_id' : 'direct_id']: id },
+  opened_by: openedBy,
+})
 
 function titleOf({ body, kind }: Envelope): string {
   const { text, summary } = body as { readonly text?: unknown; readonly summary?: unknown }

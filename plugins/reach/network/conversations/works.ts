@@ -1,14 +1,18 @@
 import { iso, type Tx } from '../../../../kernel/plugin.js'
 import type { Envelope, Work, WorkState } from '../../../../schemas/network/messages.js'
-import { NetworkErrors } from '../api.js'
+import { type HappeningName, NetworkErrors } from '../api.js'
 import type { Refusal } from '../envelope.js'
+import type { Happenings } from '../happenings.js'
 import type { K } from '../needs.js'
 import { type ContainerRow, type PeerRow, type WorkRow, works } from '../tables.js'
 import { BY_RECEIPT, isClosed, WORK_TRANSITIONS } from './work-states.js'
 
 /** Pieces of work that one peer does for another. */
 export class Works {
-  constructor(private readonly kernel: K) {}
+  constructor(
+    private readonly kernel: K,
+    private readonly happenings: Happenings,
+  ) {}
 
   /** What a message means for its work, to be written when all of it is judged; a refusal where the work does not allow it. */
   plan(
@@ -29,7 +33,10 @@ export class Works {
         ...{ initiator: from, target: `${to}`, openedSession: author?.sessionId, targetSession: target?.sessionId },
         ...{ state: 'submitted', openedAt: now, lastAt: now },
       }
-      return () => works.insert(t, opened)
+      return () => {
+        works.insert(t, opened)
+        this.#tell(t, 'workOpened', opened, envelope)
+      }
     }
     const sides = [work.initiator, work.target]
     const elsewhere = work.channel !== envelope.channel || work.containerId !== container.id
@@ -43,8 +50,21 @@ export class Works {
     if (next !== undefined && !WORK_TRANSITIONS[work.state].includes(next))
       return { reason: 'malformed', message: `the work ${workId} does not go from ${work.state} to ${next}` }
     const state = next ?? work.state
-    return () =>
+    return () => {
       works.update(t, { workspaceId, workId }, { state, lastAt: now, ...(isClosed(state) && { endedAt: now }) })
+      if (state === work.state) return
+      this.#tell(t, 'workTransitioned', { ...work, state }, envelope)
+      if (isClosed(state)) this.#tell(t, 'workClosed', { ...work, state }, envelope)
+    }
+  }
+
+  #tell(t: Tx, what: HappeningName, work: WorkRow, { id, kind, from }: Envelope): void {
+    const { workspaceId, channel, surface, containerId, workId, state, initiator, target } = work
+    this.happenings.tell(t, what, () => ({
+      workspace_id: workspaceId,
+      ...{ channel, surface, [surface === 'thread' ? 'thread_id' : 'direct_id']: containerId },
+      ...{ kind, from, initiator, target, message_id: id, work_id: workId, work_state: state },
+    }))
   }
 
   #stateOf({ kind, body, from }: Envelope, { target }: WorkRow): WorkState | undefined {

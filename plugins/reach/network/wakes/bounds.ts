@@ -14,18 +14,6 @@ export interface Bounds {
   readonly coalesceWindow: number
 }
 
-const MINUTE = 60_000
-
-export const DEFAULT_BOUNDS: Bounds = {
-  maxWakes: 8,
-  maxWakeDepth: 3,
-  maxWakeWallTime: 5 * MINUTE,
-  maxTotalWallTime: 30 * MINUTE,
-  maxInputTokens: 200_000,
-  maxOutputTokens: 50_000,
-  coalesceWindow: 500,
-}
-
 /** Whose budget the wakes of a session are charged to, and how large it is. */
 export interface Budget {
   readonly owner: { readonly kind: OwnerKind; readonly id: string }
@@ -36,6 +24,3 @@ export interface Budget {
 
 /** Finds the budget of a session. */
 export type BoundsOf = (sessionId: string) => Budget
-
-/** A session that takes part of its own accord has a budget of its own with the default limits. */
-export const boundsOf: BoundsOf = id => ({ owner: { kind: 'session', id }, bounds: DEFAULT_BOUNDS })

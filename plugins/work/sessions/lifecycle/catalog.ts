@@ -2,11 +2,21 @@ import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import * as v from 'valibot'
 import { Paging } from '../../../../kernel/kit/page.js'
 import type { Actor, Fault, Tx } from '../../../../kernel/plugin.js'
+import type { ParticipationRequest, ResolvedParticipation } from '../../../../schemas/network.js'
 import type { CreateSessionBody, ListSessionsQuery, ListSessionsReply } from '../../../../schemas/sessions.js'
 import { type Workspace, WorkspaceErrors } from '../../../desk/workspaces/api.js'
 import { readBriefing } from '../agent/briefing.js'
 import { confine } from '../agent/confinement.js'
-import { type CreateSession, SessionCreated, SessionErrors, type SessionInfo, Sessions } from '../api.js'
+import {
+  type CreateSession,
+  localParticipation,
+  type Participations,
+  type ParticipationWish,
+  SessionCreated,
+  SessionErrors,
+  type SessionInfo,
+  Sessions,
+} from '../api.js'
 import { allowed } from '../asked.js'
 import { type SessionsContext, sessionSecrets } from '../context.js'
 import { checkNotHidden } from '../runtime/selection.js'
@@ -55,11 +65,13 @@ export async function createSession(context: SessionsContext, request: CreateSes
   const model = request.model ?? plan.model
   checkNotHidden(kernel, plan.provider, model)
   slots.check()
+  const id = kernel.ids.id('ses')
+  const participation = await participationOf(context, id, workspace.id, request.participation)
   const now = kernel.clock.now()
   const { worktree } = request
   const rights = request.rights ?? (worktree && { roots: [worktree.folder] })
   const row: SessionRow = {
-    id: kernel.ids.id('ses'),
+    id,
     name,
     type: sessionType,
     agent_name: plan.definition.name,
@@ -97,8 +109,14 @@ export async function createSession(context: SessionsContext, request: CreateSes
       const payload = { id: row.id, agent_name: row.agent_name, workspace_id: row.workspace_id }
       const about = { actor: request.actor, scope: row.workspace_id, subject: row.id }
       const { id } = kernel.needs.events.emit(t, SessionCreated, payload, { cause: request.cause, ...about })
-      table.insert(t, { ...row, cause: id, sandbox: confinement ? JSON.stringify(confinement) : null })
+      table.insert(t, {
+        ...row,
+        cause: id,
+        sandbox: confinement ? JSON.stringify(confinement) : null,
+        participation: participation === undefined ? null : JSON.stringify(participation(t)),
+      })
       briefings.insert(t, row.id, briefing)
+      if (participation) context.participations()?.join(t, { kind: 'session', id: row.id }, infoOf(row))
       return infoOf(row)
     })
     void points.postCreate.call(info)
@@ -107,6 +125,35 @@ export async function createSession(context: SessionsContext, request: CreateSes
   } catch (error) {
     await rm(kernel.home.path('sessions', row.id), { recursive: true, force: true })
     throw error
+  }
+}
+
+/** What decides about parts in the network. @throws Fault `participation_unavailable` */
+function participationsOf({ participations }: SessionsContext): Participations {
+  const found = participations()
+  if (!found) throw SessionErrors.participation_unavailable()
+  return found
+}
+
+/** Decides how a new session takes part in the network, in the transaction that stores it; undefined: nothing was asked. */
+async function participationOf(
+  context: SessionsContext,
+  id: string,
+  workspaceId: string,
+  request: ParticipationRequest | null | undefined,
+): Promise<((t: Tx) => ResolvedParticipation) | undefined> {
+  if (!request) return undefined
+  if (request.mode !== 'live') return () => localParticipation('explicit_request')
+  const wish: ParticipationWish = {
+    owner: { kind: 'session', id },
+    workspaceId,
+    asked: [{ source: 'explicit_request', request }],
+  }
+  const answer = await participationsOf(context).ask(wish)
+  return t => {
+    const resolved = participationsOf(context).resolve(t, wish, answer)
+    if (resolved === 'unasked') throw SessionErrors.participation_unavailable()
+    return resolved
   }
 }
 
@@ -137,7 +184,7 @@ export async function createFromBody(
   if (!reference || (path !== undefined && workspace !== undefined)) throw SessionErrors.workspace_choice()
   if (body.name !== undefined) checkedName(body.name)
   if (body.prompt?.trim() === '') throw SessionErrors.prompt_text_missing('the prompt has no text')
-  if (body.network_participation?.mode === 'live') throw SessionErrors.participation_unavailable()
+  if (body.network_participation?.mode === 'live') participationsOf(context)
   await daemon.admit('session')
   const found = path === undefined ? await workspaces.find(reference) : await workspaces.resolve(reference)
   const agentName = body.agent_name || agentFor(context, found)
@@ -154,6 +201,7 @@ export async function createFromBody(
     speed: body.speed,
     permissions: body.permissions,
     sandbox: body.sandbox,
+    participation: body.network_participation,
     actor,
     cause: actor.cause,
   })

@@ -8,6 +8,7 @@ import type { Budgets } from '../budgets/budgets.js'
 import { BudgetErrors } from '../budgets/errors.js'
 import type { Settle, TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
+import { channelOfRun } from '../runs/participation.js'
 import { leaseToWire, type RunRow, runToWire } from '../runs/run-row.js'
 import type { SchedulerState } from '../scheduler/state.js'
 import { summaryToWire } from '../tasks/task-row.js'
@@ -90,6 +91,7 @@ export class Claims {
       })
       if (claimant.isStartedForIt)
         t.run('UPDATE tasks_worker SET claimed_at = ? WHERE session_id = ?', [now, session.id])
+      this.core.participation.claimed(t, run, session)
       const task = this.core.tasks.find(run.task_id, t)
       const payload = { session_id: session.id }
       const seq = this.core.journal.write(t, who, 'task.run_claimed', { task, run: run.id, payload })
@@ -98,7 +100,11 @@ export class Claims {
     if (!claimed) return undefined
     const { run, task } = claimed
     if (claimed.isNew) this.tokens.keep(session.id, run.id, token)
-    return { lease: leaseToWire(run), run: runToWire(run), task: summaryToWire(task) }
+    const channel = channelOfRun(run)
+    return {
+      ...{ lease: leaseToWire(run), run: runToWire(run), task: summaryToWire(task) },
+      ...(channel && { coordination_channel: channel }),
+    }
   }
 
   /** The run that the same request claimed before. Throws `AUTONOMY_LEASE_ALREADY_HELD` when another request did. */

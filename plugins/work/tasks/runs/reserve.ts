@@ -1,6 +1,6 @@
 import { command } from '../../../../kernel/kit/commands/command-line.js'
 import type { Ids, Tx } from '../../../../kernel/plugin.js'
-import type { ParticipationRequest, ResolvedParticipation } from '../../../../schemas/network.js'
+import type { ParticipationRequest } from '../../../../schemas/network.js'
 import { TaskErrors } from '../api.js'
 import type { TaskJournal } from '../journal.js'
 import { LIMITS } from '../limits.js'
@@ -9,6 +9,7 @@ import { FINAL_TASK } from '../states.js'
 import type { TaskRow } from '../tasks/task-row.js'
 import { runKinds, type Totals } from '../totals.js'
 import type { Who } from '../who.js'
+import { askedChannel, type RunParticipation } from './participation.js'
 import { type RunRow, UNCLAIMED } from './run-row.js'
 import type { RunStore } from './run-store.js'
 
@@ -54,6 +55,9 @@ export class Reservations {
     private readonly runs: RunStore,
     private readonly journal: TaskJournal,
     private readonly totals: Totals,
+    private readonly participation: RunParticipation,
+    /** The request in the execution profile of a task. */
+    private readonly profiled: (t: Tx, task: TaskRow) => ParticipationRequest | null | undefined,
     /** The requirements on claimants of a task. */
     readonly wants: (t: Tx, task: TaskRow) => Wants,
   ) {}
@@ -74,10 +78,13 @@ export class Reservations {
     this.#judge(t, task, wish, part)
     const attempt = this.#attempt(t, task, wish, part)
     const wants = this.wants(t, task)
-    const channel = channelOf(task, wish.participation)
-    if (channel !== null) this.counts.mismatches++
+    const id = this.ids.id('trun')
+    const asked = { asked: wish.participation, profile: this.profiled(t, task) }
+    const participation = this.participation.resolve(t, { runId: id, task, ...asked })
+    const named = askedChannel(task, asked)
+    if (named !== null && participation.mode === 'local') this.counts.mismatches++
     const run: RunRow = {
-      id: this.ids.id('trun'),
+      id,
       task_id: task.id,
       kind: 'worker',
       status: 'queued',
@@ -97,8 +104,8 @@ export class Reservations {
       result: null,
       error: null,
       failure_kind: null,
-      participation: json(participationOf(task, wish.participation)),
-      channel,
+      participation: json(participation),
+      channel: participation.mode === 'live' ? participation.channel_id : named,
       place: task.workspace_id ?? '',
       priority: task.priority,
       claimable: task.claimable,
@@ -161,19 +168,6 @@ function metadataOf({ metadata }: Reservation, part: Designation | undefined): s
 
 const isObject = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
-
-/** The named channel that was requested. */
-function channelOf(task: TaskRow, asked: ParticipationRequest | null | undefined): string | null {
-  const wish: ParticipationRequest | null | undefined =
-    asked ?? (task.participation === null ? undefined : JSON.parse(task.participation))
-  return wish?.mode === 'live' && wish.channel_strategy === 'named' ? wish.channel_id : null
-}
-
-/** There is no network yet: every request resolves to local; `source` records what decided. */
-function participationOf(task: TaskRow, asked: ParticipationRequest | null | undefined): ResolvedParticipation {
-  const source = asked ? 'explicit_request' : task.participation === null ? 'built_in_local' : 'task_profile'
-  return { mode: 'local', source, version: 'network-participation/v1' }
-}
 
 /** The part of a fan-out that a run works on; its successor gets the same part. */
 function partOf(run: RunRow | undefined): Designation | undefined {

@@ -11,6 +11,7 @@ import type {
 } from '../../../../schemas/tasks.js'
 import { given } from '../rows.js'
 import { actorToWire, refToWire } from '../who.js'
+import { channelOfRun } from './participation.js'
 
 /** A run as it is stored; times in epoch milliseconds. */
 export interface RunRow {
@@ -107,10 +108,16 @@ export function runFacts(row: RunRow, maxAttempts: number): InboxRun {
   }
 }
 
+const channelToWire = (row: RunRow) => {
+  const channel = channelOfRun(row)
+  return channel ? { coordination_channel: channel } : {}
+}
+
 export function activeToWire(row: RunRow, maxAttempts: number): ActiveRun {
   return {
     ...runFacts(row, maxAttempts),
     ...given('claim_token_hash', row.token_hash),
+    ...channelToWire(row),
     ...(row.designation_index === null
       ? {}
       : { designation: { index: row.designation_index, ...given('brief', row.designation_brief) } }),
@@ -141,6 +148,7 @@ export function leaseToWire(row: RunRow): TaskLease {
     claimed_by: claimantOf(row),
     heartbeat_at: time(row.heartbeat_at),
     lease_until: time(row.lease_until),
+    ...channelToWire(row),
     resolved_network_participation: participationOf(row),
   }
 }

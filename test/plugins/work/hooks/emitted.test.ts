@@ -14,6 +14,7 @@ import {
   heartbeats,
   hooks,
   identity,
+  network,
   sandboxes,
   selfService,
   settings,
@@ -92,7 +93,7 @@ test.before(async () => {
     config: { agents: { heartbeat: { active_session_only: false, wake_cooldown: '1s' } } },
     plugins: [
       ...[auth, identity, configuration, settings, disk, sidecars, sandboxes, selfService, heartbeats, automation],
-      ...[windowManager, hooks, listener, log.plugin, extensions, tools, tasks],
+      ...[windowManager, hooks, listener, log.plugin, extensions, tools, tasks, network],
     ],
   })
   await agent('plain', ['permissions: approve-all'], '--load')
@@ -275,6 +276,23 @@ test('task events are emitted from the event log', async () => {
   assert.is(heard.get('task.run.enqueued')?.workspace_root, world.root)
 })
 
+test('events of the network are emitted', async () => {
+  const part = { mode: 'live', channel_strategy: 'named', channel_id: 'team' }
+  const [one, other] = [0, 1].map(() => world.session('plain', { sandbox: 'none', network_participation: part }))
+  const [ada, bob] = [await one, await other] as [{ id: string; at: string }, { id: string; at: string }]
+  const at = `/api/workspaces/${world.workspaceId}/network`
+  const to = `plain.${bob.id}`
+  await request('POST', `${at}/channels/team/directs/resolve`, { session_id: ada.id, peer_id: to })
+  const say = { channel: 'team', kind: 'say', session_id: ada.id, to, work_id: 'w1', body: { text: 'say yes' } }
+  const { status, body } = await request('POST', `${at}/send`, say)
+  assert.is(status, 200, JSON.stringify(body))
+  const { thread_id } = body.message
+  const trace = { channel: 'team', kind: 'trace', session_id: bob.id, work_id: 'w1', surface: 'thread', thread_id }
+  assert.is((await request('POST', `${at}/send`, { ...trace, body: { state: 'completed' } })).status, 200)
+  for (const session of [ada, bob]) await stop(session.at)
+  await wait(...emitted.filter(event => event.startsWith('network.')))
+})
+
 test('every event marked as emitted was emitted by these tests', () => {
   assert.equal(
     emitted.filter(event => !heard.has(event)),
@@ -282,10 +300,15 @@ test('every event marked as emitted was emitted by these tests', () => {
   )
 })
 
-/** Fields that a matcher may name and these events cannot tell: no tool of the daemon fails here, and nothing is synced. */
+/** Fields that a matcher may name and these events cannot tell: no tool of the daemon fails here, nothing is synced, a peer has no state of work. */
 const UNTOLD: Readonly<Record<string, readonly string[]>> = {
   sandbox: ['sync_direction'],
   'tool.post_error': ['tool_id', 'tool_namespace'],
+  'network.message': ['work_state'],
+  'network.thread': ['kind', 'direction', 'work_state'],
+  'network.direct_room': ['kind', 'direction', 'work_state'],
+  'network.peer': ['surface', 'kind', 'direction', 'work_state'],
+  'network.work': ['direction'],
 }
 
 test('every event tells what its matchers may name', () => {

@@ -1,0 +1,26 @@
+import type { EligibilityReason } from '../../../../schemas/network/coordination.js'
+
+/** What decides whether a person is asked about coordination. */
+export interface Situation {
+  readonly isEnabled: boolean
+  readonly isDismissed: boolean
+  readonly isAvailable: boolean
+  readonly run?: { readonly isActive: boolean; readonly isCoordinator: boolean; readonly workers: number } | undefined
+}
+
+const FEWEST_WORKERS = 2
+
+/** Why not, in the order in which it is judged. */
+const REASONS: readonly (readonly [EligibilityReason, (situation: Situation) => boolean])[] = [
+  ['already_enabled', ({ isEnabled }) => isEnabled],
+  ['invitation_dismissed', ({ isDismissed }) => isDismissed],
+  ['network_unavailable', ({ isAvailable }) => !isAvailable],
+  ['run_required', ({ run }) => run === undefined],
+  ['run_inactive', ({ run }) => run?.isActive === false],
+  ['coordinator_required', ({ run }) => run?.isCoordinator === false],
+  ['workers_required', ({ run }) => (run?.workers ?? 0) < FEWEST_WORKERS],
+]
+
+/** The first reason that holds; `eligible` where none does. */
+export const eligibilityOf = (situation: Situation): EligibilityReason =>
+  REASONS.find(([, holds]) => holds(situation))?.[0] ?? 'eligible'

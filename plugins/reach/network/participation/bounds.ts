@@ -1,0 +1,133 @@
+import * as v from 'valibot'
+import type { Setting } from '../../../../kernel/plugin.js'
+import type { LiveParticipation, ParticipationBounds } from '../../../../schemas/network.js'
+import { boundAmount as amount } from '../../../../schemas/network-bounds.js'
+
+/** All bounds of a part in a channel. */
+export type Bounds = LiveParticipation['bounds']
+export type BoundName = keyof Bounds
+
+/** A bound: what holds where nothing is said, and what no setting and no request goes over. */
+interface Bound {
+  readonly initial: number | string
+  readonly ceiling: number | string
+  /** It may not be less. */
+  readonly floor?: string
+  readonly text: string
+}
+
+/** The bounds of a part in a channel. */
+export const BOUNDS = {
+  max_wakes: { initial: 8, ceiling: 64, text: 'times that messages wake it' },
+  max_wake_depth: { initial: 3, ceiling: 5, text: 'wakes in a chain, each by a message of the one before' },
+  max_wake_wall_time: { initial: '5m', ceiling: '15m', text: 'time of one wake' },
+  max_total_wall_time: { initial: '30m', ceiling: '2h', text: 'time of all wakes' },
+  max_input_tokens: { initial: 200_000, ceiling: 1_000_000, text: 'tokens that wakes give to the model' },
+  max_output_tokens: { initial: 50_000, ceiling: 200_000, text: 'tokens that the model answers wakes with' },
+  coalesce_window: { initial: '500ms', ceiling: '5s', floor: '100ms', text: 'time in which messages become one wake' },
+} as const satisfies Readonly<Record<BoundName, Bound>>
+
+const NAMES = Object.keys(BOUNDS) as readonly BoundName[]
+
+function schemaOf(name: BoundName, says: string): v.GenericSchema<number | string> {
+  const { ceiling, floor = 1 } = BOUNDS[name] as Bound
+  const [least, most] = [amount(floor), amount(ceiling)]
+  const words = `expected ${floor} to ${ceiling}`
+  const schema =
+    typeof ceiling === 'number'
+      ? v.pipe(v.number(), v.integer(words), v.minValue(least, words), v.maxValue(most, words), v.description(says))
+      : v.pipe(
+          v.string(),
+          v.check(text => amount(text) >= least && amount(text) <= most, words),
+          v.description(says),
+        )
+  return schema as v.GenericSchema<number | string>
+}
+
+const setting = (path: string, name: BoundName, initial: number | string, says: string): Setting<number | string> => ({
+  path: `network.live.${path}`,
+  section: 'network',
+  schema: schemaOf(name, says),
+  default: initial,
+  apply: 'live',
+})
+
+const limitName = (name: BoundName) => (name === 'coalesce_window' ? 'max_coalesce_window' : name)
+
+/** What holds of a live participation where its request says nothing. */
+export const BoundDefaults = Object.fromEntries(
+  NAMES.map(name => [
+    name,
+    setting(`defaults.${name}`, name, BOUNDS[name].initial, `Default of a live participation: ${BOUNDS[name].text}`),
+  ]),
+) as Readonly<Record<BoundName, Setting<number | string>>>
+
+/** What a request may ask for at most. */
+export const BoundLimits = Object.fromEntries(
+  NAMES.map(name => [
+    name,
+    setting(
+      `limits.${limitName(name)}`,
+      name,
+      BOUNDS[name].ceiling,
+      `Most that may be asked for: ${BOUNDS[name].text}`,
+    ),
+  ]),
+) as Readonly<Record<BoundName, Setting<number | string>>>
+
+/** The shortest window that a request may ask for. */
+export const MinCoalesceWindow = setting(
+  'limits.min_coalesce_window',
+  'coalesce_window',
+  BOUNDS.coalesce_window.floor,
+  `Least that may be asked for: ${BOUNDS.coalesce_window.text}`,
+)
+
+/** The age of messages. */
+export const MaxReplayAge: Setting<number> = {
+  path: 'network.max_replay_age',
+  section: 'network',
+  schema: v.pipe(
+    v.number(),
+    v.integer(),
+    v.minValue(1),
+    v.maxValue(86_400),
+    v.description('Seconds after which a message without `expires_at` is refused'),
+  ),
+  default: 300,
+  apply: 'live',
+}
+
+export const ParticipationSettings = [
+  ...Object.values(BoundDefaults),
+  ...Object.values(BoundLimits),
+  MinCoalesceWindow,
+  MaxReplayAge,
+] as Setting[]
+
+/** Reads a setting. */
+export type Read = <T>(setting: Setting<T>) => T
+
+/**
+ * All bounds of a request, those that it leaves out by default. A default that is over a limit is the limit.
+ * @returns words for people where a bound is not possible
+ */
+export function boundsFor(read: Read, asked: ParticipationBounds = {}): Bounds | string {
+  const bounds: Partial<Record<BoundName, number | string>> = {}
+  for (const name of NAMES) {
+    const limit = read(BoundLimits[name])
+    const least = name === 'coalesce_window' ? read(MinCoalesceWindow) : 1
+    const initial = read(BoundDefaults[name])
+    const wanted = asked[name]
+    if (wanted === undefined) {
+      bounds[name] = amount(initial) > amount(limit) ? limit : amount(initial) < amount(least) ? least : initial
+      continue
+    }
+    const value = amount(wanted)
+    // A limit that is not there is no way to have none: zero is refused.
+    if (!(value >= amount(least))) return `bounds.${name}: ${wanted} is less than ${least}, and nothing is unlimited`
+    if (value > amount(limit)) return `bounds.${name}: ${wanted} is over the limit of ${limit}`
+    bounds[name] = wanted
+  }
+  return bounds as Bounds
+}

@@ -1,0 +1,108 @@
+import type { Tx } from '../../../../kernel/plugin.js'
+import type { ParticipationRequest, ParticipationSource, ResolvedParticipation } from '../../../../schemas/network.js'
+import type { CoordinationChannel } from '../../../../schemas/tasks.js'
+import {
+  localParticipation,
+  type ParticipationAnswer,
+  type Participations,
+  type ParticipationWish,
+  type SessionInfo,
+  SessionParticipation,
+} from '../../sessions/api.js'
+import type { TaskKernel } from '../core.js'
+import type { TaskRow } from '../tasks/task-row.js'
+import type { RunRow } from './run-row.js'
+
+/** Thrown out of a transaction in which a run needs the answer of hooks, which take time: it is asked for, and the work repeated. */
+export class UnaskedError extends Error {
+  constructor(
+    readonly taskId: string,
+    readonly ask: () => Promise<ParticipationAnswer>,
+  ) {
+    super('hooks have to be asked about a part in the network')
+  }
+}
+
+/** Who has a say in the part of a run in the network. */
+export interface RunWish {
+  readonly runId: string
+  readonly task: TaskRow
+  /** Of the request that queues the run. */
+  readonly asked: ParticipationRequest | null | undefined
+  /** Of the execution profile of the task. */
+  readonly profile: ParticipationRequest | null | undefined
+}
+
+/** How runs take part in the network: decided when they are queued. Without a network all of them are local. */
+export class RunParticipation {
+  #answers: ReadonlyMap<string, ParticipationAnswer> = new Map()
+
+  constructor(private readonly kernel: Pick<TaskKernel, 'collect'>) {}
+
+  /** Does work with answers of hooks, by task. */
+  with<T>(answers: ReadonlyMap<string, ParticipationAnswer>, work: () => T): T {
+    this.#answers = answers
+    try {
+      return work()
+    } finally {
+      this.#answers = new Map()
+    }
+  }
+
+  /** @throws UnaskedError where hooks have a say; Fault `participation_invalid`, `participation_denied`, `network_disabled` */
+  resolve(t: Tx, { runId, task, ...asked }: RunWish): ResolvedParticipation {
+    const wish: ParticipationWish = {
+      owner: { kind: 'task_run', id: runId },
+      workspaceId: task.workspace_id ?? undefined,
+      taskId: task.id,
+      asked: requestsOf(task, asked),
+    }
+    const network = this.#network()
+    if (!network) return localParticipation(wish.asked.find(({ request }) => request)?.source ?? 'built_in_local')
+    const resolved = network.resolve(t, wish, this.#answers.get(task.id))
+    if (resolved === 'unasked') throw new UnaskedError(task.id, () => network.ask(wish))
+    return resolved
+  }
+
+  /** A session works on a run: it takes part in the channel of the run, if that has one. */
+  claimed(t: Tx, run: RunRow, session: SessionInfo): void {
+    if (channelOfRun(run) !== undefined) this.#network()?.join(t, { kind: 'task_run', id: run.id }, session)
+  }
+
+  #network(): Participations | undefined {
+    return this.kernel.collect(SessionParticipation)[0]?.entry
+  }
+}
+
+/** By precedence. What a task of an automation was made with is a request of its job. */
+function requestsOf(task: TaskRow, { asked, profile }: Pick<RunWish, 'asked' | 'profile'>): ParticipationWish['asked'] {
+  const own = task.participation === null ? undefined : (JSON.parse(task.participation) as ParticipationRequest)
+  const isOfJob = task.origin_kind === 'automation' && task.origin_ref.startsWith('run:')
+  const source: ParticipationSource = isOfJob ? 'automation_job' : 'task_profile'
+  return [
+    { source: 'explicit_request', request: asked },
+    { source: 'task_profile', request: profile },
+    { source, request: own },
+  ]
+}
+
+/** The channel that was named in the request that decides. */
+export function askedChannel(task: TaskRow, asked: Pick<RunWish, 'asked' | 'profile'>): string | null {
+  const request = requestsOf(task, asked).find(one => one.request)?.request
+  return request?.mode === 'live' && request.channel_strategy === 'named' ? request.channel_id : null
+}
+
+/** Kinds of messages in the channel of a run. */
+const MESSAGE_KINDS = ['status', 'request', 'reply', 'blocker', 'handoff', 'result', 'review_request'] as const
+
+/** The channel in which the agents of a run coordinate; undefined for a local run. */
+export function channelOfRun({ id, task_id, participation }: RunRow): CoordinationChannel | undefined {
+  if (participation === null) return undefined
+  const resolved = JSON.parse(participation) as ResolvedParticipation
+  if (resolved.mode !== 'live') return undefined
+  const { channel_id: channel, workspace_id } = resolved
+  return {
+    ...{ id: channel, display_name: channel, run_id: id, task_id, workspace_id },
+    allowed_message_kinds: [...MESSAGE_KINDS],
+  }
+}
