@@ -27,11 +27,6 @@ export const RemoteErrors = defineErrors({
   },
   remote_peer_exists: { status: 409, message: 'the name or the key belongs to another peer', next: listed },
   remote_peer_not_found: { status: 404, message: 'no such daemon', next: listed },
-  remote_secret_missing: {
-    status: 422,
-    message: 'the vault has no such secret',
-    next: 'store it: svc vault put <ref>',
-  },
   remote_channel_taken: {
     status: 409,
     message: 'a channel of this name is shared for another workspace',

@@ -12,6 +12,8 @@ import { canonicalize } from './canonical.js'
 /** The version of signatures; others are refused as `unsupported_profile`. */
 export const PROOF = 'svc-proof/v1'
 
+/** What stands before the 32 bytes of an Ed25519 key in DER, RFC 8410. */
+const SPKI = Buffer.from('302a300506032b6570032100', 'hex')
 const PUBLIC = /^ed25519:([A-Za-z0-9+/]{43}=)$/
 
 /** What a key is known by. */
@@ -63,8 +65,9 @@ export function newSecret(): string {
 /** @throws Error for a text that is no private key */
 export function identityOf(secretText: string): Identity {
   const secret = createPrivateKey({ key: Buffer.from(secretText, 'base64'), format: 'der', type: 'pkcs8' })
-  const { x = '' } = createPublicKey(secret).export({ format: 'jwk' })
-  const name = keyNameOf(`ed25519:${Buffer.from(x, 'base64url').toString('base64')}`)
+  const spki = createPublicKey(secret).export({ format: 'der', type: 'spki' })
+  const isEd25519 = spki.subarray(0, SPKI.length).equals(SPKI)
+  const name = isEd25519 ? keyNameOf(`ed25519:${spki.subarray(SPKI.length).toString('base64')}`) : undefined
   if (!name) throw new Error('the key of the daemon is no Ed25519 key')
   return { ...name, secret }
 }
@@ -88,9 +91,9 @@ export function signed(
 /** Whether the signature of what was sent is that of the key. */
 export function isSigned(content: Signed, proof: Proof, publicKey: string): boolean {
   const { signature, ...unsigned } = proof
-  const x = Buffer.from(publicKey.slice('ed25519:'.length), 'base64').toString('base64url')
+  const bytes = Buffer.from(publicKey.slice('ed25519:'.length), 'base64')
   try {
-    const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })
+    const key = createPublicKey({ key: Buffer.concat([SPKI, bytes]), format: 'der', type: 'spki' })
     const text = canonicalize({ ...content, proof: unsigned })
     return verify(null, Buffer.from(text), key, Buffer.from(signature, 'base64'))
   } catch {

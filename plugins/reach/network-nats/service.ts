@@ -100,11 +100,7 @@ export class RemoteService {
     const text = (setting: Setting<string>) => config.get(setting) || undefined
     const secret = async (setting: Setting<string>) => {
       const reference = text(setting)
-      if (reference === undefined) return undefined
-      if (!reference.startsWith('vault:')) return resolveSecret(this.kernel, reference, setting.path)
-      const value = await this.kernel.needs.vault.reveal(reference)
-      if (value === undefined) throw RemoteErrors.remote_secret_missing(`${setting.path}: there is no ${reference}`)
-      return value
+      return reference === undefined ? undefined : resolveSecret(this.kernel, reference, setting.path)
     }
     return {
       servers: config.get(Servers),
