@@ -162,6 +162,17 @@ export const NetworkErrors = defineErrors({
   },
   network_subscription_not_found: { status: 404, message: 'the session has chosen nothing for this channel or thread' },
   network_message_not_found: { status: 404, message: 'no such message' },
+  network_position_unknown: { status: 422, message: 'the conversation has no such message to go on behind' },
+  run_not_live: {
+    status: 409,
+    message: 'the run takes part in no channel',
+    next: command('task run show', placeholder('run-id')),
+  },
+  coordination_invalid: {
+    status: 422,
+    message: 'the message is not valid',
+    next: 'read the schema: svc tool show channel_send',
+  },
   work_not_found: { status: 404, message: 'no such work' },
   coordination_scope_invalid: {
     status: 400,

@@ -3,6 +3,8 @@ import type { CoordinationReply } from '../../../schemas/network/coordination.js
 
 const urlOf = (workspace: unknown) => `/api/workspaces/${encodeURIComponent(String(workspace))}/network-coordination`
 
+export { runAgentReceive, runAgentReply, runAgentSend, runSend, runWatch } from './agent/commands.js'
+
 /** Changes the record of a workspace or task in its present revision. */
 async function change(context: CommandContext, to: string, wish: Record<string, boolean>, said: string): Promise<void> {
   const { client, options, out, fault } = context

@@ -3,7 +3,12 @@ import { definePlugin, ok, routeOf, surfaceOf } from '../../../kernel/plugin.js'
 import { NetworkStatusReply } from '../../../schemas/network.js'
 import { Checks } from '../../desk/daemon/api.js'
 import { Workspaces } from '../../desk/workspaces/api.js'
+import { Events } from '../../platform/events/api.js'
 import { SessionParticipation, Sessions } from '../../work/sessions/api.js'
+import { TaskEvents } from '../../work/tasks/api.js'
+import { agentCommands } from './agent/command-list.js'
+import { agentRoutes } from './agent/routes.js'
+import { agentMigrations } from './agent/table.js'
 import { MessageRefused, MessageStored, Network, NetworkErrors, PairStopped } from './api.js'
 import { channelRoutes } from './channels/routes.js'
 import { commands } from './command-list.js'
@@ -24,9 +29,17 @@ const route = routeOf<NetworkService>(describe('Network'))
 
 const ofWorkspaces = [
   ...['channel', 'peer', 'container', 'participant', 'message', 'work', 'subscription', 'tally'],
-  ...['wake', 'participation', 'coordination'],
+  ...['wake', 'participation', 'coordination', 'task_link'],
 ]
 const ofSessions = ['peer', 'delivery', 'subscription']
+
+/** What may end a run, and with it the stream of its conversation. */
+const RUN_ENDS = [
+  TaskEvents['task.run_completed'],
+  TaskEvents['task.run_failed'],
+  TaskEvents['task.run_canceled'],
+  TaskEvents['task.run_operator_forced_fail'],
+]
 
 /** The network: agents that talk to each other in channels. Each room exports its routes and tables, and this surface lists them. */
 export default definePlugin({
@@ -36,7 +49,7 @@ export default definePlugin({
   provides: Network,
   service: () => import('./service.js').then(module => module.NetworkService),
 }).surface({
-  tables: [...migrations, ...wakeMigrations, ...participationTables, ...coordinationTables],
+  tables: [...migrations, ...wakeMigrations, ...participationTables, ...coordinationTables, ...agentMigrations],
   errors: [NetworkErrors],
   events: [MessageStored, MessageRefused, PairStopped],
   settings: [NetworkEnabled, ...ParticipationSettings],
@@ -80,6 +93,15 @@ export default definePlugin({
         return deny === undefined ? undefined : { ...call, deny }
       },
     ),
+    ...RUN_ENDS.map(type =>
+      tap(
+        Events,
+        events => events.of(type),
+        self =>
+          ({ payload }) =>
+            self.following.runEnded(payload.run_id ?? ''),
+      ),
+    ),
   ],
   routes: [
     route({
@@ -108,6 +130,7 @@ export default definePlugin({
     ...conversationRoutes,
     ...wakeRoutes,
     ...coordinationRoutes,
+    ...agentRoutes,
   ],
-  commands,
+  commands: [...commands, ...agentCommands],
 })

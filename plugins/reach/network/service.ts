@@ -20,6 +20,9 @@ import { agentSessionOf, namedActor } from '../../access/identity/api.js'
 import { finding } from '../../desk/daemon/api.js'
 import { isElsewhere, type Workspace, WorkspaceErrors } from '../../desk/workspaces/api.js'
 import { isRestartable, SessionErrors, type SessionInfo } from '../../work/sessions/api.js'
+import { AgentChannels } from './agent/agent-channels.js'
+import { Feeds } from './agent/feeds.js'
+import { Following } from './agent/following.js'
 import { type NetworkApi, NetworkErrors, points, type RemotePeer } from './api.js'
 import { Channels } from './channels/channels.js'
 import { cardOf, Peers } from './channels/peers.js'
@@ -60,6 +63,9 @@ export class NetworkService implements NetworkApi {
   readonly wakes: Wakes
   readonly usage: Usage
   readonly retention: Sweep
+  readonly feeds: Feeds
+  readonly following: Following
+  readonly agentChannels: AgentChannels
 
   constructor(readonly kernel: K) {
     const own = kernel.hooks.of(points)
@@ -86,7 +92,15 @@ export class NetworkService implements NetworkApi {
     this.usage = new Usage(kernel, this.wakes.ledger, boundsOf)
     this.retention = new Sweep(kernel)
     this.reading = new Reading(kernel, this.usage)
-    const stored = (seq: number) => void persisted.call(seq)
+    this.feeds = new Feeds(kernel, this.reading)
+    this.following = new Following(kernel, this.feeds, (workspaceId, runId) =>
+      this.usage.read(workspaceId, { run_id: runId }),
+    )
+    this.agentChannels = new AgentChannels(this)
+    const stored = (seq: number) => {
+      this.feeds.stored(seq)
+      void persisted.call(seq)
+    }
     this.sending = new Sending(kernel, this.channels, this.peers, this.wakes, stored, happenings)
   }
 

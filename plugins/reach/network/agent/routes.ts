@@ -1,0 +1,152 @@
+import { cli, describe, runsCode, show, throws, tool } from '../../../../kernel/kit/annotations/index.js'
+import { accepted, ok, type Route, routeOf, streamed } from '../../../../kernel/plugin.js'
+import {
+  AgentChannelsReply,
+  AgentMessageReply,
+  AgentMessagesReply,
+  AgentReceiveQuery,
+  AgentReplyBody,
+  AgentSendBody,
+  ConversationChange,
+  ConversationFrame,
+  RunConversationQuery,
+  WatchQuery,
+} from '../../../../schemas/network/agent.js'
+import { AGENT_SESSION } from '../../../access/identity/api.js'
+import { REFERENCE_ERRORS } from '../../../desk/workspaces/api.js'
+import { SessionErrors } from '../../../work/sessions/api.js'
+import { TaskErrors } from '../../../work/tasks/api.js'
+import { NetworkErrors, REFUSED } from '../api.js'
+import type { NetworkService } from '../service.js'
+
+const about = describe('Network')
+const route = routeOf<NetworkService>(about, runsCode(false))
+/** A message wakes agents, which run code. */
+const waking = routeOf<NetworkService>(about)
+/** Optional for the agent itself, whose socket says who it is. */
+const headers = { 'X-Service-Session-ID': { required: false }, 'X-Service-Agent': { required: false } }
+const resuming = { 'Last-Event-ID': { required: false } }
+const own = { headers, origins: [AGENT_SESSION], invalid: 422 } as const
+const inChannel = throws(NetworkErrors.channel_not_found, NetworkErrors.peer_absent, SessionErrors.session_not_found)
+const speaking = throws(
+  ...Object.values(REFUSED).filter(({ status }) => status !== 400 && status !== 409),
+  NetworkErrors.coordination_invalid,
+  NetworkErrors.network_disabled,
+  NetworkErrors.peer_not_found,
+)
+
+/** Routes of what agents say in the channels of their own sessions, and of channels that are followed live. */
+export const agentRoutes: readonly Route<NetworkService>[] = [
+  route({
+    ...own,
+    method: 'GET',
+    path: '/api/agent/channels',
+    summary: 'List the channels that the calling session takes part in',
+    replies: { 200: AgentChannelsReply },
+    with: [
+      throws(SessionErrors.session_not_found),
+      tool('channel_list', ['network', 'coordination']),
+      cli('ch list', {
+        view: show(
+          AgentChannelsReply,
+          'channels',
+          [
+            { of: 'id', header: 'Channel' },
+            'purpose',
+            { of: 'run_id', header: 'Run' },
+            { of: 'last_activity_at~ago', header: 'Active' },
+          ],
+          { empty: 'the session takes part in no channel' },
+        ),
+      }),
+    ],
+    handle: (self, { actor, headers }) =>
+      ok({ channels: self.agentChannels.list(self.agentChannels.caller(actor, headers)) }),
+  }),
+  waking({
+    ...own,
+    method: 'POST',
+    path: '/api/agent/channels/{channel}/send',
+    summary: 'Send a message of the calling session to a channel',
+    body: AgentSendBody,
+    replies: { 202: AgentMessageReply },
+    with: [inChannel, speaking, tool('channel_send', ['network', 'coordination'])],
+    handle: async (self, { actor, headers, params, body }) => {
+      const session = self.agentChannels.caller(actor, headers)
+      return accepted({ message: await self.agentChannels.send(session, params.channel, body, actor) })
+    },
+  }),
+  waking({
+    ...own,
+    method: 'POST',
+    path: '/api/agent/channels/reply',
+    summary: 'Answer a message where it was said, to the session that sent it',
+    body: AgentReplyBody,
+    replies: { 202: AgentMessageReply },
+    with: [
+      inChannel,
+      speaking,
+      throws(NetworkErrors.network_message_not_found),
+      tool('channel_reply', ['network', 'coordination']),
+    ],
+    handle: async (self, { actor, headers, body }) => {
+      const session = self.agentChannels.caller(actor, headers)
+      return accepted({ message: await self.agentChannels.reply(session, body, actor) })
+    },
+  }),
+  route({
+    ...own,
+    invalid: 400,
+    method: 'GET',
+    path: '/api/agent/channels/{channel}/recv',
+    summary: 'Receive the messages of a channel that wait for the calling session, until it says that it has them',
+    query: AgentReceiveQuery,
+    replies: { 200: AgentMessagesReply },
+    with: [
+      inChannel,
+      throws(NetworkErrors.network_message_not_found, NetworkErrors.coordination_invalid),
+      tool('channel_recv', ['network', 'coordination'], {
+        description:
+          'Receive the messages of a channel that wait for this session, the oldest first. They come again until a later call names ' +
+          'the last one as `after`. With wait: true the call waits up to 25 s for a message',
+      }),
+    ],
+    handle: async (self, { actor, headers, params, query, signal }) => {
+      const session = self.agentChannels.caller(actor, headers)
+      return ok({ messages: await self.agentChannels.receive(session, params.channel, query, signal) })
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/workspaces/{workspace_id}/network/watch',
+    summary: 'Stream the messages of a channel, or of all channels of a workspace: the newest, then those that come',
+    query: WatchQuery,
+    headers: resuming,
+    contentType: 'text/event-stream',
+    replies: { 200: ConversationChange },
+    frames: ConversationFrame,
+    with: [throws(...REFERENCE_ERRORS, NetworkErrors.channel_not_found)],
+    handle: async (self, { params, query, headers, actor, signal }) => {
+      const { id } = await self.place(params.workspace_id, actor)
+      if (query.channel !== undefined) self.channels.found(id, query.channel)
+      return streamed(self.following.watch(id, query, headers['last-event-id'], signal))
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/task-runs/{id}/conversation/stream',
+    summary: 'Stream what the agents of a run say in its channel, until the run ends',
+    query: RunConversationQuery,
+    headers: resuming,
+    invalid: 422,
+    contentType: 'text/event-stream',
+    replies: { 200: ConversationChange },
+    frames: ConversationFrame,
+    with: [
+      throws(TaskErrors.task_run_not_found, NetworkErrors.run_not_live, NetworkErrors.network_position_unknown),
+      cli('task run conversation', { args: [{ name: 'id', summary: 'id of a run' }] }),
+    ],
+    handle: (self, { params, query, headers, signal }) =>
+      streamed(self.following.conversation(params.id, query, headers['last-event-id'], signal)),
+  }),
+]

@@ -1,0 +1,139 @@
+/** The schemas of what an agent says and hears in the channels of its own session, and of channels that are followed live. */
+import * as v from 'valibot'
+import { JsonMap, queryBoolean, queryInteger, Timestamp } from '../kernel/common.js'
+import { CoordinationChannel } from '../tasks/run.js'
+import { ConversationUsage } from '../tasks.js'
+import { ConversationMessage } from './messages.js'
+
+export const CoordinationKind = v.picklist([
+  'status',
+  'request',
+  'reply',
+  'blocker',
+  'handoff',
+  'result',
+  'review_request',
+])
+export type CoordinationKind = v.InferOutput<typeof CoordinationKind>
+
+/** What a coordination message is about. */
+export const CoordinationMetadata = v.object({
+  channel_id: v.string(),
+  correlation_id: v.string(),
+  ext: v.optional(JsonMap),
+  message_kind: CoordinationKind,
+  run_id: v.pipe(v.string(), v.description('empty: the sender works on no run')),
+  task_id: v.pipe(v.string(), v.description('empty: the sender works on no run')),
+  workflow_id: v.optional(v.string()),
+})
+export type CoordinationMetadata = v.InferOutput<typeof CoordinationMetadata>
+
+const short = v.pipe(v.string(), v.maxLength(200))
+
+/** What an agent says that its message is about; what it leaves out is known of its session. */
+export const CoordinationAbout = v.strictObject({
+  channel_id: v.optional(v.pipe(short, v.description('default: the channel of the request'))),
+  correlation_id: v.optional(
+    v.pipe(
+      v.string(),
+      v.minLength(1),
+      v.maxLength(200),
+      v.description('messages with the same one are one thread; default: the id of the message'),
+    ),
+  ),
+  ext: v.optional(v.pipe(JsonMap, v.description('to_session_id: the session that the message is for, which it wakes'))),
+  message_kind: CoordinationKind,
+  run_id: v.optional(v.pipe(short, v.description('default: the run that the session works on'))),
+  task_id: v.optional(v.pipe(short, v.description('default: the task of that run'))),
+  workflow_id: v.optional(short),
+})
+export type CoordinationAbout = v.InferOutput<typeof CoordinationAbout>
+
+/** A message in a channel of the session's own. */
+export const CoordinationMessage = v.object({
+  body: v.unknown(),
+  channel_id: v.string(),
+  from_session_id: v.string(),
+  message_id: v.string(),
+  metadata: CoordinationMetadata,
+  timestamp: Timestamp,
+  to_session_id: v.optional(v.string()),
+})
+export type CoordinationMessage = v.InferOutput<typeof CoordinationMessage>
+
+const said = {
+  body: v.pipe(v.unknown(), v.description('a text, or any JSON')),
+  idempotency_key: v.optional(
+    v.pipe(v.string(), v.minLength(1), v.maxLength(200), v.description('the same message is sent once under it')),
+  ),
+  metadata: CoordinationAbout,
+}
+/** POST /api/agent/channels/{channel}/send. */
+export const AgentSendBody = v.strictObject(said)
+export type AgentSendBody = v.InferOutput<typeof AgentSendBody>
+
+/** POST /api/agent/channels/reply. */
+export const AgentReplyBody = v.strictObject({
+  ...said,
+  reply_to_message_id: v.pipe(v.string(), v.maxLength(200), v.description('id of the message that is answered')),
+})
+export type AgentReplyBody = v.InferOutput<typeof AgentReplyBody>
+
+/** GET /api/agent/channels/{channel}/recv. */
+export const AgentReceiveQuery = v.object({
+  wait: v.optional(
+    v.pipe(queryBoolean(), v.description('wait up to 25 s for a message when there is none; default: false')),
+  ),
+  limit: v.optional(v.pipe(queryInteger(0, 100), v.description('how many at most, 0 to 100 (default 20)'))),
+  after: v.optional(
+    v.pipe(
+      v.string(),
+      v.maxLength(200),
+      v.description('id of the last message that the session has: it and those before it are not given again'),
+    ),
+  ),
+})
+export type AgentReceiveQuery = v.InferOutput<typeof AgentReceiveQuery>
+
+export const AgentChannelsReply = v.object({ channels: v.array(CoordinationChannel) })
+export const AgentMessageReply = v.object({ message: CoordinationMessage })
+export const AgentMessagesReply = v.object({ messages: v.array(CoordinationMessage) })
+
+/** GET …/network/watch. */
+export const WatchQuery = v.object({
+  channel: v.optional(v.pipe(v.string(), v.description('only this channel; default: all of the workspace'))),
+  recent: v.optional(
+    v.pipe(queryInteger(0, 100), v.description('how many of the newest messages come first, 0 to 100 (default 20)')),
+  ),
+})
+export type WatchQuery = v.InferOutput<typeof WatchQuery>
+
+/** GET /api/task-runs/{id}/conversation/stream. */
+export const RunConversationQuery = v.object({
+  after: v.optional(v.pipe(v.string(), v.maxLength(200), v.description('only messages behind this one, by its id'))),
+})
+export type RunConversationQuery = v.InferOutput<typeof RunConversationQuery>
+
+/** What followers of a conversation get, one by one. */
+export const ConversationChange = v.object({
+  message: v.nullish(ConversationMessage),
+  usage: v.nullish(ConversationUsage),
+})
+export type ConversationChange = v.InferOutput<typeof ConversationChange>
+
+/** POST …/threads/{thread_id}/promote-task. */
+export const PromoteTaskBody = v.strictObject({
+  description: v.optional(v.pipe(v.string(), v.description('default: the messages of the thread'))),
+  metadata: v.optional(v.unknown()),
+  origin_message_id: v.pipe(v.string(), v.maxLength(200), v.description('the message of the thread that asks for it')),
+  priority: v.optional(v.picklist(['low', 'medium', 'high', 'urgent'])),
+  title: v.optional(v.pipe(v.string(), v.minLength(1), v.description('default: the title of the thread'))),
+})
+export type PromoteTaskBody = v.InferOutput<typeof PromoteTaskBody>
+
+/** The same as the server-sent event that it is; `id` is that of the message. */
+export const ConversationFrame = v.object({
+  id: v.optional(v.string()),
+  event: v.picklist(['message', 'usage']),
+  data: ConversationChange,
+})

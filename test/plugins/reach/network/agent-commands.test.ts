@@ -1,0 +1,111 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { runCli } from '../../../cli/fake-daemon.js'
+import { data, dist } from '../../../cli/tree.js'
+import { eventually } from '../../../fixtures/session-world.js'
+import type { Reply } from '../../../harness/kernel.js'
+import { openAgents } from './agent-scene.js'
+
+type Agents = Awaited<ReturnType<typeof openAgents>>
+const test = suite<{ scene: Agents }>('commands of agents')
+test.before(async context => {
+  context.scene = await openAgents({ agents: ['ada', 'bob', 'cid', 'dan', 'eve'] })
+})
+test.after(({ scene }) => scene.close())
+
+type Options = Parameters<typeof runCli>[2]
+/** Runs a command as the agent of a session does: its socket and session are in the environment. */
+async function asAgent(scene: Agents, name: string, argv: readonly string[], options: Options = {}) {
+  const { socketPath } = await scene.agent(name)
+  const env = { SVC_SOCKET: socketPath, SVC_SESSION_ID: scene.peer(name).session_id }
+  return runCli(scene.home, argv, { data, root: dist, env, ...options })
+}
+const asPerson = (scene: Agents, argv: readonly string[], options: Options = {}) =>
+  runCli(scene.home, argv, { data, root: dist, cwd: scene.root, ...options })
+
+/** The words of a command line without anything but quotes. */
+const wordsOf = (line: string) => (line.match(/'[^']*'|\S+/g) ?? []).map(word => word.replace(/^'(.*)'$/, '$1'))
+
+test('a person is asked before a message wakes more than 3 sessions, and an agent cannot allow it', async ({
+  scene,
+}) => {
+  const { session_id: session } = scene.peer('ada')
+  const send = ['network', 'send', 'team', 'say all', '--mention', 'channel', '--session', session, '--workspace']
+  const argv = [...send, scene.workspaceId]
+  const silent = await asPerson(scene, argv)
+  assert.is.not(silent.code, 0)
+  assert.match(silent.stderr, 'wake_confirmation_required')
+  const refused = await asPerson(scene, argv, { typed: ['n'] })
+  assert.equal([refused.code, /not_sent/.test(refused.stderr)], [1, true])
+  const agent = await asAgent(scene, 'ada', ['network', 'send', 'team', 'x', '--mention', 'channel', '--confirm-wakes'])
+  assert.match(agent.stderr, 'wake_confirmation_required')
+  const { body: before } = await scene.request('GET', '/channels/team')
+  const agreed = await asPerson(scene, argv, { typed: ['y'] })
+  assert.is(agreed.code, 0, agreed.stderr)
+  const confirmed = await asPerson(scene, [...argv, '--confirm-wakes'])
+  assert.is(confirmed.code, 0, confirmed.stderr)
+  const { body: after } = await scene.request('GET', '/channels/team')
+  assert.is(after.channel.message_count - before.channel.message_count, 2)
+  const nobody = await asPerson(scene, ['network', 'send', 'team', 'x', '--workspace', scene.workspaceId])
+  assert.equal([nobody.code, /--session/.test(nobody.stderr)], [2, true])
+})
+
+test('an agent that is woken answers by the command that it is told', async ({ scene }) => {
+  const { thread_id: thread } = await scene.say('ada', 'say yes', { to: 'bob' })
+  const promptWith = (name: string, text: string) =>
+    eventually(async () => (await scene.prompts(name)).find(prompt => prompt.includes(text)), `${name} reads ${text}`)
+  const prompt = await promptWith('bob', 'say yes')
+  const [, line = ''] = /^ +svc (network send .*)$/m.exec(prompt.slice(prompt.indexOf('say yes'))) ?? []
+  const { code, stdout, stderr } = await asAgent(scene, 'bob', wordsOf(line.replace('<text>', 'say well')))
+  assert.is(code, 0, stderr)
+  assert.match(stdout, new RegExp(`^sent msg_\\w+ to team \\(${thread}\\)\n$`))
+  await promptWith('ada', 'say well')
+})
+
+test('an agent sends, receives and answers in its channels, and what it received does not come again', async ({
+  scene,
+}) => {
+  const listed = await asAgent(scene, 'cid', ['ch', 'list'])
+  assert.match(listed.stdout, /^team /m)
+  const sent = await asAgent(scene, 'cid', ['ch', 'send', 'team', 'half of it', '--correlation', 'r1', '--json'])
+  assert.is(sent.code, 0, sent.stderr)
+  const { message } = JSON.parse(sent.stdout)
+  assert.equal([message.body, message.metadata.message_kind], ['half of it', 'status'])
+  const got = await asAgent(scene, 'dan', ['ch', 'recv', 'team', '--json'])
+  const found = JSON.parse(got.stdout).messages.find((one: Reply) => one.message_id === message.message_id)
+  assert.equal(found, message)
+  assert.is((await asAgent(scene, 'dan', ['ch', 'recv', 'team'])).stdout, 'no message waits\n')
+  const answered = await asAgent(scene, 'dan', ['ch', 'reply', message.message_id, '--body', '{"text":"say good"}'])
+  assert.is(answered.code, 0, answered.stderr)
+  const human = await asAgent(scene, 'eve', ['ch', 'recv', 'team', '--limit', '1'])
+  assert.match(human.stdout, /^msg_\w+ {2}\w+ from ses_\w+\n/)
+  const wrong = await asAgent(scene, 'cid', ['ch', 'send', 'team', 'x', '--kind', 'gossip'])
+  assert.is(wrong.code, 2)
+  assert.match((await asAgent(scene, 'cid', ['ch', 'send', 'team'])).stderr, 'a message needs a text')
+  assert.match((await asAgent(scene, 'cid', ['ch', 'send', 'team', '--body', '[1]'])).stderr, 'takes a JSON object')
+})
+
+test('a person follows a channel in a table that fits the terminal', async ({ scene }) => {
+  const over = new AbortController()
+  let shown = ''
+  const text = 'a text that is so long that it does not stand in one line of a terminal that has 80 columns'
+  await scene.say('bob', text, { to: 'cid' })
+  const ran = asPerson(scene, ['network', 'watch', 'team', '--recent', '1', '--workspace', scene.workspaceId], {
+    signal: over.signal,
+    columns: 80,
+    tty: true,
+    env: { NO_COLOR: '1' },
+    onOutput: more => {
+      shown += more
+    },
+  })
+  const has = (what: RegExp) => eventually(async () => what.test(shown), `${what} in ${JSON.stringify(shown)}`)
+  await has(/^TIME +FROM +TO +MESSAGE\n\d\d:\d\d:\d\d +bob +cid +a text that is so long/m)
+  await scene.say('cid', 'and this one comes later')
+  await has(/^\d\d:\d\d:\d\d +cid +- +and this one comes later$/m)
+  over.abort()
+  await ran
+  for (const line of shown.split('\n')) assert.ok(line.length <= 80, line)
+})
+
+test.run()

@@ -1,0 +1,198 @@
+import { request as httpRequest } from 'node:http'
+import path from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { type ServerEvent, SseParser } from '../../../../client/sse.js'
+import { eventually } from '../../../fixtures/session-world.js'
+import type { Reply } from '../../../harness/kernel.js'
+import { openAgents } from './agent-scene.js'
+
+/** A reader of a stream, and what it got so far. */
+function read(home: string, url: string, lastEventId?: string) {
+  const frames: ServerEvent[] = []
+  const parser = new SseParser()
+  let ended = false
+  const headers = lastEventId === undefined ? {} : { 'last-event-id': lastEventId }
+  const asked = httpRequest({ socketPath: path.join(home, 'daemon.sock'), path: url, headers }, response => {
+    response.setEncoding('utf8')
+    response.on('data', (text: string) => frames.push(...parser.push(text)))
+    response.on('end', () => {
+      ended = true
+    })
+    response.on('error', () => {})
+  })
+  asked.on('error', () => {})
+  asked.end()
+  const texts = () => frames.flatMap(({ data }) => (data as Reply).message?.text ?? [])
+  return {
+    frames,
+    texts,
+    ended: () => eventually(async () => ended, 'the end of the stream'),
+    has: (...wanted: string[]) =>
+      eventually(async () => texts().join() === wanted.join(), `${wanted.join()}, and there is ${texts().join()}`),
+    close: () => asked.destroy(),
+  }
+}
+
+const status = { metadata: { message_kind: 'status' } }
+const ids = (reply: { body: Reply }) => reply.body.messages.map((one: Reply) => one.message_id)
+
+test('an agent sends to its channel; another one receives it until it says that it has it', async () => {
+  const scene = await openAgents()
+  try {
+    const [ada, bob] = [await scene.agent('ada'), await scene.agent('bob')]
+    const { body: listed } = await ada.get('/api/agent/channels')
+    assert.equal(
+      listed.channels.map((one: Reply) => [one.id, one.workspace_id, one.allowed_message_kinds.length]),
+      [['team', scene.workspaceId, 7]],
+    )
+    const sent = await ada.post('/api/agent/channels/team/send', { ...status, body: { tests: 12 } })
+    assert.is(sent.status, 202, JSON.stringify(sent.body))
+    const { message } = sent.body
+    assert.equal(
+      [message.body, message.channel_id, message.from_session_id, message.metadata],
+      [
+        { tests: 12 },
+        'team',
+        scene.peer('ada').session_id,
+        { channel_id: 'team', correlation_id: message.message_id, message_kind: 'status', run_id: '', task_id: '' },
+      ],
+    )
+    const first = await bob.get('/api/agent/channels/team/recv')
+    assert.equal(first.body.messages, [message])
+    assert.equal(ids(await bob.get('/api/agent/channels/team/recv')), [message.message_id])
+    assert.equal(ids(await bob.get(`/api/agent/channels/team/recv?after=${message.message_id}`)), [])
+    assert.equal(ids(await bob.get('/api/agent/channels/team/recv')), [])
+    assert.equal(ids(await ada.get('/api/agent/channels/team/recv')), [])
+  } finally {
+    await scene.close()
+  }
+})
+
+test('an answer goes to who sent the message, where it was said, and shows that the message was read', async () => {
+  const scene = await openAgents()
+  try {
+    const [ada, bob] = [await scene.agent('ada'), await scene.agent('bob')]
+    const { body } = await ada.post('/api/agent/channels/team/send', {
+      metadata: { message_kind: 'status', correlation_id: 'release 7' },
+      body: 'half of it is done',
+    })
+    const asked = body.message.message_id
+    const answered = await bob.post('/api/agent/channels/reply', {
+      metadata: { message_kind: 'reply' },
+      body: 'say thanks',
+      reply_to_message_id: asked,
+    })
+    assert.is(answered.status, 202, JSON.stringify(answered.body))
+    assert.is(answered.body.message.to_session_id, scene.peer('ada').session_id)
+    assert.equal(ids(await bob.get('/api/agent/channels/team/recv')), [])
+    const { body: threads } = await scene.request('GET', '/channels/team/threads')
+    assert.equal(
+      threads.threads.map((one: Reply) => [one.root_message_id, one.message_count]),
+      [[asked, 2]],
+    )
+    assert.is((await scene.prompts('bob')).length, 0)
+    await eventually(async () => (await scene.prompts('ada')).length === 1, 'the answer wakes who asked')
+    const more = await ada.post('/api/agent/channels/team/send', {
+      metadata: { message_kind: 'result', correlation_id: 'release 7' },
+      body: 'all of it is done',
+    })
+    assert.is(more.status, 202)
+    assert.is((await scene.request('GET', '/channels/team/threads')).body.page.total, 1)
+  } finally {
+    await scene.close()
+  }
+})
+
+test('the same key sends a message once, and what is not valid is refused and sends nothing', async () => {
+  const scene = await openAgents({ agents: ['ada', 'bob', 'eve'] })
+  try {
+    const ada = await scene.agent('ada')
+    const send = (more: object) => ada.post('/api/agent/channels/team/send', { ...status, body: 'once', ...more })
+    const one = await send({ idempotency_key: 'k' })
+    const two = await send({ idempotency_key: 'k' })
+    assert.equal(two.body, one.body)
+    const other = await send({ idempotency_key: 'k', body: 'something else' })
+    assert.equal(
+      [other.status, other.body.code, other.body.details.reason_code],
+      [422, 'coordination_invalid', 'duplicate'],
+    )
+    const wrong: readonly (readonly [object, number, string])[] = [
+      [{ metadata: { message_kind: 'gossip' } }, 422, 'unprocessable'],
+      [{ metadata: undefined }, 422, 'unprocessable'],
+      [{ body: '  ' }, 422, 'coordination_invalid'],
+      [{ metadata: { message_kind: 'status', channel_id: 'other' } }, 422, 'coordination_invalid'],
+      [{ metadata: { message_kind: 'status', run_id: 'trun_0' } }, 422, 'coordination_invalid'],
+      [{ metadata: { message_kind: 'status', task_id: 'task_0' } }, 422, 'coordination_invalid'],
+      [{ metadata: { message_kind: 'status', ext: { to_session_id: 'ses_0' } } }, 404, 'peer_not_found'],
+    ]
+    for (const [more, status, code] of wrong) {
+      const refused = await send(more)
+      assert.equal([refused.status, refused.body.code], [status, code], JSON.stringify(refused.body))
+    }
+    const { body } = await scene.request('GET', '/channels/team')
+    assert.is(body.channel.message_count, 1)
+    assert.is(
+      (await ada.post('/api/agent/channels/none/send', { ...status, body: 'x' })).body.code,
+      'channel_not_found',
+    )
+    await scene.request('POST', '/channels', { channel: 'others' })
+    assert.is((await ada.post('/api/agent/channels/others/send', { ...status, body: 'x' })).body.code, 'peer_absent')
+    assert.is((await ada.get('/api/agent/channels/others/recv')).status, 403)
+    assert.is((await ada.get('/api/agent/channels/team/recv?after=none')).body.code, 'network_message_not_found')
+    // A room of two is not there for a third one.
+    const eve = await scene.agent('eve')
+    const { body: room } = await scene.request('POST', '/channels/team/directs/resolve', {
+      session_id: scene.peer('ada').session_id,
+      peer_id: scene.peer('bob').peer_id,
+    })
+    const { id } = await scene.say('ada', 'say between us', { direct_id: room.direct.direct_id })
+    const overheard = await eve.post('/api/agent/channels/reply', { ...status, body: 'x', reply_to_message_id: id })
+    assert.is(overheard.body.code, 'network_message_not_found')
+    const peeked = await eve.get(
+      `/api/workspaces/${scene.workspaceId}/network/channels/team/directs/${room.direct.direct_id}/messages`,
+    )
+    assert.is(peeked.body.code, 'conversation_not_found')
+    const threads = await eve.get(`/api/workspaces/${scene.workspaceId}/network/channels/team/threads`)
+    assert.is(threads.status, 200, JSON.stringify(threads.body))
+  } finally {
+    await scene.close()
+  }
+})
+
+test('a call that waits is answered by the message that comes', async () => {
+  const scene = await openAgents()
+  try {
+    const [ada, bob] = [await scene.agent('ada'), await scene.agent('bob')]
+    const waiting = bob.get('/api/agent/channels/team/recv?wait=true')
+    const sent = await ada.post('/api/agent/channels/team/send', { ...status, body: 'now' })
+    assert.equal(ids(await waiting), [sent.body.message.message_id])
+  } finally {
+    await scene.close()
+  }
+})
+
+test('who watches gets the newest messages, then those that come, and goes on where it was', async () => {
+  const scene = await openAgents()
+  const base = `/api/workspaces/${scene.workspaceId}/network/watch`
+  try {
+    for (const text of ['one', 'two', 'three']) await scene.say('ada', text, { thread_id: 'thread_count' })
+    await scene.request('POST', '/channels', { channel: 'other' })
+    const all = read(scene.home, base)
+    const last = read(scene.home, `${base}?channel=team&recent=1`)
+    await all.has('one', 'two', 'three')
+    await last.has('three')
+    await scene.say('bob', 'four', { thread_id: 'thread_count' })
+    await all.has('one', 'two', 'three', 'four')
+    await last.has('three', 'four')
+    const [, second] = all.frames
+    const again = read(scene.home, `${base}?channel=team&recent=0`, second?.id)
+    await again.has('three', 'four')
+    assert.is((await scene.request('GET', '/watch?channel=none')).body.code, 'channel_not_found')
+    for (const reader of [all, last, again]) reader.close()
+  } finally {
+    await scene.close()
+  }
+})
+
+test.run()
