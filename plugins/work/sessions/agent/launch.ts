@@ -135,12 +135,7 @@ async function start(
   const cwd = await resolveInside(territory, command.cwd)
   const owner = `${row.id} ${row.agent_name}`
   const provider = kernel.needs.providers.get(plan.provider) ?? kernel.needs.providers.get(BUILT_IN_PROVIDER)
-  // What another session, from which the daemon was started, takes part in is none of this one's business.
-  const {
-    SVC_SESSION_CHANNEL: _,
-    SVC_PEER_ID: _peer,
-    ...base
-  } = await kernel.needs.providers.environment(provider ?? kernel.needs.providers.builtIn)
+  const base = await kernel.needs.providers.environment(provider ?? kernel.needs.providers.builtIn)
   const program = kernel.needs.providers.programOf(plan.argv)
   const mode = row.type === 'dream' ? 'approve-all' : (row.permissions_asked ?? plan.permissions)
   const tools = new ToolRights(rightsOf(row)?.tools)
