@@ -84,7 +84,7 @@ const purposes: readonly (readonly [string, readonly string[]])[] = [
   ['Work with agents', ['run', 'inbox', 'session', 'agent', 'provider', 'workspace']],
   ['Automate and delegate work', ['automation', 'bundle', 'hooks', 'task', 'scheduler', 'budget']],
   ['Reach people', ['attention', 'notifications', 'bridge']],
-  ['Let agents talk', ['network']],
+  ['Let agents talk', ['network', 'ch']],
   ['Manage tools, skills and sandboxes', ['tool', 'toolset', 'skill', 'mcp', 'marketplace', 'sandbox']],
   [
     'Set up and operate the daemon',

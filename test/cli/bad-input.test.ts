@@ -130,9 +130,10 @@ test('what an argument names is not there: exit 4, or why it cannot be', async c
     entry => {
       const args = requiredOf(entry)
       // Who asks is judged before what is asked for.
-      const isAgents = /^(?:spawn|me notify|task (?:begin|heartbeat|complete|fail|release|review start))$/.test(
-        entry.path,
-      )
+      const isAgents =
+        /^(?:spawn|me notify|ch (?:send|reply|recv)|task (?:begin|heartbeat|complete|fail|release|review start))$/.test(
+          entry.path,
+        )
       if (args.length === 0 || isAgents || creates.test(entry.path) || entry.path === 'extension install')
         return undefined
       const options = example(entry).slice(entry.path.split(' ').length + args.length)

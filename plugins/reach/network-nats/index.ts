@@ -24,15 +24,13 @@ import { natsSettings } from './settings.js'
 import { migrations } from './tables.js'
 
 const about = describe('Network')
-const route = routeOf<RemoteService>(about, runsCode(false))
+// Agents of other daemons wake those of this one: what connects them can make code run.
+const route = routeOf<RemoteService>(about)
 const { contribute, tap } = surfaceOf<RemoteService>()
 const KEY = [VaultErrors.vault_secret_damaged, VaultErrors.vault_key_missing, VaultErrors.vault_key_wrong]
 const WRITING = [ConfigErrors.config_changed, ConfigErrors.config_file_invalid, ConfigErrors.setting_invalid]
 
-const peer = collectionOf<RemoteService>(
-  about,
-  runsCode(false),
-)({
+const peer = collectionOf<RemoteService>(about)({
   path: '/api/network/remote/peers',
   key: 'name',
   noun: 'network peer',
@@ -42,10 +40,7 @@ const peer = collectionOf<RemoteService>(
   argument: { summary: 'name of the daemon' },
   missing: RemoteErrors.remote_peer_not_found,
 })
-const channel = collectionOf<RemoteService>(
-  about,
-  runsCode(false),
-)({
+const channel = collectionOf<RemoteService>(about)({
   path: '/api/network/remote/channels',
   key: 'channel',
   noun: 'network shared',
@@ -132,7 +127,7 @@ export default definePlugin({
       path: '/api/network/remote/leave',
       summary: 'End the connection to other daemons; peers and shared channels stay known',
       replies: { 200: RemoteStatusReply },
-      with: [throws(...WRITING), cli('network leave', { view: status })],
+      with: [runsCode(false), throws(...WRITING), cli('network leave', { view: status })],
       handle: async (self, { actor }) => ok({ remote: await self.leave(actor) }),
     }),
     peer.list({
@@ -162,6 +157,7 @@ export default definePlugin({
     peer.delete({
       summary: 'Revoke the key of another daemon',
       command: 'network peer remove',
+      with: [runsCode(false)],
       done: 'revoked the key of {name}; what it sends is refused',
       handle: (self, { params }) => self.removePeer(params.name),
     }),
@@ -181,6 +177,7 @@ export default definePlugin({
     channel.delete({
       summary: 'Share a channel no longer',
       command: 'network unshare',
+      with: [runsCode(false)],
       done: '{channel} is not shared any more',
       handle: (self, { params }) => self.unshare(params.channel),
     }),

@@ -1,8 +1,7 @@
 import type { Command } from '../../../../kernel/plugin.js'
 
 const channel = { name: 'channel', summary: 'name of a channel' }
-const text = { name: 'text', optional: true, summary: 'what it says; - reads standard input' }
-const body = { name: 'body', type: 'text', summary: 'a JSON value instead of a text' } as const
+const text = { name: 'text', summary: 'what it says; - reads standard input' }
 const KINDS = ['status', 'request', 'reply', 'blocker', 'handoff', 'result', 'review_request']
 const about = [
   { name: 'kind', type: 'text', values: KINDS, summary: 'what kind of message it is; default: that of the command' },
@@ -18,7 +17,7 @@ export const agentCommands: readonly Command[] = [
   {
     path: 'network send',
     summary: 'Send a message of a session to peers of a channel',
-    args: [channel, text],
+    args: [channel, { ...text, optional: true }],
     options: [
       { name: 'to', type: 'text', summary: 'id of the peer that it is for, and that it wakes' },
       { name: 'mention', type: 'text', summary: 'ids of peers that it wakes, comma-separated; channel: all of them' },
@@ -59,18 +58,14 @@ export const agentCommands: readonly Command[] = [
     path: 'ch send',
     summary: 'Send a message to a channel of this session',
     args: [channel, text],
-    options: [
-      { name: 'to', type: 'text', summary: 'session or peer that it is for, and that it wakes' },
-      body,
-      ...about,
-    ],
+    options: [{ name: 'to', type: 'text', summary: 'session or peer that it is for, and that it wakes' }, ...about],
     load: load('runAgentSend'),
   },
   {
     path: 'ch reply',
     summary: 'Answer a message of a channel of this session',
     args: [{ name: 'message', summary: 'id of the message that is answered' }, text],
-    options: [body, ...about],
+    options: about,
     load: load('runAgentReply'),
   },
   {

@@ -117,6 +117,8 @@ export const insideCases: readonly InsideCase[] = [
 
 /** Routes that change something and say that they cannot make code run: everything else counts as able to. */
 export const harmless = [
+  'DELETE /api/network/remote/channels/{channel}',
+  'DELETE /api/network/remote/peers/{name}',
   'DELETE /api/notifications/presets/{name}',
   'DELETE /api/tasks/{id}/notifications/bridges/{subscription_id}',
   'DELETE /api/v0/auth/keys/{id}',
@@ -143,6 +145,7 @@ export const harmless = [
   'POST /api/bundles/preview',
   'POST /api/db/checkpoint',
   'POST /api/drain',
+  'POST /api/network/remote/leave',
   'POST /api/notifications/attention/acknowledge',
   'POST /api/notifications/presets',
   'POST /api/task-reviews/{id}/cancel',
@@ -171,6 +174,8 @@ export const harmless = [
   'POST /api/workspaces/{workspace_id}/window-manager/preview',
   'PUT /api/notifications/presets/{name}',
   'PUT /api/notifications/presets/{name}/enablement',
+  'PUT /api/workspaces/{workspace_id}/network-coordination',
+  'PUT /api/workspaces/{workspace_id}/network-coordination/invitation',
   'PUT /api/workspaces/{workspace_id}/network/channels/{channel}/subscriptions',
   'PUT /api/workspaces/{workspace_id}/window-manager/layout',
   'PUT /api/workspaces/{workspace_id}/window-manager/layout-profiles/{profile_id}',

@@ -26,6 +26,7 @@ const STAYS: Readonly<Record<string, string>> = {
   'mcp_login.binding': 'as above: the login is revoked first',
   'models_model.provider': 'goes with its source',
   'network_message.session_id': 'what was said stays with its channel',
+  'network_participation.session_id': 'a run keeps in which channel it was; goes with its workspace',
   'network_participant.session_id': 'who took part in a conversation stays known',
   'network_wake.session_id': 'what a wake cost stays with its workspace',
   'notifications_notice.session_id': 'goes with its workspace: what an agent said is read after its session',
