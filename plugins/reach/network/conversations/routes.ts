@@ -72,7 +72,9 @@ export const conversationRoutes: readonly Route<NetworkService>[] = [
       tool('network_inbox', ['network']),
       cli('network inbox', {
         ...inWorkspace,
-        args: [{ name: 'session_id', in: 'query', summary: 'id of a session' }],
+        args: [],
+        options: { session_id: 'session' },
+        environment: { session_id: 'SVC_SESSION_ID' },
         view: show(
           InboxReply,
           'messages',

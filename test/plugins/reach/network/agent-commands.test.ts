@@ -85,6 +85,13 @@ test('an agent sends, receives and answers in its channels, and what it received
   assert.match((await asAgent(scene, 'cid', ['ch', 'send', 'team', '--body', '[1]'])).stderr, 'takes a JSON object')
 })
 
+test('an agent reads its inbox without naming its session', async ({ scene }) => {
+  const { id } = await scene.say('ada', 'for all', { thread_id: 'thread_inbox' })
+  const { code, stdout, stderr } = await asAgent(scene, 'eve', ['network', 'inbox', '--json'])
+  assert.is(code, 0, stderr)
+  assert.ok(JSON.parse(stdout).messages.some((one: Reply) => one.id === id))
+})
+
 test('a person follows a channel in a table that fits the terminal', async ({ scene }) => {
   const over = new AbortController()
   let shown = ''

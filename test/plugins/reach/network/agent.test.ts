@@ -3,6 +3,7 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type ServerEvent, SseParser } from '../../../../client/sse.js'
+import { tasks } from '../../../../plugins/index.js'
 import { eventually } from '../../../fixtures/session-world.js'
 import type { Reply } from '../../../harness/kernel.js'
 import { openAgents } from './agent-scene.js'
@@ -190,6 +191,44 @@ test('who watches gets the newest messages, then those that come, and goes on wh
     await again.has('three', 'four')
     assert.is((await scene.request('GET', '/watch?channel=none')).body.code, 'channel_not_found')
     for (const reader of [all, last, again]) reader.close()
+  } finally {
+    await scene.close()
+  }
+})
+
+test('the conversation of a run is replayed, followed and ended with the run', async () => {
+  const scene = await openAgents({ plugins: [tasks] })
+  const { request } = scene.kernel
+  try {
+    const begin = async (more: object) => {
+      const task = { title: 'work', scope: 'workspace', workspace: scene.workspaceId, ...more }
+      const made = await request('POST', '/api/tasks', task)
+      const { status, body } = await request('POST', `/api/tasks/${made.body.task.id}/start`, {})
+      assert.is(status, 201, JSON.stringify(body))
+      return body.run.id as string
+    }
+    const live = { mode: 'live', channel_strategy: 'named', channel_id: 'team' }
+    const run = await begin({ network_participation: live })
+    const url = `/api/task-runs/${run}/conversation/stream`
+    const first = await scene.say('ada', 'one', { thread_id: 'thread_run' })
+    const reader = read(scene.home, url)
+    await reader.has('one')
+    await scene.say('bob', 'two', { thread_id: 'thread_run' })
+    await reader.has('one', 'two')
+    assert.is((await request('POST', `/api/task-runs/${run}/cancel`, {})).status, 200)
+    await reader.ended()
+    const kinds = reader.frames.map(({ event }) => event)
+    assert.equal(kinds, ['usage', 'message', 'message', 'usage'])
+    // Of a run that has ended it is replayed, from a message on or after a cut.
+    for (const again of [read(scene.home, `${url}?after=${first.id}`), read(scene.home, url, first.id)]) {
+      await again.ended()
+      assert.equal(again.texts(), ['two'])
+    }
+    assert.is((await request('GET', `${url}?after=none`)).body.code, 'network_position_unknown')
+    const local = await begin({})
+    const refused = await request('GET', `/api/task-runs/${local}/conversation/stream`)
+    assert.equal([refused.status, refused.body.code], [409, 'run_not_live'])
+    assert.is((await request('GET', '/api/task-runs/none/conversation/stream')).body.code, 'task_run_not_found')
   } finally {
     await scene.close()
   }
