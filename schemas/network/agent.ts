@@ -2,8 +2,8 @@
 import * as v from 'valibot'
 import { JsonMap, queryBoolean, queryInteger, Timestamp } from '../kernel/common.js'
 import { CoordinationChannel } from '../tasks/run.js'
-import { ConversationUsage } from '../tasks.js'
-import { ConversationMessage } from './messages.js'
+import { ConversationUsage, Task } from '../tasks.js'
+import { ConversationMessage, TaskLink } from './messages.js'
 
 export const CoordinationKind = v.picklist([
   'status',
@@ -123,13 +123,14 @@ export type ConversationChange = v.InferOutput<typeof ConversationChange>
 
 /** POST …/threads/{thread_id}/promote-task. */
 export const PromoteTaskBody = v.strictObject({
-  description: v.optional(v.pipe(v.string(), v.description('default: the messages of the thread'))),
+  description: v.optional(v.pipe(v.string(), v.description('default: the text of the message'))),
   metadata: v.optional(v.unknown()),
   origin_message_id: v.pipe(v.string(), v.maxLength(200), v.description('the message of the thread that asks for it')),
   priority: v.optional(v.picklist(['low', 'medium', 'high', 'urgent'])),
-  title: v.optional(v.pipe(v.string(), v.minLength(1), v.description('default: the title of the thread'))),
+  title: v.optional(v.pipe(v.string(), v.minLength(1), v.description('default: the first line of the message'))),
 })
 export type PromoteTaskBody = v.InferOutput<typeof PromoteTaskBody>
+export const PromoteTaskReply = v.object({ origin: TaskLink, task: Task })
 
 /** The same as the server-sent event that it is; `id` is that of the message. */
 export const ConversationFrame = v.object({

@@ -2,7 +2,7 @@
 import * as v from 'valibot'
 import { Integer, Timestamp } from '../kernel/common.js'
 import { ResolvedParticipation } from '../network.js'
-import { TaskLease, TaskSituation } from '../tasks.js'
+import { CoordinationChannel, TaskLease, TaskSituation } from '../tasks.js'
 import { PermissionPolicy, Session, SessionLineage, SessionState, SessionType, Speed } from './session.js'
 
 const Self = v.object({
@@ -34,7 +34,6 @@ const Limits = v.object({
   max_spawn_depth: Integer,
 })
 const Section = v.object({ limit: Integer, returned: Integer, truncated: v.boolean() })
-const none = v.array(v.unknown())
 const capabilities = v.array(
   v.object({ id: v.string(), source: v.optional(v.string()), summary: v.optional(v.string()) }),
 )
@@ -78,12 +77,12 @@ export type CoordinatorConfigQuery = v.InferOutput<typeof CoordinatorConfigQuery
 export const CoordinatorConfigReply = v.object({ coordinator: CoordinatorConfig })
 export type CoordinatorConfigReply = v.InferOutput<typeof CoordinatorConfigReply>
 
-/** GET /api/agent/me. There are no channels and capabilities yet that a session could have. */
+/** GET /api/agent/me. There are no capabilities yet that a session could have. */
 export const AgentMeReply = v.object({
   me: v.object({
     active_task_leases: v.array(TaskLease),
     capabilities,
-    channels: none,
+    channels: v.array(CoordinationChannel),
     coordinator: CoordinatorConfig,
     limits: Limits,
     self: Self,
@@ -97,7 +96,7 @@ export type AgentMeReply = v.InferOutput<typeof AgentMeReply>
 export const AgentContextReply = v.object({
   context: v.object({
     capabilities: v.object({ capabilities, section: Section }),
-    coordination_channel: v.object({ available: v.boolean() }),
+    coordination_channel: v.object({ available: v.boolean(), channel: v.nullish(CoordinationChannel) }),
     inbox_summary: v.object({ items: messages, section: Section, unread_count: Integer }),
     limits: Limits,
     peer_roster: v.object({ peers, section: Section }),

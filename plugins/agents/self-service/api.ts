@@ -3,8 +3,9 @@
 import * as v from 'valibot'
 import { command } from '../../../kernel/kit/commands/command-line.js'
 import { defineErrors, hookTable, notify, pipeline, registry, type TapsOf, token } from '../../../kernel/plugin.js'
+import type { AgentContextReply } from '../../../schemas/sessions/self-service.js'
 import type { PermissionPolicy } from '../../../schemas/sessions.js'
-import type { TaskLease, TaskSituation } from '../../../schemas/tasks.js'
+import type { CoordinationChannel, TaskLease, TaskSituation } from '../../../schemas/tasks.js'
 import type { Deniable, SessionInfo } from '../../work/sessions/api.js'
 
 const next = 'svc whoami'
@@ -60,3 +61,23 @@ export const HeldWork = registry<HeldWorkSource>(
 )
 
 export const Spawning = token<{ readonly points: SpawnPoints }>('self-service@1')
+
+type Context = AgentContextReply['context']
+
+/** Contributes whom a session talks to, for the picture that its agent gets of itself. */
+export interface CompanySource {
+  /** Channels that it takes part in. */
+  readonly channels: (session: SessionInfo) => readonly CoordinationChannel[]
+  /** The oldest messages that wait for it, and how many there are. */
+  readonly inbox: (session: SessionInfo, limit: number) => Pick<Context['inbox_summary'], 'items' | 'unread_count'>
+  /** The other peers of its channels, and whether there are more. */
+  readonly peers: (
+    session: SessionInfo,
+    limit: number,
+  ) => { readonly peers: Context['peer_roster']['peers']; readonly isTruncated: boolean }
+}
+
+export const Company = registry<CompanySource>(
+  'self-service.company@1',
+  v.looseObject({ channels: v.function(), inbox: v.function(), peers: v.function() }),
+)

@@ -16,7 +16,7 @@ import { Configuration } from '../../platform/configuration/api.js'
 import { Sessions } from '../../work/sessions/api.js'
 import { Agents } from '../agents/api.js'
 import { Sidecars } from '../sidecars/api.js'
-import { HeldWork, SpawnErrors, Spawning } from './api.js'
+import { Company, HeldWork, SpawnErrors, Spawning } from './api.js'
 import type { SelfService } from './service.js'
 import { SPAWN_TABLES } from './spawn-table.js'
 
@@ -51,7 +51,7 @@ export default definePlugin({
   provides: Spawning,
   service: () => import('./service.js').then(module => module.SelfService),
 }).surface({
-  declares: [HeldWork],
+  declares: [HeldWork, Company],
   errors: [SpawnErrors],
   tables: SPAWN_TABLES,
   owned: [{ by: Sessions, table: 'self_service_child', column: 'session_id' }],
@@ -124,6 +124,7 @@ export default definePlugin({
               { header: 'Task', path: 'context.task.task.title' },
               { header: 'Run', path: 'context.task.lease.run_id' },
               { header: 'Lease expires', path: 'context.task.lease.lease_until', as: 'time' },
+              { header: 'Channel', path: 'context.coordination_channel.channel.id' },
               { header: 'Unread messages', path: 'context.inbox_summary.unread_count' },
             ],
           },

@@ -20,7 +20,7 @@ import type { Configuration } from '../../platform/configuration/api.js'
 import { SessionErrors, type SessionInfo, type Sessions } from '../../work/sessions/api.js'
 import type { Agents } from '../agents/api.js'
 import type { Sidecars } from '../sidecars/api.js'
-import { HeldWork, points, SpawnErrors } from './api.js'
+import { Company, HeldWork, points, SpawnErrors } from './api.js'
 import { MAX_CHILDREN, MAX_DEPTH, SessionSpawner } from './spawner.js'
 
 export type SelfServiceKernel = PluginKernel<{
@@ -74,7 +74,7 @@ export class SelfService {
       me: {
         active_task_leases: [...(this.#work?.leases(caller) ?? [])],
         capabilities: [],
-        channels: [],
+        channels: [...(this.#company?.channels(caller) ?? [])],
         coordinator: this.coordinator(workspace),
         ...this.#about(caller, workspace),
       },
@@ -90,9 +90,7 @@ export class SelfService {
       context: {
         ...this.#about(caller, workspace),
         capabilities: { capabilities: [], section: empty },
-        coordination_channel: { available: false },
-        inbox_summary: { items: [], section: empty, unread_count: 0 },
-        peer_roster: { peers: [], section: empty },
+        ...this.#companyOf(caller),
         provenance: { generated_at: iso(this.kernel.clock.now()), source: 'daemon' },
         task: this.#work?.situation(caller) ?? { available: false },
         soul: {
@@ -167,6 +165,23 @@ export class SelfService {
     return this.kernel.collect(HeldWork)[0]?.entry
   }
 
+  /** The plugin that lets sessions talk to each other; none where there is none. */
+  get #company() {
+    return this.kernel.collect(Company)[0]?.entry
+  }
+
+  #companyOf(caller: SessionInfo) {
+    const [channel] = this.#company?.channels(caller) ?? []
+    const inbox = this.#company?.inbox(caller, SECTION_LIMIT) ?? { items: [], unread_count: 0 }
+    const { peers, isTruncated } = this.#company?.peers(caller, SECTION_LIMIT) ?? { peers: [], isTruncated: false }
+    const section = (returned: number, truncated: boolean) => ({ limit: SECTION_LIMIT, returned, truncated })
+    return {
+      coordination_channel: channel ? { available: true, channel } : { available: false },
+      inbox_summary: { ...inbox, section: section(inbox.items.length, inbox.unread_count > inbox.items.length) },
+      peer_roster: { peers, section: section(peers.length, isTruncated) },
+    }
+  }
+
   #workspace({ workspaceId }: SessionInfo): Workspace {
     return this.kernel.needs.workspaces.get(workspaceId) ?? gone(workspaceId)
   }
@@ -174,6 +189,7 @@ export class SelfService {
   #about(caller: SessionInfo, { id, name, rootDir }: Workspace) {
     const { lineage, model, state, type, provider } = caller
     const isChild = lineage !== undefined
+    const participation = this.kernel.needs.sessions.shown(caller.id)?.resolved_network_participation
     return {
       limits: {
         context_section_limit: SECTION_LIMIT,
@@ -188,6 +204,7 @@ export class SelfService {
         state,
         ...(caller.name && { name: caller.name }),
         ...(lineage && { lineage }),
+        ...(participation && { resolved_network_participation: participation }),
         created_at: iso(caller.createdAt),
         updated_at: iso(caller.updatedAt),
       },

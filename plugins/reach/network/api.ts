@@ -78,6 +78,8 @@ export type HappeningName = Exclude<keyof typeof points, 'persisted' | 'preResol
 /** The network for other plugins; a transport between daemons reads what goes out, and stores what comes in. */
 export interface NetworkApi extends TapsOf<typeof points> {
   readonly enabled: boolean
+  /** How many messages were stored since an instant in epoch milliseconds, in one workspace or all. */
+  countSince(at: number, workspaceId?: string): number
   /** Messages of sessions of this daemon in a channel behind a place in the order of commits, ascending. */
   sent(
     workspaceId: string,
@@ -161,6 +163,11 @@ export const NetworkErrors = defineErrors({
     next: command('network threads list', placeholder('channel')),
   },
   network_subscription_not_found: { status: 404, message: 'the session has chosen nothing for this channel or thread' },
+  tasks_unavailable: {
+    status: 503,
+    message: 'the plugin of tasks does not run',
+    next: command('plugin show', 'tasks'),
+  },
   network_message_not_found: { status: 404, message: 'no such message' },
   network_position_unknown: { status: 422, message: 'the conversation has no such message to go on behind' },
   run_not_live: {

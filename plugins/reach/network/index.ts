@@ -1,6 +1,7 @@
 import { cli, describe, show } from '../../../kernel/kit/annotations/index.js'
 import { definePlugin, ok, routeOf, surfaceOf } from '../../../kernel/plugin.js'
 import { NetworkStatusReply } from '../../../schemas/network.js'
+import { Company } from '../../agents/self-service/api.js'
 import { Checks } from '../../desk/daemon/api.js'
 import { Workspaces } from '../../desk/workspaces/api.js'
 import { Events } from '../../platform/events/api.js'
@@ -62,6 +63,13 @@ export default definePlugin({
     { name: 'retention', run: (self, signal) => self.retention.run(signal) },
   ],
   registries: [
+    contribute(Company, self => [
+      {
+        channels: session => self.agentChannels.list(session),
+        inbox: (session, limit) => self.agentChannels.summary(session, limit),
+        peers: (session, limit) => self.agentChannels.roster(session, limit),
+      },
+    ]),
     contribute(SessionParticipation, self => [self.participation]),
     contribute(Checks, self => [{ id: 'network', category: 'network', run: async () => self.check() }]),
   ],

@@ -27,6 +27,7 @@ import { type NetworkApi, NetworkErrors, points, type RemotePeer } from './api.j
 import { Channels } from './channels/channels.js'
 import { cardOf, Peers } from './channels/peers.js'
 import { Subscriptions } from './channels/subscriptions.js'
+import { Promoting } from './conversations/promoting.js'
 import { Reading } from './conversations/reading.js'
 import { Sending } from './conversations/sending.js'
 import { Coordination } from './coordination/coordination.js'
@@ -60,6 +61,7 @@ export class NetworkService implements NetworkApi {
   readonly subscriptions: Subscriptions
   readonly reading: Reading
   readonly sending: Sending
+  readonly promoting: Promoting
   readonly wakes: Wakes
   readonly usage: Usage
   readonly retention: Sweep
@@ -91,6 +93,7 @@ export class NetworkService implements NetworkApi {
     this.wakes = new Wakes(kernel, boundsOf)
     this.usage = new Usage(kernel, this.wakes.ledger, boundsOf)
     this.retention = new Sweep(kernel)
+    this.promoting = new Promoting(kernel)
     this.reading = new Reading(kernel, this.usage)
     this.feeds = new Feeds(kernel, this.reading)
     this.following = new Following(kernel, this.feeds, (workspaceId, runId) =>
@@ -273,6 +276,13 @@ export class NetworkService implements NetworkApi {
       const item = { code: 'network_unavailable', title: 'The network does not work', message }
       return [finding({ ...about, severity: 'error', suggested_command: command('logs'), ...item })]
     }
+  }
+
+  countSince(at: number, workspaceId?: string): number {
+    const where = workspaceId === undefined ? '' : ' AND workspace_id = ?'
+    const sql = `SELECT count(*) AS n FROM network_message WHERE at >= ?${where}`
+    const params = workspaceId === undefined ? [at] : [at, workspaceId]
+    return this.kernel.db.get<{ n: number }>(sql, params)?.n ?? 0
   }
 
   sent(workspaceId: string, channel: string, after: number, limit: number) {

@@ -51,7 +51,9 @@ export function overviewOf({ kernel, time, earlier }: Sources, tail: Tally, aske
     outcomes: outcomesOf(days),
     pulse: pulseOf({ kernel, time, earlier }, hours, now, workspaceId),
     usage: usageOf({ kernel, time, earlier }, now, asked),
-    network: { messages_today: 0 },
+    network: {
+      messages_today: kernel.needs.network.current?.countSince(time.dayStart(time.day(now)), workspaceId) ?? 0,
+    },
     system: {
       hook_runs_today: today.hook_runs,
       hook_failures_today: today.hook_failures,

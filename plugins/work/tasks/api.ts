@@ -3,7 +3,7 @@
 import * as v from 'valibot'
 import { command, placeholder } from '../../../kernel/kit/commands/command-line.js'
 import { type Actor, defineErrors, event, hookTable, pipeline, type TapsOf, token } from '../../../kernel/plugin.js'
-import type { CreateTaskBody, ExecutionProfileBody, Task, TaskRun } from '../../../schemas/tasks.js'
+import type { CreateTaskBody, ExecutionProfileBody, Task, TaskOrigin, TaskRun } from '../../../schemas/tasks.js'
 import type { SessionInfo } from '../sessions/api.js'
 import type { TaskAttention } from './views/overview.js'
 
@@ -21,8 +21,10 @@ export interface ClaimWish {
 
 /** Options for a task that a plugin creates. */
 export interface SubmitOptions {
-  /** Reference recorded as the origin, such as `run:<id>`; default: the id of the actor. */
-  readonly origin?: string
+  /** Reference recorded as the origin, such as `run:<id>`, or the whole of it; default: that of the actor. */
+  readonly origin?: string | TaskOrigin
+  /** Whether the first run is queued; default: yes. */
+  readonly isQueued?: boolean
   /** Idempotency key of the first run. */
   readonly key?: string
   readonly profile?: ExecutionProfileBody

@@ -189,13 +189,14 @@ export class TaskService implements TasksApi {
     return this.writer.create(who, body, await this.#place(who, body), parent)
   }
 
-  async submit(actor: Actor, body: CreateTaskBody, { origin, key, profile }: SubmitOptions = {}) {
+  async submit(actor: Actor, body: CreateTaskBody, { origin, key, profile, isQueued = true }: SubmitOptions = {}) {
     const own = whoOf(actor)
-    const who = origin === undefined ? own : { ...own, origin: { ...own.origin, ref: origin } }
+    const told = typeof origin === 'string' ? { ref: origin } : origin
+    const who = { ...own, origin: { ...own.origin, ...told } }
     const known = body.id === undefined ? undefined : this.#core.tasks.get(body.id)
     const task = known ? this.#core.tasks.toWire(known) : await this.create(who, body)
     if (profile) await this.profiles.set(who, task.id, profile)
-    if (task.draft || task.approval_state === 'pending') return { task }
+    if (!isQueued || task.draft || task.approval_state === 'pending') return { task }
     return this.execution.start(who, task.id, key === undefined ? {} : { idempotency_key: key })
   }
 

@@ -17,7 +17,7 @@ import { agentSessionOf } from '../../../access/identity/api.js'
 import { activeRunOf, SessionErrors, type SessionInfo } from '../../../work/sessions/api.js'
 import { NetworkErrors } from '../api.js'
 import type { Channels } from '../channels/channels.js'
-import type { Peers } from '../channels/peers.js'
+import { cardOf, type Peers } from '../channels/peers.js'
 import { sideOf } from '../conversations/threads.js'
 import type { K } from '../needs.js'
 import { type ChannelRow, type MessageRow, messages, type PeerRow } from '../tables.js'
@@ -139,6 +139,36 @@ export class AgentChannels {
   }
 
   /** Messages of all channels of a session that wait, the oldest first. */
+  /** The oldest of them as a context shows them. */
+  summary({ id }: SessionInfo, limit: number) {
+    const { rows, count } = this.unread(id, limit)
+    return {
+      unread_count: count,
+      items: rows.map(row => {
+        const { channel_id, message_id, metadata, timestamp } = this.wire(row)
+        return { channel_id, kind: metadata.message_kind, message_id, metadata, preview: row.preview, timestamp }
+      }),
+    }
+  }
+
+  /** The other peers of the channels of a session. */
+  roster({ id, workspaceId }: SessionInfo, limit: number) {
+    const { peers } = this.rooms
+    const all = peers
+      .channelsOf(id)
+      .flatMap(({ channel }) => peers.present(workspaceId, channel).filter(({ sessionId }) => sessionId !== id))
+    return {
+      isTruncated: all.length > limit,
+      peers: all.slice(0, limit).map(row => ({
+        capabilities: cardOf(row).capabilities.map(({ id }) => id),
+        channel_id: row.channel,
+        display_name: row.name,
+        peer_id: row.peerId,
+        ...(row.sessionId !== undefined && { session_id: row.sessionId }),
+      })),
+    }
+  }
+
   unread(sessionId: string, limit: number): { readonly rows: readonly MessageRow[]; readonly count: number } {
     const { db } = this.rooms.kernel
     const sql = 'SELECT count(*) AS n FROM network_delivery WHERE session_id = ? AND delivered_at IS NULL'

@@ -1,5 +1,6 @@
 import { cli, describe, runsCode, show, throws, tool } from '../../../../kernel/kit/annotations/index.js'
-import { ok, type Route, routeOf } from '../../../../kernel/plugin.js'
+import { created, ok, type Route, routeOf } from '../../../../kernel/plugin.js'
+import { PromoteTaskBody, PromoteTaskReply } from '../../../../schemas/network/agent.js'
 import {
   DirectReply,
   InboxQuery,
@@ -17,6 +18,7 @@ import {
 } from '../../../../schemas/network/messages.js'
 import { REFERENCE_ERRORS } from '../../../desk/workspaces/api.js'
 import { SessionErrors } from '../../../work/sessions/api.js'
+import { TaskErrors } from '../../../work/tasks/api.js'
 import { NetworkErrors, REFUSED } from '../api.js'
 import type { NetworkService } from '../service.js'
 
@@ -28,6 +30,9 @@ const inWorkspace = { workspace: 'workspace_id' } as const
 const CHANNEL = { name: 'channel', summary: 'name of a channel' } as const
 const missing = throws(...REFERENCE_ERRORS, NetworkErrors.channel_not_found, NetworkErrors.conversation_not_found)
 const speaking = throws(NetworkErrors.session_not_yours, SessionErrors.session_not_found)
+
+/** What the creation of a task throws. */
+const PROMOTING = [TaskErrors.task_invalid, TaskErrors.task_too_large, TaskErrors.tasks_stopping]
 
 const messageColumns = [
   { of: 'timestamp~ago', header: 'When' },
@@ -150,7 +155,38 @@ export const conversationRoutes: readonly Route<NetworkService>[] = [
     handle: async (self, { params, actor }) => {
       const { id } = await self.place(params.workspace_id, actor)
       const row = self.reading.container(id, params.channel, params.thread_id, 'thread')
-      return ok({ thread: self.reading.thread(row), session_costs: self.usage.costs(row) })
+      return ok({
+        thread: self.reading.thread(row),
+        session_costs: self.usage.costs(row),
+        task_links: self.promoting.links(row),
+      })
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${base}/channels/{channel}/threads/{thread_id}/promote-task`,
+    summary: 'Make a task of a message of a thread; it waits to be started',
+    body: PromoteTaskBody,
+    replies: { 201: PromoteTaskReply },
+    origins,
+    with: [
+      missing,
+      throws(NetworkErrors.network_message_not_found, NetworkErrors.tasks_unavailable, ...PROMOTING),
+      tool('network_promote_task', ['network']),
+      cli('network threads promote', {
+        ...inWorkspace,
+        args: [
+          CHANNEL,
+          { name: 'thread_id', summary: 'id of a thread' },
+          { name: 'origin_message_id', in: 'body', summary: 'id of the message that the task is made of' },
+        ],
+        view: show(PromoteTaskReply, 'task', ['id', 'title', 'status', 'priority']),
+      }),
+    ],
+    handle: async (self, { params, body, actor }) => {
+      const { id } = await self.place(params.workspace_id, actor)
+      const thread = self.reading.container(id, params.channel, params.thread_id, 'thread')
+      return created(await self.promoting.promote(thread, body, actor))
     },
   }),
   route({

@@ -21,6 +21,7 @@ export const wakeRoutes: readonly Route<NetworkService>[] = [
       tool('network_usage', ['network']),
       cli('network usage', {
         workspace: 'workspace_id',
+        args: [],
         view: show(
           ConversationUsage,
           'details',

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type ServerEvent, SseParser } from '../../../../client/sse.js'
-import { tasks } from '../../../../plugins/index.js'
+import { observe, tasks } from '../../../../plugins/index.js'
 import { eventually } from '../../../fixtures/session-world.js'
 import type { Reply } from '../../../harness/kernel.js'
 import { openAgents } from './agent-scene.js'
@@ -229,6 +229,57 @@ test('the conversation of a run is replayed, followed and ended with the run', a
     const refused = await request('GET', `/api/task-runs/${local}/conversation/stream`)
     assert.equal([refused.status, refused.body.code], [409, 'run_not_live'])
     assert.is((await request('GET', '/api/task-runs/none/conversation/stream')).body.code, 'task_run_not_found')
+  } finally {
+    await scene.close()
+  }
+})
+
+test('an agent is told its channel, what waits for it and who is there; a message becomes one task', async () => {
+  const scene = await openAgents({ plugins: [tasks, observe] })
+  try {
+    const bob = await scene.agent('bob')
+    const { message_id: id, thread_id: thread } = await scene
+      .say('ada', 'Review the parser\n\nIt fails on tabs.')
+      .then((message: Reply) => ({ message_id: message.id, thread_id: message.thread_id }))
+    const { context } = (await bob.get('/api/agent/context')).body
+    assert.equal(
+      [
+        context.coordination_channel.available,
+        context.coordination_channel.channel.id,
+        context.inbox_summary.unread_count,
+      ],
+      [true, 'team', 1],
+    )
+    assert.equal(
+      context.inbox_summary.items.map((one: Reply) => [one.message_id, one.channel_id, one.preview]),
+      [[id, 'team', 'Review the parser It fails on tabs.']],
+    )
+    assert.equal(
+      context.peer_roster.peers.map((one: Reply) => [one.peer_id, one.session_id]),
+      [[scene.peer('ada').peer_id, scene.peer('ada').session_id]],
+    )
+    const { me } = (await bob.get('/api/agent/me')).body
+    assert.equal(
+      me.channels.map((one: Reply) => one.id),
+      ['team'],
+    )
+    const at = `/channels/team/threads/${thread}`
+    const missing = await scene.request('POST', `${at}/promote-task`, { origin_message_id: 'msg_none' })
+    assert.is(missing.body.code, 'network_message_not_found')
+    const made = await scene.request('POST', `${at}/promote-task`, { origin_message_id: id, priority: 'high' })
+    assert.is(made.status, 201, JSON.stringify(made.body))
+    const { origin, task } = made.body
+    assert.equal(
+      [task.title, task.priority, task.origin.kind, task.origin.ref, task.current_run_id],
+      ['Review the parser', 'high', 'network', thread, undefined],
+    )
+    assert.equal([origin.task_id, origin.source_message_ids], [task.id, [id]])
+    const again = await scene.request('POST', `${at}/promote-task`, { origin_message_id: id })
+    assert.equal([again.body.task.id, again.body.origin], [task.id, origin])
+    const { body: shown } = await scene.request('GET', at)
+    assert.equal(shown.task_links, [origin])
+    const { body: overview } = await scene.kernel.request('GET', '/api/observe/overview')
+    assert.is(overview.overview.network.messages_today, 1)
   } finally {
     await scene.close()
   }
