@@ -18,6 +18,7 @@ export async function logIn(context: LocalContext): Promise<number | undefined> 
   const name = args.provider ?? ''
   const url = `/api/providers/${encodeURIComponent(name)}`
   const provider = (await client.request('GET', url)) as Provider
+  if (!provider?.auth_status) throw new CliFault('protocol', `${url} does not say how its login stands`)
   const { login_command: login, status_command: check, home_policy: policy } = provider.auth_status
   const byAgent = login === undefined || options.method !== undefined
   const line = (byAgent ? provider.command : login) ?? ''
