@@ -28,6 +28,8 @@ const whole: Readonly<Record<string, string>> = {
   'network directs messages direct_id': 'rooms are listed channel by channel',
   'network directs open peer_id': 'peers are listed workspace by workspace',
   'network peers show peer_id': 'peers are listed workspace by workspace',
+  'network threads promote origin_message_id': 'messages are listed thread by thread',
+  'network threads promote thread_id': 'threads are listed channel by channel',
   'network threads show thread_id': 'threads are listed channel by channel',
   'network threads messages thread_id': 'threads are listed channel by channel',
   'network work lookup work_id': 'agents choose it',

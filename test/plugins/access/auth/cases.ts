@@ -159,6 +159,7 @@ export const harmless = [
   'POST /api/undrain',
   'POST /api/workspaces/{workspace_id}/automation/suggestions',
   'POST /api/workspaces/{workspace_id}/network/channels/{channel}/directs/resolve',
+  'POST /api/workspaces/{workspace_id}/network/channels/{channel}/threads/{thread_id}/promote-task',
   'POST /api/workspaces/{workspace_id}/sessions/{session_id}/archive',
   'POST /api/workspaces/{workspace_id}/sessions/{session_id}/attach',
   'POST /api/workspaces/{workspace_id}/sessions/{session_id}/clarifications',
