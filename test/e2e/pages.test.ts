@@ -44,6 +44,8 @@ const special: Readonly<Record<string, Omit<Step, 'command'>>> = {
   // It asks questions, and there is no terminal.
   'svc bridge setup': { status: 1 },
   'svc notifications preset create': { before: bridgeNamed('team') },
+  // Only the agent of a session has channels.
+  'svc ch list': { status: 6 },
   'svc extension install acme-chat': { status: 7 },
   'svc extension install acme.keep': { before: `svc extension build '${join(root, 'examples/extensions/acme.keep')}'` },
 }
