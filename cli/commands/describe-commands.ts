@@ -25,7 +25,7 @@ function describeRoute(route: Route, cli: RouteCli): RouteCommand {
     return { name: name as string, option: optionName(name as string), in: 'path', type: 'text', required: true }
   })
   const visible = inPath.filter(({ name }) => !hidden.has(name))
-  // A workspace that is no argument is an option: its default is the caller's.
+  // A workspace in the path that the command does not take as an argument becomes the option --workspace.
   const named = new Set(cli.args?.map(({ name }) => name))
   const asOption = cli.args && cli.workspace !== undefined && !named.has(cli.workspace) ? cli.workspace : undefined
   const members = [

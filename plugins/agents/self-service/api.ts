@@ -64,7 +64,7 @@ export const Spawning = token<{ readonly points: SpawnPoints }>('self-service@1'
 
 type Context = AgentContextReply['context']
 
-/** Contributes whom a session talks to, for the picture that its agent gets of itself. */
+/** Channels, inbox and peers of a session, contributed for the context that its agent reads. */
 export interface CompanySource {
   /** Channels that it takes part in. */
   readonly channels: (session: SessionInfo) => readonly CoordinationChannel[]

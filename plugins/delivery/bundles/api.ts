@@ -14,7 +14,7 @@ export interface BundlesApi {
   activate(request: BundleActivationRequest, actor: Actor): Promise<BundleActivation>
   update(id: string, patch: BundleActivationPatch, actor: Actor): Promise<BundleActivation>
   deactivate(id: string, actor: Actor): Promise<void>
-  /** Channels that active profiles declare, by extension, bundle, profile and name; an inventory, nobody takes part by it. */
+  /** Channels that active profiles declare, by extension, bundle, profile and name. A declaration alone makes no session take part. */
   declaredChannels(): readonly DeclaredChannel[]
 }
 

@@ -126,7 +126,7 @@ export class BundlesService implements BundlesApi {
     return here.map(record => this.#activations.view(record))
   }
 
-  /** Channels that active profiles declare, by extension, bundle, profile and name; an inventory, nobody takes part by it. */
+  /** Channels that active profiles declare, by extension, bundle, profile and name. A declaration alone makes no session take part. */
   declaredChannels(): DeclaredChannel[] {
     return this.#activations
       .list()

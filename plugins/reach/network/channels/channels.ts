@@ -76,12 +76,15 @@ export class Channels {
     return rows.map(row => this.wire(row))
   }
 
-  /** Conversations of all channels of a workspace, the one with the newest message first. */
-  recents(workspaceId: string, limit: number): ChannelRecent[] {
-    const rows = containers.query(this.kernel.db, 'WHERE workspace_id = ? ORDER BY last_at DESC, id LIMIT +?', [
-      workspaceId,
-      limit,
-    ])
+  /**
+   * Conversations of all channels of a workspace, the one with the newest message first.
+   * @param sessionId of the agent that asks, which sees direct rooms only if they are its own; absent: a person asks
+   */
+  recents(workspaceId: string, limit: number, sessionId?: string): ChannelRecent[] {
+    const seen = sessionId === undefined ? '' : "AND (surface = 'thread' OR session_a = ? OR session_b = ?)"
+    const own = sessionId === undefined ? [] : [sessionId, sessionId]
+    const where = `WHERE workspace_id = ? ${seen} ORDER BY last_at DESC, id LIMIT +?`
+    const rows = containers.query(this.kernel.db, where, [workspaceId, ...own, limit])
     return rows.map(row => ({
       channel: row.channel,
       container_id: row.id,

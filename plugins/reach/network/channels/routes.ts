@@ -16,6 +16,7 @@ import {
   SubscriptionReply,
   UpdateChannelBody,
 } from '../../../../schemas/network/channels.js'
+import { agentSessionOf } from '../../../access/identity/api.js'
 import { AgentErrors } from '../../../agents/agents/api.js'
 import { DaemonErrors } from '../../../desk/daemon/api.js'
 import { REFERENCE_ERRORS } from '../../../desk/workspaces/api.js'
@@ -83,7 +84,10 @@ export const channelRoutes: readonly Route<NetworkService>[] = [
     handle: async (self, { params, query, actor }) => {
       const { id } = await self.place(params.workspace_id, actor)
       const { recent_limit: limit = 0 } = query
-      return { channels: self.channels.list(id), ...(limit > 0 && { recents: self.channels.recents(id, limit) }) }
+      return {
+        channels: self.channels.list(id),
+        ...(limit > 0 && { recents: self.channels.recents(id, limit, agentSessionOf(actor)) }),
+      }
     },
   }),
   channel.create({

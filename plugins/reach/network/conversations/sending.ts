@@ -208,8 +208,10 @@ export class Sending {
     messages.insert(t, message)
     const seq = t.get<{ seq: number }>('SELECT last_insert_rowid() AS seq')?.seq as number
     t.run(
-      'UPDATE network_channel SET messages = messages + 1, last_at = ?, preview = ? WHERE workspace_id = ? AND channel = ?',
-      [message.at, message.preview, message.workspaceId, message.channel],
+      // All peers see the channel: what is said in a room of two is not shown there.
+      `UPDATE network_channel SET messages = messages + 1, last_at = ?, preview = coalesce(?, preview)
+       WHERE workspace_id = ? AND channel = ?`,
+      [message.at, message.surface === 'direct' ? null : message.preview, message.workspaceId, message.channel],
     )
     return { ...message, seq }
   }

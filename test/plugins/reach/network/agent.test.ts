@@ -285,4 +285,24 @@ test('an agent is told its channel, what waits for it and who is there; a messag
   }
 })
 
+test('what two sessions say in their room is shown to no other agent', async () => {
+  const scene = await openAgents({ agents: ['ada', 'bob', 'eve'] })
+  try {
+    const { body } = await scene.request('POST', '/channels/team/directs/resolve', {
+      session_id: scene.peer('ada').session_id,
+      peer_id: scene.peer('bob').peer_id,
+    })
+    await scene.say('ada', 'said in the open', { thread_id: 'thread_open' })
+    await scene.say('ada', 'say for bob alone', { direct_id: body.direct.direct_id })
+    const channels = `/api/workspaces/${scene.workspaceId}/network/channels?recent_limit=10`
+    const places = async (name: string) =>
+      (await (await scene.agent(name)).get(channels)).body.recents.map((one: Reply) => one.surface).toSorted()
+    assert.equal([await places('bob'), await places('eve')], [['direct', 'thread'], ['thread']])
+    const [channel] = (await (await scene.agent('eve')).get(channels)).body.channels
+    assert.is(channel.last_message_preview, 'said in the open')
+  } finally {
+    await scene.close()
+  }
+})
+
 test.run()
