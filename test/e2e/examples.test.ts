@@ -176,6 +176,18 @@ test('of desktops, windows and layouts', async () => {
   await examples(['validate', 'preview', 'apply', 'export', 'list'].map(verb => `layout ${verb}`))
 })
 
+test('of the network', async () => {
+  await examples(['network identity', 'network remote', 'network peer add', 'network peer keys', 'network peer remove'])
+  await examples(['create', 'list', 'show', 'update'].map(verb => `network channels ${verb}`))
+  await examples(['network send', 'network status', 'network peers list', 'network usage', 'network inbox'])
+  await examples(['network subscribe', 'network subscriptions', 'network unsubscribe', 'network threads list'])
+  await endless('network watch')
+  await examples(['network share', 'network shared list', 'network unshare'])
+  for (const verb of ['coordination enable', 'coordination disable', 'coordination status', 'invitation dismiss'])
+    await examples([`network ${verb}`])
+  await examples(['network invitation reset'])
+})
+
 test('of every other command: none is called wrongly', async () => {
   const last = ['workspace remove', 'daemon stop']
   // It reads its value from standard input, which the test has none of.
