@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { runCached } from './code-cache.js'
+import { NODE_FLAGS } from './daemon-arguments.js'
 import type { DaemonOptions } from './run-daemon.js'
 
 /** By then the daemon has compiled what a start needs, and nobody waits for it any more. */
@@ -10,8 +11,10 @@ type Daemon = typeof import('./run-daemon.js')
 
 /** Loads the code of the daemon: in a build one file, run by V8's code cache, else its modules. */
 export async function loadDaemon(root: string, home: string): Promise<Daemon['runDaemon']> {
-  // V8 would spend the first moments on optimizing SQLite for a load that is not there yet. Flags are part of a code cache.
+  // V8 would spend the first moments on optimizing SQLite for a load that is not there yet.
   setFlagsFromString('--wasm-tiering-budget=200000000')
+  // Flags are part of a code cache: a process that was started without these can use it too.
+  for (const flag of NODE_FLAGS) setFlagsFromString(flag)
   const { runDaemon, keep } = await loaded(root, home)
   return (options: DaemonOptions) =>
     runDaemon({ ...options, ...(keep && { onReady: () => setTimeout(keep, keepAfterMs).unref() }) })

@@ -9,7 +9,7 @@ import { daemonHolder, elsewhereFault, runningDaemon } from '../address.js'
 import { CliFault, exitCodes } from '../fault.js'
 import type { LocalContext } from '../local.js'
 import { pick } from '../show/cells.js'
-import { SAFE_MODE } from './daemon-arguments.js'
+import { NODE_FLAGS, SAFE_MODE } from './daemon-arguments.js'
 import { forgetStop } from './home-notes.js'
 import { lastReason, logPath, logTail, openLog } from './log-file.js'
 
@@ -86,6 +86,7 @@ export async function bringUp(
   const child = spawn(
     process.execPath,
     [
+      ...NODE_FLAGS,
       ...process.execArgv,
       join(io.root, daemonFile()),
       ...(safeMode ? [SAFE_MODE] : []),

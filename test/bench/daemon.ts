@@ -23,7 +23,8 @@ export async function startDaemon(
   const main = path.join(root, 'dist/daemon.cjs')
   if (!existsSync(main)) throw new Error('there is no dist/daemon.cjs; run `npm run build` first')
   const gapFile = path.join(home, 'gap')
-  const child = spawn(process.execPath, [...(gaps ? ['--import', program('daemon-gap')] : []), main], {
+  const { NODE_FLAGS = [] } = await import(path.join(root, 'cli/daemon/daemon-arguments.ts'))
+  const child = spawn(process.execPath, [...NODE_FLAGS, ...(gaps ? ['--import', program('daemon-gap')] : []), main], {
     env: { ...env, SVC_BENCH_GAP: gapFile },
     stdio: 'ignore',
   })

@@ -21,8 +21,8 @@ const hardNeeds = (plugin: Plugin) => Object.values(plugin.requires).flatMap(nee
 const standIn = (id: string): Plugin => (id === configuration.provides?.id ? configuration : stubOf(id))
 /** How much faster than the real one time goes by here. */
 const PACE = 10
-/** Milliseconds after which the routes of a change are served, and its events are counted by the overview. */
-const PUBLISHED_MS = 2500
+/** Milliseconds after which the routes of a change are served, its events are counted by the overview, and memory was given back. */
+const SETTLED_MS = 5000
 
 /** A kernel whose time stands still while one looks, and the look. */
 async function start(plugins: readonly Plugin[], more: { critical?: readonly string[]; bare?: boolean } = {}) {
@@ -34,7 +34,7 @@ async function start(plugins: readonly Plugin[], more: { critical?: readonly str
   )
   const change = <T>(work: Promise<T>) => time.during(work, PACE)
   const look = async () => {
-    await time.clock.advance(PUBLISHED_MS)
+    await time.clock.advance(SETTLED_MS)
     const traces = await tracesOf(svc.kernel, kernel(), [...registries.values()])
     // A view of an optional service is held from when that came: the order says nothing.
     const plugins = traces.plugins.map(plugin => ({ ...plugin, holds: [...plugin.holds].sort() }))
