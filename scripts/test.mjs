@@ -9,12 +9,23 @@
 // test/harness/watch-replies.mjs, answered something that is not by the contract. The last line counts tests, a failed file
 // counting as one at least.
 //
-// SVC_TEST_SHARE=1/2 runs every second file of that order: releases of Node share the files among them, others with each seed.
+// All temporary files are in a folder of the run, which goes with it. SVC_TEST_SHARE=1/2 runs every second file of that order: releases of Node share the files among them, others with each seed.
 // SVC_TEST_PROCESSES says how many files run at once. They run in the order of how long they took last, the longest first; with SVC_SEED in an order drawn from it.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
@@ -46,6 +57,7 @@ async function main(args) {
   if (files.length === 0) return summary(0, missing.length)
   const durations = readDurations()
   const counts = { passed: 0, failed: missing.length, ms: {} }
+  useTemporaryFolder()
   const bundle = await bundleTests(files).catch(error => console.log(`FAIL  the bundle of the tests: ${error.message}`))
   if (bundle === undefined) return summary(0, 1)
   try {
@@ -61,6 +73,17 @@ async function main(args) {
   writeDurations({ ...durations, ...counts.ms })
   reportSlow(Object.entries(counts.ms), performance.now() - begun)
   return summary(counts.passed, counts.failed)
+}
+
+/**
+ * What the tests leave in the temporary folder goes with the run: a process that is killed removes nothing, and there are hundreds.
+ * The name is short, for a path of a socket has 107 bytes. Other users of the machine write into it too.
+ */
+function useTemporaryFolder() {
+  const folder = mkdtempSync(join(tmpdir(), 't-'))
+  chmodSync(folder, 0o1777)
+  process.env.TMPDIR = folder
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 2 }))
 }
 
 /** The longest first, or shuffled by the seed. */
