@@ -95,7 +95,9 @@ export const ExecutionProfileBody = v.strictObject({
   sandbox: v.optional(json(SandboxPolicy, 'sandbox policy as JSON: {"mode":"ref","sandbox_ref":"default"}')),
   participants: v.optional(json(ProfileParticipants, 'participants as JSON: {"required_capabilities":["ts"]}')),
   review: v.optional(json(ReviewProfile, 'reviewers as JSON: {"agent_name":"critic"}')),
-  coordinator: v.optional(json(CoordinatorProfile, 'coordinator as JSON; only {"mode":"inherit"}')),
+  coordinator: v.optional(
+    json(CoordinatorProfile, 'coordinator as JSON: {"mode":"guided","guidance":"…"} gives runs one'),
+  ),
   runtime: v.optional(json(RuntimeProfile, 'runtime as JSON; {"mode":"evidence"} requires a result on completion')),
   network_participation: v.nullish(
     json(ParticipationRequest, 'requested network participation as JSON: {"mode":"live","channel_strategy":"run"}'),

@@ -69,6 +69,8 @@ const held = {
 /** One attempt at a task. */
 export const TaskRun = v.object({
   ...held,
+  /** Absent: it does the work itself. A coordinator leads the other runs of its `designation_group_id`. */
+  kind: v.optional(v.picklist(['coordinator'])),
   origin: TaskOrigin,
   idempotency_key: v.optional(v.string()),
   metadata: v.optional(v.unknown()),

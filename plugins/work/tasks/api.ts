@@ -202,6 +202,11 @@ export const TaskErrors = defineErrors({
     message: 'agents may not force operations: task.recovery.allow_agent_force is false',
     next: command('config get', 'task.recovery.allow_agent_force'),
   },
+  task_fan_out_refused: {
+    status: 403,
+    message: 'an agent can only fan out the task whose coordinator run it holds',
+    next: command('task child create', placeholder('task-id')),
+  },
   task_result_required: {
     status: 422,
     message: 'the execution profile of the task requires a result',

@@ -1,5 +1,5 @@
 import { shown } from '../../../kernel/kit/text.js'
-import type { DiskSpace, PluginKernel, Tx } from '../../../kernel/plugin.js'
+import type { DiskSpace, PluginKernel, Reads, Tx } from '../../../kernel/plugin.js'
 import type { ParticipationRequest } from '../../../schemas/network.js'
 import type { TaskStatus } from '../../../schemas/tasks.js'
 import type { Daemon } from '../../desk/daemon/api.js'
@@ -11,6 +11,7 @@ import { TaskErrors } from './api.js'
 import { TaskJournal } from './journal.js'
 import { RunParticipation, UnaskedError } from './runs/participation.js'
 import { Reservations, type Wants } from './runs/reserve.js'
+import type { RunKind } from './runs/run-row.js'
 import { RunStore } from './runs/run-store.js'
 import { Reconciler } from './tasks/reconcile.js'
 import type { TaskRow } from './tasks/task-row.js'
@@ -62,10 +63,13 @@ export class TaskCore {
     {
       wantsOf,
       profiled,
+      guided,
     }: {
-      readonly wantsOf: (t: Tx, task: TaskRow) => Wants
+      readonly wantsOf: (t: Tx, task: TaskRow, kind: RunKind) => Wants
       /** The request for a part in the network in the execution profile of a task. */
       readonly profiled: (t: Tx, task: TaskRow) => ParticipationRequest | null | undefined
+      /** Whether the execution profile of a task wants a coordinator. */
+      readonly guided: (reads: Reads, task: string) => boolean
     },
   ) {
     const now = () => kernel.clock.now()
@@ -84,6 +88,7 @@ export class TaskCore {
       ...([kernel.ids, now, this.runs, this.journal, this.totals.runs, this.participation] as const),
       profiled,
       wantsOf,
+      guided,
     )
   }
 

@@ -94,11 +94,12 @@ export class TaskService implements TasksApi {
 
   constructor(private readonly kernel: TaskKernel) {
     const core: TaskCore = new TaskCore(kernel, {
-      wantsOf: (t, task) => {
+      wantsOf: (t, task, kind) => {
         const measured = this.budgets.measures(t, task.id)
-        const wants = wantsOf(task, this.profiles.partsOf(task.id, t))
+        const wants = wantsOf(task, this.profiles.partsOf(task.id, t), kind)
         return { ...wants, ...(measured.length > 0 ? { measured } : {}) }
       },
+      guided: (reads, task) => this.profiles.partsOf(task, reads).coordinator.mode === 'guided',
       profiled: (t, task) => this.profiles.partsOf(task.id, t).network_participation,
     })
     const tokens = new ClaimTokens(kernel.ids)

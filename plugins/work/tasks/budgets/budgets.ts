@@ -4,7 +4,7 @@ import type { Budget, BudgetKind, SetBudgetBody } from '../../../../schemas/task
 import type { SessionInfo, SessionUse, SessionUses } from '../../sessions/api.js'
 import type { Settle, TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
-import { json, update } from '../rows.js'
+import { update } from '../rows.js'
 import type { RunRow } from '../runs/run-row.js'
 import { type Who, whoOf } from '../who.js'
 import { Alarm } from './alarm.js'
@@ -257,13 +257,7 @@ export class Budgets {
 
   /** Applies changed limits to active and queued runs. */
   #changed(t: Tx, kind: BudgetKind, ref: string): void {
-    if (kind === 'task') {
-      const wants = json(this.core.reservations.wants(t, this.core.tasks.find(ref, t)))
-      t.run("UPDATE tasks_run SET wants = ? WHERE task_id = ? AND +status = 'queued'", [
-        wants === '{}' ? null : wants,
-        ref,
-      ])
-    }
+    if (kind === 'task') this.core.reservations.spread(t, this.core.tasks.find(ref, t))
     const budget = this.#ledger.budget(kind, ref, t)
     const runs = t.all<RunRow>('SELECT * FROM tasks_run WHERE lease_until IS NOT NULL AND session_id IS NOT NULL')
     for (const run of runs) {

@@ -4,8 +4,9 @@ import type { SessionInfo } from '../../sessions/api.js'
 import { TaskErrors } from '../api.js'
 import type { TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
-import { insert, json } from '../rows.js'
+import { insert } from '../rows.js'
 import type { Wants } from '../runs/reserve.js'
+import type { RunKind } from '../runs/run-row.js'
 import { look, ownerOf, type TaskRow } from '../tasks/task-row.js'
 import type { Who } from '../who.js'
 import { ProfileErrors } from './errors.js'
@@ -112,9 +113,7 @@ export class Profiles {
   /** Queued runs get the requirements of the new profile. Other runs only record that there is one, in case they are requeued. */
   #spread(t: Tx, task: TaskRow, profiled: boolean): void {
     t.run('UPDATE tasks_run SET profiled = ? WHERE task_id = ?', [Number(profiled), task.id])
-    const wants = this.core.reservations.wants(t, task)
-    const text = Object.keys(wants).length > 0 ? json(wants) : null
-    t.run("UPDATE tasks_run SET wants = ? WHERE task_id = ? AND +status = 'queued'", [text, task.id])
+    this.core.reservations.spread(t, task)
   }
 }
 
@@ -127,8 +126,17 @@ const defined = <T extends object>(value: T) =>
   Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as Partial<T>
 
 /** The requirements on claimants of a task: its owner and its profile. */
-export function wantsOf(task: TaskRow, { worker, participants }: ProfileParts): Wants {
+export function wantsOf(task: TaskRow, { worker, participants, coordinator }: ProfileParts, kind: RunKind): Wants {
   const owner = ownerOf(task)
+  if (kind === 'coordinator') {
+    const { agent_name: name, provider } = coordinator
+    const agents = name === undefined ? (participants.allowed_agent_names ?? []) : [name]
+    return {
+      ...(owner ? { owner } : {}),
+      ...(agents.length > 0 ? { agents } : {}),
+      ...(provider ? { provider } : {}),
+    }
+  }
   const named = worker.mode === 'select' && worker.agent_name !== undefined ? [worker.agent_name] : []
   const allowed = [...named, ...(worker.allowed_agent_names ?? [])]
   const agents = both(allowed, participants.allowed_agent_names ?? [])
@@ -149,9 +157,10 @@ export function wantsOf(task: TaskRow, { worker, participants }: ProfileParts): 
  * @param turn index of the run in its fan-out plus the number of failed sessions
  * @param byDefault the default agent of the workspace
  */
-export function agentFor(parts: ProfileParts, turn: number, byDefault: string): string | undefined {
-  const { worker, participants } = parts
-  if (worker.mode === 'select') return worker.agent_name
+export function agentFor(parts: ProfileParts, kind: RunKind, turn: number, byDefault: string): string | undefined {
+  const { worker, participants, coordinator } = parts
+  if (kind === 'coordinator' && coordinator.agent_name !== undefined) return coordinator.agent_name
+  if (kind === 'worker' && worker.mode === 'select') return worker.agent_name
   const allowed = both(worker.allowed_agent_names ?? [], participants.allowed_agent_names ?? [])
   const preferred = union(worker.preferred_agent_names, participants.preferred_agent_names)
   const fit = preferred.filter(name => allowed.length === 0 || allowed.includes(name))
@@ -194,13 +203,17 @@ function judge(parts: ProfileParts): void {
     if (at >= 0) throw fault(`${name}.preferred_agent_names.${at}`, 'must be one of allowed_agent_names')
   }
   const mayWork = participants.allowed_agent_names ?? []
-  if (worker.agent_name && mayWork.length > 0 && !mayWork.includes(worker.agent_name))
-    throw fault('worker.agent_name', 'must be one of participants.allowed_agent_names')
-  if (coordinator.mode === 'guided') throw fault('coordinator.mode', 'must be inherit: coordinators are not supported')
+  for (const [name, agent] of [
+    ['worker', worker.agent_name] as const,
+    ['coordinator', coordinator.agent_name] as const,
+  ])
+    if (agent && mayWork.length > 0 && !mayWork.includes(agent))
+      throw fault(`${name}.agent_name`, 'must be one of participants.allowed_agent_names')
   const guided = (['agent_name', 'provider', 'model', 'guidance'] as const).find(
     name => coordinator[name] !== undefined,
   )
-  if (guided !== undefined) throw fault(`coordinator.${guided}`, 'only allowed for mode guided')
+  if (guided !== undefined && coordinator.mode !== 'guided')
+    throw fault(`coordinator.${guided}`, 'only allowed for mode guided')
   paired('sandbox.sandbox_ref', sandbox.mode === 'ref', sandbox.sandbox_ref)
   paired('worktree.worktree_ref', worktree.mode === 'ref', worktree.worktree_ref)
 }

@@ -48,7 +48,7 @@ export function outcomeOf(
 export function partFailure(latest: readonly RunRow[]): string {
   const failed = latest.filter(({ status }) => status === 'failed')
   const named = failed.map(({ designation_index: index, designation_brief: brief, error }) => {
-    const name = `part ${(index ?? 0) + 1} (${shown(brief ?? '', CHARS.brief)})`
+    const name = index === null ? 'the coordinator' : `part ${index + 1} (${shown(brief ?? '', CHARS.brief)})`
     return error === null ? name : `${name}: ${error.slice(0, CHARS.error)}`
   })
   return `${PART_FAILED}: ${failed.length} of ${latest.length} parts failed: ${named.join('; ')}`

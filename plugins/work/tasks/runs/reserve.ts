@@ -1,5 +1,5 @@
 import { command } from '../../../../kernel/kit/commands/command-line.js'
-import type { Ids, Tx } from '../../../../kernel/plugin.js'
+import type { Ids, Reads, Tx } from '../../../../kernel/plugin.js'
 import type { ParticipationRequest } from '../../../../schemas/network.js'
 import { TaskErrors } from '../api.js'
 import type { TaskJournal } from '../journal.js'
@@ -10,7 +10,7 @@ import type { TaskRow } from '../tasks/task-row.js'
 import { runKinds, type Totals } from '../totals.js'
 import type { Who } from '../who.js'
 import { askedChannel, type RunParticipation } from './participation.js'
-import { type RunRow, UNCLAIMED } from './run-row.js'
+import { type RunKind, type RunRow, UNCLAIMED } from './run-row.js'
 import type { RunStore } from './run-store.js'
 
 /** A request to queue a run. */
@@ -26,12 +26,10 @@ export interface Reservation {
   readonly designation?: Designation
 }
 
-/** A part of a fan-out. */
-interface Designation {
-  readonly index: number
-  readonly brief: string
-  readonly group: string
-}
+/** A part of a fan-out, or the run that coordinates it. */
+type Designation =
+  | { readonly index: number; readonly brief: string; readonly group: string }
+  | { readonly kind: 'coordinator'; readonly index: null; readonly group: string }
 
 /** Requirements on the claimant, stored with the run; empty for a run that any session may claim. */
 export interface Wants {
@@ -59,7 +57,9 @@ export class Reservations {
     /** The request in the execution profile of a task. */
     private readonly profiled: (t: Tx, task: TaskRow) => ParticipationRequest | null | undefined,
     /** The requirements on claimants of a task. */
-    readonly wants: (t: Tx, task: TaskRow) => Wants,
+    readonly wants: (t: Tx, task: TaskRow, kind: RunKind) => Wants,
+    /** Whether the execution profile of a task wants a coordinator. */
+    readonly guided: (reads: Reads, task: string) => boolean,
   ) {}
 
   /**
@@ -74,10 +74,11 @@ export class Reservations {
       this.counts.duplicates++
       return { run: known, existing: true }
     }
-    const part = wish.designation ?? partOf(wish.previous)
+    const part = wish.designation ?? (wish.previous ? partOf(wish.previous) : this.#lead(t, task))
     this.#judge(t, task, wish, part)
     const attempt = this.#attempt(t, task, wish, part)
-    const wants = this.wants(t, task)
+    const kind = part?.index === null ? 'coordinator' : 'worker'
+    const wants = this.wants(t, task, kind)
     const id = this.ids.id('trun')
     const asked = { asked: wish.participation, profile: this.profiled(t, task) }
     const participation = this.participation.resolve(t, { runId: id, task, ...asked })
@@ -86,7 +87,7 @@ export class Reservations {
     const run: RunRow = {
       id,
       task_id: task.id,
-      kind: 'worker',
+      kind,
       status: 'queued',
       attempt,
       recovery_count: 0,
@@ -98,7 +99,7 @@ export class Reservations {
       queued_at: this.now(),
       ended_at: null,
       designation_index: part?.index ?? null,
-      designation_brief: part?.brief ?? null,
+      designation_brief: briefOf(part),
       designation_group_id: part?.group ?? null,
       metadata: metadataOf(wish, part),
       result: null,
@@ -120,6 +121,22 @@ export class Reservations {
       payload: { attempt, ...(part && { designation: part }) },
     })
     return { run, existing: false }
+  }
+
+  /** What a changed task or profile wants of claimants goes for its queued runs as well. */
+  spread(t: Tx, task: TaskRow): void {
+    for (const kind of ['worker', 'coordinator'] as const) {
+      const wants = this.wants(t, task, kind)
+      t.run("UPDATE tasks_run SET wants = ? WHERE task_id = ? AND kind = ? AND +status = 'queued'", [
+        Object.keys(wants).length > 0 ? json(wants) : null,
+        ...[task.id, kind],
+      ])
+    }
+  }
+
+  /** A run of a task that has a coordinator is the coordinator: its fan-outs join it. */
+  #lead(t: Tx, { id }: TaskRow): Designation | undefined {
+    return this.guided(t, id) ? { kind: 'coordinator', index: null, group: this.ids.id('tgrp') } : undefined
   }
 
   #known(t: Tx, { origin }: Who, task: TaskRow, key: string): RunRow | undefined {
@@ -159,18 +176,23 @@ export class Reservations {
 }
 
 function metadataOf({ metadata }: Reservation, part: Designation | undefined): string | null {
-  const own = part && { designation: { index: part.index, brief: part.brief } }
+  const own = part && part.index !== null && { designation: { index: part.index, brief: part.brief } }
   const text = json(own && isObject(metadata ?? {}) ? { ...(metadata as object | undefined), ...own } : metadata)
   if (text !== null && Buffer.byteLength(text) > LIMITS.metadata)
     throw TaskErrors.task_invalid(`metadata: at most ${LIMITS.metadata} bytes`)
   return text
 }
 
+const briefOf = (part: Designation | undefined): string | null =>
+  part === undefined || part.index === null ? null : part.brief
+
 const isObject = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** The part of a fan-out that a run works on; its successor gets the same part. */
-function partOf(run: RunRow | undefined): Designation | undefined {
-  if (!run || run.designation_group_id === null || run.designation_index === null) return undefined
-  return { group: run.designation_group_id, index: run.designation_index, brief: run.designation_brief ?? '' }
+function partOf(run: RunRow): Designation | undefined {
+  if (run.designation_group_id === null) return undefined
+  const { designation_group_id: group, designation_index: index, kind } = run
+  if (kind === 'coordinator') return { kind, index: null, group }
+  return index === null ? undefined : { group, index, brief: run.designation_brief ?? '' }
 }

@@ -13,11 +13,14 @@ import { given } from '../rows.js'
 import { actorToWire, refToWire } from '../who.js'
 import { channelOfRun } from './participation.js'
 
+/** A worker does the work, a coordinator leads the workers of its fan-out. */
+export type RunKind = 'worker' | 'coordinator'
+
 /** A run as it is stored; times in epoch milliseconds. */
 export interface RunRow {
   readonly id: string
   readonly task_id: string
-  readonly kind: string
+  readonly kind: RunKind
   readonly status: TaskRunStatus
   readonly attempt: number
   readonly recovery_count: number
@@ -130,6 +133,7 @@ export function runToWire(row: RunRow): TaskRun {
   const { max_attempts: _, ...facts } = activeToWire(row, 0)
   return {
     ...facts,
+    ...(row.kind === 'worker' ? {} : { kind: row.kind }),
     origin: { kind: row.origin_kind, ref: refToWire(row.origin_ref) },
     ...given('idempotency_key', row.idempotency_key),
     ...(row.metadata === null ? {} : { metadata: JSON.parse(row.metadata) }),

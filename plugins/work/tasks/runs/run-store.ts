@@ -91,7 +91,7 @@ export class RunStore {
       (group === null
         ? reads.row('SELECT max(attempt) FROM tasks_run WHERE task_id = ?', [task])
         : reads.row(
-            'SELECT max(attempt) FROM tasks_run WHERE task_id = ? AND designation_group_id = ? AND designation_index = ?',
+            'SELECT max(attempt) FROM tasks_run WHERE task_id = ? AND designation_group_id = ? AND designation_index IS ?',
             [task, group, index],
           )) ?? []
     return Number(highest ?? 0) + 1

@@ -6,7 +6,7 @@ import type { Settle, TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
 import { update } from '../rows.js'
 import type { Reservation } from '../runs/reserve.js'
-import { runToWire } from '../runs/run-row.js'
+import { type RunRow, runToWire } from '../runs/run-row.js'
 import { type Who, whoOf } from '../who.js'
 import { look, type TaskRow } from './task-row.js'
 import { bounded, checked, checkedKey, invalid } from './write.js'
@@ -76,6 +76,7 @@ export class TaskExecution {
   /** Queues several runs, one by one: when one fails, the earlier ones stay queued. */
   async fanOut(who: Who, id: string, body: FanOutBody): Promise<FanOutReply> {
     await this.core.kernel.needs.daemon.admit('task run')
+    this.#mayFanOut(who, id)
     const { designations, network_participation: participation } = body
     const key = checkedKey(body.idempotency_key)
     const most = this.mostRuns()
@@ -88,16 +89,21 @@ export class TaskExecution {
       const its = checkedKey(own, `${name}.idempotency_key`) ?? checkedKey(key && `${key}.${index}`)
       if (its === undefined) throw invalid(`${name}.idempotency_key: required when the request has no idempotency_key`)
       bounded(`${name}.metadata`, metadata)
-      return { key: its, metadata, participation, index, brief: text }
+      return { key: its, metadata, participation, brief: text }
     })
     if (new Set(wishes.map(wish => wish.key)).size < wishes.length)
       throw invalid('designations: each entry must have a different idempotency_key')
-    const group = this.#groupOf(
+    const { group, first } = this.#placeOf(
       who,
+      id,
       wishes.map(wish => wish.key),
     )
+    if (first + wishes.length > most)
+      throw invalid(`designations: the coordinator has ${first} runs already, and at most ${most} are allowed`)
+    const lead = await this.#lead(who, id, group, participation)
     const runs: TaskRun[] = []
-    for (const { index, brief, ...wish } of wishes) {
+    for (const [at, { brief, ...wish }] of wishes.entries()) {
+      const index = first + at
       const run = await this.core.write(who, (t, settle) => {
         const task = this.core.tasks.find(id, t)
         refuseUnapproved(task)
@@ -107,19 +113,53 @@ export class TaskExecution {
       })
       runs.push(runToWire(run))
     }
-    return { designation_group_id: group, runs }
+    return { designation_group_id: group, runs: [...runs, ...lead] }
   }
 
-  /** The group of an earlier, partly failed request with the same keys, so that a repeated request completes it. */
-  #groupOf({ origin }: Who, keys: readonly string[]): string {
-    for (const key of keys) {
-      const row = this.core.kernel.db.row(
-        'SELECT designation_group_id FROM tasks_run WHERE origin_kind = ? AND origin_ref = ? AND idempotency_key = ?',
+  /** An agent divides the work that it coordinates, and no other. @throws Fault `task_fan_out_refused` */
+  #mayFanOut({ by }: Who, id: string): void {
+    if (by.kind !== 'agent_session') return
+    const held = this.core.runs.ofSession(by.ref)
+    if (held.some(run => run.kind === 'coordinator' && run.task_id === id)) return
+    throw TaskErrors.task_fan_out_refused(`the session ${by.ref} holds no coordinator run of task ${id}`)
+  }
+
+  /** Queues the coordinator of a fan-out, where the profile of the task wants one and there is none yet. */
+  async #lead(who: Who, id: string, group: string, participation: Reservation['participation']): Promise<TaskRun[]> {
+    if (!this.core.reservations.guided(this.core.kernel.db, id)) return []
+    const run = await this.core.write(who, (t, settle) => {
+      const task = this.core.tasks.find(id, t)
+      refuseUnapproved(task)
+      if (this.core.runs.all(id, t).some(run => run.kind === 'coordinator' && run.designation_group_id === group))
+        return undefined
+      const designation = { kind: 'coordinator', index: null, group } as const
+      const { run } = this.core.reservations.reserve(t, who, task, {
+        ...{ key: `task.coordinate.${group}`, participation, designation },
+      })
+      settle(id)
+      return this.core.runs.find(run.id, t)
+    })
+    return run ? [runToWire(run)] : []
+  }
+
+  /**
+   * The group of a fan-out, and the number of its first part: those of an earlier, partly failed request with the same keys, so that a
+   * repeated request completes it; else those behind the parts of the coordinator that is at work.
+   */
+  #placeOf({ origin }: Who, id: string, keys: readonly string[]): { readonly group: string; readonly first: number } {
+    const { kernel, runs } = this.core
+    for (const [at, key] of keys.entries()) {
+      const run = kernel.db.get<RunRow>(
+        'SELECT * FROM tasks_run WHERE origin_kind = ? AND origin_ref = ? AND idempotency_key = ?',
         [origin.kind, origin.ref, key],
       )
-      if (row?.[0]) return String(row[0])
+      const { designation_group_id: group, designation_index: index } = run ?? {}
+      if (group) return { group, first: Math.max(0, (index ?? at) - at) }
     }
-    return this.core.kernel.ids.id('tgrp')
+    const group = runs.open(id).find(run => run.kind === 'coordinator')?.designation_group_id
+    if (!group) return { group: kernel.ids.id('tgrp'), first: 0 }
+    const parts = runs.all(id).filter(run => run.designation_group_id === group && run.designation_index !== null)
+    return { group, first: Math.max(-1, ...parts.map(run => run.designation_index ?? 0)) + 1 }
   }
 
   async #execute(who: Who, id: string, action: 'start' | 'enqueue', body: ExecutionBody): Promise<Executed> {

@@ -271,6 +271,7 @@ export const taskRoutes = [
     audited: false,
     summary: 'Fan a task out into several runs, one for each part of the work',
     body: FanOutBody,
+    origins,
     invalid,
     replies: { 201: FanOutReply },
     with: [

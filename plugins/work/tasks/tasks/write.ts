@@ -89,12 +89,8 @@ export class TaskWriter {
       const changes = this.#changes(before, body)
       update(t, 'tasks_task', id, { ...changes, updated_at: this.core.now() })
       const after = this.core.tasks.find(id, t)
-      const wants = json(this.core.reservations.wants(t, after))
-      t.run("UPDATE tasks_run SET priority = ?, wants = ? WHERE task_id = ? AND +status = 'queued'", [
-        after.priority,
-        wants === '{}' ? null : wants,
-        id,
-      ])
+      t.run("UPDATE tasks_run SET priority = ? WHERE task_id = ? AND +status = 'queued'", [after.priority, id])
+      this.core.reservations.spread(t, after)
       this.core.journal.write(t, who, 'task.updated', { task: before, payload: { changed: Object.keys(changes) } })
       settle(id)
       return this.core.tasks.toWire(this.core.tasks.find(id, t), t)

@@ -17,10 +17,12 @@ export interface Before {
   readonly branch: string | undefined
   /** Maximum size of the description in the prompt. */
   readonly bodyBytes: number
+  /** Of a coordinator: the guidance of the profile, and the runs that it leads. */
+  readonly lead: { readonly guidance: string | undefined; readonly parts: readonly RunRow[] } | undefined
 }
 
 /** The first prompt of a session that was started for a run. */
-export function promptOf(task: TaskRow, run: RunRow, { earlier, handoff, branch, bodyBytes }: Before): string {
+export function promptOf(task: TaskRow, run: RunRow, { earlier, handoff, branch, bodyBytes, lead }: Before): string {
   const { text, truncated } = cutText(task.description ?? '', bodyBytes)
   const cut = truncated ? `${text}\n[truncated; full description: svc task get ${task.id}]` : text
   const wanted = continuationOf(run)
@@ -28,9 +30,10 @@ export function promptOf(task: TaskRow, run: RunRow, { earlier, handoff, branch,
     error === null ? [] : [`- attempt ${attempt} (${status}): ${error.slice(0, ERROR_CHARS)}`],
   )
   return [
-    `Work on this task: ${task.title}`,
+    `${lead ? 'Coordinate' : 'Work on'} this task: ${task.title}`,
     ...(run.designation_brief === null ? [] : [`Your part of the task: ${run.designation_brief}`]),
     ...(cut === '' ? [] : [cut]),
+    ...(lead ? [leadOf(task, lead)] : []),
     ...(failed.length === 0 ? [] : [`Earlier attempts:\n${failed.join('\n')}`]),
     ...(handoff === undefined ? [] : [`Handoff from the previous run:\n${handoff}`]),
     ...(wanted === undefined ? [] : [wishOf(wanted)]),
@@ -45,6 +48,27 @@ export function promptOf(task: TaskRow, run: RunRow, { earlier, handoff, branch,
 If the shell does not find svc, as a login shell may not, run "$SVC_BIN" instead of svc.
 If a command fails with AUTONOMY_LEASE_EXPIRED or AUTONOMY_FOREIGN_RUN, you no longer hold the run: stop working on it.`,
   ].join('\n\n')
+}
+
+/** What a coordinator is told: others do the work of the task. */
+function leadOf({ id }: TaskRow, { guidance, parts }: NonNullable<Before['lead']>): string {
+  const told = parts.map(
+    ({ id: run, status, designation_index: index, designation_brief: brief }) =>
+      `- part ${(index ?? 0) + 1}, run ${run}, ${status}: ${brief ?? ''}`,
+  )
+  return [
+    ...(guidance === undefined ? [] : [guidance, '']),
+    'Other sessions do the work; you split it, answer them and judge the results.',
+    ...(parts.length > 0
+      ? ['The parts of the work:', ...told]
+      : ['Split the work into parts, each of which becomes a run:']),
+    ...(parts.length > 0
+      ? []
+      : [
+          `  svc task fan-out ${id} --idempotency-key parts --designations '[{"brief":"first part"},{"brief":"second part"}]'`,
+        ]),
+    `How far they are: svc task run list ${id}. Where the run has a channel, svc ch list shows it. End your run when all parts have ended.`,
+  ].join('\n')
 }
 
 /** The verdict of the reviewer. */

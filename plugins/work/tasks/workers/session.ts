@@ -15,15 +15,18 @@ export async function startSession(
   const profile = profiles.partsOf(worker.task_id)
   const task = core.tasks.find(worker.task_id)
   const { mode, sandbox_ref: ref } = profile.sandbox
+  const { kind } = core.runs.find(worker.run_id)
+  const asked = kind === 'coordinator' ? profile.coordinator : profile.worker
   // Global tasks have a workspace of their own.
   const workspaceId = worker.place || (await needs.workspaces.scratch()).id
   const worktree = await worktreeFor(core, profiles, worker, workspaceId)
   try {
     const session = await needs.sessions.create({
       workspaceId,
-      agentName: agentFor(profile, turnOf(core, worker), needs.sessions.agentFor(workspaceId)),
+      agentName: agentFor(profile, kind, turnOf(core, worker), needs.sessions.agentFor(workspaceId)),
+      ...(kind === 'coordinator' && { type: kind }),
       name: task.title.slice(0, 200),
-      model: profile.worker.model,
+      model: asked.model,
       sandbox: mode === 'ref' ? ref : mode === 'none' ? 'none' : undefined,
       unattended: true,
       worktree,
@@ -34,7 +37,7 @@ export async function startSession(
     await core.write(whoOf(actor), t =>
       update(t, 'tasks_worker', worker.id, { session_id: session.id, worktree: text }),
     )
-    const { provider } = profile.worker
+    const { provider } = asked
     if (provider === undefined || provider === session.provider) return { session, branch: worktree?.branch }
     throw new Error(
       `provider_mismatch: agent ${session.agentName} uses provider ${session.provider}, the profile requires ${provider}`,

@@ -135,11 +135,19 @@ export class Workers {
     }
     const overdue = ms === 0 ? undefined : this.core.kernel.clock.timeout(ms, stop, { unref: true })
     try {
-      await this.#turns(worker, session.id, promptOf(task, run, { earlier, handoff, branch, bodyBytes }))
+      const lead = this.#lead(run)
+      await this.#turns(worker, session.id, promptOf(task, run, { earlier, handoff, branch, bodyBytes, lead }))
     } finally {
       overdue?.cancel()
       this.#late.delete(session.id)
     }
+  }
+
+  /** What a coordinator has to know of those that it leads. */
+  #lead({ kind, task_id: task, designation_group_id: group }: RunRow) {
+    if (kind !== 'coordinator') return undefined
+    const parts = this.core.runs.latest(task).filter(one => one.kind !== kind && one.designation_group_id === group)
+    return { guidance: this.profiles.partsOf(task).coordinator.guidance, parts }
   }
 
   /** Runs one turn, and a reminder turn when the agent has not ended its run. */

@@ -174,6 +174,42 @@ record('a run is judged as far as it goes, and one from elsewhere is refused', a
   assert.is((await ask(context, 'GET', `${at}?scope=task&task_id=${mine.task}`)).coordination.revision, 0)
 })
 
+record(
+  'a fan-out under a coordinator is eligible once the coordinator is at work and has two workers',
+  async context => {
+    const { at, world } = context
+    const { id } = await world.session('ada')
+    const eligibility = async (briefs: readonly string[], isClaimed: boolean) => {
+      const place = { title: 'led', scope: 'workspace', workspace: world.workspaceId }
+      const { task } = (await world.kernel.request('POST', '/api/tasks', place)).body
+      const profile = { coordinator: { mode: 'guided' }, worker: { mode: 'select', agent_name: 'ghost' } }
+      await world.kernel.request('PUT', `/api/tasks/${task.id}/execution-profile`, profile)
+      const body = { designations: briefs.map(brief => ({ brief })), idempotency_key: task.id }
+      const { runs } = (await world.kernel.request('POST', `/api/tasks/${task.id}/runs/fan-out`, body)).body
+      const run = runs.at(-1).id
+      const attached = { session_id: id }
+      if (isClaimed) {
+        const { status, body } = await world.kernel.request('POST', `/api/task-runs/${run}/attach-session`, attached)
+        assert.is(status, 200, JSON.stringify(body))
+      }
+      return (await ask(context, 'GET', `${at}?scope=task&task_id=${task.id}&run_id=${run}`)).coordination.eligibility
+    }
+    const shown = [
+      await eligibility(['one', 'two'], false),
+      await eligibility(['one'], true),
+      await eligibility(['one', 'two'], true),
+    ]
+    assert.equal(
+      shown.map(({ reason, coordinator, worker_count }) => [reason, coordinator, worker_count]),
+      [
+        ['run_inactive', true, 2],
+        ['workers_required', true, 1],
+        ['eligible', true, 2],
+      ],
+    )
+  },
+)
+
 record('records survive a restart', async context => {
   const before = (await ask(context, 'GET', `${context.at}?scope=workspace`)).coordination
   await context.world.restart()

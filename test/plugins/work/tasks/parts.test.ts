@@ -1,11 +1,14 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { Requests } from '../../../../kernel/plugin.js'
+import { probe } from '../../../../testing/look.js'
 import type { Reply } from '../../../harness/kernel.js'
 import { type Scene, scene } from './scene.js'
 
+const look = probe({ request: Requests })
 const test = suite<{ world: Scene }>('fan-outs of which a part failed')
 test.before.each(async context => {
-  context.world = await scene()
+  context.world = await scene({ plugins: [look.plugin] })
 })
 test.after.each(({ world }) => world.close())
 
@@ -199,6 +202,103 @@ test('a rejected review of one part queues that part again', async ({ world }) =
   assert.equal([next.designation.brief, next.attempt], ['one', 2])
   await end(world, next.id, 'fail')
   assert.is((await facts(world, task)).status, 'needs_attention')
+})
+
+/** A task whose profile wants a coordinator. */
+async function guided(world: Scene, more: object = {}) {
+  const { task } = (await world.post('/api/tasks', { title: 'guided', scope: 'global' })).body
+  const at = `/api/tasks/${task.id}`
+  const { status, body } = await world.request('PUT', `${at}/execution-profile`, {
+    coordinator: { mode: 'guided', guidance: 'keep it small', ...more },
+  })
+  assert.is(status, 200, JSON.stringify(body))
+  const fanOut = (key: string, ...briefs: string[]) =>
+    world.post(`${at}/runs/fan-out`, { designations: briefs.map(brief => ({ brief })), idempotency_key: key })
+  return { task: task.id as string, at, fanOut }
+}
+
+test('a fan-out of a task that wants a coordinator has one, which has to end as its parts have', async ({ world }) => {
+  const { task, fanOut } = await guided(world)
+  const { runs, designation_group_id: group } = (await fanOut('k', 'one', 'two')).body
+  assert.equal(
+    runs.map(({ kind, designation, designation_group_id, attempt }: Reply) => [
+      ...[kind, designation?.index, designation_group_id, attempt],
+    ]),
+    [
+      [undefined, 0, group, 1],
+      [undefined, 1, group, 1],
+      ['coordinator', undefined, group, 1],
+    ],
+  )
+  const again = (await fanOut('k', 'one', 'two')).body
+  assert.equal([again.designation_group_id, again.runs.length], [group, 2], 'repeated, it makes no other coordinator')
+  await end(world, runs[0].id, 'complete')
+  await end(world, runs[1].id, 'complete')
+  assert.is((await facts(world, task)).status, 'ready', 'the coordinator has not ended')
+  await end(world, runs[2].id, 'fail')
+  const now = await facts(world, task)
+  assert.equal([now.status, /the coordinator: no network/.test(now.reason)], ['needs_attention', true], now.reason)
+  assert.is((await world.post(`/api/tasks/${task}/recover`)).status, 200)
+  const [next] = await openRuns(world, task)
+  assert.equal(
+    [next?.kind, next?.designation_group_id, next?.attempt, next?.previous_run_id],
+    ['coordinator', group, 2, runs[2].id],
+  )
+  await end(world, next?.id, 'complete')
+  assert.is((await facts(world, task)).status, 'completed')
+})
+
+test('the run of a task that wants a coordinator is the coordinator, and what it fans out joins it', async ({
+  world,
+}) => {
+  const { task, at, fanOut } = await guided(world, { agent_name: 'boss' })
+  const { run } = (await world.post(`${at}/start`)).body
+  assert.equal([run.kind, run.designation], ['coordinator', undefined])
+  const other = world.agent({ agentName: 'ada' })
+  assert.is((await other.claim({ run_id: run.id })).status, 204, 'it is for the agent of the profile')
+  const boss = world.agent({ agentName: 'boss' })
+  const divide = async ({ id }: typeof boss): Promise<Reply> => {
+    const actor = { ...look.kernel().actor, onBehalfOf: { kind: 'agent_session', id } }
+    const body = { designations: [{ brief: 'one' }, { brief: 'two' }], idempotency_key: 'first' }
+    const reply = await look.kernel().needs.request({ method: 'POST', url: `${at}/runs/fan-out`, body }, actor)
+    return { status: reply.status, body: JSON.parse(reply.body) }
+  }
+  const early = await divide(boss)
+  assert.equal([early.status, early.body.code], [403, 'task_fan_out_refused'])
+  assert.is((await boss.claim({ run_id: run.id })).status, 200)
+  assert.is((await boss.act('start', run.id)).status, 200)
+  assert.is((await divide(other)).body.code, 'task_fan_out_refused')
+  const first = (await divide(boss)).body
+  const second = (await fanOut('second', 'three')).body
+  assert.equal(
+    [...first.runs, ...second.runs].map(({ kind, designation, designation_group_id }: Reply) => [
+      ...[kind, designation.index, designation_group_id],
+    ]),
+    [0, 1, 2].map(index => [undefined, index, run.designation_group_id]),
+  )
+  const over = await fanOut('third', 'four', 'five', 'six')
+  assert.equal([over.status, over.body.code], [422, 'task_invalid'])
+  assert.match(over.body.error, 'has 3 runs already')
+  for (const { id } of [...first.runs, ...second.runs]) await end(world, id, 'complete')
+  assert.is((await facts(world, task)).status, 'in_progress')
+  assert.is((await boss.act('complete', run.id, {})).status, 200)
+  assert.is((await facts(world, task)).status, 'completed')
+})
+
+test('a changed profile changes whom a queued coordinator and its workers wait for, each by its own part', async ({
+  world,
+}) => {
+  const { at, fanOut } = await guided(world, { agent_name: 'boss' })
+  const { runs } = (await fanOut('k', 'one')).body
+  const [worker, coordinator] = runs.map(({ id }: Reply) => id)
+  const { status } = await world.request('PUT', `${at}/execution-profile`, {
+    ...{ worker: { mode: 'select', agent_name: 'ada' }, coordinator: { mode: 'guided', agent_name: 'eve' } },
+  })
+  assert.is(status, 200)
+  const claim = async (agentName: string, run_id: string) => (await world.agent({ agentName }).claim({ run_id })).status
+  assert.equal([await claim('boss', coordinator), await claim('ada', coordinator)], [204, 204])
+  assert.equal([await claim('eve', worker), await claim('ada', worker)], [204, 200])
+  assert.is(await claim('eve', coordinator), 200)
 })
 
 test.run()

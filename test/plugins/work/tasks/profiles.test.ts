@@ -59,7 +59,10 @@ const faults: readonly (readonly [string, object])[] = [
   ['sandbox.sandbox_ref', { sandbox: { mode: 'none', sandbox_ref: 'x' } }],
   ['worktree.worktree_ref', { worktree: { mode: 'ref' } }],
   ['worktree.worktree_ref', { worktree: { mode: 'per_run', worktree_ref: 'x' } }],
-  ['coordinator.mode', { coordinator: { mode: 'guided', agent_name: 'boss' } }],
+  [
+    'coordinator.agent_name',
+    { coordinator: { mode: 'guided', agent_name: 'boss' }, participants: { allowed_agent_names: ['ada'] } },
+  ],
   ['coordinator.guidance', { coordinator: { mode: 'inherit', guidance: 'go on' } }],
   ['review.preferred_agent_names.0', { review: { allowed_agent_names: ['a'], preferred_agent_names: ['b'] } }],
   ['task_id', { task_id: 'another' }],
