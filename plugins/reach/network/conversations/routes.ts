@@ -1,5 +1,6 @@
-import { cli, describe, runsCode, show, throws, tool } from '../../../../kernel/kit/annotations/index.js'
-import { created, ok, type Route, routeOf } from '../../../../kernel/plugin.js'
+import type * as v from 'valibot'
+import { type CliView, cli, describe, runsCode, show, throws, tool } from '../../../../kernel/kit/annotations/index.js'
+import { type Actor, created, ok, type Route, routeOf } from '../../../../kernel/plugin.js'
 import { PromoteTaskBody, PromoteTaskReply } from '../../../../schemas/network/agent.js'
 import {
   DirectReply,
@@ -13,6 +14,7 @@ import {
   ResolveDirectBody,
   SendMessageBody,
   SendMessageReply,
+  type Surface,
   ThreadReply,
   WorkReply,
 } from '../../../../schemas/network/messages.js'
@@ -21,6 +23,7 @@ import { SessionErrors } from '../../../work/sessions/api.js'
 import { TaskErrors } from '../../../work/tasks/api.js'
 import { NetworkErrors, REFUSED } from '../api.js'
 import type { NetworkService } from '../service.js'
+import type { ContainerRow } from '../tables.js'
 
 const about = describe('Network')
 const route = routeOf<NetworkService>(about, runsCode(false))
@@ -41,6 +44,163 @@ const messageColumns = [
   'kind',
   { of: 'preview_text', header: 'Message' },
 ] as const
+
+/** What threads and direct rooms have each for itself; they are listed, shown and read alike. */
+interface Conversation {
+  readonly surface: Surface
+  readonly noun: string
+  readonly summary: string
+  readonly many: { readonly reply: v.GenericSchema; readonly view: CliView }
+  readonly one: { readonly reply: v.GenericSchema; readonly view: CliView }
+  /** What a caller may look for. */
+  readonly visible: (self: NetworkService, query: ListContainersQuery, actor: Actor) => ListContainersQuery
+  /** @throws Fault `conversation_not_found` */
+  readonly row: (self: NetworkService, workspaceId: string, channel: string, id: string, actor: Actor) => ContainerRow
+  readonly listed: (self: NetworkService, row: ContainerRow) => object
+  readonly shown: (self: NetworkService, row: ContainerRow) => object
+}
+
+/** The routes that list the conversations of a channel, show one, and read its messages. */
+function readingOf(of: Conversation): Route<NetworkService>[] {
+  const { surface, noun } = of
+  const plural = `${surface}s` as const
+  const key = `${surface}_id` as const
+  const at = `${base}/channels/{channel}/${plural}` as const
+  const args = [CHANNEL, { name: key, summary: `id of a ${noun}` }]
+  const rowOf = async (self: NetworkService, { params, actor }: { readonly params: object; readonly actor: Actor }) => {
+    const { workspace_id: workspace = '', channel = '', [key]: id = '' } = params as Record<string, string>
+    return of.row(self, (await self.place(workspace, actor)).id, channel, id, actor)
+  }
+  return [
+    route({
+      method: 'GET',
+      path: at,
+      summary: `List the ${noun}s of a channel`,
+      query: ListContainersQuery,
+      replies: { 200: of.many.reply },
+      origins,
+      with: [
+        missing,
+        tool(`network_${plural}`, ['network']),
+        cli(`network ${plural} list`, { ...inWorkspace, args: [CHANNEL], view: of.many.view }),
+      ],
+      handle: async (self, { params, query, actor }) => {
+        const { id } = await self.place(params.workspace_id, actor)
+        self.channels.found(id, params.channel)
+        const { rows, page } = self.reading.containers(id, params.channel, surface, of.visible(self, query, actor))
+        return ok({ [plural]: rows.map(row => of.listed(self, row)), page })
+      },
+    }),
+    route({
+      method: 'GET',
+      path: `${at}/{${key}}`,
+      summary: of.summary,
+      replies: { 200: of.one.reply },
+      origins,
+      with: [
+        missing,
+        tool(`network_${surface}`, ['network']),
+        cli(`network ${plural} show`, { ...inWorkspace, args, view: of.one.view }),
+      ],
+      handle: async (self, request) => ok(of.shown(self, await rowOf(self, request))),
+    }),
+    route({
+      method: 'GET',
+      path: `${at}/{${key}}/messages`,
+      summary: `List the messages of a ${noun}, the oldest first`,
+      query: ListMessagesQuery,
+      replies: { 200: ListMessagesReply },
+      origins,
+      with: [
+        missing,
+        throws(NetworkErrors.network_message_not_found),
+        tool(`network_${surface}_messages`, ['network']),
+        cli(`network ${plural} messages`, {
+          ...inWorkspace,
+          args,
+          view: show(ListMessagesReply, 'messages', messageColumns, { empty: 'no messages' }),
+        }),
+      ],
+      handle: async (self, request) => ok(self.reading.messages(await rowOf(self, request), request.query)),
+    }),
+  ]
+}
+
+const room = [
+  { of: 'direct_id', header: 'Room' },
+  { of: 'session_a', header: 'Session' },
+  { of: 'session_b', header: 'Session' },
+] as const
+
+const threads = readingOf({
+  surface: 'thread',
+  noun: 'thread',
+  summary: 'Show a thread, what it has cost each session, and the tasks that were made of it',
+  many: {
+    reply: ListThreadsReply,
+    view: show(
+      ListThreadsReply,
+      'threads',
+      [
+        { of: 'thread_id', header: 'Thread' },
+        'title',
+        { of: 'message_count', header: 'Messages' },
+        { of: 'open_work_count', header: 'Open work' },
+        { of: 'last_activity_at~ago', header: 'Active' },
+      ],
+      { empty: 'no threads yet' },
+    ),
+  },
+  one: {
+    reply: ThreadReply,
+    view: show(ThreadReply, 'thread', [
+      { of: 'thread_id', header: 'Thread' },
+      'channel',
+      'title',
+      { of: 'opened_by_peer_id', header: 'Opened by' },
+      { of: 'opened_at~time', header: 'Opened' },
+      { of: 'message_count', header: 'Messages' },
+      { of: 'participant_count', header: 'Peers' },
+      { of: 'open_work_count', header: 'Open work' },
+    ]),
+  },
+  visible: (_self, query) => query,
+  row: (self, workspaceId, channel, id) => self.reading.container(workspaceId, channel, id, 'thread'),
+  listed: (self, row) => self.reading.thread(row),
+  shown: (self, row) => ({
+    thread: self.reading.thread(row),
+    session_costs: self.usage.costs(row),
+    task_links: self.promoting.links(row),
+  }),
+})
+
+/** An agent sees its own ones only. */
+const directs = readingOf({
+  surface: 'direct',
+  noun: 'direct room',
+  summary: 'Show a direct room',
+  many: {
+    reply: ListDirectsReply,
+    view: show(
+      ListDirectsReply,
+      'directs',
+      [...room, { of: 'message_count', header: 'Messages' }, { of: 'last_activity_at~ago', header: 'Active' }],
+      { empty: 'no direct rooms yet' },
+    ),
+  },
+  one: {
+    reply: DirectReply,
+    view: show(DirectReply, 'direct', [
+      ...room,
+      { of: 'message_count', header: 'Messages' },
+      { of: 'open_work_count', header: 'Open work' },
+    ]),
+  },
+  visible: (self, query, actor) => self.visible(query, actor),
+  row: (self, workspaceId, channel, id, actor) => self.room(workspaceId, channel, id, actor),
+  listed: (self, row) => self.reading.direct(row),
+  shown: (self, row) => ({ direct: self.reading.direct(row) }),
+})
 
 /** Routes of messages, conversations and work. */
 export const conversationRoutes: readonly Route<NetworkService>[] = [
@@ -94,74 +254,7 @@ export const conversationRoutes: readonly Route<NetworkService>[] = [
       return ok({ messages: self.reading.inbox(session.id).map(({ envelope }) => JSON.parse(envelope)) })
     },
   }),
-  route({
-    method: 'GET',
-    path: `${base}/channels/{channel}/threads`,
-    summary: 'List the threads of a channel',
-    query: ListContainersQuery,
-    replies: { 200: ListThreadsReply },
-    origins,
-    with: [
-      missing,
-      tool('network_threads', ['network']),
-      cli('network threads list', {
-        ...inWorkspace,
-        args: [CHANNEL],
-        view: show(
-          ListThreadsReply,
-          'threads',
-          [
-            { of: 'thread_id', header: 'Thread' },
-            'title',
-            { of: 'message_count', header: 'Messages' },
-            { of: 'open_work_count', header: 'Open work' },
-            { of: 'last_activity_at~ago', header: 'Active' },
-          ],
-          { empty: 'no threads yet' },
-        ),
-      }),
-    ],
-    handle: async (self, { params, query, actor }) => {
-      const { id } = await self.place(params.workspace_id, actor)
-      self.channels.found(id, params.channel)
-      const { rows, page } = self.reading.containers(id, params.channel, 'thread', query)
-      return ok({ threads: rows.map(row => self.reading.thread(row)), page })
-    },
-  }),
-  route({
-    method: 'GET',
-    path: `${base}/channels/{channel}/threads/{thread_id}`,
-    summary: 'Show a thread, what it has cost each session, and the tasks that were made of it',
-    replies: { 200: ThreadReply },
-    origins,
-    with: [
-      missing,
-      tool('network_thread', ['network']),
-      cli('network threads show', {
-        ...inWorkspace,
-        args: [CHANNEL, { name: 'thread_id', summary: 'id of a thread' }],
-        view: show(ThreadReply, 'thread', [
-          { of: 'thread_id', header: 'Thread' },
-          'channel',
-          'title',
-          { of: 'opened_by_peer_id', header: 'Opened by' },
-          { of: 'opened_at~time', header: 'Opened' },
-          { of: 'message_count', header: 'Messages' },
-          { of: 'participant_count', header: 'Peers' },
-          { of: 'open_work_count', header: 'Open work' },
-        ]),
-      }),
-    ],
-    handle: async (self, { params, actor }) => {
-      const { id } = await self.place(params.workspace_id, actor)
-      const row = self.reading.container(id, params.channel, params.thread_id, 'thread')
-      return ok({
-        thread: self.reading.thread(row),
-        session_costs: self.usage.costs(row),
-        task_links: self.promoting.links(row),
-      })
-    },
-  }),
+  ...threads,
   route({
     method: 'POST',
     path: `${base}/channels/{channel}/threads/{thread_id}/promote-task`,
@@ -189,62 +282,7 @@ export const conversationRoutes: readonly Route<NetworkService>[] = [
       return created(await self.promoting.promote(thread, body, actor))
     },
   }),
-  route({
-    method: 'GET',
-    path: `${base}/channels/{channel}/threads/{thread_id}/messages`,
-    summary: 'List the messages of a thread, the oldest first',
-    query: ListMessagesQuery,
-    replies: { 200: ListMessagesReply },
-    origins,
-    with: [
-      missing,
-      throws(NetworkErrors.network_message_not_found),
-      tool('network_thread_messages', ['network']),
-      cli('network threads messages', {
-        ...inWorkspace,
-        args: [CHANNEL, { name: 'thread_id', summary: 'id of a thread' }],
-        view: show(ListMessagesReply, 'messages', messageColumns, { empty: 'no messages' }),
-      }),
-    ],
-    handle: async (self, { params, query, actor }) => {
-      const { id } = await self.place(params.workspace_id, actor)
-      return ok(self.reading.messages(self.reading.container(id, params.channel, params.thread_id, 'thread'), query))
-    },
-  }),
-  route({
-    method: 'GET',
-    path: `${base}/channels/{channel}/directs`,
-    summary: 'List the direct rooms of a channel',
-    query: ListContainersQuery,
-    replies: { 200: ListDirectsReply },
-    origins,
-    with: [
-      missing,
-      tool('network_directs', ['network']),
-      cli('network directs list', {
-        ...inWorkspace,
-        args: [CHANNEL],
-        view: show(
-          ListDirectsReply,
-          'directs',
-          [
-            { of: 'direct_id', header: 'Room' },
-            { of: 'session_a', header: 'Session' },
-            { of: 'session_b', header: 'Session' },
-            { of: 'message_count', header: 'Messages' },
-            { of: 'last_activity_at~ago', header: 'Active' },
-          ],
-          { empty: 'no direct rooms yet' },
-        ),
-      }),
-    ],
-    handle: async (self, { params, query, actor }) => {
-      const { id } = await self.place(params.workspace_id, actor)
-      self.channels.found(id, params.channel)
-      const { rows, page } = self.reading.containers(id, params.channel, 'direct', self.visible(query, actor))
-      return ok({ directs: rows.map(row => self.reading.direct(row)), page })
-    },
-  }),
+  ...directs,
   route({
     method: 'POST',
     path: `${base}/channels/{channel}/directs/resolve`,
@@ -260,64 +298,12 @@ export const conversationRoutes: readonly Route<NetworkService>[] = [
       cli('network directs open', {
         ...inWorkspace,
         args: [CHANNEL, { name: 'peer_id', in: 'body', summary: 'id of the other peer' }],
-        view: show(DirectReply, 'direct', [
-          { of: 'direct_id', header: 'Room' },
-          { of: 'session_a', header: 'Session' },
-          { of: 'session_b', header: 'Session' },
-        ]),
+        view: show(DirectReply, 'direct', room),
       }),
     ],
     handle: async (self, { params, body, actor }) => {
       const { id } = await self.place(params.workspace_id, actor)
       return ok({ direct: await self.resolveDirect(id, params.channel, body, actor) })
-    },
-  }),
-  route({
-    method: 'GET',
-    path: `${base}/channels/{channel}/directs/{direct_id}`,
-    summary: 'Show a direct room',
-    replies: { 200: DirectReply },
-    origins,
-    with: [
-      missing,
-      tool('network_direct', ['network']),
-      cli('network directs show', {
-        ...inWorkspace,
-        args: [CHANNEL, { name: 'direct_id', summary: 'id of a direct room' }],
-        view: show(DirectReply, 'direct', [
-          { of: 'direct_id', header: 'Room' },
-          { of: 'session_a', header: 'Session' },
-          { of: 'session_b', header: 'Session' },
-          { of: 'message_count', header: 'Messages' },
-          { of: 'open_work_count', header: 'Open work' },
-        ]),
-      }),
-    ],
-    handle: async (self, { params, actor }) => {
-      const { id } = await self.place(params.workspace_id, actor)
-      return ok({ direct: self.reading.direct(self.room(id, params.channel, params.direct_id, actor)) })
-    },
-  }),
-  route({
-    method: 'GET',
-    path: `${base}/channels/{channel}/directs/{direct_id}/messages`,
-    summary: 'List the messages of a direct room, the oldest first',
-    query: ListMessagesQuery,
-    replies: { 200: ListMessagesReply },
-    origins,
-    with: [
-      missing,
-      throws(NetworkErrors.network_message_not_found),
-      tool('network_direct_messages', ['network']),
-      cli('network directs messages', {
-        ...inWorkspace,
-        args: [CHANNEL, { name: 'direct_id', summary: 'id of a direct room' }],
-        view: show(ListMessagesReply, 'messages', messageColumns, { empty: 'no messages' }),
-      }),
-    ],
-    handle: async (self, { params, query, actor }) => {
-      const { id } = await self.place(params.workspace_id, actor)
-      return ok(self.reading.messages(self.room(id, params.channel, params.direct_id, actor), query))
     },
   }),
   route({
