@@ -28,7 +28,7 @@ const LIMIT = 20
 /** Bytes of messages that are given at one time, unless the first alone has more. */
 const MAX_BYTES = 1024 * 1024
 /** Longest wait for a message: shorter than what proxies and clients allow for one request. */
-const WAIT_MS = 25_000
+export const WAIT_MS = 25_000
 /** Member of `ext` of an envelope. */
 const EXT = 'coordination'
 

@@ -4,6 +4,9 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type ServerEvent, SseParser } from '../../../../client/sse.js'
 import { observe, tasks } from '../../../../plugins/index.js'
+import { WAIT_MS } from '../../../../plugins/reach/network/agent/agent-channels.js'
+import { Feeds } from '../../../../plugins/reach/network/agent/feeds.js'
+import { VirtualClock } from '../../../../testing/virtual-clock.js'
 import { eventually } from '../../../fixtures/session-world.js'
 import type { Reply } from '../../../harness/kernel.js'
 import { openAgents } from './agent-scene.js'
@@ -171,6 +174,71 @@ test('a call that waits is answered by the message that comes', async () => {
   } finally {
     await scene.close()
   }
+})
+
+test('a message that comes to a client that hung up waits for the next call', async () => {
+  const scene = await openAgents()
+  try {
+    const [ada, bob] = [await scene.agent('ada'), await scene.agent('bob')]
+    const path = '/api/agent/channels/team/recv?wait=true'
+    const gone = httpRequest({ socketPath: bob.socketPath, path })
+    const closed = new Promise(resolve => gone.once('close', resolve))
+    gone.on('error', () => {})
+    gone.end()
+    // The second call waits as well: what the daemon has read of the first one came before.
+    const waiting = bob.get(path)
+    await new Promise(resolve => gone.once('finish', resolve))
+    gone.destroy()
+    await closed
+    const sent = await ada.post('/api/agent/channels/team/send', { ...status, body: 'now' })
+    assert.equal(ids(await waiting), [sent.body.message.message_id])
+    assert.equal(ids(await bob.get('/api/agent/channels/team/recv')), [sent.body.message.message_id])
+  } finally {
+    await scene.close()
+  }
+})
+
+test('a call gives at most 1 MiB of messages, but one in any case; the rest comes with the next', async () => {
+  const scene = await openAgents()
+  try {
+    const [ada, bob] = [await scene.agent('ada'), await scene.agent('bob')]
+    const sent: string[] = []
+    for (const kib of [900, 400, 400, 400]) {
+      const reply = await ada.post('/api/agent/channels/team/send', { ...status, body: 'x'.repeat(kib * 1024) })
+      assert.is(reply.status, 202, JSON.stringify(reply.body).slice(0, 300))
+      sent.push(reply.body.message.message_id)
+    }
+    const got: string[][] = []
+    for (let after = ''; got.flat().length < sent.length; after = `?after=${got.flat().at(-1)}`) {
+      const next = ids(await bob.get(`/api/agent/channels/team/recv${after}`))
+      assert.ok(next.length > 0)
+      got.push(next)
+    }
+    assert.equal(got, [sent.slice(0, 1), sent.slice(1, 3), sent.slice(3)])
+  } finally {
+    await scene.close()
+  }
+})
+
+test('a call waits 25 seconds for a message and no longer, and none after its client hung up', async () => {
+  const clock = new VirtualClock()
+  const feeds = new Feeds({ clock } as never, {} as never)
+  const asked: number[] = []
+  const wait = (signal: AbortSignal) =>
+    feeds.until({ workspaceId: 'ws_1', channel: 'team' }, () => void asked.push(clock.now()), signal, WAIT_MS)
+  let answer: unknown = 'waits'
+  const over = wait(new AbortController().signal).then(value => {
+    answer = value
+  })
+  await clock.advance(WAIT_MS - 1)
+  assert.is(answer, 'waits')
+  await clock.advance(1)
+  await over
+  assert.equal([answer, asked.length, clock.pending], [undefined, 1, 0])
+  const client = new AbortController()
+  const hungUp = wait(client.signal)
+  client.abort()
+  assert.equal([await hungUp, asked.length, clock.pending], [undefined, 2, 0])
 })
 
 test('who watches gets the newest messages, then those that come, and goes on where it was', async () => {

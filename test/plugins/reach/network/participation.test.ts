@@ -1,7 +1,8 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { definePlugin, surfaceOf } from '../../../../kernel/plugin.js'
-import { configuration, hooks, settings, tasks } from '../../../../plugins/index.js'
+import { Bundles, type BundlesApi } from '../../../../plugins/delivery/bundles/api.js'
+import { automation, configuration, hooks, settings, tasks } from '../../../../plugins/index.js'
 import network from '../../../../plugins/reach/network/index.js'
 import { BOUNDS, type BoundName } from '../../../../plugins/reach/network/participation/bounds.js'
 import { NativeHooks } from '../../../../plugins/work/hooks/api.js'
@@ -244,6 +245,62 @@ test('wakes stay within the bounds that a session took part with', async () => {
     await eventually(settled, 'the end of the first wake')
     assert.is((await send(`bob.${bob}`)).status, 200)
     assert.equal([(await usage()).total.wake_count, (await usage()).budget.exhausted_reason], [1, 'max_wakes'])
+  } finally {
+    await close()
+  }
+})
+
+test('a channel that a bundle declares is made by the first execution that takes part in it, and by nothing else', async () => {
+  const declared = [{ name: 'findings', description: 'What reviews found', bundle_name: 'review' }]
+  const bundles = definePlugin({
+    name: 'bundles',
+    version: '1.0.0',
+    provides: Bundles,
+    service: async () =>
+      class {
+        declaredChannels = () => declared
+      } as unknown as new () => BundlesApi,
+  }).surface({})
+  const { create, task, start, close, request, place } = await open({ plugins: [bundles] })
+  try {
+    const status = async () => (await request('GET', '/api/network/status')).body.network
+    const before = await status()
+    assert.equal([before.declared_channels, before.channels], [declared, 0])
+    assert.is((await request('GET', `${place}/network/channels/findings`)).body.code, 'channel_not_found')
+    await create()
+    await create({ ...NAMED, channel_id: 'other' })
+    assert.is((await status()).channels, 1)
+    const { status: started } = await start(await task(), {
+      network_participation: { ...NAMED, channel_id: 'findings' },
+    })
+    assert.is(started, 201)
+    const made = (await request('GET', `${place}/network/channels/findings`)).body.channel
+    assert.equal([made.purpose, made.peer_count], ['What reviews found', 0])
+    assert.is((await request('GET', `${place}/network/channels/other`)).body.channel.purpose, undefined)
+  } finally {
+    await close()
+  }
+})
+
+test('the run of a job that asks for a part in the network takes part, and says that the job did', async () => {
+  const { close, request, workspaceId } = await open({ plugins: [automation] })
+  try {
+    const put = await request('PUT', '/api/resources/automation.job/review', {
+      expected_version: 0,
+      scope: { kind: 'workspace', id: workspaceId },
+      spec: { name: 'review', task: { title: 'review', network_participation: NAMED } },
+    })
+    assert.ok(put.status < 300, JSON.stringify(put.body))
+    const known = async () => (await request('GET', '/api/automation/jobs/review')).status === 200
+    await eventually(known, 'the job')
+    const { status, body } = await request('POST', '/api/automation/jobs/review/trigger')
+    assert.ok(status < 300, JSON.stringify(body))
+    const run = await eventually(async () => {
+      const { run } = (await request('GET', `/api/automation/runs/${body.run.id}`)).body
+      return run.task_id && (await request('GET', `/api/tasks/${run.task_id}/runs`)).body.runs[0]
+    }, 'the run of its task')
+    const { mode, source, channel_id } = run.resolved_network_participation
+    assert.equal([mode, source, channel_id], ['live', 'automation_job', 'team'])
   } finally {
     await close()
   }

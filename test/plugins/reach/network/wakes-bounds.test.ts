@@ -113,38 +113,60 @@ test('a wake that waits in the queue survives a restart and prompts once', async
   }
 })
 
-test('a wake of a session that is stopped for good returns what it reserved', async () => {
-  const scene = await openScene()
-  const { say, settled, gate, at, until, wakesOf, usage, peer, told } = scene
+test('a turn that takes longer than a wake may is canceled, and its session can be woken again', async () => {
+  const { say, settled, gate, at, until, prompts, inbox, close } = await openScene({
+    config: { network: { live: { defaults: { max_wake_wall_time: '400ms', coalesce_window: '100ms' } } } },
+  })
   try {
-    const busy = gate()
-    await scene.kernel.request('POST', `${at('bob')}/prompt`, { text: busy.line })
-    await until(at('bob'), ({ type }) => type === 'user_message')
-    await say('ada', 'say queued', { to: 'bob' })
-    while ((await wakesOf('bob'))[0]?.state !== 'queued') await new Promise(resolve => setImmediate(resolve))
-    await say('ada', 'say gathered', { to: 'bob' })
-    assert.is((await usage()).total.input_tokens, 50_000)
-    const { status } = await scene.kernel.request('POST', `${at('bob')}/stop`)
-    assert.is(status, 204)
-    const wakes = await settled('bob', 2)
-    assert.equal(
-      wakes.map(({ state, usage_state, input_tokens, charged_wall_time }) => [
-        state,
-        usage_state,
-        input_tokens,
-        charged_wall_time,
-      ]),
-      [
-        ['not_live', 'returned', 0, '0s'],
-        ['not_live', 'returned', 0, '0s'],
-      ],
-    )
-    const { budget } = await usage(`?owner_kind=session&owner_id=${peer('bob').session_id}`)
-    assert.equal([budget.wakes_used, budget.participation_status.reason], [0, 'not_live'])
-    assert.is((await told('network.message.persisted')).length, 2)
+    await say('ada', gate().line, { to: 'bob' })
+    const [wake] = await settled('bob', 1)
+    assert.equal([wake?.state, wake?.reason], ['settled', 'max_wake_wall_time'])
+    const done = await until(at('bob'), ({ type }) => type === 'done' || type === 'error')
+    assert.is(done.content.stop_reason, 'cancelled', JSON.stringify(done))
+    assert.equal(await inbox('bob'), [], 'the messages were given to the turn')
+    await say('ada', 'say yes', { to: 'bob' })
+    const [, next] = await settled('bob', 2)
+    assert.equal([next?.state, next?.reason], ['settled', undefined])
+    assert.is((await prompts('bob')).length, 2)
   } finally {
-    await scene.close()
+    await close()
   }
 })
+
+for (const how of ['stopped', 'deleted'] as const)
+  test(`a wake of a session that is ${how} for good returns what it reserved`, async () => {
+    const scene = await openScene()
+    const { say, settled, gate, at, until, wakesOf, usage, peer, told } = scene
+    try {
+      const busy = gate()
+      await scene.kernel.request('POST', `${at('bob')}/prompt`, { text: busy.line })
+      await until(at('bob'), ({ type }) => type === 'user_message')
+      await say('ada', 'say queued', { to: 'bob' })
+      while ((await wakesOf('bob'))[0]?.state !== 'queued') await new Promise(resolve => setImmediate(resolve))
+      await say('ada', 'say gathered', { to: 'bob' })
+      assert.is((await usage()).total.input_tokens, 50_000)
+      const [method, url] =
+        how === 'stopped' ? (['POST', `${at('bob')}/stop`] as const) : (['DELETE', at('bob')] as const)
+      assert.is((await scene.kernel.request(method, url)).status, 204)
+      const wakes = await settled('bob', 2)
+      assert.equal(
+        wakes.map(({ state, usage_state, input_tokens, charged_wall_time }) => [
+          state,
+          usage_state,
+          input_tokens,
+          charged_wall_time,
+        ]),
+        [
+          ['not_live', 'returned', 0, '0s'],
+          ['not_live', 'returned', 0, '0s'],
+        ],
+      )
+      const { budget } = await usage(`?owner_kind=session&owner_id=${peer('bob').session_id}`)
+      assert.equal([budget.wakes_used, budget.participation_status.reason], [0, 'not_live'])
+      assert.is((await told('network.message.persisted')).length, 2)
+    } finally {
+      await scene.close()
+    }
+  })
 
 test.run()
