@@ -1,7 +1,9 @@
 import * as assert from 'uvu/assert'
 import { definePlugin, type Plugin, type PluginKernel } from '../../../../kernel/plugin.js'
 import { Events } from '../../../../plugins/platform/events/api.js'
+import { Network } from '../../../../plugins/reach/network/api.js'
 import network from '../../../../plugins/reach/network/index.js'
+import type { NetworkService } from '../../../../plugins/reach/network/service.js'
 import { eventually, openWorld, type WorldOptions } from '../../../fixtures/session-world.js'
 import type { Reply } from '../../../harness/kernel.js'
 
@@ -15,7 +17,7 @@ export interface SceneOptions extends Omit<WorldOptions, 'plugins'> {
   readonly permissions?: string
 }
 
-type Needs = { events: typeof Events }
+type Needs = { events: typeof Events; network: typeof Network }
 
 /** A workspace in which sessions of agents take part in the channel `team`. The text of a message is what its agent does. */
 export async function openScene({
@@ -30,7 +32,7 @@ export async function openScene({
   const probe = definePlugin({
     name: 'probe',
     version: '1.0.0',
-    requires: { events: Events },
+    requires: { events: Events, network: Network },
     service: async () =>
       class {
         constructor(kernel: PluginKernel<Needs>) {
@@ -98,6 +100,10 @@ export async function openScene({
     ...world,
     get kernel() {
       return world.kernel
+    },
+    /** The network from within. */
+    get network() {
+      return (inside.kernel as PluginKernel<Needs>).needs.network as NetworkService
     },
     request,
     peer,

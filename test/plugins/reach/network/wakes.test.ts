@@ -1,5 +1,10 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { type MessageRow, messages } from '../../../../plugins/reach/network/tables.js'
+import { Admission, type SkipReason } from '../../../../plugins/reach/network/wakes/admission.js'
+import { Sweep } from '../../../../plugins/reach/network/wakes/retention.js'
+import { eventually } from '../../../fixtures/session-world.js'
+import type { Reply } from '../../../harness/kernel.js'
 import { openScene } from './scene.js'
 
 test('a message to a peer wakes it with one prompt, and what that cost is charged once', async () => {
@@ -77,6 +82,83 @@ test('messages that come while a peer works go into its next prompt, a repeated 
     assert.ok(gathered.indexOf('say one') < gathered.indexOf('say two') && gathered.includes('say one'))
     assert.is(gathered.split('say two').length, 2)
     assert.equal(await inbox('bob'), [])
+  } finally {
+    await scene.close()
+  }
+})
+
+/** The kernel of a service with other members. */
+const kernelWith = <K extends object>(kernel: K, more: Partial<Record<keyof K, unknown>>): K =>
+  Object.create(
+    kernel,
+    Object.fromEntries(Object.entries(more).map(([name, value]) => [name, { value }])) as PropertyDescriptorMap,
+  )
+
+test('a network that is off wakes no session, nor does a message to one that is not there or stops for good', async () => {
+  const { network, peer, say, workspaceId, close } = await openScene()
+  try {
+    const { id } = await say('ada', 'say nothing')
+    const { kernel, wakes, participation } = network
+    const message = messages.get(kernel.db, { workspaceId, id }) as MessageRow
+    const { peer_id: peerId, session_id: sessionId } = peer('bob')
+    const decided = async (more: Parameters<typeof kernelWith<typeof kernel>>[1]) => {
+      const admission = new Admission(kernelWith(kernel, more), wakes.ledger, participation.budgetOf)
+      const sender = { isRemote: true, confirmed: false, isStopped: false }
+      const { decided, admitted } = await kernel.db.tx(t =>
+        admission.decide(t, message, [{ peerId, sessionId, by: 'to' }], sender),
+      )
+      return { admitted: admitted.length, decided: decided.map(({ reason, isHeard }) => [reason, isHeard]) }
+    }
+    const skipped = (reason: SkipReason) => ({ admitted: 0, decided: [[reason, true]] })
+    assert.equal(await decided({ config: { get: () => false } }), skipped('network_disabled'))
+    const sessions = (session: unknown) => ({ needs: { ...kernel.needs, sessions: { get: () => session } } })
+    for (const session of [
+      undefined,
+      { state: 'stopping' },
+      { state: 'stopped', stopReason: 'user_canceled' },
+      { state: 'stopped', stopReason: 'completed' },
+    ])
+      assert.equal(await decided(sessions(session)), skipped('not_live'), JSON.stringify(session))
+    assert.is((await decided(sessions({ state: 'active' }))).admitted, 1)
+  } finally {
+    await close()
+  }
+})
+
+test('old messages are deleted with what was decided of them; what is still needed stays', async () => {
+  const scene = await openScene()
+  const { network, peer, say, post, settled, wakesOf, gate, at, until, request, inbox } = scene
+  try {
+    await say('ada', 'say yes', { to: 'bob' })
+    await settled('bob', 1)
+    const work = { to: peer('bob').peer_id, work_id: 'w1', thread_id: 'thread_work', body: { text: 'say fine' } }
+    assert.is((await post('ada', work)).status, 200)
+    await settled('bob', 2)
+    const busy = gate()
+    await say('ada', busy.line, { to: 'bob' })
+    await until(at('bob'), ({ type, content }) => type === 'user_message' && content.text.includes(busy.line))
+    const waits = await say('ada', 'say later', { to: 'bob', thread_id: 'thread_waits' })
+    const { kernel } = network
+    const { db } = kernel
+    const count = (table: string) => db.get<{ n: number }>(`SELECT count(*) AS n FROM network_${table}`)?.n
+    const counts = () => ['message', 'delivery', 'container', 'wake', 'work'].map(count)
+    const sweep = (days: number) => {
+      const clock = { now: () => kernel.clock.now() + days * 86_400_000 }
+      return new Sweep(kernelWith(kernel, { clock })).sweep(new AbortController().signal)
+    }
+    const all = counts()
+    await sweep(89)
+    assert.equal(counts(), all, 'nothing is old')
+    await sweep(91)
+    // The message that a wake gathers, its thread, the thread of open work, and the wakes that are not over.
+    assert.equal(counts(), [1, 1, 2, 2, 1])
+    assert.equal(await inbox('bob'), [waits.id])
+    const threads = (await request('GET', '/channels/team/threads')).body.threads
+    assert.equal(threads.map((one: Reply) => one.thread_id).toSorted(), ['thread_waits', 'thread_work'])
+    await busy.open()
+    await eventually(async () => (await wakesOf('bob')).every(({ state }) => state === 'settled'), 'all wakes are over')
+    await sweep(91)
+    assert.equal(counts(), [0, 0, 1, 0, 1], 'work that is not over keeps its thread')
   } finally {
     await scene.close()
   }
