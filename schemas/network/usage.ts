@@ -7,7 +7,7 @@ export const NetworkUsageQuery = v.object({
   owner_kind: v.optional(
     v.pipe(
       v.picklist(['session', 'task_run', 'loop_run', 'automation_run']),
-      v.description('only those that are charged to owners of this kind'),
+      v.description('only those that are charged to owners of this kind: session or task_run'),
     ),
   ),
   owner_id: v.optional(v.pipe(v.string(), v.description('only those that are charged to this owner'))),

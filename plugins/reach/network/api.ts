@@ -180,6 +180,11 @@ export const NetworkErrors = defineErrors({
     message: 'the message is not valid',
     next: 'read the schema: svc tool show channel_send',
   },
+  network_owner_uncharged: {
+    status: 400,
+    message: 'no wake is charged to an owner of this kind',
+    next: command('network usage', '--owner-kind', 'task_run'),
+  },
   work_not_found: { status: 404, message: 'no such work' },
   coordination_scope_invalid: {
     status: 400,

@@ -3,6 +3,7 @@ import { KernelErrors, ok, type Route, routeOf } from '../../../../kernel/plugin
 import { NetworkUsageQuery } from '../../../../schemas/network/usage.js'
 import { ConversationUsage } from '../../../../schemas/tasks.js'
 import { REFERENCE_ERRORS } from '../../../desk/workspaces/api.js'
+import { NetworkErrors } from '../api.js'
 import type { NetworkService } from '../service.js'
 
 const route = routeOf<NetworkService>(describe('Network'), runsCode(false))
@@ -17,7 +18,7 @@ export const wakeRoutes: readonly Route<NetworkService>[] = [
     replies: { 200: ConversationUsage },
     origins: ['agent_session'],
     with: [
-      throws(...REFERENCE_ERRORS, KernelErrors.invalid_cursor),
+      throws(...REFERENCE_ERRORS, KernelErrors.invalid_cursor, NetworkErrors.network_owner_uncharged),
       tool('network_usage', ['network']),
       cli('network usage', {
         workspace: 'workspace_id',

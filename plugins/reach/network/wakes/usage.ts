@@ -5,6 +5,7 @@ import { durationText } from '../../../../schemas/duration.js'
 import type { SessionCost, Thread } from '../../../../schemas/network/messages.js'
 import type { NetworkUsageQuery } from '../../../../schemas/network/usage.js'
 import type { ConversationUsage } from '../../../../schemas/tasks.js'
+import { NetworkErrors } from '../api.js'
 import type { K } from '../needs.js'
 import { NetworkEnabled } from '../settings.js'
 import { type ContainerRow, peers } from '../tables.js'
@@ -15,6 +16,8 @@ import { type WakeRow, wakes } from './table.js'
 const LIMIT = 50
 /** Bytes of a text that are counted as one token where no one has told how many it has. */
 const BYTES_PER_TOKEN = 4
+/** Kinds of owners that wakes are charged to: an automation has sessions or task runs, and loops are not run here. */
+const CHARGED: ReadonlySet<string> = new Set(['session', 'task_run'])
 const paging = new Paging({ place: v.tuple([v.number(), v.string()]) })
 
 type Detail = ConversationUsage['details'][number]
@@ -28,9 +31,13 @@ export class Usage {
     private readonly boundsOf: BoundsOf,
   ) {}
 
-  /** @throws Fault `invalid_cursor` */
+  /** @throws Fault `invalid_cursor`, `network_owner_uncharged` */
   read(workspaceId: string, query: NetworkUsageQuery): ConversationUsage {
     const { owner_kind: ownerKind, owner_id: ownerId, run_id: runId, channel, cursor, limit = LIMIT } = query
+    if (ownerKind !== undefined && !CHARGED.has(ownerKind))
+      throw NetworkErrors.network_owner_uncharged(
+        `no wake is charged to a ${ownerKind}: its wakes are those of its sessions (session) and of the runs of its tasks (task_run)`,
+      )
     const of = { query: { workspaceId, ownerKind, ownerId, runId, channel } }
     const place = paging.after(of, cursor)
     const conditions = ['workspace_id = ?']

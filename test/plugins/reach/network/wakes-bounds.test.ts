@@ -79,6 +79,10 @@ test('wakes are listed page by page, and by owner and channel', async () => {
     assert.equal([second.next_cursor, second.total.wake_count], [undefined, 2])
     assert.equal((await usage('?channel=other')).details, [])
     assert.is((await request('GET', `/usage?channel=other&cursor=${first.next_cursor}`)).body.code, 'invalid_cursor')
+    for (const kind of ['automation_run', 'loop_run']) {
+      const { status, body } = await request('GET', `/usage?owner_kind=${kind}&owner_id=x`)
+      assert.equal([status, body.code], [400, 'network_owner_uncharged'])
+    }
     assert.is((await usage(`?owner_kind=task_run&owner_id=${peer('bob').session_id}`)).total.wake_count, 0)
   } finally {
     await close()
