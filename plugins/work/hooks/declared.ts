@@ -122,3 +122,6 @@ export function matcherTest(matcher: HookSpec['matcher']): (payload: HookPayload
   })
   return payload => tests.every(test => test(payload))
 }
+
+/** Owner of the guards that required hooks are. */
+export const GUARD = 'hooks'

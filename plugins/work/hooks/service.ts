@@ -19,7 +19,7 @@ import {
 } from './api.js'
 import { BroughtHooks, placeOf } from './brought.js'
 import { readAgentHooks, readDeclarations } from './declarations.js'
-import { type ByEvent, byEvent, type DeclaredHook, hasEnabled, type Resolved, resolve } from './declared.js'
+import { type ByEvent, byEvent, type DeclaredHook, GUARD, hasEnabled, type Resolved, resolve } from './declared.js'
 import { Deltas } from './dispatch/deltas.js'
 import { Dispatcher } from './dispatch/dispatcher.js'
 import { Nesting } from './dispatch/nesting.js'
@@ -111,7 +111,11 @@ export class HooksService implements HooksApi {
   /** Guards that came or went while agents run hold from the next operation on. */
   async #renewGuards(): Promise<void> {
     const { sessions } = this.kernel.needs
-    await Promise.all(sessions.unstopped().map(session => sessions.guard(session.id, this.guardOf(session))))
+    const guardOf = (session: SessionInfo) => {
+      const by = this.guardOf(session)
+      return by === undefined ? undefined : { by, isRequired: true }
+    }
+    await Promise.all(sessions.unstopped().map(session => sessions.guard(session.id, GUARD, guardOf(session))))
   }
 
   dispatch(event: HookEvent, whom: Whom, payload: HookPayload): Promise<Dispatched> {

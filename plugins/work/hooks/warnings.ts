@@ -1,7 +1,7 @@
 import { command } from '../../../kernel/kit/commands/command-line.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import { finding } from '../../desk/daemon/api.js'
-import type { DeclaredHook } from './declared.js'
+import { type DeclaredHook, GUARD } from './declared.js'
 import type { HooksService } from './service.js'
 import { UnmatchedValues } from './unmatched.js'
 
@@ -53,7 +53,7 @@ export class Warnings {
 
   #pending(hooks: readonly DeclaredHook[]): (hook: DeclaredHook) => string[] {
     const guards = hooks.filter(({ event, required, enabled }) => event === 'permission.request' && required && enabled)
-    const unguarded = guards.length > 0 ? this.service.kernel.needs.sessions.unguarded() : []
+    const unguarded = guards.length > 0 ? this.service.kernel.needs.sessions.unguarded(GUARD) : []
     return hook => {
       if (!guards.includes(hook)) return []
       const { workspaceId } = hook

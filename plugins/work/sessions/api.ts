@@ -179,6 +179,14 @@ export interface QueuedTurn {
   readonly from: number
 }
 
+/** What has an agent ask before each operation, whatever its permission mode, so that a plugin can refuse; the mode answers afterwards. */
+export interface SessionGuard {
+  /** For people: `the required hook lint`. */
+  readonly by: string
+  /** The process ends with the first edit for which it did not ask; otherwise the transcript alone tells of it. */
+  readonly isRequired: boolean
+}
+
 /** Sessions for other plugins. */
 export interface SessionsApi extends SessionTaps {
   readonly uses: SessionUses
@@ -240,12 +248,14 @@ export interface SessionsApi extends SessionTaps {
   /** Git worktrees that sessions work in. */
   readonly worktrees: SessionWorktrees
   /**
-   * Says what has to be asked before each operation of an agent that runs, instead of what its start was told: it is kept asking from now
-   * on, or no longer. Resolves when the agent has answered; {@link unguarded} tells of one that cannot be kept asking.
+   * Puts an agent that runs under a guard of an owner, instead of the one that it has of it: it is kept asking from now on, or no longer
+   * where this was the last one. What an owner wants to refuse, it refuses in `permission` and `toolPreCall`, which ask plugins in the
+   * order in which they were loaded; the first refusal is the answer. Resolves when the agent has taken it; {@link unguarded} tells of
+   * one that cannot be kept asking.
    */
-  guard(id: string, guardedBy: string | undefined): Promise<void>
-  /** Sessions whose running agent cannot be kept asking by a guard that came after its start, and why. */
-  unguarded(): readonly { readonly session: SessionInfo; readonly why: string }[]
+  guard(id: string, owner: string, guard: SessionGuard | undefined): Promise<void>
+  /** Sessions whose running agent cannot be kept asking by a guard of an owner that came after its start, and why. */
+  unguarded(owner: string): readonly { readonly session: SessionInfo; readonly why: string }[]
   /** Cancels the turn that runs, if one does; resolves when it has ended, or after a while. */
   interrupt(id: string): Promise<void>
   /** Idempotent; resolves when the process group is gone and the stop is durable. */

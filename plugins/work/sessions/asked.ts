@@ -16,19 +16,17 @@ export function allowed<T extends Deniable>(value: T): T {
 
 /** Asks the `permission` gate for one session. */
 export function permissionGate({ permission }: SessionsContext, sessionId: string): PermissionContext['gate'] {
-  return async (toolKind, title, command) => {
-    let judgedAs = toolKind
+  return async wanted => {
+    let judgedAs = wanted.toolKind
+    let isAllowed = false
     const judgeAs = (kind: string) => {
       judgedAs = kind
     }
-    const refusal = await permission.ask({
-      sessionId,
-      toolKind,
-      title,
-      ...(command !== undefined && { command }),
-      judgeAs,
-    })
-    return { judgedAs, ...(refusal && { refusal }) }
+    const allow = () => {
+      isAllowed = true
+    }
+    const refusal = await permission.ask({ ...wanted, sessionId, judgeAs, allow })
+    return { judgedAs, isAllowed, ...(refusal && { refusal }) }
   }
 }
 

@@ -58,10 +58,12 @@ export interface AgentCommandLine extends Deniable {
   readonly argv: readonly string[]
   readonly cwd: string
   /**
-   * What has to be asked before each operation, for people. The agent is kept asking, whatever its permission mode, and the mode
-   * answers afterwards; an agent that cannot be kept asking is not started.
+   * What has to be asked before each operation, for people, by the plugin that answers. The agent is kept asking, whatever its
+   * permission mode, and the mode answers afterwards; an agent that cannot be kept asking is not started.
    */
-  readonly guardedBy?: string
+  readonly guardedBy?: Readonly<Record<string, string>>
+  /** A guard may come while the agent runs: one that learns only at its start that it has to ask is told so. */
+  readonly isGuardable?: true
 }
 
 /** What an agent has the daemon do for it: a file read or written, a command run. */
@@ -83,6 +85,10 @@ export interface PermissionAsked {
   readonly title: string
   /** Of a command, as far as the agent tells it. */
   readonly command?: string
+  /** The words of that command, where the agent tells them one by one. */
+  readonly argv?: readonly string[]
+  /** What the mode would leave to a person is allowed without one, once; a refusal of another tap is stronger. */
+  allow(): void
   /** Adds a second kind for the permission mode; the request is granted only if the mode allows both kinds. */
   judgeAs(toolKind: string): void
 }

@@ -22,6 +22,7 @@ import {
   type QueuedTurn,
   type RecordedPage,
   SessionErrors,
+  type SessionGuard,
   type SessionInfo,
   type SessionPoints,
   type SessionPrompt,
@@ -200,13 +201,14 @@ export class SessionsService implements SessionsApi {
     return this.#open.peek(id)?.binding.running?.permissions.own.ask(question)
   }
 
-  async guard(id: string, by: string | undefined): Promise<void> {
-    await this.#open.peek(id)?.binding.guard(by)
+  async guard(id: string, owner: string, guard: SessionGuard | undefined): Promise<void> {
+    await this.#open.peek(id)?.binding.guard(owner, guard)
   }
 
-  unguarded(): { readonly session: SessionInfo; readonly why: string }[] {
+  unguarded(owner: string): { readonly session: SessionInfo; readonly why: string }[] {
     return this.#open.all.flatMap(({ id, binding }) => {
-      const [session, why] = [this.get(id), binding.running?.guard.unheld]
+      const guards = binding.running?.guards
+      const [session, why] = [this.get(id), guards?.of(owner) && guards.unheld]
       return session && why !== undefined ? [{ session, why }] : []
     })
   }

@@ -3,6 +3,7 @@ import { surfaceOf, type Tap } from '../../../../kernel/plugin.js'
 import { HookEvent } from '../../../../schemas/hooks.js'
 import { points, type Recorded, SessionErrors, type SessionInfo, Sessions } from '../../sessions/api.js'
 import type { Fixed, HookPayload } from '../api.js'
+import { GUARD } from '../declared.js'
 import type { HooksService } from '../service.js'
 import { isReading } from '../told.js'
 
@@ -146,10 +147,11 @@ const decided: readonly Tap<HooksService>[] = [
       const [command = '', ...args] = line.argv
       const done = await self.ask('agent.pre_start', session, { command, args, cwd: line.cwd })
       const guardedBy = self.guardOf(session)
-      const guarded = guardedBy === undefined ? {} : { guardedBy }
+      const guarded = guardedBy === undefined ? {} : { guardedBy: { ...line.guardedBy, [GUARD]: guardedBy } }
       if (!done) return guardedBy === undefined ? undefined : { ...line, ...guarded }
       const { payload, deny } = done
       return {
+        ...line,
         ...guarded,
         argv: [String(payload.command), ...(payload.args as readonly string[])],
         cwd: String(payload.cwd),

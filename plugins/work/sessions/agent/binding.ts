@@ -1,7 +1,7 @@
 import { Serial } from '../../../../kernel/kit/serial.js'
 import { iso, messageOf } from '../../../../kernel/plugin.js'
 import type { RuntimeSelection } from '../../../../schemas/sessions.js'
-import type { SessionFailure } from '../api.js'
+import type { SessionFailure, SessionGuard } from '../api.js'
 import type { SessionsContext } from '../context.js'
 import { GOAL } from '../goal/goal.js'
 import { chooseRuntime } from '../runtime/choosing.js'
@@ -38,14 +38,16 @@ export class AgentBinding implements Watched {
   #lastTurnId = ''
   #toldFull = false
   #toldUnasked = false
+  /** The process of which it was told that a guard does not hold. */
+  #toldUnheld: RunningAgent | undefined
   readonly #looks: Looks
   #ending: Promise<void> | undefined
   /** What was wanted of the process that runs, and the provider that was chosen for it. */
   #wished: string | undefined
   #chosen: string | undefined
 
-  /** The guard as it was told last, also before the process runs. */
-  #guard: { readonly by: string | undefined } | undefined
+  /** The guards as they were told last, by owner, also before the process runs. */
+  readonly #guards = new Map<string, SessionGuard | undefined>()
   readonly #guarding = new Serial()
 
   constructor(
@@ -156,7 +158,7 @@ export class AgentBinding implements Watched {
     const load = provider === before ? (row.acp_session_id ?? undefined) : undefined
     this.#chosen = otherProviderOf(row)
     const briefing = this.context.briefings.of(row.id)
-    this.#guard = undefined
+    this.#guards.clear()
     const running = await launch(this.context, row, infoOf(row), planned, load, briefing.text, {
       signal: owner.signal,
       turnId: () => owner.turn?.id,
@@ -179,7 +181,8 @@ export class AgentBinding implements Watched {
     this.#wished = undefined
     this.#toldUnasked = running.unheld !== undefined
     if (running.unheld !== undefined) this.#warn('permission_never_asked', running.unheld)
-    await this.#keepGuard()
+    // What was told while the process started.
+    for (const [name, guard] of this.#guards) await this.guard(name, guard)
     if (running.confinement?.kind === 'none') {
       const content = { warning: 'sandbox_unavailable', text: `not in a sandbox: ${running.confinement.reason}` }
       owner.log.append({ type: 'runtime_warning', turnId: owner.turn?.id ?? '', content })
@@ -199,21 +202,20 @@ export class AgentBinding implements Watched {
     return running
   }
 
-  /** Puts the process that runs, or is being started, under another guard, or under none. */
-  guard(by: string | undefined): Promise<void> {
-    this.#guard = { by }
+  /** Puts the process that runs, or is being started, under another guard of an owner, or under none of it. */
+  guard(owner: string, guard: SessionGuard | undefined): Promise<void> {
+    this.#guards.set(owner, guard)
     return this.#guarding.run(async () => {
       const running = this.#running
-      if (!running || running.guard.by === by) return
+      if (!running || running.guards.of(owner)?.by === guard?.by) return
       // What its mode allowed it to do unasked, the guard does not.
-      this.#toldUnasked = false
-      await changeGuard(running, by)
+      if (guard?.isRequired || running.permissions.mode === 'approve-all') this.#toldUnasked = false
+      await changeGuard(running, owner, guard)
+      const { unheld } = running.guards
+      if (!guard || guard.isRequired || unheld === undefined || this.#toldUnheld === running) return
+      this.#toldUnheld = running
+      this.#warn('permission_never_asked', `${guard.by} does not hold for the agent's own tools: ${unheld}`)
     })
-  }
-
-  /** What was told while the process started. */
-  async #keepGuard(): Promise<void> {
-    if (this.#guard) await this.guard(this.#guard.by)
   }
 
   /** Ends the process and what belongs to it; one that is being ended already is gone afterwards. */
@@ -312,11 +314,11 @@ export class AgentBinding implements Watched {
     const permissions = this.#running?.permissions
     if (this.#toldUnasked || call.status !== 'completed' || !permissions?.wasUnasked(call)) return
     this.#toldUnasked = true
-    const { guardedBy } = permissions
-    if (guardedBy !== undefined)
+    const { requiredGuard } = permissions
+    if (requiredGuard !== undefined)
       this.#running?.agent.breakOff(
         'permission_failure',
-        `the agent did "${call.title}" without asking, and ${guardedBy} has to be asked before each operation`,
+        `the agent did "${call.title}" without asking, and ${requiredGuard} has to be asked before each operation`,
       )
     this.owner.log.append({ type: 'runtime_warning', turnId, content: unasked(call, permissions) })
   }

@@ -30,7 +30,7 @@ import { infoOf } from '../wire.js'
 import { envelope, readBriefing } from './briefing.js'
 import { confinementOf, surroundingsOf } from './confinement.js'
 import { AgentFailure } from './failure.js'
-import type { AgentGuard } from './guard.js'
+import { AgentGuards } from './guard.js'
 import { serversFor } from './mcp.js'
 import type { AgentProcess } from './process.js'
 import { loginText, withHint, withheldText } from './withheld.js'
@@ -74,7 +74,7 @@ export interface RunningAgent {
   readonly unheld: string | undefined
   /** The mode in which the agent is kept for a permission mode: one that asks where something has to be asked first. */
   readonly asksIn: (mode: PermissionMode) => PermissionMode
-  readonly guard: AgentGuard
+  readonly guards: AgentGuards
   /** Why this process cannot be kept asking by a guard that comes later; undefined: it can, as far as is known. */
   readonly cannotAsk: string | undefined
   readonly confinement: SessionConfinement | undefined
@@ -139,17 +139,18 @@ async function start(
   const program = kernel.needs.providers.programOf(plan.argv)
   const mode = row.type === 'dream' ? 'approve-all' : (row.permissions_asked ?? plan.permissions)
   const tools = new ToolRights(rightsOf(row)?.tools)
-  const guard: AgentGuard = { by: command.guardedBy }
-  if (guard.by !== undefined && program?.neverAsks) throw unguarded(guard.by, program.displayName)
+  const guards = new AgentGuards(command.guardedBy)
+  if (guards.required !== undefined && program?.neverAsks) throw unguarded(guards.required, program.displayName)
   // Only an agent that asks can be refused: one with a part of the tools, or with a guard, asks in every mode.
-  const mustAsk = () => tools.isLimited || guard.by !== undefined
+  const mustAsk = () => tools.isLimited || guards.first !== undefined
   const isBound = mode !== 'approve-all' || mustAsk()
+  const learnsToAsk = isBound || command.isGuardable === true
   const confinement = confinementOf(row)
-  const argv = [...command.argv, ...((isBound && confinement?.kind === 'sandbox' && program?.sandboxedArgs) || [])]
+  const argv = [...command.argv, ...((learnsToAsk && confinement?.kind === 'sandbox' && program?.sandboxedArgs) || [])]
   const asksIn = (mode: PermissionMode) => (mode === 'approve-all' && mustAsk() ? 'approve-reads' : mode)
   const begin: SessionStart = await context.prepare.run(
     {
-      env: { ...base, ...(isBound && program?.askingEnv), ...ownVariables(context, row) },
+      env: { ...base, ...(learnsToAsk && program?.askingEnv), ...ownVariables(context, row) },
       mcpServers: await serversFor(kernel, plan.definition, workspace, rightsOf(row)?.mcpServers),
       preamble: envelope(row, workspace, cwd, [plan.definition.prompt, briefing].filter(Boolean).join('\n\n')),
     },
@@ -158,7 +159,7 @@ async function start(
   const permissions = new Permissions({
     mode,
     tools,
-    guard,
+    guards,
     get territory() {
       return { ...territory, readOnly: surroundings.protected, seen: surroundings.seen }
     },
@@ -229,7 +230,7 @@ async function start(
         addDirs: territory.roots.slice(1),
         mcpServers: begin.mcpServers,
         mode: asksIn(mode),
-        guard,
+        guards,
         version: kernel.needs.host.version,
         load: loadId,
         initializeMs: limits.initializeTimeout,
@@ -280,8 +281,8 @@ async function start(
     preamble: begin.preamble,
     unheld,
     asksIn,
-    guard,
-    cannotAsk: cannotAsk(program, isBound, confinement),
+    guards,
+    cannotAsk: cannotAsk(program, learnsToAsk, confinement),
     confinement,
     provider: plan.provider,
   }
@@ -296,12 +297,12 @@ const unguarded = (guardedBy: string, agent: string) =>
 /** Some are told by their command or environment that they have to ask, and never afterwards. */
 function cannotAsk(
   program: Provider | undefined,
-  isBound: boolean,
+  learnsToAsk: boolean,
   confinement: SessionConfinement | undefined,
 ): string | undefined {
   if (program?.neverAsks) return `${program.displayName} never asks`
   const isTold = program?.askingEnv || (program?.sandboxedArgs && confinement?.kind === 'sandbox')
-  return isTold && !isBound ? `${program.displayName} learns only at its start that it has to ask` : undefined
+  return isTold && !learnsToAsk ? `${program.displayName} learns only at its start that it has to ask` : undefined
 }
 
 /** Canonical roots that exist: the workspace's own first, then its further folders, each once. */

@@ -271,7 +271,7 @@ export class AgentProcess {
     const chosen = this.#connection.agent.request(methods.agent.session.setMode, { sessionId, modeId })
     await within(this.start.clock, SET_MODE_MS, chosen).catch(error => {
       const why = describe(error, this.start.redact)
-      const { by: guardedBy } = this.start.guard
+      const guardedBy = this.start.guards.first?.by
       if (guardedBy !== undefined)
         throw new AgentFailure(
           'startup_failure',
@@ -284,7 +284,7 @@ export class AgentProcess {
 
   /** An agent without modes is taken at its word that it asks; one whose modes are known must have one in which it does. */
   #checkAsks(offered: readonly string[]): void {
-    const { by: guardedBy } = this.start.guard
+    const guardedBy = this.start.guards.first?.by
     if (guardedBy === undefined || offered.length === 0 || ASKING.some(mode => offered.includes(mode))) return
     throw new AgentFailure(
       'startup_failure',

@@ -2,7 +2,7 @@ import type { Clock, Redact } from '../../../../kernel/plugin.js'
 import type { PermissionMode } from '../../../agents/agents/api.js'
 import type { ProcessHandle } from '../../../platform/processes/api.js'
 import type { ClientMethods } from '../requests/client-methods.js'
-import type { AgentGuard } from './guard.js'
+import type { AgentGuards } from './guard.js'
 
 /** What a process is started with, once it is spawned. */
 export interface AgentStart {
@@ -15,7 +15,7 @@ export interface AgentStart {
   readonly mcpServers: readonly unknown[]
   readonly mode: PermissionMode
   /** An agent that offers no mode in which it asks is not started under a guard. */
-  readonly guard: Readonly<AgentGuard>
+  readonly guards: Pick<AgentGuards, 'first'>
   readonly version: string
   /** Id that the agent gave an earlier session of which this is the continuation. */
   readonly load: string | undefined

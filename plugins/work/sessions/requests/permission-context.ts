@@ -1,19 +1,29 @@
 import type { Clock, Fault, Ids } from '../../../../kernel/plugin.js'
 import type { PermissionMode } from '../../../agents/agents/api.js'
 import type { ToolCallFields } from '../acp/schemas.js'
-import type { AgentGuard } from '../agent/guard.js'
+import type { AgentGuards } from '../agent/guard.js'
 import type { EventContent } from '../events.js'
+import type { PermissionAsked } from '../points.js'
 import type { Territory } from './paths.js'
 import type { PermissionOption } from './permission-rules.js'
 import type { WholeQuestion } from './question.js'
 import type { ToolRights } from './tool-rights.js'
+
+/** What the `permission` gate says. */
+export interface GateAnswer {
+  /** The kind that the mode is to judge as well. */
+  readonly judgedAs: string
+  /** No person is to be asked: what the mode would leave to one is allowed. */
+  readonly isAllowed: boolean
+  readonly refusal?: Fault
+}
 
 /** What permissions need of their session. */
 export interface PermissionContext {
   readonly mode: PermissionMode
   /** Default: all there are. */
   readonly tools?: ToolRights
-  readonly guard?: Readonly<AgentGuard>
+  readonly guards?: Pick<AgentGuards, 'first' | 'required'>
   readonly territory: Territory
   readonly clock: Clock
   readonly ids: Ids
@@ -25,8 +35,8 @@ export interface PermissionContext {
   isAttended(): boolean
   /** What earlier updates said about a tool call. */
   known(toolCallId: string): Partial<ToolCallFields> | undefined
-  /** Asks the `permission` gate: whether it refuses, and the kind that the mode is to judge as well. */
-  gate(kind: string, title: string, command?: string): Promise<{ readonly judgedAs: string; readonly refusal?: Fault }>
+  /** Asks the `permission` gate. */
+  gate(wanted: Omit<PermissionAsked, 'sessionId' | 'judgeAs' | 'allow'>): Promise<GateAnswer>
   record(turnId: string, content: EventContent): void
   /** Writes a warning into the journal. */
   warn(turnId: string, content: EventContent): void

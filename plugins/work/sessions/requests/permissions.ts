@@ -107,8 +107,14 @@ export class Permissions {
     return needsQuestion && !this.#asked.has(id, absolute)
   }
 
+  /** What has to be asked before each operation, in every mode, for people. */
   get guardedBy(): string | undefined {
-    return this.context.guard?.by
+    return this.context.guards?.first?.by
+  }
+
+  /** The same, where the agent may not go on without. */
+  get requiredGuard(): string | undefined {
+    return this.context.guards?.required
   }
 
   get pending(): readonly PendingPermission[] {
@@ -142,14 +148,14 @@ export class Permissions {
   }
 
   async #allow({ action, place, look, detail, isGranted }: ClientWish, signal: AbortSignal): Promise<void> {
-    const { kind, title, command } = action
+    const { kind } = action
     const turnId = this.context.turnId()
     this.#checkTool(kind as 'read' | 'edit' | 'execute')
     const byMode = rules.decideByMode(this.mode, kind, !place.isInside)
     // The daemon is outside of the sandbox: it would read for the agent what that hides, and the mode asks nobody.
     if (byMode === 'allow' && !place.isInside && this.territory.seen)
       throw permissionDenied(`permission denied: ${place.path} is hidden by the sandbox of this session`)
-    if (byMode === 'allow') return kind === 'read' ? undefined : this.#checkGate(kind, title, command)
+    if (byMode === 'allow') return kind === 'read' ? undefined : this.#checkGate(action)
     if (byMode === 'reject' || turnId === undefined) {
       throw refusedMethod({ decision: 'reject-once', by: 'mode' }, this.mode, kind)
     }
@@ -183,8 +189,8 @@ export class Permissions {
     this.tools.check(kind, turnId, content => this.context.warn(turnId, content))
   }
 
-  async #checkGate(kind: string, title: string, command?: string): Promise<void> {
-    const { refusal } = await this.context.gate(kind, title, command)
+  async #checkGate(action: rules.WantedAction): Promise<void> {
+    const { refusal } = await this.context.gate(askedOf(action))
     if (refusal) throw permissionDenied(`permission denied: ${refusal.message}`)
   }
 
@@ -258,11 +264,11 @@ export class Permissions {
   ): Promise<Verdict | undefined> {
     const verdict = judged(action)
     if (verdict && !verdict.decision.startsWith('allow')) return verdict
-    const { kind, title, command, written } = action
-    const { judgedAs, refusal } = await this.context.gate(kind, title, command ?? written)
+    const { judgedAs, isAllowed, refusal } = await this.context.gate(askedOf(action))
     if (refusal) return { decision: 'reject-once', by: 'hook', note: refusal.message }
+    if (!verdict && isAllowed) return { decision: 'allow-once', by: 'hook' }
     // Another kind can only take away what its own allows.
-    return verdict && judgedAs !== kind ? judged({ ...action, kind: judgedAs }) : verdict
+    return verdict && judgedAs !== action.kind ? judged({ ...action, kind: judgedAs }) : verdict
   }
 
   /** Writes the decision down, keeps what it grants and finds the option that says it. */
@@ -288,6 +294,12 @@ export class Permissions {
     }
     return { allowed, verdict, option }
   }
+}
+
+/** What the gate is told of an action. */
+const askedOf = ({ kind: toolKind, title, command, written, argv }: rules.WantedAction) => {
+  const told = command ?? written
+  return { toolKind, title, ...(told !== undefined && { command: told }), ...(argv && { argv }) }
 }
 
 const CANCELED: Verdict = { decision: 'cancelled', by: 'cancel' }

@@ -159,7 +159,7 @@ test('a path outside of the workspace: asked about, or refused where nobody can 
       turnId: () => 'trn_1',
       isAttended: () => isAttended,
       known: () => undefined,
-      gate: async judged => ({ judgedAs: judged }),
+      gate: async ({ toolKind }) => ({ judgedAs: toolKind, isAllowed: false }),
       record: (_turn, content) => recorded.push(content),
       warn: () => {},
     })

@@ -399,7 +399,7 @@ test('a request whose turn ended while it was judged is canceled, and nobody wai
     turnId: () => turn,
     isAttended: () => true,
     known: () => undefined,
-    gate: async kind => ({ judgedAs: kind }),
+    gate: async ({ toolKind }) => ({ judgedAs: toolKind, isAllowed: false }),
     record: (_turn, content) => recorded.push(content),
     warn: () => {},
   })
