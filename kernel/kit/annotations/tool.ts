@@ -29,8 +29,12 @@ export interface RouteTool {
   readonly input?: v.GenericSchema
   /** Further words under which it is found. */
   readonly tags?: readonly string[]
-  /** The route itself judges, by the same rules, what it is asked for: it needs no approval of its own. Of plugins of the program alone. */
-  readonly judgedInside?: true
+  /**
+   * What the route sees to by itself. `judged`: it judges, by the same rules, what it is asked for, and needs no approval of its own.
+   * `bounded`: what it makes run is held within limits, as what a message wakes is; it is no more than `mutating`, unless it says so.
+   * Of plugins of the program alone.
+   */
+  readonly inside?: 'judged' | 'bounded'
 }
 
 export const RouteTool: AnnotationKind<RouteTool> = {
@@ -45,7 +49,7 @@ export const RouteTool: AnnotationKind<RouteTool> = {
     fixed: v.exactOptional(v.record(v.string(), v.unknown())),
     input: v.exactOptional(v.custom<v.GenericSchema>(value => typeof Object(value)['~run'] === 'function')),
     tags: v.exactOptional(words),
-    judgedInside: v.exactOptional(v.literal(true)),
+    inside: v.exactOptional(v.picklist(['judged', 'bounded'])),
   }),
   many: true,
 }

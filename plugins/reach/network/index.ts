@@ -23,6 +23,7 @@ import type { NetworkService } from './service.js'
 import { NetworkEnabled } from './settings.js'
 import { migrations } from './tables.js'
 import { wakeRoutes } from './wakes/routes.js'
+import { SOURCE } from './wakes/source.js'
 import { wakeMigrations } from './wakes/table.js'
 
 const { contribute, tap } = surfaceOf<NetworkService>()
@@ -88,10 +89,26 @@ export default definePlugin({
       Sessions,
       sessions => sessions.permission,
       self =>
-        ({ sessionId, toolKind: kind, command }) => {
-          const refusal = self.restraint(sessionId, { kind, command })
-          return refusal === undefined ? undefined : NetworkErrors.network_turn_restrained(refusal)
+        ({ sessionId, toolKind: kind, command, argv, allow }) => {
+          if (!self.wakes.isWoken(sessionId)) return undefined
+          const refusal = self.restraint(sessionId, { kind, command, argv })
+          if (refusal !== undefined) return NetworkErrors.network_turn_restrained(refusal)
+          // Commands by which agents answer wait for no person.
+          if (kind === 'execute') allow()
+          return undefined
         },
+    ),
+    tap(
+      Sessions,
+      sessions => sessions.points.agentPreStart,
+      self => (line, session) => (self.takesPart(session.id) ? { ...line, isGuardable: true as const } : undefined),
+    ),
+    tap(
+      Sessions,
+      sessions => sessions.points.promptPostAssemble,
+      self =>
+        ({ source }, { id }) =>
+          self.guarding.before(id, source === SOURCE),
     ),
     tap(
       Sessions,

@@ -1,3 +1,4 @@
+import path from 'node:path'
 import { command } from '../../../kernel/kit/commands/command-line.js'
 import { type Actor, messageOf, type Tx } from '../../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
@@ -36,6 +37,7 @@ import type { K } from './needs.js'
 import { Participation } from './participation/participation.js'
 import { NetworkEnabled } from './settings.js'
 import { type ContainerRow, messages, peers } from './tables.js'
+import { Guarding } from './wakes/guarding.js'
 import { refusalOf, type WantedCall } from './wakes/restraint.js'
 import { Sweep } from './wakes/retention.js'
 import { Usage } from './wakes/usage.js'
@@ -68,6 +70,7 @@ export class NetworkService implements NetworkApi {
   readonly feeds: Feeds
   readonly following: Following
   readonly agentChannels: AgentChannels
+  readonly guarding: Guarding
 
   constructor(readonly kernel: K) {
     const own = kernel.hooks.of(points)
@@ -100,6 +103,7 @@ export class NetworkService implements NetworkApi {
       this.usage.read(workspaceId, { run_id: runId }),
     )
     this.agentChannels = new AgentChannels(this)
+    this.guarding = new Guarding(kernel)
     const stored = (seq: number) => {
       this.feeds.stored(seq)
       void persisted.call(seq)
@@ -217,7 +221,18 @@ export class NetworkService implements NetworkApi {
 
   /** Why a session may not do something now; undefined: it may. Turns that messages began change nothing. */
   restraint(sessionId: string, call: WantedCall): string | undefined {
-    return this.wakes.isWoken(sessionId) ? refusalOf(call) : undefined
+    return this.wakes.isWoken(sessionId) ? refusalOf({ ...call, program: this.#program }) : undefined
+  }
+
+  /** Messages may wake a session. */
+  takesPart(sessionId: string): boolean {
+    return this.participation.ofSession(sessionId) !== undefined || this.peers.channelsOf(sessionId).length > 0
+  }
+
+  /** This service's program, as agents are told it. */
+  get #program(): string | undefined {
+    const { SVC_BIN_DIR: bin } = this.kernel.env
+    return bin === undefined ? undefined : path.join(bin, 'svc')
   }
 
   /** @throws Fault `network_disabled` */
@@ -227,6 +242,7 @@ export class NetworkService implements NetworkApi {
 
   /** A session has stopped: where it cannot go on, it takes part in nothing any more. */
   async sessionStopped({ id, state, stopReason }: SessionInfo): Promise<void> {
+    this.guarding.forget(id)
     if (isRestartable(state, stopReason) || this.peers.channelsOf(id).length === 0) return
     await this.kernel.db.tx(t => this.peers.leave(t, id))
   }

@@ -107,7 +107,7 @@ export const toolRoutes = [
       tool('tool_call', ['bootstrap', 'catalog'], {
         description:
           'Call a tool by its id with an input of its schema. It is judged and approved as if it were called by itself.',
-        judgedInside: true,
+        inside: 'judged',
       }),
     ],
     faults,

@@ -23,6 +23,8 @@ const about = describe('Network')
 const route = routeOf<NetworkService>(about, runsCode(false))
 /** A message wakes agents, which run code. */
 const waking = routeOf<NetworkService>(about)
+/** Whom messages wake, how often and what for has bounds. */
+const bounded = { inside: 'bounded' } as const
 /** Optional for the agent itself, whose socket says who it is. */
 const headers = { 'X-Service-Session-ID': { required: false }, 'X-Service-Agent': { required: false } }
 const resuming = { 'Last-Event-ID': { required: false } }
@@ -70,7 +72,7 @@ export const agentRoutes: readonly Route<NetworkService>[] = [
     summary: 'Send a message of the calling session to a channel',
     body: AgentSendBody,
     replies: { 202: AgentMessageReply },
-    with: [inChannel, speaking, tool('channel_send', ['network', 'coordination'])],
+    with: [inChannel, speaking, tool('channel_send', ['network', 'coordination'], bounded)],
     handle: async (self, { actor, headers, params, body }) => {
       const session = self.agentChannels.caller(actor, headers)
       return accepted({ message: await self.agentChannels.send(session, params.channel, body, actor) })
@@ -87,7 +89,7 @@ export const agentRoutes: readonly Route<NetworkService>[] = [
       inChannel,
       speaking,
       throws(NetworkErrors.network_message_not_found),
-      tool('channel_reply', ['network', 'coordination']),
+      tool('channel_reply', ['network', 'coordination'], bounded),
     ],
     handle: async (self, { actor, headers, body }) => {
       const session = self.agentChannels.caller(actor, headers)

@@ -217,7 +217,7 @@ export const conversationRoutes: readonly Route<NetworkService>[] = [
       speaking,
       throws(...Object.values(REFUSED)),
       throws(NetworkErrors.network_disabled, NetworkErrors.peer_absent, NetworkErrors.wake_confirmation_required),
-      tool('network_send', ['network']),
+      tool('network_send', ['network'], { inside: 'bounded' }),
     ],
     handle: async (self, { params, body, actor }) => {
       const { id } = await self.place(params.workspace_id, actor)

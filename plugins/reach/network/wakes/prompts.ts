@@ -1,6 +1,6 @@
 import { cut } from '../../../../kernel/kit/text.js'
 import type { MessageRow } from '../tables.js'
-import { promptOf } from './prompt.js'
+import { promptOf, RULES } from './prompt.js'
 
 /** Messages of one prompt, and characters of each. */
 export const MOST = 20
@@ -11,5 +11,5 @@ export function promptOfAll(gathered: readonly MessageRow[]): string {
   const texts = gathered.slice(0, MOST).map(message => cut(promptOf(message), MAX_TEXT))
   const left = gathered.length - texts.length
   if (left > 0) texts.push(`${left} more messages came with these. Read them: svc network inbox`)
-  return texts.join('\n\n---\n\n')
+  return [...texts, RULES].join('\n\n---\n\n')
 }

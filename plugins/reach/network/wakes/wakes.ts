@@ -10,6 +10,7 @@ import type { BoundsOf } from './bounds.js'
 import { Ledger } from './ledger.js'
 import { Pairs } from './pairs.js'
 import { MOST, promptOfAll } from './prompts.js'
+import { SOURCE } from './source.js'
 import { type WakeRow, wakes } from './table.js'
 import { Tale } from './tale.js'
 
@@ -21,8 +22,6 @@ export interface Lineage {
   readonly depth: number
 }
 
-/** Who prompts, as the turns of wakes say. */
-export const SOURCE = 'network'
 const RETRY_MS = 5_000
 /** How often the queue of a stopped session is begun again, and how long the first try may take until the journal goes on. */
 const MAX_TRIES = 6

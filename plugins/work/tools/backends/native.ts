@@ -158,7 +158,7 @@ function offer(
     toolsets: tool.toolsets,
     ...(tool.tags === undefined ? {} : { tags: tool.tags }),
     concurrencySafe: risk === 'read',
-    ...(tool.judgedInside && { judgedInside: true as const }),
+    ...(tool.inside === 'judged' && { judgedInside: true as const }),
     digest: digestOf([id, tool.route, risk, inputSchema, tool.fixed ?? null]),
   }
   return bound
@@ -166,13 +166,13 @@ function offer(
     : { descriptor, unavailable: ['handler_missing'], why: `the daemon has no route ${tool.route} now` }
 }
 
-/** What can make code run, or decides what may, is destructive whatever is said of it. */
-function riskOf({ risk, judgedInside }: NativeTool, bound: BoundRoute | undefined): ToolRisk {
+/** What can make code run without bounds, or decides what may, is destructive whatever is said of it. */
+function riskOf({ risk, inside }: NativeTool, bound: BoundRoute | undefined): ToolRisk {
   if (!bound) return 'destructive'
-  if (judgedInside && !isDropIn(bound.owner)) return 'read'
-  const least: ToolRisk = canRunCode(bound.route)
-    ? 'destructive'
-    : (risk ?? (bound.route.method === 'GET' ? 'read' : 'mutating'))
+  const sees = isDropIn(bound.owner) ? undefined : inside
+  if (sees === 'judged') return 'read'
+  const usual = risk ?? (bound.route.method === 'GET' ? 'read' : 'mutating')
+  const least: ToolRisk = canRunCode(bound.route) && sees !== 'bounded' ? 'destructive' : usual
   return riskier(risk ?? least, least)
 }
 

@@ -6,7 +6,9 @@ import { refusalOf, wordsOf } from '../../../../plugins/reach/network/wakes/rest
 import { said } from '../../../fixtures/session-world.js'
 import { openScene } from './scene.js'
 
-const command = (line: string) => refusalOf({ kind: 'execute', command: line }) === undefined
+const program = '/opt/own place/bin/svc'
+const command = (line: string) => refusalOf({ kind: 'execute', command: line, program }) === undefined
+const argv = (...words: string[]) => refusalOf({ kind: 'execute', argv: words, program }) === undefined
 
 test('a turn that another agent began runs only plain commands by which agents talk', () => {
   const allowed = [
@@ -16,6 +18,16 @@ test('a turn that another agent began runs only plain commands by which agents t
     'svc network channels list',
     'svc ch reply "done, thanks"',
     "  svc ch recv 'te'am\t--wait",
+    'svc ch reply msg_1 "it is done!" --kind result',
+    "svc ch reply msg_1 'it'\\''s done'",
+    'svc ch reply msg_1 it\\ is\\ done',
+    '"$SVC_BIN" ch list',
+    '$SVC_BIN ch list',
+    `"$\{SVC_BIN}" network inbox`,
+    "'/opt/own place/bin/svc' network inbox",
+    `bash -lc "svc network send team --kind trace --body '{\\"state\\":\\"working\\"}'"`,
+    `/bin/sh -l -c 'svc ch list'`,
+    `/usr/bin/bash -c "bash -c '\\"\\$SVC_BIN\\" ch list'"`,
   ]
   for (const line of allowed) assert.ok(command(line), line)
   const refused = [
@@ -41,11 +53,34 @@ test('a turn that another agent began runs only plain commands by which agents t
     'svc network inbox --home /tmp/other',
     "svc network send team 'open",
     'svc constructor call',
+    'svc network threads promote team thread_1 msg_1',
+    'svc ch reply msg_1 "it is !!"x',
+    'svc ch reply msg_1 "!rm"',
+    'svc ch list \\\n; id',
+    '"$OTHER" ch list',
+    '$SVC_BIN_OTHER ch list',
+    'echo "$SVC_BIN" ch list',
+    '"$SVC_BIN ch" list',
+    'svc ch reply msg_1 "$SVC_BIN"',
+    'bash -lc "svc ch list; id"',
+    `bash -lc 'svc ch list' svc`,
+    `bash -c 'bash -c "bash -c \\"svc ch list\\""'`,
+    'bash -ic "svc ch list"',
+    'bash --rcfile /tmp/x -c "svc ch list"',
+    '/tmp/bash -c "svc ch list"',
+    'bash',
+    'bash -lc',
+    'env svc ch list',
   ]
   for (const line of refused) assert.not.ok(command(line), line)
-  assert.is(refusalOf({ kind: 'execute', argv: ['svc', 'network', 'send', 'team', '; rm -rf . $(id)'] }), undefined)
+  assert.ok(argv('svc', 'network', 'send', 'team', '; rm -rf . $(id)'))
+  assert.ok(argv('/bin/bash', '-lc', `"$SVC_BIN" network send team 'all is well'`))
+  assert.ok(argv(program, 'ch', 'list'))
+  assert.not.ok(argv('/bin/bash', '-lc', 'svc ch list && id'))
+  assert.not.ok(argv('/bin/bash', '-lc', '"$SVC_BIN"', 'ch', 'list'))
+  assert.ok(refusalOf({ kind: 'execute', command: '"$SVC_BIN" ch list' }), 'a program that is not known')
   assert.ok(refusalOf({ kind: 'execute', argv: ['svc', 'network', 'inbox'], setsEnvironment: true }))
-  assert.ok(refusalOf({ kind: 'execute', argv: ['sh', '-c', 'svc network inbox'] }))
+  assert.not.ok(argv('sh', '-c', 'PATH=/tmp svc network inbox'))
   assert.ok(refusalOf({ kind: 'execute', argv: ['svc network inbox; id'] }))
   for (const kind of ['edit', 'delete', 'move']) assert.ok(refusalOf({ kind }))
   for (const kind of ['read', 'search', 'think', 'fetch', 'other']) assert.is(refusalOf({ kind }), undefined)
@@ -89,6 +124,66 @@ test('an agent that may do all changes nothing in a turn that a message began, a
     assert.ok(existsSync(file))
   } finally {
     await close()
+  }
+})
+
+test('an agent that may do all is kept asking in a turn that a message began, and no longer in its own', async () => {
+  const { say, settled, at, events, prompt, close } = await openScene({ flags: '--modes=default,bypassPermissions' })
+  try {
+    assert.is(said(await prompt(at('bob'), 'mode')), 'mode bypassPermissions\n')
+    for (const wake of [1, 2]) {
+      await say('ada', 'mode', { to: 'bob' })
+      await settled('bob', wake)
+      const modes = said(await events(at('bob'))).match(/mode \w+/g) ?? []
+      assert.equal(modes.slice(-1), ['mode default'])
+    }
+    assert.is(said(await prompt(at('bob'), 'mode')), 'mode bypassPermissions\n')
+  } finally {
+    await close()
+  }
+})
+
+test('an agent that cannot be kept asking is woken, and its session says that the restraint does not hold', async () => {
+  const { say, settled, at, events, row, peer, close } = await openScene({
+    flags: '--modes=bypassPermissions,acceptEdits',
+  })
+  try {
+    const done = { sessionUpdate: 'tool_call', toolCallId: 'u1', title: 'Edit a.js', kind: 'edit', status: 'completed' }
+    await say('ada', `update ${JSON.stringify(done)}\nsay afterwards`, { to: 'bob' })
+    await settled('bob', 1)
+    const told = await events(at('bob'))
+    const warnings = told.filter(({ type }) => type === 'runtime_warning').map(({ content }) => content)
+    const text = (warning: string) => warnings.find(content => content.warning === warning)?.text
+    assert.match(
+      text('permission_never_asked'),
+      /restraint of turns that other agents begin does not hold.*no mode in which it asks/,
+    )
+    assert.match(text('permission_not_asked'), /"Edit a.js" without asking: the restraint of turns/)
+    assert.match(said(told), /afterwards/)
+    assert.is((await row(peer('bob').session_id)).state, 'active')
+  } finally {
+    await close()
+  }
+})
+
+test('commands by which agents answer wait for no person, and a mode that rejects all still does', async () => {
+  for (const [permissions, answers] of [
+    ['approve-reads', ['allow_once', 'reject_once']],
+    ['deny-all', ['reject_once', 'reject_once']],
+  ] as const) {
+    const { say, settled, at, events, close } = await openScene({ permissions })
+    try {
+      const options = ['allow_once', 'reject_once'].map(kind => ({ kind, name: kind, optionId: kind }))
+      const asks = ["svc ch send team 'fine'", 'rm -rf .'].map(
+        command =>
+          `ask ${JSON.stringify({ toolCall: { toolCallId: command, kind: 'execute', title: command, rawInput: { command } }, options })}`,
+      )
+      await say('ada', asks.join('\n'), { to: 'bob' })
+      await settled('bob', 1)
+      assert.equal(said(await events(at('bob'))).match(/(allow|reject)_once/g), [...answers], permissions)
+    } finally {
+      await close()
+    }
   }
 })
 

@@ -63,16 +63,23 @@ test('what a tool does is said in the imperative, as a model is told to act', ({
 })
 
 test('one that can make code run, or decides what may, is destructive', ({ tools }) => {
-  const judging = contributed.filter(({ judgedInside }) => judgedInside)
+  const judging = contributed.filter(({ inside }) => inside === 'judged')
   assert.equal(
     judging.map(({ name }) => name),
     ['tool_call'],
     'what it calls is judged by itself',
   )
-  for (const { name, route, judgedInside } of contributed) {
+  const bounded = contributed.filter(({ inside }) => inside === 'bounded')
+  assert.equal(
+    bounded.map(({ name }) => name).sort(),
+    ['channel_reply', 'channel_send', 'network_send'],
+    'whom a message wakes has bounds',
+  )
+  for (const { name, route, inside } of contributed) {
     const { risk } = tools.find(({ descriptor }) => descriptor.tool_id === `service__${name}`).descriptor
-    if (canRunCode(routes.get(route) as Route)) assert.is(risk, judgedInside ? 'read' : 'destructive', name)
-    if (risk === 'read' && !judgedInside) assert.is(canRunCode(routes.get(route) as Route), false, name)
+    if (canRunCode(routes.get(route) as Route))
+      assert.is(risk, { judged: 'read', bounded: 'mutating', none: 'destructive' }[inside ?? 'none'], name)
+    if (risk === 'read' && inside !== 'judged') assert.is(canRunCode(routes.get(route) as Route), false, name)
   }
 })
 

@@ -1,0 +1,2 @@
+/** Who prompts, as the turns of wakes say. */
+export const SOURCE = 'network'
