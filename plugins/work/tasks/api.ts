@@ -39,7 +39,41 @@ export const points = hookTable({
   ),
 })
 
+/** A worker outside of this daemon that holds a run. */
+export interface KeptHolder {
+  /** Name that the run is shown to be claimed by. */
+  readonly name: string
+  /** Fence of one claim. A claim with the same key is the same claim; another attempt needs another key. */
+  readonly key: string
+}
+
+/** Runs that a plugin gives to workers outside of this daemon, under the leases that sessions have. */
+export interface KeptRunsApi {
+  /**
+   * Queues a run of a task, or takes the one that is queued, and keeps it from sessions until {@link free}.
+   * @throws Fault `task_not_found`, `task_conflict`, `task_run_open`, `task_attempts_exhausted`
+   */
+  keep(
+    actor: Actor,
+    taskId: string,
+    keeper: string,
+  ): Promise<{ readonly run: TaskRun; readonly title: string; readonly description: string }>
+  /** Claims and starts a kept run. @throws Fault `task_conflict`, `task_run_conflict` when it is not to be had */
+  claim(runId: string, holder: KeptHolder, leaseMs: number): Promise<TaskRun>
+  /** Renews the lease, counted from now. @throws Fault `AUTONOMY_LEASE_EXPIRED` */
+  extend(runId: string, holder: KeptHolder, leaseMs: number): Promise<TaskRun>
+  /** Completes the run; has no effect on one that this claim has ended. @throws Fault `AUTONOMY_LEASE_EXPIRED` */
+  complete(runId: string, holder: KeptHolder, result: unknown): Promise<TaskRun>
+  /** Fails the run; has no effect on one that this claim has ended. @throws Fault `AUTONOMY_LEASE_EXPIRED` */
+  fail(runId: string, holder: KeptHolder, error: string): Promise<TaskRun>
+  /** Gives a kept task back to sessions of this daemon, and ends the lease of a holder. */
+  free(actor: Actor, taskId: string, reason: string): Promise<void>
+  /** A run, whose lease is taken back first when it has expired. */
+  look(runId: string): Promise<TaskRun | undefined>
+}
+
 export interface TasksApi extends TapsOf<typeof points> {
+  readonly kept: KeptRunsApi
   /**
    * Creates a task and queues its first run, unless the task is a draft or awaits approval. A second call with the same
    * task id and key returns the existing task and run.
@@ -49,6 +83,8 @@ export interface TasksApi extends TapsOf<typeof points> {
     body: CreateTaskBody,
     more?: SubmitOptions,
   ): Promise<{ readonly task: Task; readonly run?: TaskRun }>
+  /** Cancels a task and its open runs; has no effect on one that has ended. */
+  cancel(actor: Actor, taskId: string, reason: string): Promise<void>
   run(id: string): TaskRun | undefined
   /** Whether a run coordinates others, and the number of worker runs of its fan-out. */
   crewOf(runId: string): { readonly isCoordinator: boolean; readonly workers: number }

@@ -29,6 +29,8 @@ import { ClaimTokens } from './claims/tokens.js'
 import { TaskCore, type TaskKernel } from './core.js'
 import { runFindings, schedulerFinding } from './doctor/findings.js'
 import { Health } from './health/health.js'
+import { KeptRuns } from './kept/kept.js'
+import { keeperOf } from './kept/table.js'
 import { LIMITS } from './limits.js'
 import { mayReview, Profiles, wantsOf } from './profiles/profiles.js'
 import { Reviews } from './reviews/reviews.js'
@@ -38,6 +40,7 @@ import { drainScheduler } from './scheduler/drain.js'
 import { Stalls } from './scheduler/stalls.js'
 import { SchedulerState } from './scheduler/state.js'
 import { TaskSettings } from './settings.js'
+import { FINAL_TASK } from './states.js'
 import { Blocks } from './tasks/blocks.js'
 import { TaskControl } from './tasks/control.js'
 import { TaskExecution } from './tasks/execute.js'
@@ -77,6 +80,7 @@ export class TaskService implements TasksApi {
   readonly claims: Claims
   readonly leases: Leases
   readonly recovery: Recovery
+  readonly kept: KeptRuns
   readonly wakes: Wakes
   readonly stalls: Stalls
   readonly scheduler: SchedulerState
@@ -97,7 +101,7 @@ export class TaskService implements TasksApi {
       wantsOf: (t, task, kind) => {
         const measured = this.budgets.measures(t, task.id)
         const wants = wantsOf(task, this.profiles.partsOf(task.id, t), kind)
-        return { ...wants, ...(measured.length > 0 ? { measured } : {}) }
+        return { ...wants, ...keeperOf(t, task.id), ...(measured.length > 0 ? { measured } : {}) }
       },
       guided: (reads, task) => this.profiles.partsOf(task, reads).coordinator.mode === 'guided',
       profiled: (t, task) => this.profiles.partsOf(task.id, t).network_participation,
@@ -122,6 +126,12 @@ export class TaskService implements TasksApi {
     this.scheduler = new SchedulerState(core)
     this.recovery = new Recovery(core, tokens)
     this.budgets = new Budgets(core, (...run) => this.recovery.escalate(...run))
+    this.kept = new KeptRuns(
+      core,
+      this.recovery,
+      reads => this.scheduler.pausedIn(reads),
+      (reads, task) => this.budgets.limits(reads, task),
+    )
     const maxHeld = () => kernel.config.get(TaskSettings.maxActiveRuns)
     const runtimeMs = () => kernel.config.get(TaskSettings.maxRuntime)
     const admission = new Admission(core, this.recovery, {
@@ -199,6 +209,11 @@ export class TaskService implements TasksApi {
     if (profile) await this.profiles.set(who, task.id, profile)
     if (!isQueued || task.draft || task.approval_state === 'pending') return { task }
     return this.execution.start(who, task.id, key === undefined ? {} : { idempotency_key: key })
+  }
+
+  async cancel(actor: Actor, id: string, reason: string): Promise<void> {
+    const task = this.#core.tasks.get(id)
+    if (task && !FINAL_TASK.has(task.status)) await this.control.cancel(whoOf(actor), id, { reason })
   }
 
   status(): ReturnType<typeof statusOf> {

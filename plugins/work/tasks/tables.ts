@@ -1,4 +1,5 @@
 import { BUDGET_TABLES } from './budgets/tables.js'
+import { KEPT_TABLE } from './kept/table.js'
 import { REVIEW_TABLE } from './reviews/review-row.js'
 import { WAKE_TABLE } from './wakes/wakes.js'
 import { workerTable } from './workers/worker-row.js'
@@ -120,4 +121,5 @@ CREATE INDEX tasks_run_profiled ON tasks_run (priority DESC, queued_at, id)
 CREATE INDEX tasks_task_approval ON tasks_task (id)
   WHERE status = 'blocked' AND approval_policy = 'manual' AND approval_state = 'pending';`,
   },
+  { id: '017-kept', sql: KEPT_TABLE },
 ] as const

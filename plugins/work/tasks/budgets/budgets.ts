@@ -93,6 +93,11 @@ export class Budgets {
     return budget ? toldOf(limitsOf(budget)) : []
   }
 
+  /** Does a budget limit the task? */
+  limits(reads: Reads, task: string): boolean {
+    return !this.#isUnused() && this.#ledger.budget('task', task, reads) !== undefined
+  }
+
   /** The usage that the agent of a session reports; undefined when unknown or when there are no budgets. */
   tells({ agentName, provider }: SessionInfo): ReturnType<SessionUses['tells']> {
     return this.#isUnused() ? undefined : this.core.kernel.needs.sessions.uses.tells(agentName, provider)

@@ -143,6 +143,7 @@ const BELONGINGS = [
   ['tasks_event', 'task_id'],
   ['tasks_triage', 'task_id'],
   ['tasks_profile', 'task_id'],
+  ['tasks_kept', 'task_id'],
   ['tasks_worker', 'task_id'],
   ['tasks_wake', 'task_id'],
   ['tasks_task', 'id'],

@@ -19,7 +19,7 @@ interface Rung {
 /**
  * Starvation ladder for unclaimed runs of tasks without a profile: wake all waiting claims again, start a session, emit
  * `task.run_starved`, and finally escalate to needs_attention. While a session is active in the same workspace, which may claim
- * the run next, the ladder does not advance.
+ * the run next, the ladder does not advance. Runs that a plugin keeps from sessions do not starve.
  */
 export class Ladder {
   readonly #rungs = new Map<string, Rung>()
@@ -34,7 +34,7 @@ export class Ladder {
     const now = this.core.now()
     const runs = this.core.kernel.db.all<RunRow>(
       `SELECT * FROM tasks_run WHERE status = 'queued' AND claimable = 1 AND queued_at <= ?
-         AND profiled = 0 ORDER BY queued_at, id LIMIT ${BATCH}`,
+         AND profiled = 0 AND task_id NOT IN (SELECT task_id FROM tasks_kept) ORDER BY queued_at, id LIMIT ${BATCH}`,
       [now - STARVED_MS],
     )
     const known = new Set(runs.map(({ id }) => id))

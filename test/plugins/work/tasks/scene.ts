@@ -14,7 +14,7 @@ import {
   type SessionsApi,
   type SessionUse,
 } from '../../../../plugins/work/sessions/api.js'
-import { Tasks } from '../../../../plugins/work/tasks/api.js'
+import { Tasks, type TasksApi } from '../../../../plugins/work/tasks/api.js'
 import tasks from '../../../../plugins/work/tasks/index.js'
 import type { InboxItem } from '../../../../schemas/sessions.js'
 import type { TaskRun } from '../../../../schemas/tasks.js'
@@ -62,6 +62,8 @@ export interface Scene extends TestKernel {
   run(id: string, task: string): Promise<Reply>
   /** A run as other plugins see it. */
   told(id: string): TaskRun | undefined
+  /** Tasks as other plugins see them. */
+  readonly api: TasksApi
   post(url: string, body?: object): Promise<Answer>
   /** Lets time pass and the daemon take back what has expired. */
   pass(ms: number): Promise<void>
@@ -257,6 +259,9 @@ export async function scene(options: SceneOptions = {}): Promise<Scene> {
     run: async (id, task) =>
       (await kernel.request('GET', `/api/tasks/${task}/runs`)).body.runs.find((run: Reply) => run.id === id),
     told: id => other.needs.tasks.run(id),
+    get api() {
+      return other.needs.tasks
+    },
     post,
     pass: async ms => {
       await clock.advance(ms)

@@ -1,0 +1,16 @@
+import type { Reads } from '../../../../kernel/plugin.js'
+
+/** Tasks whose runs no session of this daemon may claim. */
+export const KEPT_TABLE = `
+CREATE TABLE tasks_kept (
+  task_id TEXT PRIMARY KEY NOT NULL, run_id TEXT NOT NULL, keeper TEXT NOT NULL, kept_at INTEGER NOT NULL
+) STRICT;`
+
+/** The requirement on claimants that keeps sessions from the runs of a kept task. */
+export const keeperOf = (
+  reads: Reads,
+  task: string,
+): { readonly owner?: { readonly kind: string; readonly ref: string } } => {
+  const [keeper] = reads.row('SELECT keeper FROM tasks_kept WHERE task_id = ?', [task]) ?? []
+  return keeper === undefined ? {} : { owner: { kind: 'network_peer', ref: `${keeper}` } }
+}
