@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { command } from '../../../kernel/kit/commands/command-line.js'
+import { command, placeholder } from '../../../kernel/kit/commands/command-line.js'
 import { defineErrors, event } from '../../../kernel/plugin.js'
 
 /** Something that another daemon sent, or that was to be sent to others, is refused. At most one a minute for each daemon and reason. */
@@ -36,5 +36,22 @@ export const RemoteErrors = defineErrors({
     status: 404,
     message: 'the channel is not shared',
     next: command('network channels list'),
+  },
+  remote_off: {
+    status: 409,
+    message: 'this daemon is connected to no others',
+    next: command('network join', placeholder('url'), '--realm', placeholder('realm')),
+  },
+  remote_offer_exists: { status: 409, message: 'the task is offered already', next: command('network offers') },
+  remote_offer_not_found: { status: 404, message: 'the task is not offered', next: command('network offers') },
+  remote_offer_conflict: {
+    status: 409,
+    message: 'the state of the offer does not allow this',
+    next: command('network offers'),
+  },
+  remote_offer_invalid: {
+    status: 422,
+    message: 'the offer is not valid',
+    next: command('network offer', '--help'),
   },
 })

@@ -1,17 +1,16 @@
 import { messageOf, type Tx } from '../../../kernel/plugin.js'
 import type { Envelope } from '../../../schemas/network/messages.js'
 import type { Refusal, RemotePeer } from '../network/api.js'
-import { RemoteRefused } from './api.js'
 import type { K } from './needs.js'
 import { type Identity, isSigned, PROOF, type Proof } from './proof.js'
-import { type PeerRow, peers, refusals, type ShareRow, seen } from './tables.js'
+import { noteRefusal } from './refusing.js'
+import { type PeerRow, peers, type ShareRow, seen } from './tables.js'
 
 /** What announces the peers of a daemon in a channel. */
 export const PRESENCE = 'svc-presence/v1'
 /** Bytes of an envelope; those of the proof come on top. */
 export const MAX_BYTES = 1024 * 1024 + 1024
 const MAX_PEERS = 1000
-const MINUTE = 60_000
 const PEER = /^[a-z0-9][a-z0-9._-]{0,127}$/
 const ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/
 /** What an envelope is refused for when the peer that it names has not been announced yet. */
@@ -92,18 +91,13 @@ export class Inbound {
     }
   }
 
-  /** Counts a refusal, and tells of it at most once a minute for each peer and reason. */
   async #refuse(peer: string, channel: string, refusal: Refusal): Promise<'refused'> {
     await this.kernel.db.tx(t => this.#note(t, peer, channel, refusal))
     return 'refused'
   }
 
-  #note(t: Tx, peer: string, channel: string, { reason, message }: Refusal): void {
-    const at = this.kernel.clock.now()
-    const before = refusals.get(t, { peer, reason })
-    refusals.replace(t, { peer, reason, n: (before?.n ?? 0) + 1, at, message, channel })
-    if (before && at - before.at < MINUTE) return
-    this.kernel.needs.events.emit(t, RemoteRefused, { peer, channel, reason_code: reason, message })
+  #note(t: Tx, peer: string, channel: string, refusal: Refusal): void {
+    noteRefusal(this.kernel, t, peer, channel, refusal)
   }
 
   /** Refuses something of ours that no server would take. */
@@ -159,7 +153,8 @@ export class Inbound {
 const isGone = (error: unknown): boolean =>
   typeof error === 'object' && error !== null && (error as { readonly code?: unknown }).code === 'channel_not_found'
 
-function parsed(data: Uint8Array): Readonly<Record<string, unknown>> | undefined {
+/** @returns undefined for what is no JSON object */
+export function parsed(data: Uint8Array): Readonly<Record<string, unknown>> | undefined {
   try {
     const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(data))
     return typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -170,7 +165,8 @@ function parsed(data: Uint8Array): Readonly<Record<string, unknown>> | undefined
   }
 }
 
-function isProof(value: unknown): value is Proof {
+/** Whether a value has the form of a proof. */
+export function isProof(value: unknown): value is Proof {
   if (typeof value !== 'object' || value === null) return false
   const { version, key, realm, at, attempt, signature } = value as Readonly<Record<string, unknown>>
   const texts = [version, key, realm, signature].every(text => typeof text === 'string' && text.length <= 256)

@@ -19,8 +19,9 @@ import { ConfigErrors } from '../../platform/configuration/api.js'
 import { Network } from '../network/api.js'
 import { RemoteErrors, RemoteRefused } from './api.js'
 import { needs } from './needs.js'
+import { offerRoutes } from './offers/routes.js'
 import type { RemoteService } from './service.js'
-import { natsSettings } from './settings.js'
+import { natsSettings, offerSettings } from './settings.js'
 import { migrations } from './tables.js'
 
 const about = describe('Network')
@@ -68,12 +69,15 @@ export default definePlugin({
   tables: migrations,
   errors: [RemoteErrors],
   events: [RemoteRefused],
-  settings: natsSettings,
+  settings: [...natsSettings, ...offerSettings],
   owned: [{ by: Workspaces, table: 'network_nats_share', column: 'workspace_id' }],
   registries: [
     contribute(Checks, self => [{ id: 'network.remote', category: 'network', run: async () => self.check() }]),
   ],
-  services: [{ name: 'link', run: (self, signal) => self.run(signal) }],
+  services: [
+    { name: 'link', run: (self, signal) => self.run(signal) },
+    { name: 'offers', run: (self, signal) => self.runOffers(signal) },
+  ],
   taps: [
     tap(
       Network,
@@ -85,6 +89,13 @@ export default definePlugin({
         Settings,
         settings => settings.of<unknown>(setting as Setting<unknown>),
         self => () => self.configured(),
+      ),
+    ),
+    ...offerSettings.map(setting =>
+      tap(
+        Settings,
+        settings => settings.of<unknown>(setting as Setting<unknown>),
+        self => () => self.accepting(),
       ),
     ),
   ],
@@ -181,5 +192,6 @@ export default definePlugin({
       done: '{channel} is not shared any more',
       handle: (self, { params }) => self.unshare(params.channel),
     }),
+    ...offerRoutes,
   ],
 })

@@ -24,6 +24,7 @@ import type { Feed } from '../../../kernel/kit/feed.js'
 import { messageOf } from '../../../kernel/plugin.js'
 import { Inbound } from './inbound.js'
 import type { K } from './needs.js'
+import type { LinkPart } from './offers/wire.js'
 import { KEPT_MS, type Line, Outbound, type StreamView } from './outbound.js'
 import type { Identity } from './proof.js'
 import { type ShareRow, shares } from './tables.js'
@@ -80,6 +81,8 @@ export class Link {
     private readonly identity: Identity,
     /** Wakes when something waits to be published, or channels are shared. */
     private readonly feed: Feed<never>,
+    /** What else the connection is used for. */
+    private readonly parts: readonly LinkPart[] = [],
   ) {
     this.#inbound = new Inbound(kernel, identity, config.realm)
     this.#outbound = new Outbound(kernel, identity, config.realm, this.#inbound)
@@ -156,6 +159,7 @@ export class Link {
       failure ??= { error }
       this.feed.wake()
     }
+    for (const part of this.parts) part({ connection, manager, client }, signal).catch(fail)
     const line: Line = {
       publish: async (subject, data, msgID) => client.publish(subject, data, { msgID, timeout: ANSWER_MS }),
       limit: connection.info?.max_payload ?? 1024 * 1024,

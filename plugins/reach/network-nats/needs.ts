@@ -3,6 +3,7 @@ import { Vault } from '../../access/vault/api.js'
 import { Workspaces } from '../../desk/workspaces/api.js'
 import { Configuration } from '../../platform/configuration/api.js'
 import { Events } from '../../platform/events/api.js'
+import { Tasks } from '../../work/tasks/api.js'
 import { Network } from '../network/api.js'
 
 /** What the plugin requires. */
@@ -11,6 +12,7 @@ export const needs = {
   events: Events,
   network: Network,
   settings: Settings,
+  tasks: Tasks,
   vault: Vault,
   workspaces: Workspaces,
 }

@@ -1,7 +1,15 @@
 import { Feed } from '../../../kernel/kit/feed.js'
 import { resolveSecret } from '../../../kernel/kit/secret-ref.js'
 import { type Actor, messageOf, type Setting } from '../../../kernel/plugin.js'
+import { durationMs } from '../../../schemas/duration.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
+import type {
+  AcceptOffersBody,
+  ListRemoteOffersReply,
+  OfferAcceptance,
+  OfferTaskBody,
+  RemoteOffer,
+} from '../../../schemas/network/offers.js'
 import {
   type AddRemotePeerBody,
   type JoinRemoteBody,
@@ -14,13 +22,28 @@ import { finding } from '../../desk/daemon/api.js'
 import { RemoteErrors } from './api.js'
 import type { Link, LinkConfig } from './link.js'
 import type { K } from './needs.js'
+import type { Signer } from './offers/envelopes.js'
+import type { Offers } from './offers/offers.js'
+import type { Connected } from './offers/wire.js'
 import type { Identity } from './proof.js'
-import { Credentials, RealmSetting, Servers, TlsCa, TlsCert, TlsKey } from './settings.js'
+import {
+  Credentials,
+  OfferAgent,
+  OffersAtOnce,
+  OfferWorkspace,
+  RealmSetting,
+  Servers,
+  TlsCa,
+  TlsCert,
+  TlsKey,
+} from './settings.js'
 import { type PeerRow, peers, refusals, type ShareRow, shares } from './tables.js'
 
 const KEY = 'vault:network/identity'
 /** Clocks may differ by that much. */
 const SKEW_MS = 5 * 60_000
+/** How long an offer may be open. */
+const WITHIN = { least: 60_000, most: 7 * 24 * 60 * 60_000 }
 const SWEEP_MS = 10 * 60_000
 /** What has expired is remembered a while longer: clocks go back. */
 const LINGER_MS = 60 * 60_000
@@ -32,6 +55,10 @@ export class RemoteService {
   #link: Link | undefined
   #failure: string | undefined
   #identity: Promise<Identity> | undefined
+  /** Wakes when something about offers is to be done. */
+  readonly #offerFeed = new Feed<never>()
+  #offers: Promise<Offers> | undefined
+  #signer: Signer | undefined
 
   constructor(private readonly kernel: K) {}
 
@@ -43,6 +70,82 @@ export class RemoteService {
   /** Where or how to connect is another than before. */
   configured(): void {
     this.#settings.wake()
+  }
+
+  /** Whether and for whom offers are taken is another than before. */
+  accepting(): void {
+    this.#offerFeed.wake()
+  }
+
+  /** Compares offers with their runs from the first one on, until the signal aborts. */
+  async runOffers(signal: AbortSignal): Promise<void> {
+    await this.#untilOffers(signal)
+    if (!signal.aborted) await (await this.#loaded()).run(signal)
+  }
+
+  /** The part of offers in a connection. */
+  async #offering(connected: Connected, signal: AbortSignal): Promise<void> {
+    await this.#untilOffers(signal)
+    const [{ OfferWire }, offers] = await Promise.all([import('./offers/wire.js'), this.#loaded()])
+    if (signal.aborted || !this.#signer) return
+    offers.signer = this.#signer
+    await new OfferWire(this.kernel, offers, connected, signal).run()
+  }
+
+  async #untilOffers(signal: AbortSignal): Promise<void> {
+    const wake = () => this.#offerFeed.wake()
+    signal.addEventListener('abort', wake, { once: true })
+    for (let next = this.#offerFeed.next(); !signal.aborted && !this.#hasOffers(); next = this.#offerFeed.next())
+      await next
+    signal.removeEventListener('abort', wake)
+  }
+
+  #hasOffers(): boolean {
+    const { config, db } = this.kernel
+    const open = `SELECT 1 FROM network_nats_given WHERE ended_at IS NULL UNION ALL SELECT 1 FROM network_nats_taken WHERE told_at IS NULL LIMIT 1`
+    return config.get(OfferAgent) !== '' || db.row(open) !== undefined
+  }
+
+  #loaded(): Promise<Offers> {
+    this.#offers ??= import('./offers/offers.js').then(({ Offers }) => new Offers(this.kernel, this.#offerFeed))
+    return this.#offers
+  }
+
+  /** Offers a task to the realm. @throws Fault `remote_off`, `remote_offer_invalid`, `remote_offer_exists`, those of tasks */
+  async offer({ task, within = '24h' }: OfferTaskBody, actor: Actor): Promise<RemoteOffer> {
+    if (!this.#isOn()) throw RemoteErrors.remote_off()
+    const ms = durationMs(within) ?? 0
+    if (ms < WITHIN.least || ms > WITHIN.most)
+      throw RemoteErrors.remote_offer_invalid(`within: has to be 1m to 7d, not ${within}`)
+    return (await this.#loaded()).offer(actor, task, ms)
+  }
+
+  /** Gives a task back to this daemon. @throws Fault `remote_offer_not_found` */
+  async withdraw(task: string, actor: Actor): Promise<void> {
+    await (await this.#loaded()).withdraw(actor, task)
+  }
+
+  async listOffers(): Promise<ListRemoteOffersReply> {
+    const { listOffers } = await import('./offers/offers.js')
+    return { offers: listOffers(this.kernel), accepts: this.#acceptance() ?? null }
+  }
+
+  #acceptance(): OfferAcceptance | undefined {
+    const { config } = this.kernel
+    const [agent, workspace] = [config.get(OfferAgent), config.get(OfferWorkspace)]
+    return agent === '' || workspace === '' ? undefined : { agent, workspace, at_once: config.get(OffersAtOnce) }
+  }
+
+  /** Has an agent work on offers of other daemons from now on. @throws those of workspaces and of the configuration */
+  async accept({ agent, workspace, at_once: atOnce = 1 }: AcceptOffersBody, actor: Actor): Promise<OfferAcceptance> {
+    const { id } = await this.kernel.needs.workspaces.find(workspace)
+    await this.#write({ [OfferAgent.path]: agent, [OfferWorkspace.path]: id, [OffersAtOnce.path]: atOnce }, actor)
+    return { agent, workspace: id, at_once: atOnce }
+  }
+
+  /** Takes no more offers; what was taken is finished. */
+  async refuse(actor: Actor): Promise<void> {
+    await this.#write({ [OfferAgent.path]: '', [OfferWorkspace.path]: '' }, actor)
   }
 
   /** Keeps the connection that the settings name, until the signal aborts. */
@@ -66,7 +169,8 @@ export class RemoteService {
     this.#failure = undefined
     try {
       const [{ Link }, config, identity] = await Promise.all([import('./link.js'), this.#config(), this.identity()])
-      const link = new Link(this.kernel, config, identity, this.#feed)
+      this.#signer = { identity, realm: config.realm }
+      const link = new Link(this.kernel, config, identity, this.#feed, [(...on) => this.#offering(...on)])
       this.#link = link
       const sweeping = this.#sweep(signal)
       await link.run(signal)

@@ -1,5 +1,6 @@
 import { column, type RowOf, table } from '../../../kernel/kit/table.js'
 import type { Migration } from '../../../kernel/plugin.js'
+import { OFFER_TABLES } from './offers/table.js'
 
 export const migrations: readonly Migration[] = [
   {
@@ -26,6 +27,7 @@ CREATE TABLE network_nats_refusal (
   PRIMARY KEY (peer, reason)
 ) STRICT;`,
   },
+  { id: '002-offers', sql: OFFER_TABLES },
 ]
 
 const { integer, text, time } = column

@@ -1,0 +1,162 @@
+import { Feed } from '../../../../kernel/kit/feed.js'
+import type { Actor } from '../../../../kernel/plugin.js'
+import { RemoteOffer } from '../../../../schemas/network/offers.js'
+import { TaskEvents } from '../../../work/tasks/api.js'
+import type { K } from '../needs.js'
+import { noteRefusal } from '../refusing.js'
+import { opened, type Signer, sealed } from './envelopes.js'
+import { GivenOffers } from './given.js'
+import { type GivenRow, given, taken } from './table.js'
+import { type Held, TakenOffers } from './taken.js'
+
+/** An expired offer is dropped from the stream only so long after: clocks differ. */
+const LINGER_MS = 60 * 60_000
+const LISTED = 100
+/** Ended offers stay listed so long. */
+const REMEMBERED_MS = 7 * 24 * 60 * 60_000
+const SETTLING = ['task.run_completed', 'task.run_failed', 'task.run_canceled', 'task.run_needs_attention'] as const
+const CHANGING = ['task.run_lease_expired', 'task.run_operator_forced_fail', 'task.deleted'] as const
+
+/** Offers of tasks between daemons, in both directions. */
+export class Offers {
+  /** The key and the realm of the connection. */
+  signer: Signer | undefined
+  /** Wakes when offers are to be compared with runs. */
+  readonly #runs = new Feed<never>()
+  readonly #given: GivenOffers
+  readonly #taken: TakenOffers
+
+  constructor(
+    private readonly kernel: K,
+    /** Wakes when an offer may have to be published, answered or taken. */
+    readonly feed: Feed<never>,
+  ) {
+    this.#given = new GivenOffers(kernel, () => this.#wake())
+    this.#taken = new TakenOffers(kernel)
+    for (const name of [...SETTLING, ...CHANGING]) kernel.needs.events.on(TaskEvents[name], () => this.#wake())
+  }
+
+  #wake(): void {
+    this.#runs.wake()
+    this.feed.wake()
+  }
+
+  get #signer(): Signer {
+    if (!this.signer) throw new Error('offers have no connection')
+    return this.signer
+  }
+
+  get realm(): string {
+    return this.#signer.realm
+  }
+
+  get daemon(): string {
+    return this.#signer.identity.daemon
+  }
+
+  /** Compares offers with runs until the signal aborts, with a connection or without. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, db } = this.kernel
+    const wake = () => this.#runs.wake()
+    signal.addEventListener('abort', wake, { once: true })
+    await db.tx(t => {
+      const old = clock.now() - REMEMBERED_MS
+      t.run('DELETE FROM network_nats_given WHERE ended_at < ?', [old])
+      t.run('DELETE FROM network_nats_taken WHERE told_at < ? AND expires_at < ?', [old, old])
+    })
+    while (!signal.aborted) {
+      const next = this.#runs.next()
+      const at = await this.#given.sync()
+      const timer = at === undefined ? undefined : clock.timeout(Math.max(10, at - clock.now()), wake)
+      await next
+      timer?.cancel()
+    }
+    signal.removeEventListener('abort', wake)
+  }
+
+  async offer(actor: Actor, taskId: string, withinMs: number): Promise<RemoteOffer> {
+    return wireGiven(await this.#given.offer(actor, taskId, withinMs))
+  }
+
+  withdraw(actor: Actor, taskId: string): Promise<void> {
+    return this.#given.withdraw(actor, taskId)
+  }
+
+  /** Bytes of offers that the stream does not have. @param incarnation when the stream was made */
+  unpublished(incarnation: string): { readonly row: GivenRow; readonly data: Uint8Array }[] {
+    const now = this.kernel.clock.now()
+    return this.#given
+      .unpublished(incarnation)
+      .map(({ row, content }) => ({ row, data: sealed(this.#signer, content, now) }))
+  }
+
+  published(row: GivenRow, incarnation: string): Promise<void> {
+    return this.#given.published(row, incarnation)
+  }
+
+  hasRoom(): boolean {
+    return this.#taken.room() > 0
+  }
+
+  disconnected(): void {
+    this.#taken.disconnected()
+  }
+
+  /** @returns `held`, or what becomes of the message at once */
+  async offered(daemon: string, data: Uint8Array, held: Held): Promise<'held' | 'again' | 'drop'> {
+    const found = opened(this.kernel.db, this.#signer, ['svc-offer/v1'], daemon, data)
+    if (found.state === 'own') return 'again'
+    if (found.state !== 'ok') {
+      await this.kernel.db.tx(t => noteRefusal(this.kernel, t, found.peer, '', found.refusal))
+      // Other daemons may trust a key that this one does not.
+      return found.state === 'stranger' ? 'again' : 'drop'
+    }
+    const { content, peer } = found
+    const late = this.kernel.clock.now() - content.expires_at * 1000
+    if (late >= 0) return late > LINGER_MS ? 'drop' : 'again'
+    if (!this.hasRoom()) return 'again'
+    await this.#taken.offered(peer, content, held)
+    return 'held'
+  }
+
+  /** @returns an answer for the daemon that sent it */
+  async heard(daemon: string, data: Uint8Array): Promise<Uint8Array | undefined> {
+    const { clock, db } = this.kernel
+    const protocols = ['svc-offer-receipt/v1', 'svc-offer-answer/v1'] as const
+    const found = opened(db, this.#signer, protocols, daemon, data)
+    if (found.state === 'own') return undefined
+    if (found.state !== 'ok') {
+      await db.tx(t => noteRefusal(this.kernel, t, found.peer, '', found.refusal))
+      return undefined
+    }
+    const { content, peer } = found
+    if (content.protocol === 'svc-offer-receipt/v1')
+      return sealed(this.#signer, await this.#given.received(peer, content), clock.now())
+    await this.#taken.answered(peer, content)
+    return undefined
+  }
+
+  /** Receipts that are due now, and when the next one is. */
+  async receipts(): Promise<{ readonly due: readonly { to: string; data: Uint8Array }[]; readonly at?: number }> {
+    const { due, next } = await this.#taken.receipts()
+    const now = this.kernel.clock.now()
+    return {
+      due: due.map(({ to, receipt }) => ({ to, data: sealed(this.#signer, receipt, now) })),
+      ...(next !== undefined && { at: next }),
+    }
+  }
+}
+
+/** Offers in both directions, the newest first. */
+export function listOffers({ db }: Pick<K, 'db'>): RemoteOffer[] {
+  const rows = [
+    ...given.query(db, `ORDER BY offered_at DESC LIMIT ${LISTED}`).map(wireGiven),
+    ...taken
+      .query(db, `ORDER BY offered_at DESC LIMIT ${LISTED}`)
+      .map(row => taken.wire(row, RemoteOffer, { offer_id: row.id, direction: 'taken', peer: row.peer })),
+  ]
+  return rows.sort((a, b) => (a.offered_at < b.offered_at ? 1 : -1))
+}
+
+const wireGiven = (row: GivenRow): RemoteOffer =>
+  given.wire(row, RemoteOffer, { offer_id: row.id, direction: 'given', task_id: row.taskId })

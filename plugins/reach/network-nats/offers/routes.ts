@@ -1,0 +1,97 @@
+import { cli, describe, runsCode, show, throws } from '../../../../kernel/kit/annotations/index.js'
+import { collectionOf } from '../../../../kernel/kit/collection.js'
+import { noContent, ok, routeOf } from '../../../../kernel/plugin.js'
+import {
+  AcceptOffersBody,
+  ListRemoteOffersReply,
+  OfferAcceptanceReply,
+  OfferTaskBody,
+  RemoteOfferReply,
+} from '../../../../schemas/network/offers.js'
+import { REFERENCE_ERRORS } from '../../../desk/workspaces/api.js'
+import { ConfigErrors } from '../../../platform/configuration/api.js'
+import { TaskErrors } from '../../../work/tasks/api.js'
+import { RemoteErrors } from '../api.js'
+import type { RemoteService } from '../service.js'
+
+const about = describe('Network')
+// Who accepts offers lets peers make code run here; who offers a task lets them have its text.
+const route = routeOf<RemoteService>(about)
+const WRITING = [ConfigErrors.config_changed, ConfigErrors.config_file_invalid, ConfigErrors.setting_invalid]
+
+const offer = collectionOf<RemoteService>(about)({
+  path: '/api/network/remote/offers',
+  key: 'task_id',
+  noun: 'network offer',
+  one: [RemoteOfferReply, 'offer'],
+  many: [ListRemoteOffersReply, 'offers'],
+  show: [
+    'direction',
+    'state',
+    'peer',
+    'attempt',
+    { of: 'task_id', header: 'Task' },
+    'title',
+    'offered_at~ago',
+    'error',
+  ],
+  argument: { summary: 'ID of the task' },
+  missing: RemoteErrors.remote_offer_not_found,
+})
+
+export const offerRoutes = [
+  offer.list({
+    summary: 'List offers of tasks to and from other daemons',
+    command: 'network offers',
+    empty: 'no offers; offer a task: svc network offer <task>',
+    handle: self => self.listOffers(),
+  }),
+  offer.create({
+    summary: 'Offer a task to the daemons of the realm',
+    command: 'network offer',
+    cli: { args: [{ name: 'task', in: 'body', summary: 'ID of the task' }] },
+    throws: [
+      RemoteErrors.remote_off,
+      RemoteErrors.remote_offer_exists,
+      RemoteErrors.remote_offer_invalid,
+      TaskErrors.task_not_found,
+      TaskErrors.task_conflict,
+      TaskErrors.task_run_open,
+      TaskErrors.task_attempts_exhausted,
+    ],
+    body: OfferTaskBody,
+    handle: async (self, { body, actor }) => ({ offer: await self.offer(body, actor) }),
+  }),
+  offer.delete({
+    summary: 'Withdraw the offer of a task, and leave the task to sessions of this daemon',
+    command: 'network offer withdraw',
+    done: 'the offer of {task_id} is withdrawn',
+    handle: (self, { params, actor }) => self.withdraw(params.task_id, actor),
+  }),
+  route({
+    method: 'PUT',
+    path: '/api/network/remote/acceptance',
+    summary: 'Have an agent work on tasks that other daemons offer',
+    body: AcceptOffersBody,
+    replies: { 200: OfferAcceptanceReply },
+    with: [
+      throws(...REFERENCE_ERRORS, ...WRITING),
+      cli('network accept-offers', {
+        workspace: 'workspace',
+        view: show(OfferAcceptanceReply, 'accepts', ['agent', 'workspace', { of: 'at_once', header: 'At once' }]),
+      }),
+    ],
+    handle: async (self, { body, actor }) => ok({ accepts: await self.accept(body, actor) }),
+  }),
+  route({
+    method: 'DELETE',
+    path: '/api/network/remote/acceptance',
+    summary: 'Take no more offers of other daemons; what was taken is finished',
+    replies: { 204: null },
+    with: [runsCode(false), throws(...WRITING), cli('network refuse-offers', { done: 'no more offers are taken' })],
+    handle: async (self, { actor }) => {
+      await self.refuse(actor)
+      return noContent()
+    },
+  }),
+]

@@ -1,0 +1,80 @@
+import { column, type RowOf, table } from '../../../../kernel/kit/table.js'
+import type { OfferState } from './states.js'
+
+export const OFFER_TABLES = `
+CREATE TABLE network_nats_given (
+  id TEXT PRIMARY KEY NOT NULL, task_id TEXT NOT NULL, run_id TEXT, title TEXT NOT NULL, brief TEXT NOT NULL, state TEXT NOT NULL,
+  attempt INTEGER NOT NULL, offered_at INTEGER NOT NULL, expires_at INTEGER NOT NULL, published TEXT, daemon TEXT, peer TEXT,
+  receipts INTEGER NOT NULL, outcome TEXT, error TEXT, ended_at INTEGER
+) STRICT;
+CREATE UNIQUE INDEX network_nats_given_open ON network_nats_given (task_id) WHERE ended_at IS NULL;
+CREATE INDEX network_nats_given_ended ON network_nats_given (ended_at);
+CREATE TABLE network_nats_taken (
+  daemon TEXT NOT NULL, id TEXT NOT NULL, attempt INTEGER NOT NULL, peer TEXT NOT NULL, title TEXT NOT NULL, brief TEXT NOT NULL,
+  state TEXT NOT NULL, offered_at INTEGER NOT NULL, expires_at INTEGER NOT NULL, receipts INTEGER NOT NULL, lease_ms INTEGER,
+  agent TEXT NOT NULL, workspace_id TEXT NOT NULL, task_id TEXT, run_id TEXT, outcome TEXT, error TEXT, ended_at INTEGER,
+  told_at INTEGER, PRIMARY KEY (daemon, id, attempt)
+) STRICT;
+CREATE INDEX network_nats_taken_untold ON network_nats_taken (offered_at) WHERE told_at IS NULL;
+CREATE INDEX network_nats_taken_told ON network_nats_taken (told_at);`
+
+/** What a worker made of an offer. */
+export type Result =
+  | { readonly status: 'completed'; readonly result: unknown }
+  | { readonly status: 'failed'; readonly error: string }
+
+const { integer, json, text, time } = column
+
+/** Offers of this daemon to others. */
+export const given = table('network_nats_given', {
+  id: text(),
+  task_id: text().as('taskId'),
+  /** Absent: the daemon was killed before the run was queued. */
+  run_id: text().optional().as('runId'),
+  title: text(),
+  brief: text(),
+  state: text<OfferState>(),
+  attempt: integer(),
+  offered_at: time().as('offeredAt'),
+  /** No attempt begins later. */
+  expires_at: time().as('expiresAt'),
+  /** When the stream was made that has this attempt; absent: it is to be published. */
+  published: text().optional(),
+  /** The daemon that has the attempt, and the name of the peer. */
+  daemon: text().optional(),
+  peer: text().optional(),
+  /** Number of the newest receipt of that daemon: an older one is a repetition. */
+  receipts: integer(),
+  /** Stored before the run of the task ends. */
+  outcome: json<Result>().optional(),
+  error: text().optional(),
+  ended_at: time().optional().as('endedAt'),
+})
+export type GivenRow = RowOf<typeof given>
+
+/** Attempts of offers of other daemons that this one asked for. */
+export const taken = table('network_nats_taken', {
+  daemon: text(),
+  id: text(),
+  attempt: integer(),
+  peer: text(),
+  title: text(),
+  brief: text(),
+  state: text<OfferState>(),
+  offered_at: time().as('offeredAt'),
+  expires_at: time().as('expiresAt'),
+  /** Number of receipts sent. */
+  receipts: integer(),
+  /** Milliseconds for which the origin waits for the next receipt; absent: it has not given the attempt. */
+  lease_ms: integer().optional().as('leaseMs'),
+  agent: text(),
+  workspace_id: text().as('workspaceId'),
+  task_id: text().optional().as('taskId'),
+  run_id: text().optional().as('runId'),
+  outcome: json<Result>().optional(),
+  error: text().optional(),
+  ended_at: time().optional().as('endedAt'),
+  /** When the origin answered the result, or the attempt was over otherwise. */
+  told_at: time().optional().as('toldAt'),
+})
+export type TakenRow = RowOf<typeof taken>

@@ -1,0 +1,242 @@
+import { createHash } from 'node:crypto'
+import { messageOf } from '../../../../kernel/plugin.js'
+import type { TaskRun } from '../../../../schemas/tasks.js'
+import type { K } from '../needs.js'
+import { OfferAgent, OffersAtOnce, OfferWorkspace } from '../settings.js'
+import type { PeerRow } from '../tables.js'
+import type { Answer, OfferContent, Receipt } from './envelopes.js'
+import { moved, type OfferMove, OPEN } from './states.js'
+import { type Result, type TakenRow, taken } from './table.js'
+
+/** An attempt is asked for again after so long, twice as long each time. */
+const ASK_MS = 1000
+const MOST_MS = 30_000
+/** An attempt that the origin does not answer for is left to others. */
+const ASKS = 5
+/** A result that the origin does not answer for is given up. */
+const KEPT_MS = 7 * 24 * 60 * 60_000
+
+/** The message of a stream that has an attempt. */
+export interface Held {
+  /** The attempt is over: the stream needs the message no more. */
+  done(): void
+  /** The message goes to another daemon, later. */
+  again(): void
+}
+type Key = Pick<TakenRow, 'daemon' | 'id' | 'attempt'>
+type Due = { at: number; times: number }
+
+/** Offers of other daemons. An attempt is worked on only when its origin has given it to this daemon. */
+export class TakenOffers {
+  /** Messages that this connection holds, by attempt. */
+  readonly #held = new Map<string, Held>()
+  /** When the next receipt of an attempt is sent, and how many were without an answer. */
+  readonly #due = new Map<string, Due>()
+
+  constructor(private readonly kernel: K) {}
+
+  /** Rows of which the origin has not been told the end. */
+  untold(): TakenRow[] {
+    return taken.query(this.kernel.db, 'WHERE told_at IS NULL ORDER BY offered_at, daemon, id, attempt')
+  }
+
+  accepts(): boolean {
+    const { config } = this.kernel
+    return config.get(OfferAgent) !== '' && config.get(OfferWorkspace) !== ''
+  }
+
+  /** How many more attempts may be taken now. */
+  room(): number {
+    if (!this.accepts()) return 0
+    const busy = this.untold().filter(row => row.state === 'taken' || this.#held.has(keyOf(row)))
+    const working = busy.filter(({ state }) => OPEN.has(state))
+    return this.kernel.config.get(OffersAtOnce) - working.length
+  }
+
+  /** The connection that had the messages is gone: the server delivers them again. */
+  disconnected(): void {
+    this.#held.clear()
+    this.#due.clear()
+  }
+
+  /** Keeps an offer before anything follows from it, and asks its origin for the attempt. */
+  async offered(peer: PeerRow, content: OfferContent, held: Held): Promise<void> {
+    const { clock, config, db } = this.kernel
+    const { offer: id, attempt, title, brief, expires_at: expires } = content
+    const key = { daemon: peer.daemon, id, attempt }
+    const row = await db.tx(t => {
+      const known = taken.get(t, key)
+      if (known) return known
+      taken.insert(t, {
+        ...{ ...key, peer: peer.name, title, brief, state: 'offered', offeredAt: clock.now(), receipts: 0 },
+        ...{ expiresAt: expires * 1000, agent: config.get(OfferAgent), workspaceId: config.get(OfferWorkspace) },
+      })
+      return undefined
+    })
+    if (row?.toldAt !== undefined) return held.done()
+    this.#held.set(keyOf(key), held)
+    if (row === undefined || row.state === 'offered') this.#due.set(keyOf(key), { at: 0, times: 0 })
+  }
+
+  /** Does what follows from the runs here, and collects the receipts that are due. */
+  async receipts(): Promise<{ readonly due: readonly { to: string; receipt: Receipt }[]; readonly next?: number }> {
+    const due: { to: string; receipt: Receipt }[] = []
+    const next: number[] = []
+    for (const row of this.untold()) {
+      const now = await this.#settle(row)
+      const receipt = now && (await this.#receipt(now))
+      if (receipt) due.push({ to: row.daemon, receipt })
+      const { at } = this.#due.get(keyOf(row)) ?? {}
+      if (at !== undefined) next.push(at)
+    }
+    return { due, ...(next.length > 0 && { next: Math.min(...next) }) }
+  }
+
+  /** Makes the task of an attempt that was given, and looks at what became of it. */
+  async #settle(row: TakenRow): Promise<TakenRow | undefined> {
+    const { clock, needs } = this.kernel
+    if (row.state === 'offered') return this.#held.has(keyOf(row)) ? row : this.#forget(row)
+    if (row.state !== 'taken') {
+      if ((row.endedAt ?? 0) + KEPT_MS > clock.now()) return row
+      await this.#told(row, 'the origin did not answer')
+      return undefined
+    }
+    if (row.runId === undefined) return this.#start(row)
+    const run = needs.tasks.run(row.runId)
+    const outcome = outcomeOf(run)
+    if (!outcome) return row
+    const move = outcome.status === 'completed' ? 'complete' : 'fail'
+    if (run?.status === 'needs_attention')
+      await needs.tasks.cancel(this.kernel.actor, row.taskId ?? '', 'the origin was told that the run failed')
+    this.#due.delete(keyOf(row))
+    return this.#change(row, move, {
+      outcome,
+      ...(outcome.status === 'failed' && { error: outcome.error }),
+      endedAt: clock.now(),
+    })
+  }
+
+  /** An attempt that was asked for by an earlier connection is kept until it expires: its receipts are counted on. */
+  async #forget(row: TakenRow): Promise<undefined> {
+    if (row.expiresAt + KEPT_MS < this.kernel.clock.now()) await this.kernel.db.tx(t => taken.delete(t, whereOf(row)))
+    return undefined
+  }
+
+  /** The id of the task follows from the attempt: a daemon that is killed in between makes it once. */
+  async #start(row: TakenRow): Promise<TakenRow | undefined> {
+    const { actor, log, needs } = this.kernel
+    const id = `task_${createHash('sha256').update(keyOf(row)).digest('hex').slice(0, 16)}`
+    const body = {
+      ...{ id, title: row.title, description: row.brief, scope: 'workspace' as const, workspace: row.workspaceId },
+      metadata: { offer: { peer: row.peer, id: row.id, attempt: row.attempt } },
+    } as const
+    const profile = { worker: { mode: 'select', agent_name: row.agent } } as const
+    const more = { key: keyOf(row), origin: { kind: 'network', ref: `${row.peer}/${row.id}` }, profile } as const
+    try {
+      const { task, run } = await needs.tasks.submit(actor, body, more)
+      return await this.#change(row, undefined, { taskId: task.id, ...(run && { runId: run.id }) })
+    } catch (error) {
+      const message = messageOf(error)
+      log.warn('no task is made of an offer', { offer: row.id, error: message })
+      return this.#change(row, 'fail', {
+        ...{ outcome: { status: 'failed', error: message }, error: message, endedAt: this.kernel.clock.now() },
+      })
+    }
+  }
+
+  /** The receipt of an attempt, when it is time for one. */
+  async #receipt(row: TakenRow): Promise<Receipt | undefined> {
+    const now = this.kernel.clock.now()
+    const key = keyOf(row)
+    const due = this.#due.get(key) ?? { at: now, times: 0 }
+    if (due.at > now) return undefined
+    if (row.state === 'offered' && due.times >= ASKS) {
+      this.#leave(row, 'again')
+      return undefined
+    }
+    const wait = Math.min(MOST_MS, ASK_MS * 2 ** due.times)
+    this.#due.set(key, { at: now + Math.min(wait, (row.leaseMs ?? MOST_MS) / 3), times: due.times + 1 })
+    const number = row.receipts + 1
+    await this.#change(row, undefined, { receipts: number })
+    const { id: offer, attempt, daemon: to } = row
+    const about = { protocol: 'svc-offer-receipt/v1', offer, attempt, to, number } as const
+    if (!row.outcome) return { ...about, status: 'working' }
+    return { ...about, ...row.outcome }
+  }
+
+  /** What the origin said of a receipt. */
+  async answered(peer: PeerRow, { offer, attempt, number, answer, lease_ms: leaseMs, message }: Answer): Promise<void> {
+    const { clock, db, needs } = this.kernel
+    const row = taken.get(db, { daemon: peer.daemon, id: offer, attempt })
+    if (!row || row.toldAt !== undefined || number > row.receipts) return
+    const key = keyOf(row)
+    switch (answer) {
+      case 'held': {
+        if (!OPEN.has(row.state)) return
+        const lease = leaseMs ?? row.leaseMs ?? MOST_MS
+        const isNew = row.state === 'offered'
+        // An attempt that this connection left to others is not begun.
+        if (isNew && !this.#held.has(key)) return
+        await this.#change(row, isNew ? 'take' : undefined, { leaseMs: lease })
+        this.#due.set(key, { at: clock.now() + lease / 3, times: 0 })
+        return
+      }
+      case 'busy':
+        if (row.state === 'offered') this.#leave(row, 'again')
+        return
+      case 'done':
+        if (!OPEN.has(row.state)) await this.#told(row)
+        return
+      case 'closed':
+        if (row.state === 'taken') {
+          await this.#change(row, 'expire', { error: message, endedAt: clock.now() })
+          if (row.taskId !== undefined)
+            await needs.tasks.cancel(this.kernel.actor, row.taskId, message ?? 'the attempt is over')
+        }
+        await this.#told(row, message)
+    }
+  }
+
+  async #told(row: TakenRow, message?: string): Promise<void> {
+    const { clock, db } = this.kernel
+    const now = clock.now()
+    await db.tx(t => {
+      const before = taken.get(t, whereOf(row))
+      if (before?.state === 'offered')
+        taken.update(t, whereOf(row), { state: moved('offered', 'expire'), endedAt: now })
+      taken.update(t, whereOf(row), { toldAt: now, ...(message !== undefined && { error: message }) })
+    })
+    this.#leave(row, 'done')
+  }
+
+  #leave(row: Key, how: keyof Held): void {
+    this.#held.get(keyOf(row))?.[how]()
+    this.#held.delete(keyOf(row))
+    this.#due.delete(keyOf(row))
+  }
+
+  async #change(row: TakenRow, move: OfferMove | undefined, changes: Partial<TakenRow>): Promise<TakenRow> {
+    const all = { ...changes, ...(move && { state: moved(row.state, move) }) }
+    await this.kernel.db.tx(t => taken.update(t, whereOf(row), all))
+    return { ...row, ...all }
+  }
+}
+
+const keyOf = ({ daemon, id, attempt }: Key): string => `${daemon}:${id}:${attempt}`
+const whereOf = ({ daemon, id, attempt }: Key): Key => ({ daemon, id, attempt })
+
+/** What is told of a run; undefined while it goes on. */
+function outcomeOf(run: TaskRun | undefined): Result | undefined {
+  switch (run?.status) {
+    case undefined:
+      return { status: 'failed', error: 'the task was deleted' }
+    case 'completed':
+      return { status: 'completed', result: run.result ?? null }
+    case 'failed':
+    case 'canceled':
+    case 'needs_attention':
+      return { status: 'failed', error: run.error ?? `the run is ${run.status}` }
+    default:
+      return undefined
+  }
+}
