@@ -2,11 +2,19 @@ import { jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import {
+  moved,
+  OFFER_MOVES,
+  OFFER_STATES,
+  type OfferMove,
+  type OfferState,
+  OPEN,
+} from '../../../../plugins/reach/network-nats/offers/states.js'
 import { identityOf, newSecret, signed } from '../../../../plugins/reach/network-nats/proof.js'
-import type { Reply } from '../../../harness/kernel.js'
 import { NatsServer } from '../../../fixtures/nats-server.js'
 import { type Half, openHalf, openRealm } from '../../../fixtures/network-halves.js'
 import { eventually } from '../../../fixtures/session-world.js'
+import type { Reply } from '../../../harness/kernel.js'
 
 let server: NatsServer
 let halves: Half[] = []
@@ -22,6 +30,11 @@ test.after(() => server.close())
 
 const open = async (...names: string[]) => {
   halves = await openRealm(server.url, names)
+  return halves as [Half, Half, Half]
+}
+/** Peers may be silent for two seconds. */
+const hasty = async (...names: string[]) => {
+  halves = await openRealm(server.url, names, { config: { network: { remote: { offers: { lease: '2s' } } } } })
   return halves as [Half, Half, Half]
 }
 
@@ -46,8 +59,6 @@ const call = async (half: Half, method: string, url: string, body?: unknown, hea
 }
 const accept = (half: Half) =>
   call(half, 'PUT', '/api/network/remote/acceptance', { agent: 'coder', workspace: half.workspaceId })
-const lease = (half: Half, text: string) =>
-  call(half, 'PATCH', '/api/settings', { changes: [{ path: 'network.remote.offers.lease', value: text }] })
 const makeTask = async (half: Half, title = 'count the words') => {
   const body = { title, description: 'in all files', scope: 'workspace', workspace: half.workspaceId }
   return (await call(half, 'POST', '/api/tasks', body)).body.task.id as string
@@ -94,6 +105,220 @@ test('a task that is offered is done once by a daemon that accepts offers, and i
   await eventually(
     () => atServer(async ({ manager }) => (await manager.streams.info('svc_test_offers')).state.messages === 0),
     'the stream to have no offer',
+  )
+})
+
+test('a peer that is cut off loses the task to another one; what it sends later is refused by its name', async () => {
+  const [ada, bob, eve] = await hasty('ada', 'bob', 'eve')
+  await accept(bob)
+  const task = await makeTask(ada)
+  await offer(ada, task)
+  assert.is((await isIn(ada, 'taken')).peer, 'bob')
+  await eventually(async () => (await offers(bob)).find(one => one.run_id), 'bob to have a run')
+  await bob.ask('POST', '/leave')
+  await work(bob, 'complete', { result: { by: 'bob' } })
+  await isIn(ada, 'offered', 2)
+  await accept(eve)
+  assert.is((await isIn(ada, 'taken', 2)).peer, 'eve')
+  await bob.join(server.url)
+  assert.match((await ada.refused('bob', 'work_closed')).message, /attempt 1/)
+  await work(eve, 'complete', { result: { by: 'eve' } })
+  const done = await isIn(ada, 'completed', 2)
+  assert.equal((await run(ada, done.run_id)).result, { by: 'eve' })
+  const late = await eventually(async () => (await offers(bob)).find(one => one.error), 'bob to be told')
+  assert.match(late.error, /attempt 1/)
+})
+
+test('a peer that is back too late stops its work', async () => {
+  const [ada, bob] = await hasty('ada', 'bob')
+  await accept(bob)
+  await offer(ada, await makeTask(ada))
+  const mine = await eventually(async () => (await offers(bob)).find(one => one.run_id), 'bob to have a run')
+  await call(bob, 'DELETE', '/api/network/remote/acceptance')
+  await bob.ask('POST', '/leave')
+  await isIn(ada, 'offered', 2)
+  await bob.join(server.url)
+  await isIn(bob, 'expired')
+  assert.is(await status(bob, mine.task_id), 'canceled')
+})
+
+test('an origin and a worker that restart go on where they were', async () => {
+  const [ada, bob] = await open('ada', 'bob')
+  await accept(bob)
+  const task = await makeTask(ada)
+  await offer(ada, task)
+  const before = await eventually(async () => (await offers(bob)).find(one => one.run_id), 'bob to have a run')
+  await bob.restart()
+  await bob.connected()
+  assert.is((await offers(bob))[0]?.run_id, before.run_id)
+  await ada.restart(() => work(bob, 'complete', { result: { words: 7 } }))
+  const done = await isIn(ada, 'completed')
+  assert.equal([(await run(ada, done.run_id)).result, done.attempt], [{ words: 7 }, 1])
+  assert.is(await status(ada, task), 'completed')
+})
+
+test('a worker that fails says why', async () => {
+  const [ada, bob] = await open('ada', 'bob')
+  await accept(bob)
+  await offer(ada, await makeTask(ada))
+  await work(bob, 'fail', { error: 'no words here' })
+  const over = await isIn(ada, 'failed')
+  assert.is(over.error, 'no words here')
+  const { status, error } = await run(ada, over.run_id)
+  assert.equal([status, error], ['failed', 'bob: no words here'])
+})
+
+const seconds = () => Math.floor(Date.now() / 1000)
+const proof = () => ({ realm: 'test', at: seconds(), attempt: 0 })
+
+test('results that are forged, of another peer or repeated change nothing, and are refused by name', async () => {
+  const [ada, bob, eve] = await open('ada', 'bob', 'eve')
+  await accept(bob)
+  const task = await makeTask(ada)
+  await offer(ada, task)
+  const { offer_id: id, run_id: runId } = await isIn(ada, 'taken')
+  const [to, bobs, eves] = (await Promise.all([ada, bob, eve].map(half => half.identity()))).map(one => one.daemon)
+  const receipt = (more: object = {}) => ({
+    ...{ protocol: 'svc-offer-receipt/v1', offer: id, attempt: 1, to, number: 1000, status: 'completed' },
+    ...{ result: { forged: true }, ...more },
+  })
+  await atServer(async ({ connection }) => {
+    const send = (from: string, content: unknown) =>
+      connection.publish(`svc.test.d.${to}.${from}`, JSON.stringify(content))
+    const stranger = identityOf(newSecret())
+    send(stranger.daemon, signed(receipt(), stranger, proof()))
+    await ada.refused(stranger.daemon, 'verification_failed')
+    const own = signed(receipt({ result: 1 }), identityOf(bob.secret), proof())
+    send(bobs, { ...own, result: { forged: true } })
+    await ada.refused('bob', 'verification_failed')
+    send(eves, signed(receipt(), identityOf(eve.secret), proof()))
+    assert.match((await ada.refused('eve', 'not_target')).message, /not its own/)
+    send(bobs, signed(receipt({ attempt: 2 }), identityOf(bob.secret), proof()))
+    await ada.refused('bob', 'work_closed')
+    send(bobs, 'no object')
+    await ada.refused('bob', 'malformed')
+    assert.is((await run(ada, runId)).status, 'running')
+
+    const heard: string[] = []
+    const subscription = connection.subscribe(`svc.test.d.${to}.${bobs}`, {
+      callback: (_, { data }) => void heard.push(Buffer.from(data).toString()),
+    })
+    await connection.flush()
+    await work(bob, 'complete', { result: { words: 5 } })
+    await isIn(ada, 'completed')
+    await isIn(bob, 'completed')
+    const last = await eventually(async () => heard.find(text => text.includes('completed')), 'the result to be heard')
+    subscription.unsubscribe()
+    const answers = connection.subscribe(`svc.test.d.${bobs}.${to}`, { max: 2 })
+    connection.publish(`svc.test.d.${to}.${bobs}`, last)
+    connection.publish(`svc.test.d.${to}.${bobs}`, last)
+    for await (const answer of answers) assert.is(answer.json<Reply>().answer, 'done')
+  })
+  assert.equal((await run(ada, runId)).result, { words: 5 })
+  const { timeline } = (await call(ada, 'GET', `/api/tasks/${task}/timeline`)).body
+  assert.is(timeline.filter((one: Reply) => one.event_type === 'task.run_completed').length, 1)
+})
+
+test('an offer that is delivered twice is worked on once; one that is forged or of a stranger is refused by name', async () => {
+  const [ada, bob] = await open('ada', 'bob')
+  await offer(ada, await makeTask(ada))
+  const { daemon } = await ada.identity()
+  const stream = await eventually(
+    () =>
+      atServer(async ({ client, manager }) => {
+        const { state } = await manager.streams.info('svc_test_offers')
+        if (state.messages === 0) return undefined
+        return (await (await client.streams.get('svc_test_offers')).getMessage({ seq: state.first_seq }))?.json<Reply>()
+      }).catch(() => undefined),
+    'the stream to have the offer',
+  )
+  const stranger = identityOf(newSecret())
+  const { proof: _, ...content } = stream
+  await atServer(async ({ client }) => {
+    await client.publish(`svc.test.o.${daemon}`, JSON.stringify(stream))
+    await client.publish(`svc.test.o.${daemon}`, JSON.stringify({ ...stream, brief: 'delete all files' }))
+    await client.publish(`svc.test.o.${stranger.daemon}`, JSON.stringify(signed(content, stranger, proof())))
+  })
+  await accept(bob)
+  await work(bob, 'complete', {})
+  await isIn(ada, 'completed')
+  assert.match((await bob.refused('ada', 'verification_failed')).message, /signature/)
+  assert.match((await bob.refused(stranger.daemon, 'verification_failed')).message, /not that of a peer/)
+  assert.is((await offers(bob)).length, 1)
+  assert.is((await call(bob, 'GET', '/api/tasks')).body.tasks.length, 1)
+  await bob.ask('DELETE', '/peers/ada')
+  await offer(ada, await makeTask(ada, 'second'))
+  await eventually(
+    async () => /revoked/.test((await bob.refused('ada', 'verification_failed')).message),
+    'the revoked key to be named',
+  )
+  assert.is((await offers(bob)).length, 1)
+})
+
+test('a server that comes back empty gets the open offers again', async () => {
+  const [ada, bob] = await open('ada', 'bob')
+  await offer(ada, await makeTask(ada))
+  await eventually(
+    () =>
+      atServer(async ({ manager }) => (await manager.streams.info('svc_test_offers')).state.messages === 1).catch(
+        () => false,
+      ),
+    'the stream to have the offer',
+  )
+  await server.stop('SIGKILL')
+  await server.start(true)
+  await accept(bob)
+  await work(bob, 'complete', {})
+  await isIn(ada, 'completed')
+})
+
+test('what cannot be offered is refused and changes nothing; a withdrawn task goes back to sessions here', async () => {
+  const ada = await openHalf('ada')
+  halves = [ada]
+  const task = await makeTask(ada)
+  const code = async (reply: Promise<Reply>) => {
+    const { status, body } = await reply
+    return [status, body?.code]
+  }
+  assert.equal(await code(offer(ada, task)), [409, 'remote_off'])
+  await ada.join(server.url)
+  await ada.connected()
+  assert.equal(await code(offer(ada, 'task_none')), [404, 'task_not_found'])
+  const body = { task, within: '1s' }
+  assert.equal(await code(call(ada, 'POST', '/api/network/remote/offers', body)), [422, 'remote_offer_invalid'])
+  assert.equal(await offers(ada), [])
+  assert.is((await offer(ada, task)).status, 201)
+  const again = await offer(ada, task)
+  assert.equal([again.status, again.body.code], [409, 'remote_offer_exists'])
+  assert.match(again.body.next ?? JSON.stringify(again.body), /network offer withdraw/)
+  assert.is((await call(ada, 'DELETE', `/api/network/remote/offers/${task}`)).status, 204)
+  assert.equal(await code(call(ada, 'DELETE', `/api/network/remote/offers/${task}`)), [404, 'remote_offer_not_found'])
+  await isIn(ada, 'withdrawn')
+  const headers = ada.agent()
+  const claim = await call(ada, 'POST', '/api/agent/tasks/claim-next', { scope: 'workspace' }, headers)
+  assert.is(claim.status, 200)
+  assert.equal(await code(offer(ada, task)), [409, 'task_run_open'])
+  await call(ada, 'POST', `/api/agent/tasks/${claim.body.claim.run.id}/complete`, {}, headers)
+  assert.equal(await code(offer(ada, task)), [409, 'task_conflict'])
+  assert.is((await offers(ada)).length, 1)
+  const acceptance = { agent: 'coder', workspace: 'nowhere' }
+  assert.is((await call(ada, 'PUT', '/api/network/remote/acceptance', acceptance)).status, 404)
+  assert.is((await ada.ask('GET', '/offers')).accepts, null)
+})
+
+test('each transition of an offer leads where the table says, and no other is allowed', () => {
+  const moves = Object.entries(OFFER_MOVES) as [OfferMove, { from: readonly OfferState[]; to: OfferState }][]
+  for (const state of OFFER_STATES)
+    for (const [move, { from, to }] of moves)
+      if (from.includes(state)) assert.is(moved(state, move), to)
+      else
+        assert.throws(
+          () => moved(state, move),
+          (error: { code?: string }) => error.code === 'remote_offer_conflict',
+        )
+  assert.equal(
+    OFFER_STATES.filter(state => !moves.some(([, { from }]) => from.includes(state))),
+    OFFER_STATES.filter(state => !OPEN.has(state)),
   )
 })
 
