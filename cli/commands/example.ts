@@ -136,6 +136,7 @@ const written: Readonly<Record<string, string>> = {
   'mcp add': 'docs --url https://docs.example.com/mcp',
   'mcp auth login': 'docs',
   'mcp serve': '',
+  'network accept-offers': '--agent report',
   'network channels create': 'team --agent-names report',
   'network channels show': 'team',
   'network channels update': 'team --fanout-policy coordinator',
@@ -145,6 +146,8 @@ const written: Readonly<Record<string, string>> = {
   'network directs open': 'team report.ses_0000000000000001 --session-id @last',
   'network directs show': 'team direct_00000000000000000000000000000001',
   'network join': 'nats://nats.example.com:4222 --realm studio',
+  'network offer': '@last',
+  'network offer withdraw': '@last',
   'network peer add':
     'laptop ed25519:2ZY/1N+0IViGPB/HKmwQR/AOj/JFs9NPMTfxh1Chgec= --fingerprint SHA256:zSP6opCClQkRkyHkQh8gTGTEoAkwo5NaIdQ8Wv5b+lg',
   'network peer remove': 'laptop',

@@ -20,8 +20,9 @@ import { Network } from '../network/api.js'
 import { RemoteErrors, RemoteRefused } from './api.js'
 import { needs } from './needs.js'
 import { offerRoutes } from './offers/routes.js'
+import { offerSettings } from './offers/settings.js'
 import type { RemoteService } from './service.js'
-import { natsSettings, offerSettings } from './settings.js'
+import { natsSettings } from './settings.js'
 import { migrations } from './tables.js'
 
 const about = describe('Network')

@@ -24,19 +24,11 @@ import type { Link, LinkConfig } from './link.js'
 import type { K } from './needs.js'
 import type { Signer } from './offers/envelopes.js'
 import type { Offers } from './offers/offers.js'
+import { OfferAgent, OffersAtOnce, OfferWorkspace } from './offers/settings.js'
+import { sweepOffers } from './offers/table.js'
 import type { Connected } from './offers/wire.js'
 import type { Identity } from './proof.js'
-import {
-  Credentials,
-  OfferAgent,
-  OffersAtOnce,
-  OfferWorkspace,
-  RealmSetting,
-  Servers,
-  TlsCa,
-  TlsCert,
-  TlsKey,
-} from './settings.js'
+import { Credentials, RealmSetting, Servers, TlsCa, TlsCert, TlsKey } from './settings.js'
 import { type PeerRow, peers, refusals, type ShareRow, shares } from './tables.js'
 
 const KEY = 'vault:network/identity'
@@ -189,7 +181,10 @@ export class RemoteService {
   async #sweep(signal: AbortSignal): Promise<void> {
     const { clock, db } = this.kernel
     while (!signal.aborted) {
-      await db.tx(t => t.run('DELETE FROM network_nats_seen WHERE expires_at < ?', [clock.now() - LINGER_MS]))
+      await db.tx(t => {
+        t.run('DELETE FROM network_nats_seen WHERE expires_at < ?', [clock.now() - LINGER_MS])
+        sweepOffers(t, clock.now())
+      })
       await clock.sleep(SWEEP_MS, signal).catch(() => {})
     }
   }
@@ -265,6 +260,7 @@ export class RemoteService {
       peers.update(t, { name, revokedAt: null }, { revokedAt: clock.now() })
       for (const { channel, workspaceId } of shares.all(t)) needs.network.remotePeers(t, workspaceId, channel, name, [])
     })
+    this.#offerFeed.wake()
   }
 
   listPeers(): RemotePeer[] {

@@ -1,9 +1,7 @@
 import * as v from 'valibot'
 import { secretRef } from '../../../kernel/kit/secret-ref.js'
 import type { Setting } from '../../../kernel/plugin.js'
-import { Duration } from '../../../schemas/duration.js'
 
-const DAY_MS = 24 * 60 * 60_000
 const REALM = /^[a-z0-9][a-z0-9_-]{0,31}$/
 export const Realm = v.pipe(v.string(), v.regex(REALM, 'Expected a realm like team-1'))
 export const ServerUrl = v.pipe(
@@ -60,37 +58,4 @@ export const TlsKey = setting(
   '',
   'Reference to the private key of `network.nats.tls.cert`, PEM',
 )
-
-const offers = <T>(path: string, schema: v.GenericSchema<unknown, T>, fallback: T, text: string): Setting<T> => ({
-  ...setting(path, schema, fallback, text),
-  path: `network.remote.offers.${path}`,
-})
-export const OfferAgent = offers(
-  'agent',
-  v.pipe(v.string(), v.maxLength(128)),
-  '',
-  'Agent that works on tasks that other daemons offer; empty: none are taken',
-)
-export const OfferWorkspace = offers(
-  'workspace',
-  v.pipe(v.string(), v.maxLength(4096)),
-  '',
-  'Workspace in which offered tasks are worked on; empty: none are taken',
-)
-export const OffersAtOnce = offers(
-  'at_once',
-  v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(16)),
-  1,
-  'How many offered tasks are worked on at once',
-)
-export const OfferLease = offers<number>(
-  'lease',
-  v.pipe(Duration, v.minValue(1000, 'at least 1s'), v.maxValue(DAY_MS, 'at most 1d')) as v.GenericSchema<
-    unknown,
-    number
-  >,
-  5 * 60_000,
-  'How long a peer that took a task may be silent before the task is offered again',
-)
-export const offerSettings = [OfferAgent, OfferWorkspace, OffersAtOnce, OfferLease]
 export const natsSettings = [Servers, RealmSetting, Credentials, TlsCa, TlsCert, TlsKey]

@@ -4,13 +4,15 @@ import type { Reason } from '../../network/api.js'
 import { RemoteErrors } from '../api.js'
 import type { K } from '../needs.js'
 import { noteRefusal } from '../refusing.js'
-import { OfferLease } from '../settings.js'
 import type { PeerRow } from '../tables.js'
 import type { Answer, OfferContent, Receipt } from './envelopes.js'
+import { OfferLease } from './settings.js'
 import { moved, type OfferMove } from './states.js'
 import { type GivenRow, given } from './table.js'
 
 const KEEPER = 'network'
+/** Characters of an error of a peer. */
+const MAX_ERROR = 8000
 /** Why a fault of tasks means that the attempt is to be had later. */
 const LATER: ReadonlySet<string> = new Set(['task_conflict', 'task_run_conflict', 'draining', 'storage_full'])
 
@@ -224,7 +226,7 @@ export class GivenOffers {
       await db.tx(t => given.update(t, { id: row.id, attempt }, { outcome }))
       const holder = holderOf(row, peer)
       if (outcome.status === 'completed') await needs.tasks.kept.complete(row.runId ?? '', holder, outcome.result)
-      else await needs.tasks.kept.fail(row.runId ?? '', holder, `${peer.name}: ${outcome.error}`)
+      else await needs.tasks.kept.fail(row.runId ?? '', holder, `${peer.name}: ${outcome.error.slice(0, MAX_ERROR)}`)
       const move = outcome.status === 'completed' ? 'complete' : 'fail'
       await this.#over(row, move, this.kernel.actor, outcome.status === 'failed' ? outcome.error : undefined)
       return { answer: 'done' }

@@ -12,8 +12,6 @@ import { type Held, TakenOffers } from './taken.js'
 /** An expired offer is dropped from the stream only so long after: clocks differ. */
 const LINGER_MS = 60 * 60_000
 const LISTED = 100
-/** Ended offers stay listed so long. */
-const REMEMBERED_MS = 7 * 24 * 60 * 60_000
 const SETTLING = ['task.run_completed', 'task.run_failed', 'task.run_canceled', 'task.run_needs_attention'] as const
 const CHANGING = ['task.run_lease_expired', 'task.run_operator_forced_fail', 'task.deleted'] as const
 
@@ -56,14 +54,9 @@ export class Offers {
 
   /** Compares offers with runs until the signal aborts, with a connection or without. */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, db } = this.kernel
+    const { clock } = this.kernel
     const wake = () => this.#runs.wake()
     signal.addEventListener('abort', wake, { once: true })
-    await db.tx(t => {
-      const old = clock.now() - REMEMBERED_MS
-      t.run('DELETE FROM network_nats_given WHERE ended_at < ?', [old])
-      t.run('DELETE FROM network_nats_taken WHERE told_at < ? AND expires_at < ?', [old, old])
-    })
     while (!signal.aborted) {
       const next = this.#runs.next()
       const at = await this.#given.sync()
@@ -114,7 +107,7 @@ export class Offers {
     const { content, peer } = found
     const late = this.kernel.clock.now() - content.expires_at * 1000
     if (late >= 0) return late > LINGER_MS ? 'drop' : 'again'
-    if (!this.hasRoom()) return 'again'
+    if (!this.hasRoom() || !(await this.#taken.canWork())) return 'again'
     await this.#taken.offered(peer, content, held)
     return 'held'
   }
@@ -152,7 +145,7 @@ export function listOffers({ db }: Pick<K, 'db'>): RemoteOffer[] {
   const rows = [
     ...given.query(db, `ORDER BY offered_at DESC LIMIT ${LISTED}`).map(wireGiven),
     ...taken
-      .query(db, `ORDER BY offered_at DESC LIMIT ${LISTED}`)
+      .query(db, `WHERE lease_ms IS NOT NULL ORDER BY offered_at DESC LIMIT ${LISTED}`)
       .map(row => taken.wire(row, RemoteOffer, { offer_id: row.id, direction: 'taken', peer: row.peer })),
   ]
   return rows.sort((a, b) => (a.offered_at < b.offered_at ? 1 : -1))

@@ -1,4 +1,5 @@
 import { column, type RowOf, table } from '../../../../kernel/kit/table.js'
+import type { Tx } from '../../../../kernel/plugin.js'
 import type { OfferState } from './states.js'
 
 export const OFFER_TABLES = `
@@ -78,3 +79,13 @@ export const taken = table('network_nats_taken', {
   told_at: time().optional().as('toldAt'),
 })
 export type TakenRow = RowOf<typeof taken>
+
+/** Ended offers stay listed so long, and their messages in the stream no longer. */
+const REMEMBERED_MS = 7 * 24 * 60 * 60_000
+
+/** Forgets what ended long ago. @param now epoch milliseconds */
+export function sweepOffers(t: Tx, now: number): void {
+  const old = now - REMEMBERED_MS
+  t.run('DELETE FROM network_nats_given WHERE ended_at < ?', [old])
+  t.run('DELETE FROM network_nats_taken WHERE told_at < ? AND expires_at < ?', [old, old])
+}

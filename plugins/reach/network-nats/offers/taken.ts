@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { messageOf } from '../../../../kernel/plugin.js'
 import type { TaskRun } from '../../../../schemas/tasks.js'
 import type { K } from '../needs.js'
-import { OfferAgent, OffersAtOnce, OfferWorkspace } from '../settings.js'
-import type { PeerRow } from '../tables.js'
+import { type PeerRow, peers } from '../tables.js'
 import type { Answer, OfferContent, Receipt } from './envelopes.js'
+import { OfferAgent, OffersAtOnce, OfferWorkspace } from './settings.js'
 import { moved, type OfferMove, OPEN } from './states.js'
 import { type Result, type TakenRow, taken } from './table.js'
 
@@ -13,6 +13,8 @@ const ASK_MS = 1000
 const MOST_MS = 30_000
 /** An attempt that the origin does not answer for is left to others. */
 const ASKS = 5
+/** An attempt that was not given is remembered so long after it expired. */
+const LINGER_MS = 60 * 60_000
 /** A result that the origin does not answer for is given up. */
 const KEPT_MS = 7 * 24 * 60 * 60_000
 
@@ -45,6 +47,18 @@ export class TakenOffers {
     return config.get(OfferAgent) !== '' && config.get(OfferWorkspace) !== ''
   }
 
+  /** Whether the workspace is there: an offer that fails for want of it would be lost to others. */
+  async canWork(): Promise<boolean> {
+    const { config, log, needs } = this.kernel
+    try {
+      await needs.workspaces.find(config.get(OfferWorkspace))
+      return true
+    } catch (error) {
+      log.warn('no offers are taken: the workspace for them is not there', { error: messageOf(error) })
+      return false
+    }
+  }
+
   /** How many more attempts may be taken now. */
   room(): number {
     if (!this.accepts()) return 0
@@ -73,7 +87,8 @@ export class TakenOffers {
       })
       return undefined
     })
-    if (row?.toldAt !== undefined) return held.done()
+    // The stream has the attempt twice, or its end was answered.
+    if (row?.toldAt !== undefined || this.#held.has(keyOf(key))) return held.done()
     this.#held.set(keyOf(key), held)
     if (row === undefined || row.state === 'offered') this.#due.set(keyOf(key), { at: 0, times: 0 })
   }
@@ -95,6 +110,7 @@ export class TakenOffers {
   /** Makes the task of an attempt that was given, and looks at what became of it. */
   async #settle(row: TakenRow): Promise<TakenRow | undefined> {
     const { clock, needs } = this.kernel
+    if (peers.get(this.kernel.db, { daemon: row.daemon })?.revokedAt !== undefined) return this.#revoked(row)
     if (row.state === 'offered') return this.#held.has(keyOf(row)) ? row : this.#forget(row)
     if (row.state !== 'taken') {
       if ((row.endedAt ?? 0) + KEPT_MS > clock.now()) return row
@@ -116,9 +132,22 @@ export class TakenOffers {
     })
   }
 
+  /** What a peer wrote whose key is revoked is worked on no more. */
+  async #revoked(row: TakenRow): Promise<undefined> {
+    const error = `the key of ${row.peer} is revoked`
+    if (row.state === 'taken') await this.#stop(row, error)
+    await this.#told(row, error)
+    return undefined
+  }
+
+  async #stop(row: TakenRow, error: string): Promise<void> {
+    await this.#change(row, 'expire', { error, endedAt: this.kernel.clock.now() })
+    if (row.taskId !== undefined) await this.kernel.needs.tasks.cancel(this.kernel.actor, row.taskId, error)
+  }
+
   /** An attempt that was asked for by an earlier connection is kept until it expires: its receipts are counted on. */
   async #forget(row: TakenRow): Promise<undefined> {
-    if (row.expiresAt + KEPT_MS < this.kernel.clock.now()) await this.kernel.db.tx(t => taken.delete(t, whereOf(row)))
+    if (row.expiresAt + LINGER_MS < this.kernel.clock.now()) await this.kernel.db.tx(t => taken.delete(t, whereOf(row)))
     return undefined
   }
 
@@ -166,7 +195,7 @@ export class TakenOffers {
 
   /** What the origin said of a receipt. */
   async answered(peer: PeerRow, { offer, attempt, number, answer, lease_ms: leaseMs, message }: Answer): Promise<void> {
-    const { clock, db, needs } = this.kernel
+    const { clock, db } = this.kernel
     const row = taken.get(db, { daemon: peer.daemon, id: offer, attempt })
     if (!row || row.toldAt !== undefined || number > row.receipts) return
     const key = keyOf(row)
@@ -188,11 +217,7 @@ export class TakenOffers {
         if (!OPEN.has(row.state)) await this.#told(row)
         return
       case 'closed':
-        if (row.state === 'taken') {
-          await this.#change(row, 'expire', { error: message, endedAt: clock.now() })
-          if (row.taskId !== undefined)
-            await needs.tasks.cancel(this.kernel.actor, row.taskId, message ?? 'the attempt is over')
-        }
+        if (row.state === 'taken') await this.#stop(row, message ?? 'the attempt is over')
         await this.#told(row, message)
     }
   }

@@ -26,8 +26,8 @@ export function isLive(core: TaskCore, session: string): boolean {
 /** Throws `task_run_leased` for a run that a session holds. */
 export function unleased(run: RunRow): RunRow {
   if (run.lease_until === null) return run
-  throw TaskErrors.task_run_leased(
-    `run ${run.id} is leased to session ${run.session_id}; only that session can complete or fail it`,
-    { next: command('task run show', run.id) },
-  )
+  const holder = run.session_id === null ? `${run.claimed_by_ref}` : `session ${run.session_id}`
+  throw TaskErrors.task_run_leased(`run ${run.id} is leased to ${holder}; only the holder can complete or fail it`, {
+    next: command('task run show', run.id),
+  })
 }

@@ -117,6 +117,7 @@ export const insideCases: readonly InsideCase[] = [
 
 /** Routes that change something and say that they cannot make code run: everything else counts as able to. */
 export const harmless = [
+  'DELETE /api/network/remote/acceptance',
   'DELETE /api/network/remote/channels/{channel}',
   'DELETE /api/network/remote/peers/{name}',
   'DELETE /api/notifications/presets/{name}',

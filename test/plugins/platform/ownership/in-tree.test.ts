@@ -25,6 +25,7 @@ const STAYS: Readonly<Record<string, string>> = {
   'mcp_seen.binding': 'its plugin looks for servers that are gone from their files',
   'mcp_login.binding': 'as above: the login is revoked first',
   'models_model.provider': 'goes with its source',
+  'network_nats_taken.workspace_id': 'its origin is told what became of it; goes a week later',
   'network_message.session_id': 'what was said stays with its channel',
   'network_participation.session_id': 'a run keeps in which channel it was; goes with its workspace',
   'network_participant.session_id': 'who took part in a conversation stays known',

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
 import { jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
 import { test } from 'uvu'
@@ -157,15 +159,23 @@ test('an origin and a worker that restart go on where they were', async () => {
   assert.is(await status(ada, task), 'completed')
 })
 
-test('a worker that fails says why', async () => {
+test('a worker that fails says why; one that revokes the key of the origin stops', async () => {
   const [ada, bob] = await open('ada', 'bob')
   await accept(bob)
   await offer(ada, await makeTask(ada))
   await work(bob, 'fail', { error: 'no words here' })
   const over = await isIn(ada, 'failed')
   assert.is(over.error, 'no words here')
-  const { status, error } = await run(ada, over.run_id)
-  assert.equal([status, error], ['failed', 'bob: no words here'])
+  const { status: ended, error } = await run(ada, over.run_id)
+  assert.equal([ended, error], ['failed', 'bob: no words here'])
+  await offer(ada, await makeTask(ada, 'second'))
+  const second = await eventually(
+    async () => (await offers(bob)).find(one => one.title === 'second' && one.run_id),
+    'bob to have the second',
+  )
+  await bob.ask('DELETE', '/peers/ada')
+  assert.match((await isIn(bob, 'expired')).error, /revoked/)
+  assert.is(await status(bob, second.task_id), 'canceled')
 })
 
 const seconds = () => Math.floor(Date.now() / 1000)
@@ -270,6 +280,50 @@ test('a server that comes back empty gets the open offers again', async () => {
   await accept(bob)
   await work(bob, 'complete', {})
   await isIn(ada, 'completed')
+})
+
+test('a daemon needs no more for offers than the permissions of docs/scale.md', async () => {
+  const secret = newSecret()
+  const { daemon } = identityOf(secret)
+  const document = readFileSync(path.join(import.meta.dirname, '../../../../docs/scale.md'), 'utf8')
+  const lists = (kind: string) =>
+    [...document.matchAll(new RegExp(`^  ${kind}: \\[(.*?)\\]$`, 'gms'))]
+      .map(([, list]) => list)
+      .join('\n')
+      .replaceAll('acme', 'test')
+      .replaceAll('0123456789abcdef', daemon)
+  const permissions = `{ publish: [${lists('publish')}], subscribe: [${lists('subscribe')}] }`
+  const users = `users: [{ user: root, password: "root-password" }, { user: svc, password: "svc-password", permissions: ${permissions} }]`
+  const guarded = await NatsServer.start([`authorization { ${users} }`])
+  try {
+    const [ada, bob] = [await openHalf('ada'), await openHalf('bob', { secret })]
+    halves = [ada, bob]
+    for (const [half, other, login] of [
+      [ada, bob, 'root:root-password'],
+      [bob, ada, 'svc:svc-password'],
+    ] as const) {
+      await half.trust(other)
+      await half.share()
+      await accept(half)
+      await half.join(guarded.url, { credentials_ref: await half.hide('login', login) })
+      await half.connected()
+    }
+    for (const [from, to] of [
+      [ada, bob],
+      [bob, ada],
+    ] as const) {
+      await offer(from, await makeTask(from))
+      await work(to, 'complete', {})
+      await eventually(
+        async () => (await offers(from)).some(one => one.direction === 'given' && one.state === 'completed'),
+        `${to.name} to complete it`,
+      )
+    }
+  } finally {
+    for (const half of halves) await half.close()
+    halves = []
+    await guarded.close()
+  }
 })
 
 test('what cannot be offered is refused and changes nothing; a withdrawn task goes back to sessions here', async () => {

@@ -1,0 +1,40 @@
+import * as v from 'valibot'
+import { settingsSection } from '../../../../kernel/kit/settings.js'
+import { Duration } from '../../../../schemas/duration.js'
+
+const DAY_MS = 24 * 60 * 60_000
+const offers = settingsSection({ path: 'network.remote.offers', section: 'network', apply: 'live' })
+const text = (most: number, meaning: string) => v.pipe(v.string(), v.maxLength(most), v.description(meaning))
+
+export const OfferAgent = offers(
+  'agent',
+  text(128, 'Agent that works on tasks that other daemons offer; empty: none are taken'),
+  '',
+)
+export const OfferWorkspace = offers(
+  'workspace',
+  text(4096, 'Workspace in which offered tasks are worked on; empty: none are taken'),
+  '',
+)
+export const OffersAtOnce = offers(
+  'at_once',
+  v.pipe(
+    v.number(),
+    v.integer(),
+    v.minValue(1),
+    v.maxValue(16),
+    v.description('How many offered tasks are worked on at once'),
+  ),
+  1,
+)
+export const OfferLease = offers(
+  'lease',
+  v.pipe(
+    Duration,
+    v.minValue(1000, 'a duration of at least 1s'),
+    v.maxValue(DAY_MS, 'a duration of at most 24h'),
+    v.description('How long a peer that took a task may be silent before the task is offered again'),
+  ),
+  5 * 60_000,
+)
+export const offerSettings = [OfferAgent, OfferWorkspace, OffersAtOnce, OfferLease]
