@@ -28,6 +28,8 @@ export interface DaemonOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Folders of extensions that are linked into the home before the start; they run before `startDaemon` resolves. */
   readonly extensions?: readonly string[]
+  /** Command that it is started through, which becomes the daemon: `ip netns exec host-1` puts it into a network of its own. */
+  readonly through?: readonly string[]
 }
 
 /** What a command of `svc` printed, and its exit code; null when a signal ended it. */
@@ -55,6 +57,7 @@ export class StartedDaemon {
     /** Temporary: the folder of the user lies in it, and the home unless it was given. */
     private readonly folder: string,
     private readonly env: Readonly<Record<string, string>>,
+    private readonly through: readonly string[],
   ) {
     process.once('exit', this.#removeAtExit)
   }
@@ -64,7 +67,7 @@ export class StartedDaemon {
     const home = options.home ?? path.join(folder, 'home')
     const user = path.join(folder, 'user')
     const env = { PATH: process.env.PATH ?? '', HOME: user, SVC_HOME: home, ...options.env }
-    const self = new StartedDaemon(home, folder, env)
+    const self = new StartedDaemon(home, folder, env, options.through ?? [])
     try {
       for (const each of [user, path.join(home, 'extensions')]) await mkdir(each, { recursive: true, mode: 0o700 })
       if (options.config !== undefined || options.home === undefined)
@@ -171,7 +174,8 @@ export class StartedDaemon {
 
   async #start(): Promise<void> {
     this.#output = ''
-    const child = spawn(process.execPath, [program(), 'daemon', 'start', '--foreground'], {
+    const [first, ...more] = [...this.through, process.execPath, program(), 'daemon', 'start', '--foreground']
+    const child = spawn(first as string, more, {
       cwd: this.home,
       env: this.env,
       stdio: ['ignore', 'pipe', 'pipe'],

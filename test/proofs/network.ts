@@ -1,17 +1,18 @@
 // Daemons of a realm lose no message and receive none twice, while one is killed and one is cut off in turn: `npm run prove:network -- --messages 600 --kills 2 --cuts 2`
 //
-// Three daemons, each a process with a home of its own, talk through one nats-server, each through a proxy that can be cut. `--messages`
-// is what each of them says; all of them have to have what the other two said, once.
-import { type ChildProcess, fork } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import net from 'node:net'
-import os from 'node:os'
-import path from 'node:path'
+// Three whole daemons, each a process with a home of its own, that trust each other as a person sets it up, talk through one nats-server,
+// each by a way that can be cut. `--messages` is what each of them says; at the end all three have to have the same messages, and a
+// session of each has heard each of them once. An envelope that is forged meanwhile is refused, and doctor names its daemon. With
+// `--namespaces` each daemon has a network namespace of its own (only root can make them), and its link is set down to cut it off.
 import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { identityOf, newSecret } from '../../plugins/reach/network-nats/proof.js'
+import { jetstream } from '@nats-io/jetstream'
+import { connect } from '@nats-io/transport-node'
+import { identityOf, newSecret, signed } from '../../plugins/reach/network-nats/proof.js'
 import { NatsServer } from '../fixtures/nats-server.js'
+import { Speaker } from './network/speaker.js'
+import { Hosts, proxyTo } from './network/ways.js'
 
 const { values } = parseArgs({
   options: {
@@ -20,171 +21,134 @@ const { values } = parseArgs({
     cuts: { type: 'string', default: '2' },
     pause: { type: 'string', default: '5' },
     minutes: { type: 'string', default: '5' },
+    namespaces: { type: 'boolean', default: false },
   },
 })
+const REALM = 'proof'
+const CUT_MS = 1500
+/** How often the one session of a daemon that is addressed may be woken: the default bound of its participation. */
+const MAX_WAKES = 8
 const messages = Number(values.messages)
 const names = ['ada', 'bob', 'cid']
-const folder = mkdtempSync(path.join(os.tmpdir(), 'svc-proof-network-'))
-const server = await NatsServer.start()
-
-/** A way to the server that can be cut. */
-class Way {
-  readonly #sockets = new Set<net.Socket>()
-  #isCut = false
-  readonly #listener = net.createServer(socket => {
-    if (this.#isCut) return socket.destroy()
-    const further = net.connect(server.port, '127.0.0.1')
-    for (const [from, to] of [
-      [socket, further],
-      [further, socket],
-    ] as const) {
-      this.#sockets.add(from)
-      from
-        .on('error', () => {})
-        .on('close', () => {
-          this.#sockets.delete(from)
-          to.destroy()
-        })
-      from.pipe(to)
-    }
-  })
-
-  open(): Promise<string> {
-    return new Promise(resolve => {
-      this.#listener.listen(0, '127.0.0.1', () =>
-        resolve(`nats://127.0.0.1:${(this.#listener.address() as net.AddressInfo).port}`),
-      )
-    })
-  }
-
-  cut(isCut: boolean): void {
-    this.#isCut = isCut
-    if (isCut) for (const socket of this.#sockets) socket.destroy()
-  }
-
-  close(): void {
-    this.cut(true)
-    this.#listener.close()
-  }
-}
-
-interface Count {
-  readonly mine: number
-  readonly received: number
-  readonly different: number
-}
-
-class Daemon {
-  readonly way = new Way()
-  readonly secret = newSecret()
-  count: Count = { mine: 0, received: 0, different: 0 }
-  kills = 0
-  #child: ChildProcess | undefined
-
-  constructor(readonly name: string) {}
-
-  get peer() {
-    const { publicKey, fingerprint } = identityOf(this.secret)
-    return { name: this.name, public_key: publicKey, fingerprint }
-  }
-
-  /** @param url where the way begins */
-  start(url: string, peers: readonly Daemon['peer'][]): void {
-    const place = (what: string) => mkdtempSync(path.join(folder, `${this.name}-${what}-`))
-    this.#order ??= {
-      name: this.name,
-      home: place('home'),
-      root: place('root'),
-      secret: this.secret,
-      url,
-      peers,
-      messages,
-      pauseMs: Number(values.pause),
-    }
-    const child = fork(path.join(import.meta.dirname, 'network/half.ts'), [JSON.stringify(this.#order)], {
-      execArgv: ['--import', 'tsx'],
-      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    })
-    child.on('message', count => {
-      this.count = count as Count
-    })
-    child.once('exit', code => {
-      if (code !== null && code !== 0) fail(`${this.name} ended with ${code}`)
-    })
-    this.#child = child
-  }
-  #order: object | undefined
-
-  async kill(): Promise<void> {
-    const child = this.#child
-    if (!child) return
-    const ended = new Promise(resolve => child.once('exit', resolve))
-    child.kill('SIGKILL')
-    await ended
-    this.kills++
-  }
-
-  restart(): void {
-    this.start('', [])
-  }
-}
-
-let failure: string | undefined
-function fail(text: string): void {
-  failure ??= text
-}
-
-const daemons = names.map(name => new Daemon(name))
-for (const daemon of daemons) {
-  const url = await daemon.way.open()
-  daemon.start(
-    url,
-    daemons.filter(other => other !== daemon).map(other => other.peer),
-  )
-}
-const wanted = messages * (names.length - 1)
-const isDone = () => daemons.every(({ count }) => count.mine >= messages && count.different >= wanted)
-const all = () => daemons.reduce((sum, { count }) => sum + count.different, 0)
+const faults: string[] = []
 const begun = performance.now()
+const seconds = () => ((performance.now() - begun) / 1000).toFixed(1)
+const note = (text: string) => console.log(`${seconds()} s: ${text}`)
 const isLate = () => performance.now() - begun > Number(values.minutes) * 60_000
 
-/** Faults come as the work goes on: each at its share of what is to be received. */
-const faults = [
-  ...Array.from({ length: Number(values.kills) }, (_, i) => ({ what: 'kill' as const, i })),
-  ...Array.from({ length: Number(values.cuts) }, (_, i) => ({ what: 'cut' as const, i })),
-].sort((a, b) => a.i - b.i)
-for (const [place, { what, i }] of faults.entries()) {
-  const due = (wanted * names.length * (place + 1)) / (faults.length + 2)
-  while (all() < due && !isLate() && failure === undefined) await sleep(20)
-  const daemon = daemons[(i + (what === 'cut' ? 1 : 0)) % daemons.length] as Daemon
-  console.log(`${what} ${daemon.name} at ${all()} of ${wanted * names.length}`)
-  if (what === 'kill') {
-    await daemon.kill()
-    daemon.restart()
-  } else {
-    daemon.way.cut(true)
-    await sleep(1000)
-    daemon.way.cut(false)
+/** Waits until something holds; that it never does is a fault. */
+async function until(what: string, holds: () => Promise<boolean>, pauseMs = 100): Promise<void> {
+  while (!(await holds())) {
+    if (isLate()) throw new Error(`not within ${values.minutes} minutes: ${what}`)
+    await sleep(pauseMs)
   }
 }
-while (!isDone() && !isLate() && failure === undefined) await sleep(50)
-const seconds = (performance.now() - begun) / 1000
-// What would come twice comes now.
-await sleep(1000)
-for (const { name, count } of daemons) {
-  const lost = wanted - count.different
-  const doubled = count.received - count.different
-  console.log(`${name}: said ${count.mine}, received ${count.received}, lost ${lost}, doubled ${doubled}`)
-  if (lost !== 0 || doubled !== 0 || count.mine !== messages) fail(`${name} has not what it should have`)
+
+/** Puts an envelope into the stream in the name of a daemon, signed with the key of another one. */
+async function forge(servers: string, daemon: string, from: string): Promise<void> {
+  const connection = await connect({ servers })
+  const at = Math.floor(Date.now() / 1000)
+  const envelope = {
+    ...{ protocol: 'svc-network/v1', id: 'msg_forged', channel: 'team', kind: 'say', surface: 'thread' },
+    ...{ thread_id: 'thread_forged', from, ts: at, expires_at: at + 3600, body: { text: 'forged' } },
+  }
+  const content = signed(envelope, identityOf(newSecret()), { realm: REALM, at, attempt: 0 })
+  await jetstream(connection).publish(`svc.${REALM}.m.team.${daemon}`, JSON.stringify(content))
+  await connection.close()
 }
-console.log(`${Math.round(all() / seconds)} messages/s received by ${names.length} daemons`)
-for (const daemon of daemons) {
-  await daemon.kill()
-  daemon.way.close()
+
+if (values.namespaces && process.getuid?.() !== 0) throw new Error('--namespaces: only root makes network namespaces')
+const hosts = values.namespaces ? new Hosts() : undefined
+await hosts?.open()
+const server = await NatsServer.start([], hosts?.address)
+const daemons: Speaker[] = []
+try {
+  daemons.push(
+    ...(await Promise.all(
+      names.map(async (name, n) =>
+        Speaker.start(name, (await hosts?.host(n, server.port)) ?? (await proxyTo(server.port))),
+      ),
+    )),
+  )
+  const othersOf = (daemon: Speaker) => daemons.filter(other => other !== daemon)
+  await Promise.all(daemons.map(daemon => daemon.join(othersOf(daemon), REALM)))
+  const present = daemons.length * 5
+  const isTogether = async () =>
+    (await Promise.all(daemons.map(one => one.peers()))).every(all => all.length === present)
+  await until('the daemons know the peers of each other', isTogether)
+  note(`${daemons.length} daemons know the ${present} peers of each other`)
+
+  const wanted = messages * daemons.length
+  const total = async () => (await Promise.all(daemons.map(one => one.count()))).reduce((sum, n) => sum + n, 0)
+  const talking = performance.now()
+  const speaking = daemons.map(one => one.speak(messages, Number(values.pause)))
+  // What fails is seen where all of them are waited for.
+  for (const one of speaking) one.catch(() => {})
+  const events = [
+    ...Array.from({ length: Number(values.kills) }, (_, i) => ({ what: 'kill' as const, i })),
+    ...Array.from({ length: Number(values.cuts) }, (_, i) => ({ what: 'cut' as const, i })),
+  ].sort((a, b) => a.i - b.i)
+  /** Faults come as the work goes on: each at its share of what is to be there. */
+  for (const [place, { what, i }] of events.entries()) {
+    const due = (wanted * daemons.length * (place + 1)) / (events.length + 2)
+    await until(`${due} messages are stored`, async () => (await total()) >= due)
+    const daemon = daemons[(i + (what === 'cut' ? 1 : 0)) % daemons.length] as Speaker
+    note(`${what} ${daemon.name} at ${await total()} of ${wanted * daemons.length}`)
+    if (what === 'kill') await daemon.kill()
+    else {
+      await daemon.way.cut(true)
+      await sleep(CUT_MS)
+      await daemon.way.cut(false)
+    }
+  }
+  const [forged] = daemons as [Speaker]
+  const { daemon } = await forged.identity()
+  const [peer] = await forged.peers()
+  await forge(server.url.slice('nats://'.length), daemon, `${peer?.peer_id}`)
+  await Promise.all(speaking)
+  note(`all is said: ${daemons.map(one => `${one.name} ${one.said}`).join(', ')}`)
+  await until('all daemons have all messages', async () => (await total()) >= wanted * daemons.length)
+  const rate = Math.round((wanted * daemons.length) / ((performance.now() - talking) / 1000))
+  note(`all is there: ${rate} messages/s stored by ${daemons.length} daemons`)
+  // What would come twice comes now.
+  await sleep(500)
+
+  const kept = await Promise.all(daemons.map(one => one.all()))
+  const [first] = kept as [Map<string, unknown>]
+  for (const [n, one] of daemons.entries()) {
+    const mine = kept[n] as Map<string, unknown>
+    const heard = await one.heard()
+    const wakes = await one.wakes()
+    const lost = wanted - mine.size
+    const different = new Set(heard)
+    const doubled = heard.length - different.size
+    const unheard = [...mine.keys()].filter(id => !different.has(id)).length
+    note(`${one.name}: ${mine.size} messages, lost ${lost}, heard ${heard.length}, doubled ${doubled}, ${wakes} wakes`)
+    if (lost !== 0 || doubled !== 0) faults.push(`${one.name}: ${lost} lost, ${doubled} doubled`)
+    if (wakes > MAX_WAKES)
+      faults.push(`${one.name}: the session that may be woken ${MAX_WAKES} times was woken ${wakes} times`)
+    if (unheard !== 0) faults.push(`${one.name}: a session has not heard ${unheard} messages`)
+    if (mine.has('msg_forged')) faults.push(`${one.name} has stored what was forged`)
+    for (const [id, said] of mine)
+      if (JSON.stringify(said) !== JSON.stringify(first.get(id)))
+        faults.push(`${id} is ${JSON.stringify(said)} for ${one.name} and ${JSON.stringify(first.get(id))} for ada`)
+  }
+  for (const one of othersOf(forged)) {
+    const { refusals } = await one.remote()
+    const named = refusals.some(
+      (refusal: { peer: string; reason_code: string }) =>
+        refusal.peer === forged.name && refusal.reason_code === 'verification_failed',
+    )
+    if (!named) faults.push(`${one.name} names no refusal of ${forged.name}: ${JSON.stringify(refusals)}`)
+    const text = await one.doctor()
+    if (!text.includes(`Messages of ${forged.name} are refused`)) faults.push(`doctor of ${one.name} says:\n${text}`)
+  }
+} catch (error) {
+  faults.push(error instanceof Error ? `${error.stack}` : `${error}`)
+} finally {
+  await Promise.allSettled(daemons.map(one => one.stop()))
+  await server.close()
+  await hosts?.close()
 }
-await server.close()
-rmSync(folder, { recursive: true, force: true })
-if (failure !== undefined) {
-  console.error(failure)
-  process.exitCode = 1
-}
+for (const fault of faults.slice(0, 20)) console.error(fault)
+if (faults.length > 0) process.exitCode = 1

@@ -400,7 +400,7 @@ export class RemoteService {
             'network_remote_clock',
             'warning',
             `The clock of ${name} is off`,
-            `It differs by ${Math.round((skew ?? 0) / 1000)} s`,
+            `The clock of ${name} differs by ${Math.round((skew ?? 0) / 1000)} s`,
           ),
         )
     const day = this.kernel.clock.now() - 24 * 60 * 60_000
@@ -410,7 +410,7 @@ export class RemoteService {
       [day],
     )) {
       const title = peer === 'self' ? 'Messages of this daemon are refused' : `Messages of ${peer} are refused`
-      found.push(item('network_remote_refused', 'warning', title, `${n} times ${reason}: ${message}`))
+      found.push(item('network_remote_refused', 'warning', title, `${title}: ${n} times ${reason}: ${message}`))
     }
     return found
   }
