@@ -5,7 +5,7 @@ import type { Recovery } from '../claims/recovery.js'
 import type { Settle, TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
 import { insert, update } from '../rows.js'
-import { type RunRow, runToWire, taskOf } from '../runs/run-row.js'
+import { type RunKind, type RunRow, runToWire, taskOf } from '../runs/run-row.js'
 import { FINAL_TASK, type RunMove } from '../states.js'
 import { look } from '../tasks/task-row.js'
 import { bounded, checked } from '../tasks/write.js'
@@ -145,9 +145,16 @@ export class KeptRuns implements KeptRunsApi {
 
   /** Requirements of queued runs follow from whether the task is kept. */
   #spread(t: Tx, id: string): void {
-    const wants = this.core.reservations.wants(t, this.core.tasks.find(id, t))
-    const text = Object.keys(wants).length > 0 ? JSON.stringify(wants) : null
-    t.run("UPDATE tasks_run SET wants = ? WHERE task_id = ? AND +status = 'queued'", [text, id])
+    const task = this.core.tasks.find(id, t)
+    const queued = t.all<{ kind: RunKind }>(
+      "SELECT DISTINCT kind FROM tasks_run WHERE task_id = ? AND +status = 'queued'",
+      [id],
+    )
+    for (const { kind } of queued) {
+      const wants = this.core.reservations.wants(t, task, kind)
+      const text = Object.keys(wants).length > 0 ? JSON.stringify(wants) : null
+      t.run("UPDATE tasks_run SET wants = ? WHERE task_id = ? AND +status = 'queued' AND kind = ?", [text, id, kind])
+    }
   }
 
   #end(runId: string, holder: KeptHolder, { move, event, changes, payload }: End): Promise<TaskRun> {
