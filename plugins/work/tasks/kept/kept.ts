@@ -5,7 +5,7 @@ import type { Recovery } from '../claims/recovery.js'
 import type { Settle, TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
 import { insert, update } from '../rows.js'
-import { type RunKind, type RunRow, runToWire, taskOf } from '../runs/run-row.js'
+import { type RunRow, runToWire, taskOf } from '../runs/run-row.js'
 import { FINAL_TASK, type RunMove } from '../states.js'
 import { look } from '../tasks/task-row.js'
 import { bounded, checked } from '../tasks/write.js'
@@ -44,7 +44,7 @@ export class KeptRuns implements KeptRunsApi {
       const run = this.#queued(t, who, id)
       t.run('DELETE FROM tasks_kept WHERE task_id = ?', [id])
       insert(t, 'tasks_kept', { task_id: id, run_id: run.id, keeper, kept_at: this.core.now() })
-      this.#spread(t, id)
+      this.core.reservations.spread(t, this.core.tasks.find(id, t))
       settle(id)
       const { title, description } = task
       return { run: runToWire(this.core.runs.find(run.id, t)), title, description: description ?? '' }
@@ -121,7 +121,7 @@ export class KeptRuns implements KeptRunsApi {
         const payload = { reason }
         this.core.journal.write(t, who, 'task.run_released', { task: taskOf(run), run: run.id, payload })
       }
-      this.#spread(t, id)
+      this.core.reservations.spread(t, this.core.tasks.find(id, t))
       settle(id)
       this.core.kernel.db.onDurable(t, () => this.core.tellClaimable())
     })
@@ -141,20 +141,6 @@ export class KeptRuns implements KeptRunsApi {
     const attempt = this.core.runs.nextAttempt(id, { group: null, index: null }, t)
     const task = this.core.tasks.find(id, t)
     return this.core.reservations.reserve(t, who, task, { key: `task.keep.${id}.${attempt}` }).run
-  }
-
-  /** Requirements of queued runs follow from whether the task is kept. */
-  #spread(t: Tx, id: string): void {
-    const task = this.core.tasks.find(id, t)
-    const queued = t.all<{ kind: RunKind }>(
-      "SELECT DISTINCT kind FROM tasks_run WHERE task_id = ? AND +status = 'queued'",
-      [id],
-    )
-    for (const { kind } of queued) {
-      const wants = this.core.reservations.wants(t, task, kind)
-      const text = Object.keys(wants).length > 0 ? JSON.stringify(wants) : null
-      t.run("UPDATE tasks_run SET wants = ? WHERE task_id = ? AND +status = 'queued' AND kind = ?", [text, id, kind])
-    }
   }
 
   #end(runId: string, holder: KeptHolder, { move, event, changes, payload }: End): Promise<TaskRun> {
