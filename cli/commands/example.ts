@@ -147,7 +147,6 @@ const written: Readonly<Record<string, string>> = {
   'network directs show': 'team direct_00000000000000000000000000000001',
   'network join': 'nats://nats.example.com:4222 --realm studio',
   'network offer': '@last',
-  'network offer withdraw': '@last',
   'network peer add':
     'laptop ed25519:2ZY/1N+0IViGPB/HKmwQR/AOj/JFs9NPMTfxh1Chgec= --fingerprint SHA256:zSP6opCClQkRkyHkQh8gTGTEoAkwo5NaIdQ8Wv5b+lg',
   'network peer remove': 'laptop',
@@ -162,6 +161,7 @@ const written: Readonly<Record<string, string>> = {
   'network threads show': 'team thread_tests',
   'network unshare': 'team',
   'network unsubscribe': 'team @last',
+  'network withdraw': '@last',
   'network work lookup': 'work_tests',
   'ch recv': 'team --wait',
   'ch reply': `msg_0000000000000001 'I look at them'`,

@@ -1,5 +1,6 @@
 import { Feed } from '../../../kernel/kit/feed.js'
 import { resolveSecret } from '../../../kernel/kit/secret-ref.js'
+import { shown } from '../../../kernel/kit/text.js'
 import { type Actor, messageOf, type Setting } from '../../../kernel/plugin.js'
 import { durationMs } from '../../../schemas/duration.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
@@ -19,6 +20,7 @@ import {
   type RemoteStatus,
 } from '../../../schemas/network/remote.js'
 import { finding } from '../../desk/daemon/api.js'
+import { TaskErrors } from '../../work/tasks/api.js'
 import { RemoteErrors } from './api.js'
 import type { Link, LinkConfig } from './link.js'
 import type { K } from './needs.js'
@@ -105,6 +107,8 @@ export class RemoteService {
 
   /** Offers a task to the realm. @throws Fault `remote_off`, `remote_offer_invalid`, `remote_offer_exists`, those of tasks */
   async offer({ task, within = '24h' }: OfferTaskBody, actor: Actor): Promise<RemoteOffer> {
+    const { tasks } = this.kernel.needs
+    if (tasks.titleOf(task) === undefined) throw TaskErrors.task_not_found(`task not found: ${shown(task)}`)
     if (!this.#isOn()) throw RemoteErrors.remote_off()
     const ms = durationMs(within) ?? 0
     if (ms < WITHIN.least || ms > WITHIN.most)

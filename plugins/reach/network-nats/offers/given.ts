@@ -41,7 +41,7 @@ export class GivenOffers {
       const [known] = given.query(t, 'WHERE task_id = ? AND ended_at IS NULL', [taskId])
       if (known)
         throw RemoteErrors.remote_offer_exists(`task ${taskId} is offered already, as ${known.id}`, {
-          next: command('network offer withdraw', taskId),
+          next: command('network withdraw', taskId),
         })
       given.insert(t, {
         ...{ id, taskId, title: taskId, brief: '', state: 'offered', attempt: 1, receipts: 0 },

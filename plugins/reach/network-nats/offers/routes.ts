@@ -22,7 +22,7 @@ const WRITING = [ConfigErrors.config_changed, ConfigErrors.config_file_invalid, 
 const offer = collectionOf<RemoteService>(about)({
   path: '/api/network/remote/offers',
   key: 'task_id',
-  noun: 'network offer',
+  noun: 'network offers',
   one: [RemoteOfferReply, 'offer'],
   many: [ListRemoteOffersReply, 'offers'],
   show: [
@@ -64,7 +64,7 @@ export const offerRoutes = [
   }),
   offer.delete({
     summary: 'Withdraw the offer of a task, and leave the task to sessions of this daemon',
-    command: 'network offer withdraw',
+    command: 'network withdraw',
     done: 'the offer of {task_id} is withdrawn',
     handle: (self, { params, actor }) => self.withdraw(params.task_id, actor),
   }),

@@ -53,7 +53,7 @@ export class OfferWire {
   /** Resolves when the signal aborts. */
   async run(): Promise<void> {
     const { connection } = this.connected
-    const subscription = connection.subscribe(`svc.${this.offers.realm}.d.${this.#self}.*`)
+    const subscription = connection.subscribe(`svc.${this.offers.realm}.r.${this.#self}.*`)
     const end = () => {
       subscription.unsubscribe()
       this.offers.feed.wake()
@@ -83,7 +83,7 @@ export class OfferWire {
   }
 
   #send(to: string, data: Uint8Array): void {
-    if (!this.signal.aborted) this.connected.connection.publish(`svc.${this.offers.realm}.d.${to}.${this.#self}`, data)
+    if (!this.signal.aborted) this.connected.connection.publish(`svc.${this.offers.realm}.r.${to}.${this.#self}`, data)
   }
 
   /** Publishes offers, and sends receipts when they are due. */

@@ -194,7 +194,7 @@ test('results that are forged, of another peer or repeated change nothing, and a
   })
   await atServer(async ({ connection }) => {
     const send = (from: string, content: unknown) =>
-      connection.publish(`svc.test.d.${to}.${from}`, JSON.stringify(content))
+      connection.publish(`svc.test.r.${to}.${from}`, JSON.stringify(content))
     const stranger = identityOf(newSecret())
     send(stranger.daemon, signed(receipt(), stranger, proof()))
     await ada.refused(stranger.daemon, 'verification_failed')
@@ -210,7 +210,7 @@ test('results that are forged, of another peer or repeated change nothing, and a
     assert.is((await run(ada, runId)).status, 'running')
 
     const heard: string[] = []
-    const subscription = connection.subscribe(`svc.test.d.${to}.${bobs}`, {
+    const subscription = connection.subscribe(`svc.test.r.${to}.${bobs}`, {
       callback: (_, { data }) => void heard.push(Buffer.from(data).toString()),
     })
     await connection.flush()
@@ -219,9 +219,9 @@ test('results that are forged, of another peer or repeated change nothing, and a
     await isIn(bob, 'completed')
     const last = await eventually(async () => heard.find(text => text.includes('completed')), 'the result to be heard')
     subscription.unsubscribe()
-    const answers = connection.subscribe(`svc.test.d.${bobs}.${to}`, { max: 2 })
-    connection.publish(`svc.test.d.${to}.${bobs}`, last)
-    connection.publish(`svc.test.d.${to}.${bobs}`, last)
+    const answers = connection.subscribe(`svc.test.r.${bobs}.${to}`, { max: 2 })
+    connection.publish(`svc.test.r.${to}.${bobs}`, last)
+    connection.publish(`svc.test.r.${to}.${bobs}`, last)
     for await (const answer of answers) assert.is(answer.json<Reply>().answer, 'done')
   })
   assert.equal((await run(ada, runId)).result, { words: 5 })
@@ -344,7 +344,7 @@ test('what cannot be offered is refused and changes nothing; a withdrawn task go
   assert.is((await offer(ada, task)).status, 201)
   const again = await offer(ada, task)
   assert.equal([again.status, again.body.code], [409, 'remote_offer_exists'])
-  assert.match(again.body.next ?? JSON.stringify(again.body), /network offer withdraw/)
+  assert.match(again.body.next ?? JSON.stringify(again.body), /network withdraw/)
   assert.is((await call(ada, 'DELETE', `/api/network/remote/offers/${task}`)).status, 204)
   assert.equal(await code(call(ada, 'DELETE', `/api/network/remote/offers/${task}`)), [404, 'remote_offer_not_found'])
   await isIn(ada, 'withdrawn')
