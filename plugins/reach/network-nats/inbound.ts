@@ -1,6 +1,5 @@
 import { messageOf, type Tx } from '../../../kernel/plugin.js'
-import type { Envelope } from '../../../schemas/network/messages.js'
-import type { Refusal, RemotePeer } from '../network/api.js'
+import type { Refusal, RemoteEnvelope, RemotePeer } from '../network/api.js'
 import type { K } from './needs.js'
 import { type Identity, isSigned, PROOF, type Proof } from './proof.js'
 import { noteRefusal } from './refusing.js'
@@ -20,6 +19,8 @@ const PASSING: ReadonlySet<string> = new Set(['not_found', 'busy'])
 export interface Delivered {
   /** The daemon that the subject names; servers can hold each daemon to its own. */
   readonly daemon: string
+  /** It came by the subject of this daemon, as messages of direct rooms do, and not by that of all who share the channel. */
+  readonly isDirect: boolean
   readonly data: Uint8Array
   /** When the server stored it, epoch milliseconds by its clock. */
   readonly storedAt: number
@@ -69,10 +70,10 @@ export class Inbound {
           this.kernel.needs.network.remotePeers(t, share.workspaceId, share.channel, peer.name, peersOf(content))
           return 'stored'
         }
-        const { id, expires_at: expires } = content as unknown as Envelope & { expires_at: number }
+        const { id, expires_at: expires } = content as unknown as RemoteEnvelope & { expires_at: number }
         const sql = 'INSERT OR IGNORE INTO network_nats_seen (daemon, channel, id, expires_at) VALUES (?, ?, ?, ?)'
         if (t.run(sql, [peer.daemon, share.channel, id, expires * 1000]).changes === 0) return 'duplicate'
-        const { proof: _, ...envelope } = content as unknown as Envelope
+        const { proof: _, ...envelope } = content as unknown as RemoteEnvelope
         const result = this.kernel.needs.network.receive(
           t,
           share.workspaceId,
@@ -105,7 +106,7 @@ export class Inbound {
     return this.#refuse('self', channel, refusal)
   }
 
-  #judge({ channel }: ShareRow, { daemon, data }: Delivered): Judged {
+  #judge({ channel }: ShareRow, { daemon, isDirect, data }: Delivered): Judged {
     const named = peers.get(this.kernel.db, { daemon })
     const peer = named?.name ?? daemon
     const refused = (reason: Refusal['reason'], message: string): Judged => ({
@@ -125,7 +126,8 @@ export class Inbound {
       return refused('verification_failed', `the key ${proof.key.slice(0, 60)} is not that of a peer`)
     if (named?.revokedAt !== undefined) return refused('verification_failed', `the key of ${peer} is revoked`)
     const key = isOwn ? this.identity.publicKey : (named?.publicKey as string)
-    if (proof.realm !== this.realm || content.channel !== channel || (isOwn && daemon !== this.identity.daemon))
+    const isElsewhere = content.channel !== channel || (content.surface === 'direct') !== isDirect
+    if (proof.realm !== this.realm || isElsewhere || (isOwn && daemon !== this.identity.daemon))
       return refused('verification_failed', 'it was signed for another place')
     if (!isSigned(content, proof, key)) return refused('verification_failed', 'the signature is not that of its key')
     const ok: Judged = { state: 'ok', content, proof, ...(!isOwn && named && { peer: named }) }

@@ -61,6 +61,8 @@ const LOOK_MS = 30_000
 const DELIVERIES = 6
 /** A consumer that is made again begins so many messages earlier: what was to be delivered again is among them. */
 const BACK = 1000
+/** What reads messages of direct rooms, beside the channels; no channel has this name. */
+const DIRECT = '-direct'
 /** The server has no room: errors of the JetStream API. */
 const FULL = new Set([10023, 10047, 10077])
 const STREAM_NOT_FOUND = 10059
@@ -74,6 +76,8 @@ export class Link {
   readonly #inbound: Inbound
   readonly #outbound: Outbound
   readonly #stream: string
+  /** What subjects of the realm begin with. */
+  readonly #root: string
 
   constructor(
     private readonly kernel: K,
@@ -87,6 +91,7 @@ export class Link {
     this.#inbound = new Inbound(kernel, identity, config.realm)
     this.#outbound = new Outbound(kernel, identity, config.realm, this.#inbound)
     this.#stream = `svc_${config.realm}_messages`
+    this.#root = `svc.${config.realm}`
   }
 
   /** Connects again whenever the connection ends, ever more seldom while that fails. */
@@ -163,7 +168,8 @@ export class Link {
     const line: Line = {
       publish: async (subject, data, msgID) => client.publish(subject, data, { msgID, timeout: ANSWER_MS }),
       limit: connection.info?.max_payload ?? 1024 * 1024,
-      subject: channel => `svc.${this.config.realm}.m.${channel}.${this.identity.daemon}`,
+      subject: (channel, only) =>
+        `${this.#root}.${only === undefined ? 'm' : `d.${only}`}.${channel}.${this.identity.daemon}`,
     }
     let looked = Number.NEGATIVE_INFINITY
     const wake = () => this.feed.wake()
@@ -188,6 +194,10 @@ export class Link {
             )
           reading.get(channel)?.catch(fail)
         }
+      }
+      if (shared.length > 0 && !reading.has(DIRECT)) {
+        reading.set(DIRECT, this.#readDirect(manager, client, signal))
+        reading.get(DIRECT)?.catch(fail)
       }
       if (this.state.state !== 'full') this.#reached(connection)
       try {
@@ -234,11 +244,12 @@ export class Link {
 
   /** The stream of the realm, made when it is not there. */
   async #view(manager: JetStreamManager): Promise<StreamView> {
-    const info = await manager.streams.info(this.#stream).catch(error => {
+    const subjects = [`${this.#root}.m.*.*`, `${this.#root}.d.*.*.*`]
+    const found = await manager.streams.info(this.#stream).catch(error => {
       if (!(error instanceof JetStreamApiError) || error.code !== STREAM_NOT_FOUND) throw error
       return manager.streams.add({
         name: this.#stream,
-        subjects: [`svc.${this.config.realm}.m.*.*`],
+        subjects,
         retention: RetentionPolicy.Limits,
         storage: StorageType.File,
         discard: DiscardPolicy.New,
@@ -246,6 +257,9 @@ export class Link {
         duplicate_window: nanos(120_000),
       })
     })
+    // An operator may have made it before, or an older release.
+    const isComplete = subjects.every(subject => found.config.subjects.includes(subject))
+    const info = isComplete ? found : await manager.streams.update(this.#stream, { subjects })
     const { created, state, config } = info
     return {
       created: `${created}`,
@@ -268,20 +282,8 @@ export class Link {
       const share = shares.get(this.kernel.db, { channel })
       return share?.sharedAt === sharedAt ? share : undefined
     }
-    await manager.consumers.info(this.#stream, durable).catch(error => {
-      if (!(error instanceof JetStreamApiError) || error.code !== CONSUMER_NOT_FOUND) throw error
-      const from = (current()?.received ?? 0) - BACK
-      return manager.consumers.add(this.#stream, {
-        durable_name: durable,
-        filter_subject: `svc.${this.config.realm}.m.${channel}.*`,
-        ack_policy: AckPolicy.Explicit,
-        ack_wait: nanos(ACK_WAIT_MS),
-        max_ack_pending: 4 * FETCH,
-        ...(from > 0
-          ? { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: from }
-          : { deliver_policy: DeliverPolicy.All }),
-      })
-    })
+    const from = () => (current()?.received ?? 0) - BACK
+    await this.#prepare(manager, durable, `${this.#root}.m.${channel}.*`, from)
     const consumer = await client.consumers.get(this.#stream, durable)
     /** Sequences that are to be delivered again. */
     const waiting = new Set<number>()
@@ -309,6 +311,42 @@ export class Link {
     }
   }
 
+  /** Reads messages of direct rooms with peers of this daemon, of all channels, until the signal aborts. */
+  async #readDirect(manager: JetStreamManager, client: JetStreamClient, signal: AbortSignal): Promise<void> {
+    const durable = `${this.identity.daemon}${DIRECT}`
+    await this.#prepare(manager, durable, `${this.#root}.d.${this.identity.daemon}.*.*`, () => 0)
+    const consumer = await client.consumers.get(this.#stream, durable)
+    const waiting = new Set<number>()
+    while (!signal.aborted) {
+      const taken: Promise<void>[] = []
+      for await (const message of await consumer.fetch({ max_messages: FETCH, expires: FETCH_MS })) {
+        const share = shares.get(this.kernel.db, { channel: message.subject.split('.')[4] ?? '' })
+        // What was said to peers of a channel that is shared no more is for no session.
+        if (share) taken.push(this.#take(share, message, waiting))
+        else message.term()
+      }
+      await Promise.all(taken)
+    }
+  }
+
+  /** Makes a consumer that is not there. @param from where it begins in the stream; not positive: with all that it has */
+  async #prepare(manager: JetStreamManager, durable: string, filter: string, from: () => number): Promise<void> {
+    await manager.consumers.info(this.#stream, durable).catch(error => {
+      if (!(error instanceof JetStreamApiError) || error.code !== CONSUMER_NOT_FOUND) throw error
+      const start = from()
+      return manager.consumers.add(this.#stream, {
+        durable_name: durable,
+        filter_subject: filter,
+        ack_policy: AckPolicy.Explicit,
+        ack_wait: nanos(ACK_WAIT_MS),
+        max_ack_pending: 4 * FETCH,
+        ...(start > 0
+          ? { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: start }
+          : { deliver_policy: DeliverPolicy.All }),
+      })
+    })
+  }
+
   async #take(share: ShareRow, message: JsMsg, waiting: Set<number>): Promise<void> {
     const { clock, log } = this.kernel
     // The store may be slow: the server is told before it gives the message to somebody else.
@@ -322,8 +360,10 @@ export class Link {
       message.nak(Math.min(30_000, 500 * 2 ** Math.min(count, 6)))
     }
     try {
+      const [, , lane, ...place] = message.subject.split('.')
       const outcome = await this.#inbound.take(share, {
-        daemon: message.subject.split('.')[4] ?? '',
+        daemon: place.at(-1) ?? '',
+        isDirect: lane === 'd',
         data: message.data,
         storedAt: message.time.getTime(),
         isLast: count >= DELIVERIES,

@@ -1,9 +1,9 @@
-import type { Envelope } from '../../../schemas/network/messages.js'
+import type { OutgoingMessage } from '../network/api.js'
 import type { Inbound } from './inbound.js'
 import { PRESENCE } from './inbound.js'
 import type { K } from './needs.js'
 import { type Identity, signed } from './proof.js'
-import { marks, type ShareRow, seen, shares } from './tables.js'
+import { marks, peers, type ShareRow, seen, shares } from './tables.js'
 
 /** How long an envelope is valid that does not say so itself, in seconds. */
 const VALID_S = 24 * 60 * 60
@@ -24,7 +24,8 @@ export interface Line {
   readonly publish: Publish
   /** Bytes that the server takes of one message. */
   readonly limit: number
-  readonly subject: (channel: string) => string
+  /** @param only the daemon that a message is for; absent: all that share the channel */
+  readonly subject: (channel: string, only?: string) => string
 }
 
 /** What a stream is found to be. */
@@ -93,16 +94,27 @@ export class Outbound {
     }
   }
 
-  async #publish(
-    share: ShareRow,
-    batch: readonly { readonly seq: number; readonly envelope: Envelope }[],
-    line: Line,
-  ): Promise<boolean> {
+  async #publish(share: ShareRow, batch: readonly OutgoingMessage[], line: Line): Promise<boolean> {
     const { db, clock } = this.kernel
     const { channel, attempt } = share
-    const out: { readonly id: string; readonly expiresAt: number; readonly data: Uint8Array }[] = []
+    const out: {
+      readonly id: string
+      readonly expiresAt: number
+      readonly data: Uint8Array
+      readonly subject: string
+    }[] = []
     const now = clock.now()
-    for (const { envelope } of batch) {
+    for (const { envelope, only } of batch) {
+      // A direct room of two sessions of this daemon is nothing to others.
+      if (only === null) continue
+      const receiver = only === undefined ? undefined : peers.get(db, { name: only, revokedAt: null })
+      if (only !== undefined && !receiver) {
+        await this.inbound.refuseOwn(channel, {
+          reason: 'not_found',
+          message: `${envelope.id}: ${only} is no trusted daemon`,
+        })
+        continue
+      }
       const expires = envelope.expires_at ?? envelope.ts + VALID_S
       if (expires * 1000 <= now) continue
       const data = this.#signed({ ...envelope, expires_at: expires }, attempt)
@@ -113,14 +125,14 @@ export class Outbound {
         await this.inbound.refuseOwn(channel, { reason: 'malformed', message })
         continue
       }
-      out.push({ id: envelope.id, expiresAt: expires * 1000, data })
+      out.push({ id: envelope.id, expiresAt: expires * 1000, data, subject: line.subject(channel, receiver?.daemon) })
     }
     if (out.length > 0)
       await db.tx(t => {
         for (const { id, expiresAt } of out) seen.replace(t, { daemon: this.identity.daemon, channel, id, expiresAt })
       })
     const published = await Promise.allSettled(
-      out.map(({ id, data }) => line.publish(line.subject(channel), data, messageId(this.identity, share, id))),
+      out.map(({ id, data, subject }) => line.publish(subject, data, messageId(this.identity, share, id))),
     )
     const acks = published.map(one => {
       if (one.status === 'rejected') throw one.reason

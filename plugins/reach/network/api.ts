@@ -75,25 +75,34 @@ export const points = hookTable({
 /** The hooks that tell of what happened in a channel. */
 export type HappeningName = Exclude<keyof typeof points, 'persisted' | 'preResolve' | 'resolved'>
 
+/** An envelope between daemons. */
+export type RemoteEnvelope = Envelope & {
+  /** The two peers of a direct room, in the place of `direct_id`: each daemon derives that from its own workspace. */
+  readonly direct_peers?: readonly string[]
+}
+
+/** A message of a session of this daemon, as a transport gives it to others. */
+export interface OutgoingMessage {
+  readonly seq: number
+  readonly envelope: RemoteEnvelope
+  /** Of a direct room: the daemon of the other peer, the only one that it is for; null: it stays within this daemon. */
+  readonly only?: string | null
+}
+
 /** The network for other plugins; a transport between daemons reads what goes out, and stores what comes in. */
 export interface NetworkApi extends TapsOf<typeof points> {
   readonly enabled: boolean
   /** How many messages were stored since an instant in epoch milliseconds, in one workspace or all. */
   countSince(at: number, workspaceId?: string): number
   /** Messages of sessions of this daemon in a channel behind a place in the order of commits, ascending. */
-  sent(
-    workspaceId: string,
-    channel: string,
-    after: number,
-    limit: number,
-  ): readonly { readonly seq: number; readonly envelope: Envelope }[]
+  sent(workspaceId: string, channel: string, after: number, limit: number): readonly OutgoingMessage[]
   /** Sessions of this daemon that take part in a channel. */
   localPeers(workspaceId: string, channel: string): readonly RemotePeer[]
   /**
    * Stores a message that came from another daemon in the transaction of what is remembered of it. The signature was judged before;
    * all else is judged here.
    */
-  receive(t: Tx, workspaceId: string, envelope: Envelope, daemon: string): 'stored' | 'duplicate' | Refusal
+  receive(t: Tx, workspaceId: string, envelope: RemoteEnvelope, daemon: string): 'stored' | 'duplicate' | Refusal
   /** The peers of another daemon in a channel, all of them: who is missing has left. */
   remotePeers(t: Tx, workspaceId: string, channel: string, daemon: string, peers: readonly RemotePeer[]): void
 }

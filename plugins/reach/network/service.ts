@@ -24,10 +24,18 @@ import { isRestartable, SessionErrors, type SessionInfo } from '../../work/sessi
 import { AgentChannels } from './agent/agent-channels.js'
 import { Feeds } from './agent/feeds.js'
 import { Following } from './agent/following.js'
-import { type NetworkApi, NetworkErrors, points, type RemotePeer } from './api.js'
+import {
+  type NetworkApi,
+  NetworkErrors,
+  type OutgoingMessage,
+  points,
+  type RemoteEnvelope,
+  type RemotePeer,
+} from './api.js'
 import { Channels } from './channels/channels.js'
 import { cardOf, Peers } from './channels/peers.js'
 import { Subscriptions } from './channels/subscriptions.js'
+import { NOTICE } from './conversations/notice.js'
 import { Promoting } from './conversations/promoting.js'
 import { Reading } from './conversations/reading.js'
 import { Sending } from './conversations/sending.js'
@@ -301,18 +309,25 @@ export class NetworkService implements NetworkApi {
     return this.kernel.db.get<{ n: number }>(sql, params)?.n ?? 0
   }
 
-  sent(workspaceId: string, channel: string, after: number, limit: number) {
-    const where = 'WHERE workspace_id = ? AND channel = ? AND daemon IS NULL AND seq > ? ORDER BY seq LIMIT +?'
-    return messages
-      .query(this.kernel.db, where, [workspaceId, channel, after, limit])
-      .map(({ seq, envelope }) => ({ seq, envelope: JSON.parse(envelope) as Envelope }))
+  sent(workspaceId: string, channel: string, after: number, limit: number): OutgoingMessage[] {
+    const { db } = this.kernel
+    // What the daemon itself notes belongs to its own conversation alone.
+    const where = `WHERE workspace_id = ? AND channel = ? AND daemon IS NULL AND sender <> '${NOTICE}' AND seq > ? ORDER BY seq LIMIT +?`
+    return messages.query(db, where, [workspaceId, channel, after, limit]).map(row => {
+      const envelope = JSON.parse(row.envelope) as Envelope
+      if (row.surface !== 'direct') return { seq: row.seq, envelope }
+      const { direct_id: _, ...rest } = envelope
+      const other = this.sending.threads.otherOf(db, row)
+      const daemon = other === undefined ? undefined : peers.get(db, { workspaceId, channel, peerId: other })?.daemon
+      return { seq: row.seq, envelope: { ...rest, direct_peers: [row.sender, `${other}`] }, only: daemon ?? null }
+    })
   }
 
   localPeers(workspaceId: string, channel: string): RemotePeer[] {
     return this.peers.present(workspaceId, channel).filter(({ sessionId }) => sessionId !== undefined)
   }
 
-  receive(t: Tx, workspaceId: string, envelope: Envelope, daemon: string) {
+  receive(t: Tx, workspaceId: string, envelope: RemoteEnvelope, daemon: string) {
     return this.sending.receive(this.kernel.db.within(t), workspaceId, envelope, daemon)
   }
 

@@ -58,10 +58,15 @@ export class Peers {
       peers.update(t, { workspaceId, channel, peerId: peer.peerId }, { leftAt: now })
       this.#tell(t, 'peerLeft', peer)
     }
+    const known = peers.all(t, { workspaceId, channel })
+    const others = new Set(known.filter(one => one.daemon !== daemon).map(sideOf))
     for (const { peerId, name } of present) {
       const before = peers.get(t, { workspaceId, channel, peerId })
-      // A daemon cannot speak for peers of another one, and not for our own.
+      // A daemon cannot speak for peers of another one, and not for our own. Nor can it name a session of them: the id of a direct room
+      // is derived from the sessions of its two peers.
       if (before && before.daemon !== daemon) continue
+      const side = sideOf({ peerId })
+      if (others.has(side) || this.kernel.needs.sessions.get(side)) continue
       if (before && before.leftAt === undefined && before.name === name) continue
       const peer: PeerRow = { workspaceId, channel, peerId, daemon, name, joinedAt: now }
       peers.replace(t, peer)
@@ -141,6 +146,10 @@ export class Peers {
     }
   }
 }
+
+/** The session of a peer, or what stands for it where it belongs to another daemon: its id ends with it. */
+export const sideOf = ({ sessionId, peerId }: Pick<PeerRow, 'sessionId' | 'peerId'>): string =>
+  sessionId ?? peerId.slice(peerId.lastIndexOf('.') + 1)
 
 /** What a peer told of itself, or what is known of one that told nothing. */
 export function cardOf({ card, peerId, name }: PeerRow): PeerCard {

@@ -3,14 +3,14 @@ import { canonicalJson as canonical } from '../../../../kernel/kit/canonical.js'
 import { cut } from '../../../../kernel/kit/text.js'
 import type { Fault, Tx } from '../../../../kernel/plugin.js'
 import type { Envelope, MessageKind, SendMessageBody, SentMessage } from '../../../../schemas/network/messages.js'
-import { MessageRefused, MessageStored, PairStopped, REFUSED } from '../api.js'
+import { MessageRefused, MessageStored, PairStopped, REFUSED, type RemoteEnvelope } from '../api.js'
 import type { Channels } from '../channels/channels.js'
 import type { Peers } from '../channels/peers.js'
 import { EVERYONE, judge, MAX_BYTES, PROTOCOL, type Reason, type Refusal } from '../envelope.js'
 import type { Happenings } from '../happenings.js'
 import type { K } from '../needs.js'
 import { MaxReplayAge } from '../participation/bounds.js'
-import { type MessageRow, messages, type PeerRow, peers as peerTable } from '../tables.js'
+import { type ContainerRow, type MessageRow, messages, type PeerRow, peers as peerTable } from '../tables.js'
 import { addressing } from '../wakes/addressing.js'
 import type { Decided, Recipient, WakingSender } from '../wakes/admission.js'
 import type { Paced } from '../wakes/pairs.js'
@@ -29,6 +29,13 @@ export interface Sender {
   readonly confirmed: boolean
   /** An agent sends it, which cannot allow that. */
   readonly isAgent: boolean
+}
+
+/** Where a message comes from: a session of this daemon, or another daemon. */
+interface Origin {
+  readonly sender?: Sender
+  readonly daemon?: string
+  readonly direct?: { readonly room: ContainerRow; readonly open: () => void }
 }
 
 /** Thrown inside of the transaction, so that nothing of a message that is refused is stored. */
@@ -81,10 +88,15 @@ export class Sending {
   }
 
   /** Stores a message of another daemon. */
-  receive(t: Tx, workspaceId: string, envelope: Envelope, daemon: string): 'stored' | 'duplicate' | Refusal {
+  receive(t: Tx, workspaceId: string, envelope: RemoteEnvelope, daemon: string): 'stored' | 'duplicate' | Refusal {
     const { channel, from, kind } = envelope
     try {
-      return this.#store(t, workspaceId, { ...envelope, workspace_id: workspaceId }, { daemon })
+      const { direct_peers: _, ...own } = { ...envelope, workspace_id: workspaceId }
+      if (envelope.surface !== 'direct') return this.#store(t, workspaceId, own, { daemon })
+      const peerOf = (peerId: string) => this.peers.get(workspaceId, `${channel}`, peerId, t)
+      const found = this.threads.remoteRoom(t, workspaceId, envelope, daemon, peerOf)
+      if ('reason' in found) throw new RefusedError(found)
+      return this.#store(t, workspaceId, { ...own, direct_id: found.room.id }, { daemon, direct: found })
     } catch (error) {
       if (!(error instanceof RefusedError)) throw error
       const { reason, message } = error.refusal
@@ -127,12 +139,7 @@ export class Sending {
     return { surface: 'thread', thread_id: `thread_${createHash('sha256').update(id).digest('hex').slice(0, 32)}` }
   }
 
-  #store(
-    t: Tx,
-    workspaceId: string,
-    envelope: Envelope,
-    { sender, daemon }: { readonly sender?: Sender; readonly daemon?: string },
-  ): 'stored' | 'duplicate' {
+  #store(t: Tx, workspaceId: string, envelope: Envelope, { sender, daemon, direct }: Origin): 'stored' | 'duplicate' {
     const { clock } = this.kernel
     const now = clock.now()
     // What another daemon signed is valid until the expiry that it signed.
@@ -154,7 +161,7 @@ export class Sending {
       refuse('verification_failed', `${from} is a peer of ${author?.daemon ?? 'this daemon'}`)
     const target = to ? this.#target(t, workspaceId, channel, to) : undefined
     this.#checkMentions(t, workspaceId, envelope)
-    const container = this.threads.place(t, workspaceId, envelope, author, target, now)
+    const container = this.threads.place(t, workspaceId, envelope, author, target, now, direct?.room)
     if (typeof container === 'string') throw new RefusedError({ reason: container, message: CONTAINER[container] })
     const work = this.works.plan(t, workspaceId, envelope, container, { author, target }, now)
     if (typeof work === 'object') throw new RefusedError(work)
@@ -177,6 +184,7 @@ export class Sending {
     // What another daemon has stored is stored here as well; it wakes no session.
     if (isStopped && daemon === undefined)
       refuse('busy', `${paced?.pair.join(' and ')} answer each other too fast: both are stopped for a minute`)
+    direct?.open()
     const whole = this.#insert(t, message)
     if (kind === 'greet' && author) {
       const { peer_card: card } = envelope.body as { readonly peer_card: unknown }

@@ -1,8 +1,9 @@
 import { cut } from '../../../../kernel/kit/text.js'
 import type { Reads, Tx } from '../../../../kernel/plugin.js'
 import type { Envelope } from '../../../../schemas/network/messages.js'
-import type { Happening } from '../api.js'
-import { directIdOf } from '../envelope.js'
+import type { Happening, RemoteEnvelope } from '../api.js'
+import { sideOf } from '../channels/peers.js'
+import { directIdOf, type Refusal } from '../envelope.js'
 import type { Happenings } from '../happenings.js'
 import type { K } from '../needs.js'
 import { type ContainerRow, containers, type MessageRow, type PeerRow } from '../tables.js'
@@ -26,10 +27,12 @@ export class Threads {
     author: PeerRow | undefined,
     target: PeerRow | undefined,
     now: number,
+    /** The direct room of a message of another daemon; it may not be stored yet. */
+    remote?: ContainerRow,
   ): ContainerRow | undefined | 'conversation_not_found' | 'not_target' {
     const { channel, surface, thread_id: thread, direct_id: direct, kind } = envelope
     if (surface === 'direct') {
-      const room = containers.get(t, { workspaceId, channel, id: `${direct}` })
+      const room = remote ?? containers.get(t, { workspaceId, channel, id: `${direct}` })
       if (room?.surface !== 'direct') return 'conversation_not_found'
       const sides = [room.sessionA, room.sessionB]
       const isOf = (peer: PeerRow | undefined) => peer === undefined || sides.includes(sideOf(peer))
@@ -51,20 +54,62 @@ export class Threads {
 
   /** The room of two peers of a channel, made with its first use. */
   resolve(t: Tx, workspaceId: string, channel: string, one: PeerRow, other: PeerRow): ContainerRow {
+    const { room, isNew } = this.#roomOf(t, workspaceId, channel, one, other)
+    if (!isNew) return room
+    containers.insert(t, room)
+    this.happenings.tell(t, 'directOpened', () => aboutContainer(room))
+    for (const peer of [one, other]) this.#participates(t, room, peer.peerId, peer.sessionId)
+    return room
+  }
+
+  /** The room of two peers, stored or not. */
+  #roomOf(reads: Reads, workspaceId: string, channel: string, one: PeerRow, other: PeerRow) {
     const [sessionA, sessionB] = [sideOf(one), sideOf(other)].sort() as [string, string]
     const id = directIdOf(workspaceId, channel, sessionA, sessionB)
-    const known = containers.get(t, { workspaceId, channel, id })
-    if (known) return known
+    const known = containers.get(reads, { workspaceId, channel, id })
+    if (known) return { room: known, isNew: false }
     const now = this.kernel.clock.now()
-    const made: ContainerRow = {
+    const room: ContainerRow = {
       ...{ workspaceId, channel, id, surface: 'direct', title: '', sessionA, sessionB },
       ...{ openedBy: one.peerId, openedSession: one.sessionId },
       ...{ openedAt: now, lastAt: now, messages: 0 },
     }
-    containers.insert(t, made)
-    this.happenings.tell(t, 'directOpened', () => aboutContainer(made))
-    for (const peer of [one, other]) this.#participates(t, made, peer.peerId, peer.sessionId)
-    return made
+    return { room, isNew: true }
+  }
+
+  /**
+   * The room of a message of another daemon, and how it is opened once the message is stored: the sender is a peer of that daemon, and
+   * the other peer a session of this one.
+   */
+  remoteRoom(
+    t: Tx,
+    workspaceId: string,
+    { channel, from, direct_id: id, direct_peers: pair }: RemoteEnvelope,
+    daemon: string,
+    peerOf: (peerId: string) => PeerRow | undefined,
+  ): { readonly room: ContainerRow; readonly open: () => void } | Refusal {
+    const isPair = Array.isArray(pair) && pair.length === 2 && [channel, from, ...pair].every(isText)
+    if (!isPair || (id ?? undefined) !== undefined)
+      return { reason: 'malformed', message: 'direct_peers: expected the two peers of the room, and no direct_id' }
+    const other = pair.find(peerId => peerId !== from)
+    if (other === undefined || !pair.includes(from))
+      return { reason: 'not_target', message: `${from} is none of the two peers of the room` }
+    const [author, target] = [peerOf(from), peerOf(other)]
+    if (author && author.daemon !== daemon)
+      return { reason: 'verification_failed', message: `${from} is a peer of ${author.daemon ?? 'this daemon'}` }
+    if (!author || target?.sessionId === undefined)
+      return { reason: 'not_found', message: `${author ? other : from} takes no part in ${channel}` }
+    return {
+      room: this.#roomOf(t, workspaceId, channel, author, target).room,
+      open: () => void this.resolve(t, workspaceId, channel, author, target),
+    }
+  }
+
+  /** The peer of a direct room that did not send a message of it. */
+  otherOf(reads: Reads, { workspaceId, channel, containerId = '', sender }: MessageRow): string | undefined {
+    const sql = `SELECT peer_id AS peerId FROM network_participant
+       WHERE workspace_id = ? AND channel = ? AND container_id = ? AND peer_id <> ? LIMIT 1`
+    return reads.get<{ peerId: string }>(sql, [workspaceId, channel, containerId, sender])?.peerId
   }
 
   /** A message of a conversation was stored; its first one stores the conversation. */
@@ -108,8 +153,7 @@ export class Threads {
   }
 }
 
-/** The session of a peer, or what stands for it where it belongs to another daemon: its id ends with it. */
-export const sideOf = ({ sessionId, peerId }: PeerRow): string => sessionId ?? peerId.slice(peerId.lastIndexOf('.') + 1)
+const isText = (value: unknown): value is string => typeof value === 'string'
 
 /** A conversation as hook programs are told of it. */
 const aboutContainer = ({ workspaceId, channel, surface, id, openedBy }: ContainerRow): Happening => ({
