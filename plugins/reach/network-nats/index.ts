@@ -85,6 +85,17 @@ export default definePlugin({
       network => network.persisted,
       self => () => self.wake(),
     ),
+    // Peers that come and go are announced at once.
+    tap(
+      Network,
+      network => network.peerJoined,
+      self => () => self.wake(),
+    ),
+    tap(
+      Network,
+      network => network.peerLeft,
+      self => () => self.wake(),
+    ),
     ...natsSettings.map(setting =>
       tap(
         Settings,
