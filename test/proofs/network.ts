@@ -59,6 +59,9 @@ async function forge(servers: string, daemon: string, from: string): Promise<voi
 
 if (values.namespaces && process.getuid?.() !== 0) throw new Error('--namespaces: only root makes network namespaces')
 const hosts = values.namespaces ? new Hosts() : undefined
+// Also when it is interrupted, no host stays behind.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+process.once('exit', () => hosts?.close())
 await hosts?.open()
 const server = await NatsServer.start([], hosts?.address)
 const daemons: Speaker[] = []
@@ -148,7 +151,7 @@ try {
 } finally {
   await Promise.allSettled(daemons.map(one => one.stop()))
   await server.close()
-  await hosts?.close()
+  hosts?.close()
 }
 for (const fault of faults.slice(0, 20)) console.error(fault)
 if (faults.length > 0) process.exitCode = 1

@@ -2,7 +2,7 @@ import { jetstream } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { configuration, files, vault } from '../../../../plugins/index.js'
+import { configuration, files, tasks, vault } from '../../../../plugins/index.js'
 import networkNats from '../../../../plugins/reach/network-nats/index.js'
 import { identityOf, newSecret, signed } from '../../../../plugins/reach/network-nats/proof.js'
 import { NatsServer } from '../../../fixtures/nats-server.js'
@@ -16,7 +16,7 @@ const remote = '/api/network/remote'
 
 /** A daemon with the network and the transport, in whose channel one session of its own takes part. */
 async function openDaemon(name: string) {
-  const scene = await openScene({ agents: [name], plugins: [configuration, files, vault, networkNats] })
+  const scene = await openScene({ agents: [name], plugins: [configuration, files, tasks, vault, networkNats] })
   const ask = async (method: string, path: string, body?: unknown) => {
     const reply = await scene.kernel.request(method, path, body)
     assert.ok(reply.status < 300, `${method} ${path}: ${reply.status} ${JSON.stringify(reply.body)}`)
