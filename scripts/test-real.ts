@@ -1,7 +1,8 @@
-// Tries sessions with real agents and a real reader: `npm run test:real -- [--all] [codex] [claude] [ai] [tasks] …`; without names those
+// Tries sessions with real agents and a real reader: `npm run test:real -- [--all] [codex] [claude] [ai] [tasks] [network] …`; without names those
 // of each change, with --all every agent. Installs them once, at the versions that test/real/agents.ts pins, into
 // $SVC_REAL_CACHE (default: the user's cache folder), runs test/real/real-agents.ts for each of them, AT_ONCE at a time, and
-// test/real/ai-sdk.ts, and for `tasks` test/real/task-fan-out.ts with the agents of each change. No model is needed: they talk to
+// test/real/ai-sdk.ts, and for `tasks` and `network` test/real/task-fan-out.ts and test/real/network-peers.ts with the agents of each
+// change. No model is needed: they talk to
 // test/real/fake-model.mjs. What cannot be installed is named with the reason, and the others are tried. Exits with 1 when anything is
 // wrong, with 2 when something was not tried.
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -18,14 +19,14 @@ const AT_ONCE = 3
 
 /** What reads the answer to a prompt in the form of the AI SDK. */
 const READER: Tried = { package: 'ai', version: '7.0.173' }
-/** Agents of each change on the runs of one task; it needs a built daemon. */
-const TOGETHER = 'tasks'
+/** Agents of each change together, on the runs of one task and in a channel; they need a built daemon. */
+const TOGETHER: Readonly<Record<string, string>> = { tasks: 'task-fan-out.ts', network: 'network-peers.ts' }
 const tried: Readonly<Record<string, Tried>> = { ...realAgents, ai: READER }
 
 /** Runs the tests of one agent; true when all passed. */
 async function tryAgent(name: string): Promise<boolean> {
   const begun = performance.now()
-  const file = name === TOGETHER ? 'task-fan-out.ts' : tried[name] === READER ? 'ai-sdk.ts' : 'real-agents.ts'
+  const file = TOGETHER[name] ?? (tried[name] === READER ? 'ai-sdk.ts' : 'real-agents.ts')
   const script = fileURLToPath(new URL(`../test/real/${file}`, import.meta.url))
   const child = spawn(process.execPath, ['--import', 'tsx', script, name], {
     detached: true,
@@ -73,16 +74,17 @@ const seconds = (since: number) => `${((performance.now() - since) / 1000).toFix
 
 async function main(args: readonly string[]): Promise<number> {
   const named = args.filter(arg => arg !== '--all')
-  const each = [...AT_EACH_CHANGE, 'ai', TOGETHER]
-  const names = args.includes('--all') ? [...Object.keys(tried), TOGETHER] : named.length > 0 ? named : each
-  const unknown = names.find(name => !tried[name] && name !== TOGETHER)
+  const together = Object.keys(TOGETHER)
+  const each = [...AT_EACH_CHANGE, 'ai', ...together]
+  const names = args.includes('--all') ? [...Object.keys(tried), ...together] : named.length > 0 ? named : each
+  const unknown = names.find(name => !tried[name] && !TOGETHER[name])
   if (unknown)
-    throw new NotInstalled(`nothing called ${unknown}; there are ${[...Object.keys(tried), TOGETHER].join(', ')}`)
+    throw new NotInstalled(`nothing called ${unknown}; there are ${[...Object.keys(tried), ...together].join(', ')}`)
   const untried: string[] = []
   const waiting: string[] = []
   for (const name of names) {
     try {
-      for (const one of name === TOGETHER ? AT_EACH_CHANGE : [name]) await install(one, tried[one]!)
+      for (const one of TOGETHER[name] ? AT_EACH_CHANGE : [name]) await install(one, tried[one]!)
       waiting.push(name)
     } catch (error) {
       if (!(error instanceof NotInstalled)) throw error

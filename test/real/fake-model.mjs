@@ -4,7 +4,9 @@
 //   [[sleep:MS]]  delay first byte     [[drip:MS]]           delay between text pieces (for cancel tests)
 //   [[forget]]    what stands before it in the same text does not count: an agent may send an unanswered prompt again
 //   [[do:NAME {json}]] … several in a row: one call after the result of the one before, then the words; RUN_ID in the
-//                 JSON stands for the first id of a run that the request has
+//                 JSON stands for the first id of a run that the request has, MESSAGE_ID and PEER_ID for those of the
+//                 message of another agent that the prompt has last
+//   [[play:NAME]] what POST /__scripts {"NAME": "[[say:…]]…"} said it stands for: a script too long to be said by an agent
 //   [[http:STATUS]] answer with an HTTP error            [[drop]] cut the socket mid-stream
 // NAME may be a regexp alternation ("^(Bash|shell|run_shell_command|bash|exec_command)$"); first offered tool that matches is used.
 // usage: node fake-model.mjs [port=18080] [logfile]      GET /__log gives what came in, GET /__bodies the newest requests whole
@@ -31,9 +33,12 @@ const flat = c =>
       : Array.isArray(c)
         ? c.map(flat).join('\n')
         : flat(c.text ?? c.content ?? c.parts ?? '')
+/** Scripts by name. */
+const scripts = {}
 function directives(text) {
   const d = {}
-  const current = text.slice(text.lastIndexOf('[[forget]]') + 1)
+  const forgotten = text.slice(text.lastIndexOf('[[forget]]') + 1)
+  const current = forgotten.replace(/\[\[play:(\w+)\]\]/g, (_, name) => scripts[name] ?? '')
   for (const m of current.matchAll(/\[\[(say|tool|sleep|drip|http|drop)(?::([\s\S]*?))?\]\]/g)) d[m[1]] = m[2] ?? true
   d.steps = [...current.matchAll(/\[\[do:([\s\S]*?)\]\]/g)].map(m => m[1])
   return d
@@ -109,7 +114,9 @@ function plan(kind, b) {
   const wanted = d.steps.length > 0 ? d.steps[u.done] : u.after ? undefined : d.tool
   if (wanted) {
     const run = /trun_[0-9a-f]{16}/.exec(JSON.stringify(b))?.[0] ?? ''
-    const m = /^(\S+)\s*([\s\S]*)$/.exec(wanted.replaceAll('RUN_ID', run))
+    const [, message = '', peer = ''] = [...src.matchAll(/Message (msg_\w+) from the peer (\S+)/g)].at(-1) ?? []
+    const filled = { RUN_ID: run, MESSAGE_ID: message, PEER_ID: peer }
+    const m = /^(\S+)\s*([\s\S]*)$/.exec(wanted.replaceAll(/RUN_ID|MESSAGE_ID|PEER_ID/g, name => filled[name]))
     let name
     try {
       name = u.tools.find(t => new RegExp(m[1]).test(t))
@@ -338,6 +345,7 @@ http
           : /enerateContent$/.test(path)
             ? 'gemini'
             : null
+    if (path === '/__scripts') return json(res, Object.assign(scripts, b))
     if (!kind || req.method !== 'POST') {
       note({ m: req.method, path, other: true })
       if (/count_tokens$/.test(path)) return json(res, { input_tokens: 10 })

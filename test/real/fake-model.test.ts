@@ -50,6 +50,15 @@ test('calls a tool that was offered, and speaks once its result is there', async
   assert.is(after.stop_reason, 'end_turn')
 })
 
+test('plays a script by its name, with the message and the peer that the prompt tells of last', async () => {
+  await post('/__scripts', { answer: '[[do:^Bash$ {"command":"reply MESSAGE_ID PEER_ID"}]][[say:over]]' })
+  const prompt =
+    'Message msg_1 from the peer ada.ses_1 in\n---\nMessage msg_2 from the peer bob.ses_2 in\n[[play:answer]]'
+  const tools = [{ name: 'Bash', input_schema: {} }]
+  const { content } = await json(post('/v1/messages', { model: 'm', messages: user(prompt), tools }))
+  assert.equal(content[0].input, { command: 'reply msg_2 bob.ses_2' })
+})
+
 test('makes one call after the other, with the run that the prompt names', async () => {
   const run = 'trun_0123456789abcdef'
   const text = `run ${run} [[do:^claim$ {}]][[do:^end$ {"run_id":"RUN_ID"}]][[say:over]]`
