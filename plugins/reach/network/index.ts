@@ -2,7 +2,7 @@ import { cli, describe, show } from '../../../kernel/kit/annotations/index.js'
 import { definePlugin, ok, routeOf, surfaceOf } from '../../../kernel/plugin.js'
 import { NetworkStatusReply } from '../../../schemas/network.js'
 import { Company } from '../../agents/self-service/api.js'
-import { Checks } from '../../desk/daemon/api.js'
+import { Checks, StatusMembers } from '../../desk/daemon/api.js'
 import { Workspaces } from '../../desk/workspaces/api.js'
 import { Events } from '../../platform/events/api.js'
 import { SessionParticipation, Sessions } from '../../work/sessions/api.js'
@@ -72,6 +72,7 @@ export default definePlugin({
       },
     ]),
     contribute(SessionParticipation, self => [self.participation]),
+    contribute(StatusMembers, self => [{ path: 'daemon.network', read: () => self.status() }]),
     contribute(Checks, self => [{ id: 'network', category: 'network', run: async () => self.check() }]),
   ],
   taps: [

@@ -71,7 +71,9 @@ test('a session that takes part has its channel, its bounds and its environment,
     await restart()
     assert.equal((await row(id)).resolved_network_participation, resolved)
     assert.equal(await peers('team'), [id])
-    assert.is((await request('GET', '/api/network/status')).body.network.status, 'active')
+    const { network } = (await request('GET', '/api/network/status')).body
+    assert.equal([network.status, network.local_peers, network.channels], ['active', 1, 1])
+    assert.equal((await request('GET', '/api/status')).body.daemon.network, network)
   } finally {
     await close()
   }
