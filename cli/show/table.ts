@@ -97,8 +97,8 @@ export function fitWidths(widths: readonly number[], total: number): number[] {
 }
 
 /**
- * Lines of one thing: names on the left, values whole on the right; a text of several lines stands below its name. What is not
- * there has no line.
+ * Lines of one thing: names on the left, values whole on the right; a text of several lines stands below its name. A list goes on in
+ * the next line, between two of its entries. What is not there has no line.
  */
 export function renderFields(item: unknown, fields: readonly CliColumn[], style: TableStyle): string[] {
   const filled = fields.filter(field => cellText(item, field, style.now) !== '-')
@@ -108,8 +108,22 @@ export function renderFields(item: unknown, fields: readonly CliColumn[], style:
     const value = pick(item, field.path)
     const lines = typeof value === 'string' ? cleanText(value).trim().split('\n') : []
     if (lines.length > 1) return [header(field.header), ...lines.map(line => `  ${line}`.trimEnd())]
-    return [`${header(padText(field.header, width))}  ${fieldText(item, field, style.now)}`]
+    const text = fieldText(item, field, style.now)
+    const [first = '', ...more] = field.as === 'list' ? brokenList(text, style.width - width - 2) : [text]
+    return [`${header(padText(field.header, width))}  ${first}`, ...more.map(line => ' '.repeat(width + 2) + line)]
   })
+}
+
+/** The lines of a list, each as long as fits; an entry that is too long stays whole. */
+function brokenList(text: string, width: number): string[] {
+  const lines: string[] = []
+  for (const entry of text.split(/(?<=,) /)) {
+    const last = lines.at(-1)
+    if (last !== undefined && textWidth(last) + 1 + textWidth(entry) <= width)
+      lines[lines.length - 1] = `${last} ${entry}`
+    else lines.push(entry)
+  }
+  return lines
 }
 
 /** A time of one thing says when and how long ago; in a table there is room for the latter alone. */

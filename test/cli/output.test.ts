@@ -1,6 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { renderTable } from '../../cli/show/table.js'
+import { renderFields, renderTable } from '../../cli/show/table.js'
 import { cutText, textWidth } from '../../cli/show/text.js'
 import { FakeDaemon, type RunOptions, runCli } from './fake-daemon.js'
 
@@ -107,6 +107,22 @@ test('columns stand below each other whatever the letters are made of', () => {
     { width: 40, now: 0 },
   )
   for (const line of lines.slice(1)) assert.is(textWidth(line.slice(0, line.indexOf('end'))), 6, line)
+})
+
+test('a list of one thing goes on in the next line between two entries, and is one line where there is no width', () => {
+  const thing = { id: 'one', tools: ['service__alpha', 'service__beta', `service__${'g'.repeat(40)}`, 'd'] }
+  const fields = [
+    { header: 'Thing', path: 'id' },
+    { header: 'Tools', path: 'tools', as: 'list' as const },
+  ]
+  assert.equal(renderFields(thing, fields, { width: 40, now: 0 }), [
+    'Thing  one',
+    'Tools  service__alpha, service__beta,',
+    `       service__${'g'.repeat(40)},`,
+    '       d',
+  ])
+  const [, whole] = renderFields(thing, fields, { width: Number.POSITIVE_INFINITY, now: 0 })
+  assert.is(whole, `Tools  ${thing.tools.join(', ')}`)
 })
 
 test('a list says when it is not the whole list, beside the rows', async ({ daemon }) => {

@@ -149,7 +149,7 @@ export const PairStopped = event(
 const channelsOf = command('network channels list')
 const peersOf = command('network peers list')
 const threadsOf = command('network threads list', placeholder('channel'))
-const readAbout = 'read the schema: svc tool show network_send'
+const readAbout = 'read the schema: svc tool show service__network_send'
 
 export const NetworkErrors = defineErrors({
   network_disabled: {
@@ -187,7 +187,7 @@ export const NetworkErrors = defineErrors({
   coordination_invalid: {
     status: 422,
     message: 'the message is not valid',
-    next: 'read the schema: svc tool show channel_send',
+    next: 'read the schema: svc tool show service__channel_send',
   },
   network_owner_uncharged: {
     status: 400,

@@ -1,4 +1,4 @@
-import { cli, describe, show } from '../../../kernel/kit/annotations/index.js'
+import { cli, describe, show, tool } from '../../../kernel/kit/annotations/index.js'
 import { definePlugin, ok, routeOf, surfaceOf } from '../../../kernel/plugin.js'
 import { NetworkStatusReply } from '../../../schemas/network.js'
 import { Company } from '../../agents/self-service/api.js'
@@ -136,6 +136,7 @@ export default definePlugin({
       summary: 'Show whether agents can talk to each other, and how much they do',
       replies: { 200: NetworkStatusReply },
       with: [
+        tool('network_status', ['network'], { visibility: 'operator' }),
         cli('network status', {
           view: show(NetworkStatusReply, 'network', [
             'status',

@@ -59,11 +59,12 @@ export function toolFault(
   return ToolErrors[code](message, { ...rest, details })
 }
 
-/** That there is no tool of this id, or none for whoever asks. */
-export const noTool = (id: string): Fault => {
+/** That there is no tool of this id, or none for this caller. `meant`: the id of the tool that goes by this name. */
+export const noTool = (id: string, meant?: string): Fault => {
   const server = /^mcp__(.+?)__/.exec(id)?.[1]
   return toolFault('tool_not_found', ['tool_unknown'], `no such tool: ${shown(id, 256)}`, {
     toolId: id.slice(0, 256),
+    ...(meant !== undefined && { next: command('tool show', meant) }),
     // The tools of a server are known once it was reached.
     ...(server !== undefined && { next: `see whether its MCP server is there: svc mcp show ${server} --probe` }),
   })

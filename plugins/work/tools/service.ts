@@ -192,8 +192,9 @@ export class ToolsService implements ToolsApi {
   /** Throws `tool_not_found`, also for a tool that is not shown in this place. */
   entryOf(scene: Scene, id: string): Entry {
     const entry = scene.catalog.get(id)
-    if (!entry || entry.descriptor.visibility === 'internal') throw noTool(id)
-    return entry
+    if (entry && entry.descriptor.visibility !== 'internal') return entry
+    const own = scene.catalog.get(`service__${id}`)
+    throw noTool(id, own && own.descriptor.visibility !== 'internal' ? own.descriptor.id : undefined)
   }
 
   /** Of an agent only what its own session asked. Throws `approval_not_found`. */

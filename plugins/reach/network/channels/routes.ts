@@ -192,6 +192,7 @@ export const channelRoutes: readonly Route<NetworkService>[] = [
     origins,
     with: [
       throws(...REFERENCE_ERRORS, NetworkErrors.channel_not_found),
+      tool('network_subscriptions', ['network']),
       cli('network subscriptions', {
         ...inWorkspace,
         args: [NAME],
@@ -237,6 +238,7 @@ export const channelRoutes: readonly Route<NetworkService>[] = [
     with: [
       throws(...REFERENCE_ERRORS, NetworkErrors.channel_not_found, NetworkErrors.network_subscription_not_found),
       throws(NetworkErrors.session_not_yours, SessionErrors.session_not_found),
+      tool('network_unsubscribe', ['network']),
       cli('network unsubscribe', {
         ...inWorkspace,
         args: [NAME, { name: 'session_id', summary: 'id of a session' }],

@@ -1,4 +1,4 @@
-import { cli, describe, runsCode, show, throws } from '../../../../kernel/kit/annotations/index.js'
+import { cli, describe, runsCode, show, throws, tool } from '../../../../kernel/kit/annotations/index.js'
 import { ok, type Route, routeOf } from '../../../../kernel/plugin.js'
 import {
   CoordinationQuery,
@@ -30,6 +30,7 @@ export const coordinationRoutes: readonly Route<NetworkService>[] = [
     with: [
       shared,
       throws(coordination_scope_invalid),
+      tool('network_coordination', ['network', 'coordination']),
       cli('network coordination status', {
         workspace: 'workspace_id',
         args: [{ name: 'scope', in: 'query', optional: true, default: 'workspace', summary: 'workspace or task' }],
@@ -56,7 +57,11 @@ export const coordinationRoutes: readonly Route<NetworkService>[] = [
     summary: 'Choose whether future runs of a workspace or task coordinate in a channel',
     body: PutCoordinationBody,
     replies: { 200: CoordinationReply },
-    with: [shared, throws(coordination_conflict)],
+    with: [
+      shared,
+      throws(coordination_conflict),
+      tool('network_coordination_set', ['network', 'coordination'], { visibility: 'operator' }),
+    ],
     handle: async (self, { params, body, actor }) => {
       const { id } = await self.place(params.workspace_id, actor)
       return ok({ coordination: await self.coordination.put(id, body, namedActor(actor).ref) })

@@ -156,6 +156,8 @@ test('a hook refuses a call, and a tool that is away says why', async ({ scene }
   assert.equal(outcome(await operator('mcp__far__')), [409, 'tool_unavailable', 'id_empty_segment'])
   assert.equal(outcome(await operator('MCP')), [409, 'tool_unavailable', 'id_invalid_format'])
   assert.equal(outcome(await operator('mcp__far__none')), [404, 'tool_not_found', 'tool_unknown'])
+  const short = await scene.operator('GET', '/api/tools/tool_search')
+  assert.match(JSON.stringify(short.body), 'svc tool show service__tool_search')
 })
 
 test('a remembered decision does not count for a tool that has changed', async ({ scene }) => {
