@@ -241,7 +241,7 @@ export const TaskErrors = defineErrors({
   task_fan_out_refused: {
     status: 403,
     message: 'an agent can only fan out the task whose coordinator run it holds',
-    next: command('task child create', placeholder('task-id')),
+    next: command('task child create', placeholder('task-id'), placeholder('title')),
   },
   task_result_required: {
     status: 422,
