@@ -43,8 +43,10 @@ export class Pairs {
     const pair: readonly [string, string] = sender < other ? [sender, other] : [other, sender]
     const key = `${place} ${pair.join(' ')}`
     const sideOf = (peer: string) => (pair[0] === peer ? 0 : 1)
-    // What the first peer said before any other answered it belongs to the pair as well.
-    for (const at of conversation?.alone.splice(0) ?? []) this.#limit.said(key, sideOf(other), at)
+    // What the first peer said before any other spoke belongs to the pair as well, if it is one of the two.
+    const first = last !== undefined && pair.includes(last) ? last : undefined
+    for (const at of conversation?.alone.splice(0) ?? [])
+      if (first !== undefined) this.#limit.said(key, sideOf(first), at)
     return { pair, pace: this.#limit.said(key, sideOf(sender), now) }
   }
 

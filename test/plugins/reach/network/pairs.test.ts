@@ -1,0 +1,25 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { Pairs } from '../../../../plugins/reach/network/wakes/pairs.js'
+
+const thread = { workspaceId: 'ws_1', channel: 'team', containerId: 'thread_one' }
+
+test('a peer that writes much and addresses one that never answers is not stopped', () => {
+  const pairs = new Pairs()
+  for (let round = 0; round < 10; round++) {
+    for (let n = 0; n < 24; n++) pairs.said({ ...thread, sender: 'ada.one', receiver: undefined }, 1000)
+    assert.is(pairs.said({ ...thread, sender: 'ada.one', receiver: 'bob.one' }, 1000)?.pace, 'passes')
+  }
+})
+
+test('what a peer wrote before the other one answered counts for it', () => {
+  const pairs = new Pairs()
+  for (let n = 0; n < 15; n++) pairs.said({ ...thread, sender: 'ada.one', receiver: undefined }, 1000)
+  const paces = Array.from({ length: 5 }, () => pairs.said({ ...thread, sender: 'bob.one', receiver: undefined }, 1000))
+  assert.equal(
+    paces.map(one => one?.pace),
+    ['passes', 'passes', 'passes', 'passes', 'first'],
+  )
+})
+
+test.run()
