@@ -36,9 +36,13 @@ const seconds = () => ((performance.now() - begun) / 1000).toFixed(1)
 const note = (text: string) => console.log(`${seconds()} s: ${text}`)
 const isLate = () => performance.now() - begun > Number(values.minutes) * 60_000
 
+/** What ended a daemon's talk. */
+let failure: unknown
+
 /** Waits until something holds; that it never does is a fault. */
 async function until(what: string, holds: () => Promise<boolean>, pauseMs = 100): Promise<void> {
   while (!(await holds())) {
+    if (failure !== undefined) throw failure
     if (isLate()) throw new Error(`not within ${values.minutes} minutes: ${what}`)
     await sleep(pauseMs)
   }
@@ -85,8 +89,10 @@ try {
   const total = async () => (await Promise.all(daemons.map(one => one.count()))).reduce((sum, n) => sum + n, 0)
   const talking = performance.now()
   const speaking = daemons.map(one => one.speak(messages, Number(values.pause)))
-  // What fails is seen where all of them are waited for.
-  for (const one of speaking) one.catch(() => {})
+  for (const one of speaking)
+    one.catch(error => {
+      failure ??= error
+    })
   const events = [
     ...Array.from({ length: Number(values.kills) }, (_, i) => ({ what: 'kill' as const, i })),
     ...Array.from({ length: Number(values.cuts) }, (_, i) => ({ what: 'cut' as const, i })),

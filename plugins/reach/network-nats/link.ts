@@ -22,6 +22,7 @@ import {
 import { backoff } from '../../../kernel/kit/backoff.js'
 import type { Feed } from '../../../kernel/kit/feed.js'
 import { messageOf } from '../../../kernel/plugin.js'
+import { explained } from './explain.js'
 import { Inbound } from './inbound.js'
 import type { K } from './needs.js'
 import type { LinkPart } from './offers/wire.js'
@@ -103,7 +104,7 @@ export class Link {
         await this.#connected(signal)
       } catch (error) {
         if (signal.aborted) return
-        this.state = { state: 'away', error: messageOf(error), since: clock.now() }
+        this.state = { state: 'away', error: explained(error), since: clock.now() }
         log.debug('the server of the network is away', { error: messageOf(error) })
       }
       if (clock.now() - begun > LIVED_MS) attempt = 1

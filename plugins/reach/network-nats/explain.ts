@@ -1,0 +1,21 @@
+import { messageOf } from '../../../kernel/plugin.js'
+
+/** What a connection fails with, and what to do about it; what is not known is told as it is. */
+const KNOWN: readonly (readonly [pattern: RegExp, text: (message: string) => string])[] = [
+  [
+    /certificate|self.signed|altnames|hostname/i,
+    message =>
+      `its certificate is not accepted (${message}): name the file of its authority with --ca, or as network.nats.tls.ca`,
+  ],
+  [
+    /authoriz|authenticat/i,
+    message => `it refuses the login (${message}): name other credentials with --credentials-ref`,
+  ],
+]
+
+/** Why there is no connection, for a person. */
+export function explained(error: unknown): string {
+  const message = messageOf(error)
+  const [, text] = KNOWN.find(([pattern]) => pattern.test(message)) ?? []
+  return text ? text(message) : message
+}
