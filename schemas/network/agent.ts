@@ -3,7 +3,7 @@ import * as v from 'valibot'
 import { JsonMap, queryBoolean, queryInteger, Timestamp } from '../kernel/common.js'
 import { CoordinationChannel } from '../tasks/run.js'
 import { ConversationUsage, Task } from '../tasks.js'
-import { ConversationMessage, TaskLink } from './messages.js'
+import { ConversationMessage, NotWoken, TaskLink } from './messages.js'
 
 export const CoordinationKind = v.picklist([
   'status',
@@ -57,6 +57,7 @@ export const CoordinationMessage = v.object({
   message_id: v.string(),
   metadata: CoordinationMetadata,
   timestamp: Timestamp,
+  not_woken: v.optional(v.array(NotWoken)),
   to_session_id: v.optional(v.string()),
 })
 export type CoordinationMessage = v.InferOutput<typeof CoordinationMessage>

@@ -8,6 +8,14 @@ export type MessageKind = v.InferOutput<typeof MessageKind>
 export const Surface = v.picklist(['thread', 'direct'])
 export type Surface = v.InferOutput<typeof Surface>
 
+/** A session that a message was for and that it did not wake. */
+export const NotWoken = v.object({
+  peer_id: v.string(),
+  reason: v.picklist(['not_live', 'depth_exceeded', 'budget_exhausted', 'network_disabled']),
+  session_id: v.string(),
+})
+export type NotWoken = v.InferOutput<typeof NotWoken>
+
 /** A message as a conversation shows it. */
 export const ConversationMessage = v.object({
   body: v.unknown(),
@@ -23,6 +31,7 @@ export const ConversationMessage = v.object({
   intent: v.optional(v.string()),
   local: v.optional(v.boolean()),
   mentions: v.optional(v.array(v.string())),
+  not_woken: v.optional(v.array(NotWoken)),
   peer_to: v.optional(v.string()),
   preview_text: v.optional(v.string()),
   reply_to: v.optional(v.string()),
@@ -100,6 +109,7 @@ export const SentMessage = v.object({
   expires_at: v.nullish(Integer),
   ext: v.optional(JsonMap),
   mentions: v.optional(v.array(v.string())),
+  not_woken: v.optional(v.array(NotWoken)),
   reply_to: v.optional(v.string()),
   surface: v.optional(v.string()),
   thread_id: v.optional(v.string()),

@@ -18,6 +18,7 @@ import { activeRunOf, SessionErrors, type SessionInfo } from '../../../work/sess
 import { NetworkErrors } from '../api.js'
 import type { Channels } from '../channels/channels.js'
 import { cardOf, type Peers, sideOf } from '../channels/peers.js'
+import { notWokenOf } from '../conversations/not-woken.js'
 import type { K } from '../needs.js'
 import { type ChannelRow, type MessageRow, messages, type PeerRow } from '../tables.js'
 import type { Wakes } from '../wakes/wakes.js'
@@ -133,6 +134,7 @@ export class AgentChannels {
       message_id: row.id,
       metadata: { ...about, channel_id: row.channel },
       timestamp: iso(row.at),
+      ...notWokenOf(this.rooms.kernel.db, row),
       ...(row.receiver !== undefined && { to_session_id: side(row.receiver) }),
     }
   }

@@ -1,7 +1,7 @@
 import type { CommandContext, CommandTerminal } from '../../../../kernel/plugin.js'
 import type { ConversationChange, CoordinationMessage } from '../../../../schemas/network/agent.js'
 import type { SentMessage } from '../../../../schemas/network/messages.js'
-import { MessageLines } from './message-lines.js'
+import { MessageLines, unwoken } from './message-lines.js'
 
 /** What the command line gives its own commands beyond what commands of extensions get. */
 export type Context = CommandContext & {
@@ -48,6 +48,7 @@ export async function runSend(context: Context): Promise<void> {
   const { id, thread_id: thread, direct_id: room } = reply.message
   out.id(id)
   out.line(`sent ${id} to ${args.channel} (${thread ?? room ?? kind})`)
+  for (const line of unwoken(reply.message)) out.line(line)
 }
 
 /** `svc network watch [channel]`: the newest messages, then those that come, until it is interrupted. */
@@ -114,6 +115,7 @@ async function said(context: Context, path: string, about: object): Promise<void
   const { message_id: id, channel_id: channel } = reply.message
   out.id(id)
   out.line(`sent ${id} to ${channel}`)
+  for (const line of unwoken(reply.message)) out.line(line)
 }
 
 function aboutOf({ kind, correlation, 'idempotency-key': key }: Options, usual: string, more: object): object {

@@ -1,5 +1,5 @@
 import { cut } from '../../../../kernel/kit/text.js'
-import type { ConversationMessage } from '../../../../schemas/network/messages.js'
+import type { ConversationMessage, NotWoken } from '../../../../schemas/network/messages.js'
 import type { Context } from './commands.js'
 
 const TIME = 8
@@ -9,6 +9,20 @@ const CHANNEL = 10
 const WIDTH = 80
 /** A narrower column of text is of no use. */
 const LEAST = 20
+
+/** Why a session is not woken, for people. */
+const REASONS: Readonly<Record<NotWoken['reason'], string>> = {
+  not_live: 'its session has ended',
+  depth_exceeded: 'the chain of wakes is too long',
+  budget_exhausted: 'its budget is spent',
+  network_disabled: 'the network is off',
+}
+
+/** Whom a message did not wake that it was for, a line for each. */
+export const unwoken = (
+  { not_woken: sessions = [] }: { readonly not_woken?: readonly NotWoken[] | undefined },
+  nameOf = (peerId: string) => peerId,
+): string[] => sessions.map(({ peer_id, reason }) => `${nameOf(peer_id)} is not woken: ${REASONS[reason]}`)
 
 /** Messages as rows of a table that grows: a row is printed when its message comes. */
 export class MessageLines {
@@ -26,35 +40,31 @@ export class MessageLines {
   }
 
   show(message: ConversationMessage): void {
-    const {
-      timestamp,
-      peer_from: from,
-      peer_to: to,
-      kind,
-      channel,
-      text,
-      preview_text: preview = '',
-      mentions,
-    } = message
+    const { timestamp, peer_from: from, peer_to: to, channel, mentions } = message
     const at = new Date(timestamp)
     const two = (part: number) => String(part).padStart(2, '0')
     const time = `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`
     const receiver = to === undefined ? (mentions ?? []).map(one => this.#nameOf(one)).join(' ') : this.#nameOf(to)
-    const said = `${text ?? preview}`.replace(/\s*\n\s*/g, ' ⏎ ')
-    const what = kind === 'say' ? said : `[${kind}] ${said}`
-    this.#row([time, this.#nameOf(from), receiver || '-', ...(this.isOfMany ? [channel] : [])], what, false)
+    const cells = [time, this.#nameOf(from), receiver || '-', ...(this.isOfMany ? [channel] : [])]
+    this.#row(cells, wordsOf(message), false)
+    for (const line of unwoken(message, one => this.#nameOf(one)))
+      this.#row(
+        cells.map(() => ''),
+        line,
+        true,
+      )
   }
 
-  #row(cells: readonly string[], text: string, isHead: boolean): void {
+  #row(cells: readonly string[], text: string, isDim: boolean): void {
     const { out } = this.context
     const widths = [TIME, PEER, PEER, CHANNEL]
-    const head = cells.map((cell, at) => cut(cell, widths[at] ?? 0).padEnd(widths[at] ?? 0)).join('  ')
+    const head = cells.map((cell, at) => fit(cell, widths[at] ?? 0)).join('  ')
     const columns = out.width !== undefined && Number.isFinite(out.width) ? out.width : WIDTH
     const width = Math.max(LEAST, columns - head.length - 2)
     const [first = '', ...rest] = wrapped(text, width)
     const line = `${head}  ${first}`
-    out.line(isHead ? out.color('dim', line) : line)
-    for (const more of rest) out.line(`${' '.repeat(head.length)}  ${more}`)
+    for (const one of [line, ...rest.map(more => `${' '.repeat(head.length)}  ${more}`)])
+      out.line(isDim ? out.color('dim', one.trimEnd()) : one.trimEnd())
   }
 
   /** The name of its agent, with the end of its id where another peer goes by that name. */
@@ -64,8 +74,23 @@ export class MessageLines {
     const agent = peerId.slice(0, dot)
     const known = this.#names.get(agent) ?? peerId
     this.#names.set(agent, known)
-    return known === peerId ? agent : `${cut(agent, PEER - 5)}~${peerId.slice(-4)}`
+    return known === peerId ? agent : `${fit(agent, PEER - 5).trimEnd()}~${peerId.slice(-4)}`
   }
+}
+
+/** A cell of exactly so many columns. */
+const fit = (cell: string, width: number): string => (cell.length > width ? cut(cell, width - 1) : cell).padEnd(width)
+
+/** What a message says, in one line: before it the work that it is about and how far that is. */
+function wordsOf({ kind, body, text, preview_text: preview = '', work_id: work }: ConversationMessage): string {
+  const { status, state, message } = Object(body) as { readonly [name: string]: unknown }
+  const how = kind === 'receipt' ? status : kind === 'trace' ? state : kind === 'say' ? undefined : kind
+  const about = [work, how].filter(Boolean).join(' ')
+  const said = kind === 'trace' ? message : kind === 'receipt' ? undefined : (text ?? preview)
+  return [about && `[${about}]`, said]
+    .filter(Boolean)
+    .join(' ')
+    .replace(/\s*\n\s*/g, ' ⏎ ')
 }
 
 /** Lines of at most so many characters, broken between words where there is a gap. */

@@ -14,6 +14,7 @@ import { NetworkErrors } from '../api.js'
 import type { K } from '../needs.js'
 import { type ContainerRow, containers, type MessageRow, messages } from '../tables.js'
 import type { Usage } from '../wakes/usage.js'
+import { notWokenOf } from './not-woken.js'
 
 const LIMIT = 50
 const INBOX = 100
@@ -170,6 +171,7 @@ export class Reading {
       size_bytes: row.size,
       timestamp: iso(row.at),
       workspace_id: row.workspaceId,
+      ...notWokenOf(this.kernel.db, row),
       ...(causation && { causation_id: causation }),
       ...(intent !== undefined && { intent }),
       ...(mentions && { mentions: [...mentions] }),

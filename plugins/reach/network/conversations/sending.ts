@@ -15,6 +15,7 @@ import { addressing } from '../wakes/addressing.js'
 import type { Decided, Recipient, WakingSender } from '../wakes/admission.js'
 import type { Paced } from '../wakes/pairs.js'
 import type { Wakes } from '../wakes/wakes.js'
+import { notWokenOf } from './not-woken.js'
 import { NOTICE, noticeOf } from './notice.js'
 import { Tally } from './tally.js'
 import { Threads } from './threads.js'
@@ -84,7 +85,11 @@ export class Sending {
       )
       throw faultOfRefusal(error.refusal)
     }
-    return sentOf(envelope, body.session_id)
+    const { db } = this.kernel
+    return {
+      ...sentOf(envelope, body.session_id),
+      ...notWokenOf(db, messages.get(db, { workspaceId, id: envelope.id })),
+    }
   }
 
   /** Stores a message of another daemon. */

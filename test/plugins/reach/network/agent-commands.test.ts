@@ -114,4 +114,52 @@ test('a person follows a channel in a table that fits the terminal', async ({ sc
   for (const line of shown.split('\n')) assert.ok(line.length <= 80, line)
 })
 
+test('those who send and those who follow are told whom a message does not wake, and why', async ({ scene }) => {
+  const bounds = { max_wakes: 1, coalesce_window: '100ms' }
+  const made = await scene.kernel.request('POST', '/api/sessions', {
+    ...{ workspace: scene.workspaceId, agent_name: 'eve' },
+    network_participation: { mode: 'live', channel_strategy: 'named', channel_id: 'spent', bounds },
+  })
+  assert.is(made.status, 201, JSON.stringify(made.body))
+  const { id } = made.body.session
+  const other = await scene.kernel.request('POST', '/api/sessions', {
+    ...{ workspace: scene.workspaceId, agent_name: 'dan' },
+    network_participation: { mode: 'live', channel_strategy: 'named', channel_id: 'spent' },
+  })
+  const to = ['--to', `eve.${id}`, '--session', other.body.session.id, '--workspace', scene.workspaceId]
+  const send = (...more: string[]) => asPerson(scene, ['network', 'send', 'spent', 'say x', ...to, ...more])
+  assert.not.match((await send()).stdout, 'not woken')
+  await eventually(async () => {
+    const { details } = await scene.usage(`?owner_kind=session&owner_id=${id}`)
+    return details[0]?.settled_at
+  }, 'the end of the wake')
+  const { stdout, stderr } = await send()
+  assert.match(stdout, new RegExp(`\\neve\\.${id} is not woken: its budget is spent`), stderr)
+  const told = JSON.parse((await send('--json')).stdout).message
+  assert.equal(told.not_woken, [{ peer_id: `eve.${id}`, reason: 'budget_exhausted', session_id: id }])
+  const work = ['--work', 'w1', '--kind', 'trace', '--body', '{"state":"completed","message":"made"}']
+  const begun = await send('--work', 'w1', '--thread', 'thread_work')
+  assert.is(begun.code, 0, begun.stderr)
+  const argv = ['network', 'send', 'spent', ...to, ...work, '--thread', 'thread_work']
+  const ended = await asPerson(scene, argv)
+  assert.is(ended.code, 0, ended.stderr)
+  const over = new AbortController()
+  let shown = ''
+  const ran = asPerson(scene, ['network', 'watch', 'spent', '--workspace', scene.workspaceId], {
+    signal: over.signal,
+    columns: 80,
+    tty: true,
+    env: { NO_COLOR: '1' },
+    onOutput: more => {
+      shown += more
+    },
+  })
+  await eventually(async () => shown.includes('made'), `all of it in ${JSON.stringify(shown)}`)
+  over.abort()
+  await ran
+  assert.match(shown, /^\d\d:\d\d:\d\d {2}dan {10}eve {10}\[w1 completed\] made$/m)
+  assert.match(shown, /^ {36}eve is not woken: its budget is spent$/m)
+  for (const line of shown.split('\n')) assert.ok(line.length <= 80 && line === line.trimEnd(), line)
+})
+
 test.run()
