@@ -228,6 +228,17 @@ for (const mode of MODES)
         ['say', two.peerId, undefined, undefined],
       ],
     )
+    const unwoken = told.map(({ not_woken: peers = [] }) =>
+      peers.map(({ peer_id, reason }: Reply) => [peer_id, reason]),
+    )
+    assert.equal(
+      unwoken.filter(peers => peers.length > 0),
+      [[[one.peerId, 'budget_exhausted']], [[one.peerId, 'budget_exhausted']]],
+    )
+    assert.equal(
+      unwoken.slice(-2).every(peers => peers.length > 0),
+      true,
+    )
     assert.is(shown.filter(line => /^\d\d:\d\d:\d\d /.test(line)).length, told.length, shown.join('\n'))
   })
 
