@@ -2,12 +2,14 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { TaskWorld, until } from '../../../fixtures/task-world.js'
+import type { Reply } from '../../../harness/kernel.js'
 
 const test = suite<{ world: TaskWorld }>('sessions that the daemon starts for runs')
 
 test.before(async context => {
   context.world = await TaskWorld.open()
   context.world.agent('coder')
+  context.world.agent('leader')
   context.world.agent('broken', '--exit-at-once')
   context.world.agent('idler', '--idle')
 })
@@ -179,6 +181,27 @@ test('a prompt cuts a long description to the configured size and has the handof
   assert.match(String(prompt.out), 'Handoff from the previous run:\nit broke')
   await world.untilRun(run.id, ({ worker }) => worker?.ended_at, 'has ended')
   await world.svc.svc('config', 'unset', 'task.orchestration.context_body_max_bytes')
+})
+
+test('a coordinator gets a session of its agent, divides its task and lets others do the parts', async ({ world }) => {
+  const { sandbox, worker } = by('coder')
+  const coordinator = { mode: 'guided', agent_name: 'leader', guidance: 'Two parts at most.' }
+  const task = await world.task('begin; divide complete,complete; complete', { sandbox, worker, coordinator })
+  const run = await world.start(task)
+  const done = await world.untilRun(run, ({ worker }) => worker?.ended_at, 'has ended')
+  assert.equal([done.run.status, done.run.kind], ['completed', 'coordinator'], JSON.stringify(done))
+  const { session } = (await world.request('GET', `/api/sessions/${done.run.session_id}`)).body
+  assert.equal([session.agent_name, session.type], ['leader', 'coordinator'])
+  const prompt = world.notes().find(({ step, out }) => step === 'prompt' && String(out).includes(run))
+  assert.match(String(prompt?.out), /^Coordinate this task: [\s\S]*Two parts at most\.[\s\S]*svc task fan-out/)
+  const { runs } = (await world.request('GET', `/api/tasks/${task}/runs`)).body
+  const parts = runs.filter((one: Reply) => one.id !== run)
+  assert.is(parts.length, 2)
+  for (const part of parts) {
+    const { run: ended } = await world.untilRun(part.id, ({ worker }) => worker?.ended_at, 'has ended')
+    assert.equal([ended.status, ended.designation_group_id], ['completed', done.run.designation_group_id])
+  }
+  assert.is((await world.request('GET', `/api/tasks/${task}`)).body.task.task.status, 'completed')
 })
 
 test('the number of started sessions is limited to the active runs allowed per workspace', async ({ world }) => {
