@@ -137,7 +137,9 @@ export class KeptRuns implements KeptRunsApi {
   /** The queued run of a task: that which waits already, or a new one. */
   #queued(t: Tx, who: Who, id: string): RunRow {
     const [open, more] = this.core.runs.open(id, t)
-    if (open?.status === 'queued' && !more && open.designation_group_id === null) return open
+    // The holder of a coordinator run that has no parts does all of the task.
+    const isWhole = open?.designation_group_id === null || open?.kind === 'coordinator'
+    if (open?.status === 'queued' && !more && isWhole) return open
     const attempt = this.core.runs.nextAttempt(id, { group: null, index: null }, t)
     const task = this.core.tasks.find(id, t)
     return this.core.reservations.reserve(t, who, task, { key: `task.keep.${id}.${attempt}` }).run

@@ -41,6 +41,16 @@ test('a kept run is held, extended and completed by a worker elsewhere, and no s
   assert.is(await code(world.api.kept.keep(operator, task, 'network')), 'task_conflict')
 })
 
+test('a task that wants a coordinator is given away as a whole', async ({ world }) => {
+  const { task } = (await world.post('/api/tasks', { title: 'work', scope: 'global' })).body
+  await world.request('PUT', `/api/tasks/${task.id}/execution-profile`, { coordinator: { mode: 'guided' } })
+  const { run } = (await world.post(`/api/tasks/${task.id}/start`)).body
+  assert.is((await world.api.kept.keep(operator, task.id, 'network')).run.id, run.id)
+  await world.api.kept.claim(run.id, bob, MINUTE)
+  await world.api.kept.complete(run.id, bob, {})
+  assert.is((await world.task(task.id)).task.status, 'completed')
+})
+
 test('a lease that expired fences its holder; the run stays kept until it is freed', async ({ world }) => {
   const { task, run } = await world.queued()
   await world.api.kept.keep(operator, task, 'network')
