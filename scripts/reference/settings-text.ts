@@ -106,6 +106,7 @@ export const settingTexts: Readonly<Record<string, string>> = {
   'window_manager.snap.exit_slack': 'Pixels that a snapped window is dragged before it is free',
   'window_manager.snap.repeat_ratios': 'Shares of the screen that repeated snapping goes through',
   'window_manager.swap_modifier': 'Key that swaps two windows',
+  'network.remote.offers.lease': 'How long a peer that took a task may be silent before the task is offered again',
   'autonomy.block_recurrence_limit':
     'How often a kind of block may recur on a task before the task needs attention; 0: no limit',
   'task.orchestration.bridge_notification_timeout':

@@ -43,6 +43,7 @@ const PROGRAMS = [
   'extension-start',
   'bundles-process',
   'network-process',
+  'network-hop-process',
   'hooks-process',
   'overview-process',
   'chat-bot',

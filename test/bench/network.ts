@@ -3,6 +3,7 @@ import path from 'node:path'
 import { Child } from './child.js'
 import type { Context } from './context.js'
 import { pairs } from './measure.js'
+import type { NetworkHopProcess } from './network-hop-process.js'
 import type { NetworkProcess } from './network-process.js'
 
 const PEERS = 100
@@ -28,5 +29,29 @@ export async function benchNetwork({ temp, program, quick, report }: Context): P
       baseline: `one record for each: ${perSecond(b)}`,
       ratio,
     },
+  ])
+}
+
+/** A message from a daemon's store to another's, beside bare clients of NATS that store a row on each side too. */
+export async function benchNetworkHop({ program, quick, report }: Context): Promise<void> {
+  const child = Child.start<NetworkHopProcess>(program('network-hop-process'), [])
+  await child.call('boot')
+  const rounds = quick ? 5 : 40
+  const measure = async (atOnce: number) => {
+    const { a, b, ratio } = await pairs(
+      quick ? 2 : 5,
+      () => child.call('messages', rounds, atOnce),
+      () => child.call('bare', rounds, atOnce),
+    )
+    const told = (ms: number) => `${(ms / rounds / atOnce).toFixed(2)} ms`
+    return { ours: told(a), baseline: `bare clients: ${told(b)}`, ratio, value: ratio, target: { atMost: 1.3 } }
+  }
+  const one = await measure(1)
+  const many = await measure(64)
+  await child.call('close')
+  await child.kill()
+  report.section('Network between daemons', [
+    { what: 'a message from store to store', ...one },
+    { what: '64 messages at once, each', ...many },
   ])
 }

@@ -21,7 +21,7 @@ import { benchJournal } from './journal.js'
 import { benchKernel } from './kernel.js'
 import { median, ms } from './measure.js'
 import { installNative } from './native.js'
-import { benchNetwork } from './network.js'
+import { benchNetwork, benchNetworkHop } from './network.js'
 import { benchOverview } from './overview.js'
 import { benchProcesses } from './processes.js'
 import { benchPut } from './put.js'
@@ -56,7 +56,7 @@ const SECTIONS: Sections = {
   overview: [benchOverview],
   bridges: [benchBridges],
   bundles: [benchBundles],
-  network: [benchNetwork],
+  network: [benchNetwork, benchNetworkHop],
   sessions: [benchSessions, benchStoredSessions],
   sandboxes: [benchSandboxes],
   processes: [benchProcesses],

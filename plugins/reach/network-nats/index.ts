@@ -16,7 +16,7 @@ import { VaultErrors } from '../../access/vault/api.js'
 import { Checks } from '../../desk/daemon/api.js'
 import { REFERENCE_ERRORS, Workspaces } from '../../desk/workspaces/api.js'
 import { ConfigErrors } from '../../platform/configuration/api.js'
-import { Network } from '../network/api.js'
+import { Network, NetworkErrors } from '../network/api.js'
 import { RemoteErrors, RemoteRefused } from './api.js'
 import { needs } from './needs.js'
 import { offerRoutes } from './offers/routes.js'
@@ -193,7 +193,7 @@ export default definePlugin({
       summary: 'Share a channel with the daemons of the realm',
       command: 'network share',
       cli: { workspace: 'workspace', args: [{ name: 'channel', in: 'body', summary: 'name of a channel' }] },
-      throws: [...REFERENCE_ERRORS, RemoteErrors.remote_channel_taken],
+      throws: [...REFERENCE_ERRORS, NetworkErrors.channel_not_found, RemoteErrors.remote_channel_taken],
       body: ShareRemoteChannelBody,
       handle: async (self, { body }) => ({ channel: await self.share(body.channel, body.workspace) }),
     }),

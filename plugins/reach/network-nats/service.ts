@@ -281,10 +281,11 @@ export class RemoteService {
     })
   }
 
-  /** Shares a channel from now on: what was said in it before stays here. @throws Fault `remote_channel_taken`, those of workspaces */
+  /** Shares a channel from now on: what was said in it before stays here. @throws Fault `channel_not_found`, `remote_channel_taken`, those of workspaces */
   async share(channel: string, workspace: string): Promise<RemoteChannel> {
     const { clock, db, needs } = this.kernel
     const { id: workspaceId } = await needs.workspaces.find(workspace)
+    needs.network.checkChannel(workspaceId, channel)
     const row: ShareRow = {
       ...{ channel, workspaceId, sharedAt: clock.now(), attempt: 0, acked: 0, received: 0 },
       cursor: this.#newest(workspaceId, channel),

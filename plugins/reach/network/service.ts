@@ -323,6 +323,10 @@ export class NetworkService implements NetworkApi {
     })
   }
 
+  checkChannel(workspaceId: string, channel: string): void {
+    this.channels.found(workspaceId, channel)
+  }
+
   localPeers(workspaceId: string, channel: string): RemotePeer[] {
     return this.peers.present(workspaceId, channel).filter(({ sessionId }) => sessionId !== undefined)
   }

@@ -34,6 +34,8 @@ export type PatchMember =
   | 'permissions'
   | 'capabilities'
   | 'priority_min'
+  | 'provider'
+  | 'model'
   | 'request'
 
 /** Static properties of an event. */
@@ -68,6 +70,7 @@ const PATCHES: { readonly [E in HookEvent]?: readonly PatchMember[] } = {
   'tool.post_call': ['title', 'result', 'error'],
   'tool.post_error': ['title', 'result', 'error'],
   'task.run.pre_claim': ['capabilities', 'priority_min', 'deny'],
+  'coordinator.pre_spawn': ['agent_name', 'provider', 'model', 'deny'],
   'spawn.pre_create': ['permissions', 'deny'],
   'worktree.pre_create': ['deny'],
   'network.participation.pre_resolve': ['request', 'deny'],
@@ -110,11 +113,6 @@ const OTHERS: { readonly [E in HookEvent]?: EventFacts } = {
   'session.health.update.after': told(),
   'permission.request': decides('decision', 'class', 'deny'),
   'context.pre_compact': pending(),
-  'coordinator.pre_spawn': pending(),
-  'coordinator.spawned': pending(),
-  'coordinator.decision': pending(),
-  'coordinator.stopped': pending(),
-  'coordinator.failed': pending(),
   'task.blocked': told(),
   'task.unblocked': told(),
   'task.needs_attention': told(),

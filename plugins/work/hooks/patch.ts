@@ -59,6 +59,8 @@ const FORMS: Readonly<Record<PatchMember, Form>> = {
   permissions: OBJECT,
   capabilities: TEXTS,
   priority_min: { is: Number.isSafeInteger, words: 'an integer' },
+  provider: TEXT,
+  model: TEXT,
   request: { is: value => v.is(ParticipationRequest, value), words: 'a request for a part in the network' },
 }
 

@@ -2,7 +2,16 @@
 
 import * as v from 'valibot'
 import { command, placeholder } from '../../../kernel/kit/commands/command-line.js'
-import { type Actor, defineErrors, event, hookTable, pipeline, type TapsOf, token } from '../../../kernel/plugin.js'
+import {
+  type Actor,
+  defineErrors,
+  event,
+  hookTable,
+  notify,
+  pipeline,
+  type TapsOf,
+  token,
+} from '../../../kernel/plugin.js'
 import type { CreateTaskBody, ExecutionProfileBody, Task, TaskOrigin, TaskRun } from '../../../schemas/tasks.js'
 import type { SessionInfo } from '../sessions/api.js'
 import type { TaskAttention } from './views/overview.js'
@@ -17,6 +26,26 @@ export interface ClaimWish {
   readonly priorityMin: number
   /** The requested run; a hook cannot change it. */
   readonly runId: string | undefined
+}
+
+/** A coordinator, as hook programs are told of it. */
+export interface CoordinatorNote {
+  readonly taskId: string
+  readonly runId: string
+  /** Undefined for a global task. */
+  readonly workspaceId: string | undefined
+  readonly agentName: string
+  /** Absent before its session is created. */
+  readonly sessionId?: string
+}
+
+/** The session of a coordinator before it is created. A hook that sets `deny` refuses it with that message. */
+export interface CoordinatorWish extends CoordinatorNote {
+  readonly deny?: string
+  /** The provider that its agent has to have; undefined: any. */
+  readonly provider: string | undefined
+  /** Undefined: that of the agent. */
+  readonly model: string | undefined
 }
 
 /** Options for a task that a plugin creates. */
@@ -36,6 +65,27 @@ export const points = hookTable({
     'task.run.pre_claim',
     'Before a session claims a task run. A tap may refuse the claim, add capabilities or raise the minimum priority.',
     { deadlineMs: 600_000 },
+  ),
+  coordinatorPreSpawn: pipeline<CoordinatorWish>(
+    'coordinator.pre_spawn',
+    'Before the session of a coordinator is created. A tap may refuse it, or choose its agent, provider or model.',
+    { deadlineMs: 600_000 },
+  ),
+  coordinatorSpawned: notify<[CoordinatorNote]>(
+    'coordinator.spawned',
+    'After the session of a coordinator was created.',
+  ),
+  coordinatorDecision: notify<[CoordinatorNote, runIds: readonly string[]]>(
+    'coordinator.decision',
+    'After a coordinator divided its task: with the runs that it queued.',
+  ),
+  coordinatorStopped: notify<[CoordinatorNote]>(
+    'coordinator.stopped',
+    'After the session of a coordinator was stopped, its run having ended.',
+  ),
+  coordinatorFailed: notify<[CoordinatorNote, error: string]>(
+    'coordinator.failed',
+    'After the session of a coordinator failed, or could not be created.',
   ),
 })
 

@@ -60,6 +60,7 @@ import { waitingTasks } from './views/waiting.js'
 import { Wakes } from './wakes/wakes.js'
 import { sessionOf, type Who, whoOf, whoOfSession } from './who.js'
 import { Admission } from './workers/admission.js'
+import { Coordinators } from './workers/coordinators.js'
 import { Ladder } from './workers/ladder.js'
 import { Workers } from './workers/workers.js'
 
@@ -69,6 +70,11 @@ type Headers = Readonly<Record<string, string | undefined>>
 /** Tasks, their runs, and the leases under which sessions hold them. */
 export class TaskService implements TasksApi {
   readonly preClaim: Pipeline<ClaimWish, [SessionInfo]>
+  readonly coordinatorPreSpawn
+  readonly coordinatorSpawned
+  readonly coordinatorDecision
+  readonly coordinatorStopped
+  readonly coordinatorFailed
   readonly writer: TaskWriter
   readonly control: TaskControl
   readonly execution: TaskExecution
@@ -108,11 +114,18 @@ export class TaskService implements TasksApi {
     })
     const tokens = new ClaimTokens(kernel.ids)
     this.#core = core
-    this.preClaim = kernel.hooks.of(points).preClaim
+    const own = kernel.hooks.of(points)
+    this.preClaim = own.preClaim
+    this.coordinatorPreSpawn = own.coordinatorPreSpawn
+    this.coordinatorSpawned = own.coordinatorSpawned
+    this.coordinatorDecision = own.coordinatorDecision
+    this.coordinatorStopped = own.coordinatorStopped
+    this.coordinatorFailed = own.coordinatorFailed
+    const coordinators = new Coordinators(core, own)
     this.profiles = new Profiles(core)
     this.writer = new TaskWriter(core)
     this.control = new TaskControl(core)
-    this.execution = new TaskExecution(core, () => kernel.config.get(TaskSettings.designatedRunMax))
+    this.execution = new TaskExecution(core, coordinators, () => kernel.config.get(TaskSettings.designatedRunMax))
     this.graph = new TaskGraph(core)
     this.blocks = new Blocks(core, () => kernel.config.get(TaskSettings.blockRecurrenceLimit))
     this.runs = new RunControl(core, tokens, () => kernel.config.get(TaskSettings.agentForce))
@@ -145,6 +158,7 @@ export class TaskService implements TasksApi {
     this.health = new Health(this.recovery, () => kernel.config.get(HealthEscalation))
     this.workers = new Workers(
       core,
+      coordinators,
       this.profiles,
       this.scheduler,
       this.health,

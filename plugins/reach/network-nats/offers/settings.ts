@@ -29,12 +29,7 @@ export const OffersAtOnce = offers(
 )
 export const OfferLease = offers(
   'lease',
-  v.pipe(
-    Duration,
-    v.minValue(1000, 'a duration of at least 1s'),
-    v.maxValue(DAY_MS, 'a duration of at most 24h'),
-    v.description('How long a peer that took a task may be silent before the task is offered again'),
-  ),
+  v.pipe(Duration, v.minValue(1000, 'a duration of at least 1s'), v.maxValue(DAY_MS, 'a duration of at most 24h')),
   5 * 60_000,
 )
 export const offerSettings = [OfferAgent, OfferWorkspace, OffersAtOnce, OfferLease]

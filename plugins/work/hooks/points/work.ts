@@ -4,7 +4,7 @@ import { agentSessionOfEvent } from '../../../access/identity/api.js'
 import { happeningEvents, LayoutApplied } from '../../../desk/window-manager/api.js'
 import { Events } from '../../../platform/events/api.js'
 import { Automation, RunEnded, RunStarted } from '../../automation/api.js'
-import { TaskEvents, Tasks } from '../../tasks/api.js'
+import { type CoordinatorNote, TaskEvents, Tasks } from '../../tasks/api.js'
 import { type ToolCallEnd, type ToolCallWish, type ToolResult, Tools } from '../../tools/api.js'
 import type { HookPayload, KnownValues } from '../api.js'
 import { OPERATIONS } from '../families.js'
@@ -232,5 +232,68 @@ const tasks: readonly Tap<HooksService>[] = [
   ),
 ]
 
+/** What programs are told of a coordinator. */
+const coordinatorOf = ({ taskId, runId, workspaceId, agentName, sessionId }: CoordinatorNote) => ({
+  agent_name: agentName,
+  ...(workspaceId !== undefined && { workspace_id: workspaceId }),
+  ...(sessionId !== undefined && { session_id: sessionId }),
+  autonomy: { task_id: taskId, run_id: runId, ...(sessionId !== undefined && { coordinator_session_id: sessionId }) },
+})
+
+const coordinators: readonly Tap<HooksService>[] = [
+  tap(
+    maybe(Tasks),
+    service => service.coordinatorPreSpawn,
+    self => async wish => {
+      const event = 'coordinator.pre_spawn'
+      if (!self.has(event)) return undefined
+      const { workspaceId, provider = '', model = '' } = wish
+      const whom = workspaceId === undefined ? {} : { workspaceId }
+      const told = { ...self.place(workspaceId ?? ''), ...coordinatorOf(wish), provider, model }
+      const { deny, payload } = await self.dispatch(event, whom, told)
+      if (deny !== undefined) return { ...wish, deny }
+      return {
+        ...wish,
+        agentName: String(payload.agent_name),
+        provider: String(payload.provider) || undefined,
+        model: String(payload.model) || undefined,
+      }
+    },
+  ),
+  ...(
+    [
+      ['coordinator.spawned', 'coordinatorSpawned'],
+      ['coordinator.stopped', 'coordinatorStopped'],
+    ] as const
+  ).map(([event, name]) =>
+    tap(
+      maybe(Tasks),
+      service => service[name],
+      self => note => self.announce(event, note.workspaceId, coordinatorOf(note)),
+    ),
+  ),
+  tap(
+    maybe(Tasks),
+    service => service.coordinatorDecision,
+    self => (note, runs) =>
+      self.announce('coordinator.decision', note.workspaceId, {
+        ...coordinatorOf(note),
+        decision: 'fan_out',
+        run_ids: runs,
+      }),
+  ),
+  tap(
+    maybe(Tasks),
+    service => service.coordinatorFailed,
+    self => (note, error) => self.announce('coordinator.failed', note.workspaceId, { ...coordinatorOf(note), error }),
+  ),
+]
+
 /** Taps on automation, window manager, tools and tasks; hooks work without them. */
-export const workTaps: readonly Tap<HooksService>[] = [...automation, ...windowManager, ...tools, ...tasks]
+export const workTaps: readonly Tap<HooksService>[] = [
+  ...automation,
+  ...windowManager,
+  ...tools,
+  ...tasks,
+  ...coordinators,
+]

@@ -8,6 +8,7 @@ import { update } from '../rows.js'
 import type { Reservation } from '../runs/reserve.js'
 import { type RunRow, runToWire } from '../runs/run-row.js'
 import { type Who, whoOf } from '../who.js'
+import type { Coordinators } from '../workers/coordinators.js'
 import { look, type TaskRow } from './task-row.js'
 import { bounded, checked, checkedKey, invalid } from './write.js'
 
@@ -22,6 +23,7 @@ export interface Executed {
 export class TaskExecution {
   constructor(
     private readonly core: TaskCore,
+    private readonly coordinators: Pick<Coordinators, 'decided'>,
     /** Maximum number of runs per fan-out. */
     private readonly mostRuns: () => number,
   ) {
@@ -76,7 +78,7 @@ export class TaskExecution {
   /** Queues several runs, one by one: when one fails, the earlier ones stay queued. */
   async fanOut(who: Who, id: string, body: FanOutBody): Promise<FanOutReply> {
     await this.core.kernel.needs.daemon.admit('task run')
-    this.#mayFanOut(who, id)
+    const coordinator = this.#mayFanOut(who, id)
     const { designations, network_participation: participation } = body
     const key = checkedKey(body.idempotency_key)
     const most = this.mostRuns()
@@ -113,14 +115,21 @@ export class TaskExecution {
       })
       runs.push(runToWire(run))
     }
+    if (coordinator)
+      this.coordinators.decided(
+        coordinator,
+        who.by.ref,
+        runs.map(run => run.id),
+      )
     return { designation_group_id: group, runs: [...runs, ...lead] }
   }
 
-  /** An agent divides the work that it coordinates, and no other. @throws Fault `task_fan_out_refused` */
-  #mayFanOut({ by }: Who, id: string): void {
-    if (by.kind !== 'agent_session') return
+  /** An agent divides the work that it coordinates, and no other. Returns its run. @throws Fault `task_fan_out_refused` */
+  #mayFanOut({ by }: Who, id: string): RunRow | undefined {
+    if (by.kind !== 'agent_session') return undefined
     const held = this.core.runs.ofSession(by.ref)
-    if (held.some(run => run.kind === 'coordinator' && run.task_id === id)) return
+    const run = held.find(run => run.kind === 'coordinator' && run.task_id === id)
+    if (run) return run
     throw TaskErrors.task_fan_out_refused(`the session ${by.ref} holds no coordinator run of task ${id}`)
   }
 

@@ -3,11 +3,13 @@ import type { TaskCore } from '../core.js'
 import { agentFor, type Profiles } from '../profiles/profiles.js'
 import { update } from '../rows.js'
 import { whoOf } from '../who.js'
+import type { Coordinators } from './coordinators.js'
 import type { WorkerRow } from './worker-row.js'
 
 /** Starts the session for a run, in a worktree if the profile requires one. Cleans up when it throws. */
 export async function startSession(
   core: TaskCore,
+  coordinators: Coordinators,
   profiles: Profiles,
   worker: WorkerRow,
 ): Promise<{ readonly session: SessionInfo; readonly branch: string | undefined }> {
@@ -15,16 +17,19 @@ export async function startSession(
   const profile = profiles.partsOf(worker.task_id)
   const task = core.tasks.find(worker.task_id)
   const { mode, sandbox_ref: ref } = profile.sandbox
-  const { kind } = core.runs.find(worker.run_id)
-  const asked = kind === 'coordinator' ? profile.coordinator : profile.worker
+  const run = core.runs.find(worker.run_id)
   // Global tasks have a workspace of their own.
   const workspaceId = worker.place || (await needs.workspaces.scratch()).id
+  const byDefault = needs.sessions.agentFor(workspaceId)
+  const { provider, model } = run.kind === 'coordinator' ? profile.coordinator : profile.worker
+  const agentName = agentFor(profile, run.kind, turnOf(core, worker), byDefault)
+  const asked = await coordinators.wished(run, { agentName, provider, model }, byDefault)
   const worktree = await worktreeFor(core, profiles, worker, workspaceId)
   try {
     const session = await needs.sessions.create({
       workspaceId,
-      agentName: agentFor(profile, kind, turnOf(core, worker), needs.sessions.agentFor(workspaceId)),
-      ...(kind === 'coordinator' && { type: kind }),
+      agentName: asked.agentName,
+      ...(run.kind === 'coordinator' && { type: run.kind }),
       name: task.title.slice(0, 200),
       model: asked.model,
       sandbox: mode === 'ref' ? ref : mode === 'none' ? 'none' : undefined,
@@ -37,10 +42,12 @@ export async function startSession(
     await core.write(whoOf(actor), t =>
       update(t, 'tasks_worker', worker.id, { session_id: session.id, worktree: text }),
     )
-    const { provider } = asked
-    if (provider === undefined || provider === session.provider) return { session, branch: worktree?.branch }
+    if (asked.provider === undefined || asked.provider === session.provider) {
+      coordinators.spawned(run, session)
+      return { session, branch: worktree?.branch }
+    }
     throw new Error(
-      `provider_mismatch: agent ${session.agentName} uses provider ${session.provider}, the profile requires ${provider}`,
+      `provider_mismatch: agent ${session.agentName} uses provider ${session.provider}, ${asked.provider} is required`,
     )
   } catch (error) {
     await worktree?.undo()

@@ -12,6 +12,7 @@ import { FINAL_RUN } from '../states.js'
 import type { TaskBundles } from '../views/bundle.js'
 import { whoOf } from '../who.js'
 import { type Admission, isOwned } from './admission.js'
+import type { Coordinators } from './coordinators.js'
 import type { Ladder } from './ladder.js'
 import { ERROR_CHARS, promptOf, reminderOf } from './prompt.js'
 import { startSession } from './session.js'
@@ -42,6 +43,7 @@ export class Workers {
 
   constructor(
     private readonly core: TaskCore,
+    private readonly coordinators: Coordinators,
     private readonly profiles: Profiles,
     private readonly scheduler: SchedulerState,
     private readonly health: Health,
@@ -114,7 +116,7 @@ export class Workers {
     const { sessions } = this.core.kernel.needs
     let started: { readonly session: SessionInfo; readonly branch: string | undefined }
     try {
-      started = await startSession(this.core, this.profiles, worker)
+      started = await startSession(this.core, this.coordinators, this.profiles, worker)
     } catch (error) {
       if (error instanceof Fault && LATER.has(error.code)) await this.#forget(worker)
       else await this.#end(worker, describe(error))
@@ -249,6 +251,7 @@ export class Workers {
       error: error?.slice(0, ERROR_CHARS) ?? null,
     }
     await this.core.write(whoOf(actor), t => update(t, 'tasks_worker', worker.id, changes))
+    this.coordinators.ended(row, error)
   }
 
   /** Removes the worktree made for a session that failed before it changed anything. */

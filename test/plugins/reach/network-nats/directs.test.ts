@@ -93,6 +93,13 @@ async function put(subject: string, { identity }: Daemon, content: Record<string
   }
 }
 
+test('a channel that is not there cannot be shared', async () => {
+  const [ada] = daemons as [Daemon]
+  const body = { channel: 'nowhere', workspace: ada.workspaceId }
+  const { status, body: refusal } = await ada.kernel.request('POST', `${remote}/channels`, body)
+  assert.equal([status, refusal.code], [404, 'channel_not_found'])
+})
+
 test('a direct room with a peer of another daemon is one conversation of both, which a third daemon does not get', async () => {
   const [ada, bob, cid] = all()
   const { status, body } = await ada.openDirect(bob.own.peer_id)
@@ -173,27 +180,6 @@ test('a daemon cannot speak for a peer of a third one, nor take its place in a d
   assert.not.ok((await bob.peers()).some(({ peer_id: id }) => id === evil))
   const room = (await bob.directs()).find(({ session_a: a, session_b: b }) => [a, b].includes(ada.own.session_id))
   assert.equal([room.message_count], before)
-})
-
-test('a message of a channel that is gone is refused, and those behind it are received', async () => {
-  const [ada, bob] = all()
-  for (const daemon of [ada, bob])
-    await daemon.ask('POST', `${remote}/channels`, { channel: 'gone', workspace: daemon.workspaceId })
-  const { daemon } = ada.identity
-  const more = { channel: 'gone', surface: 'thread', thread_id: 'thread_gone', from: ada.own.peer_id }
-  await put(`m.gone.${daemon}`, ada, { id: 'msg_gone', ...more })
-  await bob.refused('ada', 'not_found')
-  await bob.request('POST', '/channels', { channel: 'gone' })
-  await put(`m.gone.${daemon}`, ada, { id: 'msg_later', ...more })
-  const url = '/channels/gone/threads/thread_gone/messages'
-  const found = await eventually(async () => {
-    const { status, body } = await bob.request('GET', url)
-    return status === 200 && body.messages
-  }, 'the next message is there')
-  assert.equal(
-    found.map((one: Reply) => one.message_id),
-    ['msg_later'],
-  )
 })
 
 test.run()

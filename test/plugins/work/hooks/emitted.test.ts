@@ -267,6 +267,38 @@ test('a hook denies a claim', async () => {
   await stop(at)
 })
 
+test('a hook denies a coordinator, and events of the next one are emitted', async () => {
+  const about = { scope: 'workspace', workspace: world.workspaceId, description: 'env SVC_SOCKET\nhang' }
+  const { task } = (await request('POST', '/api/tasks', { title: 'divide', ...about })).body
+  const coordinator = { mode: 'guided', agent_name: 'plain' }
+  const profile = { sandbox: { mode: 'none' }, coordinator }
+  assert.is((await request('PUT', `/api/tasks/${task.id}/execution-profile`, profile)).status, 200)
+  refused.add('coordinator.pre_spawn')
+  const { run } = (await request('POST', `/api/tasks/${task.id}/start`)).body
+  await wait('coordinator.failed', 'coordinator.spawned')
+  assert.match(String(heard.get('coordinator.failed')?.error), /a hook refused the coordinator: not today/)
+  const { session_id: session, agent_name: agent, autonomy } = heard.get('coordinator.spawned') ?? {}
+  assert.equal([agent, autonomy], ['plain', { task_id: task.id, run_id: run.id, coordinator_session_id: session }])
+  const at = `/api/workspaces/${world.workspaceId}/sessions/${session}`
+  const socketPath = String(
+    await eventually(async () => /SVC_SOCKET=(.*)/.exec(said(await world.events(at)))?.[1], 'the socket'),
+  )
+  const agentAsks = (url: string, body: object) => ask({ socketPath }, url, { method: 'POST', body })
+  const claimed = await agentAsks('/api/agent/tasks/claim-next', { run_id: run.id })
+  assert.is(claimed.status, 200)
+  const parts = { designations: [{ brief: 'the parser' }], idempotency_key: 'parts' }
+  assert.is((await agentAsks(`/api/tasks/${task.id}/runs/fan-out`, parts)).status, 201)
+  await wait('coordinator.decision')
+  const told = heard.get('coordinator.decision') as { readonly run_ids: readonly string[] }
+  assert.is(told.run_ids.length, 1)
+  const { claim_token } = JSON.parse(claimed.text).claim
+  const done = await agentAsks(`/api/agent/tasks/${run.id}/complete`, { claim_token, result: { summary: 'divided' } })
+  assert.is(done.status, 200, done.text)
+  await request('POST', `${at}/prompt/cancel`)
+  await wait('coordinator.stopped')
+  await request('POST', `/api/tasks/${task.id}/cancel`)
+})
+
 test('task events are emitted from the event log', async () => {
   for (const name of Object.keys(OF_TASKS) as (keyof typeof OF_TASKS)[])
     await log.kernel().db.tx(t => {

@@ -1,0 +1,62 @@
+import type { HooksOf } from '../../../../kernel/plugin.js'
+import type { SessionInfo } from '../../sessions/api.js'
+import { type CoordinatorNote, type CoordinatorWish, type points, TaskErrors } from '../api.js'
+import type { TaskCore } from '../core.js'
+import { look } from '../tasks/task-row.js'
+import type { WorkerRow } from './worker-row.js'
+
+/** What a session for a run is asked to be. */
+export interface Asked {
+  readonly agentName: string | undefined
+  readonly provider?: string | undefined
+  readonly model?: string | undefined
+}
+type Run = { readonly id: string; readonly task_id: string; readonly kind: string; readonly place: string }
+
+/** Tells hooks of sessions that coordinate tasks, and asks them before such a session is created. Other runs are passed over. */
+export class Coordinators {
+  constructor(
+    private readonly core: TaskCore,
+    private readonly hooks: HooksOf<typeof points>,
+  ) {}
+
+  /** What hooks make of a session that is to be created. @throws Fault `task_conflict` when one refuses it */
+  async wished(run: Run, asked: Asked, byDefault: string): Promise<Asked> {
+    const hook = this.hooks.coordinatorPreSpawn
+    if (run.kind !== 'coordinator' || !hook.isUsed()) return asked
+    const { provider, model, agentName = byDefault } = asked
+    const wish: CoordinatorWish = await hook.run({ ...noteOf(run, agentName), provider, model })
+    if (wish.deny !== undefined)
+      throw TaskErrors.task_conflict(`a hook refused the coordinator: ${wish.deny}`, look(run.task_id))
+    return { agentName: wish.agentName, provider: wish.provider, model: wish.model }
+  }
+
+  spawned(run: Run, session: SessionInfo): void {
+    const hook = this.hooks.coordinatorSpawned
+    if (run.kind === 'coordinator' && hook.isUsed()) void hook.call(withSession(run, session))
+  }
+
+  /** The coordinator divided its task into these runs. */
+  decided(run: Run, session: string, runIds: readonly string[]): void {
+    const hook = this.hooks.coordinatorDecision
+    if (hook.isUsed()) void hook.call(withSession(run, this.core.kernel.needs.sessions.get(session)), runIds)
+  }
+
+  /** @param error why its session failed; undefined: its run has ended */
+  ended({ run_id: id, session_id: session }: WorkerRow, error: string | undefined): void {
+    const run = this.core.runs.get(id)
+    if (run?.kind !== 'coordinator') return
+    const note = withSession(run, session === null ? undefined : this.core.kernel.needs.sessions.get(session))
+    if (error === undefined) void this.hooks.coordinatorStopped.call(note)
+    else void this.hooks.coordinatorFailed.call(note, error)
+  }
+}
+
+const noteOf = ({ id, task_id, place }: Run, agentName: string): CoordinatorNote => ({
+  ...{ taskId: task_id, runId: id, workspaceId: place || undefined, agentName },
+})
+
+const withSession = (run: Run, session: SessionInfo | undefined): CoordinatorNote => ({
+  ...noteOf(run, session?.agentName ?? ''),
+  ...(session && { sessionId: session.id }),
+})
