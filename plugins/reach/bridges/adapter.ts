@@ -39,7 +39,7 @@ export interface ManagedInstance {
   readonly workspaceId?: string
   readonly providerConfig: Readonly<Record<string, unknown>>
   /** Who may write directly; it is judged by the daemon, and an adapter can tell of it. */
-  readonly dmPolicy?: 'open' | 'allowlist' | 'pairing'
+  readonly dmPolicy: 'open' | 'allowlist' | 'pairing'
   readonly secrets: readonly BoundSecret[]
 }
 

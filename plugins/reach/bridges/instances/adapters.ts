@@ -277,9 +277,9 @@ export class Adapters {
 
 /** An instance as its adapter gets it. */
 export function managedOf(instance: Instance, secrets: readonly BoundSecret[]): ManagedInstance {
-  const { id, displayName, platform, workspaceId, providerConfig } = instance
+  const { id, displayName, platform, workspaceId, providerConfig, dmPolicy } = instance
   const workspace = workspaceId === undefined ? {} : { workspaceId }
-  return { id, displayName, platform, ...workspace, providerConfig, secrets }
+  return { id, displayName, platform, ...workspace, providerConfig, dmPolicy, secrets }
 }
 
 /** @throws Fault `bridge_report_invalid` */

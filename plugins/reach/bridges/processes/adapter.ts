@@ -330,7 +330,7 @@ function toWire({ id, displayName, platform, workspaceId, providerConfig, dmPoli
       scope: workspaceId === undefined ? 'global' : 'workspace',
       ...(workspaceId === undefined ? {} : { workspace_id: workspaceId }),
       provider_config: providerConfig,
-      ...(dmPolicy === undefined ? {} : { dm_policy: dmPolicy }),
+      dm_policy: dmPolicy,
     },
     bound_secrets: secrets,
   }

@@ -7,15 +7,21 @@ import { outcome, scene } from './scene.js'
 test('an instance is created, starts, gets ready, is disabled and enabled again', async () => {
   const platform = new FakePlatform()
   const s = await scene([platform])
-  const made = await s.create({ provider_config: { server: 'irc.example' }, delivery_defaults: { group_id: '#ops' } })
+  const made = await s.create({
+    ...{ provider_config: { server: 'irc.example' }, delivery_defaults: { group_id: '#ops' } },
+    dm_policy: 'allowlist',
+  })
   assert.match(made.id, /^bri_[0-9a-f]{16}$/)
   assert.equal([made.status, made.enabled, made.source, made.scope], ['starting', true, 'dynamic', 'global'])
   assert.equal(made.routing_policy, { include_group: false, include_peer: true, include_thread: false })
   await s.reaches(made.id, 'ready')
   assert.equal(
-    platform.running.map(({ id, platform: on, providerConfig }) => [id, on, providerConfig]),
-    [[made.id, 'fakechat', { server: 'irc.example' }]],
+    platform.running.map(({ id, platform: on, providerConfig, dmPolicy }) => [id, on, providerConfig, dmPolicy]),
+    [[made.id, 'fakechat', { server: 'irc.example' }, 'allowlist']],
   )
+  await s.request('PATCH', `/api/bridges/${made.id}`, { dm_policy: 'pairing' })
+  await s.until('the adapter knows', () => platform.running[0]?.dmPolicy === 'pairing')
+  await s.reaches(made.id, 'ready')
   const off = await s.request('POST', `/api/bridges/${made.id}/disable`)
   assert.equal([off.status, off.body.bridge.status, off.body.bridge.enabled], [200, 'disabled', false])
   await s.until('the adapter ends it', () => platform.running.length === 0)

@@ -58,6 +58,7 @@ test('a process runs while an instance of it is enabled, and its events reach th
     platform: 'probe',
     scope: 'global',
     provider_config: { greeting: 'hello' },
+    dm_policy: 'open',
   }
   assert.equal(bridge, {
     runtime_version: '2',

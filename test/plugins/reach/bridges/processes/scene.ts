@@ -92,6 +92,7 @@ export const managed = (id: string, more: Partial<ManagedInstance> = {}): Manage
   displayName: `Bridge ${id}`,
   platform: 'probe',
   providerConfig: { greeting: 'hello' },
+  dmPolicy: 'open',
   secrets: [{ binding_name: 'token', kind: 'secret', value: 's3cret-value' }],
   ...more,
 })
