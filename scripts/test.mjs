@@ -1,5 +1,5 @@
-// Runs the tests: `node scripts/test.mjs [--no-build] [--proofs] [path or part of a name ...]`. Files whose first line begins with
-// `// proof` (kills, models, whole programs) run when they are named, and alone with `--proofs`.
+// Runs the tests: `node scripts/test.mjs [--no-build] [--proofs] [--without=path] [path or part of a name ...]`. Files whose first line
+// begins with `// proof` (kills, models, whole programs) run when they are named, and alone with `--proofs`.
 //
 // All sources are bundled once (test/bundle.mjs). Some processes run one file after another; one whose first line says
 // `// alone`, or `// proof`, has a process for itself; `// unbundled` also one in which each module is a file. A file should
@@ -44,15 +44,18 @@ const durationsFile = join(root, 'node_modules/.cache/svc-test/durations.json')
 
 async function main(args) {
   const wanted = args.filter(arg => !arg.startsWith('--'))
-  const unknown = args.find(arg => arg.startsWith('--') && arg !== '--no-build' && arg !== '--proofs')
+  const without = args.find(arg => arg.startsWith('--without='))?.slice('--without='.length)
+  const known = ['--no-build', '--proofs', `--without=${without}`]
+  const unknown = args.find(arg => arg.startsWith('--') && !known.includes(arg))
   if (unknown) {
-    const usage = 'node scripts/test.mjs [--no-build] [--proofs] [path or part of a name ...]'
+    const usage = 'node scripts/test.mjs [--no-build] [--proofs] [--without=path] [path or part of a name ...]'
     console.error(`unknown argument ${unknown}; usage: ${usage}`)
     return 2
   }
   const begun = performance.now()
   if (!args.includes('--no-build') && !build()) return summary(0, 1)
-  const { files, missing } = select(wanted, args.includes('--proofs'))
+  const { files: all, missing } = select(wanted, args.includes('--proofs'))
+  const files = all.filter(file => without === undefined || !file.startsWith(without))
   for (const name of missing) console.log(`FAIL  no test file matches ${name}`)
   if (files.length === 0) return summary(0, missing.length)
   const durations = readDurations()
