@@ -23,6 +23,8 @@ function filled(command: string): string {
     .replace(/^(svc extension (?:build|validate))(?: x)?$/, '$1 acme.hello')
     .replace(/<file>|<layout>/, 'spec.json')
     .replace('resource put x ', 'resource put automation.job ')
+    // An agent, for whose prompt it is, has a session of its own.
+    .replace(/^svc network send .* --work x$/, "$& 'text' --session x")
 }
 
 test('every command that an error or an item of the doctor suggests is answered by a real daemon', async () => {
