@@ -28,8 +28,9 @@ export function answer(handlers: Handlers): void {
 export class Child<H extends Handlers> {
   private constructor(private readonly process: ChildProcess) {}
 
+  /** A source runs under a loader: it reads files that lie beside it. */
   static start<H extends Handlers>(file: string, args: readonly string[] = []): Child<H> {
-    return new Child<H>(fork(file, [...args], { execArgv: [] }))
+    return new Child<H>(fork(file, [...args], { execArgv: file.endsWith('.ts') ? ['--import', 'tsx'] : [] }))
   }
 
   async call<N extends keyof H & string>(name: N, ...args: Parameters<H[N]>): Promise<Awaited<ReturnType<H[N]>>> {

@@ -43,7 +43,6 @@ const PROGRAMS = [
   'extension-start',
   'bundles-process',
   'network-process',
-  'network-hop-process',
   'hooks-process',
   'overview-process',
   'chat-bot',

@@ -94,6 +94,33 @@ const handlers = {
     })
   },
 
+  /** The same with so many readers of the conversation, until each of them has every message. */
+  async followed(count: number, readers: number): Promise<number> {
+    const { feeds, kernel: own } = (inside.kernel as PluginKernel<Needs>).needs.network as unknown as NetworkService
+    const followed = { workspaceId: base.split('/')[3] ?? '', channel: 'team' }
+    const { seq = 0 } = own.db.get<{ seq: number }>('SELECT max(seq) AS seq FROM network_message') ?? {}
+    // Readers at the same place have the same page.
+    const frames = new WeakMap<object, number>()
+    const framesOf = (page: Uint8Array) => {
+      const known = frames.get(page) ?? Buffer.from(page).toString('latin1').split('event: message').length - 1
+      frames.set(page, known)
+      return known
+    }
+    const read = async () => {
+      const stop = new AbortController()
+      let seen = 0
+      for await (const page of feeds.frames(followed, seq, stop.signal)) {
+        seen += framesOf(page as unknown as Uint8Array)
+        if (seen >= count) stop.abort()
+      }
+    }
+    const all = Array.from({ length: readers }, read)
+    const began = performance.now()
+    await handlers.messages(count)
+    await Promise.all(all)
+    return performance.now() - began
+  },
+
   /** Milliseconds of so many records, each in a transaction of its own. */
   records(count: number): Promise<number> {
     const { db, records, actor } = inside.kernel as PluginKernel<Needs>

@@ -7,6 +7,7 @@ import type { NetworkHopProcess } from './network-hop-process.js'
 import type { NetworkProcess } from './network-process.js'
 
 const PEERS = 100
+const READERS = 100
 
 /** Messages in a channel of many peers with what each of them is to hear, beside a plain record for each message. */
 export async function benchNetwork({ temp, program, quick, report }: Context): Promise<void> {
@@ -21,6 +22,11 @@ export async function benchNetwork({ temp, program, quick, report }: Context): P
     () => child.call('messages', count),
     () => child.call('records', count),
   )
+  const readers = await pairs(
+    quick ? 2 : 5,
+    () => child.call('followed', count, READERS),
+    () => child.call('messages', count),
+  )
   await child.kill()
   report.section('Network', [
     {
@@ -29,12 +35,18 @@ export async function benchNetwork({ temp, program, quick, report }: Context): P
       baseline: `one record for each: ${perSecond(b)}`,
       ratio,
     },
+    {
+      what: `the same, until ${READERS} readers of the conversation have each`,
+      ours: perSecond(readers.a),
+      baseline: `without readers: ${perSecond(readers.b)}`,
+      ratio: readers.ratio,
+    },
   ])
 }
 
 /** A message from a daemon's store to another's, beside bare clients of NATS that store a row on each side too. */
-export async function benchNetworkHop({ program, quick, report }: Context): Promise<void> {
-  const child = Child.start<NetworkHopProcess>(program('network-hop-process'), [])
+export async function benchNetworkHop({ bench, quick, report }: Context): Promise<void> {
+  const child = Child.start<NetworkHopProcess>(path.join(bench, 'network-hop-process.ts'))
   await child.call('boot')
   const rounds = quick ? 5 : 40
   const measure = async (atOnce: number) => {

@@ -7,12 +7,20 @@ const MAX_CONVERSATIONS = 10_000
 /** What is said, and where. */
 export type Said = Pick<MessageRow, 'workspaceId' | 'channel' | 'containerId' | 'sender' | 'receiver'>
 
+/** So many messages of two peers in a row are no chance in a conversation of more. */
+const ROW = 6
+
+interface Spoken {
+  readonly sender: string
+  readonly at: number
+  isCounted: boolean
+}
+
 interface Conversation {
-  /** The peer that spoke last, and the other one that spoke last before it. */
-  last: string | undefined
-  before: string | undefined
-  /** When the first peer spoke, while no other one has. */
-  readonly alone: number[]
+  /** The newest messages, as far back as only two peers speak. */
+  readonly row: Spoken[]
+  /** More than two have spoken. */
+  isOfMany: boolean
 }
 
 /** What becomes of a message of two peers, and who they are. */
@@ -22,8 +30,9 @@ export interface Paced {
 }
 
 /**
- * Stops two peers that answer each other. A message belongs to the pair of its sender and of the peer that it is for; one that is for
- * no peer by name answers the other peer that spoke last in its conversation, so that peers which only read are stopped as well.
+ * Stops two peers that answer each other. A message belongs to the pair of its sender and of the peer that it is for. One that is for
+ * no peer by name belongs to the two that speak in its conversation, so that peers which only read are stopped as well; where a third
+ * one speaks in between, it belongs to no pair.
  */
 export class Pairs {
   readonly #limit = new PairLimit()
@@ -32,31 +41,49 @@ export class Pairs {
   /** Counts a message; undefined: there is no other peer that it answers. */
   said({ workspaceId, channel, containerId, sender, receiver }: Said, now: number): Paced | undefined {
     const place = `${workspaceId} ${channel}`
-    const conversation = containerId === undefined ? undefined : this.#of(`${place} ${containerId}`)
-    const { last } = conversation ?? {}
-    const other = receiver ?? (last === sender ? conversation?.before : last)
-    if (conversation && last !== sender) Object.assign(conversation, { last: sender, before: last })
-    if (other === undefined || other === sender) {
-      if (conversation && conversation.alone.length < PAIR_MESSAGES) conversation.alone.push(now)
-      return undefined
-    }
+    const conversation = containerId === undefined ? begun() : this.#of(`${place} ${containerId}`)
+    const spoken = { sender, at: now, isCounted: receiver !== undefined && receiver !== sender }
+    speak(conversation, spoken)
+    const { row, isOfMany } = conversation
+    const isOfTwo = !isOfMany || row.length >= ROW
+    const partner = row.find(one => one.sender !== sender)?.sender
+    const other = receiver ?? partner
+    if (other === undefined || other === sender) return undefined
     const pair: readonly [string, string] = sender < other ? [sender, other] : [other, sender]
     const key = `${place} ${pair.join(' ')}`
-    const sideOf = (peer: string) => (pair[0] === peer ? 0 : 1)
-    // What the first peer said before any other spoke belongs to the pair as well, if it is one of the two.
-    const first = last !== undefined && pair.includes(last) ? last : undefined
-    for (const at of conversation?.alone.splice(0) ?? [])
-      if (first !== undefined) this.#limit.said(key, sideOf(first), at)
-    return { pair, pace: this.#limit.said(key, sideOf(sender), now) }
+    let pace: Pace = 'passes'
+    const count = (one: Spoken) => {
+      one.isCounted = true
+      const next = this.#limit.said(key, pair[0] === one.sender ? 0 : 1, one.at)
+      // That it stops is said once.
+      if (pace !== 'first') pace = next
+    }
+    if (other === partner && isOfTwo) for (const one of row) if (!one.isCounted && one !== spoken) count(one)
+    if (receiver !== undefined || isOfTwo) count(spoken)
+    return { pair, pace }
   }
 
   #of(key: string): Conversation {
-    const known = this.#conversations.get(key)
-    if (known) this.#conversations.delete(key)
-    const conversation: Conversation = known ?? { last: undefined, before: undefined, alone: [] }
+    const conversation = this.#conversations.get(key) ?? begun()
+    // The conversation that was heard of last stands last.
+    this.#conversations.delete(key)
     this.#conversations.set(key, conversation)
     for (const old of this.#conversations.keys())
       if (this.#conversations.size > MAX_CONVERSATIONS) this.#conversations.delete(old)
     return conversation
   }
+}
+
+const begun = (): Conversation => ({ row: [], isOfMany: false })
+
+/** Adds a message. Of a third peer the row begins anew, with what the one before it said. */
+function speak(conversation: Conversation, spoken: Spoken): void {
+  const { row } = conversation
+  const last = row.at(-1)?.sender
+  if (new Set([...row.map(one => one.sender), spoken.sender]).size > 2) {
+    conversation.isOfMany = true
+    row.splice(0, row.findLastIndex(one => one.sender !== last) + 1)
+  }
+  row.push(spoken)
+  if (row.length > PAIR_MESSAGES) row.shift()
 }

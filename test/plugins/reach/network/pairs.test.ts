@@ -22,4 +22,23 @@ test('what a peer wrote before the other one answered counts for it', () => {
   )
 })
 
+test('peers of a conversation of many are not stopped, in whatever order they speak', () => {
+  const pairs = new Pairs()
+  const peers = ['ada.one', 'bob.one', 'cid.one', 'dan.one']
+  for (let round = 0; round < 100; round++)
+    for (const sender of round % 2 === 0 ? peers : [...peers].reverse())
+      assert.is.not(pairs.said({ ...thread, sender, receiver: undefined }, 1000)?.pace, 'stopped')
+})
+
+test('two that answer each other by name are stopped, whoever else speaks', () => {
+  const pairs = new Pairs()
+  const paces: unknown[] = []
+  for (let round = 0; round < 10; round++) {
+    paces.push(pairs.said({ ...thread, sender: 'ada.one', receiver: 'bob.one' }, 1000)?.pace)
+    pairs.said({ ...thread, sender: 'cid.one', receiver: undefined }, 1000)
+    paces.push(pairs.said({ ...thread, sender: 'bob.one', receiver: 'ada.one' }, 1000)?.pace)
+  }
+  assert.is(paces.at(-1), 'first')
+})
+
 test.run()
