@@ -91,13 +91,26 @@ export function signed(
 /** Whether the signature of what was sent is that of the key. */
 export function isSigned(content: Signed, proof: Proof, publicKey: string): boolean {
   const { signature, ...unsigned } = proof
-  const bytes = Buffer.from(publicKey.slice('ed25519:'.length), 'base64')
   try {
-    const key = createPublicKey({ key: Buffer.concat([SPKI, bytes]), format: 'der', type: 'spki' })
+    const key = keyOf(publicKey)
     const text = canonicalize({ ...content, proof: unsigned })
     return verify(null, Buffer.from(text), key, Buffer.from(signature, 'base64'))
   } catch {
     // Nesting deeper than the stack, half surrogates: nothing that we would have signed.
     return false
   }
+}
+
+/** Keys as OpenSSL has them: to read one takes as long as to verify a signature. */
+const keys = new Map<string, KeyObject>()
+const MAX_KEYS = 1000
+
+function keyOf(publicKey: string): KeyObject {
+  const known = keys.get(publicKey)
+  if (known) return known
+  const bytes = Buffer.from(publicKey.slice('ed25519:'.length), 'base64')
+  const key = createPublicKey({ key: Buffer.concat([SPKI, bytes]), format: 'der', type: 'spki' })
+  if (keys.size >= MAX_KEYS) keys.clear()
+  keys.set(publicKey, key)
+  return key
 }
