@@ -18,13 +18,15 @@ const mostMs = 60_000
 
 /** A suggestion with values that a person would put in the place of its placeholders. */
 function filled(command: string): string {
-  return command
-    .replace(/^(svc extension init) \S+/, '$1 acme.other')
-    .replace(/^(svc extension (?:build|validate))(?: x)?$/, '$1 acme.hello')
-    .replace(/<file>|<layout>/, 'spec.json')
-    .replace('resource put x ', 'resource put automation.job ')
-    // An agent, for whose prompt it is, has a session of its own.
-    .replace(/^svc network send .* --work x$/, "$& 'text' --session x")
+  return (
+    command
+      .replace(/^(svc extension init) \S+/, '$1 acme.other')
+      .replace(/^(svc extension (?:build|validate))(?: x)?$/, '$1 acme.hello')
+      .replace(/<file>|<layout>/, 'spec.json')
+      .replace('resource put x ', 'resource put automation.job ')
+      // An agent, for whose prompt it is, has a session of its own.
+      .replace(/^svc network send .* --work x$/, "$& 'text' --session x")
+  )
 }
 
 test('every command that an error or an item of the doctor suggests is answered by a real daemon', async () => {
