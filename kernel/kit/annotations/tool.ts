@@ -21,18 +21,18 @@ export interface RouteTool {
    * only be made more dangerous here.
    */
   readonly risk?: v.InferOutput<typeof Risk>
-  /** Default `model`. What tells of other workspaces or of secrets is for the `operator`. */
+  /** Default: `model`. A tool that shows other workspaces or secrets has `operator`. */
   readonly visibility?: v.InferOutput<typeof Visibility>
   /** Members that every call has and no caller gives. */
   readonly fixed?: Readonly<Record<string, unknown>>
-  /** Of the input, instead of that of the route: a part of what its body can be. */
+  /** Schema of the input, where the tool takes only a part of what the body of the route can be. Default: the schema of the route. */
   readonly input?: v.GenericSchema
   /** Further words under which it is found. */
   readonly tags?: readonly string[]
   /**
-   * What the route sees to by itself. `judged`: it judges, by the same rules, what it is asked for, and needs no approval of its own.
-   * `bounded`: what it makes run is held within limits, as what a message wakes is; it is no more than `mutating`, unless it says so.
-   * Of plugins of the program alone.
+   * Checks that the route makes by itself. `judged`: the route applies the rules of approval to what the call asks for, so that the call
+   * itself needs no approval. `bounded`: the route limits the code that the call makes run; its default risk is `mutating`. Only plugins
+   * of this package may set it.
    */
   readonly inside?: 'judged' | 'bounded'
 }

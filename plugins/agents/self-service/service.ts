@@ -38,7 +38,7 @@ const empty = { limit: SECTION_LIMIT, returned: 0, truncated: false }
 
 type Headers = Readonly<Record<string, string | undefined>>
 
-/** What an agent asks about its own session. */
+/** Answers the questions of an agent about its own session. */
 export class SelfService {
   readonly points: HooksOf<typeof points>
   readonly spawner: SessionSpawner

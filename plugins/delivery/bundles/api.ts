@@ -8,7 +8,7 @@ export { ActivationKind, ActivationSpec, BundleKind, BundleSpec } from './kinds.
 
 /** Bundles of extensions and their activations. */
 export interface BundlesApi {
-  /** What an activation would be; changes nothing. Throws as `activate`, but for the confirmation. */
+  /** Shows the effects of an activation, and changes nothing. Throws the faults of `activate`, except the one for a missing confirmation. */
   preview(request: BundleActivationRequest, actor: Actor): Promise<BundleActivation>
   /** Throws faults of 404, 409 and 422, see `BundleErrors`. */
   activate(request: BundleActivationRequest, actor: Actor): Promise<BundleActivation>

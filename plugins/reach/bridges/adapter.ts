@@ -2,10 +2,10 @@ import * as v from 'valibot'
 import { registry } from '../../../kernel/plugin.js'
 import type { SecretSlot } from './bridge-kind.js'
 
-/** What counts as one in the limit of a text: bytes of UTF-8, UTF-16 units, or code points. */
+/** The unit in which the limit of a text is counted: bytes of UTF-8, UTF-16 units, or code points. */
 export type TextUnit = 'bytes' | 'utf16' | 'code_points'
 
-/** What a platform and its adapter can do. */
+/** Capabilities of a platform and its adapter. */
 export interface BridgeCapabilities {
   /** A message that was sent can be changed, so that an answer grows in place. */
   readonly edits: boolean
@@ -15,7 +15,7 @@ export interface BridgeCapabilities {
   readonly threads: boolean
   /** The platform itself says who a sender is; without it no person may answer permission questions. */
   readonly authenticatesSenders: boolean
-  /** The platform shows that somebody writes, see the event `typing`. */
+  /** The platform has a typing indicator; see the event `typing`. */
   readonly typing?: boolean
   /** Longest text of one message. */
   readonly textLimit: number
@@ -38,7 +38,7 @@ export interface ManagedInstance {
   readonly platform: string
   readonly workspaceId?: string
   readonly providerConfig: Readonly<Record<string, unknown>>
-  /** Who may write directly; it is judged by the daemon, and an adapter can tell of it. */
+  /** The policy for direct messages. The daemon applies it; an adapter may show it to people. */
   readonly dmPolicy: 'open' | 'allowlist' | 'pairing'
   readonly secrets: readonly BoundSecret[]
 }
@@ -50,7 +50,7 @@ export interface BridgeAddress {
   readonly thread_id?: string
 }
 
-/** What an adapter is told to do with one message of the platform: one part of an answer or of a notification. */
+/** A request to send or change one message of the platform, which is one part of an answer or of a notification. */
 export interface DeliveryRequest {
   readonly bridge_instance_id: string
   /** Of the whole answer; its parts share it. */
@@ -59,7 +59,7 @@ export interface DeliveryRequest {
   readonly part: number
   /**
    * `start` and `final` without {@link remote_message_id} make a message; with one they change it. `resume` is a `delta` after a
-   * restart. `typing` makes no message and has no text: the platform shows for some seconds that somebody writes; only for
+   * restart. `typing` makes no message and has no text: the platform shows its typing indicator for some seconds; only for
    * {@link BridgeCapabilities.typing}. Only `start`, `delta`, `final`, `error` and `delete` reach an adapter without edits as `final` or `error`.
    */
   readonly event: 'start' | 'delta' | 'progress' | 'final' | 'error' | 'delete' | 'resume' | 'typing'
@@ -73,8 +73,8 @@ export interface DeliveryRequest {
 }
 
 /**
- * What became of an attempt. `not_sent`: surely not, and it may be tried again unless `permanent`. An adapter that does not know
- * throws, or answers `unknown`.
+ * The result of an attempt. `not_sent`: the message was certainly not sent, and the daemon tries again unless `permanent`. An adapter
+ * that does not know throws, or answers `unknown`.
  */
 export type DeliveryResult =
   | { readonly status: 'delivered'; readonly remote_message_id?: string }
@@ -93,7 +93,7 @@ export type DeliveryResult =
     }
   | { readonly status: 'unknown'; readonly message: string }
 
-/** What the platform says of a message whose sending has no known result. */
+/** The answer of the platform about a message whose sending has no known result. */
 export type SettleResult =
   | { readonly outcome: 'delivered'; readonly remote_message_id?: string }
   | { readonly outcome: 'absent' }
@@ -105,12 +105,12 @@ export interface SnapshotTarget extends BridgeAddress {
   readonly display_name: string
   /** `user`, `channel`, `group`, `thread` … */
   readonly target_type: string
-  /** What tells two of one name apart, the name of a team say. */
+  /** A text that tells targets of the same name apart, such as the name of their team. */
   readonly qualifier?: string
   readonly capabilities?: readonly string[]
 }
 
-/** One check of an adapter; `remediation` names the next step of one that does not pass. */
+/** The result of one check of an adapter. `remediation` is the next step when the check does not pass. */
 export interface VerifyCheck {
   readonly check: string
   readonly status: 'pass' | 'warn' | 'fail' | 'skipped'

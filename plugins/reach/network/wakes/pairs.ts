@@ -7,7 +7,7 @@ const MAX_CONVERSATIONS = 10_000
 /** What is said, and where. */
 export type Said = Pick<MessageRow, 'workspaceId' | 'channel' | 'containerId' | 'sender' | 'receiver'>
 
-/** So many messages of two peers in a row are no chance in a conversation of more. */
+/** Number of consecutive messages of two peers that counts as a dialogue in a conversation of more than two. */
 const ROW = 6
 
 interface Spoken {
@@ -76,7 +76,7 @@ export class Pairs {
 
 const begun = (): Conversation => ({ row: [], isOfMany: false })
 
-/** Adds a message. Of a third peer the row begins anew, with what the one before it said. */
+/** Adds a message. A message of a third peer cuts the row to the messages of that peer and of the peer that spoke before it. */
 function speak(conversation: Conversation, spoken: Spoken): void {
   const { row } = conversation
   const last = row.at(-1)?.sender
