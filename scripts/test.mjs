@@ -101,9 +101,10 @@ function inOrder(files, durations) {
   return files.sort((a, b) => (durations[b] ?? Infinity) - (durations[a] ?? Infinity) || a.localeCompare(b))
 }
 
-/** The files that are the turn of this run, by SVC_TEST_SHARE. */
+/** The files that are the turn of this run, by SVC_TEST_SHARE. The variable is removed: a runner that a test starts runs all its files. */
 function shareOf(files) {
   const [, turn, turns] = /^(\d+)\/(\d+)$/.exec(process.env.SVC_TEST_SHARE ?? '1/1') ?? []
+  delete process.env.SVC_TEST_SHARE
   if (!(turn >= 1 && turn <= turns)) throw new Error('SVC_TEST_SHARE: must be a share such as 1/2')
   return files.filter((_, n) => n % turns === turn - 1)
 }

@@ -39,6 +39,7 @@ tree.write({
   'test/never.test.ts': `${uvu}test('a', () => new Promise(() => {}))\ntest.run()\n`,
   'test/late.test.ts': `${uvu}test('a', () => { assert.ok(true); setTimeout(() => Promise.reject(new Error('too late')), 50) })\ntest.run()\n`,
   'test/nothing.test.ts': `${uvu}test('a', () => {})\ntest('b', () => assert.is.not(1 as number, 2))\ntest.run()\n`,
+  'test/share.test.ts': `${uvu}test('a', () => assert.is(process.env.SVC_TEST_SHARE, undefined))\ntest.run()\n`,
   'test/not-a-test.ts': 'throw new Error("not to be run")\n',
 })
 
@@ -195,6 +196,7 @@ test('shares of one seed have each file once, and no other share is taken', asyn
   const [one, two] = [await ranOf('1/2'), await ranOf('2/2')]
   assert.equal([one.length, two.length], [2, 2])
   assert.equal([...one, ...two].sort(), [...files].sort())
+  assert.is((await runWith({ SVC_TEST_SHARE: '1/1' }, '--no-build', 'test/share.test.ts')).code, 0)
   assert.is.not((await runWith({ SVC_TEST_SHARE: '3/2' }, '--no-build', ...files)).code, 0)
 })
 
