@@ -26,11 +26,20 @@ async function describeModules({ name, surface }: Plugin): Promise<ModuleCommand
   if (!existsSync(join(dist, file))) throw new Error(`plugins/${name}/commands.ts is missing or not built`)
   const module = (await import(pathToFileURL(join(dist, file)).href)) as Record<string, unknown>
   return Promise.all(
-    commands.map(async ({ path, summary, args = [], options = [], load }) => {
+    commands.map(async ({ path, summary, args = [], options = [], local, load }) => {
       const { run } = await load()
       const found = Object.keys(module).find(key => module[key] === run)
       if (found === undefined) throw new Error(`what runs svc ${path} is not exported by plugins/${name}/commands.ts`)
-      return { kind: 'module' as const, path, summary, args, options, module: file, export: found }
+      return {
+        kind: 'module' as const,
+        path,
+        summary,
+        args,
+        options,
+        ...(local && { local }),
+        module: file,
+        export: found,
+      }
     }),
   )
 }

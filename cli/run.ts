@@ -69,7 +69,7 @@ export async function run(argv: readonly string[], world: Io): Promise<number> {
       const screen = mode === 'human' && !given.quiet && isLive(entry.path) ? await io.openScreen?.() : undefined
       out = new Output(screen ? inLocale({ ...world, stdout: screen }) : io, mode, given.quiet)
       const progress = new Progress(io.stderr, io.stderr.isTTY === true && !out.json && !given.quiet && !screen)
-      const client = clientOf(io, {
+      const daemon = clientOf(io, {
         progress,
         notice: text => {
           if (!out.json) (screen ?? io.stderr).write(`${cleanText(text)}\n`)
@@ -79,6 +79,7 @@ export async function run(argv: readonly string[], world: Io): Promise<number> {
         },
         ...(io.probe && { probe: io.probe }),
       })
+      const client = given.isDryRun || given.plan !== undefined ? await planned(daemon, given) : daemon
       const mayName = entry.kind !== 'local' && Object.keys({ ...given.args, ...given.options }).length > 0
       const named = mayName
         ? await (await import('./commands/references.js')).withReferences(entry, given, data, client)
@@ -90,11 +91,25 @@ export async function run(argv: readonly string[], world: Io): Promise<number> {
     return io.signal.aborted ? exitCodes.interrupted : code
   } catch (error) {
     if (io.signal.aborted) return exitCodes.interrupted
+    const plan = planOf(error)
+    if (plan !== undefined) {
+      const { showPlan } = await import('./planning.js')
+      showPlan(plan, argv, out)
+      return exitCodes.done
+    }
     const fault = error instanceof CliFault ? error : givenFault(error)
     out.fault(called ? withHelp(fault, called) : fault)
     return fault.exit
   }
 }
+
+/** The client of a command that only plans, or that is held to a plan. */
+const planned = async (client: DaemonClient, given: Given): Promise<DaemonClient> =>
+  (await import('./planning.js')).planningClient(client, given)
+
+/** The plan at which a dry run ended. */
+const planOf = (error: unknown): unknown =>
+  error instanceof Error && error.name === 'PlanMade' ? (error as unknown as { plan: unknown }).plan : undefined
 
 /** Output for people, in the character set of their locale. */
 function inLocale(io: Io): Io {
@@ -120,7 +135,7 @@ async function carryOut(entry: Entry, given: Given, world: World): Promise<numbe
     await (await import('./run-route.js')).runRoute(entry, given, world)
     return exitCodes.done
   }
-  if (startsDaemon(entry.path)) await ensureDaemon(world)
+  if (startsDaemon(entry.path) && !given.isDryRun) await ensureDaemon(world)
   const plain = contextOf(entry, await withWorkspace(entry, given, world), world)
   const context: LocalContext = isLive(entry.path)
     ? Object.assign(plain, await taskWorld(world.out, world.io.screen, world.home))

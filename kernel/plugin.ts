@@ -30,6 +30,7 @@ export type {
 export { gate, guard, hookTable, notify, pipeline } from './contract/hook.js'
 export type {
   Announce,
+  Asked,
   Change,
   Exchange,
   Guards,

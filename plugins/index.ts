@@ -18,6 +18,7 @@ import bundles from './delivery/bundles/index.js'
 import extensions from './delivery/extensions/index.js'
 import { markInTree } from './delivery/extensions/load/wrapped.js'
 import marketplace from './delivery/marketplace/index.js'
+import changes from './desk/changes/index.js'
 import daemon from './desk/daemon/index.js'
 import settings from './desk/settings/index.js'
 import windowManager from './desk/window-manager/index.js'
@@ -59,6 +60,7 @@ export {
   automation,
   bridges,
   bundles,
+  changes,
   configuration,
   daemon,
   disk,
@@ -153,6 +155,7 @@ export const inTree: readonly Plugin[] = [
   vault,
   restart,
   audit,
+  changes,
 ]
 
 markInTree(inTree)

@@ -149,7 +149,7 @@ function wantedAt(words: readonly string[], entries: readonly Entry[], data: Com
   const found = findCommand(words.slice(0, -1), entries)
   if (found.is !== 'command') return undefined
   const { entry, rest } = found
-  const takesValue = new Set(['-o', '--output', '--data'])
+  const takesValue = new Set(['-o', '--output', '--data', '--plan'])
   for (const option of entry.options)
     if (option.type !== 'boolean') takesValue.add(`--${'option' in option ? option.option : option.name}`)
   const given: Record<string, string> = {}

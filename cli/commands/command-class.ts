@@ -49,6 +49,8 @@ function givenOf(entry: Entry, fields: Fields): Given {
     args: Object.fromEntries(args.filter(isGiven)),
     options: Object.fromEntries(options.filter(isGiven)),
     quiet: isGlobal(entry, { name: 'quiet' }) && fields.opt_quiet === true,
+    isDryRun: isGlobal(entry, { name: 'dry-run' }) && fields['opt_dry-run'] === true,
+    ...(isGlobal(entry, { name: 'plan' }) && typeof fields.opt_plan === 'string' && { plan: fields.opt_plan }),
   }
 }
 

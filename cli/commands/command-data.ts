@@ -64,6 +64,8 @@ export interface ModuleCommand {
   readonly summary: string
   readonly args: readonly CommandArgument[]
   readonly options: readonly CommandOption[]
+  /** It works on files of its caller. */
+  readonly local?: true
   /** File, absolute or relative to the folder of `commands.json`. */
   readonly module: string
   /** Export of the module that runs it; without it the default export is a plugin whose surface has the command. */

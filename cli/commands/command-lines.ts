@@ -63,6 +63,7 @@ const members = {
   shorthands: 1,
   scoped: 1,
   module: 1,
+  local: 1,
   export: 1,
 } satisfies Record<Exclude<keyof RouteCommand | keyof ModuleCommand, 'kind' | 'path' | 'summary'>, 1>
 

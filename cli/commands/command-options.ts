@@ -19,6 +19,22 @@ const globals: readonly OptionData[] = [
   { name: 'quiet', type: 'boolean', summary: 'print only ids' },
 ]
 
+/** Options of every command that may change something through the daemon. */
+const planning: readonly OptionData[] = [
+  { name: 'dry-run', type: 'boolean', summary: 'show what would be changed' },
+  { name: 'plan', type: 'text', summary: 'change it only if a dry run would still print this plan' },
+]
+
+/** Global options of a command, whether or not it has one of its own by that name. */
+const globalsOf = (entry: Entry): readonly OptionData[] => [...globals, ...planningOf(entry)]
+
+/** The options by which a command that may change something is planned. */
+export const planningOf = (entry: Entry): readonly OptionData[] => (mayChange(entry) ? planning : [])
+
+/** Whether a command may send a request that changes something. A command of the program itself works on files. */
+const mayChange = (entry: Entry): boolean =>
+  entry.kind === 'route' ? entry.method !== 'GET' && entry.path !== 'undo' : entry.kind === 'module' && !entry.local
+
 /** The names of an option as they are typed, dashes included. */
 export const typedNames = ({ name, alias }: OptionData): readonly string[] => [
   `--${name}`,
@@ -27,12 +43,12 @@ export const typedNames = ({ name, alias }: OptionData): readonly string[] => [
 
 /** Whether an option is a global one of this command; a command may have an option of the same name. */
 export const isGlobal = (entry: Entry, { name }: Pick<OptionData, 'name'>): boolean =>
-  globals.some(option => option.name === name) && !ownOptionsOf(entry).some(option => option.name === name)
+  globalsOf(entry).some(option => option.name === name) && !ownOptionsOf(entry).some(option => option.name === name)
 
 /** All options of a command, the global ones included. */
 export function optionsOf(entry: Entry): readonly OptionData[] {
   const own = ownOptionsOf(entry)
-  return [...globals.filter(({ name }) => !own.some(option => option.name === name)), ...own]
+  return [...globalsOf(entry).filter(({ name }) => !own.some(option => option.name === name)), ...own]
 }
 
 /** Options of a command with those that its kind adds. */

@@ -3,6 +3,7 @@ import { entriesOf } from '../help-call.js'
 import type { LocalContext } from '../local.js'
 import { outputModes } from '../show/output.js'
 import { type CommandData, isWatchable } from './command-data.js'
+import { planningOf } from './command-options.js'
 
 const shells: Readonly<Record<string, (tree: Tree) => string>> = { bash, zsh, fish }
 
@@ -43,7 +44,8 @@ function treeOf(data: CommandData): Tree {
       entry.kind === 'route' ? entry.options.map(({ option }) => option) : entry.options.map(({ name }) => name)
     const follow = entry.kind === 'route' && entry.follow ? ['follow'] : []
     const watch = entry.kind === 'route' && isWatchable(entry) ? ['watch'] : []
-    const all = new Set([...own, ...follow, ...watch, 'output', 'json', 'quiet', 'help'])
+    const plans = planningOf(entry).map(({ name }) => name)
+    const all = new Set([...own, ...follow, ...watch, 'output', 'json', 'quiet', ...plans, 'help'])
     options.set(
       entry.path,
       [...all].map(name => `--${name}`),

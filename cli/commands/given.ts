@@ -9,6 +9,10 @@ export interface Given {
   readonly options: Readonly<Record<string, string | boolean | readonly string[] | undefined>>
   /** The global option `--quiet`; false where the command has an option of that name. */
   readonly quiet: boolean
+  /** The global option `--dry-run`: the first request that changes something is only planned. */
+  readonly isDryRun: boolean
+  /** The global option `--plan`: digest of the plan that the first such request is held to. */
+  readonly plan?: string
 }
 
 /**

@@ -1,6 +1,7 @@
 import { outputModes } from '../show/output.js'
 import { padText, textWidth, wrapText } from '../show/text.js'
 import { type CommandData, isWatchable } from './command-data.js'
+import { planningOf } from './command-options.js'
 import { exampleOf } from './example.js'
 import type { Entry } from './find-command.js'
 import { shorthandsFor } from './shorthands.js'
@@ -34,6 +35,7 @@ export function commandHelp(entry: Entry, width: number): string[] {
         ...options,
         [`-o, --output <${outputModes.join('|')}>`, 'output format; --json is short for -o json'],
         ...(options.some(([left]) => left === '--quiet') ? [] : [['--quiet', 'print only ids'] as Row]),
+        ...planningRows(entry, options),
         ['--help', 'show this help'],
       ],
       width,
@@ -43,6 +45,13 @@ export function commandHelp(entry: Entry, width: number): string[] {
     `  ${exampleOf(entry)}`,
   ]
 }
+
+/** The options of a command that may change something, but for those that it has itself. */
+const planningRows = (entry: Entry, own: readonly Row[]): Row[] =>
+  planningOf(entry).flatMap(({ name, type, summary = '' }) => {
+    const left = type === 'boolean' ? `--${name}` : `--${name} <digest>`
+    return own.some(([shown]) => shown.split(' ')[0] === `--${name}`) ? [] : [[left, summary] as Row]
+  })
 
 /** Lines about a group of commands; the empty name is everything, its groups by their verbs alone. */
 export function groupHelp(
@@ -90,7 +99,7 @@ const purposes: readonly (readonly [string, readonly string[]])[] = [
     'Set up and operate the daemon',
     ['init', 'daemon', 'status', 'overview', 'top', 'observe', 'doctor', 'logs', 'drain', 'undrain', 'db'],
   ],
-  ['Manage settings, secrets and access', ['config', 'vault', 'auth', 'audit', 'why']],
+  ['Manage settings, secrets and access', ['config', 'vault', 'auth', 'audit', 'why', 'change', 'undo']],
   ['Extend svc', ['extension', 'plugin', 'resource']],
   ['Arrange windows', ['desktop', 'layout', 'window']],
   ['Use inside a session', ['me', 'whoami', 'spawn']],

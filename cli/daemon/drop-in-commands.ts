@@ -50,8 +50,8 @@ class DropInCommands {
 }
 
 function moduleCommands({ code }: InstalledExtension): ModuleCommand[] {
-  return (code?.surface.commands ?? []).map(({ path, summary, args = [], options = [] }) => {
-    return { kind: 'module', path, summary, args, options, module: code?.module ?? '' }
+  return (code?.surface.commands ?? []).map(({ path, summary, args = [], options = [], local }) => {
+    return { kind: 'module', path, summary, args, options, ...(local && { local }), module: code?.module ?? '' }
   })
 }
 

@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import * as v from 'valibot'
 import type { BoundRoute } from '../contract/bound.js'
 import { type Fault, KernelErrors } from '../contract/errors.js'
-import type { Exchange, Identified } from '../contract/kernel-hooks.js'
+import type { Caller, Exchange, Identified } from '../contract/kernel-hooks.js'
 import { type Actor, operator, type Party } from '../contract/record.js'
 import { type Door, isSchema, type Route } from '../contract/route.js'
 import { issueText } from '../kit/issue-text.js'
@@ -75,10 +75,11 @@ export class Arrival implements Identified {
   }
 
   /** Calls the handler of its route. */
-  call = <T>(handle: () => T): T => handle()
+  call: Caller = handle => handle()
 
-  callBy(caller: Arrival['call']): void {
-    this.call = caller
+  callBy(caller: Caller): void {
+    const { call } = this
+    this.call = (handle, asked) => call(() => caller(handle, asked), asked)
   }
 
   get headers(): IncomingMessage['headers'] {

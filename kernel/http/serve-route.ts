@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Awaitable } from '../contract/basics.js'
 import type { BoundRoute } from '../contract/bound.js'
 import { faultOf, KernelErrors } from '../contract/errors.js'
+import type { Asked } from '../contract/kernel-hooks.js'
 import { type Bytes, isSchema, type Route, type SocketReply, type StreamReply } from '../contract/route.js'
 import type { Call } from './admission.js'
 import type { Carry } from './carrier.js'
@@ -80,7 +81,7 @@ export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: Gen
             return call.signal
           },
         }
-        const working = arrival.call(() => route.handle(self, asked as never))
+        const working = arrival.call(() => route.handle(self, asked as never), asked as Asked)
         const given = await call.orLeaving(working as Awaitable<Reply>)
         if (body?.errored) throw body.errored
         const result = checkReplies ? checkReply(route, given) : given

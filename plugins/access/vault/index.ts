@@ -9,6 +9,7 @@ import {
   VaultSecretsQuery,
   VaultSecretsReply,
 } from '../../../schemas/vault.js'
+import { undo } from '../../desk/changes/api.js'
 import { Checks, StatusMembers } from '../../desk/daemon/api.js'
 import { Events } from '../../platform/events/api.js'
 import { SecretOwners, Vault, VaultErrors, VaultKeyRotated, VaultSecretDeleted, VaultSecretPut } from './api.js'
@@ -92,6 +93,7 @@ export default definePlugin({
       privileged: true,
       body: PutVaultSecretBody,
       replies: { 200: VaultSecretReply },
+      with: [undo({ by: 'never', why: 'the value of a secret that is replaced is not kept' })],
       handle: async (self, { body, actor }) => {
         const { ref, secret_value, kind, allow_short } = body
         return ok({ secret: await self.put(ref, secret_value, { kind, allowShort: allow_short, actor }) })
@@ -105,7 +107,10 @@ export default definePlugin({
       essential: true,
       query: VaultRefQuery,
       replies: { 204: null },
-      with: [cli('vault delete', { args: [ref], done: 'deleted {ref}' })],
+      with: [
+        undo({ by: 'never', why: 'the value of a secret that is deleted is not kept' }),
+        cli('vault delete', { args: [ref], done: 'deleted {ref}' }),
+      ],
       handle: async (self, { query, actor }) => {
         await self.remove(query.ref, actor)
         return noContent()

@@ -13,12 +13,14 @@ import {
 } from '../../../schemas/agents.js'
 import { Trust } from '../../access/trust/api.js'
 import { ResourceFamilies } from '../../delivery/extensions/api.js'
+import { undo } from '../../desk/changes/api.js'
 import { Checks } from '../../desk/daemon/api.js'
 import { WorkspaceDetailMembers, Workspaces } from '../../desk/workspaces/api.js'
 import { Providers, ProviderUsers } from '../providers/api.js'
 import { AgentActivities, AgentErrors, AgentKind, AgentSourceFolders, Agents } from './api.js'
 import type { AgentsService } from './service.js'
 import { DefaultPermissions } from './settings.js'
+import { ofCreation, ofRemoval, ofUpdate } from './undo.js'
 
 const route = routeOf<AgentsService>(describe('Agents'))
 const { contribute, reconciler, tap } = surfaceOf<AgentsService>()
@@ -120,7 +122,7 @@ export default definePlugin({
     route({
       method: 'POST',
       path: '/api/agents',
-      with: [describe('Agents', { errors: [410] }), tool('agent_create', ['catalog'])],
+      with: [undo(ofCreation), describe('Agents', { errors: [410] }), tool('agent_create', ['catalog'])],
       summary: 'Create an agent in a workspace or in the home',
       body: CreateAgentBody,
       replies: { 201: AgentReply },
@@ -176,7 +178,7 @@ export default definePlugin({
     route({
       method: 'PUT',
       path: '/api/agents/{name}',
-      with: [describe('Agents', { errors: [410] }), tool('agent_update', ['catalog'])],
+      with: [undo(ofUpdate), describe('Agents', { errors: [410] }), tool('agent_update', ['catalog'])],
       summary: 'Replace the fields of an agent; expected_digest is its definition_digest',
       body: PutAgentBody,
       replies: { 200: AgentReply },
@@ -190,6 +192,7 @@ export default definePlugin({
       essential: true,
       replies: { 200: DeleteAgentReply },
       with: [
+        undo(ofRemoval),
         describe('Agents', { errors: [410] }),
         cli('agent delete', {
           args: [agentName],

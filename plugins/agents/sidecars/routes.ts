@@ -19,11 +19,38 @@ import {
   ValidateSoulBody,
   WriteSidecarBody,
 } from '../../../schemas/agents/sidecars.js'
+import { pick, type Undo, undo } from '../../desk/changes/api.js'
 import type { SidecarDesk } from './desk.js'
 import { SIDECARS, type Which } from './places.js'
 import type { SidecarsService } from './service.js'
 
 const route = routeOf<SidecarsService>()
+
+/** The way back from a change of a sidecar: the file as its history has it. */
+function wayBack(which: Which): Undo {
+  const inWorkspace = (body: unknown) => pick(body, ['workspace_id'])
+  return {
+    by: 'custom',
+    reads: ({ params, body }) => {
+      const query = new URLSearchParams(inWorkspace(body) as Record<string, string>).toString()
+      return [`/api/agents/${encodeURIComponent(params.name ?? '')}/${which}${query && `?${query}`}`]
+    },
+    request: ({ params, body, before, after }) => {
+      const path = `/api/agents/${encodeURIComponent(params.name ?? '')}/${which}`
+      const [was, is] = [Object(before), Object(after)] as {
+        present?: boolean
+        digest?: string
+        revision_id?: string
+      }[]
+      const given = { expected_digest: is?.digest ?? '', ...inWorkspace(body) }
+      if (!was?.present) return { method: 'DELETE', path, body: given }
+      if (which === 'soul' && was.revision_id === undefined)
+        return 'the history does not have the persona that was replaced'
+      const target = which === 'soul' ? { revision_id: was.revision_id } : { target_digest: was.digest }
+      return { method: 'POST', path: `${path}/rollback`, body: { ...target, ...given } }
+    },
+  }
+}
 
 /** Refused, so that nobody takes it for a check that happens. */
 const headers = { 'If-Match': { required: false } }
@@ -53,7 +80,7 @@ function routesOf<S extends Soul | Heartbeat, C, R>(which: Which, its: Differenc
     route({
       method: 'PUT',
       path,
-      with: [describe(area, { errors: [410] }), asTool('write')],
+      with: [undo(wayBack(which)), describe(area, { errors: [410] }), asTool('write')],
       summary: `Write ${file}; expected_digest is that of the ${title} as it is, empty for none`,
       body: WriteSidecarBody,
       headers,
@@ -63,7 +90,7 @@ function routesOf<S extends Soul | Heartbeat, C, R>(which: Which, its: Differenc
     route({
       method: 'DELETE',
       path,
-      with: [describe(its.areaOfRemoval, { errors: [410] }), asTool('delete')],
+      with: [undo(wayBack(which)), describe(its.areaOfRemoval, { errors: [410] }), asTool('delete')],
       summary: `Remove ${file}; the history keeps it`,
       body: DeleteSidecarBody,
       headers,
@@ -93,7 +120,7 @@ function routesOf<S extends Soul | Heartbeat, C, R>(which: Which, its: Differenc
     route({
       method: 'POST',
       path: `${path}/rollback`,
-      with: [describe(area, { errors: [410] }), asTool('rollback')],
+      with: [undo(wayBack(which)), describe(area, { errors: [410] }), asTool('rollback')],
       summary: `Write ${file} as it was after an earlier change`,
       body: its.rollbackBody,
       headers,

@@ -11,6 +11,7 @@ import {
   SkillSwitchReply,
 } from '../../../schemas/skills.js'
 import { AGENT_SESSION } from '../../access/identity/api.js'
+import { undo } from '../../desk/changes/api.js'
 import { REFERENCE_ERRORS } from '../../desk/workspaces/api.js'
 import { AgentErrors } from '../agents/api.js'
 import { SkillErrors } from './api.js'
@@ -125,7 +126,10 @@ export const skillRoutes: readonly Route<SkillsService>[] = [
       summary,
       query: SkillContext,
       privileged: true,
-      with: [tool(`skill_${verb}`, toolsets)],
+      with: [
+        undo({ by: 'action', path: `/api/skills/{name}/${enabled ? 'disable' : 'enable'}` }),
+        tool(`skill_${verb}`, toolsets),
+      ],
       throws: [SkillErrors.skill_switch_refused, ...context],
       cli: { ...ofOne, view: { text: `{name} ${enabled ? 'enabled' : 'disabled'}` } },
       reply: SkillSwitchReply,

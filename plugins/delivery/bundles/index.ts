@@ -10,6 +10,7 @@ import {
   ListBundleActivationsReply,
 } from '../../../schemas/bundles.js'
 import { AgentKind, Agents } from '../../agents/agents/api.js'
+import { undo } from '../../desk/changes/api.js'
 import { Workspaces } from '../../desk/workspaces/api.js'
 import { Reconcile } from '../../platform/reconcile/api.js'
 import { Extensions, ResourceFamilies } from '../extensions/api.js'
@@ -158,7 +159,11 @@ export default definePlugin({
       summary: 'Activate a profile: its agents, jobs, triggers, layouts and bridges',
       body: BundleActivationRequest,
       replies: { 201: BundleActivationReply },
-      with: [cli('bundle activate', { options, view: activationItem }), tool('bundles_activate', ['bundles'])],
+      with: [
+        undo({ by: 'delete', of: 'activation.id' }),
+        cli('bundle activate', { options, view: activationItem }),
+        tool('bundles_activate', ['bundles']),
+      ],
       handle: async (self, { actor, body }) => created({ activation: await self.activate(body, actor) }),
     }),
     route({

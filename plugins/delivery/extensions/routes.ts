@@ -15,6 +15,7 @@ import {
   ProvenanceReply,
   ReloadExtensionBody,
 } from '../../../schemas/extensions.js'
+import { undo } from '../../desk/changes/api.js'
 import type { ExtensionsService } from './service.js'
 import { inventoryOf } from './wire.js'
 
@@ -143,7 +144,11 @@ export const extensionRoutes = [
     query: ExtensionWorkspaceQuery,
     replies: { 200: ExtensionReply },
     privileged: true,
-    with: [cli('extension enable', { view: item }), tool('extensions_enable', ['extensions'])],
+    with: [
+      undo({ by: 'action', path: '/api/extensions/{name}/disable' }),
+      cli('extension enable', { view: item }),
+      tool('extensions_enable', ['extensions']),
+    ],
     handle: async (self, { params, query, actor }) =>
       ok({ extension: self.views.toWire(await self.enable(await self.choose(params.name, query.workspace), actor)) }),
   }),
@@ -156,7 +161,11 @@ export const extensionRoutes = [
     query: ExtensionWorkspaceQuery,
     replies: { 200: ExtensionReply },
     privileged: true,
-    with: [cli('extension disable', { view: item }), tool('extensions_disable', ['extensions'])],
+    with: [
+      undo({ by: 'action', path: '/api/extensions/{name}/enable' }),
+      cli('extension disable', { view: item }),
+      tool('extensions_disable', ['extensions']),
+    ],
     handle: async (self, { params, query, actor }) =>
       ok({
         extension: await self.views.disable(await self.choose(params.name, query.workspace), actor),

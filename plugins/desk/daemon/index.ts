@@ -14,6 +14,7 @@ import {
   StatusQuery,
   StatusReply,
 } from '../../../schemas/daemon.js'
+import { undo } from '../changes/api.js'
 import {
   Checks,
   Daemon,
@@ -136,6 +137,7 @@ export default definePlugin({
       replies: { 200: DrainReply },
       privileged: true,
       with: [
+        undo({ by: 'action', path: '/api/undrain' }),
         cli('drain', { view: { text: 'new work is refused until svc undrain or the next start' } }),
         runsCode(false),
       ],
@@ -151,7 +153,11 @@ export default definePlugin({
       essential: true,
       replies: { 200: DrainReply },
       privileged: true,
-      with: [cli('undrain', { view: { text: 'new work is admitted' } }), runsCode(false)],
+      with: [
+        undo({ by: 'action', path: '/api/drain' }),
+        cli('undrain', { view: { text: 'new work is admitted' } }),
+        runsCode(false),
+      ],
       handle: async (self, { actor }) => {
         await self.setDraining(false, actor)
         return ok({ state: 'active' as const })

@@ -19,12 +19,42 @@ import {
   ValidateSettingsBody,
   ValidateSettingsReply,
 } from '../../../schemas/settings.js'
+import { type Undo, undo } from '../changes/api.js'
 import { entryRoutes, sectionRoutes } from './section-routes.js'
 import { collections } from './sections/collections.js'
 import { sections } from './sections/sections.js'
 import type { SettingsService } from './service.js'
 
 const route = routeOf<SettingsService>(describe('Settings'))
+
+/** The keys as the file said them before. */
+const ofKeys: Undo = {
+  by: 'custom',
+  compares: ['value', 'source'],
+  reads: ({ body }) => {
+    const { changes, workspace_id: id } = body as PatchKeysBody
+    const query = id === undefined ? '' : `?workspace_id=${encodeURIComponent(id)}`
+    return changes.map(
+      ({ key, name }) => `/api/settings/keys/${encodeURIComponent(name ? `${key}.${name}` : key)}${query}`,
+    )
+  },
+  request: ({ body, before }) => {
+    const { changes, dry_run: _, ...where } = body as PatchKeysBody
+    const layer = where.target === 'workspace-config' ? 'overlay' : 'file'
+    const keys = (changes.length === 1 ? [before] : (before as unknown[])) as (SettingKey | null | undefined)[]
+    return {
+      method: 'PATCH',
+      path: '/api/settings/keys',
+      body: {
+        ...where,
+        changes: changes.map(({ value: _value, ...change }, n) => {
+          const was = keys[n]
+          return was?.source === layer ? { ...change, value: was.value } : change
+        }),
+      },
+    }
+  },
+}
 
 const NO_UPDATES = 'this build does not update itself; install another version with the tool that installed this one'
 
@@ -129,7 +159,7 @@ export const routes: readonly Route<SettingsService>[] = [
   route({
     method: 'PATCH',
     path: '/api/settings/keys',
-    with: [tool('config_set', ['config'])],
+    with: [undo(ofKeys), tool('config_set', ['config'])],
     summary: 'Update configuration keys in one file atomically',
     body: PatchKeysBody,
     privileged: true,

@@ -3,6 +3,7 @@ import { describe } from '../../../kernel/kit/annotations/index.js'
 import { ok, type Route, routeOf } from '../../../kernel/plugin.js'
 import { SettingsSection } from '../../../schemas/settings/sections.js'
 import { ApplyOutcome } from '../../../schemas/settings.js'
+import { undo } from '../changes/api.js'
 import { bodySchema, replyEntries, replySchema } from './keys.js'
 import type { ScopeQuery, Section } from './section.js'
 import type { Collection } from './sections/collections.js'
@@ -49,6 +50,7 @@ export function sectionRoutes(section: Section): Route<SettingsService>[] {
       method: 'PATCH',
       path,
       summary: `Update settings of the section ${name}; members that are absent stay`,
+      with: [undo({ by: 'patch', of: '', ...(!flat && { in: 'config' }) })],
       ...(scopes && { query }),
       body,
       privileged: true,
@@ -98,6 +100,7 @@ export function entryRoutes(collection: Collection): Route<SettingsService>[] {
       method: 'PUT',
       path: `${path}/{name}`,
       summary: `Create or replace a ${one}`,
+      with: [undo({ by: 'put', of: one })],
       body,
       privileged: true,
       replies: { 200: ApplyOutcome },
@@ -107,6 +110,7 @@ export function entryRoutes(collection: Collection): Route<SettingsService>[] {
       method: 'DELETE',
       path: `${path}/{name}`,
       summary: `Delete the entry of a ${one}`,
+      with: [undo({ by: 'put', of: one })],
       privileged: true,
       replies: { 200: ApplyOutcome },
       handle: async (self, { params, actor }) => ok(await self.remove(collection, params.name, actor)),

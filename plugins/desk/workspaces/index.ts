@@ -11,6 +11,7 @@ import {
   WorkspaceDetail,
   WorkspaceReply,
 } from '../../../schemas/workspaces.js'
+import { type Undo, undo } from '../changes/api.js'
 import { Checks } from '../daemon/api.js'
 import {
   REFERENCE_ERRORS,
@@ -36,6 +37,15 @@ const invalid = [
   WorkspaceErrors.workspace_root_missing,
   WorkspaceErrors.workspace_name_taken,
 ]
+
+const around = (state: unknown): string | undefined => Object(Object(state).workspaces?.[0]).id
+
+/** The way back from a request that registers a folder where no workspace encloses it. */
+const ofRegistration: Undo = {
+  by: 'custom',
+  reads: ({ body }) => [`/api/workspaces?path=${encodeURIComponent(Object(body).path)}`],
+  request: ({ after }) => ({ method: 'DELETE', path: `/api/workspaces/${around(after)}` }),
+}
 
 const workspace = collectionOf<WorkspacesService>(about)({
   path: '/api/workspaces',
@@ -85,7 +95,10 @@ export default definePlugin({
       cli: {
         args: [{ name: 'root_dir', in: 'body', type: 'path', optional: true, default: '.', summary: 'the directory' }],
       },
-      with: [tool('workspace_add', ['workspace'], { visibility: 'operator' })],
+      with: [
+        undo({ by: 'delete', of: 'workspace.id' }),
+        tool('workspace_add', ['workspace'], { visibility: 'operator' }),
+      ],
       throws: [...invalid, WorkspaceErrors.workspace_exists],
       body: CreateWorkspaceBody,
       handle: async (self, { body, actor }) => ({ workspace: toWire(await self.create(body, actor)) }),
@@ -94,7 +107,7 @@ export default definePlugin({
       method: 'POST',
       path: '/api/workspaces/resolve',
       summary: 'Resolve the workspace of a path; register one if there is none',
-      with: [throws(...REFERENCE_ERRORS, ...invalid)],
+      with: [undo(ofRegistration), throws(...REFERENCE_ERRORS, ...invalid)],
       body: ResolveWorkspaceBody,
       replies: { 200: WorkspaceReply },
       handle: async (self, { body, actor }) => ok({ workspace: toWire(await self.resolve(body.path, actor)) }),
@@ -103,7 +116,7 @@ export default definePlugin({
       method: 'POST',
       path: '/api/workspaces/place',
       summary: 'Choose the workspace of a command that runs in a folder; register its project if there is none',
-      with: [throws(WorkspaceErrors.workspace_too_wide, ...REFERENCE_ERRORS, ...invalid)],
+      with: [undo(ofRegistration), throws(WorkspaceErrors.workspace_too_wide, ...REFERENCE_ERRORS, ...invalid)],
       body: ResolveWorkspaceBody,
       replies: { 200: PlaceWorkspaceReply },
       handle: async (self, { body, actor }) => {
@@ -124,7 +137,7 @@ export default definePlugin({
     workspace.update({
       summary: 'Change the name, additional folders, default agent or sandbox of a workspace',
       command: 'workspace edit',
-      with: [tool('workspace_update', ['workspace'])],
+      with: [undo({ by: 'patch', of: 'workspace' }), tool('workspace_update', ['workspace'])],
       throws: [...invalid, WorkspaceErrors.workspace_reserved],
       body: PatchWorkspaceBody,
       handle: async (self, { params, body, actor }) => ({
@@ -135,7 +148,13 @@ export default definePlugin({
       summary: 'Remove a workspace and its records; its files are kept',
       command: 'workspace remove',
       done: 'removed {id}; its files are untouched',
-      with: [tool('workspace_remove', ['workspace'], { visibility: 'operator' })],
+      with: [
+        undo({
+          by: 'never',
+          why: 'the records of the workspace were removed with it; register its folder again: svc workspace add <dir>',
+        }),
+        tool('workspace_remove', ['workspace'], { visibility: 'operator' }),
+      ],
       throws: [WorkspaceErrors.workspace_reserved, WorkspaceErrors.workspace_in_use],
       essential: true,
       handle: (self, { params, actor }) => self.remove(params.id, actor),

@@ -4,6 +4,8 @@ import * as v from 'valibot'
 import { command } from '../../../kernel/kit/commands/command-line.js'
 import { defineErrors, registry } from '../../../kernel/plugin.js'
 
+export { namesOf } from './request-names.js'
+
 /** Names of events that are changes of the control plane, beside those of the families that always are. */
 export const AuditedEvents = registry<string>('audit.events@1', v.string())
 

@@ -7,6 +7,7 @@ import {
   PutRecordBody,
   RecordReply,
 } from '../../../schemas/resources.js'
+import { undo } from '../../desk/changes/api.js'
 import { Daemon } from '../../desk/daemon/api.js'
 import { ResourceErrors } from './api.js'
 import { OperatorWriteLimit } from './rate-limit.js'
@@ -122,7 +123,7 @@ export default definePlugin({
     route({
       method: 'PUT',
       path: '/api/resources/{kind}/{id}',
-      with: [tool('resources_put', ['resources'])],
+      with: [undo({ by: 'record' }), tool('resources_put', ['resources'])],
       summary: 'Create or change a record',
       body: PutRecordBody,
       invalid: 422,
@@ -144,7 +145,11 @@ export default definePlugin({
       bodyOptional: true,
       invalid: 422,
       replies: { 204: null },
-      with: [cli('resource delete', { done: 'deleted {kind} {id}' }), tool('resources_delete', ['resources'])],
+      with: [
+        undo({ by: 'record' }),
+        cli('resource delete', { done: 'deleted {kind} {id}' }),
+        tool('resources_delete', ['resources']),
+      ],
       before: (self, { params, actor }) => self.checkWriter(actor, params.kind, params.id),
       handle: async (self, request) => {
         await self.delete(request.params, request.body, request.actor, request)

@@ -13,6 +13,7 @@ import { created, noContent, ok, type Route, routeOf } from '../../../kernel/plu
 import type { PresetTargetState } from '../../../schemas/notifications.js'
 import * as schemas from '../../../schemas/notifications.js'
 import { AGENT_SESSION } from '../../access/identity/api.js'
+import { undo } from '../../desk/changes/api.js'
 import { REFERENCE_ERRORS } from '../../desk/workspaces/api.js'
 import { TaskErrors } from '../../work/tasks/api.js'
 import { BridgeErrors } from '../bridges/api.js'
@@ -80,6 +81,7 @@ const presetRoutes: readonly Route<NotificationsService>[] = [
   preset.create({
     summary: 'Create a notification preset',
     command: false,
+    with: [undo({ by: 'delete', of: 'preset.name' })],
     query: schemas.ProfileQuery,
     body: schemas.CreatePresetBody,
     throws: [...invalid, NotificationErrors.preset_duplicate_name, NotificationErrors.preset_limit],
@@ -95,6 +97,7 @@ const presetRoutes: readonly Route<NotificationsService>[] = [
     method: 'PUT',
     summary: 'Change a notification preset; members that are absent stay',
     command: false,
+    with: [undo({ by: 'put', of: 'preset', absent: { filter: '', rules: {} } })],
     query: schemas.ProfileQuery,
     body: schemas.UpdatePresetBody,
     throws: [...invalid, NotificationErrors.preset_limit],
@@ -104,6 +107,7 @@ const presetRoutes: readonly Route<NotificationsService>[] = [
   }),
   preset.delete({
     summary: 'Delete a notification preset',
+    with: [undo({ by: 'create', of: 'preset' })],
     throws: [NotificationErrors.preset_builtin_protected],
     handle: (self, { params }) => self.presets.delete(params.name),
   }),

@@ -124,6 +124,11 @@ export const AutomationErrors = defineErrors({
   job_not_found: { status: 404, message: 'job not found', next: command('automation jobs list') },
   run_not_found: { status: 404, message: 'run not found', next: command('automation runs list') },
   trigger_not_found: { status: 404, message: 'trigger not found', next: command('automation triggers list') },
+  job_in_use: {
+    status: 409,
+    message: 'a run of this job is under way',
+    next: command('automation runs list'),
+  },
   job_invalid: { status: 400, message: 'invalid job', next: command('automation jobs create', '--help') },
   job_damaged: {
     status: 409,

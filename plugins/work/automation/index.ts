@@ -2,6 +2,7 @@ import { DiskSpace, definePlugin, type EventType, maybe, perConsumer, surfaceOf 
 import { SecretOwners, Vault } from '../../access/vault/api.js'
 import { Agents } from '../../agents/agents/api.js'
 import { ResourceFamilies } from '../../delivery/extensions/api.js'
+import { Changes } from '../../desk/changes/api.js'
 import { Checks, Daemon, StatusMembers } from '../../desk/daemon/api.js'
 import { Workspaces } from '../../desk/workspaces/api.js'
 import { Events } from '../../platform/events/api.js'
@@ -89,6 +90,11 @@ export default definePlugin({
   ],
   services: [{ name: 'scheduler', run: (self, signal) => self.schedule(signal) }],
   taps: [
+    tap(
+      maybe(Changes),
+      changes => changes.undoing,
+      self => undoing => self.mayUndo(undoing),
+    ),
     tap(
       maybe(Hooks),
       hooks => hooks.completed,

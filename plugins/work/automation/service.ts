@@ -1,4 +1,6 @@
 import { command } from '../../../kernel/kit/commands/command-line.js'
+import { shown } from '../../../kernel/kit/text.js'
+import type { Fault } from '../../../kernel/plugin.js'
 import {
   type Actor,
   type Batch,
@@ -19,6 +21,7 @@ import type { StatusAutomation } from '../../../schemas/daemon.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import type { VaultApi } from '../../access/vault/api.js'
 import type { AgentsApi } from '../../agents/agents/api.js'
+import type { Undoing } from '../../desk/changes/api.js'
 import type { Daemon } from '../../desk/daemon/api.js'
 import type { Workspaces } from '../../desk/workspaces/api.js'
 import type { Events } from '../../platform/events/api.js'
@@ -156,6 +159,12 @@ export class AutomationService {
     }
     this.fires = new TriggerFires(kernel, work)
     this.webhooks = new Webhooks(kernel, work)
+  }
+
+  /** A definition is not put back under a run that was started with the present one. */
+  mayUndo({ path, params: { id = '' } }: Undoing): Fault | undefined {
+    if (!path.startsWith('/api/automation/jobs/') || this.#runs.openOf(id) === 0) return undefined
+    return AutomationErrors.job_in_use(`a run of the job ${shown(id)} is under way; undo it when the run has ended`)
   }
 
   async start(): Promise<void> {

@@ -2,6 +2,7 @@ import { definePlugin, Faults, Host, maybe, surfaceOf } from '../../../kernel/pl
 import { SecretOwners, Vault } from '../../access/vault/api.js'
 import { AgentActivities, Agents } from '../../agents/agents/api.js'
 import { Providers } from '../../agents/providers/api.js'
+import { Changes } from '../../desk/changes/api.js'
 import { Checks, Daemon, StatusMembers } from '../../desk/daemon/api.js'
 import { WorkspaceDetailMembers, Workspaces } from '../../desk/workspaces/api.js'
 import { AuditedEvents } from '../../platform/audit/api.js'
@@ -99,6 +100,11 @@ export default definePlugin({
     ]),
   ],
   taps: [
+    tap(
+      maybe(Changes),
+      changes => changes.undoing,
+      self => undoing => self.guardUndo(undoing),
+    ),
     tap(
       Workspaces,
       service => service.deleting,

@@ -12,6 +12,7 @@ import type {
   SessionStreamQuery,
   TranscriptQuery,
 } from '../../../schemas/sessions.js'
+import type { Undoing } from '../../desk/changes/api.js'
 import type { Workspace } from '../../desk/workspaces/api.js'
 import {
   type AskedQuestion,
@@ -337,6 +338,7 @@ export class SessionsService implements SessionsApi {
   readonly noteHookRun: SessionsApi['noteHookRun'] = (id, content) => noteHookRun(this.#open.peek(id), content)
 
   /** Refuses to delete a workspace while one of its sessions is active. */
+  readonly guardUndo = (undoing: Undoing) => catalog.guardUndo(this.context, undoing)
   readonly guardWorkspace = (t: Tx, workspace: Workspace) => catalog.guardWorkspace(this.context, t, workspace)
 
   /** Part of a shutdown. */

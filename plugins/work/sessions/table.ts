@@ -227,6 +227,13 @@ export class SessionTable {
     return reads.get<{ n: number }>(sql, [workspaceId])?.n ?? 0
   }
 
+  /** Sessions of an agent in which a prompt is running. */
+  busyWith(reads: Pick<Db, 'get'>, agent: string): number {
+    const sql = `SELECT count(DISTINCT s.id) AS n FROM sessions_prompt p JOIN sessions_session s ON s.id = p.session_id
+      WHERE s.agent_name = ? AND s.state <> 'stopped' AND p.status IN ('starting', 'running')`
+    return reads.get<{ n: number }>(sql, [agent])?.n ?? 0
+  }
+
   #changed(id: string): void {
     this.changes++
     this.#rows.changed(id)

@@ -23,6 +23,8 @@ POST /api/automation/events
 POST /api/bridges/{id}/resolve
 POST /api/bridges/{id}/test-delivery
 POST /api/bundles/preview
+POST /api/changes/plan
+POST /api/changes/{id}/undo
 POST /api/extensions/preview
 POST /api/extensions/{name}/verify
 POST /api/marketplace/refresh

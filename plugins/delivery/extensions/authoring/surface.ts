@@ -7,6 +7,7 @@ const dir = { name: 'dir', optional: true, summary: 'folder of the extension (de
 export const authoringCommands: readonly Command[] = [
   {
     path: 'extension init',
+    local: true,
     summary: 'Create a working extension with a test',
     args: [{ name: 'name', summary: 'vendor.things; a folder of that name is created here' }],
     options: [
@@ -23,12 +24,14 @@ export const authoringCommands: readonly Command[] = [
   },
   {
     path: 'extension validate',
+    local: true,
     summary: 'Validate an extension without running it',
     args: [dir],
     load: () => import('../commands.js').then(module => ({ run: module.runValidate })),
   },
   {
     path: 'extension build',
+    local: true,
     summary: 'Pack an extension into an archive for svc extension install',
     args: [dir],
     options: [{ name: 'out', type: 'text', summary: 'path of the archive (default: <name>-<version>.tar.gz here)' }],
@@ -36,6 +39,7 @@ export const authoringCommands: readonly Command[] = [
   },
   {
     path: 'extension publish',
+    local: true,
     summary: 'Publish an extension into a catalog folder, with checksum and signature',
     args: [dir],
     options: [
@@ -65,6 +69,7 @@ export const authoringCommands: readonly Command[] = [
   },
   {
     path: 'extension test',
+    local: true,
     summary: 'Run the contract checks and the tests of an extension (*.test.mjs, *.test.ts)',
     args: [dir],
     options: [

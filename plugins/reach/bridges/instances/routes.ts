@@ -31,6 +31,7 @@ import {
   VerifyBridgeReply,
 } from '../../../../schemas/bridges.js'
 import { VaultErrors } from '../../../access/vault/api.js'
+import { undo } from '../../../desk/changes/api.js'
 import { REFERENCE_ERRORS } from '../../../desk/workspaces/api.js'
 import { BridgeErrors } from '../api.js'
 import type { BridgesService } from '../service.js'
@@ -142,7 +143,7 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
   }),
   bridge.update({
     summary: 'Change a bridge; members that are omitted keep their value',
-    with: [tool('bridges_update', ['bridges'])],
+    with: [undo({ by: 'patch', of: 'bridge' }), tool('bridges_update', ['bridges'])],
     throws: [
       BridgeErrors.bridge_invalid,
       BridgeErrors.bridge_config_invalid,
@@ -158,6 +159,7 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
   }),
   bridge.action('enable', {
     summary: 'Enable a bridge: it starts',
+    with: [undo({ by: 'action', path: '/api/bridges/{id}/disable' })],
     throws: [BridgeErrors.bridge_transition],
     handle: async (self, { params, actor }) => {
       await self.edits.enable(params.id, true, actor)
@@ -166,6 +168,7 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
   }),
   bridge.action('disable', {
     summary: 'Disable a bridge: it stops',
+    with: [undo({ by: 'action', path: '/api/bridges/{id}/enable' })],
     throws: [BridgeErrors.bridge_transition],
     essential: true,
     handle: async (self, { params, actor }) => {

@@ -18,6 +18,7 @@ import {
 } from '../../../../schemas/network/channels.js'
 import { agentSessionOf } from '../../../access/identity/api.js'
 import { AgentErrors } from '../../../agents/agents/api.js'
+import { undo } from '../../../desk/changes/api.js'
 import { DaemonErrors } from '../../../desk/daemon/api.js'
 import { REFERENCE_ERRORS } from '../../../desk/workspaces/api.js'
 import { SessionErrors } from '../../../work/sessions/api.js'
@@ -114,7 +115,11 @@ export const channelRoutes: readonly Route<NetworkService>[] = [
   channel.update({
     summary: 'Change purpose, fan-out or coordinator of a channel',
     cli: { ...inWorkspace, args: [NAME] },
-    with: [runsCode(false), tool('network_channel_update', ['network'], { visibility: 'operator' })],
+    with: [
+      undo({ by: 'patch', of: 'channel' }),
+      runsCode(false),
+      tool('network_channel_update', ['network'], { visibility: 'operator' }),
+    ],
     body: UpdateChannelBody,
     throws: [...REFERENCE_ERRORS, NetworkErrors.peer_not_found],
     handle: async (self, { params, body, actor }) => {

@@ -11,6 +11,7 @@ import {
   PatchJobBody,
   RunReply,
 } from '../../../../schemas/automation.js'
+import { undo } from '../../../desk/changes/api.js'
 import { runFields, runRows } from '../runs/routes.js'
 import type { AutomationService } from '../service.js'
 
@@ -101,6 +102,7 @@ export const jobRoutes = [
     body: CreateJobBody,
     replies: { 201: JobReply },
     with: [
+      undo({ by: 'delete', of: 'job.id' }),
       cli('automation jobs create', {
         args: [{ name: 'name', option: true, summary: 'name of the job, unique in its scope' }],
         options: { agent_name: 'agent', workspace_id: 'workspace' },
@@ -130,6 +132,7 @@ export const jobRoutes = [
     body: PatchJobBody,
     replies: { 200: JobReply },
     with: [
+      undo({ by: 'patch', of: 'job' }),
       cli('automation jobs update', {
         args: [jobId],
         options: { agent_name: 'agent' },
@@ -150,6 +153,7 @@ export const jobRoutes = [
     essential: true,
     replies: { 204: null },
     with: [
+      undo({ by: 'create', of: 'job' }),
       cli('automation jobs delete', { args: [jobId], done: 'deleted job {id}' }),
       tool('automation_jobs_delete', ['automation']),
     ],

@@ -12,6 +12,7 @@ import {
   PatchTriggerBody,
   TriggerReply,
 } from '../../../../schemas/automation.js'
+import { undo } from '../../../desk/changes/api.js'
 import { runRows } from '../runs/routes.js'
 import type { AutomationService } from '../service.js'
 
@@ -70,6 +71,7 @@ export const triggerRoutes = [
     body: CreateTriggerBody,
     replies: { 201: TriggerReply },
     with: [
+      undo({ by: 'delete', of: 'trigger.id' }),
       cli('automation triggers create', {
         args: [{ name: 'name', option: true, summary: 'name of the trigger, unique in its scope' }],
         options: { agent_name: 'agent', workspace_id: 'workspace' },
@@ -98,6 +100,7 @@ export const triggerRoutes = [
     body: PatchTriggerBody,
     replies: { 200: TriggerReply },
     with: [
+      undo({ by: 'patch', of: 'trigger' }),
       cli('automation triggers update', { args: [triggerId], options: { agent_name: 'agent' }, view: triggerItem }),
       tool('automation_triggers_update', ['automation']),
     ],
@@ -110,6 +113,7 @@ export const triggerRoutes = [
     essential: true,
     replies: { 204: null },
     with: [
+      undo({ by: 'create', of: 'trigger' }),
       cli('automation triggers delete', { args: [triggerId], done: 'deleted trigger {id}' }),
       tool('automation_triggers_delete', ['automation']),
     ],

@@ -1,9 +1,11 @@
 import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import * as v from 'valibot'
 import { Paging } from '../../../../kernel/kit/page.js'
+import { shown } from '../../../../kernel/kit/text.js'
 import type { Actor, Fault, Tx } from '../../../../kernel/plugin.js'
 import type { ParticipationRequest, ResolvedParticipation } from '../../../../schemas/network.js'
 import type { CreateSessionBody, ListSessionsQuery, ListSessionsReply } from '../../../../schemas/sessions.js'
+import type { Undoing } from '../../../desk/changes/api.js'
 import { type Workspace, WorkspaceErrors } from '../../../desk/workspaces/api.js'
 import { readBriefing } from '../agent/briefing.js'
 import { confine } from '../agent/confinement.js'
@@ -302,6 +304,16 @@ function checkedName(name: string): string {
     throw SessionErrors.session_name_invalid()
   }
   return trimmed
+}
+
+/** Why a change of an agent cannot be undone: it is at work with the present definition. */
+export function guardUndo({ table, kernel }: SessionsContext, { path, params }: Undoing): Fault | undefined {
+  const { name = '' } = params
+  const busy = path.startsWith('/api/agents/{name}') ? table.busyWith(kernel.db, name) : 0
+  if (busy === 0) return undefined
+  return SessionErrors.session_busy(
+    `${busy} sessions of the agent ${shown(name)} are at work; undo it when they have ended`,
+  )
 }
 
 /** Why a workspace cannot be deleted: sessions of it are active. */

@@ -1,6 +1,7 @@
 import { cli, describe, runsCode, tool } from '../../../../kernel/kit/annotations/index.js'
 import { accepted, noContent, ok, type Route, routeOf, streamed } from '../../../../kernel/plugin.js'
 import * as schemas from '../../../../schemas/sessions.js'
+import { undo } from '../../../desk/changes/api.js'
 import { promptStream, UI_STREAM_HEADERS } from '../read/ui-stream.js'
 import type { SessionsService } from '../service.js'
 import type { PromptAnswer } from '../turn/prompting.js'
@@ -23,6 +24,7 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
         find,
         view: { item: 'session', fields: fields.slice(0, 5) },
       }),
+      undo({ by: 'patch', of: 'session' }),
       tool('session_update', ['sessions']),
     ],
     handle: async (self, { params, body }) =>

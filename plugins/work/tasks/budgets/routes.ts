@@ -2,6 +2,7 @@ import { cli, describe } from '../../../../kernel/kit/annotations/index.js'
 import { shown } from '../../../../kernel/kit/text.js'
 import { noContent, ok, routeOf } from '../../../../kernel/plugin.js'
 import { BudgetKind, BudgetReply, BudgetsReply, SetBudgetBody } from '../../../../schemas/tasks.js'
+import { undo } from '../../../desk/changes/api.js'
 import type { TaskService } from '../service.js'
 import { whoOf } from '../who.js'
 import { BudgetErrors } from './errors.js'
@@ -78,7 +79,7 @@ export const budgetRoutes = [
     body: SetBudgetBody,
     invalid: 422,
     replies: { 200: BudgetReply },
-    with: [cli('budget set', { args: ARGS, view: one })],
+    with: [undo({ by: 'put', of: 'budget.limit' }), cli('budget set', { args: ARGS, view: one })],
     handle: async (self, { actor, params, body }) =>
       ok({ budget: await self.budgets.set(whoOf(actor), kindOf(params.kind), params.ref, body) }),
   }),
@@ -88,7 +89,10 @@ export const budgetRoutes = [
     summary: 'Remove the budget of a task or an agent',
     essential: true,
     replies: { 204: null },
-    with: [cli('budget remove', { args: ARGS, done: 'removed the budget of {kind} {ref}' })],
+    with: [
+      undo({ by: 'put', of: 'budget.limit' }),
+      cli('budget remove', { args: ARGS, done: 'removed the budget of {kind} {ref}' }),
+    ],
     handle: async (self, { actor, params }) => {
       await self.budgets.remove(whoOf(actor), kindOf(params.kind), params.ref)
       return noContent()

@@ -1,6 +1,7 @@
 import { cli, describe } from '../../../../kernel/kit/annotations/index.js'
 import { noContent, ok, routeOf } from '../../../../kernel/plugin.js'
 import { ExecutionProfileBody, ExecutionProfileReply, WorktreePolicy } from '../../../../schemas/tasks.js'
+import { undo } from '../../../desk/changes/api.js'
 import type { TaskService } from '../service.js'
 import { TASK_ARG } from '../views/columns.js'
 import { whoOf } from '../who.js'
@@ -41,6 +42,7 @@ export const profileRoutes = [
     body: ExecutionProfileBody,
     replies,
     with: [
+      undo({ by: 'put', of: 'profile' }),
       cli('task profile set', {
         args: [TASK_ARG],
         view,
@@ -63,7 +65,10 @@ export const profileRoutes = [
     path,
     summary: 'Delete the execution profile of a task',
     replies: { 204: null },
-    with: [cli('task profile reset', { args: [TASK_ARG], done: 'deleted the execution profile of task {id}' })],
+    with: [
+      undo({ by: 'put', of: 'profile' }),
+      cli('task profile reset', { args: [TASK_ARG], done: 'deleted the execution profile of task {id}' }),
+    ],
     handle: async (self, { actor, params }) => {
       await self.profiles.reset(whoOf(actor), params.id)
       return noContent()

@@ -8,6 +8,7 @@ import {
   SchedulerBody,
   SchedulerReply,
 } from '../../../../schemas/tasks.js'
+import { undo } from '../../../desk/changes/api.js'
 import type { TaskService } from '../service.js'
 import { whoOf } from '../who.js'
 
@@ -43,7 +44,7 @@ export const schedulerRoutes = [
     bodyOptional: true,
     invalid: 422,
     replies: { 200: SchedulerReply },
-    with: [cli('scheduler pause', { view: schedulerItem })],
+    with: [undo({ by: 'action', path: '/api/scheduler/resume' }), cli('scheduler pause', { view: schedulerItem })],
     handle: async (self, { actor, body }) => {
       await self.scheduler.pause(whoOf(actor), body?.reason)
       return ok({ scheduler: self.scheduler.toWire() })
@@ -57,7 +58,7 @@ export const schedulerRoutes = [
     bodyOptional: true,
     invalid: 422,
     replies: { 200: SchedulerReply },
-    with: [cli('scheduler resume', { view: schedulerItem })],
+    with: [undo({ by: 'action', path: '/api/scheduler/pause' }), cli('scheduler resume', { view: schedulerItem })],
     handle: async (self, { actor, body }) => {
       await self.scheduler.resume(whoOf(actor), body?.reason)
       return ok({ scheduler: self.scheduler.toWire() })

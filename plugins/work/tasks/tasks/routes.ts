@@ -17,6 +17,7 @@ import {
   UpdateTaskBody,
 } from '../../../../schemas/tasks.js'
 import { AGENT_SESSION } from '../../../access/identity/api.js'
+import { undo } from '../../../desk/changes/api.js'
 import type { TaskService } from '../service.js'
 import { WORKING } from '../tools/toolsets.js'
 import { runRows, TASK_ARG, taskFields, taskItem } from '../views/columns.js'
@@ -108,6 +109,7 @@ export const taskRoutes = [
     invalid,
     replies: { 200: TaskReply },
     with: [
+      undo({ by: 'patch', of: 'task' }),
       cli('task update', { args: [TASK_ARG], options: { auto_enqueue_on_ready: 'auto-enqueue' }, view: taskItem }),
       tool('task_update', ['tasks'], { visibility: 'operator' }),
     ],
@@ -228,6 +230,7 @@ export const taskRoutes = [
     invalid,
     replies: { 200: TaskReply },
     with: [
+      undo({ by: 'action', path: '/api/tasks/{id}/resume' }),
       cli('task pause', { args: [TASK_ARG], view: taskItem }),
       tool('task_pause', ['tasks'], { visibility: 'operator' }),
     ],
@@ -244,6 +247,7 @@ export const taskRoutes = [
     invalid,
     replies: { 200: TaskReply },
     with: [
+      undo({ by: 'action', path: '/api/tasks/{id}/pause' }),
       cli('task resume', { args: [TASK_ARG], view: taskItem }),
       tool('task_resume', ['tasks'], { visibility: 'operator' }),
     ],

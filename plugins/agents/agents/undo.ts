@@ -1,0 +1,82 @@
+import { PutAgentBody } from '../../../schemas/agents.js'
+import { type ChangeRequest, type ChangeSeen, pick, type Undo } from '../../desk/changes/api.js'
+
+/** Names of the members of a definition that a request can write. */
+const WRITTEN = Object.keys(PutAgentBody.entries.agent.entries)
+
+type Asked = Pick<ChangeSeen, 'params' | 'query' | 'body'>
+
+/** The members that a request can write; an empty text is a member that is not set. */
+const writtenIn = (agent: Readonly<Record<string, unknown>>) =>
+  Object.fromEntries(Object.entries(pick(agent, WRITTEN)).filter(([, value]) => value !== ''))
+
+const agentOf = (state: unknown): Readonly<Record<string, unknown>> | undefined => Object(state).agent
+const pathOf = (name: string) => `/api/agents/${encodeURIComponent(name)}`
+
+/** The workspace that a request names, in its body or its query. */
+function workspaceOf({ query, body }: Asked): string | undefined {
+  return Object(body).workspace ?? new URLSearchParams(query).get('workspace') ?? undefined
+}
+
+function inWorkspace(asked: Asked): string {
+  const workspace = workspaceOf(asked)
+  return workspace === undefined ? '' : `?workspace=${encodeURIComponent(workspace)}`
+}
+
+/** What of a definition only its file can say. */
+const lost = (agent: Readonly<Record<string, unknown>>): string | undefined =>
+  (agent.mcp_servers as readonly unknown[] | undefined)?.length
+    ? 'the definition has MCP servers, which only its file can name'
+    : undefined
+
+const reads = (asked: Asked) => [`${pathOf(asked.params.name ?? '')}${inWorkspace(asked)}`]
+
+/** The way back from an update: the fields as they were. */
+export const ofUpdate: Undo = {
+  by: 'custom',
+  of: 'agent',
+  compares: WRITTEN,
+  reads,
+  request: (seen): ChangeRequest | string => {
+    const [before, after] = [agentOf(seen.before), agentOf(seen.after)]
+    if (!before) return 'the agent was not there'
+    const workspace = workspaceOf(seen)
+    return {
+      method: 'PUT',
+      path: pathOf(seen.params.name ?? ''),
+      body: {
+        agent: writtenIn(before),
+        expected_digest: after?.definition_digest,
+        ...(workspace !== undefined && { workspace }),
+      },
+    }
+  },
+}
+
+/** The way back from a creation: the definition is deleted. */
+export const ofCreation: Undo = {
+  by: 'custom',
+  reads: asked => [`${pathOf(Object(asked.body).agent?.name ?? '')}${inWorkspace(asked)}`],
+  request: seen => {
+    if (agentOf(seen.before))
+      return 'it hides an agent of the same name, which would be in force again; delete it: svc agent delete'
+    return { method: 'DELETE', path: `${pathOf(Object(seen.body).agent?.name ?? '')}${inWorkspace(seen)}` }
+  },
+}
+
+/** The way back from a removal: the definition is created again. */
+export const ofRemoval: Undo = {
+  by: 'custom',
+  of: 'agent',
+  compares: WRITTEN,
+  reads,
+  request: (seen): ChangeRequest | string => {
+    const before = agentOf(seen.before)
+    if (!before) return 'the agent was not there'
+    const missing = lost(before)
+    if (missing !== undefined) return missing
+    const workspace = before.workspace_id as string | undefined
+    const place = workspace === undefined ? { scope: 'global' } : { scope: 'workspace', workspace }
+    return { method: 'POST', path: '/api/agents', body: { agent: writtenIn(before), ...place } }
+  },
+}

@@ -1,0 +1,5 @@
+import { Host, type KernelOf, Requests } from '../../../kernel/plugin.js'
+
+/** What the plugin requires. */
+export const needs = { request: Requests, host: Host }
+export type K = KernelOf<typeof needs>

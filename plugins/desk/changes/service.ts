@@ -1,0 +1,464 @@
+import { createHash } from 'node:crypto'
+import * as v from 'valibot'
+import { annotationOf, canRunCode } from '../../../kernel/kit/annotations/index.js'
+import { canonicalJson } from '../../../kernel/kit/canonical.js'
+import { command } from '../../../kernel/kit/commands/command-line.js'
+import { issueText } from '../../../kernel/kit/issue-text.js'
+import { Serial } from '../../../kernel/kit/serial.js'
+import { shown } from '../../../kernel/kit/text.js'
+import { isSchema } from '../../../kernel/platform.js'
+import {
+  type Actor,
+  type Asked,
+  type Awaitable,
+  type Handled,
+  type Identified,
+  iso,
+  KernelErrors,
+  type Route,
+  type Tx,
+  type Written,
+} from '../../../kernel/plugin.js'
+import type { ControlChange, ControlChangeDetail, Plan, PlanBody, UndoReply } from '../../../schemas/changes.js'
+import { namesOf } from '../../platform/audit/api.js'
+import { redactText } from '../../platform/redaction/api.js'
+import {
+  ChangeErrors,
+  type ChangeRequest,
+  type ChangeSeen,
+  type ChangesApi,
+  points,
+  type Undo,
+  UndoKind,
+} from './api.js'
+import { at, differences, lasting, pick, shaped, withNulls } from './members.js'
+import type { K } from './needs.js'
+import { filled, listOf, RouteTable } from './routes-table.js'
+import { type ChangeRow, changes } from './tables.js'
+
+/** Header of a request that is carried out only if its plan still holds. */
+const PLAN_HEADER = 'svc-plan'
+/** Header of a request in the process that undoes a change: the id of that change. */
+const UNDOES_HEADER = 'svc-undoes'
+/** Changes that are remembered. */
+const KEPT = 200
+/** Characters of what was there before, or afterwards. */
+const MAX_STATE = 65_536
+const SUBJECT = 500
+/** Requests under way whose former state is known. */
+const UNDER_WAY = 1000
+const NOTHING_ASKED = { params: {}, query: '', body: undefined }
+
+/** What is known of a request before it is handled. */
+type Asking = Pick<ChangeSeen, 'params' | 'query' | 'body'>
+
+/** A change under way, until it is known whether it succeeded. */
+interface Pending {
+  readonly asked: Asking
+  /** Paths of the reads, a line each; absent where nothing was read. */
+  readonly reads: string | undefined
+  before: unknown
+  /** Of a record, which is not read again. */
+  after?: unknown
+  readonly way: Undo
+}
+
+/** Plans of requests, and the way back from those that succeeded. */
+export class ChangesService implements ChangesApi {
+  readonly undoing
+  readonly #routes: RouteTable
+  readonly #pending = new Map<string, Pending>()
+  /** One undo after the other: the second finds what the first has put back. */
+  readonly #undos = new Serial()
+  /** The change that a request undoes, by the id of the request. */
+  readonly #backs = new Map<string, string>()
+
+  constructor(private readonly kernel: K) {
+    const { undoing } = kernel.hooks.of(points)
+    this.undoing = undoing
+    this.#routes = new RouteTable(kernel)
+  }
+
+  /** Routes of a change are served. */
+  published(): void {
+    this.#routes.renew()
+  }
+
+  /** A request is about to be served: one with a plan is held to it, and of one that can be undone the present state is read. */
+  admit(incoming: Identified, route: Route): undefined {
+    if (incoming.method === 'GET') return
+    const { id, actor, method, url } = incoming
+    const undoes = incoming.door === 'inject' ? incoming.headers[UNDOES_HEADER] : undefined
+    if (typeof undoes === 'string') this.#backs.set(id, undoes)
+    const digest = incoming.headers[PLAN_HEADER]
+    const way = annotationOf(route, UndoKind)
+    const isRead = way !== undefined && way.by !== 'never' && way.by !== 'record'
+    if (digest === undefined && !isRead) {
+      if (way?.by === 'record') this.#remember(id, { asked: NOTHING_ASKED, reads: undefined, before: undefined, way })
+      return
+    }
+    const query = url.includes('?') ? url.slice(url.indexOf('?')) : ''
+    incoming.callBy(<T>(handle: () => T, { params, body }: Asked): T => {
+      const asked = { params, query, body }
+      const surrounded = async () => {
+        // A change is made all the same where its former state cannot be read; only a plan depends on it.
+        const seen = await this.#read(route, asked, actor).catch(error => {
+          if (digest !== undefined) throw error
+        })
+        if (digest !== undefined) {
+          const current = digestOf(method, filled(route.path, params) + query, body, seen?.state)
+          if (current !== digest) throw ChangeErrors.plan_outdated()
+        }
+        if (seen && way && way.by !== 'never') this.#remember(id, { asked, reads: seen.reads, before: seen.state, way })
+        try {
+          return await (handle() as Awaitable<unknown>)
+        } catch (error) {
+          this.#pending.delete(id)
+          this.#backs.delete(id)
+          throw error
+        }
+      }
+      return surrounded() as T
+    })
+  }
+
+  /** A record was written; its transaction is open. */
+  written(_t: Tx, { change }: Written): void {
+    const pending = this.#pending.get(change.actor.cause ?? '')
+    if (pending?.way.by !== 'record') return
+    pending.before = change.before
+    pending.after = change.verb === 'put' ? change.after : undefined
+  }
+
+  /** Requests that end without a reply must not be kept for ever. */
+  #remember(id: string, pending: Pending): void {
+    this.#pending.set(id, pending)
+    if (this.#pending.size <= UNDER_WAY) return
+    const [oldest] = this.#pending.keys()
+    this.#pending.delete(oldest as string)
+  }
+
+  /** A request succeeded. */
+  async handled({ id, actor, route, params, body }: Handled): Promise<void> {
+    const pending = this.#pending.get(id)
+    // Routes of which events tell are not remembered, unless they can be undone.
+    if (route.audited === false && pending === undefined) return
+    const undone = this.#backs.get(id)
+    this.#pending.delete(id)
+    this.#backs.delete(id)
+    const outcome = pending ? await this.#outcome(pending, route, params, body, actor) : { reason: whyNot(route) }
+    if (outcome === undefined && undone === undefined) return
+    const { action, subject } = namesOf(route, params, body)
+    await this.kernel.db.tx(t => {
+      if (undone !== undefined) changes.update(t, { id: undone }, { state: 'undone', undone_by: id })
+      if (outcome === undefined) return
+      changes.insert(t, {
+        id,
+        at: this.kernel.clock.now(),
+        action,
+        subject: this.kernel.redact.text(subject, SUBJECT),
+        method: route.method,
+        path: route.path,
+        params,
+        actor_kind: actor.kind,
+        actor_id: actor.id,
+        ...outcome,
+        state: 'reason' in outcome ? 'kept' : 'undoable',
+      })
+      t.run('DELETE FROM changes_change WHERE seq <= (SELECT max(seq) FROM changes_change) - ?', [KEPT])
+    })
+  }
+
+  /** What of a change is remembered; undefined for one that changed nothing. */
+  async #outcome(pending: Pending, route: Route, params: Asking['params'], reply: unknown, actor: Actor) {
+    const { asked, way, before } = pending
+    const reads = way.by === 'record' ? filled(route.path, params) : pending.reads
+    const after = way.by === 'record' || reads === undefined ? pending.after : (await this.#get(reads, actor)).state
+    const [was, is] = [before, after].map(state => {
+      const core = this.#core(way, route, asked.body, way.by === 'record' && state ? { record: state } : state)
+      return core === undefined ? undefined : canonicalJson(core)
+    })
+    if (reads !== undefined && was === is) return undefined
+    const back = this.#back(way, route, { ...asked, params, before, after }, reply)
+    const reason = typeof back === 'string' ? back : this.#whyUnsaid([was, is, canonicalJson(back)])
+    return reason === undefined ? { reads, before: was, after: is, back: canonicalJson(back) } : { reason }
+  }
+
+  /** Why a state is not kept. */
+  #whyUnsaid(texts: readonly (string | undefined)[]): string | undefined {
+    for (const text of texts) {
+      if (text === undefined) continue
+      if (text.length > MAX_STATE) return 'what was there before is too large to be kept'
+      const told = redactText(canonicalJson(this.kernel.redact.value(JSON.parse(text))))
+      if (told !== text || text.includes('[redacted')) return 'it has a secret in it, which is not kept'
+    }
+    return undefined
+  }
+
+  /** The part of a state that the way back would put back. */
+  #core(way: Undo, route: Route, body: unknown, state: unknown): unknown {
+    if (state === undefined) return undefined
+    switch (way.by) {
+      case 'put':
+        return present(pick(at(state, way.of), bodyNames(this.#routes.at('PUT', route.path))))
+      case 'create':
+        return present(pick(at(state, way.of), bodyNames(this.#routes.at('POST', listOf(route.path)))))
+      case 'patch':
+        return shaped(at(state, way.of), body, way.in)
+      case 'record':
+        return pick(at(state, 'record'), ['scope', 'spec'])
+      case 'custom': {
+        const { of = '', compares } = way
+        const core = (one: unknown) => (compares ? pick(at(one, of), compares) : lasting(at(one, of)))
+        return Array.isArray(state) ? state.map(core) : core(state)
+      }
+      default:
+        return lasting(state)
+    }
+  }
+
+  /** The request that puts back what was there before, or why there is none. */
+  #back(way: Undo, route: Route, seen: ChangeSeen, reply: unknown): ChangeRequest | string {
+    const path = filled(route.path, seen.params)
+    const core = () => this.#core(way, route, seen.body, seen.before)
+    switch (way.by) {
+      case 'put':
+        if (seen.before === undefined) return { method: 'DELETE', path: path + seen.query }
+        return { method: 'PUT', path: path + seen.query, body: { ...way.absent, ...Object(core()) } }
+      case 'patch':
+        return { method: 'PATCH', path: path + seen.query, body: withNulls(core(), seen.body, way.in) }
+      case 'create':
+        return { method: 'POST', path: filled(listOf(route.path), seen.params) + seen.query, body: core() }
+      case 'delete': {
+        const name = at(reply, way.of)
+        return typeof name === 'string'
+          ? { method: 'DELETE', path: `${path}/${encodeURIComponent(name)}${seen.query}` }
+          : 'the reply did not name what was made'
+      }
+      case 'record': {
+        const version = Object(seen.after).version as number | undefined
+        const expected = version === undefined ? {} : { expected_version: version }
+        if (seen.before === undefined) return { method: 'DELETE', path, body: expected }
+        return { method: 'PUT', path, body: { ...pick(seen.before, ['scope', 'spec']), ...expected } }
+      }
+      case 'action':
+        return { method: 'POST', path: filled(way.path, seen.params) + seen.query }
+      case 'custom':
+        return way.request(seen)
+      case 'never':
+        return way.why
+    }
+  }
+
+  /** The present state of what a request changes, as its caller may see it. */
+  async #read(route: Route, asked: Asking, actor: Actor) {
+    const way = annotationOf(route, UndoKind)
+    const template = this.#routes.readOf(route)
+    const reads =
+      way?.by === 'custom'
+        ? way.reads(asked).join('\n')
+        : template && filled(template, asked.params) + (template === route.path ? asked.query : '')
+    return reads ? this.#get(reads, actor) : { reads: undefined, state: undefined }
+  }
+
+  /** What is at paths, a line each: of several a list. */
+  async #get(reads: string, actor: Actor): Promise<{ readonly reads: string; readonly state: unknown }> {
+    const paths = reads.split('\n')
+    if (paths.length > 1) {
+      const states = await Promise.all(paths.map(async path => (await this.#get(path, actor)).state ?? null))
+      return { reads, state: states }
+    }
+    const { status, body } = await this.kernel.needs.request({ method: 'GET', url: reads }, actor)
+    if (status < 400) return { reads, state: body === '' ? undefined : JSON.parse(body) }
+    if (status === 404 || status === 410) return { reads, state: undefined }
+    const [bare = '', query] = reads.split('?')
+    // The read takes other parameters than the change.
+    if (status === 400 && query !== undefined) return this.#get(bare, actor)
+    throw ChangeErrors.plan_refused(`${bare} cannot be read before it is changed: ${errorIn(body)}`)
+  }
+
+  /**
+   * What a request would change. Nothing is changed.
+   * @throws Fault `route_not_found`, `plan_refused` with what is wrong with the body, and what the read of the present state answers
+   */
+  async plan({ method, path, body }: PlanBody, actor: Actor): Promise<Plan> {
+    const [bare = '', search] = path.split('?')
+    const query = search === undefined ? '' : `?${search}`
+    const matched = this.#routes.match(method, bare)
+    if (!matched) throw KernelErrors.route_not_found(`no route serves ${method} ${shown(bare)}`)
+    const { route, params } = matched
+    const input = decodedBody(route, body)
+    const { reads, state } = await this.#read(route, { params, query, body: input }, actor)
+    const { action, subject } = namesOf(route, params, undefined)
+    const way = annotationOf(route, UndoKind)
+    const reason = way === undefined || way.by === 'never' ? whyNot(route) : undefined
+    return this.kernel.redact.value({
+      digest: digestOf(method, filled(route.path, params) + query, input, state),
+      method,
+      path,
+      summary: route.summary,
+      action,
+      subject,
+      ...(reads !== undefined && { reads: reads.split('\n'), exists: state !== undefined }),
+      members: plannedMembers(route, input, state),
+      changes_nothing: route.audited === false && !canRunCode(route),
+      can_be_undone: reason === undefined,
+      ...(reason !== undefined && { reason }),
+    } satisfies Plan) as Plan
+  }
+
+  list(limit = 20): ControlChange[] {
+    const rows = this.kernel.db.rows('SELECT seq FROM changes_change ORDER BY seq DESC LIMIT ?', [limit])
+    return rows.flatMap(([seq]) => {
+      const row = changes.get(this.kernel.db, { seq: Number(seq) })
+      return row ? [toWire(row)] : []
+    })
+  }
+
+  /** @throws Fault `change_not_found` */
+  one(id: string): ControlChangeDetail {
+    const row = this.#row(id)
+    const [before, after] = [row.before, row.after].map(text => (text === undefined ? undefined : JSON.parse(text)))
+    return { ...toWire(row), members: differences(before, after) }
+  }
+
+  /**
+   * Puts back what was there before a change; `last` is the newest that is not undone.
+   * @throws Fault `change_not_found`, `undo_impossible`, `undo_outdated`, and what the request that puts it back answers
+   */
+  undo(id: string, force: boolean, actor: Actor): Promise<UndoReply> {
+    return this.#undos.run(async () => {
+      const row = this.#row(id)
+      const { action, subject, path, params, reads, before, after } = row
+      const what = `${action} of ${subject}`
+      if (row.state === 'undone') throw ChangeErrors.undo_impossible(`${what} is undone already, by ${row.undone_by}`)
+      if (row.state === 'kept' || row.back === undefined)
+        throw ChangeErrors.undo_impossible(`${what} cannot be undone: ${row.reason}`)
+      const back = JSON.parse(row.back) as ChangeRequest
+      const refusal = await this.undoing.ask({ action, subject, path, params })
+      if (refusal) throw ChangeErrors.undo_refused(`${what}: ${refusal.message}`)
+      const now = reads === undefined ? undefined : await this.#stateAt(row, reads, actor)
+      if (!force && reads !== undefined && now !== after)
+        throw ChangeErrors.undo_outdated(`${what}: it has been changed again since then`, {
+          next: command('undo', row.id, '--force'),
+        })
+      const requestId = await this.#send(back, row.id, actor)
+      const then = reads === undefined ? undefined : await this.#stateAt(row, reads, actor)
+      const parsed = (text: string | undefined) => (text === undefined ? undefined : JSON.parse(text))
+      // What is created again has another id, and is not found where it was.
+      const isElsewhere = reads === undefined || (back.method === 'POST' && then === undefined)
+      const differs = isElsewhere ? [] : differences(parsed(before), parsed(then)).map(({ member }) => member)
+      const made = changes.get(this.kernel.db, { id: requestId })
+      return {
+        change: toWire(this.#row(row.id)),
+        ...(row.method === 'DELETE' && back.method === 'POST' && made && { made: made.subject }),
+        request: `${back.method} ${back.path}`,
+        undone_by: requestId,
+        differs,
+      }
+    })
+  }
+
+  /** Sends the request that undoes a change; returns its id. */
+  async #send({ method, path, body }: ChangeRequest, undone: string, actor: Actor): Promise<string> {
+    const headers = { [UNDOES_HEADER]: undone }
+    const request = { method, url: path, headers, ...(body !== undefined && { body }) }
+    const reply = await this.kernel.needs.request(request, actor)
+    if (reply.status < 400) return this.#row(undone).undone_by ?? ''
+    throw ChangeErrors.undo_refused(`${method} ${path}, which would undo it, is refused: ${errorIn(reply.body)}`)
+  }
+
+  /** The state at a path, as far as the change of a row touched it; canonical JSON. */
+  async #stateAt({ method, path, back }: ChangeRow, reads: string, actor: Actor): Promise<string | undefined> {
+    const { state } = await this.#get(reads, actor)
+    const route = this.#routes.at(method, path)
+    const way = route && annotationOf(route, UndoKind)
+    if (!route || !way) return undefined
+    const core = this.#core(way, route, Object(JSON.parse(back ?? '{}')).body, state)
+    return core === undefined ? undefined : canonicalJson(core)
+  }
+
+  #row(id: string): ChangeRow {
+    const last = "SELECT seq FROM changes_change WHERE state <> 'undone' ORDER BY seq DESC LIMIT 1"
+    const [seq] =
+      (id === 'last'
+        ? this.kernel.db.row(last)
+        : this.kernel.db.row('SELECT seq FROM changes_change WHERE id = ?', [id])) ?? []
+    const row = seq === undefined ? undefined : changes.get(this.kernel.db, { seq: Number(seq) })
+    if (row) return row
+    throw id === 'last'
+      ? ChangeErrors.change_not_found('nothing was changed that is remembered')
+      : ChangeErrors.change_not_found(`no change ${shown(id)} is remembered`)
+  }
+}
+
+/** What a reply of an error says. */
+function errorIn(body: string): string {
+  const { code, error } = Object(JSON.parse(body || '{}'))
+  return [code, error].filter(part => typeof part === 'string').join(': ')
+}
+
+const whyNot = (route: Route): string => {
+  const way = annotationOf(route, UndoKind)
+  if (way === undefined) return 'there is no request that puts back what was there before'
+  return way.by === 'never' ? way.why : 'what was there before could not be read'
+}
+
+/** The members that are not null. */
+const present = (members: Readonly<Record<string, unknown>>) =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null))
+
+/** Names of the members that the body of a route takes. */
+function bodyNames(route: Route | undefined): readonly string[] {
+  const { body } = route ?? {}
+  return body && 'entries' in body ? Object.keys(body.entries as object) : []
+}
+
+/** A body as the handler would have it. @throws Fault `plan_refused` */
+function decodedBody({ body: schema, bodyOptional }: Route, body: unknown): unknown {
+  if (!schema) return undefined
+  if (!isSchema(schema))
+    throw ChangeErrors.plan_refused('the body of this request is no JSON, and no plan is made of it')
+  if (body === undefined && bodyOptional) return undefined
+  const parsed = v.safeParse(schema, body ?? {})
+  if (parsed.success) return parsed.output
+  const [issue] = parsed.issues
+  throw ChangeErrors.plan_refused(`body: ${v.getDotPath(issue) ?? 'the whole'}: ${issueText(issue)}`)
+}
+
+/** Members that a request would change, as far as its body tells. */
+function plannedMembers(route: Route, body: unknown, state: unknown): Plan['members'] {
+  if (route.method === 'DELETE' || body === undefined) return []
+  const way = annotationOf(route, UndoKind)
+  const of = way && 'of' in way && way.by !== 'delete' ? way.of : guess(state, body)
+  const within = way?.by === 'patch' ? way.in : undefined
+  return differences(shaped(at(state, of), body, within), body)
+}
+
+/** Path of the member of a reply that has most of the members of a body. */
+function guess(state: unknown, body: unknown): string {
+  const names = Object.keys(Object(body))
+  const shared = (value: unknown) => Object.keys(pick(value, names)).length
+  const [best] = Object.keys(Object(state)).sort((a, b) => shared(Object(state)[b]) - shared(Object(state)[a]))
+  return best !== undefined && shared(Object(state)[best]) > shared(state) ? best : ''
+}
+
+function digestOf(method: string, path: string, body: unknown, state: unknown): string {
+  const text = canonicalJson([method, path, body ?? null, lasting(state ?? null)])
+  return createHash('sha256').update(text).digest('hex').slice(0, 32)
+}
+
+function toWire(row: ChangeRow): ControlChange {
+  const { id, action, subject, method, path, actor_kind: kind, state, reason, undone_by } = row
+  return {
+    id,
+    at: iso(row.at),
+    action,
+    subject,
+    request: `${method} ${path}`,
+    actor: { kind, id: row.actor_id },
+    state,
+    ...(reason !== undefined && { reason }),
+    ...(undone_by !== undefined && { undone_by }),
+  }
+}

@@ -1,0 +1,381 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { annotationOf } from '../../../../kernel/kit/annotations/index.js'
+import { UndoKind } from '../../../../plugins/desk/changes/api.js'
+import { at, lasting } from '../../../../plugins/desk/changes/members.js'
+import {
+  automation,
+  changes,
+  extensions,
+  heartbeats,
+  hooks,
+  inTree,
+  notifications,
+  sandboxes,
+  settings,
+  sidecars,
+  skills,
+  tasks,
+} from '../../../../plugins/index.js'
+import { openWorld, type World } from '../../../fixtures/session-world.js'
+import type { Reply } from '../../../harness/kernel.js'
+
+const plugins = [
+  settings,
+  automation,
+  tasks,
+  hooks,
+  sidecars,
+  skills,
+  heartbeats,
+  notifications,
+  sandboxes,
+  extensions,
+  changes,
+]
+
+async function inWorld(use: (world: World, act: Act) => Promise<void>): Promise<void> {
+  const world = await openWorld({ plugins, config: { log: { level: 'warn' } } })
+  try {
+    await use(world, async (method, url, body) => {
+      const reply = await world.kernel.request(method as 'POST', url, body)
+      assert.ok(reply.status < 300, `${method} ${url}: ${reply.status} ${JSON.stringify(reply.body)}`)
+      return reply.body
+    })
+  } finally {
+    await world.close()
+  }
+}
+type Act = (method: string, url: string, body?: unknown) => Promise<Reply>
+
+/** A change, and where it shows. */
+interface Case {
+  readonly what: string
+  /** Path of the state, and the member that counts. */
+  readonly read: string
+  readonly of: string
+  readonly change: readonly [method: string, url: string, body?: unknown]
+  /** Before the change: what makes that there is something to change. */
+  readonly setUp?: readonly (readonly [method: string, url: string, body?: unknown])[]
+}
+
+const JOB = {
+  name: 'n1',
+  schedule: { mode: 'every', interval: '1d' },
+  prompt: 'hi',
+  agent_name: 'a',
+  scope: 'workspace',
+}
+const hook = (command: string) => ({
+  declaration: { name: 'h1', event: 'session.post_stop', matcher: {}, command },
+})
+const preset = { name: 'ops', events: ['task.run_failed'], targets: [] }
+
+function cases(workspace: string): readonly Case[] {
+  const job = { ...JOB, workspace_id: workspace }
+  const agents = '/api/agents'
+  return [
+    {
+      what: 'a key of the configuration',
+      read: '/api/settings/keys/log.level',
+      of: 'value',
+      change: ['PATCH', '/api/settings/keys', { changes: [{ key: 'log.level', value: 'debug' }] }],
+    },
+    {
+      what: 'a key that was not in the file',
+      read: '/api/settings/keys/limits.max_concurrent_agents',
+      of: 'source',
+      change: ['PATCH', '/api/settings/keys', { changes: [{ key: 'limits.max_concurrent_agents', value: 3 }] }],
+    },
+    {
+      what: 'two keys at once',
+      read: '/api/settings/keys?prefix=log.',
+      of: 'keys',
+      change: [
+        'PATCH',
+        '/api/settings/keys',
+        {
+          changes: [
+            { key: 'log.level', value: 'error' },
+            { key: 'log.max_backups', value: 2 },
+          ],
+        },
+      ],
+    },
+    {
+      what: 'a section',
+      read: '/api/settings/automation',
+      of: 'config.enabled',
+      change: ['PATCH', '/api/settings/automation', { config: { enabled: false } }],
+    },
+    {
+      what: 'a hook that is new',
+      read: '/api/settings/hooks/h1',
+      of: 'hook',
+      change: ['PUT', '/api/settings/hooks/h1', hook('/bin/true')],
+    },
+    {
+      what: 'a hook that is replaced',
+      read: '/api/settings/hooks/h2',
+      of: 'hook.declaration',
+      setUp: [['PUT', '/api/settings/hooks/h2', { declaration: { ...hook('/bin/true').declaration, name: 'h2' } }]],
+      change: ['PUT', '/api/settings/hooks/h2', { declaration: { ...hook('/bin/false').declaration, name: 'h2' } }],
+    },
+    {
+      what: 'a sandbox profile that is deleted',
+      read: '/api/settings/sandboxes/tight',
+      of: 'sandbox.profile',
+      setUp: [['PUT', '/api/settings/sandboxes/tight', { profile: { backend: 'local' } }]],
+      change: ['DELETE', '/api/settings/sandboxes/tight'],
+    },
+    {
+      what: 'the prompt of a job',
+      read: '/api/automation/jobs/{made}',
+      of: 'job.prompt',
+      setUp: [['POST', '/api/automation/jobs', { ...job, name: 'n2' }]],
+      change: ['PATCH', '/api/automation/jobs/{made}', { prompt: 'bye', enabled: false }],
+    },
+    {
+      what: 'a job that is new',
+      read: '/api/automation/jobs',
+      of: 'jobs',
+      change: ['POST', '/api/automation/jobs', job],
+    },
+    {
+      what: 'a trigger that is new',
+      read: '/api/automation/triggers',
+      of: 'triggers',
+      change: [
+        'POST',
+        '/api/automation/triggers',
+        {
+          name: 't1',
+          event: 'session.stopped',
+          prompt: 'look',
+          agent_name: 'a',
+          scope: 'workspace',
+          workspace_id: workspace,
+        },
+      ],
+    },
+    {
+      what: 'the name of a workspace',
+      read: `/api/workspaces/${workspace}`,
+      of: 'workspace',
+      change: ['PATCH', `/api/workspaces/${workspace}`, { name: 'other', default_agent: 'a' }],
+    },
+    {
+      what: 'an agent that is new',
+      read: agents,
+      of: 'agents',
+      change: ['POST', agents, { scope: 'global', agent: { name: 'toy', prompt: 'Play.' } }],
+    },
+    {
+      what: 'an agent that is deleted',
+      read: `${agents}/gone`,
+      of: 'agent.model',
+      setUp: [['POST', agents, { scope: 'global', agent: { name: 'gone', prompt: 'Play.', model: 'm1' } }]],
+      change: ['DELETE', `${agents}/gone`],
+    },
+    {
+      what: 'a persona that is new',
+      read: `${agents}/toy2/soul`,
+      of: 'present',
+      setUp: [['POST', agents, { scope: 'global', agent: { name: 'toy2', prompt: 'Play.' } }]],
+      change: ['PUT', `${agents}/toy2/soul`, { body: 'Be kind.\n', expected_digest: '' }],
+    },
+    {
+      what: 'a switch of the scheduler',
+      read: '/api/scheduler',
+      of: 'scheduler.paused',
+      change: ['POST', '/api/scheduler/pause', {}],
+    },
+    {
+      what: 'a preset that is new',
+      read: '/api/notifications/presets',
+      of: 'presets',
+      change: ['POST', '/api/notifications/presets', preset],
+    },
+    {
+      what: 'a preset that is changed',
+      read: '/api/notifications/presets/ops2',
+      of: 'preset.filter',
+      setUp: [['POST', '/api/notifications/presets', { ...preset, name: 'ops2' }]],
+      change: ['PUT', '/api/notifications/presets/ops2', { filter: 'severity >= error' }],
+    },
+    {
+      what: 'the budget of an agent',
+      read: '/api/budgets/agent/a',
+      of: 'budget.limit',
+      change: ['PUT', '/api/budgets/agent/a', { cost_usd: 5 }],
+    },
+  ]
+}
+
+test('what a change replaced is put back, and the undo is undone like any other change', async () => {
+  await inWorld(async world => {
+    await world.agent('a')
+    const failures: string[] = []
+    for (const { what, read, of, change, setUp = [] } of cases(world.workspaceId)) {
+      let made = ''
+      const act = async (method: string, url: string, body?: unknown) => {
+        const reply = await world.kernel.request(method as 'POST', url.replace('{made}', made), body)
+        made = reply.body?.job?.id ?? made
+        if (reply.status >= 300)
+          failures.push(`${what}: ${method} ${url}: ${reply.status} ${JSON.stringify(reply.body)}`)
+      }
+      const look = async () => lasting(at((await world.kernel.request('GET', read.replace('{made}', made))).body, of))
+      for (const [method, url, body] of setUp) await act(method, url, body)
+      const before = await look()
+      const [method, url, body] = change
+      await act(method, url, body)
+      const after = await look()
+      const undone = await world.kernel.request('POST', '/api/changes/last/undo', {})
+      const then = await look()
+      try {
+        assert.is.not(JSON.stringify(after), JSON.stringify(before), 'the change shows')
+        assert.is(undone.status, 200, JSON.stringify(undone.body))
+        assert.equal(undone.body.differs, [])
+        assert.equal(then, before)
+        assert.is(
+          (await world.kernel.request('GET', `/api/changes/${undone.body.change.id}`)).body.change.state,
+          'undone',
+        )
+        const again = await world.kernel.request('POST', `/api/changes/${undone.body.undone_by}/undo`, {})
+        assert.is(again.status, 200, JSON.stringify(again.body))
+      } catch (error) {
+        failures.push(`${what}: ${(error as Error).message}\n${JSON.stringify(undone.body).slice(0, 400)}`)
+      }
+    }
+    assert.equal(failures, [])
+  })
+})
+
+test('a plan says what a request would change, and the request with its digest refuses another state', async () => {
+  await inWorld(async (world, act) => {
+    await world.agent('a')
+    const { job } = await act('POST', '/api/automation/jobs', { ...JOB, workspace_id: world.workspaceId })
+    const url = `/api/automation/jobs/${job.id}`
+    const request = { method: 'PATCH', path: url, body: { prompt: 'bye' } }
+    const { plan } = await act('POST', '/api/changes/plan', request)
+    assert.equal(plan.members, [{ member: 'prompt', before: '"hi"', after: '"bye"' }])
+    assert.ok(plan.can_be_undone)
+    assert.is((await act('GET', url)).job.prompt, 'hi', 'nothing is changed')
+    const apply = (body: unknown) =>
+      world.kernel.kernel.inject({ method: 'PATCH', url, headers: { 'svc-plan': plan.digest }, body })
+    assert.is(JSON.parse((await apply({ prompt: 'something else' })).body).code, 'plan_outdated')
+    await act('PATCH', url, { prompt: 'meanwhile' })
+    const late = await apply({ prompt: 'bye' })
+    assert.is(late.status, 409)
+    assert.is((await act('GET', url)).job.prompt, 'meanwhile')
+    await act('PATCH', url, { prompt: 'hi' })
+    assert.is((await apply({ prompt: 'bye' })).status, 200)
+    assert.is((await act('GET', url)).job.prompt, 'bye')
+  })
+})
+
+test('a plan refuses what the request would refuse for its form, and says what is missing', async () => {
+  await inWorld(async world => {
+    const plan = (body: unknown) => world.kernel.request('POST', '/api/changes/plan', body)
+    const wrong = await plan({ method: 'PATCH', path: '/api/automation/jobs/job_1', body: { prompt: 7 } })
+    assert.is(wrong.status, 400)
+    assert.match(wrong.body.error, /prompt/)
+    assert.is((await plan({ method: 'POST', path: '/api/nothing' })).status, 404)
+    assert.is((await plan({ method: 'GET', path: '/api/status' })).status, 400)
+    const absent = await plan({ method: 'DELETE', path: '/api/automation/jobs/job_1' })
+    assert.is(absent.body.plan.exists, false)
+    const search = await plan({ method: 'POST', path: '/api/agents/a/soul/validate', body: { body: 'x' } })
+    assert.ok(search.body.plan.changes_nothing)
+  })
+})
+
+test('an undo is refused after a further change, unless it is forced, and never done twice', async () => {
+  await inWorld(async (world, act) => {
+    const { workspaceId } = world
+    const url = `/api/workspaces/${workspaceId}`
+    await act('PATCH', url, { name: 'one' })
+    const [{ id }] = (await act('GET', '/api/changes')).changes
+    await act('PATCH', url, { name: 'two' })
+    const undo = (body: unknown) => world.kernel.request('POST', `/api/changes/${id}/undo`, body)
+    const refused = await undo({})
+    assert.is(refused.body.code, 'undo_outdated')
+    assert.match(refused.body.details.next, /^svc undo req_[0-9a-f]{16} --force$/)
+    assert.is((await act('GET', url)).workspace.name, 'two')
+    assert.is((await undo({ force: true })).status, 200)
+    assert.is.not((await act('GET', url)).workspace.name, 'two')
+    assert.is((await undo({})).body.code, 'undo_impossible')
+    assert.is((await world.kernel.request('POST', '/api/changes/req_0/undo', {})).status, 404)
+  })
+})
+
+test('an agent at work keeps its definition: the undo waits for the end of its turn', async () => {
+  await inWorld(async (world, act) => {
+    await act('POST', '/api/agents', {
+      scope: 'workspace',
+      workspace: world.workspaceId,
+      agent: { name: 'busy', prompt: 'one' },
+    })
+    await world.agent('busy')
+    const url = `/api/agents/busy?workspace=${world.workspaceId}`
+    const { agent } = await act('GET', url)
+    await act('PUT', '/api/agents/busy', {
+      agent: { name: 'busy', prompt: 'two', command: agent.command, permissions: 'approve-all' },
+      expected_digest: agent.definition_digest,
+      workspace: world.workspaceId,
+    })
+    const { at } = await world.session('busy')
+    const gate = world.gate()
+    const turn = world.prompt(at, gate.line)
+    await world.until(at, event => event.type === 'user_message')
+    const { changes: all } = await act('GET', '/api/changes')
+    const [put] = (all as Reply[]).filter(({ request }) => request.startsWith('PUT /api/agents'))
+    const early = await world.kernel.request('POST', `/api/changes/${put?.id}/undo`, {})
+    assert.is(early.body.code, 'undo_refused')
+    assert.match(early.body.error, /at work/)
+    await gate.open()
+    await turn
+    assert.is((await world.kernel.request('POST', `/api/changes/${put?.id}/undo`, {})).status, 200)
+    assert.match((await act('GET', url)).agent.prompt, /You do what you are told/)
+  })
+})
+
+test('secrets are not kept: a change with one is remembered as one that cannot be undone', async () => {
+  await inWorld(async (world, act) => {
+    const hidden = 'sk-proj-abcdefghijklmnop0123456789'
+    const declaration = { name: 'h3', event: 'session.post_stop', matcher: {}, command: '/bin/true' }
+    await act('PUT', '/api/settings/hooks/h3', { declaration: { ...declaration, args: [hidden] } })
+    await act('PUT', '/api/settings/hooks/h3', { declaration })
+    const [last] = (await act('GET', '/api/changes')).changes
+    assert.is(last.state, 'kept')
+    assert.match(last.reason, /secret/)
+    const { change } = await act('GET', `/api/changes/${last.id}`)
+    assert.equal(change.members, [])
+    assert.not.match(JSON.stringify((await act('GET', '/api/changes?limit=200')).changes), hidden)
+    await world.restart()
+    assert.not.ok(readFileSync(path.join(world.home, 'svc.db')).includes(hidden))
+  })
+})
+
+test('every way back names what is there', () => {
+  const routes = inTree.flatMap(plugin => plugin.surface.routes ?? [])
+  const known = new Set(routes.map(({ method, path: at }) => `${method} ${at}`))
+  const broken = routes.flatMap(route => {
+    const way = annotationOf(route as never, UndoKind)
+    const list = route.path.slice(0, route.path.lastIndexOf('/'))
+    const wanted = {
+      put: [`PUT ${route.path}`, `GET ${route.path}`],
+      patch: [`GET ${route.path}`],
+      create: [`POST ${list}`, `GET ${route.path}`],
+      delete: [`DELETE ${route.path}/`],
+      action: [way?.by === 'action' ? `POST ${way.path}` : ''],
+    }[way?.by as string]
+    const isThere = (one: string) =>
+      known.has(one) || (one.endsWith('/') && [...known].some(at => at.startsWith(`${one}{`)))
+    return (wanted ?? []).filter(one => !isThere(one)).map(one => `${route.method} ${route.path}: ${one}`)
+  })
+  assert.equal(broken, [])
+})
+
+test.run()
