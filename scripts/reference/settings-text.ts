@@ -23,7 +23,7 @@ export const settingTexts: Readonly<Record<string, string>> = {
   'log.max_backups': 'Rotated log files that are kept',
   'log.max_age_days': 'Days after which rotated log files are removed; 0: never',
   'observability.usage.retention_days': 'Days for which the use of each day is kept',
-  'observability.retention_days': 'Days after which events leave the journal',
+  'observability.retention_days': 'Days after which events leave the log',
   'observability.max_global_bytes': 'Bytes of the event journal beyond which the oldest events leave it',
   'observability.transcripts.max_bytes_per_session':
     'Bytes of the journal of one session; beyond that, output of its agent is dropped',

@@ -47,7 +47,7 @@ export interface EventLimits {
   readonly chunkRows: number
   /** How far behind a durable cursor may be. */
   readonly behindMs: number
-  /** What the journal keeps. */
+  /** Age at which an event leaves the table and the journal. */
   readonly retentionMs: number
   readonly maxBytes: number
 }
@@ -62,7 +62,7 @@ const LIMITS: EventLimits = {
 
 /**
  * The event log: rows written in the transaction of the state they tell of, shown once durable. The table is an outbox with
- * the newest events; older ones are in a journal, and a list crosses that border.
+ * the newest events; those beyond a number are in a journal, and a list crosses that border. Old events leave both.
  */
 export class EventLog {
   readonly limits: EventLimits
@@ -159,10 +159,14 @@ export class EventLog {
     const limit = Math.max(0, Math.min(filter.limit ?? PAGE, 1000))
     const found: StoredEvent[] = []
     let after = filter.after ?? 0
+    const since = this.clock.now() - this.limits.retentionMs
     // The border moves on while the journal is read.
     for (let first = this.first(); after + 1 < first && found.length < limit; first = this.first()) {
       const wanted = (event: StoredEvent) =>
-        event.name === (filter.name ?? event.name) && event.subject === (filter.subject ?? event.subject)
+        // The journal drops whole files, so that its oldest file contains older events too.
+        event.at >= since &&
+        event.name === (filter.name ?? event.name) &&
+        event.subject === (filter.subject ?? event.subject)
       found.push(...(await this.archive.read(after, first, limit - found.length, wanted)))
       after = first - 1
     }

@@ -20,8 +20,14 @@ export class Outbox {
     private readonly limits: EventLimits,
   ) {}
 
-  /** Moves one chunk of what is durable up to `last`; false when there was nothing to move. */
+  /** Moves one chunk of what is durable up to `last`, or forgets one that is too old; false when there was neither. */
   async move(last: number, now: number): Promise<boolean> {
+    const expired = this.expired(last, now)
+    if (expired) {
+      await turn()
+      await this.forget(expired)
+      return true
+    }
     const events = this.pick(last, now)
     const newest = events.at(-1)
     if (!newest) return false
@@ -31,14 +37,35 @@ export class Outbox {
     return true
   }
 
-  /** The oldest rows that nothing keeps: beyond those kept, and passed by every durable cursor that is not too far behind. */
-  pick(last: number, now: number): StoredEvent[] {
-    const { keepRows, chunkRows, behindMs } = this.limits
+  /**
+   * Position up to which the oldest rows, a chunk at most, are older than retention and passed by the durable cursors;
+   * undefined where the oldest is not. The first row that is young enough ends the chunk, also after a clock jump.
+   */
+  expired(last: number, now: number): number | undefined {
+    const { chunkRows, retentionMs } = this.limits
+    const [first, young, newest] =
+      this.db.row(
+        `SELECT min(seq), min(seq) FILTER (WHERE at >= ?), max(seq)
+         FROM (SELECT seq, at FROM kernel_event WHERE seq <= ? ORDER BY seq LIMIT +?)`,
+        [now - retentionMs, this.#passed(last, now), chunkRows],
+      ) ?? []
+    if (typeof first !== 'number' || young === first) return undefined
+    return typeof young === 'number' ? young - 1 : Number(newest)
+  }
+
+  /** The position that every durable cursor has passed which is not too far behind. */
+  #passed(last: number, now: number): number {
     const slowest = this.db.row(
       'SELECT min(c.seq) FROM kernel_cursor c JOIN kernel_event e ON e.seq = c.seq + 1 WHERE e.at >= ?',
-      [now - behindMs],
+      [now - this.limits.behindMs],
     )?.[0]
-    const upTo = Math.min(last - keepRows, Number(slowest ?? last))
+    return Math.min(last, Number(slowest ?? last))
+  }
+
+  /** The oldest rows that nothing keeps: beyond those kept, and passed by the durable cursors. */
+  pick(last: number, now: number): StoredEvent[] {
+    const { keepRows, chunkRows } = this.limits
+    const upTo = Math.min(last - keepRows, this.#passed(last, now))
     const fits = this.db.row(
       `SELECT count(*) FROM (
          SELECT sum(octet_length(payload)) OVER (ORDER BY seq) AS bytes

@@ -351,6 +351,57 @@ test('retention drops whole files: the too old ones and what is beyond the size;
     await small.close()
   }))
 
+test('events older than retention leave the table however few they are, unless a durable cursor needs them', () =>
+  inFolder(async folder => {
+    const clock = new VirtualClock()
+    const limits = { keepRows: 1000, chunkRows: 20, retentionMs: 3 * DAY }
+    const { log, emit, plugin, faults, all, close } = await openLog(folder, { clock, limits })
+    const rows = () => Number(log.db.row('SELECT count(*) FROM kernel_event')?.[0])
+    const day = new Date(clock.now()).toISOString().slice(0, 10)
+    await emit(Made, 1, 90)
+    clock.jump(2 * DAY)
+    await emit(Made, 91, 120)
+    await log.sweep()
+    assert.is(rows(), 120)
+    clock.jump(DAY + 1)
+    await log.sweep()
+    assert.is(rows(), 30)
+    assert.equal(seqs(await all()), range(91, 120))
+    assert.equal(log.counts({ from: day, to: day }), [{ day, name: Made.name, n: 90 }])
+    const stuck = plugin('stuck')
+    stuck.events.on({ type: Made, cursor: 'c' }, () => Promise.reject(new Error('not today')))
+    await emit(Made, 121, 130)
+    await until(() => faults.length > 0)
+    clock.jump(3 * DAY + 1)
+    await log.sweep()
+    // What it has not handled stays as long as a cursor may be behind.
+    assert.equal(seqs(await all()), range(121, 130))
+    clock.jump(5 * DAY)
+    await log.sweep()
+    assert.is(rows(), 0)
+    await emit(Made, 131, 131)
+    assert.equal(seqs(await all()), [131])
+    await stuck.end()
+    await close()
+  }))
+
+test('an event older than retention is not listed though its file of the journal stays', () =>
+  inFolder(async folder => {
+    const clock = new VirtualClock()
+    const limits = { keepRows: 10, retentionMs: 3 * DAY }
+    const { log, emit, all, close } = await openLog(folder, { clock, limits, segmentBytes: 1e6 })
+    await emit(Made, 1, 40)
+    await log.sweep()
+    clock.jump(2 * DAY)
+    await emit(Made, 41, 60)
+    await log.sweep()
+    clock.jump(2 * DAY)
+    await log.sweep()
+    assert.equal(await journalled(folder), range(1, 50))
+    assert.equal(seqs(await all()), range(41, 60))
+    await close()
+  }))
+
 test('the kernel sweeps at its start and owns the settings of retention', () =>
   inFolder(async folder => {
     const start = async (text: string) => {
