@@ -120,6 +120,30 @@ export type DbStatusReply = v.InferOutput<typeof DbStatusReply>
 export const DbCheckpointReply = v.object({ moved_bytes: Integer, bytes: Integer })
 export type DbCheckpointReply = v.InferOutput<typeof DbCheckpointReply>
 
+/** GET /api/db/size: what takes room in the home, the largest first. */
+export const DbSizeReply = v.object({
+  database_bytes: Integer,
+  /** Of the database, the pages that no table uses. */
+  free_bytes: Integer,
+  home_bytes: Integer,
+  /** False where the home has more files than are counted. */
+  complete: v.boolean(),
+  items: v.array(
+    v.object({
+      kind: v.picklist(['table', 'free', 'folder', 'file']),
+      /** Table, folder or file. */
+      name: v.string(),
+      /** Plugin of a table. */
+      owner: v.optional(v.string()),
+      /** Rows, pages or files. */
+      entries: Integer,
+      /** Of a table with its indexes: its share of the pages, estimated from the sizes of its values. */
+      bytes: Integer,
+    }),
+  ),
+})
+export type DbSizeReply = v.InferOutput<typeof DbSizeReply>
+
 /** GET /api/db/verify, and what `svc db verify` finds on a stopped home. */
 export const DbVerifyReply = v.object({
   status: v.picklist(['ok', 'damaged']),

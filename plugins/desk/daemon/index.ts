@@ -1,8 +1,9 @@
-import { cli, describe, runsCode, tool } from '../../../kernel/kit/annotations/index.js'
+import { cli, describe, runsCode, show, tool } from '../../../kernel/kit/annotations/index.js'
 import { SecretResolvers } from '../../../kernel/kit/secret-ref.js'
 import { definePlugin, ok, routeOf, surfaceOf } from '../../../kernel/plugin.js'
 import {
   DbCheckpointReply,
+  DbSizeReply,
   DbStatusReply,
   DbVerifyReply,
   DoctorQuery,
@@ -259,6 +260,19 @@ export default definePlugin({
         runsCode(false),
       ],
       handle: async self => ok(await self.checkpoint()),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/db/size',
+      summary: 'Show what takes room in the home: tables, free pages, folders',
+      privileged: true,
+      replies: { 200: DbSizeReply },
+      with: [
+        cli('db size', {
+          view: show(DbSizeReply, 'items', ['name', 'owner', 'kind', 'entries', 'bytes~bytes']),
+        }),
+      ],
+      handle: async self => ok(await self.size()),
     }),
     route({
       method: 'GET',

@@ -15,6 +15,7 @@ import {
 } from '../../../kernel/plugin.js'
 import type {
   DbCheckpointReply,
+  DbSizeReply,
   DbStatusReply,
   DbVerifyReply,
   DoctorQuery,
@@ -74,6 +75,7 @@ const SETTLED_MS = 4_000
 export class DaemonService implements DaemonApi {
   readonly admission
   #admission: Admission = 'active'
+  #measuring: Promise<DbSizeReply> | undefined
 
   readonly variables: SecretResolver
   /** Variables that are secrets of somebody. */
@@ -166,6 +168,21 @@ export class DaemonService implements DaemonApi {
     const { walBytes } = host.store()
     await host.checkpoint()
     return { moved_bytes: walBytes, bytes: host.store().bytes }
+  }
+
+  /** What takes room in the home. One measurement at a time: each reads every row and every folder. */
+  size(): Promise<DbSizeReply> {
+    this.#measuring ??= this.#measure().finally(() => {
+      this.#measuring = undefined
+    })
+    return this.#measuring
+  }
+
+  async #measure(): Promise<DbSizeReply> {
+    const { db, clock, home, needs, scope } = this.kernel
+    const { measure } = await import('./size.js')
+    const owners = needs.host.store().streams.map(({ owner }) => owner)
+    return measure({ db, clock, root: home.root, owners, signal: scope.signal })
   }
 
   /** Checks what the database holds in memory: see `verifyDatabase` for what blocks. */
