@@ -75,6 +75,7 @@ class NoSessions implements SessionsApi {
   clarify = () => {}
   begin = async () => ({ turnId: 'trn_1', outcome: this.run() })
   stop = async () => {}
+  retire = async () => 'removed' as const
 }
 
 export const sessions = definePlugin({

@@ -25,6 +25,7 @@ import { bootColumns, countIndexes, cursorTables } from './cursors.js'
 import { DefinitionSettings } from './from-config.js'
 import { jobRoutes } from './jobs/routes.js'
 import { triggerOverlayTable } from './overlays.js'
+import { leftTable } from './runs/left-sessions.js'
 import { runRoutes } from './runs/routes.js'
 import { placeTable } from './runs/run-place.js'
 import { deliveryColumns, runTable, taskColumns, triggerColumns, waitColumn } from './runs/run-row.js'
@@ -79,6 +80,7 @@ export default definePlugin({
     { id: '010-asked', sql: askedTable },
     { id: '011-place', sql: placeTable },
     { id: '012-waiting', sql: waitColumn },
+    { id: '013-left-sessions', sql: leftTable },
   ],
   owned: [
     { by: Workspaces, table: 'automation_place', column: 'workspace_id' },

@@ -39,6 +39,7 @@ import { ConfiguredDefinitions } from './from-config.js'
 import { decodeJob, JobKind, type JobSpec } from './job-kind.js'
 import { Jobs } from './jobs/jobs.js'
 import { Pace } from './pace.js'
+import { LeftSessions } from './runs/left-sessions.js'
 import { NoteworthyRuns } from './runs/noteworthy.js'
 import { repairRuns, resumeFires } from './runs/repair.js'
 import { forgetPlaces, keepPlaces, placeItems } from './runs/run-place.js'
@@ -93,6 +94,7 @@ export class AutomationService {
   readonly configured: ConfiguredDefinitions
   #isConfigured = false
   readonly #runs: RunStore
+  readonly #left: LeftSessions
   readonly #cursors: CursorStore
   readonly #claims: Claims
   readonly #scheduler: Scheduler
@@ -112,7 +114,8 @@ export class AutomationService {
     const { preFire, prompting } = kernel.hooks.of(points)
     this.preFire = preFire
     this.prompting = prompting
-    this.#runs = new RunStore(kernel)
+    this.#left = new LeftSessions(kernel)
+    this.#runs = new RunStore(kernel, this.#left)
     this.#cursors = new CursorStore(kernel, timezone)
     const limits = {
       timezone,
@@ -225,6 +228,7 @@ export class AutomationService {
   /** Dispatches runs left by a previous daemon, then runs the scheduler loop. */
   async schedule(signal: AbortSignal): Promise<void> {
     await resumeFires(this.kernel, this.#runs, this.#waiting.splice(0), this.#enabled ? this.#dispatcher : undefined)
+    this.#left.start()
     if (this.#enabled) await this.#waitingRuns.start()
     if (this.#enabled) await this.#scheduler.run(AbortSignal.any([signal, this.#stopping.signal]))
     // A service that returns counts as failed.
@@ -234,6 +238,7 @@ export class AutomationService {
   async quiesce(): Promise<void> {
     this.#stopping.abort()
     this.#waitingRuns.close()
+    await this.#left.close()
     await this.#dispatcher.close()
   }
 

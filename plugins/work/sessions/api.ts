@@ -258,6 +258,11 @@ export interface SessionsApi extends SessionTaps {
   unguarded(owner: string): readonly { readonly session: SessionInfo; readonly why: string }[]
   /** Cancels the turn that runs, if one does; resolves when it has ended, or after a while. */
   interrupt(id: string): Promise<void>
+  /**
+   * Removes the session of a run that was removed, with its history. `kept`: it went on after the end of the run, or a person
+   * archived it. `referred`: something refers to it for now, as a fork, a person who is attached or a task.
+   */
+  retire(id: string, endedAt: number): Promise<'removed' | 'kept' | 'referred'>
   /** Idempotent; resolves when the process group is gone and the stop is durable. */
   stop(
     id: string,

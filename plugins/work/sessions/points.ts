@@ -176,6 +176,10 @@ export const points = hookTable({
     decide,
   ),
   postResume: notify<[session: SessionInfo]>('session.post_resume', 'After the agent of a resumed session started.'),
+  retiring: gate<[session: SessionInfo]>(
+    'sessions.retiring',
+    'Before a session is removed because the run that made it was removed. A refusal keeps it for now.',
+  ),
   preStop: pipeline<StopWish, [session: SessionInfo]>(
     'session.pre_stop',
     'Before a session is stopped. A tap may refuse a stop that was requested.',

@@ -45,6 +45,7 @@ import { IdleProcesses } from './lifecycle/idle-processes.js'
 import type { LiveSession } from './lifecycle/live-session.js'
 import { OpenSessions } from './lifecycle/open-sessions.js'
 import { repairSessions } from './lifecycle/repair.js'
+import { keptBy } from './lifecycle/retire.js'
 import { stopSessions } from './lifecycle/shutdown.js'
 import { checkSessions, statusMembers } from './lifecycle/status.js'
 import { cancelTurn, END_PROCESS, recordStop, type Stop } from './lifecycle/stopping.js'
@@ -75,10 +76,12 @@ export class SessionsService implements SessionsApi {
   readonly prompting: Prompting
   readonly worktrees: Worktrees
   readonly #open: OpenSessions
+  readonly #retiring
 
   constructor(private readonly kernel: SessionsKernel) {
     const own = kernel.hooks.of(points)
     this.stopped = own.stopped
+    this.#retiring = own.retiring
     this.permission = own.permission
     this.creating = own.creating
     this.launching = own.launching
@@ -299,6 +302,16 @@ export class SessionsService implements SessionsApi {
   async remove(row: SessionRow, isRefusable = true): Promise<void> {
     await this.stop(row.id, { reason: 'user_canceled', detail: 'deleted', isRefusable })
     await catalog.removeSession(this.context, row.id)
+  }
+
+  async retire(id: string, endedAt: number): Promise<'removed' | 'kept' | 'referred'> {
+    const row = this.context.table.get(id)
+    if (!row) return 'removed'
+    const kept = keptBy(this.context, row, endedAt)
+    if (kept === 'used') return 'kept'
+    if (kept || (await this.#retiring.ask(infoOf(row)))) return 'referred'
+    await this.remove(row, false)
+    return 'removed'
   }
 
   /** Resolves to whether it was allowed in the end. */

@@ -4,6 +4,7 @@ import type { SessionState } from './api.js'
 import { ATTACHMENT_TABLE } from './attachments/store.js'
 import { USAGE_DAY_TABLE } from './journal/usage-days.js'
 import { Remembered } from './lifecycle/remembered.js'
+import { REFERENCE_INDEXES } from './lifecycle/retire.js'
 import { COLUMNS, type SessionChange, type SessionRow } from './row.js'
 
 export { isUnused, NEW_ROW, type SessionChange, type SessionRow } from './row.js'
@@ -114,6 +115,7 @@ ALTER TABLE sessions_session ADD COLUMN rights TEXT;`,
   { id: '013-context', sql: 'ALTER TABLE sessions_prompt ADD COLUMN context_blocks TEXT' },
   { id: '014-person', sql: 'ALTER TABLE sessions_prompt ADD COLUMN on_behalf_of TEXT' },
   { id: '015-participation', sql: 'ALTER TABLE sessions_session ADD COLUMN participation TEXT' },
+  { id: '016-references', sql: REFERENCE_INDEXES },
 ] as const
 
 /** Which sessions to list, in what order, from where. */
@@ -165,6 +167,13 @@ export class SessionTable {
       const parent = lineage === null ? undefined : JSON.parse(lineage)
       return parent?.parent_session_id === id && parent.spawn_depth > 0
     })
+  }
+
+  /** Is there a fork of the session, or one that its agent started? */
+  isOrigin(id: string): boolean {
+    const sql = `SELECT EXISTS (SELECT 1 FROM sessions_session WHERE forked_from = ?1) OR EXISTS (
+      SELECT 1 FROM sessions_session WHERE lineage IS NOT NULL AND lineage ->> 'parent_session_id' = ?1)`
+    return this.db.row(sql, [id])?.[0] === 1
   }
 
   /** Those that a prompt starts again. */

@@ -84,6 +84,13 @@ export default definePlugin({
   taps: [
     tap(
       Sessions,
+      sessions => sessions.points.retiring,
+      self =>
+        async ({ id }) =>
+          self.runOf(id) ? TaskErrors.task_run_conflict(`a run of a task was worked on in session ${id}`) : undefined,
+    ),
+    tap(
+      Sessions,
       sessions => sessions.stopped,
       self => session => self.health.sessionStopped(session),
     ),

@@ -127,6 +127,7 @@ export async function openWorld({ start, config = {}, plugins = [] }: WorldOptio
       world.prompts.push({ id, at: clock.now(), text, source })
       return { turnId: `trn_${world.prompts.length}`, outcome }
     }
+    retire = async () => 'removed' as const
     stop = async (id: string) => {
       const session = all.get(id)
       if (session) all.set(id, { ...session, state: 'stopped', stopReason: 'user_canceled' })

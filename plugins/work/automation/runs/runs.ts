@@ -1,8 +1,8 @@
-import { History } from '../../../../kernel/kit/history.js'
 import type { EventType, PluginKernel, SqlValue, Tx } from '../../../../kernel/plugin.js'
 import type { EmitOptions, Events, StoredEvent } from '../../../platform/events/api.js'
 import { RunCreated, RunEnded, RunStarted, type RunStatus } from '../api.js'
 import { EveryNth } from './every-nth.js'
+import type { LeftSessions } from './left-sessions.js'
 import type { RunBook } from './room.js'
 import {
   columnOf,
@@ -59,14 +59,14 @@ export interface RunFilter {
 
 /** The runs of all jobs and triggers. Every change writes one row and one event in the caller's transaction. */
 export class RunStore implements RunBook {
-  readonly #history: History<RunRow>
   readonly #pruning = new EveryNth(PRUNED_EVERY)
   /** Called when a run has ended, durably, with its job; empty for the run of a trigger. */
   slotFreed: (job: string) => void = () => {}
 
-  constructor(private readonly kernel: Pick<PluginKernel<{ events: typeof Events }>, 'db' | 'clock' | 'needs'>) {
-    this.#history = new History(kernel.db, { table: 'automation_run', time: KEPT_TIME })
-  }
+  constructor(
+    private readonly kernel: Pick<PluginKernel<{ events: typeof Events }>, 'db' | 'clock' | 'needs'>,
+    private readonly left?: Pick<LeftSessions, 'note'>,
+  ) {}
 
   get(id: string): RunRow | undefined {
     return this.kernel.db.get<RunRow>('SELECT * FROM automation_run WHERE id = ?', [id])
@@ -276,7 +276,10 @@ export class RunStore implements RunBook {
     const [column, id] = columnOf(of)
     // Pruning scans all kept runs of the definition.
     if (!this.#pruning.due(id)) return
-    const since = this.kernel.clock.now() - KEPT_MS
-    this.#history.prune(t, { [column]: id }, { newest: KEPT_RUNS, since })
+    const beyond = `SELECT seq FROM automation_run WHERE ${column} = ?1 ORDER BY seq DESC LIMIT 1 OFFSET ${KEPT_RUNS}`
+    const where = `${column} = ?1 AND seq <= (${beyond}) AND (${KEPT_TIME}) < ?2`
+    const params = [id, this.kernel.clock.now() - KEPT_MS]
+    this.left?.note(t, where, params)
+    t.run(`DELETE FROM automation_run WHERE ${where}`, params)
   }
 }

@@ -32,6 +32,10 @@ interface Prompt {
 export interface FakeSessions {
   readonly created: (CreateSession & { readonly id: string })[]
   readonly prompts: ({ readonly id: string } & Prompt)[]
+  /** Sessions of removed runs. */
+  readonly retired: { readonly id: string; readonly endedAt: number }[]
+  /** What becomes of the session of a removed run. */
+  retire: (id: string) => 'removed' | 'kept' | 'referred'
   readonly stops: { readonly id: string; readonly reason: StopReason; readonly detail?: string | undefined }[]
   /** Told before a session is made. */
   onCreate: ((request: CreateSession) => void) | undefined
@@ -69,6 +73,8 @@ export function fakeSessions() {
     created: [],
     prompts: [],
     stops: [],
+    retired: [],
+    retire: () => 'removed',
     onCreate: undefined,
     answer: undefined,
     refusal: undefined,
@@ -165,6 +171,10 @@ export function fakeSessions() {
     answer = () => Promise.reject(new Error('not used here'))
     continueQueue = async () => {}
     requests = () => []
+    async retire(id: string, endedAt: number) {
+      fake.retired.push({ id, endedAt })
+      return fake.retire(id)
+    }
     clarify = () => {}
 
     async begin(id: string, prompt: Prompt) {
