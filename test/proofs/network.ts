@@ -2,7 +2,9 @@
 //
 // Three whole daemons, each a process with a home of its own, that trust each other as a person sets it up, talk through one nats-server,
 // each by a way that can be cut. `--messages` is what each of them says; at the end all three have to have the same messages, and a
-// session of each has heard each of them once. An envelope that is forged meanwhile is refused, and doctor names its daemon. With
+// session of each has heard each of them once. An envelope that is forged meanwhile is refused, and doctor names its daemon. Then one of
+// them offers `--offers` tasks, and agents of the others work on them, while `--offer-kills` daemons are killed and `--offer-cuts` cut off
+// from the one that offers for longer than their lease: each result is taken once, and each execution is accounted for. With
 // `--namespaces` each daemon has a network namespace of its own (only root can make them), and its link is set down to cut it off.
 import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -11,6 +13,9 @@ import { jetstream } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
 import { identityOf, newSecret, signed } from '../../plugins/reach/network-nats/proof.js'
 import { NatsServer } from '../fixtures/nats-server.js'
+import { chance } from './library/chance.js'
+import { firstSeed } from './library/seed.js'
+import { proveOffers } from './network/offers.js'
 import { Speaker } from './network/speaker.js'
 import { Hosts, proxyTo } from './network/ways.js'
 
@@ -21,6 +26,9 @@ const { values } = parseArgs({
     cuts: { type: 'string', default: '2' },
     pause: { type: 'string', default: '5' },
     minutes: { type: 'string', default: '5' },
+    offers: { type: 'string', default: '8' },
+    'offer-kills': { type: 'string', default: '2' },
+    'offer-cuts': { type: 'string', default: '1' },
     namespaces: { type: 'boolean', default: false },
   },
 })
@@ -35,6 +43,10 @@ const begun = performance.now()
 const seconds = () => ((performance.now() - begun) / 1000).toFixed(1)
 const note = (text: string) => console.log(`${seconds()} s: ${text}`)
 const isLate = () => performance.now() - begun > Number(values.minutes) * 60_000
+
+const seed = firstSeed()
+const random = chance('network', seed)
+console.log(`SVC_SEED=${seed}`)
 
 /** What ended a daemon's talk. */
 let failure: unknown
@@ -151,6 +163,13 @@ try {
     if (!named) faults.push(`${one.name} names no refusal of ${forged.name}: ${JSON.stringify(refusals)}`)
     const text = await one.doctor()
     if (!text.includes(`Messages of ${forged.name} are refused`)) faults.push(`doctor of ${one.name} says:\n${text}`)
+  }
+  if (Number(values.offers) > 0) {
+    const [origin, ...workers] = daemons as [Speaker, ...Speaker[]]
+    const wantedOffers = {
+      ...{ tasks: Number(values.offers), kills: Number(values['offer-kills']), cuts: Number(values['offer-cuts']) },
+    }
+    await proveOffers(origin, workers, wantedOffers, random, { note, until, fault: text => void faults.push(text) })
   }
 } catch (error) {
   faults.push(error instanceof Error ? `${error.stack}` : `${error}`)

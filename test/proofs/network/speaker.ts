@@ -4,6 +4,7 @@ import http from 'node:http'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type StartedDaemon, startDaemon } from '../../../testing/index.js'
+import { LEASE } from './offers.js'
 import type { Way } from './ways.js'
 
 const CHANNEL = 'team'
@@ -30,7 +31,8 @@ export interface Said {
 type Answer = any
 
 export class Speaker {
-  #workspace = ''
+  /** The workspace of its sessions. */
+  workspace = ''
   #speakers: string[] = []
   /** It hears all of the channel, and is addressed by no message. */
   #listener = ''
@@ -44,7 +46,12 @@ export class Speaker {
   ) {}
 
   static async start(name: string, way: Way): Promise<Speaker> {
-    const config = { limits: { max_concurrent_agents: 50 } }
+    const config = {
+      limits: { max_concurrent_agents: 50 },
+      network: { remote: { offers: { lease: LEASE } } },
+      // The agent of offers is a program of the tests, and notes what it does outside of its workspace.
+      defaults: { sandbox: 'none' },
+    }
     const speaker = new Speaker(name, way, await startDaemon({ config, through: way.through }))
     await speaker.#furnish()
     return speaker
@@ -55,19 +62,25 @@ export class Speaker {
     const root = path.join(this.daemon.home, '..', 'work')
     mkdirSync(root)
     await this.svc('workspace', 'add', root, '--name', 'work')
-    this.#workspace = (await this.ask('GET', '/api/workspaces')).workspaces[0].id
-    await this.svc(...this.#in('network', 'channels', 'create', CHANNEL, '--agent-names', 'report'))
+    this.workspace = (await this.ask('GET', '/api/workspaces')).workspaces[0].id
+    await this.svc(...this.in('network', 'channels', 'create', CHANNEL, '--agent-names', 'report'))
     const part = { mode: 'live', channel_strategy: 'named', channel_id: CHANNEL }
     for (const what of [...Array.from({ length: SPEAKERS }, (_, i) => `speaker-${i}`), 'listener']) {
-      const wanted = { workspace: this.#workspace, agent_name: 'report', name: what, network_participation: part }
+      const wanted = { workspace: this.workspace, agent_name: 'report', name: what, network_participation: part }
       const { session } = await this.ask('POST', '/api/sessions', wanted)
       if (what === 'listener') this.#listener = session.id
       else this.#speakers.push(session.id)
     }
   }
 
-  #in(...args: string[]): string[] {
-    return [...args, '--workspace', this.#workspace]
+  /** Folder of the state of its daemon. */
+  get home(): string {
+    return this.daemon.home
+  }
+
+  /** A command in its workspace. */
+  in(...args: string[]): string[] {
+    return [...args, '--workspace', this.workspace]
   }
 
   /** What a command prints. @throws Error of a command that fails */
@@ -95,7 +108,7 @@ export class Speaker {
       const { public_key: key, fingerprint } = await other.identity()
       await this.svc('network', 'peer', 'add', other.name, key, '--fingerprint', fingerprint)
     }
-    await this.svc(...this.#in('network', 'share', CHANNEL))
+    await this.svc(...this.in('network', 'share', CHANNEL))
     await this.svc('network', 'join', this.way.url, '--realm', realm)
   }
 
@@ -105,7 +118,7 @@ export class Speaker {
 
   /** Peers of the channel, those of other daemons as well. */
   async peers(): Promise<readonly Peer[]> {
-    return (await this.ask('GET', `/api/workspaces/${this.#workspace}/network/peers`)).peers
+    return (await this.ask('GET', `/api/workspaces/${this.workspace}/network/peers`)).peers
   }
 
   /** Says so many messages, one session beside the other. What a killed daemon did not answer is said again by the same id. */
@@ -131,11 +144,11 @@ export class Speaker {
   }
 
   async #say(message: object): Promise<void> {
-    await this.#patiently(() => this.ask('POST', `/api/workspaces/${this.#workspace}/network/send`, message))
+    await this.patiently(() => this.ask('POST', `/api/workspaces/${this.workspace}/network/send`, message))
   }
 
   /** Again where the daemon was killed meanwhile. */
-  async #patiently<T>(work: () => Promise<T>): Promise<T> {
+  async patiently<T>(work: () => Promise<T>): Promise<T> {
     const begun = performance.now()
     for (;;) {
       try {
@@ -151,7 +164,7 @@ export class Speaker {
 
   /** How many messages the channel has; what is not known while the daemon is away is what was known before. */
   async count(): Promise<number> {
-    const { channels } = await this.ask('GET', `/api/workspaces/${this.#workspace}/network/channels`).catch(() => ({
+    const { channels } = await this.ask('GET', `/api/workspaces/${this.workspace}/network/channels`).catch(() => ({
       channels: [],
     }))
     this.#counted = channels.find((one: Answer) => one.channel === CHANNEL)?.message_count ?? this.#counted
@@ -162,7 +175,7 @@ export class Speaker {
   /** All messages of the channel by their ids. @throws Error where one is there twice */
   async all(): Promise<Map<string, Said>> {
     const found = new Map<string, Said>()
-    const base = `/api/workspaces/${this.#workspace}/network/channels/${CHANNEL}/threads`
+    const base = `/api/workspaces/${this.workspace}/network/channels/${CHANNEL}/threads`
     for await (const { thread_id: thread } of this.#pages(base, 'after', 'threads'))
       for await (const { message_id: id, peer_from: from, text } of this.#pages(
         `${base}/${thread}/messages`,
@@ -206,7 +219,7 @@ export class Speaker {
 
   /** Resolves when the listener runs. */
   async #listens(): Promise<void> {
-    const url = `/api/workspaces/${this.#workspace}/sessions/${this.#listener}`
+    const url = `/api/workspaces/${this.workspace}/sessions/${this.#listener}`
     const begun = performance.now()
     while ((await this.ask('GET', url)).session.state !== 'active') {
       if (performance.now() - begun > PASSING_MS) throw new Error(`${this.name}: the listener does not run`)
@@ -216,7 +229,7 @@ export class Speaker {
 
   /** How often sessions of the daemon were woken. */
   async wakes(): Promise<number> {
-    return (await this.ask('GET', `/api/workspaces/${this.#workspace}/network/usage?limit=500`)).details.length
+    return (await this.ask('GET', `/api/workspaces/${this.workspace}/network/usage?limit=500`)).details.length
   }
 
   /** @throws Error of the connection, or one with what the daemon said */
