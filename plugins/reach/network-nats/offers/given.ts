@@ -94,21 +94,24 @@ export class GivenOffers {
   }
 
   /** @returns when the offer is to be compared again; empty: it is over */
-  async #compare(row: GivenRow): Promise<readonly number[]> {
-    const { clock, actor, needs } = this.kernel
-    if (row.runId === undefined) {
+  async #compare(before: GivenRow): Promise<readonly number[]> {
+    const { clock, actor, db, needs } = this.kernel
+    if (before.runId === undefined) {
       try {
-        await this.#keep(actor, row.id, row.taskId)
+        await this.#keep(actor, before.id, before.taskId)
       } catch (error) {
         if (!(error instanceof Fault)) throw error
-        await this.#over(row, 'withdraw', actor, messageOf(error))
+        await this.#over(before, 'withdraw', actor, messageOf(error))
         return []
       }
-      return [row.expiresAt]
+      return [before.expiresAt]
     }
-    const seen = needs.tasks.run(row.runId)
+    const seen = needs.tasks.run(before.runId)
     const isOver = seen?.lease_until && Date.parse(seen.lease_until) <= clock.now()
-    const run = isOver ? await needs.tasks.kept.look(row.runId) : seen
+    const run = isOver ? await needs.tasks.kept.look(before.runId) : seen
+    // As it is when the run is known: while others were compared, its result may have been taken.
+    const row = given.get(db, { id: before.id, endedAt: null })
+    if (!row) return []
     const isLate = row.expiresAt <= clock.now()
     switch (run?.status) {
       case 'queued':

@@ -39,6 +39,8 @@ const nanos = (ms: number): number => ms * 1_000_000
 export class OfferWire {
   readonly #stream: string
   readonly #self: string
+  /** Of the messages that are held. */
+  readonly #timers = new Set<{ cancel(): void }>()
 
   constructor(
     private readonly kernel: K,
@@ -56,6 +58,8 @@ export class OfferWire {
     const subscription = connection.subscribe(`svc.${this.offers.realm}.r.${this.#self}.*`)
     const end = () => {
       subscription.unsubscribe()
+      for (const timer of this.#timers) timer.cancel()
+      this.#timers.clear()
       this.offers.feed.wake()
     }
     this.signal.addEventListener('abort', end, { once: true })
@@ -173,18 +177,19 @@ export class OfferWire {
 
   /** Holds a message while its attempt is asked for and worked on. */
   async #consider(message: JsMsg): Promise<void> {
+    if (this.signal.aborted) return
     const { clock, log } = this.kernel
     let timer = clock.timeout(ACK_WAIT_MS / 3, function again() {
       message.working()
       timer = clock.timeout(ACK_WAIT_MS / 3, again)
     })
-    const cancel = () => timer.cancel()
+    const holding = { cancel: () => timer.cancel() }
     const end = (work: () => void) => () => {
-      cancel()
-      this.signal.removeEventListener('abort', cancel)
+      holding.cancel()
+      this.#timers.delete(holding)
       if (!this.signal.aborted) work()
     }
-    this.signal.addEventListener('abort', cancel, { once: true })
+    this.#timers.add(holding)
     const wait = Math.min(30_000, 250 * 2 ** Math.min(message.info.deliveryCount, 7))
     const held = {
       done: end(() => message.ack()),

@@ -4,6 +4,8 @@ import { jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { type Db, definePlugin } from '../../../../kernel/plugin.js'
+import { GivenOffers } from '../../../../plugins/reach/network-nats/offers/given.js'
 import {
   moved,
   OFFER_MOVES,
@@ -12,11 +14,12 @@ import {
   type OfferState,
   OPEN,
 } from '../../../../plugins/reach/network-nats/offers/states.js'
+import { type GivenRow, given, OFFER_TABLES } from '../../../../plugins/reach/network-nats/offers/table.js'
 import { identityOf, newSecret, signed } from '../../../../plugins/reach/network-nats/proof.js'
 import { NatsServer } from '../../../fixtures/nats-server.js'
 import { type Half, openHalf, openRealm } from '../../../fixtures/network-halves.js'
 import { eventually } from '../../../fixtures/session-world.js'
-import type { Reply } from '../../../harness/kernel.js'
+import { boot, type Reply } from '../../../harness/kernel.js'
 
 let server: NatsServer
 let halves: Half[] = []
@@ -53,8 +56,8 @@ const call = async (half: Half, method: string, url: string, body?: unknown, hea
   const reply = await half.kernel.kernel.inject({ method, url, headers, ...(body === undefined ? {} : { body }) })
   return { status: reply.status, body: reply.body === '' ? undefined : JSON.parse(reply.body) }
 }
-const accept = (half: Half) =>
-  call(half, 'PUT', '/api/network/remote/acceptance', { agent: 'coder', workspace: half.workspaceId })
+const accept = (half: Half, more: object = {}) =>
+  call(half, 'PUT', '/api/network/remote/acceptance', { agent: 'coder', workspace: half.workspaceId, ...more })
 const makeTask = async (half: Half, title = 'count the words') => {
   const body = { title, description: 'in all files', scope: 'workspace', workspace: half.workspaceId }
   return (await call(half, 'POST', '/api/tasks', body)).body.task.id as string
@@ -110,6 +113,82 @@ test('a task that is offered is done once by a daemon that accepts offers, and i
     () => atServer(async ({ manager }) => (await manager.streams.info('svc_test_offers')).state.messages === 0),
     'the stream to have no offer',
   )
+})
+
+test('results that arrive together are all taken', async () => {
+  const [ada, bob] = await open('ada', 'bob')
+  // More than the listeners that a signal may have before it warns of a leak.
+  const COUNT = 12
+  const warnings: Error[] = []
+  const warned = (warning: Error) => void warnings.push(warning)
+  process.on('warning', warned)
+  await accept(bob, { at_once: COUNT })
+  for (let n = 0; n < COUNT; n++) await offer(ada, await makeTask(ada, `part ${n}`))
+  const taken = await eventually(async () => {
+    const all = (await offers(bob)).filter(one => one.run_id)
+    return all.length === COUNT && all
+  }, 'bob to have a run for each')
+  await Promise.all(
+    taken.map(async ({ run_id: runId }) => {
+      const headers = bob.agent()
+      await call(bob, 'POST', '/api/agent/tasks/claim-next', { run_id: runId, scope: 'workspace' }, headers)
+      await call(bob, 'POST', `/api/agent/tasks/${runId}/complete`, { result: { of: runId } }, headers)
+    }),
+  )
+  const ended = await eventually(async () => {
+    const all = await offers(ada)
+    return all.every(one => one.ended_at) && all
+  }, 'all offers to have ended')
+  assert.equal(
+    ended.map(one => [one.state, one.error ?? undefined]),
+    ended.map(() => ['completed', undefined]),
+  )
+  process.off('warning', warned)
+  assert.equal(warnings, [])
+})
+
+/** A store with the tables of offers alone. */
+async function openTables() {
+  let found: Db | undefined
+  class Tables {
+    constructor(kernel: { readonly db: Db }) {
+      found = kernel.db
+    }
+  }
+  const tables = { tables: [{ id: '001', sql: OFFER_TABLES }] }
+  const plugin = definePlugin({ name: 'network-nats', version: '0.0.1', service: async () => Tables }).surface({
+    ...tables,
+    services: [{ name: 'tables', run: async (_self: Tables, signal: AbortSignal) => void signal }],
+  })
+  const kernel = await boot({ plugins: [plugin] })
+  return { db: found as unknown as Db, close: () => kernel.close() }
+}
+
+test('a result that is taken while offers are compared with their runs is not withdrawn', async () => {
+  const { db, close } = await openTables()
+  const runs = new Map<string, object>([
+    ['trun_a', { status: 'running', lease_until: '2020-01-01T00:00:00Z' }],
+    ['trun_b', { status: 'running', lease_until: '2040-01-01T00:00:00Z' }],
+  ])
+  const put = (name: 'a' | 'b') => ({
+    ...{ id: `offer_${name}`, taskId: `task_${name}`, runId: `trun_${name}`, title: name, brief: '', state: 'taken' },
+    ...{ attempt: 1, receipts: 1, daemon: 'd', peer: 'bob', offeredAt: 1, expiresAt: 9e12 },
+  })
+  await db.tx(t => {
+    for (const name of ['a', 'b'] as const) given.insert(t, put(name) as GivenRow)
+  })
+  const look = async () => {
+    // Meanwhile the result of the other one arrives.
+    await db.tx(t => given.update(t, { id: 'offer_b' }, { outcome: { status: 'completed', result: 1 } }))
+    runs.set('trun_b', { status: 'completed' })
+    return { status: 'queued' }
+  }
+  const tasks = { run: (id: string) => runs.get(id), kept: { look, free: async () => {} } }
+  const clock = { now: () => Date.now() }
+  await new GivenOffers({ db, clock, needs: { tasks } } as never).sync()
+  const states = ['a', 'b'].map(name => given.get(db, { id: `offer_${name}` })?.state)
+  assert.equal(states, ['offered', 'completed'])
+  await close()
 })
 
 test('a peer that is cut off loses the task to another one; what it sends later is refused by its name', async () => {
