@@ -21,7 +21,13 @@ export type RemoteOffer = v.InferOutput<typeof RemoteOffer>
 export const RemoteOfferReply = v.object({ offer: RemoteOffer })
 
 /** Who works on offers of other daemons here; absent: offers are not taken. */
-export const OfferAcceptance = v.object({ agent: v.string(), workspace: v.string(), at_once: Integer })
+export const OfferAcceptance = v.object({
+  agent: v.string(),
+  workspace: v.string(),
+  at_once: Integer,
+  /** Empty: those of all peers. */
+  peers: v.array(v.string()),
+})
 export type OfferAcceptance = v.InferOutput<typeof OfferAcceptance>
 export const ListRemoteOffersReply = v.object({
   offers: v.array(RemoteOffer),
@@ -40,5 +46,12 @@ export const AcceptOffersBody = v.strictObject({
   agent: v.pipe(v.string(), v.minLength(1), v.maxLength(128), v.description('agent that works on them')),
   workspace: v.pipe(v.string(), v.minLength(1), v.maxLength(4096), v.description('workspace that it works in')),
   at_once: v.optional(v.pipe(Integer, v.minValue(1), v.maxValue(16), v.description('how many at once; default 1'))),
+  peers: v.optional(
+    v.pipe(
+      v.array(v.pipe(v.string(), v.minLength(1), v.maxLength(64))),
+      v.maxLength(1000),
+      v.description('peer whose offers are taken; default: those of all peers'),
+    ),
+  ),
 })
 export type AcceptOffersBody = v.InferOutput<typeof AcceptOffersBody>

@@ -1,6 +1,7 @@
 /** The schemas of the connection to other daemons. */
 import * as v from 'valibot'
 import { Integer, maybeTimestamp, Timestamp } from '../kernel/common.js'
+import { OfferAcceptance } from './offers.js'
 
 /** The key that other daemons know this one by. */
 export const RemoteIdentity = v.object({ daemon: v.string(), public_key: v.string(), fingerprint: v.string() })
@@ -48,6 +49,8 @@ export const RemoteStatus = v.object({
   peers: v.array(RemotePeer),
   channels: v.array(RemoteChannel),
   refusals: v.array(RemoteRefusal),
+  /** Who works on tasks that peers offer; absent: offers are not taken. */
+  accepts: v.nullish(OfferAcceptance),
 })
 export type RemoteStatus = v.InferOutput<typeof RemoteStatus>
 export const RemoteStatusReply = v.object({ remote: RemoteStatus })

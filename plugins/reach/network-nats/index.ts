@@ -58,6 +58,7 @@ const status = show(RemoteStatusReply, 'remote', [
   { of: 'servers~list', header: 'Servers' },
   'server',
   'error',
+  { of: 'accepts.agent', header: 'Offers go to' },
 ])
 
 /** Agents of several daemons in one channel: signed envelopes over NATS JetStream. Off until `network.nats.servers` names a server. */

@@ -1,5 +1,6 @@
 import { type KernelOf, Settings } from '../../../kernel/plugin.js'
 import { Vault } from '../../access/vault/api.js'
+import { Agents } from '../../agents/agents/api.js'
 import { Workspaces } from '../../desk/workspaces/api.js'
 import { Configuration } from '../../platform/configuration/api.js'
 import { Events } from '../../platform/events/api.js'
@@ -8,6 +9,7 @@ import { Network } from '../network/api.js'
 
 /** What the plugin requires. */
 export const needs = {
+  agents: Agents,
   configuration: Configuration,
   events: Events,
   network: Network,

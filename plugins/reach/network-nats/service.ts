@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { Feed } from '../../../kernel/kit/feed.js'
 import { resolveSecret } from '../../../kernel/kit/secret-ref.js'
 import { shown } from '../../../kernel/kit/text.js'
@@ -26,7 +27,7 @@ import type { Link, LinkConfig } from './link.js'
 import type { K } from './needs.js'
 import type { Signer } from './offers/envelopes.js'
 import type { Offers } from './offers/offers.js'
-import { OfferAgent, OffersAtOnce, OfferWorkspace } from './offers/settings.js'
+import { OfferAgent, OfferPeers, OffersAtOnce, OfferWorkspace } from './offers/settings.js'
 import { sweepOffers } from './offers/table.js'
 import type { Connected } from './offers/wire.js'
 import type { Identity } from './proof.js'
@@ -129,19 +130,36 @@ export class RemoteService {
   #acceptance(): OfferAcceptance | undefined {
     const { config } = this.kernel
     const [agent, workspace] = [config.get(OfferAgent), config.get(OfferWorkspace)]
-    return agent === '' || workspace === '' ? undefined : { agent, workspace, at_once: config.get(OffersAtOnce) }
+    if (agent === '' || workspace === '') return undefined
+    return { agent, workspace, at_once: config.get(OffersAtOnce), peers: config.get(OfferPeers) }
   }
 
-  /** Has an agent work on offers of other daemons from now on. @throws those of workspaces and of the configuration */
-  async accept({ agent, workspace, at_once: atOnce = 1 }: AcceptOffersBody, actor: Actor): Promise<OfferAcceptance> {
-    const { id } = await this.kernel.needs.workspaces.find(workspace)
-    await this.#write({ [OfferAgent.path]: agent, [OfferWorkspace.path]: id, [OffersAtOnce.path]: atOnce }, actor)
-    return { agent, workspace: id, at_once: atOnce }
+  /**
+   * Has an agent work on offers of other daemons from now on. @throws Fault `remote_peer_not_found`, those of agents, workspaces and of the
+   * configuration
+   */
+  async accept(
+    { agent, workspace, at_once: atOnce = 1, peers: names = [] }: AcceptOffersBody,
+    actor: Actor,
+  ): Promise<OfferAcceptance> {
+    const { agents, workspaces } = this.kernel.needs
+    const found = await workspaces.find(workspace)
+    // One that cannot be started would fail the tasks of others, minutes later and far away.
+    await agents.plan(agent, found)
+    const only = [...new Set(names)]
+    for (const name of only)
+      if (!peers.get(this.kernel.db, { name, revokedAt: null }))
+        throw RemoteErrors.remote_peer_not_found(`there is no trusted daemon ${shown(name)}`, {
+          next: command('network peer keys'),
+        })
+    const [id, all] = [found.id, { [OffersAtOnce.path]: atOnce, [OfferPeers.path]: only }]
+    await this.#write({ [OfferAgent.path]: agent, [OfferWorkspace.path]: id, ...all }, actor)
+    return { agent, workspace: id, at_once: atOnce, peers: only }
   }
 
   /** Takes no more offers; what was taken is finished. */
   async refuse(actor: Actor): Promise<void> {
-    await this.#write({ [OfferAgent.path]: '', [OfferWorkspace.path]: '' }, actor)
+    await this.#write({ [OfferAgent.path]: '', [OfferWorkspace.path]: '', [OfferPeers.path]: [] }, actor)
   }
 
   /** Keeps the connection that the settings name, until the signal aborts. */
@@ -369,6 +387,7 @@ export class RemoteService {
       ...(error !== undefined && { error }),
       peers: this.listPeers(),
       channels: this.listShares(),
+      accepts: this.#acceptance() ?? null,
       refusals: refusals.all(db, {}, 'ORDER BY at DESC LIMIT 100').map(({ peer, reason, n, at, channel, message }) => ({
         ...{ peer, reason_code: reason, count: n, last_at: new Date(at).toISOString(), channel, message },
       })),
@@ -376,9 +395,9 @@ export class RemoteService {
   }
 
   /** What `svc doctor` says; nothing is wrong with what is off. */
-  check(): DiagnosticItem[] {
+  async check(): Promise<DiagnosticItem[]> {
     if (!this.#isOn()) return []
-    const { state, error = '', peers: known } = this.status()
+    const { state, error = '', peers: known, accepts } = this.status()
     const item = (code: string, severity: string, title: string, message: string) =>
       finding({
         id: 'network.remote',
@@ -408,6 +427,11 @@ export class RemoteService {
             `The clock of ${name} differs by ${Math.round((skew ?? 0) / 1000)} s`,
           ),
         )
+    if (accepts) {
+      const why = await (await this.#loaded()).unfit()
+      const title = 'No offers of other daemons are taken'
+      if (why !== undefined) found.push(item('network_remote_unfit', 'warning', title, `${title}: ${why}`))
+    }
     const day = this.kernel.clock.now() - 24 * 60 * 60_000
     for (const { peer, reason, n, message } of refusals.query(
       this.kernel.db,

@@ -1,6 +1,6 @@
 import { column, type RowOf, table } from '../../../kernel/kit/table.js'
 import type { Migration } from '../../../kernel/plugin.js'
-import { OFFER_TABLES } from './offers/table.js'
+import { OFFER_LEASES, OFFER_TABLES } from './offers/table.js'
 
 export const migrations: readonly Migration[] = [
   {
@@ -28,6 +28,7 @@ CREATE TABLE network_nats_refusal (
 ) STRICT;`,
   },
   { id: '002-offers', sql: OFFER_TABLES },
+  { id: '003-offer-leases', sql: OFFER_LEASES },
 ]
 
 const { integer, text, time } = column

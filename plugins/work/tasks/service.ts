@@ -1,5 +1,5 @@
 import { command } from '../../../kernel/kit/commands/command-line.js'
-import { type Actor, KernelErrors, type Pipeline } from '../../../kernel/plugin.js'
+import { type Actor, KernelErrors, type Pipeline, type Reads } from '../../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import type {
   BacklogQuery,
@@ -139,11 +139,13 @@ export class TaskService implements TasksApi {
     this.scheduler = new SchedulerState(core)
     this.recovery = new Recovery(core, tokens)
     this.budgets = new Budgets(core, (...run) => this.recovery.escalate(...run))
+    const wantsResult = (reads: Reads, task: string) => this.profiles.partsOf(task, reads).runtime.mode === 'evidence'
     this.kept = new KeptRuns(
       core,
       this.recovery,
       reads => this.scheduler.pausedIn(reads),
       (reads, task) => this.budgets.limits(reads, task),
+      wantsResult,
     )
     const maxHeld = () => kernel.config.get(TaskSettings.maxActiveRuns)
     const runtimeMs = () => kernel.config.get(TaskSettings.maxRuntime)
@@ -178,7 +180,7 @@ export class TaskService implements TasksApi {
       (wish, session) => this.preClaim.run(wish, session),
       maxHeld,
     )
-    this.leases = new Leases(core, tokens, (t, task) => this.profiles.partsOf(task, t).runtime.mode === 'evidence')
+    this.leases = new Leases(core, tokens, wantsResult)
     this.inbox = new TaskInbox(core)
     this.news = new TaskNews(core, this.inbox)
     this.inspection = new TaskInspection(core, this.details, this.scheduler)

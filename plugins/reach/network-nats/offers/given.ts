@@ -8,7 +8,7 @@ import type { PeerRow } from '../tables.js'
 import type { Answer, OfferContent, Receipt } from './envelopes.js'
 import { OfferLease } from './settings.js'
 import { moved, type OfferMove } from './states.js'
-import { type GivenRow, given } from './table.js'
+import { type GivenRow, given, type Result } from './table.js'
 
 const KEEPER = 'network'
 /** Characters of an error of a peer. */
@@ -221,15 +221,24 @@ export class GivenOffers {
     if (row.state === 'completed' || row.state === 'failed') return { answer: 'done' }
     if (row.endedAt !== undefined) return this.#refuse(peer, 'work_closed', `${offer} is ${row.state}`)
     const { db, needs } = this.kernel
-    const outcome =
+    let outcome: Result =
       status === 'completed'
-        ? ({ status, result: result ?? null } as const)
-        : ({ status, error: error?.trim() || 'no reason was given' } as const)
+        ? { status, result: result ?? null }
+        : { status, error: error?.trim() || 'no reason was given' }
     return this.#fenced(row, async () => {
       await db.tx(t => given.update(t, { id: row.id, attempt }, { outcome }))
       const holder = holderOf(row, peer)
-      if (outcome.status === 'completed') await needs.tasks.kept.complete(row.runId ?? '', holder, outcome.result)
-      else await needs.tasks.kept.fail(row.runId ?? '', holder, `${peer.name}: ${outcome.error.slice(0, MAX_ERROR)}`)
+      if (outcome.status === 'completed')
+        try {
+          await needs.tasks.kept.complete(row.runId ?? '', holder, outcome.result)
+        } catch (refused) {
+          if (!(refused instanceof Fault) || refused.code !== 'task_result_required') throw refused
+          // Its run has ended, and will give no other result.
+          outcome = { status: 'failed', error: refused.message }
+          await db.tx(t => given.update(t, { id: row.id, attempt }, { outcome }))
+        }
+      if (outcome.status === 'failed')
+        await needs.tasks.kept.fail(row.runId ?? '', holder, `${peer.name}: ${outcome.error.slice(0, MAX_ERROR)}`)
       const move = outcome.status === 'completed' ? 'complete' : 'fail'
       await this.#over(row, move, this.kernel.actor, outcome.status === 'failed' ? outcome.error : undefined)
       return { answer: 'done' }

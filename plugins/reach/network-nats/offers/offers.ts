@@ -30,7 +30,7 @@ export class Offers {
     readonly feed: Feed<never>,
   ) {
     this.#given = new GivenOffers(kernel, () => this.#wake())
-    this.#taken = new TakenOffers(kernel)
+    this.#taken = new TakenOffers(kernel, () => this.#runs.wake())
     for (const name of [...SETTLING, ...CHANGING]) kernel.needs.events.on(TaskEvents[name], () => this.#wake())
   }
 
@@ -59,7 +59,8 @@ export class Offers {
     signal.addEventListener('abort', wake, { once: true })
     while (!signal.aborted) {
       const next = this.#runs.next()
-      const at = await this.#given.sync()
+      const times = [await this.#given.sync(), await this.#taken.lapse()].filter(at => at !== undefined)
+      const at = times.length > 0 ? Math.min(...times) : undefined
       const timer = at === undefined ? undefined : clock.timeout(Math.max(10, at - clock.now()), wake)
       await next
       timer?.cancel()
@@ -91,6 +92,11 @@ export class Offers {
     return this.#taken.room() > 0
   }
 
+  /** Why no offers can be worked on here; undefined: they can. */
+  unfit(): Promise<string | undefined> {
+    return this.#taken.unfit()
+  }
+
   disconnected(): void {
     this.#taken.disconnected()
   }
@@ -107,7 +113,7 @@ export class Offers {
     const { content, peer } = found
     const late = this.kernel.clock.now() - content.expires_at * 1000
     if (late >= 0) return late > LINGER_MS ? 'drop' : 'again'
-    if (!this.hasRoom() || !(await this.#taken.canWork())) return 'again'
+    if (!this.hasRoom() || !this.#taken.accepts(peer) || !(await this.#taken.canWork())) return 'again'
     await this.#taken.offered(peer, content, held)
     return 'held'
   }

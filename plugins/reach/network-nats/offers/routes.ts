@@ -8,12 +8,14 @@ import {
   OfferTaskBody,
   RemoteOfferReply,
 } from '../../../../schemas/network/offers.js'
+import { AgentErrors } from '../../../agents/agents/api.js'
 import { REFERENCE_ERRORS } from '../../../desk/workspaces/api.js'
 import { ConfigErrors } from '../../../platform/configuration/api.js'
 import { TaskErrors } from '../../../work/tasks/api.js'
 import { RemoteErrors } from '../api.js'
 import type { RemoteService } from '../service.js'
 
+const ACCEPTANCE = ['agent', 'workspace', 'at_once', { of: 'peers~list', header: 'Only of' }] as const
 const about = describe('Network')
 // Who accepts offers lets peers make code run here; who offers a task lets them have its text.
 const route = routeOf<RemoteService>(about)
@@ -75,10 +77,17 @@ export const offerRoutes = [
     body: AcceptOffersBody,
     replies: { 200: OfferAcceptanceReply },
     with: [
-      throws(...REFERENCE_ERRORS, ...WRITING),
+      throws(
+        ...REFERENCE_ERRORS,
+        ...WRITING,
+        AgentErrors.agent_not_found,
+        AgentErrors.agent_invalid,
+        AgentErrors.agent_not_runnable,
+        RemoteErrors.remote_peer_not_found,
+      ),
       cli('network accept-offers', {
         workspace: 'workspace',
-        view: show(OfferAcceptanceReply, 'accepts', ['agent', 'workspace', { of: 'at_once', header: 'At once' }]),
+        view: show(OfferAcceptanceReply, 'accepts', ACCEPTANCE),
       }),
     ],
     handle: async (self, { body, actor }) => ok({ accepts: await self.accept(body, actor) }),

@@ -16,6 +16,15 @@ export const OfferWorkspace = offers(
   text(4096, 'Workspace in which offered tasks are worked on; empty: none are taken'),
   '',
 )
+export const OfferPeers = offers(
+  'peers',
+  v.pipe(
+    v.array(v.pipe(v.string(), v.maxLength(64))),
+    v.maxLength(1000),
+    v.description('Peers whose offers are taken; empty: those of all peers'),
+  ),
+  [] as string[],
+)
 export const OffersAtOnce = offers(
   'at_once',
   v.pipe(
@@ -32,4 +41,4 @@ export const OfferLease = offers(
   v.pipe(Duration, v.minValue(1000, 'a duration of at least 1s'), v.maxValue(DAY_MS, 'a duration of at most 24h')),
   5 * 60_000,
 )
-export const offerSettings = [OfferAgent, OfferWorkspace, OffersAtOnce, OfferLease]
+export const offerSettings = [OfferAgent, OfferWorkspace, OfferPeers, OffersAtOnce, OfferLease]

@@ -19,6 +19,8 @@ CREATE TABLE network_nats_taken (
 CREATE INDEX network_nats_taken_untold ON network_nats_taken (offered_at) WHERE told_at IS NULL;
 CREATE INDEX network_nats_taken_told ON network_nats_taken (told_at);`
 
+export const OFFER_LEASES = 'ALTER TABLE network_nats_taken ADD COLUMN held_until INTEGER'
+
 /** What a worker made of an offer. */
 export type Result =
   | { readonly status: 'completed'; readonly result: unknown }
@@ -66,6 +68,8 @@ export const taken = table('network_nats_taken', {
   expires_at: time().as('expiresAt'),
   /** Number of receipts sent. */
   receipts: integer(),
+  /** When the lease ends by the clock here, unless a receipt is answered before. */
+  held_until: time().optional().as('heldUntil'),
   /** Milliseconds for which the origin waits for the next receipt; absent: it has not given the attempt. */
   lease_ms: integer().optional().as('leaseMs'),
   agent: text(),

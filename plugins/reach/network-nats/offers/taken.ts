@@ -4,7 +4,7 @@ import type { TaskRun } from '../../../../schemas/tasks.js'
 import type { K } from '../needs.js'
 import { type PeerRow, peers } from '../tables.js'
 import type { Answer, OfferContent, Receipt } from './envelopes.js'
-import { OfferAgent, OffersAtOnce, OfferWorkspace } from './settings.js'
+import { OfferAgent, OfferPeers, OffersAtOnce, OfferWorkspace } from './settings.js'
 import { moved, type OfferMove, OPEN } from './states.js'
 import { type Result, type TakenRow, taken } from './table.js'
 
@@ -35,28 +35,68 @@ export class TakenOffers {
   /** When the next receipt of an attempt is sent, and how many were without an answer. */
   readonly #due = new Map<string, Due>()
 
-  constructor(private readonly kernel: K) {}
+  constructor(
+    private readonly kernel: K,
+    /** Called when a lease ends at another time than before. */
+    private readonly held: () => void = () => {},
+  ) {}
 
   /** Rows of which the origin has not been told the end. */
   untold(): TakenRow[] {
     return taken.query(this.kernel.db, 'WHERE told_at IS NULL ORDER BY offered_at, daemon, id, attempt')
   }
 
-  accepts(): boolean {
+  /** @param peer whose offers; absent: of any */
+  accepts(peer?: Pick<PeerRow, 'name'>): boolean {
     const { config } = this.kernel
-    return config.get(OfferAgent) !== '' && config.get(OfferWorkspace) !== ''
+    if (config.get(OfferAgent) === '' || config.get(OfferWorkspace) === '') return false
+    const only = config.get(OfferPeers)
+    return peer === undefined || only.length === 0 || only.includes(peer.name)
   }
 
-  /** Whether the workspace is there: an offer that fails for want of it would be lost to others. */
+  /** Whether agent and workspace are there: an offer that fails for want of them would be lost to others. */
   async canWork(): Promise<boolean> {
-    const { config, log, needs } = this.kernel
+    const error = await this.unfit()
+    if (error !== undefined) this.kernel.log.warn('no offers are taken: they could not be worked on', { error })
+    return error === undefined
+  }
+
+  /** Why offers cannot be worked on; undefined: they can. */
+  async unfit(): Promise<string | undefined> {
+    const { config, needs } = this.kernel
     try {
-      await needs.workspaces.find(config.get(OfferWorkspace))
-      return true
+      await needs.agents.plan(config.get(OfferAgent), await needs.workspaces.find(config.get(OfferWorkspace)))
+      return undefined
     } catch (error) {
-      log.warn('no offers are taken: the workspace for them is not there', { error: messageOf(error) })
-      return false
+      return messageOf(error)
     }
+  }
+
+  /**
+   * Stops the work on attempts whose lease has ended, because no receipt was answered for so long: the origin gives them to others. With
+   * a connection or without. @returns when that is to be done again, epoch milliseconds
+   */
+  async lapse(): Promise<number | undefined> {
+    const { clock, needs } = this.kernel
+    const next: number[] = []
+    for (const row of this.untold()) {
+      const { heldUntil, leaseMs = 0, runId, peer } = row
+      if (row.state !== 'taken' || heldUntil === undefined) continue
+      // What has ended is told to the origin, which may have waited.
+      if (runId !== undefined && outcomeOf(needs.tasks.run(runId))) continue
+      if (heldUntil > clock.now()) next.push(heldUntil)
+      else
+        await this.#lapsed(
+          row,
+          `${peer} was not reached for ${Math.round(leaseMs / 1000)} s, and may have given the task to others`,
+        )
+    }
+    return next.length > 0 ? Math.min(...next) : undefined
+  }
+
+  async #lapsed(row: TakenRow, error: string): Promise<void> {
+    const stopped = await this.#stop(row, error)
+    if (stopped) await this.#told(stopped, error)
   }
 
   /** How many more attempts may be taken now. */
@@ -140,9 +180,11 @@ export class TakenOffers {
     return undefined
   }
 
-  async #stop(row: TakenRow, error: string): Promise<void> {
-    await this.#change(row, 'expire', { error, endedAt: this.kernel.clock.now() })
-    if (row.taskId !== undefined) await this.kernel.needs.tasks.cancel(this.kernel.actor, row.taskId, error)
+  /** @returns undefined when the attempt has ended meanwhile */
+  async #stop(row: TakenRow, error: string): Promise<TakenRow | undefined> {
+    const now = await this.#change(row, 'expire', { error, endedAt: this.kernel.clock.now() })
+    if (now?.taskId !== undefined) await this.kernel.needs.tasks.cancel(this.kernel.actor, now.taskId, error)
+    return now
   }
 
   /** An attempt that was asked for by an earlier connection is kept until it expires: its receipts are counted on. */
@@ -163,7 +205,10 @@ export class TakenOffers {
     const more = { key: keyOf(row), origin: { kind: 'network', ref: `${row.peer}/${row.id}` }, profile } as const
     try {
       const { task, run } = await needs.tasks.submit(actor, body, more)
-      return await this.#change(row, undefined, { taskId: task.id, ...(run && { runId: run.id }) })
+      const made = await this.#change(row, undefined, { taskId: task.id, ...(run && { runId: run.id }) })
+      // The lease ended meanwhile.
+      if (!made) await needs.tasks.cancel(actor, task.id, 'the attempt is over')
+      return made
     } catch (error) {
       const message = messageOf(error)
       log.warn('no task is made of an offer', { offer: row.id, error: message })
@@ -186,7 +231,7 @@ export class TakenOffers {
     const wait = Math.min(MOST_MS, ASK_MS * 2 ** due.times)
     this.#due.set(key, { at: now + Math.min(wait, (row.leaseMs ?? MOST_MS) / 3), times: due.times + 1 })
     const number = row.receipts + 1
-    await this.#change(row, undefined, { receipts: number })
+    if (!(await this.#change(row, undefined, { receipts: number }))) return undefined
     const { id: offer, attempt, daemon: to } = row
     const about = { protocol: 'svc-offer-receipt/v1', offer, attempt, to, number } as const
     if (!row.outcome) return { ...about, status: 'working' }
@@ -206,7 +251,9 @@ export class TakenOffers {
         const isNew = row.state === 'offered'
         // An attempt that this connection left to others is not begun.
         if (isNew && !this.#held.has(key)) return
-        await this.#change(row, isNew ? 'take' : undefined, { leaseMs: lease })
+        const heldUntil = clock.now() + lease
+        await this.#change(row, isNew ? 'take' : undefined, { leaseMs: lease, heldUntil })
+        if (isNew || lease !== row.leaseMs) this.held()
         this.#due.set(key, { at: clock.now() + lease / 3, times: 0 })
         return
       }
@@ -240,10 +287,15 @@ export class TakenOffers {
     this.#due.delete(keyOf(row))
   }
 
-  async #change(row: TakenRow, move: OfferMove | undefined, changes: Partial<TakenRow>): Promise<TakenRow> {
+  /** @returns undefined, and changes nothing, when the attempt is in another state than the row */
+  async #change(row: TakenRow, move: OfferMove | undefined, changes: Partial<TakenRow>): Promise<TakenRow | undefined> {
     const all = { ...changes, ...(move && { state: moved(row.state, move) }) }
-    await this.kernel.db.tx(t => taken.update(t, whereOf(row), all))
-    return { ...row, ...all }
+    return this.kernel.db.tx(t => {
+      const before = taken.get(t, whereOf(row))
+      if (before?.state !== row.state || before.toldAt !== row.toldAt) return undefined
+      taken.update(t, whereOf(row), all)
+      return { ...before, ...all }
+    })
   }
 }
 

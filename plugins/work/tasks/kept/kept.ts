@@ -30,6 +30,8 @@ export class KeptRuns implements KeptRunsApi {
     private readonly isPaused: (reads: Reads) => boolean,
     /** Does the task have a budget? The usage of workers elsewhere is not known. */
     private readonly hasBudget: (reads: Reads, task: string) => boolean,
+    /** Does the profile of a task require a result on completion? */
+    private readonly wantsResult: (reads: Reads, task: string) => boolean,
   ) {}
 
   async keep(actor: Actor, id: string, keeper: string) {
@@ -152,6 +154,11 @@ export class KeptRuns implements KeptRunsApi {
       // The daemon was killed after the end was stored.
       if (before.claim_key === holder.key && before.ended_at !== null) return runToWire(before)
       const run = this.#fence(t, runId, holder)
+      const isEmpty = !changes?.result || changes.result === 'null'
+      if (move === 'completeByLease' && isEmpty && this.wantsResult(t, run.task_id))
+        throw TaskErrors.task_result_required(
+          `the execution profile of task ${run.task_id} requires a result, and none was given`,
+        )
       const ended = this.core.runs.move(t, run, move, changes)
       t.run('DELETE FROM tasks_kept WHERE task_id = ?', [run.task_id])
       const task = taskOf(run)

@@ -227,6 +227,43 @@ test('a peer that is back too late stops its work', async () => {
   assert.is(await status(bob, mine.task_id), 'canceled')
 })
 
+test('a peer that is cut off stops its work when its lease has ended', async () => {
+  const [ada, bob] = await open('ada', 'bob')
+  await accept(bob)
+  await offer(ada, await makeTask(ada))
+  const mine = await eventually(async () => (await offers(bob)).find(one => one.run_id), 'bob to have a run')
+  await bob.ask('POST', '/leave')
+  await lapse(bob)
+  assert.match((await isIn(bob, 'expired')).error, /ada was not reached for 300 s/)
+  assert.is(await status(bob, mine.task_id), 'canceled')
+
+  await lapse(ada)
+  await isIn(ada, 'offered', 2)
+})
+
+test('offers are taken of the peers that the operator names, by an agent that is there', async () => {
+  const [ada, bob, eve] = await open('ada', 'bob', 'eve')
+  for (const [more, code, says] of [
+    [{ agent: 'absent' }, 'agent_not_found', /absent/],
+    [{ peers: ['ada', 'dan'] }, 'remote_peer_not_found', /dan/],
+  ] as const) {
+    const { status: code404, body } = await accept(bob, more)
+    assert.equal([code404, body.code], [404, code])
+    assert.match(body.error, says)
+  }
+  assert.is((await bob.ask('GET', '/offers')).accepts, null)
+  assert.equal((await accept(bob, { peers: ['ada'] })).body.accepts.peers, ['ada'])
+  await offer(eve, await makeTask(eve, 'of eve'))
+  await offer(ada, await makeTask(ada, 'of ada'))
+  await isIn(ada, 'taken')
+  await work(bob, 'complete', { result: 'words, no object' })
+  const done = await isIn(ada, 'completed')
+  assert.is((await run(ada, done.run_id)).result, 'words, no object')
+  assert.is((await offers(eve))[0]?.state, 'offered')
+  await accept(bob)
+  await isIn(eve, 'taken')
+})
+
 test('an origin and a worker that restart go on where they were', async () => {
   const [ada, bob] = await open('ada', 'bob')
   await accept(bob)
@@ -259,6 +296,18 @@ test('a worker that fails says why; one that revokes the key of the origin stops
   await bob.ask('DELETE', '/peers/ada')
   assert.match((await isIn(bob, 'expired')).error, /revoked/)
   assert.is(await status(bob, second.task_id), 'canceled')
+})
+
+test('a task that requires a result fails when a peer gives none', async () => {
+  const [ada, bob] = await open('ada', 'bob')
+  await accept(bob)
+  const task = await makeTask(ada)
+  await call(ada, 'PUT', `/api/tasks/${task}/execution-profile`, { runtime: { mode: 'evidence' } })
+  await offer(ada, task)
+  await work(bob, 'complete', {})
+  const over = await isIn(ada, 'failed')
+  assert.match(over.error, /requires a result/)
+  assert.match((await run(ada, over.run_id)).error, /^bob: .*requires a result/)
 })
 
 const seconds = () => Math.floor(Date.now() / 1000)

@@ -51,6 +51,16 @@ test('a task that wants a coordinator is given away as a whole', async ({ world 
   assert.is((await world.task(task.id)).task.status, 'completed')
 })
 
+test('a task whose profile requires a result is not completed without one', async ({ world }) => {
+  const { task, run } = await world.queued()
+  await world.request('PUT', `/api/tasks/${task}/execution-profile`, { runtime: { mode: 'evidence' } })
+  await world.api.kept.keep(operator, task, 'network')
+  await world.api.kept.claim(run, bob, MINUTE)
+  for (const empty of [undefined, null])
+    assert.is(await code(world.api.kept.complete(run, bob, empty)), 'task_result_required')
+  assert.is((await world.api.kept.complete(run, bob, 'a text')).result, 'a text')
+})
+
 test('a lease that expired fences its holder; the run stays kept until it is freed', async ({ world }) => {
   const { task, run } = await world.queued()
   await world.api.kept.keep(operator, task, 'network')
