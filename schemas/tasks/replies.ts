@@ -115,6 +115,14 @@ export type ClaimReply = v.InferOutput<typeof ClaimReply>
 export const LeaseReply = v.object({ lease: TaskLease })
 export type LeaseReply = v.InferOutput<typeof LeaseReply>
 
+/** `next`: what the request claimed with it, if it asked for that; null: nothing, and `next_refused` says why where that is known. */
+export const CompleteLeaseReply = v.object({
+  lease: TaskLease,
+  next: v.nullish(TaskClaim),
+  next_refused: v.optional(v.object({ code: v.string(), message: v.string() })),
+})
+export type CompleteLeaseReply = v.InferOutput<typeof CompleteLeaseReply>
+
 /** A started run and the worktree of its session. */
 export const AgentRunReply = v.object({
   run: v.object({

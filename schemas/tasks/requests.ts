@@ -181,14 +181,14 @@ export const StartRunBody = v.strictObject({ idempotency_key: v.optional(key) })
 export type StartRunBody = v.InferOutput<typeof StartRunBody>
 
 /** POST .../complete. */
+export const FailRunBody = v.strictObject({ error: text('why the run failed'), metadata })
+export type FailRunBody = v.InferOutput<typeof FailRunBody>
+
 export const CompleteRunBody = v.strictObject({
   result: v.optional(v.pipe(v.unknown(), v.description('result as JSON, at most 64 KiB'))),
   created_task_ids: v.optional(described(v.array(v.string()), 'IDs of tasks that this session created for the run')),
 })
 export type CompleteRunBody = v.InferOutput<typeof CompleteRunBody>
-
-export const FailRunBody = v.strictObject({ error: text('why the run failed'), metadata })
-export type FailRunBody = v.InferOutput<typeof FailRunBody>
 
 /** POST /api/agent/tasks/claim-next; without members, the first claimable run. */
 export const ClaimNextBody = v.strictObject({
@@ -205,8 +205,21 @@ export const ClaimNextBody = v.strictObject({
   lease_seconds: v.optional(described(Integer, 'lease duration in seconds, at most 86400; default 300')),
   wait: v.optional(described(v.boolean(), 'wait until a run can be claimed')),
   idempotency_key: v.optional(key),
+  start: v.optional(described(v.boolean(), 'mark the run as running with its claim')),
 })
 export type ClaimNextBody = v.InferOutput<typeof ClaimNextBody>
+
+/** POST /api/agent/tasks/{run_id}/complete. */
+export const CompleteLeaseBody = v.strictObject({
+  ...CompleteRunBody.entries,
+  next: v.optional(
+    v.pipe(
+      ClaimNextBody,
+      v.description('claim the next run in the same request, as claim-next takes it: {} for the first'),
+    ),
+  ),
+})
+export type CompleteLeaseBody = v.InferOutput<typeof CompleteLeaseBody>
 
 export const HeartbeatBody = v.strictObject({
   lease_seconds: v.optional(

@@ -24,6 +24,7 @@ import { Budgets } from './budgets/budgets.js'
 import { refusalOf } from './budgets/refusals.js'
 import { Claims } from './claims/claims.js'
 import { Leases } from './claims/leases.js'
+import { CompleteAndNext } from './claims/next.js'
 import { Recovery } from './claims/recovery.js'
 import { ClaimTokens } from './claims/tokens.js'
 import { TaskCore, type TaskKernel } from './core.js'
@@ -85,6 +86,7 @@ export class TaskService implements TasksApi {
   readonly budgets: Budgets
   readonly claims: Claims
   readonly leases: Leases
+  readonly completing: CompleteAndNext
   readonly recovery: Recovery
   readonly kept: KeptRuns
   readonly wakes: Wakes
@@ -181,6 +183,7 @@ export class TaskService implements TasksApi {
       maxHeld,
     )
     this.leases = new Leases(core, tokens, wantsResult)
+    this.completing = new CompleteAndNext(core, this.leases, this.claims)
     this.inbox = new TaskInbox(core)
     this.news = new TaskNews(core, this.inbox)
     this.inspection = new TaskInspection(core, this.details, this.scheduler)

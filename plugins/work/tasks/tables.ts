@@ -122,4 +122,10 @@ CREATE INDEX tasks_task_approval ON tasks_task (id)
   WHERE status = 'blocked' AND approval_policy = 'manual' AND approval_state = 'pending';`,
   },
   { id: '017-kept', sql: KEPT_TABLE },
+  {
+    id: '018-next',
+    sql: `
+ALTER TABLE tasks_run ADD COLUMN next_key TEXT;
+ALTER TABLE tasks_run ADD COLUMN next_run TEXT;`,
+  },
 ] as const

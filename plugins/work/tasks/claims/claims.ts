@@ -11,7 +11,7 @@ import { LIMITS } from '../limits.js'
 import { channelOfRun } from '../runs/participation.js'
 import { leaseToWire, type RunRow, runToWire } from '../runs/run-row.js'
 import type { SchedulerState } from '../scheduler/state.js'
-import { summaryToWire } from '../tasks/task-row.js'
+import { summaryToWire, type TaskRow } from '../tasks/task-row.js'
 import { checked, checkedKey, invalid } from '../tasks/write.js'
 import type { Who } from '../who.js'
 import { offeredTo } from '../workers/worker-row.js'
@@ -95,16 +95,22 @@ export class Claims {
       const task = this.core.tasks.find(run.task_id, t)
       const payload = { session_id: session.id }
       const seq = this.core.journal.write(t, who, 'task.run_claimed', { task, run: run.id, payload })
-      return { run, task: { ...task, latest_event_seq: seq }, isNew: true }
+      if (!body.start) return { run, task: { ...task, latest_event_seq: seq }, isNew: true }
+      const started = this.core.runs.move(t, run, 'startByLease')
+      this.core.journal.write(t, who, 'task.run_started', { task, run: run.id })
+      settle(task.id)
+      return { run: started, task: this.core.tasks.find(task.id, t), isNew: true }
     })
     if (!claimed) return undefined
     const { run, task } = claimed
     if (claimed.isNew) this.tokens.keep(session.id, run.id, token)
-    const channel = channelOfRun(run)
-    return {
-      ...{ lease: leaseToWire(run), run: runToWire(run), task: summaryToWire(task) },
-      ...(channel && { coordination_channel: channel }),
-    }
+    return claimToWire(run, task)
+  }
+
+  /** Says what is wrong with a claim, before anything else is done. @throws Fault `task_invalid` and those of leases */
+  check(session: SessionInfo, body: ClaimNextBody): void {
+    claimantOf(session, body)
+    leaseOf(body.lease_seconds)
   }
 
   /** The run that the same request claimed before. Throws `AUTONOMY_LEASE_ALREADY_HELD` when another request did. */
@@ -151,6 +157,15 @@ export class Claims {
     if (Number(held?.[0] ?? 0) < most) return false
     if (waits) return true
     throw TaskErrors.AUTONOMY_WORKSPACE_FULL(`workspace ${place} has reached its limit of ${most} active runs`)
+  }
+}
+
+/** What a session is told of a run that it claimed. */
+export function claimToWire(run: RunRow, task: TaskRow): TaskClaim {
+  const channel = channelOfRun(run)
+  return {
+    ...{ lease: leaseToWire(run), run: runToWire(run), task: summaryToWire(task) },
+    ...(channel && { coordination_channel: channel }),
   }
 }
 

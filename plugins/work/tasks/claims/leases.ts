@@ -61,7 +61,8 @@ export class Leases {
     })
   }
 
-  complete(session: SessionInfo, who: Who, id: string, body: CompleteRunBody): Promise<TaskLease> {
+  /** @param nextKey key of the claim that follows in the same request */
+  complete(session: SessionInfo, who: Who, id: string, body: CompleteRunBody, nextKey?: string): Promise<TaskLease> {
     const result = bounded('result', body.result, LIMITS.result)
     const created = body.created_task_ids ?? []
     if (created.length > LIMITS.children) throw invalid(`created_task_ids: at most ${LIMITS.children} entries`)
@@ -69,7 +70,7 @@ export class Leases {
       session,
       who,
       id,
-      { move: 'completeByLease', event: 'task.run_completed', changes: { result } },
+      { move: 'completeByLease', event: 'task.run_completed', changes: { result, next_key: nextKey ?? null } },
       created,
     )
   }

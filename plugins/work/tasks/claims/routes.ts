@@ -4,7 +4,8 @@ import {
   AgentRunReply,
   ClaimNextBody,
   ClaimReply,
-  CompleteRunBody,
+  CompleteLeaseBody,
+  CompleteLeaseReply,
   FailRunBody,
   HeartbeatBody,
   LeaseReply,
@@ -14,7 +15,7 @@ import {
 import { AGENT_SESSION } from '../../../access/identity/api.js'
 import type { TaskService } from '../service.js'
 import { WORKING } from '../tools/toolsets.js'
-import { AGENT_RUN_ARG, leaseItem, runItem } from '../views/columns.js'
+import { AGENT_RUN_ARG, completedItem, leaseItem, runItem } from '../views/columns.js'
 
 // A lease holder changes its own run only. Whatever that triggers was set up by the creator of the tasks.
 const route = routeOf<TaskService>(describe('Agent task claims'), runsCode(false))
@@ -99,17 +100,17 @@ export const claimRoutes = [
     path: '/api/agent/tasks/{run_id}/complete',
     audited: false,
     summary: 'Complete a claimed run',
-    body: CompleteRunBody,
+    body: CompleteLeaseBody,
     bodyOptional: true,
     essential: true,
-    replies: { 200: LeaseReply },
+    replies: { 200: CompleteLeaseReply },
     with: [
-      cli('task complete', { args: [AGENT_RUN_ARG], view: leaseItem }),
+      cli('task complete', { args: [AGENT_RUN_ARG], view: completedItem }),
       tool('task_run_complete', WORKING, { tags: ['done'] }),
     ],
-    handle: async (self, { actor, headers, params, body }) => {
+    handle: async (self, { actor, headers, params, body, signal }) => {
       const { session, who } = self.caller(actor, headers)
-      return ok({ lease: await self.leases.complete(session, who, params.run_id, body ?? {}) })
+      return ok(await self.completing.complete(session, who, params.run_id, body ?? {}, signal))
     },
   }),
   route({

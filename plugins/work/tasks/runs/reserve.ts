@@ -112,6 +112,8 @@ export class Reservations {
       claimable: task.claimable,
       wants: Object.keys(wants).length > 0 ? json(wants) : null,
       profiled: Number(t.row('SELECT 1 FROM tasks_profile WHERE task_id = ?', [task.id]) !== undefined),
+      next_key: null,
+      next_run: null,
     }
     insert(t, 'tasks_run', run)
     this.totals.moved(t, runKinds(run.origin_kind, run.place), undefined, run.status)

@@ -62,6 +62,10 @@ export interface RunRow {
   readonly wants: string | null
   /** The task has an execution profile, so a session is started for an unclaimed run. Null: queued by an earlier version. */
   readonly profiled: number | null
+  /** Key of the claim that its completion asked for. */
+  readonly next_key: string | null
+  /** The run that it got; empty: none; null: it is not known yet. */
+  readonly next_run: string | null
 }
 
 /** Claim columns of an unclaimed run. */

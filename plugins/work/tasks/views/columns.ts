@@ -76,6 +76,20 @@ export const allRunRows = {
   empty: 'no runs. Queue one: svc task start <id>',
 } as const
 
+/** A completed run, and the one that was claimed with it. */
+export const completedItem = {
+  item: '',
+  fields: [
+    { header: 'Run', path: 'lease.run_id' },
+    { header: 'Task', path: 'lease.task_id' },
+    { header: 'Status', path: 'lease.status' },
+    { header: 'Next run', path: 'next.run.id' },
+    { header: 'Next task', path: 'next.task.title' },
+    { header: 'Lease expires', path: 'next.lease.lease_until', as: 'time' },
+    { header: 'No next run', path: 'next_refused.message' },
+  ],
+} as const
+
 export const leaseItem = {
   item: 'lease',
   fields: [

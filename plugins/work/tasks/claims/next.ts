@@ -1,0 +1,60 @@
+import { Fault, type Tx } from '../../../../kernel/plugin.js'
+import type { CompleteLeaseBody, CompleteLeaseReply } from '../../../../schemas/tasks.js'
+import type { SessionInfo } from '../../sessions/api.js'
+import type { TaskCore } from '../core.js'
+import { update } from '../rows.js'
+import { leaseToWire, type RunRow } from '../runs/run-row.js'
+import { checkedKey } from '../tasks/write.js'
+import type { Who } from '../who.js'
+import { type Claims, claimToWire } from './claims.js'
+import type { Leases } from './leases.js'
+
+/**
+ * Completes a run and claims the next one in one request. The completion is stored by itself, so that it holds when nothing can be claimed.
+ * With a key, what came of the claim is stored as well: the same request gets the same reply.
+ */
+export class CompleteAndNext {
+  constructor(
+    private readonly core: TaskCore,
+    private readonly leases: Leases,
+    private readonly claims: Claims,
+  ) {}
+
+  async complete(
+    session: SessionInfo,
+    who: Who,
+    id: string,
+    { next, ...ending }: CompleteLeaseBody,
+    signal: AbortSignal,
+  ): Promise<CompleteLeaseReply> {
+    if (!next) return { lease: await this.leases.complete(session, who, id, ending) }
+    this.claims.check(session, next)
+    const key = checkedKey(next.idempotency_key)
+    const before = key === undefined ? undefined : this.#repeated(session, id, key)
+    if (before && before.next_run !== null) return this.#asBefore(before)
+    const lease = before ? leaseToWire(before) : await this.leases.complete(session, who, id, ending, key)
+    try {
+      const claim = await this.claims.next(session, who, next, signal)
+      if (key !== undefined) await this.#decide(who, id, claim?.run.id ?? '')
+      return { lease, next: claim ?? null }
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      return { lease, next: null, next_refused: { code: error.code, message: error.message } }
+    }
+  }
+
+  /** The run that this request has completed before. */
+  #repeated(session: SessionInfo, id: string, key: string): RunRow | undefined {
+    const run = this.core.runs.get(id)
+    return run?.status === 'completed' && run.session_id === session.id && run.next_key === key ? run : undefined
+  }
+
+  #asBefore(run: RunRow): CompleteLeaseReply {
+    const next = run.next_run ? this.core.runs.get(run.next_run) : undefined
+    return { lease: leaseToWire(run), next: next ? claimToWire(next, this.core.tasks.find(next.task_id)) : null }
+  }
+
+  async #decide(who: Who, id: string, next: string): Promise<void> {
+    await this.core.write(who, (t: Tx) => update(t, 'tasks_run', id, { next_run: next }))
+  }
+}
