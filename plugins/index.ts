@@ -44,6 +44,7 @@ import network from './reach/network/index.js'
 import networkNats from './reach/network-nats/index.js'
 import notifications from './reach/notifications/index.js'
 import observe from './reach/observe/index.js'
+import telemetry from './reach/telemetry/index.js'
 import automation from './work/automation/index.js'
 import hooks from './work/hooks/index.js'
 import mcp from './work/mcp/index.js'
@@ -96,6 +97,7 @@ export {
   streams,
   tasks,
   tcp,
+  telemetry,
   tools,
   trust,
   vault,
@@ -151,6 +153,7 @@ export const inTree: readonly Plugin[] = [
   networkNats,
   notifications,
   observe,
+  telemetry,
   bundles,
   vault,
   restart,

@@ -3,6 +3,7 @@ import { errorsPage } from './errors.js'
 import { hooksPage } from './hooks.js'
 import { hostApiPage } from './host-api.js'
 import { manifestPage } from './manifest.js'
+import { metricsPage } from './metrics.js'
 import { registriesPage } from './registries.js'
 
 /** The pages of docs/reference, by the names of their files. */
@@ -13,6 +14,7 @@ export async function pages(): Promise<Record<string, string>> {
     'hooks.md': hooksPage(),
     'host-api.md': hostApiPage(),
     'manifest.md': manifestPage(),
+    'metrics.md': metricsPage(),
     'registries.md': registriesPage(),
   }
 }

@@ -15,7 +15,7 @@ import {
   type Written,
 } from '../../kernel/plugin.js'
 import * as all from '../../plugins/index.js'
-import { Reconcile, type ReconcileApi } from '../../plugins/platform/reconcile/api.js'
+import { Reconcile, type ReconcileApi, points as reconcilePoints } from '../../plugins/platform/reconcile/api.js'
 import { bootBare, temporaryFolder } from '../harness/kernel.js'
 
 /** A plugin of the package with all that it requires, directly or not. */
@@ -65,7 +65,11 @@ test('a home of the whole program starts with a kernel of nothing, and is whole 
 
 /** Runs every reconciler at once, one record at a time; as small as such a thing can be. */
 class EagerReconcile implements ReconcileApi {
-  constructor(private readonly kernel: PluginKernel) {}
+  readonly passed
+
+  constructor(private readonly kernel: PluginKernel) {
+    this.passed = kernel.hooks.of(reconcilePoints).passed
+  }
 
   projected(change: Change): void {
     for (const { owner, entry } of this.kernel.collect(Collected.reconcilers)) {

@@ -1,5 +1,5 @@
 /** `svc/plugins/reconcile`: what follows records, and how it is doing. */
-import { defineErrors, token } from '../../../kernel/plugin.js'
+import { defineErrors, type HooksOf, hookTable, notify, type TapsOf, token } from '../../../kernel/plugin.js'
 
 export interface QuarantinedRecord {
   readonly kind: string
@@ -28,8 +28,18 @@ export interface RecordKey {
   readonly id: string
 }
 
+/** The hooks of the loop. */
+export const points = hookTable({
+  passed: notify<[kind: string, ids: readonly string[], failed: number, milliseconds: number]>(
+    'passed',
+    'A pass over records of one kind has ended, and took so long; `failed` of them failed.',
+  ),
+})
+
+export type Passed = HooksOf<typeof points>['passed']
+
 /** The reconcile loop as the plugin that requires it sees it. */
-export interface ReconcileApi {
+export interface ReconcileApi extends TapsOf<typeof points> {
   /**
    * Marks keys for another pass, and what watches their records. Throws for a drop-in `mark_flood`, and marks none of them, beyond
    * 10,000 at once and 100 a second in the long run.

@@ -10,7 +10,7 @@ import {
   type Timer,
   turn,
 } from '../../../kernel/plugin.js'
-import type { KindHealth } from './api.js'
+import type { KindHealth, Passed } from './api.js'
 import type { BoundReconciler } from './bound.js'
 import { differing } from './differing.js'
 
@@ -29,6 +29,7 @@ export interface LoopContext {
   readonly report: Report
   /** A key is no longer pending. */
   readonly wake: () => void
+  readonly passed: Passed
 }
 
 interface Quarantine {
@@ -39,6 +40,8 @@ interface Quarantine {
 }
 
 type Failures = Map<string, unknown>
+/** Records of a pass as they are, and ids of those that are gone. */
+type Handed = { readonly records: readonly StoredRecord[]; readonly removed: readonly string[] }
 
 /**
  * The passes of one kind: a queue of marked keys, first in, first out. A pass takes keys off it, reads their records, and runs
@@ -114,13 +117,7 @@ export class KindLoop {
       kind,
       status: this.#stuck ? 'stuck' : this.#fruitless >= DEGRADED_AFTER ? 'degraded' : failing,
       pending: this.#marked.size + [...this.#running].filter(id => !this.#marked.has(id)).length,
-      quarantined: [...this.#quarantine].map(([id, { error, attempts, retryAt }]) => ({
-        kind,
-        id,
-        error,
-        attempts,
-        retryAt,
-      })),
+      quarantined: [...this.#quarantine].map(([id, { timer: _, ...told }]) => ({ kind, id, ...told })),
     }
   }
 
@@ -183,16 +180,18 @@ export class KindLoop {
   async #pass(): Promise<void> {
     const first = this.#first > 0
     const ids = this.#take(first ? Math.min(PAGE, this.#first) : PAGE)
-    const timer = this.context.clock.timeout(PASS_MS, () => {
+    const { clock, passed } = this.context
+    const began = clock.monotonic()
+    const timer = clock.timeout(PASS_MS, () => {
       this.#stuck = true
       this.#booted()
     })
     const failures: Failures = new Map()
     try {
-      const { records, removed } = this.#read(ids, failures)
+      const handed = this.#read(ids, failures)
       // What the runtime is made to do must not be ahead of what is on the disk.
       await this.context.db.durable()
-      await this.#run(first, records, removed, failures)
+      await this.#run(first, handed, failures)
     } catch (error) {
       for (const id of ids) failures.set(id, error)
     } finally {
@@ -206,6 +205,7 @@ export class KindLoop {
       if (this.#first === 0) this.#booted()
     }
     this.context.wake()
+    void passed.call(this.reconciler.kind, ids, failures.size, clock.monotonic() - began)
   }
 
   #take(most: number): string[] {
@@ -234,12 +234,7 @@ export class KindLoop {
   }
 
   /** A throw is bisected down to the keys that cause it; the others go through. */
-  async #run(
-    first: boolean,
-    records: readonly StoredRecord[],
-    removed: readonly string[],
-    failures: Failures,
-  ): Promise<void> {
+  async #run(first: boolean, { records, removed }: Handed, failures: Failures): Promise<void> {
     const size = records.length + removed.length
     if (size === 0 || this.#abort.signal.aborted) return
     const ids = new Set([...records.map(({ id }) => id), ...removed])
@@ -257,8 +252,8 @@ export class KindLoop {
         return
       }
       const [r, d] = [Math.ceil(records.length / 2), Math.floor(removed.length / 2)]
-      await this.#run(first, records.slice(0, r), removed.slice(0, d), failures)
-      await this.#run(first, records.slice(r), removed.slice(d), failures)
+      await this.#run(first, { records: records.slice(0, r), removed: removed.slice(0, d) }, failures)
+      await this.#run(first, { records: records.slice(r), removed: removed.slice(d) }, failures)
     }
   }
 
@@ -273,12 +268,8 @@ export class KindLoop {
       const attempts = (before?.attempts ?? 0) + 1
       const delay = backoff(attempts, () => this.context.ids.random())
       const timer = this.context.clock.timeout(delay, () => this.#add(id))
-      this.#quarantine.set(id, {
-        error: messageOf(error),
-        attempts,
-        retryAt: this.context.clock.now() + delay,
-        timer,
-      })
+      const retryAt = this.context.clock.now() + delay
+      this.#quarantine.set(id, { error: messageOf(error), attempts, retryAt, timer })
     }
     this.#fruitless = failures.size === ids.length ? this.#fruitless + 1 : 0
   }

@@ -1,10 +1,12 @@
 import { allowance } from '../../../kernel/kit/flood.js'
 import { Collected } from '../../../kernel/platform.js'
 import type { Change, Faults, Kind, PluginKernel, Report, StoredRecord, Tx, Written } from '../../../kernel/plugin.js'
-import { type KindHealth, type ReconcileApi, ReconcileErrors, type RecordKey } from './api.js'
+import { type KindHealth, points, type ReconcileApi, ReconcileErrors, type RecordKey } from './api.js'
 import { type BoundReconciler, bound } from './bound.js'
 import { KindLoop } from './kind-loop.js'
 import { bootOrder, watchCycle } from './order.js'
+
+type Watched = BoundReconciler['watches'][number]
 
 /**
  * Projects records into the runtime, level-triggered: a mark is a key, a pass reads the record as it is then. Every kind has a
@@ -14,8 +16,10 @@ export class ReconcileLoop implements ReconcileApi {
   readonly #loops = new Map<string, KindLoop>()
   readonly #waiters = new Set<() => void>()
   #kinds: ReadonlyMap<string, Kind> = new Map()
+  readonly passed
 
   constructor(private readonly kernel: PluginKernel<{ report: typeof Faults }>) {
+    this.passed = kernel.hooks.of(points).passed
     kernel.scope.defer('passes', async () => {
       await Promise.all([...this.#loops.keys()].map(kind => this.remove(kind)))
     })
@@ -45,7 +49,8 @@ export class ReconcileLoop implements ReconcileApi {
     for (const reconciler of bootOrder(this.#reconcilers().filter(({ kind }) => !this.#loops.has(kind)))) {
       reconciler.scope.defer(`reconciler ${reconciler.kind}`, () => this.remove(reconciler.kind))
       const { records, db, clock, ids } = this.kernel
-      const loop = new KindLoop(reconciler, { records, db, clock, ids, report: this.#report, wake: () => this.#wake() })
+      const own = { report: this.#report, wake: () => this.#wake(), passed: this.passed }
+      const loop = new KindLoop(reconciler, { records, db, clock, ids, ...own })
       this.#loops.set(reconciler.kind, loop)
       await loop.boot()
     }
@@ -67,6 +72,7 @@ export class ReconcileLoop implements ReconcileApi {
       },
       settled: (keys, options) => this.settled(keys, options),
       health: () => this.health(),
+      passed: this.passed,
     }
   }
 
@@ -117,11 +123,7 @@ export class ReconcileLoop implements ReconcileApi {
     }
   }
 
-  #keysOf(
-    { owner }: BoundReconciler,
-    watch: BoundReconciler['watches'][number],
-    versions: readonly StoredRecord[],
-  ): ReadonlySet<string> {
+  #keysOf({ owner }: BoundReconciler, watch: Watched, versions: readonly StoredRecord[]): ReadonlySet<string> {
     const keys = new Set<string>()
     try {
       for (const record of versions) for (const key of watch.keys(record)) keys.add(key)
