@@ -1,7 +1,7 @@
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { homeOfEnv } from './address.js'
-import { RESTART, SAFE_MODE } from './daemon/daemon-arguments.js'
+import { RESTART, SAFE_MODE, type Service, serviceExits, serviceOf } from './daemon/daemon-arguments.js'
 import { loadDaemon } from './daemon/load-daemon.js'
 
 // What `svc daemon start` runs detached. The exit is made here, for a handle that something left must not hold the process.
@@ -14,11 +14,32 @@ const newCatalog = process.argv.includes('--new-catalog')
 const successor = [...process.execArgv, fileURLToPath(import.meta.url), follows, ...(safeMode ? [SAFE_MODE] : [])]
 const home = homeOfEnv(process.env)
 const restart = process.argv.indexOf(RESTART)
+const service = serviceOf(process.argv)
+
+/** Under a service manager, which starts what follows. */
+async function runService(service: Service): Promise<number> {
+  const { takeManager } = await import('./daemon/manager/manager.js')
+  let managed: ReturnType<typeof takeManager>
+  try {
+    managed = takeManager(process.env, process.pid)
+  } catch (error) {
+    const { message, next } = error as Error & { next?: string }
+    process.stderr.write(`error: ${message}\n${next ? `  next: ${next}\n` : ''}`)
+    return service === 'launchd' ? 0 : serviceExits.hopeless
+  }
+  const runDaemon = await loadDaemon(root, home)
+  return runDaemon({ root, home, env: process.env, foreground: false, service, managed, safeMode, newCatalog })
+}
+
+const runDetached = async () => {
+  const runDaemon = await loadDaemon(root, home)
+  return runDaemon({ root, home, env: process.env, foreground: false, successor, succeeds, safeMode, newCatalog })
+}
 const run =
   restart < 0
-    ? loadDaemon(root, home).then(runDaemon =>
-        runDaemon({ root, home, env: process.env, foreground: false, successor, succeeds, safeMode, newCatalog }),
-      )
+    ? service
+      ? runService(service)
+      : runDetached()
     : import('./daemon/restart-helper.js').then(({ runRestartHelper }) =>
         runRestartHelper({ home, operation: process.argv[restart + 1] ?? '', successor }),
       )

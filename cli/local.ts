@@ -28,6 +28,12 @@ export interface LocalCommand {
   readonly load: () => Promise<(context: LocalContext) => Promise<number | undefined>>
 }
 
+const userOption = { name: 'user', type: 'text', summary: 'user whose daemon it is; default: you' } as const
+const serviceOptions = [
+  { name: 'system', type: 'boolean', summary: 'a unit of the machine, which runs as the user (as root)' },
+  userOption,
+] as const
+
 /** The commands that are part of the command line itself. */
 export const localCommands: readonly LocalCommand[] = [
   {
@@ -80,6 +86,38 @@ export const localCommands: readonly LocalCommand[] = [
     args: [],
     options: [],
     load: () => import('./daemon/restart-daemon.js').then(module => module.restartDaemon),
+  },
+  {
+    kind: 'local',
+    path: 'service install',
+    summary: 'Have the system start the daemon of this home: a unit of systemd or an agent of launchd',
+    args: [],
+    options: [
+      ...serviceOptions,
+      { name: 'print', type: 'boolean', summary: 'print the files and change nothing' },
+      { name: 'force', type: 'boolean', summary: 'replace a unit that was edited; it is kept as .before' },
+      { name: 'no-start', type: 'boolean', summary: 'write the files and print the commands that start it' },
+      { name: 'socket', type: 'boolean', summary: 'let systemd listen and start the daemon when it is needed' },
+      { name: 'tcp', type: 'boolean', summary: 'let systemd listen on http.host and http.port as well' },
+      { name: 'manager', type: 'text', values: ['systemd', 'launchd'], summary: 'with --print: for this manager' },
+    ],
+    load: () => import('./service/install.js').then(module => module.installService),
+  },
+  {
+    kind: 'local',
+    path: 'service status',
+    summary: 'Show the service of this home and what keeps it from starting',
+    args: [],
+    options: [userOption],
+    load: () => import('./service/status.js').then(module => module.serviceStatus),
+  },
+  {
+    kind: 'local',
+    path: 'service uninstall',
+    summary: 'Stop the service of this home and remove its unit; the home stays',
+    args: [],
+    options: [...serviceOptions, { name: 'force', type: 'boolean', summary: 'remove a unit that was edited' }],
+    load: () => import('./service/uninstall.js').then(module => module.uninstallService),
   },
   {
     kind: 'local',

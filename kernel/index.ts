@@ -1,6 +1,7 @@
 /** `svc`: the kernel for those who embed it. */
 export { delay, sleepOn } from './clock.js'
 export { conflictOf, lackOf } from './host/claims.js'
+export type { InheritedSockets } from './http/listeners.js'
 export { idsOf, systemIds } from './ids.js'
 export { createKernel, type Kernel } from './kernel.js'
 export type { KernelOptions } from './kernel-options.js'

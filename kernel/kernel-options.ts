@@ -3,6 +3,7 @@ import type { Plugin } from './contract/plugin.js'
 import type { KernelStart } from './contract/plugin-kernel.js'
 import type { Ports, Starting } from './contract/ports.js'
 import type { Door } from './contract/route.js'
+import type { InheritedSockets } from './http/listeners.js'
 import type { LogPort, LogSink } from './log.js'
 import type { Disk } from './store/disk.js'
 
@@ -32,6 +33,8 @@ export interface KernelOptions {
   readonly quiesceOrder?: readonly string[]
   /** Doors to open; default none, `inject` alone. */
   readonly listen?: readonly Exclude<Door, 'inject'>[]
+  /** Sockets that this process was started with, which are served in place of new ones. Its caller closes what no door serves. */
+  readonly inherited?: InheritedSockets
   readonly env?: Readonly<Record<string, string | undefined>>
   /** Takes the lines of the log: a function, or a logger that makes a child for each plugin. Default: they are not written. */
   readonly log?: LogSink | LogPort

@@ -78,7 +78,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const { warn } = log.of()
     const faults = new FaultLog(clock, owner => log.of(owner))
     const { report } = faults
-    const { newCatalog = false, freeBytes, env = {}, startTime, checkReplies } = options
+    const { newCatalog = false, freeBytes, env = {}, startTime, checkReplies, inherited } = options
     const ofCatalog = options.plugins.flatMap(plugin => plugin.surface.ofCatalog ?? [])
     const starting = (port: string) => ({
       home,
@@ -131,7 +131,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     redact.attend({ redactors, sources })
     const records = new RecordStore(db, clock, hooks, scope)
     const { Transport } = await http
-    const transport = new Transport({ clock, ids, hooks, scope, redact, report, db, disk, checkReplies })
+    const transport = new Transport({ clock, ids, hooks, scope, redact, report, db, disk, checkReplies, inherited })
     undo.push(() => transport.end())
     runLoops(hooks, scope, { clock, ids, report })
     const collect: PluginKernel['collect'] = registry => collected(hooks, registry)
@@ -214,7 +214,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     }
     // Last, for that is what a starting command line waits for.
     if (doors.includes('socket')) {
-      undo.push(async () => lock.isOwner() && rm(socketPath, { force: true }))
+      if (!inherited?.socket) undo.push(async () => lock.isOwner() && rm(socketPath, { force: true }))
       await transport.listenSocket(socketPath)
     }
 

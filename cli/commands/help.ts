@@ -97,7 +97,7 @@ const purposes: readonly (readonly [string, readonly string[]])[] = [
   ['Manage tools, skills and sandboxes', ['tool', 'toolset', 'skill', 'mcp', 'marketplace', 'sandbox']],
   [
     'Set up and operate the daemon',
-    ['init', 'daemon', 'status', 'overview', 'top', 'observe', 'doctor', 'logs', 'drain', 'undrain', 'db'],
+    ['init', 'daemon', 'service', 'status', 'overview', 'top', 'observe', 'doctor', 'logs', 'drain', 'undrain', 'db'],
   ],
   ['Manage settings, secrets and access', ['config', 'vault', 'auth', 'audit', 'why', 'change', 'undo']],
   ['Extend svc', ['extension', 'plugin', 'resource']],

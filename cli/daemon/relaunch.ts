@@ -16,6 +16,8 @@ export interface RelaunchOptions {
   readonly home: string
   /** Arguments of Node that start the next daemon; absent in the foreground, where somebody else does. */
   readonly successor: readonly string[] | undefined
+  /** A service manager starts the next daemon when this one ends as it does for a restart. */
+  readonly service?: boolean | undefined
   /** Begins the shutdown of this daemon. */
   readonly stop: () => void
 }
@@ -27,6 +29,7 @@ export interface RelaunchOptions {
  */
 export class Relaunching implements Relauncher {
   readonly refusal?: string
+  readonly external?: true
   readonly ready: Promise<void>
   /** Says that this daemon serves. */
   serves: () => void = () => {}
@@ -37,7 +40,8 @@ export class Relaunching implements Relauncher {
     this.ready = new Promise(resolve => {
       this.serves = resolve
     })
-    if (!options.successor) this.refusal = 'it runs in the foreground, and whoever started it restarts it'
+    if (options.service) this.external = true
+    else if (!options.successor) this.refusal = 'it runs in the foreground, and whoever started it restarts it'
   }
 
   stop(): void {
@@ -45,6 +49,7 @@ export class Relaunching implements Relauncher {
   }
 
   async prepare(operation: string): Promise<Helper> {
+    if (this.external) return { pid: process.pid, release: () => {} }
     const helper = await this.#spawn(operation)
     this.#operation = operation
     return { pid: helper.pid as number, release: () => release(helper) }

@@ -67,7 +67,9 @@ async function ask({ client, home }: LocalContext, operations: Operations): Prom
 }
 
 /** Whether a process is there that brings the operation to its end: one of the two daemons, or the helper between them. */
-async function isCarriedOut(home: string, { helper_pid: helper }: StoredOperation): Promise<boolean> {
+async function isCarriedOut(home: string, { helper_pid: helper, external }: StoredOperation): Promise<boolean> {
+  // A service manager takes its time between the two.
+  if (external) return true
   if ((await runningDaemon(home)) !== undefined) return true
   const { inspectProcess } = await import('../../plugins/platform/processes/inspect.js')
   return helper !== undefined && inspectProcess(helper, process.platform)?.ended === false

@@ -44,5 +44,15 @@ export function whySafeMode(home: string): string | undefined {
   return `the watchdog ended the daemon ${length} times within ${WINDOW_MS / 60_000} minutes`
 }
 
+/**
+ * Why a daemon that a service manager starts again is not to run; undefined when it is. The manager starts whatever follows one that
+ * was ended, so the limit of the watchdog, at which it starts no successor, is held here.
+ */
+export function whyNoMore(home: string): string | undefined {
+  const { length } = recentEnds(home)
+  if (length <= MAX_SUCCESSORS + MAX_SAFE_SUCCESSORS) return undefined
+  return `the watchdog ended the daemon ${length} times within ${WINDOW_MS / 60_000} minutes, in safe mode as well`
+}
+
 /** A person stopped the daemon: what comes next begins anew. */
 export const forgetEnds = (home: string): void => endsNote(home).remove()

@@ -1,15 +1,17 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { messageOf } from '../../kernel/contract/errors.js'
+import { Fault, messageOf } from '../../kernel/contract/errors.js'
 import type { Kernel } from '../../kernel/index.js'
 import { readDotEnv } from '../../plugins/desk/settings/dot-env.js'
 import { WITHHELD } from '../../plugins/platform/processes/withheld.js'
 import type { Env } from '../address.js'
 import { type Blame, containFailures } from './containment.js'
+import { type Service, serviceExits } from './daemon-arguments.js'
 import { type DaemonLog, openDaemonLog } from './daemon-log.js'
 import { isStopAsked } from './home-notes.js'
 import { LogFile, logPath } from './log-file.js'
-import { forgetEnds, recentCulprits, whySafeMode } from './restart-limit.js'
+import type { ManagedStart } from './manager/manager.js'
+import { forgetEnds, recentCulprits, whyNoMore, whySafeMode } from './restart-limit.js'
 import { describeSuspect, forgetSuspect, readSuspect } from './suspect.js'
 import type { Blocked, Watchdog } from './watchdog.js'
 
@@ -37,9 +39,16 @@ export interface DaemonOptions {
   readonly safeMode?: boolean
   /** See `newCatalog` of the kernel. */
   readonly newCatalog?: boolean
+  /** A service manager started it, and starts what follows it: by the exit codes of `serviceExits`. */
+  readonly service?: Service | undefined
+  /** The manager, as far as it speaks to this process. */
+  readonly managed?: ManagedStart | undefined
   /** Called once, when it serves. */
   readonly onReady?: () => void
 }
+
+/** Faults of a start that may be over at the next one. */
+const PASSING = ['disk_full', 'http_port_in_use', 'http_listen_failed']
 
 /** A successor must not start once a person has stopped the daemon that it follows. */
 class StopAsked extends Error {}
@@ -52,21 +61,27 @@ export async function runDaemon(given: DaemonOptions): Promise<number> {
   const { home, foreground } = options
   // The command line's own handler would cut the shutdown short.
   process.removeAllListeners('SIGINT')
-  const { stopped, stop } = stopSignal(foreground)
+  const service = options.managed?.manager
+  let reload: () => unknown = () => {}
+  const { stopped, stop, again } = stopSignal(foreground, () => reload())
   const file = new LogFile(logPath(home))
   let log: DaemonLog | undefined
   let kernel: Kernel
   let code: Awaited<Code>
   try {
-    const loading = loadCode(options, () => stop('a restart'))
+    const loading = loadCode(options, () => stop(RESTARTS))
     log = await openDaemonLog(file, foreground)
+    const opened = log
+    options.managed?.logTo(text => opened({ level: 'warn', msg: text }))
+    refuseUnstable(options)
     kernel = await startKernel(options, log, loading, stopped)
     code = await loading
     rotateLog(file, kernel, code.settings)
   } catch (error) {
     if (!(error instanceof StopAsked)) {
       // Without a log standard error is where a detached start looks.
-      return refuse(error, foreground || !file.isOpen, log)
+      const code = refuse(error, foreground || options.service !== undefined || !file.isOpen, log)
+      return options.service ? serviceExit(options.service, error, code) : code
     }
     log?.({ level: 'info', msg: 'not started after the daemon before: svc daemon stop was asked for' })
     return 0
@@ -76,20 +91,64 @@ export async function runDaemon(given: DaemonOptions): Promise<number> {
     .map(at => (at.door === 'tcp' ? `http${at.tls ? 's' : ''}://${at.host}:${at.port}` : at.path))
   log({ level: 'info', msg: 'daemon is ready', pid: process.pid, version: kernel.host.version, listeners })
   code.relaunching.serves()
+  reload = () => service?.reloading(() => reloadConfig(kernel, log as DaemonLog))
+  service?.ready(process.pid)
+  if (options.managed) warnUnserved(kernel, options.managed, log)
   options.onReady?.()
   const { safeMode } = kernel.host
   if (safeMode !== undefined) log({ level: 'warn', msg: `safe mode, no extension runs: ${safeMode}` })
   const why = await Promise.race([stopped, kernel.failed])
   if (typeof why === 'string') log({ level: 'info', msg: `${why}: the daemon stops` })
   else log({ level: 'error', msg: `the store failed, the daemon stops: ${why.message}` })
+  service?.stopping(typeof why === 'string' ? `stops: ${why}` : 'the store failed')
+  if (service && why === 'SIGTERM' && !isStopAsked(home)) {
+    const { waitForTurns } = await import('./manager/wait-for-turns.js')
+    await waitForTurns(kernel, service, kernel.setting(code.stopWait) * 1000, again, log)
+  }
   const clean = await close(kernel, log)
   await code.relaunching.handOver()
   if (typeof why === 'string') forgetEnds(home)
+  if (options.service && why === RESTARTS) return serviceExits.restart
   return typeof why === 'string' && clean ? 0 : 1
 }
 
+/** Why a daemon stops that is to be followed by another. */
+const RESTARTS = 'a restart'
+
+/** @throws Fault `daemon_unstable`: the next start, which only a person can ask for then, begins anew. */
+function refuseUnstable({ service, home }: DaemonOptions): void {
+  const why = service ? whyNoMore(home) : undefined
+  if (why === undefined) return
+  forgetEnds(home)
+  throw new Fault('daemon_unstable', 500, `${why}; it is not started again`, {
+    next: 'svc daemon start --safe-mode',
+  })
+}
+
+/** What the manager is told by the exit code of a daemon that could not start. */
+function serviceExit(service: Service, error: unknown, code: number): number {
+  const isHopeless = error instanceof Fault && !PASSING.includes(error.code)
+  const isHeld = code === serviceExits.alreadyRunning
+  // launchd starts again whatever failed.
+  if (service === 'launchd' && (isHopeless || isHeld)) return 0
+  return isHopeless && !isHeld ? serviceExits.hopeless : code
+}
+
+async function reloadConfig(kernel: Kernel, log: DaemonLog): Promise<void> {
+  const { status, body } = await kernel.inject({ method: 'POST', url: '/api/settings/reload' })
+  if (status >= 400) log({ level: 'warn', msg: `config.json was not loaded again: ${body.slice(0, 500)}` })
+}
+
+/** Who connects to a socket that no door serves waits for ever. */
+function warnUnserved(kernel: Kernel, { manager }: ManagedStart, log: DaemonLog): void {
+  const tcp = manager.inherited?.tcp
+  if (!tcp || kernel.host.listeners().some(({ door }) => door === 'tcp')) return
+  const what = `the service manager listens on ${tcp.host}:${tcp.port} for this daemon, which does not serve TCP`
+  log({ level: 'error', msg: `${what}: remove its ListenStream= or set http.enabled` })
+}
+
 /** All that the daemon runs; it is read while the log is opened. */
-function loadCode({ env, home, successor }: DaemonOptions, stop: () => void) {
+function loadCode({ env, home, successor, service }: DaemonOptions, stop: () => void) {
   const code = Promise.all([
     import('../../kernel/index.js'),
     import('../../plugins/index.js'),
@@ -97,6 +156,7 @@ function loadCode({ env, home, successor }: DaemonOptions, stop: () => void) {
     import('./relaunch.js'),
     import('../../plugins/platform/processes/inspect.js'),
     import('../../plugins/desk/daemon/log-settings.js'),
+    import('../../plugins/desk/daemon/service-settings.js'),
   ]).then(
     ([
       { createKernel },
@@ -105,14 +165,16 @@ function loadCode({ env, home, successor }: DaemonOptions, stop: () => void) {
       { Relaunching, relaunchPlugin },
       { inspectProcess },
       { LogSettings },
+      { ServiceSettings },
     ]) => {
       const processes = processesWith({ cgroup: env.SVC_CGROUP !== 'off' })
       const own = inTree.map(plugin => (plugin.name === processes.name ? processes : plugin))
-      const relaunching = new Relaunching({ home, successor, stop })
+      const relaunching = new Relaunching({ home, successor, service: service !== undefined, stop })
       const plugins = [...own, dropInCommands, relaunchPlugin(relaunching)]
       return {
         createKernel,
         settings: LogSettings,
+        stopWait: ServiceSettings.stopWait,
         plugins,
         relaunching,
         critical: critical as readonly string[],
@@ -162,7 +224,7 @@ async function startKernel(
   const suspect = readSuspect(home)
   const leftOut = new Map(suspect && [[suspect.owner, describeSuspect(suspect)]])
   // Two that hold it in turns would never be left out together.
-  for (const name of options.succeeds ? recentCulprits(home) : []) {
+  for (const name of options.succeeds || options.service ? recentCulprits(home) : []) {
     if (!leftOut.has(name)) leftOut.set(name, 'it held the daemon a few minutes ago; it is left out of this run')
   }
   const safeMode = options.safeMode ? 'it was started with --safe-mode' : whySafeMode(home)
@@ -176,6 +238,7 @@ async function startKernel(
     replacements,
     startTime,
     listen: ['socket', 'tcp'],
+    ...(options.managed?.manager.inherited && { inherited: options.managed.manager.inherited }),
     env: {
       ...(await ownVariables(home, log)),
       ...env,
@@ -230,15 +293,30 @@ function hasDropIns(home: string): boolean {
   }
 }
 
-/** Resolves with why the daemon is to stop: a signal, or what `stop` is called with. */
-function stopSignal(foreground: boolean): { readonly stopped: Promise<string>; readonly stop: (why: string) => void } {
+/** When and why a daemon stops. */
+interface Stop {
+  /** Resolves with why: a signal, or what `stop` is called with. */
+  readonly stopped: Promise<string>
+  readonly stop: (why: string) => void
+  /** Aborts when it is told so once more. */
+  readonly again: AbortSignal
+}
+
+function stopSignal(foreground: boolean, reload: () => unknown): Stop {
+  const again = new AbortController()
   let stop: (why: string) => void = () => {}
   const stopped = new Promise<string>(resolve => {
     stop = resolve
   })
-  for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, () => stop(name))
-  process.on('SIGHUP', () => foreground && stop('SIGHUP'))
-  return { stopped, stop }
+  let times = 0
+  for (const name of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(name, () => {
+      if (++times > 1) again.abort()
+      stop(name)
+    })
+  }
+  process.on('SIGHUP', () => (foreground ? stop('SIGHUP') : reload()))
+  return { stopped, stop, again: again.signal }
 }
 
 /** A daemon that cannot start says why: in the log, and to the person in front of it. */

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { chmod, lstat, rename, rm } from 'node:fs/promises'
+import { chmod, lstat, rename, rm, stat } from 'node:fs/promises'
 import http, { type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import https from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -24,6 +24,12 @@ export interface Address {
   readonly host: string
   readonly port: number
   readonly tls?: { readonly cert: Uint8Array; readonly key: Uint8Array }
+}
+
+/** Listening sockets that this process was started with, and where they listen; `take` gives a descriptor to serve and close. */
+export interface InheritedSockets {
+  readonly socket?: { readonly path: string; readonly take: () => number }
+  readonly tcp?: { readonly host: string; readonly port: number; readonly take: () => number }
 }
 
 /** Authentication and guards of a listener that a plugin opened: its callers are unknown to the kernel. */
@@ -84,7 +90,13 @@ export class Listener {
    * under another name and renamed, because a server that closes removes the name it was bound to. That file may belong to a
    * successor by then; the caller removes `path` after it has checked the lock.
    */
-  static async socket(path: string, handler: Handler, limits: Limits): Promise<Listener> {
+  static async socket(
+    path: string,
+    handler: Handler,
+    limits: Limits,
+    given?: InheritedSockets['socket'],
+  ): Promise<Listener> {
+    if (given) return Listener.#inherited(path, makeServer('socket', handler, limits), given)
     const bound = neighbourOf(path)
     await removeSocket(bound)
     const server = makeServer('socket', handler, limits)
@@ -101,11 +113,29 @@ export class Listener {
     return new Listener({ door: 'socket', path }, server)
   }
 
+  /** Serves a Unix socket that somebody else made, and keeps: its file stays. */
+  static async #inherited(
+    path: string,
+    server: Server,
+    given: NonNullable<InheritedSockets['socket']>,
+  ): Promise<Listener> {
+    const [own, other] = await Promise.all([stat(path).catch(() => undefined), stat(given.path)])
+    if (!own || own.ino !== other.ino || own.dev !== other.dev)
+      throw wrongDescriptor(given.path, `daemon.socket is ${path}`)
+    await once(server.listen({ fd: given.take() }), 'listening')
+    return new Listener({ door: 'socket', path }, server)
+  }
+
   /** Listens on TCP. */
-  static async tcp({ host, port, tls }: Address, handler: Handler, limits: Limits): Promise<Listener> {
-    const server = makeServer('tcp', handler, limits, tls)
+  static async tcp(at: Address, handler: Handler, limits: Limits, given?: InheritedSockets['tcp']): Promise<Listener> {
+    const { host, port, tls } = at
     // 'localhost' could resolve to ::1 alone; clients try 127.0.0.1.
-    await once(server.listen({ host: host === 'localhost' ? '127.0.0.1' : host, port }), 'listening')
+    const address = host === 'localhost' ? '127.0.0.1' : host
+    // The guards judge by what is configured.
+    if (given && (given.host !== address || (port !== 0 && given.port !== port)))
+      throw wrongDescriptor(`${given.host}:${given.port}`, `http.host and http.port are ${host}:${port}`)
+    const server = makeServer('tcp', handler, limits, tls)
+    await once(server.listen(given ? { fd: given.take() } : { host: address, port }), 'listening')
     const bound = (server.address() as AddressInfo).port
     return new Listener({ door: 'tcp', host, port: bound, ...(tls ? { tls: true } : {}) }, server)
   }
@@ -118,6 +148,12 @@ export class Listener {
     for (const socket of connections.get(this.server) ?? []) socket.destroy()
     await closed
   }
+}
+
+function wrongDescriptor(given: string, configured: string): Fault {
+  return new Fault('listen_fd_wrong', 500, `the service manager handed over ${given}, and ${configured}`, {
+    next: 'make ListenStream= of the unit and config.json name the same address',
+  })
 }
 
 /** A name in the same folder, not longer than `path`: the address structure of a socket bounds the length. */

@@ -15,6 +15,7 @@ import type { Carrier } from './carrier.js'
 import { AUTHENTICATOR, Entrance } from './entrance.js'
 import { Generation, type GenerationContext } from './generation.js'
 import {
+  type InheritedSockets,
   LIMITS,
   type Limits,
   Listener,
@@ -43,6 +44,7 @@ export interface TransportOptions {
   readonly disk: Pick<DiskRoom, 'refusal'>
   /** Replies that are not as their routes declare them are refused. */
   readonly checkReplies?: boolean | undefined
+  readonly inherited?: InheritedSockets | undefined
 }
 
 /** Two listeners and one current generation. Publishing builds a generation beside the old one and swaps. */
@@ -131,7 +133,8 @@ export class Transport {
   }
 
   async listenSocket(path: string): Promise<void> {
-    this.#listeners.add(await Listener.socket(path, this.#entrance.handlerFor({}), this.#limits))
+    const { inherited } = this.options
+    this.#listeners.add(await Listener.socket(path, this.#entrance.handlerFor({}), this.#limits, inherited?.socket))
   }
 
   /** A further socket, whose requests are this actor's; see the token `Sockets`. */
@@ -154,7 +157,12 @@ export class Transport {
     listen: async (at, keeper) => {
       this.#authenticator = keeper.authenticator
       this.#holdForNamed()
-      const listener = await Listener.tcp(at, this.#entrance.handlerFor({ keeper }), this.#limits)
+      const listener = await Listener.tcp(
+        at,
+        this.#entrance.handlerFor({ keeper }),
+        this.#limits,
+        this.options.inherited?.tcp,
+      )
       this.#listeners.add(listener)
       const port = 'port' in listener.info ? listener.info.port : 0
       return { port, close: () => this.#close(listener) }

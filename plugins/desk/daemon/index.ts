@@ -30,6 +30,7 @@ import {
 import { LogSettings } from './log-settings.js'
 import { needs } from './needs.js'
 import type { DaemonService } from './service.js'
+import { ServiceSettings } from './service-settings.js'
 
 const route = routeOf<DaemonService>(describe('Daemon status and control'))
 const { contribute } = surfaceOf<DaemonService>()
@@ -44,7 +45,7 @@ export default definePlugin({
   secrets: [self => self.hidden],
   declares: [StatusMembers, Checks, KnownNames, SecretResolvers],
   errors: [DaemonErrors],
-  settings: [HealthEscalation, ...Object.values(LogSettings)],
+  settings: [HealthEscalation, ...Object.values(LogSettings), ...Object.values(ServiceSettings)],
   events: [DaemonStarted, DaemonDraining, DaemonActive],
   services: [{ name: 'announce', run: (self, signal) => self.announce(signal) }],
   quiesce: [{ phase: 'admission', run: self => self.closeAdmission() }],

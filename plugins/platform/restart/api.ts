@@ -15,6 +15,8 @@ export interface Helper {
 export interface Relauncher {
   /** Why this daemon cannot be followed by another; absent when it can. */
   readonly refusal?: string
+  /** A service manager starts the next daemon once this one has ended: nothing here looks after that. */
+  readonly external?: true
   /** Resolves when this daemon serves its doors. */
   readonly ready: Promise<void>
   /** Starts the helper of an operation and resolves once it runs; rejects when it does not. */
@@ -33,7 +35,12 @@ export const Restart = token<RestartApi>('restart@1')
 
 export const Relaunchers = registry<Relauncher>(
   'restart.relaunchers@1',
-  v.looseObject({ refusal: v.optional(v.string()), prepare: v.function(), stop: v.function() }),
+  v.looseObject({
+    refusal: v.optional(v.string()),
+    external: v.optional(v.literal(true)),
+    prepare: v.function(),
+    stop: v.function(),
+  }),
 )
 
 /** The daemon was asked to restart. */

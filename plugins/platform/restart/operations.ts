@@ -5,8 +5,12 @@ import { jsonFileSync } from '../../../kernel/kit/json-file.js'
 import { RestartOperation, type RestartStatus } from '../../../schemas/daemon/restart.js'
 import { isOpen, wayTo } from './states.js'
 
-/** An operation as it is stored: with the process that carries it out between the two daemons. */
-export const StoredOperation = v.object({ ...RestartOperation.entries, helper_pid: v.optional(v.number()) })
+/** An operation as it is stored: with the process that carries it out between the two daemons, or that a service manager does. */
+export const StoredOperation = v.object({
+  ...RestartOperation.entries,
+  helper_pid: v.optional(v.number()),
+  external: v.optional(v.literal(true)),
+})
 export type StoredOperation = v.InferOutput<typeof StoredOperation>
 
 /** Operations that are kept when they have ended, and for how many milliseconds. */

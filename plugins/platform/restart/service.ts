@@ -71,7 +71,7 @@ export class RestartService implements RestartApi {
     this.#follow('ready')
     const operation = this.#operations.read(id)
     if (!operation) throw RestartErrors.restart_not_found(`there is no restart ${id.slice(0, 80)}`)
-    const { helper_pid: _, ...told } = operation
+    const { helper_pid: _, external: __, ...told } = operation
     return told
   }
 
@@ -108,7 +108,7 @@ export class RestartService implements RestartApi {
       }
       // The helper first: an operation that can be read has somebody who carries it out, whenever this process ends.
       helper = await relauncher.prepare(id)
-      const operation = begun({ helper_pid: helper.pid })
+      const operation = begun(relauncher.external ? { external: true } : { helper_pid: helper.pid })
       await kernel.db.tx(t =>
         kernel.needs.events.emit(t, RestartRequested, { operation_id: id, pid }, { actor, subject: id }),
       )

@@ -1,0 +1,199 @@
+import { existsSync, mkdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { replaceDurably } from '../../kernel/kit/durable-file.js'
+import { markOf, type ServicePlace, serviceText } from '../../plugins/desk/daemon/installed-service.js'
+import { runningDaemon } from '../address.js'
+import { lastReason, logPath } from '../daemon/log-file.js'
+import { CliFault, exitCodes } from '../fault.js'
+import type { LocalContext } from '../local.js'
+import { type ServiceFacts, secretNames } from './facts.js'
+import { launchdPlist } from './launchd-plist.js'
+import { isLingering, lingerCommand } from './linger.js'
+import { call, systemctl } from './manager-call.js'
+import { placeOf, serviceFacts, serviceOwner } from './service-of.js'
+import { socketUnit, systemdUnit } from './systemd-unit.js'
+
+interface ServiceFile {
+  readonly file: string
+  readonly text: string
+}
+
+/** What has come of the installation. */
+interface Outcome {
+  /** `started`; `enabled`: another daemon holds the home now; `written`: the manager could not be asked, or was not to be. */
+  readonly status: 'started' | 'enabled' | 'written'
+  /** What is left to be run, in this order. */
+  readonly commands: readonly string[]
+}
+
+/** `service install`: writes the unit of this home, has the manager start it now and at each start of the machine. */
+export async function installService(context: LocalContext): Promise<undefined> {
+  const { out, options } = context
+  const owner = serviceOwner(context)
+  const place = placeOf(owner, context)
+  const facts = await serviceFacts(owner, context)
+  const files = filesOf(place, facts, context)
+  if (options.print === true) {
+    if (out.json) out.value({ files: files.map(({ file, text }) => ({ path: file, text })) })
+    else for (const { file, text } of files) context.io.stdout.write(files.length > 1 ? `# ${file}\n${text}\n` : text)
+    return undefined
+  }
+  if (owner.platform !== process.platform) {
+    throw new CliFault('usage', `--manager ${String(options.manager)} is for another system; add --print`, {
+      exit: exitCodes.usage,
+    })
+  }
+  const written = await write(files, place, context)
+  const { status, commands } = await enable(place, facts, context)
+  const notes = notesOf(place, facts, context)
+  if (out.json) {
+    const linger = place.supervisor === 'systemd-user' ? { linger: isLingering(facts.user) } : {}
+    const names = files.map(({ file }) => file)
+    out.value({
+      status,
+      service: place.name,
+      files: names,
+      changed: written,
+      home: facts.home,
+      ...linger,
+      commands,
+      notes,
+    })
+    return undefined
+  }
+  for (const { file } of files) out.line(`${written ? 'wrote' : 'unchanged'} ${file}`)
+  if (status === 'started') out.line(`${place.name} runs and starts with the ${machineOr(place)}`)
+  if (status === 'enabled')
+    out.line(`${place.name} starts with the ${machineOr(place)}; a daemon that is no service runs now`)
+  if (status === 'written') out.line('The service manager was not asked to start it.')
+  if (commands.length > 0) out.line('Run:')
+  for (const command of commands) out.line(`  ${command}`)
+  for (const note of notes) out.line(note)
+  return undefined
+}
+
+const machineOr = ({ supervisor }: ServicePlace) =>
+  supervisor === 'systemd-system' ? 'machine' : 'session of its user'
+
+function filesOf(place: ServicePlace, facts: ServiceFacts, { options }: LocalContext): ServiceFile[] {
+  if (place.supervisor === 'launchd') {
+    if (options.socket === true || options.tcp === true)
+      throw new CliFault('usage', '--socket and --tcp are for systemd', { exit: exitCodes.usage })
+    return [{ file: place.file, text: launchdPlist(place.name, facts) }]
+  }
+  const system = place.supervisor === 'systemd-system'
+  const isActivated = options.socket === true || options.tcp === true
+  const socket = isActivated ? place.socket : undefined
+  const service = { file: place.file, text: systemdUnit(facts, { system, socket: socket?.name }) }
+  if (!socket) return [service]
+  const { tcp } = facts.listen
+  if (options.tcp === true && (tcp === undefined || tcp.endsWith(':0'))) {
+    throw new CliFault('service_no_port', 'the configuration has no TCP port that a unit could listen on', {
+      exit: exitCodes.invalid,
+      next: 'svc config set http.port 2123',
+    })
+  }
+  const listen = { socket: facts.listen.socket, ...(options.tcp === true && tcp !== undefined && { tcp }) }
+  return [service, { file: socket.file, text: socketUnit({ ...facts, listen }, system) }]
+}
+
+/** Whether any file changed. @throws CliFault `service_edited`, `service_foreign`, `service_unwritable` */
+async function write(files: readonly ServiceFile[], place: ServicePlace, { options }: LocalContext): Promise<boolean> {
+  const changed = files.filter(({ file, text }) => {
+    const before = serviceText(file)
+    if (before === text) return false
+    const mark = before === undefined ? 'ours' : markOf(before)
+    if (mark !== 'ours' && options.force !== true) throw refusal(file, mark)
+    return true
+  })
+  try {
+    for (const { file, text } of changed) {
+      mkdirSync(dirname(file), { recursive: true })
+      const before = serviceText(file)
+      if (before !== undefined && markOf(before) !== 'ours')
+        await replaceDurably(`${file}.before`, Buffer.from(before), { mode: 0o644 })
+      await replaceDurably(file, Buffer.from(text), { mode: 0o644 })
+    }
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    const sudo = place.supervisor === 'systemd-system' && (code === 'EACCES' || code === 'EPERM')
+    throw new CliFault('service_unwritable', `the unit cannot be written: ${message}`, {
+      exit: exitCodes.refused,
+      next: sudo ? 'sudo svc service install --system' : 'svc service install --print',
+      cause: error,
+    })
+  }
+  return changed.length > 0
+}
+
+/** The fault for a file that this program did not write as it stands. */
+export function refusal(file: string, mark: 'edited' | 'foreign', command = 'install'): CliFault {
+  const what =
+    mark === 'edited' ? `${file} was changed after svc wrote it` : `${file} was not written by svc service install`
+  const kept = command === 'install' ? 'the old file is kept as .before' : 'it is removed as it stands'
+  return new CliFault(`service_${mark}`, `${what}; nothing was changed. With --force ${kept}`, {
+    exit: exitCodes.conflict,
+    next: `svc service ${command} --force`,
+  })
+}
+
+/** Has the manager read the files, and start the service now and from now on. */
+async function enable(place: ServicePlace, facts: ServiceFacts, context: LocalContext): Promise<Outcome> {
+  const { io, options, progress } = context
+  const now = options['no-start'] !== true
+  const other = await unmanagedDaemon(place, facts.home, context)
+  const isStarted = now && other === undefined
+  const commands = commandsFor(place, context, isStarted)
+  if (!now) return { status: 'written', commands: commands.map(words => words.join(' ')) }
+  for (const words of commands) {
+    const { ok, problem, unreached } = await progress.during(`running ${words.join(' ')}`, () => call(io, words))
+    if (ok) continue
+    if (unreached) return { status: 'written', commands: commands.map(each => each.join(' ')) }
+    throw startFailed(place, facts.home, words, problem)
+  }
+  if (isStarted) return { status: 'started', commands: [] }
+  const start =
+    place.supervisor === 'launchd' ? ['launchctl', 'kickstart', target(place)] : systemctl(place, 'start', place.name)
+  return { status: 'enabled', commands: ['svc daemon stop', start.join(' ')] }
+}
+
+function commandsFor(place: ServicePlace, { options }: LocalContext, isStarted: boolean): string[][] {
+  if (place.supervisor === 'launchd')
+    return isStarted ? [['launchctl', 'bootstrap', `gui/${userId()}`, place.file]] : []
+  const isActivated = options.socket === true || options.tcp === true
+  const names = [place.name, ...(isActivated && place.socket ? [place.socket.name] : [])]
+  const enabled = systemctl(place, 'enable', ...(isStarted ? ['--now'] : []), ...names)
+  return [systemctl(place, 'daemon-reload'), enabled]
+}
+
+const userId = () => process.getuid?.() ?? 0
+const target = ({ name }: ServicePlace) => `gui/${userId()}/${name}`
+
+/** Pid of a daemon of this home that the manager did not start. */
+async function unmanagedDaemon(place: ServicePlace, home: string, { io }: LocalContext): Promise<number | undefined> {
+  const pid = await runningDaemon(home)
+  if (pid === undefined || place.supervisor === 'launchd') return pid
+  const { stdout } = await call(io, systemctl(place, 'show', '--property=MainPID', '--value', place.name))
+  return Number(stdout.trim()) === pid ? undefined : pid
+}
+
+function startFailed(place: ServicePlace, home: string, words: readonly string[], problem: string): CliFault {
+  const reason = existsSync(logPath(home)) ? lastReason(logPath(home), 0) : undefined
+  const unit = place.supervisor === 'systemd-user' ? `--user-unit ${place.name}` : `--unit ${place.name}`
+  const why = reason === undefined ? problem : `${problem}; the daemon logged: ${reason.msg}`
+  return new CliFault('service_start_failed', `${words.join(' ')} failed: ${why}`, {
+    details: { log: logPath(home), file: place.file },
+    next: reason?.next ?? (place.supervisor === 'launchd' ? 'svc logs' : `journalctl ${unit}`),
+  })
+}
+
+/** What a person may want to know besides. */
+function notesOf(place: ServicePlace, { home, user }: ServiceFacts, { io }: LocalContext): string[] {
+  const notes: string[] = []
+  if (place.supervisor === 'systemd-user' && isLingering(user) === false)
+    notes.push(`It stops when ${user} logs out. To keep it and start it with the machine: ${lingerCommand(user)}`)
+  const names = secretNames(io.env).slice(0, 5)
+  if (names.length > 0)
+    notes.push(`Not captured from this shell: ${names.join(', ')}. What agents need goes into ${join(home, '.env')}.`)
+  return notes
+}

@@ -1,0 +1,16 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+
+const LINGERING = '/var/lib/systemd/linger'
+
+/**
+ * Whether the services of a user go on without a session of theirs: logind keeps a file for each who has asked for it. Undefined where
+ * there is no such folder, so that it cannot be told.
+ */
+export function isLingering(user: string, folder = LINGERING): boolean | undefined {
+  if (existsSync(join(folder, user))) return true
+  // logind makes the folder for the first who asks.
+  return existsSync('/run/systemd/seats') || existsSync(folder) ? false : undefined
+}
+
+export const lingerCommand = (user: string): string => `loginctl enable-linger ${user}`

@@ -1,0 +1,41 @@
+import { execFile } from 'node:child_process'
+import type { ServicePlace } from '../../plugins/desk/daemon/installed-service.js'
+import type { Io } from '../io.js'
+
+/** Milliseconds that a call of the manager has; a start waits until the daemon serves. */
+const CALL_MS = 330_000
+const MAX_BYTES = 1024 * 1024
+
+/** How a program of the system ended. */
+export interface Called {
+  readonly ok: boolean
+  readonly stdout: string
+  /** What it said about a failure, in one line. */
+  readonly problem: string
+  /** There is no such program, or nobody answers it: the commands are the caller's to run. */
+  readonly unreached: boolean
+}
+
+/** Words of systemctl for the manager of a place. */
+export const systemctl = ({ supervisor }: ServicePlace, ...words: string[]): string[] =>
+  supervisor === 'systemd-user' ? ['systemctl', '--user', ...words] : ['systemctl', ...words]
+
+/** Calls a program of the system, with the environment of the caller. */
+export function call({ env, signal }: Pick<Io, 'env' | 'signal'>, argv: readonly string[]): Promise<Called> {
+  const [program = '', ...args] = argv
+  return new Promise(resolve => {
+    const options = {
+      timeout: CALL_MS,
+      maxBuffer: MAX_BYTES,
+      signal,
+      env: { ...env, LC_ALL: 'C', SYSTEMD_COLORS: '0' },
+    }
+    const child = execFile(program, args, options, (error, stdout, stderr) => {
+      const problem = stderr.trim().split('\n').slice(-3).join(' ') || (error?.message ?? '')
+      const isMissing = (error as NodeJS.ErrnoException | null)?.code === 'ENOENT'
+      const isDeaf = /Failed to connect to (?:user scope |system scope )?bus|not been booted with systemd/i.test(stderr)
+      resolve({ ok: error === null, stdout, problem, unreached: isMissing || isDeaf })
+    })
+    child.stdin?.end()
+  })
+}

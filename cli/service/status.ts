@@ -1,0 +1,114 @@
+import { serviceProblems } from '../../plugins/desk/daemon/installed-service.js'
+import { runningDaemon } from '../address.js'
+import { exitCodes } from '../fault.js'
+import type { LocalContext } from '../local.js'
+import { isLingering, lingerCommand } from './linger.js'
+import { call, systemctl } from './manager-call.js'
+import { type Installed, installedServices, serviceOwner } from './service-of.js'
+
+/** Properties that systemctl tells, in its words. */
+const PROPERTIES = ['ActiveState', 'SubState', 'UnitFileState', 'MainPID', 'NRestarts', 'Result', 'NeedDaemonReload']
+
+/** What is said of one service. */
+interface ServiceStatus {
+  readonly service: string
+  readonly manager: string
+  readonly file: string
+  /** `written`: as svc wrote it. */
+  readonly unit: 'written' | 'edited' | 'foreign'
+  /** As the manager says; `unknown` where it cannot be asked. */
+  readonly state: string
+  readonly enabled?: string
+  readonly pid?: number
+  readonly restarts?: number
+  readonly node: string
+  readonly linger?: boolean
+  readonly problems: readonly { readonly code: string; readonly message: string; readonly next: string }[]
+}
+
+/** `service status`: which services of this home are installed, what the manager says of them, and what is wrong. Exit code 1 when anything is. */
+export async function serviceStatus(context: LocalContext): Promise<number> {
+  const { out } = context
+  const owner = serviceOwner(context)
+  const { home } = owner
+  const daemon = await runningDaemon(home)
+  const found = installedServices(owner)
+  const services = await Promise.all(found.map(installed => statusOf(installed, home, owner.user, daemon, context)))
+  if (out.json) out.value({ home, daemon_pid: daemon ?? null, services })
+  else if (services.length === 0) out.line(`no service is installed for ${home}; install one: svc service install`)
+  else for (const service of services) show(service, context)
+  if (services.length === 0) return exitCodes.notFound
+  return services.some(({ problems }) => problems.length > 0) ? exitCodes.failed : exitCodes.done
+}
+
+async function statusOf(
+  { place, written }: Installed,
+  home: string,
+  user: string,
+  daemon: number | undefined,
+  { io }: LocalContext,
+): Promise<ServiceStatus> {
+  const about = place.supervisor === 'launchd' ? undefined : await asked(place, io)
+  const linger = place.supervisor === 'systemd-user' ? isLingering(user) : undefined
+  const pid = Number(about?.MainPID ?? 0)
+  const problems: ServiceStatus['problems'][number][] = serviceProblems(written, home).map(problem => ({
+    ...problem,
+    next: 'svc service install',
+  }))
+  const problem = (code: string, message: string, next: string) => problems.push({ code, message, next })
+  const reload = systemctl(place, 'daemon-reload').join(' ')
+  const start = systemctl(place, 'start', place.name).join(' ')
+  if (about?.NeedDaemonReload === 'yes')
+    problem('service_not_reloaded', 'the manager has not read the changed unit', reload)
+  if (about?.ActiveState === 'failed')
+    problem('service_failed', `the service failed (${about.Result}) and is not started again`, `svc logs`)
+  if (about?.UnitFileState === 'disabled') {
+    const enable = systemctl(place, 'enable', place.name).join(' ')
+    problem('service_disabled', 'the service does not start by itself', enable)
+  }
+  if (about && daemon !== undefined && pid !== daemon) {
+    const message = `the daemon of this home (pid ${daemon}) was not started by the service`
+    problem('service_bypassed', message, `svc daemon stop && ${start}`)
+  }
+  if (linger === false) problem('service_no_linger', `the service stops when ${user} logs out`, lingerCommand(user))
+  return {
+    service: place.name,
+    manager: place.supervisor,
+    file: place.file,
+    unit: written.mark === 'ours' ? 'written' : written.mark,
+    state: about ? `${about.ActiveState} (${about.SubState})` : 'unknown',
+    ...(about?.UnitFileState && { enabled: about.UnitFileState }),
+    ...(pid > 0 && { pid }),
+    ...(about?.NRestarts !== undefined && { restarts: Number(about.NRestarts) }),
+    node: written.argv[0] ?? '',
+    ...(linger !== undefined && { linger }),
+    problems,
+  }
+}
+
+async function asked(place: Installed['place'], io: LocalContext['io']) {
+  const { ok, stdout } = await call(io, systemctl(place, 'show', `--property=${PROPERTIES.join(',')}`, place.name))
+  if (!ok) return undefined
+  const pairs = stdout.split('\n').map(line => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)])
+  return Object.fromEntries(pairs) as Partial<Record<string, string>>
+}
+
+function show(service: ServiceStatus, { out }: LocalContext): void {
+  out.fields(service, [
+    { header: 'Service', path: 'service' },
+    { header: 'Manager', path: 'manager' },
+    { header: 'State', path: 'state' },
+    { header: 'Enabled', path: 'enabled' },
+    { header: 'PID', path: 'pid' },
+    { header: 'Restarts', path: 'restarts' },
+    { header: 'File', path: 'file' },
+    { header: 'Unit', path: 'unit' },
+    { header: 'Node', path: 'node' },
+    { header: 'Linger', path: 'linger' },
+  ])
+  if (service.problems.length > 0) out.line('')
+  for (const { message, next } of service.problems) {
+    out.line(`${out.color('yellow', '!')} ${message}`)
+    out.line(`    ${next}`)
+  }
+}

@@ -1,0 +1,14 @@
+import * as v from 'valibot'
+import type { Setting } from '../../../kernel/plugin.js'
+
+/** How the daemon runs under a service manager. */
+export const ServiceSettings = {
+  /** Seconds that a stop by the manager waits for turns of sessions; 0: they are stopped at once. */
+  stopWait: {
+    path: 'daemon.service.stop_wait_seconds',
+    section: 'general',
+    schema: v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(3600)),
+    default: 20,
+    apply: 'live',
+  } satisfies Setting<number>,
+}
