@@ -76,6 +76,10 @@ export async function bringUp(
       throw new CliFault('daemon_unreachable', text, { exit: 5, next: 'svc daemon stop' })
     }
   }
+  if (!safeMode && !newCatalog) {
+    const identity = await startService(context)
+    if (identity) return { status: 'started', identity }
+  }
   const log = logPath(home)
   const file = openLogFile(log)
   const begin = file === undefined ? 0 : fstatSync(file).size
@@ -116,6 +120,15 @@ export async function bringUp(
     details: { log },
     next: !ended.happened ? 'svc status' : file === undefined ? undefined : `less ${log}`,
   })
+}
+
+/** By the service of this home, where one is installed; the daemon that is started otherwise says what is wrong. */
+async function startService(
+  context: Pick<LocalContext, 'io' | 'home' | 'client' | 'signal' | 'progress'>,
+): Promise<Identity | undefined> {
+  const { startByManager } = await import('../service/start-by-manager.js')
+  const starts = context.progress.during('waiting for the service manager', () => startByManager(context))
+  return (await starts) ? waitReady(context, () => false) : undefined
 }
 
 /** Under a loader the source is run, in a build what was made of it. */

@@ -1,8 +1,9 @@
 import { accessSync, constants, existsSync, realpathSync } from 'node:fs'
-import { tmpdir, userInfo } from 'node:os'
+import { homedir, tmpdir } from 'node:os'
 import { dirname, isAbsolute, join } from 'node:path'
 import { readRegularFileSync } from '../../kernel/kit/read-file.js'
 import type { ServiceOwner } from '../../plugins/desk/daemon/installed-service.js'
+import { ownServiceOwner } from '../../plugins/desk/daemon/service-check.js'
 import { type Env, homeOfEnv } from '../address.js'
 import { NODE_FLAGS, SERVICE } from '../daemon/daemon-arguments.js'
 import { CliFault } from '../fault.js'
@@ -30,13 +31,10 @@ export const secretNames = (env: Env): string[] =>
 
 /** Whose service it is. @throws CliFault `user_not_found` where the system has no such user */
 export function ownerOf(env: Env, named?: string): ServiceOwner {
-  const me = userInfo()
-  const user = named ?? (me.uid === 0 && env.SUDO_USER ? env.SUDO_USER : me.username)
+  const mine = ownServiceOwner(homeOfEnv(env), env.HOME || homedir(), env.XDG_CONFIG_HOME)
+  const user = named ?? (process.getuid?.() === 0 && env.SUDO_USER ? env.SUDO_USER : mine.user)
   const { platform } = process
-  if (user === me.username) {
-    const home = homeOfEnv(env)
-    return { home, userHome: env.HOME || me.homedir, user, platform, configHome: env.XDG_CONFIG_HOME }
-  }
+  if (user === mine.user) return mine
   const userHome = homeOfUser(user)
   if (userHome === undefined) {
     throw new CliFault('user_not_found', `this machine has no user ${JSON.stringify(user)}`, {

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync } from 'node:fs'
+import { mkdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { replaceDurably } from '../../kernel/kit/durable-file.js'
 import { markOf, type ServicePlace, serviceText } from '../../plugins/desk/daemon/installed-service.js'
@@ -20,8 +20,11 @@ interface ServiceFile {
 
 /** What has come of the installation. */
 interface Outcome {
-  /** `started`; `enabled`: another daemon holds the home now; `written`: the manager could not be asked, or was not to be. */
-  readonly status: 'started' | 'enabled' | 'written'
+  /**
+   * `started`; `restart_needed`: the service runs as it was before; `enabled`: another daemon holds the home now; `written`: the manager
+   * could not be asked, or was not to be.
+   */
+  readonly status: 'started' | 'restart_needed' | 'enabled' | 'written'
   /** What is left to be run, in this order. */
   readonly commands: readonly string[]
 }
@@ -44,7 +47,7 @@ export async function installService(context: LocalContext): Promise<undefined> 
     })
   }
   const written = await write(files, place, context)
-  const { status, commands } = await enable(place, facts, context)
+  const { status, commands } = await enable(place, facts, written, context)
   const notes = notesOf(place, facts, context)
   if (out.json) {
     const linger = place.supervisor === 'systemd-user' ? { linger: isLingering(facts.user) } : {}
@@ -65,6 +68,8 @@ export async function installService(context: LocalContext): Promise<undefined> 
   if (status === 'started') out.line(`${place.name} runs and starts with the ${machineOr(place)}`)
   if (status === 'enabled')
     out.line(`${place.name} starts with the ${machineOr(place)}; a daemon that is no service runs now`)
+  if (status === 'restart_needed')
+    out.line(`${place.name} runs as it was before; the change takes effect when it starts again`)
   if (status === 'written') out.line('The service manager was not asked to start it.')
   if (commands.length > 0) out.line('Run:')
   for (const command of commands) out.line(`  ${command}`)
@@ -137,52 +142,94 @@ export function refusal(file: string, mark: 'edited' | 'foreign', command = 'ins
   })
 }
 
-/** Has the manager read the files, and start the service now and from now on. */
-async function enable(place: ServicePlace, facts: ServiceFacts, context: LocalContext): Promise<Outcome> {
-  const { io, options, progress } = context
-  const now = options['no-start'] !== true
-  const other = await unmanagedDaemon(place, facts.home, context)
-  const isStarted = now && other === undefined
-  const commands = commandsFor(place, context, isStarted)
-  if (!now) return { status: 'written', commands: commands.map(words => words.join(' ')) }
-  for (const words of commands) {
-    const { ok, problem, unreached } = await progress.during(`running ${words.join(' ')}`, () => call(io, words))
-    if (ok) continue
-    if (unreached) return { status: 'written', commands: commands.map(each => each.join(' ')) }
-    throw startFailed(place, facts.home, words, problem)
-  }
-  if (isStarted) return { status: 'started', commands: [] }
-  const start =
-    place.supervisor === 'launchd' ? ['launchctl', 'kickstart', target(place)] : systemctl(place, 'start', place.name)
-  return { status: 'enabled', commands: ['svc daemon stop', start.join(' ')] }
+/** Whose daemon holds the home now: `none`, the `service` itself, or one that was started beside it. */
+type Holder = 'none' | 'service' | 'other'
+
+async function holderOf(place: ServicePlace, home: string, { io }: LocalContext): Promise<Holder> {
+  const pid = await runningDaemon(home)
+  if (pid === undefined) return 'none'
+  const words =
+    place.supervisor === 'launchd'
+      ? ['launchctl', 'print', target(place)]
+      : systemctl(place, 'show', '--property=MainPID', place.name)
+  const { stdout } = await call(io, words)
+  return new RegExp(`(?:MainPID=|pid = )${pid}$`, 'm').test(stdout) ? 'service' : 'other'
 }
 
-function commandsFor(place: ServicePlace, { options }: LocalContext, isStarted: boolean): string[][] {
-  if (place.supervisor === 'launchd')
-    return isStarted ? [['launchctl', 'bootstrap', `gui/${userId()}`, place.file]] : []
+/** Has the manager read the files, and start the service now and from now on. What runs is never ended for it. */
+async function enable(
+  place: ServicePlace,
+  facts: ServiceFacts,
+  changed: boolean,
+  context: LocalContext,
+): Promise<Outcome> {
+  const { io, options, progress } = context
+  const { home } = facts
+  const holder = await holderOf(place, home, context)
+  const steps = stepsFor(place, context)
+  const byHand = [...(holder === 'other' ? [['svc', 'daemon', 'stop']] : []), ...steps.read, steps.start]
+  const written: Outcome = { status: 'written', commands: byHand.map(words => words.join(' ')) }
+  if (options['no-start'] === true) return written
+  const log = logPath(home)
+  const begin = statSync(log, { throwIfNoEntry: false })?.size ?? 0
+  for (const words of [...steps.read, holder === 'none' ? steps.start : steps.enable]) {
+    if (words.length === 0) continue
+    const { ok, problem, unreached } = await progress.during(`running ${words.join(' ')}`, () => call(io, words))
+    if (unreached) return written
+    if (!ok) throw startFailed(place, words, problem, log, begin)
+  }
+  if (holder === 'none') return { status: 'started', commands: [] }
+  if (holder === 'service') {
+    const commands = changed ? steps.restart.map(words => words.join(' ')) : []
+    return { status: changed ? 'restart_needed' : 'started', commands }
+  }
+  return { status: 'enabled', commands: ['svc daemon stop', 'svc daemon start'] }
+}
+
+/** Calls of the manager. */
+interface Steps {
+  /** Reads the files. */
+  readonly read: readonly string[][]
+  /** Starts the service from now on, and now; or from now on alone. */
+  readonly start: string[]
+  readonly enable: string[]
+  /** Has a service that runs take the change. */
+  readonly restart: readonly string[][]
+}
+
+function stepsFor(place: ServicePlace, { options }: LocalContext): Steps {
+  if (place.supervisor === 'launchd') {
+    const start = ['launchctl', 'bootstrap', `gui/${userId()}`, place.file]
+    return { read: [], start, enable: [], restart: [['launchctl', 'bootout', target(place)], start] }
+  }
   const isActivated = options.socket === true || options.tcp === true
   const names = [place.name, ...(isActivated && place.socket ? [place.socket.name] : [])]
-  const enabled = systemctl(place, 'enable', ...(isStarted ? ['--now'] : []), ...names)
-  return [systemctl(place, 'daemon-reload'), enabled]
+  return {
+    read: [systemctl(place, 'daemon-reload')],
+    start: systemctl(place, 'enable', '--now', ...names),
+    enable: systemctl(place, 'enable', ...names),
+    // A socket is not opened for a service that runs.
+    restart: isActivated
+      ? [systemctl(place, 'stop', place.name), systemctl(place, 'start', ...names)]
+      : [systemctl(place, 'restart', place.name)],
+  }
 }
 
 const userId = () => process.getuid?.() ?? 0
 const target = ({ name }: ServicePlace) => `gui/${userId()}/${name}`
 
-/** Pid of a daemon of this home that the manager did not start. */
-async function unmanagedDaemon(place: ServicePlace, home: string, { io }: LocalContext): Promise<number | undefined> {
-  const pid = await runningDaemon(home)
-  if (pid === undefined || place.supervisor === 'launchd') return pid
-  const { stdout } = await call(io, systemctl(place, 'show', '--property=MainPID', '--value', place.name))
-  return Number(stdout.trim()) === pid ? undefined : pid
-}
-
-function startFailed(place: ServicePlace, home: string, words: readonly string[], problem: string): CliFault {
-  const reason = existsSync(logPath(home)) ? lastReason(logPath(home), 0) : undefined
+function startFailed(
+  place: ServicePlace,
+  words: readonly string[],
+  problem: string,
+  log: string,
+  begin: number,
+): CliFault {
+  const reason = lastReason(log, begin)
   const unit = place.supervisor === 'systemd-user' ? `--user-unit ${place.name}` : `--unit ${place.name}`
-  const why = reason === undefined ? problem : `${problem}; the daemon logged: ${reason.msg}`
+  const why = reason === undefined ? problem : reason.msg
   return new CliFault('service_start_failed', `${words.join(' ')} failed: ${why}`, {
-    details: { log: logPath(home), file: place.file },
+    details: { log, file: place.file },
     next: reason?.next ?? (place.supervisor === 'launchd' ? 'svc logs' : `journalctl ${unit}`),
   })
 }

@@ -28,12 +28,7 @@ const HARDENED = [
 ]
 
 /** What only the manager of the machine can do. */
-const HARDENED_SYSTEM = [
-  'ProtectSystem=full',
-  'ProtectKernelModules=yes',
-  'ProtectClock=yes',
-  'PrivateDevices=yes',
-]
+const HARDENED_SYSTEM = ['ProtectSystem=full', 'ProtectKernelModules=yes', 'ProtectClock=yes', 'PrivateDevices=yes']
 
 /** Root without capabilities may not map itself into the namespace of a sandbox. */
 const HARDENED_USER = ['CapabilityBoundingSet=', 'AmbientCapabilities=']

@@ -3,9 +3,11 @@ import { join } from 'node:path'
 import { builtIn, catalog } from '../../plugins/agents/providers/catalog.js'
 import { findExecutable } from '../../plugins/agents/providers/detect.js'
 import { searchPath } from '../../plugins/agents/providers/environment.js'
+import { serviceItems } from '../../plugins/desk/daemon/service-check.js'
 import type { RouteCommand } from '../commands/command-data.js'
 import { CliFault } from '../fault.js'
 import type { Io } from '../io.js'
+import { ownerOf } from '../service/facts.js'
 import type { Output } from '../show/output.js'
 import { readSettings } from './settings-file.js'
 
@@ -25,7 +27,13 @@ interface World {
 
 /** `svc doctor` where no daemon answers: what can be seen without one, in the form of the daemon's own report. */
 export async function doctorOffline(unreached: CliFault, entry: RouteCommand, { io, out, home }: World): Promise<void> {
-  const items = [daemonItem(unreached, home), homeItem(home), await configItem(home), await agentsItem(io)]
+  const items = [
+    daemonItem(unreached, home),
+    homeItem(home),
+    await configItem(home),
+    await agentsItem(io),
+    ...serviceItems(ownerOf(io.env)),
+  ]
   if (out.json) out.value({ items })
   else if (entry.view && 'columns' in entry.view) out.table(items, entry.view.columns)
 }

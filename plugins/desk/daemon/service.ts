@@ -59,6 +59,7 @@ import { logItems, permissionItems } from './home-checks.js'
 import type { needs } from './needs.js'
 import { nodeItems } from './node-release.js'
 import { pluginDetail, pluginSummary } from './plugins.js'
+import { ownServiceOwner, serviceItems } from './service-check.js'
 import { emptyStatus, mergeMember, reconcileStatus, socketPath, tcpAddress, tcpState } from './status.js'
 import { variablesOf } from './variables.js'
 
@@ -252,6 +253,11 @@ export class DaemonService implements DaemonApi {
         id: 'daemon.node',
         category: 'daemon',
         run: async () => nodeItems(process.versions.node, this.kernel.clock.now()),
+      },
+      {
+        id: 'daemon.service',
+        category: 'daemon',
+        run: async () => serviceItems(ownServiceOwner(home.root, host.userHome, this.kernel.env.XDG_CONFIG_HOME)),
       },
       { id: 'home.permissions', category: 'home', run: () => permissionItems(home, socketPath(host)) },
       { id: 'home.log', category: 'home', run: () => logItems(home) },
