@@ -133,6 +133,7 @@ export class TcpService implements TcpApi, Doorkeeper {
       this.#site = { ...this.#site, port: bound.port, tls: passage.tls !== undefined }
       return undefined
     } catch (error) {
+      if (error instanceof Fault) return error
       if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') {
         return new Fault('http_port_in_use', 500, `the HTTP port ${port} on ${host} is taken by another program`, {
           next: command('config set', 'http.port', '0'), // any port that is free

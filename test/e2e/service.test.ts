@@ -1,0 +1,292 @@
+// proof, timeout: 120s: daemons as a service manager starts them, with a receiver of its datagrams
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { chmodSync, existsSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { Installed, until } from './installed.js'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const daemonProgram = join(root, 'dist/daemon.cjs')
+/** Milliseconds: many times what anything takes, for the machine may be busy. */
+const PATIENCE_MS = 60_000
+
+interface Message {
+  readonly at: number
+  readonly fields: Readonly<Record<string, string>>
+}
+
+/** A home, and what its daemons told their manager. */
+class Managed {
+  readonly at = new Installed()
+  readonly messages: Message[] = []
+  readonly name: string
+  readonly #children: ChildProcess[] = []
+
+  constructor(abstract = false) {
+    this.name = abstract ? `@${this.at.folder}/notify` : join(this.at.folder, 'notify')
+  }
+
+  async listen(): Promise<void> {
+    const child = spawn('python3', [join(root, 'test/fixtures/notify-receiver.py'), this.name], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    this.#children.push(child)
+    let rest = ''
+    let isBound = false
+    child.stdout.setEncoding('utf8').on('data', text => {
+      const lines = (rest + text).split('\n')
+      rest = lines.pop() ?? ''
+      for (const line of lines) {
+        const said = JSON.parse(line)
+        if (said.bound) isBound = true
+        else this.messages.push(said)
+      }
+    })
+    await until(
+      () => isBound || undefined,
+      PATIENCE_MS,
+      () => 'the receiver',
+    )
+  }
+
+  /** Starts a daemon as a manager does. */
+  start(env: Readonly<Record<string, string>> = {}, argv = [process.execPath, daemonProgram, '--service=systemd']) {
+    const child = spawn(argv[0] as string, argv.slice(1), {
+      env: { ...this.at.env, NOTIFY_SOCKET: this.name, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    this.#children.push(child)
+    let stderr = ''
+    child.stderr.setEncoding('utf8').on('data', text => {
+      stderr += text
+    })
+    const ended = new Promise<{ code: number | null; stderr: string }>(resolve =>
+      child.once('close', code => resolve({ code, stderr })),
+    )
+    return { child, ended }
+  }
+
+  /** How often a message had this field. */
+  count(field: string): number {
+    return this.messages.filter(({ fields }) => field in fields).length
+  }
+
+  told(field: string, times = 1): Promise<true> {
+    return until(
+      () => this.count(field) >= times || undefined,
+      PATIENCE_MS,
+      () => `${times} × ${field} in ${JSON.stringify(this.messages)}${this.at.logTail()}`,
+    )
+  }
+
+  async remove(): Promise<void> {
+    for (const child of this.#children) if (child.exitCode === null) child.kill('SIGKILL')
+    await this.at.remove()
+  }
+}
+
+const test = suite<{ on: Managed }>('service')
+test.before.each(context => {
+  context.on = new Managed()
+})
+test.after.each(({ on }) => on.remove())
+
+test('the manager hears READY, WATCHDOG, RELOADING and READY, STOPPING, in this order and from the daemon itself', async ({
+  on,
+}) => {
+  await on.listen()
+  const { child, ended } = on.start({ WATCHDOG_USEC: '300000' })
+  await on.told('READY')
+  await on.told('WATCHDOG', 3)
+  on.at.writeHome('config.json', JSON.stringify({ http: { port: 0 }, log: { level: 'debug' } }))
+  child.kill('SIGHUP')
+  await on.told('READY', 2)
+  const level = await on.at.json<{ value: unknown }>('config', 'get', 'log.level')
+  assert.match(JSON.stringify(level), 'debug')
+  child.kill('SIGTERM')
+  assert.is((await ended).code, 0)
+  const order = on.messages.map(({ fields }) => Object.keys(fields)[0]).filter(name => name !== 'WATCHDOG')
+  assert.equal(order, ['READY', 'RELOADING', 'READY', 'STOPPING'])
+  assert.is(on.messages[0]?.fields.MAINPID, String(child.pid))
+  const [first] = on.messages.map(({ fields }) => Object.keys(fields)[0])
+  assert.is(first, 'READY', 'nothing is said before')
+})
+
+test('the watchdog is told by the event loop: while it is held nothing comes, and no descendant can speak for it', async ({
+  on,
+}) => {
+  const held = join(on.at.folder, 'held')
+  on.at.writeHome(
+    'extensions/acme.spin/extension.toml',
+    'name = "acme.spin"\nversion = "1.0.0"\napiVersion = 2\nmain = "main.mjs"\n',
+  )
+  on.at.writeHome(
+    'extensions/acme.spin/main.mjs',
+    `import { execFileSync } from 'node:child_process'
+    import { writeFileSync } from 'node:fs'
+    const cell = new Int32Array(new SharedArrayBuffer(4))
+    export default {
+      name: 'acme.spin', version: '1.0.0', requires: {}, surface: {},
+      apply() {
+        process.on('SIGUSR2', () => {
+          const begin = Number(process.hrtime.bigint())
+          for (let left = 75; left > 0; left--) Atomics.wait(cell, 0, 0, 20)
+          const end = Number(process.hrtime.bigint())
+          const environment = execFileSync('env', { encoding: 'utf8' })
+          writeFileSync(${JSON.stringify(held)}, JSON.stringify({ begin, end, environment }))
+        })
+      },
+    }`,
+  )
+  await on.listen()
+  const { child } = on.start({ WATCHDOG_USEC: '150000', LISTEN_FDS: '2', LISTEN_PID: '1' })
+  await on.told('WATCHDOG', 3)
+  const before = on.count('WATCHDOG')
+  child.kill('SIGUSR2')
+  await until(
+    () => existsSync(held) || undefined,
+    PATIENCE_MS,
+    () => `the end of the hold${on.at.logTail()}`,
+  )
+  const after = on.count('WATCHDOG')
+  await on.told('WATCHDOG', after + 2)
+  const { begin, end, environment } = JSON.parse(readFileSync(held, 'utf8'))
+  const times = on.messages.filter(({ fields }) => 'WATCHDOG' in fields).map(({ at }) => at)
+  assert.ok(times.filter(at => at < begin).length >= Math.min(3, before), 'it was told before')
+  // Thirty would have come. One may be on its way when the hold begins.
+  const within = times.filter(at => at > begin && at < end).length
+  assert.ok(within <= 1, `a loop that is held is told of as alive: ${within} times`)
+  assert.not.match(environment, /NOTIFY_SOCKET|WATCHDOG_|LISTEN_/)
+})
+
+test('exit codes say whether to start it again: 75 for a restart, 78 where no start can help, 5 where another daemon runs', async ({
+  on,
+}) => {
+  await on.listen()
+  const first = on.start()
+  await on.told('READY')
+  const second = await on.start({ NOTIFY_SOCKET: '' }).ended
+  assert.is(second.code, 5, second.stderr)
+  // As a manager would: what ended with 75 is started again.
+  const restarted = on.at.run(['daemon', 'restart'])
+  assert.is((await first.ended).code, 75)
+  const next = on.start()
+  const { code, stdout, stderr } = await restarted
+  assert.is(code, 0, stderr)
+  assert.match(stdout, `daemon restarted (pid ${first.child.pid}, now ${next.child.pid})`)
+  next.child.kill('SIGTERM')
+  assert.is((await next.ended).code, 0)
+  on.at.writeHome('config.json', '{ "http": { "port": 0 }, "nothing": 1 }')
+  const broken = await on.start().ended
+  assert.is(broken.code, 78, broken.stderr)
+  assert.match(broken.stderr, 'unknown key nothing')
+  const launchd = await on.start({}, [process.execPath, daemonProgram, '--service=launchd']).ended
+  assert.is(launchd.code, 0, 'launchd starts again whatever failed')
+  on.at.writeHome('config.json', '{ "http": { "port": 0 } }')
+  const ends = Array.from({ length: 7 }, () => ({ at: Date.now(), owner: 'acme.loud' }))
+  on.at.writeHome('watchdog.json', JSON.stringify({ ends }))
+  const unstable = await on.start().ended
+  assert.is(unstable.code, 78, unstable.stderr)
+  assert.match(unstable.stderr, 'the watchdog ended the daemon 7 times')
+})
+
+test('a manager with an abstract socket is told too, and one that is gone keeps no daemon from running', async () => {
+  const on = new Managed(true)
+  try {
+    await on.listen()
+    const { child, ended } = on.start()
+    await on.told('READY')
+    child.kill('SIGTERM')
+    assert.is((await ended).code, 0)
+    const deaf = on.start({ NOTIFY_SOCKET: '/nowhere/at/all' })
+    await until(
+      () => existsSync(join(on.at.home, 'daemon.sock')) || undefined,
+      PATIENCE_MS,
+      () => 'the daemon',
+    )
+    assert.is((await on.at.run(['status'])).code, 0)
+    deaf.child.kill('SIGTERM')
+    assert.is((await deaf.ended).code, 0)
+    assert.match(on.at.logTail(), 'the service manager is not told')
+  } finally {
+    await on.remove()
+  }
+})
+
+/** Runs a daemon on sockets that another program opened, with the program of systemd where it is there. */
+const activator = '/usr/bin/systemd-socket-activate'
+const activated = (on: Managed, options: readonly string[]) =>
+  on.start({}, [
+    activator,
+    ...['SVC_HOME', 'PATH', 'HOME'].map(name => `--setenv=${name}`),
+    ...options,
+    process.execPath,
+    daemonProgram,
+    '--service=systemd',
+  ])
+
+test('sockets of the manager are served and stay; a wrong one is refused with its reason', async ({ on }) => {
+  if (!existsSync(activator)) return console.log('not watched: systemd-socket-activate is not there')
+  const port = 20_000 + (process.pid % 20_000)
+  on.at.writeHome('config.json', JSON.stringify({ http: { port } }))
+  const socket = join(on.at.home, 'daemon.sock')
+  const other = join(on.at.folder, 'other.sock')
+  const good = activated(on, ['-l', socket, '-l', `127.0.0.1:${port}`])
+  await until(
+    () => existsSync(socket) || undefined,
+    PATIENCE_MS,
+    () => 'the socket of the manager',
+  )
+  // What that program makes is open to all.
+  chmodSync(socket, 0o600)
+  const { ino } = statSync(socket)
+  const asked = await on.at.run(['status', '--json'])
+  assert.is(asked.code, 0, asked.stderr)
+  assert.is(JSON.parse(asked.stdout).daemon.http_port, port)
+  assert.is((await on.at.request('tcp', 'GET', '/api/status')).status, 200)
+  await on.at.svc('daemon', 'stop')
+  assert.is((await good.ended).code, 0)
+  assert.is(statSync(socket).ino, ino, 'the file is the manager’s')
+
+  const refused = async (options: readonly string[], why: RegExp, isOpen = false) => {
+    const run = activated(on, options)
+    const kick = () => spawnSync('python3', ['-c', KICK, socket, other, String(port)])
+    await until(
+      () => {
+        for (const file of isOpen ? [] : [socket, other]) if (existsSync(file)) chmodSync(file, 0o600)
+        kick()
+        return run.child.exitCode ?? undefined
+      },
+      PATIENCE_MS,
+      () => `a refusal of ${options.join(' ')}`,
+    )
+    const { code, stderr } = await run.ended
+    assert.is(code, 78, stderr)
+    assert.match(stderr, why)
+  }
+  await refused(['-l', other], /other\.sock, and daemon\.socket is .*daemon\.sock/)
+  await refused(['-l', socket], /other users can write to; set SocketMode=0600/, true)
+  await refused(['-d', '-l', socket], /takes datagrams/)
+  await refused(['-l', socket, '-l', other], /is a second Unix socket/)
+  on.at.writeHome('config.json', JSON.stringify({ http: { port: port + 1 } }))
+  await refused(
+    ['-l', `127.0.0.1:${port}`],
+    /handed over 127\.0\.0\.1:\d+, and http\.host and http\.port are localhost:\d+/,
+  )
+})
+
+/** Connects to whatever listens, or sends to it: systemd-socket-activate starts its program then. */
+const KICK = `
+import socket, sys
+for path in sys.argv[1:3]:
+    for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+        try:
+            s = socket.socket(socket.AF_UNIX, kind); s.connect(path); s.send(b'x')
+        except OSError: pass
+try: socket.create_connection(('127.0.0.1', int(sys.argv[3])), 1)
+except OSError: pass
+`
+
+test.run()
