@@ -143,6 +143,8 @@ export const localCommands: readonly LocalCommand[] = [
     options: [
       { name: 'lines', type: 'integer', summary: 'number of lines (default 50)' },
       { name: 'level', type: 'text', summary: 'minimum level: debug, info, warn or error' },
+      { name: 'plugin', type: 'text', summary: 'show only lines of this plugin: svc plugin list' },
+      { name: 'since', type: 'text', summary: 'a duration before now or a time: 1h, 2030-01-31' },
       { name: 'follow', type: 'boolean', summary: 'follow new lines' },
     ],
     load: () => import('./logs.js').then(module => module.printLogs),

@@ -3,6 +3,7 @@ import { StringDecoder } from 'node:string_decoder'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ColorName } from '../kernel/kit/commands/context.js'
 import { openRegularFileSync, unreadable } from '../kernel/kit/read-file.js'
+import { durationMs } from '../schemas/duration.js'
 import { logFiles, logPath } from './daemon/log-file.js'
 import { usageFault } from './fault.js'
 import type { LocalContext } from './local.js'
@@ -32,10 +33,16 @@ interface Line {
  */
 export async function printLogs({ options, out, home, signal }: LocalContext): Promise<undefined> {
   const least = levelOf(options.level)
-  const count = Number(options.lines ?? defaultLines)
+  const since = sinceOf(options.since)
+  const plugin = options.plugin === undefined ? undefined : String(options.plugin)
+  const count = Number(options.lines ?? (since === undefined ? defaultLines : Number.POSITIVE_INFINITY))
   if (count < 0) throw usageFault('--lines takes an integer of at least 0', 'svc logs --lines 100')
   const path = logPath(home)
-  const shown = (line: Line) => levels.indexOf(line.level) >= least
+  const shown = (line: Line) =>
+    levels.indexOf(line.level) >= least &&
+    (plugin === undefined || line.plugin === plugin) &&
+    // A line without a time belongs to what is around it.
+    (since === undefined || line.time === undefined || Date.parse(line.time) >= since)
   const follow = options.follow === true
   // The position comes first: what is written meanwhile is then not lost.
   const tail = follow ? new Tail(path) : undefined
@@ -43,7 +50,12 @@ export async function printLogs({ options, out, home, signal }: LocalContext): P
     const lines = lastLines(path, count, shown, tail?.position)
     if (out.mode === 'json' && !follow) out.value(lines)
     else for (const line of lines) printLine(line, out)
-    if (lines.length === 0 && !follow) out.line(`nothing is logged at ${path}; the daemon writes it: svc daemon start`)
+    if (lines.length === 0 && !follow) {
+      const isFiltered = least > 0 || since !== undefined || plugin !== undefined
+      const isThere = logFiles(path).length > 0
+      if (isFiltered && isThere) out.line('no such lines; all of them: svc logs --lines 100')
+      else out.line(`nothing is logged at ${path}; the daemon writes it: svc daemon start`)
+    }
     while (tail) {
       for (const line of tail.read().map(parseLine)) if (shown(line)) printLine(line, out)
       await sleep(pollMs, undefined, { signal })
@@ -58,6 +70,16 @@ function levelOf(given: unknown): number {
   if (given === undefined) return 0
   const at = (levels as readonly unknown[]).indexOf(given)
   if (at < 0) throw usageFault(`--level is one of ${levels.join(', ')}, not ${JSON.stringify(given)}`)
+  return at
+}
+
+/** Epoch milliseconds of a duration before now or a point in time. */
+function sinceOf(given: unknown): number | undefined {
+  if (given === undefined) return undefined
+  const ago = durationMs(String(given))
+  const at = ago === undefined ? Date.parse(String(given)) : Date.now() - ago
+  if (Number.isNaN(at))
+    throw usageFault(`--since takes a duration or a time, not ${JSON.stringify(given)}`, 'svc logs --since 1h')
   return at
 }
 

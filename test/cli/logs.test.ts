@@ -51,6 +51,25 @@ test('without a daemon, from the file: the last lines for people, by level, and 
   )
 })
 
+test('lines of one plugin, and lines from a time on; a wrong time is refused', async ({ home, path }) => {
+  const log = new LogFile(path)
+  log.write(line('info', 'old', { plugin: 'things' }))
+  log.write(line('warn', 'new', { plugin: 'things', time: '2030-02-01T00:00:00.000Z' }))
+  log.write(line('info', 'other', { plugin: 'parts', time: '2030-02-01T00:00:00.000Z' }))
+  const shown = async (...words: string[]) => {
+    const { stdout } = await runCli(home, ['logs', '--json', ...words])
+    return JSON.parse(stdout).map(({ msg }: { msg: string }) => msg)
+  }
+  assert.equal(await shown('--plugin', 'things'), ['old', 'new'])
+  assert.equal(await shown('--since', '2030-01-31T10:00:00Z'), ['new', 'other'])
+  assert.equal(await shown('--since', '2030-01-31T10:00:00Z', '--plugin', 'things', '--level', 'warn'), ['new'])
+  const none = await runCli(home, ['logs', '--plugin', 'nothing'])
+  assert.match(none.stdout, /no such lines/)
+  const wrong = await runCli(home, ['logs', '--since', 'yesterday'])
+  assert.is(wrong.code, 2)
+  assert.match(wrong.stderr, /--since takes a duration or a time/)
+})
+
 test('lines that were rotated away are found as well; where nothing is, it says what to do', async ({ home, path }) => {
   const empty = await runCli(home, ['logs'])
   assert.equal([empty.code, empty.stderr], [0, ''])

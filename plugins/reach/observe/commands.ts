@@ -1,2 +1,3 @@
+export { runLogEvents } from './cli/log-events.js'
 export { runOverview } from './cli/show-overview.js'
 export { runTop } from './cli/top.js'

@@ -25,7 +25,7 @@ export default definePlugin({
     tap(
       Events,
       events => events.written,
-      self => () => self.happened(),
+      self => (_, event) => self.happened(event),
     ),
     tap(
       maybe(Hooks),

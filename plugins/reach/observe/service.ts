@@ -1,9 +1,12 @@
 import type { Actor, Tx } from '../../../kernel/plugin.js'
+import type { LogsQuery, LogsReply, LogsStreamQuery } from '../../../schemas/logs.js'
 import type { Overview, OverviewQuery } from '../../../schemas/observe.js'
+import type { StoredEvent } from '../../platform/events/api.js'
 import type { HookRun } from '../../work/hooks/api.js'
 import { LocalTime } from '../../work/sessions/api.js'
 import { Counter } from './counter.js'
 import { EarlierDays } from './earlier.js'
+import type { Logs } from './logs/logs.js'
 import type { K } from './needs.js'
 import { historyOf, isUnfinished } from './progress.js'
 import { CountingEnabled } from './settings.js'
@@ -19,6 +22,9 @@ export class ObserveService {
   readonly #counter: Counter
   readonly #earlier: EarlierDays
   readonly #counts: boolean
+  #logs: Promise<Logs> | undefined
+  /** The same, once it is loaded. */
+  #openLogs: Logs | undefined
 
   constructor(private readonly kernel: K) {
     this.time = new LocalTime(kernel.env.TZ)
@@ -58,9 +64,26 @@ export class ObserveService {
   }
 
   /** An event was emitted; its transaction is still open. */
-  happened(): undefined {
+  happened({ seq }: Pick<StoredEvent, 'seq'>): undefined {
     if (this.#counts) this.#counter.wake()
+    this.#openLogs?.happened(seq)
     return undefined
+  }
+
+  async logs(query: LogsQuery): Promise<LogsReply> {
+    return (await this.#log()).list(query)
+  }
+
+  async logStream(query: LogsStreamQuery, lastEventId: string | undefined, signal: AbortSignal) {
+    return (await (await this.#log()).stream(query, lastEventId))(signal)
+  }
+
+  #log(): Promise<Logs> {
+    this.#logs ??= import('./logs/logs.js').then(({ Logs }) => {
+      this.#openLogs = new Logs(this.kernel)
+      return this.#openLogs
+    })
+    return this.#logs
   }
 
   /** Counts a hook run in the transaction that writes it. */

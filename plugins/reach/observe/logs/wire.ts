@@ -1,0 +1,93 @@
+import { iso } from '../../../../kernel/plugin.js'
+import type { LogEvent } from '../../../../schemas/logs.js'
+import type { StoredEvent } from '../../../platform/events/api.js'
+
+/** Characters of a summary. */
+const SUMMARY = 300
+/** Members of a payload that say in words what happened, the best first. */
+const TELLING = ['summary', 'message', 'error', 'reason', 'detail', 'title', 'text', 'note', 'name'] as const
+/** Members of a payload that are members of the event. */
+const COPIED = [
+  'task_id',
+  'run_id',
+  'workflow_id',
+  'provider',
+  'parent_session_id',
+  'root_session_id',
+  'coordinator_session_id',
+  'hook_event',
+  'hook_name',
+  'claim_token_hash',
+  'release_reason',
+  'scheduler_reason',
+] as const
+/** Last words of the types of events that report a failure, and values of `status` or `severity` that do. */
+const FAILURE =
+  /(?:^|[._])(?:failed|failure|error|fail|crashed|hung|lost|dropped|damaged|degraded|auth_required|needs_attention)$/
+const FAILED = /^(?:failed|failure|error|critical|crashed|degraded|needs_attention)$/
+
+/** What the log knows of sessions: the agent and the depth of each. */
+export type SessionOf = (
+  id: string,
+) => { readonly agentName: string; readonly lineage?: { readonly spawn_depth: number } | undefined } | undefined
+
+type Payload = Readonly<Record<string, unknown>>
+
+const payloadOf = ({ payload }: StoredEvent): Payload =>
+  typeof payload === 'object' && payload !== null && !Array.isArray(payload) ? (payload as Payload) : {}
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
+
+/** Whether an event reports that something failed. */
+export function isFailure(event: StoredEvent): boolean {
+  if (FAILURE.test(event.name)) return true
+  const { status, to, severity, error } = payloadOf(event)
+  return [status, to, severity].some(value => FAILED.test(`${value}`)) || textOf(error) !== undefined
+}
+
+/** An event under its names on the wire. */
+export function logEventOf(event: StoredEvent, sessionOf: SessionOf): LogEvent {
+  const payload = payloadOf(event)
+  const { subject = '', scope, actor } = event
+  const sessionId = textOf(payload.session_id) ?? (/^ses_/.test(subject) ? subject : '')
+  const session = sessionId === '' ? undefined : sessionOf(sessionId)
+  const wire: Partial<Record<keyof LogEvent, unknown>> = {
+    id: event.id,
+    seq: event.seq,
+    timestamp: iso(event.at),
+    type: event.name,
+    component: event.name.split('.')[0],
+    agent_name: textOf(payload.agent_name) ?? textOf(payload.agent) ?? session?.agentName ?? '',
+    session_id: sessionId,
+    spawn_depth: depthOf(payload, session),
+    actor_kind: actor.kind,
+    actor_id: actor.id,
+    content: event.payload,
+  }
+  const workspace = textOf(payload.workspace_id) ?? scope
+  if (workspace !== undefined) wire.workspace_id = workspace
+  for (const name of COPIED) {
+    const value = textOf(payload[name])
+    if (value !== undefined) wire[name] = value
+  }
+  if (wire.task_id === undefined && /^task_/.test(subject)) wire.task_id = subject
+  const outcome = textOf(payload.outcome) ?? textOf(payload.status) ?? textOf(payload.to)
+  if (outcome !== undefined) wire.outcome = outcome
+  wire.summary = summaryOf(event, payload)
+  return wire as LogEvent
+}
+
+function depthOf({ spawn_depth: depth }: Payload, session: ReturnType<SessionOf>): number {
+  return typeof depth === 'number' && Number.isInteger(depth) ? depth : (session?.lineage?.spawn_depth ?? 0)
+}
+
+/** What happened in one line: the words of the payload, and what the event is about. */
+function summaryOf({ subject }: StoredEvent, payload: Payload): string {
+  const words = TELLING.map(name => textOf(payload[name])).find(text => text !== undefined)
+  const status = textOf(payload.status) ?? textOf(payload.to)
+  const parts = [subject, status === words ? undefined : status, words]
+  return parts
+    .filter(part => part !== undefined && part !== '')
+    .join(': ')
+    .replace(/\s+/g, ' ')
+    .slice(0, SUMMARY)
+}
