@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { type Exchange, exchange, readEvents, readText, resuming } from '../client/exchange.js'
+import { type Exchange, exchange, readBytes, readEvents, readText, resuming } from '../client/exchange.js'
 import type { ServerEvent } from '../client/sse.js'
 import { type Address, brokenFault, hangingFault, unreachableFault } from './address.js'
 import { CliFault, exitCodes, replyFault } from './fault.js'
@@ -48,10 +48,16 @@ export class Client {
     method: string,
     path: string,
     body?: unknown,
-    options: { signal?: AbortSignal; waits?: boolean; headers?: Readonly<Record<string, string>> } = {},
+    options: {
+      signal?: AbortSignal
+      waits?: boolean
+      bytes?: boolean
+      headers?: Readonly<Record<string, string>>
+    } = {},
   ): Promise<unknown> {
-    const { signal = this.#options.signal, headers = {} } = options
-    const work = () => this.#whileItLives(signal, both => this.#request({ method, path, headers, body, signal: both }))
+    const { signal = this.#options.signal, headers = {}, bytes = false } = options
+    const asked = { method, path, headers, body }
+    const work = () => this.#whileItLives(signal, both => this.#request({ ...asked, signal: both }, bytes))
     const { progress } = this.#options
     return progress && !options.waits ? progress.during('waiting for the daemon', work) : work()
   }
@@ -73,13 +79,15 @@ export class Client {
     })
   }
 
-  async #request(request: Exchange & { readonly signal: AbortSignal }): Promise<unknown> {
+  async #request(request: Exchange & { readonly signal: AbortSignal }, asBytes: boolean): Promise<unknown> {
     const { method, path, signal } = request
     const version = this.#tellVersion(signal)
-    const response = await this.#send({ ...request, headers: { ...request.headers, accept: 'application/json' } })
+    const accept = asBytes ? '*/*' : 'application/json'
+    const response = await this.#send({ ...request, headers: { ...request.headers, accept } })
+    const status = response.statusCode ?? 0
+    if (asBytes && status < 400) return this.#reading(readBytes(response), signal)
     const reply = await this.#read(response, signal)
     await version
-    const status = response.statusCode ?? 0
     if (status >= 400) throw replyFault(status, reply)
     if (reply === '') return undefined
     if (!/\bjson\b/.test(response.headers['content-type'] ?? '')) return reply
@@ -116,9 +124,13 @@ export class Client {
     }
   }
 
-  async #read(response: IncomingMessage, signal: AbortSignal): Promise<string> {
+  #read(response: IncomingMessage, signal: AbortSignal): Promise<string> {
+    return this.#reading(readText(response), signal)
+  }
+
+  async #reading<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
     try {
-      return await readText(response)
+      return await work
     } catch (error) {
       throw signal.aborted ? signal.reason : await brokenFault(await this.#options.address(), error)
     }

@@ -4,6 +4,7 @@ import { type Debugger, type Runtime, Session } from 'node:inspector'
 import { parentPort, workerData } from 'node:worker_threads'
 import { placeInCopy } from '../plugins/delivery/extensions/load/copy-path.js'
 import { isStopAsked } from './daemon/home-notes.js'
+import { Liveness } from './daemon/liveness.js'
 import { openLog } from './daemon/log-file.js'
 import { noteEnd, type Succession } from './daemon/restart-limit.js'
 import { writeSuspect } from './daemon/suspect.js'
@@ -26,6 +27,7 @@ const pauseMs = 1000
 
 const { beats, home, successor, log } = workerData as WatchdogData
 const shared = new Int32Array(beats)
+const liveness = new Liveness(home, shared)
 
 /** Seconds that the main thread has had a processor, and that it was ready to run and had none. */
 interface Scheduled {
@@ -63,11 +65,13 @@ setInterval(async () => {
     atBeat = now
     held = 0
     culprit = undefined
+    liveness.tick(0)
     return
   }
   missed++
   // On a machine that is too busy the thread waits for a processor, and nobody holds it.
   held = Math.max(missed - (now.waited - atBeat.waited), now.ran - atBeat.ran)
+  liveness.tick(missed * tickMs)
   if (looking || held < namedAfter || (culprit && held < endedAfter)) return
   looking = true
   culprit = (await whoHoldsTheMainThread()) ?? culprit ?? { owner: 'unknown', where: 'a call that does not return' }
@@ -155,6 +159,8 @@ async function guardedBy(session: Session, { scopeChain }: Debugger.CallFrame): 
 
 /** Only a signal ends the process: `process.exit` in a worker ends the worker. */
 function end({ owner, where }: Culprit): void {
+  liveness.sample(missed * tickMs)
+  liveness.flush()
   let succession: Succession = 'none'
   try {
     writeSuspect(home, {

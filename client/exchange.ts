@@ -47,9 +47,14 @@ function addressOf(baseUrl: string): { host: string; port: string } {
 
 /** The whole body as text. */
 export async function readText(response: IncomingMessage): Promise<string> {
+  return (await readBytes(response)).toString('utf8')
+}
+
+/** The body of a reply. */
+export async function readBytes(response: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = []
   for await (const chunk of response) chunks.push(chunk)
-  return Buffer.concat(chunks).toString('utf8')
+  return Buffer.concat(chunks)
 }
 
 /** A stream ended before the daemon was done with it: the connection was cut, or the daemon said `closing`. */

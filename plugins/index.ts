@@ -21,6 +21,7 @@ import marketplace from './delivery/marketplace/index.js'
 import changes from './desk/changes/index.js'
 import daemon from './desk/daemon/index.js'
 import settings from './desk/settings/index.js'
+import support from './desk/support/index.js'
 import windowManager from './desk/window-manager/index.js'
 import workspaces from './desk/workspaces/index.js'
 import audit from './platform/audit/index.js'
@@ -95,6 +96,7 @@ export {
   sidecars,
   skills,
   streams,
+  support,
   tasks,
   tcp,
   telemetry,
@@ -159,6 +161,7 @@ export const inTree: readonly Plugin[] = [
   restart,
   audit,
   changes,
+  support,
 ]
 
 markInTree(inTree)

@@ -5,11 +5,13 @@ import {
   event,
   gate,
   hookTable,
+  type Reads,
   registry,
   type Setting,
   type TapsOf,
   token,
 } from '../../../kernel/plugin.js'
+import type { DoctorQuery, DoctorReply, StatusQuery, StatusReply } from '../../../schemas/daemon.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 
 /** The hooks of the daemon. */
@@ -25,6 +27,11 @@ export interface DaemonApi extends TapsOf<typeof points> {
   readonly draining: boolean
   /** Throws `draining` (503) or the refusal of a guard unless new work is admitted; `what` names it, `session` say. */
   admit(what: string): Promise<void>
+  /** What `/api/status` and `/api/doctor` answer, for plugins that hand it on. */
+  readonly reports: {
+    status(query: StatusQuery): Promise<StatusReply>
+    doctor(query: DoctorQuery, signal: AbortSignal): Promise<DoctorReply>
+  }
 }
 
 export const Daemon = token<DaemonApi>('daemon@1')
@@ -104,3 +111,10 @@ export const DaemonErrors = defineErrors({
   },
   plugin_not_found: { status: 404, message: 'no such plugin', next: command('plugin list') },
 })
+
+/**
+ * Opens a copy of the database of a home, in a temporary folder that is removed afterwards. The home stays as it is, whether a daemon
+ * runs or not; a copy that was made while one writes may not open.
+ */
+export const withDatabaseCopy = async <T>(root: string, use: (db: Reads) => Promise<T>): Promise<T> =>
+  (await import('./verify.js')).withCopy(root, use)

@@ -78,6 +78,10 @@ export class DaemonService implements DaemonApi {
   #admission: Admission = 'active'
   #measuring: Promise<DbSizeReply> | undefined
 
+  readonly reports: DaemonApi['reports'] = {
+    status: query => this.status(query),
+    doctor: (query, signal) => this.doctor(query, signal),
+  }
   readonly variables: SecretResolver
   /** Variables that are secrets of somebody. */
   readonly hidden = new SecretSet()

@@ -61,17 +61,27 @@ export async function verifyHome(
 }
 
 async function verifyCopy(root: string): Promise<Checked[]> {
-  const copy = await mkdtemp(path.join(tmpdir(), 'svc-verify-'))
   const database = { kind: 'database', name: 'svc.db', entries: 0, problems: [] } as const
+  try {
+    const tables = await withCopy(root, verifyDatabase)
+    return [{ ...database, entries: tables.length }, ...tables]
+  } catch (error) {
+    return [{ ...database, problems: [messageOf(error)] }]
+  }
+}
+
+/** Opens a copy of the database of a home in a temporary folder, which is removed afterwards. */
+export async function withCopy<T>(root: string, use: (db: Reads) => Promise<T>): Promise<T> {
+  const copy = await mkdtemp(path.join(tmpdir(), 'svc-verify-'))
   try {
     for (const name of await namesIn(root))
       if (/^svc\.db(-\w+)?$/.test(name)) await copyFile(path.join(root, name), path.join(copy, name))
     const store = await openStore({ path: path.join(copy, 'svc.db'), now: systemClock().now })
-    const tables = await verifyDatabase(store.db)
-    await store.close()
-    return [{ ...database, entries: tables.length }, ...tables]
-  } catch (error) {
-    return [{ ...database, problems: [messageOf(error)] }]
+    try {
+      return await use(store.db)
+    } finally {
+      await store.close()
+    }
   } finally {
     await rm(copy, { recursive: true, force: true })
   }

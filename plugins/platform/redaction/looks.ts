@@ -1,6 +1,13 @@
 const SECRET_NAME = /(?:KEY|TOKEN|SECRET|PASSW(?:OR)?D|CREDENTIALS?|AUTH|COOKIE|SESSION_ID)$|^(?:AUTH|PASSW)/i
 const REDACTED = '[redacted]'
 
+/** Words of a name that say "secret", and what such a name ends with. */
+const NAME =
+  /(?:api[_-]?key|(?:access|private)[_-]?key|token|secret|passw(?:or)?d|passphrase|credential|authorization|cookie)[\w-]{0,128}/
+    .source
+/** Between a name and its value: also with the quotes that JSON has, which JSON in JSON escapes. */
+const IS = /(?:\\{0,8}["'])?\s*[=:]\s*/.source
+
 /**
  * Forms in which secrets stand in texts; what they reveal beyond the secret stays readable. Each begins with something fixed
  * and what follows ends soon, so that no text takes a time that grows with the square of its length.
@@ -9,10 +16,11 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/\b(Bearer|Basic)\s+[\w.~+/=-]{8,}/gi, `$1 ${REDACTED}`],
   [/\b(?:sk|pk|rk|ghp|gho|ghs|xox[abpr]|glpat|AKIA)[-_]?[A-Za-z0-9_-]{12,}/g, REDACTED],
   [/(:\/\/[^\s:/@]+:)[^\s@/]+@/g, `$1${REDACTED}@`],
-  [
-    /((?:api[_-]?key|token|secret|password|passwd|credential)[\w-]{0,128}["']?\s*[=:]\s*["']?)[^\s"',;]{4,}/gi,
-    `$1${REDACTED}`,
-  ],
+  [/(-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----)[\s\S]{1,16384}?(?=-----END|$)/g, `$1${REDACTED}`],
+  // Up to the quote that closes it, which has as many backslashes as the one that opens it.
+  [new RegExp(`(${NAME}${IS})(\\\\{0,8})(["'])(?:(?!(?<!\\\\)\\2\\3)[^\\n]){4,}`, 'gi'), `$1$2$3${REDACTED}`],
+  [new RegExp(`(${NAME}${IS})(?!(?:Bearer|Basic)\\s)[^\\s"',;\\\\]{4,}`, 'gi'), `$1${REDACTED}`],
+  [new RegExp(`((?:--|<)[\\w:-]{0,64}?${NAME}(?:\\s+(?!-)|>))[^\\s"',;<>]{4,}`, 'gi'), `$1${REDACTED}`],
 ]
 
 /** A text without what looks like a secret. Values that are known are found by the matcher, whatever they look like. */

@@ -1,0 +1,196 @@
+import { iso } from '../../../../kernel/plugin.js'
+import type { SupportArtifact } from '../../../../schemas/support.js'
+
+/** Entries of each list. */
+const MOST = 20
+const HOUR_MS = 3_600_000
+const TEXT = 300
+
+interface Parts {
+  /** Contents by path: data, or the text of what is no JSON. */
+  readonly parts: ReadonlyMap<string, unknown>
+  readonly artifacts: readonly SupportArtifact[]
+  readonly about: string
+  readonly at: number
+}
+
+interface Finding {
+  readonly severity?: string
+  readonly id?: string
+  readonly message?: string
+  readonly suggested_command?: string
+}
+interface Told {
+  readonly timestamp: string
+  readonly type: string
+  readonly summary?: string
+  readonly failure?: true
+}
+interface Line {
+  readonly level?: string
+  readonly time?: string
+  readonly plugin?: string
+  readonly msg?: string
+  readonly error?: unknown
+}
+interface Sample {
+  readonly t: string
+  readonly delay_ms: number
+  readonly rss_mb: number
+}
+
+/** Events and lines that say what the daemon did about trouble. */
+const REMEDY =
+  /^(?:plugin\.(?:unloaded|loaded)|restart\.|daemon\.(?:started|draining|active)|extension\.|sandbox\.|audit\.|config\.|session\.(?:stopped|repaired)|task\.(?:run_requeued|run_recovered|lease_expired))/
+const REMEDY_WORDS =
+  /\b(?:restart|restarted|recovered|repaired|quarantined?|disabled|left out|ended|killed|kept apart|safe mode|back-?off|again)\b/i
+
+const listOf = <T>(part: unknown, member: string): readonly T[] => {
+  const list = Object(part)[member]
+  return Array.isArray(list) ? list : []
+}
+const short = (text: unknown) => `${text ?? ''}`.replace(/\s+/g, ' ').slice(0, TEXT)
+
+/** What is wrong, what was done about it and what to look at, in words, from the other files of the bundle. */
+export function summaryOf({ parts, artifacts, about, at }: Parts): string {
+  const logLines = linesOf(parts.get('logs-tail.txt'))
+  const events = listOf<Told>(parts.get('event-summaries.json'), 'events')
+  const wrong = [
+    ...findings(parts.get('doctor.json')),
+    ...state(parts.get('status.json')),
+    ...failedEvents(events),
+    ...loggedErrors(logLines),
+    ...failedSessions(parts.get('sessions.json')),
+    ...slowness(parts.get('liveness.json')),
+  ]
+  const done = remedies(events, logLines)
+  const missing = artifacts.filter(({ included }) => !included)
+  const cut = artifacts.filter(({ truncated }) => truncated)
+  const sections = [
+    `# Support bundle\n\n${about}\nMade at ${iso(at)}.`,
+    `## What is wrong\n\n${wrong.length === 0 ? 'Nothing was found.' : wrong.join('\n')}`,
+    `## What was done about it\n\n${done.length === 0 ? 'Nothing is on record.' : done.join('\n')}`,
+    `## What to look at\n\n${lookAt(wrong.length > 0, events, logLines).join('\n')}`,
+    ...(missing.length === 0
+      ? []
+      : [`## What is missing\n\n${missing.map(({ path, omitted_reason: why }) => `- ${path}: ${why}`).join('\n')}`]),
+    ...(cut.length === 0 ? [] : [`## What was cut\n\n${cut.map(({ path }) => `- ${path}`).join('\n')}`]),
+  ]
+  return `${sections.join('\n\n')}\n`
+}
+
+function findings(doctor: unknown): string[] {
+  const items = listOf<Finding>(doctor, 'items').filter(({ severity }) => severity !== 'info')
+  return items.slice(0, MOST).map(({ severity, id, message, suggested_command: next }) => {
+    const help = next === undefined ? '' : ` Try: \`${next}\`.`
+    return `- ${severity}: ${short(message)} (${id} in doctor.json).${help}`
+  })
+}
+
+function state(status: unknown): string[] {
+  const { daemon, health } = Object(status)
+  const plugins = listOf<{ name: string; status: string; reason?: string }>(health, 'plugins')
+  const troubled = plugins.filter(({ status: is }) => is === 'failed' || is === 'waiting')
+  return [
+    ...(daemon && daemon.status !== 'ok' ? [`- The daemon is ${short(daemon.status)} (status.json).`] : []),
+    ...troubled.map(({ name, status: is, reason }) => `- The plugin ${name} is ${is}: ${short(reason)} (status.json).`),
+  ]
+}
+
+function failedEvents(events: readonly Told[]): string[] {
+  const byType = new Map<string, { count: number; readonly last: Told }>()
+  for (const event of events) {
+    if (!event.failure) continue
+    const known = byType.get(event.type)
+    if (known) known.count++
+    else byType.set(event.type, { count: 1, last: event })
+  }
+  return [...byType].slice(0, MOST).map(([type, { count, last }]) => {
+    const times = count === 1 ? 'once' : `${count} times, the last`
+    return `- ${type} happened ${times} at ${last.timestamp}: ${short(last.summary)} (event-summaries.json).`
+  })
+}
+
+function loggedErrors(lines: readonly Line[]): string[] {
+  const byText = new Map<string, { count: number; last: Line }>()
+  for (const line of lines) {
+    if (line.level !== 'error' && line.level !== 'warn') continue
+    const key = `${line.level} ${line.plugin ?? ''} ${line.msg ?? ''}`.replace(/[0-9a-f]{8,}|\d+/g, '…')
+    const known = byText.get(key)
+    byText.set(key, { count: (known?.count ?? 0) + 1, last: line })
+  }
+  const worst = [...byText.values()].sort((a, b) => Number(b.last.level === 'error') - Number(a.last.level === 'error'))
+  return worst.slice(0, MOST).map(({ count, last }) => {
+    const where = last.plugin === undefined ? '' : ` of ${last.plugin}`
+    const error = typeof last.error === 'string' ? ` (${short(last.error)})` : ''
+    const times = count === 1 ? '' : ` ${count} times, the last`
+    return `- The log has the ${last.level === 'error' ? 'error' : 'warning'}${where}${times} at ${last.time ?? 'an unknown time'}: ${short(last.msg)}${error} (logs-tail.txt).`
+  })
+}
+
+function failedSessions(sessions: unknown): string[] {
+  const failed = listOf<Record<string, unknown>>(sessions, 'sessions').filter(({ failure_kind: kind }) => kind)
+  return failed
+    .slice(0, MOST)
+    .map(
+      ({ id, agent_name, failure_kind, failure_summary, updated_at }) =>
+        `- The session ${id} of ${agent_name} failed (${failure_kind}) at ${updated_at}: ${short(failure_summary)} (sessions.json).`,
+    )
+}
+
+function slowness(liveness: unknown): string[] {
+  const samples = listOf<Sample>(liveness, 'samples')
+  const slow = samples.filter(({ delay_ms: delay }) => delay >= 1000)
+  const worst = slow.reduce<Sample | undefined>((a, b) => (a && a.delay_ms >= b.delay_ms ? a : b), undefined)
+  const found = worst
+    ? [
+        `- The daemon did not respond for ${worst.delay_ms} ms at ${worst.t}, and ${slow.length} times for over 1 s (liveness.json).`,
+      ]
+    : []
+  const [first, last] = [samples[0], samples.at(-1)]
+  if (first && last && Date.parse(last.t) - Date.parse(first.t) > HOUR_MS && last.rss_mb > 2 * first.rss_mb)
+    found.push(`- Memory grew from ${first.rss_mb} to ${last.rss_mb} MB since ${first.t} (liveness.json).`)
+  return found
+}
+
+function remedies(events: readonly Told[], lines: readonly Line[]): string[] {
+  const told = events
+    .filter(({ type }) => REMEDY.test(type))
+    .slice(0, MOST)
+    .map(({ timestamp, type, summary }) => `- ${timestamp} ${type}${summary ? `: ${short(summary)}` : ''}`)
+  const logged = lines
+    .filter(({ level, msg }) => level !== 'debug' && REMEDY_WORDS.test(msg ?? ''))
+    .slice(-MOST)
+    .map(({ time, plugin, msg }) => `- ${time ?? ''} ${plugin ? `${plugin}: ` : ''}${short(msg)}`)
+  return [...told, ...logged]
+}
+
+function lookAt(isWrong: boolean, events: readonly Told[], lines: readonly Line[]): string[] {
+  const first = events.findLast(({ failure }) => failure)
+  const error = lines.find(({ level }) => level === 'error')
+  return [
+    ...(isWrong ? ['- doctor.json: each problem with the command that helps.'] : []),
+    ...(first
+      ? [`- event-summaries.json from ${first.timestamp} on: the first failure on record is ${first.type}.`]
+      : []),
+    ...(error
+      ? [`- logs-tail.txt from ${error.time ?? 'the first line of level error'} on: the first error of the log.`]
+      : []),
+    '- config-apply-records.json: which settings changed, and when.',
+    '- versions.json and home-tree.json: what runs here, and sizes and permissions of files.',
+    '- manifest.json: what is in this bundle and what is not.',
+  ]
+}
+
+/** Lines that are JSON; others are text of what cannot log any more. */
+function linesOf(text: unknown): Line[] {
+  if (typeof text !== 'string') return []
+  return text.split('\n').flatMap(line => {
+    if (line === '') return []
+    try {
+      return [Object(JSON.parse(line)) as Line]
+    } catch {
+      return [{ level: 'error', msg: line }]
+    }
+  })
+}

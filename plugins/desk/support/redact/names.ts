@@ -1,0 +1,25 @@
+/** Words that say "secret" in the name of a member, however it is spelled: apiKey, api_key, API-KEY, x-api-key. */
+const SECRET =
+  /(?:apikey|accesskey|privatekey|signingkey|encryptionkey|sharedkey|secret|passw(?:or)?d|passphrase|passcode|pwd|token|credentials?|authorization|cookie|bearer|jwt|dsn|connectionstring)/
+const SECRET_END = /(?:^key|auth|_key|otp)$/
+/** Names with such a word that hold none: counts, budgets, digests, folders. */
+const HARMLESS =
+  /^(?:pwd|oldpwd)$|(?:hash|count|total|status|state|type|kind|usage|budget|limit|path|file|mode|slots?|bytes|seconds|present|required)$|^(?:max|min|num|input|output|total|cached|context|reasoning)\w*tokens?$|^tokens?(?:in|out|used|total|per\w*)?$/
+
+/** Whether the name of a member suggests that its value is a secret. */
+export function isSecretName(name: string): boolean {
+  if (name.length > 128) return false
+  const snake = name.replace(/([a-z0-9])([A-Z])/g, '$1_$2').toLowerCase()
+  const letters = snake.replace(/[^a-z0-9]/g, '')
+  if (letters === 'token' || letters === 'tokens') return letters === 'token'
+  if (HARMLESS.test(letters)) return false
+  return SECRET.test(letters) || SECRET_END.test(snake.replace(/[^a-z0-9]+/g, '_'))
+}
+
+/** Members whose own members are variables, headers or the like: their values are hidden whatever they are called. */
+export const isEnvironment = (name: string): boolean =>
+  /^(?:env|environment|env_?vars|headers|secret_?env)$/i.test(name)
+
+/** A reference names a secret and is none: `vault:…`, `env:NAME`, `${NAME}`. */
+export const isReference = (text: string): boolean =>
+  /^(?:vault:[\w./@-]{1,512}|env:[A-Za-z_]\w{0,255}|\$\{?[A-Za-z_]\w{0,255}\}?)$/.test(text)

@@ -1,0 +1,201 @@
+import { lstat, mkdir, readdir, rm } from 'node:fs/promises'
+import { replaceDurably } from '../../../kernel/kit/durable-file.js'
+import { readRegularFile } from '../../../kernel/kit/read-file.js'
+import { Serial } from '../../../kernel/kit/serial.js'
+import { iso, messageOf } from '../../../kernel/plugin.js'
+import type {
+  CreateSupportBundleBody,
+  SupportManifest,
+  SupportOperation,
+  SupportStatus,
+} from '../../../schemas/support.js'
+import { SupportErrors } from './api.js'
+import { FOLDER, Limits, MOST_WAITING, RETENTION_MS } from './limits.js'
+import type { K } from './needs.js'
+import { hasEnded, transitions } from './states.js'
+
+/** Names of archives. Nothing else in their folder is ever removed. */
+const ARCHIVE = /^svc-support-\d{8}T\d{6}Z-sup_[0-9a-f]{16}\.tar\.gz$/
+const PART = /^\.svc-support-[\w.-]+\.tmp$/
+/** Milliseconds that a request waits for the end of an operation. */
+const WAIT_MS = 25_000
+
+interface Operation {
+  readonly id: string
+  readonly createdAt: number
+  readonly includeStatus: boolean
+  status: SupportStatus
+  updatedAt: number
+  completedAt?: number
+  fileName?: string
+  sizeBytes?: number
+  failureReason?: string
+  manifest?: SupportManifest
+  readonly ended: Promise<void>
+  readonly end: () => void
+}
+
+/** Makes support bundles one after the other, and removes them when they are a day old. */
+export class SupportService {
+  readonly #operations = new Map<string, Operation>()
+  readonly #worker = new Serial()
+  #wake: () => void = () => {}
+
+  constructor(private readonly kernel: K) {}
+
+  /** Begins a bundle. @throws Fault `bundle_consent_required`, `support_queue_full` */
+  create({ yes, include_status: includeStatus }: CreateSupportBundleBody): SupportOperation {
+    if (!yes) throw SupportErrors.bundle_consent_required()
+    const { clock, ids } = this.kernel
+    this.#forget()
+    const waiting = [...this.#operations.values()].filter(({ status }) => !hasEnded(status))
+    if (waiting.length > MOST_WAITING) throw SupportErrors.support_queue_full(undefined, { retryAfter: 10 })
+    const at = clock.now()
+    let end = () => {}
+    const ended = new Promise<void>(resolve => {
+      end = resolve
+    })
+    const operation: Operation = {
+      id: ids.id('sup'),
+      createdAt: at,
+      updatedAt: at,
+      includeStatus: includeStatus !== false,
+      status: 'pending',
+      ended,
+      end,
+    }
+    this.#operations.set(operation.id, operation)
+    void this.#worker.run(() => this.#make(operation))
+    return toWire(operation)
+  }
+
+  /** @param wait until it has ended, or for a while. @throws Fault `support_bundle_not_found` */
+  async show(id: string, wait: boolean, signal: AbortSignal): Promise<SupportOperation> {
+    const operation = this.#find(id)
+    if (wait && !hasEnded(operation.status)) {
+      const over = new AbortController()
+      const { clock } = this.kernel
+      const late = clock.sleep(WAIT_MS, AbortSignal.any([signal, over.signal])).catch(() => {})
+      await Promise.race([operation.ended, late])
+      over.abort()
+    }
+    return toWire(operation)
+  }
+
+  /** The archive. @throws Fault `support_bundle_not_found`, `support_bundle_not_ready` */
+  async download(id: string): Promise<{ readonly name: string; readonly bytes: Buffer }> {
+    const { status, fileName, failureReason } = this.#find(id)
+    if (status !== 'completed' || fileName === undefined) {
+      const why = failureReason === undefined ? `it is ${status}` : `it failed: ${failureReason}`
+      throw SupportErrors.support_bundle_not_ready(`the support bundle ${id} cannot be downloaded: ${why}`)
+    }
+    const bytes = await readRegularFile(this.#path(fileName), { maxBytes: 2 * Limits.bundle, links: 'refuse' })
+    if (bytes) return { name: fileName, bytes }
+    throw SupportErrors.support_bundle_not_found(`${this.#path(fileName)} was removed`)
+  }
+
+  /** Removes archives of this and of earlier daemons when their time is over. Without any it waits for the first. */
+  async retain(signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.kernel
+    while (!signal.aborted) {
+      const woken = new Promise<void>(resolve => {
+        this.#wake = resolve
+      })
+      this.#forget()
+      const next = await this.#sweep().catch(error => {
+        log.warn(`archives of support bundles cannot be removed: ${messageOf(error)}`)
+        return RETENTION_MS
+      })
+      const over = new AbortController()
+      const both = AbortSignal.any([signal, over.signal])
+      const aborted = new Promise<void>(resolve => both.addEventListener('abort', () => resolve(), { once: true }))
+      const due = next === undefined ? aborted : clock.sleep(next, both).catch(() => {})
+      await Promise.race([woken, due])
+      over.abort()
+    }
+  }
+
+  async #make(operation: Operation): Promise<void> {
+    const { clock, home, scope } = this.kernel
+    try {
+      scope.signal.throwIfAborted()
+      this.#advance(operation, 'running')
+      const { makeBundle } = await import('./bundle/make.js')
+      const { archive, manifest } = await makeBundle(this.kernel, operation)
+      scope.signal.throwIfAborted()
+      const name = `svc-support-${iso(operation.createdAt).replace(/[-:]|\.\d+/g, '')}-${operation.id}.tar.gz`
+      await mkdir(home.path(FOLDER), { recursive: true, mode: 0o700 })
+      await replaceDurably(this.#path(name), archive)
+      Object.assign(operation, { fileName: name, sizeBytes: archive.length, manifest, completedAt: clock.now() })
+      this.#advance(operation, 'completed')
+    } catch (error) {
+      operation.failureReason = scope.signal.aborted
+        ? 'the daemon stopped'
+        : this.kernel.redact.text(messageOf(error), 500)
+      operation.completedAt = clock.now()
+      this.#advance(operation, 'failed')
+    }
+    operation.end()
+    this.#wake()
+  }
+
+  #advance(operation: Operation, to: SupportStatus): void {
+    if (!transitions[operation.status].includes(to))
+      throw new TypeError(`no way leads from ${operation.status} to ${to}`)
+    operation.status = to
+    operation.updatedAt = this.kernel.clock.now()
+  }
+
+  #find(id: string): Operation {
+    this.#forget()
+    const operation = this.#operations.get(id)
+    if (!operation) throw SupportErrors.support_bundle_not_found(`there is no support bundle ${id.slice(0, 80)}`)
+    return operation
+  }
+
+  /** Operations go when their archives do. */
+  #forget(): void {
+    const now = this.kernel.clock.now()
+    for (const [id, { completedAt }] of this.#operations)
+      if (completedAt !== undefined && now - completedAt >= RETENTION_MS) this.#operations.delete(id)
+  }
+
+  /** @returns milliseconds until the next archive has to go; undefined where there is none */
+  async #sweep(): Promise<number | undefined> {
+    const now = this.kernel.clock.now()
+    const names = await readdir(this.kernel.home.path(FOLDER)).catch(() => [])
+    let next: number | undefined
+    for (const name of names) {
+      if (!ARCHIVE.test(name) && !PART.test(name)) continue
+      const about = await lstat(this.#path(name)).catch(() => undefined)
+      if (!about?.isFile()) continue
+      // A clock that was set back makes no archive older than now.
+      const left = Math.min(RETENTION_MS, about.mtimeMs + RETENTION_MS - now)
+      if (left <= 0) await rm(this.#path(name), { force: true })
+      else next = Math.min(next ?? left, left)
+    }
+    return next === undefined ? undefined : next + 1
+  }
+
+  #path(name: string): string {
+    return this.kernel.home.path(FOLDER, name)
+  }
+}
+
+function toWire(operation: Operation): SupportOperation {
+  const { id, status, createdAt, updatedAt, completedAt, fileName, sizeBytes, failureReason, manifest } = operation
+  const url = `/api/support/bundles/${id}`
+  return {
+    operation_id: id,
+    status,
+    status_url: url,
+    ...(status === 'completed' && { download_url: `${url}/download` }),
+    ...(fileName !== undefined && { file_name: fileName }),
+    ...(sizeBytes !== undefined && { size_bytes: sizeBytes }),
+    ...(failureReason !== undefined && { failure_reason: failureReason }),
+    created_at: iso(createdAt),
+    updated_at: iso(updatedAt),
+    completed_at: completedAt === undefined ? null : iso(completedAt),
+    manifest: manifest ?? null,
+  }
+}
