@@ -183,6 +183,27 @@ export const localCommands: readonly LocalCommand[] = [
   },
   {
     kind: 'local',
+    path: 'import',
+    summary: 'Import jobs, MCP servers, hooks and agents from files of other programs',
+    args: [
+      {
+        name: 'source',
+        optional: true,
+        summary: 'a file, a folder, or a program such as crontab, cursor, claude; default: list what is found here',
+      },
+    ],
+    options: [
+      { name: 'dry-run', type: 'boolean', summary: 'show what would be made, and change nothing' },
+      { name: 'format', type: 'text', summary: 'kind of the file, where its name does not tell: crontab, mcp' },
+      { name: 'workspace', type: 'text', summary: 'workspace that gets what is imported; default: all' },
+      { name: 'agent', type: 'text', summary: 'agent that jobs run, instead of one that runs their commands' },
+      { name: 'system', type: 'boolean', summary: 'lines of the crontab name a user, as those of /etc/crontab do' },
+      { name: 'enable', type: 'boolean', summary: 'enable imported jobs at once' },
+    ],
+    load: () => import('./import/command.js').then(module => module.importSource),
+  },
+  {
+    kind: 'local',
     path: 'completion',
     summary: 'Print a completion script: eval "$(svc completion bash)"',
     args: [{ name: 'shell', summary: 'bash, zsh or fish' }],

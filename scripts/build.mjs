@@ -29,13 +29,14 @@ const dist = join(root, 'dist')
 const staleMs = 60_000
 const cache = join(dist, 'cache')
 const cacheMs = 20_000
-const commands = ['svc.cjs', 'bin/svc-mcp.cjs', 'bin/svc-agent.cjs', 'bin/svc-report-agent.cjs']
+const commands = ['svc.cjs', ...['mcp', 'agent', 'report-agent', 'command-agent'].map(name => `bin/svc-${name}.cjs`)]
 /** Programs of dist/bin/, which the daemon puts on the path of what it starts, and the entries that they run. */
 const launchers = {
   svc: 'front.cjs',
   'svc-mcp': 'bin/svc-mcp.cjs',
   'svc-agent': 'bin/svc-agent.cjs',
   'svc-report-agent': 'bin/svc-report-agent.cjs',
+  'svc-command-agent': 'bin/svc-command-agent.cjs',
 }
 
 /** What is run and not imported, one CommonJS file each: what loads modules costs Node twice as much to begin with. */
@@ -93,6 +94,7 @@ function filesBelow(folder) {
 const agentCode = {
   'bin/svc-agent': 'packages/agent/src/main.ts',
   'bin/svc-report-agent': 'examples/agents/report/agent.ts',
+  'bin/svc-command-agent': 'examples/agents/command/agent.ts',
 }
 
 /** Extensions that come with the daemon: a file of code each with all its libraries, beside its manifest. */

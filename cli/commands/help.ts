@@ -99,6 +99,7 @@ const purposes: readonly (readonly [string, readonly string[]])[] = [
     'Set up and operate the daemon',
     [
       'init',
+      'import',
       'daemon',
       'service',
       'status',

@@ -48,6 +48,8 @@ export const Schedule = v.strictObject({
   misfire_grace_seconds: v.optional(Integer),
   mode: ScheduleMode,
   time: v.optional(v.string()),
+  /** IANA name; of `cron` alone. */
+  timezone: v.optional(v.string()),
 })
 export type Schedule = v.InferOutput<typeof Schedule>
 

@@ -21,6 +21,7 @@ tree.write({
   'schemas/area.test.ts': 'export const no = 1\n',
   'cli/svc.ts': `import { name } from '../kernel/index.js'\nconsole.log(name)\nconst fail = () => { throw new Error('line three') }\nfail()\nconsole.log(name)\n`,
   'cli/build-data.ts': `import { writeFileSync } from 'node:fs'\nimport { name } from '../kernel/index.js'\nimport { pull } from '../plugins/index.js'\nwriteFileSync('dist/commands.json', JSON.stringify([name, pull()]))\n`,
+  'examples/agents/command/agent.ts': `#!/usr/bin/env node\nconsole.log('command')\n`,
   'examples/agents/report/agent.ts': `#!/usr/bin/env node\nconsole.log('report')\n`,
 })
 
@@ -58,6 +59,7 @@ test('each entry that exists comes out at its place and runs', () => {
     'plugins/pullers.js',
     'schemas/deep/area.js',
     'svc.cjs',
+    'bin/svc-command-agent.cjs',
     'bin/svc-report-agent.cjs',
   ]
   for (const name of made) assert.ok(existsSync(at(`dist/${name}`)) && existsSync(at(`dist/${name}.map`)), name)

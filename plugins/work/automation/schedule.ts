@@ -27,6 +27,10 @@ export function scheduleProblem(schedule: Schedule): string | undefined {
     if (field !== own && schedule[field])
       return `schedule.${field}: not allowed with mode ${schedule.mode}, which uses ${own}`
   }
+  if (schedule.timezone !== undefined) {
+    if (schedule.mode !== 'cron') return `schedule.timezone: not allowed with mode ${schedule.mode}`
+    if (!isTimezone(schedule.timezone)) return 'schedule.timezone: must be an IANA name such as Europe/Paris'
+  }
   const value = schedule[own]?.trim()
   if (!value) return `schedule.${own}: required for mode ${schedule.mode}`
   const grace = schedule.misfire_grace_seconds
@@ -72,7 +76,10 @@ function cronOf(expr: string, timezone: string): Cron {
   const key = `${timezone} ${expr}`
   const known = parsed.get(key)
   if (known) return known
-  const cron = new Cron(expr.trim(), { mode: '5-part', timezone })
+  // As cron does: where a day field begins with *, both days must match, otherwise either.
+  const [, , day = '', , weekday = ''] = expr.trim().split(/\s+/)
+  const domAndDow = day.startsWith('*') || weekday.startsWith('*')
+  const cron = new Cron(expr.trim(), { mode: '5-part', timezone, domAndDow })
   const [oldest] = parsed.keys()
   if (parsed.size >= PARSED && oldest !== undefined) parsed.delete(oldest)
   parsed.set(key, cron)
@@ -93,7 +100,7 @@ export function isTimezone(name: string): boolean {
 export function scheduleHash(schedule: Schedule | undefined, timezone: string): string {
   if (!schedule) return ''
   const { mode, expr, interval, time, catch_up_policy: policy, misfire_grace_seconds: grace } = schedule
-  const zone = mode === 'cron' ? timezone : ''
+  const zone = mode === 'cron' ? (schedule.timezone ?? timezone) : ''
   return createHash('sha256')
     .update(canonicalJson({ mode, expr, interval, time, policy, grace, zone }))
     .digest('hex')
@@ -102,10 +109,15 @@ export function scheduleHash(schedule: Schedule | undefined, timezone: string): 
 
 /** The occurrences of one schedule, in epoch milliseconds. */
 export class Occurrences {
+  readonly #timezone: string
+
+  /** @param timezone of schedules that name none */
   constructor(
     private readonly schedule: Schedule,
-    private readonly timezone: string,
-  ) {}
+    timezone: string,
+  ) {
+    this.#timezone = schedule.timezone ?? timezone
+  }
 
   /** The first occurrence of a job created or changed at `now`; undefined when there is none. */
   first(now: number): number | undefined {
@@ -147,7 +159,7 @@ export class Occurrences {
   }
 
   get #cron(): Cron {
-    return cronOf(this.schedule.expr ?? '', this.timezone)
+    return cronOf(this.schedule.expr ?? '', this.#timezone)
   }
 
   #cronAfter(instant: number): number | undefined {

@@ -28,6 +28,7 @@ const jobFields: readonly CliColumn[] = [
   { header: 'Source', path: 'source' },
   { header: 'Mode', path: 'schedule.mode' },
   { header: 'Cron', path: 'schedule.expr' },
+  { header: 'Time zone', path: 'schedule.timezone' },
   { header: 'Interval', path: 'schedule.interval' },
   { header: 'Time', path: 'schedule.time' },
   { header: 'Catch-up', path: 'scheduler.catch_up_policy' },

@@ -16,7 +16,13 @@ import {
   waitColumn,
 } from '../../../../plugins/work/automation/runs/run-row.js'
 import { RunStore } from '../../../../plugins/work/automation/runs/runs.js'
-import { decide, Occurrences, occurrenceIds, scheduleHash } from '../../../../plugins/work/automation/schedule.js'
+import {
+  decide,
+  Occurrences,
+  occurrenceIds,
+  scheduleHash,
+  scheduleProblem,
+} from '../../../../plugins/work/automation/schedule.js'
 import { boot } from '../../../harness/kernel.js'
 
 const HOUR = 3_600_000
@@ -43,6 +49,33 @@ test('cron follows the wall clock of its time zone over both DST changes', () =>
     '2026-10-26T01:30:00.000Z',
     '2026-10-27T01:30:00.000Z',
   ])
+})
+
+test('the zone of a schedule comes before that of the settings, and is part of its hash', () => {
+  const noon = { mode: 'cron', expr: '0 12 * * *', timezone: 'Asia/Tokyo' } as const
+  const first = new Occurrences(noon, 'Europe/Paris').first(utc('2026-01-01T00:00:00Z')) ?? Number.NaN
+  assert.is(new Date(first).toISOString(), '2026-01-01T03:00:00.000Z')
+  assert.is(scheduleHash(noon, 'Europe/Paris'), scheduleHash(noon, 'UTC'))
+  assert.is.not(scheduleHash(noon, 'UTC'), scheduleHash({ ...noon, timezone: 'UTC' }, 'UTC'))
+  assert.is(scheduleProblem(noon), undefined)
+  assert.match(scheduleProblem({ ...noon, timezone: 'Mars/Olympus' }) ?? '', 'schedule.timezone: must be an IANA name')
+  assert.match(scheduleProblem({ mode: 'every', interval: '1h', timezone: 'UTC' }) ?? '', 'not allowed with mode every')
+})
+
+test('where a day field begins with *, both day fields must match, otherwise either', () => {
+  const days = (expr: string) => {
+    const schedule = new Occurrences({ mode: 'cron', expr }, 'UTC')
+    const seen: string[] = []
+    for (let at = utc('2026-11-01T00:00:00Z'); seen.length < 4; ) {
+      at = schedule.after(at, at) ?? Number.NaN
+      seen.push(new Date(at).toISOString().slice(5, 10))
+    }
+    return seen
+  }
+  assert.equal(days('0 9 */2 * 1'), ['11-09', '11-23', '12-07', '12-21'])
+  assert.equal(days('0 9 1 * 1'), ['11-01', '11-02', '11-09', '11-16'])
+  // The first of a month that is a Sunday.
+  assert.equal(days('0 9 1 * */7'), ['11-01', '08-01', '10-01', '04-01'])
 })
 
 /** The minutes of a zone's wall clock, by a road that does not go through the library under test. */

@@ -1,0 +1,271 @@
+import { createHash } from 'node:crypto'
+import { shown } from '../../kernel/kit/text.js'
+import { lifecycleCommand } from '../../plugins/work/automation/lifecycle-command.js'
+import { isTimezone, scheduleProblem } from '../../plugins/work/automation/schedule.js'
+import type { Schedule } from '../../schemas/automation.js'
+import type { SourceFile } from './foreign-file.js'
+import { type Around, Findings, type Found, NotCarried, type Place, slug } from './plan.js'
+
+/** The agent that runs the script that its prompt is. */
+export const COMMAND_AGENT = 'crontab'
+
+/** Lines of one crontab that are looked at. */
+const MOST_LINES = 10_000
+
+const NICKNAMES: Readonly<Record<string, string>> = {
+  '@hourly': '0 * * * *',
+  '@daily': '0 0 * * *',
+  '@midnight': '0 0 * * *',
+  '@weekly': '0 0 * * 0',
+  '@monthly': '0 0 1 * *',
+  '@yearly': '0 0 1 1 *',
+  '@annually': '0 0 1 1 *',
+}
+
+const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
+const DAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat']
+
+interface Field {
+  readonly name: string
+  readonly least: number
+  readonly most: number
+  readonly names?: readonly string[]
+}
+const FIELDS: readonly Field[] = [
+  { name: 'minute', least: 0, most: 59 },
+  { name: 'hour', least: 0, most: 23 },
+  { name: 'day of the month', least: 1, most: 31 },
+  { name: 'month', least: 1, most: 12, names: MONTHS },
+  { name: 'day of the week', least: 0, most: 7, names: DAYS },
+]
+
+/** Shells that a script may be of; the script is given to them with `-c`. */
+const SHELLS = ['sh', 'bash', 'dash', 'ash', 'ksh', 'mksh', 'zsh']
+
+/** Variables of a crontab that are for cron and not for its commands. */
+const FOR_CRON: Readonly<Record<string, string>> = {
+  MAILTO: 'svc mails no output; it is in the run (svc job history), and svc notifications tells of runs that failed',
+  MAILFROM: 'svc mails no output',
+  CONTENT_TYPE: 'svc mails no output',
+  CONTENT_TRANSFER_ENCODING: 'svc mails no output',
+  RANDOM_DELAY: 'svc has no random delay; its jobs are due at the minute',
+  START_HOURS_RANGE: 'it is for anacron; svc catches up by catch_up_policy',
+  CRON_WITHIN: 'svc has no such limit; see misfire_grace_seconds of a schedule',
+}
+
+interface Settings {
+  readonly zone: string | undefined
+  readonly shell: string
+  readonly variables: ReadonlyMap<string, string>
+}
+
+/** Jobs of crontabs: each command becomes a job that runs it as a script. */
+export function importCrontab(files: readonly SourceFile[], around: Around): Found {
+  const found = new Findings()
+  const times = new Map<string, number>()
+  for (const file of files) readCrontab(file, around, found, times)
+  if (found.wanted.length > 0 && around.agent === undefined) found.want(commandAgent(found.wanted[0] as Place))
+  return found
+}
+
+/** Runs the script that its prompt is, in the terminal of its session. */
+export const commandAgent = ({ file, line }: Place) =>
+  ({
+    kind: 'agent',
+    name: COMMAND_AGENT,
+    file,
+    line,
+    agent: {
+      command: 'svc-command-agent',
+      permissions: 'approve-all',
+      prompt: 'You run the shell script that a prompt is, and nothing else. No model is involved.',
+    },
+    notes: [],
+  }) as const
+
+function readCrontab(
+  { path: file, text }: SourceFile,
+  around: Around,
+  found: Findings,
+  times: Map<string, number>,
+): void {
+  const variables = new Map<string, string>()
+  let zone: string | undefined
+  let shell = '/bin/sh'
+  const lines = text.split('\n')
+  if (lines.length > MOST_LINES)
+    found.leave({ file, line: MOST_LINES + 1 }, 'lines', `more than ${MOST_LINES} lines; the others are not looked at`)
+  for (const [index, written] of lines.slice(0, MOST_LINES).entries()) {
+    const line = written.trim()
+    const place = { file, line: index + 1 }
+    if (line === '' || line.startsWith('#')) continue
+    const variable = variableOf(line)
+    if (!variable) {
+      readCommand(line, place, { zone, shell, variables }, around, found, times)
+      continue
+    }
+    const [name, value] = variable
+    const why = FOR_CRON[name]
+    if (name === 'CRON_TZ') zone = value
+    else if (name === 'SHELL') shell = value
+    else if (why !== undefined) {
+      if (value !== '') found.leave(place, name, why)
+    } else variables.set(name, value)
+  }
+}
+
+/** `NAME = value`; the name and the value may stand in quotes. */
+function variableOf(line: string): readonly [name: string, value: string] | undefined {
+  const [, quoted, bare = quoted, value = ''] =
+    /^(?:["']([A-Za-z_]\w*)["']|([A-Za-z_]\w*))\s*=\s*(.*)$/.exec(line) ?? []
+  const name = bare ?? quoted
+  if (name === undefined) return undefined
+  const inner = /^"(.*)"$/.exec(value)?.[1] ?? /^'(.*)'$/.exec(value)?.[1]
+  return [name, inner ?? value.trimEnd()]
+}
+
+function readCommand(
+  line: string,
+  place: Place,
+  settings: Settings,
+  around: Around,
+  found: Findings,
+  times: Map<string, number>,
+): void {
+  const { rest, ...timing } = splitLine(line)
+  found.entry(place, commandName(rest === '' ? line : rest), () => {
+    const expr = exprOf(timing)
+    const { command, input } = splitInput(around.hasUsers ? ofUser(rest, around.user) : rest)
+    if (command === '') throw new NotCarried('there is no command after the schedule')
+    const { zone = around.timezone, shell } = settings
+    if (!isTimezone(zone)) throw new NotCarried(`CRON_TZ ${shown(zone, 60)} is no time zone of this system`)
+    if (!SHELLS.includes(shell.split('/').at(-1) ?? '') || !/^\/[\w./-]+$/.test(shell))
+      throw new NotCarried(`SHELL ${shown(shell, 60)} runs no shell script; one of ${SHELLS.join(', ')} does`)
+    const schedule: Schedule = { mode: 'cron', expr, timezone: zone }
+    const problem = scheduleProblem(schedule)
+    if (problem !== undefined) throw new NotCarried(problem)
+    const prompt = scriptOf(command, input, settings)
+    if (lifecycleCommand(prompt) !== undefined)
+      throw new NotCarried('it stops or restarts the daemon that would run it; leave it to cron')
+    const name = nameOf(command, times)
+    const notes = around.agent === undefined ? [] : [`the agent ${around.agent} is asked to run it`]
+    found.want({ kind: 'job', ...place, name, agent: around.agent ?? COMMAND_AGENT, prompt, schedule, notes })
+  })
+}
+
+/** A line of a system crontab without its user. @throws NotCarried for another user than the one who imports */
+function ofUser(text: string, caller: string): string {
+  const [, user = '', rest = ''] = /^(\S+)\s+(.*)$/.exec(text) ?? []
+  if (rest === '') throw new NotCarried('a user and a command are expected after the schedule')
+  if (user !== caller)
+    throw new NotCarried(`it runs as ${user}; jobs run as the user of the daemon, ${caller}: import it as that user`)
+  return rest
+}
+
+/** A line of a schedule: a nickname or five fields, and what follows. */
+interface Line {
+  readonly nickname?: string
+  readonly fields?: readonly string[]
+  readonly rest: string
+}
+
+function splitLine(line: string): Line {
+  const [word = ''] = line.split(/\s+/, 1)
+  if (word.startsWith('@')) return { nickname: word.toLowerCase(), rest: line.slice(word.length).trim() }
+  // A hyphen in front keeps cron from logging a command.
+  const match = /^-?(\S+)\s+(\S+)\s+(\S+)\s+(\S+)\s+(\S+)(?:\s+(.*))?$/.exec(line)
+  return match ? { fields: match.slice(1, 6), rest: match[6] ?? '' } : { rest: '' }
+}
+
+/** The schedule as svc has it. @throws NotCarried */
+function exprOf({ nickname, fields }: Omit<Line, 'rest'>): string {
+  if (nickname === '@reboot')
+    throw new NotCarried('no job of svc runs at the start of the machine; a unit of systemd does')
+  if (nickname !== undefined) {
+    const expr = Object.hasOwn(NICKNAMES, nickname) ? NICKNAMES[nickname] : undefined
+    if (expr !== undefined) return expr
+    throw new NotCarried(`${shown(nickname, 40)} is none of ${Object.keys(NICKNAMES).join(', ')}`)
+  }
+  if (!fields) throw new NotCarried('it is neither a variable nor five fields and a command')
+  return FIELDS.map((field, index) => {
+    const written = fields[index] as string
+    try {
+      return fieldOf(written, field)
+    } catch (error) {
+      throw error instanceof NotCarried
+        ? new NotCarried(`${field.name} ${shown(written, 40)}: ${error.message}`)
+        : error
+    }
+  }).join(' ')
+}
+
+/** A field in numbers, as a schedule of svc has it; cron and svc mean the same by it. @throws NotCarried */
+function fieldOf(written: string, field: Field): string {
+  if (written.includes('~')) throw new NotCarried('a time by chance cannot be expressed; write one')
+  return written
+    .split(',')
+    .map(part => rangeOf(part, field))
+    .join(',')
+}
+
+/** @throws NotCarried */
+function rangeOf(part: string, { least, most, names }: Field): string {
+  const number = (text: string) => {
+    const at = names?.indexOf(text.toLowerCase()) ?? -1
+    if (at >= 0) return at + (least === 1 ? 1 : 0)
+    return /^\d{1,2}$/.test(text) ? Number(text) : Number.NaN
+  }
+  const [, range, from = '', to, step] = /^(\*|(\w+)(?:-(\w+))?)(?:\/(\d{1,2}))?$/.exec(part) ?? []
+  if (range === undefined) throw new NotCarried(`${shown(part, 40)} is no number, range or step`)
+  if (step !== undefined && Number(step) < 1) throw new NotCarried('a step has to be at least 1')
+  if (range === '*') return step === undefined ? '*' : `*/${Number(step)}`
+  const first = number(from)
+  const last = to === undefined ? first : number(to)
+  if (!(first >= least && last <= most))
+    throw new NotCarried(`values are ${least} to ${most}${names ? ' and names' : ''}`)
+  if (first > last) throw new NotCarried('a range that runs backwards means nothing to cron')
+  if (step !== undefined && to === undefined) throw new NotCarried('a step needs a range or *')
+  return spelled(first, last, Number(step ?? 1), most === 7)
+}
+
+/** A range; of days of the week one by one where it has the 7, which is Sunday as 0 is. */
+function spelled(first: number, last: number, step: number, isDays: boolean): string {
+  if (isDays && last === 7) {
+    const days = new Set<number>()
+    for (let day = first; day <= last; day += step) days.add(day % 7)
+    return [...days].sort((a, b) => a - b).join(',')
+  }
+  return `${first}${last > first ? `-${last}` : ''}${step > 1 && last > first ? `/${step}` : ''}`
+}
+
+/** Cron's own rule: the first `%` ends the command, what follows is its input, each further `%` a line end; `\\%` is a `%`. */
+function splitInput(text: string): { readonly command: string; readonly input: string | undefined } {
+  const parts = text.split(/(?<!\\)%/).map(part => part.replaceAll('\\%', '%'))
+  const [command = '', ...rest] = parts
+  return { command: command.trim(), input: rest.length === 0 ? undefined : rest.join('\n') }
+}
+
+const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
+
+/** What cron does, as a script: the variables of the crontab, the home folder, the command with its input. */
+function scriptOf(command: string, input: string | undefined, { shell, variables }: Settings): string {
+  const exported = [...variables].map(([name, value]) => `export ${name}=${quoted(value)}`)
+  const lines = [`#!${shell}`, ...exported, 'cd "$HOME"']
+  if (input === undefined) return [...lines, command].join('\n')
+  return [...lines, `printf '%s\\n' ${quoted(input)} | {`, command, '}'].join('\n')
+}
+
+/** The program of a command for people: without what stands before it. */
+function commandName(command: string): string {
+  return shown(command.replace(/\s+/g, ' '), 48).slice(1, -1)
+}
+
+/** The same for the same command, so that a second import finds the job of the first one. */
+function nameOf(command: string, times: Map<string, number>): string {
+  const word = command.split(/[\s;|&<>()]+/).find(part => part !== '' && !/^[A-Za-z_]\w*=/.test(part)) ?? ''
+  const hash = createHash('sha256').update(command).digest('hex').slice(0, 6)
+  const name = `cron-${slug(word.split('/').at(-1) ?? '', 'command', 32)}-${hash}`
+  const time = (times.get(name) ?? 0) + 1
+  times.set(name, time)
+  return time === 1 ? name : `${name}-${time}`
+}

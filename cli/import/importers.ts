@@ -1,0 +1,69 @@
+import { basename, dirname, join } from 'node:path'
+import { importCrontab } from './crontab.js'
+import type { SourceFile } from './foreign-file.js'
+import { importMcpFiles } from './mcp-servers.js'
+import type { Around, Found } from './plan.js'
+
+/** One kind of foreign files: how they are recognised, and the pure function that makes a plan of them. */
+export interface Importer {
+  readonly name: string
+  readonly summary: string
+  /** Whether a path that a person names is of this kind. `text`: of a file, empty for a folder. */
+  readonly takes: (path: string, text: string) => boolean
+  /** Files of a folder that a person names, as paths below it; a folder is looked at with all that is in it. Default: none. */
+  readonly below?: readonly string[]
+  readonly plan: (files: readonly SourceFile[], around: Around) => Found
+}
+
+/** Every importer; the first that takes a path reads it. */
+export const importers: readonly Importer[] = [
+  {
+    name: 'crontab',
+    summary: 'jobs of a crontab',
+    takes: path =>
+      /(?:^|[._-])cron(?:tab)?s?(?:$|[._-])/i.test(basename(path)) || /\/cron(?:tabs|\.d)\/[^/]+$/.test(path),
+    plan: importCrontab,
+  },
+  {
+    name: 'mcp',
+    summary: 'MCP servers of Claude, VS Code, Cursor, Windsurf, Zed and others',
+    takes: path => /\.jsonc?$/i.test(path),
+    plan: importMcpFiles,
+  },
+]
+
+/** A program whose files a person may name by the program's name. */
+export interface Program {
+  readonly name: string
+  readonly importer: string
+  /** Where it keeps its files; a folder stands for those that the importer reads below it. */
+  readonly paths: (around: Pick<Around, 'env' | 'userHome' | 'platform'>) => readonly string[]
+}
+
+/** Where desktop programs keep their settings. */
+const settingsOf = ({ env, userHome, platform }: Pick<Around, 'env' | 'userHome' | 'platform'>) =>
+  platform === 'darwin'
+    ? join(userHome, 'Library', 'Application Support')
+    : env.XDG_CONFIG_HOME || join(userHome, '.config')
+
+/** Programs by name, each with its files. `crontab` is no file: its program prints it. */
+export const programs: readonly Program[] = [
+  { name: 'crontab', importer: 'crontab', paths: () => [] },
+  {
+    name: 'claude-desktop',
+    importer: 'mcp',
+    paths: around => [join(settingsOf(around), 'Claude', 'claude_desktop_config.json')],
+  },
+  { name: 'vscode', importer: 'mcp', paths: around => [join(settingsOf(around), 'Code', 'User', 'mcp.json')] },
+  { name: 'cursor', importer: 'mcp', paths: ({ userHome }) => [join(userHome, '.cursor', 'mcp.json')] },
+  {
+    name: 'windsurf',
+    importer: 'mcp',
+    paths: ({ userHome }) => [join(userHome, '.codeium', 'windsurf', 'mcp_config.json')],
+  },
+  { name: 'zed', importer: 'mcp', paths: around => [join(settingsOf(around), 'zed', 'settings.json')] },
+]
+
+/** The folder of a project whose file this is. */
+export const projectFolder = (file: string): string =>
+  basename(dirname(file)).startsWith('.') ? dirname(dirname(file)) : dirname(file)
