@@ -1,5 +1,6 @@
 import type { CommandArgument, CommandOption } from '../kernel/contract/surface.js'
 import type { CommandContext } from '../kernel/kit/commands/context.js'
+import { backupCommands } from './backup/command-list.js'
 import type { DaemonClient } from './client.js'
 import type { CommandData } from './commands/command-data.js'
 import type { Io } from './io.js'
@@ -87,6 +88,7 @@ export const localCommands: readonly LocalCommand[] = [
     options: [],
     load: () => import('./daemon/restart-daemon.js').then(module => module.restartDaemon),
   },
+  ...backupCommands,
   {
     kind: 'local',
     path: 'service install',

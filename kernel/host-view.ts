@@ -54,6 +54,8 @@ export function hostView({ options, startedAt, pid, host, transport, faults, red
     store: () => store.status(),
     /** Moves the log of the store into its database; resolves when that is on the disk. */
     checkpoint: () => store.checkpoint(),
+    /** The database file is whole and stays as it is until `use` has ended; transactions wait until `goOn` is called. */
+    still: <T>(use: (goOn: () => void) => Promise<T>): Promise<T> => store.still(use),
   }
 }
 

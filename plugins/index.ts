@@ -18,6 +18,7 @@ import bundles from './delivery/bundles/index.js'
 import extensions from './delivery/extensions/index.js'
 import { markInTree } from './delivery/extensions/load/wrapped.js'
 import marketplace from './delivery/marketplace/index.js'
+import backup from './desk/backup/index.js'
 import changes from './desk/changes/index.js'
 import daemon from './desk/daemon/index.js'
 import settings from './desk/settings/index.js'
@@ -60,6 +61,7 @@ export {
   audit,
   auth,
   automation,
+  backup,
   bridges,
   bundles,
   changes,
@@ -126,6 +128,7 @@ export const base: readonly Plugin[] = [
 export const inTree: readonly Plugin[] = [
   ...base,
   auth,
+  backup,
   daemon,
   disk,
   resources,

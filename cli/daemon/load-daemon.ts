@@ -25,6 +25,11 @@ export async function loadCheck(root: string, home: string): Promise<Pick<Daemon
   return loaded(root, home)
 }
 
+/** The same code, for what it knows of databases. */
+export async function loadMigrations(root: string, home: string): Promise<Pick<Daemon, 'knownMigrations'>> {
+  return loaded(root, home)
+}
+
 async function loaded(root: string, home: string): Promise<Daemon & { readonly keep?: (() => void) | undefined }> {
   if (import.meta.url.endsWith('.ts')) return import('./run-daemon.js')
   const { exports, keep } = runCached(join(root, 'run-daemon.cjs'), join(home, 'cache', 'code'), join(root, 'cache'))

@@ -15,6 +15,7 @@ import { forgetEnds, recentCulprits, whyNoMore, whySafeMode } from './restart-li
 import { describeSuspect, forgetSuspect, readSuspect } from './suspect.js'
 import type { Blocked, Watchdog } from './watchdog.js'
 
+export { knownMigrations } from '../backup/known-migrations.js'
 export { checkConfig, configChecker } from '../setup/check-config.js'
 
 /** A clean shutdown has its own deadlines of ten seconds in all; past this the process goes anyway. */

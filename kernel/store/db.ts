@@ -28,6 +28,8 @@ export class Core {
   current: Transaction | undefined
   /** Owners whose transactions wait, and for what. */
   held: { readonly owners: ReadonlySet<string>; readonly over: Promise<void> } | undefined
+  /** All transactions wait for it. */
+  paused: Promise<void> | undefined
   /** Who waits for the commit that is open. */
   #group: Settle[] | undefined
   readonly #sql: Readonly<Record<'begin' | 'commit' | 'rollback' | 'savepoint' | 'release' | 'undo', SqliteStatement>>
@@ -87,6 +89,19 @@ export class Core {
     void over.then(() => {
       if (this.held === held) this.held = undefined
     })
+  }
+
+  /** All transactions wait until the returned function is called. */
+  pause(): () => void {
+    let goOn = () => {}
+    const paused = new Promise<void>(resolve => {
+      goOn = resolve
+    })
+    this.paused = paused
+    return () => {
+      if (this.paused === paused) this.paused = undefined
+      goOn()
+    }
   }
 
   /** Runs `fn` as a commit of its own; durable later. */
@@ -210,8 +225,9 @@ class TxHandle extends Access implements Tx {
 /** The database for one owner; without one, the kernel's own. */
 export class DbHandle extends Access implements Db {
   tx<T>(fn: (t: Tx) => T): Promise<T> {
-    const { held } = this.core
-    if (held?.owners.has(this.owner?.name ?? '')) return held.over.then(() => this.tx(fn))
+    const { held, paused } = this.core
+    const over = paused ?? (held?.owners.has(this.owner?.name ?? '') ? held.over : undefined)
+    if (over !== undefined) return over.then(() => this.tx(fn))
     return this.core.tx(transaction => fn(new TxHandle(this.core, this.owner, transaction)))
   }
 

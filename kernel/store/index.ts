@@ -1,6 +1,7 @@
 import path from 'node:path'
 import { Fault } from '../contract/errors.js'
 import type { Db, Room, StoreStatus } from '../contract/storage.js'
+import { Serial } from '../kit/serial.js'
 import { isUnsupported } from '../kit/system-calls.js'
 import { Core, DbHandle } from './db.js'
 import { type Disk, missing, readWhole, replaceFile, systemDisk, type WholeOptions } from './disk.js'
@@ -89,7 +90,8 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     const found = await reading
     const files = await usable(disk, engine, options.path, room, found)
     db = recover(engine, files)
-    db.run(`PRAGMA wal_autocheckpoint = ${Math.trunc(options.autocheckpointPages ?? 1000)}`)
+    const pages = Math.trunc(options.autocheckpointPages ?? 1000)
+    db.run(`PRAGMA wal_autocheckpoint = ${pages}`)
     const main = handles[0] ?? (await open(''))
     if (found.image.length === 0) await exclude(disk, main, options.path)
     const opened = { main, wal: await open('-wal'), mark: await open('-mark') }
@@ -108,7 +110,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     const core = new Core(db, mirror)
     const migrations = new Migrations(db, core, options.now)
     await unlessStalled(mirror, mirror.drain())
-    return serve(options.path, disk, engine, core, migrations)
+    return serve(options.path, disk, engine, core, migrations, pages)
   } catch (error) {
     if (db !== undefined) {
       engine?.watchers.delete(db.filename)
@@ -176,8 +178,9 @@ async function usable(
   return { image, wal, mark }
 }
 
-function serve(file: string, disk: Disk, engine: Engine, core: Core, migrations: Migrations) {
+function serve(file: string, disk: Disk, engine: Engine, core: Core, migrations: Migrations, pages: number) {
   const { mirror } = core
+  const still = new Serial()
   const { db } = core.statements
   const checkpoint = (): Promise<void> => {
     core.commit()
@@ -238,9 +241,29 @@ function serve(file: string, disk: Disk, engine: Engine, core: Core, migrations:
       streams: core.closed ? [] : migrations.streams(),
     }),
     /** Moves everything from the log into the database and empties the log; resolves when that is on the disk. */
-    async checkpoint(): Promise<void> {
-      core.ready()
-      await checkpoint()
+    checkpoint(): Promise<void> {
+      return still.run(() => {
+        core.ready()
+        return checkpoint()
+      })
+    },
+    /**
+     * Moves everything into the database file and leaves that as it is until `use` has ended: what is written meanwhile stays in the
+     * log. Transactions wait until `goOn` is called, so that `use` sees other files as of the same moment.
+     */
+    still<T>(use: (goOn: () => void) => Promise<T>): Promise<T> {
+      return still.run(async () => {
+        core.ready()
+        const goOn = core.pause()
+        db.run('PRAGMA wal_autocheckpoint = 0')
+        try {
+          await checkpoint()
+          return await use(goOn)
+        } finally {
+          goOn()
+          if (!core.closed) db.run(`PRAGMA wal_autocheckpoint = ${pages}`)
+        }
+      })
     },
     /** Resolves when everything is on the disk, however long a full disk holds it up; rejects with the failure. */
     settled: () => {

@@ -26,6 +26,8 @@ export const StatusDaemon = v.object({
   pid: Integer,
   /** Why no extension runs; absent when they do. */
   safe_mode: v.optional(v.string()),
+  /** Why no work begins: the home was restored from a backup and is not confirmed. */
+  held: v.optional(v.string()),
   schema_streams: v.array(SchemaStream),
   socket: v.string(),
   started_at: Timestamp,

@@ -53,6 +53,7 @@ export class HeartbeatsService implements HeartbeatsApi {
 
   /** Plans the sessions that there are, then wakes what is due until `signal` aborts. */
   async run(signal: AbortSignal): Promise<void> {
+    await this.kernel.needs.daemon.released(signal)
     await this.#forget()
     await this.planAll()
     await this.#scheduler.run(signal)

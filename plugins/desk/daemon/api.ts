@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { command } from '../../../kernel/kit/commands/command-line.js'
 import {
+  type Actor,
   defineErrors,
   event,
   gate,
@@ -11,6 +12,7 @@ import {
   type TapsOf,
   token,
 } from '../../../kernel/plugin.js'
+import type { HeldHome } from '../../../schemas/backup.js'
 import type { DoctorQuery, DoctorReply, StatusQuery, StatusReply } from '../../../schemas/daemon.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 
@@ -25,6 +27,14 @@ export const points = hookTable({
 /** What the daemon plugin offers: admission of new work, and the registries that status and doctor are made of. */
 export interface DaemonApi extends TapsOf<typeof points> {
   readonly draining: boolean
+  /** The home was restored from a backup and nothing has confirmed it: no work is begun and nothing goes out. */
+  readonly held: boolean
+  /** Resolves when the home is not held any more, or the signal aborts. True: it had been held, and what was due meanwhile is not done. */
+  released(signal: AbortSignal): Promise<boolean>
+  /** What the home was restored from, while it is held. */
+  hold(): HeldHome | undefined
+  /** Ends the hold, for good. @throws Fault `home_not_held` */
+  confirm(actor: Actor): Promise<void>
   /** Throws `draining` (503) or the refusal of a guard unless new work is admitted; `what` names it, `session` say. */
   admit(what: string): Promise<void>
   /** What `/api/status` and `/api/doctor` answer, for plugins that hand it on. */
@@ -98,7 +108,19 @@ export const DaemonDraining = event('daemon.draining', v.object({}))
 /** New work is admitted again. */
 export const DaemonActive = event('daemon.active', v.object({}))
 
+/** The mark of a restored home. It holds whatever is in it: one that cannot be read must not let work begin. */
+export const HOLD_FILE = 'held.json'
+
+/** A restored home does its work from here on. */
+export const HomeConfirmed = event('home.confirmed', v.object({}))
+
 export const DaemonErrors = defineErrors({
+  home_held: {
+    status: 503,
+    message: 'the home was restored from a backup and is held: no work begins until it is confirmed',
+    next: command('backup confirm'),
+  },
+  home_not_held: { status: 409, message: 'the home is not held', next: command('status') },
   draining: {
     status: 503,
     message: 'daemon is draining; new work admission is closed',

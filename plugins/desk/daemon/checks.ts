@@ -1,6 +1,7 @@
 import { command } from '../../../kernel/kit/commands/command-line.js'
 import { type AttributedFault, type PluginInfo, reasonOf } from '../../../kernel/platform.js'
 import type { HostView } from '../../../kernel/plugin.js'
+import type { HeldHome } from '../../../schemas/backup.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import type { ConfigState, ConfigurationApi } from '../../platform/configuration/api.js'
 import type { KindHealth } from '../../platform/reconcile/api.js'
@@ -25,6 +26,30 @@ export function daemonItems(status: string): DiagnosticItem[] {
       title: 'Daemon is draining',
       message: 'new work is refused, running work goes on',
       suggested_command: command('undrain'),
+    }),
+  ]
+}
+
+/** Why no work begins, and what ends it; undefined while it does. */
+export function heldText(isHeld: boolean, hold: HeldHome | undefined): string | undefined {
+  if (!isHeld) return undefined
+  return `restored from ${hold?.backup ?? 'a backup'}; to let work begin: ${command('backup confirm')}`
+}
+
+/** @param hold what the home was restored from, where its mark says it */
+export function heldItems(isHeld: boolean, hold: HeldHome | undefined): DiagnosticItem[] {
+  if (!isHeld) return []
+  const from = hold ? `was restored from ${hold.backup} (made ${hold.backup_created_at})` : 'was restored from a backup'
+  const message = `the home ${from} and is held: no job, session, task, bridge or network connection runs until it is confirmed. Confirm it once the daemon that it is a copy of is stopped for good`
+  return [
+    finding({
+      id: 'daemon.held',
+      code: 'home_held',
+      category: 'daemon',
+      severity: 'warning',
+      title: 'The home is held',
+      message,
+      suggested_command: command('backup confirm'),
     }),
   ]
 }

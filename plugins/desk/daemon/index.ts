@@ -24,6 +24,7 @@ import {
   DaemonErrors,
   DaemonStarted,
   HealthEscalation,
+  HomeConfirmed,
   KnownNames,
   StatusMembers,
 } from './api.js'
@@ -46,7 +47,7 @@ export default definePlugin({
   declares: [StatusMembers, Checks, KnownNames, SecretResolvers],
   errors: [DaemonErrors],
   settings: [HealthEscalation, ...Object.values(LogSettings), ...Object.values(ServiceSettings)],
-  events: [DaemonStarted, DaemonDraining, DaemonActive],
+  events: [DaemonStarted, DaemonDraining, DaemonActive, HomeConfirmed],
   services: [{ name: 'announce', run: (self, signal) => self.announce(signal) }],
   quiesce: [{ phase: 'admission', run: self => self.closeAdmission() }],
   registries: [contribute(Checks, self => self.checks()), contribute(SecretResolvers, self => [self.variables])],
@@ -72,6 +73,7 @@ export default definePlugin({
             fields: [
               { header: 'Status', path: 'daemon.status' },
               { header: 'Safe mode', path: 'daemon.safe_mode' },
+              { header: 'Held', path: 'daemon.held' },
               { header: 'Version', path: 'daemon.version' },
               { header: 'PID', path: 'daemon.pid' },
               { header: 'Started', path: 'daemon.started_at', as: 'ago' },

@@ -13,6 +13,7 @@ import {
   type PluginKernel,
   within,
 } from '../../../kernel/plugin.js'
+import type { HeldHome } from '../../../schemas/backup.js'
 import type {
   DbCheckpointReply,
   DbSizeReply,
@@ -35,6 +36,7 @@ import {
   DaemonDraining,
   DaemonErrors,
   DaemonStarted,
+  HomeConfirmed,
   KnownNames,
   points,
   StatusMembers,
@@ -45,6 +47,8 @@ import {
   configState,
   daemonItems,
   faultItems,
+  heldItems,
+  heldText,
   pluginItems,
   reconcileItems,
   safeModeItems,
@@ -55,6 +59,7 @@ import { databaseStatus, schemaStreams } from './database.js'
 import { runDoctor } from './doctor.js'
 import { wentTo } from './former-plugins.js'
 import { returnFreeMemory } from './free-memory.js'
+import { Hold } from './hold.js'
 import { logItems, permissionItems } from './home-checks.js'
 import type { needs } from './needs.js'
 import { nodeItems } from './node-release.js'
@@ -77,6 +82,7 @@ export class DaemonService implements DaemonApi {
   readonly admission
   #admission: Admission = 'active'
   #measuring: Promise<DbSizeReply> | undefined
+  readonly #hold: Hold
 
   readonly reports: DaemonApi['reports'] = {
     status: query => this.status(query),
@@ -89,6 +95,29 @@ export class DaemonService implements DaemonApi {
   constructor(private readonly kernel: PluginKernel<typeof needs>) {
     this.admission = kernel.hooks.of(points).admission
     this.variables = variablesOf(kernel.env, this.hidden)
+    this.#hold = new Hold(kernel.home)
+  }
+
+  start(): Promise<void> {
+    return this.#hold.start()
+  }
+
+  get held(): boolean {
+    return this.#hold.isHeld
+  }
+
+  released(signal: AbortSignal): Promise<boolean> {
+    return this.#hold.released(signal)
+  }
+
+  hold(): HeldHome | undefined {
+    return this.#hold.about
+  }
+
+  async confirm(actor: Actor): Promise<void> {
+    if (!this.held) throw DaemonErrors.home_not_held()
+    await this.kernel.db.tx(t => this.kernel.needs.events.emit(t, HomeConfirmed, {}, { actor }))
+    await this.#hold.end()
   }
 
   get draining(): boolean {
@@ -98,6 +127,7 @@ export class DaemonService implements DaemonApi {
   async admit(what: string): Promise<void> {
     if (this.#admission === 'draining') throw DaemonErrors.draining()
     if (this.#admission === 'closed') throw KernelErrors.shutting_down()
+    if (this.held) throw DaemonErrors.home_held()
     const refused = (await this.kernel.needs.disk.refusal()) ?? (await this.admission.ask(what))
     if (refused) throw refused
   }
@@ -232,6 +262,7 @@ export class DaemonService implements DaemonApi {
     const { host } = needs
     return [
       { id: 'daemon.status', category: 'daemon', run: async () => daemonItems(this.#status()) },
+      { id: 'daemon.held', category: 'daemon', run: async () => heldItems(this.held, this.hold()) },
       { id: 'daemon.tcp', category: 'daemon', run: async () => tcpItems(tcpState(needs.tcp.current)) },
       { id: 'daemon.safe_mode', category: 'daemon', run: async () => safeModeItems(host.safeMode) },
       { id: 'daemon.plugins', category: 'daemon', run: async () => pluginItems(host.plugins()) },
@@ -282,6 +313,7 @@ export class DaemonService implements DaemonApi {
       version: host.version,
       pid: host.pid,
       safeMode: host.safeMode,
+      held: heldText(this.held, this.hold()),
       userHome: host.userHome,
       http: tcpAddress(host, needs.tcp.current),
       socket: socketPath(host) ?? '',

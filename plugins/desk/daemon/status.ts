@@ -12,6 +12,7 @@ export interface StatusFacts {
   readonly pid: number
   /** Why no extension runs. */
   readonly safeMode: string | undefined
+  readonly held: string | undefined
   readonly userHome: string
   readonly http: { readonly host: string; readonly port: number; readonly off?: string; readonly tls?: true }
   /** Path of the socket that is listened on, empty when none is. */
@@ -49,6 +50,7 @@ export function emptyStatus(facts: StatusFacts): StatusReply {
       version: facts.version,
       pid: facts.pid,
       ...(facts.safeMode === undefined ? {} : { safe_mode: facts.safeMode }),
+      ...(facts.held === undefined ? {} : { held: facts.held }),
       started_at: facts.startedAt,
       http_host: facts.http.host,
       http_port: facts.http.port,

@@ -120,6 +120,7 @@ export class BridgesService implements BridgesApi {
 
   /** Takes up what an earlier daemon left, sends messages and settles events until the signal aborts. */
   async exchange(signal: AbortSignal): Promise<void> {
+    await this.kernel.needs.daemon.released(signal)
     await Promise.all([this.deliveries.run(signal), this.inbound.run(signal)])
   }
 

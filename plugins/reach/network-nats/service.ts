@@ -164,6 +164,7 @@ export class RemoteService {
 
   /** Keeps the connection that the settings name, until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
+    await this.kernel.needs.daemon.released(signal)
     const stop = () => this.#settings.wake()
     signal.addEventListener('abort', stop)
     while (!signal.aborted) {

@@ -1,5 +1,6 @@
 import { type KernelOf, maybe } from '../../../kernel/plugin.js'
 import { Bundles } from '../../delivery/bundles/api.js'
+import { Daemon } from '../../desk/daemon/api.js'
 import { Workspaces } from '../../desk/workspaces/api.js'
 import { Events } from '../../platform/events/api.js'
 import { Sessions } from '../../work/sessions/api.js'
@@ -8,6 +9,7 @@ import { Tasks } from '../../work/tasks/api.js'
 /** What the plugin requires. */
 export const needs = {
   bundles: maybe(Bundles),
+  daemon: Daemon,
   events: Events,
   sessions: Sessions,
   tasks: maybe(Tasks),

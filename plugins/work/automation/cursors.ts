@@ -145,6 +145,14 @@ export class CursorStore {
     return rows.map(([job]) => String(job))
   }
 
+  /** Jobs whose time has come. */
+  overdue(): string[] {
+    const rows = this.kernel.db.rows('SELECT job FROM automation_cursor WHERE enabled = 1 AND next_run_at <= ?', [
+      this.kernel.clock.now(),
+    ])
+    return rows.map(([job]) => String(job))
+  }
+
   /**
    * Replans a job from now. Otherwise a clock that was once ahead would silence it until that time comes. Occurrences that
    * were already claimed are skipped when they recur, because their run ids are the same.

@@ -191,15 +191,27 @@ export class AutomationService {
   /** Replans jobs whose cursor was computed while the clock was ahead. */
   async #replan(): Promise<readonly string[]> {
     const ahead = this.#cursors.ahead()
-    for (let from = 0; from < ahead.length; from += REPLANNED_AT_ONCE) {
+    await this.#replanAll(ahead)
+    return ahead
+  }
+
+  async #replanAll(ids: readonly string[]): Promise<void> {
+    for (let from = 0; from < ids.length; from += REPLANNED_AT_ONCE) {
       await this.kernel.db.tx(t => {
-        for (const id of ahead.slice(from, from + REPLANNED_AT_ONCE)) {
+        for (const id of ids.slice(from, from + REPLANNED_AT_ONCE)) {
           const job = decodeJob(this.kernel.records.get(JobKind.name, id))
           if (job) this.#cursors.replan(t, job)
         }
       })
     }
-    return ahead
+  }
+
+  /** What was due while the home was held, or before it was restored, is not caught up. */
+  async #passOver(): Promise<void> {
+    const overdue = this.#cursors.overdue()
+    await this.#replanAll(overdue)
+    for (const id of overdue) this.#scheduler.refresh(id)
+    await this.#waitingRuns.drop()
   }
 
   for({ name }: Consumer): AutomationApi {
@@ -227,7 +239,10 @@ export class AutomationService {
 
   /** Dispatches runs left by a previous daemon, then runs the scheduler loop. */
   async schedule(signal: AbortSignal): Promise<void> {
-    await resumeFires(this.kernel, this.#runs, this.#waiting.splice(0), this.#enabled ? this.#dispatcher : undefined)
+    const wasHeld = await this.kernel.needs.daemon.released(signal)
+    if (wasHeld && !signal.aborted) await this.#passOver()
+    const dispatcher = this.#enabled && !wasHeld ? this.#dispatcher : undefined
+    await resumeFires(this.kernel, this.#runs, this.#waiting.splice(0), dispatcher)
     this.#left.start()
     if (this.#enabled) await this.#waitingRuns.start()
     if (this.#enabled) await this.#scheduler.run(AbortSignal.any([signal, this.#stopping.signal]))

@@ -199,7 +199,8 @@ export class TaskService implements TasksApi {
 
   /** Periodically recovers expired leases, budgets, wakes and reviews. */
   async sweep(signal: AbortSignal): Promise<void> {
-    const { clock } = this.kernel
+    const { clock, needs } = this.kernel
+    await needs.daemon.released(signal)
     while (!signal.aborted) {
       await this.budgets.sweep()
       await this.wakes.deliver()

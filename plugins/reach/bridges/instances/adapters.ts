@@ -123,6 +123,7 @@ export class Adapters {
 
   /** Until the signal aborts; sleeps without a timer while no instance is enabled. */
   async run(signal: AbortSignal): Promise<void> {
+    await this.kernel.needs.daemon.released(signal)
     this.markAll()
     const failed = (error: unknown) => this.kernel.log.error(`bridges: ${messageOf(error)}`)
     const fire = async (keys: readonly string[]) => {

@@ -14,7 +14,13 @@ const KEEPER = 'network'
 /** Characters of an error of a peer. */
 const MAX_ERROR = 8000
 /** Why a fault of tasks means that the attempt is to be had later. */
-const LATER: ReadonlySet<string> = new Set(['task_conflict', 'task_run_conflict', 'draining', 'storage_full'])
+const LATER: ReadonlySet<string> = new Set([
+  'task_conflict',
+  'task_run_conflict',
+  'draining',
+  'home_held',
+  'storage_full',
+])
 
 /** What is said of a receipt; without the parts that all answers have. */
 type Verdict = Pick<Answer, 'answer' | 'lease_ms' | 'message'>

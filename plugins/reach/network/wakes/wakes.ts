@@ -27,7 +27,7 @@ const RETRY_MS = 5_000
 const MAX_TRIES = 6
 const STARTING_MS = 50
 /** Temporary reasons why a prompt cannot be queued. */
-const LATER: ReadonlySet<string> = new Set(['draining', 'storage_full', 'stopping', 'queue_full', 'session_limit'])
+const LATER: ReadonlySet<string> = new Set(['draining', 'home_held', 'storage_full', 'stopping', 'queue_full', 'session_limit'])
 
 /** A message that a session is given. */
 export type Given = Pick<MessageRow, 'seq' | 'workspaceId' | 'kind' | 'size'>
@@ -89,6 +89,7 @@ export class Wakes {
 
   /** Wakes sessions until the signal aborts; those that an earlier daemon did not wake come first. */
   async run(signal: AbortSignal): Promise<void> {
+    await this.kernel.needs.daemon.released(signal)
     this.#signal = signal
     for (const wake of this.ledger.open()) {
       if (wake.state === 'reserved') this.#alarm.set(wake.id, wake.dueAt)

@@ -6,13 +6,15 @@ import type { WaitingRows } from './waiting-rows.js'
 
 /** Milliseconds after which the queue is looked at again when it could not be written, and the longest sleep. */
 const RETRY_MS = 5000
+/** Waiting occurrences that are ended in one transaction. */
+const DROPPED_AT_ONCE = 200
 const LONGEST_MS = 60_000
 
 /** What the queue needs from the plugin. */
 export interface WaitingWork {
   readonly runs: RunStore
   readonly claims: Pick<Claims, 'admit'>
-  readonly rows: Pick<WaitingRows, 'nextWaitEnd'>
+  readonly rows: Pick<WaitingRows, 'nextWaitEnd' | 'waiting'>
   readonly dispatcher: Pick<Dispatcher, 'start'>
   /** Claims what is due of a job whose run has ended. */
   readonly catchUp: (job: string) => Promise<void>
@@ -26,7 +28,7 @@ export class WaitingRuns {
   #open = false
 
   constructor(
-    private readonly kernel: Pick<PluginKernel, 'clock' | 'log'>,
+    private readonly kernel: Pick<PluginKernel, 'clock' | 'db' | 'log'>,
     private readonly work: WaitingWork,
   ) {
     work.runs.slotFreed = job => void this.#handOn(job)
@@ -48,6 +50,21 @@ export class WaitingRuns {
   start(): Promise<void> {
     this.#open = true
     return this.look()
+  }
+
+  /** Occurrences that wait for a slot are not run: those of a restored home are run by the home that it is a copy of. */
+  async drop(): Promise<void> {
+    for (
+      let rows = this.work.rows.waiting(DROPPED_AT_ONCE);
+      rows.length > 0;
+      rows = this.work.rows.waiting(DROPPED_AT_ONCE)
+    )
+      await this.kernel.db.tx(t => {
+        for (const run of rows)
+          this.work.runs.move(t, run.id, 'canceled', {
+            error: 'home_held: the home was restored while this run waited',
+          })
+      })
   }
 
   close(): void {

@@ -42,7 +42,8 @@ export class TriggerFires {
    * nothing twice. Throws when the runs cannot be written now; the event is then redelivered.
    */
   async observe(event: StoredEvent | GapEvent): Promise<void> {
-    if (!this.work.enabled) return
+    // What happened before a restored home is confirmed is answered by the home that it is a copy of.
+    if (!this.work.enabled || this.kernel.needs.daemon.held) return
     if (isGap(event)) {
       this.kernel.log.warn(`${event.payload.missed} events are older than 7 days and fire no triggers`)
       return

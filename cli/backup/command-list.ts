@@ -1,0 +1,51 @@
+import type { CommandOption } from '../../kernel/contract/surface.js'
+import type { LocalCommand } from '../local.js'
+
+const opens: readonly CommandOption[] = [
+  { name: 'identity', type: 'text', summary: 'file with an identity of age (AGE-SECRET-KEY-1…) that opens the backup' },
+  { name: 'passphrase-file', type: 'text', summary: 'file with the passphrase of the backup; - is standard input' },
+]
+
+/** Backups: they are made, listed and checked with a daemon and without one. */
+export const backupCommands: readonly LocalCommand[] = [
+  {
+    kind: 'local',
+    path: 'backup create',
+    summary: 'Back up the home; its daemon may run meanwhile',
+    args: [],
+    options: [
+      { name: 'output', type: 'text', summary: 'a new file, or a folder; default: the folder of backup.folder' },
+      { name: 'encrypt-to', type: 'list', summary: 'recipient of age (age1…) that can read the backup' },
+      { name: 'passphrase-file', type: 'text', summary: 'encrypt with the passphrase in a file; - is standard input' },
+      { name: 'include-vault-key', type: 'boolean', summary: 'include the key of the vault, which opens all secrets' },
+    ],
+    load: () => import('./create.js').then(module => module.createBackup),
+  },
+  {
+    kind: 'local',
+    path: 'backup list',
+    summary: 'List the backups in the folder of backups',
+    args: [],
+    options: [],
+    load: () => import('./create.js').then(module => module.listBackups),
+  },
+  {
+    kind: 'local',
+    path: 'backup verify',
+    summary: 'Check every file and the database of a backup',
+    args: [{ name: 'file', summary: 'a backup, or its name in the folder of backups' }],
+    options: opens,
+    load: () => import('./restore.js').then(module => module.verify),
+  },
+  {
+    kind: 'local',
+    path: 'backup restore',
+    summary: 'Restore a backup into a new home, which starts held',
+    args: [{ name: 'file', summary: 'a backup, or its name in the folder of backups' }],
+    options: [
+      { name: 'home', type: 'text', summary: 'folder that becomes the home; it is missing or empty' },
+      ...opens,
+    ],
+    load: () => import('./restore.js').then(module => module.restore),
+  },
+]

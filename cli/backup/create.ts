@@ -1,0 +1,158 @@
+import { readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { Fault, iso, systemClock } from '../../kernel/plugin.js'
+import { version } from '../../kernel/version.js'
+import { backupsIn, noteChecked, prune } from '../../plugins/desk/backup/folder.js'
+import { withOfflineMaterial } from '../../plugins/desk/backup/make/offline.js'
+import { outputOf } from '../../plugins/desk/backup/make/output.js'
+import { writeBackup } from '../../plugins/desk/backup/make/write-backup.js'
+import type { BackupReply, CreateBackupBody, ListBackupsReply } from '../../schemas/backup.js'
+import { CliFault, exitCodes, exitOfStatus } from '../fault.js'
+import type { LocalContext } from '../local.js'
+import { sizeText } from './texts.js'
+
+/** Default of `backup.keep`. */
+const KEEP = 10
+
+/** `backup create`: by the daemon, or without one under the lock of the home. */
+export async function createBackup(context: LocalContext): Promise<undefined> {
+  const { options, lists, cwd, out, progress } = context
+  const body: CreateBackupBody = {
+    ...(options.output === undefined ? {} : { output: outputPath(String(options.output), cwd) }),
+    ...(lists['encrypt-to']?.length ? { encrypt_to: [...lists['encrypt-to']] } : {}),
+    ...(options['include-vault-key'] === true ? { include_vault_key: true } : {}),
+    ...(await passphraseOf(context)),
+  }
+  const reply = await progress.during('backing up', () => make(context, body))
+  if (out.json) out.value(reply)
+  else show(context, reply)
+  return undefined
+}
+
+/** `backup list` */
+export async function listBackups(context: LocalContext): Promise<undefined> {
+  const { out } = context
+  const reply = await withDaemon(
+    async () => (await context.client.request('GET', '/api/backups')) as ListBackupsReply,
+    async () => {
+      const { folder, keep } = configured(context.home)
+      const found = await backupsIn(folder)
+      return { backups: found.map(({ home: _, ...backup }) => backup), folder, keep }
+    },
+  )
+  if (out.json) out.value(reply)
+  else {
+    const rows = reply.backups.map(backup => ({
+      ...backup,
+      secured: backup.encrypted ? 'yes' : 'no',
+      verified: backup.verified_at ?? '',
+    }))
+    out.table(
+      rows,
+      [
+        { header: 'Name', path: 'name' },
+        { header: 'Created', path: 'created_at', as: 'ago' },
+        { header: 'Size', path: 'bytes', as: 'bytes' },
+        { header: 'Kind', path: 'kind' },
+        { header: 'Encrypted', path: 'secured' },
+        { header: 'Verified', path: 'verified', as: 'ago' },
+      ],
+      'no backups; make one: svc backup create',
+    )
+  }
+  return undefined
+}
+
+async function make(context: LocalContext, body: CreateBackupBody): Promise<BackupReply> {
+  return withDaemon(
+    async () => (await context.client.request('POST', '/api/backups', body, { waits: true })) as BackupReply,
+    () => makeOffline(context, body),
+  )
+}
+
+/** The home of a daemon that does not run. */
+async function makeOffline({ home, signal }: LocalContext, body: CreateBackupBody): Promise<BackupReply> {
+  const clock = systemClock()
+  const { folder, keep } = configured(home)
+  const sealing = { to: body.encrypt_to ?? [], passphrase: body.passphrase }
+  const isSealed = sealing.to.length > 0 || sealing.passphrase !== undefined
+  const withVaultKey = body.include_vault_key === true
+  return asFault(() =>
+    withOfflineMaterial({ home, kind: 'manual', version, withVaultKey, backups: folder, clock }, async material => {
+      const { home_id: homeId, created_at } = material.header
+      const output = await outputOf({ output: body.output, folder, now: clock.now(), kind: 'manual', isSealed, homeId })
+      const { bytes, files } = await writeBackup({ material, output, sealing, signal })
+      await noteChecked(output, clock.now())
+      const isOwn = resolve(output, '..') === folder
+      const removed = isOwn ? await prune(folder, { homeId, keep, now: clock.now() }) : []
+      const name = output.slice(resolve(output, '..').length + 1)
+      const at = { created_at: iso(created_at), verified_at: iso(clock.now()) }
+      return {
+        backup: { name, path: output, ...at, bytes, kind: 'manual', encrypted: isSealed },
+        files,
+        left_out: material.contents.leftOut.slice(0, 50),
+        vault_key: material.vaultKey,
+        removed,
+      } satisfies BackupReply
+    }),
+  )
+}
+
+/** By the daemon; what is done without one where none runs. */
+export async function withDaemon<T>(online: () => Promise<T>, offline: () => Promise<T>): Promise<T> {
+  try {
+    return await online()
+  } catch (error) {
+    if (!(error instanceof CliFault) || error.code !== 'no_daemon') throw error
+  }
+  return offline()
+}
+
+/** Work whose faults end the command with the exit codes that those of a daemon have. */
+export async function asFault<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    const { code, message, next, hint } = error as Fault & { hint?: string }
+    if (typeof code !== 'string' || !/^[a-z_]+$/.test(code)) throw error
+    const exit = error instanceof Fault ? exitOfStatus(error.status) : exitCodes.failed
+    throw new CliFault(code, message, { exit, next: next ?? hint, cause: error })
+  }
+}
+
+/** Where the backups of a home are whose daemon does not run. A configuration that cannot be read has the defaults. */
+export function configured(home: string): { readonly folder: string; readonly keep: number } {
+  let backup: { folder?: unknown; keep?: unknown } = {}
+  try {
+    const text = readFileSync(join(home, 'config.json'), 'utf8')
+    backup = (JSON.parse(text) as { backup?: typeof backup }).backup ?? {}
+  } catch {}
+  const folder = typeof backup.folder === 'string' && backup.folder !== '' ? backup.folder : 'backups'
+  const keep = Number.isInteger(backup.keep) && Number(backup.keep) >= 1 ? Number(backup.keep) : KEEP
+  return { folder: resolve(home, folder), keep }
+}
+
+/** A path that ends in a slash is a folder: it keeps that. */
+const outputPath = (given: string, cwd: string): string => `${resolve(cwd, given)}${given.endsWith('/') ? '/' : ''}`
+
+/** The passphrase of the file that an option names. @throws CliFault `usage` */
+export async function passphraseOf({ options, readFile }: LocalContext): Promise<{ passphrase?: string }> {
+  const file = options['passphrase-file']
+  if (file === undefined) return {}
+  const passphrase = (await readFile(String(file))).replace(/\r?\n$/, '')
+  if (passphrase === '')
+    throw new CliFault('usage', 'the file of --passphrase-file is empty', { exit: exitCodes.usage })
+  return { passphrase }
+}
+
+function show({ out, home }: LocalContext, { backup, files, left_out, vault_key, removed }: BackupReply): void {
+  out.id(backup.path)
+  out.line(`backed up ${files} files to ${backup.path} (${sizeText(backup.bytes)})`)
+  for (const { path, why } of left_out) if (path !== 'vault.key') out.line(`left out: ${path}: ${why}`)
+  if (!vault_key && left_out.some(({ path }) => path === 'vault.key'))
+    out.line(
+      out.color('dim', 'the key of the vault is not in it: keep vault.key elsewhere, or use --include-vault-key'),
+    )
+  if (removed.length > 0) out.line(out.color('dim', `removed ${removed.length} older: ${removed.join(', ')}`))
+  void home
+}

@@ -1,0 +1,11 @@
+/** What is taken from a backup that is read; one that exceeds it is refused. */
+export const LIMITS = {
+  /** Bytes of the text of the manifest, which names each file. */
+  manifestBytes: 256 * 1024 * 1024,
+  headerBytes: 64 * 1024,
+  entries: 5_000_000,
+  /** Bytes of a path below the home. */
+  path: 4096,
+  depth: 64,
+  fileBytes: 2 ** 40,
+} as const

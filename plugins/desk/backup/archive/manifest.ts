@@ -1,0 +1,108 @@
+import { createHash } from 'node:crypto'
+import * as v from 'valibot'
+import { BackupKind } from '../../../../schemas/backup.js'
+import { LIMITS } from './limits.js'
+
+/** Changes when an earlier program cannot read what a later one writes. */
+export const FORMAT = 1
+/** First entry of an archive, so that a list need not read it all. */
+export const HEADER_NAME = 'svc-backup.json'
+/** Last entry. */
+export const MANIFEST_NAME = 'svc-manifest.json'
+/** Below it stands what is in the home. */
+export const HOME_PREFIX = 'home/'
+
+const text = v.pipe(v.string(), v.maxLength(LIMITS.path))
+const count = v.pipe(v.number(), v.safeInteger(), v.minValue(0))
+
+/** What is said of a backup before its files. */
+export const Header = v.object({
+  format: v.literal(FORMAT),
+  kind: BackupKind,
+  /** Epoch milliseconds. */
+  created_at: count,
+  product_version: text,
+  home_id: text,
+  /** SHA-256 of the schema: owner, id and hash of each migration. */
+  schema: text,
+})
+export type Header = v.InferOutput<typeof Header>
+
+export const ManifestFile = v.object({
+  path: text,
+  size: count,
+  mode: count,
+  sha256: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
+})
+export type ManifestFile = v.InferOutput<typeof ManifestFile>
+
+const Manifest = v.object({
+  ...Header.entries,
+  /** Whether the key of the vault is in it. */
+  vault_key: v.boolean(),
+  /** Migrations of the database: owner, id, SHA-256 of its text. */
+  migrations: v.array(v.tuple([text, text, text])),
+  /** Rows by table. */
+  tables: v.record(text, count),
+  folders: v.array(text),
+  files: v.array(ManifestFile),
+})
+export type Manifest = v.InferOutput<typeof Manifest>
+
+const Signed = v.object({ manifest: v.unknown(), sha256: v.string() })
+
+/** Text of the last entry: the manifest and its hash. */
+export function manifestBytes(manifest: Manifest): Buffer {
+  return Buffer.from(`${JSON.stringify({ manifest, sha256: sha256(JSON.stringify(manifest)) })}\n`)
+}
+
+/** Why there is no manifest, or the manifest. */
+export type ReadManifest = { readonly manifest: Manifest } | { readonly problem: string; readonly isNewer?: true }
+
+export function readManifest(bytes: Uint8Array): ReadManifest {
+  const found = parsed(bytes)
+  const signed = v.safeParse(Signed, found)
+  if (!signed.success) return { problem: 'its manifest cannot be read' }
+  const { manifest, sha256: sum } = signed.output
+  if (sha256(JSON.stringify(manifest)) !== sum) return { problem: 'its manifest was changed' }
+  const newer = newerThan(manifest)
+  if (newer) return newer
+  const read = v.safeParse(Manifest, manifest)
+  return read.success ? { manifest: read.output } : { problem: 'its manifest cannot be read' }
+}
+
+/** The first entry, as far as it is one of ours. */
+export function readHeader(
+  bytes: Uint8Array,
+): { readonly header: Header } | { readonly problem: string; readonly isNewer?: true } {
+  const found = parsed(bytes)
+  const newer = newerThan(found)
+  if (newer) return newer
+  const read = v.safeParse(Header, found)
+  return read.success ? { header: read.output } : { problem: 'its first entry cannot be read' }
+}
+
+function newerThan(found: unknown): { problem: string; isNewer: true } | undefined {
+  const { format } = (found ?? {}) as { format?: unknown }
+  if (typeof format !== 'number' || format <= FORMAT) return undefined
+  return { problem: `it has format ${format}, this version reads ${FORMAT}`, isNewer: true }
+}
+
+function parsed(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(bytes).toString())
+  } catch {
+    return undefined
+  }
+}
+
+export const sha256 = (text: string | Uint8Array): string => createHash('sha256').update(text).digest('hex')
+
+/** SHA-256 of a schema. */
+export const schemaDigest = (migrations: readonly (readonly [string, string, string])[]): string =>
+  sha256(
+    [...migrations]
+      .map(entry => `${entry.join(':')}\n`)
+      .sort()
+      .join(''),
+  )

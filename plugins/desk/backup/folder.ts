@@ -1,0 +1,118 @@
+import fs from 'node:fs/promises'
+import path from 'node:path'
+import * as v from 'valibot'
+import { jsonFile } from '../../../kernel/kit/json-file.js'
+import { iso } from '../../../kernel/plugin.js'
+import type { Backup, BackupKind } from '../../../schemas/backup.js'
+import { sha256 } from './archive/manifest.js'
+import { lookAt } from './archive/read.js'
+import { isPartial } from './make/write-backup.js'
+
+/** Beside backups: when which of them were checked. */
+const CHECKS_FILE = 'checks.json'
+const Check = v.object({ bytes: v.number(), modified: v.number(), at: v.string() })
+type Check = v.InferOutput<typeof Check>
+const Checked = v.record(v.string(), Check)
+const CHECKS_BYTES = 1024 * 1024
+/** More backups of one folder are not looked at. */
+const MOST = 5000
+/** A half-written backup of a process that was killed is removed after a day. */
+const ABANDONED_MS = 24 * 60 * 60_000
+/** `svc-<time>-<home>[-upgrade].tar[.age]`: all that an encrypted one says of itself. */
+const NAME = /^svc-(\d{4}-\d\d-\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z-([0-9a-f]{8})(-upgrade)?\.tar(\.age)?$/
+
+/** Name of a backup of a home. */
+export function nameOf(homeId: string, at: number, kind: BackupKind, isSealed: boolean): string {
+  const time = iso(at).replaceAll(/[:.]/g, '')
+  return `svc-${time}-${shortOf(homeId)}${kind === 'upgrade' ? '-upgrade' : ''}.tar${isSealed ? '.age' : ''}`
+}
+
+/** Tells backups of several homes in one folder apart. */
+const shortOf = (homeId: string): string => sha256(homeId).slice(0, 8)
+
+/** A backup in a folder, and a part of its name that stands for its home. */
+export interface Found extends Backup {
+  readonly home: string
+}
+
+/** The backups of a folder, the newest first; what is no backup is passed over. A folder that is not there has none. */
+export async function backupsIn(folder: string): Promise<Found[]> {
+  const names = (await fs.readdir(folder).catch(() => [] as string[]))
+    .filter(name => NAME.test(name))
+    .sort()
+    .slice(-MOST)
+  const checks: Readonly<Record<string, Check>> = await checksOf(folder)
+    .read()
+    .catch(() => ({}))
+  const found: Found[] = []
+  for (const name of names) {
+    const backup = await backupAt(path.join(folder, name), checks[name]).catch(() => undefined)
+    if (backup) found.push(backup)
+  }
+  return found.sort((a, b) => (a.created_at < b.created_at ? 1 : -1))
+}
+
+async function backupAt(file: string, check: Check | undefined): Promise<Found | undefined> {
+  const stat = await fs.stat(file)
+  const seen = stat.isFile() ? await lookAt(file) : undefined
+  if (!seen) return undefined
+  const said = saidBy(path.basename(file))
+  const isChecked = check?.bytes === stat.size && check.modified === Math.trunc(stat.mtimeMs)
+  return {
+    name: path.basename(file),
+    path: file,
+    created_at: said.created_at,
+    bytes: stat.size,
+    kind: said.kind,
+    encrypted: seen.encrypted,
+    ...(isChecked ? { verified_at: check.at } : {}),
+    home: said.home,
+  }
+}
+
+function saidBy(name: string): { created_at: string; kind: BackupKind; home: string } {
+  const [, day, hour, minute, second, ms, home = '', upgrade] = NAME.exec(name) ?? []
+  const kind = upgrade === undefined ? 'manual' : 'upgrade'
+  return { created_at: `${day}T${hour}:${minute}:${second}.${ms}Z`, kind, home }
+}
+
+const checksOf = (folder: string) => jsonFile(path.join(folder, CHECKS_FILE), Checked, {}, { maxBytes: CHECKS_BYTES })
+
+/** Notes that a backup was checked now. Where that cannot be written it counts as not checked. */
+export async function noteChecked(file: string, at: number): Promise<void> {
+  const folder = path.dirname(file)
+  if (!NAME.test(path.basename(file))) return
+  try {
+    const { size, mtimeMs } = await fs.stat(file)
+    const names = new Set(await fs.readdir(folder))
+    const known = Object.entries(
+      await checksOf(folder)
+        .read()
+        .catch(() => ({})),
+    ).filter(([name]) => names.has(name))
+    const own = { bytes: size, modified: Math.trunc(mtimeMs), at: iso(at) }
+    await checksOf(folder).write({ ...Object.fromEntries(known), [path.basename(file)]: own })
+  } catch {}
+}
+
+/** Removes the oldest backups of a home beyond `keep` of each kind, and what killed processes left. Returns the names. */
+export async function prune(
+  folder: string,
+  { homeId, keep, now }: { homeId: string; keep: number; now: number },
+): Promise<string[]> {
+  const removed: string[] = []
+  const all = await backupsIn(folder)
+  for (const kind of ['manual', 'upgrade'] as const) {
+    const own = all.filter(backup => backup.kind === kind && backup.home === shortOf(homeId))
+    for (const { name } of own.slice(keep)) {
+      await fs.rm(path.join(folder, name), { force: true })
+      removed.push(name)
+    }
+  }
+  for (const name of (await fs.readdir(folder)).filter(isPartial)) {
+    const file = path.join(folder, name)
+    const { mtimeMs } = await fs.stat(file).catch(() => ({ mtimeMs: now }))
+    if (now - mtimeMs > ABANDONED_MS) await fs.rm(file, { force: true })
+  }
+  return removed
+}

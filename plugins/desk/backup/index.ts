@@ -1,0 +1,71 @@
+import { cli, describe, runsCode, throws } from '../../../kernel/kit/annotations/index.js'
+import { created, definePlugin, ok, routeOf } from '../../../kernel/plugin.js'
+import { BackupReply, CreateBackupBody, HoldReply, ListBackupsReply } from '../../../schemas/backup.js'
+import { DaemonErrors } from '../daemon/api.js'
+import { BackupErrors, BackupFolder, BackupKeep } from './api.js'
+import { needs } from './needs.js'
+import type { BackupService } from './service.js'
+
+const route = routeOf<BackupService>(describe('Backups'))
+
+export default definePlugin({
+  name: 'backup',
+  version: '0.1.0',
+  requires: needs,
+  service: () => import('./service.js').then(module => module.BackupService),
+}).surface({
+  errors: [BackupErrors],
+  settings: [BackupFolder, BackupKeep],
+  routes: [
+    route({
+      method: 'GET',
+      path: '/api/backups',
+      summary: 'List backups in the folder of backups',
+      recovery: true,
+      privileged: true,
+      replies: { 200: ListBackupsReply },
+      handle: async self => ok(await self.list()),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/backups',
+      summary: 'Back up the home',
+      privileged: true,
+      body: CreateBackupBody,
+      replies: { 201: BackupReply },
+      with: [
+        runsCode(false),
+        throws(
+          BackupErrors.backup_busy,
+          BackupErrors.backup_output_exists,
+          BackupErrors.backup_output_invalid,
+          BackupErrors.backup_recipient_invalid,
+          BackupErrors.backup_failed,
+        ),
+      ],
+      handle: async (self, { body }) => created(await self.create(body)),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/backups/hold',
+      summary: 'Tell whether the home was restored and waits to be confirmed',
+      recovery: true,
+      replies: { 200: HoldReply },
+      handle: self => ok(self.hold()),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/backups/confirm',
+      summary: 'Let a restored home begin its work',
+      privileged: true,
+      essential: true,
+      replies: { 200: HoldReply },
+      with: [
+        cli('backup confirm', { view: { text: 'the home does its work from now on' } }),
+        runsCode(false),
+        throws(DaemonErrors.home_not_held),
+      ],
+      handle: async (self, { actor }) => ok(await self.confirm(actor)),
+    }),
+  ],
+})

@@ -1,0 +1,41 @@
+import fs from 'node:fs/promises'
+import path from 'node:path'
+import type { BackupKind } from '../../../../schemas/backup.js'
+import { BackupErrors } from '../api.js'
+import { nameOf } from '../folder.js'
+
+export interface OutputOptions {
+  /** File, or folder that is there; absolute. */
+  readonly output: string | undefined
+  /** Where a backup goes for which nothing is said; it is made. */
+  readonly folder: string
+  readonly now: number
+  readonly kind: BackupKind
+  readonly isSealed: boolean
+  readonly homeId: string
+}
+
+/** Path of the file to be written. @throws Fault `backup_output_exists`, `backup_output_invalid` */
+export async function outputOf({ output, folder, now, kind, isSealed, homeId }: OutputOptions): Promise<string> {
+  const name = nameOf(homeId, now, kind, isSealed)
+  if (output === undefined) {
+    await fs.mkdir(folder, { recursive: true, mode: 0o700 }).catch(error => {
+      throw BackupErrors.backup_output_invalid(`the folder ${folder} cannot be made: ${error.message}`, {
+        next: 'svc config set backup.folder <folder>',
+      })
+    })
+    return path.join(folder, name)
+  }
+  if (!path.isAbsolute(output))
+    throw BackupErrors.backup_output_invalid(`the output has to be an absolute path: ${output}`)
+  const found = await fs.stat(output).catch(() => undefined)
+  if (found?.isDirectory()) return path.join(output, name)
+  if (found || output.endsWith(path.sep)) {
+    if (!found) throw BackupErrors.backup_output_invalid(`there is no folder ${output}; make it first`)
+    throw BackupErrors.backup_output_exists(`${output} is there already; name another file, or a folder`)
+  }
+  return output
+}
+
+/** Folder of the backups of a home. */
+export const folderOf = (home: string, setting: string): string => path.resolve(home, setting)

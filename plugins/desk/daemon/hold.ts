@@ -1,0 +1,59 @@
+import { existsSync } from 'node:fs'
+import fs from 'node:fs/promises'
+import { jsonFile } from '../../../kernel/kit/json-file.js'
+import type { Home } from '../../../kernel/plugin.js'
+import { HeldHome } from '../../../schemas/backup.js'
+import { HOLD_FILE } from './api.js'
+
+/** The hold of a home: a file, so that it outlives every start until a person ends it. */
+export class Hold {
+  #isHeld: boolean
+  /** What the home was restored from; undefined where the mark does not say it. */
+  about: HeldHome | undefined
+  #release: () => void = () => {}
+  readonly #released = new Promise<void>(resolve => {
+    this.#release = resolve
+  })
+
+  constructor(private readonly home: Home) {
+    this.#isHeld = existsSync(home.path(HOLD_FILE))
+  }
+
+  get isHeld(): boolean {
+    return this.#isHeld
+  }
+
+  async start(): Promise<void> {
+    if (!this.#isHeld) return
+    const about = await jsonFile(this.home.path(HOLD_FILE), HeldHome, null)
+      .read()
+      .catch(() => null)
+    this.about = about ?? undefined
+  }
+
+  async released(signal: AbortSignal): Promise<boolean> {
+    if (!this.#isHeld) return false
+    let abort = (): void => {}
+    const aborted = new Promise<void>(resolve => {
+      abort = resolve
+    })
+    signal.addEventListener('abort', abort, { once: true })
+    if (!signal.aborted) await Promise.race([this.#released, aborted])
+    signal.removeEventListener('abort', abort)
+    return true
+  }
+
+  /** Durable when it resolves. */
+  async end(): Promise<void> {
+    await fs.rm(this.home.path(HOLD_FILE), { force: true })
+    const folder = await fs.open(this.home.root, 'r')
+    try {
+      await folder.sync()
+    } finally {
+      await folder.close()
+    }
+    this.#isHeld = false
+    this.about = undefined
+    this.#release()
+  }
+}
