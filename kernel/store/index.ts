@@ -28,6 +28,8 @@ export interface StoreOptions {
   readonly room?: Room
   /** Epoch milliseconds. */
   readonly now: () => number
+  /** Size from which on a database that is mostly free is rewritten; default 32 MiB. */
+  readonly compactedBytes?: number
   /** Pages in the log at which SQLite begins a checkpoint; default 1000. */
   readonly autocheckpointPages?: number
   /** Another build of SQLite than the pinned one, or one that is being proven already. */
@@ -68,17 +70,32 @@ export async function proveEngine(options?: EngineOptions): Promise<Engine> {
   return engine
 }
 
+/** From this size on a database is rewritten at its opening when more than half of its pages are free. */
+const COMPACTED_BYTES = 32 * 1024 * 1024
+
 /**
- * Opens the database, making it when there is none: self-test, recovery by SQLite, one checkpoint.
+ * Opens the database, making it when there is none: self-test, recovery by SQLite, one checkpoint. A large one of which more
+ * than half is free is rewritten first: one transaction of SQLite, and then a new engine, whose memory has the new size.
  * @throws StoreError `sqlite_pin`, `sqlite_self_test`, `store_damaged`, `store_open_failed`
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
+  const store = await open(options)
+  const { compactedBytes = COMPACTED_BYTES, engine, ...rest } = options
+  const { bytes, stalled } = store.status()
+  const sql = 'SELECT 2 * freelist_count > page_count FROM pragma_freelist_count, pragma_page_count'
+  if (bytes < compactedBytes || stalled !== undefined || store.db.row(sql)?.[0] !== 1) return store
+  await store.rewrite()
+  spare.length = 0
+  return open({ ...rest, ...(engine === undefined || engine instanceof Promise ? {} : { engine }) })
+}
+
+async function open(options: StoreOptions): Promise<Store> {
   const { disk = systemDisk(), room = noReserve } = options
   const handles: number[] = []
   const reading = readFiles(disk, options.path, handles)
   // An early failure must not become an unhandled rejection.
   reading.catch(() => {})
-  const open = async (suffix: string): Promise<number> => {
+  const openFile = async (suffix: string): Promise<number> => {
     const handle = await spending(room, 0, () => disk.open(`${options.path}${suffix}`, 'create'))
     handles.push(handle)
     return handle
@@ -92,9 +109,9 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     db = recover(engine, files)
     const pages = Math.trunc(options.autocheckpointPages ?? 1000)
     db.run(`PRAGMA wal_autocheckpoint = ${pages}`)
-    const main = handles[0] ?? (await open(''))
+    const main = handles[0] ?? (await openFile(''))
     if (found.image.length === 0) await exclude(disk, main, options.path)
-    const opened = { main, wal: await open('-wal'), mark: await open('-mark') }
+    const opened = { main, wal: await openFile('-wal'), mark: await openFile('-mark') }
     const note = new Note(disk, opened.mark, files.mark, room)
     await syncing(() => disk.fsyncDir(path.dirname(options.path)))
     const mirror = new Mirror(
@@ -271,6 +288,12 @@ function serve(file: string, disk: Disk, engine: Engine, core: Core, migrations:
       return new Promise<void>((resolve, reject) =>
         mirror.whenSyncedAtLast(error => (error ? reject(error) : resolve())),
       )
+    },
+    /** Leaves the free pages out of the file, and closes. Until the log is in the file a kill leaves the old one. */
+    rewrite(): Promise<void> {
+      core.commit()
+      db.run('VACUUM')
+      return this.close()
     },
     /** Waits for what is under way, checkpoints, closes; after a failure, or without room, it closes only. */
     close: () => (closing ??= close()),

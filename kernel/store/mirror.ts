@@ -144,6 +144,11 @@ export class Mirror implements FileEvents {
     // SQLite sets the size of the database after every checkpoint, mostly to what it is.
     if (!this.#touch(part) || this.sizes[part] === size) return
     if (part === 'wal') this.#beginLog()
+    else if (size < this.sizes.main) {
+      // It becomes shorter than the mark says. Its log is synced, and valid without a mark until it begins again.
+      this.#finder.mark = undefined
+      this.#steps.push({ kind: 'unmark' })
+    }
     this.#dirty = part
     this.sizes[part] = size
     this.#steps.push({ kind: 'truncate', part, size })
