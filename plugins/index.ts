@@ -18,6 +18,7 @@ import bundles from './delivery/bundles/index.js'
 import extensions from './delivery/extensions/index.js'
 import { markInTree } from './delivery/extensions/load/wrapped.js'
 import marketplace from './delivery/marketplace/index.js'
+import archives from './desk/archives/index.js'
 import backup from './desk/backup/index.js'
 import changes from './desk/changes/index.js'
 import daemon from './desk/daemon/index.js'
@@ -58,6 +59,7 @@ export { formerNames } from './former-names.js'
 
 export {
   agents,
+  archives,
   audit,
   auth,
   automation,
@@ -129,6 +131,7 @@ export const inTree: readonly Plugin[] = [
   ...base,
   auth,
   backup,
+  archives,
   daemon,
   disk,
   resources,

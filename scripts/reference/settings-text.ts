@@ -107,6 +107,8 @@ export const settingTexts: Readonly<Record<string, string>> = {
   'window_manager.snap.repeat_ratios': 'Shares of the screen that repeated snapping goes through',
   'window_manager.swap_modifier': 'Key that swaps two windows',
   'network.remote.offers.lease': 'How long a peer that took a task may be silent before the task is offered again',
+  'tasks.archive_after_days':
+    'Days after the last activity of a finished task when it moves to the archive; 0: never',
   'autonomy.block_recurrence_limit':
     'How often a kind of block may recur on a task before the task needs attention; 0: no limit',
   'task.orchestration.bridge_notification_timeout':

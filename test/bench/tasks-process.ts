@@ -30,7 +30,11 @@ class Claimants implements Pick<SessionsApi, 'get' | 'unstopped' | 'stopped' | '
       tells: () => undefined,
       updated: kernel.hooks.notify<[string, SessionUse]>('used'),
     }
-    this.points = { eventRecorded: kernel.hooks.notify('recorded'), healthCheckFailed: kernel.hooks.notify('health') }
+    this.points = {
+      eventRecorded: kernel.hooks.notify('recorded'),
+      healthCheckFailed: kernel.hooks.notify('health'),
+      retiring: kernel.hooks.gate('retiring'),
+    }
   }
   get = (id: string) => made.get(id)
   unstopped = () => [...made.values()]

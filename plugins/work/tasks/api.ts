@@ -222,6 +222,16 @@ export const SchedulerDrainCompleted = event('scheduler.drain_completed', drain)
 const tasks = 'svc task list'
 export const TaskErrors = defineErrors({
   task_not_found: { status: 404, message: 'task not found', next: tasks },
+  task_archived: {
+    status: 409,
+    message: 'the task is in the archive, where it can be read only',
+    next: command('task restore', placeholder('task-id')),
+  },
+  task_archive_off: {
+    status: 503,
+    message: 'the task is in the archive, and the plugin archives does not run',
+    next: command('plugin show', 'archives'),
+  },
   task_run_not_found: { status: 404, message: 'task run not found', next: command('task run all') },
   task_block_not_found: {
     status: 404,

@@ -1,7 +1,8 @@
 import { shown } from '../../../kernel/kit/text.js'
-import type { DiskSpace, PluginKernel, Reads, Tx } from '../../../kernel/plugin.js'
+import type { DiskSpace, MaybeToken, PluginKernel, Reads, Tx } from '../../../kernel/plugin.js'
 import type { ParticipationRequest } from '../../../schemas/network.js'
 import type { TaskStatus } from '../../../schemas/tasks.js'
+import type { ArchivesApi } from '../../desk/archives/api.js'
 import type { Daemon } from '../../desk/daemon/api.js'
 import type { Workspaces } from '../../desk/workspaces/api.js'
 import type { Events } from '../../platform/events/api.js'
@@ -20,6 +21,7 @@ import { Totals } from './totals.js'
 import type { Who } from './who.js'
 
 export type TaskKernel = PluginKernel<{
+  archives: MaybeToken<ArchivesApi>
   disk: typeof DiskSpace
   daemon: typeof Daemon
   events: typeof Events

@@ -1,6 +1,7 @@
-import { DiskSpace, definePlugin, surfaceOf } from '../../../kernel/plugin.js'
+import { DiskSpace, definePlugin, maybe, surfaceOf } from '../../../kernel/plugin.js'
 import { WakeContexts } from '../../agents/heartbeats/api.js'
 import { HeldWork } from '../../agents/self-service/api.js'
+import { Archives } from '../../desk/archives/api.js'
 import { Checks, Daemon, StatusMembers } from '../../desk/daemon/api.js'
 import { Workspaces } from '../../desk/workspaces/api.js'
 import { Events } from '../../platform/events/api.js'
@@ -39,6 +40,7 @@ export default definePlugin({
   name: 'tasks',
   version: '0.1.0',
   requires: {
+    archives: maybe(Archives),
     disk: DiskSpace,
     daemon: Daemon,
     events: Events,
@@ -61,6 +63,7 @@ export default definePlugin({
   settings: Object.values(TaskSettings),
   tables: TASK_TABLES,
   services: [
+    { name: 'archive', run: (self, signal) => self.archive.run(signal) },
     { name: 'leases', run: (self, signal) => self.sweep(signal) },
     { name: 'workers', run: (self, signal) => self.workers.run(signal) },
   ],

@@ -20,6 +20,8 @@ import type {
 import { HealthEscalation } from '../../desk/daemon/api.js'
 import type { SessionInfo } from '../sessions/api.js'
 import { type ClaimWish, points, type SubmitOptions, TaskErrors, Tasks, type TasksApi } from './api.js'
+import { readingOf, type TaskReading } from './archive/reading.js'
+import { TaskArchive } from './archive/task-archive.js'
 import { Budgets } from './budgets/budgets.js'
 import { refusalOf } from './budgets/refusals.js'
 import { Claims } from './claims/claims.js'
@@ -46,6 +48,7 @@ import { Blocks } from './tasks/blocks.js'
 import { TaskControl } from './tasks/control.js'
 import { TaskExecution } from './tasks/execute.js'
 import { TaskGraph } from './tasks/graph.js'
+import type { TaskRow } from './tasks/task-row.js'
 import { type Place, TaskWriter } from './tasks/write.js'
 import { TaskBundles } from './views/bundle.js'
 import { TaskCatalog } from './views/catalog.js'
@@ -76,6 +79,7 @@ export class TaskService implements TasksApi {
   readonly coordinatorDecision
   readonly coordinatorStopped
   readonly coordinatorFailed
+  readonly archive: TaskArchive
   readonly writer: TaskWriter
   readonly control: TaskControl
   readonly execution: TaskExecution
@@ -125,6 +129,11 @@ export class TaskService implements TasksApi {
     this.coordinatorFailed = own.coordinatorFailed
     const coordinators = new Coordinators(core, own)
     this.profiles = new Profiles(core)
+    this.archive = new TaskArchive(
+      core,
+      () => kernel.needs.archives.current,
+      () => kernel.config.get(TaskSettings.archiveAfterDays),
+    )
     this.writer = new TaskWriter(core)
     this.control = new TaskControl(core)
     this.execution = new TaskExecution(core, coordinators, () => kernel.config.get(TaskSettings.designatedRunMax))
@@ -187,11 +196,14 @@ export class TaskService implements TasksApi {
     this.inbox = new TaskInbox(core)
     this.news = new TaskNews(core, this.inbox)
     this.inspection = new TaskInspection(core, this.details, this.scheduler)
-    this.#catalog = new TaskCatalog(core)
+    this.#catalog = new TaskCatalog(core, this.archive)
   }
 
   async start(): Promise<void> {
-    this.kernel.needs.ownership.owns(Tasks, id => this.#core.tasks.get(id) !== undefined)
+    this.kernel.needs.ownership.owns(
+      Tasks,
+      id => this.#core.tasks.get(id) !== undefined || this.archive.segmentOf(id) !== undefined,
+    )
     this.kernel.scope.defer('budgets', () => this.budgets.close())
     await this.profiles.adopt()
     await this.recovery.boot()
@@ -315,16 +327,42 @@ export class TaskService implements TasksApi {
     return this.#catalog.list(actor, query, own ?? (asked || undefined))
   }
 
-  listRuns(task: string, query: ListTaskRunsQuery): TaskRun[] {
-    this.#core.tasks.find(task)
+  /**
+   * Reads a task where it is: in the catalog or in the archive. Throws `task_not_found` (404), `task_workspace_foreign` (403)
+   * when an agent reads a task of another workspace.
+   */
+  async reading<T>(actor: Actor, id: string, read: (views: TaskReading) => T): Promise<T> {
+    const who = whoOf(actor)
+    const segment = this.#core.tasks.get(id) ? undefined : this.archive.segmentOf(id)
+    if (segment === undefined) {
+      this.visible(who, id)
+      return read({ core: this.#core, details: this.details, history: this.history })
+    }
+    return this.archive.use(segment, db => {
+      const views = readingOf(this.kernel, db)
+      this.#admit(who, views.core.tasks.find(id))
+      return read(views)
+    })
+  }
+
+  /** Brings a task back from the archive, with the tree that it is in. */
+  async restore(id: string): Promise<Task> {
+    await this.archive.restore(id)
+    return this.#core.tasks.toWire(this.#core.tasks.find(id))
+  }
+
+  listRuns({ core }: TaskReading, task: string, query: ListTaskRunsQuery): TaskRun[] {
     const { status, session_id: sessionId, participation_channel: channel, limit = DEFAULT_RUNS } = query
     const filter = { status, sessionId, channel, limit }
-    return this.#core.runs.list(task, filter).map(runToWire)
+    return core.runs.list(task, filter).map(runToWire)
   }
 
   /** Throws `task_workspace_foreign` (403) when an agent accesses a task of another workspace. */
-  visible({ by }: Who, id: string): void {
-    const task = this.#core.tasks.find(id)
+  visible(who: Who, id: string): void {
+    this.#admit(who, this.#core.tasks.find(id))
+  }
+
+  #admit({ by }: Who, task: Pick<TaskRow, 'workspace_id'>): void {
     if (by.kind !== 'agent_session') return
     const own = this.kernel.needs.sessions.get(by.ref)?.workspaceId
     if (task.workspace_id !== null && task.workspace_id !== own) throw TaskErrors.task_workspace_foreign()

@@ -6,6 +6,7 @@ import { LIMITS } from './limits.js'
 const orchestration = settingsSection({ path: 'task.orchestration', section: 'general', apply: 'live' })
 const autonomy = settingsSection({ path: 'autonomy', section: 'general', apply: 'live' })
 const recovery = settingsSection({ path: 'task.recovery', section: 'general', apply: 'live' })
+const tasks = settingsSection({ path: 'tasks', section: 'general', apply: 'live' })
 const count = (most: number) => v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(most))
 
 /** The settings of tasks. */
@@ -38,6 +39,8 @@ export const TaskSettings = {
   agentForce: recovery('allow_agent_force', v.boolean(), true),
   /** Review rounds after which a rejection makes the task need attention; 0: no limit. */
   reviewRounds: orchestration('review_rounds_max', count(100), 3),
+  /** Days after the last activity of a finished task when it is moved to the archive; 0: never. */
+  archiveAfterDays: tasks('archive_after_days', count(3650), 30),
   /** How often a kind of block may recur before the task needs attention; 0: no limit. */
   blockRecurrenceLimit: autonomy('block_recurrence_limit', count(1000), 2),
 }

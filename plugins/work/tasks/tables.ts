@@ -1,3 +1,4 @@
+import { ARCHIVED_TABLE } from './archive/table.js'
 import { BUDGET_TABLES } from './budgets/tables.js'
 import { KEPT_TABLE } from './kept/table.js'
 import { REVIEW_TABLE } from './reviews/review-row.js'
@@ -128,4 +129,5 @@ CREATE INDEX tasks_task_approval ON tasks_task (id)
 ALTER TABLE tasks_run ADD COLUMN next_key TEXT;
 ALTER TABLE tasks_run ADD COLUMN next_run TEXT;`,
   },
+  { id: '019-archived', sql: ARCHIVED_TABLE },
 ] as const

@@ -54,10 +54,8 @@ export const runRoutes = [
     query: ListTaskRunsQuery,
     replies: { 200: TaskRunsReply },
     with: [cli('task run list', { args: [TASK_ARG], view: runRows }), tool('task_runs', ['tasks'])],
-    handle: (self, { actor, params, query }) => {
-      self.visible(whoOf(actor), params.id)
-      return ok({ runs: self.listRuns(params.id, query) })
-    },
+    handle: (self, { actor, params, query }) =>
+      self.reading(actor, params.id, views => ok({ runs: self.listRuns(views, params.id, query) })),
   }),
   route({
     method: 'POST',

@@ -1,4 +1,4 @@
-import { cli, describe, tool } from '../../../../kernel/kit/annotations/index.js'
+import { cli, describe, runsCode, tool } from '../../../../kernel/kit/annotations/index.js'
 import { created, noContent, ok, routeOf } from '../../../../kernel/plugin.js'
 import {
   CreateTaskBody,
@@ -95,10 +95,8 @@ export const taskRoutes = [
     origins,
     replies: { 200: TaskDetailReply },
     with: [cli('task get', { args: [TASK_ARG], view: taskDetail }), tool('task_info', WORKING)],
-    handle: (self, { actor, params }) => {
-      self.visible(whoOf(actor), params.id)
-      return ok({ task: self.details.of(params.id) })
-    },
+    handle: (self, { actor, params }) =>
+      self.reading(actor, params.id, ({ details }) => ok({ task: details.of(params.id) })),
   }),
   route({
     method: 'PATCH',
@@ -220,6 +218,14 @@ export const taskRoutes = [
     ],
     handle: async (self, { actor, params, body }) =>
       ok({ task: await self.control.cancel(whoOf(actor), params.id, body ?? {}) }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/tasks/{id}/restore',
+    summary: 'Bring a task back from the archive, with its parents and children',
+    replies: { 200: TaskReply },
+    with: [cli('task restore', { args: [TASK_ARG], view: taskItem }), runsCode(false)],
+    handle: async (self, { params }) => ok({ task: await self.restore(params.id) }),
   }),
   route({
     method: 'POST',

@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { shown } from '../../../../kernel/kit/text.js'
 import type { Db, Reads } from '../../../../kernel/plugin.js'
 import type { BlockedReason, Task } from '../../../../schemas/tasks.js'
@@ -22,9 +23,13 @@ export class TaskStore {
     return reads.get<TaskRow>('SELECT * FROM tasks_task WHERE id = ?', [id])
   }
 
-  /** Throws `task_not_found` (404). */
+  /** Throws `task_not_found` (404), `task_archived` (409) for one that has to be brought back before it changes. */
   find(id: string, reads: Reads = this.db): TaskRow {
     const row = this.get(id, reads)
+    if (!row && reads.row('SELECT 1 FROM tasks_archived WHERE id = ?', [id]))
+      throw TaskErrors.task_archived(`task ${shown(id)} is in the archive, where it can be read only`, {
+        next: command('task restore', id),
+      })
     if (!row) throw TaskErrors.task_not_found(`task not found: ${shown(id)}`)
     return row
   }

@@ -65,10 +65,10 @@ export const viewRoutes = [
       }),
       tool('task_timeline', ['tasks']),
     ],
-    handle: (self, { actor, params, query }) => {
-      self.visible(whoOf(actor), params.id)
-      return ok({ timeline: self.history.timeline(params.id, query.after_sequence, query.limit) })
-    },
+    handle: (self, { actor, params, query }) =>
+      self.reading(actor, params.id, ({ history }) =>
+        ok({ timeline: history.timeline(params.id, query.after_sequence, query.limit) }),
+      ),
   }),
   route({
     method: 'GET',
@@ -107,7 +107,8 @@ export const viewRoutes = [
         },
       }),
     ],
-    handle: (self, { params }) => ok({ tree: self.history.tree(params.id) }),
+    handle: (self, { actor, params }) =>
+      self.reading(actor, params.id, ({ history }) => ok({ tree: history.tree(params.id) })),
   }),
   route({
     method: 'GET',

@@ -134,7 +134,11 @@ export async function scene(options: SceneOptions = {}): Promise<Scene> {
       }
       const eventRecorded = kernel.hooks.notify<[Recorded]>('recorded')
       recorded = told => eventRecorded.call(told) as Promise<unknown>
-      this.points = { eventRecorded, healthCheckFailed: kernel.hooks.notify('health') }
+      this.points = {
+        eventRecorded,
+        healthCheckFailed: kernel.hooks.notify('health'),
+        retiring: kernel.hooks.gate('retiring'),
+      }
       const hook = kernel.hooks.notify<[SessionInfo]>('stopped')
       this.stopped = hook
       stopped = session => hook.call(session) as Promise<unknown>

@@ -1,0 +1,10 @@
+import { definePlugin, perConsumer } from '../../../kernel/plugin.js'
+import { ArchiveErrors, Archives } from './api.js'
+import type { ArchivesService } from './service.js'
+
+export default definePlugin({
+  name: 'archives',
+  version: '0.1.0',
+  provides: perConsumer(Archives, (self: ArchivesService, consumer) => self.for(consumer)),
+  service: () => import('./service.js').then(module => module.ArchivesService),
+}).surface({ errors: [ArchiveErrors] })

@@ -1,0 +1,145 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import archives from '../../../../plugins/desk/archives/index.js'
+import type { Reply } from '../../../harness/kernel.js'
+import { type Scene, scene } from './scene.js'
+
+const DAY = 24 * 3_600_000
+const HOUR = 3_600_000
+
+const open = () => scene({ plugins: [archives] })
+
+/** A task that an agent has completed. */
+async function done(world: Scene, more: object = {}): Promise<string> {
+  const { task, run } = await world.queued(more)
+  const agent = world.agent()
+  assert.is((await agent.claim({ run_id: run })).status, 200)
+  assert.is((await agent.act('complete', run, { result: { text: `of ${task}` } })).status, 200)
+  return task
+}
+
+const get = async (world: Scene, url: string): Promise<Reply> => (await world.request('GET', url)).body
+const inCatalog = async (world: Scene): Promise<number> => (await get(world, '/api/tasks?limit=1')).page.total
+
+/** Has the daemon look for old tasks until so many are left in the catalog. */
+async function swept(world: Scene, left: number): Promise<void> {
+  for (let n = 0; (await inCatalog(world)) !== left; n++) {
+    if (n > 2000) throw new Error(`${await inCatalog(world)} tasks are left instead of ${left}`)
+    await new Promise(resolve => setTimeout(resolve, 2))
+    await world.clock.advance(n < 100 ? 60_000 : 10)
+  }
+}
+
+/** Every page of a list. */
+async function listed(world: Scene, query: string): Promise<string[]> {
+  const found: string[] = []
+  for (let cursor = ''; ; ) {
+    const { tasks, page } = await get(world, `/api/tasks?${query}${cursor}`)
+    found.push(...tasks.map(({ id }: { id: string }) => id))
+    assert.is(page.has_more, page.next_cursor !== undefined)
+    if (!page.has_more) return found
+    assert.ok(found.length <= 100, 'no page comes twice')
+    cursor = `&cursor=${page.next_cursor}`
+  }
+}
+
+test('a finished task that is old is shown, listed and found as before, from the archive', async () => {
+  const world = await open()
+  const old = await done(world, { title: 'paint the fence' })
+  world.clock.jump(1000)
+  const child = await done(world, { title: 'a child' })
+  const before = {
+    detail: await get(world, `/api/tasks/${old}`),
+    timeline: await get(world, `/api/tasks/${old}/timeline`),
+    runs: await get(world, `/api/tasks/${old}/runs`),
+    tree: await get(world, `/api/tasks/${old}/tree`),
+  }
+  const totals = (await get(world, '/api/status')).tasks
+  world.clock.jump(29 * DAY)
+  const recent = await done(world, { title: 'paint the door' })
+  world.clock.jump(DAY + 1)
+  await swept(world, 1)
+  const after = {
+    detail: await get(world, `/api/tasks/${old}`),
+    timeline: await get(world, `/api/tasks/${old}/timeline`),
+    runs: await get(world, `/api/tasks/${old}/runs`),
+    tree: await get(world, `/api/tasks/${old}/tree`),
+  }
+  assert.equal(after, before)
+  assert.equal(await listed(world, 'limit=1'), [recent, child, old])
+  assert.equal(await listed(world, 'limit=2&sort=priority'), [recent, child, old])
+  assert.equal(await listed(world, 'query=fence'), [old])
+  assert.equal(await listed(world, 'query=paint'), [recent, old])
+  assert.equal(await listed(world, 'status=failed'), [])
+  assert.ok(totals)
+  await world.close()
+})
+
+test('what is not over, needed by another task or part of such a tree stays', async () => {
+  const world = await open()
+  const { task: queued } = await world.queued({ title: 'queued' })
+  const origin = await done(world, { title: 'origin' })
+  const { task: waiting } = (await world.post('/api/tasks', { title: 'waits', scope: 'global' })).body
+  const made = await world.post(`/api/tasks/${waiting.id}/dependencies`, { depends_on_task_id: origin })
+  assert.ok(made.status < 300, JSON.stringify(made.body))
+  const parent = (await world.post('/api/tasks', { title: 'parent', scope: 'global' })).body.task.id
+  const child = (await world.post(`/api/tasks/${parent}/children`, { title: 'child', scope: 'global' })).body.task.id
+  await world.post(`/api/tasks/${child}/cancel`, {})
+  const over = await done(world, { title: 'over' })
+  world.clock.jump(40 * DAY)
+  await swept(world, 5)
+  const rows = (await get(world, '/api/tasks?limit=5')).tasks.map(({ id }: { id: string }) => id)
+  assert.equal(rows.toSorted(), [queued, origin, waiting.id, parent, child].toSorted())
+  assert.is((await get(world, `/api/tasks/${over}`)).task.task.status, 'completed')
+  await world.close()
+})
+
+test('a task in the archive is not changed until it is brought back, whole', async () => {
+  const world = await open()
+  const parent = (await world.post('/api/tasks', { title: 'parent', scope: 'global' })).body.task.id
+  const child = (await world.post(`/api/tasks/${parent}/children`, { title: 'child', scope: 'global' })).body.task.id
+  await world.post(`/api/tasks/${parent}/cancel`, {})
+  const before = await get(world, `/api/tasks/${parent}`)
+  world.clock.jump(31 * DAY)
+  await swept(world, 0)
+  const refused = await world.request('PATCH', `/api/tasks/${child}`, { title: 'other' })
+  assert.equal([refused.status, refused.body.code], [409, 'task_archived'])
+  assert.match(JSON.stringify(refused.body), `svc task restore ${child}`)
+  assert.is((await world.request('POST', '/api/tasks/task_0000000000000000/restore')).status, 404)
+  const back = await world.request('POST', `/api/tasks/${child}/restore`)
+  assert.equal([back.status, back.body.task.title], [200, 'child'])
+  assert.is(await inCatalog(world), 2)
+  assert.equal(await get(world, `/api/tasks/${parent}`), before)
+  assert.is((await world.request('PATCH', `/api/tasks/${child}`, { title: 'other' })).status, 200)
+  assert.is((await world.request('POST', `/api/tasks/${child}/restore`)).status, 200, 'one that is there stays')
+  // Its last activity is new; a month later it is moved once more, as it is now.
+  world.clock.jump(31 * DAY)
+  await swept(world, 0)
+  assert.is((await get(world, `/api/tasks/${child}`)).task.task.title, 'other')
+  assert.equal((await listed(world, 'limit=10')).toSorted(), [child, parent].toSorted())
+  await world.close()
+})
+
+test('an idempotency key is free again once its run is in the archive, and no run is lost by that', async () => {
+  const world = await open()
+  const run = async () => {
+    const task = await done(world)
+    world.clock.jump(31 * DAY)
+    await swept(world, 0)
+    return (await get(world, `/api/tasks/${task}/runs`)).runs.length
+  }
+  assert.equal([await run(), await run()], [1, 1])
+  await world.close()
+})
+
+test('0 days: nothing is moved', async () => {
+  const world = await scene({ plugins: [archives], config: { tasks: { archive_after_days: 0 } } })
+  await done(world)
+  world.clock.jump(400 * DAY)
+  await world.clock.advance(HOUR)
+  for (let n = 0; n < 20; n++) await new Promise(resolve => setImmediate(resolve))
+  assert.is(await inCatalog(world), 1)
+  await world.close()
+})
+
+test.run()
