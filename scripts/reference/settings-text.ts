@@ -121,6 +121,7 @@ export const settingTexts: Readonly<Record<string, string>> = {
   'task.orchestration.scheduler_bad_tick_threshold':
     'Consecutive scheduler passes that started none of the queued runs before a warning; 0: never',
   'task.orchestration.scheduler_bad_tick_cooldown': 'Minimum time between two such warnings',
+  'roles.coordinator.ttl': 'How long the session of a coordinator may run; 0: no limit',
   'task.orchestration.default_max_runtime': 'How long a session started by the daemon may work on a run; 0: no limit',
   'task.orchestration.designated_run_max': 'Maximum number of runs per fan-out',
   'task.orchestration.review_rounds_max':

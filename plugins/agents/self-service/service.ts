@@ -1,12 +1,12 @@
 import {
   type Actor,
+  Fault,
   type HooksOf,
   iso,
   KernelErrors,
   type PluginKernel,
   type Requests,
 } from '../../../kernel/plugin.js'
-import { durationMs } from '../../../schemas/duration.js'
 import type {
   AgentContextReply,
   AgentMeReply,
@@ -21,7 +21,7 @@ import { SessionErrors, type SessionInfo, type Sessions } from '../../work/sessi
 import type { Agents } from '../agents/api.js'
 import type { Sidecars } from '../sidecars/api.js'
 import { Company, HeldWork, points, SpawnErrors } from './api.js'
-import { MAX_CHILDREN, MAX_DEPTH, SessionSpawner } from './spawner.js'
+import { MAX_DEPTH, SessionSpawner } from './spawner.js'
 
 export type SelfServiceKernel = PluginKernel<{
   sessions: typeof Sessions
@@ -140,7 +140,15 @@ export class SelfService {
 
   /** As the configuration has it for a workspace. */
   coordinator(workspace: Workspace): CoordinatorConfig {
-    const read = (name: string) => this.kernel.needs.configuration.explain(`roles.coordinator.${name}`)
+    const read = (name: string): { readonly value: unknown; readonly layer: string } => {
+      try {
+        return this.kernel.needs.configuration.explain(`roles.coordinator.${name}`)
+      } catch (error) {
+        // Nothing starts coordinators where there are no tasks.
+        if (error instanceof Fault && error.code === 'setting_unknown') return { value: undefined, layer: 'default' }
+        throw error
+      }
+    }
     const names = ['enabled', 'agent', 'provider', 'model', 'max_active_sessions_per_workspace', 'max_children', 'ttl']
     const all = Object.fromEntries(names.map(name => [name, read(name)]))
     const layers = Object.values(all).map(({ layer }) => layer)
@@ -149,10 +157,10 @@ export class SelfService {
     const [provider, model] = [text('provider'), text('model')]
     return {
       agent_name: text('agent') ?? 'coordinator',
-      default_ttl_seconds: Math.round((durationMs(String(value('ttl'))) ?? 0) / 1000),
+      default_ttl_seconds: Math.round(msOf(value('ttl')) / 1000),
       enabled: value('enabled') === true,
-      max_active_sessions_per_workspace: Number(value('max_active_sessions_per_workspace')),
-      max_children: Number(value('max_children')),
+      max_active_sessions_per_workspace: Number(value('max_active_sessions_per_workspace') ?? 0),
+      max_children: Number(value('max_children') ?? 0),
       ...(provider !== undefined && { provider }),
       ...(model !== undefined && { model }),
       source: layers.every(layer => layer === 'default') ? 'default' : 'global',
@@ -194,7 +202,9 @@ export class SelfService {
       limits: {
         context_section_limit: SECTION_LIMIT,
         max_active_task_leases: this.#work?.mostLeases ?? 0,
-        max_children: isChild ? 0 : MAX_CHILDREN - this.spawner.living(caller.id).length,
+        max_children: isChild
+          ? 0
+          : Math.max(0, this.spawner.mostChildren(caller) - this.spawner.living(caller.id).length),
         max_spawn_depth: isChild ? 0 : MAX_DEPTH,
       },
       self: { agent_name: caller.agentName, provider, session_id: caller.id, ...(model !== undefined && { model }) },
@@ -216,3 +226,6 @@ export class SelfService {
 const gone = (id: string): never => {
   throw SpawnErrors.spawn_parent_stopped(`the workspace ${id} of this session is gone`)
 }
+
+/** Milliseconds of a duration; its owner keeps it as a number. */
+const msOf = (value: unknown): number => (typeof value === 'number' ? value : 0)

@@ -14,7 +14,7 @@ import { SpawnTable } from './spawn-table.js'
 
 /** A session that a person or a job started is at depth 0. */
 export const MAX_DEPTH = 1
-export const MAX_CHILDREN = 5
+const MAX_CHILDREN = 5
 const MAX_TTL_SECONDS = 7 * 24 * 3600
 const RETRY_MS = 5000
 /** The session is made before it is noted whose child it is. */
@@ -172,11 +172,16 @@ export class SessionSpawner {
     }
     if (RESERVED_ROLES.includes(role)) throw SpawnErrors.spawn_invalid(`the role ${role} is the daemon's own`)
     const living = this.living(parent.id).length
-    if (living >= MAX_CHILDREN) {
-      throw SpawnErrors.spawn_children_exceeded(
-        `session ${parent.id} has ${living} children, and may have ${MAX_CHILDREN}`,
-      )
+    const most = this.mostChildren(parent)
+    if (living >= most) {
+      throw SpawnErrors.spawn_children_exceeded(`session ${parent.id} has ${living} children, and may have ${most}`)
     }
+  }
+
+  /** How many children a session may have at once. */
+  mostChildren({ type }: SessionInfo): number {
+    if (type !== 'coordinator') return MAX_CHILDREN
+    return Number(this.kernel.needs.configuration.explain('roles.coordinator.max_children').value)
   }
 
   async #reply(id: string): Promise<SpawnReply> {

@@ -38,7 +38,7 @@ import { LIMITS } from './limits.js'
 import { mayReview, Profiles, wantsOf } from './profiles/profiles.js'
 import { Reviews } from './reviews/reviews.js'
 import { RunControl } from './runs/control.js'
-import { runToWire } from './runs/run-row.js'
+import { type RunRow, runToWire } from './runs/run-row.js'
 import { drainScheduler } from './scheduler/drain.js'
 import { Stalls } from './scheduler/stalls.js'
 import { SchedulerState } from './scheduler/state.js'
@@ -64,7 +64,7 @@ import { waitingTasks } from './views/waiting.js'
 import { Wakes } from './wakes/wakes.js'
 import { sessionOf, type Who, whoOf, whoOfSession } from './who.js'
 import { Admission } from './workers/admission.js'
-import { Coordinators } from './workers/coordinators.js'
+import { Coordinators, runtimeOf } from './workers/coordinators.js'
 import { Ladder } from './workers/ladder.js'
 import { Workers } from './workers/workers.js'
 
@@ -159,10 +159,12 @@ export class TaskService implements TasksApi {
       wantsResult,
     )
     const maxHeld = () => kernel.config.get(TaskSettings.maxActiveRuns)
-    const runtimeMs = () => kernel.config.get(TaskSettings.maxRuntime)
+    const runtime = ({ kind }: Pick<RunRow, 'kind'>) => runtimeOf(kernel.config, kind)
     const admission = new Admission(core, this.recovery, {
       activeRuns: maxHeld,
       failures: () => kernel.config.get(TaskSettings.spawnFailureLimit),
+      coordinators: () => kernel.config.get(TaskSettings.coordinatorsAtOnce),
+      startsCoordinators: () => kernel.config.get(TaskSettings.coordinators),
     })
     const ladder = new Ladder(core, this.recovery)
     this.details = new TaskDetails(core)
@@ -179,7 +181,7 @@ export class TaskService implements TasksApi {
       admission,
       this.bundles,
       this.stalls,
-      runtimeMs,
+      runtime,
       (session, task) => refusalOf(this.budgets, kernel.db, session, task),
     )
     this.claims = new Claims(

@@ -7,6 +7,8 @@ const orchestration = settingsSection({ path: 'task.orchestration', section: 'ge
 const autonomy = settingsSection({ path: 'autonomy', section: 'general', apply: 'live' })
 const recovery = settingsSection({ path: 'task.recovery', section: 'general', apply: 'live' })
 const tasks = settingsSection({ path: 'tasks', section: 'general', apply: 'live' })
+const role = settingsSection({ path: 'roles.coordinator', section: 'roles', apply: 'live' })
+const name = (meaning: string) => v.pipe(v.string(), v.maxLength(4096), v.description(meaning))
 const count = (most: number) => v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(most))
 
 /** The settings of tasks. */
@@ -35,6 +37,26 @@ export const TaskSettings = {
   badTickCooldown: orchestration('scheduler_bad_tick_cooldown', Duration, 5 * 60_000),
   /** Maximum milliseconds that a session started by the daemon may work on a run; 0: no limit. */
   maxRuntime: orchestration('default_max_runtime', Duration, 0),
+  /** Coordinators: sessions that the daemon starts for runs of kind `coordinator`. */
+  coordinators: role(
+    'enabled',
+    v.pipe(v.boolean(), v.description('Whether coordinators are started for tasks whose profile has one')),
+    true,
+  ),
+  coordinatorAgent: role('agent', name('Agent of coordinators whose task names none; empty: the default agent'), ''),
+  coordinatorProvider: role('provider', name('Provider of coordinators whose task names none; empty: any'), ''),
+  coordinatorModel: role('model', name('Model of coordinators whose task names none; empty: that of the agent'), ''),
+  coordinatorsAtOnce: role(
+    'max_active_sessions_per_workspace',
+    v.pipe(count(1000), v.description('Coordinators at work in one workspace; further ones wait; 0: no limit')),
+    3,
+  ),
+  coordinatorChildren: role(
+    'max_children',
+    v.pipe(count(1000), v.description('Sessions that one coordinator may have started at once')),
+    5,
+  ),
+  coordinatorLife: role('ttl', Duration, 2 * 60 * 60_000),
   /** Whether agents may force-release, force-fail, retry and recover runs in their workspace. */
   agentForce: recovery('allow_agent_force', v.boolean(), true),
   /** Review rounds after which a rejection makes the task need attention; 0: no limit. */

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { duration, flag, integer, type Members, own, words } from '../keys.js'
+import { duration, durationKey, flag, integer, key, type Members, own, words } from '../keys.js'
 
 const line = v.pipe(v.string(), v.maxLength(256))
 const Fallbacks = v.pipe(
@@ -23,9 +23,14 @@ export const roles: Members = {
   checkpoint_summary: agent('checkpoints are summarised'),
   coordinator: {
     ...agent('a coordinator distributes tasks'),
-    max_active_sessions_per_workspace: integer(3, 'Sessions of the coordinator in one workspace', 1000),
-    max_children: integer(5, 'Sessions that one coordinator may start', 1000),
-    ttl: duration('2h', 'Longest life of a coordinator'),
+    // What tasks read of them is theirs.
+    enabled: key('roles.coordinator.enabled', v.boolean()),
+    agent: key('roles.coordinator.agent', v.string()),
+    provider: key('roles.coordinator.provider', v.string()),
+    model: key('roles.coordinator.model', v.string()),
+    max_active_sessions_per_workspace: key('roles.coordinator.max_active_sessions_per_workspace', v.number()),
+    max_children: key('roles.coordinator.max_children', v.number()),
+    ttl: durationKey('roles.coordinator.ttl'),
   },
   dream: agent('memories are consolidated'),
   memory_controller: {

@@ -9,12 +9,19 @@ import type { WorkerRow } from './worker-row.js'
 /** Exponential back-off between two sessions for one run, in milliseconds. */
 const AGAIN_MS = { least: 1000, most: 60_000 }
 
+const NO_COORDINATORS =
+  'coordinator_off: roles.coordinator.enabled is false, so no coordinator is started; turn it on, and recover the task'
+
 /** Configured limits; 0: no limit. */
 export interface WorkerLimits {
   /** Active runs per workspace. */
   readonly activeRuns: () => number
   /** Failed sessions per run. */
   readonly failures: () => number
+  /** Sessions of coordinators per workspace. */
+  readonly coordinators: () => number
+  /** Whether coordinators are started at all. */
+  readonly startsCoordinators: () => boolean
 }
 
 /** Is the run reserved for an owner, who has to claim it? */
@@ -35,6 +42,11 @@ export class Admission {
       if (run?.status !== 'queued' || run.claimable !== 1 || isOwned(run) || !this.#hasRoom(t, run)) return undefined
       const { failures, last, error, open } = this.#history(t, run.id)
       if (open > 0) return undefined
+      if (run.kind === 'coordinator' && !this.limits.startsCoordinators()) {
+        const who = whoOf(this.core.kernel.actor)
+        this.recovery.escalate(t, who, run, NO_COORDINATORS, settle)
+        return undefined
+      }
       const most = this.limits.failures()
       if (most > 0 && failures >= most) {
         this.recovery.escalate(
@@ -70,7 +82,22 @@ export class Admission {
   }
 
   /** Counts active runs, and sessions that have not claimed their run yet. */
-  #hasRoom(t: Tx, { place }: RunRow): boolean {
+  #hasRoom(t: Tx, run: RunRow): boolean {
+    return this.#hasPlace(t, run) && (run.kind !== 'coordinator' || this.#hasRoomToLead(t, run))
+  }
+
+  #hasRoomToLead(t: Tx, { place }: RunRow): boolean {
+    const most = this.limits.coordinators()
+    if (most === 0) return true
+    const [held] = t.row(
+      `SELECT count(*) FROM tasks_worker w JOIN tasks_run r ON r.id = w.run_id
+         WHERE w.place = ? AND w.ended_at IS NULL AND r.kind = 'coordinator'`,
+      [place],
+    ) ?? [0]
+    return Number(held) < most
+  }
+
+  #hasPlace(t: Tx, { place }: RunRow): boolean {
     const most = this.limits.activeRuns()
     if (most === 0) return true
     const [held] = t.row(

@@ -1,7 +1,8 @@
-import type { HooksOf } from '../../../../kernel/plugin.js'
+import type { HooksOf, Setting } from '../../../../kernel/plugin.js'
 import type { SessionInfo } from '../../sessions/api.js'
 import { type CoordinatorNote, type CoordinatorWish, type points, TaskErrors } from '../api.js'
 import type { TaskCore } from '../core.js'
+import { TaskSettings } from '../settings.js'
 import { look } from '../tasks/task-row.js'
 import type { WorkerRow } from './worker-row.js'
 
@@ -12,6 +13,13 @@ export interface Asked {
   readonly model?: string | undefined
 }
 type Run = { readonly id: string; readonly task_id: string; readonly kind: string; readonly place: string }
+
+/** The longest runtime of a session for a run of a kind, and the setting that says so; 0: no limit. */
+export function runtimeOf(config: { get(setting: Setting<number>): number }, kind: string) {
+  const all = [TaskSettings.maxRuntime, ...(kind === 'coordinator' ? [TaskSettings.coordinatorLife] : [])]
+  const set = all.map(setting => ({ ms: config.get(setting), path: setting.path })).filter(({ ms }) => ms > 0)
+  return set.sort((a, b) => a.ms - b.ms)[0] ?? { ms: 0, path: TaskSettings.maxRuntime.path }
+}
 
 /** Tells hooks of sessions that coordinate tasks, and asks them before such a session is created. Other runs are passed over. */
 export class Coordinators {
@@ -29,6 +37,16 @@ export class Coordinators {
     if (wish.deny !== undefined)
       throw TaskErrors.task_conflict(`a hook refused the coordinator: ${wish.deny}`, look(run.task_id))
     return { agentName: wish.agentName, provider: wish.provider, model: wish.model }
+  }
+
+  /** What a coordinator is by default, where its task does not say. */
+  asConfigured(): Asked {
+    const { config } = this.core.kernel
+    return {
+      agentName: config.get(TaskSettings.coordinatorAgent) || undefined,
+      provider: config.get(TaskSettings.coordinatorProvider) || undefined,
+      model: config.get(TaskSettings.coordinatorModel) || undefined,
+    }
   }
 
   spawned(run: Run, session: SessionInfo): void {

@@ -21,15 +21,18 @@ export async function startSession(
   // Global tasks have a workspace of their own.
   const workspaceId = worker.place || (await needs.workspaces.scratch()).id
   const byDefault = needs.sessions.agentFor(workspaceId)
-  const { provider, model } = run.kind === 'coordinator' ? profile.coordinator : profile.worker
-  const agentName = agentFor(profile, run.kind, turnOf(core, worker), byDefault)
+  const isLead = run.kind === 'coordinator'
+  const configured = isLead ? coordinators.asConfigured() : undefined
+  const { provider, model } = isLead ? { ...configured, ...profile.coordinator } : profile.worker
+  const named = isLead ? (profile.coordinator.agent_name ?? configured?.agentName) : undefined
+  const agentName = named ?? agentFor(profile, run.kind, turnOf(core, worker), byDefault)
   const asked = await coordinators.wished(run, { agentName, provider, model }, byDefault)
   const worktree = await worktreeFor(core, profiles, worker, workspaceId)
   try {
     const session = await needs.sessions.create({
       workspaceId,
       agentName: asked.agentName,
-      ...(run.kind === 'coordinator' && { type: run.kind }),
+      ...(isLead && { type: run.kind }),
       name: task.title.slice(0, 200),
       model: asked.model,
       sandbox: mode === 'ref' ? ref : mode === 'none' ? 'none' : undefined,

@@ -51,8 +51,8 @@ export class Workers {
     private readonly admission: Admission,
     private readonly bundles: TaskBundles,
     private readonly stalls: Stalls,
-    /** Maximum runtime of a session in milliseconds; 0: no limit. */
-    private readonly runtimeMs: () => number,
+    /** Maximum runtime of a session for a run in milliseconds, and its setting; 0: no limit. */
+    private readonly runtime: (run: RunRow) => { readonly ms: number; readonly path: string },
     /** Why budgets do not allow a session to claim runs of a task. */
     private readonly refused: (session: SessionInfo | undefined, task: string) => string | undefined,
   ) {}
@@ -130,9 +130,9 @@ export class Workers {
     const earlier = this.bundles.earlier(run)
     const handoff = this.bundles.handoff(run, earlier)
     const bodyBytes = this.core.kernel.config.get(TaskSettings.bodyBytes)
-    const ms = this.runtimeMs()
+    const { ms, path } = this.runtime(run)
     const stop = () => {
-      const detail = `exceeded task.orchestration.default_max_runtime (${ms / 1000} s)`
+      const detail = `exceeded ${path} (${ms / 1000} s)`
       this.#late.set(session.id, detail)
       void sessions.stop(session.id, { reason: 'timeout', detail })
     }

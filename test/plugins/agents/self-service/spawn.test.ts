@@ -8,7 +8,18 @@ import * as assert from 'uvu/assert'
 import { definePlugin, surfaceOf } from '../../../../kernel/plugin.js'
 import { Confinement } from '../../../../plugins/access/sandboxes/api.js'
 import { Spawning } from '../../../../plugins/agents/self-service/api.js'
-import { auth, configuration, identity, sandboxes, selfService, settings, sidecars } from '../../../../plugins/index.js'
+import {
+  auth,
+  configuration,
+  identity,
+  sandboxes,
+  selfService,
+  settings,
+  sidecars,
+  tasks,
+} from '../../../../plugins/index.js'
+import { Sessions } from '../../../../plugins/work/sessions/api.js'
+import { probe } from '../../../../testing/look.js'
 import { eventually, openWorld, said, type World } from '../../../fixtures/session-world.js'
 import { ask } from '../../../kernel/http/doors.js'
 
@@ -23,6 +34,7 @@ const hear =
     heard.push(name)
     return denied.has(name) ? ({ ...(value as object), deny: 'not today' } as never) : undefined
   }
+const look = probe({ sessions: Sessions })
 const listener = definePlugin({
   name: 'test.points',
   version: '1.0.0',
@@ -66,7 +78,7 @@ async function speaker(world: World, id: string, at: string): Promise<Agent> {
 
 test.before(async context => {
   const world = await openWorld({
-    plugins: [auth, identity, configuration, settings, sidecars, sandboxes, selfService, listener],
+    plugins: [auth, identity, configuration, settings, sidecars, sandboxes, selfService, tasks, look.plugin, listener],
     listen: ['socket'],
   })
   const agent = `command: '${process.execPath} ${path.resolve('test/fixtures/acp-agent.mjs')} --modes=default,bypassPermissions'`
@@ -233,6 +245,28 @@ test('what a parent lacks it cannot hand on, and bad wishes are refused in words
     const reply = await ada.ask('POST', '/api/agent/spawn', wish(world, more))
     assert.equal([reply.status, reply.body.code], [status, code], JSON.stringify(more))
   }
+})
+
+test('a coordinator has as many children as roles.coordinator.max_children says', async ({ world }) => {
+  const set = await world.kernel.request('PATCH', '/api/settings/roles', {
+    config: { coordinator: { max_children: 1 } },
+  })
+  assert.is(set.status, 200, JSON.stringify(set.body))
+  const { actor, needs } = look.kernel()
+  const wanted = {
+    workspaceId: world.workspaceId,
+    agentName: 'ada',
+    type: 'coordinator',
+    sandbox: 'none',
+    actor,
+  } as const
+  const { id } = await needs.sessions.create(wanted)
+  const lead = await speaker(world, id, `/api/workspaces/${world.workspaceId}/sessions/${id}`)
+  assert.is((await lead.ask('POST', '/api/agent/spawn', wish(world))).status, 201)
+  const second = await lead.ask('POST', '/api/agent/spawn', wish(world))
+  assert.equal([second.status, second.body.code], [409, 'spawn_children_exceeded'])
+  assert.match(second.body.error, /has 1 children, and may have 1/)
+  await world.kernel.request('POST', `${lead.at}/stop`)
 })
 
 test('a key spawns once; five children are the most; they stop with their parent', async ({ world }) => {
