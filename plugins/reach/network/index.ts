@@ -7,6 +7,7 @@ import { Workspaces } from '../../desk/workspaces/api.js'
 import { Events } from '../../platform/events/api.js'
 import { SessionParticipation, Sessions } from '../../work/sessions/api.js'
 import { TaskEvents } from '../../work/tasks/api.js'
+import { ToolAllowances } from '../../work/tools/api.js'
 import { agentCommands } from './agent/command-list.js'
 import { agentRoutes } from './agent/routes.js'
 import { agentMigrations } from './agent/table.js'
@@ -72,6 +73,7 @@ export default definePlugin({
       },
     ]),
     contribute(SessionParticipation, self => [self.participation]),
+    contribute(ToolAllowances, self => [{ allows: (...call) => self.agentChannels.isAnswer(...call) }]),
     contribute(StatusMembers, self => [{ path: 'daemon.network', read: () => self.status() }]),
     contribute(Checks, self => [{ id: 'network', category: 'network', run: async () => self.check() }]),
   ],

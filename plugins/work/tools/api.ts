@@ -159,6 +159,18 @@ export const NativeTools = registry<NativeTool>(
   v.looseObject({ name: v.string(), route: v.string(), toolsets: v.array(v.string()) }),
 )
 
+/** Says of calls that they need no person. */
+export interface ToolAllowance {
+  /**
+   * Whether a call of an agent, which its permission mode would leave to a person, goes on without one. It is asked of calls that change
+   * something within bounds, not of destructive ones or of those that want a person whatever the mode; refusals are stronger.
+   */
+  readonly allows: (toolId: string, input: Readonly<Record<string, unknown>>, sessionId: string) => boolean
+}
+
+/** Contributes allowances: `contribute(ToolAllowances, self => [self.allowance])`. */
+export const ToolAllowances = registry<ToolAllowance>('tools.allowances@1', v.looseObject({ allows: v.function() }))
+
 /** What stands in the way of a call in a place; `callable` where nothing but an approval does. */
 export interface ToolDecision {
   readonly callable: boolean

@@ -1,7 +1,7 @@
 import { command } from '../../../kernel/kit/commands/command-line.js'
 import { faultOf, iso } from '../../../kernel/plugin.js'
 import { MAX_INPUT_BYTES } from '../../../schemas/tools.js'
-import { type ToolCaller, type ToolDescriptor, type ToolOutcome, toolFault } from './api.js'
+import { ToolAllowances, type ToolCaller, type ToolDescriptor, type ToolOutcome, toolFault } from './api.js'
 import type { Waiting } from './approvals/approvals.js'
 import { digestOf } from './digest.js'
 import { ApprovalRequested } from './events.js'
@@ -103,7 +103,10 @@ export class Calls {
       toolDigest: digest,
       inputDigest: digestOf(input),
     })
-    if (!grant) return approvalRequired && !this.#allowedForSession(entry, input, by)
+    if (!grant) {
+      const isAllowed = this.#allowedForSession(entry, input, by)
+      return approvalRequired && !isAllowed && (leaves || !this.#needsNoPerson(entry, input, by))
+    }
     // What lets an agent into another workspace lasts no longer than its session.
     if (leaves && grant.decision !== 'reject') return approvalRequired && !this.#allowedForSession(entry, input, by)
     await this.tools.grants.used(grant)
@@ -114,6 +117,13 @@ export class Calls {
         next: command('tool grants delete', grant.id),
       })
     return false
+  }
+
+  /** Whether a plugin says of this call that it waits for no person. */
+  #needsNoPerson({ descriptor }: Entry, input: Input, { sessionId }: ToolCaller): boolean {
+    const { backend, id, requiresInteraction, risk } = descriptor
+    if (sessionId === undefined || backend.kind !== 'native' || risk !== 'mutating' || requiresInteraction) return false
+    return this.tools.kernel.collect(ToolAllowances).some(({ entry }) => entry.allows(id, input, sessionId))
   }
 
   /** Whether a person allowed it for the rest of the session. Throws where one rejected it for as long. */

@@ -4,7 +4,7 @@ import { Extensions, ResourceFamilies, type ResourceFamily } from '../../deliver
 import { Workspaces } from '../../desk/workspaces/api.js'
 import { Events } from '../../platform/events/api.js'
 import { InboxSources, Sessions } from '../sessions/api.js'
-import { NativeTools, ToolBackends, ToolErrors, ToolKind, Tools } from './api.js'
+import { NativeTools, ToolAllowances, ToolBackends, ToolErrors, ToolKind, Tools } from './api.js'
 import { GRANT_TABLE } from './approvals/grants.js'
 import { approvalRoutes } from './approvals/routes.js'
 import { ApprovalDecided, ApprovalRequested, ToolCalled } from './events.js'
@@ -38,7 +38,7 @@ export default definePlugin({
   service: () => import('./service.js').then(module => module.ToolsService),
 }).surface({
   kinds: [ToolKind],
-  declares: [ToolBackends, NativeTools],
+  declares: [ToolBackends, NativeTools, ToolAllowances],
   errors: [ToolErrors, ApprovalErrors],
   events: [ApprovalRequested, ApprovalDecided, ToolCalled],
   settings: Object.values(ToolSettings),

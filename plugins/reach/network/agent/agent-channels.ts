@@ -29,6 +29,8 @@ const LIMIT = 20
 const MAX_BYTES = 1024 * 1024
 /** Longest wait for a message: shorter than what proxies and clients allow for one request. */
 export const WAIT_MS = 25_000
+/** The tool by which agents answer. */
+const REPLY_TOOL = 'service__channel_reply'
 /** Member of `ext` of an envelope. */
 const EXT = 'coordination'
 
@@ -90,6 +92,21 @@ export class AgentChannels {
     const message = await this.#say(session, answered.channel, rest, actor, answered)
     await kernel.db.tx(t => wakes.given(t, session.id, peer.peerId, [answered]))
     return message
+  }
+
+  /**
+   * Whether a call of a tool answers, in the channel of the messages that began the turn of a session, one that it hears. Such a call
+   * waits for no person, as the command by which agents answer does not.
+   */
+  isAnswer(toolId: string, input: Readonly<Record<string, unknown>>, sessionId: string): boolean {
+    const { kernel, wakes } = this.rooms
+    const session = kernel.needs.sessions.get(sessionId)
+    const { reply_to_message_id: id } = input
+    if (toolId !== REPLY_TOOL || typeof id !== 'string' || !session || !wakes.isWoken(sessionId)) return false
+    const wake = wakes.ledger.inFlight(kernel.db, sessionId)
+    const answered = messages.get(kernel.db, { workspaceId: session.workspaceId, id })
+    if (!wake || !answered || answered.channel !== wake.channel) return false
+    return this.rooms.peers.ofSession(answered.channel, sessionId) !== undefined && this.#hears(session, answered)
   }
 
   /**

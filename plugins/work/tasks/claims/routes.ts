@@ -48,6 +48,7 @@ export const claimRoutes = [
             { header: 'Part', path: 'run.designation.brief' },
             { header: 'Attempt', path: 'run.attempt' },
             { header: 'Lease expires', path: 'lease.lease_until', as: 'time' },
+            { header: 'Channel', path: 'coordination_channel.id' },
           ],
         },
         done: 'no run to claim. For tasks in the workspace of the session: svc task next --scope workspace',

@@ -1,5 +1,6 @@
 import type { ReviewContinuation } from '../../../../schemas/tasks.js'
 import { cutText } from '../../../agents/sidecars/api.js'
+import { channelOfRun } from '../runs/participation.js'
 import type { RunRow } from '../runs/run-row.js'
 import type { TaskRow } from '../tasks/task-row.js'
 import { continuationOf } from '../views/bundle.js'
@@ -26,6 +27,7 @@ export function promptOf(task: TaskRow, run: RunRow, { earlier, handoff, branch,
   const { text, truncated } = cutText(task.description ?? '', bodyBytes)
   const cut = truncated ? `${text}\n[truncated; full description: svc task get ${task.id}]` : text
   const wanted = continuationOf(run)
+  const channel = channelOfRun(run)
   const failed = earlier.flatMap(({ attempt, status, error }) =>
     error === null ? [] : [`- attempt ${attempt} (${status}): ${error.slice(0, ERROR_CHARS)}`],
   )
@@ -38,6 +40,11 @@ export function promptOf(task: TaskRow, run: RunRow, { earlier, handoff, branch,
     ...(handoff === undefined ? [] : [`Handoff from the previous run:\n${handoff}`]),
     ...(wanted === undefined ? [] : [wishOf(wanted)]),
     ...(branch ? [`You work in your own git worktree on branch ${branch}. Commit your changes to this branch.`] : []),
+    ...(channel === undefined
+      ? []
+      : [
+          `The run has the channel ${channel.id}, of which you are a peer once you have claimed it: svc ch recv ${channel.id}`,
+        ]),
     `You work on run ${run.id} of task ${task.id}. Claim it first and hold its lease while you work. Run these commands in a shell:
 1. svc task next --lease-seconds 900   (claim the run; run this first)
 2. svc task begin ${run.id}   (when you start working)
@@ -67,7 +74,7 @@ function leadOf({ id }: TaskRow, { guidance, parts }: NonNullable<Before['lead']
       : [
           `  svc task fan-out ${id} --idempotency-key parts --designations '[{"brief":"first part"},{"brief":"second part"}]'`,
         ]),
-    `How far they are: svc task run list ${id}. Where the run has a channel, svc ch list shows it. End your run when all parts have ended.`,
+    `How far they are: svc task run list ${id}. End your run when all parts have ended.`,
   ].join('\n')
 }
 
