@@ -4,8 +4,11 @@
 // each by a way that can be cut. `--messages` is what each of them says; at the end all three have to have the same messages, and a
 // session of each has heard each of them once. An envelope that is forged meanwhile is refused, and doctor names its daemon. Then one of
 // them offers `--offers` tasks, and agents of the others work on them, while `--offer-kills` daemons are killed and `--offer-cuts` cut off
-// from the one that offers for longer than their lease: each result is taken once, and each execution is accounted for. With
-// `--namespaces` each daemon has a network namespace of its own (only root can make them), and its link is set down to cut it off.
+// from the one that offers for longer than their lease: each result is taken once, and each execution is accounted for. With `--clock 3600`
+// the clock of the second daemon is an hour ahead (the Debian package faketime), and doctor of the others says so. With `--namespaces`
+// each daemon has a network namespace of its own (only root can make them), and its link is set down to cut it off; with `--loss` as well
+// its link loses what is sent for some milliseconds, again and again.
+import { existsSync, readdirSync } from 'node:fs'
 import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
@@ -17,7 +20,7 @@ import { chance } from './library/chance.js'
 import { firstSeed } from './library/seed.js'
 import { proveOffers } from './network/offers.js'
 import { Speaker } from './network/speaker.js'
-import { Hosts, proxyTo } from './network/ways.js'
+import { Hosts, proxyTo, type Way } from './network/ways.js'
 
 const { values } = parseArgs({
   options: {
@@ -29,6 +32,8 @@ const { values } = parseArgs({
     offers: { type: 'string', default: '8' },
     'offer-kills': { type: 'string', default: '2' },
     'offer-cuts': { type: 'string', default: '1' },
+    clock: { type: 'string', default: '0' },
+    loss: { type: 'boolean', default: false },
     namespaces: { type: 'boolean', default: false },
   },
 })
@@ -46,6 +51,30 @@ const isLate = () => performance.now() - begun > Number(values.minutes) * 60_000
 
 const seed = firstSeed()
 const random = chance('network', seed)
+const ahead = Number(values.clock)
+/** The way of a daemon, whose clock is ahead when it is the second one; the program `faketime` itself would stay its parent. */
+function aheadOf(way: Way, n: number): Way {
+  if (n !== 1 || ahead === 0) return way
+  const library = readdirSync('/usr/lib')
+    .map(folder => `/usr/lib/${folder}/faketime/libfaketimeMT.so.1`)
+    .find(file => existsSync(file))
+  if (library === undefined) throw new Error('--clock: the Debian package faketime is not installed')
+  const env = [`LD_PRELOAD=${library}`, `FAKETIME=+${ahead}s`, 'FAKETIME_DONT_FAKE_MONOTONIC=1']
+  return { ...way, through: [...way.through, 'env', ...env] }
+}
+
+/** Lets links lose packets for a moment, one or another, until the signal aborts. */
+async function lose(daemons: readonly Speaker[], signal: AbortSignal): Promise<number> {
+  let times = 0
+  for (; !signal.aborted; times++) {
+    const { way } = random.of(daemons)
+    await way.cut(true)
+    await sleep(20 + random.int(60))
+    await way.cut(false)
+    await sleep(100 + random.int(300))
+  }
+  return times
+}
 console.log(`SVC_SEED=${seed}`)
 
 /** What ended a daemon's talk. */
@@ -81,11 +110,12 @@ process.once('exit', () => hosts?.close())
 await hosts?.open()
 const server = await NatsServer.start([], hosts?.address)
 const daemons: Speaker[] = []
+const lost = new AbortController()
 try {
   daemons.push(
     ...(await Promise.all(
       names.map(async (name, n) =>
-        Speaker.start(name, (await hosts?.host(n, server.port)) ?? (await proxyTo(server.port))),
+        Speaker.start(name, aheadOf((await hosts?.host(n, server.port)) ?? (await proxyTo(server.port)), n)),
       ),
     )),
   )
@@ -97,6 +127,7 @@ try {
   await until('the daemons know the peers of each other', isTogether)
   note(`${daemons.length} daemons know the ${present} peers of each other`)
 
+  const losing = values.loss ? lose(daemons, lost.signal) : undefined
   const wanted = messages * daemons.length
   const total = async () => (await Promise.all(daemons.map(one => one.count()))).reduce((sum, n) => sum + n, 0)
   const talking = performance.now()
@@ -162,10 +193,14 @@ try {
     )
     if (!named) faults.push(`${one.name} names no refusal of ${forged.name}: ${JSON.stringify(refusals)}`)
     const text = await one.doctor()
+    if (Math.abs(ahead) > 300 && one.name !== 'bob' && !text.includes('The clock of bob is off'))
+      faults.push(`doctor of ${one.name} does not say that a clock is off:\n${text}`)
     if (!text.includes(`Messages of ${forged.name} are refused`)) faults.push(`doctor of ${one.name} says:\n${text}`)
   }
   if (Number(values.offers) > 0) {
     const [origin, ...workers] = daemons as [Speaker, ...Speaker[]]
+    lost.abort()
+    if (losing) note(`links were down for a moment ${await losing} times`)
     const wantedOffers = {
       ...{ tasks: Number(values.offers), kills: Number(values['offer-kills']), cuts: Number(values['offer-cuts']) },
     }
@@ -174,6 +209,7 @@ try {
 } catch (error) {
   faults.push(error instanceof Error ? `${error.stack}` : `${error}`)
 } finally {
+  lost.abort()
   await Promise.allSettled(daemons.map(one => one.stop()))
   await server.close()
   hosts?.close()
