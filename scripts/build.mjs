@@ -131,6 +131,11 @@ const packages = {
   setup({ onResolve }) {
     const installed = path => join(root, 'node_modules', path)
     onResolve({ filter: /^jsonc-parser$/ }, () => ({ path: installed('jsonc-parser/lib/esm/main.js') }))
+    // What is not used of a module is left out: of the one for traces, all that is for metrics and logs.
+    onResolve({ filter: /^@opentelemetry\/(api|core|otlp|resources|sdk)(-[a-z]+)?$/ }, ({ path }) => ({
+      path: installed(`${path}/build/esm/index.js`),
+      sideEffects: false,
+    }))
   },
 }
 

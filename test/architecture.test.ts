@@ -343,6 +343,14 @@ const rules: Rule[] = [
     ],
   },
   {
+    says: 'only two files of the plugin telemetry import what makes traces: it is loaded when a collector is configured',
+    broken: libraryOnlyIn(/^@opentelemetry\//, /^plugins\/reach\/telemetry\/traces\/(tracer|exporter)\.ts$/),
+    mutants: [
+      ['plugins/reach/telemetry/service.ts', "import { trace } from '@opentelemetry/api'"],
+      ['plugins/work/sessions/a.ts', "import { SpanKind } from '@opentelemetry/api'"],
+    ],
+  },
+  {
     says: 'only kernel/hooks imports tapable',
     broken: libraryOnlyIn(/^tapable$/, /^kernel\/hooks\//),
     mutants: [['plugins/a/service.ts', "import { SyncHook } from 'tapable'"]],

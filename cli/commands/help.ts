@@ -109,6 +109,7 @@ const purposes: readonly (readonly [string, readonly string[]])[] = [
       'doctor',
       'logs',
       'support',
+      'telemetry',
       'drain',
       'undrain',
       'db',

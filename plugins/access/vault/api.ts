@@ -17,6 +17,7 @@ export const NAMESPACES = [
   'sandbox',
   'sessions',
   'network',
+  'telemetry',
 ] as const
 export type Namespace = (typeof NAMESPACES)[number]
 

@@ -12,6 +12,7 @@ const OWN: Readonly<Record<string, readonly `${Namespace}/${string}`[]>> = {
   sandboxes: ['sandbox/'],
   sessions: ['sessions/', 'mcp/'],
   'network-nats': ['network/'],
+  telemetry: ['telemetry/'],
 }
 /** Servers of one workspace, `mcp/ws/<id>/…`. */
 const OF_WORKSPACES = 'mcp/ws/'

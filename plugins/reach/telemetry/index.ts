@@ -1,31 +1,53 @@
-import { definePlugin, maybe, surfaceOf } from '../../../kernel/plugin.js'
+import { definePlugin, maybe, Settings, surfaceOf } from '../../../kernel/plugin.js'
+import { Checks } from '../../desk/daemon/api.js'
 import { Events } from '../../platform/events/api.js'
 import { Reconcile } from '../../platform/reconcile/api.js'
 import { Hooks } from '../../work/hooks/api.js'
 import { Sessions } from '../../work/sessions/api.js'
 import { Bridges } from '../bridges/api.js'
-import { Metrics } from './api.js'
+import { Metrics, Telemetry } from './api.js'
 import { needs } from './needs.js'
 import { routes } from './routes.js'
 import type { TelemetryService } from './service.js'
+import { restarting, settings } from './settings.js'
 
 const { contribute, tap } = surfaceOf<TelemetryService>()
 
-/** Figures for a monitoring system, counted while things happen. */
+/** Figures for a monitoring system, counted while things happen, and traces for a collector, where one is configured. */
 export default definePlugin({
   name: 'telemetry',
   version: '0.1.0',
   requires: needs,
+  provides: Telemetry,
   service: () => import('./service.js').then(module => module.TelemetryService),
 }).surface({
   declares: [Metrics],
+  settings,
   routes,
-  registries: [contribute(Metrics, self => self.metrics)],
+  registries: [
+    contribute(Metrics, self => self.metrics),
+    contribute(Checks, self => [
+      {
+        id: 'telemetry.traces',
+        category: 'telemetry',
+        run: () => import('./checks.js').then(({ checks }) => checks(self)),
+      },
+    ]),
+  ],
   hooks: {
+    admit: (self, incoming, route) => self.traces.admit(incoming, route),
     replied: (self, exchange) => self.replied(exchange),
     published: self => self.counts.published(),
+    written: (self, _, written) => self.traces.written(written),
   },
   taps: [
+    ...restarting.map(setting =>
+      tap(
+        Settings,
+        changes => changes.of(setting),
+        self => () => void self.traces.configure(),
+      ),
+    ),
     tap(
       Events,
       events => events.written,
@@ -34,7 +56,7 @@ export default definePlugin({
     tap(
       Reconcile,
       reconcile => reconcile.passed,
-      self => (kind, _, failed) => self.counts.pass(kind, failed),
+      self => (kind, ids, failed, milliseconds) => self.passed(kind, ids, failed, milliseconds),
     ),
     tap(
       maybe(Hooks),
@@ -45,19 +67,34 @@ export default definePlugin({
       },
     ),
     tap(
+      maybe(Hooks),
+      hooks => hooks.ran,
+      self => run => self.traces.hookRun(run),
+    ),
+    tap(
       maybe(Sessions),
       sessions => sessions.points.turnStart,
-      self => event => self.counts.turnStarted(event),
+      self => event => self.turnStarted(event),
     ),
     tap(
       maybe(Sessions),
       sessions => sessions.points.turnEnd,
-      self => event => self.counts.turnEnded(event),
+      self => event => self.turnEnded(event),
     ),
     tap(
       maybe(Sessions),
       sessions => sessions.stopped,
-      self => session => self.counts.sessionStopped(session.id),
+      self => session => self.sessionStopped(session.id),
+    ),
+    tap(
+      maybe(Sessions),
+      sessions => sessions.prepare,
+      self => (start, session) => self.prepared(start, session.id),
+    ),
+    tap(
+      maybe(Sessions),
+      sessions => sessions.points.promptPostAssemble,
+      self => (prompt, session) => self.prompting(prompt, session.id),
     ),
     tap(
       maybe(Bridges),

@@ -8,6 +8,7 @@ import {
   gate,
   guard,
   hookTable,
+  notify,
   registry,
   type TapsOf,
   token,
@@ -131,6 +132,7 @@ export interface HookRequest {
 
 /** The hooks of hooks. */
 export const points = hookTable({
+  ran: notify<[run: HookRun]>('ran', 'A hook run has ended, in the context of what it ran for. It is recorded later.'),
   completed: guard<[run: HookRun]>(
     'completed',
     'A hook run was recorded, in the transaction that writes it. A refusal aborts that.',

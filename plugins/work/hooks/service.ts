@@ -46,6 +46,7 @@ const LINGER_MS = 5000
 
 /** The hook runtime: declarations, dispatch and run history. */
 export class HooksService implements HooksApi {
+  readonly ran
   readonly completed
   readonly asking
   readonly runs: HookRuns
@@ -64,7 +65,8 @@ export class HooksService implements HooksApi {
   #isReady = false
 
   constructor(readonly kernel: HooksKernel) {
-    const { completed, asking } = kernel.hooks.of(points)
+    const { ran, completed, asking } = kernel.hooks.of(points)
+    this.ran = ran
     this.completed = completed
     this.asking = asking
     this.runs = new HookRuns(kernel, (t, run) => this.completed.check(t, run))
@@ -322,6 +324,7 @@ export class HooksService implements HooksApi {
 
   #record(run: HookRun): void {
     this.runs.add(run)
+    void this.ran.call(run)
     const note = run.sessionId === '' ? undefined : journalNote(run)
     if (note) this.kernel.needs.sessions.noteHookRun(run.sessionId, note)
   }

@@ -1,7 +1,7 @@
 import { type PromptedFor, SessionErrors } from './api.js'
 import type { SessionsContext } from './context.js'
 import type { Stop } from './lifecycle/stopping.js'
-import type { Deniable, StopWish } from './points.js'
+import type { AssembledPrompt, Deniable, StopWish } from './points.js'
 import type { PermissionContext } from './requests/permission-context.js'
 import type { SessionRow } from './table.js'
 import type { PromptRow } from './turn/prompts.js'
@@ -57,15 +57,15 @@ export async function submitted(
 const personBlock = ({ id, name, via }: PromptedFor): string =>
   `The message below comes from ${JSON.stringify(name)} (id ${JSON.stringify(id)}) by ${via}, not from the operator of this daemon.`
 
-/** All texts that an agent is given, in order, after everybody who may change them had a look. Throws `hook_denied` (403). */
+/** All texts that an agent is given, and what goes along with them, in order, after everybody who may change them had a look. Throws `hook_denied` (403). */
 export async function assembled(
   { points }: SessionsContext,
   row: SessionRow,
   given: readonly string[],
   { source, contextBlocks: written, onBehalfOf }: Pick<TurnRequest, 'source' | 'contextBlocks' | 'onBehalfOf'>,
-): Promise<readonly string[]> {
+): Promise<Pick<AssembledPrompt, 'texts' | 'meta'>> {
   const person = onBehalfOf ? [personBlock(JSON.parse(onBehalfOf))] : []
   const prompt = { texts: given, source, contextBlocks: [...person, ...(written ? JSON.parse(written) : [])] }
-  const { texts, contextBlocks = [] } = allowed(await points.promptPostAssemble.run(prompt, infoOf(row)))
-  return [...texts.slice(0, -1), ...contextBlocks, ...texts.slice(-1)]
+  const { texts, contextBlocks = [], meta } = allowed(await points.promptPostAssemble.run(prompt, infoOf(row)))
+  return { texts: [...texts.slice(0, -1), ...contextBlocks, ...texts.slice(-1)], ...(meta && { meta }) }
 }

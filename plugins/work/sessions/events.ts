@@ -38,6 +38,8 @@ export interface NewEvent {
   readonly failure?: SessionFailure | undefined
   readonly stopReason?: StopReason | undefined
   readonly stopDetail?: string | undefined
+  /** Id of the event or request that led to it; told, not written. */
+  readonly cause?: string | null | undefined
 }
 
 /** An event as the journal has it. */

@@ -39,6 +39,8 @@ export interface AssembledPrompt extends Deniable {
   readonly source?: string
   /** Texts between the last of {@link texts} and those before it. */
   readonly contextBlocks?: readonly string[]
+  /** Members of `_meta` of the request that the agent is sent. */
+  readonly meta?: Readonly<Record<string, string>>
 }
 
 /** A stopped session that is about to start again; a tap can rename it. */
@@ -117,6 +119,8 @@ export interface Recorded {
   readonly source?: string
   /** Of what is in the journal: its place there. */
   readonly sequence?: number
+  /** Of the start of a turn: id of the event or request that led to it. */
+  readonly cause?: string
   /** The turn failed because the agent process failed. */
   readonly isCrash?: true
 }

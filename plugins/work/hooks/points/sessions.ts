@@ -131,6 +131,7 @@ const decided: readonly Tap<HooksService>[] = [
       if (!done) return undefined
       const { payload, deny } = done
       return {
+        ...prompt,
         source,
         texts: payload.prompt as readonly string[],
         contextBlocks: payload.context_blocks as readonly string[],

@@ -8,6 +8,7 @@ import { linkOf } from '../acp/link.js'
 import { InitializeResult, PromptResult, SessionResult } from '../acp/schemas.js'
 import type { FailureKind } from '../api.js'
 import { type Block, promptBlocks } from '../attachments/blocks.js'
+import type { AssembledPrompt } from '../points.js'
 import { AgentChoices } from '../runtime/agent-choices.js'
 import type { Choice } from '../runtime/options.js'
 import { AgentFailure, type LastWords } from './failure.js'
@@ -110,12 +111,17 @@ export class AgentProcess {
   }
 
   /** One turn. Resolves with the agent's stop reason; throws {@link AgentFailure}. */
-  async prompt(texts: readonly string[], files: readonly Block[] = []): Promise<string> {
+  async prompt(
+    texts: readonly string[],
+    files: readonly Block[] = [],
+    meta?: AssembledPrompt['meta'],
+  ): Promise<string> {
     const prompt = promptBlocks(texts, files)
     this.#cancelAsked = false
     const { acpSessionId: sessionId } = this.session
     try {
-      const answer: unknown = await this.#connection.agent.request(methods.agent.session.prompt, { sessionId, prompt })
+      const request = { sessionId, prompt, ...(meta && { _meta: meta }) }
+      const answer: unknown = await this.#connection.agent.request(methods.agent.session.prompt, request)
       const { stopReason } = v.parse(v.fallback(PromptResult, { stopReason: 'end_turn' }), answer)
       if (stopReason !== 'cancelled' || this.#cancelAsked) return stopReason
       // A part of an agent whose leader was killed says so as its last word.

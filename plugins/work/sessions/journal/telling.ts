@@ -38,7 +38,7 @@ export class Telling {
   }
 
   recorded(sessionId: string, event: NewEvent, sequence: number): void {
-    const { type, turnId, content, failure } = event
+    const { type, turnId, content, failure, cause } = event
     const isCrash = failure !== undefined && isProcessFailure(failure)
     // A hook on what is recorded would have its own runs recorded, and be told of them.
     if (type === 'hook_run') return
@@ -48,7 +48,11 @@ export class Telling {
     if (type === 'user_message' && typeof content.source === 'string') this.#sources.set(sessionId, content.source)
     const source = this.#sources.get(sessionId)
     if (type === 'done' || type === 'error') this.#sources.delete(sessionId)
-    const more = { ...(source !== undefined && { source }), ...(isCrash && { isCrash }) }
+    const more = {
+      ...(source !== undefined && { source }),
+      ...(isCrash && { isCrash }),
+      ...(cause != null && { cause }),
+    }
     tellRecorded(this.points, { sessionId, type, turnId, content, sequence, ...more })
   }
 

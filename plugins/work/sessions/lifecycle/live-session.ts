@@ -200,8 +200,8 @@ export class LiveSession implements BindingOwner {
       if (!agent) throw new AgentFailure('process_exit', 'the agent ended before the prompt reached it')
       const leftOut = (why: string) => this.#warn(turn.id, 'attachment_left_out', why)
       const files = await blocksOf(this.context.attachments, this.id, turn.request, agent.session.prompts, leftOut)
-      const texts = await assembled(this.context, this.row, this.binding.texts(turn.request.text), turn.request)
-      return await this.#afterTurn(turn, await turn.run(agent, texts, begun, files))
+      const prompt = await assembled(this.context, this.row, this.binding.texts(turn.request.text), turn.request)
+      return await this.#afterTurn(turn, await turn.run(agent, prompt, begun, files))
     } catch (error) {
       const failure = failureFrom(error)
       const ended = await turn.fail(failure)

@@ -251,12 +251,12 @@ export class Prompting {
     const sends = (t: Tx) => prompts.setStatus(t, request, 'running')
     const ends: TurnRequest['ends'] = (t, status) => prompts.finish(t, request, status)
     const { turn_id: turnId, message_id: messageId, text, source, context_blocks: contextBlocks } = request
-    const { on_behalf_of: onBehalfOf } = request
+    const { on_behalf_of: onBehalfOf, cause } = request
     const runtime = request.runtime === null ? null : JSON.parse(request.runtime)
     const attachments = request.attachments === null ? [] : JSON.parse(request.attachments)
     const { outcome } = await this.#guarded(live, () =>
       live.begin({
-        ...{ turnId, messageId, text, source, contextBlocks, onBehalfOf, runtime, attachments },
+        ...{ turnId, messageId, text, source, contextBlocks, onBehalfOf, cause, runtime, attachments },
         ...{ begins, sends, ends },
       }),
     )

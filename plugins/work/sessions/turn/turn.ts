@@ -5,6 +5,7 @@ import type { Pulse } from '../agent/pulse.js'
 import type { SessionFailure, TurnOutcome } from '../api.js'
 import type { Block } from '../attachments/blocks.js'
 import type { EventContent, NewEvent } from '../events.js'
+import type { AssembledPrompt } from '../points.js'
 import type { SessionLimits } from '../settings.js'
 import { closing } from './closing.js'
 import { expiryOf } from './expiry.js'
@@ -36,6 +37,8 @@ export interface TurnRequest {
   readonly contextBlocks?: string | null | undefined
   /** The person for whom a plugin prompts, as JSON. */
   readonly onBehalfOf?: string | null | undefined
+  /** Id of the event or request that led to it. */
+  readonly cause?: string | null | undefined
   /** For this turn alone. */
   readonly runtime?: RuntimeSelection | null | undefined
   begins?(t: Tx): void
@@ -93,7 +96,7 @@ export interface TurnContext {
 
 /** What of an agent a turn uses. */
 export interface TurnAgent {
-  prompt(texts: readonly string[], files?: readonly Block[]): Promise<string>
+  prompt(texts: readonly string[], files?: readonly Block[], meta?: AssembledPrompt['meta']): Promise<string>
   cancel(): Promise<void>
 }
 
@@ -201,17 +204,16 @@ export class Turn {
 
   /** Writes the prompt to the journal; resolves when it is durable. Nobody is told before that the prompt was taken. */
   async open(): Promise<void> {
-    this.sequence = this.context.append(
-      promptEvent({
-        ...this.request,
-        turn_id: this.id,
-        message_id: this.request.messageId,
-        context_blocks: this.request.contextBlocks ?? null,
-        on_behalf_of: this.request.onBehalfOf ?? null,
-        files: this.context.files(this.request.attachments ?? []),
-      }),
-      true,
-    )
+    const { messageId, contextBlocks = null, onBehalfOf = null, attachments = [], cause } = this.request
+    const event = promptEvent({
+      ...this.request,
+      turn_id: this.id,
+      message_id: messageId,
+      context_blocks: contextBlocks,
+      on_behalf_of: onBehalfOf,
+      files: this.context.files(attachments),
+    })
+    this.sequence = this.context.append({ ...event, cause }, true)
     await this.context.sync()
   }
 
@@ -221,7 +223,7 @@ export class Turn {
    */
   async run(
     agent: TurnAgent,
-    texts: readonly string[],
+    { texts, meta }: Pick<AssembledPrompt, 'texts' | 'meta'>,
     begun: Promise<void>,
     files: readonly Block[] = [],
   ): Promise<EndedTurn> {
@@ -234,7 +236,7 @@ export class Turn {
     // A cancel that came while the process was starting: the turn is over before the agent hears of it.
     const answer = this.#cancel
       ? Promise.resolve('cancelled')
-      : agent.prompt(texts, files).catch((error: unknown) => failureFrom(error))
+      : agent.prompt(texts, files, meta).catch((error: unknown) => failureFrom(error))
     this.#supervision.watch()
     const result = await Promise.race([answer, overdue])
     return this.#conclude(result === 'overdue' ? undefined : result, result === 'overdue')

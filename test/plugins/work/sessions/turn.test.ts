@@ -33,7 +33,7 @@ function turnOn(limits: Partial<SessionLimits>, agent: TurnAgent, pulse: () => P
       stoodStill: () => {},
     },
   )
-  return { clock, events, beats, waiting, turn, ended: turn.run(agent, ['hello'], turn.open()) }
+  return { clock, events, beats, waiting, turn, ended: turn.run(agent, { texts: ['hello'] }, turn.open()) }
 }
 
 const never = new Promise<string>(() => {})

@@ -1,0 +1,31 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
+import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
+import { finding } from '../../desk/daemon/api.js'
+import type { TelemetryService } from './service.js'
+
+/** What the doctor finds: a collector that does not take spans. Nothing else suffers from it. */
+export function checks(self: Pick<TelemetryService, 'status'>): DiagnosticItem[] {
+  const { traces } = self.status()
+  const { state, endpoint = '', error = '', dropped, waiting, failing_since: since } = traces
+  const item = { id: 'telemetry.traces', category: 'telemetry', suggested_command: command('telemetry status') }
+  if (state === 'broken')
+    return [
+      finding({
+        ...item,
+        code: 'telemetry_broken',
+        severity: 'warning',
+        title: 'Traces are off',
+        message: `traces could not be set up: ${error}`,
+      }),
+    ]
+  if (state !== 'failing') return []
+  return [
+    finding({
+      ...item,
+      code: 'telemetry_endpoint_failing',
+      severity: 'warning',
+      title: 'The collector of traces does not answer as it should',
+      message: `${endpoint} has not taken spans since ${since}: ${error}; ${waiting} wait and ${dropped} were dropped. Nothing else is held up by it`,
+    }),
+  ]
+}

@@ -1,0 +1,53 @@
+/** Where a span is in its trace, as the W3C writes it. */
+export interface SpanPlace {
+  readonly traceId: string
+  readonly spanId: string
+  /** 1: the trace is recorded. */
+  readonly traceFlags: number
+  readonly isRemote?: boolean
+}
+
+const TRACEPARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/
+
+/** The place that a header `traceparent` names; undefined for one of another form, which is not repeated. */
+export function placeOf(header: unknown): SpanPlace | undefined {
+  const [, traceId = '', spanId = '', flags = ''] = typeof header === 'string' ? (TRACEPARENT.exec(header) ?? []) : []
+  // Ids of nothing but zeros are invalid, and so is every text that did not match.
+  if (/^0*$/.test(traceId) || /^0*$/.test(spanId)) return undefined
+  return { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & 1, isRemote: true }
+}
+
+export const traceparentOf = ({ traceId, spanId, traceFlags }: SpanPlace): string =>
+  `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`
+
+/** The newest of things by their ids; the oldest go when there are too many. */
+export class Newest<T> {
+  readonly #all = new Map<string, T>()
+
+  constructor(private readonly most: number) {}
+
+  get(id: string): T | undefined {
+    return this.#all.get(id)
+  }
+
+  set(id: string, of: T): void {
+    this.#all.delete(id)
+    this.#all.set(id, of)
+    if (this.#all.size <= this.most) return
+    for (const oldest of this.#all.keys()) {
+      this.#all.delete(oldest)
+      break
+    }
+  }
+
+  /** Takes it out. */
+  take(id: string): T | undefined {
+    const of = this.#all.get(id)
+    this.#all.delete(id)
+    return of
+  }
+
+  get size(): number {
+    return this.#all.size
+  }
+}

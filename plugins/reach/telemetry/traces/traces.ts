@@ -1,0 +1,307 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { resolveSecret } from '../../../../kernel/kit/secret-ref.js'
+import { type Exchange, type Identified, messageOf, type Route, type Written } from '../../../../kernel/plugin.js'
+import type { StoredEvent } from '../../../platform/events/api.js'
+import type { HookRun } from '../../../work/hooks/api.js'
+import type { Recorded } from '../../../work/sessions/api.js'
+import type { SpanAttributes } from '../api.js'
+import type { K } from '../needs.js'
+import { Endpoint, Headers, SampleRatio, ServiceName } from '../settings.js'
+import { Newest, placeOf, type SpanPlace, traceparentOf } from './context.js'
+import type { ExporterState } from './exporter.js'
+import { headersIn } from './headers.js'
+import type { OpenSpan, Tracer } from './tracer.js'
+
+/** Requests, events and records that are remembered for what follows from them, and spans that are open at once. */
+const MOST_CAUSES = 10_000
+const MOST_OPEN = 2000
+/** Answers to who scrapes and who asks whether the daemon is there would be most of all traces. */
+const UNTRACED = new Set(['/metrics', '/api/status/identity'])
+
+/** Events of hooks that happen within turns of agents. */
+const IN_TURNS = /^(?:turn|message|tool|permission|prompt|context|event)\./
+
+/** What is known of the collector; off where none is configured. */
+export type TracingState =
+  | { readonly is: 'off' }
+  | { readonly is: 'broken'; readonly error: string }
+  | ({ readonly is: 'on'; readonly url: string } & ExporterState)
+
+/** While spans are made. */
+interface On {
+  readonly tracer: Tracer
+  readonly url: URL
+  /** The place of the span that code runs in; asynchronous contexts cost time, so there is none without a collector. */
+  readonly current: AsyncLocalStorage<SpanPlace>
+  /** The span that led to a request, an event, or a record `kind/id`. */
+  readonly causes: Newest<SpanPlace>
+  readonly requests: Newest<OpenSpan>
+  /** By session. */
+  readonly turns: Newest<OpenSpan>
+  readonly runs: Newest<OpenSpan>
+}
+
+type EndOf = Parameters<OpenSpan['end']>[0]
+
+/**
+ * Spans of what happens, made from what hooks tell: their ids of causes say what belongs together. While no endpoint is configured,
+ * each function returns at its first line, and no library is loaded.
+ */
+export class Traces {
+  #on: On | undefined
+  #error: string | undefined
+  /** Changes of settings, one after the other. */
+  #configuring: Promise<void> = Promise.resolve()
+
+  constructor(private readonly kernel: K) {}
+
+  get isOn(): boolean {
+    return this.#on !== undefined
+  }
+
+  get state(): TracingState {
+    if (this.#error !== undefined) return { is: 'broken', error: this.#error }
+    return this.#on ? { is: 'on', url: this.#on.url.href, ...this.#on.tracer.exporter.state } : { is: 'off' }
+  }
+
+  /** Begins, ends or begins anew, as the settings say. */
+  configure(): Promise<void> {
+    this.#configuring = this.#configuring
+      .then(() => this.#configure())
+      .catch(error => {
+        this.#error = messageOf(error)
+        this.kernel.log.error('traces are off', { error: this.#error })
+      })
+    return this.#configuring
+  }
+
+  async #configure(): Promise<void> {
+    const { kernel } = this
+    const endpoint = kernel.config.get(Endpoint)
+    await this.close()
+    this.#error = undefined
+    if (endpoint === '') return
+    const url = new URL(endpoint)
+    if (!url.pathname.endsWith('/v1/traces')) url.pathname = `${url.pathname.replace(/\/+$/, '')}/v1/traces`
+    const module = await import('./tracer.js')
+    const tracer = new module.Tracer({
+      ...{ clock: kernel.clock, ids: kernel.ids, redact: kernel.redact, url },
+      headers: () => this.#headers(),
+      ratio: kernel.config.get(SampleRatio),
+      resource: {
+        'service.name': kernel.config.get(ServiceName),
+        'service.version': kernel.needs.host.version,
+        'service.instance.id': kernel.ids.uuid(),
+        'process.pid': kernel.needs.host.pid,
+      },
+    })
+    const open = () => new Newest<OpenSpan>(MOST_OPEN)
+    const causes = new Newest<SpanPlace>(MOST_CAUSES)
+    this.#on = { tracer, url, current: new AsyncLocalStorage(), causes, requests: open(), turns: open(), runs: open() }
+  }
+
+  /** Sends what waits, for a while. */
+  async close(): Promise<void> {
+    const on = this.#on
+    this.#on = undefined
+    await on?.tracer.exporter.close()
+  }
+
+  async #headers(): Promise<Readonly<Record<string, string>>> {
+    const reference = this.kernel.config.get(Headers)
+    return reference === '' ? {} : headersIn(await resolveSecret(this.kernel, reference, Headers.path))
+  }
+
+  /** The place of the code that runs, where that is in the trace of the cause or there is none; else that which the cause names. */
+  placeOf(cause: string | undefined): SpanPlace | undefined {
+    const on = this.#on
+    if (!on) return undefined
+    const current = on.current.getStore()
+    const named = cause === undefined ? undefined : on.causes.get(cause)
+    return named && named.traceId !== current?.traceId ? named : current
+  }
+
+  traceparent(cause?: string): string | undefined {
+    const place = this.placeOf(cause)
+    return place && traceparentOf(place)
+  }
+
+  span<T>(
+    name: string,
+    work: () => T,
+    more: { readonly attributes?: SpanAttributes; readonly cause?: string | undefined } = {},
+  ): T {
+    const on = this.#on
+    if (!on) return work()
+    const { attributes = {}, cause } = more
+    const span = on.tracer.start(name, { attributes, parent: this.placeOf(cause) })
+    const failed = (error: unknown) => {
+      span.end({ error: messageOf(error) })
+      throw error
+    }
+    try {
+      const result = on.current.run(span.place, work)
+      if (!(result instanceof Promise)) {
+        span.end()
+        return result
+      }
+      return result.then(value => {
+        span.end()
+        return value
+      }, failed) as T
+    } catch (error) {
+      return failed(error)
+    }
+  }
+
+  /** A request was let in: its handler runs in its span. */
+  admit(incoming: Identified, { path, method }: Pick<Route, 'path' | 'method'>): undefined {
+    const on = this.#on
+    if (!on || UNTRACED.has(path) || on.requests.get(incoming.id)) return
+    const parent = placeOf(incoming.headers.traceparent)
+    const attributes = {
+      'http.request.method': method,
+      'http.route': path,
+      'svc.door': incoming.door,
+      'svc.request': incoming.id,
+    }
+    const span = on.tracer.start(`${method} ${path}`, { kind: 'server', parent, attributes })
+    on.requests.set(incoming.id, span)
+    on.causes.set(incoming.id, span.place)
+    incoming.callBy(handle => on.current.run(span.place, handle))
+  }
+
+  replied({ id, status, owner, actor }: Exchange): void {
+    this.#on?.requests.take(id)?.end({
+      attributes: {
+        ...(status !== undefined && { 'http.response.status_code': status }),
+        ...(owner !== undefined && { 'svc.plugin': owner }),
+        ...(actor && { 'svc.actor': actor.kind }),
+      },
+      ...(status === undefined && { error: 'the caller went before the reply' }),
+      ...(status !== undefined && status >= 500 && { error: `status ${status}` }),
+    })
+  }
+
+  /** An event was appended: what it causes belongs to the trace of its own cause. */
+  event({ id, name, cause, payload }: StoredEvent): void {
+    const on = this.#on
+    if (!on) return
+    const place = this.placeOf(cause)
+    if (place) on.causes.set(id, place)
+    const run = runOf(name, Object(payload))
+    if (!run) return
+    if (run.begins) {
+      const span = on.tracer.start(run.begins, { parent: place, attributes: run.attributes })
+      on.runs.set(run.id, span)
+      on.causes.set(id, span.place)
+      return
+    }
+    const span = on.runs.get(run.id)
+    if (span) on.causes.set(id, span.place)
+    if (run.ended !== undefined) on.runs.take(run.id)?.end(endOf(run.ended))
+  }
+
+  /** A record was written. */
+  written({ change }: Written): void {
+    const on = this.#on
+    const place = on && this.placeOf(change.actor.cause)
+    if (!place) return
+    const { kind, id } = change.verb === 'put' ? change.after : change.before
+    on.causes.set(`${kind}/${id}`, place)
+  }
+
+  /** A pass without a request or event that led to it is none of a trace. */
+  pass(kind: string, ids: readonly string[], failed: number, milliseconds: number): void {
+    const on = this.#on
+    if (!on) return
+    const [parent, ...links] = ids.flatMap(id => on.causes.take(`${kind}/${id}`) ?? [])
+    if (!parent) return
+    const now = this.kernel.clock.now()
+    const attributes = { 'svc.kind': kind, 'svc.records': ids.length, 'svc.failed': failed }
+    const span = on.tracer.start(`reconcile ${kind}`, { parent, links, at: now - milliseconds, attributes })
+    span.end({ at: now, ...(failed > 0 && { error: `${failed} of ${ids.length} records failed` }) })
+  }
+
+  hookRun({ hook, event, source, mode, outcome, sessionId, at, micros, error, cause }: HookRun): void {
+    const on = this.#on
+    if (!on) return
+    const turn = IN_TURNS.test(event) ? on.turns.get(sessionId)?.place : undefined
+    const parent = turn ?? this.placeOf(cause)
+    const attributes = {
+      'svc.hook': hook,
+      'svc.event': event,
+      'svc.source': source,
+      'svc.mode': mode,
+      'svc.outcome': outcome,
+    }
+    const span = on.tracer.start(`hook ${event}`, { parent, at: at - micros / 1000, attributes })
+    span.end({ at, ...(outcome === 'failed' && { error: error ?? 'it failed' }) })
+  }
+
+  turnStarted({ sessionId, turnId, source, cause }: Recorded): void {
+    const on = this.#on
+    if (!on) return
+    const parent = cause === undefined ? undefined : on.causes.get(cause)
+    const attributes = {
+      'svc.session': sessionId,
+      'svc.turn': turnId,
+      ...(source !== undefined && { 'svc.source': source }),
+    }
+    on.turns.take(sessionId)?.end({ error: 'it has no end' })
+    on.turns.set(sessionId, on.tracer.start('agent turn', { parent, attributes }))
+  }
+
+  turnEnded({ sessionId, type, content }: Recorded): void {
+    const status = type === 'error' ? 'failed' : String(content.status)
+    this.#on?.turns.take(sessionId)?.end(endOf(status, type === 'error' ? String(content.error) : undefined))
+  }
+
+  sessionStopped(sessionId: string): void {
+    this.#on?.turns.take(sessionId)?.end({ error: 'the session stopped' })
+  }
+
+  /** Header `traceparent` of the turn that runs in a session. */
+  ofTurn(sessionId: string): string | undefined {
+    const place = this.#on?.turns.get(sessionId)?.place ?? this.placeOf(undefined)
+    return place && traceparentOf(place)
+  }
+}
+
+const endOf = (status: string, error?: string): EndOf => ({
+  attributes: { 'svc.status': status },
+  ...((status === 'failed' || error !== undefined) && { error: error ?? status }),
+})
+
+interface Run {
+  readonly id: string
+  /** Name of the span that begins. */
+  readonly begins?: string
+  readonly ended?: string
+  readonly attributes: SpanAttributes
+}
+
+const TASK_ENDS: Readonly<Record<string, string>> = {
+  'task.run_completed': 'completed',
+  'task.run_failed': 'failed',
+  'task.run_operator_forced_fail': 'failed',
+  'task.run_canceled': 'canceled',
+}
+
+/** The run of a job, a trigger or a task that an event tells of. */
+function runOf(
+  name: string,
+  { id, run_id, job_id, trigger_id, task_id, status }: Readonly<Record<string, unknown>>,
+): Run | undefined {
+  if (name.startsWith('automation.run.')) {
+    const [what, of] = job_id === undefined ? ['trigger', trigger_id] : ['job', job_id]
+    const attributes = { 'svc.run': String(id), [`svc.${what}`]: String(of) }
+    if (name === 'automation.run.created') return { id: String(id), begins: `${what} run`, attributes }
+    return { id: String(id), attributes, ...(name === 'automation.run.ended' && { ended: String(status) }) }
+  }
+  if (!name.startsWith('task.run_') || run_id === undefined) return undefined
+  const attributes = { 'svc.run': String(run_id), 'svc.task': String(task_id) }
+  if (name === 'task.run_enqueued') return { id: String(run_id), begins: 'task run', attributes }
+  const ended = TASK_ENDS[name]
+  return { id: String(run_id), attributes, ...(ended !== undefined && { ended }) }
+}
