@@ -1,7 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import type { Plugin } from '../kernel/plugin.js'
+import { KernelSettings } from '../kernel/platform.js'
+import type { Plugin, Setting } from '../kernel/plugin.js'
 import { version } from '../kernel/version.js'
 import { inTree } from '../plugins/index.js'
 import { buildDocument } from '../plugins/platform/openapi/document.js'
@@ -11,8 +12,10 @@ import { writeCommandLines } from './commands/command-lines.js'
 import { describeRoutes } from './commands/describe-commands.js'
 import { localCommands } from './local.js'
 import { manPages } from './man-pages.js'
+import { configSchema, settingSchema } from './schema/config-schema.js'
+import { bundleSchema, extensionSchema } from './schema/manifest-schemas.js'
 
-// Runs after the code is built: writes commands.json and man/ beside itself, schemas/openapi.json, client/operations.ts and client/commands.ts, from the surfaces alone.
+// Runs after the code is built: writes commands.json, json-schema/ and man/ beside itself, schemas/openapi.json, client/operations.ts and client/commands.ts, from the surfaces alone.
 const dist = dirname(fileURLToPath(import.meta.url))
 
 /**
@@ -68,6 +71,14 @@ put(join(dist, 'commands.json'), writeCommandLines(data))
 const pages = manPages([...localCommands, ...data.routes, ...data.commands], version)
 for (const [name, page] of pages) put(join(dist, 'man', name), page)
 put(join(dist, 'glossary.md'), readFileSync(join(dist, '..', 'docs', 'glossary.md'), 'utf8'))
+const settings = [...Object.values(KernelSettings), ...inTree.flatMap(({ surface }) => surface.settings ?? [])]
+const jsonSchemas = {
+  config: configSchema((settings as Setting[]).map(settingSchema), version),
+  extension: extensionSchema(version),
+  bundle: bundleSchema(version),
+}
+for (const [name, schema] of Object.entries(jsonSchemas))
+  put(join(dist, 'json-schema', `${name}.schema.json`), `${JSON.stringify(schema, undefined, 2)}\n`)
 const document = await buildDocument(routes, version)
 put(join(dist, '..', 'schemas', 'openapi.json'), `${JSON.stringify(document, undefined, 2)}\n`)
 put(join(dist, '..', 'client', 'operations.ts'), clientTypes(document as Document))

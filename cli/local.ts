@@ -35,6 +35,9 @@ const serviceOptions = [
   userOption,
 ] as const
 
+const shellArgument = { name: 'shell', optional: true, summary: 'bash, zsh or fish; default: that of $SHELL' } as const
+const printOption = [{ name: 'print', type: 'boolean', summary: 'print the files and change nothing' }] as const
+
 /** The commands that are part of the command line itself. */
 export const localCommands: readonly LocalCommand[] = [
   {
@@ -139,6 +142,30 @@ export const localCommands: readonly LocalCommand[] = [
   },
   {
     kind: 'local',
+    path: 'config schema',
+    summary: 'Print the JSON Schema of config.json, settings of loaded extensions included',
+    args: [],
+    options: [{ name: 'write', type: 'boolean', summary: 'write it beside config.json, which names it for editors' }],
+    load: () => import('./schema/print-schema.js').then(module => module.printConfigSchema),
+  },
+  {
+    kind: 'local',
+    path: 'extension schema',
+    summary: 'Print the JSON Schema of extension.toml and extension.json',
+    args: [],
+    options: [],
+    load: () => import('./schema/print-schema.js').then(module => module.printSchema('extension')),
+  },
+  {
+    kind: 'local',
+    path: 'bundle schema',
+    summary: 'Print the JSON Schema of the file of a bundle',
+    args: [],
+    options: [],
+    load: () => import('./schema/print-schema.js').then(module => module.printSchema('bundle')),
+  },
+  {
+    kind: 'local',
     path: 'logs',
     summary: 'Show the last lines of the daemon log, even if the daemon is stopped',
     args: [],
@@ -211,6 +238,38 @@ export const localCommands: readonly LocalCommand[] = [
     args: [{ name: 'shell', summary: 'bash, zsh or fish' }],
     options: [],
     load: () => import('./commands/completion.js').then(module => module.printCompletion),
+  },
+  {
+    kind: 'local',
+    path: 'completion install',
+    summary: 'Have your shell complete svc from its next start on',
+    args: [shellArgument],
+    options: [...printOption, { name: 'force', type: 'boolean', summary: 'replace a file that svc did not write' }],
+    load: () => import('./setup/user-install.js').then(module => module.installCompletion),
+  },
+  {
+    kind: 'local',
+    path: 'completion uninstall',
+    summary: 'Remove what svc completion install wrote',
+    args: [shellArgument],
+    options: printOption,
+    load: () => import('./setup/user-install.js').then(module => module.uninstallCompletion),
+  },
+  {
+    kind: 'local',
+    path: 'man install',
+    summary: 'Install the manual pages for yourself',
+    args: [],
+    options: [...printOption, { name: 'force', type: 'boolean', summary: 'replace pages that svc did not write' }],
+    load: () => import('./setup/user-install.js').then(module => module.installMan),
+  },
+  {
+    kind: 'local',
+    path: 'man uninstall',
+    summary: 'Remove what svc man install wrote',
+    args: [],
+    options: printOption,
+    load: () => import('./setup/user-install.js').then(module => module.uninstallMan),
   },
   {
     kind: 'local',

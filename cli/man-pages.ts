@@ -29,14 +29,26 @@ export function manPages(entries: readonly Entry[], version: string): ReadonlyMa
   return new Map([['svc.1', main] as const, ...pages].map(([name, text]) => [name, `${text.join('\n')}\n`]))
 }
 
+const WIDTH = 72
+
 /** Category of the commands that belong to no group. */
 const OWN = 'svc'
 
+/** In each page: whose it is. */
+export const MAN_MARK = 'made from the commands of svc'
+
 const headOf = (name: string, about: string, version: string) => [
-  `.TH ${name.toUpperCase()} 1 "" "svc ${version}" "svc manual"`,
+  `.\\" ${MAN_MARK}`,
+  `.TH ${name.toUpperCase()} 1 "${dayOfBuild()}" "svc ${version}" "svc manual"`,
   '.SH NAME',
   plain(`${name} - ${about}`),
 ]
+
+/** The day of the sources where whoever builds them says so, else today. */
+function dayOfBuild(): string {
+  const seconds = Number(process.env.SOURCE_DATE_EPOCH)
+  return new Date(seconds > 0 ? seconds * 1000 : Date.now()).toISOString().slice(0, 10)
+}
 
 function lines([{ path, description, options }, entry]: [Definition, Entry]): string[] {
   return [
@@ -52,7 +64,10 @@ function lines([{ path, description, options }, entry]: [Definition, Entry]): st
   ]
 }
 
-const seeAlso = (names: readonly string[]) => ['.SH SEE ALSO', names.map(name => `${bold(name)}(1)`).join(', ')]
+const seeAlso = (names: readonly string[]) => [
+  '.SH SEE ALSO',
+  ...names.map((name, at) => `${bold(name)}(1)${at < names.length - 1 ? ',' : ''}`),
+]
 
 /** `noDaemon` as `no daemon`. */
 const words = (name: string) => name.replace(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)
@@ -60,7 +75,20 @@ const words = (name: string) => name.replace(/[A-Z]/g, letter => ` ${letter.toLo
 /** Text in which troff finds no request, escape or soft hyphen. */
 function plain(text: string): string {
   const safe = text.replaceAll('\\', '\\e').replaceAll('-', '\\-').replace(/\s+/g, ' ')
-  return /^[.']/.test(safe) ? `\\&${safe}` : safe
+  return folded(safe)
+    .map(line => (/^[.']/.test(line) ? `\\&${line}` : line))
+    .join('\n')
+}
+
+/** Lines that fit the sources of a page; troff fills them again. */
+function folded(text: string): string[] {
+  const lines = ['']
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1) ?? ''
+    if (last !== '' && last.length + word.length > WIDTH) lines.push(word)
+    else lines[lines.length - 1] = last === '' ? word : `${last} ${word}`
+  }
+  return lines
 }
 
 const bold = (text: string) => `\\fB${plain(text)}\\fR`

@@ -119,7 +119,7 @@ const purposes: readonly (readonly [string, readonly string[]])[] = [
   ['Extend svc', ['extension', 'plugin', 'resource']],
   ['Arrange windows', ['desktop', 'layout', 'window']],
   ['Use inside a session', ['me', 'whoami', 'spawn']],
-  ['Manage the command line', ['completion', 'version']],
+  ['Manage the command line', ['completion', 'man', 'version']],
 ]
 
 /** Commands by purpose, in the order in which they are needed; those of extensions at the end. */

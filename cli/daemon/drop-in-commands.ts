@@ -1,8 +1,17 @@
 import { version } from '../../kernel/index.js'
-import { definePlugin, Faults, messageOf, type Plugin, type PluginKernel, surfaceOf } from '../../kernel/plugin.js'
+import {
+  definePlugin,
+  Faults,
+  messageOf,
+  type Plugin,
+  type PluginKernel,
+  type Setting,
+  surfaceOf,
+} from '../../kernel/plugin.js'
 import { Extensions, type InstalledExtension } from '../../plugins/delivery/extensions/api.js'
 import { Files } from '../../plugins/platform/files/api.js'
 import type { CommandData, ModuleCommand, RouteCommand } from '../commands/command-data.js'
+import { SETTINGS_CACHE } from '../schema/settings-cache.js'
 
 const { tap } = surfaceOf<DropInCommands>()
 
@@ -14,6 +23,7 @@ type Needs = { readonly report: typeof Faults; readonly file: typeof Files; read
 /** Writes down the commands of drop-ins, so that the command line knows them without asking a daemon. */
 class DropInCommands {
   #written = ''
+  #settings = ''
   readonly #told = new Set<string>()
 
   constructor(private readonly kernel: PluginKernel<Needs>) {}
@@ -21,10 +31,23 @@ class DropInCommands {
   async write(): Promise<void> {
     // While they load after a start, the commands of the run before are better than those of some.
     if (this.kernel.needs.extensions.isLoading()) return
+    await this.#writeSettings()
     const text = `${JSON.stringify(await this.#data())}\n`
     if (text === this.#written) return
     await this.kernel.needs.file('cache', 'commands.json').write(text)
     this.#written = text
+  }
+
+  /** For the schema of config.json that editors read. */
+  async #writeSettings(): Promise<void> {
+    const settings = this.kernel.needs.extensions.installed().flatMap(({ code }) => code?.surface.settings ?? [])
+    const file = this.kernel.needs.file('cache', SETTINGS_CACHE)
+    if (settings.length === 0 && (await file.read()) === undefined) return
+    const { settingSchema } = await import('../schema/config-schema.js')
+    const text = `${JSON.stringify((settings as Setting[]).map(settingSchema))}\n`
+    if (text === this.#settings) return
+    await file.write(text)
+    this.#settings = text
   }
 
   async #data(): Promise<CommandData> {

@@ -6,6 +6,7 @@ import { confirm } from '../../plugins/work/sessions/cli/typed.js'
 import { runningDaemon } from '../address.js'
 import { bringUp } from '../daemon/start-daemon.js'
 import type { LocalContext } from '../local.js'
+import { isSchemaBuilt, writeConfigSchema } from '../schema/print-schema.js'
 import { choose } from './choose.js'
 import { chooseEndpoint, tellEndpoint } from './endpoint.js'
 import { readSettings, writeSettings } from './settings-file.js'
@@ -44,6 +45,7 @@ export async function initHome(context: LocalContext): Promise<number | undefine
   if (provider !== undefined && known['defaults.provider'] === undefined) settings['defaults.provider'] = provider
   if (known['permissions.mode'] === undefined) settings['permissions.mode'] = await chooseMode(context, asks)
   const file = await writeSettings(home, settings)
+  if (isSchemaBuilt(context)) await writeConfigSchema(context)
   const all = { ...known, ...settings }
   if (out.json) {
     const found = installed.map(({ provider, isLoggedIn }) => ({ name: provider.name, logged_in: isLoggedIn ?? null }))

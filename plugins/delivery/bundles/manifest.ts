@@ -152,8 +152,9 @@ type Hoisted =
 
 /** Fields stand at the root or below `[bundle]`; profiles at either, not at both. */
 function hoist(value: Readonly<Record<string, unknown>>): Hoisted {
-  const { bundle, ...root } = value
-  if (bundle === undefined) return { value, below: [] }
+  const { bundle, $schema, ...root } = value
+  if ($schema !== undefined && typeof $schema !== 'string') return { wrong: 'a text', key: '$schema' }
+  if (bundle === undefined) return { value: root, below: [] }
   if (typeof bundle !== 'object' || bundle === null || Array.isArray(bundle))
     return { wrong: 'a table of members', key: 'bundle' }
   const both = Object.keys(bundle).find(key => key in root)

@@ -56,10 +56,20 @@ export function parseManifest(text: string, path: string): Manifest {
 }
 
 /** Core keys that may be in `[extension]` or at the root. */
-const CORE = ['name', 'version', 'description', 'min_svc_version', 'requires_env', 'apiVersion', 'main', 'replaces']
+export const CORE = [
+  'name',
+  'version',
+  'description',
+  'min_svc_version',
+  'requires_env',
+  'apiVersion',
+  'main',
+  'replaces',
+]
 
 function hoist(source: ManifestSource): Record<string, unknown> {
-  const { extension, ...root } = source.value
+  const { extension, $schema, ...root } = source.value
+  if ($schema !== undefined && typeof $schema !== 'string') throw source.fault(['$schema'], 'expected a text')
   if (extension === undefined) return root
   if (typeof extension !== 'object' || extension === null || Array.isArray(extension)) {
     throw source.fault(['extension'], 'expected a table')
