@@ -1,3 +1,4 @@
+import { nearest } from '../../kernel/kit/text.js'
 import { CliFault, exitCodes } from '../fault.js'
 import { entriesOf } from '../help-call.js'
 import type { LocalContext } from '../local.js'
@@ -16,7 +17,8 @@ export async function printCompletion({ args, data, io }: LocalContext): Promise
   const make = Object.entries(shells).find(([name]) => name === args.shell)?.[1]
   if (make === undefined) {
     const text = `no completion for ${JSON.stringify(args.shell)}; there is one for ${Object.keys(shells).join(', ')}`
-    throw new CliFault('usage', text, { exit: exitCodes.usage, next: 'svc completion bash' })
+    const [meant = 'bash'] = nearest(String(args.shell), [...Object.keys(shells), 'install', 'uninstall'])
+    throw new CliFault('usage', text, { exit: exitCodes.usage, next: `svc completion ${meant}` })
   }
   io.stdout.write(make(treeOf(data)))
   return undefined

@@ -38,7 +38,9 @@ export async function serviceStatus(context: LocalContext): Promise<number> {
   else if (services.length === 0) out.line(`no service is installed for ${home}; install one: svc service install`)
   else for (const service of services) show(service, context)
   if (services.length === 0) return exitCodes.notFound
-  return services.some(({ problems }) => problems.length > 0) ? exitCodes.failed : exitCodes.done
+  // To stop with the session of its user may be what that user wants.
+  const isWrong = ({ code }: { readonly code: string }) => code !== 'service_no_linger'
+  return services.some(({ problems }) => problems.some(isWrong)) ? exitCodes.failed : exitCodes.done
 }
 
 async function statusOf(

@@ -38,6 +38,8 @@ export const settingTexts: Readonly<Record<string, string>> = {
     'Whether an extension without a checksum may be installed from a URL or repository',
   'daemon.subprocess_health_escalation_threshold':
     'Failed health checks in a row after which an extension process is restarted; 0: never',
+  'daemon.service.stop_wait_seconds':
+    'Time that a stop by the service manager waits for turns of sessions; 0: they are stopped at once',
   'defaults.provider': 'Provider of agents that name none',
   'defaults.agent': 'Agent of a session that names none, in a workspace without a default agent',
   'permissions.mode': 'How permission requests of agents are answered where neither agent nor session says',

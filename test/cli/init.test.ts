@@ -27,7 +27,10 @@ test('without an agent it says how to get one, writes the recommended mode, and 
   assert.match(stdout, 'No agent is installed')
   assert.match(stdout, 'npm install -g')
   assert.match(stdout, 'svc run --agent report')
-  assert.equal(JSON.parse(readFileSync(join(home, 'config.json'), 'utf8')), { permissions: { mode: 'approve-reads' } })
+  assert.equal(JSON.parse(readFileSync(join(home, 'config.json'), 'utf8')), {
+    permissions: { mode: 'approve-reads' },
+    $schema: './config.schema.json',
+  })
 })
 
 test('an agent that is logged in goes before one that is not', async () => {

@@ -1,4 +1,4 @@
-import { userInfo } from 'node:os'
+import { platform, userInfo } from 'node:os'
 import { command } from '../../../kernel/kit/commands/command-line.js'
 import { messageOf } from '../../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
@@ -8,7 +8,7 @@ import { readService, type ServiceOwner, servicePlaces, serviceProblems, service
 
 /** Whose service the one of this process would be. */
 export function ownServiceOwner(home: string, userHome: string, configHome: string | undefined): ServiceOwner {
-  return { home, userHome, user: userName(), platform: process.platform, configHome }
+  return { home, userHome, user: userName(), platform: platform(), configHome }
 }
 
 /** A process may have a user id that no user has. */
