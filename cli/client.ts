@@ -48,16 +48,11 @@ export class Client {
     method: string,
     path: string,
     body?: unknown,
-    options: {
-      signal?: AbortSignal
-      waits?: boolean
-      bytes?: boolean
-      headers?: Readonly<Record<string, string>>
-    } = {},
+    options: { signal?: AbortSignal; waits?: boolean; headers?: Readonly<Record<string, string>> } = {},
   ): Promise<unknown> {
-    const { signal = this.#options.signal, headers = {}, bytes = false } = options
+    const { signal = this.#options.signal, headers = {} } = options
     const asked = { method, path, headers, body }
-    const work = () => this.#whileItLives(signal, both => this.#request({ ...asked, signal: both }, bytes))
+    const work = () => this.#whileItLives(signal, both => this.#request({ ...asked, signal: both }))
     const { progress } = this.#options
     return progress && !options.waits ? progress.during('waiting for the daemon', work) : work()
   }
@@ -79,11 +74,11 @@ export class Client {
     })
   }
 
-  async #request(request: Exchange & { readonly signal: AbortSignal }, asBytes: boolean): Promise<unknown> {
+  async #request(request: Exchange & { readonly signal: AbortSignal }): Promise<unknown> {
     const { method, path, signal } = request
     const version = this.#tellVersion(signal)
-    const accept = asBytes ? '*/*' : 'application/json'
-    const response = await this.#send({ ...request, headers: { ...request.headers, accept } })
+    const asBytes = request.headers?.accept !== undefined
+    const response = await this.#send({ ...request, headers: { accept: 'application/json', ...request.headers } })
     const status = response.statusCode ?? 0
     if (asBytes && status < 400) return this.#reading(readBytes(response), signal)
     const reply = await this.#read(response, signal)

@@ -54,19 +54,14 @@ export interface CommandContext {
 export interface CommandClient {
   /**
    * @param path absolute path and query, already encoded
-   * @param body sent as JSON; bytes as they are, with the content type of `headers`
-   * @param options `waits`: it is answered when there is something to tell, so nobody is shown that it takes its time; `bytes`: the
-   * body of the reply as it is, a Uint8Array
+   * @param body sent as JSON; bytes as they are, with the content type of `headers`. With an `accept` there, the reply is its bytes
+   * @param options `waits`: it is answered when there is something to tell, so nobody is shown that it takes its time
    */
   request(
     method: string,
     path: string,
     body?: unknown,
-    options?: {
-      readonly waits?: boolean
-      readonly bytes?: boolean
-      readonly headers?: Readonly<Record<string, string>>
-    },
+    options?: { readonly waits?: boolean; readonly headers?: Readonly<Record<string, string>> },
   ): Promise<unknown>
   /** Goes on by itself after a cut; ends when the daemon ends the stream. */
   stream(path: string, options?: { lastEventId?: string; signal?: AbortSignal }): AsyncIterable<Frame>

@@ -2,11 +2,14 @@ import { lstat } from 'node:fs/promises'
 import path from 'node:path'
 import { replaceDurably } from '../../../kernel/kit/durable-file.js'
 import { type CommandContext, messageOf } from '../../../kernel/plugin.js'
-import type { SupportManifest, SupportOperation, SupportOperationReply } from '../../../schemas/support.js'
+import type { SupportManifest, SupportOperation, SupportOperationReply } from '../../../schemas/daemon/support.js'
 import { CONTENTS } from './limits.js'
 
 /** The command line gives its own commands more than those of other plugins. */
-type Context = CommandContext & { readonly io?: { readonly env: Readonly<Record<string, string | undefined>> } }
+interface Context extends CommandContext {
+  readonly io?: { readonly env: Readonly<Record<string, string | undefined>> }
+  readonly data?: { readonly version: string }
+}
 
 /** Codes of a daemon that cannot be asked. */
 const NOT_ANSWERING = new Set([
@@ -88,14 +91,16 @@ async function online(context: Context): Promise<Made> {
 
 async function downloaded(client: CommandContext['client'], operation: SupportOperation): Promise<Made> {
   const { download_url: url = '', file_name: name = 'svc-support.tar.gz', manifest } = operation
-  const bytes = (await client.request('GET', url, undefined, { bytes: true })) as Uint8Array
+  const bytes = (await client.request('GET', url, undefined, { headers: { accept: 'application/gzip' } })) as Uint8Array
   return { name, bytes, manifest: manifest as SupportManifest }
 }
 
-async function offline({ home, options, signal, io }: Context, why: string): Promise<Made> {
+async function offline({ home, options, signal, io, data }: Context, why: string): Promise<Made> {
   const { makeOfflineBundle } = await import('./bundle/offline.js')
   const includeStatus = options['no-status'] !== true
-  const { name, archive, manifest } = await makeOfflineBundle({ home, env: io?.env ?? {}, includeStatus, why, signal })
+  const { env = {} } = io ?? {}
+  const version = data?.version ?? ''
+  const { name, archive, manifest } = await makeOfflineBundle({ home, version, env, includeStatus, why, signal })
   return { name, bytes: archive, manifest }
 }
 

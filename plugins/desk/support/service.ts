@@ -8,7 +8,7 @@ import type {
   SupportManifest,
   SupportOperation,
   SupportStatus,
-} from '../../../schemas/support.js'
+} from '../../../schemas/daemon/support.js'
 import { SupportErrors } from './api.js'
 import { FOLDER, Limits, MOST_WAITING, RETENTION_MS } from './limits.js'
 import type { K } from './needs.js'

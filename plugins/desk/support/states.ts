@@ -1,4 +1,4 @@
-import type { SupportStatus } from '../../../schemas/support.js'
+import type { SupportStatus } from '../../../schemas/daemon/support.js'
 
 /** Where each status of an operation may go. Nothing leads out of `completed` and `failed`. */
 export const transitions: Readonly<Record<SupportStatus, readonly SupportStatus[]>> = {

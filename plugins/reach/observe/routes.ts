@@ -1,6 +1,6 @@
 import { describe, throws } from '../../../kernel/kit/annotations/index.js'
 import { ok, routeOf, streamed } from '../../../kernel/plugin.js'
-import { LogEvent, LogsFrame, LogsQuery, LogsReply, LogsStreamQuery } from '../../../schemas/logs.js'
+import { LogEvent, LogsFrame, LogsQuery, LogsReply, LogsStreamQuery } from '../../../schemas/daemon/logs.js'
 import { OverviewQuery, OverviewReply } from '../../../schemas/observe.js'
 import { REFERENCE_ERRORS } from '../../desk/workspaces/api.js'
 import type { ObserveService } from './service.js'

@@ -1,5 +1,5 @@
 import type { Actor, Tx } from '../../../kernel/plugin.js'
-import type { LogsQuery, LogsReply, LogsStreamQuery } from '../../../schemas/logs.js'
+import type { LogsQuery, LogsReply, LogsStreamQuery } from '../../../schemas/daemon/logs.js'
 import type { Overview, OverviewQuery } from '../../../schemas/observe.js'
 import type { StoredEvent } from '../../platform/events/api.js'
 import type { HookRun } from '../../work/hooks/api.js'

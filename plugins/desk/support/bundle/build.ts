@@ -1,5 +1,5 @@
 import { iso, messageOf, turn } from '../../../../kernel/plugin.js'
-import type { SupportArtifact, SupportManifest } from '../../../../schemas/support.js'
+import type { SupportArtifact, SupportManifest } from '../../../../schemas/daemon/support.js'
 import { Limits, REDACTION_VERSION, SCHEMA_VERSION } from '../limits.js'
 import type { Scrubber } from '../redact/scrubber.js'
 import { archiveOf, type Entry } from './archive.js'

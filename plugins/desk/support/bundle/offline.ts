@@ -3,7 +3,6 @@ import { readdir, stat, statfs } from 'node:fs/promises'
 import path from 'node:path'
 import { readRegularFile } from '../../../../kernel/kit/read-file.js'
 import { iso, messageOf, type Reads, systemClock } from '../../../../kernel/plugin.js'
-import { version } from '../../../../kernel/version.js'
 import { readJson } from '../../../platform/configuration/api.js'
 import { withDatabaseCopy } from '../../daemon/api.js'
 import { Limits } from '../limits.js'
@@ -22,6 +21,8 @@ const LOW_BYTES = 256 * 1024 * 1024
 
 export interface OfflineRequest {
   readonly home: string
+  /** Of the command line. */
+  readonly version: string
   readonly env: Readonly<Record<string, string | undefined>>
   readonly includeStatus: boolean
   /** Why the daemon is not asked. */
@@ -39,7 +40,7 @@ interface Finding {
 
 /** Makes a bundle from the files of a home, whether its daemon runs or not. It writes nothing into the home. */
 export async function makeOfflineBundle(request: OfflineRequest): Promise<Bundle & { readonly name: string }> {
-  const { home, env, signal, why } = request
+  const { home, env, signal, why, version } = request
   const at = systemClock().now()
   const scrubber = new Scrubber(undefined)
   scrubber.hideEnvironment(env)
@@ -80,7 +81,7 @@ async function withDatabase<T>(home: string, use: (db: Reads | string) => Promis
 }
 
 function sourcesOf(request: OfflineRequest, db: Reads | string, scrubber: Scrubber): Source[] {
-  const { home, includeStatus } = request
+  const { home, includeStatus, version } = request
   const json = async (value: unknown): Promise<Content> => ({ kind: 'json', value: await value })
   const table = (file: string, read: (db: Reads) => Content | Promise<Content>, max?: number): Source => ({
     path: file,

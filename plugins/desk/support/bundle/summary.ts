@@ -1,5 +1,5 @@
 import { iso } from '../../../../kernel/plugin.js'
-import type { SupportArtifact } from '../../../../schemas/support.js'
+import type { SupportArtifact } from '../../../../schemas/daemon/support.js'
 
 /** Entries of each list. */
 const MOST = 20

@@ -1,3 +1,5 @@
+import { parseSecretRef } from '../../../../kernel/kit/secret-ref.js'
+
 /** Words that say "secret" in the name of a member, however it is spelled: apiKey, api_key, API-KEY, x-api-key. */
 const SECRET =
   /(?:apikey|accesskey|privatekey|signingkey|encryptionkey|sharedkey|secret|passw(?:or)?d|passphrase|passcode|pwd|token|credentials?|authorization|cookie|bearer|jwt|dsn|connectionstring)/
@@ -17,9 +19,9 @@ export function isSecretName(name: string): boolean {
 }
 
 /** Members whose own members are variables, headers or the like: their values are hidden whatever they are called. */
-export const isEnvironment = (name: string): boolean =>
-  /^(?:env|environment|env_?vars|headers|secret_?env)$/i.test(name)
+const ENVIRONMENTS = new Set(['env', 'environment', 'envvars', 'headers', 'secretenv'])
+export const isEnvironment = (name: string): boolean => ENVIRONMENTS.has(name.replace(/[_-]/g, '').toLowerCase())
 
 /** A reference names a secret and is none: `vault:…`, `env:NAME`, `${NAME}`. */
 export const isReference = (text: string): boolean =>
-  /^(?:vault:[\w./@-]{1,512}|env:[A-Za-z_]\w{0,255}|\$\{?[A-Za-z_]\w{0,255}\}?)$/.test(text)
+  ['vault', 'env'].includes(parseSecretRef(text)?.scheme ?? '') || /^\$\{?[A-Za-z_]\w{0,255}\}?$/.test(text)

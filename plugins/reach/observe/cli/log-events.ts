@@ -1,6 +1,6 @@
 import { type CommandContext, messageOf } from '../../../../kernel/plugin.js'
+import type { LogEvent, LogsMissed, LogsReply } from '../../../../schemas/daemon/logs.js'
 import { durationMs } from '../../../../schemas/duration.js'
-import type { LogEvent, LogsMissed, LogsReply } from '../../../../schemas/logs.js'
 import { placeOf } from './words.js'
 
 /** Options that are members of the query, under their names there. */

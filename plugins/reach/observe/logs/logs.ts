@@ -1,7 +1,7 @@
 import { Feed, follow, positionOf } from '../../../../kernel/kit/feed.js'
 import { type Frame, type Timer, turn } from '../../../../kernel/plugin.js'
+import type { LogEvent, LogsQuery, LogsReply, LogsStreamQuery } from '../../../../schemas/daemon/logs.js'
 import { durationMs } from '../../../../schemas/duration.js'
-import type { LogEvent, LogsQuery, LogsReply, LogsStreamQuery } from '../../../../schemas/logs.js'
 import type { StoredEvent } from '../../../platform/events/api.js'
 import type { K } from '../needs.js'
 import { isFailure, logEventOf } from './wire.js'

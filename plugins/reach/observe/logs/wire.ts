@@ -1,5 +1,5 @@
 import { iso } from '../../../../kernel/plugin.js'
-import type { LogEvent } from '../../../../schemas/logs.js'
+import type { LogEvent } from '../../../../schemas/daemon/logs.js'
 import type { StoredEvent } from '../../../platform/events/api.js'
 
 /** Characters of a summary. */

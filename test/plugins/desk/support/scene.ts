@@ -9,7 +9,7 @@ import support from '../../../../plugins/desk/support/index.js'
 import workspaces from '../../../../plugins/desk/workspaces/index.js'
 import audit from '../../../../plugins/platform/audit/index.js'
 import { Events } from '../../../../plugins/platform/events/api.js'
-import type { SupportManifest, SupportOperation } from '../../../../schemas/support.js'
+import type { SupportManifest, SupportOperation } from '../../../../schemas/daemon/support.js'
 import { type BootOptions, boot, type TestKernel, temporaryFolder } from '../../../harness/kernel.js'
 
 export const Told = event('alpha.failed', v.record(v.string(), v.unknown()))

@@ -1,7 +1,7 @@
 /** Events of the daemon for `svc logs events` and programs: GET /api/logs and its stream. */
 import * as v from 'valibot'
-import { DurationText } from './duration.js'
-import { Integer, queryBoolean, queryInteger, Timestamp } from './kernel/common.js'
+import { DurationText } from '../duration.js'
+import { Integer, queryBoolean, queryInteger, Timestamp } from '../kernel/common.js'
 
 /** Events of one reply at most. */
 export const MOST_LOG_EVENTS = 1000

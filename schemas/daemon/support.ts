@@ -1,6 +1,6 @@
 /** Support bundles: POST /api/support/bundles and what follows from it. */
 import * as v from 'valibot'
-import { Integer, maybeTimestamp, queryBoolean, Timestamp } from './kernel/common.js'
+import { Integer, maybeTimestamp, queryBoolean, Timestamp } from '../kernel/common.js'
 
 /** Body of POST /api/support/bundles. */
 export const CreateSupportBundleBody = v.strictObject({
