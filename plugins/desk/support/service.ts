@@ -106,6 +106,7 @@ export class SupportService {
         log.warn(`archives of support bundles cannot be removed: ${messageOf(error)}`)
         return RETENTION_MS
       })
+      if (signal.aborted) return
       const over = new AbortController()
       const both = AbortSignal.any([signal, over.signal])
       const aborted = new Promise<void>(resolve => both.addEventListener('abort', () => resolve(), { once: true }))

@@ -1,11 +1,17 @@
-import { rm } from 'node:fs/promises'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import path from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { exchange, readBytes } from '../../../../client/exchange.js'
+import { hasEnded, transitions } from '../../../../plugins/desk/support/states.js'
+import { VirtualClock } from '../../../../testing/virtual-clock.js'
+import { temporaryFolder, whileTimePasses } from '../../../harness/kernel.js'
 import { type Scene, scene } from './scene.js'
 
 const test = suite<{ s: Scene }>('support bundles')
 test.before.each(async context => {
-  context.s = await scene()
+  context.s = await scene({ listen: ['socket'] })
 })
 test.after.each(async ({ s }) => {
   await s.close()
@@ -50,5 +56,175 @@ test('a bundle has the eleven files, the summary and the liveness, and its manif
   assert.equal(omitted, ['providers.json', 'sessions.json'])
   assert.match(files.get('summary.md') as string, /alpha\.failed happened once at .*: no network/)
 })
+
+test('consent is required: without it nothing is made, and the diagnostic says what to show', async ({ s }) => {
+  for (const body of [{}, { yes: false }]) {
+    const { status, body: reply } = await s.request('POST', '/api/support/bundles', body)
+    assert.equal([status, reply.code, reply.diagnostic.code], [400, ...Array(2).fill('bundle_consent_required')])
+  }
+  for (const body of [{ yes: 'yes' }, { yes: true, more: 1 }, [], undefined])
+    assert.is((await s.request('POST', '/api/support/bundles', body)).status, 400)
+  assert.is(existsSync(path.join(s.home, 'support-bundles')), false)
+})
+
+test('two at once are made one after the other; each is downloaded as it is on the disk, with mode 0600', async ({
+  s,
+}) => {
+  const begun = await Promise.all([1, 2].map(() => s.request('POST', '/api/support/bundles', { yes: true })))
+  const urls = begun.map(({ body }) => body.operation.status_url as string)
+  assert.equal(
+    begun.map(({ status, body }) => [status, body.operation.status, body.operation.download_url]),
+    [
+      [202, 'pending', undefined],
+      [202, 'pending', undefined],
+    ],
+  )
+  const early = await s.request('GET', `${urls[1]}/download`)
+  assert.equal([early.status, early.body.code], [409, 'support_bundle_not_ready'])
+  for (const url of urls) {
+    const { operation } = (await s.request('GET', `${url}?wait=true`)).body
+    assert.is(operation.status, 'completed')
+    const file = path.join(s.home, 'support-bundles', operation.file_name)
+    assert.equal([statSync(file).mode & 0o777, statSync(file).size], [0o600, operation.size_bytes])
+    const reply = await exchange({ socket: s.kernel.home.socket }, { method: 'GET', path: operation.download_url })
+    assert.equal([reply.statusCode, reply.headers['content-type']], [200, 'application/gzip'])
+    assert.ok((await readBytes(reply)).equals(readFileSync(file)))
+  }
+  assert.equal((await s.request('GET', '/api/support/bundles/sup_0')).body.code, 'support_bundle_not_found')
+  assert.equal((await s.request('GET', '/api/support/bundles/sup_0/download')).status, 404)
+})
+
+test('a bundle changes nothing that it reads: no file, no event, and one audit entry for the request', async ({
+  s,
+}) => {
+  await s.emit({ error: 'no network' })
+  await s.make()
+  const state = () => ({
+    files: treeOf(s.home, name => !/^(?:support-bundles|svc\.db|disk\.reserve)/.test(name)),
+    events: s.inside().db.rows('SELECT * FROM kernel_event'),
+    tables: Object.fromEntries(tablesOf(s).map(name => [name, s.inside().db.rows(`SELECT count(*) FROM "${name}"`)])),
+  })
+  const before = state()
+  const audit = await s.request('GET', '/api/audit')
+  assert.is((await s.make()).status, 'completed')
+  const after = state()
+  assert.equal(after.files, before.files)
+  assert.equal(after.events, before.events)
+  assert.equal({ ...after.tables, audit_entry: 0 }, { ...before.tables, audit_entry: 0 })
+  const { entries, page } = (await s.request('GET', '/api/audit')).body
+  assert.is(page.total, audit.body.page.total + 1)
+  assert.match(JSON.stringify(entries[0]), /support/)
+})
+
+test('a source that fails is omitted alone, with its reason; status.json is left out on demand', async ({ s }) => {
+  await rm(path.join(s.home, 'logs', 'svc.log'))
+  await mkdir(path.join(s.home, 'logs', 'svc.log'))
+  await writeFile(path.join(s.home, 'config.json'), '{ "token": "cnry-of-a-broken-file", ')
+  const operation = await s.make({ yes: true, include_status: false })
+  const { artifacts } = s.manifest(await s.unpack(operation))
+  const reasons = Object.fromEntries(
+    artifacts.flatMap(({ path: name, omitted_reason: why }) => (why ? [[name, why]] : [])),
+  )
+  assert.equal(Object.keys(reasons), ['status.json', 'providers.json', 'sessions.json', 'logs-tail.txt'].sort(byOrder))
+  assert.is(reasons['status.json'], 'include_status is false')
+  assert.match(reasons['logs-tail.txt'] as string, /not a regular file/)
+  const files = await s.unpack(operation)
+  assert.match(files.get('config-redacted.json') as string, /"problem"/)
+  assert.is([...files.values()].join('').includes('cnry-of-a-broken-file'), false)
+})
+
+const byOrder = (a: string, b: string) => ARTIFACTS.indexOf(a) - ARTIFACTS.indexOf(b)
+
+test('what is too large is cut and said to be: the log keeps its end, the events the newest', async () => {
+  const line = (n: number) => `${JSON.stringify({ level: 'info', n, msg: 'x'.repeat(1000) })}\n`
+  const s = await scene({ log: Array.from({ length: 2500 }, (_, n) => line(n)).join('') })
+  try {
+    await s.emit(...Array.from({ length: 40 }, (_, n) => ({ error: `${n} ${'y '.repeat(50_000)}` })))
+    const files = await s.unpack(await s.make())
+    const about = new Map(s.manifest(files).artifacts.map(artifact => [artifact.path, artifact]))
+    const log = files.get('logs-tail.txt') as string
+    assert.ok(about.get('logs-tail.txt')?.truncated)
+    assert.ok(Buffer.byteLength(log) <= 2 * 1024 * 1024)
+    assert.equal([JSON.parse(log.slice(0, log.indexOf('\n'))).n > 0, /"n":2499/.test(log)], [true, true])
+    const events = JSON.parse(files.get('event-summaries.json') as string)
+    assert.match(events.events[0].summary, /^39 y y/)
+    assert.is(about.get('versions.json')?.truncated, false)
+  } finally {
+    await s.close()
+    await rm(s.home, { recursive: true })
+  }
+})
+
+test('a bundle that cannot be written fails with its reason, and the next one is made', async ({ s }) => {
+  await writeFile(path.join(s.home, 'support-bundles'), 'in the way')
+  const failed = await s.make()
+  assert.equal([failed.status, failed.download_url, failed.completed_at !== null], ['failed', undefined, true])
+  assert.match(failed.failure_reason as string, /EEXIST|ENOTDIR/)
+  const early = await s.request('GET', `${failed.status_url}/download`)
+  assert.equal([early.status, early.body.code], [409, 'support_bundle_not_ready'])
+  await rm(path.join(s.home, 'support-bundles'))
+  assert.is((await s.make()).status, 'completed')
+})
+
+test('archives of this and of an earlier daemon go after a day, and nothing else in their folder', async () => {
+  const clock = new VirtualClock(Date.now())
+  const home = await temporaryFolder('support-kept')
+  const folder = path.join(home, 'support-bundles')
+  mkdirSync(folder)
+  const old = 'svc-support-20300101T000000Z-sup_0123456789abcdef.tar.gz'
+  for (const name of [old, 'mine.tar.gz']) {
+    writeFileSync(path.join(folder, name), 'x')
+    const at = new Date(clock.now() - 25 * 3_600_000)
+    utimesSync(path.join(folder, name), at, at)
+  }
+  const s = await scene({ home, clock })
+  try {
+    const gone = async (name: string) => {
+      for (let turns = 0; existsSync(path.join(folder, name)) && turns < 300; turns++)
+        await new Promise(resolve => setTimeout(resolve, 5))
+      assert.is(existsSync(path.join(folder, name)), false, name)
+    }
+    await gone(old)
+    const operation = await whileTimePasses(clock, s.make())
+    const name = operation.file_name as string
+    await clock.advance(23 * 3_600_000)
+    assert.ok(existsSync(path.join(folder, name)))
+    assert.is((await s.request('GET', operation.status_url)).status, 200)
+    await clock.advance(2 * 3_600_000)
+    await gone(name)
+    assert.is((await s.request('GET', operation.status_url)).status, 404)
+    assert.equal(readdirSync(folder), ['mine.tar.gz'])
+  } finally {
+    await s.close()
+    await rm(home, { recursive: true })
+  }
+})
+
+test('each status leads where the table says, and a bundle whose daemon stops has failed', () => {
+  const ended = Object.entries(transitions).filter(([status]) => hasEnded(status as 'failed'))
+  assert.equal(ended, [
+    ['completed', []],
+    ['failed', []],
+  ])
+})
+
+/** Paths, kinds, sizes, times and contents of what is below a folder. */
+function treeOf(root: string, isWanted: (name: string) => boolean): Record<string, unknown> {
+  const found: Record<string, unknown> = {}
+  for (const entry of readdirSync(root, { recursive: true, withFileTypes: true })) {
+    const file = path.join(entry.parentPath, entry.name)
+    const name = path.relative(root, file)
+    if (!isWanted(name)) continue
+    const { mode, size, mtimeMs } = statSync(file)
+    found[name] = entry.isFile() ? [mode, size, mtimeMs, readFileSync(file, 'base64')] : [mode]
+  }
+  return found
+}
+
+const tablesOf = (s: Scene) =>
+  s
+    .inside()
+    .db.rows("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+    .map(([name]) => `${name}`)
 
 test.run()
