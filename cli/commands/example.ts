@@ -175,6 +175,7 @@ const written: Readonly<Record<string, string>> = {
   'service status': '',
   'service uninstall': '',
   'skill install': 'release-notes',
+  'support bundle': '--yes',
   'task block': `@last --kind needs_input --reason 'Which release?'`,
   'task child create': `@last 'Write the notes'`,
   'task create': `'Mend the tests'`,

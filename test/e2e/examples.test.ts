@@ -90,6 +90,7 @@ test('of the home, the daemon and its records', async () => {
   await examples(['init', 'version', 'completion', 'daemon start', 'status', 'doctor', 'logs', 'inbox'])
   await examples(['workspace add', 'workspace list', 'workspace info', 'workspace edit', 'plugin list', 'plugin show'])
   await examples(['provider list', 'provider info', 'provider auth status', 'db status', 'db checkpoint', 'db verify'])
+  await examples(['logs events', 'support bundle'])
   await examples(['resource put', 'resource get', 'resource list', 'resource delete', 'drain', 'undrain'])
 })
 

@@ -44,6 +44,10 @@ const special: Readonly<Record<string, Omit<Step, 'command'>>> = {
   // It asks questions, and there is no terminal.
   'svc bridge setup': { status: 1 },
   'svc notifications preset create': { before: bridgeNamed('team') },
+  // It asks for consent, and there is no terminal.
+  'svc support bundle --': {},
+  'svc support bundle': { status: 1 },
+  'svc logs events --errors --in': { before: 'svc workspace add || true' },
   // Only the agent of a session has channels.
   'svc ch list': { status: 6 },
   'svc extension install acme-chat': { status: 7 },

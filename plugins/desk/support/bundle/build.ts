@@ -49,7 +49,7 @@ export async function buildBundle(request: BundleRequest): Promise<Bundle> {
     if (read.encoded) {
       left -= read.encoded.bytes.length + 1024
       entries.push({ path: source.path, bytes: read.encoded.bytes })
-      parts.set(source.path, parsed(read.encoded.bytes))
+      parts.set(source.path, partOf(source.path, read.encoded.bytes))
     }
     await turn()
   }
@@ -118,12 +118,7 @@ function manifestOf({ operationId, at }: BundleRequest, artifacts: readonly Supp
   }
 }
 
-/** A text that is JSON as data, another one as it is. */
-function parsed(bytes: Buffer): unknown {
-  const text = bytes.toString()
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
+/** A file of JSON as data, another one as its text. */
+function partOf(path: string, bytes: Buffer): unknown {
+  return path.endsWith('.json') ? JSON.parse(bytes.toString()) : bytes.toString()
 }

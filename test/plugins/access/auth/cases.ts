@@ -149,6 +149,7 @@ export const harmless = [
   'POST /api/network/remote/leave',
   'POST /api/notifications/attention/acknowledge',
   'POST /api/notifications/presets',
+  'POST /api/support/bundles',
   'POST /api/task-reviews/{id}/cancel',
   'POST /api/task-reviews/{id}/route',
   'POST /api/task-reviews/{id}/start',
