@@ -2,13 +2,14 @@ import { execFile } from 'node:child_process'
 import { stat } from 'node:fs/promises'
 import { userInfo } from 'node:os'
 import { basename, isAbsolute, join, relative, resolve } from 'node:path'
+import { Fault } from '../../kernel/contract/errors.js'
 import { CliFault, exitCodes, usageFault } from '../fault.js'
 import type { LocalContext } from '../local.js'
 import { pick } from '../show/cells.js'
 import { workspaceReference } from '../workspace-context.js'
 import { ForeignFileError, filesBelow, readForeign, type SourceFile, sourceOf } from './foreign-file.js'
 import { type Importer, importers, programs } from './importers.js'
-import type { Around, Found, Wanted } from './plan.js'
+import type { Around, Found, Left, Wanted } from './plan.js'
 import { Targets } from './targets.js'
 
 /** Milliseconds for `crontab -l`, and the bytes that it may print. */
@@ -30,8 +31,9 @@ export async function importSource(context: LocalContext): Promise<number | unde
   const { args, out } = context
   if (args.source === undefined) return listSources(context)
   const around = await aroundOf(context)
-  const { importer, files, from } = await sourceFiles(context, args.source, around)
-  const found = importer.plan(files, around)
+  const { importer, files, broken, from } = await sourceFiles(context, args.source, around)
+  const plan = importer.plan(files, around)
+  const found = { ...plan, left: [...broken, ...plan.left] }
   const dry = context.options['dry-run'] === true
   const rows = await carryOut(context, found, around, dry)
   const failed = rows.filter(({ action }) => action === 'failed').length
@@ -50,7 +52,7 @@ export async function importSource(context: LocalContext): Promise<number | unde
   return failed > 0 ? exitCodes.failed : undefined
 }
 
-async function aroundOf({ io, options, client }: LocalContext): Promise<Around & { rootDir?: string }> {
+async function aroundOf({ io, options, client }: LocalContext): Promise<Around> {
   const { username, homedir } = userInfo()
   const named = options.workspace
   const reference = typeof named === 'string' ? workspaceReference(named, io.cwd) : undefined
@@ -70,70 +72,88 @@ async function aroundOf({ io, options, client }: LocalContext): Promise<Around &
   }
 }
 
-interface Source {
+interface Source extends Files {
   readonly importer: Importer
-  readonly files: readonly SourceFile[]
   readonly from: string
+}
+
+interface Files {
+  readonly files: readonly SourceFile[]
+  /** Files of a folder that cannot be read: each costs itself. */
+  readonly broken: readonly Left[]
 }
 
 /** The files of a source: a program by its name, else a path. */
 async function sourceFiles({ options, io }: LocalContext, source: string, around: Around): Promise<Source> {
-  const wanted = options.format === undefined ? undefined : importers.find(({ name }) => name === options.format)
+  const wanted = options.format === undefined ? undefined : importerOf(String(options.format))
   const program = programs.find(({ name }) => name === source)
   const path = resolve(io.cwd, source)
-  const isPath = await stat(path).then(
-    () => true,
-    () => false,
-  )
-  if (program && !(isPath && /[./]/.test(source))) {
+  if (program) {
     const importer = wanted ?? importerOf(program.importer)
-    if (program.name === 'crontab') return { importer, files: await crontab(io.env), from: 'crontab -l' }
+    if (program.name === 'crontab') return { importer, files: await crontab(io.env), broken: [], from: 'crontab -l' }
     const paths = program.paths(around)
-    const files = (await Promise.all(paths.map(at => read(at, importer)))).flat()
-    if (files.length > 0) return { importer, files, from: source }
-    throw new CliFault('import_source_missing', `${program.name} has no files here: ${paths.join(', ')}`, {
-      exit: exitCodes.notFound,
-      next: 'svc import',
-    })
+    const all = await Promise.all(paths.map(at => filesOf(at, importer)))
+    const found = { files: all.flatMap(({ files }) => files), broken: all.flatMap(({ broken }) => broken) }
+    if (found.files.length + found.broken.length > 0) return { importer, ...found, from: source }
+    throw missing(`${program.name} has no files here: ${paths.join(', ')}`)
   }
-  if (!isPath)
-    throw new CliFault('import_source_missing', `there is no file or folder ${path}, and no program of this name`, {
-      exit: exitCodes.notFound,
-      next: 'svc import',
-    })
-  const text = (await stat(path)).isFile() ? ((await oneFile(path))?.text ?? '') : ''
+  const about = await stat(path).catch(() => undefined)
+  if (!about) throw missing(`there is no file or folder ${path}, and no program of this name`)
+  const text = about.isDirectory() ? '' : ((await namedFile(path))?.text ?? '')
   const importer = wanted ?? importers.find(({ takes }) => takes(path, text))
   if (!importer)
     throw usageFault(
       `${path} is of no known kind; say which with --format: ${importers.map(({ name }) => name).join(', ')}`,
-      `svc import ${source} --format ${importers[0]?.name}`,
+      `svc import ${quoted(source)} --format ${importers[0]?.name}`,
     )
-  return { importer, files: await read(path, importer), from: path }
+  return { importer, ...(await filesOf(path, importer)), from: path }
 }
 
-const importerOf = (name: string) => importers.find(importer => importer.name === name) as Importer
+const missing = (what: string) =>
+  new CliFault('import_source_missing', what, { exit: exitCodes.notFound, next: 'svc import' })
+
+function importerOf(name: string): Importer {
+  const importer = importers.find(one => one.name === name)
+  if (importer) return importer
+  throw usageFault(`--format is one of ${importers.map(one => one.name).join(', ')}`, 'svc import --help')
+}
 
 /** A file, or what an importer reads of a folder. */
-async function read(path: string, importer: Importer): Promise<SourceFile[]> {
+async function filesOf(path: string, importer: Importer): Promise<Files> {
   const about = await stat(path).catch(() => undefined)
-  if (!about) return []
-  if (!about.isDirectory()) return present([await oneFile(path)])
-  const paths = await Promise.all(
-    (importer.below ?? []).map(async name => {
+  if (!about) return { files: [], broken: [] }
+  const files: SourceFile[] = []
+  const broken: Left[] = []
+  const take = async (file: string, read: () => Promise<SourceFile | undefined>) => {
+    try {
+      const source = await read()
+      if (source) files.push(source)
+    } catch (error) {
+      if (!(error instanceof ForeignFileError)) throw error
+      broken.push({ file, line: error.line, what: basename(file), why: error.message })
+    }
+  }
+  if (!about.isDirectory()) await take(path, () => readForeign(path))
+  else
+    for (const name of importer.below ?? []) {
       const at = join(path, name)
       const isFolder = await stat(at).then(
         found => found.isDirectory(),
         () => false,
       )
-      return isFolder ? filesBelow(at, file => /\.(?:md|json|toml)$/i.test(file)) : [at]
-    }),
-  )
-  return present(await Promise.all(paths.flat().map(oneFile)))
+      if (!isFolder) await take(at, () => readForeign(at))
+      else
+        await take(at, async () => {
+          for (const file of await filesBelow(at, importer.wants ?? (() => true)))
+            await take(file, () => readForeign(file))
+          return undefined
+        })
+    }
+  return { files, broken }
 }
 
-const present = (files: readonly (SourceFile | undefined)[]) => files.filter(file => file !== undefined)
-
-async function oneFile(path: string): Promise<SourceFile | undefined> {
+/** A file that a person named: nothing can be done without it. */
+async function namedFile(path: string): Promise<SourceFile | undefined> {
   try {
     return await readForeign(path)
   } catch (error) {
@@ -172,7 +192,7 @@ function crontab(env: LocalContext['io']['env']): Promise<SourceFile[]> {
 async function carryOut(
   { client, home, options, progress }: LocalContext,
   { wanted }: Found,
-  around: Around & { readonly rootDir?: string },
+  around: Around,
   dry: boolean,
 ): Promise<Row[]> {
   const { workspaceId: id, rootDir } = around
@@ -191,11 +211,18 @@ async function carryOut(
       row.action = step.action
       if (step.action === 'unchanged') row.note = ''
     } catch (error) {
-      if (!(error instanceof CliFault) || error.exit === exitCodes.noDaemon) throw error
-      row.note = [error.message, error.more.next].filter(Boolean).join('; ')
+      row.note = refusalOf(error)
     }
   }
   return rows
+}
+
+/** Why one thing could not be made. @throws what ends the whole import: no daemon, or a mistake of the program */
+function refusalOf(error: unknown): string {
+  if (error instanceof CliFault && error.exit !== exitCodes.noDaemon)
+    return [error.message, error.more.next].filter(Boolean).join('; ')
+  if (error instanceof Fault || error instanceof ForeignFileError) return error.message
+  throw error
 }
 
 function countsOf(rows: readonly Row[], { left, inPlace }: Found) {
@@ -273,9 +300,13 @@ function summary(rows: readonly Row[], found: Found, dry: boolean, { name }: Imp
       'come from, then enable them:',
       `  svc job enable ${jobs[0]?.name}`,
     )
-  if (dry && counts.create + counts.update > 0) lines.push(`Nothing was changed. Import it: svc import ${source}`)
+  if (dry && counts.create + counts.update > 0)
+    lines.push(`Nothing was changed. Import it: svc import ${quoted(source)}`)
   return lines
 }
+
+/** A source as a shell takes it. */
+const quoted = (text: string) => (/^[\w@%+:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`)
 
 const nearPath = (file: string, cwd: string): string => {
   const near = isAbsolute(file) ? relative(cwd, file) : file

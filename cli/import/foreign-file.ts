@@ -11,6 +11,8 @@ import { syntaxProblem } from '../../plugins/platform/configuration/syntax.js'
 const MOST_BYTES = 4 * 1024 * 1024
 /** Files and folders that are looked at below one folder. */
 const MOST_FILES = 2000
+/** Folders of other programs that are no part of a configuration. */
+const SKIPPED = new Set(['.git', 'node_modules', '__pycache__', '.DS_Store'])
 /** Of folders in folders. */
 const MOST_DEPTH = 4
 
@@ -112,6 +114,7 @@ export async function filesBelow(
     const entries = await readdir(at, { withFileTypes: true }).catch(() => [])
     for (const { name } of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
       if (++looked > MOST_FILES) throw new ForeignFileError(`more than ${MOST_FILES} files below ${folder}`)
+      if (SKIPPED.has(name)) continue
       const path = join(at, name)
       // What a link leads to counts; one that leads to itself leads nowhere.
       const about = await stat(path).catch(() => undefined)

@@ -1,4 +1,5 @@
 import { basename, dirname, join } from 'node:path'
+import { importClaude } from './claude.js'
 import { importCrontab } from './crontab.js'
 import type { SourceFile } from './foreign-file.js'
 import { importMcpFiles } from './mcp-servers.js'
@@ -12,6 +13,8 @@ export interface Importer {
   readonly takes: (path: string, text: string) => boolean
   /** Files of a folder that a person names, as paths below it; a folder is looked at with all that is in it. Default: none. */
   readonly below?: readonly string[]
+  /** Which files of these folders are read, by their name. Default: all. */
+  readonly wants?: (name: string) => boolean
   readonly plan: (files: readonly SourceFile[], around: Around) => Found
 }
 
@@ -23,6 +26,14 @@ export const importers: readonly Importer[] = [
     takes: path =>
       /(?:^|[._-])cron(?:tab)?s?(?:$|[._-])/i.test(basename(path)) || /\/cron(?:tabs|\.d)\/[^/]+$/.test(path),
     plan: importCrontab,
+  },
+  {
+    name: 'claude',
+    summary: 'hooks, agents, commands, skills and MCP servers of Claude Code',
+    takes: path => /(?:^|\/)\.claude(?:\.json|\/settings(?:\.local)?\.json)?$/.test(path),
+    below: ['settings.json', 'settings.local.json', 'agents', 'commands', 'skills'],
+    wants: name => name.endsWith('.md'),
+    plan: importClaude,
   },
   {
     name: 'mcp',
@@ -49,6 +60,11 @@ const settingsOf = ({ env, userHome, platform }: Pick<Around, 'env' | 'userHome'
 /** Programs by name, each with its files. `crontab` is no file: its program prints it. */
 export const programs: readonly Program[] = [
   { name: 'crontab', importer: 'crontab', paths: () => [] },
+  {
+    name: 'claude',
+    importer: 'claude',
+    paths: ({ env, userHome }) => [env.CLAUDE_CONFIG_DIR || join(userHome, '.claude'), join(userHome, '.claude.json')],
+  },
   {
     name: 'claude-desktop',
     importer: 'mcp',

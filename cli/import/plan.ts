@@ -54,7 +54,18 @@ export interface WantedProvider extends Common {
   readonly settings: Readonly<Record<string, unknown>>
 }
 
-export type Wanted = WantedServer | WantedJob | WantedHook | WantedAgent | WantedProvider
+/** A skill: the text of its SKILL.md, or a folder that is copied. */
+export interface WantedSkill extends Common {
+  readonly kind: 'skill'
+  readonly from: { readonly text: string } | { readonly folder: string }
+}
+
+export type Wanted = WantedServer | WantedJob | WantedHook | WantedAgent | WantedProvider | WantedSkill
+
+/** What has to be done for one planned thing; `carry` does it. */
+export type Step =
+  | { readonly action: 'unchanged' }
+  | { readonly action: 'create' | 'update'; readonly carry: () => Promise<void> }
 
 /** What a file says and svc cannot take over as it stands: the reason, and what helps. */
 export interface Left extends Place {
@@ -122,6 +133,8 @@ export interface Around {
   readonly platform: string
   /** Whose: the id of a workspace, absent for everybody. */
   readonly workspaceId?: string
+  /** The folder of that workspace. */
+  readonly rootDir?: string
   /** The agent that jobs are to run, instead of the one that runs commands. */
   readonly agent?: string
   /** Lines of a crontab name the user that they run as. */

@@ -3,7 +3,8 @@ import { isDeepStrictEqual } from 'node:util'
 import { CliFault } from '../fault.js'
 import type { LocalContext } from '../local.js'
 import { objectOf, parseJsonFile, readForeign } from './foreign-file.js'
-import type { Wanted, WantedAgent, WantedHook, WantedJob, WantedProvider, WantedServer } from './plan.js'
+import type { Step, Wanted, WantedAgent, WantedHook, WantedJob, WantedProvider, WantedServer } from './plan.js'
+import { skillStep } from './skill-folder.js'
 
 /** Where a plan goes: the home, or one workspace. */
 export interface Where {
@@ -13,11 +14,6 @@ export interface Where {
   /** Jobs start as soon as they are made. */
   readonly enable: boolean
 }
-
-/** What has to be done for one planned thing; `carry` does it. */
-export type Step =
-  | { readonly action: 'unchanged' }
-  | { readonly action: 'create' | 'update'; readonly carry: () => Promise<void> }
 
 type Members = Readonly<Record<string, unknown>>
 
@@ -42,6 +38,8 @@ export class Targets {
         return this.#agent(wanted)
       case 'provider':
         return this.#provider(wanted)
+      case 'skill':
+        return skillStep(wanted, this.#folder('skills'))
     }
   }
 
@@ -119,6 +117,12 @@ export class Targets {
     if (isDeepStrictEqual(pick(before, Object.keys(agent)), agent)) return { action: 'unchanged' }
     const digest = { expected_digest: before.definition_digest }
     return { action: 'update', carry: async () => void (await client.request('PUT', path, { ...body, ...digest })) }
+  }
+
+  /** A folder of the home, or of the workspace. */
+  #folder(name: string) {
+    const { home, workspace } = this.where
+    return { root: workspace?.rootDir ?? home, folder: join(workspace ? join(workspace.rootDir, '.svc') : home, name) }
   }
 
   #put(before: unknown, path: string, body: unknown): Step {

@@ -96,6 +96,8 @@ export const HookDeclaration = v.strictObject({
   timeout: v.optional(v.string()),
   /** Keep the program running and send it one JSON line per event, instead of starting it for each event. */
   warm: v.optional(v.boolean()),
+  /** `claude`: the program was written for Claude Code. */
+  format: v.optional(v.picklist(['svc', 'claude'])),
 })
 
 export const PutHookBody = v.strictObject({ declaration: HookDeclaration })

@@ -3,6 +3,7 @@ import { messageOf, type PluginKernel } from '../../../kernel/plugin.js'
 import { durationMs } from '../../../schemas/duration.js'
 import type { AgentDefinition } from '../../agents/agents/api.js'
 import { type HookSource, NativeHooks } from './api.js'
+import { claudeTest } from './claude-format.js'
 import { type DeclaredHook, type Executor, matcherTest, priorityOf } from './declared.js'
 import { HookKind, type HookSpec, hookProblem, specOf } from './hook-kind.js'
 import { ConfiguredHooks } from './settings.js'
@@ -38,15 +39,22 @@ function declared(
     executor: executor ?? {
       kind: 'subprocess',
       warm: spec.warm ?? false,
+      ...(spec.format === 'claude' && { format: spec.format }),
       command: spec.command ?? '',
       args: spec.args ?? [],
       env: spec.env ?? {},
       secretEnv: spec.secret_env ?? {},
       base,
     },
-    matches: matcherTest(matcher),
+    matches: spec.format === 'claude' ? both(matcherTest(matcher), claudeTest(metadata)) : matcherTest(matcher),
   }
 }
+
+type Test = DeclaredHook['matches']
+const both =
+  (first: Test, second: Test): Test =>
+  payload =>
+    first(payload) && second(payload)
 
 /** Parses a declaration into a hook. Throws an Error that describes the problem. */
 export function hookOf(written: unknown, place: Place): DeclaredHook {

@@ -12,6 +12,8 @@ export type Executor =
       readonly kind: 'subprocess'
       /** The program keeps running and reads one JSON line per event. */
       readonly warm: boolean
+      /** Absent: that of svc. */
+      readonly format?: 'claude'
       readonly command: string
       readonly args: readonly string[]
       readonly env: Readonly<Record<string, string>>

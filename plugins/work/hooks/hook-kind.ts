@@ -5,6 +5,7 @@ import { shown, text } from '../../../kernel/kit/text.js'
 import { kind } from '../../../kernel/plugin.js'
 import { HookEvent } from '../../../schemas/hooks.js'
 import { StringMap } from '../../../schemas/kernel/common.js'
+import { claudeProblem } from './claude-format.js'
 import { fieldsOf, vocabularyOf } from './families.js'
 import { globOf, globTest, isGlob } from './glob.js'
 import { hookEvents } from './hook-events.js'
@@ -28,6 +29,8 @@ const executor = {
   timeout: v.optional(Duration),
   /** Keep the program running and send it one JSON line per event, instead of starting it for each event. */
   warm: v.optional(v.boolean()),
+  /** `claude`: the program was written for Claude Code; it reads and prints what programs do there. */
+  format: v.optional(v.picklist(['svc', 'claude'])),
 }
 
 export const Written = v.object({
@@ -48,7 +51,7 @@ export const Written = v.object({
 const Recorded = v.object({ ...Written.entries, process: v.optional(v.boolean()) })
 
 /** Executor members. */
-const running = ['command', 'args', 'env', 'secret_env', 'timeout', 'warm'] as const
+const running = ['command', 'args', 'env', 'secret_env', 'timeout', 'warm', 'format'] as const
 
 type Given = v.InferOutput<typeof Recorded>
 
@@ -90,6 +93,11 @@ export function hookProblem(spec: HookSpec): string | undefined {
   if (executor_kind === 'native') return 'executor_kind: native is reserved for plugins of the daemon; use subprocess'
   if (process && command !== undefined) return 'process: cannot be combined with command'
   if (!process && command === undefined) return 'command: required'
+  if (spec.format === 'claude') {
+    if (process || spec.warm) return 'format: claude is for a program that is started for each event'
+    const problem = claudeProblem(event, spec.metadata)
+    if (problem !== undefined) return problem
+  }
   if (spec.required && mode === 'async') return 'mode: a required hook must be sync'
   if (mode === 'sync' && !hookEvents[event].sync) return `mode: ${event} does not support sync hooks; use async`
   return matcherProblem(spec)

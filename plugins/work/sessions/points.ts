@@ -89,6 +89,8 @@ export interface PermissionAsked {
   readonly command?: string
   /** The words of that command, where the agent tells them one by one. */
   readonly argv?: readonly string[]
+  /** Of files, as the agent wrote them. */
+  readonly paths?: readonly string[]
   /** What the mode would leave to a person is allowed without one, once; a refusal of another tap is stronger. */
   allow(): void
   /** Adds a second kind for the permission mode; the request is granted only if the mode allows both kinds. */

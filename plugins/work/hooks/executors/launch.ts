@@ -80,6 +80,7 @@ async function launchOf(
       PATH: searchPath(env).join(path.delimiter),
       ...program.env,
       ...Object.fromEntries(secrets),
+      ...(program.format === 'claude' && { CLAUDE_PROJECT_DIR: root ?? home.root }),
       SVC_HOOK_NAME: hook.name,
       SVC_HOOK_EVENT: hook.event,
       // `svc` passes this on with every request to the daemon.

@@ -2,6 +2,7 @@ import { finished } from 'node:stream/promises'
 import { cut } from '../../../../kernel/kit/text.js'
 import { keep, OutputStart, type ProcessHandle } from '../../../platform/processes/api.js'
 import type { HookPayload } from '../api.js'
+import { claudeInput, claudePatch } from '../claude-format.js'
 import type { DeclaredHook } from '../declared.js'
 import { hookEvents } from '../hook-events.js'
 import { parsePatch } from '../patch.js'
@@ -38,7 +39,9 @@ export async function runSpawned(
     handle.stdin.on('error', () => {})
     // The cutoff may have passed while spawning; then the listener is not called.
     cutoff.check()
-    handle.stdin.end(`${JSON.stringify(payload)}\n`)
+    const isClaude = program.format === 'claude'
+    const input = isClaude ? claudeInput(hook.event, payload, hook.metadata) : payload
+    handle.stdin.end(`${JSON.stringify(input)}\n`)
     const { code, signal: killed } = await handle.exited
     await over
     const complaint = cut(errors.text().trim(), COMPLAINT)
@@ -46,7 +49,7 @@ export async function runSpawned(
     if (code !== 0)
       throw new Error(`the program ended with ${killed ?? `exit code ${code}`}${complaint && `: ${complaint}`}`)
     if (patch.truncated) throw new Error(`the patch on standard output is longer than ${OUTPUT} bytes`)
-    return parsePatch(patch.text())
+    return isClaude ? claudePatch(hook.event, payload, patch.text()) : parsePatch(patch.text())
   } finally {
     cutoff.tell(undefined)
     // Also stops the rest of its process group.

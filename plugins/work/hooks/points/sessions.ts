@@ -195,13 +195,14 @@ const decided: readonly Tap<HooksService>[] = [
     self => async request => {
       const session = self.session(request.sessionId)
       if (!session) return undefined
-      const { toolKind, title, command } = request
+      const { toolKind, title, command, paths } = request
       const done = await self.ask('permission.request', session, {
         tool_name: toolKind,
         tool_read_only: isReading(toolKind),
         decision_class: toolKind,
         title,
         ...(command !== undefined && { command }),
+        ...(paths && { paths }),
         decision: 'allow',
       })
       request.judgeAs(String(done?.payload.decision_class ?? toolKind))

@@ -297,9 +297,10 @@ export class Permissions {
 }
 
 /** What the gate is told of an action. */
-const askedOf = ({ kind: toolKind, title, command, written, argv }: rules.WantedAction) => {
+const askedOf = ({ kind: toolKind, title, command, written, argv, paths }: rules.WantedAction) => {
   const told = command ?? written
-  return { toolKind, title, ...(told !== undefined && { command: told }), ...(argv && { argv }) }
+  const files = paths.length > 0 && { paths }
+  return { toolKind, title, ...(told !== undefined && { command: told }), ...(argv && { argv }), ...files }
 }
 
 const CANCELED: Verdict = { decision: 'cancelled', by: 'cancel' }
