@@ -223,7 +223,11 @@ export const localCommands: readonly LocalCommand[] = [
     ],
     options: [
       { name: 'dry-run', type: 'boolean', summary: 'show what would be made, and change nothing' },
-      { name: 'format', type: 'text', summary: 'kind of the file, where its name does not tell: crontab, mcp' },
+      {
+        name: 'format',
+        type: 'text',
+        summary: 'kind of the file, where its name does not tell; svc import --json lists them',
+      },
       { name: 'workspace', type: 'text', summary: 'workspace that gets what is imported; default: all' },
       { name: 'agent', type: 'text', summary: 'agent that jobs run, instead of one that runs their commands' },
       { name: 'system', type: 'boolean', summary: 'lines of the crontab name a user, as those of /etc/crontab do' },

@@ -62,6 +62,7 @@ async function aroundOf({ io, options, client }: LocalContext): Promise<Around> 
     user: username,
     userHome: io.env.HOME || homedir,
     timezone: io.env.TZ || new Intl.DateTimeFormat().resolvedOptions().timeZone,
+    now: Date.now(),
     platform: process.platform,
     hasUsers: options.system === true,
     ...(typeof options.agent === 'string' && { agent: options.agent }),

@@ -178,7 +178,7 @@ function splitLine(line: string): Line {
 }
 
 /** The schedule as svc has it. @throws NotCarried */
-function exprOf({ nickname, fields }: Omit<Line, 'rest'>): string {
+export function exprOf({ nickname, fields }: Omit<Line, 'rest'>): string {
   if (nickname === '@reboot')
     throw new NotCarried('no job of svc runs at the start of the machine; a unit of systemd does')
   if (nickname !== undefined) {

@@ -1,9 +1,11 @@
-import { basename, dirname, join } from 'node:path'
+import { basename, join } from 'node:path'
 import { importClaude } from './claude.js'
 import { importCrontab } from './crontab.js'
 import type { SourceFile } from './foreign-file.js'
 import { importMcpFiles } from './mcp-servers.js'
+import { importCodex, importGemini, importOpenClaw } from './other-agents.js'
 import type { Around, Found } from './plan.js'
+import { importAcpRegistry, importMcpRegistry } from './registries.js'
 
 /** One kind of foreign files: how they are recognised, and the pure function that makes a plan of them. */
 export interface Importer {
@@ -34,6 +36,40 @@ export const importers: readonly Importer[] = [
     below: ['settings.json', 'settings.local.json', 'agents', 'commands', 'skills'],
     wants: name => name.endsWith('.md'),
     plan: importClaude,
+  },
+  {
+    name: 'codex',
+    summary: 'MCP servers of Codex',
+    takes: path => /(?:^|\/)\.codex$|\.toml$/i.test(path),
+    below: ['config.toml'],
+    plan: importCodex,
+  },
+  {
+    name: 'gemini',
+    summary: 'MCP servers of the Gemini CLI',
+    takes: path => /(?:^|\/)\.gemini(?:\/settings\.json)?$/.test(path),
+    below: ['settings.json'],
+    plan: importGemini,
+  },
+  {
+    name: 'openclaw',
+    summary: 'jobs, skills and MCP servers of OpenClaw',
+    takes: path => /(?:^|\/)(?:\.openclaw|openclaw\.json|cron\/jobs\.json)$/.test(path),
+    below: ['openclaw.json', join('cron', 'jobs.json'), 'skills', join('workspace', 'skills')],
+    wants: name => name === 'SKILL.md',
+    plan: importOpenClaw,
+  },
+  {
+    name: 'mcp-registry',
+    summary: 'MCP servers of the MCP registry (server.json)',
+    takes: (path, text) => basename(path) === 'server.json' || /"registryType"|server\.schema\.json/.test(text),
+    plan: importMcpRegistry,
+  },
+  {
+    name: 'acp-registry',
+    summary: 'agents of the ACP registry, as providers',
+    takes: (path, text) => basename(path) === 'agent.json' || /"distribution"\s*:\s*\{/.test(text),
+    plan: importAcpRegistry,
   },
   {
     name: 'mcp',
@@ -70,6 +106,13 @@ export const programs: readonly Program[] = [
     importer: 'mcp',
     paths: around => [join(settingsOf(around), 'Claude', 'claude_desktop_config.json')],
   },
+  {
+    name: 'codex',
+    importer: 'codex',
+    paths: ({ env, userHome }) => [join(env.CODEX_HOME || join(userHome, '.codex'), 'config.toml')],
+  },
+  { name: 'gemini', importer: 'gemini', paths: ({ userHome }) => [join(userHome, '.gemini', 'settings.json')] },
+  { name: 'openclaw', importer: 'openclaw', paths: ({ userHome }) => [join(userHome, '.openclaw')] },
   { name: 'vscode', importer: 'mcp', paths: around => [join(settingsOf(around), 'Code', 'User', 'mcp.json')] },
   { name: 'cursor', importer: 'mcp', paths: ({ userHome }) => [join(userHome, '.cursor', 'mcp.json')] },
   {
@@ -79,7 +122,3 @@ export const programs: readonly Program[] = [
   },
   { name: 'zed', importer: 'mcp', paths: around => [join(settingsOf(around), 'zed', 'settings.json')] },
 ]
-
-/** The folder of a project whose file this is. */
-export const projectFolder = (file: string): string =>
-  basename(dirname(file)).startsWith('.') ? dirname(dirname(file)) : dirname(file)

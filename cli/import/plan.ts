@@ -31,8 +31,11 @@ export interface WantedServer extends Common {
 /** A job: what a run does, and when. */
 export interface WantedJob extends Common {
   readonly kind: 'job'
+  /** Empty: the agent of the workspace, or the default one. */
   readonly agent: string
   readonly prompt: string
+  /** It is disabled where it comes from. */
+  readonly enabled?: false
   readonly schedule: Schedule
 }
 
@@ -128,6 +131,8 @@ export interface Around {
   /** Name and home folder of the person who imports. */
   readonly user: string
   readonly userHome: string
+  /** Milliseconds since 1970. */
+  readonly now: number
   /** Time zone of this machine. */
   readonly timezone: string
   readonly platform: string

@@ -59,21 +59,22 @@ export class Targets {
     return { action: before ? 'update' : 'create', carry }
   }
 
-  async #job({ name, agent, prompt, schedule }: WantedJob): Promise<Step> {
+  async #job({ name, agent, prompt, schedule, enabled }: WantedJob): Promise<Step> {
     const before = (await this.#once('job', () => this.#jobs())).get(name)
-    const wanted = { agent_name: agent, prompt, schedule }
+    const runs = { ...(agent !== '' && { agent_name: agent }), prompt }
+    const wanted = { ...runs, schedule }
     const { client, workspace, enable } = this.where
     if (!before) {
       const scope = workspace ? { scope: 'workspace', workspace_id: workspace.id } : { scope: 'global' }
-      const body = { name, ...wanted, ...scope, enabled: enable }
+      const body = { name, ...wanted, ...scope, enabled: enable && enabled !== false }
       return { action: 'create', carry: async () => void (await client.request('POST', '/api/automation/jobs', body)) }
     }
     const had = objectOf(before.schedule) ?? {}
     const changed = { ...pick(had, ['catch_up_policy', 'misfire_grace_seconds']), ...schedule }
-    const same = isDeepStrictEqual(pick(before, ['agent_name', 'prompt']), { agent_name: agent, prompt })
+    const same = isDeepStrictEqual(pick(before, Object.keys(runs)), runs)
     if (same && isDeepStrictEqual(had, changed)) return { action: 'unchanged' }
     const path = `/api/automation/jobs/${encodeURIComponent(String(before.id))}`
-    const body = { agent_name: agent, prompt, schedule: changed }
+    const body = { ...runs, schedule: changed }
     return { action: 'update', carry: async () => void (await client.request('PATCH', path, body)) }
   }
 

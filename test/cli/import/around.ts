@@ -5,6 +5,7 @@ export const around = (more: Partial<Around> = {}): Around => ({
   env: {},
   user: 'me',
   userHome: '/home/me',
+  now: Date.UTC(2030, 0, 1),
   timezone: 'Europe/Berlin',
   platform: 'linux',
   hasUsers: false,

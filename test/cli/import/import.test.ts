@@ -119,6 +119,26 @@ test('a workspace gets its own', async () => {
   })
 })
 
+test('every other kind of file: a second import changes nothing', async () => {
+  const files = {
+    '.codex/config.toml': 'model = "x"\n[mcp_servers.of-codex]\ncommand = "x"\n',
+    '.gemini/settings.json': '{"mcpServers": {"of-gemini": {"httpUrl": "https://x.example/mcp"}}}',
+    '.openclaw/cron/jobs.json':
+      '{"jobs": [{"name": "Morning brief", "schedule": {"kind": "cron", "expr": "0 7 * * *"}, "payload": {"kind": "agentTurn", "message": "Sum up"}}]}',
+    'server.json':
+      '{"name": "a/weather", "packages": [{"registryType": "npm", "identifier": "w", "environmentVariables": [{"name": "KEY", "isRequired": true}]}]}',
+    'agent.json':
+      '{"id": "acme-acp", "name": "Acme", "distribution": {"npx": {"package": "acme-acp@1.0.0", "args": ["--acp"]}}}',
+  }
+  for (const [name, text] of Object.entries(files)) put(name, text)
+  for (const source of ['codex', 'gemini', 'openclaw', 'server.json', 'agent.json']) {
+    const first = await imported(source)
+    assert.equal([first.counts.create, first.counts.failed], [1, 0], source)
+    const second = await imported(source)
+    assert.equal([second.counts.create, second.counts.update, second.counts.unchanged], [0, 0, 1], source)
+  }
+})
+
 test('one entry that the daemon refuses costs itself, and the command says so', async () => {
   const long = 'x'.repeat(5000)
   put('long.json', `{"servers": {"long": {"command": "${long}"}, "fine": {"command": "x"}}}`)
@@ -155,7 +175,7 @@ test('programs whose files are here are listed; output fits 80 columns', async (
   )
   const { stdout } = await svc('import')
   assert.match(stdout, /cursor +mcp/)
-  assert.match(stdout, 'svc import cursor --dry-run')
+  assert.match(stdout, /svc import [a-z]+ --dry-run/)
   const run = await svc('import', 'cursor', '--dry-run')
   assert.is(run.code, 0)
   assert.not.ok(run.stdout.includes('\u001b'))
