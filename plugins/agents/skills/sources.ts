@@ -15,6 +15,9 @@ import { SkillKind, type SkillSpec } from './skill-kind.js'
 /** Folders that are kept in memory; the one that was asked for longest ago is forgotten first. */
 const MAX_FOLDERS = 256
 
+/** Where other programs have the skills of a project; of two with one name, that of `.svc` counts, then the first of these. */
+const SHARED = ['.agents/skills', '.claude/skills']
+
 /** Everywhere that skills come from. */
 export class SkillSources {
   readonly #folders = new Map<string, SkillFolder>()
@@ -44,7 +47,9 @@ export class SkillSources {
   async #places(workspace: Workspace | undefined, agent: string | undefined): Promise<SkillPlace[]> {
     const inside = (root: string, tier: 'workspace' | 'additional'): SkillPlace[] => {
       const own = ownFolder(root, this.kernel.home.root)
-      return own === undefined ? [] : [{ folder: path.join(own, 'skills'), root, tier, ofWorkspace: true }]
+      if (own === undefined) return []
+      const folders = [path.join(own, 'skills'), ...SHARED.map(folder => path.join(root, folder))]
+      return folders.map(folder => ({ folder, root, tier, ofWorkspace: true }))
     }
     const where = agent === undefined ? undefined : await this.agentFolder(agent, workspace)
     return [

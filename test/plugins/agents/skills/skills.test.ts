@@ -51,6 +51,23 @@ test('a skill of the workspace takes the place of one of the home, which takes t
   )
 })
 
+test('skills that a project has for other programs are read where they lie, once it is trusted', async () => {
+  await using world = await openSkills()
+  const at = (folder: string) => path.join(world.root, folder)
+  await writeSkill(at('.claude/skills'), 'deploy', 'Of Claude.')
+  await writeSkill(at('.agents/skills'), 'deploy', 'Of all agents.')
+  await writeSkill(at('.claude/skills'), 'review')
+  assert.is((await world.show('review', world.here)).activation.active, false)
+  await world.trust()
+  const review = await world.show('review', world.here)
+  assert.equal([review.source, review.dir, review.activation.active], ['workspace', at('.claude/skills/review'), true])
+  assert.is((await world.show('deploy', world.here)).dir, at('.agents/skills/deploy'))
+  await writeSkill(world.workspaceSkills, 'deploy')
+  await world.trust()
+  assert.is((await world.show('deploy', world.here)).dir, path.join(world.workspaceSkills, 'deploy'))
+  assert.is((await world.request('GET', '/api/skills/{name}', 'review')).status, 404)
+})
+
 test('skills of one agent count for that agent alone', async () => {
   await using world = await openSkills()
   const folder = path.join(world.home, 'agents', 'writer')
