@@ -54,8 +54,10 @@ export function hostView({ options, startedAt, pid, host, transport, faults, red
     store: () => store.status(),
     /** Moves the log of the store into its database; resolves when that is on the disk. */
     checkpoint: () => store.checkpoint(),
-    /** The database file is whole and stays as it is until `use` has ended; transactions wait until `goOn` is called. */
-    still: <T>(use: (goOn: () => void) => Promise<T>): Promise<T> => store.still(use),
+    /** Whether SQLite does so by itself; while it does not, the file of the database is left as it is. */
+    autocheckpoint: (on: boolean) => store.autocheckpoint(on),
+    /** Transactions of these plugins begin when `over` has resolved. */
+    hold: store.hold,
   }
 }
 

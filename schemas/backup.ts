@@ -31,7 +31,7 @@ export const ListBackupsReply = v.object({
 export type ListBackupsReply = v.InferOutput<typeof ListBackupsReply>
 
 /** POST /api/backups */
-export const CreateBackupBody = v.object({
+export const CreateBackupBody = v.strictObject({
   /** Absolute path of the file, or of a folder that is there; default: a new file in the folder of `backup.folder`. */
   output: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(4096))),
   /** Recipients of age (`age1…`), any of whom can read the backup. */

@@ -62,6 +62,10 @@ const OPENS: Readonly<Record<string, string>> = {
   'kernel/lock/record.ts': 'makes a new file with O_EXCL',
   'kernel/lock/file-lock.ts': 'opens what it locks, with O_NONBLOCK',
   'kernel/lock/holder.ts': 'reads /proc',
+  'plugins/desk/backup/make/live.ts': 'copies the database of the daemon itself',
+  'plugins/desk/backup/make/write-backup.ts': 'makes a new file with O_EXCL',
+  'plugins/desk/backup/restore/restore.ts': 'makes new files with O_EXCL, opens what it has made',
+  'plugins/desk/backup/restore/verify.ts': 'writes into a new folder of its own',
   'plugins/desk/daemon/verify.ts': 'copies what was opened as a regular file before',
   'plugins/platform/processes/inspect.ts': 'reads /proc',
   'plugins/platform/processes/callers.ts': 'reads /proc',
@@ -101,6 +105,9 @@ const OPENS: Readonly<Record<string, string>> = {
 const READS: Readonly<Record<string, string>> = {
   'plugins/delivery/extensions/subprocess/instance.ts':
     'hands the log of an extension on by bytes a turn; its ring mutes and ends it',
+  'plugins/desk/backup/archive/read.ts': 'keeps none but small entries, whose size is bounded',
+  'plugins/desk/backup/make/write-backup.ts': 'hashes and writes piece by piece',
+  'plugins/desk/backup/restore/restore.ts': 'writes piece by piece',
 }
 
 /** Calls of node:fs that open a file by its path, or names under which they are imported. */

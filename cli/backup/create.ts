@@ -1,5 +1,6 @@
-import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { parse } from 'jsonc-parser'
+import { readRegularFileSync } from '../../kernel/kit/read-file.js'
 import { Fault, iso, systemClock } from '../../kernel/plugin.js'
 import { version } from '../../kernel/version.js'
 import { backupsIn, noteChecked, prune } from '../../plugins/desk/backup/folder.js'
@@ -13,6 +14,7 @@ import { sizeText } from './texts.js'
 
 /** Default of `backup.keep`. */
 const KEEP = 10
+const CONFIG_BYTES = 16 * 1024 * 1024
 
 /** `backup create`: by the daemon, or without one under the lock of the home. */
 export async function createBackup(context: LocalContext): Promise<undefined> {
@@ -124,8 +126,8 @@ export async function asFault<T>(work: () => Promise<T>): Promise<T> {
 export function configured(home: string): { readonly folder: string; readonly keep: number } {
   let backup: { folder?: unknown; keep?: unknown } = {}
   try {
-    const text = readFileSync(join(home, 'config.json'), 'utf8')
-    backup = (JSON.parse(text) as { backup?: typeof backup }).backup ?? {}
+    const text = readRegularFileSync(join(home, 'config.json'), { maxBytes: CONFIG_BYTES })?.toString() ?? ''
+    backup = (parse(text, [], { allowTrailingComma: true }) as { backup?: typeof backup }).backup ?? {}
   } catch {}
   const folder = typeof backup.folder === 'string' && backup.folder !== '' ? backup.folder : 'backups'
   const keep = Number.isInteger(backup.keep) && Number(backup.keep) >= 1 ? Number(backup.keep) : KEEP

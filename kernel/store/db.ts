@@ -27,9 +27,7 @@ export class Core {
   closed = false
   current: Transaction | undefined
   /** Owners whose transactions wait, and for what. */
-  held: { readonly owners: ReadonlySet<string>; readonly over: Promise<void> } | undefined
-  /** All transactions wait for it. */
-  paused: Promise<void> | undefined
+  readonly holds = new Set<{ readonly owners: Pick<ReadonlySet<string>, 'has'>; readonly over: Promise<void> }>()
   /** Who waits for the commit that is open. */
   #group: Settle[] | undefined
   readonly #sql: Readonly<Record<'begin' | 'commit' | 'rollback' | 'savepoint' | 'release' | 'undo', SqliteStatement>>
@@ -83,25 +81,10 @@ export class Core {
     })
   }
 
-  hold(owners: ReadonlySet<string>, over: Promise<void>): void {
+  hold(owners: Pick<ReadonlySet<string>, 'has'>, over: Promise<void>): void {
     const held = { owners, over }
-    this.held = held
-    void over.then(() => {
-      if (this.held === held) this.held = undefined
-    })
-  }
-
-  /** All transactions wait until the returned function is called. */
-  pause(): () => void {
-    let goOn = () => {}
-    const paused = new Promise<void>(resolve => {
-      goOn = resolve
-    })
-    this.paused = paused
-    return () => {
-      if (this.paused === paused) this.paused = undefined
-      goOn()
-    }
+    this.holds.add(held)
+    void over.then(() => this.holds.delete(held))
   }
 
   /** Runs `fn` as a commit of its own; durable later. */
@@ -225,9 +208,8 @@ class TxHandle extends Access implements Tx {
 /** The database for one owner; without one, the kernel's own. */
 export class DbHandle extends Access implements Db {
   tx<T>(fn: (t: Tx) => T): Promise<T> {
-    const { held, paused } = this.core
-    const over = paused ?? (held?.owners.has(this.owner?.name ?? '') ? held.over : undefined)
-    if (over !== undefined) return over.then(() => this.tx(fn))
+    for (const { owners, over } of this.core.holds)
+      if (owners.has(this.owner?.name ?? '')) return over.then(() => this.tx(fn))
     return this.core.tx(transaction => fn(new TxHandle(this.core, this.owner, transaction)))
   }
 

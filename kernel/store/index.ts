@@ -1,7 +1,6 @@
 import path from 'node:path'
 import { Fault } from '../contract/errors.js'
 import type { Db, Room, StoreStatus } from '../contract/storage.js'
-import { Serial } from '../kit/serial.js'
 import { isUnsupported } from '../kit/system-calls.js'
 import { Core, DbHandle } from './db.js'
 import { type Disk, missing, readWhole, replaceFile, systemDisk, type WholeOptions } from './disk.js'
@@ -114,14 +113,8 @@ async function open(options: StoreOptions): Promise<Store> {
     const opened = { main, wal: await openFile('-wal'), mark: await openFile('-mark') }
     const note = new Note(disk, opened.mark, files.mark, room)
     await syncing(() => disk.fsyncDir(path.dirname(options.path)))
-    const mirror = new Mirror(
-      disk,
-      opened,
-      { main: files.image.length, wal: files.wal.length },
-      note,
-      room,
-      options.checkOwner,
-    )
+    const sizes = { main: files.image.length, wal: files.wal.length }
+    const mirror = new Mirror(disk, opened, sizes, note, room, options.checkOwner)
     engine.watchers.set(db.filename, mirror)
     db.run('PRAGMA wal_checkpoint(TRUNCATE)')
     const core = new Core(db, mirror)
@@ -197,7 +190,6 @@ async function usable(
 
 function serve(file: string, disk: Disk, engine: Engine, core: Core, migrations: Migrations, pages: number) {
   const { mirror } = core
-  const still = new Serial()
   const { db } = core.statements
   const checkpoint = (): Promise<void> => {
     core.commit()
@@ -239,7 +231,7 @@ function serve(file: string, disk: Disk, engine: Engine, core: Core, migrations:
     migrate: migrations.migrate.bind(migrations),
     /** To be called before the owner of a stream migrates, with what others inherit of it. */
     share: migrations.share.bind(migrations),
-    /** Transactions of these owners begin when `over` has resolved; a later call takes the place of this one. */
+    /** Transactions of these owners begin when `over` has resolved. */
     hold: core.hold.bind(core),
     /** Migrations that left a stream, by id with the SHA-256 of their text: a home that has them is no newer one. */
     know: migrations.know.bind(migrations),
@@ -258,30 +250,12 @@ function serve(file: string, disk: Disk, engine: Engine, core: Core, migrations:
       streams: core.closed ? [] : migrations.streams(),
     }),
     /** Moves everything from the log into the database and empties the log; resolves when that is on the disk. */
-    checkpoint(): Promise<void> {
-      return still.run(() => {
-        core.ready()
-        return checkpoint()
-      })
+    async checkpoint(): Promise<void> {
+      core.ready()
+      await checkpoint()
     },
-    /**
-     * Moves everything into the database file and leaves that as it is until `use` has ended: what is written meanwhile stays in the
-     * log. Transactions wait until `goOn` is called, so that `use` sees other files as of the same moment.
-     */
-    still<T>(use: (goOn: () => void) => Promise<T>): Promise<T> {
-      return still.run(async () => {
-        core.ready()
-        const goOn = core.pause()
-        db.run('PRAGMA wal_autocheckpoint = 0')
-        try {
-          await checkpoint()
-          return await use(goOn)
-        } finally {
-          goOn()
-          if (!core.closed) db.run(`PRAGMA wal_autocheckpoint = ${pages}`)
-        }
-      })
-    },
+    /** Whether SQLite moves its log into the database by itself. While it does not, the file of the database stays as it is. */
+    autocheckpoint: (on: boolean) => void db.run(`PRAGMA wal_autocheckpoint = ${on ? pages : 0}`),
     /** Resolves when everything is on the disk, however long a full disk holds it up; rejects with the failure. */
     settled: () => {
       mirror.sync('wal')

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import fs from 'node:fs/promises'
 import { jsonFile } from '../../../kernel/kit/json-file.js'
+import { systemDisk } from '../../../kernel/platform.js'
 import type { Home } from '../../../kernel/plugin.js'
 import { HeldHome } from '../../../schemas/backup.js'
 import { HOLD_FILE } from './api.js'
@@ -46,12 +47,7 @@ export class Hold {
   /** Durable when it resolves. */
   async end(): Promise<void> {
     await fs.rm(this.home.path(HOLD_FILE), { force: true })
-    const folder = await fs.open(this.home.root, 'r')
-    try {
-      await folder.sync()
-    } finally {
-      await folder.close()
-    }
+    await systemDisk().fsyncDir(this.home.root)
     this.#isHeld = false
     this.about = undefined
     this.#release()

@@ -105,7 +105,7 @@ export async function lookAt(
 /** As many bytes as say what it is. */
 async function beginOf(file: string): Promise<Buffer> {
   const pieces: Buffer[] = []
-  for await (const piece of piecesOf(file, AGE_BEGIN.length)) pieces.push(piece)
+  for await (const piece of piecesOf(file, { most: AGE_BEGIN.length })) pieces.push(piece)
   return Buffer.concat(pieces)
 }
 

@@ -1,3 +1,4 @@
+import { shown } from '../../../../kernel/kit/text.js'
 import { LIMITS } from './limits.js'
 
 /** A file or folder of an archive. */
@@ -217,6 +218,6 @@ export function checkedPath(given: string): string {
     parts.length > LIMITS.depth ||
     /[\0\\]/.test(path) ||
     parts.some(part => part === '' || part === '.' || part === '..')
-  if (isBad) throw new TarProblem(`${JSON.stringify(given.slice(0, 200))} leaves its folder`)
+  if (isBad) throw new TarProblem(`${shown(given)} leaves its folder`)
   return path
 }

@@ -24,50 +24,81 @@ export interface LiveOptions {
  * The home of a running daemon as of one moment. Transactions wait while its files are looked at (0.1 s for 10,000 sessions) and go
  * on while the database, which stays as it is, is copied; what is written meanwhile stays in its log.
  */
-export async function liveMaterial(
-  kernel: K,
-  { kind, withVaultKey, backups, staging }: LiveOptions,
-): Promise<Material> {
-  const { db, clock, home, needs } = kernel
-  const database = path.join(staging, 'svc.db')
-  await fs.mkdir(staging, { recursive: true, mode: 0o700 })
-  return needs.host.still(async goOn => {
-    let isLate = false
-    const timer = clock.timeout(LOOK_MS, () => {
-      isLate = true
-      goOn()
+export async function liveMaterial(kernel: K, options: LiveOptions): Promise<Material> {
+  const { host } = kernel.needs
+  await fs.mkdir(options.staging, { recursive: true, mode: 0o700 })
+  const pause = new Pause(kernel)
+  host.autocheckpoint(false)
+  try {
+    await host.checkpoint()
+    const looked = await look(kernel, options)
+    pause.end()
+    await copyDatabase(kernel.home.database, looked.database)
+    return looked
+  } finally {
+    pause.end()
+    host.autocheckpoint(true)
+  }
+}
+
+/** All transactions wait until it is ended. */
+class Pause {
+  readonly #over: Promise<void>
+  #release: () => void = () => {}
+  readonly #timer
+  #isLate = false
+  #isEnded = false
+
+  constructor({ needs: { host }, clock }: Pick<K, 'needs' | 'clock'>) {
+    this.#over = new Promise<void>(resolve => {
+      this.#release = resolve
     })
-    try {
-      let kept = 0
-      const keep = async (file: string): Promise<string> => {
-        const link = path.join(staging, String(++kept))
-        await fs.link(file, link)
-        return link
-      }
-      const contents = await contentsOf(home.root, { withVaultKey, backups, keep })
-      const migrations = migrationsOf(db)
-      const tables = await rowCounts(db)
-      const home_id = homeIdOf(db)
-      const created_at = clock.now()
-      goOn()
-      if (isLate)
-        throw BackupErrors.backup_failed(`the files of the home could not be looked at within ${LOOK_MS / 1000} s`)
-      await fs.copyFile(home.database, database, fs.constants.COPYFILE_FICLONE)
-      const product_version = needs.host.version
-      const header = {
-        format: FORMAT,
-        kind,
-        created_at,
-        product_version,
-        home_id,
-        schema: schemaDigest(migrations),
-      } as const
-      const vaultKey = contents.files.some(file => file.path === 'vault.key')
-      return { header, contents, database, migrations, tables, vaultKey }
-    } finally {
-      timer.cancel()
-    }
-  })
+    host.hold({ has: () => true }, this.#over)
+    this.#timer = clock.timeout(LOOK_MS, () => {
+      this.#isLate = true
+      this.#release()
+    })
+  }
+
+  /** @throws Fault `backup_failed` when transactions had to go on before */
+  end(): void {
+    if (this.#isEnded) return
+    this.#isEnded = true
+    this.#timer.cancel()
+    this.#release()
+    if (this.#isLate)
+      throw BackupErrors.backup_failed(`the files of the home could not be looked at within ${LOOK_MS / 1000} s`)
+  }
+}
+
+async function look({ db, clock, home, needs }: K, options: LiveOptions): Promise<Material> {
+  const { kind, withVaultKey, backups, staging } = options
+  let kept = 0
+  const keep = async (file: string): Promise<string> => {
+    const link = path.join(staging, String(++kept))
+    await fs.link(file, link)
+    return link
+  }
+  const contents = await contentsOf(home.root, { withVaultKey, backups, keep })
+  const migrations = migrationsOf(db)
+  const tables = await rowCounts(db)
+  const about = { product_version: needs.host.version, home_id: homeIdOf(db), schema: schemaDigest(migrations) }
+  return {
+    header: { format: FORMAT, kind, created_at: clock.now(), ...about },
+    contents,
+    database: path.join(staging, 'svc.db'),
+    migrations,
+    tables,
+    vaultKey: contents.files.some(file => file.path === 'vault.key'),
+  }
+}
+
+/** @throws Fault `backup_busy` when somebody checkpointed meanwhile */
+async function copyDatabase(from: string, to: string): Promise<void> {
+  const stamp = async () => (await fs.stat(from, { bigint: true })).mtimeNs
+  const before = await stamp()
+  await fs.copyFile(from, to, fs.constants.COPYFILE_FICLONE)
+  if ((await stamp()) !== before) throw BackupErrors.backup_busy('the database was checkpointed meanwhile; try again')
 }
 
 /** Removes what is left of backups that were being made when the daemon was killed. */

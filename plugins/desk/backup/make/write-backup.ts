@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto'
+import nodeFs from 'node:fs'
 import fs from 'node:fs/promises'
 import path from 'node:path'
-import { isFull } from '../../../../kernel/platform.js'
+import { promisify } from 'node:util'
+import { openRegularFile } from '../../../../kernel/kit/read-file.js'
+import { isFull, systemDisk } from '../../../../kernel/platform.js'
 import { Fault, messageOf } from '../../../../kernel/plugin.js'
 import { BackupErrors } from '../api.js'
 import {
@@ -43,6 +46,8 @@ export interface Written {
 
 const READ_BYTES = 256 * 1024
 const PARTIAL = '.partial'
+const read = promisify(nodeFs.read)
+const close = promisify(nodeFs.close)
 
 export const partialOf = (output: string): string =>
   path.join(path.dirname(output), `.${path.basename(output)}${PARTIAL}`)
@@ -104,12 +109,7 @@ async function put(partial: string, output: string): Promise<void> {
     await fs.rename(partial, output)
   })
   await fs.rm(partial, { force: true })
-  const folder = await fs.open(path.dirname(output), 'r')
-  try {
-    await folder.sync()
-  } finally {
-    await folder.close()
-  }
+  await systemDisk().fsyncDir(path.dirname(output))
 }
 
 /** @param done told of the number of files at the end */
@@ -148,22 +148,25 @@ async function* entry(about: Omit<TarEntry, 'size'>, bytes: Buffer): AsyncGenera
 
 async function* bytesOf({ from, size }: HomeFile): AsyncGenerator<Uint8Array> {
   if ('bytes' in from) yield from.bytes
-  else yield* piecesOf(from.file, size)
+  else yield* piecesOf(from.file, { most: size, links: 'refuse' })
 }
 
-/** The first bytes of a file, or all. A piece is the receiver's until the next one is asked for. */
-export async function* piecesOf(file: string, most = Number.POSITIVE_INFINITY): AsyncGenerator<Buffer> {
-  const handle = await fs.open(file, 'r')
+/** The first bytes of a regular file, or all. */
+export async function* piecesOf(
+  file: string,
+  { most = Number.POSITIVE_INFINITY, links = 'follow' as 'follow' | 'refuse' } = {},
+): AsyncGenerator<Buffer> {
+  const handle = await openRegularFile(file, { links })
   try {
     for (let at = 0; at < most; ) {
       const room = Buffer.allocUnsafe(Math.min(READ_BYTES, most - at))
-      const { bytesRead } = await handle.read(room, 0, room.length, at)
+      const { bytesRead } = await read(handle, room, 0, room.length, at)
       if (bytesRead === 0) return
       at += bytesRead
       yield room.subarray(0, bytesRead)
     }
   } finally {
-    await handle.close()
+    await close(handle)
   }
 }
 

@@ -1,7 +1,7 @@
 import fs from 'node:fs/promises'
 import path from 'node:path'
 import { jsonFile } from '../../../../kernel/kit/json-file.js'
-import { acquireLock, isFull, openStore } from '../../../../kernel/platform.js'
+import { acquireLock, isFull, openStore, systemDisk } from '../../../../kernel/platform.js'
 import { type Clock, type Db, Fault, iso, messageOf } from '../../../../kernel/plugin.js'
 import { HeldHome } from '../../../../schemas/backup.js'
 import { HOLD_FILE } from '../../daemon/api.js'
@@ -66,7 +66,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Verified> 
         backup_created_at: iso(manifest.created_at),
       })
       await fs.rm(path.join(home, RESTORING_FILE))
-      await syncFile(home)
+      await systemDisk().fsyncDir(home)
     } finally {
       await lock.release()
     }
@@ -140,8 +140,8 @@ async function endWhatRan(database: string, clock: Clock): Promise<void> {
 
 async function syncAll(home: string, files: readonly string[], folders: readonly string[]): Promise<void> {
   for (const at of files) await syncFile(path.join(home, at))
-  for (const at of folders) await syncFile(path.join(home, at))
-  await syncFile(home)
+  for (const at of folders) await systemDisk().fsyncDir(path.join(home, at))
+  await systemDisk().fsyncDir(home)
 }
 
 async function syncFile(file: string): Promise<void> {

@@ -139,6 +139,8 @@ export const harmless = [
   'POST /api/agent/tasks/{run_id}/start',
   'POST /api/agents/{name}/heartbeat/validate',
   'POST /api/agents/{name}/soul/validate',
+  'POST /api/backups',
+  'POST /api/backups/confirm',
   'POST /api/bridges/{id}/deliveries/{delivery_id}/discard',
   'POST /api/bridges/{id}/deliveries/{delivery_id}/resend',
   'POST /api/bridges/{id}/resolve',
