@@ -80,8 +80,11 @@ export function findCommand(typed: readonly string[], entries: readonly Entry[],
     const path = words.slice(0, length).join(' ')
     const rest = argv.slice(length)
     const entry = entries.find(entry => entry.path === path)
-    if (entry) return { is: 'command', entry, rest }
-    if (!entries.some(other => other.path.startsWith(`${path} `))) continue
+    const isGroup = entries.some(other => other.path.startsWith(`${path} `))
+    // A word behind a command that takes none is the mistyped name of another: `logs` and `logs events`.
+    const isMistyped = isGroup && length < words.length && entry?.args.length === 0
+    if (entry && !isMistyped) return { is: 'command', entry, rest }
+    if (!isGroup) continue
     if (length < words.length) return unknown(words.slice(0, length + 1), words.slice(length + 1), entries)
     const list = length > 1 && !help ? entries.find(entry => entry.path === `${path} list`) : undefined
     return list ? { is: 'command', entry: list, rest } : { is: 'group', name: path, rest }

@@ -96,7 +96,15 @@ test('no daemon: exit 3, and how to start it', async context => {
   const needsFile = /--file|^layout validate|^extension (?:install|publish)/
   const among = withDaemon.filter(
     ({ path }) =>
-      !['doctor', 'extension disable', 'db verify', 'config check', 'config set', 'config unset'].includes(path),
+      ![
+        'doctor',
+        'extension disable',
+        'db verify',
+        'config check',
+        'config set',
+        'config unset',
+        'support bundle',
+      ].includes(path),
   )
   await everywhere(
     nowhere,

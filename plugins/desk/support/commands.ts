@@ -54,7 +54,7 @@ async function askConsent({ out, options, terminal, fault }: Context): Promise<v
   out.line('A support bundle holds, without secrets:')
   for (const [name, what] of CONTENTS)
     if (name !== 'status.json' || options['no-status'] !== true) out.line(`  ${name.padEnd(27)}${what}`)
-  out.line('It stays on this machine until you pass it on. Secrets are replaced by [redacted].')
+  out.line('It stays on this machine. Secrets are replaced by [redacted].')
   out.text('Make it? [y/N] ')
   const answer = await new Promise<string | undefined>(resolve => {
     const quiet = terminal.onLine(line => {

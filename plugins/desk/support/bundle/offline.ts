@@ -132,7 +132,7 @@ async function doctorOf({ home, why }: OfflineRequest, db: Reads | string): Prom
       severity: 'error',
       code: 'daemon_not_answering',
       message: why,
-      suggested_command: 'svc daemon start',
+      suggested_command: 'svc doctor',
     },
     ...(await homeFindings(home)),
     ...(await configFindings(home)),
