@@ -1,4 +1,4 @@
-import type { Clock, Ids } from './contract/basics.js'
+import type { Awaitable, Clock, Ids } from './contract/basics.js'
 import type { Plugin } from './contract/plugin.js'
 import type { KernelStart } from './contract/plugin-kernel.js'
 import type { Ports, Starting } from './contract/ports.js'
@@ -28,7 +28,7 @@ export interface KernelOptions {
   /** Why no drop-in runs, and no plugin that takes the place of another; absent when they do. */
   readonly safeMode?: string
   /** Called once the home is this kernel's alone, before anything of it is opened; a throw undoes the start. */
-  readonly locked?: () => void
+  readonly locked?: () => Awaitable<void>
   /** Phases of a shutdown, in order; `http` and `socket` are the kernel's own. Phases not named here come last. */
   readonly quiesceOrder?: readonly string[]
   /** Doors to open; default none, `inject` alone. */

@@ -105,7 +105,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     undo.push(() => lock.release())
     if (lock.weakness !== undefined)
       warn(`the home cannot be locked (${lock.weakness}): run no other daemon for it, in another container or machine`)
-    options.locked?.()
+    await options.locked?.()
     for (const judge of ports.judges ?? []) await judge(starting('judges'))
     undo.push(async () => keeper?.close())
     await keeper?.start()

@@ -1,6 +1,4 @@
-import { join, resolve } from 'node:path'
-import { parse } from 'jsonc-parser'
-import { readRegularFileSync } from '../../kernel/kit/read-file.js'
+import { resolve } from 'node:path'
 import { Fault, iso, systemClock } from '../../kernel/plugin.js'
 import { version } from '../../kernel/version.js'
 import { backupsIn, noteChecked, prune } from '../../plugins/desk/backup/folder.js'
@@ -10,11 +8,8 @@ import { writeBackup } from '../../plugins/desk/backup/make/write-backup.js'
 import type { BackupReply, CreateBackupBody, ListBackupsReply } from '../../schemas/backup.js'
 import { CliFault, exitCodes, exitOfStatus } from '../fault.js'
 import type { LocalContext } from '../local.js'
+import { configured } from './configured.js'
 import { sizeText } from './texts.js'
-
-/** Default of `backup.keep`. */
-const KEEP = 10
-const CONFIG_BYTES = 16 * 1024 * 1024
 
 /** `backup create`: by the daemon, or without one under the lock of the home. */
 export async function createBackup(context: LocalContext): Promise<undefined> {
@@ -120,18 +115,6 @@ export async function asFault<T>(work: () => Promise<T>): Promise<T> {
     const exit = error instanceof Fault ? exitOfStatus(error.status) : exitCodes.failed
     throw new CliFault(code, message, { exit, next: next ?? hint, cause: error })
   }
-}
-
-/** Where the backups of a home are whose daemon does not run. A configuration that cannot be read has the defaults. */
-export function configured(home: string): { readonly folder: string; readonly keep: number } {
-  let backup: { folder?: unknown; keep?: unknown } = {}
-  try {
-    const text = readRegularFileSync(join(home, 'config.json'), { maxBytes: CONFIG_BYTES })?.toString() ?? ''
-    backup = (parse(text, [], { allowTrailingComma: true }) as { backup?: typeof backup }).backup ?? {}
-  } catch {}
-  const folder = typeof backup.folder === 'string' && backup.folder !== '' ? backup.folder : 'backups'
-  const keep = Number.isInteger(backup.keep) && Number(backup.keep) >= 1 ? Number(backup.keep) : KEEP
-  return { folder: resolve(home, folder), keep }
 }
 
 /** A path that ends in a slash is a folder: it keeps that. */

@@ -8,7 +8,8 @@ import { type Verified, verifyBackup } from '../../plugins/desk/backup/restore/v
 import { loadMigrations } from '../daemon/load-daemon.js'
 import { CliFault, exitCodes } from '../fault.js'
 import type { LocalContext } from '../local.js'
-import { asFault, configured, passphraseOf } from './create.js'
+import { configured } from './configured.js'
+import { asFault, passphraseOf } from './create.js'
 
 /** Secrets that a message names. */
 const NAMED = 20

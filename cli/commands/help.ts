@@ -112,6 +112,7 @@ const purposes: readonly (readonly [string, readonly string[]])[] = [
       'telemetry',
       'drain',
       'undrain',
+      'backup',
       'db',
     ],
   ],

@@ -230,34 +230,36 @@ async function startKernel(
   }
   const safeMode = options.safeMode ? 'it was started with --safe-mode' : whySafeMode(home)
   const { createKernel, plugins, critical, formerNames, quiesceOrder, replacements, startTime } = await code
-  kernel = await createKernel({
-    home,
-    plugins,
-    critical,
-    formerNames,
-    quiesceOrder,
-    replacements,
-    startTime,
-    listen: ['socket', 'tcp'],
-    ...(options.managed?.manager.inherited && { inherited: options.managed.manager.inherited }),
-    env: {
-      ...(await ownVariables(home, log)),
-      ...env,
-      SVC_BIN_DIR: join(root, 'bin'),
-      SVC_SHARE_DIR: join(root, '..', 'examples'),
-    },
-    log: log.port,
-    ...(options.newCatalog && { newCatalog: true }),
-    ...(safeMode !== undefined && { safeMode }),
-    ...(options.succeeds && {
-      waitForLockMs: successionMs,
-      // Whoever asks for a stop says so before looking who holds the lock: one of the two sees the other.
-      locked: () => {
-        if (isStopAsked(home)) throw new StopAsked()
+  const begin = async (locked: () => Promise<void>) =>
+    createKernel({
+      home,
+      plugins,
+      critical,
+      formerNames,
+      quiesceOrder,
+      replacements,
+      startTime,
+      listen: ['socket', 'tcp'],
+      ...(options.managed?.manager.inherited && { inherited: options.managed.manager.inherited }),
+      env: {
+        ...(await ownVariables(home, log)),
+        ...env,
+        SVC_BIN_DIR: join(root, 'bin'),
+        SVC_SHARE_DIR: join(root, '..', 'examples'),
       },
-    }),
-    leftOut: [...leftOut].flatMap(([name, why]) => (critical.includes(name) ? [] : { name, why })),
-  })
+      log: log.port,
+      ...(options.newCatalog && { newCatalog: true }),
+      ...(safeMode !== undefined && { safeMode }),
+      ...(options.succeeds && { waitForLockMs: successionMs }),
+      locked: () => {
+        // Whoever asks for a stop says so before looking who holds the lock: one of the two sees the other.
+        if (options.succeeds && isStopAsked(home)) throw new StopAsked()
+        return locked()
+      },
+      leftOut: [...leftOut].flatMap(([name, why]) => (critical.includes(name) ? [] : { name, why })),
+    })
+  const { upgradeOf } = await import('../backup/upgrade.js')
+  kernel = await upgradeOf(home, log, begin)
   log.redactBy(kernel.redact)
   if (suspect) {
     forgetSuspect(home)

@@ -20,9 +20,13 @@ test('no command on a copy of a running home touches the daemon of the original'
   cpSync(at.home, copy, { recursive: true, filter: source => !source.endsWith('.sock') })
   const onCopy = (...args: string[]) => at.run(args, undefined, { SVC_HOME: copy })
   assert.match((await onCopy('daemon', 'stop')).stdout, /^no daemon is running/)
-  assert.match((await onCopy('daemon', 'start')).stdout, /^daemon started/)
-  assert.match((await onCopy('daemon', 'restart')).stdout, /^daemon restarted/)
-  assert.match((await onCopy('daemon', 'stop')).stdout, /^daemon stopped/)
+  const started = await onCopy('daemon', 'start')
+  assert.is(started.code, 1)
+  assert.match(
+    started.stderr,
+    /^error: the daemon cannot start: .*copy is a copy of .*reason: home_copied.*next: svc backup create/s,
+  )
+  assert.match((await onCopy('daemon', 'stop')).stdout, /^no daemon is running/)
   assert.is((await at.json<{ daemon: { pid: number } }>('status')).daemon.pid, pid)
 })
 

@@ -37,7 +37,7 @@ export interface ContentsOptions {
 const NEVER = new Set([
   ...['svc.db', 'svc.db-wal', 'svc.db-mark', 'svc.db-journal', 'daemon.sock', 'daemon.lock', 'daemon.json'],
   ...['home.json', 'held.json', 'restoring.json', 'stop-asked.json', 'watchdog.json', 'suspect.json', 'restarts'],
-  ...['cache', 'logs', 'run', 'support', 'backups'],
+  ...['cache', 'logs', 'run', 'support-bundles', 'backups'],
   // The next start makes another one: a token must not open two homes.
   'operator.token',
 ])

@@ -1,0 +1,164 @@
+import { createHash } from 'node:crypto'
+import fs from 'node:fs/promises'
+import path from 'node:path'
+import { acquireLock, isDropIn, type PluginInfo, type StoreStatus, systemDisk } from '../../../../kernel/platform.js'
+import { type Clock, type Fault, messageOf } from '../../../../kernel/plugin.js'
+import { BackupErrors } from '../api.js'
+import type { Take } from '../archive/read.js'
+import { guardHome, readMark, writeMark } from './guard.js'
+
+/** A migration as far as it is told apart from others. */
+type Step = { readonly id: string; readonly sql: string }
+
+export interface UpgradeOptions {
+  readonly home: string
+  readonly version: string
+  /** Migrations of the program by owner. */
+  readonly schema: readonly (readonly [owner: string, steps: readonly Step[]])[]
+  readonly clock: Clock
+  /** A random id. */
+  readonly id: () => string
+  /** Where backups of this home go, and how many are kept. */
+  readonly folder: string
+  readonly keep: number
+  readonly log: (level: 'info' | 'warn' | 'error', text: string) => void
+}
+
+/** What is needed of a kernel that has started. */
+export interface Started {
+  readonly host: { plugins(): readonly PluginInfo[]; store(): StoreStatus }
+  close(): Promise<readonly Error[]>
+}
+
+/** Of a start that failed: a migration of the kernel, or a plugin without which nothing works. */
+const FAILED = /\b(migration_refused|sql_failed|constraint_failed)\b|without which nothing works/
+
+/**
+ * Starts a kernel on a home, with a backup before the first start of a program that has another schema. When a migration fails, the
+ * database is what it was, and the start is refused.
+ * @param start is given what is to be done as soon as the home is locked
+ * @throws Fault `home_copied`, `restore_unfinished`, `upgrade_failed`
+ */
+export async function startUpgraded<T extends Started>(
+  options: UpgradeOptions,
+  start: (locked: () => Promise<void>) => Promise<T>,
+): Promise<T> {
+  const { version } = options
+  const schema = digestOf(options.schema)
+  let backup: string | undefined
+  let isNew = false
+  const locked = async () => {
+    const home = await fs.realpath(options.home)
+    guardHome(home)
+    const mark = readMark(home)
+    isNew = mark?.schema !== schema
+    if (isNew && (await hasData(home))) backup = await backUp(options)
+    if (mark?.path !== home) writeMark(home, { ...(mark ?? { id: options.id() }), path: home })
+  }
+  let kernel: T
+  try {
+    kernel = await start(locked)
+  } catch (error) {
+    if (backup === undefined || !FAILED.test(textOf(error))) throw error
+    throw await undone(options, backup, messageOf(error))
+  }
+  const failed = isNew ? failedUpgrade(kernel) : undefined
+  if (backup !== undefined && failed?.state.status === 'failed') {
+    await kernel.close()
+    throw await undone(options, backup, `${failed.name}: ${failed.state.error}`)
+  }
+  const home = await fs.realpath(options.home)
+  const mark = readMark(home)
+  if (isNew && failed === undefined && mark) writeMark(home, { ...mark, schema, product_version: version })
+  return kernel
+}
+
+/** A plugin of the program that failed with a migration that is not applied. */
+function failedUpgrade({ host }: Started): PluginInfo | undefined {
+  const behind = host.store().streams.flatMap(({ owner, version, applied }) => (applied < version ? owner : []))
+  return host.plugins().find(({ name, state }) => state.status === 'failed' && !isDropIn(name) && behind.includes(name))
+}
+
+/** A fault and what it stands on. */
+function textOf(error: unknown): string {
+  const { code = '', message = '', cause } = (error ?? {}) as { code?: string; message?: string; cause?: unknown }
+  return `${code} ${message}${cause === undefined ? '' : ` ${textOf(cause)}`}`
+}
+
+function digestOf(schema: UpgradeOptions['schema']): string {
+  const hash = createHash('sha256')
+  for (const [owner, steps] of schema) for (const { id, sql } of steps) hash.update(`${owner}\0${id}\0${sql}\0`)
+  return hash.digest('hex')
+}
+
+async function hasData(home: string): Promise<boolean> {
+  const found = await fs.stat(path.join(home, 'svc.db')).catch(() => undefined)
+  return (found?.size ?? 0) > 0
+}
+
+/** Path of the backup; undefined where none could be made: that is no reason not to start. */
+async function backUp({ home, version, clock, folder, keep, log }: UpgradeOptions): Promise<string | undefined> {
+  const kind = 'upgrade'
+  const now = clock.now()
+  try {
+    const [{ withLockedMaterial }, { outputOf }, { writeBackup }, { noteChecked, prune }] = await Promise.all([
+      import('../make/offline.js'),
+      import('../make/output.js'),
+      import('../make/write-backup.js'),
+      import('../folder.js'),
+    ])
+    return await withLockedMaterial(
+      { home, kind, version, withVaultKey: false, backups: folder, clock },
+      async material => {
+        const { home_id: homeId } = material.header
+        const output = await outputOf({ output: undefined, folder, now, kind, isSealed: false, homeId })
+        await writeBackup({ material, output, sealing: { to: [] }, signal: new AbortController().signal })
+        await noteChecked(output, now)
+        await prune(folder, { homeId, keep, now })
+        log('info', `this version has another schema than the one before: the home was backed up to ${output}`)
+        return output
+      },
+    )
+  } catch (error) {
+    log('error', `the home was not backed up before it is migrated: ${messageOf(error)}`)
+    return undefined
+  }
+}
+
+async function undone({ home, clock, log }: UpgradeOptions, backup: string, why: string): Promise<Fault> {
+  const next = 'start the version of svc from before'
+  try {
+    await putBack(home, backup, clock)
+  } catch (error) {
+    log('error', `the database from before was not put back: ${messageOf(error)}`)
+    return BackupErrors.upgrade_failed(
+      `the upgrade failed, and the database from before was not put back (${messageOf(error)}): ${why}. It is in ${backup}`,
+      { next: `svc backup restore ${backup} --home <folder>` },
+    )
+  }
+  return BackupErrors.upgrade_failed(
+    `the upgrade failed: ${why}. The database is what it was before; the home as it was is in ${backup}`,
+    { next },
+  )
+}
+
+/** Puts the database of a backup in the place of that of the home. */
+export async function putBack(home: string, backup: string, clock: Clock): Promise<void> {
+  const { readBackup } = await import('../archive/read.js')
+  const lock = await acquireLock(home, clock)
+  const before = path.join(home, '.svc.db.before.tmp')
+  try {
+    await fs.rm(before, { force: true })
+    const take: Take = async (file, bytes) => {
+      if (file.path === 'svc.db') await fs.writeFile(before, bytes, { mode: 0o600, flag: 'wx', flush: true })
+    }
+    await readBackup({ file: backup, opening: { identities: [] }, take })
+    // What is left of the log belongs to the database that goes; without it the file alone is whole.
+    for (const suffix of ['-wal', '-mark']) await fs.rm(path.join(home, `svc.db${suffix}`), { force: true })
+    await fs.rename(before, path.join(home, 'svc.db'))
+    await systemDisk().fsyncDir(home)
+  } finally {
+    await fs.rm(before, { force: true }).catch(() => {})
+    await lock.release()
+  }
+}
