@@ -12,6 +12,7 @@ import { service } from './scene.js'
 
 /** Columns with the id of a workspace, a session, a provider or an MCP server whose rows stay when that ends, and why. */
 const STAYS: Readonly<Record<string, string>> = {
+  'automation_left_session.session_id': 'its plugin removes the session, and then the row',
   'automation_run.session_id': 'history of a job, which outlives its sessions',
   'bridges_delivery.session_id': 'messages are kept for a week, so that none is sent twice',
   'bridges_inbox.session_id': 'events are kept for a day, so that none is asked twice',
