@@ -142,6 +142,13 @@ test('the watchdog is told by the event loop: while it is held nothing comes, an
   )
   await on.listen()
   const { child } = on.start({ WATCHDOG_USEC: '150000', LISTEN_FDS: '2', LISTEN_PID: '1' })
+  // Extensions are loaded once the daemon serves.
+  const isLoaded = async () => /acme\.spin\s+\S+\s+active/.test((await on.at.run(['plugin', 'list'])).stdout)
+  await until(
+    async () => (await isLoaded()) || undefined,
+    PATIENCE_MS,
+    () => `acme.spin${on.at.logTail()}`,
+  )
   await on.told('WATCHDOG', 3)
   const before = on.count('WATCHDOG')
   child.kill('SIGUSR2')
@@ -242,8 +249,12 @@ test('sockets of the manager are served and stay; a wrong one is refused with it
   // What that program makes is open to all.
   chmodSync(socket, 0o600)
   const { ino } = statSync(socket)
-  const asked = await on.at.run(['status', '--json'])
-  assert.is(asked.code, 0, asked.stderr)
+  // The file is there a moment before anything listens.
+  const answered = async () => {
+    const ran = await on.at.run(['status', '--json'])
+    return ran.code === 0 ? ran : undefined
+  }
+  const asked = await until(answered, PATIENCE_MS, () => `an answer${on.at.logTail()}`)
   assert.is(JSON.parse(asked.stdout).daemon.http_port, port)
   assert.is((await on.at.request('tcp', 'GET', '/api/status')).status, 200)
   await on.at.svc('daemon', 'stop')
