@@ -1,6 +1,6 @@
 // proof, timeout: 120s: daemons as a service manager starts them, with a receiver of its datagrams
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, readFileSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { suite } from 'uvu'
@@ -262,11 +262,14 @@ test('sockets of the manager are served and stay; a wrong one is refused with it
   assert.is(statSync(socket).ino, ino, 'the file is the manager’s')
 
   const refused = async (options: readonly string[], why: RegExp, isOpen = false) => {
+    const files = options.filter(option => option.startsWith('/'))
+    for (const file of files) rmSync(file, { force: true })
     const run = activated(on, options)
     const kick = () => spawnSync('python3', ['-c', KICK, socket, other, String(port)])
     await until(
       () => {
-        for (const file of isOpen ? [] : [socket, other]) if (existsSync(file)) chmodSync(file, 0o600)
+        if (!files.every(file => existsSync(file))) return undefined
+        for (const file of isOpen ? [] : files) chmodSync(file, 0o600)
         kick()
         return run.child.exitCode ?? undefined
       },
