@@ -197,8 +197,8 @@ export class Life {
   async #makeSessions(): Promise<void> {
     this.#ledger.prompts.clear()
     for (let n = 0; n < SESSIONS; n++) {
-      const url = `/api/workspaces/${this.#workspace}/sessions`
-      const { session } = await this.#ask('POST', url, { agent_name: 'scripted' })
+      const body = { agent_name: 'scripted', workspace: this.#workspace }
+      const { session } = await this.#ask('POST', '/api/sessions', body)
       this.#ledger.prompts.set(session.id, new Set())
     }
   }
