@@ -14,7 +14,7 @@ export const backupCommands: readonly LocalCommand[] = [
     summary: 'Back up the home; its daemon may run meanwhile',
     args: [],
     options: [
-      { name: 'output', type: 'text', summary: 'a new file, or a folder; default: the folder of backup.folder' },
+      { name: 'to', type: 'text', summary: 'a new file, or a folder; default: the folder of backup.folder' },
       { name: 'encrypt-to', type: 'list', summary: 'recipient of age (age1…) that can read the backup' },
       { name: 'passphrase-file', type: 'text', summary: 'encrypt with the passphrase in a file; - is standard input' },
       { name: 'include-vault-key', type: 'boolean', summary: 'include the key of the vault, which opens all secrets' },

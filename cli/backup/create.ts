@@ -15,7 +15,7 @@ import { sizeText } from './texts.js'
 export async function createBackup(context: LocalContext): Promise<undefined> {
   const { options, lists, cwd, out, progress } = context
   const body: CreateBackupBody = {
-    ...(options.output === undefined ? {} : { output: outputPath(String(options.output), cwd) }),
+    ...(options.to === undefined ? {} : { output: outputPath(String(options.to), cwd) }),
     ...(lists['encrypt-to']?.length ? { encrypt_to: [...lists['encrypt-to']] } : {}),
     ...(options['include-vault-key'] === true ? { include_vault_key: true } : {}),
     ...(await passphraseOf(context)),

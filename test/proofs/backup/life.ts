@@ -68,7 +68,7 @@ export class Life {
       jobs: new Map(this.#ledger.jobs),
       prompts: new Map([...this.#ledger.prompts].map(([id, texts]) => [id, new Set(texts)])),
     }
-    const backup = this.#at.start(['backup', 'create', '--output', file])
+    const backup = this.#at.start(['backup', 'create', '--to', file])
     if (killed === 'daemon' || killed === 'backup') {
       await sleep(luck.int(1200))
       const child = killed === 'daemon' ? this.#daemon?.child : backup.child
