@@ -64,6 +64,7 @@ const OPENS: Readonly<Record<string, string>> = {
   'kernel/lock/holder.ts': 'reads /proc',
   'plugins/desk/backup/make/live.ts': 'copies the database of the daemon itself',
   'plugins/desk/backup/make/write-backup.ts': 'makes a new file with O_EXCL',
+  'plugins/desk/backup/home/upgrade.ts': 'makes a new file with O_EXCL',
   'plugins/desk/backup/restore/restore.ts': 'makes new files with O_EXCL, opens what it has made',
   'plugins/desk/backup/restore/verify.ts': 'writes into a new folder of its own',
   'plugins/desk/daemon/verify.ts': 'copies what was opened as a regular file before',

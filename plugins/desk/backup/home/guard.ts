@@ -54,9 +54,8 @@ function isSame(one: string, other: string): boolean {
   return a !== undefined && a.dev === b?.dev && a.ino === b.ino
 }
 
-/** Whether a daemon runs whose home has the nonce of this one and is another folder. Told on Linux. */
+/** Whether a daemon runs whose home has the nonce of this one and is another folder. Only Linux has the list that tells. */
 function runsElsewhere(home: string): boolean {
-  if (process.platform !== 'linux') return false
   try {
     const nonce = readRegularFileSync(path.join(home, 'daemon.lock'), { maxBytes: LOCK_BYTES })
       ?.toString('latin1')
