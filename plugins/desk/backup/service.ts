@@ -1,12 +1,14 @@
 import fs from 'node:fs/promises'
 import path from 'node:path'
-import { type Actor, iso } from '../../../kernel/plugin.js'
+import { type Actor, Fault, iso } from '../../../kernel/plugin.js'
 import type { BackupReply, CreateBackupBody, HoldReply, ListBackupsReply } from '../../../schemas/backup.js'
 import { BackupErrors, BackupFolder, BackupKeep } from './api.js'
 import type { K } from './needs.js'
 
 /** Files left out that a reply names. */
 const NAMED = 50
+/** Times that a backup is begun of a home whose files change. */
+const TRIES = 5
 
 /** Backups of this home while its daemon runs, and the hold of a restored one. */
 export class BackupService {
@@ -36,12 +38,23 @@ export class BackupService {
     if (this.#making) throw BackupErrors.backup_busy()
     const refusal = await this.kernel.needs.disk.refusal()
     if (refusal) throw refusal
-    const making = this.#create(body)
+    const making = this.#untilWhole(body)
     this.#making = making
     try {
       return await making
     } finally {
       this.#making = undefined
+    }
+  }
+
+  /** A file that is written in place while it is read is read again. */
+  async #untilWhole(body: CreateBackupBody): Promise<BackupReply> {
+    for (let left = TRIES; ; left--) {
+      try {
+        return await this.#create(body)
+      } catch (error) {
+        if (left <= 1 || !(error instanceof Fault) || error.code !== BackupErrors.backup_busy.code) throw error
+      }
     }
   }
 

@@ -11,8 +11,8 @@ export interface HomeFile {
   readonly path: string
   readonly mode: number
   readonly size: number
-  /** Its bytes, or the file that has them: of that the first `size` bytes. */
-  readonly from: { readonly bytes: Uint8Array } | { readonly file: string }
+  /** Its bytes, or the file that has them: of that the first `size` bytes. One with a stamp, its time of change, must not be written since. */
+  readonly from: { readonly bytes: Uint8Array } | { readonly file: string; readonly stamp?: bigint }
 }
 
 /** What belongs to a backup. */
@@ -142,7 +142,8 @@ class Look {
         this.leaveOut(relative, `it holds ${VARIABLE}, which is put in with --include-vault-key only`)
         return
       }
-      const { mode, size } = await fs.lstat(file)
+      const { mode: bits, size: length, mtimeNs } = await fs.lstat(file, { bigint: true })
+      const [mode, size] = [Number(bits), Number(length)]
       const common = { path: relative, mode: mode & 0o777 }
       const isSmall = size <= SMALL_BYTES && this.#held + size <= HELD_BYTES && !relative.endsWith('.log')
       if (isSmall) {
@@ -152,7 +153,9 @@ class Look {
         this.found.files.push({ ...common, size: bytes.length, from: { bytes } })
       } else {
         const kept = (await this.options.keep?.(file)) ?? file
-        this.found.files.push({ ...common, size, from: { file: kept } })
+        // A journal is only appended to.
+        const stamp = relative.endsWith('.log') ? {} : { stamp: mtimeNs }
+        this.found.files.push({ ...common, size, from: { file: kept, ...stamp } })
       }
     } catch (error) {
       if (isGone(error)) return

@@ -146,9 +146,15 @@ async function* entry(about: Omit<TarEntry, 'size'>, bytes: Buffer): AsyncGenera
   yield Buffer.alloc(paddingOf(bytes.length))
 }
 
-async function* bytesOf({ from, size }: HomeFile): AsyncGenerator<Uint8Array> {
-  if ('bytes' in from) yield from.bytes
-  else yield* piecesOf(from.file, { most: size, links: 'refuse' })
+/** @throws Fault `backup_busy` for one that is written in place and was written meanwhile, such as a segment of an archive */
+async function* bytesOf({ path: name, from, size }: HomeFile): AsyncGenerator<Uint8Array> {
+  if ('bytes' in from) {
+    yield from.bytes
+    return
+  }
+  yield* piecesOf(from.file, { most: size, links: 'refuse' })
+  if (from.stamp !== undefined && (await fs.stat(from.file, { bigint: true })).mtimeNs !== from.stamp)
+    throw BackupErrors.backup_busy(`${name} was written while it was read; try again`)
 }
 
 /** The first bytes of a regular file, or all. */

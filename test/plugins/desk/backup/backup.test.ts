@@ -168,6 +168,33 @@ test('backup.keep bounds the backups of the folder, the newest are listed first'
   assert.ok(backups.every((backup: { verified_at?: string }) => backup.verified_at))
 })
 
+test('a file that is written in place while it is read is never in a backup half old and half new', async ({ w }) => {
+  const file = path.join(w.home, 'archives/x/1.db')
+  const text = (n: number) => `${n % 10}`.repeat(3_000_000)
+  await w.file('archives/x/1.db', text(0))
+  let n = 0
+  let isOver = false
+  const writing = (async () => {
+    while (!isOver) {
+      await writeFile(file, text(++n), { flag: 'r+' })
+      await new Promise(resolve => setTimeout(resolve, 3))
+    }
+  })()
+  const replies = [await w.request('POST', '/api/backups', {}), await w.request('POST', '/api/backups', {})]
+  isOver = true
+  await writing
+  replies.push(await w.request('POST', '/api/backups', {}))
+  assert.is(replies.at(-1)?.status, 201)
+  for (const [at, { status, body }] of replies.entries()) {
+    if (status !== 201) assert.is(body.code, 'backup_busy')
+    else {
+      const home = path.join(w.folder, `${at}`)
+      await w.restore(body.backup.path, home)
+      assert.is(new Set(await readFile(path.join(home, 'archives/x/1.db'), 'utf8')).size, 1)
+    }
+  }
+})
+
 test('a backup is restored into a home that is missing or empty alone', async ({ w }) => {
   const { backup } = await w.create()
   const home = path.join(w.folder, 'full')
