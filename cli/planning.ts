@@ -1,5 +1,5 @@
 import { shellWord } from '../kernel/kit/commands/command-line.js'
-import type { Plan } from '../schemas/changes.js'
+import type { Plan } from '../schemas/daemon/changes.js'
 import type { DaemonClient } from './client.js'
 import type { Given } from './commands/given.js'
 import { CliFault, exitCodes } from './fault.js'

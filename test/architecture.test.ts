@@ -62,9 +62,9 @@ const OPENS: Readonly<Record<string, string>> = {
   'kernel/lock/record.ts': 'makes a new file with O_EXCL',
   'kernel/lock/file-lock.ts': 'opens what it locks, with O_NONBLOCK',
   'kernel/lock/holder.ts': 'reads /proc',
+  'plugins/desk/backup/home/upgrade.ts': 'makes a new file with O_EXCL',
   'plugins/desk/backup/make/live.ts': 'copies the database of the daemon itself',
   'plugins/desk/backup/make/write-backup.ts': 'makes a new file with O_EXCL',
-  'plugins/desk/backup/home/upgrade.ts': 'makes a new file with O_EXCL',
   'plugins/desk/backup/restore/restore.ts': 'makes new files with O_EXCL, opens what it has made',
   'plugins/desk/backup/restore/verify.ts': 'writes into a new folder of its own',
   'plugins/desk/daemon/verify.ts': 'copies what was opened as a regular file before',
@@ -638,7 +638,7 @@ const CORE = [
   ...plugins.filter(({ name }) => base.some(one => one.name === name)).map(({ folder }) => folder),
 ]
 /** Lines of code of the core. */
-const MOST_LINES = 17_000
+const MOST_LINES = 17_100
 
 const linesOfCode = ({ text }: Source) =>
   text.split('\n').filter(line => line.trim() !== '' && !/^\s*(\/\/|\/\*|\*)/.test(line)).length

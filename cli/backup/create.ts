@@ -5,7 +5,7 @@ import { backupsIn, noteChecked, prune } from '../../plugins/desk/backup/folder.
 import { withOfflineMaterial } from '../../plugins/desk/backup/make/offline.js'
 import { outputOf } from '../../plugins/desk/backup/make/output.js'
 import { writeBackup } from '../../plugins/desk/backup/make/write-backup.js'
-import type { BackupReply, CreateBackupBody, ListBackupsReply } from '../../schemas/backup.js'
+import type { BackupReply, CreateBackupBody, ListBackupsReply } from '../../schemas/daemon/backup.js'
 import { CliFault, exitCodes, exitOfStatus } from '../fault.js'
 import type { LocalContext } from '../local.js'
 import { configured } from './configured.js'

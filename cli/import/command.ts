@@ -299,7 +299,7 @@ function summary(rows: readonly Row[], found: Found, dry: boolean, { name }: Imp
     lines.push(
       'The jobs are disabled, so that nothing runs twice. Remove them where they',
       'come from, then enable them:',
-      `  svc job enable ${jobs[0]?.name}`,
+      `  svc automation jobs enable ${jobs[0]?.name}`,
     )
   if (dry && counts.create + counts.update > 0)
     lines.push(`Nothing was changed. Import it: svc import ${quoted(source)}`)

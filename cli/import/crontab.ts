@@ -44,7 +44,8 @@ const SHELLS = ['sh', 'bash', 'dash', 'ash', 'ksh', 'mksh', 'zsh']
 
 /** Variables of a crontab that are for cron and not for its commands. */
 const FOR_CRON: Readonly<Record<string, string>> = {
-  MAILTO: 'svc mails no output; it is in the run (svc job history), and svc notifications tells of runs that failed',
+  MAILTO:
+    'svc mails no output; it is in the run (svc automation runs list), and svc notifications tells of runs that failed',
   MAILFROM: 'svc mails no output',
   CONTENT_TYPE: 'svc mails no output',
   CONTENT_TRANSFER_ENCODING: 'svc mails no output',

@@ -138,7 +138,7 @@ export function refusal(file: string, mark: 'edited' | 'foreign', command = 'ins
   const kept = command === 'install' ? 'the old file is kept as .before' : 'it is removed as it stands'
   return new CliFault(`service_${mark}`, `${what}; nothing was changed. With --force ${kept}`, {
     exit: exitCodes.conflict,
-    next: `svc service ${command} --force`,
+    next: command === 'install' ? 'svc service install --force' : 'svc service uninstall --force',
   })
 }
 

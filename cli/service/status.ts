@@ -70,7 +70,7 @@ async function statusOf(
   }
   if (about && daemon !== undefined && pid !== daemon) {
     const message = `the daemon of this home (pid ${daemon}) was not started by the service`
-    problem('service_bypassed', message, `svc daemon stop && ${start}`)
+    problem('service_bypassed', message, 'svc daemon stop'.concat(` && ${start}`))
   }
   if (linger === false) problem('service_no_linger', `the service stops when ${user} logs out`, lingerCommand(user))
   return {

@@ -11,7 +11,7 @@ const SHELLS = ['bash', 'zsh', 'fish'] as const
 type Shell = (typeof SHELLS)[number]
 
 const MARK = 'written by svc completion install'
-const BLOCK = 'svc completion'
+const BLOCK = 'completion of svc'
 /** Where the package bash-completion is, which loads what lies in its folder of the user. */
 const BASH_COMPLETION = [
   '/usr/share/bash-completion/bash_completion',

@@ -38,6 +38,8 @@ export const settingTexts: Readonly<Record<string, string>> = {
     'Whether an extension without a checksum may be installed from a URL or repository',
   'daemon.subprocess_health_escalation_threshold':
     'Failed health checks in a row after which an extension process is restarted; 0: never',
+  'backup.folder': 'Folder of backups; relative to the home',
+  'backup.keep': 'Backups of each kind that are kept; the oldest beyond them are removed',
   'daemon.service.stop_wait_seconds':
     'Time that a stop by the service manager waits for turns of sessions; 0: they are stopped at once',
   'defaults.provider': 'Provider of agents that name none',
@@ -109,8 +111,7 @@ export const settingTexts: Readonly<Record<string, string>> = {
   'window_manager.snap.repeat_ratios': 'Shares of the screen that repeated snapping goes through',
   'window_manager.swap_modifier': 'Key that swaps two windows',
   'network.remote.offers.lease': 'How long a peer that took a task may be silent before the task is offered again',
-  'tasks.archive_after_days':
-    'Days after the last activity of a finished task when it moves to the archive; 0: never',
+  'tasks.archive_after_days': 'Days after the last activity of a finished task when it moves to the archive; 0: never',
   'autonomy.block_recurrence_limit':
     'How often a kind of block may recur on a task before the task needs attention; 0: no limit',
   'task.orchestration.bridge_notification_timeout':

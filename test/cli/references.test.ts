@@ -21,6 +21,7 @@ const whole: Readonly<Record<string, string>> = {
   'auth key delete id': 'a key is deleted by the id that its list shows',
   'automation suggestions accept id': 'its list is that of a workspace',
   'automation suggestions dismiss id': 'its list is that of a workspace',
+  'change show id': 'a change is named by the id that its list shows, or `last`',
   'bridge discard delivery_id': 'deliveries are listed bridge by bridge',
   'bridge resend delivery_id': 'deliveries are listed bridge by bridge',
   'marketplace info entry_id': 'a name',
@@ -56,6 +57,7 @@ const whole: Readonly<Record<string, string>> = {
   'tool grants put tool_id': 'a name',
   'tool show id': 'a name',
   'toolset show id': 'a name',
+  'undo id': 'a change is named by the id that its list shows, or `last`',
 }
 
 const resolves = (entry: Entry, name: string) => {

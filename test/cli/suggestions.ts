@@ -3,6 +3,10 @@ import { sourcesBelow } from '../harness/source.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
+/** Words behind the name of the program in a sentence about it; none of them is a command. */
+const PROSE =
+  /(^|[\s:(])svc (?=(?:are|asks|catches|decides|did|does|from|has|hears|is|knows|mails|notifies|puts|reads|runs|that|wrote)\b)/g
+
 /** Literals of a source that are nothing but a command, placeholders filled in; and mentions of one in other texts. */
 export function commandsIn(text: string): { whole: string[]; mentioned: string[] } {
   const code = text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '')
@@ -19,7 +23,9 @@ export function commandsIn(text: string): { whole: string[]; mentioned: string[]
   const literals = [...filled.matchAll(/`([^`]*)`|'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)"/g)].map(
     ([, template, single, double]) => template ?? single ?? double ?? '',
   )
-  const naming = literals.filter(literal => /(^|[\s:(])svc [a-z]/.test(literal))
+  const naming = literals
+    .map(literal => literal.replace(PROSE, '$1the program '))
+    .filter(literal => /(^|[\s:(])svc [a-z]/.test(literal))
   // `svc ${path}` is any command, and help is the command line's own.
   const whole = naming.filter(literal => /^svc (?!x\b|help\b)/.test(literal))
   const others = naming.filter(literal => !literal.startsWith('svc '))

@@ -1,6 +1,6 @@
 import { cli, describe, runsCode, throws } from '../../../kernel/kit/annotations/index.js'
 import { created, definePlugin, ok, routeOf } from '../../../kernel/plugin.js'
-import { BackupReply, CreateBackupBody, HoldReply, ListBackupsReply } from '../../../schemas/backup.js'
+import { BackupReply, CreateBackupBody, HoldReply, ListBackupsReply } from '../../../schemas/daemon/backup.js'
 import { DaemonErrors } from '../daemon/api.js'
 import { BackupErrors, BackupFolder, BackupKeep } from './api.js'
 import { needs } from './needs.js'

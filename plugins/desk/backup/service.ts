@@ -1,7 +1,7 @@
 import fs from 'node:fs/promises'
 import path from 'node:path'
 import { type Actor, Fault, iso } from '../../../kernel/plugin.js'
-import type { BackupReply, CreateBackupBody, HoldReply, ListBackupsReply } from '../../../schemas/backup.js'
+import type { BackupReply, CreateBackupBody, HoldReply, ListBackupsReply } from '../../../schemas/daemon/backup.js'
 import { BackupErrors, BackupFolder, BackupKeep } from './api.js'
 import type { K } from './needs.js'
 

@@ -8,7 +8,7 @@ import {
   PlanReply,
   UndoBody,
   UndoReply,
-} from '../../../schemas/changes.js'
+} from '../../../schemas/daemon/changes.js'
 import { ChangeErrors, Changes } from './api.js'
 import { needs } from './needs.js'
 import type { ChangesService } from './service.js'

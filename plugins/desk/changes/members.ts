@@ -1,5 +1,5 @@
 import { canonicalJson } from '../../../kernel/kit/canonical.js'
-import type { PlannedMember } from '../../../schemas/changes.js'
+import type { PlannedMember } from '../../../schemas/daemon/changes.js'
 
 /** Members of a plan or of a change; the rest is left out. */
 const MAX_MEMBERS = 100

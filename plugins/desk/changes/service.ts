@@ -19,7 +19,7 @@ import {
   type Tx,
   type Written,
 } from '../../../kernel/plugin.js'
-import type { ControlChange, ControlChangeDetail, Plan, PlanBody, UndoReply } from '../../../schemas/changes.js'
+import type { ControlChange, ControlChangeDetail, Plan, PlanBody, UndoReply } from '../../../schemas/daemon/changes.js'
 import { namesOf } from '../../platform/audit/api.js'
 import { redactText } from '../../platform/redaction/api.js'
 import {
@@ -282,6 +282,7 @@ export class ChangesService implements ChangesApi {
    * @throws Fault `route_not_found`, `plan_refused` with what is wrong with the body, and what the read of the present state answers
    */
   async plan({ method, path, body }: PlanBody, actor: Actor): Promise<Plan> {
+    if (!path.startsWith('/api/')) throw ChangeErrors.plan_refused('path: a path below /api/ is expected')
     const [bare = '', search] = path.split('?')
     const query = search === undefined ? '' : `?${search}`
     const matched = this.#routes.match(method, bare)
@@ -308,7 +309,7 @@ export class ChangesService implements ChangesApi {
   }
 
   list(limit = 20): ControlChange[] {
-    const rows = this.kernel.db.rows('SELECT seq FROM changes_change ORDER BY seq DESC LIMIT ?', [limit])
+    const rows = this.kernel.db.rows('SELECT seq FROM changes_change ORDER BY seq DESC LIMIT +?', [limit])
     return rows.flatMap(([seq]) => {
       const row = changes.get(this.kernel.db, { seq: Number(seq) })
       return row ? [toWire(row)] : []

@@ -1,6 +1,6 @@
 import { column, type RowOf, table } from '../../../kernel/kit/table.js'
 import type { Migration } from '../../../kernel/plugin.js'
-import type { ChangeState } from '../../../schemas/changes.js'
+import type { ChangeState } from '../../../schemas/daemon/changes.js'
 
 /** Tables of the plugin. Append only: released migrations never change. */
 export const migrations: readonly Migration[] = [

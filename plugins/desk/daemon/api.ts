@@ -12,7 +12,7 @@ import {
   type TapsOf,
   token,
 } from '../../../kernel/plugin.js'
-import type { HeldHome } from '../../../schemas/backup.js'
+import type { HeldHome } from '../../../schemas/daemon/backup.js'
 import type { DoctorQuery, DoctorReply, StatusQuery, StatusReply } from '../../../schemas/daemon.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 

@@ -1,7 +1,7 @@
 import { command } from '../../../kernel/kit/commands/command-line.js'
 import { type AttributedFault, type PluginInfo, reasonOf } from '../../../kernel/platform.js'
 import type { HostView } from '../../../kernel/plugin.js'
-import type { HeldHome } from '../../../schemas/backup.js'
+import type { HeldHome } from '../../../schemas/daemon/backup.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import type { ConfigState, ConfigurationApi } from '../../platform/configuration/api.js'
 import type { KindHealth } from '../../platform/reconcile/api.js'

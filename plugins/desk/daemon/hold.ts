@@ -3,7 +3,7 @@ import fs from 'node:fs/promises'
 import { jsonFile } from '../../../kernel/kit/json-file.js'
 import { systemDisk } from '../../../kernel/platform.js'
 import type { Home } from '../../../kernel/plugin.js'
-import { HeldHome } from '../../../schemas/backup.js'
+import { HeldHome } from '../../../schemas/daemon/backup.js'
 import { HOLD_FILE } from './api.js'
 
 /** The hold of a home: a file, so that it outlives every start until a person ends it. */

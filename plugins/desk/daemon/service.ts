@@ -13,7 +13,7 @@ import {
   type PluginKernel,
   within,
 } from '../../../kernel/plugin.js'
-import type { HeldHome } from '../../../schemas/backup.js'
+import type { HeldHome } from '../../../schemas/daemon/backup.js'
 import type {
   DbCheckpointReply,
   DbSizeReply,

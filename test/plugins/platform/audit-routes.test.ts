@@ -61,7 +61,6 @@ POST /api/tasks/{id}/pause
 POST /api/tasks/{id}/publish
 POST /api/tasks/{id}/recover
 POST /api/tasks/{id}/reject
-POST /api/tasks/{id}/restore
 POST /api/tasks/{id}/resume
 POST /api/tasks/{id}/runs
 POST /api/tasks/{id}/runs/fan-out

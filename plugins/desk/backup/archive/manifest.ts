@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import * as v from 'valibot'
-import { BackupKind } from '../../../../schemas/backup.js'
+import { BackupKind } from '../../../../schemas/daemon/backup.js'
 import { LIMITS } from './limits.js'
 
 /** Changes when an earlier program cannot read what a later one writes. */

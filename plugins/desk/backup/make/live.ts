@@ -1,7 +1,7 @@
 import fs from 'node:fs/promises'
 import path from 'node:path'
 import { messageOf } from '../../../../kernel/plugin.js'
-import type { BackupKind } from '../../../../schemas/backup.js'
+import type { BackupKind } from '../../../../schemas/daemon/backup.js'
 import { BackupErrors } from '../api.js'
 import { FORMAT, schemaDigest } from '../archive/manifest.js'
 import type { K } from '../needs.js'

@@ -1,6 +1,6 @@
 import fs from 'node:fs/promises'
 import path from 'node:path'
-import type { BackupKind } from '../../../../schemas/backup.js'
+import type { BackupKind } from '../../../../schemas/daemon/backup.js'
 import { BackupErrors } from '../api.js'
 import { nameOf } from '../folder.js'
 

@@ -46,7 +46,14 @@ const GONE: ReadonlySet<string> = new Set([
   'session_journal_damaged',
 ])
 /** There is no room now, and will be. */
-const LATER: ReadonlySet<string> = new Set(['session_limit', 'draining', 'home_held', 'disk_full', 'store_failed', 'internal'])
+const LATER: ReadonlySet<string> = new Set([
+  'session_limit',
+  'draining',
+  'home_held',
+  'disk_full',
+  'store_failed',
+  'internal',
+])
 
 /** What becomes of an event that is no prompt. */
 interface Settled {

@@ -27,7 +27,14 @@ const RETRY_MS = 5_000
 const MAX_TRIES = 6
 const STARTING_MS = 50
 /** Temporary reasons why a prompt cannot be queued. */
-const LATER: ReadonlySet<string> = new Set(['draining', 'home_held', 'storage_full', 'stopping', 'queue_full', 'session_limit'])
+const LATER: ReadonlySet<string> = new Set([
+  'draining',
+  'home_held',
+  'storage_full',
+  'stopping',
+  'queue_full',
+  'session_limit',
+])
 
 /** A message that a session is given. */
 export type Given = Pick<MessageRow, 'seq' | 'workspaceId' | 'kind' | 'size'>

@@ -34,7 +34,14 @@ CREATE INDEX tasks_wake_task ON tasks_wake (task_id);`
 /** Maximum number of changes per turn. */
 const BATCH = 20
 /** Temporary reasons why a turn cannot be queued. */
-const LATER: ReadonlySet<string> = new Set(['draining', 'home_held', 'storage_full', 'stopping', 'queue_full', 'session_limit'])
+const LATER: ReadonlySet<string> = new Set([
+  'draining',
+  'home_held',
+  'storage_full',
+  'stopping',
+  'queue_full',
+  'session_limit',
+])
 /** The turn of this batch has been queued before, with the titles at that time. */
 const QUEUED = 'prompt_idempotency_conflict'
 

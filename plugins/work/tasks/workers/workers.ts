@@ -29,7 +29,14 @@ const POLL_MS = 50
 const LINGER_MS = 60_000
 
 /** Temporary errors that do not count as a failed session. */
-const LATER: ReadonlySet<string> = new Set(['session_limit', 'draining', 'home_held', 'storage_full', 'stopping', 'tasks_stopping'])
+const LATER: ReadonlySet<string> = new Set([
+  'session_limit',
+  'draining',
+  'home_held',
+  'storage_full',
+  'stopping',
+  'tasks_stopping',
+])
 
 /** State of a run from the view of its worker: `over`: ended by the worker; `lost`: no longer held by it. */
 type Holding = 'mine' | 'unclaimed' | 'attention' | 'over' | 'lost'

@@ -1,6 +1,6 @@
 /** Backups of the home. */
 import * as v from 'valibot'
-import { Integer, Timestamp } from './kernel/common.js'
+import { Integer, Timestamp } from '../kernel/common.js'
 
 /** `upgrade`: made by the daemon before the first start of a version with another schema. */
 export const BackupKind = v.picklist(['manual', 'upgrade'])
