@@ -80,7 +80,7 @@ test('zsh completes svc after completion install, and its uninstall leaves what 
   person.write('.zshrc', 'export MINE=1\n')
   const before = person.all()
   assert.is(person.svc('completion', 'install', 'zsh').status, 0)
-  assert.match(person.read('.zshrc'), /^export MINE=1\n# >>> svc completion >>>\n/)
+  assert.match(person.read('.zshrc'), /^export MINE=1\n# >>> completion of svc >>>\n/)
   if (has('zsh')) {
     // The parts of the completion system are there without a terminal; what would be offered is printed.
     // biome-ignore lint/suspicious/noTemplateCurlyInString: zsh
@@ -123,7 +123,7 @@ test('the shell is that of SHELL, --print changes nothing, a file of another pro
   assert.equal(person.all(), before)
   person.svc('completion', 'install')
   assert.ok(lstatSync(join(person.home, '.zshrc')).isSymbolicLink())
-  assert.match(readFileSync(real, 'utf8'), '# mine\n# >>> svc completion >>>')
+  assert.match(readFileSync(real, 'utf8'), '# mine\n# >>> completion of svc >>>')
   const foreign = person.write('.config/fish/completions/svc.fish', 'complete -c svc -a mine\n')
   assert.match(person.svc('completion', 'install', 'fish').stderr, 'file_foreign')
   assert.match(person.svc('completion', 'uninstall', 'fish').stderr, 'file_foreign')

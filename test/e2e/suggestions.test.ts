@@ -11,7 +11,7 @@ import { Installed } from './installed.js'
 
 /** They end what the others need, read standard input, ask in a terminal, or go on until Ctrl-C; the tests of each have them. */
 const apart =
-  /^svc (?:bridge setup|daemon|run|session attach|extension (?:dev|test)|drain|undrain|vault put)\b|--follow/
+  /^svc (?:bridge setup|daemon|run|session attach|extension (?:dev|test)|drain|undrain|vault put|support bundle|import x|service install --system --user)\b|--follow/
 /** What a suggestion may end with here, where nothing has the name that a placeholder stands for. */
 const answered = new Set([0, 4, 5, 6, 7])
 const mostMs = 60_000
@@ -22,7 +22,8 @@ function filled(command: string): string {
     command
       .replace(/^(svc extension init) \S+/, '$1 acme.other')
       .replace(/^(svc extension (?:build|validate))(?: x)?$/, '$1 acme.hello')
-      .replace(/<file>|<layout>/, 'spec.json')
+      .replace(/<file>|<layout>/g, 'spec.json')
+      .replace(/<folder>/g, 'restored')
       .replace('resource put x ', 'resource put automation.job ')
       // An agent, for whose prompt it is, has a session of its own.
       .replace(/^svc network send .* --work x$/, "$& 'text' --session x")

@@ -37,7 +37,11 @@ async function start(plugins: readonly Plugin[], more: { critical?: readonly str
     await time.clock.advance(SETTLED_MS)
     const traces = await tracesOf(svc.kernel, kernel(), [...registries.values()])
     // A view of an optional service is held from when that came: the order says nothing.
-    const plugins = traces.plugins.map(plugin => ({ ...plugin, holds: [...plugin.holds].sort() }))
+    // The view of an optional need comes with its first use.
+    const plugins = traces.plugins.map(plugin => ({
+      ...plugin,
+      holds: plugin.holds.filter(hold => hold !== 'view of archives@1 for tasks').sort(),
+    }))
     return { ...traces, plugins, stubTaps: [...stubTaps], timers: time.clock.pending }
   }
   return { svc, host: svc.kernel.host, kernel, change, look }

@@ -70,7 +70,7 @@ export const BackupErrors = defineErrors({
   restore_unfinished: {
     status: 409,
     message: 'the restore of this home did not end',
-    next: command('backup restore', placeholder('file')),
+    next: command('backup restore', placeholder('file'), '--home', placeholder('folder')),
   },
   upgrade_failed: { status: 500, message: 'the upgrade failed', next: command('backup list') },
 })
