@@ -258,7 +258,7 @@ test('help and mistakes', async ({ daemon }) => {
     [['parts'], 'svc thing parts'],
     [['thing', 'ls'], 'svc thing list'],
     [['thing', 'uninstall'], 'svc thing remove'],
-    [['list'], 'svc thing list'],
+    [['list'], 'svc backup list, svc thing list'],
     [['thing', 'list', '--limti', '3'], '--limit'],
     [['thing', 'list', '--quite'], '--quiet'],
   ] as const

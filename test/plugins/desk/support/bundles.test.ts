@@ -180,7 +180,7 @@ test('archives of this and of an earlier daemon go after a day, and nothing else
   const s = await scene({ home, clock })
   try {
     const gone = async (name: string) => {
-      for (let turns = 0; existsSync(path.join(folder, name)) && turns < 300; turns++)
+      for (let turns = 0; existsSync(path.join(folder, name)) && turns < 6000; turns++)
         await new Promise(resolve => setTimeout(resolve, 5))
       assert.is(existsSync(path.join(folder, name)), false, name)
     }
