@@ -140,11 +140,14 @@ async function carryOut(entry: Entry, given: Given, world: World): Promise<numbe
   const context: LocalContext = isLive(entry.path)
     ? Object.assign(plain, await taskWorld(world.out, world.io.screen, world.home))
     : plain
-  if (entry.kind === 'local') return (await (await entry.load())(context)) ?? exitCodes.done
+  const isLocal = entry.kind === 'local'
   try {
-    return (await (await loadModule(entry, world.io.root))(context)) ?? exitCodes.done
+    const run = isLocal ? await entry.load() : await loadModule(entry, world.io.root)
+    return (await run(context)) ?? exitCodes.done
   } catch (error) {
     if (error instanceof CliFault || world.io.signal.aborted) throw error
+    // Files and programs fail with errors of their own; a reply of another form is a TypeError.
+    if (isLocal && !(error instanceof TypeError)) throw error
     if (error instanceof Fault) throw givenFault(error, exitOfStatus(error.status))
     // Whose fault it is: a plugin's, or a daemon's that answered something else than that expected.
     throw new CliFault('command_failed', `svc ${entry.path} failed on something unexpected`, { cause: error })
