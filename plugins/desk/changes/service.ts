@@ -365,6 +365,8 @@ export class ChangesService implements ChangesApi {
     const headers = { [UNDOES_HEADER]: undone }
     const request = { method, url: path, headers, ...(body !== undefined && { body }) }
     const reply = await this.kernel.needs.request(request, actor)
+    // A request that is refused before its handler leaves its entry behind; undos come one after the other.
+    this.#backs.clear()
     if (reply.status < 400) return this.#row(undone).undone_by ?? ''
     throw ChangeErrors.undo_refused(`${method} ${path}, which would undo it, is refused: ${errorIn(reply.body)}`)
   }
