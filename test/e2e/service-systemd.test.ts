@@ -1,6 +1,6 @@
 // proof, timeout: 240s: a systemd of its own, of the machine and of a user, with agents in sandboxes under the directives of its unit
 import { execFileSync, spawnSync } from 'node:child_process'
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
@@ -193,6 +193,11 @@ watched('svc service uninstall takes the unit and leaves the home', async () => 
   svc('service', 'uninstall')
   assert.is(asUser([process.execPath, program, 'service', 'status']).status, 4)
   assert.match(readFileSync(join(user, '.svc/config.json'), 'utf8'), 'port')
+})
+
+test('without systemd, or the rights for namespaces, the reason is said', () => {
+  const isThere = existsSync('/lib/systemd/systemd')
+  assert.is(missing === 'systemd is not installed', !isThere && process.platform === 'linux')
 })
 
 test.run()

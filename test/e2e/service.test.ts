@@ -235,7 +235,10 @@ const activated = (on: Managed, options: readonly string[]) =>
   ])
 
 test('sockets of the manager are served and stay; a wrong one is refused with its reason', async ({ on }) => {
-  if (!existsSync(activator)) return console.log('not watched: systemd-socket-activate is not there')
+  if (!existsSync(activator)) {
+    console.log('not watched: systemd-socket-activate is not there')
+    return assert.not(existsSync('/lib/systemd/systemd'), 'systemd comes with it')
+  }
   const port = 20_000 + (process.pid % 20_000)
   on.at.writeHome('config.json', JSON.stringify({ http: { port } }))
   const socket = join(on.at.home, 'daemon.sock')
