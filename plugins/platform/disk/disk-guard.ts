@@ -27,6 +27,17 @@ export const DiskLimits = {
   againMs: 100,
 } as const
 
+/** Bytes that a file keeps from others; 0 for what is no file, or cannot be looked at, such as links in a circle. */
+function keptBy(file: string): number {
+  try {
+    const found = statSync(file)
+    // What is sparse keeps no room.
+    return found.isFile() ? Math.min(found.size, found.blocks * 512) : 0
+  } catch {
+    return 0
+  }
+}
+
 /**
  * Looks at the free space of a home before it is written to, and keeps a reserve for what has to go on. A look may come too
  * late: a write that finds the disk full says so by spending of the reserve, and from then on nothing new is written.
@@ -50,9 +61,7 @@ export class DiskGuard implements DiskKeeper {
 
   constructor(private readonly from: Pick<Starting, 'home' | 'clock' | 'log' | 'freeBytes'>) {
     this.#reserve = from.home.path('cache', 'reserve')
-    const found = statSync(this.#reserve, { throwIfNoEntry: false })
-    // What is sparse keeps no room.
-    this.#kept = found?.isFile() ? Math.min(found.size, found.blocks * 512) : 0
+    this.#kept = keptBy(this.#reserve)
   }
 
   async start(): Promise<void> {

@@ -1,10 +1,12 @@
+import { mkdirSync, symlinkSync } from 'node:fs'
+import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { daemon, disk, resources } from '../../../../plugins/index.js'
 import { DiskLimits } from '../../../../plugins/platform/disk/disk-guard.js'
 import { diskItem } from '../../../../plugins/platform/disk/verdict.js'
 import { VirtualClock } from '../../../../testing/virtual-clock.js'
-import { boot, whileTimePasses } from '../../../harness/kernel.js'
+import { boot, temporaryFolder, whileTimePasses } from '../../../harness/kernel.js'
 import { body, notes, outcome } from '../resource-scene.js'
 
 test('how much free space is low', () => {
@@ -42,6 +44,15 @@ test('status and doctor tell of the disk while the plugin runs, and a full disk 
   assert.is(await outcome(host, 'PUT', '/api/resources/note/a', body('x')), '507 disk_full')
   assert.is((await host.request('GET', '/api/status')).body.daemon.status, 'degraded')
   assert.is((await host.request('GET', '/api/db/status')).body.disk.status, 'full')
+  await host.close()
+})
+
+test('links in a circle in the place of the reserve keep no daemon from its start', async () => {
+  const home = await temporaryFolder('reserve')
+  mkdirSync(path.join(home, 'cache'))
+  symlinkSync('reserve', path.join(home, 'cache', 'reserve'))
+  const host = await boot({ home, plugins: [daemon, resources, notes().plugin] })
+  assert.is(await outcome(host, 'PUT', '/api/resources/note/a', body('x')), '201')
   await host.close()
 })
 
