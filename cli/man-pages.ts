@@ -44,7 +44,7 @@ const headOf = (name: string, about: string, version: string) => [
   plain(`${name} - ${about}`),
 ]
 
-/** The day of the sources where whoever builds them says so, else today. */
+/** The date of the sources if the build sets one, else today. */
 function dayOfBuild(): string {
   const seconds = Number(process.env.SOURCE_DATE_EPOCH)
   return new Date(seconds > 0 ? seconds * 1000 : Date.now()).toISOString().slice(0, 10)

@@ -54,7 +54,7 @@ export function hostView({ options, startedAt, pid, host, transport, faults, red
     store: () => store.status(),
     /** Moves the log of the store into its database; resolves when that is on the disk. */
     checkpoint: () => store.checkpoint(),
-    /** Whether SQLite does so by itself; while it does not, the file of the database is left as it is. */
+    /** Switches automatic checkpoints. Without them the database file does not change. */
     autocheckpoint: (on: boolean) => store.autocheckpoint(on),
     /** Transactions of these plugins begin when `over` has resolved. */
     hold: store.hold,

@@ -25,7 +25,7 @@ const planning: readonly OptionData[] = [
   { name: 'plan', type: 'text', summary: 'change it only if a dry run would still print this plan' },
 ]
 
-/** Global options of a command, whether or not it has one of its own by that name. */
+/** The global options of a command, also those that its own options hide. */
 const globalsOf = (entry: Entry): readonly OptionData[] => [...globals, ...planningOf(entry)]
 
 /** The options by which a command that may change something is planned. */

@@ -46,7 +46,7 @@ export function commandHelp(entry: Entry, width: number): string[] {
   ]
 }
 
-/** The options of a command that may change something, but for those that it has itself. */
+/** The planning options of a command, without those that the command declares itself. */
 const planningRows = (entry: Entry, own: readonly Row[]): Row[] =>
   planningOf(entry).flatMap(({ name, type, summary = '' }) => {
     const left = type === 'boolean' ? `--${name}` : `--${name} <digest>`

@@ -126,7 +126,7 @@ function refuseUnstable({ service, home }: DaemonOptions): void {
   })
 }
 
-/** What the manager is told by the exit code of a daemon that could not start. */
+/** The exit code of a daemon that could not start; the service manager decides by it whether to try again. */
 function serviceExit(service: Service, error: unknown, code: number): number {
   const isHopeless = error instanceof Fault && !PASSING.includes(error.code)
   const isHeld = code === serviceExits.alreadyRunning
@@ -301,7 +301,7 @@ interface Stop {
   /** Resolves with why: a signal, or what `stop` is called with. */
   readonly stopped: Promise<string>
   readonly stop: (why: string) => void
-  /** Aborts when it is told so once more. */
+  /** Aborts with the second request to stop. */
   readonly again: AbortSignal
 }
 

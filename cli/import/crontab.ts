@@ -229,7 +229,7 @@ function rangeOf(part: string, { least, most, names }: Field): string {
   return spelled(first, last, Number(step ?? 1), most === 7)
 }
 
-/** A range; of days of the week one by one where it has the 7, which is Sunday as 0 is. */
+/** A range of values. A range of weekdays that contains 7 is written day by day, because 7 and 0 are both Sunday. */
 function spelled(first: number, last: number, step: number, isDays: boolean): string {
   if (isDays && last === 7) {
     const days = new Set<number>()

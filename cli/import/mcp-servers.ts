@@ -123,7 +123,7 @@ const projectOf = (file: string): string =>
     ? dirname(dirname(file))
     : dirname(file)
 
-/** One server of a declaration as other programs write it; what of it cannot be carried is listed. */
+/** One server of a declaration of another program. Members without a counterpart are listed. */
 export function wantServer(written: string, value: unknown, reading: Reading): void {
   reading.found.entry(reading.place, reading.what, () => reading.found.want(serverOf(written, value, reading)))
 }

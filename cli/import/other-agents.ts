@@ -98,7 +98,7 @@ function readJobs(document: Document, path: string, around: Around, found: Findi
 
 type Members = Readonly<Record<string, unknown>>
 
-/** What a run is told, and what of the job has no counterpart. @throws NotCarried */
+/** The prompt of a run, and the members of the job without a counterpart. @throws NotCarried */
 function promptOf(job: Members): { readonly prompt: string; readonly left: readonly (readonly [string, string])[] } {
   const payload = objectOf(job.payload) ?? {}
   if (payload.kind === 'systemEvent')

@@ -147,7 +147,7 @@ export class Targets {
     ] as const
     const present = new Map<string, Members>()
     for (const [file, member] of files) {
-      // A file that cannot be read is told of by the write.
+      // The write reports a file that cannot be read.
       const source = await readForeign(join(folder, file)).catch(() => undefined)
       const document = source && attempt(() => parseJsonFile(source).value)
       for (const [name, server] of Object.entries(objectOf(objectOf(document)?.[member]) ?? {}))

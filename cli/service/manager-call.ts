@@ -12,7 +12,7 @@ export interface Called {
   readonly stdout: string
   /** What it said about a failure, in one line. */
   readonly problem: string
-  /** There is no such program, or nobody answers it: the commands are the caller's to run. */
+  /** The program is missing or gets no answer; the caller runs the commands. */
   readonly unreached: boolean
 }
 

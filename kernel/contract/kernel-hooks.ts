@@ -53,14 +53,14 @@ export interface Identified extends Incoming {
   readonly actor: Actor
   /** From now on its actor acts on behalf of another party: for a tap of `admit` that has proof of it. */
   actFor(whom: Party): void
-  /** From now on its handler is called by this, inside the callers of earlier taps: for a tap of `admit` that surrounds the handler. */
+  /** The handler is called by `caller`, inside the callers of earlier taps: for a tap of `admit` that surrounds the handler. */
   callBy(caller: Caller): void
 }
 
 /** Calls a handler and returns what it returns. The request has its parameters, query and body decoded. */
 export type Caller = <T>(handle: () => T, asked: Asked) => T
 
-/** What of a decoded request its route and its caller do not tell. */
+/** The decoded parts of a request. */
 export interface Asked {
   readonly params: Readonly<Record<string, string>>
   readonly query?: unknown

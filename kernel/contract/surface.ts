@@ -76,7 +76,7 @@ export interface Command {
   /** Usage of the positional arguments, `<id>` or `[dir]`. */
   readonly args?: readonly CommandArgument[]
   readonly options?: readonly CommandOption[]
-  /** It works on files of its caller: what it changes goes through no daemon, and it has no dry run. */
+  /** The command changes files of its caller without a daemon, and has no dry run. */
   readonly local?: true
   readonly load: () => Promise<{ readonly run: unknown }>
 }

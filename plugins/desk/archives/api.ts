@@ -23,7 +23,7 @@ export interface Archive {
 }
 
 export interface ArchivesApi {
-  /** The archive of the plugin that asks, with its tables: the migrations that it has in the catalog. */
+  /** The archive of the consumer. @param tables the migrations of the consumer, as in the catalog */
   open(tables: readonly Migration[]): Archive
 }
 

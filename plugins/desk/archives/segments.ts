@@ -20,7 +20,7 @@ const MOST_OPEN = 2
 /** Milliseconds that one stays without a user. */
 const KEPT_MS = 30_000
 
-/** A database file, whose it is, and the tables that it has to have. */
+/** A database file, its owner, and the migrations of its tables. */
 export interface Segment {
   readonly file: string
   readonly owner: string

@@ -169,7 +169,7 @@ export class ChangesService implements ChangesApi {
     })
   }
 
-  /** What of a change is remembered; undefined for one that changed nothing. */
+  /** The entry of a change; undefined if the state is the same as before. */
   async #outcome(pending: Pending, route: Route, params: Asking['params'], reply: unknown, actor: Actor) {
     const { asked, way, before } = pending
     const reads = way.by === 'record' ? filled(route.path, params) : pending.reads

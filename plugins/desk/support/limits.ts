@@ -21,7 +21,7 @@ export const MOST_WAITING = 8
 /** Folder of the archives below the home. */
 export const FOLDER = 'support-bundles'
 
-/** Files of a bundle beside its manifest, and what a person who is asked for consent is told of each. */
+/** The files of a bundle without its manifest, each with the text that the question for consent shows. */
 export const CONTENTS: readonly (readonly [path: string, what: string])[] = [
   ['summary.md', 'what is wrong and what to look at, in words'],
   ['doctor.json', 'problems that svc doctor finds'],

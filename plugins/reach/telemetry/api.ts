@@ -35,7 +35,7 @@ export interface MetricDeclaration {
   readonly bounds?: readonly number[]
 }
 
-/** A metric: it is read when somebody asks for the metrics, and has 2 s for it. */
+/** A metric. Each request for the metrics reads it; a read takes 2 s at most. */
 export interface Metric extends MetricDeclaration {
   readonly read: (signal: AbortSignal) => Awaitable<readonly (Sample | Distribution)[]>
 }

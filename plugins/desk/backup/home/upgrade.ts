@@ -7,7 +7,7 @@ import { BackupErrors } from '../api.js'
 import type { Take } from '../archive/read.js'
 import { guardHome, readMark, writeMark } from './guard.js'
 
-/** A migration as far as it is told apart from others. */
+/** The identity of a migration. */
 type Step = { readonly id: string; readonly sql: string }
 
 export interface UpgradeOptions {

@@ -93,7 +93,7 @@ async function look({ db, clock, home, needs }: K, options: LiveOptions): Promis
   }
 }
 
-/** @throws Fault `backup_busy` when somebody checkpointed meanwhile */
+/** @throws Fault `backup_busy` after a checkpoint during the copy */
 async function copyDatabase(from: string, to: string): Promise<void> {
   const stamp = async () => (await fs.stat(from, { bigint: true })).mtimeNs
   const before = await stamp()

@@ -87,7 +87,7 @@ export class Tracer {
       end: ({ attributes: more, error, at: end } = {}) => {
         if (more) span.setAttributes(this.#safe(more))
         if (error !== undefined) span.setStatus({ code: SpanStatusCode.ERROR, message: this.#text(error) })
-        // The clock may have been set since: how long it took is told by the other one.
+        // The monotonic clock measures the duration, because the wall clock may be set meanwhile.
         span.end(end ?? startTime + Math.max(0, clock.monotonic() - began))
       },
     }

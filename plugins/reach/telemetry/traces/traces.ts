@@ -288,7 +288,7 @@ const TASK_ENDS: Readonly<Record<string, string>> = {
   'task.run_canceled': 'canceled',
 }
 
-/** The run of a job, a trigger or a task that an event tells of. */
+/** The run of a job, trigger or task in the payload of an event. */
 function runOf(
   name: string,
   { id, run_id, job_id, trigger_id, task_id, status }: Readonly<Record<string, unknown>>,
