@@ -236,6 +236,10 @@ const cached = {
   // The shared files have the sources.
   sourcesContent: false,
   charset: 'ascii',
+  // V8 keeps the text of all of it in memory. Lines stay short enough to find a place of a stack in.
+  minifyWhitespace: true,
+  minifySyntax: true,
+  lineLimit: 200,
   plugins: [packages, daemonOnly],
   banner: { js: '(function (require, module, moduleUrl, importForeign) {' },
   footer: { js: '})' },

@@ -11,6 +11,8 @@ type Daemon = typeof import('./run-daemon.js')
 
 /** Loads the code of the daemon: in a build one file, run by V8's code cache, else its modules. */
 export async function loadDaemon(root: string, home: string): Promise<Daemon['runDaemon']> {
+  // The functions of SQLite are compiled when they are called: most never are, and those of a start take a fifth of all.
+  setFlagsFromString('--wasm-lazy-compilation')
   // V8 would spend the first moments on optimizing SQLite for a load that is not there yet.
   setFlagsFromString('--wasm-tiering-budget=200000000')
   // Flags are part of a code cache: a process that was started without these can use it too.
