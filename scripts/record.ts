@@ -2,24 +2,25 @@ import { execFileSync, spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { TerminalScreen } from './record/screen.js'
 import { type Frame, svgOf } from './record/svg.js'
 
-// `npm run docs:recording [file]`: runs `svc run` with the built-in agent on a terminal of its own, on an empty home,
-// answers its questions, and writes what the terminal showed as an animated SVG.
+// `npm run docs:recording [folder]`: what a terminal shows on an empty home. `run.svg` is `svc run` with the built-in agent, its
+// questions answered, animated; `board.svg` is `svc task board` with tasks that run, wait and are blocked.
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const columns = 80
-const rows = 26
-const typed = 'svc run --agent report "Report on this folder"'
 /** Milliseconds: between two keys, before an answer, and the shortest and the longest that a frame is shown. */
 const keyMs = 45
 const answerMs = 1200
 const shortestMs = 120
 const longestMs = 1500
+/** Milliseconds for the tasks of the board to come to where they are shown. */
+const boardMs = 60_000
 
-const output = process.argv[2] ?? join(root, 'docs', 'run.svg')
+const output = process.argv[2] ?? join(root, 'docs')
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'svc-demo-')))
 const project = join(folder, 'website')
 const env = {
@@ -30,15 +31,23 @@ const env = {
   LANG: 'C.UTF-8',
 }
 const svc = join(root, 'dist/bin/svc')
+const call = (...args: string[]) =>
+  execFileSync(process.execPath, [svc, ...args], { cwd: project, env, encoding: 'utf8' })
 
 try {
   makeProject()
-  const frames = await record()
-  writeFileSync(output, svgOf(frames, columns, rows, typed))
-  console.log(`${output}: ${frames.length} frames`)
+  await write('run.svg', 'svc run --agent report "Report on this folder"', 26)
+  await makeTasks()
+  await write('board.svg', 'svc task board', 27)
 } finally {
   execFileSync(process.execPath, [svc, 'daemon', 'stop'], { env, stdio: 'ignore' })
   rmSync(folder, { recursive: true, force: true })
+}
+
+async function write(name: string, typed: string, rows: number): Promise<void> {
+  const frames = await record(typed, rows)
+  writeFileSync(join(output, name), svgOf(frames, columns, rows, typed))
+  console.log(`${join(output, name)}: ${frames.length} frames`)
 }
 
 /** A small repository for the agent to report on, and a home whose daemon takes any free port. */
@@ -62,7 +71,27 @@ function makeProject(): void {
     execFileSync('git', [...identity, ...args], { cwd: project, env })
 }
 
-async function record(): Promise<Frame[]> {
+/** Tasks of a small site: one whose agent waits for an answer, one that waits for another, one that waits for a person. */
+async function makeTasks(): Promise<void> {
+  const create = (title: string) =>
+    JSON.parse(call('task', 'create', title, '--workspace', '.', '--json')).task.id as string
+  const [articles, page, links] = [
+    create('Report on the articles'),
+    create('Draw the home page'),
+    create('Check every link'),
+  ] as const
+  call('task', 'dependency', 'add', page, articles)
+  call('task', 'profile', 'set', articles, '--agent', 'report')
+  for (const id of [articles, page, links]) call('task', 'start', id)
+  call('task', 'block', links, '--kind', 'needs_input', '--reason', 'Which links of the archive?')
+  const late = AbortSignal.timeout(boardMs)
+  while (!call('task', 'board').includes('running')) {
+    if (late.aborted) throw new Error(`no task runs:\n${call('task', 'board')}`)
+    await sleep(200)
+  }
+}
+
+async function record(typed: string, rows: number): Promise<Frame[]> {
   const screen = new TerminalScreen(columns, rows)
   const frames: Frame[] = []
   const show = (ms: number) => frames.push({ lines: screen.shown.map(line => [...line]), ms })
@@ -97,6 +126,6 @@ async function record(): Promise<Frame[]> {
   })
   const code = await new Promise<number | null>(resolve => child.once('close', resolve))
   show(longestMs)
-  if (code !== 0) throw new Error(`svc run ended with ${code}:\n${all}`)
+  if (code !== 0) throw new Error(`${typed} ended with ${code}:\n${all}`)
   return frames
 }

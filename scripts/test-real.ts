@@ -57,7 +57,7 @@ async function tryAgent(name: string): Promise<boolean> {
 /** What the agents of this run did. */
 const seen: Record<string, Record<string, Cell>> = {}
 
-/** README has the table of what this file says. */
+/** README and docs/agents.md have tables of what this file says. */
 function writeResults(): void {
   const file = fileURLToPath(new URL('../test/real/results.json', import.meta.url))
   const before = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined

@@ -3,14 +3,18 @@ import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { realAgents } from './agents.js'
-import { resultsTable, withRun } from './results.js'
+import { mainCapabilities, resultsTable, withRun } from './results.js'
 
 const read = (path: string) => readFileSync(fileURLToPath(new URL(path, import.meta.url)), 'utf8')
 
-test('the table of agents in README is what the last run of test:real saw', () => {
-  const table = resultsTable(JSON.parse(read('results.json'))).join('\n')
-  assert.ok(read('../../README.md').includes(table), `README lacks this table:\n${table}`)
-})
+for (const [page, columns] of [
+  ['README.md', mainCapabilities],
+  ['docs/agents.md', undefined],
+] as const)
+  test(`the table of agents in ${page} is what the last run of test:real saw`, () => {
+    const table = resultsTable(JSON.parse(read('results.json')), columns).join('\n')
+    assert.ok(read(`../../${page}`).includes(table), `${page} lacks this table:\n${table}`)
+  })
 
 test('every agent is in it, at the version that is tried', () => {
   const { agents } = JSON.parse(read('results.json'))

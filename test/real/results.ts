@@ -1,6 +1,6 @@
 import { realAgents } from './agents.js'
 
-/** What a real agent has to do through the daemon, as a column of the table in README. */
+/** What a real agent has to do through the daemon, as a column of the table in docs/agents.md. */
 export const capabilities = {
   questions: 'asks permission',
   hook: 'hooks can refuse',
@@ -47,12 +47,17 @@ export function withRun(
   return { node: process.version.replace(/\..*/, ''), agents: Object.fromEntries(ordered) }
 }
 
-/** The table of README, a line each. */
-export function resultsTable({ agents }: Results): string[] {
-  const names = Object.keys(capabilities) as Capability[]
+/** The columns that README shows. */
+export const mainCapabilities: readonly Capability[] = ['questions', 'hook', 'restart', 'job']
+
+/** The table of docs/agents.md, a line each; with other columns that of README. */
+export function resultsTable(
+  { agents }: Results,
+  names: readonly Capability[] = Object.keys(capabilities) as Capability[],
+): string[] {
   const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
   return [
-    row(['agent', ...Object.values(capabilities)]),
+    row(['agent', ...names.map(name => capabilities[name])]),
     row(['---', ...names.map(() => ':---:')]),
     ...Object.entries(agents).map(([name, agent]) => {
       const marks = names.map(what => mark(agent[what]))

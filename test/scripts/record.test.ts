@@ -40,6 +40,12 @@ test('a recording is one file without scripts, fonts or addresses, in which each
   assert.match(svg, '&lt;a&gt;')
 })
 
+test('the picture of the board in README has a task that runs, one that waits and one that is blocked', () => {
+  assert.match(read('README.md'), '](docs/board.svg)')
+  const text = read('docs/board.svg').replace(/<[^>]*>/g, '')
+  for (const shown of ['$ svc task board', 'running', 'queued', 'waiting for', 'blocked']) assert.match(text, shown)
+})
+
 test('the recording in README is of `svc run` from its start to its end, at 80 columns', () => {
   assert.match(read('README.md'), '](docs/run.svg)')
   const svg = read('docs/run.svg')
