@@ -82,7 +82,7 @@ export const KernelErrors = defineErrors({
   invalid_query: { status: 400, message: 'the query does not match the schema of this route' },
   identity_required: {
     status: 401,
-    message: 'over TCP this daemon serves nobody without a token',
+    message: 'HTTP requests need a token',
     next: 'send the header `Authorization: Bearer <token>`; `svc auth token` prints one. The Unix socket needs none',
   },
   forbidden: { status: 403, message: 'this actor may not do that' },

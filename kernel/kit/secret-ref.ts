@@ -54,7 +54,7 @@ export const SecretResolvers = registry<SecretResolver>(
 const CONFLICT = 'put one of them into plugins.disabled'
 /** Errors of references to secrets. */
 export const SecretErrors = defineErrors({
-  secret_ref_invalid: { status: 422, message: 'this is no reference to a secret' },
+  secret_ref_invalid: { status: 422, message: 'this is not a secret reference' },
   secret_resolver_missing: {
     status: 422,
     message: 'no plugin resolves references of this scheme',
@@ -76,7 +76,7 @@ export async function resolveSecret(
 ): Promise<string> {
   const ref = parseSecretRef(reference)
   // It may be the secret itself: it is not repeated.
-  if (!ref) throw SecretErrors.secret_ref_invalid(`${what} is no reference such as env:NAME`)
+  if (!ref) throw SecretErrors.secret_ref_invalid(`${what} is not a reference such as env:NAME`)
   const { scheme, rest } = ref
   const resolvers = kernel.collect(SecretResolvers).filter(({ entry }) => entry.scheme === scheme)
   const [resolver] = resolvers

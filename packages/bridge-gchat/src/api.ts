@@ -159,7 +159,7 @@ export function serviceAccountOf(json: string): ServiceAccount {
       status: 'auth_required',
       reason: 'auth_failed',
       message:
-        'the secret credentials_json is no JSON key of a service account: make one under IAM & Admin > Service Accounts > Keys',
+        'the secret credentials_json is not the JSON key of a service account: make one under IAM & Admin > Service Accounts > Keys',
     })
   }
 }

@@ -46,7 +46,7 @@ function parsed(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString('utf8'))
   } catch {
-    throw new BadEvent('the body is no JSON')
+    throw new BadEvent('the body is not valid JSON')
   }
 }
 

@@ -10,11 +10,11 @@ export async function run({ client, out, args, cwd }: CommandContext): Promise<v
   const { trust } = (await client.request('GET', at)) as WorkspaceTrustReply
   if (trust.state === 'trusted' || trust.state === 'empty') {
     if (out.json) return out.value({ trust })
-    return out.line(trust.state === 'empty' ? 'no file of this workspace runs code' : 'already trusted')
+    return out.line(trust.state === 'empty' ? 'nothing in this workspace needs trust' : 'already trusted')
   }
   const reply = (await client.request('PUT', at, { digest: trust.digest })) as WorkspaceTrustReply
   if (out.json) return out.value(reply)
   out.line(`trusted ${trust.files.length} file${trust.files.length === 1 ? '' : 's'}:`)
   for (const file of trust.files) out.line(`  ${file}`)
-  out.line('A change of one of them asks again. To withdraw: svc workspace untrust <workspace>')
+  out.line('If one of these files changes, you are asked again. To withdraw the trust: svc workspace untrust <workspace>')
 }

@@ -97,7 +97,7 @@ const PUT = 'svc vault put <ref>'
 export const VaultErrors = defineErrors({
   vault_ref_invalid: {
     status: 400,
-    message: 'this is no reference to a secret of the vault',
+    message: 'this is not a secret reference: use vault:<namespace>/<name>',
     next: `write vault:<namespace>/<name>/…, for example vault:mcp/global/github/env/TOKEN; the namespaces are ${NAMESPACES.join(', ')}`,
   },
   vault_namespace_invalid: {

@@ -147,7 +147,7 @@ export default definePlugin({
             item: '',
             fields: [
               { header: 'New key', path: 'key_id' },
-              { header: 'Secrets sealed anew', path: 'resealed' },
+              { header: 'Secrets encrypted again', path: 'resealed' },
             ],
           },
         }),

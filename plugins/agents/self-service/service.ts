@@ -59,7 +59,7 @@ export class SelfService {
   caller(actor: Actor, headers: Headers): SessionInfo {
     const id = actor.origin === AGENT_SESSION ? actor.id : headers['x-service-session-id']
     if (id === undefined) {
-      throw KernelErrors.identity_required('only the agent of a session may ask this, and the operator is none', {
+      throw KernelErrors.identity_required('only the agent of a session may ask this; you call as the operator', {
         next: 'run it inside a session, where SVC_SOCKET is set',
       })
     }

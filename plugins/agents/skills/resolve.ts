@@ -121,7 +121,7 @@ export function diagnosticsOf({ winner, shadowed, reasons, active, untrusted }: 
         {
           pattern: 'workspace_untrusted',
           severity: 'warning',
-          message: 'nobody trusts the files of this workspace, so no agent is told of it: svc workspace trust',
+          message: 'the files of this workspace are not trusted, so no agent is told of it: svc workspace trust',
         },
       ]
     : []

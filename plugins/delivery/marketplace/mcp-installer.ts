@@ -165,6 +165,6 @@ function reference({ vault_ref: ref }: Extract<Given, { vault_ref: string }>): s
   const scheme = parseSecretRef(ref)?.scheme
   if (scheme === 'vault' || scheme === 'env') return ref
   throw MarketplaceErrors.mcp_install_invalid(
-    `${shown(ref)} is no reference to a secret, such as vault:mcp/global/name/token`,
+    `${shown(ref)} is not a secret reference, such as vault:mcp/global/name/token`,
   )
 }

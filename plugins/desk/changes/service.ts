@@ -421,7 +421,7 @@ function bodyNames(route: Route | undefined): readonly string[] {
 function decodedBody({ body: schema, bodyOptional }: Route, body: unknown): unknown {
   if (!schema) return undefined
   if (!isSchema(schema))
-    throw ChangeErrors.plan_refused('the body of this request is no JSON, and no plan is made of it')
+    throw ChangeErrors.plan_refused('the body of this request is not JSON, so there is no plan of it')
   if (body === undefined && bodyOptional) return undefined
   const parsed = v.safeParse(schema, body ?? {})
   if (parsed.success) return parsed.output

@@ -35,7 +35,7 @@ export interface DaemonApi extends TapsOf<typeof points> {
   hold(): HeldHome | undefined
   /** Ends the hold, for good. @throws Fault `home_not_held` */
   confirm(actor: Actor): Promise<void>
-  /** Throws `draining` (503) or the refusal of a guard unless new work is admitted; `what` names it, `session` say. */
+  /** Throws `draining` (503) or the refusal of a guard unless the daemon accepts new work again; `what` names it, `session` say. */
   admit(what: string): Promise<void>
   /** What `/api/status` and `/api/doctor` answer, for plugins that hand it on. */
   readonly reports: {

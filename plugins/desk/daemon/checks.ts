@@ -146,7 +146,7 @@ export function reconcileItems(
           category,
           severity: 'info',
           title: `No plugin knows the kind ${name}`,
-          message: `${count} records of it are stored as they were written and have no effect`,
+          message: `${count} records of it are stored unchanged and have no effect`,
           suggested_command: command('resource list', name),
         }),
       ),

@@ -159,7 +159,7 @@ export default definePlugin({
       privileged: true,
       with: [
         undo({ by: 'action', path: '/api/drain' }),
-        cli('undrain', { view: { text: 'new work is admitted' } }),
+        cli('undrain', { view: { text: 'the daemon accepts new work again' } }),
         runsCode(false),
       ],
       handle: async (self, { actor }) => {

@@ -31,7 +31,7 @@ export function nodeItems(version: string, now: number): DiagnosticItem[] {
       category: 'daemon',
       severity: 'warning',
       title: 'Node gets no more fixes',
-      message: `the daemon runs on Node ${version}, which has got no security fixes since ${end}; install a release with long-term support, then start the daemon again`,
+      message: `the daemon runs on Node ${version}, which has had no security fixes since ${end}; install a release with long-term support, then start the daemon again`,
       suggested_command: 'svc daemon stop && svc daemon start',
     }),
   ]

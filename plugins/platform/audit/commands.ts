@@ -13,12 +13,12 @@ export async function run({ client, out, options }: CommandContext): Promise<num
 function show({ checked, first, last, head, broken }: VerifyAuditReply, out: CommandContext['out']): void {
   if (broken) {
     out.line(out.color('red', `the audit is broken at entry ${broken.seq}: ${broken.problem}`))
-    out.line(`${checked} entries before it are as they were written`)
+    out.line(`${checked} entries before it verified, none altered`)
   } else if (last === undefined) out.line('the audit is empty')
   else {
-    out.line(`${checked} entries, ${first} to ${last}, are as they were written`)
+    out.line(`${checked} entries verified (${first} to ${last}), none altered`)
     out.line(
-      out.color('dim', `note the hash of the newest elsewhere, and check it later: svc audit verify --expect ${head}`),
+      out.color('dim', `keep this hash on another machine and check it with: svc audit verify --expect ${head}`),
     )
   }
 }

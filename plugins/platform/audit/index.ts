@@ -111,7 +111,7 @@ export default definePlugin({
           ],
           view: {
             item: '',
-            fields: [{ header: 'Begins with', path: 'end' }],
+            fields: [{ header: 'Cause', path: 'end' }],
             table: {
               path: 'chain',
               columns: [

@@ -2,7 +2,7 @@ import { command } from '../../../kernel/kit/commands/command-line.js'
 import { defineErrors } from '../../../kernel/plugin.js'
 
 export const ConfigErrors = defineErrors({
-  setting_unknown: { status: 400, message: 'nobody owns this setting', next: command('doctor', '--only', 'config') },
+  setting_unknown: { status: 400, message: 'there is no such setting', next: command('doctor', '--only', 'config') },
   setting_invalid: { status: 400, message: 'the value is not valid for this setting' },
   setting_not_overlaid: { status: 400, message: 'this setting has one value for the whole daemon' },
   overlay_unknown: { status: 404, message: 'there is no such overlay' },

@@ -152,7 +152,7 @@ export class ConfigurationService {
   /** @throws Fault `setting_unknown` */
   entry(path: string): Setting {
     const entry = this.known.find(known => known.path === path)
-    if (!entry) throw ConfigErrors.setting_unknown(`nobody owns a setting ${shown(path)}`)
+    if (!entry) throw ConfigErrors.setting_unknown(`there is no setting ${shown(path)}`)
     return entry
   }
 

@@ -42,7 +42,7 @@ export function checkDescribable(routes: readonly Route<never>[]): void {
     try {
       describe(route as Route)
     } catch (error) {
-      throw new Error(`${route.method} ${route.path} has a schema that is no JSON Schema: ${messageOf(error)}`)
+      throw new Error(`${route.method} ${route.path} has a schema that is not a JSON Schema: ${messageOf(error)}`)
     }
   }
 }

@@ -71,7 +71,7 @@ export class NotificationsService implements NotificationsApi {
   async notify(actor: Actor, headers: Headers, body: NotifyBody): Promise<NotifyReply> {
     const id = actor.origin === AGENT_SESSION ? actor.id : headers['x-service-session-id']
     if (id === undefined)
-      throw KernelErrors.identity_required('only the agent of a session may tell this, and the operator is none', {
+      throw KernelErrors.identity_required('only the agent of a session may report this; you call as the operator', {
         next: 'run it inside a session, where SVC_SOCKET is set',
       })
     const session = this.kernel.needs.sessions.current?.get(id)

@@ -51,6 +51,6 @@ async function inputOf(context: CommandContext, given: string | undefined): Prom
   try {
     return JSON.parse(text)
   } catch (error) {
-    return context.fault('usage', `the input is no JSON: ${messageOf(error)}`, "give an object, such as '{}'")
+    return context.fault('usage', `the input is not valid JSON: ${messageOf(error)}`, "give an object, such as '{}'")
   }
 }

@@ -106,7 +106,7 @@ test('a drop-in whose schema no document can tell fails by name, and says which 
   const svc = await boot({ plugins: [things, plugin('vendor.odd', [more('/api/ext/fine'), broken])] })
   const state = svc.kernel.host.plugins().find(({ name }) => name === 'vendor.odd')?.state
   assert.is(state?.status, 'failed')
-  assert.match(JSON.stringify(state), /GET \/api\/ext\/broken has a schema that is no JSON Schema/)
+  assert.match(JSON.stringify(state), /GET \/api\/ext\/broken has a schema that is not a JSON Schema/)
   assert.is((await svc.request('GET', '/api/ext/fine')).status, 404)
   assert.is((await svc.request('GET', '/api/things/a')).status, 200)
   assert.is((await svc.kernel.host.load(plugin('vendor.even', [odd]))).status, 'failed')
@@ -118,7 +118,7 @@ test('a boot that is given such a drop-in refuses it too, wherever its name stan
   const broken = plugin('acme.odd', [more('/api/ext/broken', v.instance(Map))])
   const svc = await boot({ plugins: [things, broken] })
   const state = svc.kernel.host.plugins().find(({ name }) => name === 'acme.odd')?.state
-  assert.match(JSON.stringify(state), /GET \/api\/ext\/broken has a schema that is no JSON Schema/)
+  assert.match(JSON.stringify(state), /GET \/api\/ext\/broken has a schema that is not a JSON Schema/)
   assert.is((await svc.request('GET', '/api/openapi.json')).status, 200)
   await svc.close()
 })

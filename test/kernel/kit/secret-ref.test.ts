@@ -76,7 +76,7 @@ test('what is no reference may be the secret itself and is not repeated', async 
   assert.equal(wrong, {
     code: 'secret_ref_invalid',
     status: 422,
-    text: 'TOKEN is no reference such as env:NAME',
+    text: 'TOKEN is not a reference such as env:NAME',
     next: 'svc help',
   })
 })

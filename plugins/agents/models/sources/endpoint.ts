@@ -71,7 +71,7 @@ async function readList(url: URL, key: string | undefined, signal: AbortSignal) 
   try {
     value = JSON.parse(text)
   } catch {
-    throw new Error('its answer is no JSON')
+    throw new Error('its answer is not valid JSON')
   }
   const list = modelsIn(value)
   if (!list) throw new Error('its answer is no list of models')

@@ -54,7 +54,7 @@ export class ConfigCheck {
     try {
       schema = JSON.parse(text)
     } catch {
-      return broken('it is no JSON')
+      return broken('it is not valid JSON')
     }
     const problem = (await loadJsonSchema()).schemaProblem(schema)
     return problem === undefined ? (schema as Readonly<Record<string, unknown>>) : broken(problem)

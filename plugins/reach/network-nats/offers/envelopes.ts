@@ -86,7 +86,7 @@ export function opened<P extends Protocol>(
   })
   if (data.length > MAX_BYTES) return refused('malformed', `it has ${data.length} bytes, and ${MAX_BYTES} are allowed`)
   const content = parsed(data)
-  if (!content) return refused('malformed', 'it is no JSON object')
+  if (!content) return refused('malformed', 'it is not a JSON object')
   const { proof } = content
   if (!isProof(proof)) return refused('verification_failed', 'it has no signature')
   if (proof.version !== PROOF) return refused('unsupported_profile', `proof.version: expected ${PROOF}`)

@@ -55,7 +55,7 @@ export class AgentChannels {
   caller(actor: Actor, headers: Headers): SessionInfo {
     const id = agentSessionOf(actor) ?? headers['x-service-session-id']
     if (id === undefined)
-      throw KernelErrors.identity_required('only the agent of a session has channels, and the operator is none', {
+      throw KernelErrors.identity_required('only the agent of a session has channels; you call as the operator', {
         next: 'run it inside a session, where SVC_SOCKET is set',
       })
     const session = this.rooms.kernel.needs.sessions.get(id)

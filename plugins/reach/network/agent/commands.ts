@@ -141,7 +141,7 @@ async function bodyOf(context: Context, needsText: boolean): Promise<Record<stri
   const text = args.text === '-' ? await stdin() : args.text
   if (text !== undefined && text.trim() !== '') return { text }
   if (!needsText) return {}
-  return fault('usage', 'a message needs a text', `svc ${path} --help`)
+  return fault('usage', 'the text of the message is missing', `svc ${path} --help`)
 }
 
 function parsed(text: string): unknown {

@@ -66,7 +66,7 @@ function showFrame(context: CommandContext, data: LogEvent | LogsMissed): void {
   if (out.json) out.row?.(data)
   else if ('type' in data) out.line(lineOf(context, data))
   else if (data.reason === 'gap') out.line(`events ${data.from} to ${data.to} are missing: retention has removed them`)
-  else out.line('the event log begins anew')
+  else out.line('the event log starts over')
 }
 
 function lineOf({ out }: CommandContext, event: LogEvent): string {

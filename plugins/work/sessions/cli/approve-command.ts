@@ -56,7 +56,7 @@ export async function runInteractions(context: TaskContext): Promise<void> {
   const query = options.status === undefined ? '' : `?status=${encodeURIComponent(String(options.status))}`
   const reply = (await client.request('GET', `${base}/interactions${query}`)) as ListInteractionsReply
   if (out.json) return out.value(reply)
-  out.table(reply.interactions, COLUMNS, 'this session asked for nothing')
+  out.table(reply.interactions, COLUMNS, 'this session has asked no question')
   if (reply.interactions.length > 0)
     out.line(out.color('dim', `all of one: svc session interactions ${args.session_id} <id>`))
 }

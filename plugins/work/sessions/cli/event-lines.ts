@@ -194,7 +194,7 @@ export class EventLines {
 /** What happened to a conversation as a whole. */
 const MARKERS: Readonly<Record<string, string>> = {
   rewound: 'the conversation was cut back to here',
-  cleared: 'the conversation begins anew',
+  cleared: 'the conversation starts over',
   forked: 'the conversation goes on in another worktree',
 }
 

@@ -16,7 +16,7 @@ export const rewindRoutes: readonly Route<SessionsService>[] = [
     replies: { 200: schemas.SessionReply },
     with: [
       describe(area),
-      cli('session clear', { args: [id], find, view: { text: '{session.id} begins anew with the next prompt' } }),
+      cli('session clear', { args: [id], find, view: { text: '{session.id} starts over with the next prompt' } }),
     ],
     handle: async (self, { params }) => {
       const row = self.find(params.session_id, params.workspace_id)

@@ -64,7 +64,7 @@ export const approvalRoutes = [
             { header: 'Until', path: 'expires_at', as: 'ago' },
             { header: 'Input', path: 'input', below: true },
           ],
-          empty: 'no call waits for anybody',
+          empty: 'no call waits for an answer',
         },
       }),
     ],

@@ -103,7 +103,7 @@ test('a manifest that names the secret of another extension, or of a server, sta
     await put(svc, 'vault:mcp/global/github/env/TOKEN')
     await svc.drop('thief', { ...writer(''), 'extension.toml': thief(ref) }, true)
     const found = await svc.until('thief', one => one?.health === 'unhealthy')
-    assert.match(found.health_message, /thief must not use|this is no reference to a secret of the vault/)
+    assert.match(found.health_message, /thief must not use|this is not a secret reference/)
     assert.not.ok(await readFile(path.join(svc.home, 'extensions/thief/got'), 'utf8').catch(() => undefined))
     await svc.close()
   }

@@ -119,7 +119,7 @@ test('provider_config is held to the whole schema of its adapter, and a broken s
   assert.equal([bridge.display_name, bridge.provider_config], ['New name', config])
   const { status, body } = await s.request('POST', '/api/bridges', of('broken', {}))
   assert.equal([status, body.code], [503, 'bridge_schema_unusable'])
-  assert.match(body.error, /extension broken cannot be used: it is no JSON/)
+  assert.match(body.error, /extension broken cannot be used: it is not valid JSON/)
   assert.ok(((await created(of('fakechat'))) as { id?: string }).id)
   const { providers } = (await s.request('GET', '/api/bridges/providers')).body
   assert.equal(

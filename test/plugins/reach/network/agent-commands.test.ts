@@ -81,7 +81,7 @@ test('an agent sends, receives and answers in its channels, and what it received
   assert.match(human.stdout, /^msg_\w+ {2}\w+ from ses_\w+\n/)
   const wrong = await asAgent(scene, 'cid', ['ch', 'send', 'team', 'x', '--kind', 'gossip'])
   assert.is(wrong.code, 2)
-  assert.match((await asAgent(scene, 'cid', ['ch', 'send', 'team', ' '])).stderr, 'a message needs a text')
+  assert.match((await asAgent(scene, 'cid', ['ch', 'send', 'team', ' '])).stderr, 'the text of the message is missing')
 })
 
 test('an agent reads its inbox without naming its session', async ({ scene }) => {
