@@ -6,12 +6,14 @@ import * as v from 'valibot'
  */
 export const text = (max: number, min = 1) => v.pipe(v.string(), v.trim(), v.minLength(min), v.maxLength(max))
 
-/** At most `max` UTF-16 code units of a text, then `…` if it was longer; a character of two units is never split. */
-export function cut(value: string, max: number): string {
-  if (value.length <= max) return value
+/** At most `max` UTF-16 code units of a text; a character of two units is never split. */
+export function clip(value: string, max: number): string {
   const last = value.charCodeAt(max - 1)
-  return `${value.slice(0, last >= 0xd800 && last <= 0xdbff ? max - 1 : max)}…`
+  return value.length > max && last >= 0xd800 && last <= 0xdbff ? value.slice(0, max - 1) : value.slice(0, max)
 }
+
+/** The same, then `…` if the text was longer. */
+export const cut = (value: string, max: number): string => (value.length > max ? `${clip(value, max)}…` : value)
 
 /**
  * A foreign text as an error quotes it: in quotation marks, control characters escaped, at most `max` code units and then `…`.

@@ -3,6 +3,7 @@ import path from 'node:path'
 import * as v from 'valibot'
 import { canonicalJson } from '../../../kernel/kit/canonical.js'
 import { issueText } from '../../../kernel/kit/issue-text.js'
+import { parseJson } from '../../../kernel/kit/json.js'
 import { Fault, type Kind, messageOf } from '../../../kernel/plugin.js'
 import { AgentKind, parseAgent, RESERVED_NAMES } from '../../agents/agents/api.js'
 import { AgentHeartbeatKind, AgentSoulKind } from '../../agents/sidecars/api.js'
@@ -170,7 +171,7 @@ class BundleReader {
     for (const [n, entry] of entries.entries()) {
       const where = `${at}.layouts.${n}`
       await this.#attempt(`${where}.path`, entry.path, async file => {
-        const spec: unknown = JSON.parse(await readText(this.#root, file, MAX_LAYOUT_BYTES))
+        const spec = parseJson(await readText(this.#root, file, MAX_LAYOUT_BYTES))
         const wrong = layoutProblem(spec)
         if (wrong !== undefined) return this.#say(where, `${file}: ${wrong}`)
         const { id } = spec as { id: string }

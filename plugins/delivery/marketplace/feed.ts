@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { parseJson } from '../../../kernel/kit/json.js'
 import { type FeedKind, McpSection } from '../../../schemas/marketplace.js'
 
 /** What a feed may weigh; beyond it nothing of it is taken. */
@@ -74,7 +75,7 @@ const BY_NAME: readonly FeedKind[] = ['extension', 'skill']
 
 /** A feed; entries that are not valid are left out. Throws an Error that says why it is none. */
 export function parseFeed(text: string, kind: FeedKind): Feed {
-  const whole: unknown = JSON.parse(text)
+  const whole = parseJson(text)
   const entries = (whole as { entries?: unknown } | null)?.entries
   if (!Array.isArray(entries)) throw new Error('it has no list `entries`')
   if (entries.length > FEED_LIMITS.entries) throw new Error(`it has more than ${FEED_LIMITS.entries} entries`)

@@ -1,3 +1,4 @@
+import { parseJson } from '../../../kernel/kit/json.js'
 import { messageOf, type Tx } from '../../../kernel/plugin.js'
 import type { Refusal, RemoteEnvelope, RemotePeer } from '../network/api.js'
 import type { K } from './needs.js'
@@ -158,7 +159,7 @@ const isGone = (error: unknown): boolean =>
 /** @returns undefined for what is no JSON object */
 export function parsed(data: Uint8Array): Readonly<Record<string, unknown>> | undefined {
   try {
-    const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(data))
+    const value = parseJson(new TextDecoder('utf-8', { fatal: true }).decode(data))
     return typeof value === 'object' && value !== null && !Array.isArray(value)
       ? (value as Readonly<Record<string, unknown>>)
       : undefined

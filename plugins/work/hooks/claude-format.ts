@@ -1,3 +1,4 @@
+import { parseJson } from '../../../kernel/kit/json.js'
 import type { HookEvent } from '../../../schemas/hooks.js'
 import type { HookPayload } from './api.js'
 import { globTest } from './glob.js'
@@ -185,7 +186,7 @@ function changedInput(event: HookEvent, { command }: HookPayload): HookPayload {
 function jsonOf(output: string): unknown {
   if (!output.trimStart().startsWith('{')) return undefined
   try {
-    return JSON.parse(output)
+    return parseJson(output)
   } catch {
     return undefined
   }

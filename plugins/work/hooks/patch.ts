@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { parseJson } from '../../../kernel/kit/json.js'
 import { shown } from '../../../kernel/kit/text.js'
 import { messageOf } from '../../../kernel/plugin.js'
 import type { HookEvent } from '../../../schemas/hooks.js'
@@ -68,7 +69,7 @@ const FORMS: Readonly<Record<PatchMember, Form>> = {
 export function parsePatch(text: string): unknown {
   if (text.trim() === '') return undefined
   try {
-    return JSON.parse(text)
+    return parseJson(text)
   } catch (error) {
     throw new Error(`invalid JSON on standard output: ${messageOf(error)}`)
   }

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { parseJson } from '../../../kernel/kit/json.js'
 import { text } from '../../../kernel/kit/text.js'
 import { kind } from '../../../kernel/plugin.js'
 
@@ -15,7 +16,7 @@ const JsonSchema = v.pipe(
   v.rawTransform(({ dataset: { value }, addIssue, NEVER }): Record<string, unknown> => {
     if (typeof value !== 'string') return value
     try {
-      const parsed: unknown = JSON.parse(value)
+      const parsed = parseJson(value)
       if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed))
         return parsed as Record<string, unknown>
     } catch {

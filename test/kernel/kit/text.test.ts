@@ -2,7 +2,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
 import { settingsSection } from '../../../kernel/kit/settings.js'
-import { shown, text } from '../../../kernel/kit/text.js'
+import { clip, cut, shown, text } from '../../../kernel/kit/text.js'
 
 test('a text is trimmed before it is measured', () => {
   assert.is(v.parse(text(3), '  abc\n'), 'abc')
@@ -18,6 +18,13 @@ test('a foreign text is shown in quotation marks, escaped and cut', () => {
   assert.is(shown('x'.repeat(201)), JSON.stringify(`${'x'.repeat(200)}…`))
   assert.is(shown('abcdef', 3), '"abc…"')
   assert.is(shown('\u001b[31m'), '"\\u001b[31m"')
+})
+
+test('a character of two units is never split', () => {
+  const face = '\u{1f600}'
+  assert.equal([clip(`a${face}b`, 1), clip(`a${face}b`, 2), clip(`a${face}b`, 3)], ['a', 'a', `a${face}`])
+  assert.equal([clip(face, 2), clip(face, 1), clip('', 5), clip('abc', 0)], [face, '', '', ''])
+  assert.equal([cut(`a${face}b`, 2), cut(`a${face}`, 3)], ['a…', `a${face}`])
 })
 
 test('the settings of a section share its path and the moment at which they take effect', () => {

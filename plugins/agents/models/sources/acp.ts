@@ -1,4 +1,5 @@
 import { mkdir } from 'node:fs/promises'
+import { parseJson } from '../../../../kernel/kit/json.js'
 import { type Clock, messageOf, within } from '../../../../kernel/plugin.js'
 import type { ReasoningEffort } from '../../../../schemas/agents.js'
 import { type ProcessHandle, readLines } from '../../../platform/processes/api.js'
@@ -102,7 +103,7 @@ function openSession(child: ProcessHandle, cwd: string): Promise<unknown> {
 
 function parsed(line: string): Json | undefined {
   try {
-    const value: unknown = JSON.parse(line)
+    const value = parseJson(line)
     return isObject(value) ? value : undefined
   } catch {
     return undefined

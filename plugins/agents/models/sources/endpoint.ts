@@ -1,3 +1,4 @@
+import { parseJson } from '../../../../kernel/kit/json.js'
 import { wholeOf } from '../../../../kernel/kit/whole.js'
 import { type Clock, messageOf, within } from '../../../../kernel/plugin.js'
 import { durationMs } from '../../../../schemas/duration.js'
@@ -69,7 +70,7 @@ async function readList(url: URL, key: string | undefined, signal: AbortSignal) 
   const text = response.body ? (await wholeOf(response.body, MAX_BYTES, tooMuch)).toString('utf8') : ''
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = parseJson(text)
   } catch {
     throw new Error('its answer is not valid JSON')
   }

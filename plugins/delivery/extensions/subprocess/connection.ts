@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream'
+import { parseJson } from '../../../../kernel/kit/json.js'
 import { Serial } from '../../../../kernel/kit/serial.js'
 import { type Clock, messageOf } from '../../../../kernel/plugin.js'
 import { readLines } from '../../../platform/processes/api.js'
@@ -210,7 +211,7 @@ export class Connection {
 function parse(line: string): Message | undefined {
   if (line[0] !== '{') return undefined
   try {
-    const message = JSON.parse(line) as Message
+    const message = parseJson(line) as Message
     return message.jsonrpc === '2.0' ? message : undefined
   } catch {
     return undefined

@@ -1,4 +1,5 @@
 import { backoff } from '../../../../kernel/kit/backoff.js'
+import { parseJson } from '../../../../kernel/kit/json.js'
 import { messageOf } from '../../../../kernel/plugin.js'
 import { keep, OutputEnd, type ProcessHandle, readLines } from '../../../platform/processes/api.js'
 import type { HookPayload } from '../api.js'
@@ -139,7 +140,7 @@ export class WarmProgram {
   #answered({ waiting }: Running, line: string): boolean {
     let message: { readonly id?: unknown; readonly patch?: unknown; readonly error?: unknown } | null
     try {
-      message = JSON.parse(line)
+      message = parseJson(line) as typeof message
     } catch {
       return false
     }

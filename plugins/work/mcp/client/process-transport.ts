@@ -1,5 +1,6 @@
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
+import { parseJson } from '../../../../kernel/kit/json.js'
 import { messageOf } from '../../../../kernel/plugin.js'
 import { keep, OutputEnd, type ProcessHandle, readLines } from '../../../platform/processes/api.js'
 
@@ -72,7 +73,7 @@ export class ProcessTransport implements Transport {
     if (line[0] !== '{') return false
     let message: { readonly jsonrpc?: unknown }
     try {
-      message = JSON.parse(line)
+      message = parseJson(line) as typeof message
     } catch {
       return false
     }

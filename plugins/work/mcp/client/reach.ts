@@ -1,4 +1,5 @@
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
+import { wellFormed } from '../../../../kernel/kit/json.js'
 import { TokenBucket } from '../../../../kernel/kit/rate.js'
 import { resolveSecret } from '../../../../kernel/kit/secret-ref.js'
 import { type MaybeToken, messageOf, type PluginKernel, systemClock } from '../../../../kernel/plugin.js'
@@ -94,6 +95,7 @@ async function overHttp(url: URL, fetchWith: (over: StreamOver) => typeof fetch)
   const send = fetchWith(limit => reached.onStreamOver?.(limit))
   const transport = new StreamableHTTPClientTransport(url, { fetch: fewStreams(send) })
   answerFew(transport as Transport)
+  receiveWellFormed(transport as Transport)
   const reached: Reached = {
     transport: transport as Transport,
     lastWords: () => '',
@@ -115,6 +117,17 @@ function fewStreams(send: typeof fetch): typeof fetch {
     if (init?.method === 'GET' && !streams.tryTake(1)) throw new Error('its streams of events end too often')
     return send(input, init)
   }
+}
+
+/** The transport parses by itself what it receives. */
+function receiveWellFormed(transport: Transport): void {
+  let receive: Transport['onmessage']
+  Object.defineProperty(transport, 'onmessage', {
+    get: () => receive,
+    set: (handler: Transport['onmessage']) => {
+      receive = handler && ((message, extra) => handler(wellFormed(message), extra))
+    },
+  })
 }
 
 /** Each answer is a request of its own: a server that asks on and takes no answers would have ever more of them under way. */

@@ -1,5 +1,6 @@
 import type { Readable, Writable } from 'node:stream'
 import { type AnyMessage, RequestError, type Stream } from '@agentclientprotocol/sdk'
+import { parseJson } from '../../../../kernel/kit/json.js'
 import { messageOf, turn } from '../../../../kernel/plugin.js'
 import { readLines } from '../../../platform/processes/api.js'
 
@@ -126,7 +127,7 @@ function parse(line: string): Message | undefined {
   // Every message is an object; a log line that happens to be JSON is not.
   if (line[0] !== '{') return undefined
   try {
-    return JSON.parse(line) as Message
+    return parseJson(line) as Message
   } catch {
     return undefined
   }

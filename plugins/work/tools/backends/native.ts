@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { annotationsOf, canRunCode, RouteTool } from '../../../../kernel/kit/annotations/index.js'
+import { parseJson } from '../../../../kernel/kit/json.js'
 import { shown } from '../../../../kernel/kit/text.js'
 import { type BoundRoute, Collected, isDropIn } from '../../../../kernel/platform.js'
 import { type Actor, Fault, type PluginKernel, type Requests } from '../../../../kernel/plugin.js'
@@ -228,7 +229,7 @@ function refused(toolId: string, status: number, text: string): Fault {
 
 function asJson(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseJson(text)
   } catch {
     return undefined
   }

@@ -1,0 +1,81 @@
+// `node scripts/check-text.mjs`: where the sources cut a text at a bound with `.slice`, which can split a character of two
+// UTF-16 units; `clip` and `cut` of the kit do not. Whether something is a text only its type says. Part of `npm run check`.
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { SyntaxKind } from 'typescript/unstable/ast'
+import { API } from 'typescript/unstable/sync'
+
+const FOLDERS = /^(?:kernel|plugins|cli|client|testing|packages|schemas)\//
+const METHODS = new Set(['slice', 'substring', 'substr'])
+/** Names of bounds; another second argument is a position that was found in the text, between two characters. */
+const BOUND = /^(?:[A-Z][A-Z0-9_]*|(?:max|limit|longest|most|room|width)\w*|\w*(?:Max|Limit))$/
+/** The shortest bound that is no format of its own, such as the ten characters of a date. */
+const SHORTEST = 20
+/** What has ASCII only. */
+const ASCII = /\.digest\(|\.toString\('(?:hex|base64url)'\)|toISOString\(\)|\bsha256\b/
+
+/** A call that may split a character. */
+function isBound(node) {
+  if (node.kind === SyntaxKind.NumericLiteral) return Number(node.text) >= SHORTEST
+  if (node.kind === SyntaxKind.Identifier) return BOUND.test(node.text)
+  if (node.kind === SyntaxKind.PropertyAccessExpression) return BOUND.test(node.name.text)
+  if (node.kind === SyntaxKind.BinaryExpression) return isBound(node.left) || isBound(node.right)
+  return false
+}
+
+/** Calls of the sources below `root` as `{ file, start, end, receiver, bound, optional, line }`. */
+export function unsafeCuts(root) {
+  const api = new API({ cwd: root })
+  try {
+    const { program, checker } = api.updateSnapshot({ openProject: path.join(root, 'tsconfig.json') }).getProjects()[0]
+    const found = []
+    for (const name of program.getSourceFileNames()) {
+      const file = path.relative(root, name)
+      if (!FOLDERS.test(file) || name.endsWith('.d.ts') || file.includes('node_modules')) continue
+      const text = readFileSync(name, 'utf8')
+      if (!/\.(?:slice|substring|substr)\(0, /.test(text)) continue
+      const calls = []
+      const visit = node => {
+        const { expression: callee, arguments: given } = node
+        if (
+          node.kind === SyntaxKind.CallExpression &&
+          callee.kind === SyntaxKind.PropertyAccessExpression &&
+          METHODS.has(callee.name.text) &&
+          given.length === 2 &&
+          given[0].text === '0' &&
+          isBound(given[1])
+        )
+          calls.push({ node, callee, bound: given[1] })
+        node.forEachChild(visit)
+      }
+      program.getSourceFile(name).forEachChild(visit)
+      for (const { node, callee, bound } of calls) {
+        const type = checker.getTypeAtLocation(callee.expression)
+        if (!type || !/^(?:string|"|`)/.test(checker.typeToString(type))) continue
+        const receiver = text.slice(callee.expression.pos, callee.expression.end).trim()
+        if (ASCII.test(receiver)) continue
+        const start = text.indexOf(receiver, callee.expression.pos)
+        found.push({
+          file,
+          start,
+          end: node.end,
+          receiver,
+          bound: text.slice(bound.pos, bound.end).trim(),
+          optional: callee.questionDotToken !== undefined,
+          line: text.slice(0, start).split('\n').length,
+        })
+      }
+    }
+    return found
+  } finally {
+    api.close()
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const found = unsafeCuts(path.join(path.dirname(fileURLToPath(import.meta.url)), '..'))
+  for (const { file, line, receiver, bound } of found)
+    console.log(`${file}:${line}: ${receiver.replace(/\s+/g, ' ').slice(-60)}.slice(0, ${bound}) may split a character: use clip or cut`)
+  process.exit(found.length === 0 ? 0 : 1)
+}
