@@ -1,9 +1,10 @@
 // Translates the sources of the tests, and all that they import of this tree, into one file for all processes of a run: to
 // load some hundred modules takes a process longer than most tests take. Each module is evaluated when it is first imported,
-// once a process; packages stay imports.
+// once a process, and so are packages, which stay beside it: all that any test imports would take a process seconds.
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
 import { dirname, join } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { build, transform } from 'esbuild'
 import { packageEntries, root, sourceOf } from './sources.mjs'
 
@@ -28,11 +29,19 @@ export async function bundleTests(files) {
   const imports = [...sources].map(name => `  ${JSON.stringify(name)}: () => import(${JSON.stringify(`./${name}`)}),`)
   const stdin = { contents: `export const modules = {\n${imports.join('\n')}\n}\n`, resolveDir: root, loader: 'js' }
   const options = { absWorkingDir: root, bundle: true, platform: 'node', target: 'node20', format: 'esm' }
-  const common = { ...options, packages: 'external', write: false, metafile: true, logLevel: 'silent', charset: 'utf8' }
+  const common = { ...options, write: false, metafile: true, logLevel: 'silent', charset: 'utf8' }
   const entryPoints = existing([...packageEntries(), ...programs])
   const [whole, entries] = await Promise.all([
-    build({ ...common, stdin, outfile: path, sourcemap: 'linked', sourcesContent: false, plugins: [inPlace] }),
-    build({ ...common, entryPoints, outdir: folder, splitting: true, plugins: [inPlace] }),
+    build({
+      ...common,
+      stdin,
+      banner,
+      outfile: path,
+      sourcemap: 'linked',
+      sourcesContent: false,
+      plugins: [inPlace, later],
+    }),
+    build({ ...common, packages: 'external', entryPoints, outdir: folder, splitting: true, plugins: [inPlace] }),
   ])
   // What is imported at run time is an entry as well, and none of those that are asked for by their names.
   const outputs = Object.values(entries.metafile.outputs).filter(({ entryPoint }) => sources.has(entryPoint))
@@ -97,4 +106,40 @@ const inPlace = {
       return { contents: code, loader: 'js' }
     })
   },
+}
+
+/** What the bundle requires packages with. */
+const banner = {
+  js: `import { createRequire as requireOf } from 'node:module'\nconst packageOf = requireOf(${JSON.stringify(import.meta.url)})`,
+}
+
+/**
+ * A package is loaded by the first module that imports it when it is evaluated, as the one instance that an import of Node
+ * gives. What an `import()` names stays one.
+ */
+const later = {
+  name: 'later',
+  setup({ onLoad, onResolve }) {
+    onResolve({ filter: /^[^./]/ }, ({ path, kind }) =>
+      kind === 'import-statement' ? { path, namespace: 'package' } : { path, external: true },
+    )
+    onLoad({ filter: /./, namespace: 'package' }, async ({ path }) => {
+      const found = isBuiltin(path) ? path : fileURLToPath(import.meta.resolve(path))
+      const it = `packageOf(${JSON.stringify(found)})`
+      if (!isModule(found)) return { contents: `module.exports = ${it}` }
+      const names = Object.keys(await import(pathToFileURL(found)))
+      // Some are words that no variable may have for its name.
+      const values = names.map((name, n) => `const value${n} = it.${name}\nexport { value${n} as ${name} }`)
+      return { contents: [`const it = ${it}`, ...values].join('\n') }
+    })
+  },
+}
+
+/** Whether a file is a module for Node; what is built in is none. */
+function isModule(path) {
+  if (!path.endsWith('.js')) return path.endsWith('.mjs')
+  for (let folder = dirname(path); ; folder = dirname(folder)) {
+    const file = join(folder, 'package.json')
+    if (existsSync(file)) return JSON.parse(readFileSync(file, 'utf8')).type === 'module'
+  }
 }
