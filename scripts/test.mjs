@@ -86,6 +86,9 @@ function useTemporaryFolder() {
   const folder = mkdtempSync(join(tmpdir(), 't-'))
   chmodSync(folder, 0o1777)
   process.env.TMPDIR = folder
+  // Where test/harness/home-template.ts keeps catalogs for all processes of the run.
+  process.env.SVC_TEST_TEMPLATES = join(folder, 'templates')
+  mkdirSync(process.env.SVC_TEST_TEMPLATES)
   process.on('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 2 }))
 }
 
