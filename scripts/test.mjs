@@ -55,16 +55,17 @@ async function main(args) {
   const begun = performance.now()
   if (!args.includes('--no-build') && !build()) return summary(0, 1)
   const { files: all, missing } = select(wanted, args.includes('--proofs'))
-  const files = all.filter(file => without === undefined || !file.startsWith(without))
+  const found = all.filter(file => without === undefined || !file.startsWith(without))
   for (const name of missing) console.log(`FAIL  no test file matches ${name}`)
-  if (files.length === 0) return summary(0, missing.length)
+  if (found.length === 0) return summary(0, missing.length)
   const durations = readDurations()
+  const files = shareOf(inOrder(found, durations))
   const counts = { passed: 0, failed: missing.length, ms: {} }
   useTemporaryFolder()
   const bundle = await bundleTests(files).catch(error => console.log(`FAIL  the bundle of the tests: ${error.message}`))
   if (bundle === undefined) return summary(0, 1)
   try {
-    await runAll(shareOf(inOrder(files, durations)), bundle, (file, result) => {
+    await runAll(files, bundle, (file, result) => {
       report(file, result, bundle)
       counts.ms[file] = result.ms
       counts.passed += result.passed
