@@ -55,7 +55,7 @@ async function workspaceAround(client: DaemonClient, folder: string): Promise<un
 
 /** Prints a plan, and the command that carries it out. */
 export function showPlan(plan: unknown, argv: readonly string[], out: Output): void {
-  const { method, path, summary, members, exists, can_be_undone: isUndoable, reason, digest } = plan as Plan
+  const { method, path, summary, members, notes = [], exists, can_be_undone: isUndoable, reason, digest } = plan as Plan
   if (out.json) {
     out.value(plan)
     return
@@ -72,6 +72,7 @@ export function showPlan(plan: unknown, argv: readonly string[], out: Output): v
       { header: 'Before', path: 'before' },
       { header: 'After', path: 'after' },
     ])
+  for (const note of notes) out.line(note)
   out.line(isUndoable ? 'It can be undone: svc undo' : `It cannot be undone: ${reason}`)
   const words = argv.filter(word => word !== '--dry-run').map(shellWord)
   out.line(`Nothing is changed. To change it: svc ${words.join(' ')} --plan ${digest}`)

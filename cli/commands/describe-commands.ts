@@ -8,6 +8,7 @@ import {
   type RouteCli,
 } from '../../kernel/kit/annotations/index.js'
 import type { Parameter, RouteCommand } from './command-data.js'
+import { takesZone } from './shorthands.js'
 
 /** Options that every command has, so no member of a request can be named so on the command line. */
 const reserved = new Set(['help', 'json', 'output', 'data', 'follow', 'watch'])
@@ -152,8 +153,9 @@ function withOptionNames(members: readonly Parameter[]): Parameter[] {
 function shorthandOptions(shorthands: readonly CliShorthand[]): Parameter[] {
   const optional = { in: 'shorthand', type: 'text', required: false } as const
   const options = shorthands.map(({ option, summary }) => ({ ...optional, name: option, option, summary }))
-  if (!shorthands.some(({ type }) => type === 'time')) return options
-  const summary = 'time zone for times without an offset, such as Europe/Paris; default: that of this machine'
+  const zoned = shorthands.filter(takesZone)
+  if (zoned.length === 0) return options
+  const summary = `time zone of ${zoned.map(({ option }) => `--${option}`).join(' and ')}: an IANA name such as Europe/Paris`
   return [...options, { ...optional, name: 'time-zone', option: 'time-zone', summary }]
 }
 

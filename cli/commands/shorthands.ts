@@ -1,8 +1,12 @@
+import type { CliShorthand } from '../../kernel/kit/annotations/index.js'
 import { usageFault } from '../fault.js'
 import type { Parameter, RouteCommand } from './command-data.js'
 import type { Given } from './given.js'
 
 const LOCAL = /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d))?$/
+/** Part of a value that stands for `--time-zone`. */
+const ZONE = '$zone'
+const DAY_MS = 24 * 60 * 60_000
 
 /** Short options that make a member of the body: `--every`. */
 export function shorthandsFor({ shorthands = [] }: Pick<RouteCommand, 'shorthands'>, parameter: Parameter): string[] {
@@ -22,14 +26,21 @@ export function expandShorthands(
     if (member in body) throw usageFault(`give one of ${shorthands.map(other => `--${other.option}`).join(', ')}`)
     const text = String(options[option])
     const shown = type === 'time' ? absoluteTime(text, zone, option) : text
-    body[member] = Object.fromEntries(Object.entries(value).map(([name, part]) => [name, part === '$' ? shown : part]))
+    const parts = Object.entries(value).map(([name, part]) => [
+      name,
+      part === '$' ? shown : part === ZONE ? zone : part,
+    ])
+    body[member] = Object.fromEntries(parts.filter(([, part]) => part !== undefined))
   }
-  if (zone !== undefined && !given.some(({ type }) => type === 'time')) {
-    const timed = shorthands.filter(({ type }) => type === 'time').map(({ option }) => `--${option}`)
-    throw usageFault(`--time-zone requires ${timed.join(', ')}; cron expressions use automation.timezone`)
+  if (zone !== undefined && !given.some(takesZone)) {
+    const options = shorthands.filter(takesZone).map(({ option }) => `--${option}`)
+    throw usageFault(`--time-zone requires ${options.join(' or ')}`)
   }
   return body
 }
+
+/** Whether the option's time or expression is read in a zone. */
+export const takesZone = ({ type, value }: CliShorthand) => type === 'time' || Object.values(value).includes(ZONE)
 
 /** A date and time without a zone as one with it; anything else as it stands, for the daemon to judge. */
 function absoluteTime(text: string, zone: string | undefined, option: string): string {
@@ -42,9 +53,25 @@ function absoluteTime(text: string, zone: string | undefined, option: string): s
   }
   const [year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0] = parts
   const wall = Date.UTC(year, month - 1, day, hour, minute, second)
-  // The offset depends on the instant, which depends on the offset: the second look is right but for a gap in the zone.
-  const guess = wall - offsetOf(zone, wall)
-  return new Date(wall - offsetOf(zone, guess)).toISOString()
+  // What does not exist, such as 31 February, is for the daemon to refuse.
+  const written = `${text.replace(' ', 'T')}${text.length === 16 ? ':00' : ''}Z`
+  if (new Date(wall).toISOString().replace('.000', '') !== written) return written
+  const [before, after] = [offsetOf(zone, wall - DAY_MS), offsetOf(zone, wall + DAY_MS)]
+  // Of a time that the clocks show twice the first; the zones of the world change theirs at most once in two days.
+  const found = [wall - before, wall - after].find(at => offsetOf(zone, at) === wall - at)
+  return new Date(found ?? gapEnd(zone, wall - after, wall - before)).toISOString()
+}
+
+/** The instant in (from, to] at which clocks are set forward: a time that they leave out is the end of the gap, as for cron. */
+function gapEnd(zone: string | undefined, from: number, to: number): number {
+  const old = offsetOf(zone, from)
+  let [low, high] = [from, to]
+  while (high - low > 1000) {
+    const middle = low + Math.floor((high - low) / 2000) * 1000
+    if (offsetOf(zone, middle) === old) low = middle
+    else high = middle
+  }
+  return high
 }
 
 /** Milliseconds that the clocks of a zone are ahead of UTC at an instant. */

@@ -111,6 +111,8 @@ export const Job = v.object({
   prompt: v.string(),
   retry: Retry,
   schedule: v.nullish(Schedule),
+  /** The schedule in words, with its time zone. */
+  schedule_text: v.optional(v.string()),
   scheduler: v.nullish(SchedulerState),
   scope: AutomationScope,
   source: AutomationSource,

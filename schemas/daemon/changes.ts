@@ -37,6 +37,8 @@ export const Plan = v.object({
   /** Whether there is something at these paths; absent where nothing was read. */
   exists: v.optional(v.boolean()),
   members: v.array(PlannedMember),
+  /** What a person should know beside the members, such as a schedule in words. */
+  notes: v.optional(v.array(v.string())),
   /** The request only reads, or checks what it is given. */
   changes_nothing: v.boolean(),
   can_be_undone: v.boolean(),

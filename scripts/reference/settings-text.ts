@@ -65,7 +65,7 @@ export const settingTexts: Readonly<Record<string, string>> = {
   'session.startup.new_session_timeout': 'Time that an agent has to open a session',
   'automation.enabled': 'Whether jobs and triggers fire',
   'automation.queue_wait': 'Time that a due run waits for a free slot before it is dropped; 0: no wait',
-  'automation.timezone': 'IANA time zone of cron expressions',
+  'automation.timezone': 'IANA time zone of cron expressions that name none; `local`: that of the machine',
   'automation.max_concurrent_jobs': 'Maximum number of concurrent runs of all jobs and triggers',
   'automation.default_fire_limit': 'Fire limit of jobs and triggers that set none',
   'automation.jobs': 'Jobs by name, with the fields of the API (`agent_name`, `prompt`, `schedule`, …) and `workspace`',

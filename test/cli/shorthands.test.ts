@@ -6,6 +6,13 @@ import { expandShorthands, shorthandsFor } from '../../cli/commands/shorthands.j
 const entry = {
   shorthands: [
     { option: 'every', member: 'plan', value: { mode: 'every', interval: '$' }, type: 'text', summary: '' },
+    {
+      option: 'cron',
+      member: 'plan',
+      value: { mode: 'cron', expr: '$', timezone: '$zone' },
+      type: 'text',
+      summary: '',
+    },
     { option: 'at', member: 'plan', value: { mode: 'at', time: '$' }, type: 'time', summary: '' },
   ],
 } as unknown as RouteCommand
@@ -22,7 +29,7 @@ test('a short option makes the member that it stands for', () => {
 
 test('a member knows the short options that stand for it', () => {
   const parameter = { name: 'plan', option: 'plan', in: 'body', type: 'json', required: true } as const
-  assert.equal(shorthandsFor(entry, parameter), ['--every', '--at'])
+  assert.equal(shorthandsFor(entry, parameter), ['--every', '--cron', '--at'])
   assert.equal(shorthandsFor(entry, { ...parameter, in: 'query' }), [])
   assert.equal(shorthandsFor(entry, { ...parameter, name: 'name' }), [])
 })
@@ -34,6 +41,25 @@ test('a time without a zone is one of the zone that is named, over both changes 
   assert.is(time('2030-10-27T04:00', 'Europe/Paris'), '2030-10-27T03:00:00.000Z')
   assert.is(time('2030-01-01T00:00', 'Asia/Kathmandu'), '2029-12-31T18:15:00.000Z')
   assert.is(time('2030-01-31T09:00', 'UTC'), '2030-01-31T09:00:00.000Z')
+})
+
+test('a time that clocks leave out is the end of the gap, one that they show twice the first of the two', () => {
+  assert.is(time('2027-03-28T02:30', 'Europe/Vienna'), '2027-03-28T01:00:00.000Z')
+  assert.is(time('2027-10-31T02:30', 'Europe/Vienna'), '2027-10-31T00:30:00.000Z')
+  assert.is(time('2027-09-05T00:10', 'America/Santiago'), '2027-09-05T04:00:00.000Z')
+  assert.is(time('2027-04-04T01:45', 'Australia/Lord_Howe'), '2027-04-03T14:45:00.000Z')
+  assert.is(time('2027-11-07T01:30', 'America/New_York'), '2027-11-07T05:30:00.000Z')
+})
+
+test('a time that does not exist is not moved to another day', () => {
+  assert.is(time('2030-02-31T09:00', 'UTC'), '2030-02-31T09:00:00Z')
+  assert.is(time('2030-01-31 24:00', 'UTC'), '2030-01-31T24:00:00Z')
+})
+
+test('the zone of a cron expression is a member of its own', () => {
+  const zoned = expandShorthands(entry, { cron: '0 9 * * *', 'time-zone': 'Europe/Paris' })
+  assert.equal(zoned, { plan: { mode: 'cron', expr: '0 9 * * *', timezone: 'Europe/Paris' } })
+  assert.equal(expandShorthands(entry, { cron: '0 9 * * *' }), { plan: { mode: 'cron', expr: '0 9 * * *' } })
 })
 
 test('what cannot be meant is refused', () => {

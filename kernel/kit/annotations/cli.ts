@@ -59,7 +59,10 @@ export interface CliScoped {
   readonly opens?: true
 }
 
-/** `--every 1h` for `{"mode":"every","interval":"1h"}`. A `time` without a zone is in `--time-zone`, else in the caller's zone. */
+/**
+ * `--every 1h` for `{"mode":"every","interval":"1h"}`. A `time` without a zone is in `--time-zone`, else in the caller's zone; a part
+ * `$zone` is that option itself, absent without it.
+ */
 export interface CliShorthand {
   readonly option: string
   readonly member: string

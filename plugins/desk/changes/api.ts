@@ -3,7 +3,7 @@
 import * as v from 'valibot'
 import type { AnnotationKind } from '../../../kernel/kit/annotations/index.js'
 import { command } from '../../../kernel/kit/commands/command-line.js'
-import { type Annotation, defineErrors, gate, hookTable, type TapsOf, token } from '../../../kernel/plugin.js'
+import { type Annotation, defineErrors, gate, hookTable, pipeline, type TapsOf, token } from '../../../kernel/plugin.js'
 
 /** A request as it is sent in the process: path and query, and a body of JSON. */
 export interface ChangeRequest {
@@ -90,8 +90,21 @@ export interface Undoing {
   readonly params: Readonly<Record<string, string>>
 }
 
+/** A request of which a plan is made. */
+export interface Planning {
+  readonly method: string
+  /** Path template of the route. */
+  readonly path: string
+  /** Decoded by the schema of the route. */
+  readonly body: unknown
+}
+
 /** The hooks of changes. */
 export const points = hookTable({
+  planning: pipeline<readonly string[], [planning: Planning]>(
+    'planning',
+    'The lines that a plan says beside its members. A tap adds what a person should know, such as a schedule in words.',
+  ),
   undoing: gate<[undoing: Undoing]>(
     'undoing',
     'Before a change is undone. A tap refuses it while a run uses what would be put back.',

@@ -65,6 +65,7 @@ interface Pending {
 
 /** Plans of requests, and the way back from those that succeeded. */
 export class ChangesService implements ChangesApi {
+  readonly planning
   readonly undoing
   readonly #routes: RouteTable
   readonly #pending = new Map<string, Pending>()
@@ -74,7 +75,8 @@ export class ChangesService implements ChangesApi {
   readonly #backs = new Map<string, string>()
 
   constructor(private readonly kernel: K) {
-    const { undoing } = kernel.hooks.of(points)
+    const { planning, undoing } = kernel.hooks.of(points)
+    this.planning = planning
     this.undoing = undoing
     this.#routes = new RouteTable(kernel)
   }
@@ -293,6 +295,7 @@ export class ChangesService implements ChangesApi {
     const { action, subject } = namesOf(route, params, undefined)
     const way = annotationOf(route, UndoKind)
     const reason = way === undefined || way.by === 'never' ? whyNot(route) : undefined
+    const notes = await this.planning.run([], { method, path: route.path, body: input })
     return this.kernel.redact.value({
       digest: digestOf(method, filled(route.path, params) + query, input, state),
       method,
@@ -302,6 +305,7 @@ export class ChangesService implements ChangesApi {
       subject,
       ...(reads !== undefined && { reads: reads.split('\n'), exists: state !== undefined }),
       members: plannedMembers(route, input, state),
+      ...(notes.length > 0 && { notes: [...notes] }),
       changes_nothing: route.audited === false && !canRunCode(route),
       can_be_undone: reason === undefined,
       ...(reason !== undefined && { reason }),

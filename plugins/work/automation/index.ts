@@ -5,6 +5,7 @@ import { ResourceFamilies } from '../../delivery/extensions/api.js'
 import { Changes } from '../../desk/changes/api.js'
 import { Checks, Daemon, StatusMembers } from '../../desk/daemon/api.js'
 import { Workspaces } from '../../desk/workspaces/api.js'
+import { Configuration } from '../../platform/configuration/api.js'
 import { Events } from '../../platform/events/api.js'
 import { Reconcile } from '../../platform/reconcile/api.js'
 import { Hooks } from '../hooks/api.js'
@@ -22,6 +23,7 @@ import {
 } from './api.js'
 import { commands } from './command-list.js'
 import { bootColumns, countIndexes, cursorTables } from './cursors.js'
+import { keptZoneTable } from './default-zone.js'
 import { DefinitionSettings } from './from-config.js'
 import { jobRoutes } from './jobs/routes.js'
 import { triggerOverlayTable } from './overlays.js'
@@ -50,6 +52,7 @@ export default definePlugin({
   name: 'automation',
   version: '0.1.0',
   requires: {
+    configuration: maybe(Configuration),
     disk: DiskSpace,
     daemon: Daemon,
     events: Events,
@@ -81,6 +84,8 @@ export default definePlugin({
     { id: '011-place', sql: placeTable },
     { id: '012-waiting', sql: waitColumn },
     { id: '013-left-sessions', sql: leftTable },
+    // Without a number: the version before starts on a home that has it.
+    { id: 'kept-zone', sql: keptZoneTable },
   ],
   owned: [
     { by: Workspaces, table: 'automation_place', column: 'workspace_id' },
@@ -96,6 +101,11 @@ export default definePlugin({
       maybe(Changes),
       changes => changes.undoing,
       self => undoing => self.mayUndo(undoing),
+    ),
+    tap(
+      maybe(Changes),
+      changes => changes.planning,
+      self => (notes, planning) => self.planNotes(notes, planning),
     ),
     tap(
       maybe(Hooks),

@@ -1,8 +1,12 @@
 import { createHash } from 'node:crypto'
 import { Cron } from 'croner'
+import * as v from 'valibot'
 import { canonicalJson } from '../../../kernel/kit/canonical.js'
+import { shown } from '../../../kernel/kit/text.js'
 import type { Schedule } from '../../../schemas/automation.js'
 import { durationMs } from '../../../schemas/duration.js'
+import { Timestamp } from '../../../schemas/kernel/common.js'
+import { isTimezone } from './zone.js'
 
 /** Epoch milliseconds: an earlier time means that the clock is not set yet (a machine without a clock battery). */
 const CLOCK_IS_SET = Date.UTC(2020, 0, 1)
@@ -12,7 +16,18 @@ const LATE_MS = 1000
 
 /** Run ids are derived from whole seconds, so two occurrences must not fall into the same second. */
 const SHORTEST_INTERVAL_MS = 1000
-const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/
+const RFC3339 = /^\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/
+const TIME_SHAPE = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/
+/** Names of expressions, as cron has them. `@reboot` is none: no job runs at the start of the machine. */
+export const nicknames: ReadonlyMap<string, string> = new Map([
+  ['@hourly', '0 * * * *'],
+  ['@daily', '0 0 * * *'],
+  ['@midnight', '0 0 * * *'],
+  ['@weekly', '0 0 * * 0'],
+  ['@monthly', '0 0 1 * *'],
+  ['@yearly', '0 0 1 1 *'],
+  ['@annually', '0 0 1 1 *'],
+])
 const CRON_FIELD = /^[\d*,/-]+$/
 const CRON_NAMES = /\b(?:JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC|SUN|MON|TUE|WED|THU|FRI|SAT)\b/gi
 /** A leap year: an expression without an occurrence after this date never has one. */
@@ -48,20 +63,28 @@ export function scheduleProblem(schedule: Schedule): string | undefined {
     case 'at':
       if (schedule.catch_up_policy !== undefined) return 'schedule.catch_up_policy: not allowed with mode at'
       if (grace !== undefined) return 'schedule.misfire_grace_seconds: not allowed with mode at'
-      return RFC3339.test(value) && !Number.isNaN(Date.parse(value))
+      if (!TIME_SHAPE.test(value)) return 'schedule.time: must be an RFC 3339 time such as 2030-01-31T09:00:00Z'
+      return RFC3339.test(value) && v.is(Timestamp, value)
         ? undefined
-        : 'schedule.time: must be an RFC 3339 time such as 2030-01-31T09:00:00Z'
+        : `schedule.time: there is no ${shown(value, 40)}; give a date and an hour that exist`
   }
 }
 
 function cronProblem(expr: string): string | undefined {
+  if (expr.startsWith('@')) {
+    if (nicknames.has(expr)) return undefined
+    const why = expr === '@reboot' ? 'no job runs at the start of the machine' : 'it is not known'
+    return `schedule.expr: ${shown(expr, 40)}: ${why}; use one of ${[...nicknames.keys()].join(', ')} or five fields`
+  }
   const fields = expr.split(/\s+/)
   if (expr.length > 256 || fields.length !== 5) return 'schedule.expr: must have five fields, as in 0 9 * * 1-5'
   if (!fields.every(field => CRON_FIELD.test(field.replace(CRON_NAMES, '0')))) {
     return 'schedule.expr: only numbers, month and weekday names, and * , - / are allowed'
   }
   try {
-    return cronOf(expr, 'UTC').nextRun(SOME_TIME) ? undefined : 'schedule.expr: never matches any date'
+    return cronOf(expr, 'UTC').nextRun(SOME_TIME)
+      ? undefined
+      : `schedule.expr: ${shown(expr, 60)} never matches: no year has such a day`
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error)
     return `schedule.expr: ${text.replace(/^CronPattern: /, '')}`
@@ -77,23 +100,36 @@ function cronOf(expr: string, timezone: string): Cron {
   const known = parsed.get(key)
   if (known) return known
   // As cron does: where a day field begins with *, both days must match, otherwise either.
-  const [, , day = '', , weekday = ''] = expr.trim().split(/\s+/)
+  const text = nicknames.get(expr.trim()) ?? expr
+  const [, , day = '', , weekday = ''] = text.trim().split(/\s+/)
   const domAndDow = day.startsWith('*') || weekday.startsWith('*')
-  const cron = new Cron(expr.trim(), { mode: '5-part', timezone, domAndDow })
+  const cron = new Cron(timesOf(text), { mode: '5-part', timezone, domAndDow, fixedTimeRule: 'no-wildcard' })
   const [oldest] = parsed.keys()
   if (parsed.size >= PARSED && oldest !== undefined) parsed.delete(oldest)
   parsed.set(key, cron)
   return cron
 }
 
-/** Whether this system knows the IANA time zone. */
-export function isTimezone(name: string): boolean {
-  try {
-    new Intl.DateTimeFormat('en', { timeZone: name })
-    return !/^[+-]/.test(name)
-  } catch {
-    return false
-  }
+/**
+ * The expression with minutes and hours as lists where neither begins with `*`: it names times of the day, each of which occurs once a
+ * day over a change of summer time. croner would take a step as a sign of an interval.
+ */
+function timesOf(expr: string): string {
+  const [minute = '', hour = '', ...days] = expr.trim().split(/\s+/)
+  if (minute.startsWith('*') || hour.startsWith('*')) return expr.trim()
+  return [listOf(minute, 59), listOf(hour, 23), ...days].join(' ')
+}
+
+/** Steps of ranges as numbers. What is none of them stays, for croner to refuse. */
+function listOf(field: string, most: number): string {
+  const parts = field.split(',').map(part => {
+    const [, range = '', from = '0', to = String(most), by = ''] =
+      /^(\*|(\d{1,2})-(\d{1,2}))\/(\d{1,2})$/.exec(part) ?? []
+    const [first, last, step] = [Number(from), Number(to), Number(by)]
+    if (range === '' || step < 1 || last > most || first > last) return part
+    return Array.from({ length: Math.floor((last - first) / step) + 1 }, (_, n) => first + n * step).join(',')
+  })
+  return parts.join(',')
 }
 
 /** Changes whenever the occurrences of a schedule or its handling of misfires change. */

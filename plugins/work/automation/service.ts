@@ -11,6 +11,7 @@ import {
   type PluginKernel,
 } from '../../../kernel/plugin.js'
 import type {
+  Job,
   ListJobsQuery,
   ListJobsReply,
   ListTriggersQuery,
@@ -21,9 +22,10 @@ import type { StatusAutomation } from '../../../schemas/daemon.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import type { VaultApi } from '../../access/vault/api.js'
 import type { AgentsApi } from '../../agents/agents/api.js'
-import type { Undoing } from '../../desk/changes/api.js'
+import type { Planning, Undoing } from '../../desk/changes/api.js'
 import type { Daemon } from '../../desk/daemon/api.js'
 import type { Workspaces } from '../../desk/workspaces/api.js'
+import type { ConfigurationApi } from '../../platform/configuration/api.js'
 import type { Events } from '../../platform/events/api.js'
 import type { Reconcile } from '../../platform/reconcile/api.js'
 import type { HookRequest } from '../hooks/api.js'
@@ -32,6 +34,7 @@ import type { TasksApi } from '../tasks/api.js'
 import { type AutomationApi, AutomationErrors, points } from './api.js'
 import { Claims, startOf } from './claim.js'
 import { CursorStore, cursorToWire } from './cursors.js'
+import { DefaultZone } from './default-zone.js'
 import { pageDefinitions } from './definition-list.js'
 import { Dispatcher } from './dispatch.js'
 import { findings } from './doctor.js'
@@ -48,6 +51,8 @@ import { RunViews } from './runs/run-views.js'
 import { RunStore } from './runs/runs.js'
 import { WaitingRuns } from './runs/waiting.js'
 import { WaitingRows } from './runs/waiting-rows.js'
+import { scheduleProblem } from './schedule.js'
+import { scheduleText } from './schedule-words.js'
 import { Scheduler } from './scheduler.js'
 import { AutomationSettings } from './settings.js'
 import { Simulator } from './simulate/simulator.js'
@@ -68,6 +73,7 @@ const STEPS_A_TURN = 16
 const SHOWN_JOBS = 50
 
 type Needs = {
+  configuration: MaybeToken<ConfigurationApi>
   disk: typeof DiskSpace
   daemon: typeof Daemon
   events: typeof Events
@@ -102,13 +108,15 @@ export class AutomationService {
   readonly #waitingRuns: WaitingRuns
   readonly #observed: Observed
   readonly #enabled: boolean
+  readonly #zone: DefaultZone
   readonly #stopping = new AbortController()
   /** Runs of triggers that a previous daemon claimed but did not dispatch. */
   #waiting: RunRow[] = []
 
   constructor(private readonly kernel: PluginKernel<Needs>) {
     this.configured = new ConfiguredDefinitions(kernel)
-    const timezone = kernel.config.get(AutomationSettings.timezone)
+    this.#zone = new DefaultZone(kernel)
+    const timezone = this.#zone.name
     const fireLimit = kernel.config.get(AutomationSettings.fireLimit)
     this.#enabled = kernel.config.get(AutomationSettings.enabled)
     const { preFire, prompting } = kernel.hooks.of(points)
@@ -170,6 +178,15 @@ export class AutomationService {
     return AutomationErrors.job_in_use(`a run of the job ${shown(id)} is under way; undo it when the run has ended`)
   }
 
+  /** A plan of a job says its schedule in words, or why it would be refused. */
+  async planNotes(notes: readonly string[], { path, body }: Planning): Promise<readonly string[]> {
+    const schedule = path.startsWith('/api/automation/jobs') ? (body as Partial<Pick<Job, 'schedule'>>)?.schedule : null
+    if (!schedule) return notes
+    const problem = scheduleProblem(schedule)
+    if (problem !== undefined) return [...notes, `It would be refused: ${problem}`]
+    return [...notes, `Schedule: ${await scheduleText(schedule, this.#zone.name)}`]
+  }
+
   async start(): Promise<void> {
     await this.kernel.db.tx(t => {
       keepPlaces(this.kernel, t)
@@ -186,6 +203,7 @@ export class AutomationService {
     if (this.#isConfigured) return
     this.#isConfigured = true
     await this.configured.sync()
+    await this.#zone.settle()
   }
 
   /** Replans jobs whose cursor was computed while the clock was ahead. */
@@ -285,7 +303,9 @@ export class AutomationService {
   async listJobs(actor: Actor, query: ListJobsQuery): Promise<ListJobsReply> {
     const { records } = this.kernel
     const of = { kind: JobKind.name, records, next: command('automation jobs list') }
-    const { definitions: jobs, page } = await pageDefinitions(of, actor, query, this.jobs.reader())
+    const { definitions, page } = await pageDefinitions(of, actor, query, this.jobs.reader())
+    const jobs: Job[] = []
+    for (const job of definitions) jobs.push(await this.jobs.described(job))
     return { jobs, page }
   }
 
@@ -327,6 +347,7 @@ export class AutomationService {
     return [
       ...findings(scheduler, new NoteworthyRuns(this.kernel.db), isTrigger),
       ...placeItems(this.kernel),
+      ...this.#zone.items(),
       ...this.configured.items(),
     ]
   }

@@ -2,7 +2,12 @@ import * as v from 'valibot'
 import { settingsSection } from '../../../kernel/kit/settings.js'
 import { FireLimit } from '../../../schemas/automation.js'
 import { Duration, durationMs } from '../../../schemas/duration.js'
-import { isTimezone } from './schedule.js'
+import { isTimezone } from './zone.js'
+
+/** Value of `automation.timezone`: the zone of the machine on which the daemon runs. */
+export const MACHINE_ZONE = 'local'
+
+const isZone = (name: string) => name === MACHINE_ZONE || isTimezone(name)
 
 const setting = settingsSection({ path: 'automation', section: 'automation', apply: 'restart-required' })
 
@@ -10,11 +15,14 @@ const setting = settingsSection({ path: 'automation', section: 'automation', app
 export const AutomationSettings = {
   /** False: nothing fires, neither on schedule nor manually; definitions and history are kept. */
   enabled: setting('enabled', v.boolean(), true),
-  /** IANA time zone of cron expressions. */
+  /** IANA time zone of cron expressions that name none; `local`: that of the machine. */
   timezone: setting(
     'timezone',
-    v.pipe(v.string(), v.check(isTimezone, 'must be an IANA time zone such as Europe/Paris')),
-    'UTC',
+    v.pipe(
+      v.string(),
+      v.check(isZone, 'must be an IANA time zone such as Europe/Paris, or local: that of the machine'),
+    ),
+    MACHINE_ZONE,
   ),
   /** Maximum number of concurrent runs of all jobs and triggers. */
   maxConcurrentJobs: setting(

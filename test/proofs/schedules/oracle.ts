@@ -5,9 +5,9 @@ const MINUTE = 60_000
 const QUARTER = 15 * MINUTE
 
 /**
- * All occurrences in (start, end], by job, ascending. Where clocks are set forward over the time of a job with one hour, it is due at
- * the first minute that they show then; where they are set back, at the first of the two. One of every hour is due whenever the clocks show
- * its minute.
+ * All occurrences in (start, end], by job, ascending. An expression whose minute or hour begins with `*` is due whenever the clocks show
+ * what it names. Any other one names times of the day: one that the clocks leave out is due at the first minute that they show then,
+ * one that they show twice at the first of the two.
  */
 export function occurrences(
   jobs: readonly PlannedJob[],
@@ -44,14 +44,12 @@ export function occurrences(
     for (let at = quarter; at < quarter + QUARTER && at <= end; at += MINUTE) {
       const now = isEven ? from + at - quarter : shown(at)
       const date = new Date(now)
-      const [minute, hour] = [date.getUTCMinutes(), date.getUTCHours()]
       for (const { times, cron } of due) {
-        const isNow = cron.minute === minute && (cron.hour ?? hour) === hour && shows(cron, date)
         const isDue =
-          cron.hour === undefined
-            ? isNow
+          cron.isEachMinute || cron.isEachHour
+            ? shows(cron, date)
             : now > latest &&
-              (isNow ||
+              (shows(cron, date) ||
                 anyOf(before + MINUTE, now - MINUTE, passed => passed > latest && shows(cron, new Date(passed))))
         if (isDue) times.push(at)
       }
@@ -68,12 +66,10 @@ function anyOf(from: number, to: number, wanted: (minute: number) => boolean): b
   return false
 }
 
-function shows({ minute, hour, day, weekday, months }: Cron, date: Date): boolean {
-  return (
-    date.getUTCMinutes() === minute &&
-    (months === undefined || months.includes(date.getUTCMonth() + 1)) &&
-    (hour === undefined || date.getUTCHours() === hour) &&
-    (day === undefined || date.getUTCDate() === day) &&
-    (weekday === undefined || date.getUTCDay() === weekday)
-  )
+function shows(cron: Cron, date: Date): boolean {
+  if (!cron.minutes.has(date.getUTCMinutes()) || !cron.hours.has(date.getUTCHours())) return false
+  if (!cron.months.has(date.getUTCMonth() + 1)) return false
+  const isDay = cron.days.has(date.getUTCDate())
+  const isWeekday = cron.weekdays.has(date.getUTCDay())
+  return cron.isEachDay || cron.isEachWeekday ? isDay && isWeekday : isDay || isWeekday
 }

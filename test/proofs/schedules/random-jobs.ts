@@ -5,15 +5,46 @@ export type Plan =
   | { readonly mode: 'every'; readonly minutes: number }
   | { readonly mode: 'cron'; readonly expr: string; readonly cron: Cron }
 
-/** Undefined: any. `hour` and `minute` are single, as most people write them. */
+/** What an expression names, field by field. `isEach*`: the field begins with `*`. */
 export interface Cron {
-  readonly minute: number
-  readonly hour?: number | undefined
-  readonly day?: number | undefined
+  readonly minutes: ReadonlySet<number>
+  readonly hours: ReadonlySet<number>
+  readonly days: ReadonlySet<number>
+  /** 1 to 12. */
+  readonly months: ReadonlySet<number>
   /** 0 is Sunday. */
-  readonly weekday?: number | undefined
-  /** 1 to 12; those in which clocks are changed. */
-  readonly months?: readonly number[] | undefined
+  readonly weekdays: ReadonlySet<number>
+  readonly isEachMinute: boolean
+  readonly isEachHour: boolean
+  readonly isEachDay: boolean
+  readonly isEachWeekday: boolean
+}
+
+/** Reads five fields: numbers, lists, ranges, steps and `*`. */
+export function cronOf(expr: string): Cron {
+  const [minute = '', hour = '', day = '', month = '', weekday = ''] = expr.split(' ')
+  const each = (field: string) => field.startsWith('*')
+  return {
+    minutes: numbers(minute, 0, 59),
+    hours: numbers(hour, 0, 23),
+    days: numbers(day, 1, 31),
+    months: numbers(month, 1, 12),
+    weekdays: new Set([...numbers(weekday, 0, 7)].map(n => n % 7)),
+    isEachMinute: each(minute),
+    isEachHour: each(hour),
+    isEachDay: each(day),
+    isEachWeekday: each(weekday),
+  }
+}
+
+function numbers(field: string, least: number, most: number): Set<number> {
+  const found = new Set<number>()
+  for (const part of field.split(',')) {
+    const [range = '', step = '1'] = part.split('/')
+    const [from = '', to = from] = range === '*' ? [String(least), String(most)] : range.split('-')
+    for (let n = +from; n <= +to; n += +step) found.add(n)
+  }
+  return found
 }
 
 export interface PlannedJob {
@@ -31,16 +62,15 @@ export function randomJobs(count: number, seed: number): PlannedJob[] {
   const plan = (): Plan => {
     const dice = below(4)
     if (dice === 0) return { mode: 'every', minutes: 60 * 24 * (1 + below(6)) + below(1440) }
-    const minute = one(0, 15, 30, 45, below(60))
-    const hour = one(0, 1, 2, 3, 23, below(24))
-    const cron: Cron =
-      dice === 1
-        ? { minute, hour, weekday: one(0, 0, below(7)) }
-        : dice === 2
-          ? { minute, hour, day: 1 + below(28) }
-          : { minute, weekday: 0, months: [3, 4, 9, 10] }
-    const { hour: at = '*', day = '*', months = ['*'], weekday = '*' } = cron
-    return { mode: 'cron', cron, expr: `${minute} ${at} ${day} ${months} ${weekday}` }
+    const minute = one('0', '15', '30', `${below(60)}`, '0,30', '10,40', '*/40', '5-55/25')
+    const hour = one('0', '1', '2', '3', '23', `${below(24)}`, '2,14', '2-3', '0,23', '0-4/2', '*/8')
+    const few = dice === 3
+    // What is due on many days is so in the months in which clocks are changed alone: the daemon lives through each occurrence.
+    const days = few
+      ? '* 3,4,9,10 0'
+      : one(`* * ${one(0, 0, below(7))}`, `${1 + below(28)} * *`, '1-4 3,10 0', '*/2 3,4,9,10 0', `25-31 3,10 */7`)
+    const expr = `${minute} ${few ? '*' : hour} ${days}`
+    return { mode: 'cron', cron: cronOf(expr), expr }
   }
   return Array.from({ length: count }, (_, n) => ({
     id: `job${n}`,

@@ -9,6 +9,7 @@ import { JobKind, type JobRecord, JobSpec, jobProblem } from '../job-kind.js'
 import { type Limits, MINUTE_MS, minuteOf } from '../runs/room.js'
 import { lastRunToWire } from '../runs/run-row.js'
 import type { RunStore } from '../runs/runs.js'
+import { scheduleText } from '../schedule-words.js'
 
 /** The jobs API: reads and writes job records. */
 export class Jobs extends Definitions<JobSpec, Job> {
@@ -68,6 +69,12 @@ export class Jobs extends Definitions<JobSpec, Job> {
       next_run: cursor?.next_run_at ? iso(cursor.next_run_at) : null,
       scheduler: cursor ? cursorToWire(cursor) : null,
     }
+  }
+
+  /** A job as a person is shown it: with its schedule in words. */
+  async described(job: Job): Promise<Job> {
+    if (!job.schedule) return job
+    return { ...job, schedule_text: await scheduleText(job.schedule, this.limits.timezone) }
   }
 
   /** What will be in the way of a job: more jobs are due in the minute of its next run than may run at once. */

@@ -80,7 +80,10 @@ export function planOccurrence(
   if (runs.has(ids.run)) return { outcome: 'known', next: decision.next, misfire }
   // Coalesced occurrences have no run of their own: this run records the range it stands for.
   const missed = at > due ? { missed_since: iso(due) } : {}
-  const missedSkip = decision.skip && { reason: decision.skip, text: 'missed while the daemon was not running' }
+  const missedSkip = decision.skip && {
+    reason: decision.skip,
+    text: 'missed while the daemon was not running or the machine slept',
+  }
   const skip = missedSkip || (overlaps ? SELF_OVERLAP : undefined)
   const run = { outcome: 'run', at, ...ids, next: decision.next, misfire } as const
   const skipped = (why: Skip) => ({ ...run, skip: why, waits: false, metadata: { reason: why.reason, ...missed } })

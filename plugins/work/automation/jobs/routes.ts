@@ -26,6 +26,7 @@ const jobFields: readonly CliColumn[] = [
   { header: 'Scope', path: 'scope' },
   { header: 'Workspace', path: 'workspace_id' },
   { header: 'Source', path: 'source' },
+  { header: 'Schedule', path: 'schedule_text' },
   { header: 'Mode', path: 'schedule.mode' },
   { header: 'Cron', path: 'schedule.expr' },
   { header: 'Time zone', path: 'schedule.timezone' },
@@ -52,9 +53,9 @@ const schedules: readonly CliShorthand[] = [
   {
     option: 'cron',
     member: 'schedule',
-    value: { mode: 'cron', expr: '$' },
+    value: { mode: 'cron', expr: '$', timezone: '$zone' },
     type: 'text',
-    summary: "run on this cron expression (five fields): '0 9 * * 1-5'",
+    summary: "run on this cron expression: '0 9 * * 1-5', or @daily",
   },
   {
     option: 'at',
@@ -88,6 +89,7 @@ export const jobRoutes = [
             { header: 'LAST RUN', path: 'last_run.started_at', as: 'ago' },
             { header: 'STATUS', path: 'last_run.status' },
             { header: 'ERROR', path: 'last_run.error' },
+            { header: 'SCHEDULE', path: 'schedule_text', below: true },
           ],
           empty: 'No jobs. Create one: svc automation jobs create --help',
         },
@@ -115,7 +117,7 @@ export const jobRoutes = [
     ],
     handle: async (self, { actor, body }) => {
       const job = await self.jobs.create(actor, body)
-      return created({ job, ...self.jobs.warnings(job) })
+      return created({ job: await self.jobs.described(job), ...self.jobs.warnings(job) })
     },
   }),
   route({
@@ -124,7 +126,8 @@ export const jobRoutes = [
     summary: 'Show a job',
     replies: { 200: JobReply },
     with: [cli('automation jobs get', { args: [jobId], view: jobItem }), tool('automation_jobs_info', ['automation'])],
-    handle: (self, { actor, params }) => ok({ job: self.jobs.toWire(self.jobs.find(params.id, actor)) }),
+    handle: async (self, { actor, params }) =>
+      ok({ job: await self.jobs.described(self.jobs.toWire(self.jobs.find(params.id, actor))) }),
   }),
   route({
     method: 'PATCH',
@@ -144,7 +147,7 @@ export const jobRoutes = [
     ],
     handle: async (self, { actor, params, body }) => {
       const job = await self.jobs.patch(actor, params.id, body)
-      return ok({ job, ...self.jobs.warnings(job) })
+      return ok({ job: await self.jobs.described(job), ...self.jobs.warnings(job) })
     },
   }),
   route({
