@@ -149,10 +149,13 @@ const EVENT_HELP =
 const FILTER_HELP = 'fire only if every field equals its value: {"data.stop_reason":"error"}'
 const SLUG_HELP = 'webhooks: readable part of the URL, such as my-pushes'
 const WEBHOOK_HELP = 'webhooks: id at the end of the URL, wbh_…; default: a random id'
+const REPEAT_HELP =
+  'webhooks whose body alone is signed (github, gitlab, linear, sentry): accept a known body under a new delivery id'
 const SCHEME_HELP = 'webhooks: signature scheme; default service'
 const Slug = v.pipe(v.string(), v.description(SLUG_HELP))
 const WebhookId = v.pipe(v.string(), v.description(WEBHOOK_HELP))
 const Scheme = v.pipe(WebhookScheme, v.description(SCHEME_HELP))
+const Repeat = v.pipe(v.boolean(), v.description(REPEAT_HELP))
 const SECRET_HELP = 'webhooks: reference to the signing secret: env:NAME or vault:automation/…'
 const TEMPLATE_HELP = 'prompt template, such as: Review {{ .Data.after }}'
 const SecretValue = v.pipe(
@@ -177,6 +180,7 @@ export const CreateTriggerBody = v.strictObject({
   scope: Scope,
   target_kind: TargetKind,
   webhook_id: v.optional(WebhookId),
+  webhook_allow_repeat: v.optional(Repeat),
   webhook_scheme: v.optional(Scheme),
   webhook_secret_ref: v.optional(v.pipe(v.string(), v.description(SECRET_HELP))),
   webhook_secret_value: v.optional(SecretValue),
@@ -197,6 +201,7 @@ export const PatchTriggerBody = v.strictObject({
   prompt: v.nullish(TriggerPrompt),
   retry: Retries,
   webhook_id: v.nullish(WebhookId),
+  webhook_allow_repeat: v.nullish(Repeat),
   webhook_scheme: v.nullish(Scheme),
   webhook_secret_ref: v.nullish(v.pipe(v.string(), v.description(SECRET_HELP))),
   webhook_secret_value: v.nullish(SecretValue),
@@ -204,7 +209,11 @@ export const PatchTriggerBody = v.strictObject({
 export type PatchTriggerBody = v.InferOutput<typeof PatchTriggerBody>
 
 /** Reply to a webhook delivery. */
-export const WebhookReply = v.object({ result: v.object({ matched: Integer, runs: v.optional(v.array(Run)) }) })
+export const WebhookReply = v.object({
+  result: v.object({ matched: Integer, runs: v.optional(v.array(Run)) }),
+  /** For a sender that tests the endpoint: the value that it sent. */
+  challenge: v.optional(v.string()),
+})
 export type WebhookReply = v.InferOutput<typeof WebhookReply>
 
 /** POST /api/automation/events */
@@ -228,6 +237,7 @@ const {
   workspace_id: _workspace,
   endpoint_slug: _slug,
   webhook_id: _webhook,
+  webhook_allow_repeat: _repeat,
   webhook_scheme: _scheme,
   webhook_secret_ref: _ref,
   webhook_secret_value: _secret,

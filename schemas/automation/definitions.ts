@@ -147,8 +147,17 @@ export const Run = v.object({
 })
 export type Run = v.InferOutput<typeof Run>
 
-/** Signature scheme of webhook deliveries: the daemon's own, Standard Webhooks, or GitHub. */
-export const WebhookScheme = v.picklist(['service', 'standard', 'github'])
+/** Signature scheme of webhook deliveries: the daemon's own, Standard Webhooks, or that of a sender. */
+export const WebhookScheme = v.picklist([
+  'service',
+  'standard',
+  'github',
+  'gitlab',
+  'stripe',
+  'slack',
+  'linear',
+  'sentry',
+])
 export type WebhookScheme = v.InferOutput<typeof WebhookScheme>
 
 /** A trigger: a prompt template, an agent and an event that fires it. */
@@ -170,6 +179,8 @@ export const Trigger = v.object({
   /** Path to POST deliveries to. */
   webhook_endpoint: v.optional(v.string()),
   webhook_id: v.optional(v.string()),
+  /** Whether a body that is signed alone is accepted again under a new delivery id. */
+  webhook_allow_repeat: v.optional(v.boolean()),
   webhook_scheme: v.optional(WebhookScheme),
   webhook_secret_ref: v.optional(v.string()),
   webhook_secret_hash: v.optional(v.string()),

@@ -31,6 +31,7 @@ const triggerFields: readonly CliColumn[] = [
   { header: 'Source', path: 'source' },
   { header: 'Endpoint', path: 'webhook_endpoint' },
   { header: 'Signature scheme', path: 'webhook_scheme' },
+  { header: 'Allow repeat', path: 'webhook_allow_repeat' },
   { header: 'Secret', path: 'webhook_secret_ref' },
   { header: 'Fire limit', path: 'fire_limit' },
   { header: 'Retry', path: 'retry' },
@@ -74,7 +75,7 @@ export const triggerRoutes = [
       undo({ by: 'delete', of: 'trigger.id' }),
       cli('automation triggers create', {
         args: [{ name: 'name', option: true, summary: 'name of the trigger, unique in its scope' }],
-        options: { agent_name: 'agent', workspace_id: 'workspace' },
+        options: { agent_name: 'agent', workspace_id: 'workspace', webhook_allow_repeat: 'allow-repeat' },
         scoped: { scope: 'scope', workspace: 'workspace_id', opens: true },
         view: triggerItem,
       }),
@@ -101,7 +102,11 @@ export const triggerRoutes = [
     replies: { 200: TriggerReply },
     with: [
       undo({ by: 'patch', of: 'trigger' }),
-      cli('automation triggers update', { args: [triggerId], options: { agent_name: 'agent' }, view: triggerItem }),
+      cli('automation triggers update', {
+        args: [triggerId],
+        options: { agent_name: 'agent', webhook_allow_repeat: 'allow-repeat' },
+        view: triggerItem,
+      }),
       tool('automation_triggers_update', ['automation']),
     ],
     handle: async (self, { actor, params, body }) => ok({ trigger: await self.triggers.patch(actor, params.id, body) }),

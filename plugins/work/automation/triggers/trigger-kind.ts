@@ -4,6 +4,7 @@ import { shown, text } from '../../../../kernel/kit/text.js'
 import { kind, type RecordScope, type StoredRecord } from '../../../../kernel/plugin.js'
 import { FireLimit, LoopTarget, Retry, WebhookScheme } from '../../../../schemas/automation.js'
 import { decodeAs, identityProblem, isLoop, type JobProblem, limitsProblem, loopProblem } from '../job-kind.js'
+import { schemes } from '../webhooks/schemes.js'
 import { templateProblem } from './prompt-template.js'
 
 /** Spec of a record of kind `automation.trigger`, decoded leniently: unknown members are dropped. */
@@ -24,6 +25,8 @@ export const TriggerSpec = v.object({
   endpoint_slug: v.optional(text(128, 0)),
   webhook_id: v.optional(text(128, 0)),
   webhook_secret_ref: v.optional(text(512, 0)),
+  /** A known body is accepted under a new delivery id; of schemes that sign the body alone. */
+  webhook_allow_repeat: v.optional(v.boolean()),
   /** Signature scheme of deliveries; default `service`. */
   webhook_scheme: v.optional(WebhookScheme),
 })
@@ -63,11 +66,16 @@ function webhookProblem({
   webhook_id,
   webhook_secret_ref,
   webhook_scheme,
+  webhook_allow_repeat,
 }: TriggerSpec): string | undefined {
   if (event !== 'webhook') {
-    const own = Object.entries({ endpoint_slug, webhook_id, webhook_secret_ref, webhook_scheme }).find(
-      ([, value]) => value,
-    )
+    const own = Object.entries({
+      endpoint_slug,
+      webhook_id,
+      webhook_secret_ref,
+      webhook_scheme,
+      webhook_allow_repeat,
+    }).find(([, value]) => value)
     return own && `${own[0]}: only allowed with event webhook`
   }
   if (!endpoint_slug && !webhook_id) return 'endpoint_slug: a webhook requires endpoint_slug or webhook_id'
@@ -76,6 +84,8 @@ function webhookProblem({
   // 22 characters of 6 bits hold the 128 random bits of a generated one.
   if (webhook_id && !/^wbh_\w{22,}$/.test(webhook_id))
     return 'webhook_id: must be wbh_ and at least 22 random letters, digits and _; leave it out to have one generated'
+  if (webhook_allow_repeat && schemes.get(webhook_scheme ?? 'service')?.deliveryId === undefined)
+    return `webhook_allow_repeat: not for scheme ${webhook_scheme ?? 'service'}, which signs more than the body; its deliveries are never equal`
   if (!webhook_secret_ref) return 'webhook_secret_ref: a webhook requires a secret: env:NAME or vault:automation/…'
   if (!v.is(Reference, webhook_secret_ref)) return 'webhook_secret_ref: must be env:NAME or vault:automation/…'
   return undefined

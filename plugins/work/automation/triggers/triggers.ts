@@ -185,6 +185,7 @@ export class Triggers extends Definitions<TriggerSpec, Trigger> {
       webhook_secret_present: Boolean(spec.webhook_secret_ref),
       ...(spec.endpoint_slug ? { endpoint_slug: spec.endpoint_slug } : {}),
       ...(spec.webhook_secret_ref ? { webhook_secret_ref: spec.webhook_secret_ref } : {}),
+      ...(spec.webhook_allow_repeat ? { webhook_allow_repeat: true } : {}),
       ...(spec.event === 'webhook' ? { webhook_scheme: spec.webhook_scheme ?? 'service' } : {}),
       ...(webhookId ? { webhook_id: webhookId, webhook_endpoint: endpointOf(record, webhookId) } : {}),
     }

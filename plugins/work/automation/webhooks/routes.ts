@@ -2,6 +2,8 @@ import { describe } from '../../../../kernel/kit/annotations/index.js'
 import { ok, routeOf } from '../../../../kernel/plugin.js'
 import { WebhookReply } from '../../../../schemas/automation.js'
 import type { AutomationService } from '../service.js'
+import { schemeHeaders } from './schemes.js'
+import type { Accepted } from './webhooks.js'
 
 const route = routeOf<AutomationService>(describe('Automation'))
 
@@ -10,22 +12,18 @@ const delivery = {
   method: 'POST',
   public: true,
   listeners: 'tcp',
-  headers: {
-    'X-Service-Webhook-Timestamp': { required: false },
-    'X-Service-Webhook-Signature': { required: false },
-    'X-Service-Webhook-Delivery-Id': { required: false },
-    'Webhook-Id': { required: false },
-    'Webhook-Timestamp': { required: false },
-    'Webhook-Signature': { required: false },
-    'X-Hub-Signature-256': { required: false },
-    'X-GitHub-Event': { required: false },
-  },
-  // Any content type is accepted. A body that is not a JSON object is only available as `payload`.
+  headers: Object.fromEntries(schemeHeaders.map(name => [name, { required: false }])),
+  // Any content type is accepted. A body that is neither a JSON object nor a form is only available as `payload`.
   body: { as: 'raw', types: ['application/json', '*/*'] },
   bodyLimit: 1024 * 1024,
   audited: false,
   replies: { 200: WebhookReply },
 } as const
+
+const replyOf = ({ challenge, ...result }: Accepted): WebhookReply => ({
+  result,
+  ...(challenge === undefined ? {} : { challenge }),
+})
 
 export const webhookRoutes = [
   route({
@@ -33,7 +31,7 @@ export const webhookRoutes = [
     path: '/api/webhooks/global/{endpoint}',
     summary: 'Receive a signed webhook delivery for a global trigger',
     handle: async (self, { params, headers, body, actor, id }) =>
-      ok({ result: await self.webhooks.deliver({ endpoint: params.endpoint, headers, body, actor, cause: id }) }),
+      ok(replyOf(await self.webhooks.deliver({ endpoint: params.endpoint, headers, body, actor, cause: id }))),
   }),
   route({
     ...delivery,
@@ -41,7 +39,7 @@ export const webhookRoutes = [
     summary: 'Receive a signed webhook delivery for a trigger of a workspace',
     handle: async (self, { params, headers, body, actor, id }) => {
       const { workspace_id: workspaceId, endpoint } = params
-      return ok({ result: await self.webhooks.deliver({ workspaceId, endpoint, headers, body, actor, cause: id }) })
+      return ok(replyOf(await self.webhooks.deliver({ workspaceId, endpoint, headers, body, actor, cause: id })))
     },
   }),
 ]

@@ -1,4 +1,4 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import type { WebhookScheme } from '../../../../schemas/automation.js'
 import { AutomationErrors } from '../api.js'
 
@@ -6,9 +6,153 @@ import { AutomationErrors } from '../api.js'
 export type Headers = Readonly<Record<string, string | undefined>>
 
 /** Maximum difference between the delivery timestamp and the current time. */
-export const FRESH_MS = 5 * 60_000
-/** How long a delivery without a timestamp is remembered for replay protection. */
+const FRESH_MS = 5 * 60_000
+/** How long a delivery is remembered for replay protection where its timestamp is not signed, or the sender sends it again with another. */
 const REMEMBERED_MS = 30 * 24 * 60 * 60_000
+
+/** The headers of one delivery. */
+export interface HeaderNames {
+  readonly signature: string
+  readonly timestamp?: string
+  readonly id?: string
+}
+
+/** How a sender signs its deliveries. All but `token` are HMAC-SHA256. */
+export interface Scheme {
+  readonly name: WebhookScheme
+  readonly title: string
+  /** Names of the headers; the first family whose signature is there counts. */
+  readonly headers: readonly [HeaderNames, ...HeaderNames[]]
+  /** `single`: one signature. `list`: several, separated by spaces. `pairs`: `t=<seconds>,v1=<signature>`. */
+  readonly form: 'single' | 'list' | 'pairs'
+  readonly prefix: string
+  readonly encoding: 'hex' | 'base64'
+  /** What is signed before the body: `{id}` and `{timestamp}` stand for the values of the delivery. */
+  readonly signed: string
+  /** `whsec`: `whsec_` and base64. A secret of any other form is the key itself. */
+  readonly secret: 'text' | 'whsec'
+  /** A header that has the secret itself, for deliveries without a signature. */
+  readonly token?: string
+  /** Member of the signed body with the time of the delivery in milliseconds. */
+  readonly timeMember?: string
+  /** Member of the signed body that stays the same when the sender sends a delivery again with another timestamp. */
+  readonly idMember?: string
+  /** The delivery id must be there: it is signed. */
+  readonly needsId?: true
+  /** Header with the id of a delivery of which the body alone is signed. */
+  readonly deliveryId?: string
+  readonly freshMs?: number
+  /** Members that headers add to the event data. */
+  readonly data?: Readonly<Record<string, string>>
+  /** A delivery that only tests the endpoint: it fires nothing unless the filter of the trigger asks for it. */
+  readonly test?: { readonly member: string; readonly value: string }
+  /** A delivery that asks for one of its members as the reply. */
+  readonly challenge?: { readonly member: string; readonly value: string; readonly reply: string }
+}
+
+const STANDARD = { signature: 'Webhook-Signature', timestamp: 'Webhook-Timestamp', id: 'Webhook-Id' } as const
+const standard = {
+  form: 'list',
+  prefix: 'v1,',
+  encoding: 'base64',
+  signed: '{id}.{timestamp}.',
+  secret: 'whsec',
+  needsId: true,
+} as const
+const bodyAlone = { form: 'single', prefix: '', encoding: 'hex', signed: '', secret: 'text' } as const
+
+const table: readonly Scheme[] = [
+  {
+    name: 'service',
+    title: 'the scheme of this daemon',
+    headers: [
+      {
+        signature: 'X-Service-Webhook-Signature',
+        timestamp: 'X-Service-Webhook-Timestamp',
+        id: 'X-Service-Webhook-Delivery-Id',
+      },
+    ],
+    ...bodyAlone,
+    prefix: 'sha256=',
+    signed: '{timestamp}.',
+  },
+  {
+    name: 'standard',
+    title: 'Standard Webhooks, Svix',
+    headers: [STANDARD, { signature: 'Svix-Signature', timestamp: 'Svix-Timestamp', id: 'Svix-Id' }],
+    ...standard,
+  },
+  {
+    name: 'github',
+    title: 'GitHub',
+    headers: [{ signature: 'X-Hub-Signature-256' }],
+    ...bodyAlone,
+    prefix: 'sha256=',
+    deliveryId: 'X-GitHub-Delivery',
+    data: { github_event: 'X-GitHub-Event' },
+    test: { member: 'github_event', value: 'ping' },
+  },
+  {
+    name: 'gitlab',
+    title: 'GitLab',
+    headers: [STANDARD],
+    ...standard,
+    token: 'X-Gitlab-Token',
+    deliveryId: 'Idempotency-Key',
+    data: { gitlab_event: 'X-Gitlab-Event' },
+  },
+  {
+    name: 'stripe',
+    title: 'Stripe',
+    headers: [{ signature: 'Stripe-Signature' }],
+    ...bodyAlone,
+    form: 'pairs',
+    signed: '{timestamp}.',
+    idMember: 'id',
+  },
+  {
+    name: 'slack',
+    title: 'Slack',
+    headers: [{ signature: 'X-Slack-Signature', timestamp: 'X-Slack-Request-Timestamp' }],
+    ...bodyAlone,
+    prefix: 'v0=',
+    signed: 'v0:{timestamp}:',
+    idMember: 'event_id',
+    challenge: { member: 'type', value: 'url_verification', reply: 'challenge' },
+  },
+  {
+    name: 'linear',
+    title: 'Linear',
+    headers: [{ signature: 'Linear-Signature' }],
+    ...bodyAlone,
+    deliveryId: 'Linear-Delivery',
+    timeMember: 'webhookTimestamp',
+    freshMs: 60_000,
+    data: { linear_event: 'Linear-Event' },
+  },
+  {
+    name: 'sentry',
+    title: 'Sentry',
+    headers: [{ signature: 'Sentry-Hook-Signature' }],
+    ...bodyAlone,
+    deliveryId: 'Request-ID',
+    data: { sentry_resource: 'Sentry-Hook-Resource' },
+  },
+]
+
+/** Every scheme, by its name. */
+export const schemes: ReadonlyMap<string, Scheme> = new Map(table.map(scheme => [scheme.name, scheme]))
+
+/** The headers that any scheme reads, each once. */
+export const schemeHeaders: readonly string[] = [
+  ...new Set(
+    table.flatMap(({ headers, token, deliveryId, data = {} }) => [
+      ...headers.flatMap(names => Object.values(names) as string[]),
+      ...[token, deliveryId].flatMap(name => name ?? []),
+      ...Object.values(data),
+    ]),
+  ),
+]
 
 /** Parsed headers of a delivery. Untrusted until {@link isSigned} passed. */
 export interface Signed {
@@ -17,7 +161,8 @@ export interface Signed {
   /** The expected signature for a secret. */
   readonly expected: (secret: string) => string
   /** Epoch milliseconds; undefined when the scheme has no timestamp. */
-  readonly at?: number
+  readonly at?: number | undefined
+  readonly freshMs: number
   /** Keys for replay protection: a delivery that shares any of them is a duplicate. */
   readonly keys: readonly [string, ...string[]]
   /** Epoch milliseconds until which the keys are remembered. */
@@ -26,49 +171,64 @@ export interface Signed {
   readonly data: Readonly<Record<string, string>>
 }
 
-type Reader = (headers: Headers, body: Buffer, now: number) => Signed
+/** A delivery as a scheme reads it. */
+export interface Incoming {
+  readonly headers: Headers
+  readonly body: Buffer
+  /** Members of the body. */
+  readonly members: Readonly<Record<string, unknown>>
+  readonly now: number
+  /** The trigger takes a body again that the sender sends under a new delivery id. */
+  readonly allowRepeat: boolean
+}
 
-/** Reads the headers of each scheme. Throws 400 `webhook_headers_invalid`. */
-export const schemes: Readonly<Record<WebhookScheme, Reader>> = {
-  service: (headers, body) => {
-    const signature = hexSignature(headers, 'X-Service-Webhook-Signature')
-    const seconds = secondsOf(required(headers, 'X-Service-Webhook-Timestamp'))
-    const id = headers['x-service-webhook-delivery-id']
-    const at = seconds * 1000
-    return {
-      given: [signature],
-      expected: secret => `sha256=${hmac(secret, [`${seconds}.`, body]).toString('hex')}`,
-      at,
-      // The delivery id is not signed, so a replay could change it: the signature is a key as well.
-      keys: [boundedKey(signature), ...(id === undefined ? [] : [`id ${boundedKey(id)}`])],
-      until: at + FRESH_MS,
-      data: {},
-    }
-  },
-  standard: (headers, body) => {
-    const id = boundedKey(required(headers, 'Webhook-Id'))
-    const seconds = secondsOf(required(headers, 'Webhook-Timestamp'))
-    const at = seconds * 1000
-    return {
-      given: required(headers, 'Webhook-Signature').split(' ').slice(0, 10),
-      expected: secret => `v1,${hmac(standardKey(secret), [`${id}.${seconds}.`, body]).toString('base64')}`,
-      at,
-      keys: [id],
-      until: at + FRESH_MS,
-      data: {},
-    }
-  },
-  github: (headers, body, now) => {
-    const signature = hexSignature(headers, 'X-Hub-Signature-256')
-    return {
-      given: [signature],
-      expected: secret => `sha256=${hmac(secret, [body]).toString('hex')}`,
-      // The delivery id of GitHub is not signed, so a replay could change it: the signature is the key.
-      keys: [boundedKey(signature)],
-      until: now + REMEMBERED_MS,
-      data: { github_event: headers['x-github-event']?.slice(0, 200) ?? '' },
-    }
-  },
+/** Reads a delivery by its scheme. Throws 400 `webhook_headers_invalid`. */
+export function readSigned(scheme: Scheme, incoming: Incoming): Signed {
+  const { headers, body, members, now } = incoming
+  const headerOf = (name: string | undefined) => (name === undefined ? undefined : headers[name.toLowerCase()]?.trim())
+  const data = Object.fromEntries(
+    Object.entries(scheme.data ?? {}).map(([member, name]) => [member, headerOf(name)?.slice(0, 200) ?? '']),
+  )
+  const freshMs = scheme.freshMs ?? FRESH_MS
+  const names = scheme.headers.find(({ signature }) => headerOf(signature)) ?? scheme.headers[0]
+  if (scheme.token !== undefined && !headerOf(names.signature)) {
+    const keys = unsignedKeys(scheme, createHash('sha256').update(body).digest('hex'), incoming)
+    const given = [digest(required(headers, scheme.token))]
+    return { given, expected: digest, freshMs, keys, until: now + REMEMBERED_MS, data }
+  }
+  const header = required(headers, names.signature)
+  const { seconds, signatures } = scheme.form === 'pairs' ? pairsOf(header) : { seconds: undefined, signatures: [] }
+  const given = (scheme.form === 'pairs' ? signatures : scheme.form === 'list' ? header.split(' ') : [header])
+    .slice(0, 10)
+    .map(text => (scheme.encoding === 'hex' ? text.toLowerCase() : text))
+  const stamp = names.timestamp === undefined ? seconds : secondsOf(required(headers, names.timestamp))
+  const own = names.id === undefined ? undefined : scheme.needsId ? required(headers, names.id) : headerOf(names.id)
+  const id = own === undefined ? undefined : boundedKey(own)
+  const at = stamp === undefined ? timeOf(members, scheme.timeMember) : stamp * 1000
+  const before = scheme.signed.replace('{id}', () => id ?? '').replace('{timestamp}', () => String(stamp))
+  const expected = (secret: string) =>
+    scheme.prefix +
+    hmac(scheme.secret === 'whsec' ? standardKey(secret) : secret, [before, body]).toString(scheme.encoding)
+  const signature = boundedKey(given[0] ?? '')
+  const repeated = scheme.idMember === undefined ? undefined : members[scheme.idMember]
+  const until = { signature: now + REMEMBERED_MS, timestamp: (at ?? now) + freshMs }
+  const base = { given, expected, at, freshMs, data }
+  if (scheme.needsId && id !== undefined) return { ...base, keys: [id], until: until.timestamp }
+  // The sender signs a delivery anew for each attempt: its id is in the body, which is signed.
+  if (typeof repeated === 'string' && repeated !== '')
+    return { ...base, keys: [`member ${boundedKey(repeated)}`], until: until.signature }
+  // A delivery id that is not signed could be changed by a replay: the signature is a key as well.
+  if (stamp !== undefined)
+    return { ...base, keys: [signature, ...(id === undefined ? [] : [`id ${id}`])], until: until.timestamp }
+  return { ...base, keys: unsignedKeys(scheme, signature, incoming), until: until.signature }
+}
+
+/**
+ * Keys of a delivery of which the body alone is signed. Whoever has seen one could send it again under another delivery id, so the body
+ * counts, unless the trigger takes repeated bodies: then both count together.
+ */
+function unsignedKeys({ deliveryId = '' }: Scheme, body: string, { headers, allowRepeat }: Incoming): [string] {
+  return [allowRepeat ? `${body} ${boundedKey(required(headers, deliveryId))}` : body]
 }
 
 /** Whether one of the signatures is valid. Compares in constant time. */
@@ -77,6 +237,13 @@ export function isSigned({ given, expected }: Signed, secret: string): boolean {
   return given.map(text => Buffer.from(text)).some(one => one.length === wanted.length && timingSafeEqual(one, wanted))
 }
 
+/** Whether the body of a delivery has the member that makes it a test or a challenge. */
+export const isOf = (of: { readonly member: string; readonly value: string } | undefined, data: object): boolean =>
+  of !== undefined && (data as Record<string, unknown>)[of.member] === of.value
+
+/** Tokens are compared by their digests, which have one length. */
+const digest = (text: string) => createHash('sha256').update(text).digest('hex')
+
 function hmac(secret: string | Buffer, parts: readonly (string | Buffer)[]): Buffer {
   const mac = createHmac('sha256', secret)
   for (const part of parts) mac.update(part)
@@ -84,18 +251,33 @@ function hmac(secret: string | Buffer, parts: readonly (string | Buffer)[]): Buf
 }
 
 /**
- * A Standard Webhooks secret is `whsec_` and base64; any other text is the key itself. Throws 400 `webhook_secret_missing` for
- * invalid base64: Node skips invalid characters, which could leave an empty key.
+ * A Standard Webhooks secret is `whsec_` and base64, by some senders with the version `v1,` in front; any other text is the key itself.
+ * Throws 400 `webhook_secret_missing` for invalid base64: Node skips invalid characters, which could leave an empty key.
  */
 function standardKey(secret: string): Buffer | string {
-  if (!secret.startsWith('whsec_')) return secret
-  const encoded = secret.slice('whsec_'.length)
+  const [, encoded] = /^(?:v1,)?whsec_(.*)$/s.exec(secret) ?? []
+  if (encoded === undefined) return secret
   if (!/^[A-Za-z0-9+/_-]{2,}={0,2}$/.test(encoded)) throw AutomationErrors.webhook_secret_missing()
   return Buffer.from(encoded, 'base64')
 }
 
-/** A hex signature in lower case, since the replay guard keys on it. */
-const hexSignature = (headers: Headers, name: string) => required(headers, name).toLowerCase()
+/** `t=<seconds>,v1=<signature>`, with a signature for each secret while one replaces another. */
+function pairsOf(header: string): { seconds: number; signatures: string[] } {
+  const pairs = header.split(',', 20).map(pair => pair.trim().split('='))
+  const [stamp = ''] = pairs.flatMap(([name, value]) => (name === 't' ? [value ?? ''] : []))
+  const signatures = pairs.flatMap(([name, value]) => (name === 'v1' && value ? [value] : []))
+  if (signatures.length === 0)
+    throw AutomationErrors.webhook_headers_invalid('the signature header has no signature v1=')
+  return { seconds: secondsOf(stamp), signatures }
+}
+
+function timeOf(members: Incoming['members'], name: string | undefined): number | undefined {
+  if (name === undefined) return undefined
+  const at = members[name]
+  if (typeof at !== 'number' || !Number.isSafeInteger(at))
+    throw AutomationErrors.webhook_headers_invalid(`the body has no ${name} in milliseconds`)
+  return at
+}
 
 function required(headers: Headers, name: string): string {
   const value = headers[name.toLowerCase()]?.trim()

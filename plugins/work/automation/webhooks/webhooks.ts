@@ -12,7 +12,8 @@ import { type Envelope, placeOf } from '../triggers/envelope.js'
 import { type FireWork, promptOf, runId } from '../triggers/fires.js'
 import { matches } from '../triggers/match.js'
 import type { TriggerRecord } from '../triggers/trigger-kind.js'
-import { FRESH_MS, type Headers, isSigned, schemes } from './schemes.js'
+import { membersOf } from './body.js'
+import { type Headers, isOf, isSigned, readSigned, type Scheme, schemes } from './schemes.js'
 
 /** Rate limit per webhook, counting refused deliveries. */
 const DELIVERIES = { burst: 60, perSecond: 10 }
@@ -47,6 +48,9 @@ export interface Delivery {
   readonly cause: string
 }
 
+/** What came of a delivery; `challenge` is what the sender of a test wants to have back. */
+export type Accepted = WebhookReply['result'] & { readonly challenge?: string }
+
 /** Accepts signed deliveries. Each delivery fires its trigger once. */
 export class Webhooks {
   readonly #known = new Map<string, TokenBucket>()
@@ -66,7 +70,7 @@ export class Webhooks {
    * Resolves when the run is durable. Throws 404 for an unknown or disabled webhook, 429 before any signature is computed, 400
    * and 401 for missing or invalid signatures, 409 for a duplicate, and 409 when a limit is reached (the delivery may be retried).
    */
-  async deliver(delivery: Delivery): Promise<WebhookReply['result']> {
+  async deliver(delivery: Delivery): Promise<Accepted> {
     let trigger = this.#find(delivery)
     this.#pass(trigger, delivery)
     for (;;) {
@@ -78,11 +82,16 @@ export class Webhooks {
   }
 
   /** Accepts one delivery; undefined, with nothing written, when the trigger changed after it was read. */
-  async #take(trigger: TriggerRecord, delivery: Delivery): Promise<WebhookReply['result'] | undefined> {
+  async #take(trigger: TriggerRecord, delivery: Delivery): Promise<Accepted | undefined> {
     const now = this.kernel.clock.now()
-    const signed = schemes[trigger.spec.webhook_scheme ?? 'service'](delivery.headers, delivery.body, now)
+    const { headers, body } = delivery
+    const scheme = schemes.get(trigger.spec.webhook_scheme ?? 'service') as Scheme
+    const members = membersOf(body.toString(), headers['content-type'])
+    const allowRepeat = trigger.spec.webhook_allow_repeat === true
+    const signed = readSigned(scheme, { headers, body, members, now, allowRepeat })
     if (!isSigned(signed, await this.#secret(trigger))) throw AutomationErrors.webhook_signature_invalid()
-    if (signed.at !== undefined && Math.abs(now - signed.at) > FRESH_MS) throw AutomationErrors.webhook_stale()
+    if (signed.at !== undefined && Math.abs(now - signed.at) > signed.freshMs) throw AutomationErrors.webhook_stale()
+    if (isOf(scheme.challenge, members)) return { matched: 0, runs: [], ...challengeOf(scheme, members) }
     if (!this.work.enabled) throw AutomationErrors.automation_disabled()
     const refusal = await this.kernel.needs.disk.refusal()
     if (refusal) throw refusal
@@ -91,14 +100,17 @@ export class Webhooks {
       kind: 'webhook',
       source: 'webhook',
       ...placeOf(trigger.scope.id),
-      data: this.#data(trigger, delivery, signed.data, signed.at ?? now),
+      data: this.#data(trigger, delivery, { ...members, ...signed.data }, signed.at ?? now),
     }
+    // A test of the endpoint starts an agent only where the filter of the trigger asks for tests.
+    const isTest = isOf(scheme.test, signed.data) && !(`data.${scheme.test?.member}` in (trigger.spec.filter ?? {}))
     const keys = signed.keys.map(key => createHash('sha256').update(key).digest('hex'))
     const taken = await this.kernel.db.tx(t => {
       const present = this.#find(delivery)
       if (present?.id !== trigger.id || present.version !== trigger.version) return undefined
+      // A delivery that matched nothing is not remembered: once the filter is mended, the sender can send it again.
+      if (isTest || !matches(trigger, envelope)) return {}
       this.#once(t, trigger.id, keys, signed.until)
-      if (!matches(trigger, envelope)) return {}
       this.work.claims.room(trigger, { triggerId: trigger.id })
       const { prompt, skip } = promptOf(trigger, envelope, 1)
       const { actor, cause } = delivery
@@ -170,12 +182,10 @@ export class Webhooks {
     if (this.#pruning.due(trigger)) this.#history.prune(t, { trigger_id: trigger }, { newest: REMEMBERED })
   }
 
-  #data({ spec }: TriggerRecord, { endpoint, body }: Delivery, more: Readonly<Record<string, string>>, at: number) {
-    const text = body.toString()
+  #data({ spec }: TriggerRecord, { endpoint, body }: Delivery, members: Readonly<Record<string, unknown>>, at: number) {
     return {
-      payload: text,
-      ...objectOf(text),
-      ...more,
+      payload: body.toString(),
+      ...members,
       endpoint,
       endpoint_slug: spec.endpoint_slug ?? '',
       webhook_id: endpoint.slice(endpoint.lastIndexOf('--') < 0 ? 0 : endpoint.lastIndexOf('--') + 2),
@@ -184,12 +194,8 @@ export class Webhooks {
   }
 }
 
-/** The members of a JSON object; empty for any other text. */
-function objectOf(text: string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
-  } catch {
-    return {}
-  }
+/** What the sender wants to have back to know that the endpoint is its own. */
+function challengeOf({ challenge }: Scheme, members: Readonly<Record<string, unknown>>): { challenge?: string } {
+  const value = members[challenge?.reply ?? '']
+  return typeof value === 'string' ? { challenge: value.slice(0, 1000) } : {}
 }
