@@ -208,6 +208,27 @@ export const PatchTriggerBody = v.strictObject({
 })
 export type PatchTriggerBody = v.InferOutput<typeof PatchTriggerBody>
 
+/** POST /api/automation/triggers/{id}/test. */
+export const TestTriggerBody = v.strictObject({
+  body: v.optional(
+    v.pipe(v.string(), v.maxLength(65_536), v.description('body of the delivery; default a small JSON object')),
+  ),
+})
+export type TestTriggerBody = v.InferOutput<typeof TestTriggerBody>
+
+/** A signed delivery that a trigger would accept. Nothing was delivered. */
+export const TestTriggerReply = v.object({
+  delivery: v.object({
+    /** Path to POST it to. */
+    path: v.string(),
+    headers: StringMap,
+    body: v.string(),
+    /** When the signature is too old; null where the scheme signs no time. */
+    expires_at: v.nullable(Timestamp),
+  }),
+})
+export type TestTriggerReply = v.InferOutput<typeof TestTriggerReply>
+
 /** Reply to a webhook delivery. */
 export const WebhookReply = v.object({
   result: v.object({ matched: Integer, runs: v.optional(v.array(Run)) }),

@@ -166,6 +166,11 @@ export const AutomationErrors = defineErrors({
     next: 'set the secret in the environment of the daemon and use webhook_secret_ref env:NAME',
   },
   webhook_not_found: { status: 404, message: 'webhook not found' },
+  trigger_not_webhook: {
+    status: 400,
+    message: 'this trigger is not fired by webhook deliveries',
+    next: command('automation triggers list'),
+  },
   webhook_headers_invalid: {
     status: 400,
     message: 'missing or malformed signature headers',

@@ -19,6 +19,13 @@ export const commands: readonly Command[] = [
     })),
   ),
   {
+    path: 'automation triggers test',
+    summary: 'Print the URL of a webhook and a signed curl command',
+    args: [{ name: 'id', summary: 'id or name of a webhook trigger' }],
+    options: [{ name: 'body', type: 'text', summary: 'body of the delivery (default a small JSON object)' }],
+    load: () => import('./commands.js').then(module => ({ run: module.runTestTrigger })),
+  },
+  {
     path: 'automation simulate',
     summary: 'Simulate jobs over the coming days and triggers over recorded events',
     options: [

@@ -1,5 +1,6 @@
+import { shellWord } from '../../../kernel/kit/commands/command-line.js'
 import type { CommandContext } from '../../../kernel/plugin.js'
-import type { JobReply, TriggerReply } from '../../../schemas/automation.js'
+import type { JobReply, TestTriggerReply, TriggerReply } from '../../../schemas/automation.js'
 
 export { runSimulate } from './simulate/commands.js'
 export { runAccept, runDismiss, runListSuggestions, runPropose } from './suggestions/commands.js'
@@ -25,4 +26,26 @@ async function setEnabled(
   out.id(id)
   const next = enabled && 'next_run' in more && more.next_run ? `; next run ${more.next_run}` : ''
   out.line(`${enabled ? 'enabled' : 'disabled'} ${noun} ${name}${next}`)
+}
+
+/** `svc automation triggers test <id>`: the secret stays in the daemon, which signs the delivery. */
+export async function runTestTrigger({ args, options, client, out }: CommandContext): Promise<void> {
+  const url = `/api/automation/triggers/${encodeURIComponent(args.id ?? '')}/test`
+  const body = options.body === undefined ? {} : { body: options.body }
+  const { delivery } = (await client.request('POST', url, body)) as TestTriggerReply
+  const { daemon } = (await client.request('GET', '/api/status')) as {
+    daemon: { http_host: string; http_port: number; http_off?: string }
+  }
+  const host = daemon.http_host.includes(':') ? `[${daemon.http_host}]` : daemon.http_host
+  const full = `http://${host}:${daemon.http_port}${delivery.path}`
+  const headers = Object.entries(delivery.headers).map(([name, value]) => `-H ${shellWord(`${name}: ${value}`)}`)
+  const parts = ['curl -sS --fail-with-body', ...headers, `--data-binary ${shellWord(delivery.body)}`, shellWord(full)]
+  const curl = parts.join(' \\\n  ')
+  if (out.json) return out.value({ ...delivery, url: full, curl })
+  out.line(`URL: ${full}`)
+  if (daemon.http_off !== undefined) out.line(out.color('yellow', `nothing is served there: ${daemon.http_off}`))
+  out.line(
+    out.color('dim', `Run this to send a delivery${delivery.expires_at ? `, until ${delivery.expires_at}` : ''}:`),
+  )
+  for (const line of curl.split('\n')) out.line(line)
 }

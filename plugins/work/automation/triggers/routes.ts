@@ -10,6 +10,8 @@ import {
   ListTriggersQuery,
   ListTriggersReply,
   PatchTriggerBody,
+  TestTriggerBody,
+  TestTriggerReply,
   TriggerReply,
 } from '../../../../schemas/automation.js'
 import { undo } from '../../../desk/changes/api.js'
@@ -141,6 +143,19 @@ export const triggerRoutes = [
       tool('automation_triggers_history', ['automation']),
     ],
     handle: (self, { actor, params, query }) => ok({ runs: self.runs.ofTrigger(actor, params.id, query) }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/automation/triggers/{id}/test',
+    summary: 'Sign a delivery that a webhook trigger would accept; nothing is delivered',
+    body: TestTriggerBody,
+    bodyLimit: 256 * 1024,
+    replies: { 200: TestTriggerReply },
+    handle: async (self, { actor, params, body }) => {
+      const trigger = self.triggers.find(params.id, actor)
+      const { webhook_endpoint: path } = self.triggers.toWire(trigger)
+      return ok({ delivery: await self.webhooks.sample(trigger, path, body.body) })
+    },
   }),
   route({
     method: 'POST',

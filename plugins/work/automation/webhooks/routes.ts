@@ -12,7 +12,7 @@ const delivery = {
   method: 'POST',
   public: true,
   listeners: 'tcp',
-  headers: Object.fromEntries(schemeHeaders.map(name => [name, { required: false }])),
+  headers: Object.fromEntries(['Content-Type', ...schemeHeaders].map(name => [name, { required: false }])),
   // Any content type is accepted. A body that is neither a JSON object nor a form is only available as `payload`.
   body: { as: 'raw', types: ['application/json', '*/*'] },
   bodyLimit: 1024 * 1024,

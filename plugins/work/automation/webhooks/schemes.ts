@@ -6,7 +6,7 @@ import { AutomationErrors } from '../api.js'
 export type Headers = Readonly<Record<string, string | undefined>>
 
 /** Maximum difference between the delivery timestamp and the current time. */
-const FRESH_MS = 5 * 60_000
+export const FRESH_MS = 5 * 60_000
 /** How long a delivery is remembered for replay protection where its timestamp is not signed, or the sender sends it again with another. */
 const REMEMBERED_MS = 30 * 24 * 60 * 60_000
 
@@ -229,6 +229,35 @@ export function readSigned(scheme: Scheme, incoming: Incoming): Signed {
  */
 function unsignedKeys({ deliveryId = '' }: Scheme, body: string, { headers, allowRepeat }: Incoming): [string] {
   return [allowRepeat ? `${body} ${boundedKey(required(headers, deliveryId))}` : body]
+}
+
+/** What a delivery is made of. */
+export interface Draft {
+  readonly secret: string
+  readonly body: string
+  /** Epoch milliseconds. */
+  readonly at: number
+  readonly id: string
+  /** Values of the members that headers add to the event data. */
+  readonly data: Readonly<Record<string, string>>
+}
+
+/** The headers of a delivery as its sender would sign it. */
+export function signedHeaders(scheme: Scheme, { secret, body, at, id, data }: Draft): Readonly<Record<string, string>> {
+  const [names] = scheme.headers
+  const seconds = String(Math.floor(at / 1000))
+  const before = scheme.signed.replace('{id}', () => id).replace('{timestamp}', seconds)
+  const key = scheme.secret === 'whsec' ? standardKey(secret) : secret
+  const signature = hmac(key, [before, body]).toString(scheme.encoding)
+  const text = scheme.form === 'pairs' ? `t=${seconds},v1=${signature}` : scheme.prefix + signature
+  const own = Object.entries(scheme.data ?? {}).map(([member, name]) => [name, data[member] ?? 'test'])
+  return {
+    ...(names.id === undefined ? {} : { [names.id]: id }),
+    ...(names.timestamp === undefined ? {} : { [names.timestamp]: seconds }),
+    [names.signature]: text,
+    ...(scheme.deliveryId === undefined ? {} : { [scheme.deliveryId]: id }),
+    ...Object.fromEntries(own),
+  }
 }
 
 /** Whether one of the signatures is valid. Compares in constant time. */

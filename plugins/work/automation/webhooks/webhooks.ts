@@ -13,7 +13,7 @@ import { type FireWork, promptOf, runId } from '../triggers/fires.js'
 import { matches } from '../triggers/match.js'
 import type { TriggerRecord } from '../triggers/trigger-kind.js'
 import { membersOf } from './body.js'
-import { type Headers, isOf, isSigned, readSigned, type Scheme, schemes } from './schemes.js'
+import { FRESH_MS, type Headers, isOf, isSigned, readSigned, type Scheme, schemes, signedHeaders } from './schemes.js'
 
 /** Rate limit per webhook, counting refused deliveries. */
 const DELIVERIES = { burst: 60, perSecond: 10 }
@@ -78,6 +78,30 @@ export class Webhooks {
       const taken = await this.#take(trigger, delivery)
       if (taken) return taken
       trigger = this.#find(delivery)
+    }
+  }
+
+  /**
+   * A delivery that this trigger would accept, signed now; nothing is delivered, and the secret stays here. Throws 404, 400
+   * `trigger_not_webhook`, 400 `webhook_secret_missing`.
+   */
+  async sample(trigger: TriggerRecord, path: string | undefined, given: string | undefined) {
+    const { spec } = trigger
+    if (path === undefined) throw AutomationErrors.trigger_not_webhook()
+    const scheme = schemes.get(spec.webhook_scheme ?? 'service') as Scheme
+    const at = this.kernel.clock.now()
+    const time = scheme.timeMember === undefined ? {} : { [scheme.timeMember]: at }
+    const id = this.kernel.ids.id('test')
+    const body = given ?? JSON.stringify({ test: true, ...time, delivery: id })
+    const filter = Object.entries(spec.filter ?? {}).map(([key, value]) => [key.replace(/^data\./, ''), value])
+    const draft = { secret: await this.#secret(trigger), body, at, id, data: Object.fromEntries(filter) }
+    const headers = { 'Content-Type': 'application/json', ...signedHeaders(scheme, draft) }
+    const fresh = scheme.freshMs ?? FRESH_MS
+    return {
+      path,
+      headers,
+      body,
+      expires_at: scheme.signed === '' && scheme.timeMember === undefined ? null : iso(at + fresh),
     }
   }
 

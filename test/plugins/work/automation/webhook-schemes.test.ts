@@ -9,6 +9,7 @@ import { completed } from './fake-sessions.js'
 
 interface World extends Bench {
   hook(scheme: string, more?: Record<string, unknown>): Promise<Reply>
+  runsOf(id: string): Promise<Reply[]>
   post(to: Reply, body: string, headers: Readonly<Record<string, string>>): Promise<Answer>
 }
 
@@ -33,6 +34,7 @@ async function open(secret: string, at = Date.UTC(2030, 0, 1)): Promise<World> {
       assert.is(reply.status, 201, JSON.stringify(reply.body))
       return reply.body.trigger
     },
+    runsOf: async id => (await b.request('GET', `/api/automation/triggers/${id}/runs`)).body.runs,
     post: (to, body, headers) =>
       ask(where, to.webhook_endpoint, {
         method: 'POST',
@@ -277,6 +279,28 @@ test('Slack has its challenge back, and a delivery that Slack repeats with anoth
   const event = '{"type":"event_callback","event_id":"Ev08MFMKH6","event":{"type":"app_mention"}}'
   assert.equal(coded(await b.post(hook, event, signed(event, now))), [200, 1])
   assert.equal(coded(await b.post(hook, event, signed(event, now + 60))), [409, 'webhook_replayed'])
+  await b.end()
+})
+
+test('a signed test delivery of every scheme is accepted, and says neither its secret nor more than one delivery', async () => {
+  const b = await open('whsec_YSBzZWNyZXQgb2YgdGhpcyB0ZXN0IA==')
+  for (const scheme of ['service', 'standard', 'github', 'gitlab', 'stripe', 'slack', 'linear', 'sentry']) {
+    const hook = await b.hook(scheme, { name: `test-${scheme}`, endpoint_slug: scheme })
+    const asked = await b.request('POST', `/api/automation/triggers/${hook.id}/test`, {})
+    assert.is(asked.status, 200, JSON.stringify(asked.body))
+    assert.not.match(JSON.stringify(asked.body), 'YSBzZWNyZXQ')
+    const { path, headers, body, expires_at: expires } = asked.body.delivery
+    assert.is(path, hook.webhook_endpoint)
+    assert.is(expires === null, ['github', 'sentry'].includes(scheme), scheme)
+    assert.equal(await b.runsOf(hook.id), [], 'nothing was delivered')
+    assert.equal(coded(await b.post(hook, body, headers)), [200, 1], scheme)
+    assert.equal(coded(await b.post(hook, body, headers)), [409, 'webhook_replayed'], scheme)
+  }
+  const other = await b.request('POST', '/api/automation/triggers', {
+    ...{ name: 'other', agent_name: 'report', event: 'session.stopped', scope: 'global', prompt: 'Look.' },
+  })
+  const refused = await b.request('POST', `/api/automation/triggers/${other.body.trigger.id}/test`, {})
+  assert.equal([refused.status, refused.body.code], [400, 'trigger_not_webhook'])
   await b.end()
 })
 
