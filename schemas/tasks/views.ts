@@ -43,9 +43,10 @@ export type TimelineEntry = v.InferOutput<typeof TimelineEntry>
 export const TimelineReply = v.object({ timeline: v.array(TimelineEntry) })
 export type TimelineReply = v.InferOutput<typeof TimelineReply>
 
-/** Each frame of the stream of a task. */
+/** The data of each frame of the stream of a task. */
 export const TaskFrame = v.object({ sequence: Integer, timeline: TimelineEntry, type: v.string() })
 export type TaskFrame = v.InferOutput<typeof TaskFrame>
+export const TaskStreamFrame = v.object({ id: v.string(), event: v.string(), data: TaskFrame })
 
 /** A task in its tree. */
 export const TreeNode = v.object({

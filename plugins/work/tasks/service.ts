@@ -1,5 +1,5 @@
 import { command } from '../../../kernel/kit/commands/command-line.js'
-import { type Actor, KernelErrors, type Pipeline, type Reads } from '../../../kernel/plugin.js'
+import { type Actor, type Frame, KernelErrors, type Pipeline, type Reads } from '../../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import type {
   BacklogQuery,
@@ -69,6 +69,8 @@ import { Ladder } from './workers/ladder.js'
 import { Workers } from './workers/workers.js'
 
 const DEFAULT_RUNS = 100
+/** How often a stream looks whether its task was brought back from the archive. */
+const STREAM_LOOK_MS = 1000
 type Headers = Readonly<Record<string, string | undefined>>
 
 /** Tasks, their runs, and the leases under which sessions hold them. */
@@ -336,15 +338,59 @@ export class TaskService implements TasksApi {
   async reading<T>(actor: Actor, id: string, read: (views: TaskReading) => T): Promise<T> {
     const who = whoOf(actor)
     const segment = this.#core.tasks.get(id) ? undefined : this.archive.segmentOf(id)
+    return this.#read(who, segment, () => id, read)
+  }
+
+  /** {@link reading} for the task of a run. Throws `task_run_not_found` (404). */
+  async readingRun<T>(actor: Actor, id: string, read: (views: TaskReading) => T): Promise<T> {
+    const segment = this.#core.runs.get(id) ? undefined : this.archive.segmentOfPart(id)
+    return this.#read(whoOf(actor), segment, ({ core }) => core.runs.find(id).task_id, read)
+  }
+
+  /** {@link reading} for the task of a review. Throws `task_review_not_found` (404). */
+  async readingReview<T>(actor: Actor, id: string, read: (views: TaskReading) => T): Promise<T> {
+    const segment = this.reviews.has(id) ? undefined : this.archive.segmentOfPart(id)
+    return this.#read(whoOf(actor), segment, ({ reviews }) => reviews.find(id).task_id, read)
+  }
+
+  async #read<T>(
+    who: Who,
+    segment: number | undefined,
+    taskOf: (views: TaskReading) => string,
+    read: (views: TaskReading) => T,
+  ): Promise<T> {
+    const from = (views: TaskReading): T => {
+      this.#admit(who, views.core.tasks.find(taskOf(views)))
+      return read(views)
+    }
     if (segment === undefined) {
-      this.visible(who, id)
-      return read({ core: this.#core, details: this.details, history: this.history })
+      const { details, history, inspection, profiles, reviews } = this
+      return from({ core: this.#core, details, history, inspection, profiles, reviews })
     }
     return this.archive.use(segment, db => {
       const views = readingOf(this.kernel, db)
-      this.#admit(who, views.core.tasks.find(id))
-      return read(views)
+      return from({ ...views, inspection: new TaskInspection(views.core, views.details, this.scheduler) })
     })
+  }
+
+  /** The events of a task, each once, wherever it is, until the reader disconnects or the task is deleted. */
+  async *stream(actor: Actor, id: string, after: number, signal: AbortSignal): AsyncGenerator<Frame> {
+    let at = after
+    while (!signal.aborted) {
+      for await (const frame of this.history.stream(id, at, signal)) {
+        at = Number(frame.id)
+        yield frame
+      }
+      if (signal.aborted || this.archive.segmentOf(id) === undefined) return
+      for (;;) {
+        const old = await this.reading(actor, id, ({ history }) => history.frames(id, at))
+        for (const frame of old) yield frame
+        if (old.length === 0) break
+        at = Number(old.at(-1)?.id)
+      }
+      while (!signal.aborted && this.archive.segmentOf(id) !== undefined)
+        await this.kernel.clock.sleep(STREAM_LOOK_MS, signal).catch(() => {})
+    }
   }
 
   /** Brings a task back from the archive, with the tree that it is in. */

@@ -1,4 +1,4 @@
-import { ARCHIVED_TABLE } from './archive/table.js'
+import { ARCHIVED_PARTS_TABLE, ARCHIVED_TABLE } from './archive/table.js'
 import { BUDGET_TABLES } from './budgets/tables.js'
 import { KEPT_TABLE } from './kept/table.js'
 import { REVIEW_TABLE } from './reviews/review-row.js'
@@ -130,4 +130,5 @@ ALTER TABLE tasks_run ADD COLUMN next_key TEXT;
 ALTER TABLE tasks_run ADD COLUMN next_run TEXT;`,
   },
   { id: '019-archived', sql: ARCHIVED_TABLE },
+  { id: '020-archived-parts', sql: ARCHIVED_PARTS_TABLE },
 ] as const

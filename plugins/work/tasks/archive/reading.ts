@@ -1,6 +1,9 @@
 import type { Db } from '../../../../kernel/plugin.js'
 import { TaskCore, type TaskKernel } from '../core.js'
+import { Profiles } from '../profiles/profiles.js'
+import { Reviews } from '../reviews/reviews.js'
 import { TaskDetails } from '../views/detail.js'
+import type { TaskInspection } from '../views/inspect.js'
 import { TaskHistory } from '../views/timeline.js'
 
 /** What shows tasks of one database: the catalog, or a segment of the archive. */
@@ -8,18 +11,34 @@ export interface TaskReading {
   readonly core: TaskCore
   readonly details: TaskDetails
   readonly history: TaskHistory
+  readonly inspection: TaskInspection
+  readonly profiles: Pick<Profiles, 'get'>
+  readonly reviews: Pick<Reviews, 'find' | 'show' | 'list'>
 }
 
-const known = new WeakMap<Db, TaskReading>()
+/** Inspection shows the scheduler too, which the catalog alone has. */
+type OldReading = Omit<TaskReading, 'inspection'>
+
+const known = new WeakMap<Db, OldReading>()
 
 /** Views of a segment: the same code as for the catalog, on another database. Nothing of it writes. */
-export function readingOf(kernel: TaskKernel, db: Db): TaskReading {
+export function readingOf(kernel: TaskKernel, db: Db): OldReading {
   const found = known.get(db)
   if (found) return found
   const own: TaskKernel = Object.create(kernel, { db: { value: db } })
   const core = new TaskCore(own, { wantsOf: () => ({}), profiled: () => undefined, guided: () => false })
   const details = new TaskDetails(core)
-  const reading = { core, details, history: new TaskHistory(core, details) }
+  const reading = {
+    core,
+    details,
+    history: new TaskHistory(core, details),
+    profiles: new Profiles(core),
+    reviews: new Reviews(
+      core,
+      () => 0,
+      () => false,
+    ),
+  }
   known.set(db, reading)
   return reading
 }

@@ -2,6 +2,10 @@
 export const ARCHIVED_TABLE = `
 CREATE TABLE tasks_archived (id TEXT PRIMARY KEY NOT NULL, segment INTEGER NOT NULL) STRICT, WITHOUT ROWID;`
 
+/** Runs and reviews of those tasks, which requests name without their task. */
+export const ARCHIVED_PARTS_TABLE = `
+CREATE TABLE tasks_archived_part (id TEXT PRIMARY KEY NOT NULL, segment INTEGER NOT NULL) STRICT, WITHOUT ROWID;`
+
 /** The rows of a task that move with it, by the column that names it. */
 export const MOVED = [
   ['tasks_task', 'id'],

@@ -22,6 +22,8 @@ const MOST_EVENTS = 1000
 /** A larger tree stays where it is. */
 const LARGEST_TREE = 500
 
+const PARTS: ReadonlySet<string> = new Set(['tasks_run', 'tasks_review'])
+
 type Row = Readonly<Record<string, SqlValue>>
 /** Rows of some tasks, table by table as in {@link MOVED}. */
 type Rows = readonly (readonly Row[])[]
@@ -43,6 +45,12 @@ export class TaskArchive {
   /** Segment of a task that was moved. */
   segmentOf(id: string, reads: Reads = this.core.kernel.db): number | undefined {
     const found = reads.row('SELECT segment FROM tasks_archived WHERE id = ?', [id])?.[0]
+    return typeof found === 'number' ? found : undefined
+  }
+
+  /** Segment of a run or review whose task was moved. */
+  segmentOfPart(id: string): number | undefined {
+    const found = this.core.kernel.db.row('SELECT segment FROM tasks_archived_part WHERE id = ?', [id])?.[0]
     return typeof found === 'number' ? found : undefined
   }
 
@@ -99,7 +107,11 @@ export class TaskArchive {
         const there = ids.filter(one => this.segmentOf(one, t) === segment)
         if (there.length !== ids.length) return
         insertRows(t, rows)
-        t.run('DELETE FROM tasks_archived WHERE id IN (SELECT value FROM json_each(?))', [JSON.stringify(ids)])
+        for (const [table, gone] of [
+          ['tasks_archived', ids],
+          ['tasks_archived_part', partsOf(rows)],
+        ] as const)
+          t.run(`DELETE FROM ${table} WHERE id IN (SELECT value FROM json_each(?))`, [JSON.stringify(gone)])
         this.#count(t, rows, 1)
       })
       await old.tx(t => deleteRows(t, ids))
@@ -161,7 +173,14 @@ export class TaskArchive {
       const roots = (rows[0] as unknown as readonly TaskRow[]).filter(({ parent_task_id: parent }) => parent === null)
       if (!roots.every(({ id }) => this.#finished(id, before, t)) || !sameRows(rows, rowsOf(t, ids))) return 0
       deleteRows(t, ids)
-      for (const id of ids) t.run('INSERT OR REPLACE INTO tasks_archived (id, segment) VALUES (?, ?)', [id, segment])
+      for (const [table, moved] of [
+        ['tasks_archived', ids],
+        ['tasks_archived_part', partsOf(rows)],
+      ] as const)
+        t.run(`INSERT OR REPLACE INTO ${table} (id, segment) SELECT value, ? FROM json_each(?)`, [
+          segment,
+          JSON.stringify(moved),
+        ])
       this.#count(t, rows, -1)
       return ids.length
     })
@@ -198,6 +217,10 @@ function rowsOf(reads: Reads, ids: readonly string[]): Rows {
     reads.all<Row>(`SELECT * FROM ${table} WHERE ${column} IN (SELECT value FROM json_each(?))`, [json]),
   )
 }
+
+/** Ids of the runs and reviews among rows. */
+const partsOf = (rows: Rows): string[] =>
+  MOVED.flatMap(([table], at) => (PARTS.has(table) ? (rows[at] ?? []).map(({ id }) => String(id)) : []))
 
 const sameRows = (a: Rows, b: Rows): boolean => JSON.stringify(a, plain) === JSON.stringify(b, plain)
 const plain = (_: string, value: unknown) => (typeof value === 'bigint' ? `${value}n` : value)

@@ -33,7 +33,8 @@ export const profileRoutes = [
     summary: 'Show the execution profile of a task',
     replies,
     with: [cli('task profile show', { args: [TASK_ARG], view })],
-    handle: (self, { params }) => ok({ profile: self.profiles.get(params.id) }),
+    handle: (self, { actor, params }) =>
+      self.reading(actor, params.id, ({ profiles }) => ok({ profile: profiles.get(params.id) })),
   }),
   route({
     method: 'PUT',

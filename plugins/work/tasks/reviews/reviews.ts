@@ -46,6 +46,10 @@ export class Reviews {
     return row
   }
 
+  has(id: string): boolean {
+    return this.core.kernel.db.row('SELECT 1 FROM tasks_review WHERE id = ?', [id]) !== undefined
+  }
+
   show(id: string): TaskReview {
     return reviewToWire(this.find(id))
   }

@@ -56,10 +56,8 @@ export const reviewRoutes = [
     origins: [AGENT_SESSION],
     replies: { 200: ReviewsReply },
     with: [cli('task review list', { args: [TASK_ARG], view: rows }), tool('task_reviews', ['tasks'])],
-    handle: (self, { actor, params, query }) => {
-      self.visible(whoOf(actor), params.id)
-      return ok({ reviews: self.reviews.list({ task: params.id }, query) })
-    },
+    handle: (self, { actor, params, query }) =>
+      self.reading(actor, params.id, ({ reviews }) => ok({ reviews: reviews.list({ task: params.id }, query) })),
   }),
   route({
     method: 'GET',
@@ -69,11 +67,8 @@ export const reviewRoutes = [
     origins: [AGENT_SESSION],
     replies: { 200: ReviewsReply },
     with: [cli('task run reviews', { args: [RUN_ARG], view: rows })],
-    handle: (self, { actor, params, query }) => {
-      const reviews = self.reviews.list({ run: params.id }, query)
-      self.visible(whoOf(actor), self.run(params.id)?.task_id ?? '')
-      return ok({ reviews })
-    },
+    handle: (self, { actor, params, query }) =>
+      self.readingRun(actor, params.id, ({ reviews }) => ok({ reviews: reviews.list({ run: params.id }, query) })),
   }),
   route({
     method: 'POST',
@@ -95,11 +90,8 @@ export const reviewRoutes = [
     origins: [AGENT_SESSION],
     replies: { 200: ReviewReply },
     with: [cli('task review show', { args: [REVIEW_ARG], view: item }), tool('task_review_info', ['tasks'])],
-    handle: (self, { actor, params }) => {
-      const review = self.reviews.show(params.id)
-      self.visible(whoOf(actor), review.task_id)
-      return ok({ review })
-    },
+    handle: (self, { actor, params }) =>
+      self.readingReview(actor, params.id, ({ reviews }) => ok({ review: reviews.show(params.id) })),
   }),
   route({
     method: 'POST',

@@ -8,6 +8,7 @@ import {
   InspectReply,
   RunDetailReply,
   TaskFrame,
+  TaskStreamFrame,
   TimelineQuery,
   TimelineReply,
   TreeReply,
@@ -78,12 +79,12 @@ export const viewRoutes = [
     headers: { 'Last-Event-ID': { required: false } },
     contentType: 'text/event-stream',
     replies: { 200: TaskFrame },
-    frames: TaskFrame,
-    handle: (self, { params, query, headers, signal }) => {
+    frames: TaskStreamFrame,
+    handle: async (self, { actor, params, query, headers, signal }) => {
       const resumed = Number(headers['last-event-id'] ?? Number.NaN)
       const after = Number.isSafeInteger(resumed) ? resumed : (query.after_sequence ?? 0)
-      self.history.timeline(params.id, after, 1)
-      return streamed(self.history.stream(params.id, after, signal))
+      await self.reading(actor, params.id, ({ history }) => history.timeline(params.id, after, 1))
+      return streamed(self.stream(actor, params.id, after, signal))
     },
   }),
   route({
@@ -209,11 +210,8 @@ export const viewRoutes = [
       }),
       tool('task_run_info', WORKING),
     ],
-    handle: (self, { actor, params }) => {
-      const run = self.inspection.run(params.id)
-      self.visible(whoOf(actor), run.run.task_id)
-      return ok({ run })
-    },
+    handle: (self, { actor, params }) =>
+      self.readingRun(actor, params.id, ({ inspection: views }) => ok({ run: views.run(params.id) })),
   }),
   route({
     method: 'GET',
@@ -221,7 +219,8 @@ export const viewRoutes = [
     summary: 'Show why a task is not progressing and what to do next',
     replies: { 200: InspectReply },
     with: [cli('task inspect', { args: [TASK_ARG], view: inspection })],
-    handle: (self, { params }) => ok({ inspect: self.inspection.inspectTask(params.id) }),
+    handle: (self, { actor, params }) =>
+      self.reading(actor, params.id, ({ inspection: views }) => ok({ inspect: views.inspectTask(params.id) })),
   }),
   route({
     method: 'GET',
@@ -229,6 +228,7 @@ export const viewRoutes = [
     summary: 'Show why a run is not progressing and what to do next',
     replies: { 200: InspectReply },
     with: [cli('task run inspect', { args: [RUN_ARG], view: inspection })],
-    handle: (self, { params }) => ok({ inspect: self.inspection.inspectRun(params.id) }),
+    handle: (self, { actor, params }) =>
+      self.readingRun(actor, params.id, ({ inspection: views }) => ok({ inspect: views.inspectRun(params.id) })),
   }),
 ]

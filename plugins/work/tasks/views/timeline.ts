@@ -85,14 +85,21 @@ export class TaskHistory {
   async *stream(id: string, after: number, signal: AbortSignal): AsyncGenerator<Frame> {
     let at = after
     while (!signal.aborted && this.core.tasks.get(id)) {
-      const entries = this.timeline(id, at, BATCH)
-      for (const timeline of entries) {
-        at = timeline.sequence
-        const data = { sequence: at, timeline, type: timeline.event_type }
-        yield { id: String(at), event: timeline.event_type, data }
+      const frames = this.frames(id, at)
+      for (const frame of frames) {
+        at = Number(frame.id)
+        yield frame
       }
-      if (entries.length < BATCH) await this.core.kernel.clock.sleep(LOOK_MS, signal).catch(() => {})
+      if (frames.length < BATCH) await this.core.kernel.clock.sleep(LOOK_MS, signal).catch(() => {})
     }
+  }
+
+  /** The next frames of a stream behind a position. */
+  frames(id: string, after: number): Frame[] {
+    return this.timeline(id, after, BATCH).map(timeline => {
+      const { sequence, event_type: type } = timeline
+      return { id: String(sequence), event: type, data: { sequence, timeline, type } }
+    })
   }
 
   tree(id: string): TreeReply['tree'] {

@@ -1,13 +1,14 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import archives from '../../../../plugins/desk/archives/index.js'
-import type { Reply } from '../../../harness/kernel.js'
-import { type Scene, scene } from './scene.js'
+import { EventReader } from '../../../../testing/index.js'
+import { type Reply, whileTimePasses } from '../../../harness/kernel.js'
+import { type Scene, type SceneOptions, scene } from './scene.js'
 
 const DAY = 24 * 3_600_000
 const HOUR = 3_600_000
 
-const open = () => scene({ plugins: [archives] })
+const open = (more: SceneOptions = {}) => scene({ plugins: [archives], ...more })
 
 /** A task that an agent has completed. */
 async function done(world: Scene, more: object = {}): Promise<string> {
@@ -28,6 +29,23 @@ async function swept(world: Scene, left: number): Promise<void> {
     await new Promise(resolve => setTimeout(resolve, 2))
     await world.clock.advance(n < 100 ? 60_000 : 10)
   }
+}
+
+/** Ids of the events of a task that its stream begins with. */
+async function frames(world: Scene, task: string, lastEventId?: string): Promise<string[]> {
+  const { timeline } = await get(world, `/api/tasks/${task}/timeline?after_sequence=${lastEventId ?? 0}`)
+  const during = <T>(work: Promise<T>) => whileTimePasses(world.clock, work)
+  const behind = lastEventId === undefined ? {} : { lastEventId }
+  const reader = await EventReader.open(
+    { socket: world.kernel.home.socket },
+    `/api/tasks/${task}/stream`,
+    behind,
+    during,
+  )
+  const ids: string[] = []
+  while (ids.length < timeline.length) ids.push((await reader.next()).id ?? '')
+  reader.close()
+  return ids
 }
 
 /** Every page of a list. */
@@ -129,6 +147,62 @@ test('an idempotency key is free again once its run is in the archive, and no ru
     return (await get(world, `/api/tasks/${task}/runs`)).runs.length
   }
   assert.equal([await run(), await run()], [1, 1])
+  await world.close()
+})
+
+test('what belongs to a task in the archive is read as before: runs, reviews, profile, stream', async () => {
+  const world = await open({ listens: true })
+  const { task, run } = await world.queued({})
+  const agent = world.agent()
+  assert.is(
+    (await world.request('PUT', `/api/tasks/${task}/execution-profile`, { worker: { mode: 'none' } })).status,
+    400,
+  )
+  const profile = { worker: { mode: 'inherit' }, review: {} }
+  assert.is((await world.request('PUT', `/api/tasks/${task}/execution-profile`, profile)).status, 200)
+  assert.is((await agent.claim({ run_id: run })).status, 200)
+  assert.is((await agent.act('complete', run, { result: { text: 'it is done' } })).status, 200)
+  const deadline_at = new Date(world.clock.now() + HOUR).toISOString()
+  const asked = await world.post(`/api/task-runs/${run}/reviews`, { run_id: run, task_id: task, deadline_at, reason: 'look at it' })
+  assert.is(asked.status, 201, JSON.stringify(asked.body))
+  const review = asked.body.review.review_id
+  assert.is((await world.post(`/api/task-reviews/${review}/cancel`, {})).status, 200)
+  const urls = [
+    `/api/task-runs/${run}`,
+    `/api/task-runs/${run}/reviews`,
+    `/api/tasks/${task}/reviews`,
+    `/api/task-reviews/${review}`,
+    `/api/tasks/${task}/execution-profile`,
+  ]
+  const all = () => Promise.all(urls.map(url => get(world, url)))
+  const inspected = async () => {
+    const { inspect } = await get(world, `/api/runs/${run}/inspect`)
+    const { inspect: of } = await get(world, `/api/tasks/${task}/inspect`)
+    return [inspect, of].map(({ as_of: _, current_run: now, recent_runs: runs, ...rest }) => [
+      rest,
+      now.run_id,
+      runs.length,
+    ])
+  }
+  const before = [await all(), await inspected()]
+  const streamed = await frames(world, task)
+  assert.ok(streamed.length > 3)
+  world.clock.jump(31 * DAY)
+  await swept(world, 0)
+  assert.equal([await all(), await inspected()], before)
+  assert.equal(await frames(world, task), streamed)
+  assert.equal(await frames(world, task, streamed[1]), streamed.slice(2))
+  for (const [method, url] of [
+    ['POST', `/api/task-runs/${run}/reviews`],
+    ['PUT', `/api/tasks/${task}/execution-profile`],
+  ] as const) {
+    const { status } = await world.request(method, url, method === 'POST' ? { run_id: run, task_id: task, deadline_at } : profile)
+    assert.ok(status === 404 || status === 409, `${method} ${url} changes nothing there: ${status}`)
+  }
+  assert.is((await world.request('GET', '/api/task-runs/trun_0000000000000000')).status, 404)
+  assert.is((await world.request('GET', '/api/task-reviews/trev_0000000000000000')).status, 404)
+  assert.is((await world.post(`/api/tasks/${task}/restore`, {})).status, 200)
+  assert.equal([await all(), await inspected()], before)
   await world.close()
 })
 

@@ -89,6 +89,8 @@ export interface SceneOptions {
   readonly sessions?: Map<string, SessionInfo>
   readonly config?: object
   readonly plugins?: readonly Plugin[]
+  /** Listens on its socket as well. */
+  readonly listens?: boolean
   /** The command that answers the pending request of a session. */
   readonly asks?: Map<string, string>
   /** Requests of sessions that wait for a person, and sessions that finished unseen; ids of those that are watched. */
@@ -194,6 +196,7 @@ export async function scene(options: SceneOptions = {}): Promise<Scene> {
     home,
     plugins: [daemon, disk, resources, workspaces, fake, tasks, observer, ...(options.plugins ?? [])],
     clock: clock as Clock,
+    ...(options.listens && { listen: ['socket'] as const }),
     ...(options.env && { env: { PATH: process.env.PATH, HOME: home, SVC_HOME: home, ...options.env } }),
   })
   const known = (await kernel.request('GET', '/api/workspaces')).body.workspaces
