@@ -54,6 +54,7 @@ const PROGRAMS = [
   'broadcast',
   'stream-load',
   'sessions-fill',
+  'grown-process',
 ]
 
 /**

@@ -16,6 +16,7 @@ import { buildPrograms, type Sections, temporaryFolder } from './context.js'
 import { benchDoor } from './door.js'
 import { benchExtensionHost } from './extension-life.js'
 import { benchExtensions } from './extensions.js'
+import { benchGrown } from './grown.js'
 import { benchHooks } from './hooks.js'
 import { benchJournal } from './journal.js'
 import { benchKernel } from './kernel.js'
@@ -64,6 +65,7 @@ const SECTIONS: Sections = {
   tools: [benchTools],
   cli: [benchCli],
   extensions: [benchExtensions, benchExtensionHost],
+  grown: [benchGrown],
 }
 
 /** Median of a write and sync of 4 KiB in milliseconds: over what is there, or behind it. */

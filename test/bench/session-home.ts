@@ -8,6 +8,12 @@ import { makeHome } from './daemon.js'
 /** A home whose agent leads to the scripted one. */
 export function homeWith(temp: string, name: string, port: number): ReturnType<typeof makeHome> {
   const home = makeHome(temp, name)
+  leadTo(home, port)
+  return home
+}
+
+/** Lets the agent of a home lead to the scripted one. */
+export function leadTo(home: ReturnType<typeof makeHome>, port: number): void {
   // A hundred agents that start at once on a busy machine take their time.
   const session = { startup: { initialize_timeout: '5m', new_session_timeout: '5m' } }
   const config = { http: { port: 0, max_streams: 10_000 }, limits: { max_concurrent_agents: 1000 }, session }
@@ -20,7 +26,6 @@ export function homeWith(temp: string, name: string, port: number): ReturnType<t
     path.join(folder, 'AGENT.md'),
     `---\nname: scripted\npermissions: approve-all\n${command}\n---\nYou do what the script says.\n`,
   )
-  return home
 }
 
 /** Sequence of a session's newest event. */
