@@ -1,4 +1,6 @@
 /** `svc/plugins/archives`: what is finished and rarely read, outside of the catalog, which is held in memory. */
+import { readdir } from 'node:fs/promises'
+import path from 'node:path'
 import { type Db, defineErrors, type Migration, type Tx, token } from '../../../kernel/plugin.js'
 
 /**
@@ -17,7 +19,7 @@ export interface Archive {
   /**
    * Reads a segment, whose tables are up to date; `db` is good until `use` has resolved. It may also delete rows there that were
    * brought back.
-   * @throws Fault `archive_missing`; StoreError `store_damaged`
+   * @throws Fault `archive_missing`, `archive_damaged`
    */
   use<T>(segment: number, use: (db: Db) => T | Promise<T>): Promise<T>
 }
@@ -35,4 +37,23 @@ export const ArchiveErrors = defineErrors({
     message: 'a segment of the archive is missing',
     next: 'restore the folder archives of the home from a backup',
   },
+  archive_damaged: {
+    status: 503,
+    message: 'a segment of the archive is damaged; others are not affected',
+    next: 'restore this file from a backup while no daemon runs; svc db verify checks all of them then',
+  },
 })
+
+/** The segments of all archives below a home, as paths relative to it. */
+export async function segmentsIn(root: string): Promise<string[]> {
+  const found: string[] = []
+  for (const owner of await namesIn(path.join(root, 'archives')))
+    for (const name of await namesIn(path.join(root, 'archives', owner)))
+      if (SEGMENT.test(name)) found.push(`archives/${owner}/${name}`)
+  return found.sort((a, b) => a.localeCompare(b, 'en', { numeric: true }))
+}
+
+/** The name of a segment, with its number. */
+export const SEGMENT = /^([1-9]\d{0,8})\.db$/
+
+const namesIn = (folder: string): Promise<string[]> => readdir(folder).catch(() => [])

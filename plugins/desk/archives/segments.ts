@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import path from 'node:path'
 import { openStore, systemDisk } from '../../../kernel/platform.js'
-import type { Clock, Db, Migration, Timer } from '../../../kernel/plugin.js'
+import { type Clock, type Db, type Migration, messageOf, type Timer } from '../../../kernel/plugin.js'
 import { ArchiveErrors } from './api.js'
 
 type Store = Awaited<ReturnType<typeof openStore>>
@@ -100,17 +100,26 @@ export class Segments {
   }
 }
 
+/** Damage of a segment is told as such; what else can fail, a full disk say, is told as it is. */
+function damaged(file: string, error: unknown): unknown {
+  const { code } = error as { code?: unknown }
+  if (code !== 'store_damaged' && code !== 'store_open_failed') return error
+  return ArchiveErrors.archive_damaged(`the archive ${file} is damaged: ${messageOf(error)}`, { cause: error })
+}
+
 async function load({ file, owner, tables }: Segment, creates: boolean, clock: Clock): Promise<Store> {
   if (creates) await systemDisk().mkdir(path.dirname(file))
   else if (!(await stat(file).catch(() => undefined)))
     throw ArchiveErrors.archive_missing(`the archive has no file ${file} any more, in which something was stored`)
-  const store = await openStore({ path: file, now: () => clock.now() })
+  const store = await openStore({ path: file, now: () => clock.now() }).catch(error => {
+    throw damaged(file, error)
+  })
   try {
     store.migrate(owner, tables)
     await store.db.durable()
     return store
   } catch (error) {
     await store.close().catch(() => {})
-    throw error
+    throw damaged(file, error)
   }
 }

@@ -2,12 +2,11 @@ import { readdir } from 'node:fs/promises'
 import path from 'node:path'
 import { Serial } from '../../../kernel/kit/serial.js'
 import type { Consumer, Migration, PluginKernel } from '../../../kernel/plugin.js'
-import type { Archive, ArchivesApi } from './api.js'
+import { type Archive, type ArchivesApi, SEGMENT } from './api.js'
 import { Segments } from './segments.js'
 
 /** A segment of this size is full. */
 const FULL_BYTES = 16 * 1024 * 1024
-const SEGMENT = /^([1-9]\d{0,8})\.db$/
 
 /** Archives in `archives/<plugin>/<number>.db`. */
 export class ArchivesService {

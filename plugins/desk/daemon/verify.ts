@@ -7,6 +7,7 @@ import { openRegularFile } from '../../../kernel/kit/read-file.js'
 import { acquireLock, openStore } from '../../../kernel/platform.js'
 import { Fault, messageOf, type Reads, systemClock } from '../../../kernel/plugin.js'
 import type { Checked } from '../../platform/journals/api.js'
+import { segmentsIn } from '../archives/api.js'
 
 /**
  * SQLite's integrity_check and foreign_key_check, table by table with its indexes, the event loop running in between.
@@ -54,9 +55,26 @@ export async function verifyHome(
   }
   const lock = await acquireLock(root, systemClock())
   try {
-    return [...(await verifyCopy(root)), ...(await others(root))]
+    const archived: Checked[] = []
+    for (const segment of await segmentsIn(root)) archived.push(await verifySegment(root, segment))
+    return [...(await verifyCopy(root)), ...archived, ...(await others(root))]
   } finally {
     await lock.release()
+  }
+}
+
+/** A segment of an archive as one entry: its tables are those of its plugin. */
+async function verifySegment(root: string, segment: string): Promise<Checked> {
+  const database = { kind: 'database', name: segment } as const
+  try {
+    const tables = await withCopy(root, verifyDatabase, segment)
+    return {
+      ...database,
+      entries: tables.reduce((sum, { entries }) => sum + entries, 0),
+      problems: tables.flatMap(({ name, problems }) => problems.map(problem => `${name}: ${problem}`)),
+    }
+  } catch (error) {
+    return { ...database, entries: 0, problems: [messageOf(error)] }
   }
 }
 
@@ -70,13 +88,18 @@ async function verifyCopy(root: string): Promise<Checked[]> {
   }
 }
 
-/** Opens a copy of the database of a home in a temporary folder, which is removed afterwards. */
-export async function withCopy<T>(root: string, use: (db: Reads) => Promise<T>): Promise<T> {
+/**
+ * Opens a copy of a database of a home in a temporary folder, which is removed afterwards.
+ * @param file path below the home; default: the catalog
+ */
+export async function withCopy<T>(root: string, use: (db: Reads) => Promise<T>, file = 'svc.db'): Promise<T> {
+  const [folder, base] = [path.join(root, path.dirname(file)), path.basename(file)]
   const copy = await mkdtemp(path.join(tmpdir(), 'svc-verify-'))
   try {
-    for (const name of await namesIn(root))
-      if (/^svc\.db(-\w+)?$/.test(name)) await copyFile(path.join(root, name), path.join(copy, name))
-    const store = await openStore({ path: path.join(copy, 'svc.db'), now: systemClock().now })
+    for (const name of await namesIn(folder))
+      if (name === base || (name.startsWith(`${base}-`) && /^\w+$/.test(name.slice(base.length + 1))))
+        await copyFile(path.join(folder, name), path.join(copy, name))
+    const store = await openStore({ path: path.join(copy, base), now: systemClock().now })
     try {
       return await use(store.db)
     } finally {

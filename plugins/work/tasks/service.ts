@@ -258,7 +258,11 @@ export class TaskService implements TasksApi {
 
   /** Doctor findings: the scheduler and all unhealthy runs. */
   check(): DiagnosticItem[] {
-    return [schedulerFinding(this.scheduler.toWire(), this.stalls.current), ...runFindings(this.#core)]
+    return [
+      schedulerFinding(this.scheduler.toWire(), this.stalls.current),
+      ...runFindings(this.#core),
+      ...this.archive.findings(),
+    ]
   }
 
   drain(who: Who, body: DrainBody, signal: AbortSignal): Promise<DrainReply> {

@@ -114,6 +114,35 @@ test('on a stopped home the database and every journal are checked, and nothing 
   await rm(home, { recursive: true })
 })
 
+test('archives of a stopped home are checked one by one: a damaged one is named, the others are ok', async () => {
+  const home = await temporaryFolder('db')
+  const { host } = await running(home)
+  await host.close()
+  const folder = path.join(home, 'archives/old')
+  await mkdir(folder, { recursive: true })
+  for (const name of ['1.db', '2.db', '10.db']) {
+    const store = await openStore({ path: path.join(folder, name), now: Date.now })
+    store.migrate('old', [{ id: '001', sql: 'CREATE TABLE old_thing (id INTEGER PRIMARY KEY, text TEXT) STRICT' }])
+    const rows =
+      'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) SELECT i, hex(randomblob(20)) FROM n'
+    await store.db.tx(t => t.run(`INSERT INTO old_thing (id, text) ${rows}`))
+    await store.close()
+  }
+  const file = path.join(folder, '2.db')
+  const bytes = readFileSync(file)
+  writeFileSync(file, bytes.fill(0x5a, 8192, 65_536))
+  const before = digests(home)
+  const { code, stdout } = await svc(home, 'db', 'verify')
+  assert.is(code, 1)
+  for (const name of ['1.db', '10.db']) assert.match(stdout, new RegExp(`database +archives/old/${name} +\\d{4,} +ok`))
+  assert.match(stdout, /database +archives\/old\/2\.db +\d+ +DAMAGED/)
+  assert.match(stdout, '1 damaged')
+  const { 'daemon.lock': _was, ...files } = before
+  const { 'daemon.lock': _is, ...after } = digests(home)
+  assert.equal(after, files)
+  await rm(home, { recursive: true })
+})
+
 test('what a killed daemon leaves is not damaged, and is left as it is for the next start', async () => {
   const home = await temporaryFolder('db')
   const { host, put } = await running(home)

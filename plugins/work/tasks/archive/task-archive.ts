@@ -1,5 +1,7 @@
 import { type Db, messageOf, type Reads, type SqlValue, type Tx, turn } from '../../../../kernel/plugin.js'
+import type { DiagnosticItem } from '../../../../schemas/kernel/diagnostic.js'
 import type { Archive, ArchivesApi } from '../../../desk/archives/api.js'
+import { finding } from '../../../desk/daemon/api.js'
 import { TaskErrors } from '../api.js'
 import type { TaskCore } from '../core.js'
 import { FINAL_TASK } from '../states.js'
@@ -22,6 +24,7 @@ const MOST_EVENTS = 1000
 /** A larger tree stays where it is. */
 const LARGEST_TREE = 500
 
+const UNREADABLE: ReadonlySet<string> = new Set(['archive_missing', 'archive_damaged'])
 const PARTS: ReadonlySet<string> = new Set(['tasks_run', 'tasks_review'])
 
 type Row = Readonly<Record<string, SqlValue>>
@@ -34,6 +37,7 @@ type Place = readonly [at: number, id: string]
 /** Finished tasks outside of the catalog. */
 export class TaskArchive {
   #archive: Archive | undefined
+  readonly #unread = new Map<number, string>()
 
   constructor(
     private readonly core: TaskCore,
@@ -57,6 +61,36 @@ export class TaskArchive {
   /** Reads a segment. @throws Fault `archive_missing`, `task_archive_off` where the plugin `archives` does not run */
   use<T>(segment: number, use: (db: Db) => T | Promise<T>): Promise<T> {
     return this.#open().use(segment, use)
+  }
+
+  /** {@link use} for lists: a segment that cannot be read is passed over, and told in the log and by `svc doctor`. */
+  async look<T>(segment: number, use: (db: Db) => T | Promise<T>): Promise<T | undefined> {
+    try {
+      const found = await this.use(segment, use)
+      this.#unread.delete(segment)
+      return found
+    } catch (error) {
+      if (!UNREADABLE.has(String((error as { code?: unknown }).code))) throw error
+      if (!this.#unread.has(segment)) this.core.kernel.log.error(messageOf(error))
+      this.#unread.set(segment, messageOf(error))
+      return undefined
+    }
+  }
+
+  /** Findings for `svc doctor`: segments that could not be read. */
+  findings(): DiagnosticItem[] {
+    return [...this.#unread].map(([segment, message]) =>
+      finding({
+        id: `tasks.archive.${segment}`,
+        code: 'task_archive_unreadable',
+        category: 'tasks',
+        severity: 'error',
+        title: 'tasks of the archive cannot be read',
+        message,
+        suggested_command: 'svc backup list',
+        evidence: { segment },
+      }),
+    )
   }
 
   /** Segments with tasks, the newest first. */

@@ -101,11 +101,12 @@ export class TaskCatalog {
       if (opened++ === MOST_SEGMENTS) return { tasks: [], next: [...BEFORE_ALL, segment] }
       // One that was added in the meantime is passed over; a place in another segment means nothing here.
       const at: Place | undefined = place?.[3] === segment ? place : undefined
-      const page = await this.archive.use(segment, db => {
+      const page = await this.archive.look(segment, db => {
         const { core } = readingOf(this.core.kernel, db)
         return pageOf(core, wanted, at, limit, id => this.archive.segmentOf(id) === segment)
       })
       place = undefined
+      if (!page) continue
       if (page.next) return { ...page, next: [page.next[0], page.next[1], page.next[2], segment] }
       if (page.tasks.length === 0) continue
       const older = this.archive.segments().find(one => one < segment)

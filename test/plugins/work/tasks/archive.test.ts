@@ -1,8 +1,9 @@
+import { writeFile } from 'node:fs/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import archives from '../../../../plugins/desk/archives/index.js'
 import { EventReader } from '../../../../testing/index.js'
-import { type Reply, whileTimePasses } from '../../../harness/kernel.js'
+import { type Reply, temporaryFolder, whileTimePasses } from '../../../harness/kernel.js'
 import { type Scene, type SceneOptions, scene } from './scene.js'
 
 const DAY = 24 * 3_600_000
@@ -163,7 +164,12 @@ test('what belongs to a task in the archive is read as before: runs, reviews, pr
   assert.is((await agent.claim({ run_id: run })).status, 200)
   assert.is((await agent.act('complete', run, { result: { text: 'it is done' } })).status, 200)
   const deadline_at = new Date(world.clock.now() + HOUR).toISOString()
-  const asked = await world.post(`/api/task-runs/${run}/reviews`, { run_id: run, task_id: task, deadline_at, reason: 'look at it' })
+  const asked = await world.post(`/api/task-runs/${run}/reviews`, {
+    run_id: run,
+    task_id: task,
+    deadline_at,
+    reason: 'look at it',
+  })
   assert.is(asked.status, 201, JSON.stringify(asked.body))
   const review = asked.body.review.review_id
   assert.is((await world.post(`/api/task-reviews/${review}/cancel`, {})).status, 200)
@@ -196,7 +202,11 @@ test('what belongs to a task in the archive is read as before: runs, reviews, pr
     ['POST', `/api/task-runs/${run}/reviews`],
     ['PUT', `/api/tasks/${task}/execution-profile`],
   ] as const) {
-    const { status } = await world.request(method, url, method === 'POST' ? { run_id: run, task_id: task, deadline_at } : profile)
+    const { status } = await world.request(
+      method,
+      url,
+      method === 'POST' ? { run_id: run, task_id: task, deadline_at } : profile,
+    )
     assert.ok(status === 404 || status === 409, `${method} ${url} changes nothing there: ${status}`)
   }
   assert.is((await world.request('GET', '/api/task-runs/trun_0000000000000000')).status, 404)
@@ -204,6 +214,25 @@ test('what belongs to a task in the archive is read as before: runs, reviews, pr
   assert.is((await world.post(`/api/tasks/${task}/restore`, {})).status, 200)
   assert.equal([await all(), await inspected()], before)
   await world.close()
+})
+
+test('a damaged segment costs its own tasks: they are refused with its name, lists go on without it, doctor tells it', async () => {
+  const home = await temporaryFolder('tasks-damaged')
+  const world = await open({ home })
+  const old = await done(world)
+  world.clock.jump(31 * DAY)
+  await swept(world, 0)
+  const kept = await done(world, { title: 'recent' })
+  await world.kernel.close()
+  await writeFile(`${home}/archives/tasks/1.db`, 'no database')
+  const again = await open({ home, clock: world.clock })
+  const { status, body } = await again.request('GET', `/api/tasks/${old}`)
+  assert.equal([status, body.code], [503, 'archive_damaged'])
+  assert.match(body.error, 'archives/tasks/1.db')
+  assert.equal(await listed(again, 'limit=10'), [kept])
+  const { items: findings } = await get(again, '/api/doctor')
+  assert.ok(findings.some(({ code }: { code: string }) => code === 'task_archive_unreadable'))
+  await again.close()
 })
 
 test('0 days: nothing is moved', async () => {
