@@ -41,7 +41,9 @@ export async function listBackups(context: LocalContext): Promise<undefined> {
   else {
     const rows = reply.backups.map(backup => ({
       ...backup,
-      secured: backup.encrypted ? 'yes' : 'no',
+      // What most backups are is left out, so that a line fits a terminal.
+      kind: backup.kind === 'manual' ? '' : backup.kind,
+      secured: backup.encrypted ? 'yes' : '',
       verified: backup.verified_at ?? '',
     }))
     out.table(
@@ -50,9 +52,9 @@ export async function listBackups(context: LocalContext): Promise<undefined> {
         { header: 'Name', path: 'name' },
         { header: 'Created', path: 'created_at', as: 'ago' },
         { header: 'Size', path: 'bytes', as: 'bytes' },
-        { header: 'Kind', path: 'kind' },
-        { header: 'Encrypted', path: 'secured' },
-        { header: 'Verified', path: 'verified', as: 'ago' },
+        { header: 'Kind', path: 'kind', below: true },
+        { header: 'Encrypted', path: 'secured', below: true },
+        { header: 'Verified', path: 'verified', as: 'ago', below: true },
       ],
       'no backups; make one: svc backup create',
     )

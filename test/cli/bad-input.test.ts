@@ -99,6 +99,7 @@ test('no daemon: exit 3, and how to start it', async context => {
       ![
         'doctor',
         'extension disable',
+        'db size',
         'db verify',
         'config check',
         'config set',

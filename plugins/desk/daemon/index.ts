@@ -1,4 +1,4 @@
-import { cli, describe, runsCode, show, tool } from '../../../kernel/kit/annotations/index.js'
+import { cli, describe, runsCode, tool } from '../../../kernel/kit/annotations/index.js'
 import { SecretResolvers } from '../../../kernel/kit/secret-ref.js'
 import { definePlugin, ok, routeOf, surfaceOf } from '../../../kernel/plugin.js'
 import {
@@ -56,6 +56,11 @@ export default definePlugin({
       path: 'db verify',
       summary: 'Check the database; with the daemon stopped, also the files and journals of the home',
       load: () => import('./commands.js'),
+    },
+    {
+      path: 'db size',
+      summary: 'Show what takes room in the home: tables, free pages, folders',
+      load: () => import('./size-command.js'),
     },
   ],
   routes: [
@@ -270,11 +275,6 @@ export default definePlugin({
       summary: 'Show what takes room in the home: tables, free pages, folders',
       privileged: true,
       replies: { 200: DbSizeReply },
-      with: [
-        cli('db size', {
-          view: show(DbSizeReply, 'items', ['name', 'owner', 'kind', 'entries', 'bytes~bytes']),
-        }),
-      ],
       handle: async self => ok(await self.size()),
     }),
     route({

@@ -50,14 +50,21 @@ export async function verifyHome(
   root: string,
   others: (root: string) => Promise<Checked[]> = async () => [],
 ): Promise<Checked[]> {
+  return underLock(root, async () => {
+    const archived: Checked[] = []
+    for (const segment of await segmentsIn(root)) archived.push(await verifySegment(root, segment))
+    return [...(await verifyCopy(root)), ...archived, ...(await others(root))]
+  })
+}
+
+/** Work on the home of a daemon that does not run. @throws Fault `home_not_found`, `daemon_already_running` */
+export async function underLock<T>(root: string, work: () => Promise<T>): Promise<T> {
   if (!(await namesIn(root)).includes('svc.db')) {
     throw new Fault('home_not_found', 404, `there is no database in ${root}`, { next: command('daemon start') })
   }
   const lock = await acquireLock(root, systemClock())
   try {
-    const archived: Checked[] = []
-    for (const segment of await segmentsIn(root)) archived.push(await verifySegment(root, segment))
-    return [...(await verifyCopy(root)), ...archived, ...(await others(root))]
+    return await work()
   } finally {
     await lock.release()
   }

@@ -1,12 +1,16 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import type { CommandData } from '../../../cli/commands/command-data.js'
+import { describeRoutes } from '../../../cli/commands/describe-commands.js'
 import { openStore } from '../../../kernel/store/index.js'
 import daemon from '../../../plugins/desk/daemon/index.js'
 import { measure } from '../../../plugins/desk/daemon/size.js'
 import resources from '../../../plugins/platform/resources/index.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
+import { runCli } from '../../cli/fake-daemon.js'
 import { boot, temporaryFolder } from '../../harness/kernel.js'
 import { body, notes } from '../platform/resource-scene.js'
 
@@ -79,6 +83,33 @@ test('db size lists tables, folders and files of the home, the largest first', a
   assert.is(reply.complete, true)
   assert.not.ok(reply.items.some(({ name }: { name: string }) => name === 'svc.db'))
   await host.close()
+  await rm(home, { recursive: true })
+})
+
+const module = fileURLToPath(new URL('../../../plugins/desk/daemon/size-command.ts', import.meta.url))
+const command = { kind: 'module', path: 'db size', summary: '', args: [], options: [], module, export: 'run' } as const
+const data: CommandData = { version: '0', routes: describeRoutes(daemon.surface.routes ?? []), commands: [command] }
+
+test('svc db size: the same with the daemon and without one; empty tables are counted only', async () => {
+  const home = await temporaryFolder('size')
+  const host = await boot({ plugins: [daemon, resources, notes().plugin], home, listen: ['socket'] })
+  for (let i = 0; i < 20; i++) await host.request('PUT', `/api/resources/note/n${i}`, body('x'.repeat(800)))
+  const running = await runCli(home, ['db', 'size'], { data })
+  assert.is(running.code, 0, running.stderr)
+  assert.match(running.stdout, /^kernel_record +\S+ +table +20 /m)
+  assert.not.match(running.stdout, /table +0 /)
+  assert.match(running.stdout, /^\d+ tables are empty$/m)
+  const asked = await runCli(home, ['db', 'size', '--json'], { data })
+  const empty = JSON.parse(asked.stdout).items.filter(
+    ({ kind, entries }: { kind: string; entries: number }) => kind === 'table' && entries === 0,
+  )
+  assert.match(running.stdout, `${empty.length} tables are empty`)
+  await host.close()
+  const stopped = await runCli(home, ['db', 'size'], { data })
+  assert.is(stopped.code, 0, stopped.stderr)
+  assert.match(stopped.stdout, /^kernel_record +\S+ +table +20 /m)
+  const none = await runCli(path.join(home, 'none'), ['db', 'size'], { data })
+  assert.is(none.code, 4)
   await rm(home, { recursive: true })
 })
 

@@ -1,0 +1,39 @@
+import { type CommandContext, type Reads, systemClock } from '../../../kernel/plugin.js'
+import type { DbSizeReply } from '../../../schemas/daemon.js'
+import { measure } from './size.js'
+import { underLock, withCopy } from './verify.js'
+
+/** `svc db size`: as the daemon tells it; without one the home is measured under its lock. Tables without rows are counted only. */
+export async function run({ client, out, home, fault }: CommandContext): Promise<number> {
+  const reply = (await client.request('GET', '/api/db/size').catch(error => {
+    if (error.code !== 'no_daemon') throw error
+    return measureStopped(home).catch(({ code, message, next, hint }) =>
+      fault(code ?? 'internal', message, next ?? hint),
+    )
+  })) as DbSizeReply
+  if (out.json) out.value(reply)
+  else show(reply, out)
+  return 0
+}
+
+async function measureStopped(root: string): Promise<DbSizeReply> {
+  const measureCopy = (db: Reads) => {
+    const owners = db.rows('SELECT DISTINCT owner FROM kernel_migration').map(([owner]) => String(owner))
+    return measure({ db, clock: systemClock(), root, owners })
+  }
+  return underLock(root, () => withCopy(root, measureCopy))
+}
+
+function show({ items, complete }: DbSizeReply, out: CommandContext['out']): void {
+  const filled = items.filter(({ entries }) => entries > 0)
+  out.table(filled, [
+    { header: 'Name', path: 'name' },
+    { header: 'Owner', path: 'owner' },
+    { header: 'Kind', path: 'kind' },
+    { header: 'Entries', path: 'entries' },
+    { header: 'Bytes', path: 'bytes', as: 'bytes' },
+  ])
+  const empty = items.filter(({ kind, entries }) => kind === 'table' && entries === 0).length
+  if (empty > 0) out.line(out.color('dim', `${empty} tables are empty`))
+  if (!complete) out.line(out.color('dim', 'not all files are counted: there are too many'))
+}
