@@ -95,7 +95,10 @@ export default definePlugin({
     reconciler({ kind: JobKind, projected: self => self.projected(), run: (self, batch) => self.reconcile(batch) }),
     reconciler({ kind: TriggerKind, run: (self, batch) => self.triggers.reconcile(batch) }),
   ],
-  services: [{ name: 'scheduler', run: (self, signal) => self.schedule(signal) }],
+  services: [
+    { name: 'scheduler', run: (self, signal) => self.schedule(signal) },
+    { name: 'retention', run: (self, signal) => self.forgetDeleted(signal) },
+  ],
   taps: [
     tap(
       maybe(Changes),

@@ -65,6 +65,8 @@ import { Triggers } from './triggers/triggers.js'
 import { WebhookIds } from './webhooks/webhook-ids.js'
 import { Webhooks } from './webhooks/webhooks.js'
 
+const FORGET_MS = 24 * 60 * 60_000
+
 /** Jobs replanned in one transaction. */
 const REPLANNED_AT_ONCE = 200
 /** Run steps per turn of the event loop: each is a transaction of a few tenths of a millisecond. */
@@ -266,6 +268,19 @@ export class AutomationService {
     if (this.#enabled) await this.#scheduler.run(AbortSignal.any([signal, this.#stopping.signal]))
     // A service that returns counts as failed.
     if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
+  }
+
+  /** Removes old runs of jobs and triggers that were deleted, once a day, until the signal aborts. */
+  async forgetDeleted(signal: AbortSignal): Promise<void> {
+    const { clock, db, needs, records } = this.kernel
+    await needs.daemon.released(signal)
+    while (!signal.aborted) {
+      await clock.sleep(FORGET_MS, signal).catch(() => {})
+      for (const of of signal.aborted ? [] : this.#runs.definitions()) {
+        const [kind, id] = 'jobId' in of ? [JobKind.name, of.jobId] : [TriggerKind.name, of.triggerId]
+        if (records.get(kind, id) === undefined) await db.tx(t => this.#runs.forget(t, of))
+      }
+    }
   }
 
   async quiesce(): Promise<void> {

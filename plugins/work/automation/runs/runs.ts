@@ -19,6 +19,8 @@ import {
 /** Retention per definition: the newest KEPT_RUNS runs, and older ones for KEPT_MS. */
 const KEPT_RUNS = 1000
 const KEPT_MS = 7 * 24 * 60 * 60_000
+/** Runs of a deleted definition that are removed in one transaction; what is beyond goes a day later. */
+const FORGOTTEN = 2000
 /** Canceled runs are not kept for their age; open runs are always kept. */
 const KEPT_TIME =
   "CASE status WHEN 'canceled' THEN 0 WHEN 'scheduled' THEN 9e15 WHEN 'running' THEN 9e15 ELSE started_at END"
@@ -270,6 +272,24 @@ export class RunStore implements RunBook {
       subject: id,
       ...(actor ? { actor } : {}),
     }).id
+  }
+
+  /** The jobs and triggers that have runs. */
+  definitions(): RunOf[] {
+    const ids = (column: string) =>
+      this.kernel.db
+        .rows(`SELECT DISTINCT ${column} FROM automation_run WHERE ${column} > ''`)
+        .map(([id]) => String(id))
+    return [...ids('job_id').map(jobId => ({ jobId })), ...ids('trigger_id').map(triggerId => ({ triggerId }))]
+  }
+
+  /** Removes the ended runs of a definition that was deleted, a while after they began; none is kept as one of the newest. */
+  forget(t: Tx, of: RunOf): void {
+    const [column, id] = columnOf(of)
+    const where = `seq IN (SELECT seq FROM automation_run WHERE ${column} = ?1 AND (${KEPT_TIME}) < ?2 LIMIT ${FORGOTTEN})`
+    const params = [id, this.kernel.clock.now() - KEPT_MS]
+    this.left?.note(t, where, params)
+    t.run(`DELETE FROM automation_run WHERE ${where}`, params)
   }
 
   #prune(t: Tx, of: RunOf): void {

@@ -70,6 +70,25 @@ test('the session of a run goes with the run, and not the sessions of the newest
   await endAll(b)
 })
 
+test('runs of a deleted job go after 7 days, with their sessions; those of other jobs stay', async () => {
+  const b = await grown(() => 'removed')
+  await b.put('other', { ...hourly({ name: 'other' }), enabled: false })
+  assert.is((await b.request('DELETE', '/api/automation/jobs/demo')).status, 204)
+  const count = async (home: string) => {
+    const store = await openStore({ path: path.join(home, 'svc.db'), now: () => START })
+    const rows = store.db.rows('SELECT job_id, count(*) FROM automation_run GROUP BY job_id')
+    await store.close()
+    return Object.fromEntries(rows)
+  }
+  assert.equal(await count(await b.snapshot()), { demo: 1003 })
+  await b.after(2 * DAY, async () => b.sessions.retired.length >= 990, 'sessions of old runs are removed')
+  const { demo } = await count(await b.snapshot())
+  assert.ok(Number(demo) > 0 && Number(demo) < 10, `runs of the last days stay: ${demo}`)
+  await b.after(8 * DAY, async () => b.sessions.retired.length === 1002, 'the others are removed as well')
+  assert.equal(await count(await b.snapshot()), {})
+  await endAll(b)
+})
+
 test('a session that something refers to is tried again, also by the next daemon; one that is kept is not', async () => {
   const b = await grown(id => (id === 'ses_1' ? 'kept' : 'referred'))
   await run(b)
