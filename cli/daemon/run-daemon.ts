@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { Fault, messageOf } from '../../kernel/contract/errors.js'
 import type { Kernel } from '../../kernel/index.js'
@@ -156,6 +156,7 @@ function loadCode({ env, home, successor, service }: DaemonOptions, stop: () => 
     import('./drop-in-commands.js'),
     import('./relaunch.js'),
     import('../../plugins/platform/processes/inspect.js'),
+    import('../../plugins/desk/daemon/api.js'),
     import('../../plugins/desk/daemon/log-settings.js'),
     import('../../plugins/desk/daemon/service-settings.js'),
   ]).then(
@@ -165,6 +166,7 @@ function loadCode({ env, home, successor, service }: DaemonOptions, stop: () => 
       { dropInCommands },
       { Relaunching, relaunchPlugin },
       { inspectProcess },
+      { HOLD_FILE },
       { LogSettings },
       { ServiceSettings },
     ]) => {
@@ -174,6 +176,7 @@ function loadCode({ env, home, successor, service }: DaemonOptions, stop: () => 
       const plugins = [...own, dropInCommands, relaunchPlugin(relaunching)]
       return {
         createKernel,
+        holdFile: HOLD_FILE,
         settings: LogSettings,
         stopWait: ServiceSettings.stopWait,
         plugins,
@@ -228,8 +231,12 @@ async function startKernel(
   for (const name of options.succeeds || options.service ? recentCulprits(home) : []) {
     if (!leftOut.has(name)) leftOut.set(name, 'it held the daemon a few minutes ago; it is left out of this run')
   }
-  const safeMode = options.safeMode ? 'it was started with --safe-mode' : whySafeMode(home)
-  const { createKernel, plugins, critical, formerNames, quiesceOrder, replacements, startTime } = await code
+  const { createKernel, plugins, critical, formerNames, quiesceOrder, replacements, startTime, holdFile } = await code
+  // Extensions act by themselves, and the home of which a held one is a copy may still run them.
+  const held = existsSync(join(home, holdFile))
+    ? 'the home is held; run svc backup confirm, then svc daemon restart'
+    : undefined
+  const safeMode = options.safeMode ? 'it was started with --safe-mode' : (whySafeMode(home) ?? held)
   const begin = async (locked: () => Promise<void>) =>
     createKernel({
       home,

@@ -61,7 +61,9 @@ export default definePlugin({
       essential: true,
       replies: { 200: HoldReply },
       with: [
-        cli('backup confirm', { view: { text: 'the home does its work from now on' } }),
+        cli('backup confirm', {
+          view: { text: 'the home does its work from now on; its extensions run after svc daemon restart' },
+        }),
         runsCode(false),
         throws(DaemonErrors.home_not_held),
       ],

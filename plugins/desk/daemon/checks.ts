@@ -75,7 +75,7 @@ export function safeModeItems(why: string | undefined): DiagnosticItem[] {
       category: 'daemon',
       severity: 'warning',
       title: 'Safe mode: no extension runs',
-      message: `the daemon is in safe mode and runs no extension: ${why}; disable what is to blame, then start it again`,
+      message: `the daemon is in safe mode and runs no extension: ${why}`,
       suggested_command: 'svc daemon stop && svc daemon start',
     }),
   ]

@@ -1,4 +1,5 @@
 import { type KernelOf, maybe } from '../../../kernel/plugin.js'
+import { Daemon } from '../../desk/daemon/api.js'
 import { Workspaces } from '../../desk/workspaces/api.js'
 import { Events } from '../../platform/events/api.js'
 import { Automation } from '../../work/automation/api.js'
@@ -8,6 +9,7 @@ import { Bridges } from '../bridges/api.js'
 
 /** What the plugin requires. */
 export const needs = {
+  daemon: Daemon,
   events: Events,
   workspaces: maybe(Workspaces),
   sessions: maybe(Sessions),

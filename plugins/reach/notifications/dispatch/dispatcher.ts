@@ -89,7 +89,8 @@ export class Dispatcher {
 
   /** Sends until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock } = this.kernel
+    const { clock, needs } = this.kernel
+    if ((await needs.daemon.released(signal)) && !signal.aborted) await this.#passOver()
     signal.addEventListener('abort', () => this.wake(), { once: true })
     while (!signal.aborted) {
       this.#isWoken = false
@@ -106,6 +107,17 @@ export class Dispatcher {
         sleep.abort()
       }
     }
+  }
+
+  /** What was due before a restored home was confirmed is not sent: the home that it was made of has sent it. */
+  async #passOver(): Promise<void> {
+    const { db, needs } = this.kernel
+    await db.tx(t => {
+      const seq = needs.events.last()
+      for (const { preset, target } of cursors.all(t))
+        cursors.update(t, { preset, target }, { seq, failures: 0, retry_at: undefined, last_error: undefined })
+      for (const { id } of reminders.all(t)) reminders.delete(t, { id })
+    })
   }
 
   /** Sends what there is, a page of each lane in turn. Resolves to when there may be more without a wake. */
