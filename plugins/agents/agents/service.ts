@@ -41,6 +41,8 @@ import { WireCache } from './wire.js'
 
 /** Milliseconds that a list may be behind what is installed. */
 const RESOLVER_MS = 2000
+/** What a start does first has no competition from the reading of all definitions. */
+const WARM_MS = 2000
 /** Definitions that are made ready for the wire in one turn of the event loop. */
 const AT_ONCE = 256
 /** Faults of files that a list tells of. */
@@ -69,8 +71,9 @@ export class AgentsService implements AgentsApi {
     this.editing = new AgentEditing(kernel, this.#sources, this)
   }
 
-  /** Reads all definitions once, so that no request has to. */
+  /** Reads all definitions once, so that no request has to; thousands of them would hold up the start. */
   async warm(signal: AbortSignal): Promise<void> {
+    await this.kernel.clock.sleep(WARM_MS, signal).catch(() => {})
     for (const index of this.#allFolders()) {
       if (signal.aborted) return
       await index.refresh()
