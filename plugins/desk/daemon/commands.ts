@@ -2,6 +2,8 @@ import type { CommandContext } from '../../../kernel/plugin.js'
 import type { DbVerifyReply } from '../../../schemas/daemon.js'
 import { verifyJournals } from '../../platform/journals/api.js'
 
+export { runSize } from './size-command.js'
+
 /**
  * `svc db verify`: a running daemon checks the database that it works on; without one, the files of the home are checked,
  * archives and journals too. Returns the exit code: 1 when something is damaged.

@@ -60,7 +60,7 @@ export default definePlugin({
     {
       path: 'db size',
       summary: 'Show what takes room in the home: tables, free pages, folders',
-      load: () => import('./size-command.js'),
+      load: () => import('./commands.js').then(module => ({ run: module.runSize })),
     },
   ],
   routes: [

@@ -4,7 +4,7 @@ import { measure } from './size.js'
 import { underLock, withCopy } from './verify.js'
 
 /** `svc db size`: as the daemon tells it; without one the home is measured under its lock. Tables without rows are counted only. */
-export async function run({ client, out, home, fault }: CommandContext): Promise<number> {
+export async function runSize({ client, out, home, fault }: CommandContext): Promise<number> {
   const reply = (await client.request('GET', '/api/db/size').catch(error => {
     if (error.code !== 'no_daemon') throw error
     return measureStopped(home).catch(({ code, message, next, hint }) =>

@@ -86,8 +86,16 @@ test('db size lists tables, folders and files of the home, the largest first', a
   await rm(home, { recursive: true })
 })
 
-const module = fileURLToPath(new URL('../../../plugins/desk/daemon/size-command.ts', import.meta.url))
-const command = { kind: 'module', path: 'db size', summary: '', args: [], options: [], module, export: 'run' } as const
+const module = fileURLToPath(new URL('../../../plugins/desk/daemon/commands.ts', import.meta.url))
+const command = {
+  kind: 'module',
+  path: 'db size',
+  summary: '',
+  args: [],
+  options: [],
+  module,
+  export: 'runSize',
+} as const
 const data: CommandData = { version: '0', routes: describeRoutes(daemon.surface.routes ?? []), commands: [command] }
 
 test('svc db size: the same with the daemon and without one; empty tables are counted only', async () => {
