@@ -10,9 +10,8 @@ import type { Extension } from '../schemas/extensions.js'
 import type { Reply } from './extension.js'
 import { EventReader, type StreamOptions } from './stream.js'
 
-/** Milliseconds until a daemon has to answer, and to have ended; many times what it takes, for the machine may be busy. */
-const READY_MS = 60_000
-const END_MS = 60_000
+/** Milliseconds until a daemon has to answer, and to have ended, by default; many times what it takes, for the machine may be busy. */
+const PATIENCE_MS = 60_000
 const LOOK_MS = 25
 /** Characters of output that are kept for messages. */
 const KEPT = 64 * 1024
@@ -30,6 +29,8 @@ export interface DaemonOptions {
   readonly extensions?: readonly string[]
   /** Command that it is started through, which becomes the daemon: `ip netns exec host-1` puts it into a network of its own. */
   readonly through?: readonly string[]
+  /** Milliseconds until it has to answer, and to have ended; default 60,000. More for a machine that has much else to do. */
+  readonly patienceMs?: number
 }
 
 /** What a command of `svc` printed, and its exit code; null when a signal ended it. */
@@ -58,6 +59,7 @@ export class StartedDaemon {
     private readonly folder: string,
     private readonly env: Readonly<Record<string, string>>,
     private readonly through: readonly string[],
+    private readonly patienceMs: number,
   ) {
     process.once('exit', this.#removeAtExit)
   }
@@ -67,7 +69,7 @@ export class StartedDaemon {
     const home = options.home ?? path.join(folder, 'home')
     const user = path.join(folder, 'user')
     const env = { PATH: process.env.PATH ?? '', HOME: user, SVC_HOME: home, ...options.env }
-    const self = new StartedDaemon(home, folder, env, options.through ?? [])
+    const self = new StartedDaemon(home, folder, env, options.through ?? [], options.patienceMs ?? PATIENCE_MS)
     try {
       for (const each of [user, path.join(home, 'extensions')]) await mkdir(each, { recursive: true, mode: 0o700 })
       if (options.config !== undefined || options.home === undefined)
@@ -142,7 +144,7 @@ export class StartedDaemon {
     const child = this.#child
     if (!child) throw new Error('the daemon does not run')
     child.kill(signal)
-    if (!STAYS.includes(signal)) await ended(child)
+    if (!STAYS.includes(signal)) await ended(child, this.patienceMs)
   }
 
   /** Starts it again on the same home; one that runs is stopped before. */
@@ -190,11 +192,11 @@ export class StartedDaemon {
       if (this.#child === child) this.#child = undefined
       this.#wasKilled = signal !== null
     })
-    const end = performance.now() + READY_MS
+    const end = performance.now() + this.patienceMs
     while (!(await this.#answers())) {
       if (this.#child !== child) throw new Error(`the daemon ended before it was ready:\n${this.#output}`)
       if (performance.now() > end)
-        throw new Error(`the daemon is not ready after ${READY_MS / 1000} s:\n${this.#output}`)
+        throw new Error(`the daemon is not ready after ${this.patienceMs / 1000} s:\n${this.#output}`)
       await new Promise(resolve => setTimeout(resolve, LOOK_MS))
     }
     // It has ended what the one before it left.
@@ -209,7 +211,7 @@ export class StartedDaemon {
 
   /** A daemon is ready before it has loaded its extensions. */
   async #untilExtensionsRun(): Promise<void> {
-    const end = performance.now() + READY_MS
+    const end = performance.now() + this.patienceMs
     for (const name of this.#extensions) {
       for (;;) {
         const { status, body } = await this.request('GET', `/api/extensions/${name}`)
@@ -231,22 +233,22 @@ export class StartedDaemon {
     if (!child) return
     child.kill('SIGCONT')
     child.kill('SIGTERM')
-    await ended(child)
+    await ended(child, this.patienceMs)
   }
 }
 
 /** Waits for the end of a process; one that does not end is killed, and that is an error. */
-async function ended(child: ChildProcess): Promise<void> {
+async function ended(child: ChildProcess, patienceMs: number): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<'late'>(resolve => {
-    timer = setTimeout(() => resolve('late'), END_MS)
+    timer = setTimeout(() => resolve('late'), patienceMs)
   })
   const exit = new Promise(resolve => child.once('exit', resolve))
   const how = await Promise.race([exit, late]).finally(() => clearTimeout(timer))
   if (how !== 'late') return
   child.kill('SIGKILL')
-  throw new Error(`the daemon (pid ${child.pid}) did not end within ${END_MS / 1000} s`)
+  throw new Error(`the daemon (pid ${child.pid}) did not end within ${patienceMs / 1000} s`)
 }
 
 function configText(config: DaemonOptions['config'] = {}): string {

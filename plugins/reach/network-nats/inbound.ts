@@ -4,7 +4,7 @@ import type { Refusal, RemoteEnvelope, RemotePeer } from '../network/api.js'
 import type { K } from './needs.js'
 import { type Identity, isSigned, PROOF, type Proof } from './proof.js'
 import { noteRefusal } from './refusing.js'
-import { type PeerRow, peers, type ShareRow, seen } from './tables.js'
+import { type PeerRow, peers, type ShareRow } from './tables.js'
 
 /** What announces the peers of a daemon in a channel. */
 export const PRESENCE = 'svc-presence/v1'
@@ -23,6 +23,8 @@ export interface Delivered {
   /** It came by the subject of this daemon, as messages of direct rooms do, and not by that of all who share the channel. */
   readonly isDirect: boolean
   readonly data: Uint8Array
+  /** What its daemon had the server know it by. */
+  readonly messageId: string
   /** When the server stored it, epoch milliseconds by its clock. */
   readonly storedAt: number
   /** The server will deliver it no more often. */
@@ -37,17 +39,28 @@ type Judged =
       readonly state: 'ok'
       readonly content: Readonly<Record<string, unknown>>
       readonly proof: Proof
-      readonly peer?: PeerRow
+      readonly peer: PeerRow
     }
+  | { readonly state: 'own' }
   | { readonly state: 'refused'; readonly peer: string; readonly refusal: Refusal }
 
 /** Thrown inside of a transaction, so that nothing of a message is kept that will come again. */
 class AgainError extends Error {}
 
+/** How exactly it is known when a peer was heard, and how its clock stands. */
+const HEARD_MS = 1000
+/** Messages of ours that may be on their way back, and the bytes of one that are kept to know it by. */
+const EXPECTED = { most: 1024, bytes: 16 * 1024 }
+
 /** Judges and stores what other daemons sent. */
 export class Inbound {
   /** Our clock less that of the server, known when something of ours came back. */
   #offset = 0
+  /** What we published and did not see come back: the same bytes need no look at their signature. */
+  readonly #expected = new Map<string, { readonly data: Uint8Array; readonly at: number }>()
+
+  /** What was last written of each peer. */
+  readonly #heard = new Map<string, { readonly seenAt: number; readonly skewMs: number }>()
 
   constructor(
     private readonly kernel: K,
@@ -55,41 +68,99 @@ export class Inbound {
     private readonly realm: string,
   ) {}
 
-  /** Resolves when what becomes of a message is durable. @throws the error of the store; the message is to be delivered again */
-  async take(share: ShareRow, message: Delivered): Promise<Outcome> {
-    const { db, clock } = this.kernel
-    const judged = this.#judge(share, message)
-    if (judged.state === 'refused') return this.#refuse(judged.peer, share.channel, judged.refusal)
-    const { content, proof, peer } = judged
-    const offset = proof.at * 1000 - message.storedAt
-    if (!peer) return this.#own(share, content, offset)
-    const now = clock.now()
+  /** A message of ours is about to be published; the server will deliver it to us as well. */
+  expect(messageId: string, data: Uint8Array): void {
+    if (data.length > EXPECTED.bytes) return
+    const [oldest] = this.#expected.keys()
+    if (oldest !== undefined && this.#expected.size >= EXPECTED.most) this.#expected.delete(oldest)
+    this.#expected.set(messageId, { data, at: this.kernel.clock.now() })
+  }
+
+  /**
+   * Judges messages and stores them in one transaction, in their order; resolves when what becomes of each is durable.
+   * @param along what else is written when something is
+   * @throws the error of the store; the messages are to be delivered again
+   */
+  async take(
+    share: ShareRow,
+    messages: readonly Delivered[],
+    along: (t: Tx, outcomes: readonly Outcome[]) => void,
+  ): Promise<readonly Outcome[]> {
+    const { db } = this.kernel
+    const known = new Map<string, PeerRow | undefined>()
+    const peerOf = (daemon: string) => {
+      if (!known.has(daemon)) known.set(daemon, peers.get(db, { daemon }))
+      return known.get(daemon)
+    }
+    const judged = messages.map(message => ({ message, verdict: this.#judge(share, message, peerOf) }))
+    if (judged.every(({ verdict }) => verdict.state === 'own')) return judged.map(() => 'own')
     try {
       return await db.tx(t => {
-        peers.update(t, { name: peer.name }, { seenAt: now, skewMs: offset - this.#offset })
-        if (content.protocol === PRESENCE) {
-          this.kernel.needs.network.remotePeers(t, share.workspaceId, share.channel, peer.name, peersOf(content))
-          return 'stored'
-        }
-        const { id, expires_at: expires } = content as unknown as RemoteEnvelope & { expires_at: number }
-        const sql = 'INSERT OR IGNORE INTO network_nats_seen (daemon, channel, id, expires_at) VALUES (?, ?, ?, ?)'
-        if (t.run(sql, [peer.daemon, share.channel, id, expires * 1000]).changes === 0) return 'duplicate'
-        const { proof: _, ...envelope } = content as unknown as RemoteEnvelope
-        const result = this.kernel.needs.network.receive(
-          t,
-          share.workspaceId,
-          { ...envelope, proof: { ...proof } },
-          peer.name,
-        )
-        if (typeof result === 'string') return result
-        if (PASSING.has(result.reason) && !message.isLast) throw new AgainError()
-        this.#note(t, peer.name, share.channel, result)
-        return 'refused'
+        const outcomes = judged.map(({ message, verdict }) => this.#store(t, share, message, verdict))
+        this.#seen(t, judged)
+        along(t, outcomes)
+        return outcomes
       })
     } catch (error) {
-      if (error instanceof AgainError) return 'again'
-      if (!isGone(error)) throw error
-      return this.#refuse(peer.name, share.channel, { reason: 'not_found', message: messageOf(error) })
+      if (!isSingle(error)) throw error
+    }
+    // One of them is to leave no trace: each has a transaction of its own then.
+    const outcomes = await Promise.all(
+      judged.map(async ({ message, verdict }) => {
+        try {
+          return await db.tx(t => {
+            const outcome = this.#store(t, share, message, verdict)
+            this.#seen(t, [{ message, verdict }])
+            return outcome
+          })
+        } catch (error) {
+          if (error instanceof AgainError) return 'again'
+          if (!isSingle(error) || verdict.state !== 'ok') throw error
+          return this.#refuse(verdict.peer.name, share.channel, { reason: 'not_found', message: messageOf(error) })
+        }
+      }),
+    )
+    await db.tx(t => along(t, outcomes))
+    return outcomes
+  }
+
+  /** What becomes of one message. @throws AgainError, Fault `channel_not_found` */
+  #store(t: Tx, share: ShareRow, message: Delivered, verdict: Judged): Outcome {
+    if (verdict.state === 'own') return 'own'
+    if (verdict.state === 'refused') {
+      this.#note(t, verdict.peer, share.channel, verdict.refusal)
+      return 'refused'
+    }
+    const { content, proof, peer } = verdict
+    const { network } = this.kernel.needs
+    if (content.protocol === PRESENCE) {
+      network.remotePeers(t, share.workspaceId, share.channel, peer.name, peersOf(content))
+      return 'stored'
+    }
+    const { id, expires_at: expires } = content as unknown as RemoteEnvelope & { expires_at: number }
+    const sql = 'INSERT OR IGNORE INTO network_nats_seen (daemon, channel, id, expires_at) VALUES (?, ?, ?, ?)'
+    if (t.run(sql, [peer.daemon, share.channel, id, expires * 1000]).changes === 0) return 'duplicate'
+    const { proof: _, ...envelope } = content as unknown as RemoteEnvelope
+    const result = network.receive(t, share.workspaceId, { ...envelope, proof: { ...proof } }, peer.name)
+    if (typeof result === 'string') return result
+    if (PASSING.has(result.reason) && !message.isLast) throw new AgainError()
+    this.#note(t, peer.name, share.channel, result)
+    return 'refused'
+  }
+
+  /** Notes which daemons were heard, and how their clocks stand to ours. */
+  #seen(t: Tx, judged: readonly { readonly message: Delivered; readonly verdict: Judged }[]): void {
+    const skews = new Map<string, number>()
+    for (const { message, verdict } of judged)
+      if (verdict.state === 'ok') skews.set(verdict.peer.name, verdict.proof.at * 1000 - message.storedAt)
+    const seenAt = this.kernel.clock.now()
+    for (const [name, offset] of skews) {
+      const skewMs = offset - this.#offset
+      const known = this.#heard.get(name)
+      // A row for each message would be most of what is written of one.
+      if (known && seenAt - known.seenAt < HEARD_MS && Math.abs(skewMs - known.skewMs) < HEARD_MS) continue
+      this.kernel.db.onDurable(t, () => this.#heard.set(name, { seenAt, skewMs }))
+      peers.update(t, { name }, { seenAt, skewMs })
     }
   }
 
@@ -107,8 +178,19 @@ export class Inbound {
     return this.#refuse('self', channel, refusal)
   }
 
-  #judge({ channel }: ShareRow, { daemon, isDirect, data }: Delivered): Judged {
-    const named = peers.get(this.kernel.db, { daemon })
+  #judge(
+    share: ShareRow,
+    { daemon, isDirect, data, messageId, storedAt }: Delivered,
+    peerOf: (daemon: string) => PeerRow | undefined,
+  ): Judged {
+    const expected = this.#expected.get(messageId)
+    if (expected && daemon === this.identity.daemon && Buffer.compare(expected.data, data) === 0) {
+      this.#expected.delete(messageId)
+      this.#offset = expected.at - storedAt
+      return { state: 'own' }
+    }
+    const { channel } = share
+    const named = peerOf(daemon)
     const peer = named?.name ?? daemon
     const refused = (reason: Refusal['reason'], message: string): Judged => ({
       state: 'refused',
@@ -131,27 +213,25 @@ export class Inbound {
     if (proof.realm !== this.realm || isElsewhere || (isOwn && daemon !== this.identity.daemon))
       return refused('verification_failed', 'it was signed for another place')
     if (!isSigned(content, proof, key)) return refused('verification_failed', 'the signature is not that of its key')
-    const ok: Judged = { state: 'ok', content, proof, ...(!isOwn && named && { peer: named }) }
-    if (content.protocol === PRESENCE) return ok
+    const isPresence = content.protocol === PRESENCE
     const { id, expires_at: expires } = content
-    if (typeof id !== 'string' || !ID.test(id) || !Number.isSafeInteger(expires))
+    if (!isPresence && (typeof id !== 'string' || !ID.test(id) || !Number.isSafeInteger(expires)))
       return refused('malformed', 'id or expires_at: not valid')
-    if (!isOwn && (expires as number) * 1000 <= this.kernel.clock.now())
-      return refused('expired', 'it expired before it arrived')
-    return ok
-  }
-
-  /** Something that our own key signed: what we sent, else another daemon has our key. */
-  async #own({ channel }: ShareRow, content: Readonly<Record<string, unknown>>, offset: number): Promise<Outcome> {
-    this.#offset = offset
-    if (content.protocol === PRESENCE) return 'own'
-    const { db, clock } = this.kernel
-    const { id, expires_at: expires } = content as { readonly id: string; readonly expires_at: number }
-    if (expires * 1000 <= clock.now() || seen.get(db, { daemon: this.identity.daemon, channel, id })) return 'own'
-    const message = `it signed ${id}, which this daemon did not send: another daemon has the key, or this home was restored`
-    return this.#refuse('self', channel, { reason: 'verification_failed', message })
+    const isOver = !isPresence && (expires as number) * 1000 <= this.kernel.clock.now()
+    if (isOwn) {
+      this.#offset = proof.at * 1000 - storedAt
+      if (isPresence || isOver || this.kernel.needs.network.isSent(share.workspaceId, channel, `${id}`))
+        return { state: 'own' }
+      const message = `it signed ${id}, which this daemon did not send: another daemon has the key, or this home was restored`
+      return { state: 'refused', peer: 'self', refusal: { reason: 'verification_failed', message } }
+    }
+    if (isOver) return refused('expired', 'it expired before it arrived')
+    return { state: 'ok', content, proof, peer: named as PeerRow }
   }
 }
+
+/** Whether an error concerns one message, and not the store. */
+const isSingle = (error: unknown): boolean => error instanceof AgainError || isGone(error)
 
 const isGone = (error: unknown): boolean =>
   typeof error === 'object' && error !== null && (error as { readonly code?: unknown }).code === 'channel_not_found'

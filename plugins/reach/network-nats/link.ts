@@ -4,7 +4,6 @@ import {
   DeliverPolicy,
   DiscardPolicy,
   JetStreamApiError,
-  type JsMsg,
   jetstream,
   jetstreamManager,
   RetentionPolicy,
@@ -28,6 +27,7 @@ import type { K } from './needs.js'
 import type { LinkPart } from './offers/wire.js'
 import { KEPT_MS, type Line, Outbound, type StreamView } from './outbound.js'
 import type { Identity } from './proof.js'
+import { ACK_WAIT_MS, type Place, Reader } from './reader.js'
 import { type ShareRow, shares } from './tables.js'
 
 /** What a connection needs, secrets in clear. */
@@ -54,14 +54,14 @@ const RETRY = { firstMs: 500, longestMs: 30_000 }
 /** A connection that lived that long was a good one: the next attempt follows at once. */
 const LIVED_MS = 10_000
 const ANSWER_MS = 10_000
-const ACK_WAIT_MS = 10_000
-const FETCH_MS = 10_000
-const FETCH = 64
+const PULL_MS = 10_000
+/** Messages that the server delivers before one of them is acknowledged. */
+const UNDER_WAY = 256
 const LOOK_MS = 30_000
-/** Deliveries of a message whose receiver is not known yet. */
-const DELIVERIES = 6
 /** A consumer that is made again begins so many messages earlier: what was to be delivered again is among them. */
 const BACK = 1000
+/** What is received is written once in so many messages: a consumer that is made again begins that much earlier as well. */
+const SKIPPED = 100
 /** What reads messages of direct rooms, beside the channels; no channel has this name. */
 const DIRECT = '-direct'
 /** The server has no room: errors of the JetStream API. */
@@ -115,6 +115,7 @@ export class Link {
         )
         .catch(() => {})
     }
+    await this.#outbound.save()
   }
 
   async #connected(signal: AbortSignal): Promise<void> {
@@ -159,7 +160,7 @@ export class Link {
   async #work(connection: NatsConnection, signal: AbortSignal): Promise<void> {
     const manager = await jetstreamManager(connection, { timeout: ANSWER_MS, checkAPI: false })
     const client = jetstream(connection, { timeout: ANSWER_MS })
-    const reading = new Map<string, Promise<void>>()
+    const reading = new Map<string, { readonly sharedAt: number; readonly stop: () => void }>()
     let failure: { readonly error: unknown } | undefined
     const fail = (error: unknown) => {
       failure ??= { error }
@@ -184,21 +185,21 @@ export class Link {
         for (const { channel } of shared) await this.#outbound.compare(channel, view)
         looked = this.kernel.clock.monotonic()
       }
-      for (const { channel, incarnation } of shared) {
+      for (const [channel, { sharedAt, stop }] of reading)
+        if (channel !== DIRECT && !shared.some(one => one.channel === channel && one.sharedAt === sharedAt)) stop()
+      for (const share of shared) {
+        const { channel, sharedAt, incarnation } = share
         if (incarnation === undefined) await this.#outbound.compare(channel, await this.#view(manager))
-        if (!reading.has(channel)) {
-          const share = shares.get(this.kernel.db, { channel })
-          if (share)
-            reading.set(
-              channel,
-              this.#read(share, manager, client, signal, () => reading.delete(channel)),
-            )
-          reading.get(channel)?.catch(fail)
-        }
+        if (reading.has(channel)) continue
+        const over = new AbortController()
+        reading.set(channel, { sharedAt, stop: () => over.abort() })
+        this.#read(share, manager, client, AbortSignal.any([signal, over.signal]))
+          .then(() => reading.delete(channel) && this.feed.wake())
+          .catch(fail)
       }
       if (shared.length > 0 && !reading.has(DIRECT)) {
-        reading.set(DIRECT, this.#readDirect(manager, client, signal))
-        reading.get(DIRECT)?.catch(fail)
+        reading.set(DIRECT, { sharedAt: 0, stop: () => {} })
+        this.#readDirect(manager, client, signal).catch(fail)
       }
       if (this.state.state !== 'full') this.#reached(connection)
       try {
@@ -270,63 +271,61 @@ export class Link {
     }
   }
 
-  /** Reads a channel until the signal aborts or it is shared no more. */
+  /** Reads a channel until the signal aborts; what it is shared for no more has no consumer. */
   async #read(
     { channel, sharedAt }: ShareRow,
     manager: JetStreamManager,
     client: JetStreamClient,
     signal: AbortSignal,
-    over: () => void,
   ): Promise<void> {
+    const { db } = this.kernel
     const durable = `${this.identity.daemon}_${channel}`
     const current = () => {
-      const share = shares.get(this.kernel.db, { channel })
+      const share = shares.get(db, { channel })
       return share?.sharedAt === sharedAt ? share : undefined
     }
     const from = () => (current()?.received ?? 0) - BACK
     await this.#prepare(manager, durable, `${this.#root}.m.${channel}.*`, from)
-    const consumer = await client.consumers.get(this.#stream, durable)
-    /** Sequences that are to be delivered again. */
-    const waiting = new Set<number>()
-    while (!signal.aborted) {
-      const messages = await consumer.fetch({ max_messages: FETCH, expires: FETCH_MS })
-      const taken: Promise<void>[] = []
-      let last = 0
-      for await (const message of messages) {
-        const share = current()
-        if (!share) {
-          message.nak()
-          continue
-        }
-        last = Math.max(last, message.seq)
-        taken.push(this.#take(share, message, waiting))
-      }
-      await Promise.all(taken)
-      const share = current()
-      if (!share) {
-        await manager.consumers.delete(this.#stream, durable).catch(() => {})
-        return over()
-      }
-      const received = Math.min(last, ...[...waiting].map(seq => seq - 1))
-      if (received > share.received) await this.kernel.db.tx(t => shares.update(t, { channel, sharedAt }, { received }))
-    }
+    await this.#consume(client, durable, signal, {
+      share: current,
+      unshared: message => message.nak(),
+      note: (t, share, received) => {
+        if (received >= share.received + SKIPPED) shares.update(t, { channel, sharedAt }, { received })
+      },
+    })
+    if (!current()) await manager.consumers.delete(this.#stream, durable).catch(() => {})
   }
 
   /** Reads messages of direct rooms with peers of this daemon, of all channels, until the signal aborts. */
   async #readDirect(manager: JetStreamManager, client: JetStreamClient, signal: AbortSignal): Promise<void> {
     const durable = `${this.identity.daemon}${DIRECT}`
     await this.#prepare(manager, durable, `${this.#root}.d.${this.identity.daemon}.*.*`, () => 0)
+    await this.#consume(client, durable, signal, {
+      share: message => shares.get(this.kernel.db, { channel: message.subject.split('.')[4] ?? '' }),
+      // What was said to peers of a channel that is shared no more is for no session.
+      unshared: message => message.term(),
+    })
+  }
+
+  /** Takes what a consumer delivers, until the signal aborts. @throws Error of one that ended otherwise */
+  async #consume(client: JetStreamClient, durable: string, signal: AbortSignal, place: Place): Promise<void> {
     const consumer = await client.consumers.get(this.#stream, durable)
-    const waiting = new Set<number>()
-    while (!signal.aborted) {
-      const taken: Promise<void>[] = []
-      for await (const message of await consumer.fetch({ max_messages: FETCH, expires: FETCH_MS })) {
-        const share = shares.get(this.kernel.db, { channel: message.subject.split('.')[4] ?? '' })
-        // What was said to peers of a channel that is shared no more is for no session.
-        if (share) taken.push(this.#take(share, message, waiting))
-        else message.term()
-      }
-      await Promise.all(taken)
+    if (signal.aborted) return
+    const reader = new Reader(this.kernel, this.#inbound, place)
+    const messages = await consumer.consume({
+      max_messages: UNDER_WAY,
+      expires: PULL_MS,
+      abort_on_missing_resource: true,
+      callback: message => reader.add(message),
+    })
+    const stop = () => messages.stop()
+    signal.addEventListener('abort', stop, { once: true })
+    try {
+      const error = await messages.closed()
+      if (!signal.aborted) throw error instanceof Error ? error : new Error(`the consumer ${durable} has ended`)
+    } finally {
+      signal.removeEventListener('abort', stop)
+      reader.close()
     }
   }
 
@@ -340,45 +339,12 @@ export class Link {
         filter_subject: filter,
         ack_policy: AckPolicy.Explicit,
         ack_wait: nanos(ACK_WAIT_MS),
-        max_ack_pending: 4 * FETCH,
+        max_ack_pending: UNDER_WAY,
         ...(start > 0
           ? { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: start }
           : { deliver_policy: DeliverPolicy.All }),
       })
     })
-  }
-
-  async #take(share: ShareRow, message: JsMsg, waiting: Set<number>): Promise<void> {
-    const { clock, log } = this.kernel
-    // The store may be slow: the server is told before it gives the message to somebody else.
-    let timer = clock.timeout(ACK_WAIT_MS / 3, function again() {
-      message.working()
-      timer = clock.timeout(ACK_WAIT_MS / 3, again)
-    })
-    const count = message.info.deliveryCount
-    const again = () => {
-      waiting.add(message.seq)
-      message.nak(Math.min(30_000, 500 * 2 ** Math.min(count, 6)))
-    }
-    try {
-      const [, , lane, ...place] = message.subject.split('.')
-      const outcome = await this.#inbound.take(share, {
-        daemon: place.at(-1) ?? '',
-        isDirect: lane === 'd',
-        data: message.data,
-        storedAt: message.time.getTime(),
-        isLast: count >= DELIVERIES,
-      })
-      if (outcome === 'again') return again()
-      waiting.delete(message.seq)
-      if (outcome === 'refused') message.term()
-      else message.ack()
-    } catch (error) {
-      log.warn('a message of another daemon is not stored yet', { error: messageOf(error) })
-      again()
-    } finally {
-      timer.cancel()
-    }
   }
 }
 

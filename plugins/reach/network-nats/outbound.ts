@@ -1,23 +1,30 @@
+import { messageOf, type Tx } from '../../../kernel/plugin.js'
 import type { OutgoingMessage } from '../network/api.js'
 import type { Inbound } from './inbound.js'
 import { PRESENCE } from './inbound.js'
 import type { K } from './needs.js'
 import { type Identity, signed } from './proof.js'
-import { marks, peers, type ShareRow, seen, shares } from './tables.js'
+import { marks, peers, type ShareRow, shares } from './tables.js'
 
 /** How long an envelope is valid that does not say so itself, in seconds. */
 const VALID_S = 24 * 60 * 60
 /** How long the stream keeps messages. */
 export const KEPT_MS = 7 * 24 * 60 * 60_000
 const BATCH = 64
+/** Batches that are published before the first of them is acknowledged. */
+const BATCHES = 4
+/** How long what is published may be written nowhere: one row for all that is said meanwhile. */
+const SAVE_MS = 100
 const MARK_MS = 10 * 60_000
 
+/** What the server says of a message that it has stored. */
+interface Ack {
+  readonly seq: number
+  readonly duplicate: boolean
+}
+
 /** Stores one message at the server; resolves when the server has acknowledged it. */
-export type Publish = (
-  subject: string,
-  data: Uint8Array,
-  id: string,
-) => Promise<{ readonly seq: number; readonly duplicate: boolean }>
+export type Publish = (subject: string, data: Uint8Array, id: string) => Promise<Ack>
 
 /** Where a connection stands. */
 export interface Line {
@@ -37,8 +44,32 @@ export interface StreamView {
   readonly isWhole: boolean
 }
 
+/** What is published of a channel beyond what its row says. */
+interface Ahead {
+  readonly sharedAt: number
+  /** Place in the order of commits. */
+  readonly cursor: number
+  readonly acked: number
+  /** Where the stream has the first message behind the cursor of the row. */
+  readonly first?: { readonly seq: number; readonly streamSeq: number } | undefined
+}
+
+/** A message that is ready to be published. */
+interface Outgoing {
+  readonly id: string
+  readonly data: Uint8Array
+  readonly subject: string
+}
+
 /** Publishes what sessions of this daemon said in shared channels, in the order of commits. */
 export class Outbound {
+  /**
+   * By channel. A row is written once for all that was published in a while: a daemon that is killed meanwhile publishes that again, by
+   * the same ids, which the server and the receivers know.
+   */
+  readonly #ahead = new Map<string, Ahead>()
+  #saving: { cancel(): void } | undefined
+
   constructor(
     private readonly kernel: K,
     private readonly identity: Identity,
@@ -53,6 +84,7 @@ export class Outbound {
   async compare(channel: string, stream: StreamView): Promise<void> {
     const { db, clock } = this.kernel
     await db.tx(t => {
+      this.#write(t)
       const share = shares.get(t, { channel })
       if (!share) return
       if (share.incarnation === undefined) {
@@ -82,27 +114,57 @@ export class Outbound {
     })
   }
 
-  /** Publishes all that waits. @returns false when an acknowledgement says that the stream begins anew */
+  /** Publishes all that waits; batches follow each other before the server has acknowledged them. @returns false when an acknowledgement says that the stream begins anew */
   async flush(channel: string, line: Line): Promise<boolean> {
-    for (;;) {
-      const share = shares.get(this.kernel.db, { channel })
-      if (!share) return true
-      await this.#announce(share, line)
-      const batch = this.kernel.needs.network.sent(share.workspaceId, channel, share.cursor, BATCH)
-      if (batch.length === 0) return true
-      if (!(await this.#publish(share, batch, line))) return false
+    const { db, needs } = this.kernel
+    const row = shares.get(db, { channel })
+    if (!row) return true
+    await this.#announce(row, line)
+    const share = this.#current(row)
+    /** Batches that are not acknowledged, the oldest first; each settles after the one before it. */
+    const underWay: Promise<boolean>[] = []
+    try {
+      for (let after = share.cursor; ; ) {
+        const batch = needs.network.sent(share.workspaceId, channel, after, BATCH)
+        if (batch.length === 0) break
+        const from = after
+        after = batch.at(-1)?.seq ?? after
+        const out = await this.#prepared(share, batch, line)
+        const acks = this.#publish(out, line)
+        const before = underWay.at(-1)
+        const settled = (async () => {
+          const found = await acks
+          return (await (before ?? true)) && this.#acknowledged(share, { from, to: after }, found)
+        })()
+        // One that fails while another is awaited is awaited below.
+        settled.catch(() => {})
+        underWay.push(settled)
+        if (underWay.length >= BATCHES && !(await underWay.shift())) return false
+      }
+      return (await Promise.all(underWay)).every(Boolean)
+    } finally {
+      await Promise.allSettled(underWay)
     }
   }
 
-  async #publish(share: ShareRow, batch: readonly OutgoingMessage[], line: Line): Promise<boolean> {
+  /** Writes down how far all is published. */
+  async save(): Promise<void> {
+    this.#saving?.cancel()
+    this.#saving = undefined
+    if (this.#ahead.size > 0) await this.kernel.db.tx(t => this.#write(t))
+  }
+
+  /** A channel as far as it is published. */
+  #current(row: ShareRow): ShareRow {
+    const ahead = this.#ahead.get(row.channel)
+    return ahead?.sharedAt === row.sharedAt ? { ...row, cursor: ahead.cursor, acked: ahead.acked } : row
+  }
+
+  /** What is to be published of a batch, signed; what no server would take is refused. */
+  async #prepared(share: ShareRow, batch: readonly OutgoingMessage[], line: Line): Promise<Outgoing[]> {
     const { db, clock } = this.kernel
     const { channel, attempt } = share
-    const out: {
-      readonly id: string
-      readonly expiresAt: number
-      readonly data: Uint8Array
-      readonly subject: string
-    }[] = []
+    const out: Outgoing[] = []
     const now = clock.now()
     for (const { envelope, only } of batch) {
       // A direct room of two sessions of this daemon is nothing to others.
@@ -118,39 +180,64 @@ export class Outbound {
       const expires = envelope.expires_at ?? envelope.ts + VALID_S
       if (expires * 1000 <= now) continue
       const data = this.#signed({ ...envelope, expires_at: expires }, attempt)
+      const id = messageId(this.identity, share, envelope.id)
       // A header of the server's counts as well.
-      const size = data.length + messageId(this.identity, share, envelope.id).length + 64
+      const size = data.length + id.length + 64
       if (size > line.limit) {
         const message = `${envelope.id} has ${size} bytes with its headers, and the server takes ${line.limit}`
         await this.inbound.refuseOwn(channel, { reason: 'malformed', message })
         continue
       }
-      out.push({ id: envelope.id, expiresAt: expires * 1000, data, subject: line.subject(channel, receiver?.daemon) })
+      out.push({ id, data, subject: line.subject(channel, receiver?.daemon) })
     }
-    if (out.length > 0)
-      await db.tx(t => {
-        for (const { id, expiresAt } of out) seen.replace(t, { daemon: this.identity.daemon, channel, id, expiresAt })
-      })
+    // Others have nothing of this daemon that it could lose itself.
+    await db.durable()
+    return out
+  }
+
+  async #publish(out: readonly Outgoing[], line: Line): Promise<readonly Ack[]> {
     const published = await Promise.allSettled(
-      out.map(({ id, data, subject }) => line.publish(subject, data, messageId(this.identity, share, id))),
+      out.map(({ id, data, subject }) => {
+        this.inbound.expect(id, data)
+        return line.publish(subject, data, id)
+      }),
     )
-    const acks = published.map(one => {
+    return published.map(one => {
       if (one.status === 'rejected') throw one.reason
       return one.value
     })
-    const fresh = acks.filter(({ duplicate }) => !duplicate).map(({ seq }) => seq)
-    const lowest = Math.min(...fresh)
-    if (fresh.length > 0 && lowest <= share.acked) return false
-    await db.tx(t => {
-      const acked = Math.max(share.acked, ...acks.map(({ seq }) => seq))
-      shares.update(t, { channel, sharedAt: share.sharedAt }, { cursor: batch.at(-1)?.seq ?? share.cursor, acked })
-      const first = acks[0]?.seq
-      const [newest] = marks.query(t, 'WHERE channel = ? ORDER BY seq DESC LIMIT 1', [channel])
-      if (first === undefined || (newest && now - newest.at < MARK_MS)) return
-      marks.replace(t, { channel, seq: share.cursor, streamSeq: first, at: now })
-      t.run('DELETE FROM network_nats_mark WHERE channel = ? AND at < ?', [channel, now - KEPT_MS])
+  }
+
+  /** Notes that a batch is at the server. @returns false when the stream begins anew */
+  #acknowledged(share: ShareRow, { from, to }: { from: number; to: number }, acks: readonly Ack[]): boolean {
+    const { channel, sharedAt } = share
+    const known = this.#ahead.get(channel)
+    const before = known?.sharedAt === sharedAt ? known : undefined
+    const acked = before?.acked ?? share.acked
+    if (acks.some(({ seq, duplicate }) => !duplicate && seq <= acked)) return false
+    const [first] = acks
+    this.#ahead.set(channel, {
+      sharedAt,
+      cursor: to,
+      acked: Math.max(acked, ...acks.map(({ seq }) => seq)),
+      first: before?.first ?? (first && { seq: from, streamSeq: first.seq }),
+    })
+    this.#saving ??= this.kernel.clock.timeout(SAVE_MS, () => {
+      this.save().catch(error => this.kernel.log.warn('what is published is not noted', { error: messageOf(error) }))
     })
     return true
+  }
+
+  #write(t: Tx): void {
+    const now = this.kernel.clock.now()
+    for (const [channel, { sharedAt, cursor, acked, first }] of this.#ahead) {
+      if (shares.update(t, { channel, sharedAt }, { cursor, acked }) === 0) continue
+      const [newest] = marks.query(t, 'WHERE channel = ? ORDER BY seq DESC LIMIT 1', [channel])
+      if (first === undefined || (newest && now - newest.at < MARK_MS)) continue
+      marks.replace(t, { channel, ...first, at: now })
+      t.run('DELETE FROM network_nats_mark WHERE channel = ? AND at < ?', [channel, now - KEPT_MS])
+    }
+    this.#ahead.clear()
   }
 
   /** Tells others who of this daemon takes part, when that is not what they know. */
@@ -167,9 +254,12 @@ export class Outbound {
 
   #signed(content: object, attempt: number): Uint8Array {
     const at = Math.floor(this.kernel.clock.now() / 1000)
-    // Members that are undefined are in no JSON.
-    const plain = JSON.parse(JSON.stringify(content))
-    return Buffer.from(JSON.stringify(signed(plain, this.identity, { realm: this.realm, at, attempt })))
+    const whole = signed(content as Readonly<Record<string, unknown>>, this.identity, {
+      realm: this.realm,
+      at,
+      attempt,
+    })
+    return Buffer.from(JSON.stringify(whole))
   }
 }
 

@@ -96,6 +96,8 @@ export interface NetworkApi extends TapsOf<typeof points> {
   countSince(at: number, workspaceId?: string): number
   /** Messages of sessions of this daemon in a channel behind a place in the order of commits, ascending. */
   sent(workspaceId: string, channel: string, after: number, limit: number): readonly OutgoingMessage[]
+  /** Whether a session of this daemon said a message; false also for what is kept no longer. */
+  isSent(workspaceId: string, channel: string, id: string): boolean
   /** @throws Fault `channel_not_found` */
   checkChannel(workspaceId: string, channel: string): void
   /** Sessions of this daemon that take part in a channel. */

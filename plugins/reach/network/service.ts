@@ -323,6 +323,11 @@ export class NetworkService implements NetworkApi {
     })
   }
 
+  isSent(workspaceId: string, channel: string, id: string): boolean {
+    const sql = 'SELECT 1 FROM network_message WHERE workspace_id = ? AND id = ? AND channel = ? AND daemon IS NULL'
+    return this.kernel.db.row(sql, [workspaceId, id, channel]) !== undefined
+  }
+
   checkChannel(workspaceId: string, channel: string): void {
     this.channels.found(workspaceId, channel)
   }

@@ -12,8 +12,8 @@ const CHANNEL = 'team'
 const SPEAKERS = 3
 /** One of so many messages is for a peer of another daemon, and wakes it as long as its bounds allow. */
 const ADDRESSED = 25
-/** What a daemon that was killed, or that has much to do, answers later. */
-const PASSING_MS = 60_000
+/** What a daemon that was killed, or that has much to do, answers later; the machine may be busy with much else. */
+const PASSING_MS = 300_000
 
 interface Peer {
   readonly peer_id: string
@@ -52,7 +52,7 @@ export class Speaker {
       // The agent of offers is a program of the tests, and notes what it does outside of its workspace.
       defaults: { sandbox: 'none' },
     }
-    const speaker = new Speaker(name, way, await startDaemon({ config, through: way.through }))
+    const speaker = new Speaker(name, way, await startDaemon({ config, through: way.through, patienceMs: PASSING_MS }))
     await speaker.#furnish()
     return speaker
   }
