@@ -132,6 +132,21 @@ test('a consumer that is removed by hand is made again', async () => {
   assert.equal(ids(bob), [before, after])
 })
 
+test('a daemon that is delivered its own messages again knows them, also after a restart', async () => {
+  const [ada, bob] = await open('ada', 'bob')
+  const said = [await ada.say('one'), await ada.say('two')]
+  await bob.got(...said)
+  const { daemon } = await ada.identity()
+  await ada.restart(() => atServer(({ manager }) => manager.consumers.delete(STREAM, `${daemon}_team`)))
+  const answer = await bob.say('heard')
+  await ada.got(answer)
+  const { refusals } = await ada.status()
+  assert.equal([ids(ada), refusals.filter((one: { peer: string }) => one.peer === 'self')], [[answer], []])
+  const next = await ada.say('three')
+  await bob.got(next)
+  assert.equal(ids(bob), [...said, next])
+})
+
 test('a stream that is removed by hand is made again', async () => {
   const [ada, bob] = await open('ada', 'bob')
   const before = await ada.say('before')
