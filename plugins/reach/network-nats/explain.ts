@@ -11,6 +11,8 @@ const KNOWN: readonly (readonly [pattern: RegExp, text: (message: string) => str
     /authoriz|authenticat/i,
     message => `it refuses the login (${message}): name other credentials with --credentials-ref`,
   ],
+  [/refused/i, message => `no server listens there (${message}): start it, or name another one with svc network join`],
+  [/EPIPE|ECONNRESET/, message => `the connection broke (${message})`],
 ]
 
 /** Why there is no connection, for a person. */

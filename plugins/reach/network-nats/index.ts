@@ -1,4 +1,4 @@
-import { cli, describe, runsCode, show, throws } from '../../../kernel/kit/annotations/index.js'
+import { cli, columnsOf, describe, runsCode, show, throws, withTable } from '../../../kernel/kit/annotations/index.js'
 import { collectionOf } from '../../../kernel/kit/collection.js'
 import { definePlugin, ok, routeOf, type Setting, Settings, surfaceOf } from '../../../kernel/plugin.js'
 import {
@@ -9,6 +9,7 @@ import {
   RemoteChannelReply,
   RemoteIdentityReply,
   RemotePeerReply,
+  type RemoteStatus,
   RemoteStatusReply,
   ShareRemoteChannelBody,
 } from '../../../schemas/network/remote.js'
@@ -52,14 +53,24 @@ const channel = collectionOf<RemoteService>(about)({
   argument: { summary: 'name of a channel' },
   missing: RemoteErrors.remote_channel_not_found,
 })
-const status = show(RemoteStatusReply, 'remote', [
-  'state',
-  'realm',
-  { of: 'servers~list', header: 'Servers' },
-  'server',
-  'error',
-  { of: 'accepts.agent', header: 'Offers go to' },
-])
+const status = withTable(
+  show(RemoteStatusReply, 'remote', [
+    'state',
+    'realm',
+    { of: 'servers~list', header: 'Servers' },
+    'server',
+    'error',
+    { of: 'accepts.agent', header: 'Offers go to' },
+  ]),
+  'refusals',
+  columnsOf<RemoteStatus['refusals'][number]>()([
+    { of: 'peer', header: 'Refused' },
+    { of: 'reason_code', header: 'Reason' },
+    'count',
+    { of: 'last_at~ago', header: 'Last' },
+    { of: 'message', header: 'Why', below: true },
+  ]),
+)
 
 /** Agents of several daemons in one channel: signed envelopes over NATS JetStream. Off until `network.nats.servers` names a server. */
 export default definePlugin({

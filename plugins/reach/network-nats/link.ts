@@ -19,7 +19,7 @@ import {
   usernamePasswordAuthenticator,
 } from '@nats-io/transport-node'
 import { backoff } from '../../../kernel/kit/backoff.js'
-import type { Feed } from '../../../kernel/kit/feed.js'
+import { Feed } from '../../../kernel/kit/feed.js'
 import { messageOf } from '../../../kernel/plugin.js'
 import { explained } from './explain.js'
 import { Inbound } from './inbound.js'
@@ -51,7 +51,7 @@ export type LinkState =
   | { readonly state: 'away'; readonly error: string; readonly since: number }
 
 const RETRY = { firstMs: 500, longestMs: 30_000 }
-/** A connection that lived that long was a good one: the next attempt follows at once. */
+/** A connection that lived that long, or carried messages, was a good one: the next attempt follows soon. */
 const LIVED_MS = 10_000
 const ANSWER_MS = 10_000
 const PULL_MS = 10_000
@@ -73,12 +73,16 @@ const nanos = (ms: number): number => ms * 1_000_000
 
 /** The connection to a server, kept until a signal aborts. */
 export class Link {
-  state: LinkState = { state: 'connecting' }
+  #state: LinkState = { state: 'connecting' }
+  /** Wakes when the state is another one. */
+  readonly states = new Feed<never>()
   readonly #inbound: Inbound
   readonly #outbound: Outbound
   readonly #stream: string
   /** What subjects of the realm begin with. */
   readonly #root: string
+  /** The connection has carried messages. */
+  #isOfUse = false
 
   constructor(
     private readonly kernel: K,
@@ -95,11 +99,21 @@ export class Link {
     this.#root = `svc.${config.realm}`
   }
 
+  get state(): LinkState {
+    return this.#state
+  }
+
+  private set state(state: LinkState) {
+    this.#state = state
+    this.states.wake()
+  }
+
   /** Connects again whenever the connection ends, ever more seldom while that fails. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, ids, log } = this.kernel
     for (let attempt = 1; !signal.aborted; attempt++) {
-      const begun = clock.now()
+      const begun = clock.monotonic()
+      this.#isOfUse = false
       try {
         await this.#connected(signal)
       } catch (error) {
@@ -107,7 +121,7 @@ export class Link {
         this.state = { state: 'away', error: explained(error), since: clock.now() }
         log.debug('the server of the network is away', { error: messageOf(error) })
       }
-      if (clock.now() - begun > LIVED_MS) attempt = 1
+      if (this.#isOfUse || clock.monotonic() - begun > LIVED_MS) attempt = 1
       await clock
         .sleep(
           backoff(attempt, () => ids.random(), RETRY),
@@ -168,7 +182,11 @@ export class Link {
     }
     for (const part of this.parts) part({ connection, manager, client }, signal).catch(fail)
     const line: Line = {
-      publish: async (subject, data, msgID) => client.publish(subject, data, { msgID, timeout: ANSWER_MS }),
+      publish: async (subject, data, msgID) => {
+        const ack = await client.publish(subject, data, { msgID, timeout: ANSWER_MS })
+        this.#isOfUse = true
+        return ack
+      },
       limit: connection.info?.max_payload ?? 1024 * 1024,
       subject: (channel, only) =>
         `${this.#root}.${only === undefined ? 'm' : `d.${only}`}.${channel}.${this.identity.daemon}`,
@@ -316,7 +334,10 @@ export class Link {
       max_messages: UNDER_WAY,
       expires: PULL_MS,
       abort_on_missing_resource: true,
-      callback: message => reader.add(message),
+      callback: message => {
+        this.#isOfUse = true
+        reader.add(message)
+      },
     })
     const stop = () => messages.stop()
     signal.addEventListener('abort', stop, { once: true })

@@ -39,6 +39,8 @@ const KEY = 'vault:network/identity'
 const SKEW_MS = 5 * 60_000
 /** How long an offer may be open. */
 const WITHIN = { least: 60_000, most: 7 * 24 * 60 * 60_000 }
+/** How long a join waits for its connection. */
+const SETTLED_MS = 3000
 const SWEEP_MS = 10 * 60_000
 /** What has expired is remembered a while longer: clocks go back. */
 const LINGER_MS = 60 * 60_000
@@ -48,6 +50,8 @@ export class RemoteService {
   readonly #feed = new Feed<never>()
   readonly #settings = new Feed<never>()
   #link: Link | undefined
+  /** Wakes when there is another link, or none can be had. */
+  readonly #linkFeed = new Feed<never>()
   #failure: string | undefined
   #identity: Promise<Identity> | undefined
   /** Wakes when something about offers is to be done. */
@@ -64,6 +68,9 @@ export class RemoteService {
 
   /** Where or how to connect is another than before. */
   configured(): void {
+    // What is known of the connection before says nothing of the next one.
+    this.#link = undefined
+    this.#failure = undefined
     this.#settings.wake()
   }
 
@@ -187,12 +194,14 @@ export class RemoteService {
       this.#signer = { identity, realm: config.realm }
       const link = new Link(this.kernel, config, identity, this.#feed, [(...on) => this.#offering(...on)])
       this.#link = link
+      this.#linkFeed.wake()
       const sweeping = this.#sweep(signal)
       await link.run(signal)
       await sweeping
     } catch (error) {
       this.#failure = messageOf(error)
       log.warn('the network has no connection to other daemons', { error: this.#failure })
+      this.#linkFeed.wake()
       // A secret may be stored later.
       const retry = clock.timeout(60_000 * (1 + ids.random()), () => this.configured())
       signal.addEventListener('abort', () => retry.cancel())
@@ -362,7 +371,25 @@ export class RemoteService {
       { [Servers.path]: [url], [RealmSetting.path]: realm, [Credentials.path]: credentials, [TlsCa.path]: ca },
       actor,
     )
+    await this.#settled()
     return this.status()
+  }
+
+  /** Resolves when a connection to a server stands or has failed, or after a while. */
+  async #settled(): Promise<void> {
+    const { clock } = this.kernel
+    let isLate = false
+    const timer = clock.timeout(SETTLED_MS, () => {
+      isLate = true
+      this.#linkFeed.wake()
+    })
+    while (!isLate && this.#failure === undefined) {
+      const next = this.#linkFeed.next()
+      const link = this.#link
+      if (link && link.state.state !== 'connecting') break
+      await Promise.race(link ? [next, link.states.next()] : [next])
+    }
+    timer.cancel()
   }
 
   /** Ends the connection. Peers and channels stay known. */
@@ -425,7 +452,7 @@ export class RemoteService {
             'network_remote_clock',
             'warning',
             `The clock of ${name} is off`,
-            `The clock of ${name} differs by ${Math.round((skew ?? 0) / 1000)} s`,
+            `The clock of ${name} is ${Math.round(Math.abs(skew ?? 0) / 1000)} s ${(skew ?? 0) < 0 ? 'behind' : 'ahead of'} this one`,
           ),
         )
     if (accepts) {

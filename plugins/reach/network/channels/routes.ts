@@ -201,6 +201,7 @@ export const channelRoutes: readonly Route<NetworkService>[] = [
       cli('network subscriptions', {
         ...inWorkspace,
         args: [NAME],
+        options: { session_id: 'session' },
         view: show(
           ListSubscriptionsReply,
           'subscriptions',
@@ -225,7 +226,7 @@ export const channelRoutes: readonly Route<NetworkService>[] = [
       throws(...REFERENCE_ERRORS, NetworkErrors.channel_not_found, NetworkErrors.conversation_not_found),
       throws(NetworkErrors.session_not_yours, SessionErrors.session_not_found),
       tool('network_subscribe', ['network']),
-      cli('network subscribe', { ...inWorkspace, args: [NAME] }),
+      cli('network subscribe', { ...inWorkspace, args: [NAME], options: { session_id: 'session' } }),
     ],
     handle: async (self, { params, body, actor }) => {
       const { id } = await self.place(params.workspace_id, actor)

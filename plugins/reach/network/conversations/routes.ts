@@ -82,7 +82,12 @@ function readingOf(of: Conversation): Route<NetworkService>[] {
       with: [
         missing,
         tool(`network_${plural}`, ['network']),
-        cli(`network ${plural} list`, { ...inWorkspace, args: [CHANNEL], view: of.many.view }),
+        cli(`network ${plural} list`, {
+          ...inWorkspace,
+          args: [CHANNEL],
+          options: { session_id: 'session' },
+          view: of.many.view,
+        }),
       ],
       handle: async (self, { params, query, actor }) => {
         const { id } = await self.place(params.workspace_id, actor)
@@ -298,6 +303,7 @@ export const conversationRoutes: readonly Route<NetworkService>[] = [
       cli('network directs open', {
         ...inWorkspace,
         args: [CHANNEL, { name: 'peer_id', in: 'body', summary: 'id of the other peer' }],
+        options: { session_id: 'session' },
         view: show(DirectReply, 'direct', room),
       }),
     ],

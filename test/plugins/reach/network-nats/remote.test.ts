@@ -5,8 +5,9 @@ import { connect } from '@nats-io/transport-node'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { identityOf, newSecret, signed } from '../../../../plugins/reach/network-nats/proof.js'
-import { NatsServer } from '../../../fixtures/nats-server.js'
+import { freePort, NatsServer } from '../../../fixtures/nats-server.js'
 import { type Half, openHalf, openRealm } from '../../../fixtures/network-halves.js'
+import { proxyTo } from '../../../proofs/network/ways.js'
 
 let server: NatsServer
 let halves: Half[] = []
@@ -119,6 +120,25 @@ test('a server that comes back empty gets again what it had; nobody receives it 
   const after = await ada.say('after')
   await bob.got(after)
   assert.equal(ids(bob), [before, lost, after])
+})
+
+test('a way that breaks after each message is tried again as soon as at first', async () => {
+  const CUTS = 6
+  const way = await proxyTo(server.port)
+  halves = await openRealm(way.url, ['ada', 'bob'])
+  const [ada, bob] = halves as [Half, Half]
+  for (let n = 0; n <= CUTS; n++) {
+    await bob.got(await ada.say(`message ${n}`))
+    ada.pauses.length = 0
+    if (n === CUTS) break
+    await way.cut(true)
+    await way.cut(false)
+    await ada.stateIs('away')
+  }
+  await way.close()
+  await ada.stateIs('away')
+  const longest = Math.max(...ada.pauses.filter(ms => ms <= 30_000))
+  assert.ok(longest <= 1000, `${longest} ms`)
 })
 
 test('a consumer that is removed by hand is made again', async () => {
@@ -287,6 +307,16 @@ test('a daemon needs no more than the permissions of docs/scale.md, and logs in 
     halves = []
     await guarded.close()
   }
+})
+
+test('a join answers with the state of its own connection', async () => {
+  const half = await openHalf('ada')
+  halves = [half]
+  const { remote: lost } = await half.join(`nats://127.0.0.1:${await freePort()}`)
+  assert.is(lost.state, 'away')
+  assert.match(lost.error, /no server listens there/)
+  const { remote: found } = await half.join(server.url)
+  assert.equal([found.state, found.error], ['connected', undefined])
 })
 
 test('a key is pinned only with its fingerprint, once, and never our own', async () => {
