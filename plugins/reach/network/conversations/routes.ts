@@ -133,8 +133,8 @@ function readingOf(of: Conversation): Route<NetworkService>[] {
 
 const room = [
   { of: 'direct_id', header: 'Room' },
-  { of: 'session_a', header: 'Session' },
-  { of: 'session_b', header: 'Session' },
+  { of: 'session_a', header: 'Session A' },
+  { of: 'session_b', header: 'Session B' },
 ] as const
 
 const threads = readingOf({

@@ -6,6 +6,7 @@ import type { TaskScheduler } from '../../../../schemas/tasks.js'
 import { finding } from '../../../desk/daemon/api.js'
 import { recoveryOf } from '../budgets/recovery.js'
 import type { TaskCore } from '../core.js'
+import { keeperOf } from '../kept/table.js'
 import type { RunRow } from '../runs/run-row.js'
 import { isLive, isStuck } from '../runs/run-state.js'
 import type { Stall } from '../scheduler/stalls.js'
@@ -32,10 +33,14 @@ export function troubleOf(core: TaskCore, run: RunRow, task: TaskRow): Trouble |
   const now = core.now()
   if (run.status === 'needs_attention') return 'crashed'
   if (run.status === 'queued') {
+    // Its keeper says itself how long it waits for a worker elsewhere.
+    if (keeperOf(core.kernel.db, task.id).owner) return undefined
     return task.claimable === 1 && now - run.queued_at >= STRANDED_MS ? 'stranded' : undefined
   }
   if (run.ended_at !== null) return undefined
   if (run.lease_until !== null && run.lease_until <= now) return 'stale_lease'
+  // A worker elsewhere holds it by its lease alone.
+  if (run.claimed_by_kind === 'network_peer') return undefined
   if (run.session_id === null || !isLive(core, run.session_id)) return 'orphan'
   return isStuck(run, now) ? 'stuck' : undefined
 }

@@ -95,6 +95,23 @@ test('a kept run does not starve and survives a daemon that is killed', async ({
   await next.close()
 })
 
+test('doctor finds nothing wrong with a run that waits for a worker elsewhere or is held by one', async ({ world }) => {
+  const findings = async () => {
+    const { items } = (await world.request('GET', '/api/doctor?only=tasks')).body
+    return items
+      .filter(({ id }: { id: string }) => id.startsWith('task_run:'))
+      .map(({ code }: { code: string }) => code)
+  }
+  const { task, run } = await world.queued()
+  await world.api.kept.keep(operator, task, 'network')
+  await world.clock.advance(11 * MINUTE)
+  assert.equal(await findings(), [])
+  await world.api.kept.claim(run, bob, 60 * MINUTE)
+  assert.equal(await findings(), [])
+  await world.clock.advance(59 * MINUTE)
+  assert.equal(await findings(), [])
+})
+
 test('a task with a budget is kept from nobody', async ({ world }) => {
   const { task } = await world.queued()
   const set = await world.kernel.inject({ method: 'PUT', url: `/api/budgets/task/${task}`, body: { wall_seconds: 60 } })
