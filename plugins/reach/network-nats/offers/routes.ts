@@ -35,7 +35,7 @@ const offer = collectionOf<RemoteService>(about)({
     { of: 'task_id', header: 'Task' },
     'title',
     'offered_at~ago',
-    'error',
+    { of: 'error', header: 'Error', below: true },
   ],
   argument: { summary: 'ID of the task' },
   missing: RemoteErrors.remote_offer_not_found,
