@@ -319,5 +319,14 @@ function givenFault(error: unknown, exit: number = exitCodes.failed): CliFault {
   if (typeof code === 'string' && typeof hint === 'string')
     return new CliFault(code, String(message), { exit, next: hint, cause: error })
   const text = error instanceof Error ? error.message : String(error)
+  const { path } = (error ?? {}) as { path?: unknown }
+  if (code === 'EROFS') {
+    const what = `${typeof path === 'string' ? path : 'a file'} cannot be written: its file system is read-only`
+    return new CliFault('home_unwritable', what, {
+      exit,
+      next: 'mount it for writing, or choose another SVC_HOME',
+      cause: error,
+    })
+  }
   return new CliFault('internal', text, { cause: error })
 }

@@ -49,8 +49,11 @@ function homeItem(home: string): Item {
   try {
     accessSync(home, constants.R_OK | constants.W_OK | constants.X_OK)
     return { ...item, message: `${home} can be written` }
-  } catch {
-    const message = `${home} cannot be written by this user`
+  } catch (error) {
+    const message =
+      (error as NodeJS.ErrnoException).code === 'EROFS'
+        ? `${home} is on a read-only file system; mount it writable, or name another home with SVC_HOME`
+        : `${home} cannot be written by this user; start svc as its owner, or name another home with SVC_HOME`
     return { ...item, code: 'home_unwritable', severity: 'error', message }
   }
 }
