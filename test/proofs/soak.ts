@@ -1,4 +1,4 @@
-// Proves that a daemon stays as it is under a long load: `npm run prove:soak -- [--minutes N] [--seed S] [--plot FILE] [--json] [--leak]`.
+// Proves that a daemon stays as it is under a long load: `npm run prove:soak -- [--minutes N] [--seed S] [--plot FILE] [--json FILE] [--leak]`.
 // Sessions, tasks, jobs, webhooks, hooks, settings, reloads, streams, backups and agents that crash, in rounds; between two rounds the
 // clock of the daemon jumps by days, and sometimes back, so that what is kept for some days leaves. After a round the daemon is at rest
 // and measured: memory, handles, descriptors, processes, rows of each table, files of the home. Of each series the last third is compared
@@ -151,12 +151,12 @@ function table({ verdicts, samples }: Result): string {
 async function main(): Promise<number> {
   const text = { type: 'string' } as const
   const flag = { type: 'boolean', default: false } as const
-  const { values } = parseArgs({ options: { minutes: text, seed: text, plot: text, json: flag, leak: flag } })
+  const { values } = parseArgs({ options: { minutes: text, seed: text, plot: text, json: text, leak: flag } })
   const minutes = Number(values.minutes ?? 3)
   if (!(minutes > 0)) throw new Error('--minutes takes a number above 0')
   if (!existsSync('/proc/self/fd')) throw new Error('the proof needs /proc: it runs on Linux')
   const seed = Number(values.seed ?? firstSeed())
-  const say = values.json ? console.error : console.log
+  const say = console.log
   say(`seed ${seed}: ${values.leak ? 'a leak' : `${minutes} minutes`}`)
   const problems: string[] = []
   const runs: Record<string, Result> = {}
@@ -164,6 +164,7 @@ async function main(): Promise<number> {
     const run = await soak(minutes, seed, false)
     runs.load = run
     say(table(run))
+    say(`${run.counts.get('late') ?? 0} requests were late`)
     problems.push(...run.faults, ...run.verdicts.filter(({ holds }) => !holds).map(({ name }) => `${name} grows`))
     if (values.plot !== undefined) {
       const grown = run.verdicts.filter(({ holds }) => !holds).map(({ name }) => name)
@@ -180,13 +181,13 @@ async function main(): Promise<number> {
   }
   if (values.leak && values.plot !== undefined) writeFileSync(values.plot, plot(leak.samples, PLOTTED))
   for (const problem of problems.slice(0, 20)) say(`FAIL  ${problem}`)
-  if (values.json) {
+  if (values.json !== undefined) {
     const of = ({ samples, verdicts, faults, counts }: Result) => ({
       ...{ samples, verdicts, faults },
       operations: Object.fromEntries(counts),
     })
     const all = Object.fromEntries(Object.entries(runs).map(([name, run]) => [name, of(run)]))
-    process.stdout.write(`${JSON.stringify({ seed, minutes, problems, runs: all }, null, 2)}\n`)
+    writeFileSync(values.json, `${JSON.stringify({ seed, minutes, problems, runs: all }, null, 2)}\n`)
   }
   return problems.length === 0 ? 0 : 1
 }

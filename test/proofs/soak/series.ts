@@ -18,13 +18,15 @@ const FLAT: Rule = { flat: 0.1, within: 25 }
  */
 export const RULES: readonly (readonly [name: RegExp, rule: Rule])[] = [
   [/^process rss$/, { flat: 0.05, within: 8 }],
-  [/^process heap$/, { flat: 0.03, within: 1.2 }],
+  [/^process heap$/, { flat: 0.04, within: 2 }],
   [/^process external$/, { flat: 0.05, within: 4 }],
   [/^process handles$/, { flat: 0.02, within: 3 }],
   [/^process descriptors$/, { flat: 0.02, within: 2 }],
   [/^process (children|zombies)$/, { flat: 0, within: 0.5 }],
   // 400 days, or 100,000 entries.
   [/^table audit_entry$/, { perOperation: 3 }],
+  // 1,000 of each job and trigger.
+  [/^table automation_run$/, { perOperation: 0.1 }],
   [/^table audit_checkpoint$/, { perDay: 1, within: 10 }],
   [/^table kernel_event_day$/, { perDay: 60, within: 100 }],
   [/^table (observe_day|observe_hour)$/, { perDay: 60, within: 100 }],
