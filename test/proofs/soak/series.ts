@@ -25,6 +25,8 @@ export const RULES: readonly (readonly [name: RegExp, rule: Rule])[] = [
   [/^process (children|zombies)$/, { flat: 0, within: 0.5 }],
   // 400 days, or 100,000 entries.
   [/^table audit_entry$/, { perOperation: 3 }],
+  // Reports of 100 crashed agents, and the logs.
+  [/^files logs\/$/, { most: 110 }],
   // 1,000 of each job and trigger.
   [/^table automation_run$/, { perOperation: 0.1 }],
   [/^table audit_checkpoint$/, { perDay: 1, within: 10 }],
