@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
-import { stat } from 'node:fs/promises'
+import { realpath, stat } from 'node:fs/promises'
 import { userInfo } from 'node:os'
-import { basename, isAbsolute, join, relative, resolve } from 'node:path'
+import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:path'
 import { Fault } from '../../kernel/contract/errors.js'
 import { CliFault, exitCodes, usageFault } from '../fault.js'
 import type { LocalContext } from '../local.js'
@@ -32,7 +32,7 @@ export async function importSource(context: LocalContext): Promise<number | unde
   if (args.source === undefined) return listSources(context)
   const around = await aroundOf(context)
   const { importer, files, broken, from } = await sourceFiles(context, args.source, around)
-  const plan = importer.plan(files, around)
+  const plan = importer.plan(files, { ...around, workspaceRoots: await rootsOf(context, files) })
   const found = { ...plan, left: [...broken, ...plan.left] }
   const dry = context.options['dry-run'] === true
   const rows = await carryOut(context, found, around, dry)
@@ -71,6 +71,19 @@ async function aroundOf({ io, options, client }: LocalContext): Promise<Around> 
       rootDir: String(pick(about, 'workspace.root_dir')),
     }),
   }
+}
+
+/** The folders of these files that are workspaces themselves: their `.mcp.json` is read in place. */
+async function rootsOf({ client }: LocalContext, files: readonly SourceFile[]): Promise<string[]> {
+  const roots: string[] = []
+  for (const { path } of files.filter(file => basename(file.path) === '.mcp.json')) {
+    const folder = dirname(path)
+    const real = await realpath(folder)
+    const reply = await client.request('GET', `/api/workspaces?path=${encodeURIComponent(real)}`)
+    if ((pick(reply, 'workspaces') as { root_dir: string }[]).some(({ root_dir: root }) => root === real))
+      roots.push(folder)
+  }
+  return roots
 }
 
 interface Source extends Files {

@@ -32,7 +32,7 @@ export const importers: readonly Importer[] = [
   {
     name: 'claude',
     summary: 'hooks, agents, commands, skills and MCP servers of Claude Code',
-    takes: path => /(?:^|\/)\.claude(?:\.json|\/settings(?:\.local)?\.json)?$/.test(path),
+    takes: path => /(?:^|\/)\.(?:agents|claude(?:\.json|\/settings(?:\.local)?\.json)?)$/.test(path),
     below: ['settings.json', 'settings.local.json', 'agents', 'commands', 'skills'],
     wants: name => name.endsWith('.md'),
     plan: importClaude,

@@ -1,4 +1,5 @@
 import { basename, dirname } from 'node:path'
+import { command } from '../../kernel/kit/commands/command-line.js'
 import { shown } from '../../kernel/kit/text.js'
 import {
   type Document,
@@ -73,6 +74,15 @@ interface Reading {
 export function importMcpFiles(files: readonly SourceFile[], around: Around): Found {
   const found = new Findings()
   for (const file of files) {
+    if (basename(file.path) === '.mcp.json' && around.workspaceRoots?.includes(dirname(file.path))) {
+      const next = command('mcp list', '--workspace', dirname(file.path))
+      found.stays(
+        { file: file.path, line: 1 },
+        '.mcp.json',
+        `svc reads it where it is, once its workspace is trusted: ${next}`,
+      )
+      continue
+    }
     try {
       readServers(parseJsonFile(file), file.path, around, found)
     } catch (error) {

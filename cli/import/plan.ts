@@ -140,6 +140,8 @@ export interface Around {
   readonly workspaceId?: string
   /** The folder of that workspace. */
   readonly rootDir?: string
+  /** Folders of the registered workspaces, whose own files the daemon reads where they are. */
+  readonly workspaceRoots?: readonly string[]
   /** The agent that jobs are to run, instead of the one that runs commands. */
   readonly agent?: string
   /** Lines of a crontab name the user that they run as. */

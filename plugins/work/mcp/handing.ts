@@ -14,14 +14,14 @@ import type { Sources } from './sources/sources.js'
  * @throws Fault naming a source that cannot be read, or a secret that is missing
  */
 export async function serversForSession(
-  kernel: Pick<PluginKernel<{ extensions: MaybeToken<ExtensionsApi> }>, 'collect' | 'name' | 'needs'>,
+  kernel: Pick<PluginKernel<{ extensions: MaybeToken<ExtensionsApi> }>, 'collect' | 'log' | 'name' | 'needs'>,
   sources: Sources,
   definition: AgentDefinition,
   workspace: Workspace,
   allowed: readonly string[] | undefined,
 ): Promise<AcpMcpServer[]> {
   const { servers, problems } = await sources.read({ workspace, definition })
-  const [problem] = problems
+  const problem = problems.find(({ isForeign }) => !isForeign)
   if (problem)
     throw problem.error instanceof Fault ? problem.error : McpErrors.mcp_file_invalid(messageOf(problem.error))
   const handed: AcpMcpServer[] = []
@@ -32,9 +32,15 @@ export async function serversForSession(
     const { command, args = [], env, secret_env, url, headers, secret_headers, auth } = declaration
     const pairs = async (...of: [typeof env, typeof secret_env]) =>
       Object.entries(await valuesOf(kernel, server, ...of)).map(([key, value]) => ({ name: key, value }))
-    if (command !== undefined) handed.push({ name, command, args, env: await pairs(env, secret_env) })
-    else if (url !== undefined && !auth)
-      handed.push({ type: 'http', name, url, headers: await pairs(headers, secret_headers) })
+    try {
+      if (command !== undefined) handed.push({ name, command, args, env: await pairs(env, secret_env) })
+      else if (url !== undefined && !auth)
+        handed.push({ type: 'http', name, url, headers: await pairs(headers, secret_headers) })
+    } catch (error) {
+      // A file of another program names variables that nobody stored here; it costs its own server alone.
+      if (server.source.kind !== 'workspace-foreign') throw error
+      kernel.log.warn('a server of .mcp.json is left out of a session', { server: name, why: messageOf(error) })
+    }
   }
   return handed
 }

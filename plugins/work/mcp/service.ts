@@ -1,3 +1,4 @@
+import { command as commandLine } from '../../../kernel/kit/commands/command-line.js'
 import { shown } from '../../../kernel/kit/text.js'
 import {
   type Actor,
@@ -41,6 +42,7 @@ import { Logins } from './oauth/logins.js'
 import { revocationItems } from './oauth/revocation-items.js'
 import { tokenFetch } from './oauth/token-fetch.js'
 import { Leaving } from './servers/leaving.js'
+import { references } from './servers/own-secrets.js'
 import { Vanishing } from './servers/vanishing.js'
 import { viewOf } from './servers/views.js'
 import { Writing } from './servers/writing.js'
@@ -152,7 +154,7 @@ export class McpService implements McpApi {
   async list(query: McpPlaceQuery): Promise<ListMcpServersReply> {
     const workspace = await this.#workspace(query)
     const found = await this.sources.read({ workspace })
-    const problems = problemTexts(found)
+    const problems = [...problemTexts(found), ...this.#missing(found.servers)]
     return {
       collection: 'mcp-servers',
       scope: workspace ? 'workspace' : 'global',
@@ -161,6 +163,19 @@ export class McpService implements McpApi {
       mcp_servers: found.servers.map(server => this.#view(server)),
       ...(problems.length > 0 && { problems }),
     }
+  }
+
+  /** Variables that servers of a file of another program name and that the vault has no value of. */
+  #missing(servers: readonly Server[]): string[] {
+    const vault = this.kernel.needs.vault.current
+    const foreign = servers.filter(({ source }) => source.kind === 'workspace-foreign')
+    if (!vault || foreign.length === 0) return []
+    const stored = new Set(vault.list('mcp/ws/').map(({ ref }) => ref))
+    return foreign.flatMap(({ name, declaration }) =>
+      references(declaration)
+        .filter(reference => !stored.has(reference))
+        .map(reference => `the MCP server ${shown(name)} has no value: ${commandLine('vault put', reference)}`),
+    )
   }
 
   /** @throws Fault `mcp_server_not_found`; a server that does not answer is shown as it is */

@@ -148,6 +148,27 @@ test('one entry that the daemon refuses costs itself, and the command says so', 
   assert.match(stdout, /created +mcp_server +fine/)
 })
 
+test('what the daemon reads in place of a workspace is not copied: .mcp.json, .agents and .claude', async () => {
+  const server = `{"mcpServers": {"in-place": {"command": "x", "env": {"TOKEN": "${TOKEN}"}}}}`
+  put('.mcp.json', server)
+  put('inner/.mcp.json', server.replace('in-place', 'of-a-folder'))
+  put('proj/.agents/skills/one/SKILL.md', '---\nname: one\ndescription: One.\n---\nx')
+  put('proj/.claude/skills/two/SKILL.md', '---\nname: two\ndescription: Two.\n---\nx')
+  const before = await state()
+  for (const [source, count] of [
+    ['.mcp.json', 1],
+    ['proj/.agents', 1],
+    ['proj/.claude', 1],
+  ] as const) {
+    const { counts, in_place: inPlace } = await imported(source)
+    assert.equal([counts.create, counts.update, counts.left, counts.in_place], [0, 0, 0, count], source)
+    assert.match(inPlace[0].why, /reads/)
+  }
+  assert.equal(await state(), before)
+  assert.match((await svc('import', '.mcp.json')).stdout, /svc mcp list --workspace/)
+  assert.is((await imported('inner/.mcp.json', '--dry-run')).counts.create, 1, 'a folder that is no workspace')
+})
+
 test('files that cannot be read, and sources that are not there', async () => {
   const failed = async (...argv: string[]) => {
     const { code, stderr } = await svc('import', ...argv)

@@ -311,6 +311,7 @@ test('every kind of file is told by its path or its text', () => {
     '/etc/cron.d/backup': 'crontab',
     '/x/my.crontab': 'crontab',
     '/home/me/.claude': 'claude',
+    '/w/.agents': 'claude',
     '/w/.claude/settings.local.json': 'claude',
     '/home/me/.claude.json': 'claude',
     '/home/me/.codex/config.toml': 'codex',

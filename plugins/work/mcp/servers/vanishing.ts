@@ -194,6 +194,7 @@ const OF_FILES: ReadonlySet<SourceKind> = new Set([
   'global-config',
   'global-mcp-sidecar',
   'workspace-config',
+  'workspace-foreign',
   'workspace-mcp-sidecar',
   'agent',
   'agent-mcp-sidecar',

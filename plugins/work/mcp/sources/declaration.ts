@@ -84,6 +84,7 @@ export const SOURCES = [
   'global-config',
   'global-mcp-sidecar',
   'workspace-config',
+  'workspace-foreign',
   'workspace-mcp-sidecar',
   'provider',
   'agent',

@@ -8,6 +8,7 @@ import { isInside, type Workspace } from '../../../desk/workspaces/api.js'
 import { readJson } from '../../../platform/configuration/api.js'
 import { McpErrors } from '../errors.js'
 import { type Declaration, Declarations } from './declaration.js'
+import { type ForeignPlace, type ForeignServers, foreignServers } from './foreign.js'
 
 const MOST_BYTES = 1024 * 1024
 const MOST_KEPT = 256
@@ -25,6 +26,22 @@ export async function readSidecar(file: string, root: string): Promise<readonly 
 /** Servers of the `config.json` of a workspace. @throws Fault `mcp_file_invalid` */
 export async function readOverlay(file: string, root: string): Promise<readonly Declaration[]> {
   return (await read(file, root, Overlay))?.mcp_servers ?? []
+}
+
+/** Servers of the `.mcp.json` of a workspace; undefined where there is none. @throws Fault `mcp_file_invalid` for a file that is no list of servers */
+export async function readForeign(file: string, place: ForeignPlace): Promise<ForeignServers | undefined> {
+  const servers = v.pipe(
+    v.unknown(),
+    v.rawTransform(({ dataset, addIssue, NEVER }) => {
+      try {
+        return foreignServers(dataset.value, place)
+      } catch (error) {
+        addIssue({ message: messageOf(error) })
+        return NEVER
+      }
+    }),
+  )
+  return read(file, place.root, servers)
 }
 
 /**
@@ -47,22 +64,22 @@ const TICK_MS = 1000
 
 /** What was read from files, as long as they are the same: a call of a tool asks for all sources again. */
 export class KeptFiles {
-  readonly #kept = new Map<string, { readonly sign: string; readonly servers: readonly Declaration[] }>()
+  readonly #kept = new Map<string, { readonly sign: string; readonly content: unknown }>()
 
   constructor(private readonly clock: Pick<Clock, 'now'>) {}
 
-  /** The servers of a file, by one of the functions above. @throws Fault `mcp_file_invalid` */
-  async read(file: string, root: string, how: typeof readSidecar): Promise<readonly Declaration[]> {
+  /** What a file says, read by one of the functions above, and always by the same one. @throws Fault `mcp_file_invalid` */
+  async read<T>(file: string, how: () => Promise<T>): Promise<T> {
     const sign = await this.#sign(file)
     const known = this.#kept.get(file)
-    if (known && sign !== '' && known.sign === sign) return known.servers
+    if (known && sign !== '' && known.sign === sign) return known.content as T
     this.#kept.delete(file)
-    const servers = await how(file, root)
+    const content = await how()
     if (sign !== '' && sign === (await this.#sign(file))) {
       if (this.#kept.size >= MOST_KEPT) this.#kept.clear()
-      this.#kept.set(file, { sign, servers })
+      this.#kept.set(file, { sign, content })
     }
-    return servers
+    return content
   }
 
   /** Of a regular file, and of none at all; empty where it does not tell one content from another. */
