@@ -2,6 +2,7 @@ import { cli, describe, runsCode } from '../../../kernel/kit/annotations/index.j
 import { Callers } from '../../../kernel/platform.js'
 import { created, definePlugin, type Fault, ok, routeOf } from '../../../kernel/plugin.js'
 import { AuthError, AuthMessage, GenerateReply, KeysReply, MatrixReply } from '../../../schemas/daemon/auth.js'
+import { undo } from '../../desk/changes/api.js'
 import { Auth, AuthErrors } from './api.js'
 import { keyMigrations } from './keys.js'
 import type { AuthService } from './service.js'
@@ -51,6 +52,7 @@ export default definePlugin({
       ...credentials,
       method: 'POST',
       path: '/api/v0/auth/generate',
+      with: [undo({ by: 'never', why: 'a key may be in use already; delete it: svc auth key delete' })],
       summary: 'Create an API key; only this reply contains it',
       privileged: true,
       replies: { 201: GenerateReply },
@@ -77,7 +79,10 @@ export default definePlugin({
       ...credentials,
       method: 'DELETE',
       path: '/api/v0/auth/keys/{id}',
-      with: [runsCode(false)],
+      with: [
+        undo({ by: 'never', why: 'a deleted key is not kept; create another one: svc auth key create' }),
+        runsCode(false),
+      ],
       summary: 'Delete an API key and end its open requests',
       privileged: true,
       essential: true,
@@ -92,6 +97,7 @@ export default definePlugin({
       ...credentials,
       method: 'POST',
       path: '/api/v0/auth/rotate',
+      with: [undo({ by: 'never', why: 'the former token is not kept; rotate it again: svc auth token --rotate' })],
       summary: 'Rotate the operator token; the old one becomes invalid',
       privileged: true,
       replies: { 200: AuthMessage },

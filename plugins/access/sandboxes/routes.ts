@@ -1,6 +1,7 @@
 import { cli, describe } from '../../../kernel/kit/annotations/index.js'
 import { ok, type Route, routeOf } from '../../../kernel/plugin.js'
 import * as schemas from '../../../schemas/sessions/sandboxes.js'
+import { undo } from '../../desk/changes/api.js'
 import type { SandboxesService } from './service.js'
 
 const route = routeOf<SandboxesService>(describe('Sandboxes'))
@@ -59,6 +60,7 @@ export const sandboxRoutes: readonly Route<SandboxesService>[] = [
   route({
     method: 'POST',
     path: '/api/sandboxes/{session_id}/exec',
+    with: [undo({ by: 'never', why: 'what a command has done stays done' })],
     summary: 'Run a command in the sandbox of a session with a running agent',
     body: schemas.ExecInSandboxBody,
     replies: { 200: schemas.ExecInSandboxReply },

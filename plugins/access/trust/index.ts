@@ -1,10 +1,12 @@
 import { cli, describe, tool } from '../../../kernel/kit/annotations/index.js'
 import { definePlugin, maybe, noContent, ok, routeOf } from '../../../kernel/plugin.js'
 import { PutTrustBody, WorkspaceTrustReply } from '../../../schemas/workspaces/trust.js'
+import { undo } from '../../desk/changes/api.js'
 import { Workspaces } from '../../desk/workspaces/api.js'
 import { Hooks } from '../../work/hooks/api.js'
 import { Trust, TrustErrors } from './api.js'
 import { type TrustService, trustTable } from './service.js'
+import { trustUndo } from './undo.js'
 
 const route = routeOf<TrustService>(describe('Workspaces'))
 const workspace = { name: 'workspace', summary: 'id, name or path of a workspace' } as const
@@ -56,7 +58,7 @@ export default definePlugin({
     route({
       method: 'PUT',
       path: '/api/workspaces/{id}/trust',
-      with: [describe('Workspaces', { errors: [410] })],
+      with: [undo(trustUndo), describe('Workspaces', { errors: [410] })],
       summary: 'Trust the files of a workspace at a digest',
       body: PutTrustBody,
       privileged: true,
@@ -72,6 +74,7 @@ export default definePlugin({
       essential: true,
       replies: { 204: null },
       with: [
+        undo(trustUndo),
         describe('Workspaces', { errors: [410] }),
         cli('workspace untrust', {
           args: [{ ...workspace, name: 'id', type: 'workspace' }],

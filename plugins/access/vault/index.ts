@@ -142,6 +142,7 @@ export default definePlugin({
       privileged: true,
       replies: { 200: RotateVaultReply },
       with: [
+        undo({ by: 'never', why: 'the former key is not kept, and the values of all secrets stay' }),
         cli('vault rotate', {
           view: {
             item: '',

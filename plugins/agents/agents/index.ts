@@ -20,7 +20,7 @@ import { Providers, ProviderUsers } from '../providers/api.js'
 import { AgentActivities, AgentErrors, AgentKind, AgentSourceFolders, Agents } from './api.js'
 import type { AgentsService } from './service.js'
 import { DefaultPermissions } from './settings.js'
-import { ofCreation, ofRemoval, ofUpdate } from './undo.js'
+import { ofCopy, ofCreation, ofRemoval, ofUpdate } from './undo.js'
 
 const route = routeOf<AgentsService>(describe('Agents'))
 const { contribute, reconciler, tap } = surfaceOf<AgentsService>()
@@ -214,7 +214,7 @@ export default definePlugin({
     route({
       method: 'POST',
       path: '/api/agents/{name}/duplicate',
-      with: [describe('Agents', { errors: [410] }), tool('agent_duplicate', ['catalog'])],
+      with: [undo(ofCopy), describe('Agents', { errors: [410] }), tool('agent_duplicate', ['catalog'])],
       summary: 'Copy an agent under another name',
       body: DuplicateAgentBody,
       replies: { 201: AgentReply },

@@ -80,3 +80,14 @@ export const ofRemoval: Undo = {
     return { method: 'POST', path: '/api/agents', body: { agent: writtenIn(before), ...place } }
   },
 }
+
+/** The way back from a copy: it is deleted. */
+export const ofCopy: Undo = {
+  by: 'custom',
+  reads: asked => [`${pathOf(Object(asked.body).name ?? '')}${inWorkspace(asked)}`],
+  request: seen => {
+    if (agentOf(seen.before))
+      return 'it hides an agent of the same name, which would be in force again; delete it: svc agent delete'
+    return { method: 'DELETE', path: `${pathOf(Object(seen.body).name ?? '')}${inWorkspace(seen)}` }
+  },
+}

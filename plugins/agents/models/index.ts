@@ -14,6 +14,7 @@ import {
   RefreshModelsReply,
 } from '../../../schemas/providers.js'
 import { Extensions } from '../../delivery/extensions/api.js'
+import { undo } from '../../desk/changes/api.js'
 import { Processes } from '../../platform/processes/api.js'
 import { Providers } from '../providers/api.js'
 import { ModelErrors, Models } from './api.js'
@@ -114,6 +115,7 @@ export default definePlugin({
       privileged: true,
       replies: { 200: CurateModelReply },
       with: [
+        undo({ by: 'never', why: 'the former choice is not kept; choose again' }),
         cli('provider models set', {
           args: [
             { name: 'provider_id', summary: 'name of a provider' },

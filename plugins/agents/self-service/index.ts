@@ -11,6 +11,7 @@ import {
   ValidateOwnSoulBody,
 } from '../../../schemas/sessions/self-service.js'
 import { AGENT_SESSION } from '../../access/identity/api.js'
+import { undo } from '../../desk/changes/api.js'
 import { Workspaces } from '../../desk/workspaces/api.js'
 import { Configuration } from '../../platform/configuration/api.js'
 import { Sessions } from '../../work/sessions/api.js'
@@ -171,7 +172,10 @@ export default definePlugin({
     route({
       method: 'POST',
       path: '/api/agent/spawn',
-      with: [tool('session_spawn', ['bootstrap', 'coordination'])],
+      with: [
+        undo({ by: 'never', why: 'what a session has done stays done; stop it: svc session stop' }),
+        tool('session_spawn', ['bootstrap', 'coordination']),
+      ],
       summary: 'Start a session with fewer rights than the calling session',
       body: SpawnBody,
       headers,

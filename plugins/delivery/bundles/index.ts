@@ -182,7 +182,11 @@ export default definePlugin({
       summary: 'Update an activation to the current profile, and confirm the network requirements of its extension',
       body: BundleActivationPatch,
       replies: { 200: BundleActivationReply },
-      with: [cli('bundle update', { view: activationItem }), tool('bundles_update', ['bundles'])],
+      with: [
+        undo({ by: 'never', why: 'the former profile is not kept; activate it again: svc bundle activate' }),
+        cli('bundle update', { view: activationItem }),
+        tool('bundles_update', ['bundles']),
+      ],
       handle: async (self, { actor, params, body }) => ok({ activation: await self.update(params.id, body, actor) }),
     }),
     route({
@@ -191,7 +195,11 @@ export default definePlugin({
       summary: 'Deactivate a profile and remove what its activation created',
       essential: true,
       replies: { 204: null },
-      with: [cli('bundle deactivate', { done: 'deactivated {id}' }), tool('bundles_deactivate', ['bundles'])],
+      with: [
+        undo({ by: 'never', why: 'what it created is made anew: svc bundle activate' }),
+        cli('bundle deactivate', { done: 'deactivated {id}' }),
+        tool('bundles_deactivate', ['bundles']),
+      ],
       handle: async (self, { actor, params }) => {
         await self.deactivate(params.id, actor)
         return noContent()

@@ -117,7 +117,10 @@ export const extensionRoutes = [
   route({
     method: 'POST',
     path: '/api/extensions/dev',
-    with: [describe('Extensions', { errors: [410] })],
+    with: [
+      undo({ by: 'never', why: 'end it with the extension: svc extension remove' }),
+      describe('Extensions', { errors: [410] }),
+    ],
     summary: 'Run a build from its own folder',
     query: ExtensionWorkspaceQuery,
     body: LinkExtensionBody,
@@ -182,6 +185,7 @@ export const extensionRoutes = [
     replies: { 200: DevExtensionReply },
     privileged: true,
     with: [
+      undo({ by: 'never', why: 'it changes no setting' }),
       cli('extension reload', { args: [{ name: 'name', in: 'path' }], view: reloaded }),
       tool('extensions_reload', ['extensions']),
     ],

@@ -1,6 +1,7 @@
 import { describe } from '../../../kernel/kit/annotations/index.js'
 import { noContent, ok, routeOf } from '../../../kernel/plugin.js'
 import { ExtensionSecretsReply, ExtensionWorkspaceQuery, PutExtensionSecretsBody } from '../../../schemas/extensions.js'
+import { undo } from '../../desk/changes/api.js'
 import type { ExtensionsService } from './service.js'
 
 const route = routeOf<ExtensionsService>(describe('Extensions'))
@@ -19,6 +20,7 @@ export const secretRoutes = [
   route({
     method: 'PUT',
     path: '/api/extensions/{name}/secrets',
+    with: [undo({ by: 'never', why: 'a source may be a secret, and is not kept; set it again: svc extension info' })],
     summary: 'Set where the variables of an extension come from',
     query: ExtensionWorkspaceQuery,
     body: PutExtensionSecretsBody,
@@ -30,6 +32,7 @@ export const secretRoutes = [
   route({
     method: 'DELETE',
     path: '/api/extensions/{name}/secrets/{env_name}',
+    with: [undo({ by: 'never', why: 'a source may be a secret, and is not kept; set it again: svc extension info' })],
     summary: 'Remove the source of a variable of an extension',
     query: ExtensionWorkspaceQuery,
     replies: { 204: null },

@@ -18,6 +18,7 @@ import {
   SkillUpdateResult,
   UpdateSkillsBody,
 } from '../../../schemas/marketplace.js'
+import { undo } from '../../desk/changes/api.js'
 import type { MarketplaceService } from './service.js'
 
 const route = routeOf<MarketplaceService>()
@@ -135,7 +136,7 @@ export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
   route({
     method: 'POST',
     path: '/api/settings/mcp-servers/install',
-    with: [describe('Settings')],
+    with: [undo({ by: 'never', why: 'remove it: svc mcp remove' }), describe('Settings')],
     summary: 'Install an MCP server from the marketplace',
     body: InstallMcpServerBody,
     privileged: true,
@@ -150,6 +151,7 @@ export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
     privileged: true,
     replies: { 200: v.object({ skill: SkillInstallResult }) },
     with: [
+      undo({ by: 'never', why: 'remove it: svc skill remove' }),
       describe('Skills'),
       cli('skill install', {
         args: [{ name: 'slug', in: 'body', summary: 'id of an entry: svc marketplace list skill' }],
@@ -166,6 +168,7 @@ export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
     privileged: true,
     replies: { 200: v.object({ skills: v.array(SkillUpdateResult) }) },
     with: [
+      undo({ by: 'never', why: 'the former files are not kept; install the former version: svc skill install' }),
       describe('Skills'),
       cli('skill update', {
         args: [{ name: 'name', in: 'body', optional: true, summary: 'name of an installed skill' }],
@@ -192,6 +195,7 @@ export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
     essential: true,
     replies: { 200: v.object({ skill: SkillRemoveResult }) },
     with: [
+      undo({ by: 'never', why: 'its files are not kept; install it again: svc skill install' }),
       describe('Skills'),
       cli('skill remove', {
         args: [{ name: 'name', summary: 'name of an installed skill' }],

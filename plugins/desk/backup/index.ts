@@ -1,6 +1,7 @@
 import { cli, describe, runsCode, throws } from '../../../kernel/kit/annotations/index.js'
 import { created, definePlugin, ok, routeOf } from '../../../kernel/plugin.js'
 import { BackupReply, CreateBackupBody, HoldReply, ListBackupsReply } from '../../../schemas/daemon/backup.js'
+import { undo } from '../changes/api.js'
 import { DaemonErrors } from '../daemon/api.js'
 import { BackupErrors, BackupFolder, BackupKeep } from './api.js'
 import { needs } from './needs.js'
@@ -34,6 +35,7 @@ export default definePlugin({
       body: CreateBackupBody,
       replies: { 201: BackupReply },
       with: [
+        undo({ by: 'never', why: 'a backup changes nothing; delete its file where it is not needed' }),
         runsCode(false),
         throws(
           BackupErrors.backup_busy,
@@ -61,6 +63,7 @@ export default definePlugin({
       essential: true,
       replies: { 200: HoldReply },
       with: [
+        undo({ by: 'never', why: 'the home has begun its work; stop new work: svc drain' }),
         cli('backup confirm', {
           view: { text: 'the home does its work from now on; its extensions run after svc daemon restart' },
         }),

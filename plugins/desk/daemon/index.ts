@@ -256,6 +256,7 @@ export default definePlugin({
       essential: true,
       replies: { 200: DbCheckpointReply },
       with: [
+        undo({ by: 'never', why: 'it changes no data' }),
         cli('db checkpoint', {
           view: {
             item: '',

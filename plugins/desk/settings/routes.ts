@@ -90,7 +90,10 @@ export const routes: readonly Route<SettingsService>[] = [
   route({
     method: 'POST',
     path: '/api/settings/reload',
-    with: [tool('config_reload', ['config'])],
+    with: [
+      undo({ by: 'never', why: 'it applies the file as it is; change the file and reload again' }),
+      tool('config_reload', ['config']),
+    ],
     summary: 'Reload config.json',
     privileged: true,
     replies: { 200: ApplyOutcome },
@@ -213,6 +216,7 @@ export const routes: readonly Route<SettingsService>[] = [
   route({
     method: 'POST',
     path: '/api/settings/update/apply',
+    with: [undo({ by: 'never', why: 'the former version is installed by its package manager' })],
     summary: 'Install a newer version',
     body: ApplyUpdateBody,
     privileged: true,
@@ -222,6 +226,7 @@ export const routes: readonly Route<SettingsService>[] = [
   route({
     method: 'POST',
     path: '/api/settings/update/cancel',
+    with: [undo({ by: 'never', why: 'the installation is begun anew where it is wanted' })],
     summary: 'Cancel the installation of a newer version',
     privileged: true,
     replies: { 200: CancelUpdateReply },

@@ -3,6 +3,7 @@ import { errorBody } from '../../../kernel/platform.js'
 import { accepted, definePlugin, type Fault, ok, routeOf } from '../../../kernel/plugin.js'
 import { CreateSupportBundleBody, SupportBundleQuery, SupportOperationReply } from '../../../schemas/daemon/support.js'
 import { ErrorBody } from '../../../schemas/kernel/error.js'
+import { undo } from '../changes/api.js'
 import { finding } from '../daemon/api.js'
 import { SupportErrors } from './api.js'
 import { commands } from './command-list.js'
@@ -46,7 +47,11 @@ export default definePlugin({
       privileged: true,
       replies: { 202: SupportOperationReply },
       faults: { reply: ErrorBody, body: withDiagnostic },
-      with: [runsCode(false), throws(SupportErrors.bundle_consent_required, SupportErrors.support_queue_full)],
+      with: [
+        undo({ by: 'never', why: 'a bundle changes nothing; it is deleted by itself' }),
+        runsCode(false),
+        throws(SupportErrors.bundle_consent_required, SupportErrors.support_queue_full),
+      ],
       handle: (self, { body }) => accepted({ operation: self.create(body) }),
     }),
     route({

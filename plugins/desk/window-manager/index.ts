@@ -31,6 +31,7 @@ import {
   WindowStreamQuery,
 } from '../../../schemas/window-manager.js'
 import { Events } from '../../platform/events/api.js'
+import { undo } from '../changes/api.js'
 import { WorkspaceDeleted, Workspaces } from '../workspaces/api.js'
 import { CommandApplied, happeningEvents, LayoutApplied, LayoutKind, WindowManager } from './api.js'
 import { cliCommands } from './cli-table.js'
@@ -257,7 +258,11 @@ export default definePlugin({
     route({
       method: 'PUT',
       path: `${BASE}/layout-profiles/{profile_id}`,
-      with: [tool('layout_profile_save', ['window_manager']), runsCode(false)],
+      with: [
+        undo({ by: 'never', why: 'the former layout is not kept; save it again' }),
+        tool('layout_profile_save', ['window_manager']),
+        runsCode(false),
+      ],
       summary: 'Save a layout',
       body: PutLayoutProfileBody,
       bodyLimit: LAYOUT_BODY,
@@ -271,7 +276,11 @@ export default definePlugin({
     route({
       method: 'DELETE',
       path: `${BASE}/layout-profiles/{profile_id}`,
-      with: [tool('layout_profile_delete', ['window_manager']), runsCode(false)],
+      with: [
+        undo({ by: 'never', why: 'a deleted layout is not kept; save it again' }),
+        tool('layout_profile_delete', ['window_manager']),
+        runsCode(false),
+      ],
       summary: 'Delete a saved layout at its current version',
       essential: true,
       body: DeleteLayoutProfileBody,

@@ -1,6 +1,7 @@
 import { describe } from '../../../kernel/kit/annotations/index.js'
 import { accepted, definePlugin, Host, maybe, ok, routeOf } from '../../../kernel/plugin.js'
 import { RestartOperation, RestartTriggered } from '../../../schemas/daemon/restart.js'
+import { undo } from '../../desk/changes/api.js'
 import { Sessions } from '../../work/sessions/api.js'
 import { Configuration } from '../configuration/api.js'
 import { Events } from '../events/api.js'
@@ -25,6 +26,7 @@ export default definePlugin({
     route({
       method: 'POST',
       path: '/api/settings/actions/restart',
+      with: [undo({ by: 'never', why: 'it changes no setting' })],
       summary: 'Restart the daemon, or join a restart in progress',
       recovery: true,
       essential: true,

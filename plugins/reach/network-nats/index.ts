@@ -14,6 +14,7 @@ import {
   ShareRemoteChannelBody,
 } from '../../../schemas/network/remote.js'
 import { VaultErrors } from '../../access/vault/api.js'
+import { undo } from '../../desk/changes/api.js'
 import { Checks } from '../../desk/daemon/api.js'
 import { REFERENCE_ERRORS, Workspaces } from '../../desk/workspaces/api.js'
 import { ConfigErrors } from '../../platform/configuration/api.js'
@@ -152,6 +153,7 @@ export default definePlugin({
       body: JoinRemoteBody,
       replies: { 200: RemoteStatusReply },
       with: [
+        undo({ by: 'never', why: 'what was exchanged stays known; end the connection: svc network leave' }),
         throws(...KEY, ...WRITING),
         cli('network join', { args: [{ name: 'url', in: 'body', summary: 'server, nats://host:port' }], view: status }),
       ],
@@ -162,7 +164,12 @@ export default definePlugin({
       path: '/api/network/remote/leave',
       summary: 'End the connection to other daemons; peers and shared channels stay known',
       replies: { 200: RemoteStatusReply },
-      with: [runsCode(false), throws(...WRITING), cli('network leave', { view: status })],
+      with: [
+        undo({ by: 'never', why: 'the secret of the connection is not kept; connect again: svc network join' }),
+        runsCode(false),
+        throws(...WRITING),
+        cli('network leave', { view: status }),
+      ],
       handle: async (self, { actor }) => ok({ remote: await self.leave(actor) }),
     }),
     peer.list({
@@ -174,6 +181,7 @@ export default definePlugin({
     peer.create({
       summary: 'Pin the key of another daemon',
       command: 'network peer add',
+      with: [undo({ by: 'never', why: 'what it sent was taken; revoke the key: svc network peer remove' })],
       cli: {
         args: [
           { name: 'name', in: 'body', summary: 'name of the daemon' },
@@ -192,7 +200,10 @@ export default definePlugin({
     peer.delete({
       summary: 'Revoke the key of another daemon',
       command: 'network peer remove',
-      with: [runsCode(false)],
+      with: [
+        runsCode(false),
+        undo({ by: 'never', why: 'a revoked key is trusted again by a person alone; pin it: svc network peer add' }),
+      ],
       done: 'revoked the key of {name}; what it sends is refused',
       handle: (self, { params }) => self.removePeer(params.name),
     }),
@@ -204,6 +215,7 @@ export default definePlugin({
     channel.create({
       summary: 'Share a channel with the daemons of the realm',
       command: 'network share',
+      with: [undo({ by: 'never', why: 'what others read stays read; share it no longer: svc network unshare' })],
       cli: { workspace: 'workspace', args: [{ name: 'channel', in: 'body', summary: 'name of a channel' }] },
       throws: [...REFERENCE_ERRORS, NetworkErrors.channel_not_found, RemoteErrors.remote_channel_taken],
       body: ShareRemoteChannelBody,
@@ -212,7 +224,7 @@ export default definePlugin({
     channel.delete({
       summary: 'Share a channel no longer',
       command: 'network unshare',
-      with: [runsCode(false)],
+      with: [runsCode(false), undo({ by: 'never', why: 'share it again: svc network share' })],
       done: '{channel} is not shared any more',
       handle: (self, { params }) => self.unshare(params.channel),
     }),

@@ -117,7 +117,11 @@ const presetRoutes: readonly Route<NotificationsService>[] = [
     summary: 'Enable or disable a notification preset in a profile',
     body: schemas.EnablementBody,
     replies: { 200: schemas.PresetEnablement },
-    with: [runsCode(false), throws(NotificationErrors.preset_not_found, NotificationErrors.preset_limit)],
+    with: [
+      undo({ by: 'never', why: 'set it the other way: svc notifications' }),
+      runsCode(false),
+      throws(NotificationErrors.preset_not_found, NotificationErrors.preset_limit),
+    ],
     handle: async (self, { params, body }) =>
       ok(await self.presets.setEnabled(params.name, body.enabled, body.profile)),
   }),
@@ -210,6 +214,7 @@ const subscriptionRoutes: readonly Route<NotificationsService>[] = [
     body: schemas.SubscribeBody,
     replies: { 201: schemas.SubscriptionReply },
     with: [
+      undo({ by: 'never', why: 'stop telling it: svc task notification remove' }),
       cli('task notification add', {
         args: [{ name: 'id' }, { name: 'bridge_instance_id', in: 'body', summary: 'id of a bridge' }],
         view: show(...subscription, shownSubscription),
@@ -239,7 +244,12 @@ const subscriptionRoutes: readonly Route<NotificationsService>[] = [
     path: ONE,
     summary: 'Stop telling a room when a task ends',
     replies: { 204: null },
-    with: [cli('task notification remove', { done: 'removed {subscription_id}' }), runsCode(false), throws(...ofTask)],
+    with: [
+      undo({ by: 'never', why: 'tell it again: svc task notification add' }),
+      cli('task notification remove', { done: 'removed {subscription_id}' }),
+      runsCode(false),
+      throws(...ofTask),
+    ],
     handle: async (self, { params }) => {
       await self.subscriptions.remove(params.id, params.subscription_id)
       return noContent()

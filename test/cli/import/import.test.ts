@@ -165,7 +165,7 @@ test('what the daemon reads in place of a workspace is not copied: .mcp.json, .a
     assert.match(inPlace[0].why, /reads/)
   }
   assert.equal(await state(), before)
-  assert.match((await svc('import', '.mcp.json')).stdout, /svc mcp list --workspace/)
+  assert.match((await svc('import', '.mcp.json')).stdout.replace(/\s+/g, ' '), /svc mcp list --workspace/)
   assert.is((await imported('inner/.mcp.json', '--dry-run')).counts.create, 1, 'a folder that is no workspace')
 })
 

@@ -11,6 +11,7 @@ import {
   VerifyExtensionReply,
 } from '../../../../schemas/extensions/install.js'
 import { ExtensionReply, RemoveExtensionReply, UpdateExtensionReply } from '../../../../schemas/extensions.js'
+import { undo } from '../../../desk/changes/api.js'
 import type { InstallDoor } from './door.js'
 
 /** What the routes of installing need of the service of the plugin. */
@@ -25,7 +26,7 @@ export const installRoutes: readonly Route<Installs>[] = [
   route({
     method: 'POST',
     path: '/api/extensions',
-    with: [tool('extensions_install', ['extensions'])],
+    with: [undo({ by: 'delete', of: 'extension.name' }), tool('extensions_install', ['extensions'])],
     summary: 'Install an extension from a folder, an archive or a repository',
     body: InstallExtensionBody,
     replies: { 201: ExtensionReply },
@@ -45,6 +46,9 @@ export const installRoutes: readonly Route<Installs>[] = [
   route({
     method: 'POST',
     path: '/api/extensions/update',
+    with: [
+      undo({ by: 'never', why: 'the former files are not kept; install the former version: svc extension install' }),
+    ],
     summary: 'Update all installed extensions; stop at the first failure',
     body: UpdateAllBody,
     replies: { 200: UpdateAllReply },
@@ -54,7 +58,10 @@ export const installRoutes: readonly Route<Installs>[] = [
   route({
     method: 'PUT',
     path: '/api/extensions/{name}',
-    with: [tool('extensions_update', ['extensions'])],
+    with: [
+      undo({ by: 'never', why: 'the former files are not kept; install the former version: svc extension install' }),
+      tool('extensions_update', ['extensions']),
+    ],
     summary: 'Update an extension from its source',
     body: UpdateExtensionBody,
     replies: { 200: UpdateExtensionReply },
@@ -65,7 +72,13 @@ export const installRoutes: readonly Route<Installs>[] = [
   route({
     method: 'DELETE',
     path: '/api/extensions/{name}',
-    with: [tool('extensions_remove', ['extensions'])],
+    with: [
+      undo({
+        by: 'never',
+        why: 'the files of the extension are not kept; install it again, and its records are in force: svc extension install',
+      }),
+      tool('extensions_remove', ['extensions']),
+    ],
     summary: 'Remove an extension; its records and tables are kept unless it is purged',
     recovery: true,
     query: RemoveExtensionQuery,

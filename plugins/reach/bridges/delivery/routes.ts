@@ -6,6 +6,7 @@ import {
   ListBridgeDeliveriesQuery,
   ListBridgeDeliveriesReply,
 } from '../../../../schemas/bridge-traffic.js'
+import { undo } from '../../../desk/changes/api.js'
 import { BridgeErrors } from '../api.js'
 import type { BridgesService } from '../service.js'
 import type { Listed } from './delivery.js'
@@ -60,6 +61,7 @@ export const deliveryRoutes: readonly Route<BridgesService>[] = [
     summary: 'Send a message again that failed',
     replies: { 200: BridgeDeliveryReply },
     with: [
+      undo({ by: 'never', why: 'a message that was sent stays sent' }),
       runsCode(false),
       throws(bridge_not_found, bridge_delivery_not_found, bridge_delivery_not_failed, bridge_delivery_text_gone),
       cli('bridge resend', { args: [id, deliveryId], view: show(BridgeDeliveryReply, 'delivery', ['id', 'state']) }),
@@ -76,6 +78,7 @@ export const deliveryRoutes: readonly Route<BridgesService>[] = [
     essential: true,
     replies: { 200: BridgeDeliveryReply },
     with: [
+      undo({ by: 'never', why: 'a discarded message is not kept' }),
       runsCode(false),
       throws(bridge_not_found, bridge_delivery_not_found, bridge_delivery_not_failed),
       cli('bridge discard', { args: [id, deliveryId], view: show(BridgeDeliveryReply, 'delivery', ['id', 'state']) }),

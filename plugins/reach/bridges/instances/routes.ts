@@ -104,6 +104,12 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
     handle: async (self, { query, actor }) => (await import('./listing.js')).listBridges(self, query, actor),
   }),
   bridge.create({
+    with: [
+      undo({
+        by: 'never',
+        why: 'a bridge is not deleted, because its messages name it; disable it: svc bridge disable',
+      }),
+    ],
     cli: {
       options: { extension_name: 'extension', workspace_id: 'workspace' },
       scoped: { scope: 'scope', workspace: 'workspace_id' },
@@ -178,6 +184,7 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
   }),
   bridge.action('restart', {
     summary: 'Restart the adapter of a bridge',
+    with: [undo({ by: 'never', why: 'it changes no setting' })],
     throws: [BridgeErrors.bridge_transition],
     handle: async (self, { params, actor }) => {
       self.instances.found(params.id, actor)
@@ -234,6 +241,10 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
     bodyLimit: 9 * 1024 * 1024,
     replies: { 200: BridgeSecretBindingReply },
     with: [
+      undo({
+        by: 'never',
+        why: 'the value of a secret that is replaced is not kept; bind it again: svc bridge secret-bindings put',
+      }),
       throws(
         notFound,
         BridgeErrors.bridge_binding_invalid,
@@ -255,6 +266,10 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
     summary: 'Unbind a secret slot of a bridge and delete its value',
     replies: { 204: null },
     with: [
+      undo({
+        by: 'never',
+        why: 'the value of a secret that is deleted is not kept; bind it again: svc bridge secret-bindings put',
+      }),
       cli('bridge secret-bindings delete', {
         args: [id, { name: 'binding_name', summary: 'name of the slot' }],
         done: 'unbound {binding_name}',
@@ -368,6 +383,7 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
     body: SendTestBody,
     replies: { 200: SendTestReply },
     with: [
+      undo({ by: 'never', why: 'a message that was sent stays sent' }),
       cli('bridge send-test', {
         args: [id],
         shorthands: targetOptions,
@@ -394,6 +410,7 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
     summary: 'Prove that a bridge works: configuration, process, transport, inbound, outbound',
     replies: { 200: VerifyBridgeReply },
     with: [
+      undo({ by: 'never', why: 'it changes no setting' }),
       cli('bridge verify', {
         args: [id],
         view: show(VerifyBridgeReply, 'checks', [
@@ -412,6 +429,7 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
     summary: 'Register the webhook of a bridge at its platform',
     replies: { 200: RegisterWebhookReply },
     with: [
+      undo({ by: 'never', why: 'the platform keeps the newest address; register it again after a change' }),
       cli('bridge webhook register', {
         args: [id],
         view: show(RegisterWebhookReply, '', ['status', { of: 'remediation', header: 'Detail' }]),

@@ -9,6 +9,7 @@ import {
   RemoteOfferReply,
 } from '../../../../schemas/network/offers.js'
 import { AgentErrors } from '../../../agents/agents/api.js'
+import { undo } from '../../../desk/changes/api.js'
 import { REFERENCE_ERRORS } from '../../../desk/workspaces/api.js'
 import { ConfigErrors } from '../../../platform/configuration/api.js'
 import { TaskErrors } from '../../../work/tasks/api.js'
@@ -51,6 +52,7 @@ export const offerRoutes = [
   offer.create({
     summary: 'Offer a task to the daemons of the realm',
     command: 'network offer',
+    with: [undo({ by: 'never', why: 'another daemon may work on it; withdraw it: svc network withdraw' })],
     cli: { args: [{ name: 'task', in: 'body', summary: 'ID of the task' }] },
     throws: [
       RemoteErrors.remote_off,
@@ -67,6 +69,7 @@ export const offerRoutes = [
   offer.delete({
     summary: 'Withdraw the offer of a task, and leave the task to sessions of this daemon',
     command: 'network withdraw',
+    with: [undo({ by: 'never', why: 'offer it again: svc network offer' })],
     done: 'the offer of {task_id} is withdrawn',
     handle: (self, { params, actor }) => self.withdraw(params.task_id, actor),
   }),
@@ -77,6 +80,7 @@ export const offerRoutes = [
     body: AcceptOffersBody,
     replies: { 200: OfferAcceptanceReply },
     with: [
+      undo({ by: 'never', why: 'tasks may have been taken; take no more: svc network refuse-offers' }),
       throws(
         ...REFERENCE_ERRORS,
         ...WRITING,
@@ -97,7 +101,12 @@ export const offerRoutes = [
     path: '/api/network/remote/acceptance',
     summary: 'Take no more offers of other daemons; what was taken is finished',
     replies: { 204: null },
-    with: [runsCode(false), throws(...WRITING), cli('network refuse-offers', { done: 'no more offers are taken' })],
+    with: [
+      undo({ by: 'never', why: 'take offers again: svc network accept-offers' }),
+      runsCode(false),
+      throws(...WRITING),
+      cli('network refuse-offers', { done: 'no more offers are taken' }),
+    ],
     handle: async (self, { actor }) => {
       await self.refuse(actor)
       return noContent()

@@ -13,6 +13,7 @@ import {
   WatchQuery,
 } from '../../../../schemas/network/agent.js'
 import { AGENT_SESSION } from '../../../access/identity/api.js'
+import { undo } from '../../../desk/changes/api.js'
 import { REFERENCE_ERRORS } from '../../../desk/workspaces/api.js'
 import { SessionErrors } from '../../../work/sessions/api.js'
 import { TaskErrors } from '../../../work/tasks/api.js'
@@ -72,7 +73,12 @@ export const agentRoutes: readonly Route<NetworkService>[] = [
     summary: 'Send a message of the calling session to a channel',
     body: AgentSendBody,
     replies: { 202: AgentMessageReply },
-    with: [inChannel, speaking, tool('channel_send', ['network', 'coordination'], bounded)],
+    with: [
+      inChannel,
+      speaking,
+      undo({ by: 'never', why: 'a message that was sent stays sent' }),
+      tool('channel_send', ['network', 'coordination'], bounded),
+    ],
     handle: async (self, { actor, headers, params, body }) => {
       const session = self.agentChannels.caller(actor, headers)
       return accepted({ message: await self.agentChannels.send(session, params.channel, body, actor) })
@@ -88,6 +94,7 @@ export const agentRoutes: readonly Route<NetworkService>[] = [
     with: [
       inChannel,
       speaking,
+      undo({ by: 'never', why: 'a message that was sent stays sent' }),
       throws(NetworkErrors.network_message_not_found),
       tool('channel_reply', ['network', 'coordination'], bounded),
     ],

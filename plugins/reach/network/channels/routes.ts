@@ -94,7 +94,10 @@ export const channelRoutes: readonly Route<NetworkService>[] = [
   channel.create({
     summary: 'Create a channel, and start a session of each agent that takes part',
     cli: { ...inWorkspace, args: [{ ...NAME, in: 'body' }] },
-    with: [tool('network_channel_create', ['network'], { visibility: 'operator' })],
+    with: [
+      undo({ by: 'never', why: 'what its sessions have done stays done; archive it: svc network channels' }),
+      tool('network_channel_create', ['network'], { visibility: 'operator' }),
+    ],
     body: CreateChannelBody,
     throws: [...REFERENCE_ERRORS, ...STARTING, NetworkErrors.channel_exists, NetworkErrors.network_disabled],
     handle: async (self, { params, body, actor }) => ({
@@ -223,6 +226,7 @@ export const channelRoutes: readonly Route<NetworkService>[] = [
     replies: { 200: SubscriptionReply },
     origins,
     with: [
+      undo({ by: 'never', why: 'what it was told stays told; choose again: svc network subscriptions' }),
       throws(...REFERENCE_ERRORS, NetworkErrors.channel_not_found, NetworkErrors.conversation_not_found),
       throws(NetworkErrors.session_not_yours, SessionErrors.session_not_found),
       tool('network_subscribe', ['network']),
@@ -242,6 +246,7 @@ export const channelRoutes: readonly Route<NetworkService>[] = [
     replies: { 204: null },
     origins,
     with: [
+      undo({ by: 'never', why: 'what it was told stays told; choose again: svc network subscriptions' }),
       throws(...REFERENCE_ERRORS, NetworkErrors.channel_not_found, NetworkErrors.network_subscription_not_found),
       throws(NetworkErrors.session_not_yours, SessionErrors.session_not_found),
       tool('network_unsubscribe', ['network']),

@@ -18,6 +18,7 @@ import {
   ThreadReply,
   WorkReply,
 } from '../../../../schemas/network/messages.js'
+import { undo } from '../../../desk/changes/api.js'
 import { REFERENCE_ERRORS } from '../../../desk/workspaces/api.js'
 import { SessionErrors } from '../../../work/sessions/api.js'
 import { TaskErrors } from '../../../work/tasks/api.js'
@@ -218,6 +219,7 @@ export const conversationRoutes: readonly Route<NetworkService>[] = [
     replies: { 200: SendMessageReply },
     origins,
     with: [
+      undo({ by: 'never', why: 'a message that was sent stays sent' }),
       missing,
       speaking,
       throws(...Object.values(REFUSED)),
@@ -268,6 +270,7 @@ export const conversationRoutes: readonly Route<NetworkService>[] = [
     replies: { 201: PromoteTaskReply },
     origins,
     with: [
+      undo({ by: 'never', why: 'delete the task: svc task delete' }),
       missing,
       throws(NetworkErrors.network_message_not_found, NetworkErrors.tasks_unavailable, ...PROMOTING),
       tool('network_promote_task', ['network']),
@@ -296,6 +299,7 @@ export const conversationRoutes: readonly Route<NetworkService>[] = [
     replies: { 200: DirectReply },
     origins,
     with: [
+      undo({ by: 'never', why: 'a room changes nothing until it is used' }),
       missing,
       speaking,
       throws(NetworkErrors.peer_not_found, NetworkErrors.peer_absent, NetworkErrors.network_disabled),

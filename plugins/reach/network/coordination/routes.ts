@@ -7,6 +7,7 @@ import {
   PutInvitationBody,
 } from '../../../../schemas/network/coordination.js'
 import { namedActor } from '../../../access/identity/api.js'
+import { undo } from '../../../desk/changes/api.js'
 import { REFERENCE_ERRORS } from '../../../desk/workspaces/api.js'
 import { TaskErrors } from '../../../work/tasks/api.js'
 import { NetworkErrors } from '../api.js'
@@ -58,6 +59,7 @@ export const coordinationRoutes: readonly Route<NetworkService>[] = [
     body: PutCoordinationBody,
     replies: { 200: CoordinationReply },
     with: [
+      undo({ by: 'never', why: 'runs that began keep the choice; choose again: svc network coordination' }),
       shared,
       throws(coordination_conflict),
       tool('network_coordination_set', ['network', 'coordination'], { visibility: 'operator' }),
@@ -73,7 +75,11 @@ export const coordinationRoutes: readonly Route<NetworkService>[] = [
     summary: 'Dismiss the invitation to coordinate, or open it again',
     body: PutInvitationBody,
     replies: { 200: CoordinationReply },
-    with: [shared, throws(coordination_conflict)],
+    with: [
+      undo({ by: 'never', why: 'open or dismiss it again: svc network coordination' }),
+      shared,
+      throws(coordination_conflict),
+    ],
     handle: async (self, { params, body, actor }) => {
       const { id } = await self.place(params.workspace_id, actor)
       return ok({ coordination: await self.coordination.invite(id, body, namedActor(actor).ref) })

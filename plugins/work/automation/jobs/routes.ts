@@ -184,6 +184,7 @@ export const jobRoutes = [
     summary: 'Run a job now, even if it is disabled',
     replies: { 200: RunReply },
     with: [
+      undo({ by: 'never', why: 'the run has begun; cancel it: svc automation runs' }),
       cli('automation jobs trigger', { args: [jobId], view: { item: 'run', fields: runFields } }),
       tool('automation_jobs_trigger', ['automation']),
     ],

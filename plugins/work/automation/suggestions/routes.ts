@@ -7,6 +7,7 @@ import {
   SuggestBody,
   SuggestionReply,
 } from '../../../../schemas/automation.js'
+import { undo } from '../../../desk/changes/api.js'
 import type { AutomationService } from '../service.js'
 
 const route = routeOf<AutomationService>(describe('Automation'))
@@ -40,6 +41,7 @@ export const suggestionRoutes = [
   route({
     method: 'POST',
     path: `${ONE}/accept`,
+    with: [undo({ by: 'never', why: 'delete the job or trigger that it made: svc automation jobs delete' })],
     summary: 'Accept a suggestion and create its job or trigger',
     replies: { 200: AcceptSuggestionReply },
     handle: async (self, { params, actor }) =>
@@ -48,6 +50,12 @@ export const suggestionRoutes = [
   route({
     method: 'POST',
     path: `${ONE}/dismiss`,
+    with: [
+      undo({
+        by: 'never',
+        why: 'a dismissed suggestion is not made again; create the job: svc automation jobs create',
+      }),
+    ],
     summary: 'Dismiss a suggestion',
     replies: { 200: SuggestionReply },
     handle: async (self, { params }) =>

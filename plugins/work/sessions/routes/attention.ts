@@ -1,11 +1,13 @@
 import { cli, describe, runsCode, tool } from '../../../../kernel/kit/annotations/index.js'
 import { noContent, ok, type Route, routeOf, streamed } from '../../../../kernel/plugin.js'
 import * as schemas from '../../../../schemas/sessions.js'
+import { undo } from '../../../desk/changes/api.js'
 import { archive, unarchive } from '../attach/archive.js'
 import { attach } from '../attach/lease.js'
 import { attentionSummary, markSeen } from '../attention/attention.js'
 import type { SessionsService } from '../service.js'
 import { area, fields, find, id, ONE } from './place.js'
+import { archiveUndo } from './undo.js'
 
 const route = routeOf<SessionsService>()
 const view = { item: 'session', fields: fields.slice(0, 6) } as const
@@ -88,6 +90,7 @@ export const attentionRoutes: readonly Route<SessionsService>[] = [
     summary: 'Archive a stopped session: lists omit it and prompts do not start it',
     replies: { 200: schemas.SessionDetailReply },
     with: [
+      undo(archiveUndo('unarchive')),
       describe(area),
       cli('session archive', { args: [id], find, view }),
       tool('session_archive', ['sessions']),
@@ -105,6 +108,7 @@ export const attentionRoutes: readonly Route<SessionsService>[] = [
     summary: 'Restore an archived session',
     replies: { 200: schemas.SessionDetailReply },
     with: [
+      undo(archiveUndo('archive')),
       describe(area),
       cli('session unarchive', { args: [id], find, view }),
       tool('session_unarchive', ['sessions']),

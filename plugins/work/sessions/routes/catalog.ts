@@ -1,6 +1,7 @@
 import { cli, describe, tool } from '../../../../kernel/kit/annotations/index.js'
 import { created, ok, type Route, routeOf } from '../../../../kernel/plugin.js'
 import * as schemas from '../../../../schemas/sessions.js'
+import { undo } from '../../../desk/changes/api.js'
 import type { SessionsService } from '../service.js'
 import { area, fields, id } from './place.js'
 
@@ -39,7 +40,11 @@ export const catalogRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'POST',
     path: '/api/sessions',
-    with: [describe(area), tool('session_create', ['sessions'])],
+    with: [
+      undo({ by: 'never', why: 'what a session has done stays done; stop it: svc session stop' }),
+      describe(area),
+      tool('session_create', ['sessions']),
+    ],
     summary: 'Start a session',
     body: schemas.CreateSessionBody,
     replies: { 201: schemas.SessionReply },

@@ -37,6 +37,7 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
     essential: true,
     replies: { 204: null },
     with: [
+      undo({ by: 'never', why: 'the history of a deleted session is not kept; start another one: svc session new' }),
       describe(area),
       cli('session remove', { args: [id], find, done: 'removed {session_id}' }),
       tool('session_remove', ['sessions']),
@@ -84,7 +85,7 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'POST',
     path: `${ONE}/approve`,
-    with: [describe(area)],
+    with: [undo({ by: 'never', why: 'the agent went on with the answer' }), describe(area)],
     summary: 'Answer a permission request',
     essential: true,
     body: schemas.ApproveBody,
@@ -101,6 +102,7 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
     essential: true,
     replies: { 204: null },
     with: [
+      undo({ by: 'never', why: 'its next prompt starts it again: svc session prompt' }),
       describe(area),
       cli('session stop', { args: [id], find, done: '{session_id} is stopped' }),
       tool('session_stop', ['sessions']),

@@ -1,6 +1,7 @@
 import { describe } from '../../../../kernel/kit/annotations/index.js'
 import { created, type Route, routeOf } from '../../../../kernel/plugin.js'
 import * as schemas from '../../../../schemas/sessions.js'
+import { undo } from '../../../desk/changes/api.js'
 import { forkSession } from '../fork/fork.js'
 import type { SessionsService } from '../service.js'
 import { area, ONE } from './place.js'
@@ -12,7 +13,7 @@ export const forkRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'POST',
     path: `${ONE}/worktree-fork`,
-    with: [describe(area)],
+    with: [undo({ by: 'never', why: 'what a session has done stays done; stop it: svc session stop' }), describe(area)],
     summary: 'Fork a conversation into a new session in its own git worktree',
     body: schemas.ForkSessionBody,
     replies: { 201: schemas.SessionDetailReply },

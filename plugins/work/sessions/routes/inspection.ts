@@ -1,6 +1,7 @@
 import { cli, describe, runsCode, tool } from '../../../../kernel/kit/annotations/index.js'
 import { ok, type Route, routeOf } from '../../../../kernel/plugin.js'
 import * as schemas from '../../../../schemas/sessions.js'
+import { undo } from '../../../desk/changes/api.js'
 import { waitForSession } from '../lifecycle/waiting.js'
 import { inspectionOf, interactionIn, interactionsOf, repairTranscript, usageOf } from '../read/inspection.js'
 import type { SessionsService } from '../service.js'
@@ -113,7 +114,11 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
     summary: 'Repair an interrupted transcript',
     query: schemas.RepairSessionQuery,
     replies: { 200: schemas.RepairSessionReply },
-    with: [describe(area), cli('session repair', { args: [id], find, view: repairView })],
+    with: [
+      undo({ by: 'never', why: 'the transcript before the repair is not kept' }),
+      describe(area),
+      cli('session repair', { args: [id], find, view: repairView }),
+    ],
     handle: async (self, { params, query }) => {
       const row = self.find(params.session_id, params.workspace_id)
       return ok({ repair: await repairTranscript(self.context, row, self.live(row.id), query) })

@@ -1,6 +1,7 @@
 import { describe } from '../../../../kernel/kit/annotations/index.js'
 import { ok, type Route, routeOf } from '../../../../kernel/plugin.js'
 import * as schemas from '../../../../schemas/sessions.js'
+import { undo } from '../../../desk/changes/api.js'
 import { checkProvider, checkSelection, storeSelection } from '../runtime/selection.js'
 import type { SessionsService } from '../service.js'
 import { area, ONE } from './place.js'
@@ -12,7 +13,7 @@ export const runtimeRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'PUT',
     path: `${ONE}/runtime`,
-    with: [describe(area)],
+    with: [undo({ by: 'never', why: 'no read shows the former choice; choose again' }), describe(area)],
     summary: 'Set the provider, model, effort and speed of later prompts',
     body: schemas.PutRuntimeBody,
     replies: { 200: schemas.SessionDetailReply },
@@ -28,7 +29,7 @@ export const runtimeRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'DELETE',
     path: `${ONE}/runtime`,
-    with: [describe(area)],
+    with: [undo({ by: 'never', why: 'no read shows the former choice; choose again' }), describe(area)],
     summary: 'Reset provider, model, effort and speed to those the session started with',
     query: schemas.DeleteRuntimeQuery,
     replies: { 200: schemas.SessionDetailReply },

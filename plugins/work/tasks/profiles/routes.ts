@@ -81,7 +81,10 @@ export const profileRoutes = [
     summary: 'Set the worktree mode of a task',
     body: WorktreePolicy,
     replies,
-    with: [cli('task profile worktree', { args: [TASK_ARG, { name: 'mode' }], view })],
+    with: [
+      undo({ by: 'never', why: 'the former mode is in svc change show; set it again: svc task profile' }),
+      cli('task profile worktree', { args: [TASK_ARG, { name: 'mode' }], view }),
+    ],
     handle: async (self, { actor, params, body }) =>
       ok({ profile: await self.profiles.setWorktree(whoOf(actor), params.id, body) }),
   }),

@@ -19,6 +19,7 @@ import {
   TaskRunsReply,
 } from '../../../../schemas/tasks.js'
 import { AGENT_SESSION } from '../../../access/identity/api.js'
+import { undo } from '../../../desk/changes/api.js'
 import type { TaskService } from '../service.js'
 import { allRunRows, RUN_ARG, runItem, runRows, TASK_ARG } from '../views/columns.js'
 import { whoOf } from '../who.js'
@@ -147,7 +148,10 @@ export const runRoutes = [
     bodyOptional: true,
     invalid,
     replies: { 200: TaskRunReply },
-    with: [cli('task run release', { args: [RUN_ARG], view: runItem })],
+    with: [
+      undo({ by: 'never', why: 'a lease that ended does not begin again; look at the task: svc task run show' }),
+      cli('task run release', { args: [RUN_ARG], view: runItem }),
+    ],
     handle: async (self, { actor, params, body }) =>
       ok({ run: await self.runs.forceRelease(whoOf(actor), params.id, body ?? {}) }),
   }),
@@ -159,7 +163,10 @@ export const runRoutes = [
     body: ForceFailBody,
     invalid,
     replies: { 200: TaskRunReply },
-    with: [cli('task run fail', { args: [RUN_ARG], view: runItem })],
+    with: [
+      undo({ by: 'never', why: 'a lease that ended does not begin again; look at the task: svc task run show' }),
+      cli('task run fail', { args: [RUN_ARG], view: runItem }),
+    ],
     handle: async (self, { actor, params, body }) =>
       ok({ run: await self.runs.forceFail(whoOf(actor), params.id, body) }),
   }),
@@ -173,6 +180,7 @@ export const runRoutes = [
     invalid,
     replies: { 201: SuccessorReply },
     with: [
+      undo({ by: 'never', why: 'a lease that ended does not begin again; look at the task: svc task run show' }),
       cli('task retry', { args: [RUN_ARG], view: runItem }),
       tool('task_run_retry', ['tasks'], { visibility: 'operator' }),
     ],
@@ -189,6 +197,7 @@ export const runRoutes = [
     invalid,
     replies: { 201: SuccessorReply },
     with: [
+      undo({ by: 'never', why: 'a lease that ended does not begin again; look at the task: svc task run show' }),
       cli('task run recover', { args: [RUN_ARG], view: runItem }),
       tool('task_run_recover', ['tasks'], { visibility: 'operator' }),
     ],
@@ -204,7 +213,10 @@ export const runRoutes = [
       body: BulkRunsBody,
       invalid,
       replies: { 200: BulkRunsReply },
-      with: [cli(`task run bulk ${verb}`, { view: results })],
+      with: [
+        undo({ by: 'never', why: 'a lease that ended does not begin again; look at the tasks: svc task list' }),
+        cli(`task run bulk ${verb}`, { view: results }),
+      ],
       handle: async (self, { actor, body }) =>
         ok(await self.runs.bulk(whoOf(actor), verb === 'release' ? 'forceRelease' : 'forceFail', body)),
     }),

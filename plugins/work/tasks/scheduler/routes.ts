@@ -73,6 +73,7 @@ export const schedulerRoutes = [
     invalid: 422,
     replies: { 200: DrainReply },
     with: [
+      undo({ by: 'action', path: '/api/scheduler/resume' }),
       cli('scheduler drain', {
         view: {
           item: '',

@@ -224,7 +224,11 @@ export const taskRoutes = [
     path: '/api/tasks/{id}/restore',
     summary: 'Bring a task back from the archive, with its parents and children',
     replies: { 200: TaskReply },
-    with: [cli('task restore', { args: [TASK_ARG], view: taskItem }), runsCode(false)],
+    with: [
+      undo({ by: 'never', why: 'finished tasks move to the archive by themselves' }),
+      cli('task restore', { args: [TASK_ARG], view: taskItem }),
+      runsCode(false),
+    ],
     handle: async (self, { params }) => ok({ task: await self.restore(params.id) }),
   }),
   route({

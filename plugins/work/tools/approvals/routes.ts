@@ -15,10 +15,12 @@ import {
   WorkspaceIdQuery,
 } from '../../../../schemas/tools.js'
 import { AGENT_SESSION, agentSessionOf } from '../../../access/identity/api.js'
+import { undo } from '../../../desk/changes/api.js'
 import { ApprovalErrors } from '../faults.js'
 import type { ToolsService } from '../service.js'
 import { errorToWire } from '../wire.js'
 import { approvalToWire, pendingToWire } from './approvals.js'
+import { ofForgetting, ofGrant } from './undo.js'
 
 const route = routeOf<ToolsService>(describe('Tools and approvals'))
 const faults = { reply: ToolErrorBody, body: errorToWire } as const
@@ -38,6 +40,7 @@ export const approvalRoutes = [
     method: 'POST',
     path: '/api/tools/{id}/approvals',
     faults,
+    with: [undo({ by: 'never', why: 'it ends with its call or its time' })],
     summary: 'Approve one call of a session in advance with a single-use token',
     body: MintApprovalBody,
     bodyLimit: MAX_INPUT_BYTES + 64 * 1024,
@@ -85,7 +88,11 @@ export const approvalRoutes = [
     path: '/api/tools/approvals/{id}/cancel',
     faults: approvalFaults,
     origins,
-    with: [runsCode(false), tool('tool_approval_cancel', ['tool_approvals'])],
+    with: [
+      undo({ by: 'never', why: 'the agent asks again with its next call' }),
+      runsCode(false),
+      tool('tool_approval_cancel', ['tool_approvals']),
+    ],
     summary: 'Withdraw an approval request',
     replies: { 200: ApprovalReply },
     handle: (self, { actor, params }) => {
@@ -98,6 +105,7 @@ export const approvalRoutes = [
   route({
     method: 'POST',
     path: '/api/tool-approvals/{id}/decide',
+    with: [undo({ by: 'never', why: 'the agent went on with the answer' })],
     summary: 'Approve or reject a pending tool call',
     body: DecideApprovalBody,
     replies: { 200: ApprovalReply },
@@ -150,6 +158,7 @@ export const approvalRoutes = [
     body: PutGrantBody,
     replies: { 200: GrantReply },
     with: [
+      undo(ofGrant),
       cli('tool grants put', {
         workspace: 'workspace_id',
         args: [{ name: 'tool_id', summary: 'id of a tool' }],
@@ -175,6 +184,7 @@ export const approvalRoutes = [
     query: WorkspaceIdQuery,
     replies: { 204: null },
     with: [
+      undo(ofForgetting),
       cli('tool grants delete', {
         workspace: 'workspace_id',
         options: { workspace_id: 'workspace' },

@@ -18,7 +18,9 @@ import {
   sidecars,
   skills,
   tasks,
+  trust,
 } from '../../../../plugins/index.js'
+import { entries } from '../../../cli/tree.js'
 import { openWorld, type World } from '../../../fixtures/session-world.js'
 import type { Reply } from '../../../harness/kernel.js'
 
@@ -36,8 +38,8 @@ const plugins = [
   changes,
 ]
 
-async function inWorld(use: (world: World, act: Act) => Promise<void>): Promise<void> {
-  const world = await openWorld({ plugins, config: { log: { level: 'warn' } } })
+async function inWorld(use: (world: World, act: Act) => Promise<void>, more: typeof plugins = []): Promise<void> {
+  const world = await openWorld({ plugins: [...plugins, ...more], config: { log: { level: 'warn' } } })
   try {
     await use(world, async (method, url, body) => {
       const reply = await world.kernel.request(method as 'POST', url, body)
@@ -356,6 +358,80 @@ test('secrets are not kept: a change with one is remembered as one that cannot b
     await world.restart()
     assert.not.ok(readFileSync(path.join(world.home, 'svc.db')).includes(hidden))
   })
+})
+
+test('sessions, trust, MCP servers and copies of agents: what can be put back is, and the list says why the rest is not', async () => {
+  await inWorld(
+    async (world, act) => {
+      await world.agent('a')
+      const { workspaceId } = world
+      const undo = async () => {
+        const undone = await world.kernel.request('POST', '/api/changes/last/undo', {})
+        assert.is(undone.status, 200, JSON.stringify(undone.body))
+        assert.equal(undone.body.differs, [])
+      }
+      const trusted = `/api/workspaces/${workspaceId}/trust`
+      const state = async () => (await act('GET', trusted)).trust.state
+      const { digest } = (await act('GET', trusted)).trust
+      await act('PUT', trusted, { digest })
+      assert.is(await state(), 'trusted')
+      await undo()
+      assert.is(await state(), 'untrusted')
+      await act('PUT', trusted, { digest })
+      await act('DELETE', trusted)
+      await undo()
+      assert.is(await state(), 'trusted')
+
+      const { at: session } = await world.session('a')
+      await world.kernel.request('POST', `${session}/stop`, {})
+      const archived = async () =>
+        (await world.kernel.request('POST', `${session}/prompt`, { text: 'hi' })).body.code === 'session_archived'
+      await act('POST', `${session}/archive`, {})
+      assert.ok(await archived())
+      await undo()
+      assert.not.ok(await archived())
+      const { changes: ofSession } = await act('GET', '/api/changes')
+      const started = (ofSession as Reply[]).find(({ request }) => request === 'POST /api/sessions')
+      assert.match(started?.reason, 'svc session stop')
+
+      const server = '/api/settings/mcp-servers/files'
+      const shown = async () => (await world.kernel.request('GET', server)).body.mcp_server?.command
+      await act('PUT', server, { server: { name: 'files', command: 'one' } })
+      await act('PUT', server, { server: { name: 'files', command: 'two' } })
+      await undo()
+      assert.is(await shown(), 'one')
+      await act('DELETE', server)
+      await undo()
+      assert.is(await shown(), 'one')
+      await act('PUT', server, { server: { name: 'files', command: 'one', env: { PORT: '1' } } })
+      await act('DELETE', server)
+      const refused = await world.kernel.request('POST', '/api/changes/last/undo', {})
+      assert.is(refused.body.code, 'undo_impossible')
+      assert.match(refused.body.error, 'svc mcp add')
+
+      await act('POST', '/api/agents', { scope: 'global', agent: { name: 'first', prompt: 'Play.' } })
+      await act('POST', '/api/agents/first/duplicate', { name: 'second' })
+      await undo()
+      assert.is((await world.kernel.request('GET', '/api/agents/second')).status, 404)
+    },
+    [trust],
+  )
+})
+
+test('every route that changes something says its way back, or why there is none and which command helps', () => {
+  const known = entries.map(({ path: at }) => at)
+  const silent: string[] = []
+  for (const route of inTree.flatMap(plugin => plugin.surface.routes ?? [])) {
+    const way = annotationOf(route as never, UndoKind)
+    if (way && route.method === 'GET') silent.push(`GET ${route.path} changes nothing`)
+    if (route.method === 'GET' || route.audited === false) continue
+    if (!way) silent.push(`${route.method} ${route.path}`)
+    if (way?.by !== 'never') continue
+    const words = /svc ([a-z -]+?)(?: --.*)?$/.exec(way.why)?.[1]?.trim()
+    const isKnown = words === undefined || known.some(at => at === words || at.startsWith(`${words} `))
+    if (!isKnown) silent.push(`${route.method} ${route.path}: svc ${words}`)
+  }
+  assert.equal(silent, [])
 })
 
 test('every way back names what is there', () => {

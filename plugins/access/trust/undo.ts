@@ -1,0 +1,21 @@
+import type { WorkspaceTrust } from '../../../schemas/workspaces/trust.js'
+import type { Undo } from '../../desk/changes/api.js'
+
+const trustIn = (state: unknown): WorkspaceTrust | undefined => Object(state).trust
+const pathOf = (id = '') => `/api/workspaces/${encodeURIComponent(id)}/trust`
+
+/** The way back from trust and from its end. Trust in files that have changed since is for a person who looks at them. */
+export const trustUndo: Undo = {
+  by: 'custom',
+  of: 'trust',
+  compares: ['state', 'digest'],
+  reads: ({ params }) => [pathOf(params.id)],
+  request: ({ params, before }) => {
+    const was = trustIn(before)
+    const path = pathOf(params.id)
+    if (was?.state === 'trusted') return { method: 'PUT', path, body: { digest: was.digest } }
+    return was?.state === 'changed'
+      ? 'what was trusted before were other files; look at these and decide: svc workspace trust-status'
+      : { method: 'DELETE', path }
+  },
+}
