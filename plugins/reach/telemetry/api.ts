@@ -81,6 +81,8 @@ export interface TelemetryApi {
   ): T
   /** The header `traceparent` for what leaves the daemon; undefined where nothing is traced. */
   traceparent(cause?: string): string | undefined
+  /** The same for what the turn of a session does, where one runs. */
+  traceparentOfTurn(sessionId: string): string | undefined
 }
 
 export const Telemetry = token<TelemetryApi>('telemetry@1')

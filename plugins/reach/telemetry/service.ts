@@ -47,6 +47,10 @@ export class TelemetryService implements TelemetryApi {
     return this.traces.traceparent(cause)
   }
 
+  traceparentOfTurn(sessionId: string): string | undefined {
+    return this.traces.ofTurn(sessionId)
+  }
+
   /** All metrics as the text that a header `Accept` asks for. */
   async exposition(accept: string | undefined): Promise<{ readonly text: string; readonly type: string }> {
     const as = expositionFor(accept)

@@ -7,6 +7,7 @@ import { Checks, StatusMembers } from '../../desk/daemon/api.js'
 import { Workspaces } from '../../desk/workspaces/api.js'
 import { Events, isGap } from '../../platform/events/api.js'
 import { Processes } from '../../platform/processes/api.js'
+import { Telemetry } from '../../reach/telemetry/api.js'
 import { SessionMcpServers, Sessions } from '../sessions/api.js'
 import { ToolBackends, Tools } from '../tools/api.js'
 import { Mcp, McpServerKind, McpServerSources } from './api.js'
@@ -32,7 +33,7 @@ const family: ResourceFamily = {
   load: async extension => (await import('./shipped.js')).readServers(extension),
 }
 
-/** MCP servers: declared in nine places, held by the daemon, handed to sessions. */
+/** MCP servers: declared in ten places, held by the daemon, handed to sessions. */
 export default definePlugin({
   name: 'mcp',
   version: '0.1.0',
@@ -48,6 +49,7 @@ export default definePlugin({
     tools: maybe(Tools),
     sandboxes: maybe(Confinement),
     extensions: maybe(Extensions),
+    telemetry: maybe(Telemetry),
   },
   provides: Mcp,
   service: () => import('./service.js').then(module => module.McpService),

@@ -26,6 +26,7 @@ import type { AgentDefinition, Agents } from '../../agents/agents/api.js'
 import type { ExtensionsApi } from '../../delivery/extensions/api.js'
 import type { Workspace, Workspaces } from '../../desk/workspaces/api.js'
 import type { Processes } from '../../platform/processes/api.js'
+import type { TelemetryApi } from '../../reach/telemetry/api.js'
 import type { AcpMcpServer, SessionInfo, Sessions } from '../sessions/api.js'
 import type { ToolPlace, ToolsApi } from '../tools/api.js'
 import type { CatalogOrigin, McpApi } from './api.js'
@@ -61,6 +62,7 @@ export type McpKernel = PluginKernel<{
   tools: MaybeToken<ToolsApi>
   sandboxes: MaybeToken<ConfinementApi>
   extensions: MaybeToken<ExtensionsApi>
+  telemetry: MaybeToken<TelemetryApi>
 }>
 
 /** MCP servers: those that there are, how they are, and their tools. */
@@ -89,6 +91,10 @@ export class McpService implements McpApi {
     this.tools = new McpTools({
       ...{ clock: kernel.clock, agents, workspaces, sources: this.sources },
       connection: (server, place, workspace) => this.#connection(server, place, workspace),
+      traceparent: ({ sessionId }) => {
+        const telemetry = kernel.needs.telemetry.current
+        return sessionId === undefined ? telemetry?.traceparent() : telemetry?.traceparentOfTurn(sessionId)
+      },
     })
     this.hosting = new Hosting(kernel)
     const declared = (id: string | undefined) =>

@@ -29,6 +29,8 @@ interface BackendWorld {
   readonly sources: Sources
   /** The one of a server that a caller has. */
   connection(server: Server, place: ToolPlace, workspace: Workspace | undefined): Connection
+  /** Where a call is in its trace; undefined while nothing is traced. */
+  traceparent(place: ToolPlace): string | undefined
 }
 
 /** The tools of MCP servers. A list is made anew when a server, its tools or its state are others than before. */
@@ -78,7 +80,7 @@ export class McpTools implements ToolBackend {
       // What was approved is another tool by now, though it is called the same.
       if (!listed || this.#describe(connection.server, listed).digest !== tool.digest)
         throw toolFault('tool_unavailable', ['runtime_descriptor_mismatch'], `${tool.id} was changed by its server`)
-      return connection.call(mcpTool, input, by.signal)
+      return connection.call(mcpTool, input, by.signal, this.world.traceparent(by))
     }
     try {
       // A server that was started anew knows its sessions no more. What it refused it did not execute, so it is asked once more.

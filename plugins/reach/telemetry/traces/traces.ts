@@ -10,6 +10,7 @@ import { Endpoint, Headers, SampleRatio, ServiceName } from '../settings.js'
 import { Newest, placeOf, type SpanPlace, traceparentOf } from './context.js'
 import type { ExporterState } from './exporter.js'
 import { headersIn } from './headers.js'
+import { markOutgoing } from './outgoing.js'
 import type { OpenSpan, Tracer } from './tracer.js'
 
 /** Requests, events and records that are remembered for what follows from them, and spans that are open at once. */
@@ -39,6 +40,8 @@ interface On {
   /** By session. */
   readonly turns: Newest<OpenSpan>
   readonly runs: Newest<OpenSpan>
+  /** Requests of the daemon carry their place no longer. */
+  readonly unmark: () => void
 }
 
 type EndOf = Parameters<OpenSpan['end']>[0]
@@ -97,13 +100,24 @@ export class Traces {
     })
     const open = () => new Newest<OpenSpan>(MOST_OPEN)
     const causes = new Newest<SpanPlace>(MOST_CAUSES)
-    this.#on = { tracer, url, current: new AsyncLocalStorage(), causes, requests: open(), turns: open(), runs: open() }
+    const unmark = markOutgoing(url, () => this.traceparent())
+    this.#on = {
+      tracer,
+      url,
+      current: new AsyncLocalStorage(),
+      causes,
+      requests: open(),
+      turns: open(),
+      runs: open(),
+      unmark,
+    }
   }
 
   /** Sends what waits, for a while. */
   async close(): Promise<void> {
     const on = this.#on
     this.#on = undefined
+    on?.unmark()
     await on?.tracer.exporter.close()
   }
 

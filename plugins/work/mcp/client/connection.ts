@@ -147,14 +147,19 @@ export class Connection {
   }
 
   /** @throws Fault `mcp_unreachable`, `mcp_call_failed` and those of logins; {@link SessionRefused} */
-  async call(tool: string, input: unknown, signal: AbortSignal): Promise<CallResult> {
+  async call(tool: string, input: unknown, signal: AbortSignal, traceparent?: string): Promise<CallResult> {
     const ready = await this.#ready()
     const { client } = ready
     this.#calls++
     ready.calls++
     try {
       const { CallToolResultSchema } = await import('@modelcontextprotocol/sdk/types.js')
-      const params = { name: tool, arguments: input as Record<string, unknown> }
+      const params = {
+        name: tool,
+        arguments: input as Record<string, unknown>,
+        // The member of `_meta` that MCP keeps for it.
+        ...(traceparent !== undefined && { _meta: { traceparent } }),
+      }
       // Not `callTool`: it compiles schemas of the server, which may be anything.
       const result = await client.request({ method: 'tools/call', params }, CallToolResultSchema, {
         signal,

@@ -8,6 +8,7 @@ import {
   McpAuthQuery,
   McpAuthStatus,
 } from '../../../../schemas/settings/mcp-servers.js'
+import { undo } from '../../../desk/changes/api.js'
 import type { McpService } from '../service.js'
 import { PAGE_HEADERS, page } from './page.js'
 
@@ -84,6 +85,7 @@ export const authRoutes = [
   route({
     method: 'POST',
     path: `${at}/exchange`,
+    with: [undo({ by: 'never', why: 'end the login: svc mcp auth logout' })],
     summary: 'Complete a login to an MCP server with the code or the redirect URL',
     query: McpAuthQuery,
     body: ExchangeMcpAuthBody,
@@ -102,7 +104,10 @@ export const authRoutes = [
     query: McpAuthQuery,
     privileged: true,
     replies: { 200: McpAuthStatus },
-    with: [cli('mcp auth logout', { ...ofServer, view: statusView })],
+    with: [
+      undo({ by: 'never', why: 'a login is not kept; log in again: svc mcp auth login' }),
+      cli('mcp auth logout', { ...ofServer, view: statusView }),
+    ],
     handle: async (self, { params, query, actor }) => ok(await self.logout(params.name, query, actor)),
   }),
 ]

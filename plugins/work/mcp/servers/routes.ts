@@ -9,7 +9,9 @@ import {
   ShowMcpServerQuery,
 } from '../../../../schemas/settings/mcp-servers.js'
 import { ApplyOutcome } from '../../../../schemas/settings.js'
+import { undo } from '../../../desk/changes/api.js'
 import type { McpService } from '../service.js'
+import { serverUndo } from './undo.js'
 
 const route = routeOf<McpService>(describe('Settings'))
 
@@ -89,6 +91,7 @@ export const serverRoutes = [
   route({
     method: 'PUT',
     path: '/api/settings/mcp-servers/{name}',
+    with: [undo(serverUndo)],
     summary: 'Create or replace an MCP server',
     query: McpTargetQuery,
     body: PutMcpServerBody,
@@ -103,7 +106,10 @@ export const serverRoutes = [
     query: McpTargetQuery,
     privileged: true,
     replies: { 200: ApplyOutcome },
-    with: [cli('mcp remove', { options: { workspace_id: 'workspace' }, done: 'removed MCP server {name}' })],
+    with: [
+      undo(serverUndo),
+      cli('mcp remove', { options: { workspace_id: 'workspace' }, done: 'removed MCP server {name}' }),
+    ],
     handle: async (self, { params, query, actor }) => ok(await self.remove(params.name, query, actor)),
   }),
 ]

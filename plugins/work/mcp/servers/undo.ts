@@ -1,0 +1,37 @@
+import { canonicalJson } from '../../../../kernel/kit/canonical.js'
+import type { McpServerView } from '../../../../schemas/settings/mcp-servers.js'
+import { type ChangeSeen, pick, type Undo } from '../../../desk/changes/api.js'
+
+const viewIn = (state: unknown): McpServerView | undefined => Object(state).mcp_server
+const WRITTEN = ['command', 'args', 'url', 'sandbox', 'catalog_entry', 'catalog_version']
+const HIDDEN = ['env_keys', 'secret_env_keys', 'header_keys', 'secret_header_keys', 'auth'] as const
+
+const pathOf = ({ params, query }: Pick<ChangeSeen, 'params' | 'query'>) => {
+  const place = new URLSearchParams(query)
+  place.delete('target')
+  const text = place.toString()
+  return `/api/settings/mcp-servers/${encodeURIComponent(params.name ?? '')}${text && `?${text}`}`
+}
+
+/** The way back from a server that was written or removed: the one before it, as far as a reply shows all of it. */
+export const serverUndo: Undo = {
+  by: 'custom',
+  of: 'mcp_server',
+  compares: ['declared_in', ...WRITTEN, ...HIDDEN],
+  reads: asked => [pathOf(asked)],
+  request: seen => {
+    const [was, is] = [viewIn(seen.before), viewIn(seen.after)]
+    const path = pathOf(seen)
+    if (is && (!was || was.declared_in !== is.declared_in)) return { method: 'DELETE', path }
+    if (!was) return 'the server was not there'
+    const hidden = HIDDEN.find(member => was[member] && canonicalJson(was[member]) !== '[]')
+    if (hidden !== undefined)
+      return 'values of its variables, headers and logins are never shown, so they are not kept; add it again: svc mcp add'
+    const sidecar = was.declared_in.endsWith('mcp.json') ? 'target=sidecar' : ''
+    return {
+      method: 'PUT',
+      path: (sidecar && path + (path.includes('?') ? '&' : '?') + sidecar) || path,
+      body: { server: { name: was.name, ...pick(was, WRITTEN) } },
+    }
+  },
+}
