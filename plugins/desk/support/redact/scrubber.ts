@@ -13,6 +13,8 @@ const LONGEST_HIDDEN = 8192
 
 const BASE64 = /[A-Za-z0-9+/_-]{16,}={0,2}/g
 const PERCENT = /[\w.~%+&=;:/?@!$'()*,-]*%[0-9a-f]{2}[\w.~%+&=;:/?@!$'()*,-]*/gi
+/** `["authorization", "…"]` in a text that is no JSON as a whole, also in quoted JSON: its quotes have backslashes then. */
+const PAIR = /(\[\s*(\\*)"([\w-]{2,64})\2"\s*,\s*\2")((?:(?!\2").)*)(\2"\s*\])/g
 /** A text that consists of characters that people write. */
 const WRITTEN = /^[\t\n\r\x20-\x7e\u00a0-\ud7ff\ue000-\ufffc]+$/
 
@@ -63,6 +65,10 @@ export class Scrubber {
   /** A text without secrets. */
   text(text: string, depth = 0): string {
     let clean = this.#values(text)
+    if (clean.includes('["') || clean.includes('[\\') || clean.includes('[ '))
+      clean = clean.replace(PAIR, (whole, before: string, _, name: string, value: string, after: string) =>
+        isSecretName(name) && !isReference(value) ? `${before}${REDACTED}${after}` : whole,
+      )
     if (depth < DEEPEST_TEXT) {
       clean = this.#embedded(clean, depth)
       if (clean.includes('%')) clean = clean.replace(PERCENT, token => this.#percent(token, depth))
@@ -213,5 +219,6 @@ function openEnded(texts: string[], sources: readonly string[]): void {
 }
 
 /** The word at the beginning of a text, unless it is the name of a value itself. */
-const FIRST_WORD = /^[^\s"',;=:]+(?![^\s"',;=:]|["']?\s*[=:])/
+// What begins JSON stays: without its brace nothing of it would be searched by names.
+const FIRST_WORD = /^(?![[{])[^\s"',;=:]+(?![^\s"',;=:]|["']?\s*[=:])/
 const OPEN_END = /([A-Za-z][\w-]{1,63})\\*["']?\s*[=:]\s*\\*["']?[^\s"',;]*$/

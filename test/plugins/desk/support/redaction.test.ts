@@ -60,6 +60,8 @@ const WAYS: Readonly<Record<string, (name: string, value: string) => string>> = 
   'a quoted assignment': (name, value) => `${name} = "${value}"`,
   'a header': (name, value) => `> ${name}: ${value}`,
   'a header as a pair': (name, value) => JSON.stringify({ headers: [[name, value]] }),
+  'a pair behind words': (name, value) => `sent ${JSON.stringify([[name, value]])} to the server`,
+  'a quoted pair behind words': (name, value) => `sent ${JSON.stringify(JSON.stringify([name, value]))}`,
   'a header as an object': (name, value) => JSON.stringify({ list: [{ name, value }] }),
   'an option': (name, value) => `agent --${name} ${value} --verbose`,
   arguments: (name, value) => JSON.stringify({ argv: ['agent', `--${name}`, value] }),
@@ -71,18 +73,47 @@ const WAYS: Readonly<Record<string, (name: string, value: string) => string>> = 
 const canary = () => `cnry${randomBytes(9).toString('hex')}`
 
 /** What would still show a secret: the value itself, or its base64 and hex. */
-const shows = (text: string, value: string) =>
-  [value, encodeURIComponent(value), Buffer.from(value).toString('hex')].some(form => text.includes(form)) ||
-  [0, 1, 2].some(before => {
+const formsOf = (value: string): string[] => [
+  value,
+  encodeURIComponent(value),
+  Buffer.from(value).toString('hex'),
+  ...[0, 1, 2].map(before => {
     const form = Buffer.from(`${'\0'.repeat(before)}${value}`).toString('base64')
-    const clean = form.slice(before === 0 ? 0 : before + 1, Math.floor(((value.length + before) * 8) / 6))
-    return text.includes(clean)
-  })
+    return form.slice(before === 0 ? 0 : before + 1, Math.floor(((value.length + before) * 8) / 6))
+  }),
+]
+
+/** Characters of a form by which it is found: each place of a text is looked at once, however many secrets there are. */
+const BEGINNING = 14
+
+interface Planted {
+  readonly value: string
+  readonly where: string
+}
+
+/** Which secrets a text shows. */
+function shownIn(planted: readonly Planted[]): (text: string) => string[] {
+  const forms = new Map<string, { readonly form: string; readonly where: string }[]>()
+  for (const { value, where } of planted)
+    for (const form of formsOf(value)) {
+      const beginning = form.slice(0, BEGINNING)
+      const same = forms.get(beginning) ?? []
+      forms.set(beginning, same)
+      same.push({ form, where })
+    }
+  return text => {
+    const found: string[] = []
+    for (let at = 0; at + BEGINNING <= text.length; at++)
+      for (const { form, where } of forms.get(text.slice(at, at + BEGINNING)) ?? [])
+        if (text.startsWith(form, at)) found.push(where)
+    return found
+  }
+}
 
 const test = suite('secrets in support bundles')
 
 test(`none of ${COUNT} planted secrets is in a bundle, whatever is around it`, async () => {
-  const planted: { readonly value: string; readonly where: string }[] = []
+  const planted: Planted[] = []
   const plant = (where: string) => {
     const value = canary()
     planted.push({ value, where })
@@ -114,6 +145,9 @@ test(`none of ${COUNT} planted secrets is in a bundle, whatever is around it`, a
   log({ plugin: 'sessions', msg: `the agent says ${split.slice(0, 9)}` })
   log({ plugin: 'tasks', msg: 'something else in between' })
   log({ plugin: 'sessions', msg: `${split.slice(9)} and goes on` })
+  // A line that may go on in the next one, which is JSON.
+  log({ plugin: 'json', msg: `> credentials: ${plant('a header before JSON')}` })
+  log({ plugin: 'json', msg: JSON.stringify({ headers: [['apiKey', plant('a pair behind a header')]] }) })
   const halves = plant('the value of a name over two lines')
   log({ plugin: 'mcp', msg: `api_key=${halves.slice(0, 8)}` })
   log({ plugin: 'mcp', msg: `${halves.slice(8)} and more` })
@@ -163,9 +197,11 @@ test(`none of ${COUNT} planted secrets is in a bundle, whatever is around it`, a
     const operation = await s.make()
     assert.is(operation.status, 'completed', operation.failure_reason)
     const files = await s.unpack(operation)
-    const found = planted.flatMap(({ value, where }) =>
-      [...files].flatMap(([name, text]) => (shows(text, value) ? [`${where} in ${name}`] : [])),
-    )
+    const shown = shownIn(planted)
+    for (const { value, where } of planted)
+      for (const form of formsOf(value))
+        assert.ok(shown(`before ${form} after`).includes(where), `a search for ${form}`)
+    const found = [...files].flatMap(([name, text]) => shown(text).map(where => `${where} in ${name}`))
     assert.equal([...new Set(found)].slice(0, 40), [])
     // The lines themselves are there: what is tested is not their absence.
     const tail = (files.get('logs-tail.txt') as string).trimEnd().split('\n')
