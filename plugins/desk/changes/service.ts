@@ -175,7 +175,8 @@ export class ChangesService implements ChangesApi {
   async #outcome(pending: Pending, route: Route, params: Asking['params'], reply: unknown, actor: Actor) {
     const { asked, way, before } = pending
     const reads = way.by === 'record' ? filled(route.path, params) : pending.reads
-    const after = way.by === 'record' || reads === undefined ? pending.after : (await this.#get(reads, actor)).state
+    const isKnown = way.by === 'record' || reads === undefined
+    const after = isKnown ? pending.after : (told(way, asked.body, reply) ?? (await this.#get(reads, actor)).state)
     const [was, is] = [before, after].map(state => {
       const core = this.#core(way, route, asked.body, way.by === 'record' && state ? { record: state } : state)
       return core === undefined ? undefined : canonicalJson(core)
@@ -397,6 +398,15 @@ export class ChangesService implements ChangesApi {
       ? ChangeErrors.change_not_found('nothing was changed that is remembered')
       : ChangeErrors.change_not_found(`no change ${shown(id)} is remembered`)
   }
+}
+
+/** The reply of a PATCH that has all that the request names, where the read has it: a second read would say no more. */
+function told(way: Undo, body: unknown, reply: unknown): unknown {
+  if (way.by !== 'patch' || way.in !== undefined || way.of === '') return undefined
+  const state = at(reply, way.of)
+  if (typeof state !== 'object' || state === null) return undefined
+  const names = Object.keys(Object(body))
+  return names.every(name => Object(state)[name] !== undefined) ? reply : undefined
 }
 
 /** What a reply of an error says. */

@@ -159,7 +159,7 @@ function valuesOf(value: unknown, member: string, reading: Reading) {
   for (const [key, entry] of Object.entries(value ?? {})) {
     if (entry === null) continue
     const text = textOf(entry, `${member}.${key}`)
-    const variable = /^\$\{(?:env:)?([A-Za-z_]\w*)\}$/.exec(text)?.[1]
+    const variable = /^\$\{([A-Za-z_]\w*)\}$/.exec(text.replace('{env:', '{'))?.[1]
     if (variable === undefined) (plain as Record<string, string>)[key] = expand(text, reading)
     else (secret as Record<string, string>)[key] = reading.place.ref(reading.name, variable)
   }
@@ -182,7 +182,8 @@ function textOf(value: unknown, member: string): string {
 function expand(text: string, { place, name }: Reading): string {
   return text.replace(/\$\{([^{}]*)\}/g, (whole, inside: string) => {
     if (/^(?:workspaceFolder|workspaceRoot|projectRoot|CLAUDE_PROJECT_DIR)$/.test(inside)) return place.root
-    const [, variable, fallback] = /^(?:env:)?([A-Za-z_]\w*)(?::-([\s\S]*))?$/.exec(inside) ?? []
+    const [, variable, fallback] =
+      /^([A-Za-z_]\w*)(?::-([\s\S]*))?$/.exec(`{${inside}`.replace('{env:', '{').slice(1)) ?? []
     if (fallback !== undefined) return fallback
     const named = shown(whole, 60).slice(1, -1)
     throw new Error(
