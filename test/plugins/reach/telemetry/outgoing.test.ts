@@ -99,12 +99,12 @@ test('a call of an MCP tool and each request that a plugin sends in a trace name
     )
     assert.is((await scene.post('/api/ext/acme.send/fetch')).status, 204)
     const [plain, own] = ['/plain', '/own'].map(at => scene.endpoint.received.find(one => one.path === at)?.headers)
-    assert.match(plain?.traceparent, `00-${TRACE}-`)
+    assert.match(`${plain?.traceparent}`, `00-${TRACE}-`)
     assert.is(own?.traceparent, 'mine', 'a header of the caller stays')
     const { body, headers } = await scene.callTool()
     const { _meta: meta } = JSON.parse(body).params
     assert.match(meta.traceparent, new RegExp(`^00-${TRACE}-[0-9a-f]{16}-01$`))
-    assert.match(headers.traceparent, `00-${TRACE}-`)
+    assert.match(`${headers.traceparent}`, `00-${TRACE}-`)
   }
   assert.ok(collector.received.length > 0)
   assert.equal(
