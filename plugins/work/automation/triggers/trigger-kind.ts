@@ -4,7 +4,7 @@ import { shown, text } from '../../../../kernel/kit/text.js'
 import { kind, type RecordScope, type StoredRecord } from '../../../../kernel/plugin.js'
 import { FireLimit, LoopTarget, Retry, WebhookScheme } from '../../../../schemas/automation.js'
 import { decodeAs, identityProblem, isLoop, type JobProblem, limitsProblem, loopProblem } from '../job-kind.js'
-import { schemes } from '../webhooks/schemes.js'
+import { schemes } from '../webhooks/scheme-table.js'
 import { templateProblem } from './prompt-template.js'
 
 /** Spec of a record of kind `automation.trigger`, decoded leniently: unknown members are dropped. */

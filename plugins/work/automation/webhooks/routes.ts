@@ -2,7 +2,7 @@ import { describe } from '../../../../kernel/kit/annotations/index.js'
 import { ok, routeOf } from '../../../../kernel/plugin.js'
 import { WebhookReply } from '../../../../schemas/automation.js'
 import type { AutomationService } from '../service.js'
-import { schemeHeaders } from './schemes.js'
+import { schemeHeaders } from './scheme-table.js'
 import type { Accepted } from './webhooks.js'
 
 const route = routeOf<AutomationService>(describe('Automation'))

@@ -13,7 +13,8 @@ import { type FireWork, promptOf, runId } from '../triggers/fires.js'
 import { matches } from '../triggers/match.js'
 import type { TriggerRecord } from '../triggers/trigger-kind.js'
 import { membersOf } from './body.js'
-import { FRESH_MS, type Headers, isOf, isSigned, readSigned, type Scheme, schemes, signedHeaders } from './schemes.js'
+import { type Scheme, schemes } from './scheme-table.js'
+import { FRESH_MS, type Headers, isOf, isSigned, readSigned, signedHeaders } from './schemes.js'
 
 /** Rate limit per webhook, counting refused deliveries. */
 const DELIVERIES = { burst: 60, perSecond: 10 }
