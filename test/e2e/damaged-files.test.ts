@@ -94,8 +94,17 @@ test('a definition that cannot be read is named by the doctor, and its neighbour
   await damaged(files, async () => {
     const daemon = await start()
     try {
-      await extensionIs('error')
-      const { items } = await ask('GET', '/api/doctor?quiet=true')
+      // Extensions are loaded after the daemon is ready.
+      const items = await until(
+        async () => {
+          const report = await ask('GET', '/api/doctor?quiet=true')
+          return report.items.some(({ code }: { code: string }) => code === 'extension_failed')
+            ? report.items
+            : undefined
+        },
+        PATIENCE_MS,
+        () => 'the doctor names the extension',
+      )
       const said = new Map(items.map((item: { code: string; message: string }) => [item.code, item.message]))
       for (const [code, file] of [
         ['agent_invalid', 'agents/scripted/AGENT.md'],
