@@ -1,3 +1,4 @@
+import { clip } from '../kernel/kit/text.js'
 import type { ErrorBody } from '../schemas/kernel/error.js'
 
 /** Exit codes of every command. */
@@ -87,7 +88,7 @@ export function replyFault(status: number, text: string): CliFault {
   const exit = exitOfStatus(status)
   const body = parseBody(text)
   if (body === undefined) {
-    const shown = text.trim().slice(0, 500)
+    const shown = clip(text.trim(), 500)
     const message = shown === '' ? `the daemon answered ${status}` : shown
     return new CliFault(`http_${status}`, message, { exit, body: parseJson(text) })
   }

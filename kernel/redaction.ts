@@ -1,6 +1,7 @@
 import { Fault } from './contract/errors.js'
 import type { Redact, RedactedStream, Redactor, SecretSource } from './contract/redact.js'
 import type { Registry } from './hooks/index.js'
+import { clip } from './kit/text.js'
 
 interface Followed {
   readonly redactors: Registry<Redactor>
@@ -26,7 +27,7 @@ export class Redaction implements Redact {
   }
 
   text(text: string, max = Number.POSITIVE_INFINITY): string {
-    return this.#current()?.text(text, max) ?? text.slice(0, max)
+    return this.#current()?.text(text, max) ?? clip(text, max)
   }
 
   value<T>(value: T, kept?: (name: string) => boolean): T {

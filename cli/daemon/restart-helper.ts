@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { closeSync, fstatSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { clip } from '../../kernel/kit/text.js'
 import { leaveHomeCgroup } from '../../plugins/platform/processes/cgroup.js'
 import { Operations, type StoredOperation } from '../../plugins/platform/restart/operations.js'
 import { isOpen } from '../../plugins/platform/restart/states.js'
@@ -115,7 +116,7 @@ async function runNext(
     await sleep(POLL_MS)
   }
   const said = failed?.message ?? (logTail(log, size, TAIL_LINES).join('; ') || `it ended with code ${child.exitCode}`)
-  return { code: failed ? 1 : child.exitCode, said: said.slice(0, TAIL_CHARACTERS) }
+  return { code: failed ? 1 : child.exitCode, said: clip(said, TAIL_CHARACTERS) }
 }
 
 /** Waits until no daemon holds the home or `isOver`; the pid of one that holds it for too long. */

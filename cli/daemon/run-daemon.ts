@@ -2,6 +2,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { Fault, messageOf } from '../../kernel/contract/errors.js'
 import type { Kernel } from '../../kernel/index.js'
+import { clip } from '../../kernel/kit/text.js'
 import { readDotEnv } from '../../plugins/desk/settings/dot-env.js'
 import { WITHHELD } from '../../plugins/platform/processes/withheld.js'
 import type { Env } from '../address.js'
@@ -137,7 +138,7 @@ function serviceExit(service: Service, error: unknown, code: number): number {
 
 async function reloadConfig(kernel: Kernel, log: DaemonLog): Promise<void> {
   const { status, body } = await kernel.inject({ method: 'POST', url: '/api/settings/reload' })
-  if (status >= 400) log({ level: 'warn', msg: `config.json was not loaded again: ${body.slice(0, 500)}` })
+  if (status >= 400) log({ level: 'warn', msg: `config.json was not loaded again: ${clip(body, 500)}` })
 }
 
 /** Who connects to a socket that no door serves waits for ever. */

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { findNodeAtLocation, type Node, type ParseError } from 'jsonc-parser'
 import { parse, TomlError } from 'smol-toml'
 import { readRegularFile } from '../../kernel/kit/read-file.js'
-import { shown } from '../../kernel/kit/text.js'
+import { clip, shown } from '../../kernel/kit/text.js'
 import { membersOf, placeOf, plain, treeOf } from '../../plugins/platform/configuration/jsonc.js'
 import { syntaxProblem } from '../../plugins/platform/configuration/syntax.js'
 
@@ -137,7 +137,7 @@ export function typeOf(value: unknown): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'string') return `the text ${shown(value, 40)}`
-  return typeof value === 'object' ? 'an object' : `the ${typeof value} ${String(value).slice(0, 40)}`
+  return typeof value === 'object' ? 'an object' : `the ${typeof value} ${clip(String(value), 40)}`
 }
 
 /** A text; numbers and booleans as they are written. Undefined for anything else. */

@@ -1,6 +1,6 @@
 import { basename, dirname } from 'node:path'
 import { command } from '../../kernel/kit/commands/command-line.js'
-import { shown } from '../../kernel/kit/text.js'
+import { clip, shown } from '../../kernel/kit/text.js'
 import {
   type Document,
   ForeignFileError,
@@ -167,11 +167,13 @@ const inner = (text: string) => shown(text, 60).slice(1, -1)
 /** The name as it is where tools and the vault can have it, else the nearest one. @throws NotCarried */
 function serverName(written: string): string {
   if (/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/.test(written)) return written
-  const name = written
-    .normalize('NFKD')
-    .replace(/[^A-Za-z0-9_.-]+/g, '-')
-    .replace(/^[^A-Za-z0-9]+|-+$/g, '')
-    .slice(0, 64)
+  const name = clip(
+    written
+      .normalize('NFKD')
+      .replace(/[^A-Za-z0-9_.-]+/g, '-')
+      .replace(/^[^A-Za-z0-9]+|-+$/g, ''),
+    64,
+  )
   if (name === '' || /[<>]/.test(written))
     throw new NotCarried('svc has no name for it: letters, digits, _, . and - are allowed')
   return name

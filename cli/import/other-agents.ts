@@ -1,5 +1,5 @@
 import { basename, dirname, sep } from 'node:path'
-import { shown } from '../../kernel/kit/text.js'
+import { clip, shown } from '../../kernel/kit/text.js'
 import { scheduleProblem } from '../../plugins/work/automation/schedule.js'
 import type { Schedule } from '../../schemas/automation.js'
 import { wantSkill } from './claude.js'
@@ -84,7 +84,7 @@ function readJobs(document: Document, path: string, around: Around, found: Findi
     const place = { file: path, line: document.lineOf([...at, index]) }
     const job = objectOf(value) ?? {}
     const named = [job.name, job.id].find(text => typeof text === 'string' && text.trim() !== '')
-    const name = typeof named === 'string' ? named.trim().slice(0, 200) : `job ${index + 1}`
+    const name = typeof named === 'string' ? clip(named.trim(), 200) : `job ${index + 1}`
     found.entry(place, shown(name, 60).slice(1, -1), () => {
       const { prompt, left } = promptOf(job)
       const schedule = scheduleOf(job.schedule, around)

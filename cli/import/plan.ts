@@ -1,3 +1,4 @@
+import { clip } from '../../kernel/kit/text.js'
 import type { Schedule } from '../../schemas/automation.js'
 
 /** A place in a file of another program. */
@@ -155,5 +156,5 @@ export function slug(text: string, fallback: string, max = 48): string {
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')
     .replace(/^-+|-+$/g, '')
-  return words.slice(0, max).replace(/-+$/, '') || fallback
+  return clip(words, max).replace(/-+$/, '') || fallback
 }

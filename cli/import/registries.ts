@@ -1,4 +1,4 @@
-import { shown } from '../../kernel/kit/text.js'
+import { clip, shown } from '../../kernel/kit/text.js'
 import { catalog } from '../../plugins/agents/providers/catalog.js'
 import {
   type Document,
@@ -228,6 +228,6 @@ function wantProvider(id: string, entry: Members, place: Place, { platform }: Ar
     throw new NotCarried('its package or an argument has characters that svc does not put into a command')
   for (const name of Object.keys(objectOf(way.env) ?? {}))
     found.leave(place, `${id} ${inner(name)}`, 'set it in the environment of the daemon; a provider has no variables')
-  const title = typeof entry.name === 'string' ? { display_name: entry.name.slice(0, 200) } : {}
+  const title = typeof entry.name === 'string' ? { display_name: clip(entry.name, 200) } : {}
   found.want({ kind: 'provider', ...place, name: id, settings: { ...title, command: words.join(' ') }, notes: [] })
 }

@@ -3,6 +3,7 @@ import { messageOf } from '../contract/errors.js'
 import type { Report } from '../contract/hook.js'
 import type { Log } from '../contract/plugin-kernel.js'
 import { type Rate, TokenBucket } from '../kit/rate.js'
+import { clip } from '../kit/text.js'
 
 /** A service that ended unexpectedly, a tap or a release that failed: attributed to its plugin. */
 export interface AttributedFault {
@@ -41,7 +42,7 @@ export class FaultLog {
 
   /** Says whether it is worth a line: at its 1st, 2nd, 4th, 8th … time, unless its owner has had its share. */
   add(fault: Omit<AttributedFault, 'count'>): boolean {
-    const error = fault.error.slice(0, LONGEST)
+    const error = clip(fault.error, LONGEST)
     const key = `${fault.owner}\n${fault.where}\n${error}`
     const count = (this.#faults.get(key)?.count ?? 0) + 1
     this.#faults.delete(key)

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { fastifyPlugin, type PluginMetadata } from 'fastify-plugin'
 import type { BoundRoute } from '../contract/bound.js'
 import { KernelErrors } from '../contract/errors.js'
+import { clip } from '../kit/text.js'
 import type { GenerationContext } from './generation.js'
 import { sendFault, translated } from './reply.js'
 import { type bodyOf, readBodies } from './request.js'
@@ -67,7 +68,7 @@ export const routes = part<RoutesOptions>(
 export const unrouted = part('unrouted', { dependencies: all, encapsulate: true }, (app, { context }) => {
   app.addHook('onRequest', context.entrance.before())
   app.setNotFoundHandler((request: FastifyRequest, reply: FastifyReply) => {
-    const text = `no route ${request.method} ${request.url.split('?')[0]?.slice(0, 200)}`
+    const text = `no route ${request.method} ${clip(request.url.split('?', 1)[0] ?? '', 200)}`
     return sendFault(KernelErrors.route_not_found(text), request, reply, context)
   })
 })

@@ -8,6 +8,7 @@ import {
   type SocketReply,
   type StreamReply,
 } from '../contract/route.js'
+import { clip } from '../kit/text.js'
 import { HttpErrors } from './errors.js'
 import { isOneOf } from './guards.js'
 import { typeOf } from './reply.js'
@@ -49,7 +50,7 @@ async function* checked(route: Route, { status, stream }: StreamReply | SocketRe
   const schema = status === 101 ? (route.replies[status] as v.GenericSchema) : route.frames
   for await (const item of stream) {
     for (const frame of item instanceof Uint8Array ? decodeFrames(item) : [item])
-      if (schema) hold(schema, frame, `${route.method} ${route.path} ${status}: ${JSON.stringify(frame).slice(0, 200)}`)
+      if (schema) hold(schema, frame, `${route.method} ${route.path} ${status}: ${clip(JSON.stringify(frame), 200)}`)
     yield item as never
   }
 }

@@ -9,7 +9,7 @@ import type { Caller, Exchange, Identified } from '../contract/kernel-hooks.js'
 import { type Actor, operator, type Party } from '../contract/record.js'
 import { type Door, isSchema, type Route } from '../contract/route.js'
 import { issueText } from '../kit/issue-text.js'
-import { wellFormedOf } from '../kit/json.js'
+import { wellFormedOf } from '../kit/text.js'
 import { HttpErrors } from './errors.js'
 import type { Doorkeeper, Upgrade } from './listeners.js'
 
@@ -134,10 +134,8 @@ const parsers = {
       if (/^\s*$/.test(text)) return done(null, undefined)
       strict(request, text, (error, value) => {
         const deep = !error && isDeeper(value, JSON_DEPTH)
-        done(
-          deep ? HttpErrors.malformed_json(`the body is nested deeper than ${JSON_DEPTH} levels`) : error,
-          error || deep ? undefined : wellFormedOf(text, value),
-        )
+        const fault = deep ? HttpErrors.malformed_json(`the body is nested deeper than ${JSON_DEPTH} levels`) : error
+        done(fault, fault ? undefined : wellFormedOf(text, value))
       })
     })
   },

@@ -57,7 +57,6 @@ export {
 } from './frontmatter.js'
 export { History, type HistoryOptions, type Retention } from './history.js'
 export { issueText } from './issue-text.js'
-export { parseJson, wellFormed } from './json.js'
 export { type JsonFile, type JsonFileOptions, type JsonFileSync, jsonFile, jsonFileSync } from './json-file.js'
 export { type Lease, LeaseErrors, type LeaseRef, LeaseTable } from './lease-table.js'
 export { type Cut, type PageOf, Paging, type PagingOptions } from './page.js'
@@ -86,5 +85,18 @@ export { RedactionErrors, SecretSet } from './secret-set.js'
 export { Serial, SerialBy } from './serial.js'
 export { type SectionSetting, settingsSection } from './settings.js'
 export { type Column, column, type Presence, type RowOf, Table, table } from './table.js'
-export { clip, covers, cut, isJoiner, nearest, shown, sqlName, text, UNSEEN, visible } from './text.js'
+export {
+  clip,
+  covers,
+  cut,
+  isJoiner,
+  nearest,
+  parseJson,
+  shown,
+  sqlName,
+  text,
+  UNSEEN,
+  visible,
+  wellFormed,
+} from './text.js'
 export { wholeOf } from './whole.js'

@@ -16,6 +16,7 @@ import { Fault } from '../contract/errors.js'
 import { systemIds } from '../ids.js'
 import { openRegularFileSync, readRegularFileSync } from '../kit/read-file.js'
 import { isUnsupported } from '../kit/system-calls.js'
+import { clip } from '../kit/text.js'
 
 /** Who holds the lock, as written in `daemon.lock`: for people and error texts, never for a decision. */
 export interface LockRecord {
@@ -46,7 +47,7 @@ export const lockFailed = (what: string, next: string, cause: unknown): Fault =>
 
 /** Text of the record of this process. @param started RFC 3339 */
 export function recordOf(started: string, startTime: string, owner: string): string {
-  const host = hostname().replace(/\s/g, '-').slice(0, longestHost) || 'unknown'
+  const host = clip(hostname().replace(/\s/g, '-'), longestHost) || 'unknown'
   return `pid ${process.pid} started ${started} host ${host} owner ${owner} start-time ${startTime}`
 }
 

@@ -4,6 +4,7 @@ import { KIND_NAME, type Kind, type RecordScope } from '../contract/kind.js'
 import type { Actor, Party, RecordWrite, StoredRecord } from '../contract/record.js'
 import { canonicalJson } from '../kit/canonical.js'
 import { issueText } from '../kit/issue-text.js'
+import { clip } from '../kit/text.js'
 import { RecordErrors } from './errors.js'
 
 /** By what way a write comes: a record route, a service in the process, or the snapshot of a source. */
@@ -72,7 +73,7 @@ const RECORD_ID = /^[^/\\\u0000-\u001f\u007f]{1,256}$/
 
 /** Refuses malformed kind names and ids. */
 function checkKey(kind: string, id: string): void {
-  if (!KIND_NAME.test(kind)) throw KernelErrors.invalid_kind(`${JSON.stringify(kind.slice(0, 80))} is not a kind name`)
+  if (!KIND_NAME.test(kind)) throw KernelErrors.invalid_kind(`${JSON.stringify(clip(kind, 80))} is not a kind name`)
   if (!RECORD_ID.test(id)) throw RecordErrors.invalid_id()
 }
 

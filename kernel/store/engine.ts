@@ -4,6 +4,7 @@ import { createRequire } from 'node:module'
 import path from 'node:path'
 import vm from 'node:vm'
 import type { SqlValue } from '../contract/storage.js'
+import { clip } from '../kit/text.js'
 import { reasonOf, StoreError } from './error.js'
 import { type FileEvents, FileWatcher, type Heap } from './file-watcher.js'
 import { SQLITE_PIN, type SqlitePin } from './sqlite-pin.js'
@@ -108,5 +109,5 @@ export function sqlError(thrown: unknown, sql: string): StoreError {
   if (thrown instanceof StoreError) return thrown
   const reason = reasonOf(thrown)
   const code = reason.includes('constraint failed') ? 'constraint_failed' : 'sql_failed'
-  return new StoreError(code, reason, `look at the statement: ${sql.trim().slice(0, 200)}`, thrown)
+  return new StoreError(code, reason, `look at the statement: ${clip(sql.trim(), 200)}`, thrown)
 }

@@ -1,4 +1,5 @@
 import type { SqlValue } from '../contract/storage.js'
+import { clip } from '../kit/text.js'
 import { type SqliteDatabase, sqlError } from './engine.js'
 import { StoreError } from './error.js'
 
@@ -83,7 +84,7 @@ export function checkOwner(verdict: Verdict, sql: string, owner: Owner, register
 
 /** @returns the error for a statement that is not run. */
 export function refused(sql: string, reason: string, hint = 'see the rules for statements of a plugin'): StoreError {
-  return new StoreError('statement_refused', `statement refused: ${reason}: ${sql.trim().slice(0, 200)}`, hint)
+  return new StoreError('statement_refused', `statement refused: ${reason}: ${clip(sql.trim(), 200)}`, hint)
 }
 
 /** First keyword, lower case; comments are passed over, and semicolons when told. */

@@ -1,18 +1,18 @@
-/** The first `max` characters, with a mark where something was cut. */
-export function shortened(text: string, max: number): string {
-  return text.length <= max ? text : `${whole(text.slice(0, max))}…`
+/** At most `max` UTF-16 code units of a text; a character of two units is never split. */
+export function clip(text: string, max: number): string {
+  return text.length <= max ? text : text.slice(0, max).replace(/[\uD800-\uDBFF]$/, '')
 }
+
+/** The same, with a mark where something was cut. */
+export const shortened = (text: string, max: number): string => (text.length > max ? `${clip(text, max)}…` : text)
 
 /** Head and tail of a text of more than `max` characters, with words for what is left out between. */
 export function headAndTail(text: string, max: number): string {
   if (text.length <= max) return text
   const head = Math.floor(max / 4)
   const left = text.length - max
-  return `${whole(text.slice(0, head))}\n[… ${left} characters left out …]\n${text.slice(text.length - (max - head))}`
+  return `${clip(text, head)}\n[… ${left} characters left out …]\n${text.slice(text.length - (max - head))}`
 }
-
-/** Without half of a surrogate pair at the end. */
-const whole = (text: string) => text.replace(/[\uD800-\uDBFF]$/, '')
 
 /** What an error says, on one line, without its last full stop. */
 export function reasonOf(error: unknown): string {

@@ -9,6 +9,7 @@ import {
   type Address,
   backoffMs,
   type Check,
+  clip,
   type Delivery,
   type DeliveryResult,
   type Host,
@@ -78,7 +79,7 @@ class DiscordBridge implements Adapter {
   async deliver(delivery: Delivery): Promise<DeliveryResult> {
     const { event, text, remote_message_id: id } = delivery
     if (id !== undefined && !/^\d{1,25}$/.test(id))
-      throw new NotSent('unknown_destination', `${JSON.stringify(id.slice(0, 80))} is no message of Discord`)
+      throw new NotSent('unknown_destination', `${JSON.stringify(clip(id, 80))} is no message of Discord`)
     const same = id === undefined ? {} : { remote_message_id: id }
     if (event === 'delete') {
       if (id === undefined) throw new NotSent('unknown_destination', 'the message to delete has no id')
@@ -326,7 +327,7 @@ class DiscordBridge implements Adapter {
 
   #lost(message: string, pause?: number): void {
     const reason = pause === undefined ? 'provider_timeout' : 'rate_limited'
-    this.#standing.report({ status: 'degraded', reason, message: message.slice(0, 500) })
+    this.#standing.report({ status: 'degraded', reason, message: clip(message, 500) })
   }
 }
 

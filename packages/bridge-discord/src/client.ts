@@ -5,6 +5,7 @@ import {
   type Address,
   type Attachment,
   bytesOf,
+  clip,
   type Delivery,
   fileMissing,
   fileName,
@@ -191,7 +192,7 @@ export class DiscordClient {
       else if (typeof bytes === 'string') missing.push(fileMissing(name, bytes))
       else {
         room -= bytes.length
-        const type = (file.content_type ?? 'application/octet-stream').slice(0, 255)
+        const type = clip(file.content_type ?? 'application/octet-stream', 255)
         attachments.push({ name, mime_type: type, data: bytes.toString('base64') })
       }
     }
@@ -217,7 +218,7 @@ export class DiscordClient {
     const channel = thread ?? group
     const id = channel ?? peer ?? ''
     if (!ID.test(id))
-      throw new NotSent('unknown_destination', `${JSON.stringify(id.slice(0, 80))} is no channel or person of Discord`)
+      throw new NotSent('unknown_destination', `${JSON.stringify(clip(id, 80))} is no channel or person of Discord`)
     if (channel !== undefined) return channel
     const known = this.places.directOf(id)
     if (known !== undefined) return known

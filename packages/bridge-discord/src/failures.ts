@@ -1,5 +1,5 @@
 import { DiscordAPIError, HTTPError, RateLimitError } from '@discordjs/rest'
-import { NotSent, type NotSentKind } from '../../bridge-kit/src/index.js'
+import { clip, NotSent, type NotSentKind } from '../../bridge-kit/src/index.js'
 
 /** Codes of Discord for what is not there. */
 const UNKNOWN = new Set([10003, 10004, 10008, 10013, 50033])
@@ -37,7 +37,7 @@ export function pauseOf(error: unknown): number | undefined {
 export function describe(error: unknown): string {
   if (error instanceof DiscordAPIError) {
     const text = error.rawError && 'message' in error.rawError ? error.rawError.message : error.message
-    return `Discord answers ${error.status}, ${error.code}: ${text.slice(0, 200)}${REMEDY[Number(error.code)] ?? ''}`
+    return `Discord answers ${error.status}, ${error.code}: ${clip(text, 200)}${REMEDY[Number(error.code)] ?? ''}`
   }
   const pause = pauseOf(error)
   if (pause !== undefined) return `Discord asks for a pause of ${Math.ceil(pause / 1000)} s`

@@ -1,3 +1,5 @@
+import { clip } from '../../bridge-kit/src/index.js'
+
 /** One plain address: no list, no comment, no quoted part, no line break, so that it is never two in a header or envelope. */
 const ADDRESS = /^[^\s@<>",;:()[\]\\\p{Cc}]{1,64}@[a-z0-9](?:[a-z0-9.-]{0,188}[a-z0-9])?$/iu
 
@@ -9,7 +11,7 @@ const MESSAGE_ID = /^[^\s<>\p{Cc}]{1,240}$/u
 
 /** The ids of a `Message-ID`, `In-Reply-To` or `References` header, without brackets; what is no id is left out. */
 export function messageIds(header: string | undefined): string[] {
-  const found = (header ?? '').slice(0, 32_768).matchAll(/<([^<>]*)>/g)
+  const found = clip(header ?? '', 32_768).matchAll(/<([^<>]*)>/g)
   return [...found].map(([, id = '']) => id).filter(isMessageId)
 }
 

@@ -1,4 +1,5 @@
 import type { Email } from 'postal-mime'
+import { clip } from '../../bridge-kit/src/index.js'
 import { domainOf } from './addresses.js'
 
 /**
@@ -37,7 +38,7 @@ interface Results {
 }
 
 function parse(header: string): Results {
-  const [head = '', ...rest] = withoutComments(header.slice(0, 8192)).toLowerCase().split(';')
+  const [head = '', ...rest] = withoutComments(clip(header, 8192)).toLowerCase().split(';')
   const methods = rest.map(statement => {
     const pairs = statement
       .trim()

@@ -1,4 +1,5 @@
 import type { Email } from 'postal-mime'
+import { clip } from '../../bridge-kit/src/index.js'
 import { isMessageId, messageIds, ownId } from './addresses.js'
 
 /** A mail that was sent and did not arrive. */
@@ -41,10 +42,7 @@ export function bouncesOf(email: Email, address: string): readonly Bounce[] | un
     : [
         {
           id,
-          reason: failed
-            .map(fields => reasonOf(fields, email.text ?? ''))
-            .join('; ')
-            .slice(0, LONGEST_REASON),
+          reason: clip(failed.map(fields => reasonOf(fields, email.text ?? '')).join('; '), LONGEST_REASON),
         },
       ]
 }
@@ -67,7 +65,7 @@ function reasonOf(fields: ReadonlyMap<string, string>, words: string): string {
   // `rfc822; ann@example.test`, `smtp; 550 no such user`
   const value = (name: string) => (fields.get(name) ?? '').replace(/^[\w.-]+\s*;\s*/, '')
   const who = value('final-recipient') || value('original-recipient')
-  const [said = ''] = /\b5\d\d[ -](?:5\.\d{1,3}\.\d{1,3} )?[^\r\n]{1,200}/.exec(words.slice(0, MOST_BYTES)) ?? []
+  const [said = ''] = /\b5\d\d[ -](?:5\.\d{1,3}\.\d{1,3} )?[^\r\n]{1,200}/.exec(clip(words, MOST_BYTES)) ?? []
   const why = [value('status'), value('diagnostic-code') || said.trim()].filter(part => part !== '').join(' ')
   return [who, why || 'not delivered'].filter(part => part !== '').join(': ')
 }

@@ -1,4 +1,4 @@
-import { authoritiesOf, type Instance, InstanceProblem, unbound } from '../../bridge-kit/src/index.js'
+import { authoritiesOf, clip, type Instance, InstanceProblem, unbound } from '../../bridge-kit/src/index.js'
 import { isAddress } from './addresses.js'
 import { type OauthConfig, Tokens } from './tokens.js'
 
@@ -106,7 +106,7 @@ export function configOf(instance: Instance): EmailConfig {
   return {
     address: own,
     own: new Set([own, ...aliases.map(alias => address('aliases', alias))].map(one => one.toLowerCase())),
-    fromName: text('from_name', instance.displayName.replace(/\p{Cc}/gu, ' ').slice(0, 100), ONE_LINE),
+    fromName: text('from_name', clip(instance.displayName.replace(/\p{Cc}/gu, ' '), 100), ONE_LINE),
     imap: { ...server('imap', { tls: 993, starttls: 143, none: 143 }), user: imapUser },
     smtp: {
       ...server('smtp', { tls: 465, starttls: 587, none: 587 }),
@@ -134,4 +134,4 @@ function tokenUrlOf(value: unknown): string {
 const problem = (message: string) => new InstanceProblem({ status: 'error', reason: 'tenant_config_invalid', message })
 
 const wrong = (key: string, value: unknown) =>
-  problem(`provider_config.${key}: ${JSON.stringify(value)?.slice(0, 80) ?? 'absent'} is not allowed here`)
+  problem(`provider_config.${key}: ${clip(JSON.stringify(value) ?? 'absent', 80)} is not allowed here`)

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import PostalMime, { type Address, type Email } from 'postal-mime'
 import type { Attachment, InboundEvent } from '../../bridge-kit/src/index.js'
+import { clip } from '../../bridge-kit/src/index.js'
 import { domainOf, isAddress, messageIds } from './addresses.js'
 import { isAuthenticated } from './authentication.js'
 import { automaticBecause } from './automatic.js'
@@ -76,11 +77,7 @@ export async function read(raw: Raw, config: EmailConfig): Promise<Reading> {
   return { kind: 'event', event, thread, subject }
 }
 
-const oneLine = (text: string) =>
-  text
-    .replace(/[\p{Cc}\s]+/gu, ' ')
-    .trim()
-    .slice(0, 200)
+const oneLine = (text: string) => clip(text.replace(/[\p{Cc}\s]+/gu, ' ').trim(), 200)
 
 const bodyOf = ({ text, html }: Email) => (text?.trim() ? text : textOfHtml(html ?? ''))
 

@@ -3,6 +3,7 @@ import MailComposer from 'nodemailer/lib/mail-composer'
 import SMTPConnection from 'nodemailer/lib/smtp-connection'
 import type XOAuth2 from 'nodemailer/lib/xoauth2'
 import {
+  clip,
   type Delivery,
   type DeliveryResult,
   InstanceProblem,
@@ -31,7 +32,7 @@ export async function compose(delivery: Delivery, config: EmailConfig, subject: 
   const { target, text, nonce, reply_to_message_id: replyTo } = delivery
   const to = target.peer_id ?? ''
   if (!isAddress(to))
-    throw new NotSent('unknown_destination', `${JSON.stringify(to.slice(0, 80))} is not one e-mail address`)
+    throw new NotSent('unknown_destination', `${JSON.stringify(clip(to, 80))} is not one e-mail address`)
   if (config.own.has(to.toLowerCase())) throw new NotSent('unknown_destination', `${to} is the bot itself`)
   const id = answerId(nonce, config.address)
   const before = [target.thread_id, replyTo].filter(known => known !== undefined).filter(isMessageId)
@@ -180,7 +181,7 @@ function failed(error: SmtpError, begun: boolean, { smtp }: EmailConfig): Delive
   if (error instanceof NotSent) return error.toResult()
   if (error instanceof InstanceProblem) return new NotSent('missing_token', error.message).toResult()
   const { code, responseCode } = error
-  const said = `${smtp.host}: ${messageOf(error)}`.replace(/\s+/g, ' ').slice(0, 300)
+  const said = clip(`${smtp.host}: ${messageOf(error)}`.replace(/\s+/g, ' '), 300)
   // A reply of the server is final; without one the message may have been taken once its content was on the way.
   if (responseCode === undefined && begun) return { status: 'unknown', message: said }
   const later = { retryAfterMs: LATER_MS }

@@ -1,3 +1,4 @@
+import { clip } from '../../bridge-kit/src/index.js'
 /** Longest body that is read; longer ones are cut. */
 export const LONGEST_BODY = 200_000
 
@@ -36,7 +37,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
 
 /** The text of an HTML message: lines of its blocks, links with their address, nothing that is not shown, nothing quoted. */
 export function textOfHtml(html: string): string {
-  const source = html.slice(0, LONGEST_BODY * 5)
+  const source = clip(html, LONGEST_BODY * 5)
   const written = new HtmlText()
   for (let at = 0; at < source.length && written.text.length < LONGEST_BODY; ) {
     const open = source.indexOf('<', at)
@@ -129,7 +130,7 @@ const HEADER_NEXT =
  * A text that is nothing but a quote stays as it is.
  */
 export function withoutQuotes(text: string): string {
-  const lines = text.slice(0, LONGEST_BODY).replace(/\r\n?/g, '\n').split('\n')
+  const lines = clip(text, LONGEST_BODY).replace(/\r\n?/g, '\n').split('\n')
   const own = lines.slice(0, endOfOwn(lines))
   while (own.length > 0 && /^\s*(?:>|$)/.test(own.at(-1) ?? '')) own.pop()
   const signature = own.findIndex(line => /^-- ?$/.test(line))

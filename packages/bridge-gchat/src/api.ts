@@ -1,6 +1,7 @@
 import {
   backoffMs,
   bytesOf,
+  clip,
   type HttpReply,
   http,
   InstanceProblem,
@@ -98,7 +99,7 @@ export class GchatApi {
       return answer
     }
     const { error } = answer as { error?: { status?: unknown; message?: unknown } | null }
-    const message = `Google Chat answered ${status}: ${String(error?.message ?? '').slice(0, 200)}`
+    const message = `Google Chat answered ${status}: ${clip(String(error?.message ?? ''), 200)}`
     if (status === 401) {
       this.#token = undefined
       throw new NotSent('missing_token', message)
@@ -132,7 +133,7 @@ export class GchatApi {
       this.#token = { value, until: this.timing.now() + ms }
       return value
     }
-    const said = `Google answered ${reply.status} to the login: ${String(why ?? error ?? '').slice(0, 200)}`
+    const said = `Google answered ${reply.status} to the login: ${clip(String(why ?? error ?? ''), 200)}`
     if (reply.status === 400 || reply.status === 401 || reply.status === 403) throw new NotSent('missing_token', said)
     const retry = reply.retryAfterMs === undefined ? {} : { retryAfterMs: reply.retryAfterMs }
     throw new NotSent('transient_delivery_failure', said, retry)

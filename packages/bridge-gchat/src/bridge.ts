@@ -4,6 +4,7 @@ import {
   type Attachment,
   type Check,
   checksOf,
+  clip,
   type Delivery,
   type DeliveryResult,
   durable,
@@ -125,7 +126,7 @@ class GchatBridge implements Adapter {
       for (const one of Array.isArray(spaces) ? spaces : []) {
         const { name, displayName, spaceType } = (one ?? {}) as Readonly<Record<string, unknown>>
         if (!isSpace(name) || this.#spaces.has(name)) continue
-        const title = typeof displayName === 'string' && displayName !== '' ? displayName.slice(0, 200) : name
+        const title = typeof displayName === 'string' && displayName !== '' ? clip(displayName, 200) : name
         targets.set(name, targetOf({ name, title, isDirect: spaceType === 'DIRECT_MESSAGE' }))
       }
       if (typeof nextPageToken !== 'string' || nextPageToken === '') break

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { fileName, type InboundEvent } from '../../bridge-kit/src/index.js'
+import { clip, fileName, type InboundEvent } from '../../bridge-kit/src/index.js'
 import { isMessage, isSpace, isUser, threadOf } from './places.js'
 
 /** A file of a message that was uploaded to Google Chat. */
@@ -110,7 +110,7 @@ function fromAddOn({ chat, commonEventObject: common }: Readonly<Record<string, 
 function spaceOf({ name, displayName, spaceType, type }: Space, user: User | undefined): SpaceOf {
   const isDirect = spaceType === 'DIRECT_MESSAGE' || (spaceType === undefined && type === 'DM')
   const title = isDirect ? textOf(user?.displayName) : textOf(displayName)
-  return { name: String(name), isDirect, title: (title || String(name)).slice(0, 200) }
+  return { name: String(name), isDirect, title: clip(title || String(name), 200) }
 }
 
 function written(message: Message, { type, user }: Event, from: SpaceOf, space: Space): Omit<Reading, 'space'> {
@@ -148,7 +148,7 @@ function clicked({ user, message, eventTime, action }: Event, from: SpaceOf): Om
       family: 'action',
       ...whence(user, from, threadOf(from.name, message?.thread?.name)),
       ...(isMessage(name) ? { message_id: name } : {}),
-      action_id: action.slice(0, 512),
+      action_id: clip(action, 512),
       addressed: true,
     },
   }
@@ -182,7 +182,7 @@ function filesOf(value: unknown): readonly FileOf[] {
     }
     const resource = textOf(attachmentDataRef?.resourceName)
     const name = fileName(textOf(contentName), 'file')
-    const type = textOf(contentType).slice(0, 255) || 'application/octet-stream'
+    const type = clip(textOf(contentType), 255) || 'application/octet-stream'
     // A file in Drive has none.
     return [{ resource: RESOURCE.test(resource) && !resource.includes('..') ? resource : '', name, type }]
   })

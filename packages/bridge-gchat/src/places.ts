@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Address, NotSent } from '../../bridge-kit/src/index.js'
+import { type Address, clip, NotSent } from '../../bridge-kit/src/index.js'
 
 /** Where a message is shown: a space, which a direct message is as well, and its thread. */
 export interface Place {
@@ -38,7 +38,7 @@ export async function placeOf(address: Address, find: (user: string) => Promise<
   if (!isSpace(given) || (thread !== undefined && !THREAD.test(thread)))
     throw new NotSent(
       'unknown_destination',
-      `${JSON.stringify([given, thread].filter(Boolean).join('#').slice(0, 120))} is no space of Google Chat`,
+      `${JSON.stringify(clip([given, thread].filter(Boolean).join('#'), 120))} is no space of Google Chat`,
     )
   return { space: given, isDirect: group === undefined, ...(thread === undefined ? {} : { thread }) }
 }
@@ -47,7 +47,7 @@ export async function placeOf(address: Address, find: (user: string) => Promise<
 export function messageIn(space: string, name: string): string {
   const [, of] = MESSAGE.exec(name) ?? []
   if (of !== space)
-    throw new NotSent('unknown_destination', `${JSON.stringify(name.slice(0, 120))} is no message of the space`)
+    throw new NotSent('unknown_destination', `${JSON.stringify(clip(name, 120))} is no message of the space`)
   return name
 }
 

@@ -2,6 +2,7 @@ import {
   type Adapter,
   type Check,
   checksOf,
+  clip,
   type Delivery,
   type DeliveryResult,
   type Host,
@@ -177,7 +178,7 @@ class GithubBridge implements Adapter {
       return { status: 401, body: { error: 'X-Hub-Signature-256 does not match' } }
     if (!/^[A-Za-z0-9-]{1,64}$/.test(guid)) return { status: 400, body: { error: 'X-GitHub-Delivery is no id' } }
     this.#pinged = true
-    if (!EVENTS.has(kind)) return { status: 200, body: { ignored: kind.slice(0, 64) } }
+    if (!EVENTS.has(kind)) return { status: 200, body: { ignored: clip(kind, 64) } }
     // Without knowing itself the bot would answer itself.
     if (!this.#self) return { status: 503, body: { error: 'not connected to GitHub yet' } }
     const payload = objectOf(body.toString('utf8'))
@@ -198,7 +199,7 @@ function resultOf({ status, text }: HttpReply, creates: boolean, id: string | un
     const made = Number.isSafeInteger(answer.id) ? String(answer.id) : id
     return { status: 'delivered', ...(made === undefined ? {} : { remote_message_id: made }) }
   }
-  const message = `GitHub answered ${status}: ${String(answer.message ?? '').slice(0, 200)}`
+  const message = `GitHub answered ${status}: ${clip(String(answer.message ?? ''), 200)}`
   if (status === 403) throw new NotSent('permission_denied', message)
   if (status === 404 || status === 410 || (status >= 300 && status < 400))
     throw new NotSent('unknown_destination', message)

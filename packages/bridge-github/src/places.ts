@@ -1,4 +1,4 @@
-import { type Address, NotSent } from '../../bridge-kit/src/index.js'
+import { type Address, clip, NotSent } from '../../bridge-kit/src/index.js'
 
 /** The conversation below an issue or pull request, or the thread of a review comment. */
 export type Place =
@@ -19,7 +19,7 @@ export function placeOf({ group_id: repository = '', thread_id: thread = '' }: A
   if (!REPOSITORY.test(repository) || number === undefined)
     throw new NotSent(
       'unknown_destination',
-      `${JSON.stringify(`${repository}#${thread}`.slice(0, 120))} is no issue or pull request`,
+      `${JSON.stringify(clip(`${repository}#${thread}`, 120))} is no issue or pull request`,
     )
   const at = { repository, number: Number(number) }
   return root === undefined ? { kind: 'issue', ...at } : { kind: 'review', ...at, root: Number(root) }
@@ -37,7 +37,6 @@ export function creationPath(place: Place): string {
 
 /** Path of one comment. @throws NotSent the id is none */
 export function commentPath({ kind, repository }: Place, id: string): string {
-  if (!/^\d{1,15}$/.test(id))
-    throw new NotSent('unknown_destination', `${JSON.stringify(id.slice(0, 40))} is no comment`)
+  if (!/^\d{1,15}$/.test(id)) throw new NotSent('unknown_destination', `${JSON.stringify(clip(id, 40))} is no comment`)
   return `/repos/${repository}/${kind === 'issue' ? 'issues' : 'pulls'}/comments/${id}`
 }

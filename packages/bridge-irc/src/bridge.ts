@@ -1,6 +1,7 @@
 import {
   type Adapter,
   type Check,
+  clip,
   type Delivery,
   type DeliveryResult,
   type Host,
@@ -48,8 +49,7 @@ class IrcBridge implements Adapter {
     if (event === 'start' || event === 'delta' || event === 'resume') return { status: 'delivered' }
     const { nick, account } = peerOf(target.peer_id ?? '')
     const to = target.group_id ?? nick
-    if (!isTarget(to))
-      throw new NotSent('unknown_destination', `${JSON.stringify(to.slice(0, 80))} is no channel or nick`)
+    if (!isTarget(to)) throw new NotSent('unknown_destination', `${JSON.stringify(clip(to, 80))} is no channel or nick`)
     const connection = this.#connection
     if (!connection) throw new NotSent('transient_delivery_failure', 'not connected', { retryAfterMs: 1000 })
     if (target.group_id === undefined && account !== undefined && (await this.#accountOf(connection, nick)) !== account)
@@ -83,7 +83,7 @@ class IrcBridge implements Adapter {
       const why = connection.refusedChannels.get(connection.lower(channel))
       const status = connection.isIn(channel) ? 'pass' : 'fail'
       const remediation = status === 'pass' ? '' : `Let ${connection.nick} join ${channel}: ${why ?? 'not joined yet'}`
-      return { check: `irc.channel ${channel}`.slice(0, 128), status, remediation }
+      return { check: clip(`irc.channel ${channel}`, 128), status, remediation }
     })
     return [
       { check: 'irc.connected', status: alive ? 'pass' : 'fail', remediation: alive ? '' : 'The server is silent.' },
@@ -137,7 +137,7 @@ class IrcBridge implements Adapter {
     const why = (channel: string) => connection.refusedChannels.get(connection.lower(channel)) ?? 'not joined yet'
     if (missing.length > 0) {
       const message = `not in ${missing.map(channel => `${channel} (${why(channel)})`).join(', ')}`
-      this.#standing.report({ status: 'degraded', message: message.slice(0, 500) })
+      this.#standing.report({ status: 'degraded', message: clip(message, 500) })
     } else if (connection.lower(connection.nick) === connection.lower(this.config.nick))
       this.#standing.report({ status: 'ready' })
     else

@@ -1,4 +1,4 @@
-import { authoritiesOf, type Instance, InstanceProblem, unbound } from '../../bridge-kit/src/index.js'
+import { authoritiesOf, clip, type Instance, InstanceProblem, unbound } from '../../bridge-kit/src/index.js'
 
 /** How the adapter reaches its network, checked. */
 export interface IrcConfig {
@@ -117,4 +117,4 @@ function keysOf(text: string, channels: readonly string[]): Map<string, string> 
 const problem = (message: string) => new InstanceProblem({ status: 'error', reason: 'tenant_config_invalid', message })
 
 const wrong = (key: string, value: unknown) =>
-  problem(`provider_config.${key}: ${JSON.stringify(value)?.slice(0, 80) ?? 'absent'} is not allowed here`)
+  problem(`provider_config.${key}: ${clip(JSON.stringify(value) ?? 'absent', 80)} is not allowed here`)

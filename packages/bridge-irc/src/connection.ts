@@ -1,7 +1,14 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
 import irc, { type IrcMessage, type Spoken } from 'irc-framework'
-import { type DeliveryResult, InstanceProblem, NotSent, type Timing, tlsProblem } from '../../bridge-kit/src/index.js'
+import {
+  clip,
+  type DeliveryResult,
+  InstanceProblem,
+  NotSent,
+  type Timing,
+  tlsProblem,
+} from '../../bridge-kit/src/index.js'
 import type { IrcConfig } from './config.js'
 import { FloodControl } from './flood.js'
 import { type Prefix, privmsgLines } from './lines.js'
@@ -375,17 +382,17 @@ export class IrcConnection {
     const [, about = ''] = params
     const text = params.at(-1) ?? ''
     if (command === 'PONG') this.#pongs.get(text)?.()
-    else if (command === 'ERROR') this.#reason = `the server closed the connection: ${text.slice(0, 200)}`
+    else if (command === 'ERROR') this.#reason = `the server closed the connection: ${clip(text, 200)}`
     else if (command === '311' && this.#asksFor(about)) {
       this.#whois!.user = params[2] ?? ''
       this.#whois!.host = params[3] ?? ''
     } else if (command === '330' && this.#asksFor(about)) this.#whois!.account = params[2]
     const kind = REFUSED[command]
     if (kind !== undefined && this.#delivering?.target === this.lower(about))
-      this.#delivering.refusals.push({ kind, text: `${command} ${text.slice(0, 200)}` })
+      this.#delivering.refusals.push({ kind, text: `${command} ${clip(text, 200)}` })
     else if (command in NOT_JOINED && this.config.channels.some(one => this.lower(one) === this.lower(about))) {
       const meaning = NOT_JOINED[command] === '' ? '' : `; ${NOT_JOINED[command]}`
-      this.refusedChannels.set(this.lower(about), `${command} ${text.slice(0, 200)}${meaning}`)
+      this.refusedChannels.set(this.lower(about), `${command} ${clip(text, 200)}${meaning}`)
       this.events.changed()
     }
   }
@@ -400,7 +407,7 @@ export class IrcConnection {
     if (/playback|history/.test(spoken.batch?.type ?? '')) return
     const { nick, target, message, tags } = spoken
     const hash = createHash('sha256').update(`${nick}\n${target}\n${message}`).digest('hex').slice(0, 12)
-    const key = tags.msgid ? `id:${tags.msgid.slice(0, 128)}` : `${this.#epoch}:${++this.#heard}:${hash}`
+    const key = tags.msgid ? `id:${clip(tags.msgid, 128)}` : `${this.#epoch}:${++this.#heard}:${hash}`
     this.#inbound = this.#inbound
       .then(async () => this.events.heard({ ...spoken, key, loggedInAs: await this.#accountBehind(spoken) }))
       .catch(() => {})

@@ -1,3 +1,4 @@
+import { clip } from './text.js'
 /** The body of a response; undefined when it has more bytes than that, which then are not read. */
 export async function bytesOf(response: Response, most: number): Promise<Buffer | undefined> {
   const parts: Uint8Array[] = []
@@ -13,7 +14,7 @@ export async function bytesOf(response: Response, most: number): Promise<Buffer 
 
 /** A name of a file that is no path and fits into a line. */
 export function fileName(name: string | undefined, fallback: string): string {
-  return (name ?? '').replace(/[\p{Cc}/\\]/gu, '_').slice(0, 200) || fallback
+  return clip((name ?? '').replace(/[\p{Cc}/\\]/gu, '_'), 200) || fallback
 }
 
 /** The words that stand for a file which is not handed on. */

@@ -1,6 +1,6 @@
 import { fileMissing } from './download.js'
 import { RpcError } from './rpc.js'
-import { split } from './text.js'
+import { clip, split } from './text.js'
 import { type Backoff, backoffMs, type Timing } from './timing.js'
 import { type Attachment, type InboundEvent, IngestRefused, type IngestResult } from './types.js'
 
@@ -153,11 +153,11 @@ const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(val
 /** An event with the part of its text that the daemon takes. */
 function withText(event: InboundEvent): InboundEvent {
   const { text, sender } = event
-  const name = (value: string | undefined) => value?.slice(0, LONGEST_NAME) || undefined
+  const name = (value: string | undefined) => clip(value ?? '', LONGEST_NAME) || undefined
   const { username, display_name: display, ...who } = sender
   const names = { username: name(username), display_name: name(display) }
   const kept = Object.fromEntries(Object.entries(names).filter(([, value]) => value !== undefined))
   if (text === undefined || text.length <= LONGEST_TEXT) return { ...event, sender: { ...who, ...kept } }
-  const [head = ''] = split(text.slice(0, LONGEST_TEXT), LONGEST_TEXT - CUT.length, 'utf16')
+  const [head = ''] = split(clip(text, LONGEST_TEXT), LONGEST_TEXT - CUT.length, 'utf16')
   return { ...event, text: `${head}${CUT}`, sender: { ...who, ...kept } }
 }

@@ -19,7 +19,7 @@ export { type Bridge, runBridge, type Surroundings } from './run.js'
 export { type ManagedInstance, messageOf, type Open } from './running.js'
 export { type Settings, settingsOf, unbound } from './settings.js'
 export { checksOf, Standing, silence, webhookCheck } from './standing.js'
-export { linesOf, measure, split, type TextUnit } from './text.js'
+export { clip, linesOf, measure, split, type TextUnit } from './text.js'
 export {
   type Backoff,
   backoffMs,

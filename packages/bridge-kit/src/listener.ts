@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { isIP } from 'node:net'
+import { clip } from './text.js'
 import { type Host, type InboundEvent, IngestRefused, type Instance, InstanceProblem } from './types.js'
 
 /** What arrives at a webhook. */
@@ -58,7 +59,7 @@ const wrong = (key: string, value: unknown, wanted: string) =>
   new InstanceProblem({
     status: 'error',
     reason: 'tenant_config_invalid',
-    message: `provider_config.${key}: ${JSON.stringify(value)?.slice(0, 80) ?? 'absent'} is not ${wanted}`,
+    message: `provider_config.${key}: ${clip(JSON.stringify(value) ?? 'absent', 80)} is not ${wanted}`,
   })
 
 /** How long a sender waits for the daemon; platforms give up after ten seconds. */

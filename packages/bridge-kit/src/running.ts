@@ -1,5 +1,6 @@
 import { Inbox } from './inbox.js'
 import { type RpcConnection, RpcError } from './rpc.js'
+import { clip } from './text.js'
 import { backoffMs, retrying, type Timing } from './timing.js'
 import {
   type Adapter,
@@ -92,13 +93,13 @@ export class Running implements Host {
   ingest: Host['ingest'] = event => this.#inbox.ingest(event)
 
   reportDelivery: Host['reportDelivery'] = async report => {
-    const params = { bridge_instance_id: this.managed.instance.id, ...report, reason: report.reason.slice(0, 4000) }
+    const params = { bridge_instance_id: this.managed.instance.id, ...report, reason: clip(report.reason, 4000) }
     const answer = await this.#inbox.untilTaken(() => this.connection.request('bridges/deliveries/report', params))
     return (answer as { outcome: 'recorded' | 'unknown' }).outcome
   }
 
   log(text: string): void {
-    process.stderr.write(`${this.managed.instance.id}: ${text.replace(/\s*\n\s*/g, ' ').slice(0, 2000)}\n`)
+    process.stderr.write(`${this.managed.instance.id}: ${clip(text.replace(/\s*\n\s*/g, ' '), 2000)}\n`)
   }
 
   async deliver(delivery: Delivery): Promise<DeliveryResult> {

@@ -1,3 +1,4 @@
+import { clip } from './text.js'
 import { type Instance, InstanceProblem } from './types.js'
 
 /** Reads members of `provider_config` and secrets. Each call throws an {@link InstanceProblem} that names what does not do. */
@@ -75,7 +76,7 @@ export function unbound({ id }: Instance, slots: readonly string[], hint?: strin
 }
 
 function wrong(key: string, value: unknown): InstanceProblem {
-  const text = JSON.stringify(value)?.slice(0, 80) ?? 'absent'
+  const text = clip(JSON.stringify(value) ?? 'absent', 80)
   const message = `provider_config.${key}: ${text} is not allowed here`
   return new InstanceProblem({ status: 'error', reason: 'tenant_config_invalid', message })
 }

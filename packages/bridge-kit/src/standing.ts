@@ -1,4 +1,5 @@
 import { messageOf } from './running.js'
+import { clip } from './text.js'
 import { backoffMs, type Timing } from './timing.js'
 import { type Check, type Host, InstanceProblem, NotSent, type StateReport } from './types.js'
 
@@ -19,7 +20,7 @@ export class Standing {
 
   /** Why the last connection ended, for the end of a sentence; empty where there was none. */
   get lastAttempt(): string {
-    return this.#why === '' ? '' : ` The last attempt: ${this.#why}`.slice(0, 1000)
+    return this.#why === '' ? '' : clip(` The last attempt: ${this.#why}`, 1000)
   }
 
   /**
@@ -39,7 +40,7 @@ export class Standing {
         return
       }
       if (this.timing.now() - begun > STABLE_MS) failures = 1
-      const message = `${name}: ${typeof why === 'string' ? why : messageOf(why)}`.slice(0, 500)
+      const message = clip(`${name}: ${typeof why === 'string' ? why : messageOf(why)}`, 500)
       this.#why = message
       this.report({ status: 'degraded', reason: 'provider_timeout', message })
       await this.timing.sleep(backoffMs(failures, this.timing), signal).catch(() => {})
@@ -80,7 +81,7 @@ export class Standing {
   }
 
   #failed(error: unknown, isFirst: boolean): void {
-    const message = messageOf(error).slice(0, 500)
+    const message = clip(messageOf(error), 500)
     const { kind, how } = error instanceof NotSent ? error : { kind: 'transient_delivery_failure', how: {} }
     if (kind === 'missing_token') this.report({ status: 'auth_required', reason: 'auth_failed', message })
     else if (kind === 'transient_delivery_failure' || isFirst) {

@@ -10,6 +10,12 @@ export function measure(text: string, unit: TextUnit): number {
   return points
 }
 
+/** At most `max` UTF-16 code units of a text; a character of two units is never split. */
+export function clip(value: string, max: number): string {
+  const last = value.charCodeAt(max - 1)
+  return value.length > max && last >= 0xd800 && last <= 0xdbff ? value.slice(0, max - 1) : value.slice(0, max)
+}
+
 const sizes: Readonly<Record<TextUnit, (character: string) => number>> = {
   bytes: character => Buffer.byteLength(character),
   utf16: character => character.length,
@@ -51,7 +57,7 @@ export function split(text: string, limit: number, unit: TextUnit): string[] {
       break
     }
     // A separator right behind the piece costs nothing.
-    const head = rest.slice(0, most + 1)
+    const head = clip(rest, most + 1)
     const newline = head.lastIndexOf('\n')
     const space = head.lastIndexOf(' ')
     const at = newline > 0 ? newline : space > most / 2 ? space : most

@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto'
+import { clip } from './text.js'
 import { InstanceProblem } from './types.js'
 
 const PEM = /-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+?)-----END CERTIFICATE-----/g
@@ -49,7 +50,7 @@ const UNTRUSTED = new Set([
  */
 export function tlsProblem(error: unknown, name: string, setting = 'tls_ca'): string | undefined {
   const { code = '', message = '' } = Object(error) as { code?: unknown; message?: unknown }
-  const about = `${String(message).slice(0, 200)} (${String(code)})`
+  const about = `${clip(String(message), 200)} (${String(code)})`
   if (UNTRUSTED.has(String(code)))
     return `the certificate is not trusted: ${about}; if it is right, set ${setting} to the certificate of its authority`
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return `the certificate is not for ${name}: ${about}`

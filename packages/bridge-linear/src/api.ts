@@ -1,4 +1,4 @@
-import { type HttpReply, http, NotSent, objectOf } from '../../bridge-kit/src/index.js'
+import { clip, type HttpReply, http, NotSent, objectOf } from '../../bridge-kit/src/index.js'
 
 /** How the bot proves who it is. */
 export type Credentials =
@@ -87,7 +87,7 @@ function dataOf(reply: HttpReply): Record<string, unknown> {
     | { message?: unknown; extensions?: { code?: unknown; userPresentableMessage?: unknown } }
     | undefined
   const code = String(first?.extensions?.code ?? '')
-  const message = String(first?.extensions?.userPresentableMessage ?? first?.message ?? '').slice(0, 200)
+  const message = clip(String(first?.extensions?.userPresentableMessage ?? first?.message ?? ''), 200)
   if (status === 401 || code === 'AUTHENTICATION_ERROR')
     throw new NotSent('missing_token', 'Linear refuses the credentials')
   if (status === 429 || code === 'RATELIMITED') {

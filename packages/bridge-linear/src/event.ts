@@ -1,4 +1,5 @@
 import type { InboundEvent } from '../../bridge-kit/src/index.js'
+import { clip } from '../../bridge-kit/src/index.js'
 import { isUuid } from './ids.js'
 
 /** Who the bot is. */
@@ -30,7 +31,7 @@ export type Reading = { readonly event: InboundEvent } | { readonly ignored: str
 export function readEvent(payload: unknown, self: Self): Reading {
   const { action, type, data } = (payload ?? {}) as Payload
   if (type !== 'Comment' || !data || (action !== 'create' && action !== 'update'))
-    return { ignored: `${String(type)} ${String(action)}`.slice(0, 100) }
+    return { ignored: clip(`${String(type)} ${String(action)}`, 100) }
   const { id, body, issueId, parentId, userId, user, createdAt, updatedAt } = data
   if (!isUuid(id) || !isUuid(issueId) || typeof body !== 'string') return { ignored: 'it is no comment on an issue' }
   // Comments of integrations have no user.
@@ -38,15 +39,15 @@ export function readEvent(payload: unknown, self: Self): Reading {
   if (userId === self.id) return { ignored: 'the bot itself wrote it' }
   const at = Date.parse(String(createdAt))
   const named = self.names.find(name => mention(name).test(body))
-  const name = typeof user?.name === 'string' ? user.name.slice(0, 200) : undefined
+  const name = typeof user?.name === 'string' ? clip(user.name, 200) : undefined
   return {
     event: {
-      idempotency_key: action === 'create' ? `${id}:create` : `${id}:${String(updatedAt).slice(0, 40)}`,
+      idempotency_key: action === 'create' ? `${id}:create` : `${id}:${clip(String(updatedAt), 40)}`,
       family: action === 'create' ? 'message' : 'edit',
       sender: {
         id: userId,
         // A name is what its owner says, an address is verified.
-        ...(typeof user?.email === 'string' ? { username: user.email.slice(0, 200) } : {}),
+        ...(typeof user?.email === 'string' ? { username: clip(user.email, 200) } : {}),
         ...(name === undefined ? {} : { display_name: name }),
         // Linear has signed it.
         authenticated: true,

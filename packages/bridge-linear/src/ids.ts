@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Address, NotSent } from '../../bridge-kit/src/index.js'
+import { type Address, clip, NotSent } from '../../bridge-kit/src/index.js'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 const IDENTIFIER = /^[A-Z][A-Z0-9]{0,9}-\d{1,9}$/
@@ -19,6 +19,6 @@ export function commentId(nonce: string): string {
 /** Issue and thread of an address. @throws NotSent it is none */
 export function issueOf({ group_id: issueId, thread_id: parentId }: Address): { issueId: string; parentId?: string } {
   if ((!isUuid(issueId) && !isIdentifier(issueId)) || (parentId !== undefined && !isUuid(parentId)))
-    throw new NotSent('unknown_destination', `${JSON.stringify(issueId?.slice(0, 80))} is no issue of Linear`)
+    throw new NotSent('unknown_destination', `${JSON.stringify(clip(issueId ?? '', 80))} is no issue of Linear`)
   return { issueId, ...(parentId === undefined ? {} : { parentId }) }
 }

@@ -4,6 +4,7 @@ import {
   Arrivals,
   backoffMs,
   type Check,
+  clip,
   type Delivery,
   type DeliveryResult,
   fileMissing,
@@ -88,7 +89,7 @@ class MatrixBridge implements Adapter {
     const known = id === undefined ? {} : { remote_message_id: id }
     if (event === 'progress' || (event !== 'delete' && text.trim() === '')) return { status: 'delivered', ...known }
     if (id !== undefined && !isEvent(id))
-      throw new NotSent('unknown_destination', `${JSON.stringify(String(id).slice(0, 80))} is no message of Matrix`)
+      throw new NotSent('unknown_destination', `${JSON.stringify(clip(String(id), 80))} is no message of Matrix`)
     try {
       const room = await this.#roomOf(target)
       const made = event === 'delete' ? await this.#redact(room, id) : await this.#send(room, delivery)
@@ -149,7 +150,7 @@ class MatrixBridge implements Adapter {
     if (!rooms) throw new NotSent('transient_delivery_failure', 'not connected to the homeserver yet')
     if (group === undefined && isUser(peer)) return rooms.directOf(peer)
     if (!isRoom(group))
-      throw new NotSent('unknown_destination', `${JSON.stringify((group ?? peer ?? '').slice(0, 80))} is no room`)
+      throw new NotSent('unknown_destination', `${JSON.stringify(clip(group ?? peer ?? '', 80))} is no room`)
     return group
   }
 
@@ -218,7 +219,7 @@ class MatrixBridge implements Adapter {
       }
       const pause = error instanceof MatrixError ? error.retryAfterMs : undefined
       const reason = pause === undefined ? 'provider_timeout' : 'rate_limited'
-      this.#report({ status: 'degraded', reason, message: messageOf(error).slice(0, 500) })
+      this.#report({ status: 'degraded', reason, message: clip(messageOf(error), 500) })
       await this.timing.sleep(pause ?? backoffMs(failures, this.timing), signal).catch(() => {})
     }
   }

@@ -1,4 +1,4 @@
-import { bytesOf, type HttpReply, http, NotSent, objectOf } from '../../bridge-kit/src/index.js'
+import { bytesOf, clip, type HttpReply, http, NotSent, objectOf } from '../../bridge-kit/src/index.js'
 import type { MatrixConfig } from './config.js'
 import type { FileOf } from './events.js'
 
@@ -86,7 +86,7 @@ export class MatrixClient {
 function errorOf({ status, text, retryAfterMs }: HttpReply): MatrixError {
   const { errcode, error, retry_after_ms: ms } = objectOf(text)
   const code = typeof errcode === 'string' ? errcode : ''
-  const said = typeof error === 'string' ? `: ${error.slice(0, 200)}` : ''
+  const said = typeof error === 'string' ? `: ${clip(error, 200)}` : ''
   const isLimit = status === 429 || code === 'M_LIMIT_EXCEEDED'
   const asked = retryAfterMs ?? (typeof ms === 'number' && ms >= 0 ? Math.min(ms, LONGEST_WAIT_MS) : undefined)
   const wait = isLimit ? (asked ?? RATE_LIMIT_MS) : undefined

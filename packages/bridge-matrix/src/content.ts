@@ -1,4 +1,4 @@
-import { type Delivery, NotSent, split } from '../../bridge-kit/src/index.js'
+import { clip, type Delivery, NotSent, split } from '../../bridge-kit/src/index.js'
 import { isEvent, isUser } from './config.js'
 import { styled } from './markup.js'
 
@@ -49,7 +49,7 @@ function relationOf(thread: string | undefined, reply: string | undefined): obje
   const isReply = isEvent(reply)
   if (thread === undefined) return isReply ? { 'm.in_reply_to': { event_id: reply } } : undefined
   if (!isEvent(thread))
-    throw new NotSent('unknown_destination', `${JSON.stringify(String(thread).slice(0, 80))} is no thread of Matrix`)
+    throw new NotSent('unknown_destination', `${JSON.stringify(clip(String(thread), 80))} is no thread of Matrix`)
   return {
     rel_type: 'm.thread',
     event_id: thread,

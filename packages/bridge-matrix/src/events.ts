@@ -1,4 +1,4 @@
-import { fileName, type InboundEvent } from '../../bridge-kit/src/index.js'
+import { clip, fileName, type InboundEvent } from '../../bridge-kit/src/index.js'
 import { isEvent, isUser } from './config.js'
 
 /** An event of a room, as the server sends it. Nothing of it is checked yet. */
@@ -60,7 +60,7 @@ type Common = Pick<InboundEvent, 'idempotency_key' | 'sender' | 'peer_id' | 'gro
 
 function reaction({ rel_type: rel, event_id: to, key }: Relation, common: Common, where: Where) {
   if (rel !== 'm.annotation' || !isEvent(to) || typeof key !== 'string' || key.trim() === '') return undefined
-  const name = key.slice(0, 100)
+  const name = clip(key, 100)
   return {
     ...common,
     family: 'reaction',

@@ -1,4 +1,4 @@
-import { type Host, messageOf, NotSent, type Target } from '../../bridge-kit/src/index.js'
+import { clip, type Host, messageOf, NotSent, type Target } from '../../bridge-kit/src/index.js'
 import { isTransient, type MatrixClient, MatrixError } from './client.js'
 import { isRoom, isUser } from './config.js'
 
@@ -71,7 +71,7 @@ export class Rooms {
     }
     throw new NotSent(
       'unknown_destination',
-      `${user.slice(0, 255)} has no direct chat with the bot: it has to invite the bot`,
+      `${clip(user, 255)} has no direct chat with the bot: it has to invite the bot`,
     )
   }
 
@@ -109,7 +109,7 @@ export class Rooms {
       this.#state(room, 'm.room.name'),
       this.#fixed.has(room) || this.#large.has(room) ? undefined : this.#peerIn(room),
     ])
-    const called = typeof name?.name === 'string' && name.name.trim() !== '' ? name.name.slice(0, 200) : undefined
+    const called = typeof name?.name === 'string' && name.name.trim() !== '' ? clip(name.name, 200) : undefined
     return {
       encrypted: encryption !== undefined,
       ...(called === undefined ? {} : { name: called }),

@@ -2,6 +2,7 @@ import {
   type Adapter,
   backoffMs,
   type Check,
+  clip,
   type Delivery,
   type DeliveryResult,
   type Host,
@@ -90,7 +91,7 @@ class SlackBridge implements Adapter {
   async deliver(delivery: Delivery): Promise<DeliveryResult> {
     const { event, text, remote_message_id: ts } = delivery
     if (ts !== undefined && !TS.test(ts))
-      throw new NotSent('unknown_destination', `${JSON.stringify(ts.slice(0, 80))} is no message of Slack`)
+      throw new NotSent('unknown_destination', `${JSON.stringify(clip(ts, 80))} is no message of Slack`)
     if (event === 'delete') {
       if (ts === undefined) throw new NotSent('unknown_destination', 'the message to delete has no id')
       await this.#client.delete(delivery, ts)
@@ -173,7 +174,7 @@ class SlackBridge implements Adapter {
       this.#standing.report({
         status: 'degraded',
         reason: pause === undefined ? 'provider_timeout' : 'rate_limited',
-        message: (typeof why === 'string' ? why : describe(why)).slice(0, 500),
+        message: clip(typeof why === 'string' ? why : describe(why), 500),
       })
       await this.timing.sleep(pause ?? backoffMs(++failures, this.timing), signal).catch(() => {})
     }

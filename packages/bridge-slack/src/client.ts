@@ -2,6 +2,7 @@ import { WebClient } from '@slack/web-api'
 import {
   type Attachment,
   bytesOf,
+  clip,
   type Delivery,
   fileMissing,
   fileName,
@@ -245,7 +246,7 @@ export class SlackClient {
       try {
         const bytes = await this.#download(file, Math.min(room, MOST_BYTES))
         room -= bytes.length
-        const type = (file.mimetype ?? 'application/octet-stream').slice(0, 255)
+        const type = clip(file.mimetype ?? 'application/octet-stream', 255)
         attachments.push({ name, mime_type: type, data: bytes.toString('base64') })
       } catch (error) {
         const why = error instanceof Missing ? error.message : 'Slack did not hand it over'
@@ -283,7 +284,7 @@ export class SlackClient {
   async #channelOf({ group_id: group, peer_id: peer }: Delivery['target']): Promise<string> {
     const id = group ?? peer ?? ''
     if (!/^[A-Z][A-Z0-9]{1,40}$/.test(id))
-      throw new NotSent('unknown_destination', `${JSON.stringify(id.slice(0, 80))} is no channel or person of Slack`)
+      throw new NotSent('unknown_destination', `${JSON.stringify(clip(id, 80))} is no channel or person of Slack`)
     if (!/^[UW]/.test(id)) return id
     const known = this.#direct.get(id)
     if (known !== undefined) return known

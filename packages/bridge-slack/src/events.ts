@@ -1,4 +1,5 @@
 import type { InboundEvent } from '../../bridge-kit/src/index.js'
+import { clip } from '../../bridge-kit/src/index.js'
 import { names, readable } from './text.js'
 
 /** Who the bot is. */
@@ -95,7 +96,7 @@ function message(event: SlackMessage, me: Me, threads: boolean): Found | undefin
       family: 'message',
       sender: {
         id: sender,
-        ...(name === undefined ? {} : { username: name.slice(0, 200) }),
+        ...(name === undefined ? {} : { username: clip(name, 200) }),
         authenticated: user !== undefined,
         ...(bot === undefined ? {} : { is_bot: true }),
       },
@@ -196,7 +197,7 @@ function pressed({ type, user, channel, message: shown, trigger_id: id, actions 
       ...(channel.id.startsWith('D') ? {} : { group_id: channel.id }),
       ...(shown?.thread_ts ? { thread_id: shown.thread_ts } : {}),
       ...(shown?.ts ? { message_id: shown.ts } : {}),
-      action_id: name.slice(0, 500),
+      action_id: clip(name, 500),
       addressed: true,
     },
     files: [],

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import { type LogLevel, SocketModeClient } from '@slack/socket-mode'
 import { Agent, buildConnector } from 'undici'
 import type { Timing } from '../../bridge-kit/src/index.js'
+import { clip } from '../../bridge-kit/src/index.js'
 import type { SlackConfig } from './config.js'
 
 /** From the request for an address until Slack says hello. */
@@ -199,7 +200,7 @@ function endOf(data: unknown): string | undefined {
   if (typeof data !== 'string' || !data.includes('"disconnect"')) return undefined
   try {
     const { type, reason } = JSON.parse(data) as { type?: unknown; reason?: unknown }
-    return type === 'disconnect' ? String(reason).slice(0, 80) : undefined
+    return type === 'disconnect' ? clip(String(reason), 80) : undefined
   } catch {
     return undefined
   }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { InboundEvent } from '../../bridge-kit/src/index.js'
+import { clip } from '../../bridge-kit/src/index.js'
 import { type FileOf, filesOf } from './files.js'
 import type { Place } from './places.js'
 import { heard } from './text.js'
@@ -75,7 +76,7 @@ export function readActivity(activity: Activity, appId: string, service: string)
   const common = { ...where, sender, ...timeOf(activity.timestamp) }
   const key = (...parts: readonly unknown[]) => keyOf([conversation.id, ...parts])
   if (type === 'messageReaction') return { place, ...reaction(activity, common, key) }
-  if (type !== 'message' && type !== 'messageUpdate') return { place, ignored: String(type).slice(0, 64) }
+  if (type !== 'message' && type !== 'messageUpdate') return { place, ignored: clip(String(type), 64) }
   if (!isId(activity.id)) return { place, ignored: 'it has no id' }
   const said = heard(typeof activity.text === 'string' ? activity.text : '', activity.entities, bot)
   const { text } = said
@@ -141,7 +142,7 @@ function placeOf(
   }
   const names = [channelData?.team?.name, channelData?.channel?.name].filter(isName)
   const name = names.length > 0 ? names.join(' > ') : conversation?.name
-  return { kind, conversation: id, service, group_id: id, ...(isName(name) ? { name: name.slice(0, 200) } : {}) }
+  return { kind, conversation: id, service, group_id: id, ...(isName(name) ? { name: clip(name, 200) } : {}) }
 }
 
 /** Names can be chosen, and two persons may have the same: only the id tells who somebody is. */
@@ -149,7 +150,7 @@ function senderOf({ id, name, aadObjectId, role }: Account): InboundEvent['sende
   const account = isId(aadObjectId) ? aadObjectId.toLowerCase() : undefined
   return {
     id: account ?? String(id),
-    ...(isName(name) ? { display_name: name.slice(0, 200) } : {}),
+    ...(isName(name) ? { display_name: clip(name, 200) } : {}),
     // Guests of a meeting have no account.
     authenticated: account !== undefined,
     ...(role === 'bot' || String(id).startsWith('28:') ? { is_bot: true } : {}),

@@ -1,4 +1,4 @@
-import { bytesOf, type HttpReply, http, NotSent, objectOf } from '../../bridge-kit/src/index.js'
+import { bytesOf, clip, type HttpReply, http, NotSent, objectOf } from '../../bridge-kit/src/index.js'
 import type { TeamsConfig } from './config.js'
 import type { FileOf } from './files.js'
 
@@ -103,7 +103,7 @@ export class TeamsApi {
     }
     if (reply.status === 429) throw limited(reply)
     if (reply.status === 400 || reply.status === 401 || reply.status === 403) {
-      const why = `${String(error ?? reply.status).slice(0, 60)} ${Array.isArray(codes) ? codes.map(Number).join(' ') : ''}`
+      const why = `${clip(String(error ?? reply.status), 60)} ${Array.isArray(codes) ? codes.map(Number).join(' ') : ''}`
       throw new NotSent(
         'missing_token',
         `the login is refused (${why.trim()}): check app_id, bind a new client secret to app_password, and bind app_tenant_id for a single-tenant app`,
@@ -126,7 +126,7 @@ function checked(reply: HttpReply, method: string): HttpReply {
     readonly message?: unknown
   }
   const words = [code, said].filter(word => typeof word === 'string').join(': ')
-  const message = `Teams answered ${status} ${words.slice(0, 200)}`.trim()
+  const message = `Teams answered ${status} ${clip(words, 200)}`.trim()
   if (status === 401) throw new NotSent('missing_token', message)
   if (status === 403) throw new NotSent('permission_denied', message)
   if (status === 404 || status === 410 || (status >= 300 && status < 400))

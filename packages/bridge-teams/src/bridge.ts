@@ -3,6 +3,7 @@ import {
   Arrivals,
   type Attachment,
   type Check,
+  clip,
   type Delivery,
   type DeliveryResult,
   durable,
@@ -84,7 +85,7 @@ class TeamsBridge implements Adapter {
     const known = id === undefined ? {} : { remote_message_id: id }
     if (event === 'progress' || (event !== 'delete' && text.trim() === '')) return { status: 'delivered', ...known }
     if (id !== undefined && !MESSAGE_ID.test(id))
-      throw new NotSent('unknown_destination', `${JSON.stringify(id.slice(0, 80))} is no message of Teams`)
+      throw new NotSent('unknown_destination', `${JSON.stringify(clip(id, 80))} is no message of Teams`)
     if (Buffer.byteLength(text) > MOST_BYTES)
       throw new NotSent('unsupported_capability', `a text of more than ${MOST_BYTES} bytes is too long for Teams`)
     try {
@@ -137,7 +138,7 @@ class TeamsBridge implements Adapter {
     const { service } = place
     const { thread_id: thread } = target
     if (thread !== undefined && !THREAD.test(thread))
-      throw new NotSent('unknown_destination', `${JSON.stringify(thread.slice(0, 80))} is no thread of Teams`)
+      throw new NotSent('unknown_destination', `${JSON.stringify(clip(thread, 80))} is no thread of Teams`)
     // A post of a channel is the root of its thread.
     const root = place.kind === 'channel' ? (thread ?? id) : undefined
     const conversation = root === undefined ? place.conversation : `${place.conversation};messageid=${root}`
@@ -211,7 +212,7 @@ class TeamsBridge implements Adapter {
       return { error: 'the token is for another serviceUrl' }
     const service = connectorOf(serviceUrl, this.config.serviceUrl)
     if (service === undefined) {
-      this.host.log(`a message with the foreign serviceUrl ${JSON.stringify(serviceUrl.slice(0, 200))} is refused`)
+      this.host.log(`a message with the foreign serviceUrl ${JSON.stringify(clip(serviceUrl, 200))} is refused`)
       return { error: 'the serviceUrl is none of Microsoft' }
     }
     return isOfTenant(activity, this.config.tenant) ? service : { error: 'the tenant is not served here' }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Address, type Host, messageOf, NotSent, type Target } from '../../bridge-kit/src/index.js'
+import { type Address, clip, type Host, messageOf, NotSent, type Target } from '../../bridge-kit/src/index.js'
 import { connectorOf } from './config.js'
 
 /** A conversation that the bot has heard of, and how it is reached: Teams has no list of them. */
@@ -37,7 +37,7 @@ export class Places {
     const place = (await this.#group(numberOf(key))).get(key)
     // The configuration may name another address since.
     if (place && connectorOf(place.service, this.ownService) !== undefined) return place
-    const message = `${JSON.stringify(key.slice(0, 120))} is not known: a person has to write to the bot, or the bot has to be added there`
+    const message = `${JSON.stringify(clip(key, 120))} is not known: a person has to write to the bot, or the bot has to be added there`
     throw new NotSent('unknown_destination', message)
   }
 
@@ -56,7 +56,7 @@ export class Places {
     return groups.flatMap(group =>
       [...group.values()].map(({ kind, name, conversation, group_id: group, peer_id: peer }) => ({
         ...(group === undefined ? { peer_id: peer ?? '' } : { group_id: group }),
-        display_name: (name ?? peer ?? conversation).slice(0, 200),
+        display_name: clip(name ?? peer ?? conversation, 200),
         target_type: kind === 'personal' ? 'user' : kind === 'channel' ? 'channel' : 'group',
       })),
     )

@@ -4,6 +4,7 @@ import {
   type Address,
   backoffMs,
   type Check,
+  clip,
   type Delivery,
   type DeliveryResult,
   type Host,
@@ -158,7 +159,7 @@ class TelegramBridge implements Adapter {
         this.#standing.report({
           status: 'degraded',
           reason: pause === undefined ? 'provider_timeout' : 'rate_limited',
-          message: describe(error).slice(0, 500),
+          message: clip(describe(error), 500),
         })
       await this.timing.sleep(pause ?? backoffMs(failures, this.timing), signal).catch(() => {})
     }
@@ -270,6 +271,6 @@ const CONFLICT =
 function placeOf({ group_id: group, peer_id: peer, thread_id: thread }: Address): Place {
   const chat = group ?? peer ?? ''
   if (!isChat(chat))
-    throw new NotSent('unknown_destination', `${JSON.stringify(chat.slice(0, 80))} is no chat of Telegram`)
+    throw new NotSent('unknown_destination', `${JSON.stringify(clip(chat, 80))} is no chat of Telegram`)
   return { chat, topic: thread === undefined ? undefined : numberOf(thread, 'topic') }
 }

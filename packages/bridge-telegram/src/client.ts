@@ -5,6 +5,7 @@ import { Agent, fetch as send } from 'undici'
 import {
   type Attachment,
   bytesOf,
+  clip,
   fileMissing,
   type Host,
   NotSent,
@@ -164,7 +165,7 @@ export class TelegramClient {
 /** The number that a message or topic has. @throws NotSent for what is none */
 export function numberOf(id: string, what: string): number {
   if (/^\d{1,15}$/.test(id)) return Number(id)
-  throw new NotSent('unknown_destination', `${JSON.stringify(id.slice(0, 80))} is no ${what} of Telegram`)
+  throw new NotSent('unknown_destination', `${JSON.stringify(clip(id, 80))} is no ${what} of Telegram`)
 }
 
 const without = ({ name }: FileOf, why: string): string => fileMissing(name, why)

@@ -1,5 +1,5 @@
 import type { Chat, Message, MessageEntity, Update, User, UserFromGetMe } from 'grammy/types'
-import { fileName, type InboundEvent } from '../../bridge-kit/src/index.js'
+import { clip, fileName, type InboundEvent } from '../../bridge-kit/src/index.js'
 
 /** Kinds of updates that are asked for. */
 export const UPDATES = [
@@ -93,19 +93,19 @@ function named(file: AnyFile, name: string, type: string): FileOf {
   return {
     id: file.file_id,
     name: fileName(file.file_name, name),
-    type: (file.mime_type ?? type).slice(0, 255),
+    type: clip(file.mime_type ?? type, 255),
     size: file.file_size,
   }
 }
 
 /** The name under which a chat is shown. */
 export function titleOf(chat: Chat): string {
-  if (chat.type !== 'private') return (chat.title || String(chat.id)).slice(0, 200)
+  if (chat.type !== 'private') return clip(chat.title || String(chat.id), 200)
   return nameOf(chat) || chat.username || String(chat.id)
 }
 
 const nameOf = ({ first_name: first = '', last_name: last = '' }: { first_name?: string; last_name?: string }) =>
-  `${first} ${last}`.trim().slice(0, 200)
+  clip(`${first} ${last}`.trim(), 200)
 
 function senderOf(user: User): InboundEvent['sender'] {
   const name = nameOf(user)

@@ -1,5 +1,6 @@
 import type { Chat, Update } from 'grammy/types'
 import type { Target } from '../../bridge-kit/src/index.js'
+import { clip } from '../../bridge-kit/src/index.js'
 import { titleOf } from './events.js'
 
 const MOST_PLACES = 1000
@@ -45,7 +46,7 @@ export class Places {
     this.#put(`${chat.id}/${topic}`, {
       group_id: String(chat.id),
       thread_id: String(topic),
-      display_name: (name ?? known ?? `topic ${topic}`).slice(0, 200),
+      display_name: clip(name ?? known ?? `topic ${topic}`, 200),
       target_type: 'thread',
       qualifier: titleOf(chat),
     })

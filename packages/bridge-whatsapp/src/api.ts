@@ -1,5 +1,6 @@
 import {
   bytesOf,
+  clip,
   type DeliveryResult,
   type HttpReply,
   http,
@@ -86,7 +87,7 @@ export class WhatsappApi {
     const { messages } = objectOf(reply.text)
     const id = Array.isArray(messages) ? (messages[0] as { id?: unknown } | null)?.id : undefined
     return typeof id === 'string'
-      ? { status: 'delivered', remote_message_id: id.slice(0, 512) }
+      ? { status: 'delivered', remote_message_id: clip(id, 512) }
       : { status: 'unknown', message: 'WhatsApp names no message' }
   }
 
@@ -133,7 +134,7 @@ function failureOf({ status, text, retryAfterMs }: HttpReply): Error {
   const { error } = objectOf(text) as { error?: { code?: unknown; message?: unknown; error_data?: unknown } }
   const code = Number(error?.code) || 0
   const details = (error?.error_data as { details?: unknown } | null | undefined)?.details
-  const message = String(details ?? error?.message ?? '').slice(0, 200)
+  const message = clip(String(details ?? error?.message ?? ''), 200)
   if (status === 401 && code === 0) return refusalOf(190, message)
   if (status === 429 && code === 0) return refusalOf(80007, message, retryAfterMs)
   if (code !== 0) return refusalOf(code, message, retryAfterMs)

@@ -4,6 +4,7 @@ import {
   Arrivals,
   type Check,
   checksOf,
+  clip,
   type Delivery,
   durable,
   fileMissing,
@@ -151,7 +152,7 @@ class WhatsappBridge implements Adapter {
     )
     if (mode !== 'subscribe' || !isSame(token, this.config.verifyToken))
       return { status: 403, text: 'hub.verify_token does not match' }
-    return { status: 200, text: challenge.slice(0, 1000) }
+    return { status: 200, text: clip(challenge, 1000) }
   }
 
   #take({ event, media }: Exclude<Reading, { ignored: string }>): Promise<WebhookReply> {
@@ -206,7 +207,7 @@ function recipientOf({ group_id: group, peer_id: peer = '' }: Address): object {
     const to = /^\d+$/.test(peer) ? { to: peer } : { recipient: peer }
     return { recipient_type: 'individual', ...to }
   }
-  throw new NotSent('unknown_destination', `${JSON.stringify((group ?? peer).slice(0, 80))} is no number of WhatsApp`)
+  throw new NotSent('unknown_destination', `${JSON.stringify(clip(group ?? peer, 80))} is no number of WhatsApp`)
 }
 
 function configOf(instance: Instance): WhatsappConfig {

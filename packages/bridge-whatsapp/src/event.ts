@@ -1,4 +1,4 @@
-import { fileName, type InboundEvent } from '../../bridge-kit/src/index.js'
+import { clip, fileName, type InboundEvent } from '../../bridge-kit/src/index.js'
 
 /** A file of a message, which is fetched by its id. */
 export interface Media {
@@ -75,13 +75,13 @@ export function readUpdate(payload: Readonly<Record<string, unknown>>, phoneNumb
   )
   for (const { field, value } of changes) {
     if (field !== 'messages' || typeof value !== 'object' || value === null) {
-      readings.push({ ignored: `the field ${String(field).slice(0, 64)}` })
+      readings.push({ ignored: `the field ${clip(String(field), 64)}` })
       continue
     }
     const { metadata, contacts, messages, statuses: told } = value
     const number = metadata?.phone_number_id
     if (number !== phoneNumberId) {
-      others.add(String(number).slice(0, 64))
+      others.add(clip(String(number), 64))
       continue
     }
     const own = textOf(metadata?.display_phone_number).replace(/\D/g, '')
@@ -155,7 +155,7 @@ function contentOf(message: Message): Content | { readonly ignored: string } {
   if (file) {
     const [name, usual] = file
     if (!isText(body.id, /^[A-Za-z0-9_-]{1,128}$/)) return { ignored: `the ${kind} has no id` }
-    const mime = textOf(body.mime_type).slice(0, 255) || usual
+    const mime = clip(textOf(body.mime_type), 255) || usual
     return {
       text: textOf(body.caption),
       media: { id: body.id, name: fileName(textOf(body.filename), name), type: mime },
@@ -168,19 +168,19 @@ function contentOf(message: Message): Content | { readonly ignored: string } {
   if (kind === 'button') return pressed(body.payload, body.text)
   if (kind === 'interactive') {
     const reply = (body.button_reply ?? body.list_reply) as { id?: unknown; title?: unknown } | null | undefined
-    return reply ? pressed(reply.id, reply.title) : { ignored: `the interactive ${textOf(body.type).slice(0, 64)}` }
+    return reply ? pressed(reply.id, reply.title) : { ignored: `the interactive ${clip(textOf(body.type), 64)}` }
   }
   if (kind === 'location') {
     const { latitude, longitude, name } = body
     if (!Number.isFinite(latitude) || !Number.isFinite(longitude)) return { ignored: 'the location has no place' }
     return { text: `[Location: ${[textOf(name), `${latitude}, ${longitude}`].filter(Boolean).join(', ')}]` }
   }
-  return { ignored: `the type ${kind.slice(0, 64)}` }
+  return { ignored: `the type ${clip(kind, 64)}` }
 }
 
 /** A button is what a person says, unless it answers a permission question. */
 function pressed(id: unknown, title: unknown): Content {
-  const action = textOf(id).slice(0, 512)
+  const action = clip(textOf(id), 512)
   return DECISION.test(action) ? { text: textOf(title), family: 'action', action } : { text: textOf(title) || action }
 }
 
@@ -188,7 +188,7 @@ function readStatus({ id, status, errors }: Readonly<Record<string, unknown>>): 
   if (!isText(id, ID) || !isText(status, /^(?:sent|delivered|read|failed)$/)) return []
   const [error] = listOf<{ code?: unknown; title?: unknown; error_data?: { details?: unknown } }>(errors)
   const message = textOf(error?.error_data?.details) || textOf(error?.title)
-  return [{ id, status: status as Status['status'], code: Number(error?.code) || 0, message: message.slice(0, 200) }]
+  return [{ id, status: status as Status['status'], code: Number(error?.code) || 0, message: clip(message, 200) }]
 }
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')

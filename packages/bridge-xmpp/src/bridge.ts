@@ -3,6 +3,7 @@ import type { Element } from '@xmpp/client-core'
 import {
   type Adapter,
   type Check,
+  clip,
   type Delivery,
   type DeliveryResult,
   type Host,
@@ -129,7 +130,7 @@ class XmppBridge implements Adapter {
         const why = missing.get(room)
         const status = why === undefined ? 'pass' : 'fail'
         return {
-          check: `xmpp.room ${room}`.slice(0, 128),
+          check: clip(`xmpp.room ${room}`, 128),
           status,
           remediation: why === undefined ? '' : `Let the account in: ${why}`,
         }
@@ -149,7 +150,7 @@ class XmppBridge implements Adapter {
 
   #destination({ target }: Delivery): { readonly to: string; readonly type: 'chat' | 'groupchat' } {
     const to = target.group_id === undefined ? (target.peer_id ?? '') : bareOf(target.group_id)
-    if (!isAddress(to)) throw new NotSent('unknown_destination', `${JSON.stringify(to.slice(0, 80))} is no JID`)
+    if (!isAddress(to)) throw new NotSent('unknown_destination', `${JSON.stringify(clip(to, 80))} is no JID`)
     return { to, type: target.group_id === undefined ? 'chat' : 'groupchat' }
   }
 
@@ -234,7 +235,7 @@ class XmppBridge implements Adapter {
     if (missing === undefined) return
     const message = `not in ${missing.map(([room, why]) => `${room} (${why})`).join(', ')}`
     this.#standing.report(
-      missing.length === 0 ? { status: 'ready' } : { status: 'degraded', message: message.slice(0, 500) },
+      missing.length === 0 ? { status: 'ready' } : { status: 'degraded', message: clip(message, 500) },
     )
   }
 
@@ -296,7 +297,7 @@ function isHistory(stanza: Element, room: string): boolean {
 }
 
 function keyOf(stanza: Element, bare: string, archived: string | undefined): string {
-  if (archived !== undefined) return `mam:${bare}:${archived}`.slice(0, 256)
+  if (archived !== undefined) return clip(`mam:${bare}:${archived}`, 256)
   const id = stanza.getChild('origin-id', NS.sid)?.attrs.id ?? stanza.attrs.id
   const said = `${stanza.attrs.from} ${id ?? stanza.getChild('delay', NS.delay)?.attrs.stamp ?? ''} ${stanza.getChildText('body')}`
   return `id:${createHash('sha256').update(said).digest('hex').slice(0, 32)}`

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { jid } from '@xmpp/client-core'
-import { authoritiesOf, type Instance, InstanceProblem, unbound } from '../../bridge-kit/src/index.js'
+import { authoritiesOf, clip, type Instance, InstanceProblem, unbound } from '../../bridge-kit/src/index.js'
 
 /** How the adapter reaches its account, checked. */
 export interface XmppConfig {
@@ -72,4 +72,4 @@ export function configOf(instance: Instance): XmppConfig {
 const problem = (message: string) => new InstanceProblem({ status: 'error', reason: 'tenant_config_invalid', message })
 
 const wrong = (key: string, value: unknown) =>
-  problem(`provider_config.${key}: ${JSON.stringify(value)?.slice(0, 80) ?? 'absent'} is not allowed here`)
+  problem(`provider_config.${key}: ${clip(JSON.stringify(value) ?? 'absent', 80)} is not allowed here`)

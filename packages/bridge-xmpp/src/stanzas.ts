@@ -1,5 +1,6 @@
 import { type Element, xml } from '@xmpp/client-core'
 import type { NotSentKind } from '../../bridge-kit/src/index.js'
+import { clip } from '../../bridge-kit/src/index.js'
 
 export const NS = {
   delay: 'urn:xmpp:delay',
@@ -92,7 +93,7 @@ export function errorOf(stanza: Element): { readonly kind: NotSentKind; readonly
   const kind = error?.attrs.type === 'wait' ? undefined : PERMANENT[condition ?? '']
   return {
     kind: kind ?? 'transient_delivery_failure',
-    text: `${condition ?? 'an error'}${said === '' ? '' : `: ${said.slice(0, 200)}`}`,
+    text: `${condition ?? 'an error'}${said === '' ? '' : `: ${clip(said, 200)}`}`,
   }
 }
 

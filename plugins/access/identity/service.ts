@@ -4,6 +4,7 @@ import path from 'node:path'
 import { canRunCode } from '../../../kernel/kit/annotations/index.js'
 import { command } from '../../../kernel/kit/commands/command-line.js'
 import { SecretSet } from '../../../kernel/kit/secret-set.js'
+import { clip } from '../../../kernel/kit/text.js'
 import type { Callers, Sockets } from '../../../kernel/platform.js'
 import {
   type Actor,
@@ -188,7 +189,7 @@ export class IdentityService {
       return IdentityErrors.identity_unavailable(undefined, { cause })
     }
     if (!known || known.state === 'stopped')
-      return IdentityErrors.identity_stale(`session ${session.slice(0, 100)} is stopped or unknown`)
+      return IdentityErrors.identity_stale(`session ${clip(session, 100)} is stopped or unknown`)
     if (known.agentName !== agent) return IdentityErrors.identity_mismatch()
     if (this.kernel.needs.auth.hasOperatorToken(headers.authorization)) return undefined
     const text = 'the headers of an agent prove nothing: they need the operator token with them'

@@ -16,5 +16,7 @@ export async function run({ client, out, args, cwd }: CommandContext): Promise<v
   if (out.json) return out.value(reply)
   out.line(`trusted ${trust.files.length} file${trust.files.length === 1 ? '' : 's'}:`)
   for (const file of trust.files) out.line(`  ${file}`)
-  out.line('If one of these files changes, you are asked again. To withdraw the trust: svc workspace untrust <workspace>')
+  out.line(
+    'If one of these files changes, you are asked again. To withdraw the trust: svc workspace untrust <workspace>',
+  )
 }

@@ -1,4 +1,5 @@
 import type { Position } from '../../../kernel/kit/frontmatter.js'
+import { clip } from '../../../kernel/kit/text.js'
 import { bodyFields, type Findings, type SidecarDocument } from './document.js'
 
 /** Fields that an agent's definition, the scheduler or the configuration owns; a text beside it cannot take them over. */
@@ -63,7 +64,7 @@ export function checkedFields<K extends string>(
 ): { [N in K]?: unknown } {
   const found: { [N in K]?: unknown } = {}
   for (const [name, value] of entries) {
-    const field = `${where.prefix}${name}`.slice(0, 200)
+    const field = clip(`${where.prefix}${name}`, 200)
     const about = { field, position: where.position(name) }
     const type = Object.hasOwn(types, name) ? types[name as K] : undefined
     if (type !== undefined) {

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { parseJson } from '../../../kernel/kit/json.js'
+import { parseJson } from '../../../kernel/kit/text.js'
 import { type FeedKind, McpSection } from '../../../schemas/marketplace.js'
 
 /** What a feed may weigh; beyond it nothing of it is taken. */

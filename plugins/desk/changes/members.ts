@@ -1,4 +1,5 @@
 import { canonicalJson } from '../../../kernel/kit/canonical.js'
+import { clip } from '../../../kernel/kit/text.js'
 import type { PlannedMember } from '../../../schemas/daemon/changes.js'
 
 /** Members of a plan or of a change; the rest is left out. */
@@ -67,6 +68,6 @@ function* between(now: unknown, then: unknown, path: string, depth: number): Gen
 
 const textOf = (value: unknown): string | undefined => (value === undefined ? undefined : canonicalJson(value))
 const cut = (text: string): string => {
-  const characters = [...text.slice(0, 2 * MAX_VALUE + 2)]
+  const characters = [...clip(text, 2 * MAX_VALUE + 2)]
   return characters.length > MAX_VALUE ? `${characters.slice(0, MAX_VALUE).join('')}…` : text
 }

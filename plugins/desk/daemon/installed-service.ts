@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { accessSync, constants } from 'node:fs'
 import { basename, isAbsolute, join } from 'node:path'
 import { readRegularFileSync } from '../../../kernel/kit/read-file.js'
+import { clip } from '../../../kernel/kit/text.js'
 
 /** What starts the daemon: a unit of the user's systemd or of the machine's, or an agent of launchd. */
 export type Supervisor = 'systemd-user' | 'systemd-system' | 'launchd'
@@ -46,10 +47,12 @@ export function servicePlaces(owner: ServiceOwner): ServicePlace[] {
   const { home, userHome, user, platform } = owner
   const isUsual = home === join(userHome, '.svc')
   const hash = createHash('sha256').update(home).digest('hex').slice(0, 8)
-  const slug = basename(home)
-    .replace(/[^A-Za-z0-9]+/g, '-')
-    .replace(/^-|-$/g, '')
-    .slice(0, 30)
+  const slug = clip(
+    basename(home)
+      .replace(/[^A-Za-z0-9]+/g, '-')
+      .replace(/^-|-$/g, ''),
+    30,
+  )
   const own = isUsual ? 'svc' : `svc-${slug === '' ? '' : `${slug}-`}${hash}`
   if (platform === 'darwin') {
     const label = isUsual ? 'dev.svc.daemon' : `dev.svc.daemon.${hash}`

@@ -2,6 +2,7 @@ import { lstat, mkdir, readdir, rm } from 'node:fs/promises'
 import { replaceDurably } from '../../../kernel/kit/durable-file.js'
 import { readRegularFile } from '../../../kernel/kit/read-file.js'
 import { Serial } from '../../../kernel/kit/serial.js'
+import { clip } from '../../../kernel/kit/text.js'
 import { iso, messageOf } from '../../../kernel/plugin.js'
 import type {
   CreateSupportBundleBody,
@@ -150,7 +151,7 @@ export class SupportService {
   #find(id: string): Operation {
     this.#forget()
     const operation = this.#operations.get(id)
-    if (!operation) throw SupportErrors.support_bundle_not_found(`there is no support bundle ${id.slice(0, 80)}`)
+    if (!operation) throw SupportErrors.support_bundle_not_found(`there is no support bundle ${clip(id, 80)}`)
     return operation
   }
 

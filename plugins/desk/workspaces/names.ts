@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { shown } from '../../../kernel/kit/text.js'
+import { clip, shown } from '../../../kernel/kit/text.js'
 import { WorkspaceErrors } from './api.js'
 
 const NAME_MAX = 128
@@ -27,11 +27,7 @@ export function checkLabel(text: string, member: string): string {
 
 /** The name of a folder, with `-2`, `-3` and so on while it is taken. */
 export function freeName(root: string, taken: (name: string) => boolean): string {
-  const cleaned = path
-    .basename(root)
-    .replace(new RegExp(REFUSED, 'g'), '')
-    .trim()
-    .slice(0, NAME_MAX - 8)
+  const cleaned = clip(path.basename(root).replace(new RegExp(REFUSED, 'g'), '').trim(), NAME_MAX - 8)
   const base = nameFault(cleaned) === undefined ? cleaned : 'workspace'
   let name = base
   for (let at = 2; taken(name); at++) name = `${base}-${at}`

@@ -1,4 +1,4 @@
-import { shown } from '../../../kernel/kit/text.js'
+import { clip, shown } from '../../../kernel/kit/text.js'
 import { iso, turn } from '../../../kernel/plugin.js'
 import type { WhyReply, WhyStep } from '../../../schemas/daemon/audit.js'
 import { type NamedActor, namedActor } from '../../access/identity/api.js'
@@ -119,5 +119,5 @@ function detailOf(payload: unknown): string {
     ...(typeof version === 'number' ? [`version ${version}`] : []),
     ...[status, stop_reason, error].filter(part => typeof part === 'string'),
   ]
-  return parts.length === 0 ? '' : `: ${parts.join(', ').slice(0, 200)}`
+  return parts.length === 0 ? '' : `: ${clip(parts.join(', '), 200)}`
 }

@@ -1,3 +1,5 @@
+import { clip } from '../../../kernel/kit/text.js'
+
 /** Bytes of the shortest writing that is looked for. */
 const SHORTEST = 4
 /** Characters of one form; a longer value is hidden piece by piece, and the pieces overlap so that no gap is between them. */
@@ -81,7 +83,7 @@ function* piecesOf(value: string): Generator<string> {
   for (let start = 0; start === 0 || start + OVERLAP < value.length; start += PIECE - OVERLAP)
     yield value.slice(start, start + PIECE)
   if (!value.includes('\n')) return
-  for (const line of value.split('\n')) if (LINE.test(line.trim())) yield line.trim().slice(0, PIECE)
+  for (const line of value.split('\n')) if (LINE.test(line.trim())) yield clip(line.trim(), PIECE)
 }
 
 const isAscii = (text: string): boolean => !/[\u0080-\uffff]/.test(text)

@@ -1,4 +1,5 @@
 import { checkedSecret } from '../../../kernel/kit/secret-set.js'
+import { clip } from '../../../kernel/kit/text.js'
 import type { RedactedStream, SecretOptions } from '../../../kernel/plugin.js'
 import { type Code, folded, secretForms } from './forms.js'
 import { CONTEXT, joinedDigits } from './spaced.js'
@@ -114,7 +115,7 @@ export class SecretMatcher {
 
   /** Hides a value until the returned function is called. @throws Fault `secret_too_short`, `secret_too_long` */
   add(value: string, options: SecretOptions = {}): () => void {
-    const name = options.name?.replace(/[^\w.:/@-]/g, '_').slice(0, 128)
+    const name = options.name && clip(options.name.replace(/[^\w.:/@-]/g, '_'), 128)
     let forms = Array.from(secretForms(checkedSecret(value, options)), ([text, code]) => this.#known(text, code, name))
     return () => {
       for (const form of forms) this.#forget(form, name)

@@ -1,3 +1,4 @@
+import { clip } from '../../../kernel/kit/text.js'
 import type {
   Contribution,
   Faults,
@@ -40,7 +41,7 @@ export class RedactionService implements Redactor {
   }
 
   text(text: string, max = Number.POSITIVE_INFINITY): string {
-    return this.#matcher.replace(text.slice(0, max + LONGEST_FORM)).slice(0, max)
+    return clip(this.#matcher.replace(clip(text, max + LONGEST_FORM)), max)
   }
 
   value<T>(value: T, kept = (name: string) => READ_BY_PROGRAMS.test(name)): T {

@@ -1,4 +1,5 @@
 import { Serial } from '../../../kernel/kit/serial.js'
+import { clip } from '../../../kernel/kit/text.js'
 import { isFull } from '../../../kernel/platform.js'
 import {
   type Actor,
@@ -70,7 +71,7 @@ export class RestartService implements RestartApi {
   operation(id: string): RestartOperation {
     this.#follow('ready')
     const operation = this.#operations.read(id)
-    if (!operation) throw RestartErrors.restart_not_found(`there is no restart ${id.slice(0, 80)}`)
+    if (!operation) throw RestartErrors.restart_not_found(`there is no restart ${clip(id, 80)}`)
     const { helper_pid: _, external: __, ...told } = operation
     return told
   }

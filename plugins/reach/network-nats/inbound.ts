@@ -1,4 +1,4 @@
-import { parseJson } from '../../../kernel/kit/json.js'
+import { clip, parseJson } from '../../../kernel/kit/text.js'
 import { messageOf, type Tx } from '../../../kernel/plugin.js'
 import type { Refusal, RemoteEnvelope, RemotePeer } from '../network/api.js'
 import type { K } from './needs.js'
@@ -206,7 +206,7 @@ export class Inbound {
     if (proof.version !== PROOF) return refused('unsupported_profile', `proof.version: expected ${PROOF}`)
     const isOwn = proof.key === this.identity.fingerprint
     if (!isOwn && (!named || named.fingerprint !== proof.key))
-      return refused('verification_failed', `the key ${proof.key.slice(0, 60)} is not that of a peer`)
+      return refused('verification_failed', `the key ${clip(proof.key, 60)} is not that of a peer`)
     if (named?.revokedAt !== undefined) return refused('verification_failed', `the key of ${peer} is revoked`)
     const key = isOwn ? this.identity.publicKey : (named?.publicKey as string)
     const isElsewhere = content.channel !== channel || (content.surface === 'direct') !== isDirect
@@ -262,6 +262,6 @@ function peersOf({ peers: named }: Readonly<Record<string, unknown>>): RemotePee
   return named.slice(0, MAX_PEERS).flatMap((one: { readonly peer_id?: unknown; readonly name?: unknown } | null) => {
     const { peer_id: peerId, name } = one ?? {}
     if (typeof peerId !== 'string' || !PEER.test(peerId)) return []
-    return [{ peerId, name: typeof name === 'string' ? name.slice(0, 200) : peerId }]
+    return [{ peerId, name: typeof name === 'string' ? clip(name, 200) : peerId }]
   })
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import * as v from 'valibot'
 import { issueText } from '../../../kernel/kit/issue-text.js'
+import { clip } from '../../../kernel/kit/text.js'
 import { Capability, PeerCard } from '../../../schemas/network/channels.js'
 import { type Envelope, MessageKind, WorkState } from '../../../schemas/network/messages.js'
 
@@ -128,11 +129,13 @@ export function directIdOf(workspaceId: string, channel: string, one: string, ot
 export function derivedChannel(strategy: 'run' | 'loop_run', id: string): string {
   const prefix = strategy === 'run' ? 'coord' : 'loop'
   const hex = createHash('sha256').update(id).digest('hex').slice(0, 12)
-  const stem = id
-    .toLowerCase()
-    .replace(/[^a-z0-9]+/g, '-')
-    .replace(/^-+|-+$/g, '')
-    .slice(0, 64 - prefix.length - hex.length - 2)
+  const stem = clip(
+    id
+      .toLowerCase()
+      .replace(/[^a-z0-9]+/g, '-')
+      .replace(/^-+|-+$/g, ''),
+    64 - prefix.length - hex.length - 2,
+  )
   return `${prefix}-${stem || 'id'}-${hex}`
 }
 

@@ -1,4 +1,4 @@
-import { parseJson } from '../../../kernel/kit/json.js'
+import { parseJson } from '../../../kernel/kit/text.js'
 import type { HookEvent } from '../../../schemas/hooks.js'
 import type { HookPayload } from './api.js'
 import { globTest } from './glob.js'

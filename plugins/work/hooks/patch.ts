@@ -1,6 +1,5 @@
 import * as v from 'valibot'
-import { parseJson } from '../../../kernel/kit/json.js'
-import { shown } from '../../../kernel/kit/text.js'
+import { clip, parseJson, shown } from '../../../kernel/kit/text.js'
 import { messageOf } from '../../../kernel/plugin.js'
 import type { HookEvent } from '../../../schemas/hooks.js'
 import { ParticipationRequest } from '../../../schemas/network.js'
@@ -131,7 +130,7 @@ export function judge(event: HookEvent, payload: HookPayload, answer: unknown, f
   if (refusals.length > 0 || patch.decision === 'deny') {
     const said = [...refusals, reason].find(given => typeof given === 'string' && given !== '')
     const words = typeof said === 'string' ? said : ''
-    return { outcome: 'denied', reason: words.slice(0, 1000) || 'denied by a hook', patch: answer }
+    return { outcome: 'denied', reason: clip(words, 1000) || 'denied by a hook', patch: answer }
   }
   const more = escalation(patch, payload)
   if (more !== undefined) return { outcome: 'rejected', error: more, patch: answer }

@@ -1,3 +1,4 @@
+import { clip } from '../../../kernel/kit/text.js'
 import { type Actor, iso, messageOf, type PluginKernel, type Tx } from '../../../kernel/plugin.js'
 import type { HookRunsQuery, HookRunWire } from '../../../schemas/hooks/replies.js'
 import type { HookEvent } from '../../../schemas/hooks.js'
@@ -37,7 +38,7 @@ export function journalNote(run: HookRun): Readonly<Record<string, unknown>> | u
   const changed = outcome === 'applied' ? Object.keys(patch ?? {}).filter(member => member !== 'reason') : []
   const what = changed.length > 0 ? `patched ${changed.join(', ')} at` : `${outcome === 'applied' ? 'saw' : outcome} `
   const took = micros < 1000 ? `${micros} µs` : `${Math.round(micros / 1000)} ms`
-  const why = error === undefined ? '' : `: ${error.slice(0, 300)}`
+  const why = error === undefined ? '' : `: ${clip(error, 300)}`
   return {
     text: `hook ${hook} (${source}): ${what.trim()} ${event}, ${took}${why}`,
     ...{ hook, event, source, mode, required, outcome, dispatch_depth: depth, duration_us: micros },

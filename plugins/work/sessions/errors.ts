@@ -188,7 +188,11 @@ export const SessionErrors = defineErrors({
     message: 'a hook denied the part in the network',
     next: command('hooks list'),
   },
-  prompt_text_missing: { status: 400, message: 'the text of the prompt is missing', next: "svc session prompt <id> 'text'" },
+  prompt_text_missing: {
+    status: 400,
+    message: 'the text of the prompt is missing',
+    next: "svc session prompt <id> 'text'",
+  },
   permission_not_offered: {
     status: 400,
     message: 'the agent offers no option of that kind for this request',

@@ -66,7 +66,11 @@ export const usageView: CliView = {
     { header: 'All tokens', path: 'total_tokens' },
     { header: 'Cost', path: 'total_cost' },
     { header: 'Currency', path: 'cost_currency' },
-    { header: 'Cost', path: 'cost_source', words: { none: 'not reported by the agent', agent_reported: 'reported by the agent' } },
+    {
+      header: 'Cost',
+      path: 'cost_source',
+      words: { none: 'not reported by the agent', agent_reported: 'reported by the agent' },
+    },
   ],
 }
 

@@ -1,5 +1,5 @@
 import { command } from '../../../kernel/kit/commands/command-line.js'
-import { shown } from '../../../kernel/kit/text.js'
+import { clip, shown } from '../../../kernel/kit/text.js'
 import { defineErrors, type Fault, type FaultMore } from '../../../kernel/plugin.js'
 import { ReasonCode, type ToolErrorCode } from '../../../schemas/tools.js'
 
@@ -63,7 +63,7 @@ export function toolFault(
 export const noTool = (id: string, meant?: string): Fault => {
   const server = /^mcp__(.+?)__/.exec(id)?.[1]
   return toolFault('tool_not_found', ['tool_unknown'], `no such tool: ${shown(id, 256)}`, {
-    toolId: id.slice(0, 256),
+    toolId: clip(id, 256),
     ...(meant !== undefined && { next: command('tool show', meant) }),
     // The tools of a server are known once it was reached.
     ...(server !== undefined && { next: `see whether its MCP server is there: svc mcp show ${server} --probe` }),

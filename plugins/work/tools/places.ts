@@ -1,5 +1,5 @@
 import { command } from '../../../kernel/kit/commands/command-line.js'
-import { shown } from '../../../kernel/kit/text.js'
+import { clip, shown } from '../../../kernel/kit/text.js'
 import { type Actor, KernelErrors, type PluginKernel } from '../../../kernel/plugin.js'
 import { agentSessionOf } from '../../access/identity/api.js'
 import type { AgentDefinition, AgentsApi } from '../../agents/agents/api.js'
@@ -90,8 +90,7 @@ export class Places {
 
   #session(id: string): SessionInfo {
     const session = this.needs.sessions.get(id)
-    if (!session)
-      throw KernelErrors.record_not_found(`no session ${id.slice(0, 100)}`, { next: command('session list') })
+    if (!session) throw KernelErrors.record_not_found(`no session ${clip(id, 100)}`, { next: command('session list') })
     return session
   }
 

@@ -1,6 +1,5 @@
 import * as v from 'valibot'
-import { parseJson } from '../../../kernel/kit/json.js'
-import { text } from '../../../kernel/kit/text.js'
+import { parseJson, text } from '../../../kernel/kit/text.js'
 import { kind } from '../../../kernel/plugin.js'
 
 /** A tool id: its origin and a name, separated by the reserved `__`. */

@@ -2,7 +2,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
 import { settingsSection } from '../../../kernel/kit/settings.js'
-import { clip, cut, shown, text } from '../../../kernel/kit/text.js'
+import { clip, cut, parseJson, shown, text, wellFormed } from '../../../kernel/kit/text.js'
 
 test('a text is trimmed before it is measured', () => {
   assert.is(v.parse(text(3), '  abc\n'), 'abc')
@@ -25,6 +25,18 @@ test('a character of two units is never split', () => {
   assert.equal([clip(`a${face}b`, 1), clip(`a${face}b`, 2), clip(`a${face}b`, 3)], ['a', 'a', `a${face}`])
   assert.equal([clip(face, 2), clip(face, 1), clip('', 5), clip('abc', 0)], [face, '', '', ''])
   assert.equal([cut(`a${face}b`, 2), cut(`a${face}`, 3)], ['a…', `a${face}`])
+})
+
+test('halves of characters in texts and names become U+FFFD, whole ones stay', () => {
+  const json = String.raw`{"a\ud83d":["\ud83d\ude00","\ude00\ud83d",1,null,{"b":"x\udc00"}],"c":"\u00e9"}`
+  assert.equal(parseJson(json), { 'a\ufffd': ['\u{1f600}', '\ufffd\ufffd', 1, null, { b: 'x\ufffd' }], c: 'é' })
+  assert.equal(parseJson(String.raw`"\uD800"`), '\ufffd')
+  assert.equal(parseJson('{"__proto__":"\\ud800"}'), JSON.parse('{"__proto__":"\ufffd"}'))
+})
+
+test('what is no JSON is refused as ever, and what is no text stays what it is', () => {
+  assert.throws(() => parseJson('{'), SyntaxError)
+  for (const value of [undefined, null, true, 3]) assert.is(wellFormed(value), value)
 })
 
 test('the settings of a section share its path and the moment at which they take effect', () => {

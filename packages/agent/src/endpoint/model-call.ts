@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ModelMessage, streamText, type ToolSet } from 'ai'
+import { clip } from '../text.js'
 import type { Endpoint } from './endpoint.js'
 import { EndpointFailure, failureOf, MAX_WAIT_MS, PASSING } from './failures.js'
 import type { Seen } from './guarded-fetch.js'
@@ -158,7 +159,7 @@ type ToolCallPart = {
 }
 
 function wantedOf({ toolCallId, toolName, input, invalid }: ToolCallPart, tools: ToolSet): WantedCall {
-  const call = { id: toolCallId.slice(0, 200), name: toolName.slice(0, 128), input }
+  const call = { id: clip(toolCallId, 200), name: clip(toolName, 128), input }
   if (!Object.hasOwn(tools, toolName)) {
     const known = Object.keys(tools).slice(0, 50).join(', ')
     return { ...call, problem: `there is no tool ${JSON.stringify(call.name)}; there are: ${known}` }

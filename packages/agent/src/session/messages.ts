@@ -1,5 +1,5 @@
 import type { ModelMessage } from 'ai'
-import { headAndTail } from '../text.js'
+import { clip, headAndTail } from '../text.js'
 
 type Part = Exclude<ModelMessage['content'], string>[number]
 
@@ -54,7 +54,7 @@ export function assistantMessage(text: string, calls: readonly KeptCall[]): Mode
         type: 'tool-call' as const,
         toolCallId: id,
         // Endpoints refuse a conversation with a name or arguments that could not be carried out.
-        toolName: name.replace(/[^\w-]/g, '_').slice(0, 64) || 'unknown',
+        toolName: clip(name.replace(/[^\w-]/g, '_'), 64) || 'unknown',
         input: typeof input === 'object' && input !== null && !Array.isArray(input) ? input : {},
       })),
     ],
@@ -67,7 +67,7 @@ export const toolMessage = ({ id, name }: KeptCall, text: string): ModelMessage 
     {
       type: 'tool-result',
       toolCallId: id,
-      toolName: name.replace(/[^\w-]/g, '_').slice(0, 64) || 'unknown',
+      toolName: clip(name.replace(/[^\w-]/g, '_'), 64) || 'unknown',
       output: { type: 'text', value: text },
     },
   ],

@@ -1,6 +1,6 @@
 import type { McpServer } from '@agentclientprotocol/sdk/unstable'
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
-import { headAndTail, reasonOf, shortened } from '../text.js'
+import { clip, headAndTail, reasonOf, shortened } from '../text.js'
 import { Refused } from '../workspace/places.js'
 import type { Tool } from './tool.js'
 
@@ -110,7 +110,7 @@ type ListedTool = Awaited<ReturnType<Client['listTools']>>['tools'][number]
 function toolOf(server: string, client: Client, { name, description = '', inputSchema }: ListedTool): Tool {
   const own = (text: string) => text.replace(/[^\w-]/g, '_')
   return {
-    name: `mcp__${own(server).slice(0, 20)}__${own(name)}`.slice(0, 64),
+    name: clip(`mcp__${clip(own(server), 20)}__${own(name)}`, 64),
     description: shortened(description, MAX_DESCRIPTION) || name,
     kind: 'other',
     parameters: inputSchema,

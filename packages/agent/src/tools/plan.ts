@@ -1,4 +1,5 @@
 import type { PlanEntry } from '@agentclientprotocol/sdk/unstable'
+import { clip } from '../text.js'
 import { Refused } from '../workspace/places.js'
 import { object, type Tool, text } from './tool.js'
 
@@ -37,5 +38,5 @@ function entryOf(entry: unknown): PlanEntry {
   if (typeof content !== 'string' || content.trim() === '' || !state) {
     throw new Refused(`each entry has content, a text, and status: ${STATES.join(', ')}`)
   }
-  return { content: content.slice(0, MAX_TEXT), priority: 'medium', status: state }
+  return { content: clip(content, MAX_TEXT), priority: 'medium', status: state }
 }

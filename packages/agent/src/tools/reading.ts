@@ -1,4 +1,5 @@
 import { relative } from 'node:path'
+import { clip } from '../text.js'
 import { filesBelow, globSource, linesMatching, Matcher } from '../workspace/search.js'
 import {
   flag,
@@ -43,10 +44,7 @@ export const read: Tool = {
       if (size > maxOutput && end > offset - 1) break
       end++
     }
-    const part = lines
-      .slice(offset - 1, end)
-      .join('\n')
-      .slice(0, maxOutput)
+    const part = clip(lines.slice(offset - 1, end).join('\n'), maxOutput)
     if (offset === 1 && end === lines.length) return { text: part }
     return { text: `${part}\n[lines ${offset} to ${end} of ${lines.length}; go on with offset ${end + 1}]` }
   },
@@ -78,7 +76,7 @@ export const grep: Tool = {
       for (const { line, text } of await linesMatching(path, matcher)) {
         // What files say is the client's to give, also where a search finds it.
         if (found.length === 0) await files.mayRead(path)
-        const row = `${files.shown(path)}:${line}: ${text.slice(0, 300)}`
+        const row = `${files.shown(path)}:${line}: ${clip(text, 300)}`
         size += row.length + 1
         if (found.length >= MAX_FOUND || size > maxOutput) {
           return { text: `${found.join('\n')}\n[there are more; search for something more exact]` }
@@ -104,7 +102,7 @@ export const glob: Tool = {
     const { paths, isCut } = await chosenFiles(optionalText(input, 'path') ?? '.', textIn(input, 'pattern'), context)
     const shown = paths.slice(0, MAX_LISTED).map(path => context.files.shown(path))
     const more = isCut || paths.length > shown.length ? '\n[there are more; name a folder]' : ''
-    const list = shown.join('\n').slice(0, context.maxOutput)
+    const list = clip(shown.join('\n'), context.maxOutput)
     return { text: list === '' ? `no file matches${more}` : list + more }
   },
 }

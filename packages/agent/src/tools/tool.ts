@@ -1,4 +1,5 @@
 import type { PlanEntry, ToolCallContent, ToolCallLocation, ToolKind } from '@agentclientprotocol/sdk/unstable'
+import { clip } from '../text.js'
 import type { CommandResult } from '../workspace/command.js'
 import type { Files } from '../workspace/files.js'
 import { Refused } from '../workspace/places.js'
@@ -73,5 +74,5 @@ export function optionalWhole(input: Input, name: string, max: number): number |
 export function shownMember(input: Input, name: string, max = 120): string {
   const value = input[name]
   const words = typeof value === 'string' ? value.replace(/\s+/g, ' ').trim() : ''
-  return words.length > max ? `${words.slice(0, max)}…` : words || '…'
+  return words.length > max ? `${clip(words, max)}…` : words || '…'
 }

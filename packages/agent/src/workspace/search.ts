@@ -2,6 +2,7 @@ import { opendir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import { createContext, Script } from 'node:vm'
+import { clip } from '../text.js'
 import { Refused } from './places.js'
 import { readPlain } from './plain-file.js'
 
@@ -120,7 +121,7 @@ export async function linesMatching(file: string, matcher: Matcher): Promise<rea
   const lines = bytes
     .toString()
     .split('\n')
-    .map(line => line.slice(0, MAX_LINE))
+    .map(line => clip(line, MAX_LINE))
   return (await matcher.indexes(lines)).map(at => ({ line: at + 1, text: lines[at] ?? '' }))
 }
 

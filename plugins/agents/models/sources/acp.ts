@@ -1,5 +1,5 @@
 import { mkdir } from 'node:fs/promises'
-import { parseJson } from '../../../../kernel/kit/json.js'
+import { parseJson } from '../../../../kernel/kit/text.js'
 import { type Clock, messageOf, within } from '../../../../kernel/plugin.js'
 import type { ReasoningEffort } from '../../../../schemas/agents.js'
 import { type ProcessHandle, readLines } from '../../../platform/processes/api.js'

@@ -1,4 +1,4 @@
-import { parseJson } from '../../../../kernel/kit/json.js'
+import { parseJson } from '../../../../kernel/kit/text.js'
 import { wholeOf } from '../../../../kernel/kit/whole.js'
 import { type Clock, messageOf, within } from '../../../../kernel/plugin.js'
 import { durationMs } from '../../../../schemas/duration.js'

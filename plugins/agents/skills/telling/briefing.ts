@@ -1,3 +1,4 @@
+import { clip } from '../../../../kernel/kit/text.js'
 import { messageOf } from '../../../../kernel/plugin.js'
 import type { Workspace } from '../../../desk/workspaces/api.js'
 import type { Briefing, SessionInfo } from '../../../work/sessions/api.js'
@@ -63,5 +64,5 @@ export function catalogText(skills: readonly Resolved[], budget: number): string
 
 function oneLine(text: string): string {
   const line = text.replace(/[\p{Cc}\p{Cf}\s]+/gu, ' ').trim()
-  return line.length > MAX_DESCRIPTION ? `${line.slice(0, MAX_DESCRIPTION).trimEnd()}…` : line
+  return line.length > MAX_DESCRIPTION ? `${clip(line, MAX_DESCRIPTION).trimEnd()}…` : line
 }

@@ -1,5 +1,5 @@
 import { command, placeholder } from '../../../../kernel/kit/commands/command-line.js'
-import { shown } from '../../../../kernel/kit/text.js'
+import { clip, shown } from '../../../../kernel/kit/text.js'
 import { defineErrors } from '../../../../kernel/plugin.js'
 
 /** Why an entry of an archive, a folder or a commit is not taken; in `details.reason` of `extension_content_refused`. */
@@ -73,7 +73,7 @@ export const InstallErrors = defineErrors({
 export function refused(reason: Refusal, text: string, entry?: string) {
   const where = entry === undefined ? '' : `${shown(entry)}: `
   return InstallErrors.extension_content_refused(`${where}${text}`, {
-    details: { reason, ...(entry === undefined ? {} : { entry: entry.slice(0, 200) }) },
+    details: { reason, ...(entry === undefined ? {} : { entry: clip(entry, 200) }) },
     next: 'ask the author of the extension for one without it',
   })
 }

@@ -1,6 +1,6 @@
 import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { Serial } from '../../../../kernel/kit/serial.js'
-import { shown } from '../../../../kernel/kit/text.js'
+import { clip, shown } from '../../../../kernel/kit/text.js'
 import { type Actor, type Fault, faultOf, messageOf } from '../../../../kernel/plugin.js'
 import type { InstalledExtension } from '../api.js'
 import { checkAgreed } from '../consent/agreed.js'
@@ -264,7 +264,7 @@ export class Installer {
       return await work()
     } catch (error) {
       const fault = faultOf(error)
-      const payload = { ...what, code: fault.code, error: fault.message.slice(0, 2000) }
+      const payload = { ...what, code: fault.code, error: clip(fault.message, 2000) }
       await this.kernel.db.tx(t => this.kernel.needs.events.emit(t, type, payload, { actor, subject: what.name }))
       throw error
     }

@@ -1,4 +1,5 @@
 import { parseSecretRef } from '../../../../kernel/kit/secret-ref.js'
+import { clip } from '../../../../kernel/kit/text.js'
 import type { CommandOutput } from '../../../../kernel/plugin.js'
 import type { Brought, InstallPreview } from '../../../../schemas/extensions/install.js'
 
@@ -83,7 +84,7 @@ const secretText = (reference: string) =>
 
 /** A label and a text that goes on below itself. */
 function printRow(out: CommandOutput, label: string, text: string): void {
-  const whole = text.length > MOST ? `${text.slice(0, MOST)}… (${text.length - MOST} more characters: --json)` : text
+  const whole = text.length > MOST ? `${clip(text, MOST)}… (${text.length - MOST} more characters: --json)` : text
   const room = WIDTH - LABEL
   const lines: string[] = []
   let rest = whole

@@ -1,5 +1,6 @@
 import { StringDecoder } from 'node:string_decoder'
 import { type Rate, TokenBucket } from '../../../../kernel/kit/rate.js'
+import { clip } from '../../../../kernel/kit/text.js'
 import type { AttributedFault } from '../../../../kernel/platform.js'
 import type { Clock } from '../../../../kernel/plugin.js'
 import { LONGEST_FORM, redactText, SecretMatcher } from '../../../platform/redaction/api.js'
@@ -88,7 +89,7 @@ export class LogRing {
         this.#silence(text.length - start)
         break
       }
-      this.#rest = `${this.#rest}${part.slice(0, LINE + MARGIN)}`.slice(0, LINE + MARGIN)
+      this.#rest = clip(`${this.#rest}${clip(part, LINE + MARGIN)}`, LINE + MARGIN)
       if (end < 0) break
       this.flush()
       start = end + 1
@@ -110,9 +111,7 @@ export class LogRing {
 
   /** One line of the extension itself. */
   line(text: string): void {
-    const message = this.redact(text.slice(0, LINE + MARGIN))
-      .slice(0, LINE)
-      .trimEnd()
+    const message = clip(this.redact(clip(text, LINE + MARGIN)), LINE).trimEnd()
     if (message === '') return
     const entry = { sequence: ++this.#sequence, at: this.clock.now(), message }
     this.#entries.push(entry)

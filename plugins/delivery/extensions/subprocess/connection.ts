@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream'
-import { parseJson } from '../../../../kernel/kit/json.js'
 import { Serial } from '../../../../kernel/kit/serial.js'
+import { parseJson } from '../../../../kernel/kit/text.js'
 import { type Clock, messageOf } from '../../../../kernel/plugin.js'
 import { readLines } from '../../../platform/processes/api.js'
 import { RateLimiter } from '../../../platform/resources/api.js'

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { clip } from '../../../../kernel/kit/text.js'
 import { type Actor, Fault, messageOf, type RecordScope } from '../../../../kernel/plugin.js'
 import { RateLimiter } from '../../../platform/resources/api.js'
 import type { HostCall } from '../api.js'
@@ -85,7 +86,7 @@ export class HostApi {
   /** The result of a call; throws an {@link RpcError}. */
   async answer(by: HostCaller, method: string, params: unknown): Promise<unknown> {
     const known = hostMethods.get(method)
-    if (!known) throw rpcError('method_not_found', `there is no method ${method.slice(0, 100)} in the Host API`)
+    if (!known) throw rpcError('method_not_found', `there is no method ${clip(method, 100)} in the Host API`)
     if (!by.permissions.includes(method)) {
       throw rpcError('capability_denied', `${method} is not granted; declare it in [permissions] requires`, {
         method,

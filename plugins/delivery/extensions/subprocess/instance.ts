@@ -1,3 +1,4 @@
+import { clip } from '../../../../kernel/kit/text.js'
 import { messageOf, onBehalfOf, turn, within } from '../../../../kernel/plugin.js'
 import { DEFAULT_PROFILE, spawnConfined } from '../../../access/sandboxes/api.js'
 import type { ProcessHandle } from '../../../platform/processes/api.js'
@@ -56,7 +57,7 @@ export class Instance {
     this.#connection = new Connection(handle, host.clock, {
       owner: extension.name,
       answer: (method, params) => this.#answer(method, params),
-      junk: line => logs.note(`not a message: ${line.slice(0, 500)}`),
+      junk: line => logs.note(`not a message: ${clip(line, 500)}`),
     })
     const ended = handle.exited.then(
       ({ code, signal }) => `the process ended ${signal ? `by ${signal}` : `with code ${code}`}`,
@@ -131,9 +132,7 @@ export class Instance {
       const answer = await this.request('health_check', {}, this.start.times.healthTimeout)
       const { healthy, message } = (answer ?? {}) as { healthy?: unknown; message?: unknown }
       if (healthy === true) return undefined
-      return this.start.logs.redact(
-        typeof message === 'string' ? message.slice(0, 500) : 'it says that it is not healthy',
-      )
+      return this.start.logs.redact(typeof message === 'string' ? clip(message, 500) : 'it says that it is not healthy')
     } catch (error) {
       return this.start.logs.redact(messageOf(error))
     }

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { clip } from '../../../../kernel/kit/text.js'
 import { messageOf, turn } from '../../../../kernel/plugin.js'
 import type { SessionsApi } from '../../../work/sessions/api.js'
 import { checkedParams, type HostCaller } from './host-call.js'
@@ -91,7 +92,7 @@ export class SessionFeed {
       await turn()
       await this.#send(subscription, sessions, from, notify)
     } catch (error) {
-      const message = messageOf(error).slice(0, 500)
+      const message = clip(messageOf(error), 500)
       await Promise.resolve(notify({ ended: { reason: 'failed', message } })).catch(() => {})
     } finally {
       by.signal.removeEventListener('abort', over)

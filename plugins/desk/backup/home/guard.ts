@@ -3,6 +3,7 @@ import path from 'node:path'
 import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { jsonFileSync } from '../../../../kernel/kit/json-file.js'
 import { readRegularFileSync } from '../../../../kernel/kit/read-file.js'
+import { clip } from '../../../../kernel/kit/text.js'
 import { BackupErrors } from '../api.js'
 import { HOME_FILE, HomeMark, RESTORING_FILE } from './marks.js'
 
@@ -57,10 +58,9 @@ function isSame(one: string, other: string): boolean {
 /** Whether a daemon runs whose home has the nonce of this one and is another folder. Only Linux has the list that tells. */
 function runsElsewhere(home: string): boolean {
   try {
-    const nonce = readRegularFileSync(path.join(home, 'daemon.lock'), { maxBytes: LOCK_BYTES })
-      ?.toString('latin1')
-      .slice(0, NONCE_LENGTH)
-    if (nonce === undefined || !/^[0-9a-f]{32}$/.test(nonce)) return false
+    const lock = readRegularFileSync(path.join(home, 'daemon.lock'), { maxBytes: LOCK_BYTES })
+    const nonce = clip(lock?.toString('latin1') ?? '', NONCE_LENGTH)
+    if (!/^[0-9a-f]{32}$/.test(nonce)) return false
     const { dev, ino } = statSync(home, { bigint: true })
     const own = `@svc.${dev}.${ino}.`
     const sockets = readRegularFileSync('/proc/net/unix', { maxBytes: SOCKETS_BYTES })?.toString('latin1') ?? ''

@@ -1,3 +1,4 @@
+import { clip } from '../../../../kernel/kit/text.js'
 import { iso, messageOf, turn } from '../../../../kernel/plugin.js'
 import type { SupportArtifact, SupportManifest } from '../../../../schemas/daemon/support.js'
 import { Limits, REDACTION_VERSION, SCHEMA_VERSION } from '../limits.js'
@@ -74,7 +75,7 @@ async function readSource(source: Source, scrubber: Scrubber, signal: AbortSigna
       bytes: 0,
       included: false,
       truncated: false,
-      omitted_reason: scrubber.text(reason).slice(0, 500),
+      omitted_reason: clip(scrubber.text(reason), 500),
     },
   })
   if (omitted !== undefined) return without(omitted)

@@ -3,6 +3,7 @@ import { lstat, readdir } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { openRegularFile, readRegularFile } from '../../../../kernel/kit/read-file.js'
+import { clip } from '../../../../kernel/kit/text.js'
 import { iso, messageOf } from '../../../../kernel/plugin.js'
 import { readJson } from '../../../platform/configuration/api.js'
 import { Limits } from '../limits.js'
@@ -93,7 +94,7 @@ export async function logTail(root: string, scrubber: Scrubber): Promise<Content
 }
 
 function lineOf(line: string): LogLine {
-  const text = line.slice(0, LONGEST_LINE)
+  const text = clip(line, LONGEST_LINE)
   try {
     const fields: unknown = JSON.parse(text)
     if (typeof fields === 'object' && fields !== null && !Array.isArray(fields))

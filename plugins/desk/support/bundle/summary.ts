@@ -1,3 +1,4 @@
+import { clip } from '../../../../kernel/kit/text.js'
 import { iso } from '../../../../kernel/plugin.js'
 import type { SupportArtifact } from '../../../../schemas/daemon/support.js'
 
@@ -49,7 +50,7 @@ const listOf = <T>(part: unknown, member: string): readonly T[] => {
   const list = Object(part)[member]
   return Array.isArray(list) ? list : []
 }
-const short = (text: unknown) => `${text ?? ''}`.replace(/\s+/g, ' ').slice(0, TEXT)
+const short = (text: unknown) => clip(`${text ?? ''}`.replace(/\s+/g, ' '), TEXT)
 
 /** What is wrong, what was done about it and what to look at, in words, from the other files of the bundle. */
 export function summaryOf({ parts, artifacts, about, at }: Parts): string {

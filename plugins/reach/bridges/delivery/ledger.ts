@@ -1,3 +1,4 @@
+import { clip } from '../../../../kernel/kit/text.js'
 import type { Reads, Tx } from '../../../../kernel/plugin.js'
 import {
   type BridgeAddress,
@@ -92,7 +93,7 @@ export class Ledger {
   /** Moves a part to another state; what follows from it for its message is part of the same transaction. */
   move(t: Tx, part: Part, to: DeliveryState, changes: Partial<Part> = {}): Part {
     const at = this.kernel.clock.now()
-    const reason = changes.reason?.slice(0, MAX_REASON)
+    const reason = changes.reason && clip(changes.reason, MAX_REASON)
     const next = { state: step(part.state, to), updatedAt: at, nextAt: undefined, ...changes, reason }
     parts.update(t, { seq: part.seq }, next)
     if (to === 'failed') this.#failed(t, part, reason ?? 'unknown')

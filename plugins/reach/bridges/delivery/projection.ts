@@ -1,3 +1,4 @@
+import { clip } from '../../../../kernel/kit/text.js'
 import type { RecordedPage } from '../../../work/sessions/api.js'
 
 /** Characters of an answer that are kept; more than any platform is sent. */
@@ -94,9 +95,9 @@ export class Projection {
     const isNext = this.#breaks && this.text !== ''
     const gap = isNext ? '\n'.repeat(2 - ends) : ''
     const before = isNext ? undefined : this.segments.pop()
-    this.segments.push(`${before ?? ''}${said}`.slice(0, MAX_TEXT))
+    this.segments.push(clip(`${before ?? ''}${said}`, MAX_TEXT))
     this.#breaks = false
-    this.text = (this.text + gap + said).slice(0, MAX_TEXT)
+    this.text = clip(this.text + gap + said, MAX_TEXT)
     return true
   }
 
@@ -115,5 +116,5 @@ export class Projection {
   }
 }
 
-const oneLine = (text: string): string => text.replace(/\s+/g, ' ').trim().slice(0, MAX_TITLE)
-const wordsOf = (error: unknown): string => oneLine(typeof error === 'string' ? error : 'unknown failure').slice(0, 300)
+const oneLine = (text: string): string => clip(text.replace(/\s+/g, ' ').trim(), MAX_TITLE)
+const wordsOf = (error: unknown): string => clip(oneLine(typeof error === 'string' ? error : 'unknown failure'), 300)

@@ -1,4 +1,5 @@
 import { cli, describe, runsCode, show, throws, tool } from '../../../../kernel/kit/annotations/index.js'
+import { clip } from '../../../../kernel/kit/text.js'
 import { iso, ok, type Route, routeOf } from '../../../../kernel/plugin.js'
 import {
   type BridgeDelivery,
@@ -96,10 +97,7 @@ function wireOf(self: BridgesService, { delivery, parts, standing }: Listed): Br
     ...{ id, bridge_instance_id: bridgeId, kind, source, state: standing.state },
     ...(standing.reason !== undefined && { reason: standing.reason }),
     target: self.routeOf(target),
-    text: parts
-      .map(part => part.lastText ?? part.text)
-      .join('\n')
-      .slice(0, PREVIEW),
+    text: clip(parts.map(part => part.lastText ?? part.text).join('\n'), PREVIEW),
     parts: parts.length,
     attempts: parts.reduce((sum, { attempts }) => sum + attempts, 0),
     ...(sessionId !== undefined && { session_id: sessionId }),

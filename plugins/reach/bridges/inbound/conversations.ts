@@ -1,3 +1,4 @@
+import { clip } from '../../../../kernel/kit/text.js'
 import { isRestartable, type SessionInfo, type SessionsApi } from '../../../work/sessions/api.js'
 import type { ChatConversation, InboundEvent } from '../api.js'
 import type { Instance } from '../instances/instances.js'
@@ -87,7 +88,4 @@ function nameOf({ displayName }: Instance, { group_id, sender }: InboundEvent): 
 
 /** A name that came from outside: one line, bounded. */
 export const plain = (text: string, max: number): string =>
-  text
-    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ')
-    .trim()
-    .slice(0, max)
+  clip(text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ').trim(), max)

@@ -1,3 +1,4 @@
+import { clip } from '../../../../kernel/kit/text.js'
 import { faultOf, messageOf } from '../../../../kernel/plugin.js'
 import type { RecordedPage, SessionsApi } from '../../../work/sessions/api.js'
 import type { InboundEvent } from '../api.js'
@@ -121,7 +122,7 @@ export class Questions {
     const limit = this.instances.provider(bridgeId)?.capabilities.textLimit ?? 2000
     const text = kind === 'permission' ? permissionText(content) : clarificationText(content, choices)
     const room = Math.max(200, PAGES * Math.floor(limit * 0.6) - answer.length)
-    const body = text.length > room ? `${text.slice(0, room)}\n… the rest: svc session interactions ${sessionId}` : text
+    const body = text.length > room ? `${clip(text, room)}\n… the rest: svc session interactions ${sessionId}` : text
     const expires = Date.parse(String(content.expires_at))
     const ttl = Number.isNaN(expires) ? undefined : Math.max(1, expires - this.kernel.clock.now())
     await this.kernel.db.tx(t =>

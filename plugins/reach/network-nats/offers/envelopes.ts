@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { clip } from '../../../../kernel/kit/text.js'
 import type { Reads } from '../../../../kernel/plugin.js'
 import { Integer } from '../../../../schemas/kernel/common.js'
 import type { Refusal } from '../../network/api.js'
@@ -79,7 +80,7 @@ export function opened<P extends Protocol>(
   data: Uint8Array,
 ): Opened<P> {
   const named = peers.get(reads, { daemon })
-  const peer = named?.name ?? daemon.slice(0, 64)
+  const peer = named?.name ?? clip(daemon, 64)
   const refused = (reason: Refusal['reason'], message: string, state: 'refused' | 'stranger' = 'refused') => ({
     ...{ state, peer },
     refusal: { reason, message },
@@ -92,7 +93,7 @@ export function opened<P extends Protocol>(
   if (proof.version !== PROOF) return refused('unsupported_profile', `proof.version: expected ${PROOF}`)
   if (daemon === identity.daemon && proof.key === identity.fingerprint) return { state: 'own' }
   if (!named || named.fingerprint !== proof.key)
-    return refused('verification_failed', `the key ${proof.key.slice(0, 60)} is not that of a peer`, 'stranger')
+    return refused('verification_failed', `the key ${clip(proof.key, 60)} is not that of a peer`, 'stranger')
   if (named.revokedAt !== undefined) return refused('verification_failed', `the key of ${peer} is revoked`, 'stranger')
   if (proof.realm !== realm) return refused('verification_failed', 'it was signed for another place')
   if (!isSigned(content, proof, named.publicKey))

@@ -1,4 +1,5 @@
 import { command } from '../../../../kernel/kit/commands/command-line.js'
+import { clip } from '../../../../kernel/kit/text.js'
 import { type Actor, Fault, messageOf } from '../../../../kernel/plugin.js'
 import type { Reason } from '../../network/api.js'
 import { RemoteErrors } from '../api.js'
@@ -244,7 +245,7 @@ export class GivenOffers {
           await db.tx(t => given.update(t, { id: row.id, attempt }, { outcome }))
         }
       if (outcome.status === 'failed')
-        await needs.tasks.kept.fail(row.runId ?? '', holder, `${peer.name}: ${outcome.error.slice(0, MAX_ERROR)}`)
+        await needs.tasks.kept.fail(row.runId ?? '', holder, `${peer.name}: ${clip(outcome.error, MAX_ERROR)}`)
       const move = outcome.status === 'completed' ? 'complete' : 'fail'
       await this.#over(row, move, this.kernel.actor, outcome.status === 'failed' ? outcome.error : undefined)
       return { answer: 'done' }
@@ -266,7 +267,7 @@ export class GivenOffers {
           message,
         }),
       )
-      return { answer: 'closed', message: message.slice(0, 1000) }
+      return { answer: 'closed', message: clip(message, 1000) }
     }
   }
 

@@ -1,3 +1,4 @@
+import { clip } from '../../../../kernel/kit/text.js'
 import type { Reads, Tx } from '../../../../kernel/plugin.js'
 import type { Peer, PeerCard } from '../../../../schemas/network/channels.js'
 import type { SessionInfo } from '../../../work/sessions/api.js'
@@ -12,7 +13,7 @@ export function peerIdOf({ agentName, id }: Pick<SessionInfo, 'agentName' | 'id'
     .toLowerCase()
     .replace(/[^a-z0-9_-]+/g, '-')
     .replace(/^[^a-z0-9]+/, '')
-  return `${agent.slice(0, 100) || 'agent'}.${id}`
+  return `${clip(agent, 100) || 'agent'}.${id}`
 }
 
 /** Who takes part in which channel. */

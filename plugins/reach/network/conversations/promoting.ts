@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { clip } from '../../../../kernel/kit/text.js'
 import { type Actor, iso } from '../../../../kernel/plugin.js'
 import type { PromoteTaskBody } from '../../../../schemas/network/agent.js'
 import type { Envelope, TaskLink } from '../../../../schemas/network/messages.js'
@@ -39,7 +40,7 @@ export class Promoting {
       {
         id: taskIdOf(origin),
         title: title ?? (titleOf(text) || thread.title),
-        description: description ?? text.slice(0, MAX_DESCRIPTION),
+        description: description ?? clip(text, MAX_DESCRIPTION),
         ...{ scope: 'workspace', workspace: workspaceId },
         ...(priority !== undefined && { priority }),
         ...(metadata !== undefined && { metadata }),
@@ -78,7 +79,7 @@ export class Promoting {
 const taskIdOf = ({ workspaceId, id }: MessageRow): string =>
   `task_${createHash('sha256').update(`${workspaceId}\0${id}`).digest('hex').slice(0, 16)}`
 
-const titleOf = (text: string): string => (text.trim().split('\n')[0] ?? '').slice(0, MAX_TITLE)
+const titleOf = (text: string): string => clip(text.trim().split('\n')[0] ?? '', MAX_TITLE)
 
 function digestOf(sources: readonly MessageRow[]): string {
   const hash = createHash('sha256')

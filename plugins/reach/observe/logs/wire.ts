@@ -1,3 +1,4 @@
+import { clip } from '../../../../kernel/kit/text.js'
 import { iso } from '../../../../kernel/plugin.js'
 import type { LogEvent } from '../../../../schemas/daemon/logs.js'
 import type { StoredEvent } from '../../../platform/events/api.js'
@@ -85,9 +86,11 @@ function summaryOf({ subject }: StoredEvent, payload: Payload): string {
   const words = TELLING.map(name => textOf(payload[name])).find(text => text !== undefined)
   const status = textOf(payload.status) ?? textOf(payload.to)
   const parts = [subject, status === words ? undefined : status, words]
-  return parts
-    .filter(part => part !== undefined && part !== '')
-    .join(': ')
-    .replace(/\s+/g, ' ')
-    .slice(0, SUMMARY)
+  return clip(
+    parts
+      .filter(part => part !== undefined && part !== '')
+      .join(': ')
+      .replace(/\s+/g, ' '),
+    SUMMARY,
+  )
 }

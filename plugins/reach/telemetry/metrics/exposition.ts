@@ -1,3 +1,4 @@
+import { clip } from '../../../../kernel/kit/text.js'
 import type { Distribution, Labels, MetricDeclaration, Sample } from '../api.js'
 
 /** A metric with its values. */
@@ -16,7 +17,7 @@ export const CONTENT_TYPES: Readonly<Record<Exposition, string>> = {
 /** Which text a header `Accept` asks for: OpenMetrics, unless plain text is preferred to it. */
 export function expositionFor(accept: string | undefined): Exposition {
   let [open, plain] = [-1, -1]
-  for (const part of (accept ?? '').slice(0, 2048).split(',')) {
+  for (const part of clip(accept ?? '', 2048).split(',')) {
     const [type = '', ...parameters] = part.split(';').map(text => text.trim().toLowerCase())
     const weight = parameters.find(text => text.startsWith('q='))
     const q = weight === undefined ? 1 : Number(weight.slice(2))

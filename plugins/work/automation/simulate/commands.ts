@@ -1,3 +1,4 @@
+import { clip } from '../../../../kernel/kit/text.js'
 import type { CommandContext } from '../../../../kernel/plugin.js'
 import type { SimulatedOccasion, SimulationReply, Timeline } from '../../../../schemas/automation/simulation.js'
 
@@ -54,7 +55,7 @@ function show(title: string, timeline: Timeline, timezone: string, out: CommandC
       times.length <= TIMES ? times.join(' ') : `${times[0]} to ${times.at(-1)} (${times.length} times)`
     const line = `  ${name.padEnd(NAME)}  ${word.padEnd(5)}  ${shownTimes}`
     out.line(reason === '' ? line : out.color('yellow', line))
-    if (reason !== '') out.line(out.color('dim', `${' '.repeat(NAME + 4)}${reason}`.slice(0, WIDTH)))
+    if (reason !== '') out.line(out.color('dim', clip(`${' '.repeat(NAME + 4)}${reason}`, WIDTH)))
   }
   for (const { name, why } of timeline.silent) out.line(out.color('dim', `  ${nameOf(name)}  ${SILENT[why]}`))
   if (timeline.unlisted > 0) out.line(out.color('dim', `${timeline.unlisted} more not shown; use --limit or --only`))
@@ -104,7 +105,7 @@ function linesOf(occasions: readonly SimulatedOccasion[], clock: ReturnType<type
   return [...lines.values()]
 }
 
-const nameOf = (name: string) => (name.length > NAME ? `${name.slice(0, NAME - 1)}…` : name)
+const nameOf = (name: string) => (name.length > NAME ? `${clip(name, NAME - 1)}…` : name)
 
 /** Day and time in a time zone; seconds only when not zero. */
 function clockOf(timezone: string) {

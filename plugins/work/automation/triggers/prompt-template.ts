@@ -1,3 +1,4 @@
+import { clip } from '../../../../kernel/kit/text.js'
 import { type Envelope, memberOf } from './envelope.js'
 
 /** Fields available in templates; `Data` has nested members. */
@@ -73,7 +74,7 @@ export function templateProblem(prompt: string): string | undefined {
   const { actions, rest } = parsed(prompt)
   for (const { whole, inner } of actions) {
     if (pathOf(inner)) continue
-    return `unknown template field ${whole.slice(0, 80)}; available: .Kind, .Scope, .WorkspaceID, .Source, .Data`
+    return `unknown template field ${clip(whole, 80)}; available: .Kind, .Scope, .WorkspaceID, .Source, .Data`
   }
   const isHalf = [...actions.map(({ before }) => before), rest].some(text => /\{\{|\}\}/.test(text))
   return isHalf ? 'unbalanced {{ or }} in the template' : undefined

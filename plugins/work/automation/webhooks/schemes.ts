@@ -1,4 +1,5 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+import { clip } from '../../../../kernel/kit/text.js'
 import { AutomationErrors } from '../api.js'
 import type { Scheme } from './scheme-table.js'
 
@@ -43,7 +44,7 @@ export function readSigned(scheme: Scheme, incoming: Incoming): Signed {
   const { headers, body, members, now } = incoming
   const headerOf = (name: string | undefined) => (name === undefined ? undefined : headers[name.toLowerCase()]?.trim())
   const data = Object.fromEntries(
-    Object.entries(scheme.data ?? {}).map(([member, name]) => [member, headerOf(name)?.slice(0, 200) ?? '']),
+    Object.entries(scheme.data ?? {}).map(([member, name]) => [member, clip(headerOf(name) ?? '', 200)]),
   )
   const freshMs = scheme.freshMs ?? FRESH_MS
   const names = scheme.headers.find(({ signature }) => headerOf(signature)) ?? scheme.headers[0]

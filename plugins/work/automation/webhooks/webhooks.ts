@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { History } from '../../../../kernel/kit/history.js'
 import { TokenBucket } from '../../../../kernel/kit/rate.js'
 import { resolveSecret } from '../../../../kernel/kit/secret-ref.js'
+import { clip } from '../../../../kernel/kit/text.js'
 import { type Actor, type DiskSpace, Fault, iso, type PluginKernel, type Tx, turn } from '../../../../kernel/plugin.js'
 import type { WebhookReply } from '../../../../schemas/automation.js'
 import type { Daemon } from '../../../desk/daemon/api.js'
@@ -167,7 +168,7 @@ export class Webhooks {
   #pass(trigger: TriggerRecord | undefined, { workspaceId = '', endpoint }: Delivery): void {
     const [buckets, key] = trigger
       ? [this.#known, trigger.id]
-      : [this.#unknown, `${workspaceId}/${endpoint.slice(0, 300)}`]
+      : [this.#unknown, `${workspaceId}/${clip(endpoint, 300)}`]
     const bucket = buckets.get(key) ?? new TokenBucket(DELIVERIES, this.kernel.clock)
     buckets.delete(key)
     buckets.set(key, bucket)
@@ -222,5 +223,5 @@ export class Webhooks {
 /** What the sender wants to have back to know that the endpoint is its own. */
 function challengeOf({ challenge }: Scheme, members: Readonly<Record<string, unknown>>): { challenge?: string } {
   const value = members[challenge?.reply ?? '']
-  return typeof value === 'string' ? { challenge: value.slice(0, 1000) } : {}
+  return typeof value === 'string' ? { challenge: clip(value, 1000) } : {}
 }

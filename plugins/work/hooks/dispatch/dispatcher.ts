@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { clip } from '../../../../kernel/kit/text.js'
 import { type Awaitable, type Clock, messageOf, within } from '../../../../kernel/plugin.js'
 import type { HookEvent } from '../../../../schemas/hooks.js'
 import type { Dispatched, HookPayload, Whom } from '../api.js'
@@ -176,7 +177,7 @@ export class Dispatcher {
       ...{ event, source, mode, required, sessionId, workspaceId, depth, outcome },
       at: clock.now(),
       micros: Math.round(ms * 1000),
-      error: error?.slice(0, 2000),
+      error: error && clip(error, 2000),
       patch,
       cause,
     })

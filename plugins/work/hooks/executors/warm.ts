@@ -1,5 +1,5 @@
 import { backoff } from '../../../../kernel/kit/backoff.js'
-import { parseJson } from '../../../../kernel/kit/json.js'
+import { clip, parseJson } from '../../../../kernel/kit/text.js'
 import { messageOf } from '../../../../kernel/plugin.js'
 import { keep, OutputEnd, type ProcessHandle, readLines } from '../../../platform/processes/api.js'
 import type { HookPayload } from '../api.js'
@@ -123,7 +123,7 @@ export class WarmProgram {
       ...{ owner: this.hook.owner || this.kernel.name, lineBytes: LINE, junk: JUNK },
       take: line => {
         const isAnswer = this.#answered(running, line)
-        if (!isAnswer) odd = line.slice(0, 200)
+        if (!isAnswer) odd = clip(line, 200)
         return isAnswer
       },
     })
@@ -150,7 +150,7 @@ export class WarmProgram {
     if (message.error === undefined || message.error === null) {
       this.#failures = 0
       asked.resolve(message.patch)
-    } else asked.reject(new Error(String(message.error).slice(0, 1000)))
+    } else asked.reject(new Error(clip(String(message.error), 1000)))
     return true
   }
 

@@ -1,6 +1,6 @@
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
-import { parseJson } from '../../../../kernel/kit/json.js'
+import { parseJson } from '../../../../kernel/kit/text.js'
 import { messageOf } from '../../../../kernel/plugin.js'
 import { keep, OutputEnd, type ProcessHandle, readLines } from '../../../platform/processes/api.js'
 

@@ -1,7 +1,7 @@
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
-import { wellFormed } from '../../../../kernel/kit/json.js'
 import { TokenBucket } from '../../../../kernel/kit/rate.js'
 import { resolveSecret } from '../../../../kernel/kit/secret-ref.js'
+import { wellFormed } from '../../../../kernel/kit/text.js'
 import { type MaybeToken, messageOf, type PluginKernel, systemClock } from '../../../../kernel/plugin.js'
 import { type ConfinementApi, spawnConfined } from '../../../access/sandboxes/api.js'
 import { askerOf, type ExtensionsApi, ownerOf } from '../../../delivery/extensions/api.js'

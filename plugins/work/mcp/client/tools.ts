@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import * as v from 'valibot'
 import { canonicalJson } from '../../../../kernel/kit/canonical.js'
+import { clip } from '../../../../kernel/kit/text.js'
 
 const MAX_TOOLS = 512
 const MAX_DESCRIPTION = 4096
@@ -59,9 +60,9 @@ export function toolsOf(server: string, told: readonly unknown[]): ToolList {
   let bytes = 0
   for (const one of told.slice(0, MAX_TOOLS)) {
     const parsed = v.safeParse(Told, one)
-    const called = String(Object(one).name ?? '').slice(0, 80)
+    const called = clip(String(Object(one).name ?? ''), 80)
     if (!parsed.success) {
-      refused.push(`${called || 'a tool without a name'}: ${v.summarize(parsed.issues).slice(0, 200)}`)
+      refused.push(`${called || 'a tool without a name'}: ${clip(v.summarize(parsed.issues), 200)}`)
       continue
     }
     const { name, title, description = '', inputSchema, annotations = {} } = parsed.output
@@ -77,8 +78,8 @@ export function toolsOf(server: string, told: readonly unknown[]): ToolList {
       tools.set(id, {
         id,
         name,
-        title: (title ?? annotations.title ?? name).slice(0, 200),
-        description: description.slice(0, MAX_DESCRIPTION),
+        title: clip(title ?? annotations.title ?? name, 200),
+        description: clip(description, MAX_DESCRIPTION),
         inputSchema,
         isDestructive: annotations.destructiveHint === true,
         digest: createHash('sha256').update(canonicalJson(parsed.output)).digest('hex'),

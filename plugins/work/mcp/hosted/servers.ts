@@ -1,7 +1,7 @@
 import type { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import * as v from 'valibot'
 import { issueText } from '../../../../kernel/kit/issue-text.js'
-import { shown } from '../../../../kernel/kit/text.js'
+import { clip, shown } from '../../../../kernel/kit/text.js'
 import type { Actor } from '../../../../kernel/plugin.js'
 import {
   type JudgedTool,
@@ -161,7 +161,7 @@ const notYet = (servers: readonly string[]) =>
 const briefly = ({ descriptor: { id, title, description, risk }, decision: { callable, reasons } }: JudgedTool) => ({
   id,
   ...(title !== undefined && { title }),
-  description: description.slice(0, 300),
+  description: clip(description, 300),
   risk,
   callable,
   ...(reasons.length > 0 && { reasons }),

@@ -1,4 +1,5 @@
 import type { LookupFunction } from 'node:net'
+import { clip } from '../../../../kernel/kit/text.js'
 import type { Clock } from '../../../../kernel/plugin.js'
 import { DownloadError, exchange, judgeAddress } from '../../../delivery/extensions/api.js'
 import { McpErrors } from '../errors.js'
@@ -15,7 +16,7 @@ const isLoopback = (host: string) => /^(?:localhost|127(?:\.\d+){3}|\[?::1\]?)$/
  * @throws Fault `mcp_auth_address_refused`
  */
 export async function checkAddress(what: string, url: string, server: string, lookup?: LookupFunction): Promise<URL> {
-  const refused = (why: string) => McpErrors.mcp_auth_address_refused(`${what} ${url.slice(0, 200)}: ${why}`)
+  const refused = (why: string) => McpErrors.mcp_auth_address_refused(`${what} ${clip(url, 200)}: ${why}`)
   if (!URL.canParse(url)) throw refused('it is no URL')
   const parsed = new URL(url)
   const { protocol, hostname, username, password } = parsed

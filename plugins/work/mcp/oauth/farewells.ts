@@ -1,6 +1,7 @@
 import { Alarm } from '../../../../kernel/kit/alarm.js'
 import { backoff } from '../../../../kernel/kit/backoff.js'
 import { SerialBy } from '../../../../kernel/kit/serial.js'
+import { clip } from '../../../../kernel/kit/text.js'
 import {
   type Actor,
   type Clock,
@@ -157,7 +158,7 @@ export class Farewells {
     const why = login && (await revoke(clock, vault, login).then(() => undefined, messageOf))
     if (login && why !== undefined) {
       log.warn('a login was not revoked', { server: login.server, why })
-      return this.#postpone(vault, id, login, secrets, why.slice(0, MOST_WHY), actor)
+      return this.#postpone(vault, id, login, secrets, clip(why, MOST_WHY), actor)
     }
     await db.tx(t => {
       forget(t, vault, [...secrets, asideOf(id)])

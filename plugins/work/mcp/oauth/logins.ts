@@ -1,7 +1,7 @@
 import type { OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js'
 import { resolveSecret } from '../../../../kernel/kit/secret-ref.js'
 import { SerialBy } from '../../../../kernel/kit/serial.js'
-import { shown } from '../../../../kernel/kit/text.js'
+import { clip, shown } from '../../../../kernel/kit/text.js'
 import {
   type Actor,
   Fault,
@@ -109,7 +109,7 @@ export class Logins {
     )
     this.#wanted.set(bindingOf(server), [...new Set(scopes)].slice(0, MOST_SCOPES))
     const text = `${server.name} wants a login with more scopes for this: ${shown(scope)}`
-    return McpErrors.mcp_auth_required(text, { next: nextOf(server), details: { scope: scope.slice(0, 1000) } })
+    return McpErrors.mcp_auth_required(text, { next: nextOf(server), details: { scope: clip(scope, 1000) } })
   }
 
   /** The browser came back. @throws Fault `mcp_auth_state_invalid`, `mcp_auth_refused`, `mcp_auth_exchange_failed` */
@@ -247,7 +247,7 @@ export class Logins {
     const { issuer, metadata, resource } = authority
     checkIssuer(authority, iss, code !== undefined && error === undefined)
     if (error !== undefined || !code)
-      throw McpErrors.mcp_auth_refused(`${issuer} says ${error?.slice(0, 200) ?? 'nothing'}`)
+      throw McpErrors.mcp_auth_refused(`${issuer} says ${clip(error ?? 'nothing', 200)}`)
     const { exchangeAuthorization } = await import('@modelcontextprotocol/sdk/client/auth.js')
     const tokens = await exchangeAuthorization(issuer, {
       metadata,

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { OAuthClientInformationMixed } from '@modelcontextprotocol/sdk/shared/auth.js'
+import { clip } from '../../../../kernel/kit/text.js'
 import type { Clock } from '../../../../kernel/plugin.js'
 import { McpErrors } from '../errors.js'
 import type { Server } from '../sources/declaration.js'
@@ -82,7 +83,7 @@ export function checkIssuer(
 ): void {
   const { authorization_response_iss_parameter_supported: promised } = metadata as Readonly<Record<string, unknown>>
   if (iss !== undefined && iss !== issuer)
-    throw McpErrors.mcp_auth_state_invalid(`the answer comes from ${iss.slice(0, 200)}, not from ${issuer}`)
+    throw McpErrors.mcp_auth_state_invalid(`the answer comes from ${clip(iss, 200)}, not from ${issuer}`)
   if (hasCode && iss === undefined && promised === true)
     throw McpErrors.mcp_auth_state_invalid(
       `the answer does not say that it comes from ${issuer}, which promises to say so; give the whole address that the browser was led to`,

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import * as v from 'valibot'
 import { canonicalJson } from '../../../../kernel/kit/canonical.js'
+import { clip } from '../../../../kernel/kit/text.js'
 import { SandboxName } from '../../../../schemas/settings/entries.js'
 import type { SettingsWriteTarget } from '../../../../schemas/settings.js'
 import { McpErrors } from '../errors.js'
@@ -74,7 +75,7 @@ export function parseDeclarations(where: string, value: unknown): readonly Decla
   const problem = parsed.success
     ? servers.some(({ command, url }) => (command === undefined) === (url === undefined)) &&
       'give each server exactly one of command and url'
-    : v.summarize(parsed.issues).slice(0, 300)
+    : clip(v.summarize(parsed.issues), 300)
   if (problem) throw McpErrors.mcp_file_invalid(`MCP servers of ${where}: ${problem}`)
   return servers
 }

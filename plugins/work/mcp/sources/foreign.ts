@@ -1,6 +1,6 @@
 import path from 'node:path'
 import * as v from 'valibot'
-import { shown } from '../../../../kernel/kit/text.js'
+import { clip, shown } from '../../../../kernel/kit/text.js'
 import type { Fault } from '../../../../kernel/plugin.js'
 import { McpErrors } from '../errors.js'
 import { type Declaration, ServerMembers } from './declaration.js'
@@ -98,7 +98,7 @@ function serverOf(name: string, given: unknown, place: ForeignPlace, remarks: st
     ...merged('secret_env', values, own),
     ...merged('secret_headers', values, own),
   })
-  if (!parsed.success) throw new Error(v.summarize(parsed.issues).slice(0, 300))
+  if (!parsed.success) throw new Error(clip(v.summarize(parsed.issues), 300))
   return { name, ...parsed.output }
 }
 

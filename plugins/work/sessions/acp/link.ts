@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream'
 import { type AnyMessage, RequestError, type Stream } from '@agentclientprotocol/sdk'
-import { parseJson } from '../../../../kernel/kit/json.js'
+import { parseJson } from '../../../../kernel/kit/text.js'
 import { messageOf, turn } from '../../../../kernel/plugin.js'
 import { readLines } from '../../../platform/processes/api.js'
 

@@ -2,7 +2,9 @@
  * What agents send, read leniently: real ones leave members out, and a message that one member spoils must not be lost.
  * Ids and texts are bounded where they are stored.
  */
+
 import * as v from 'valibot'
+import { clip } from '../../../../kernel/kit/text.js'
 
 const Text = v.fallback(v.optional(v.string()), undefined)
 const Whole = v.fallback(v.optional(v.pipe(v.number(), v.integer(), v.minValue(0))), undefined)
@@ -55,9 +57,9 @@ const Choices = v.pipe(
       .flatMap(one => ('value' in one ? [one] : (one.options ?? [])))
       .slice(0, MAX_CHOICES)
       .map(({ value, name, description }) => ({
-        value: value.slice(0, 200),
-        ...(name !== undefined && { label: name.slice(0, 200) }),
-        ...(description !== undefined && { description: description.slice(0, 500) }),
+        value: clip(value, 200),
+        ...(name !== undefined && { label: clip(name, 200) }),
+        ...(description !== undefined && { description: clip(description, 500) }),
       })),
   ),
 )
@@ -75,8 +77,8 @@ const Option = v.pipe(
   }),
   v.transform(({ id, name, description, category, type, currentValue, options }) => ({
     id,
-    label: name.slice(0, 200),
-    description: description?.slice(0, 500),
+    label: clip(name, 200),
+    description: description && clip(description, 500),
     category,
     kind: type,
     current: currentValue,

@@ -1,5 +1,6 @@
 import { type ClientConnection, client, methods, PROTOCOL_VERSION } from '@agentclientprotocol/sdk'
 import * as v from 'valibot'
+import { clip } from '../../../../kernel/kit/text.js'
 import { messageOf, within } from '../../../../kernel/plugin.js'
 import type { PermissionMode } from '../../../agents/agents/api.js'
 import { keep, OutputEnd, type ProcessHandle } from '../../../platform/processes/api.js'
@@ -342,7 +343,7 @@ export class AgentProcess {
     if (this.#junk.length > JUNK_LINES) this.#junk.shift()
     else
       this.start.log('a line on stdout is no message of the protocol', {
-        line: redactText(this.#junk.at(-1)?.slice(0, 200) ?? ''),
+        line: redactText(clip(this.#junk.at(-1) ?? '', 200)),
       })
   }
 }

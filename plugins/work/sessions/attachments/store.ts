@@ -1,6 +1,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import path from 'node:path'
 import type { Readable } from 'node:stream'
+import { clip } from '../../../../kernel/kit/text.js'
 import { type Disk, isFull, systemDisk, writeAll } from '../../../../kernel/platform.js'
 import { type Db, iso, messageOf } from '../../../../kernel/plugin.js'
 import type { PromptAttachment } from '../../../../schemas/sessions.js'
@@ -84,7 +85,7 @@ export class Attachments {
   get(sessionId: string, id: string): AttachmentRow {
     const sql = 'SELECT * FROM sessions_attachment WHERE id = ? AND session_id = ?'
     const row = this.db.get<AttachmentRow>(sql, [id, sessionId])
-    if (!row) throw SessionErrors.attachment_not_found(`no attachment ${id.slice(0, 100)} in this session`)
+    if (!row) throw SessionErrors.attachment_not_found(`no attachment ${clip(id, 100)} in this session`)
     return row
   }
 
@@ -214,7 +215,7 @@ class Arriving {
   /** Throws for a name or a type that cannot be. */
   constructor(private readonly part: PartHead) {
     const kind = kindOf(part.type)
-    if (!kind) throw SessionErrors.attachment_type(`a prompt cannot carry ${part.type.slice(0, 100)}`)
+    if (!kind) throw SessionErrors.attachment_type(`a prompt cannot carry ${clip(part.type, 100)}`)
     this.#kind = kind
     this.#name = nameOf(part.filename)
     if (kind === 'text') this.#text = new TextDecoder('utf-8', { fatal: true })

@@ -1,3 +1,4 @@
+import { clip } from '../../../../kernel/kit/text.js'
 import type { ColorName } from '../../../../kernel/plugin.js'
 import type { SessionEvent } from '../../../../schemas/sessions.js'
 import { oneLine } from './one-line.js'
@@ -230,10 +231,8 @@ export function contentOf({ content }: SessionEvent): Content {
 function firstLineOf(content: unknown): string | undefined {
   const blocks = (Array.isArray(content) ? content : []) as ({ readonly content?: Content } | null)[]
   const lines = blocks.flatMap(block => String(block?.content?.text ?? '').split('\n'))
-  return lines
-    .map(line => line.trim())
-    .find(line => line !== '' && !line.startsWith('```'))
-    ?.slice(0, MAX_WHY)
+  const first = lines.map(line => line.trim()).find(line => line !== '' && !line.startsWith('```'))
+  return first && clip(first, MAX_WHY)
 }
 
 /** What became of a question, and why, for a person. */

@@ -20,7 +20,8 @@ export async function promptText(context: TaskContext): Promise<string> {
   let text = given ?? ''
   if (given === '-' || (given === undefined && !terminal)) text = await stdin()
   else if (given === undefined) text = (await typedLine(context, '> ')) ?? ''
-  if (text.trim() === '') fault('usage', 'the text of the prompt is missing', 'svc run "Summarise the TODOs in this folder"')
+  if (text.trim() === '')
+    fault('usage', 'the text of the prompt is missing', 'svc run "Summarise the TODOs in this folder"')
   return text
 }
 

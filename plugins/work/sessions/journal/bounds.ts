@@ -1,3 +1,5 @@
+import { clip } from '../../../../kernel/kit/text.js'
+
 /** Sizes of one stored value: characters of a string, members of a list or an object, depth, and characters in all. */
 const MAX_STRING = 128 * 1024
 const MAX_MEMBERS = 1000
@@ -21,7 +23,7 @@ export function boundValue(value: unknown): unknown {
     return Object.fromEntries(
       entries.map(([name, member]) => {
         left -= name.length
-        return [name.slice(0, 1024), visit(member, depth + 1)]
+        return [clip(name, 1024), visit(member, depth + 1)]
       }),
     )
   }
@@ -30,5 +32,5 @@ export function boundValue(value: unknown): unknown {
 
 /** At most `max` characters of a text, with a mark where it was cut. */
 export function boundText(text: string, max: number): string {
-  return text.length > max ? `${text.slice(0, max)}… (${text.length - max} characters left out)` : text
+  return text.length > max ? `${clip(text, max)}… (${text.length - max} characters left out)` : text
 }

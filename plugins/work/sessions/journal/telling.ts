@@ -1,3 +1,4 @@
+import { clip } from '../../../../kernel/kit/text.js'
 import { isProcessFailure } from '../agent/crash-bundle.js'
 import type { EventContent, NewEvent, SessionEventType } from '../events.js'
 import type { LiveSession } from '../lifecycle/live-session.js'
@@ -60,10 +61,10 @@ export class Telling {
     const open = this.#open.get(sessionId)
     const text = typeof content.text === 'string' ? content.text : ''
     if (open) {
-      open.text = (open.text + text).slice(0, WHOLE)
+      open.text = clip(open.text + text, WHOLE)
       return
     }
-    this.#open.set(sessionId, { turnId, content, text: text.slice(0, WHOLE) })
+    this.#open.set(sessionId, { turnId, content, text: clip(text, WHOLE) })
     void this.points.messageStart.call({ sessionId, type, turnId, content })
   }
 

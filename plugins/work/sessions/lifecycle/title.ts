@@ -1,3 +1,4 @@
+import { clip } from '../../../../kernel/kit/text.js'
 import type { Redact } from '../../../../kernel/plugin.js'
 import type { SessionChange, SessionRow } from '../table.js'
 
@@ -7,5 +8,5 @@ const MAX_CHARACTERS = 80
 export function titleOf({ name, type }: SessionRow, text: string, redact: Redact): SessionChange {
   if (name !== '' || type !== 'user') return {}
   const [line = ''] = redact.text(text).trim().split('\n')
-  return line === '' ? {} : { name: line.slice(0, MAX_CHARACTERS) }
+  return line === '' ? {} : { name: clip(line, MAX_CHARACTERS) }
 }

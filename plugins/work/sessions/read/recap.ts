@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { clip } from '../../../../kernel/kit/text.js'
 import { iso } from '../../../../kernel/plugin.js'
 import type { ListCommandsReply, RecapReply, Session } from '../../../../schemas/sessions.js'
 import type { SessionsContext } from '../context.js'
@@ -44,7 +45,7 @@ export async function recapOf(
       recent_markers: markers.slice(0, MARKERS).map(event => ({
         kind: String(event.content.warning ?? event.content.marker ?? event.type),
         occurred_at: iso(event.at),
-        summary: summaryOf(event).slice(0, MAX_SUMMARY),
+        summary: clip(summaryOf(event), MAX_SUMMARY),
         ...(event.failure && { diagnostic: { code: event.failure.kind, message: event.failure.summary } }),
         evidence: { sequence: event.sequence, ...(event.turnId && { turn_id: event.turnId }) },
       })),

@@ -1,3 +1,4 @@
+import { clip } from '../../../../kernel/kit/text.js'
 import type { TranscriptEntry } from '../../../../schemas/sessions.js'
 import type { StoredSessionEvent } from '../events.js'
 import type { SessionLog } from '../journal/session-log.js'
@@ -93,7 +94,7 @@ export async function summarize(log: SessionLog, max: number, before?: number): 
   const kept: string[] = []
   let left = max
   for (const line of lines.reverse()) {
-    const piece = line.length > 4000 ? `${line.slice(0, 4000)}…` : line
+    const piece = line.length > 4000 ? `${clip(line, 4000)}…` : line
     if (piece.length > left) break
     left -= piece.length
     kept.unshift(piece)
@@ -178,11 +179,11 @@ function addTo(entry: OpenEntry, event: StoredSessionEvent): void {
 function addText(entry: OpenEntry, type: 'text' | 'reasoning', text: string): void {
   const last = entry.parts.at(-1)
   if (last?.type !== type) {
-    addPart(entry, { type, text: text.slice(0, MAX_TEXT) })
+    addPart(entry, { type, text: clip(text, MAX_TEXT) })
     return
   }
   const room = MAX_TEXT - (last.text?.length ?? 0)
-  if (room > 0) entry.parts[entry.parts.length - 1] = { ...last, text: last.text + text.slice(0, room) }
+  if (room > 0) entry.parts[entry.parts.length - 1] = { ...last, text: last.text + clip(text, room) }
 }
 
 function addPart(entry: OpenEntry, part: Part): void {

@@ -1,3 +1,4 @@
+import { clip } from '../../../../kernel/kit/text.js'
 import type { QuestionDiff, QuestionHidden } from '../../../../schemas/sessions.js'
 import type { EventContent } from '../events.js'
 import type { FileDiff } from '../questions/file-diff.js'
@@ -70,5 +71,5 @@ export function boundedQuestion(question: WholeQuestion) {
 
 /** At most `max` characters; what is cut ends with an ellipsis. */
 export function bounded(text: string, max = MAX_TEXT): string {
-  return text.length > max ? `${text.slice(0, max)}…` : text
+  return text.length > max ? `${clip(text, max)}…` : text
 }

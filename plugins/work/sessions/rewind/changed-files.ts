@@ -1,3 +1,4 @@
+import { clip } from '../../../../kernel/kit/text.js'
 import type { StoredSessionEvent } from '../events.js'
 
 /** Files that are told of one rewind. */
@@ -21,7 +22,7 @@ export class ChangedFiles {
   }
 
   #add(path: unknown): void {
-    if (typeof path === 'string' && path !== '' && this.#paths.size < MAX_FILES) this.#paths.add(path.slice(0, 4096))
+    if (typeof path === 'string' && path !== '' && this.#paths.size < MAX_FILES) this.#paths.add(clip(path, 4096))
   }
 }
 

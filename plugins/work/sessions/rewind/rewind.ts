@@ -1,3 +1,4 @@
+import { clip } from '../../../../kernel/kit/text.js'
 import type { RewindBody, RewindSessionReply } from '../../../../schemas/sessions.js'
 import { SessionErrors } from '../api.js'
 import type { SessionsContext } from '../context.js'
@@ -125,7 +126,7 @@ async function findPrompt(log: SessionLog, row: SessionRow, message: string): Pr
   for await (const event of log.backwardsOf('user_message', row.usage)) {
     if (event.id === message || event.content.message_id === message) return event
   }
-  throw SessionErrors.message_not_found(`no prompt ${message.slice(0, 100)} in this conversation`)
+  throw SessionErrors.message_not_found(`no prompt ${clip(message, 100)} in this conversation`)
 }
 
 async function readRemoved(log: SessionLog, from: number) {

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import * as v from 'valibot'
+import { clip } from '../../../../kernel/kit/text.js'
 import type { Redact } from '../../../../kernel/plugin.js'
 import { AvailableCommands, type SessionUpdate, ToolCallFields, UpdateParams } from '../acp/schemas.js'
 import { boundText, boundValue } from '../journal/bounds.js'
@@ -91,10 +92,10 @@ export class Updates {
         this.#offered(update)
         break
       case 'session_info_update':
-        if (typeof update.title === 'string') this.title = update.title.slice(0, 200)
+        if (typeof update.title === 'string') this.title = clip(update.title, 200)
         break
       default:
-        target.touched(update.sessionUpdate.slice(0, 100), '')
+        target.touched(clip(update.sessionUpdate, 100), '')
     }
   }
 
@@ -172,9 +173,9 @@ export class Updates {
     this.commands = (parsed.output.availableCommands ?? [])
       .slice(0, MAX_COMMANDS)
       .map(({ name, description, input }) => ({
-        name: name.slice(0, 200),
-        description: description.slice(0, 1000),
-        ...(input && { input: { hint: input.hint.slice(0, 200) } }),
+        name: clip(name, 200),
+        description: clip(description, 1000),
+        ...(input && { input: { hint: clip(input.hint, 200) } }),
       }))
   }
 

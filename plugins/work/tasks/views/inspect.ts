@@ -1,3 +1,4 @@
+import { clip } from '../../../../kernel/kit/text.js'
 import { iso } from '../../../../kernel/plugin.js'
 import type { InspectedRun, InspectReply, RunDetailReply } from '../../../../schemas/tasks.js'
 import type { SessionInfo } from '../../sessions/api.js'
@@ -118,7 +119,7 @@ export class TaskInspection {
       heartbeat_age_seconds: beat === null ? null : Math.floor((this.core.now() - beat) / 1000),
       lease_until: time(run.lease_until),
       ...given('failure_kind', run.failure_kind),
-      ...given('last_error_summary', run.error?.slice(0, ERROR_CHARS)),
+      ...given('last_error_summary', run.error && clip(run.error, ERROR_CHARS)),
     }
   }
 

@@ -1,3 +1,4 @@
+import { clip } from '../../../../kernel/kit/text.js'
 import type { ReviewContinuation } from '../../../../schemas/tasks.js'
 import { cutText } from '../../../agents/sidecars/api.js'
 import { channelOfRun } from '../runs/participation.js'
@@ -29,7 +30,7 @@ export function promptOf(task: TaskRow, run: RunRow, { earlier, handoff, branch,
   const wanted = continuationOf(run)
   const channel = channelOfRun(run)
   const failed = earlier.flatMap(({ attempt, status, error }) =>
-    error === null ? [] : [`- attempt ${attempt} (${status}): ${error.slice(0, ERROR_CHARS)}`],
+    error === null ? [] : [`- attempt ${attempt} (${status}): ${clip(error, ERROR_CHARS)}`],
   )
   return [
     `${lead ? 'Coordinate' : 'Work on'} this task: ${task.title}`,

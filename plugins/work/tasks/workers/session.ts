@@ -1,3 +1,4 @@
+import { clip } from '../../../../kernel/kit/text.js'
 import type { SessionInfo, WorktreeInUse } from '../../sessions/api.js'
 import type { TaskCore } from '../core.js'
 import { agentFor, type Profiles } from '../profiles/profiles.js'
@@ -33,7 +34,7 @@ export async function startSession(
       workspaceId,
       agentName: asked.agentName,
       ...(isLead && { type: run.kind }),
-      name: task.title.slice(0, 200),
+      name: clip(task.title, 200),
       model: asked.model,
       sandbox: mode === 'ref' ? ref : mode === 'none' ? 'none' : undefined,
       unattended: true,

@@ -1,3 +1,4 @@
+import { clip } from '../../../../kernel/kit/text.js'
 import { Fault, messageOf } from '../../../../kernel/plugin.js'
 import type { SessionInfo, TurnOutcome } from '../../sessions/api.js'
 import type { TaskCore } from '../core.js'
@@ -256,7 +257,7 @@ export class Workers {
     const changes = {
       ended_at: this.core.now(),
       failed: Number(error !== undefined),
-      error: error?.slice(0, ERROR_CHARS) ?? null,
+      error: error === undefined ? null : clip(error, ERROR_CHARS),
     }
     await this.core.write(whoOf(actor), t => update(t, 'tasks_worker', worker.id, changes))
     this.coordinators.ended(row, error)

@@ -1,7 +1,6 @@
 import * as v from 'valibot'
 import { annotationsOf, canRunCode, RouteTool } from '../../../../kernel/kit/annotations/index.js'
-import { parseJson } from '../../../../kernel/kit/json.js'
-import { shown } from '../../../../kernel/kit/text.js'
+import { clip, parseJson, shown } from '../../../../kernel/kit/text.js'
 import { type BoundRoute, Collected, isDropIn } from '../../../../kernel/platform.js'
 import { type Actor, Fault, type PluginKernel, type Requests } from '../../../../kernel/plugin.js'
 import { ToolErrorBody } from '../../../../schemas/tools.js'
@@ -220,7 +219,7 @@ function refused(toolId: string, status: number, text: string): Fault {
   const said = [isNamed ? error : message, error, text].find(words => typeof words === 'string') as string
   const next = [Object(details).next, reason].find(words => typeof words === 'string') as string | undefined
   if (code !== undefined && SHARED.has(code)) return new Fault(code, status, said, { details: { tool_id: toolId } })
-  return toolFault(CODES[status] ?? 'tool_backend_failed', [], said.slice(0, 2000), {
+  return toolFault(CODES[status] ?? 'tool_backend_failed', [], clip(said, 2000), {
     toolId,
     details: { status: String(status), ...(code === undefined ? {} : { code }) },
     ...(next === undefined ? {} : { next }),

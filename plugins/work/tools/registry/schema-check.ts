@@ -1,3 +1,4 @@
+import { clip } from '../../../../kernel/kit/text.js'
 import type { Question } from './pattern-thread.js'
 
 /** A JSON Schema, or a part of one. */
@@ -26,7 +27,7 @@ export function schemaProblem(schema: unknown): string | undefined {
     if (typeof value !== 'object' || value === null) return undefined
     for (const [name, member] of Object.entries(value)) {
       if (name === '$ref' && typeof member === 'string' && !member.startsWith('#'))
-        return `it refers to ${member.slice(0, 100)}`
+        return `it refers to ${clip(member, 100)}`
       if (name === 'pattern' && typeof member === 'string') patterns.push(member)
       const problem = look(member, depth + 1)
       if (problem) return problem
@@ -183,9 +184,9 @@ const oneOfValues: Judge = (check, schema, value, path) => {
   const text = check.read(JSON.stringify(value) ?? '')
   const is = (item: unknown) => !check.isOver && check.read(JSON.stringify(item) ?? '') === text
   if ('const' in schema && !is(schema.const))
-    return `${at(path)}: ${JSON.stringify(schema.const)?.slice(0, 100)} wanted`
+    return `${at(path)}: ${clip(String(JSON.stringify(schema.const)), 100)} wanted`
   if (!Array.isArray(schema.enum) || schema.enum.some(is)) return undefined
-  return `${at(path)}: one of ${JSON.stringify(schema.enum).slice(0, 300)} wanted`
+  return `${at(path)}: one of ${clip(JSON.stringify(schema.enum), 300)} wanted`
 }
 
 const bounds: Judge = (check, schema, value, path) => {
@@ -225,7 +226,7 @@ const members: Judge = (check, schema, value, path, depth) => {
   check.spend(patterns.length)
   for (const [name, member] of Object.entries(value)) {
     if (check.isOver) return undefined
-    const place = below(path, name.slice(0, 100))
+    const place = below(path, clip(name, 100))
     const own = Object.hasOwn(known, name)
     const fitting = patterns.filter(([pattern]) => check.matches(pattern, name))
     for (const part of [...(own ? [known[name]] : []), ...fitting.map(([, part]) => part)]) {

@@ -1,3 +1,4 @@
+import { clip } from '../../../../kernel/kit/text.js'
 import type { OfferedTool } from '../api.js'
 
 /** What a word of the query counts for where it stands: in the id, the title, a tag, the description. */
@@ -37,7 +38,7 @@ export class SearchIndex {
   /** Positions in the list of tools, the best first; tools that have more of the words come before the others. */
   find(query: string): number[] {
     const scores = new Map<number, { hits: number; score: number }>()
-    for (const wanted of new Set(wordsOf(query.slice(0, MAX_QUERY)).slice(0, MAX_WORDS))) {
+    for (const wanted of new Set(wordsOf(clip(query, MAX_QUERY)).slice(0, MAX_WORDS))) {
       const best = new Map<number, number>()
       for (const word of this.#beginningWith(wanted)) {
         const postings = this.#words.get(word) ?? []

@@ -1,3 +1,4 @@
+import { clip } from '../../../../kernel/kit/text.js'
 import { Fault, messageOf } from '../../../../kernel/plugin.js'
 import { type ToolCaller, type ToolOutcome, type ToolPlace, type ToolResult, toolFault } from '../api.js'
 import { ToolCalled } from '../events.js'
@@ -108,7 +109,7 @@ function failureOf(error: unknown, toolId: string): Fault {
     if (error.code.startsWith('tool_')) return error
     return toolFault('tool_backend_failed', [], error.message, { toolId, ...(error.next ? { next: error.next } : {}) })
   }
-  return toolFault('tool_backend_failed', [], messageOf(error).slice(0, 1000), { toolId })
+  return toolFault('tool_backend_failed', [], clip(messageOf(error), 1000), { toolId })
 }
 
 const stopped = (signal: AbortSignal): Promise<never> =>
