@@ -9,7 +9,7 @@ import type { Caller, Exchange, Identified } from '../contract/kernel-hooks.js'
 import { type Actor, operator, type Party } from '../contract/record.js'
 import { type Door, isSchema, type Route } from '../contract/route.js'
 import { issueText } from '../kit/issue-text.js'
-import { wellFormedOf } from '../kit/text.js'
+import { HALVES, wellFormed } from '../kit/text.js'
 import { HttpErrors } from './errors.js'
 import type { Doorkeeper, Upgrade } from './listeners.js'
 
@@ -135,7 +135,7 @@ const parsers = {
       strict(request, text, (error, value) => {
         const deep = !error && isDeeper(value, JSON_DEPTH)
         const fault = deep ? HttpErrors.malformed_json(`the body is nested deeper than ${JSON_DEPTH} levels`) : error
-        done(fault, fault ? undefined : wellFormedOf(text, value))
+        done(fault, !fault && HALVES.test(text) ? wellFormed(value) : value)
       })
     })
   },

@@ -15,14 +15,12 @@ export function clip(value: string, max: number): string {
 /** The same, then `…` if the text was longer. */
 export const cut = (value: string, max: number): string => (value.length > max ? `${clip(value, max)}…` : value)
 
-/** Escapes of halves of characters, the only way for them into a text that was decoded from UTF-8. */
-const HALVES = /\\u[dD][89a-fA-F]/
+/** Escapes of halves of characters in JSON, the only way for them into a text that was decoded from UTF-8. */
+export const HALVES = /\\u[dD][89a-fA-F]/
 
 /** JSON of somebody else, {@link wellFormed}. @throws SyntaxError */
-export const parseJson = (text: string): unknown => wellFormedOf(text, JSON.parse(text))
-
-/** A value that was parsed from this JSON, {@link wellFormed}. Looks into it only where the JSON has such an escape. */
-export const wellFormedOf = <T>(json: string, value: T): T => (HALVES.test(json) ? wellFormed(value) : value)
+export const parseJson = (json: string): unknown =>
+  HALVES.test(json) ? wellFormed(JSON.parse(json)) : JSON.parse(json)
 
 /**
  * The value with U+FFFD in the place of each half of a character, in texts and in names of members. UTF-8 has no such halves: other
