@@ -151,6 +151,7 @@ export const triggerRoutes = [
     body: TestTriggerBody,
     bodyLimit: 256 * 1024,
     replies: { 200: TestTriggerReply },
+    with: [undo({ by: 'never', why: 'a signature was made, and nothing was changed' })],
     handle: async (self, { actor, params, body }) => {
       const trigger = self.triggers.find(params.id, actor)
       const { webhook_endpoint: path } = self.triggers.toWire(trigger)
