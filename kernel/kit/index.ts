@@ -85,18 +85,5 @@ export { RedactionErrors, SecretSet } from './secret-set.js'
 export { Serial, SerialBy } from './serial.js'
 export { type SectionSetting, settingsSection } from './settings.js'
 export { type Column, column, type Presence, type RowOf, Table, table } from './table.js'
-export {
-  clip,
-  covers,
-  cut,
-  isJoiner,
-  nearest,
-  parseJson,
-  shown,
-  sqlName,
-  text,
-  UNSEEN,
-  visible,
-  wellFormed,
-} from './text.js'
+export { clip, covers, cut, isJoiner, nearest, parseJson, shown, sqlName, text, UNSEEN, visible } from './text.js'
 export { wholeOf } from './whole.js'

@@ -14,8 +14,7 @@ export const invalid = (text: string) => ReviewErrors.task_review_invalid(text)
 /** The trimmed text; null when empty. */
 export function text(member: string, value: string | undefined, most: number): string | null {
   const trimmed = value?.trim() || null
-  if (trimmed !== null && UNSTORABLE.test(trimmed))
-    throw invalid(`${member}: NUL and unpaired surrogates are not allowed`)
+  if (trimmed?.includes(UNSTORABLE)) throw invalid(`${member}: NUL is not allowed`)
   if (trimmed !== null && Buffer.byteLength(trimmed) > most) throw invalid(`${member}: at most ${most} bytes`)
   return trimmed
 }

@@ -145,15 +145,15 @@ function ownerColumns(owner: Owner | null | undefined): Pick<TaskRow, 'owner_kin
   return { owner_kind: owner.kind, owner_ref: checked('owner.ref', owner.ref, LIMITS.key) ?? missing('owner.ref') }
 }
 
-/** Characters that the store cannot return unchanged: NUL and unpaired surrogates. */
-export const UNSTORABLE = /\0|\p{Surrogate}/u
+/** The character that the store cannot return unchanged. */
+export const UNSTORABLE = '\0'
 
 /** The trimmed text; undefined when empty. Throws `task_invalid` (422). */
 export function checked(member: string, text: string | null | undefined, most: number): string | undefined {
   const trimmed = text?.trim()
   if (!trimmed) return undefined
   if (trimmed.length > most) throw invalid(`${member}: at most ${most} characters`)
-  if (UNSTORABLE.test(trimmed)) throw invalid(`${member}: NUL and unpaired surrogates are not allowed`)
+  if (trimmed.includes(UNSTORABLE)) throw invalid(`${member}: NUL is not allowed`)
   return trimmed
 }
 

@@ -47,7 +47,7 @@ const RULES: readonly Rule[] = [
     'owner.ref',
   ],
   ['POST', '/api/tasks', { title: '\0', scope: 'global' }, '422 task_invalid', 'title'],
-  ['POST', '/api/tasks', { title: 't', scope: 'global', description: 'a\ud800b' }, '422 task_invalid', 'description'],
+  ['POST', '/api/tasks', { title: 't', scope: 'global', description: 'a\0b' }, '422 task_invalid', 'description'],
   [
     'POST',
     '/api/tasks',
