@@ -184,7 +184,7 @@ export const AutomationErrors = defineErrors({
   webhook_signature_invalid: { status: 401, message: 'the signature does not match the body and timestamp' },
   webhook_stale: {
     status: 401,
-    message: 'the delivery timestamp differs from the current time by more than 5 minutes',
+    message: 'the delivery timestamp differs too much from the current time',
   },
   webhook_replayed: { status: 409, message: 'duplicate delivery: it was already accepted' },
   webhook_rate_limit: { status: 429, message: 'too many deliveries to this webhook; retry later' },

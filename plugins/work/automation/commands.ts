@@ -39,7 +39,8 @@ export async function runTestTrigger({ args, options, client, out }: CommandCont
   const host = daemon.http_host.includes(':') ? `[${daemon.http_host}]` : daemon.http_host
   const full = `http://${host}:${daemon.http_port}${delivery.path}`
   const headers = Object.entries(delivery.headers).map(([name, value]) => `-H ${shellWord(`${name}: ${value}`)}`)
-  const parts = ['curl -sS --fail-with-body', ...headers, `--data-binary ${shellWord(delivery.body)}`, shellWord(full)]
+  // --data-raw: curl reads a file for any other text that begins with @.
+  const parts = ['curl -sS --fail-with-body', ...headers, `--data-raw ${shellWord(delivery.body)}`, shellWord(full)]
   const curl = parts.join(' \\\n  ')
   if (out.json) return out.value({ ...delivery, url: full, curl })
   out.line(`URL: ${full}`)

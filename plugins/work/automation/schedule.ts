@@ -76,8 +76,9 @@ function cronProblem(expr: string): string | undefined {
     const why = expr === '@reboot' ? 'no job runs at the start of the machine' : 'it is not known'
     return `schedule.expr: ${shown(expr, 40)}: ${why}; use one of ${[...nicknames.keys()].join(', ')} or five fields`
   }
+  if (expr.length > 256) return `schedule.expr: has ${expr.length} characters; at most 256 are allowed`
   const fields = expr.split(/\s+/)
-  if (expr.length > 256 || fields.length !== 5) return 'schedule.expr: must have five fields, as in 0 9 * * 1-5'
+  if (fields.length !== 5) return 'schedule.expr: must have five fields, as in 0 9 * * 1-5'
   if (!fields.every(field => CRON_FIELD.test(field.replace(CRON_NAMES, '0')))) {
     return 'schedule.expr: only numbers, month and weekday names, and * , - / are allowed'
   }

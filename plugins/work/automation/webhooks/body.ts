@@ -15,7 +15,7 @@ export function membersOf(body: string, contentType: string | undefined): Readon
 }
 
 /** The members of a JSON object; undefined for any other text. */
-function objectOf(text: string): Readonly<Record<string, unknown>> | undefined {
+export function objectOf(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const value: unknown = JSON.parse(text)
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined

@@ -1,6 +1,7 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { clip } from '../../../../kernel/kit/text.js'
 import { AutomationErrors } from '../api.js'
+import { objectOf } from './body.js'
 import type { Scheme } from './scheme-table.js'
 
 /** Headers as Node provides them: names in lower case. */
@@ -60,20 +61,28 @@ export function readSigned(scheme: Scheme, incoming: Incoming): Signed {
     .map(text => (scheme.encoding === 'hex' ? text.toLowerCase() : text))
   const stamp = names.timestamp === undefined ? seconds : secondsOf(required(headers, names.timestamp))
   const own = names.id === undefined ? undefined : scheme.needsId ? required(headers, names.id) : headerOf(names.id)
-  const id = own === undefined ? undefined : boundedKey(own)
+  const id = own === undefined ? undefined : boundedKey(own, `the header ${names.id}`)
   const at = stamp === undefined ? timeOf(members, scheme.timeMember) : stamp * 1000
   const before = scheme.signed.replace('{id}', () => id ?? '').replace('{timestamp}', () => String(stamp))
   const expected = (secret: string) =>
     scheme.prefix +
     hmac(scheme.secret === 'whsec' ? standardKey(secret) : secret, [before, body]).toString(scheme.encoding)
-  const signature = boundedKey(given[0] ?? '')
+  // Several signatures may stand in any order, beside invalid ones: there the signed bytes identify the delivery.
+  const signature =
+    scheme.form === 'pairs'
+      ? createHash('sha256').update(before).update(body).digest('hex')
+      : boundedKey(given[0] ?? '', `the header ${names.signature}`)
   const repeated = scheme.idMember === undefined ? undefined : members[scheme.idMember]
   const until = { signature: now + REMEMBERED_MS, timestamp: (at ?? now) + freshMs }
   const base = { given, expected, at, freshMs, data }
   if (scheme.needsId && id !== undefined) return { ...base, keys: [id], until: until.timestamp }
   // The sender signs a delivery anew for each attempt: its id is in the body, which is signed.
   if (typeof repeated === 'string' && repeated !== '')
-    return { ...base, keys: [`member ${boundedKey(repeated)}`], until: until.signature }
+    return {
+      ...base,
+      keys: [`member ${boundedKey(repeated, `the member ${scheme.idMember} of the body`)}`],
+      until: until.signature,
+    }
   // A delivery id that is not signed could be changed by a replay: the signature is a key as well.
   if (stamp !== undefined)
     return { ...base, keys: [signature, ...(id === undefined ? [] : [`id ${id}`])], until: until.timestamp }
@@ -85,7 +94,7 @@ export function readSigned(scheme: Scheme, incoming: Incoming): Signed {
  * counts, unless the trigger takes repeated bodies: then both count together.
  */
 function unsignedKeys({ deliveryId = '' }: Scheme, body: string, { headers, allowRepeat }: Incoming): [string] {
-  return [allowRepeat ? `${body} ${boundedKey(required(headers, deliveryId))}` : body]
+  return [allowRepeat ? `${body} ${boundedKey(required(headers, deliveryId), `the header ${deliveryId}`)}` : body]
 }
 
 /** What a delivery is made of. */
@@ -97,6 +106,18 @@ export interface Draft {
   readonly id: string
   /** Values of the members that headers add to the event data. */
   readonly data: Readonly<Record<string, string>>
+}
+
+/**
+ * The body of a test delivery, with the present time where the scheme reads the time from the body. Throws 400
+ * `webhook_headers_invalid` for a body that cannot have it.
+ */
+export function timedBody({ timeMember }: Scheme, body: string, at: number): string {
+  if (timeMember === undefined) return body
+  const members = objectOf(body)
+  if (members === undefined)
+    throw AutomationErrors.webhook_headers_invalid(`the body must be a JSON object, to have the member ${timeMember}`)
+  return JSON.stringify({ ...members, [timeMember]: at })
 }
 
 /** The headers of a delivery as its sender would sign it. */
@@ -171,9 +192,9 @@ function required(headers: Headers, name: string): string {
   return value
 }
 
-function boundedKey(key: string): string {
+function boundedKey(key: string, what: string): string {
   if (key === '' || key.length > 256)
-    throw AutomationErrors.webhook_headers_invalid('the delivery id must have 1 to 256 characters')
+    throw AutomationErrors.webhook_headers_invalid(`${what} must have 1 to 256 characters`)
   return key
 }
 

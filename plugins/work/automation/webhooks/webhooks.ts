@@ -15,7 +15,7 @@ import { matches } from '../triggers/match.js'
 import type { TriggerRecord } from '../triggers/trigger-kind.js'
 import { membersOf } from './body.js'
 import { type Scheme, schemes } from './scheme-table.js'
-import { FRESH_MS, type Headers, isOf, isSigned, readSigned, signedHeaders } from './schemes.js'
+import { FRESH_MS, type Headers, isOf, isSigned, readSigned, signedHeaders, timedBody } from './schemes.js'
 
 /** Rate limit per webhook, counting refused deliveries. */
 const DELIVERIES = { burst: 60, perSecond: 10 }
@@ -85,16 +85,15 @@ export class Webhooks {
 
   /**
    * A delivery that this trigger would accept, signed now; nothing is delivered, and the secret stays here. Throws 404, 400
-   * `trigger_not_webhook`, 400 `webhook_secret_missing`.
+   * `trigger_not_webhook`, 400 `webhook_secret_missing`, 400 `webhook_headers_invalid` for a body without room for the time.
    */
   async sample(trigger: TriggerRecord, path: string | undefined, given: string | undefined) {
     const { spec } = trigger
     if (path === undefined) throw AutomationErrors.trigger_not_webhook()
     const scheme = schemes.get(spec.webhook_scheme ?? 'service') as Scheme
     const at = this.kernel.clock.now()
-    const time = scheme.timeMember === undefined ? {} : { [scheme.timeMember]: at }
     const id = this.kernel.ids.id('test')
-    const body = given ?? JSON.stringify({ test: true, ...time, delivery: id })
+    const body = timedBody(scheme, given ?? JSON.stringify({ test: true, delivery: id }), at)
     const filter = Object.entries(spec.filter ?? {}).map(([key, value]) => [key.replace(/^data\./, ''), value])
     const draft = { secret: await this.#secret(trigger), body, at, id, data: Object.fromEntries(filter) }
     const headers = { 'Content-Type': 'application/json', ...signedHeaders(scheme, draft) }
@@ -116,7 +115,7 @@ export class Webhooks {
     const allowRepeat = trigger.spec.webhook_allow_repeat === true
     const signed = readSigned(scheme, { headers, body, members, now, allowRepeat })
     if (!isSigned(signed, await this.#secret(trigger))) throw AutomationErrors.webhook_signature_invalid()
-    if (signed.at !== undefined && Math.abs(now - signed.at) > signed.freshMs) throw AutomationErrors.webhook_stale()
+    if (signed.at !== undefined && Math.abs(now - signed.at) > signed.freshMs) throw stale(signed.freshMs)
     if (isOf(scheme.challenge, members)) return { matched: 0, runs: [], ...challengeOf(scheme, members) }
     if (!this.work.enabled) throw AutomationErrors.automation_disabled()
     const refusal = await this.kernel.needs.disk.refusal()
@@ -218,6 +217,12 @@ export class Webhooks {
       timestamp: iso(at),
     }
   }
+}
+
+function stale(freshMs: number): Fault {
+  const minutes = freshMs / 60_000
+  const most = minutes === 1 ? '1 minute' : `${minutes} minutes`
+  return AutomationErrors.webhook_stale(`the delivery timestamp differs from the current time by more than ${most}`)
 }
 
 /** What the sender wants to have back to know that the endpoint is its own. */

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { runTestTrigger } from '../../../../plugins/work/automation/commands.js'
 import { VirtualClock } from '../../../../testing/virtual-clock.js'
 import type { Reply } from '../../../harness/kernel.js'
 import { type Answer, ask } from '../../../kernel/http/doors.js'
@@ -301,6 +302,75 @@ test('a signed test delivery of every scheme is accepted, and says neither its s
   })
   const refused = await b.request('POST', `/api/automation/triggers/${other.body.trigger.id}/test`, {})
   assert.equal([refused.status, refused.body.code], [400, 'trigger_not_webhook'])
+  await b.end()
+})
+
+test('a Stripe delivery without an id of its event is a replay whatever signatures stand beside the valid one', async () => {
+  const b = await open(SECRET)
+  const hook = await b.hook('stripe')
+  const at = Math.floor(b.clock.now() / 1000)
+  const valid = `v1=${hex(SECRET, `${at}.{}`)}`
+  const signed = (signatures: string) => ({ 'stripe-signature': `t=${at},${signatures}` })
+  assert.equal(coded(await b.post(hook, '{}', signed(valid))), [200, 1])
+  for (const signatures of [`v1=00,${valid}`, `${valid},v1=00`, `v1=01,v1=02,${valid}`])
+    assert.equal(coded(await b.post(hook, '{}', signed(signatures))), [409, 'webhook_replayed'], signatures)
+  await b.end()
+})
+
+test('a test delivery of Linear with a body of the user has the present time in it, or is refused', async () => {
+  const b = await open(SECRET)
+  const hook = await b.hook('linear', { prompt: '{{ .Data.action }}' })
+  const test = (body: string) => b.request('POST', `/api/automation/triggers/${hook.id}/test`, { body })
+  for (const given of ['{"action":"create"}', '{"webhookTimestamp":1,"action":"update"}']) {
+    const { body, headers } = (await test(given)).body.delivery
+    assert.equal(coded(await b.post(hook, body, headers)), [200, 1], given)
+  }
+  const refused = await test('not JSON')
+  assert.equal([refused.status, refused.body.code], [400, 'webhook_headers_invalid'])
+  assert.match(refused.body.error, /webhookTimestamp/)
+  await b.end()
+})
+
+test('a refusal names the header, the member and the tolerance that it is about', async () => {
+  const b = await open(SECRET)
+  const at = Math.floor(b.clock.now() / 1000)
+  const long = 'x'.repeat(300)
+  const body = JSON.stringify({ id: long })
+  const linear = JSON.stringify({ webhookTimestamp: (at - 100) * 1000 })
+  for (const [scheme, text, headers, said] of [
+    ['github', '{}', { 'x-hub-signature-256': long }, /X-Hub-Signature-256/],
+    ['github', '{}', { 'x-hub-signature-256': long }, /256 characters/],
+    ['stripe', body, { 'stripe-signature': `t=${at},v1=${hex(SECRET, `${at}.${body}`)}` }, /\bid\b.*256 characters/],
+    ['linear', linear, { 'linear-signature': hex(SECRET, linear) }, /more than 1 minute$/],
+    [
+      'slack',
+      '{}',
+      { 'x-slack-request-timestamp': '1', 'x-slack-signature': `v0=${hex(SECRET, 'v0:1:{}')}` },
+      /5 minutes$/,
+    ],
+  ] as const) {
+    const name = `${scheme}-${said.source.replace(/\W/g, '')}`.toLowerCase()
+    const reply = await b.post(await b.hook(scheme, { name, endpoint_slug: name }), text, headers)
+    assert.match(reply.body.error, said, reply.text)
+  }
+  await b.end()
+})
+
+test('the curl command of a test delivery sends a body that begins with @ as it is, and reads no file', async () => {
+  const b = await open(SECRET)
+  const hook = await b.hook('github')
+  const lines: string[] = []
+  await runTestTrigger({
+    args: { id: hook.id },
+    options: { body: '@/etc/hostname' },
+    client: {
+      request: async (method: string, url: string, body?: unknown) => (await b.request(method, url, body)).body,
+    },
+    out: { json: false, line: (text: string) => lines.push(text), color: (_: string, text: string) => text },
+  } as never)
+  const text = lines.join('\n')
+  assert.match(text, /--data-raw '?@\/etc\/hostname'? /)
+  assert.not.match(text, SECRET)
   await b.end()
 })
 

@@ -81,6 +81,10 @@ test('a schedule that never comes is refused, with what is wrong', async () => {
     [{ mode: 'cron', expr: '0 0 30 2 *' }, 'schedule.expr: "0 0 30 2 *" never matches: no year has such a day'],
     [{ mode: 'cron', expr: '0 9 31 4,6 *' }, 'never matches'],
     [{ mode: 'cron', expr: '@reboot' }, 'no job runs at the start of the machine; use one of @hourly, @daily'],
+    [
+      { mode: 'cron', expr: `${'0,'.repeat(1000)}0 * * * *` },
+      'schedule.expr: has 2009 characters; at most 256 are allowed',
+    ],
     [{ mode: 'cron', expr: '@often' }, 'schedule.expr: "@often": it is not known'],
     [{ mode: 'at', time: '2030-02-31T09:00:00Z' }, 'there is no "2030-02-31T09:00:00Z"'],
     [{ mode: 'at', time: '2030-06-31T09:00:00+02:00' }, 'there is no'],
