@@ -180,7 +180,10 @@ export class McpService implements McpApi {
     return foreign.flatMap(({ name, declaration }) =>
       references(declaration)
         .filter(reference => !stored.has(reference))
-        .map(reference => `the MCP server ${shown(name)} has no value: ${commandLine('vault put', reference)}`),
+        .map(
+          reference =>
+            `the MCP server ${shown(name)} needs a secret that the vault does not have: ${commandLine('vault put', reference)}`,
+        ),
     )
   }
 
@@ -234,7 +237,8 @@ export class McpService implements McpApi {
     const server = found.servers.find(one => one.name === name)
     if (server) return server
     const where = workspace ? `in workspace ${workspace.name}` : 'for every workspace'
-    const [problem] = problemTexts(found)
+    const problems = problemTexts(found)
+    const problem = problems.find(text => text.includes(`server ${shown(name)} `)) ?? problems[0]
     throw McpErrors.mcp_server_not_found(
       `there is no MCP server ${shown(name)} ${where}${problem === undefined ? '' : `; ${problem}`}`,
     )

@@ -97,7 +97,7 @@ export class KeptFiles {
 
 async function read<T>(file: string, root: string, schema: v.GenericSchema<unknown, T>): Promise<T | undefined> {
   try {
-    const [real, inside] = await Promise.all([realpath(file).catch(() => undefined), realpath(root)])
+    const [real, inside] = await Promise.all([realpath(file).catch(unlessAbsent), realpath(root)])
     if (real === undefined) return undefined
     if (!isInside(real, inside)) throw new Error(`it leads out of ${root}`)
     const bytes = await readRegularFile(real, { maxBytes: MOST_BYTES, links: 'refuse' })
@@ -105,6 +105,11 @@ async function read<T>(file: string, root: string, schema: v.GenericSchema<unkno
   } catch (error) {
     throw McpErrors.mcp_file_invalid(`${file} cannot be used: ${messageOf(error)}`, { cause: error })
   }
+}
+
+/** A file that is not there is no fault; a link that leads back to itself is one. */
+function unlessAbsent(error: unknown): undefined {
+  if (!['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
 }
 
 function isOf({ id }: Workspace, reference: string): boolean {

@@ -1,5 +1,6 @@
 import path from 'node:path'
 import * as v from 'valibot'
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { clip, shown } from '../../../../kernel/kit/text.js'
 import type { Fault } from '../../../../kernel/plugin.js'
 import { McpErrors } from '../errors.js'
@@ -29,15 +30,15 @@ export interface ForeignPlace {
 }
 
 /** Transports by the names that programs have for them; undefined: none of ours. */
-const TRANSPORTS: Readonly<Record<string, 'stdio' | 'http'>> = {
-  stdio: 'stdio',
-  local: 'stdio',
-  http: 'http',
-  'streamable-http': 'http',
-  streamablehttp: 'http',
-  streamable_http: 'http',
-  remote: 'http',
-}
+const TRANSPORTS: ReadonlyMap<string, 'stdio' | 'http'> = new Map([
+  ['stdio', 'stdio'],
+  ['local', 'stdio'],
+  ['http', 'http'],
+  ['streamable-http', 'http'],
+  ['streamablehttp', 'http'],
+  ['streamable_http', 'http'],
+  ['remote', 'http'],
+])
 /** Members that are read here, and those that say nothing about how a server runs. */
 const READ = new Set([
   ...['type', 'transport', 'command', 'args', 'env', 'cwd', 'url', 'serverUrl', 'httpUrl', 'headers'],
@@ -113,10 +114,11 @@ const merged = (member: 'secret_env' | 'secret_headers', values: Members, own: M
 /** Where a server is reached; undefined for one that is started. */
 function urlOf(given: Members, reading: Reading): string | undefined {
   const urls = [given.httpUrl, given.url, given.serverUrl].filter(url => url !== undefined)
-  const type = given.type ?? given.transport
-  const transport = type === undefined ? undefined : TRANSPORTS[String(type).toLowerCase()]
+  const own = given.type ?? given.transport ?? undefined
+  const type = own === undefined ? undefined : textOf(own, 'type')
+  const transport = type === undefined ? undefined : TRANSPORTS.get(type.toLowerCase())
   if (type !== undefined && transport === undefined)
-    throw new Error(`its type is ${shown(String(type), 40)}; stdio and http are known`)
+    throw new Error(`its type is ${shown(type, 40)}; stdio and http are known`)
   const isStarted = given.command !== undefined
   if (isStarted === urls.length > 0)
     throw new Error(isStarted ? 'it has a command and a URL' : 'it has neither a command nor a URL')
@@ -188,8 +190,8 @@ function expand(text: string, { place, name }: Reading): string {
     const named = shown(whole, 60).slice(1, -1)
     throw new Error(
       variable === undefined
-        ? `${named} has no value here`
-        : `${named} within a text has no value here, because a file of a workspace gets none of the daemon's variables; let it be all of a variable or header, and put the value into the vault as ${place.ref(name, variable)}`,
+        ? `${named} is no variable that is known here`
+        : `${named} has no value: a file of a workspace does not see the environment of the daemon. Give it a default, as in \${${clip(variable, 60)}:-value}, or make it the whole value of a variable in env or of a header and store the secret: ${command('vault put', place.ref(name, variable))}`,
     )
   })
 }

@@ -1,5 +1,5 @@
 // timeout: 120s
-import { readFile, rm, writeFile } from 'node:fs/promises'
+import { readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -73,6 +73,8 @@ test('each spelling of other programs is read, and a server that is wrong costs 
     windsurf: { serverUrl: 'https://c.example/mcp', alwaysAllow: ['a'] },
     off: { command: 'x', disabled: true },
     sse: { type: 'sse', url: 'https://d.example/sse' },
+    builtin: { type: 'constructor', url: 'https://f.example' },
+    odd: { type: { toString: 1 }, command: 'x' },
     neither: { args: [] },
     two: { command: 'x', url: 'https://e.example' },
     env: { command: 'x', env: { A: `pre-\${LEAKED}` } },
@@ -98,9 +100,11 @@ test('each spelling of other programs is read, and a server that is wrong costs 
   const problems = await scene.problems()
   for (const one of [
     /"sse" is left out: its type is "sse"/,
+    /"builtin" is left out: its type is "constructor"; stdio and http are known/,
+    /"odd" is left out: type: a text is expected/,
     /"neither" is left out: it has neither a command nor a URL/,
     /"two" is left out: it has a command and a URL/,
-    /"env" is left out: \$\{LEAKED\} within a text .* vault:mcp\/ws\/\w+\/env\/env\/LEAKED/,
+    /"env" is left out: \$\{LEAKED\} has no value: .*\$\{LEAKED:-.*svc vault put vault:mcp\/ws\/\w+\/env\/env\/LEAKED/,
     /server stolen may name only secrets vault:mcp\/ws/,
     /"bad name!" is left out: its name/,
     /"text" is left out: an object/,
@@ -132,6 +136,28 @@ test('a variable is a secret of the workspace: the list says which command store
   const { text = '' } = await scene.call(tools.find(id => /env/i.test(id)) ?? tools.join(), {}, place)
   assert.match(text, 'TOKEN', text.slice(0, 300))
   assert.not.match(text, 'of-the-daemon')
+})
+
+test('a .mcp.json that is a link to itself, or nested too deeply, is named and not ignored', async () => {
+  await using scene = await world({})
+  const file = path.join(scene.root, '.mcp.json')
+  await rm(file)
+  await symlink('.mcp.json', file)
+  await scene.trust()
+  assert.match(await scene.problems(), /\.mcp\.json cannot be used: .*links/)
+  await rm(file)
+  await writeFile(file, `{"mcpServers":{"a":{"command":"x","args":${'['.repeat(100_000)}${']'.repeat(100_000)}}}}`)
+  await scene.trust()
+  assert.match(await scene.problems(), /\.mcp\.json cannot be used: .*nested too deeply/)
+})
+
+test('a server that was left out is explained by its own fault when it is asked for', async () => {
+  await using scene = await world({ first: { type: 'sse', url: 'https://d.example' }, second: { args: [] } })
+  await scene.trust()
+  const { status, body } = await scene.request('GET', `/api/settings/mcp-servers/second?workspace_id=${scene.id}`)
+  assert.is(status, 404)
+  assert.match(body.error, /neither a command nor a URL/)
+  assert.not.match(body.error, /sse/)
 })
 
 test.run()
