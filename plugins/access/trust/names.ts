@@ -34,9 +34,8 @@ export function stringsIn(name: string, bytes: Buffer): readonly string[] {
  */
 function valuesIn(name: string, text: string): readonly string[] | undefined {
   if (/\.jsonc?$/i.test(name)) {
-    const errors: ParseError[] = []
-    const value = parse(text, errors, { allowTrailingComma: true })
-    return [...textsOf(value), ...(errors.length > 0 ? [text] : [])]
+    // The parser is recursive: it fails on a text that is nested too deeply.
+    return orElse(() => jsonValues(text), [text])
   }
   if (/\.ya?ml$/i.test(name)) return yamlValues(text) ?? [text]
   if (/\.toml$/i.test(name)) return orElse(() => textsOf(parseToml(text)), [text])
@@ -45,6 +44,12 @@ function valuesIn(name: string, text: string): readonly string[] | undefined {
   if (split === 'none') return []
   // The body and the description are told to an agent, and name files that nothing runs.
   return split === 'open' ? [text] : (yamlValues(split.head, 'description') ?? [split.head])
+}
+
+function jsonValues(text: string): readonly string[] {
+  const errors: ParseError[] = []
+  const value = parse(text, errors, { allowTrailingComma: true })
+  return [...textsOf(value), ...(errors.length > 0 ? [text] : [])]
 }
 
 function yamlValues(head: string, prose?: string): readonly string[] | undefined {

@@ -303,4 +303,19 @@ test('settings of a workspace have no effect until it is trusted', async () => {
   }
 })
 
+test('a file that is nested too deeply to be read counts by its text', async () => {
+  const daemon = await scene()
+  try {
+    for (const depth of [5000, 200_000]) {
+      const text = `{"mcpServers":${'['.repeat(depth)}"./run.sh"${']'.repeat(depth)}}`
+      const { id, root } = await daemon.workspace({ '.mcp.json': text, 'run.sh': 'one' })
+      await trusted(daemon, id)
+      await writeFile(path.join(root, '.mcp.json'), `${text} `)
+      assert.is((await trustOf(daemon, id)).state, 'changed', String(depth))
+    }
+  } finally {
+    await daemon.close()
+  }
+})
+
 test.run()
