@@ -147,6 +147,16 @@ test('a faulty configuration of a workspace refuses its new sessions, and nothin
     assert.is((await create(daemon, faulty.id)).status, 201, 'the correction keeps the trust')
   }))
 
+test('a configuration of a workspace that is nested too deeply is refused as one with a fault', () =>
+  withDaemon('', async daemon => {
+    const deep = `{"mcp_servers":{"a":{"command":"x","args":${'['.repeat(50_000)}${']'.repeat(50_000)}}}}`
+    const { id } = await daemon.workspace({ '.svc/config.json': deep, '.svc/agents/does/AGENT.md': does })
+    await trust(daemon, id)
+    const { status, body } = await create(daemon, id)
+    assert.equal([status, body.code], [422, 'workspace_config_invalid'], JSON.stringify(body))
+    assert.match(body.error, /nested too deeply/)
+  }))
+
 test('sessions that are made at once in a workspace with a configuration are all made', () =>
   withDaemon('', async daemon => {
     const files = { '.svc/config.json': '{}', '.svc/agents/does/AGENT.md': does }
