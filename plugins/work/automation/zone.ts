@@ -34,6 +34,8 @@ export function offsetOf(timeZone: string, at: number): number {
  * languages, which a daemon without cron jobs never needs.
  */
 export function machineTimezone(variable: string | undefined, link = '/etc/localtime'): string {
+  // As the C library has it: a variable that is set and empty is UTC.
+  if (variable === '') return 'UTC'
   const named = variable?.replace(/^:/, '') ?? ''
   const name = named === '' ? /\/zoneinfo\/(?:posix\/|right\/)?([A-Za-z][\w+/-]*)$/.exec(linkTarget(link))?.[1] : named
   if (name !== undefined && (named === '' || plain(name) === 'UTC' || isTimezone(name))) return plain(name)

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
+import { readFile, symlink } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -7,6 +7,8 @@ import changes from '../../../../plugins/desk/changes/index.js'
 import audit from '../../../../plugins/platform/audit/index.js'
 import configuration from '../../../../plugins/platform/configuration/index.js'
 import redaction from '../../../../plugins/platform/redaction/index.js'
+import { machineTimezone } from '../../../../plugins/work/automation/zone.js'
+import { temporaryFolder } from '../../../harness/kernel.js'
 import { bench } from './bench.js'
 
 const plugins = [configuration]
@@ -157,6 +159,14 @@ test('a plan of a job says its schedule in words, or that it would be refused', 
   assert.match((await plan({ mode: 'cron', expr: '0 0 30 2 *' }))[0], 'It would be refused: schedule.expr')
   assert.is((await b.request('GET', '/api/automation/jobs')).body.jobs.length, 0)
   await b.end()
+})
+
+test('an empty TZ is UTC, as the C library has it; without one the clock of the machine counts', async () => {
+  const link = path.join(await temporaryFolder('zone'), 'localtime')
+  await symlink('/usr/share/zoneinfo/Europe/Vienna', link)
+  assert.is(machineTimezone('', link), 'UTC')
+  assert.is(machineTimezone(undefined, link), 'Europe/Vienna')
+  assert.is(machineTimezone(':America/New_York', link), 'America/New_York')
 })
 
 test.run()
