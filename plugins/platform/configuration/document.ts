@@ -59,17 +59,6 @@ class Reader {
   }
 
   read(): ConfigText & { readonly problems: readonly ConfigProblem[] } {
-    try {
-      this.#readText()
-    } catch (error) {
-      // The parser and plain() are recursive.
-      if (!(error instanceof RangeError)) throw error
-      this.#bad('', 0, 'nested too deeply')
-    }
-    return { said: this.#said, unowned: this.#unowned, leftOut: this.#leftOut, problems: this.#problems }
-  }
-
-  #readText(): void {
     const { text } = this
     const errors: ParseError[] = []
     if (text.length > MOST_CHARACTERS) this.#bad('', 0, `more than ${MOST_CHARACTERS} characters`)
@@ -80,6 +69,7 @@ class Reader {
       else if (root && root.type !== 'object') this.#bad('', root.offset, 'the configuration is a JSON object')
       else if (root) this.#walk(root, '')
     }
+    return { said: this.#said, unowned: this.#unowned, leftOut: this.#leftOut, problems: this.#problems }
   }
 
   #walk(parent: Node, path: string): void {

@@ -17,13 +17,8 @@ export interface JsonChange {
  * @throws Fault `config_file_invalid` naming file, line and column
  */
 export function readJson(text: string, where: string): Readonly<Record<string, unknown>> {
-  try {
-    const tree = objectOf(text, where)
-    return tree ? (plain(tree) as Record<string, unknown>) : {}
-  } catch (error) {
-    // The parser and plain() are recursive.
-    throw error instanceof RangeError ? invalid(text, 0, where, 'nested too deeply') : error
-  }
+  const tree = objectOf(text, where)
+  return tree ? (plain(tree) as Record<string, unknown>) : {}
 }
 
 /**

@@ -1,9 +1,19 @@
-import { type Node, type ParseError, parseTree } from 'jsonc-parser'
+import { type Node, type ParseError, type ParseErrorCode, parseTree } from 'jsonc-parser'
+
+/** A text that is nested too deeply for the parser, which is recursive. None of the codes of the parser. */
+const TOO_DEEP = 0 as ParseErrorCode
 
 /** The tree of a text of JSON with comments, as people write it; undefined for an empty one. */
-export const treeOf = (text: string, errors: ParseError[] = []): Node | undefined =>
-  // Editors of some systems put a byte order mark in front; a blank in its place keeps every offset.
-  parseTree(text.replace(/^\uFEFF/, ' '), errors, { allowTrailingComma: true, disallowComments: false })
+export function treeOf(text: string, errors: ParseError[] = []): Node | undefined {
+  try {
+    // Editors of some systems put a byte order mark in front; a blank in its place keeps every offset.
+    return parseTree(text.replace(/^\uFEFF/, ' '), errors, { allowTrailingComma: true, disallowComments: false })
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    errors.splice(0, errors.length, { error: TOO_DEEP, offset: 0, length: 0 })
+    return undefined
+  }
+}
 
 /** Line and column of an offset, from 1. */
 export function placeOf(text: string, offset: number): { readonly line: number; readonly column: number } {

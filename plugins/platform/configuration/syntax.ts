@@ -49,7 +49,7 @@ export function syntaxProblem(text: string, errors: readonly ParseError[]): Synt
   if (first === undefined) return undefined
   const tokens = tokensOf(text)
   const code = printParseErrorCode(first.error)
-  const words = WORDS[code] ?? 'it cannot be read'
+  const words = WORDS[code] ?? 'it is nested too deeply to be read'
   // A brace that is missing early shows at the end of the text, or as what then looks misplaced.
   const open = errors.some(({ error }) => UNCLOSED.includes(printParseErrorCode(error))) ? unclosed(tokens) : undefined
   if (open) {
