@@ -98,7 +98,7 @@ test('a definition that cannot be read is named by the doctor, and its neighbour
       const items = await until(
         async () => {
           const report = await ask('GET', '/api/doctor?quiet=true')
-          return report.items.some(({ code }: { code: string }) => code === 'extension_failed')
+          return report.items.some(({ code }: { code: string }) => code === 'extension_outdated')
             ? report.items
             : undefined
         },
@@ -109,7 +109,8 @@ test('a definition that cannot be read is named by the doctor, and its neighbour
       for (const [code, file] of [
         ['agent_invalid', 'agents/scripted/AGENT.md'],
         ['skill_invalid', 'skills/greet'],
-        ['extension_failed', 'acme.shelf'],
+        // Its code that started last runs.
+        ['extension_outdated', 'acme.shelf'],
       ] as const)
         assert.match(String(said.get(code)), file, code)
       const { agents } = await ask('GET', '/api/agents')

@@ -93,7 +93,8 @@ export function pluginItems(plugins: readonly PluginInfo[]): DiagnosticItem[] {
       return finding({ ...common, code, severity: 'error', title, message: state.error, ...helps })
     }
     if (state.status !== 'waiting') return []
-    const message = `${name} is not running; ${reasonOf(state)}`
+    const message =
+      state.missing.length === 0 ? `${name} is still being started` : `${name} is not running; ${reasonOf(state)}`
     return finding({ ...common, code: 'plugin_waiting', severity: 'warning', title: `Plugin ${name} waits`, message })
   })
   if (items.length > 0) return items

@@ -121,9 +121,12 @@ export class Instance {
         this.#generation = await this.#loader.bring(found, { before, anew, allow })
         this.#problem = undefined
       } catch (error) {
-        this.#problem = this.#faultOf(error)
-        if (!before && !(await this.#runKept())) this.#become('fail')
-        const outcome = problem?.message === this.#problem.message ? 'same' : before || problem ? 'worse' : 'failed'
+        const fault = this.#faultOf(error)
+        const isRunning = before !== undefined || (await this.#runKept())
+        // Not before the kept code had its turn: until then nobody knows whether the extension failed or is outdated.
+        this.#problem = fault
+        if (!isRunning) this.#become('fail')
+        const outcome = problem?.message === fault.message ? 'same' : before || problem ? 'worse' : 'failed'
         if (outcome !== 'same' || anew) this.#noteProblem()
         return outcome
       }

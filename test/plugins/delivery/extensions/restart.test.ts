@@ -10,7 +10,7 @@ import { profile, writeKit } from '../bundles/kit.js'
 import { active, failed, scene, speaking } from './scene.js'
 
 /** Code of extensions waits for it before it is imported to its end. */
-const gates = globalThis as { gate?: Promise<void> }
+const gates = globalThis as { gate?: Promise<void>; reached?: () => void }
 
 function close(): () => void {
   let open = () => {}
@@ -182,6 +182,32 @@ test('a setting of an extension is in force after a restart, and the doctor says
   assert.equal((await again.request('GET', '/api/ext/acme.ok/say')).body, { text: 'fine' })
   await again.close()
   await rm(home, { recursive: true, maxRetries: 5 })
+})
+
+test('a damaged manifest is no failure while the code that started last is being started in its place', async () => {
+  const home = await temporaryFolder('restart')
+  gates.gate = Promise.resolve()
+  const files = speaking('acme.late', 'hello', 'globalThis.reached?.(); await globalThis.gate;')
+  const before = await scene({ 'acme.late': files }, { home })
+  await before.until('acme.late', active)
+  await before.close()
+  await writeFile(path.join(home, 'extensions/acme.late/extension.toml'), 'name = "acme.late\n')
+  const open = close()
+  const reached = new Promise<void>(resolve => {
+    gates.reached = resolve
+  })
+  const svc = await scene({}, { home })
+  try {
+    await reached
+    assert.equal(await wrong(svc), ['plugin_waiting: acme.late is still being started'])
+    open()
+    await svc.until('acme.late', active)
+    assert.match((await wrong(svc)).join(), /^extension_outdated: .*extension\.toml:1: not valid TOML/)
+  } finally {
+    open()
+    await svc.close()
+    await rm(home, { recursive: true, maxRetries: 5 })
+  }
 })
 
 test.run()
