@@ -82,7 +82,10 @@ export default definePlugin({
       { read: (definition, workspace, allowed) => self.handed(definition, workspace, allowed) },
     ]),
     contribute(ToolBackends, self => [self.tools]),
-    contribute(Checks, self => [{ id: 'mcp.revocations', category: 'mcp', run: async () => self.revocationItems() }]),
+    contribute(Checks, self => [
+      { id: 'mcp.revocations', category: 'mcp', run: async () => self.revocationItems() },
+      { id: 'mcp.servers', category: 'mcp', run: () => self.serverItems() },
+    ]),
     contribute(StatusMembers, self => [{ path: 'mcp_servers', read: () => self.status() }]),
   ],
   taps: [

@@ -42,13 +42,14 @@ import { bindingOf, revokedStatus } from './oauth/login-status.js'
 import { Logins } from './oauth/logins.js'
 import { revocationItems } from './oauth/revocation-items.js'
 import { tokenFetch } from './oauth/token-fetch.js'
+import { type PlaceTrouble, serverItems } from './servers/checks.js'
 import { Leaving } from './servers/leaving.js'
 import { references } from './servers/own-secrets.js'
 import { Vanishing } from './servers/vanishing.js'
 import { viewOf } from './servers/views.js'
 import { Writing } from './servers/writing.js'
 import type { Server } from './sources/declaration.js'
-import { problemTexts, Sources } from './sources/sources.js'
+import { isOfWorkspace, problemTexts, Sources } from './sources/sources.js'
 import { McpTools } from './tool-backend.js'
 
 export type McpKernel = PluginKernel<{
@@ -64,6 +65,9 @@ export type McpKernel = PluginKernel<{
   extensions: MaybeToken<ExtensionsApi>
   telemetry: MaybeToken<TelemetryApi>
 }>
+
+/** Workspaces whose files one report reads. */
+const MOST_PLACES = 500
 
 /** MCP servers: those that there are, how they are, and their tools. */
 export class McpService implements McpApi {
@@ -138,6 +142,27 @@ export class McpService implements McpApi {
   /** What doctor says of logins that are gone and not revoked. */
   revocationItems(): DiagnosticItem[] {
     return revocationItems(this.logins.farewells.failed(), id => this.kernel.needs.workspaces.get(id) !== undefined)
+  }
+
+  /** What doctor says of files that cannot be read and of servers that failed, of the home and of each workspace. */
+  async serverItems(): Promise<DiagnosticItem[]> {
+    const { workspaces } = this.kernel.needs
+    const places = [undefined, ...workspaces.list().slice(0, MOST_PLACES)].map(
+      async (workspace): Promise<PlaceTrouble> => {
+        const { servers, problems } = await this.sources.read({ workspace })
+        return {
+          ...(workspace && { workspaceId: workspace.id }),
+          problems: problems.filter(({ where }) => isOfWorkspace(where) === (workspace !== undefined)),
+          failed: servers.flatMap(server => {
+            const { failure } = this.manager.known(server) ?? {}
+            return failure && server.source.workspaceId === workspace?.id
+              ? [{ name: server.name, why: failure.why }]
+              : []
+          }),
+        }
+      },
+    )
+    return serverItems(await Promise.all(places))
   }
 
   /** A workspace that is gone has nobody but everybody to act for it. */

@@ -50,6 +50,10 @@ export const NAMED = {
   skill: 'skills',
 } as const satisfies Record<SourceKind, string>
 
+/** Whether problems of that name are of a workspace, and of nothing that everybody has. */
+export const isOfWorkspace = (where: string): boolean =>
+  where === NAMED['workspace-config'] || where === NAMED['workspace-foreign']
+
 export type SourcesKernel = PluginKernel<{ workspaces: typeof Workspaces; agents: typeof Agents }>
 
 /** Reads the servers of all sources when somebody asks: what a person has saved counts from then on. */

@@ -74,4 +74,42 @@ test('an mcp.json with a byte order mark and comments is read and written, and b
   }
 })
 
+test('the doctor names each file that cannot be read, what that costs, and a server that failed', async () => {
+  const scene = await mcpScene()
+  try {
+    const items = async () =>
+      (await scene.request('GET', '/api/doctor')).body.items.filter(({ code }: { code: string }) =>
+        /^mcp_/.test(code),
+      ) as { id: string; code: string; severity: string; message: string; suggested_command: string }[]
+    const { id, root } = await scene.workspace({ '.svc/mcp.json': '{}' })
+    assert.equal(await items(), [])
+    await writeFile(path.join(scene.home, 'mcp.json'), 'garbage')
+    await writeFile(path.join(root, '.svc/mcp.json'), '[]')
+    const { digest } = (await scene.request('GET', `/api/workspaces/${id}/trust`)).body.trust
+    await scene.request('PUT', `/api/workspaces/${id}/trust`, { digest })
+    const [place, home, ...rest] = await items()
+    assert.equal(
+      [home?.id, home?.code, home?.severity, home?.suggested_command],
+      ['mcp:file:mcp.json', 'mcp_file_invalid', 'error', 'svc mcp list'],
+    )
+    assert.match(home?.message ?? '', /mcp\.json:1:1: not valid JSON.*; no session starts until it is mended$/)
+    assert.equal([place?.id, place?.suggested_command], [`mcp:file:.svc:${id}`, `svc mcp list --workspace ${id}`])
+    assert.match(place?.message ?? '', new RegExp(`no session of the workspace ${id} starts`))
+    assert.equal(rest, [])
+
+    for (const file of [path.join(scene.home, 'mcp.json'), path.join(root, '.svc/mcp.json')])
+      await writeFile(file, '{}')
+    await scene.put('broken', { command: '/nonexistent/server' })
+    assert.equal(await items(), [], 'nobody tried it')
+    await scene.request('GET', '/api/settings/mcp-servers/broken?probe=true')
+    const [failed, ...more] = await items()
+    assert.equal([failed?.id, failed?.code, failed?.severity], ['mcp:server:broken', 'mcp_server_failed', 'warning'])
+    assert.match(failed?.message ?? '', /the MCP server "broken" failed when it was last tried: \S/)
+    assert.is(failed?.suggested_command, 'svc mcp show broken --probe')
+    assert.equal(more, [])
+  } finally {
+    await scene.close()
+  }
+})
+
 test.run()

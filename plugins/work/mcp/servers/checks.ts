@@ -1,0 +1,62 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
+import { shown } from '../../../../kernel/kit/text.js'
+import { messageOf } from '../../../../kernel/plugin.js'
+import type { DiagnosticItem } from '../../../../schemas/kernel/diagnostic.js'
+import { finding } from '../../../desk/daemon/api.js'
+import type { Problem } from '../sources/sources.js'
+
+/** Items of one report. */
+const NAMED = 50
+
+/** What there is of one place: of the home, or of a workspace. */
+export interface PlaceTrouble {
+  readonly workspaceId?: string
+  readonly problems: readonly Problem[]
+  readonly failed: readonly { readonly name: string; readonly why: string }[]
+}
+
+/** What doctor says of files with MCP servers that cannot be read, and of servers that could not be reached when last tried. */
+export function serverItems(places: readonly PlaceTrouble[]): DiagnosticItem[] {
+  const items = places.flatMap(({ workspaceId, problems, failed }) => [
+    ...fileItems(problems, workspaceId),
+    ...failed.map(server => failedItem(server, workspaceId)),
+  ])
+  return items.slice(0, NAMED)
+}
+
+/** One item for each source: it may have several files. */
+function fileItems(problems: readonly Problem[], workspaceId: string | undefined): DiagnosticItem[] {
+  return [...new Set(problems.map(({ where }) => where))].map(where => {
+    const of = problems.filter(problem => problem.where === where)
+    const isForeign = of.every(problem => problem.isForeign)
+    const effect = isForeign
+      ? 'sessions start without what it declares'
+      : workspaceId === undefined
+        ? 'no session starts until it is mended'
+        : `no session of the workspace ${workspaceId} starts until it is mended`
+    return finding({
+      id: idOf('file', where, workspaceId),
+      code: 'mcp_file_invalid',
+      category: 'mcp',
+      severity: isForeign ? 'warning' : 'error',
+      title: `MCP servers of ${where} cannot be read`,
+      message: `${of.map(({ error }) => messageOf(error)).join('; ')}; ${effect}`,
+      suggested_command: command('mcp list', ...placeOf(workspaceId)),
+    })
+  })
+}
+
+function failedItem({ name, why }: PlaceTrouble['failed'][number], workspaceId: string | undefined): DiagnosticItem {
+  return finding({
+    id: idOf('server', name, workspaceId),
+    code: 'mcp_server_failed',
+    category: 'mcp',
+    severity: 'warning',
+    title: `MCP server ${shown(name, 64)} does not work`,
+    message: `the MCP server ${shown(name, 64)} failed when it was last tried: ${why}`,
+    suggested_command: command('mcp show', name, '--probe', ...placeOf(workspaceId)),
+  })
+}
+
+const idOf = (...parts: readonly (string | undefined)[]) => ['mcp', ...parts.filter(part => part)].join(':')
+const placeOf = (workspaceId: string | undefined) => (workspaceId === undefined ? [] : ['--workspace', workspaceId])
