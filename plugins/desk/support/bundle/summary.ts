@@ -18,6 +18,7 @@ interface Parts {
 interface Finding {
   readonly severity?: string
   readonly id?: string
+  readonly title?: string
   readonly message?: string
   readonly suggested_command?: string
 }
@@ -33,6 +34,14 @@ interface Line {
   readonly plugin?: string
   readonly msg?: string
   readonly error?: unknown
+}
+interface Activity {
+  readonly session_id: string
+  readonly status?: string
+  readonly turn_started_at?: string
+  readonly elapsed_seconds?: number
+  readonly idle_seconds?: number
+  readonly last_activity_kind?: string
 }
 interface Sample {
   readonly t: string
@@ -50,6 +59,8 @@ const listOf = <T>(part: unknown, member: string): readonly T[] => {
   const list = Object(part)[member]
   return Array.isArray(list) ? list : []
 }
+/** A text whose ids and numbers do not tell it from others with the same cause. */
+const withoutIds = (text: string) => text.replace(/[0-9a-f]{8,}|\d+/g, '…')
 const short = (text: unknown) => clip(`${text ?? ''}`.replace(/\s+/g, ' '), TEXT)
 
 /** What is wrong, what was done about it and what to look at, in words, from the other files of the bundle. */
@@ -64,13 +75,15 @@ export function summaryOf({ parts, artifacts, about, at }: Parts): string {
     ...failedSessions(parts.get('sessions.json')),
     ...slowness(parts.get('liveness.json')),
   ]
+  const turns = underWay(parts.get('status.json'), parts.get('sessions.json'))
   const done = remedies(events, logLines)
   const missing = artifacts.filter(({ included }) => !included)
   const cut = artifacts.filter(({ truncated }) => truncated)
   const sections = [
     `# Support bundle\n\n${about}\nMade at ${iso(at)}.`,
     `## What is wrong\n\n${wrong.length === 0 ? 'Nothing was found.' : wrong.join('\n')}`,
-    `## What was done about it\n\n${done.length === 0 ? 'Nothing is on record.' : done.join('\n')}`,
+    ...(turns.length === 0 ? [] : [`## What is under way\n\n${turns.join('\n')}`]),
+    `## What the daemon did\n\n${done.length === 0 ? 'Nothing is on record.' : done.join('\n')}`,
     `## What to look at\n\n${lookAt(wrong.length > 0, events, logLines).join('\n')}`,
     ...(missing.length === 0
       ? []
@@ -82,9 +95,11 @@ export function summaryOf({ parts, artifacts, about, at }: Parts): string {
 
 function findings(doctor: unknown): string[] {
   const items = listOf<Finding>(doctor, 'items').filter(({ severity }) => severity !== 'info')
-  return items.slice(0, MOST).map(({ severity, id, message, suggested_command: next }) => {
+  return items.slice(0, MOST).map(({ severity, id, title = '', message = '', suggested_command: next }) => {
     const help = next === undefined ? '' : ` Try: \`${next}\`.`
-    return `- ${severity}: ${short(message)} (${id} in doctor.json).${help}`
+    // The title names what the message is about, a bridge for example.
+    const text = title === '' || message.startsWith(title) ? message : `${title}: ${message}`
+    return `- ${severity}: ${short(text)} (${id} in doctor.json).${help}`
   })
 }
 
@@ -98,17 +113,35 @@ function state(status: unknown): string[] {
   ]
 }
 
+/** Turns that run, the longest without a sign of life first: an unresponsive agent is no failure yet. */
+function underWay(status: unknown, sessions: unknown): string[] {
+  const agents = new Map(
+    listOf<Record<string, unknown>>(sessions, 'sessions').map(({ id, agent_name: of }) => [id, of]),
+  )
+  const activities = listOf<Activity>(Object(status).health, 'activities')
+  return [...activities]
+    .sort((a, b) => (b.idle_seconds ?? 0) - (a.idle_seconds ?? 0))
+    .slice(0, MOST)
+    .map(({ session_id: id, status: is, turn_started_at: since, idle_seconds: idle, last_activity_kind: kind }) => {
+      const agent = agents.get(id)
+      const turn = since === undefined ? '' : `, in a turn since ${since}`
+      const silent = idle === undefined ? '' : `, nothing heard for ${idle} s${kind ? ` (last: ${kind})` : ''}`
+      return `- The session ${id}${agent === undefined ? '' : ` of ${agent}`} is ${is}${turn}${silent} (status.json). Try: \`svc session health ${id}\`.`
+    })
+}
+
 function failedEvents(events: readonly Told[]): string[] {
-  const byType = new Map<string, { count: number; readonly last: Told }>()
+  const byCause = new Map<string, { count: number; readonly last: Told }>()
   for (const event of events) {
     if (!event.failure) continue
-    const known = byType.get(event.type)
+    const key = `${event.type} ${withoutIds(event.summary ?? '')}`
+    const known = byCause.get(key)
     if (known) known.count++
-    else byType.set(event.type, { count: 1, last: event })
+    else byCause.set(key, { count: 1, last: event })
   }
-  return [...byType].slice(0, MOST).map(([type, { count, last }]) => {
+  return [...byCause.values()].slice(0, MOST).map(({ count, last }) => {
     const times = count === 1 ? 'once' : `${count} times, the last`
-    return `- ${type} happened ${times} at ${last.timestamp}: ${short(last.summary)} (event-summaries.json).`
+    return `- ${last.type} happened ${times} at ${last.timestamp}: ${short(last.summary)} (event-summaries.json).`
   })
 }
 
@@ -116,7 +149,7 @@ function loggedErrors(lines: readonly Line[]): string[] {
   const byText = new Map<string, { count: number; last: Line }>()
   for (const line of lines) {
     if (line.level !== 'error' && line.level !== 'warn') continue
-    const key = `${line.level} ${line.plugin ?? ''} ${line.msg ?? ''}`.replace(/[0-9a-f]{8,}|\d+/g, '…')
+    const key = `${line.level} ${line.plugin ?? ''} ${withoutIds(line.msg ?? '')}`
     const known = byText.get(key)
     byText.set(key, { count: (known?.count ?? 0) + 1, last: line })
   }
@@ -145,7 +178,7 @@ function slowness(liveness: unknown): string[] {
   const worst = slow.reduce<Sample | undefined>((a, b) => (a && a.delay_ms >= b.delay_ms ? a : b), undefined)
   const found = worst
     ? [
-        `- The daemon did not respond for ${worst.delay_ms} ms at ${worst.t}, and ${slow.length} times for over 1 s (liveness.json).`,
+        `- The event loop of the daemon was blocked for ${worst.delay_ms} ms shortly before ${worst.t}; samples with over 1 s: ${slow.length} (liveness.json).`,
       ]
     : []
   const [first, last] = [samples[0], samples.at(-1)]

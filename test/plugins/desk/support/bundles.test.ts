@@ -4,6 +4,8 @@ import path from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { exchange, readBytes } from '../../../../client/exchange.js'
+import { definePlugin, surfaceOf } from '../../../../kernel/plugin.js'
+import { Checks, finding, StatusMembers } from '../../../../plugins/desk/daemon/api.js'
 import { hasEnded, transitions } from '../../../../plugins/desk/support/states.js'
 import { VirtualClock } from '../../../../testing/virtual-clock.js'
 import { temporaryFolder, whileTimePasses } from '../../../harness/kernel.js'
@@ -197,6 +199,66 @@ test('archives of this and of an earlier daemon go after a day, and nothing else
   } finally {
     await s.close()
     await rm(home, { recursive: true })
+  }
+})
+
+const { contribute } = surfaceOf<object>()
+
+/** A plugin with a bridge in trouble, and with a turn in which nothing happens. */
+const troubled = definePlugin({ name: 'troubled', version: '0.0.1', service: async () => class {} }).surface({
+  registries: [
+    contribute(Checks, () => [
+      {
+        id: 'bridges',
+        category: 'bridges',
+        run: async () => [
+          finding({
+            ...{ id: 'bridges.bri_1', code: 'bridge_degraded', category: 'bridges', severity: 'warning' },
+            ...{ title: 'Bridge ops (irc) is degraded', message: 'connection refused' },
+          }),
+          finding({
+            ...{ id: 'bridges.bri_2', code: 'bridge_degraded', category: 'bridges', severity: 'warning' },
+            ...{ title: 'Bridge dev', message: 'Bridge dev is gone' },
+          }),
+        ],
+      },
+    ]),
+    contribute(StatusMembers, () => [
+      {
+        path: 'health.activities',
+        read: async () => [
+          { session_id: 'ses_busy', status: 'prompting', idle_seconds: 1, last_activity_kind: 'tool_call' },
+          {
+            ...{ session_id: 'ses_silent', status: 'prompting', turn_started_at: '2030-01-31T09:00:00.000Z' },
+            ...{ idle_seconds: 600, last_activity_kind: 'prompt' },
+          },
+        ],
+      },
+    ]),
+  ],
+})
+
+test('the summary names what a finding is about, each cause of failed events, and turns without a sign of life', async () => {
+  const s = await scene({ more: [troubled] })
+  try {
+    await s.emit({ error: 'agent lost cannot be run' }, { error: 'agent lost cannot be run' })
+    await s.emit({ error: 'the limit of 12 runs is reached' })
+    const summary = (await s.unpack(await s.make())).get('summary.md') as string
+    assert.match(
+      summary,
+      /- warning: Bridge ops \(irc\) is degraded: connection refused \(bridges\.bri_1 in doctor\.json\)/,
+    )
+    assert.match(summary, /- warning: Bridge dev is gone \(/)
+    assert.match(summary, /alpha\.failed happened 2 times, the last at .*: agent lost cannot be run/)
+    assert.match(summary, /alpha\.failed happened once at .*: the limit of 12 runs is reached/)
+    const [, turns = ''] = /## What is under way\n\n([\s\S]*?)\n\n/.exec(summary) ?? []
+    assert.equal(turns.split('\n'), [
+      '- The session ses_silent is prompting, in a turn since 2030-01-31T09:00:00.000Z, nothing heard for 600 s (last: prompt) (status.json). Try: `svc session health ses_silent`.',
+      '- The session ses_busy is prompting, nothing heard for 1 s (last: tool_call) (status.json). Try: `svc session health ses_busy`.',
+    ])
+  } finally {
+    await s.close()
+    await rm(s.home, { recursive: true })
   }
 })
 

@@ -90,7 +90,7 @@ test('samples of liveness are bounded, hold numbers alone, and are in the bundle
   })
   const parsed = (await readLiveness(s.home)).at(-1)
   assert.equal(parsed as object, { t: '2030-01-01T00:00:00.000Z', delay_ms: 5 })
-  assert.match((await made(s.home)).get('summary.md') as string, /did not respond for 7000 ms/)
+  assert.match((await made(s.home)).get('summary.md') as string, /was blocked for 7000 ms/)
   for (let n = 0; n < 8000; n++) liveness.sample(0)
   for (const file of [livenessFile(s.home), olderFile(livenessFile(s.home))])
     assert.ok(statSync(file).size < MOST_LIVENESS_BYTES + 2000)
