@@ -1,6 +1,7 @@
 /** Named entries of settings: providers and sandbox profiles. */
 import * as v from 'valibot'
 import { ReasoningEffort } from '../agents.js'
+import { DurationText, durationMs } from '../duration.js'
 import { Integer } from '../kernel/common.js'
 import { SourceMetadata } from './hooks.js'
 
@@ -217,6 +218,25 @@ export const SandboxName = v.optional(
   v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'the name of a sandbox profile, or `none`')),
 )
 
+const McpTime = v.pipe(
+  DurationText,
+  v.check(text => {
+    const ms = durationMs(text) ?? 0
+    return ms >= 1000 && ms <= 3_600_000
+  }, 'a duration from 1s to 1h'),
+)
+
+/** Whether a session can do without a server, and how long the server may take. */
+export const McpServerPolicy = {
+  required: v.optional(
+    v.pipe(v.boolean(), v.description('refuse a session when the server cannot start; default: false')),
+  ),
+  start_timeout: v.optional(
+    v.pipe(McpTime, v.description('how long the server may take to start and list its tools; default: 60s')),
+  ),
+  call_timeout: v.optional(v.pipe(McpTime, v.description('how long one call of a tool may take; default: 120s'))),
+}
+
 /** An MCP server of `mcp.json`: it has either `command` or `url`. */
 export const McpSidecarServer = v.strictObject({
   command: v.optional(line(4096)),
@@ -229,5 +249,6 @@ export const McpSidecarServer = v.strictObject({
   secret_headers: v.optional(references),
   auth: v.nullish(McpLogin),
   sandbox: SandboxName,
+  ...McpServerPolicy,
 })
 export type McpSidecarServer = v.InferOutput<typeof McpSidecarServer>

@@ -2,7 +2,7 @@
 import * as v from 'valibot'
 import { McpAuth } from '../agents.js'
 import { Integer, maybeTimestamp, queryBoolean, Timestamp } from '../kernel/common.js'
-import { McpSidecarServer } from './entries.js'
+import { McpServerPolicy, McpSidecarServer } from './entries.js'
 import { SourceMetadata } from './hooks.js'
 
 const name = v.pipe(v.string(), v.minLength(1), v.maxLength(128))
@@ -47,6 +47,7 @@ export const McpServerView = v.object({
   args: v.optional(v.array(v.string())),
   /** Profile of the sandbox that its declaration names. */
   sandbox: v.optional(v.string()),
+  ...McpServerPolicy,
   url: v.optional(v.string()),
   env_keys: v.optional(v.array(v.string())),
   secret_env_keys: v.optional(v.array(v.string())),

@@ -21,6 +21,9 @@ export const commands: readonly Command[] = [
       { name: 'header', type: 'list', summary: 'HTTP header of every request, as Name=value' },
       { name: 'secret-header', type: 'list', summary: 'secret HTTP header of every request, as Name=vault:mcp/…' },
       { name: 'sandbox', type: 'text', summary: 'sandbox profile of its program' },
+      { name: 'required', type: 'boolean', summary: 'refuse a session when the server cannot start' },
+      { name: 'start-timeout', type: 'text', summary: 'time for its start, 1s to 1h; default: 60s' },
+      { name: 'call-timeout', type: 'text', summary: 'time for one call of a tool, 1s to 1h; default: 120s' },
       { name: 'oauth', type: 'boolean', summary: 'require a login: svc mcp auth login <name>' },
       { name: 'workspace', type: 'text', summary: 'workspace that gets the server; default: all' },
       {

@@ -26,6 +26,9 @@ export async function runAdd({ args, options, lists, client, out, fault }: WithL
     ...some('headers', pairs('header')),
     ...some('secret_headers', pairs('secret-header')),
     ...(options.sandbox !== undefined && { sandbox: options.sandbox }),
+    ...(options.required && { required: true }),
+    ...(options['start-timeout'] !== undefined && { start_timeout: options['start-timeout'] }),
+    ...(options['call-timeout'] !== undefined && { call_timeout: options['call-timeout'] }),
     ...(options.oauth && { auth: { type: 'oauth', registration: 'auto' } }),
   }
   const query = new URLSearchParams()

@@ -9,6 +9,11 @@ export const McpErrors = defineErrors({
     status: 422,
     message: 'a file of a workspace names a secret that is not of that workspace',
   },
+  mcp_server_required: {
+    status: 409,
+    message: 'a session needs this MCP server, which cannot start',
+    next: command('mcp show', placeholder('name'), '--probe'),
+  },
   mcp_server_not_found: { status: 404, message: 'there is no MCP server of this name', next: LIST },
   mcp_server_invalid: { status: 400, message: 'this MCP server cannot be used as it is declared' },
   mcp_server_read_only: {

@@ -1,46 +1,70 @@
+import { shown } from '../../../kernel/kit/text.js'
 import { Fault, type MaybeToken, messageOf, type PluginKernel } from '../../../kernel/plugin.js'
 import type { AgentDefinition } from '../../agents/agents/api.js'
 import { type ExtensionsApi, ownerOf } from '../../delivery/extensions/api.js'
 import type { Workspace } from '../../desk/workspaces/api.js'
-import type { AcpMcpServer } from '../sessions/api.js'
+import type { AcpMcpServer, SessionMcpServer } from '../sessions/api.js'
 import { ownSandbox } from './client/confining.js'
 import { valuesOf } from './client/reach.js'
 import { McpErrors } from './errors.js'
+import type { Server } from './sources/declaration.js'
 import type { Sources } from './sources/sources.js'
+
+/** What the servers of a session are found and begun with. */
+export interface Handing {
+  readonly sources: Sources
+  /** Starts or reaches a server, and lists its tools. */
+  readonly begin: (server: Server) => Promise<void>
+  readonly start: Parameters<SessionMcpServer['read']>[3]
+}
 
 /**
  * The servers that the process of a session is handed, with their secrets, to start or reach them itself. Those that need a
- * login, or a sandbox of their own, are left to the daemon, which calls their tools on the session's behalf.
- * @throws Fault naming a source that cannot be read, or a secret that is missing
+ * login, or a sandbox of their own, are left to the daemon, which calls their tools on the session's behalf. A server that cannot be
+ * used is left out with a warning, unless it is required.
+ * @throws Fault naming a source that cannot be read, or a required server and why it cannot start
  */
 export async function serversForSession(
   kernel: Pick<PluginKernel<{ extensions: MaybeToken<ExtensionsApi> }>, 'collect' | 'log' | 'name' | 'needs'>,
-  sources: Sources,
+  { sources, begin, start }: Handing,
   definition: AgentDefinition,
   workspace: Workspace,
   allowed: readonly string[] | undefined,
 ): Promise<AcpMcpServer[]> {
   const { servers, problems } = await sources.read({ workspace, definition })
-  const problem = problems.find(({ isForeign }) => !isForeign)
-  if (problem)
-    throw problem.error instanceof Fault ? problem.error : McpErrors.mcp_file_invalid(messageOf(problem.error))
+  const isAllowed = (name: string | undefined) => name === undefined || !allowed || allowed.includes(name)
+  const leftOut = (text: string) => {
+    kernel.log.warn('a session starts without an MCP server', { session: start.sessionId, why: text })
+    start.leftOut(text)
+  }
+  for (const { error, server, isMinor } of problems) {
+    if (!isAllowed(server)) continue
+    if (!isMinor) throw error instanceof Fault ? error : McpErrors.mcp_file_invalid(messageOf(error))
+    leftOut(messageOf(error))
+  }
   const handed: AcpMcpServer[] = []
-  for (const server of servers) {
-    const { name, declaration } = server
-    const owner = ownerOf(kernel.needs.extensions.current, server.source.extension)
-    if ((allowed && !allowed.includes(name)) || ownSandbox(server, owner) !== undefined) continue
-    const { command, args = [], env, secret_env, url, headers, secret_headers, auth } = declaration
-    const pairs = async (...of: [typeof env, typeof secret_env]) =>
-      Object.entries(await valuesOf(kernel, server, ...of)).map(([key, value]) => ({ name: key, value }))
+  for (const server of servers.filter(({ name }) => isAllowed(name))) {
+    const { required } = server.declaration
     try {
-      if (command !== undefined) handed.push({ name, command, args, env: await pairs(env, secret_env) })
-      else if (url !== undefined && !auth)
-        handed.push({ type: 'http', name, url, headers: await pairs(headers, secret_headers) })
+      if (required) await begin(server)
+      const owner = ownerOf(kernel.needs.extensions.current, server.source.extension)
+      const one = ownSandbox(server, owner) === undefined ? await handedAs(kernel, server) : undefined
+      if (one) handed.push(one)
     } catch (error) {
-      // A file of another program names variables that nobody stored here; it costs its own server alone.
-      if (server.source.kind !== 'workspace-foreign') throw error
-      kernel.log.warn('a server of .mcp.json is left out of a session', { server: name, why: messageOf(error) })
+      if (required) throw McpErrors.mcp_server_required(`${shown(server.name)}: ${messageOf(error)}`, { cause: error })
+      leftOut(`the session starts without the MCP server ${shown(server.name)}: ${messageOf(error)}`)
     }
   }
   return handed
+}
+
+/** Undefined for one that the daemon alone reaches. @throws Fault naming a secret that is missing */
+async function handedAs(kernel: Parameters<typeof valuesOf>[0], server: Server): Promise<AcpMcpServer | undefined> {
+  const { name, declaration } = server
+  const { command, args = [], env, secret_env, url, headers, secret_headers, auth } = declaration
+  const pairs = async (...of: [typeof env, typeof secret_env]) =>
+    Object.entries(await valuesOf(kernel, server, ...of)).map(([key, value]) => ({ name: key, value }))
+  if (command !== undefined) return { name, command, args, env: await pairs(env, secret_env) }
+  if (url === undefined || auth) return undefined
+  return { type: 'http', name, url, headers: await pairs(headers, secret_headers) }
 }

@@ -78,9 +78,7 @@ export default definePlugin({
   registries: [
     contribute(SecretOwners, () => [workspaceSecrets]),
     contribute(ResourceFamilies, () => [family]),
-    contribute(SessionMcpServers, self => [
-      { read: (definition, workspace, allowed) => self.handed(definition, workspace, allowed) },
-    ]),
+    contribute(SessionMcpServers, self => [{ read: (...about) => self.handed(...about) }]),
     contribute(ToolBackends, self => [self.tools]),
     contribute(Checks, self => [
       { id: 'mcp.revocations', category: 'mcp', run: async () => self.revocationItems() },

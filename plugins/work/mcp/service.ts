@@ -27,7 +27,7 @@ import type { ExtensionsApi } from '../../delivery/extensions/api.js'
 import type { Workspace, Workspaces } from '../../desk/workspaces/api.js'
 import type { Processes } from '../../platform/processes/api.js'
 import type { TelemetryApi } from '../../reach/telemetry/api.js'
-import type { AcpMcpServer, SessionInfo, Sessions } from '../sessions/api.js'
+import type { AcpMcpServer, SessionInfo, SessionMcpServer, Sessions } from '../sessions/api.js'
 import type { ToolPlace, ToolsApi } from '../tools/api.js'
 import type { CatalogOrigin, McpApi } from './api.js'
 import { confinedFor } from './client/confining.js'
@@ -178,8 +178,16 @@ export class McpService implements McpApi {
   }
 
   /** What the process of a session is handed. */
-  handed(definition: AgentDefinition, workspace: Workspace, allowed?: readonly string[]): Promise<AcpMcpServer[]> {
-    return serversForSession(this.kernel, this.sources, definition, workspace, allowed)
+  handed(
+    definition: AgentDefinition,
+    workspace: Workspace,
+    allowed: readonly string[] | undefined,
+    start: Parameters<SessionMcpServer['read']>[3],
+  ): Promise<AcpMcpServer[]> {
+    const begin = async (server: Server) => {
+      await this.#connection(server, { sessionId: start.sessionId }, workspace).tools()
+    }
+    return serversForSession(this.kernel, { sources: this.sources, begin, start }, definition, workspace, allowed)
   }
 
   async list(query: McpPlaceQuery): Promise<ListMcpServersReply> {
@@ -196,10 +204,10 @@ export class McpService implements McpApi {
     }
   }
 
-  /** Variables that servers of a file of another program name and that the vault has no value of. */
+  /** Variables that servers of a file of a workspace name and that the vault has no value of. */
   #missing(servers: readonly Server[]): string[] {
     const vault = this.kernel.needs.vault.current
-    const foreign = servers.filter(({ source }) => source.kind === 'workspace-foreign')
+    const foreign = servers.filter(({ source }) => source.kind.startsWith('workspace-'))
     if (!vault || foreign.length === 0) return []
     const stored = new Set(vault.list('mcp/ws/').map(({ ref }) => ref))
     return foreign.flatMap(({ name, declaration }) =>

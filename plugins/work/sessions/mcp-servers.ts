@@ -22,12 +22,14 @@ export type AcpMcpServer =
 export interface SessionMcpServer {
   /**
    * @param allowed names of those that the session may have; undefined: all
+   * @param start the session, and how it warns of a server that it does without
    * What it throws fails the start of the session: an agent without a server that it counts on fails later, and says less.
    */
   readonly read: (
     definition: AgentDefinition,
     workspace: Workspace,
     allowed: readonly string[] | undefined,
+    start: { readonly sessionId: string; leftOut(text: string): void },
   ) => Promise<readonly AcpMcpServer[]>
 }
 

@@ -1,7 +1,8 @@
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import type { jsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/types.js'
 import { backoff } from '../../../../kernel/kit/backoff.js'
-import { type Clock, Fault, type Ids, messageOf, within } from '../../../../kernel/plugin.js'
+import { type Clock, Fault, type Ids, messageOf } from '../../../../kernel/plugin.js'
+import { durationMs } from '../../../../schemas/duration.js'
 import { McpErrors } from '../errors.js'
 import type { Server } from '../sources/declaration.js'
 import { type Confined, confinedKey } from './confining.js'
@@ -9,8 +10,9 @@ import type { Reached } from './reach.js'
 import { type ToolList, toolsOf } from './tools.js'
 import { troubleOf } from './trouble.js'
 
-const CONNECT_MS = 20_000
-const CALL_MS = 120_000
+/** Bounds of a server whose declaration names none. */
+const TIMES = { start_timeout: 60_000, call_timeout: 120_000 } as const
+type Bound = keyof typeof TIMES
 const MAX_PAGES = 20
 /** A server that was started and that nobody has called for so long is ended; the next call starts it again. */
 const IDLE_MS = 10 * 60_000
@@ -150,6 +152,8 @@ export class Connection {
   async call(tool: string, input: unknown, signal: AbortSignal, traceparent?: string): Promise<CallResult> {
     const ready = await this.#ready()
     const { client } = ready
+    const late = new AbortController()
+    const timer = this.world.clock.timeout(this.#bound('call_timeout'), () => late.abort(), { unref: true })
     this.#calls++
     ready.calls++
     try {
@@ -162,13 +166,18 @@ export class Connection {
       }
       // Not `callTool`: it compiles schemas of the server, which may be anything.
       const result = await client.request({ method: 'tools/call', params }, CallToolResultSchema, {
-        signal,
-        timeout: CALL_MS,
+        signal: AbortSignal.any([signal, late.signal]),
+        timeout: NEVER_MS,
       })
       const { content, structuredContent, isError } = result
       return { content, ...(structuredContent !== undefined && { structuredContent }), isError: isError === true }
     } catch (error) {
       signal.throwIfAborted()
+      if (late.signal.aborted) {
+        const said = ready.reached.lastWords()
+        const why = `no answer within ${this.#named('call_timeout')}${said && `; ${said}`}`
+        throw McpErrors.mcp_call_failed(`${this.server.name} ${tool}: ${why}`, { next: this.#raise('call_timeout') })
+      }
       // What lacks a scope for this call reaches others.
       if (isOfLogin(error) && error.details?.scope !== undefined) throw error
       if (isOfLogin(error)) {
@@ -186,6 +195,7 @@ export class Connection {
       if (is === 'failed') throw this.#unreachable(this.#state.reason, this.#state.why)
       throw McpErrors.mcp_call_failed(`${this.server.name} ${tool}: ${messageOf(error)}`, { cause: error })
     } finally {
+      timer.cancel()
       this.#calls--
       ready.calls--
       if (this.#state !== ready) this.#closeUnused(ready)
@@ -258,10 +268,14 @@ export class Connection {
       const { transport } = reached
       client.onclose = () => this.#ended(client)
       reached.onStreamOver = limit => this.#streamOver(client, limit)
-      await within(clock, CONNECT_MS, client.connect(transport, { timeout: CONNECT_MS }))
-      const { ToolListChangedNotificationSchema } = await import('@modelcontextprotocol/sdk/types.js')
-      client.setNotificationHandler(ToolListChangedNotificationSchema, () => this.#listAnew(client))
-      await within(clock, CONNECT_MS, this.#list(client))
+      const begin = async () => {
+        await client.connect(transport, { timeout: NEVER_MS })
+        const { ToolListChangedNotificationSchema } = await import('@modelcontextprotocol/sdk/types.js')
+        client.setNotificationHandler(ToolListChangedNotificationSchema, () => this.#listAnew(client))
+        await this.#list(client)
+      }
+      const late = () => new Error(`it did not start within ${this.#named('start_timeout')}`)
+      await bounded(clock, this.#bound('start_timeout'), begin(), late)
       return { is: 'ready', client, reached, calls: 0 }
     } catch (error) {
       await client.close().catch(() => {})
@@ -278,7 +292,7 @@ export class Connection {
     for (let page = 0; page < MAX_PAGES; page++) {
       const params = typeof cursor === 'string' ? { cursor } : {}
       const reply: Record<string, unknown> = await client.request({ method: 'tools/list', params }, ResultSchema, {
-        timeout: CONNECT_MS,
+        timeout: this.#bound('start_timeout'),
       })
       if (!Array.isArray(reply.tools)) throw new Error('its answer to tools/list has no list of tools')
       told.push(...reply.tools)
@@ -397,6 +411,19 @@ export class Connection {
     this.world.log('an MCP server cannot be used', { server: this.server.name, why })
   }
 
+  #bound(bound: Bound): number {
+    return durationMs(this.server.declaration[bound] ?? '') ?? TIMES[bound]
+  }
+
+  /** `60 s (start_timeout of the server)` */
+  #named(bound: Bound): string {
+    return `${this.#bound(bound) / 1000} s (${bound} of the server)`
+  }
+
+  #raise(bound: Bound): string {
+    return `raise ${bound} of the server ${this.server.name} in ${this.server.source.where}`
+  }
+
   #unreachable(reason: Reason, why: string, cause?: unknown): Fault {
     return McpErrors[reason](`${this.server.name} (${this.server.source.where}): ${why}`, {
       cause,
@@ -404,6 +431,16 @@ export class Connection {
     })
   }
 }
+
+/** The client ends a request by itself after a time; a bound of ours comes first. */
+const NEVER_MS = 2 * 3_600_000
+
+/** As `work` ends; `late` where it does not end in time. */
+const bounded = <T>(clock: Clock, ms: number, work: Promise<T>, late: () => Error): Promise<T> =>
+  new Promise((resolve, reject) => {
+    const timer = clock.timeout(ms, () => reject(late()), { unref: true })
+    work.finally(() => timer.cancel()).then(resolve, reject)
+  })
 
 /** What an error says, with its cause: `fetch` says no more than that it failed. */
 function wordsOf(error: unknown): string {

@@ -1,7 +1,8 @@
+import { finished } from 'node:stream/promises'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
 import { parseJson } from '../../../../kernel/kit/text.js'
-import { messageOf } from '../../../../kernel/plugin.js'
+import { type Clock, messageOf, within } from '../../../../kernel/plugin.js'
 import { keep, OutputEnd, type ProcessHandle, readLines } from '../../../platform/processes/api.js'
 
 /** Bytes of one message; a server that sends more is ended. */
@@ -11,6 +12,8 @@ export const MOST_JUNK = 1000
 /** Bytes written to a server that it has not read; beyond them it is taken to read nothing. */
 const MOST_UNREAD = 16 * 1024 * 1024
 const STDERR_BYTES = 2048
+/** A program of a server that has ended may have its standard error open for good. */
+const LAST_WORDS_MS = 500
 
 /** A server that was started: messages are lines of its standard input and output. */
 export class ProcessTransport implements Transport {
@@ -21,7 +24,12 @@ export class ProcessTransport implements Transport {
   #problem: Error | undefined
   #isClosed = false
 
-  constructor(private readonly handle: ProcessHandle) {}
+  #said: Promise<void> = Promise.resolve()
+
+  constructor(
+    private readonly handle: ProcessHandle,
+    private readonly clock: Clock,
+  ) {}
 
   /** Why it ended, and the end of what it wrote to its standard error. */
   get lastWords(): string {
@@ -41,8 +49,9 @@ export class ProcessTransport implements Transport {
       void this.close()
     })
     keep(stderr, this.#stderr)
+    this.#said = finished(stderr).catch(() => {})
     for (const stream of [stdin, stdout, stderr]) stream.on('error', error => this.onerror?.(error))
-    void exited.then(() => this.#closed())
+    void exited.then(() => this.#end())
   }
 
   send(message: JSONRPCMessage): Promise<void> {
@@ -56,8 +65,7 @@ export class ProcessTransport implements Transport {
       this.handle.stdin.write(`${JSON.stringify(message)}\n`, error => {
         if (!error) return resolve()
         // A server that has ended breaks the pipe before its end is known: what waits is told of the end, and not of the pipe.
-        this.#closed()
-        reject(error)
+        void this.#end().then(() => reject(error))
       })
     })
   }
@@ -80,6 +88,12 @@ export class ProcessTransport implements Transport {
     if (message.jsonrpc !== '2.0') return false
     this.onmessage?.(message as JSONRPCMessage)
     return true
+  }
+
+  /** What it said last is read before its end is told. */
+  async #end(): Promise<void> {
+    await within(this.clock, LAST_WORDS_MS, this.#said).catch(() => {})
+    this.#closed()
   }
 
   #closed(): void {

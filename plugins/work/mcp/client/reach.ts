@@ -162,6 +162,6 @@ async function start(
     ? await spawnConfined(kernel, `mcp_${kernel.ids.hex(16)}`, confined, request)
     : await kernel.needs.processes.spawn(request)
   const { ProcessTransport } = await import('./process-transport.js')
-  const transport = new ProcessTransport(handle)
+  const transport = new ProcessTransport(handle, kernel.clock)
   return { transport, lastWords: () => kernel.redact.text(transport.lastWords) }
 }

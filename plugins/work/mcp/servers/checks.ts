@@ -28,8 +28,8 @@ export function serverItems(places: readonly PlaceTrouble[]): DiagnosticItem[] {
 function fileItems(problems: readonly Problem[], workspaceId: string | undefined): DiagnosticItem[] {
   return [...new Set(problems.map(({ where }) => where))].map(where => {
     const of = problems.filter(problem => problem.where === where)
-    const isForeign = of.every(problem => problem.isForeign)
-    const effect = isForeign
+    const isMinor = of.every(problem => problem.isMinor)
+    const effect = isMinor
       ? 'sessions start without what it declares'
       : workspaceId === undefined
         ? 'no session starts until it is mended'
@@ -38,7 +38,7 @@ function fileItems(problems: readonly Problem[], workspaceId: string | undefined
       id: idOf('file', where, workspaceId),
       code: 'mcp_file_invalid',
       category: 'mcp',
-      severity: isForeign ? 'warning' : 'error',
+      severity: isMinor ? 'warning' : 'error',
       title: `MCP servers of ${where} cannot be read`,
       message: `${of.map(({ error }) => messageOf(error)).join('; ')}; ${effect}`,
       suggested_command: command('mcp list', ...placeOf(workspaceId)),

@@ -65,8 +65,8 @@ export class Leaving {
         await farewells.carryOut(id, farewell)
         continue
       }
-      const { servers, problems } = await this.declared(farewell.workspaceId)
-      if (problems.length > 0) continue
+      const { servers, problems, disabled } = await this.declared(farewell.workspaceId)
+      if (problems.length + disabled.length > 0) continue
       const binding = farewell.unless
       const isThere = servers.some(server => server.name === farewell.server && bindingOf(server) === binding)
       if (isThere) await farewells.drop(id)

@@ -1,9 +1,18 @@
 import { canonicalJson } from '../../../../kernel/kit/canonical.js'
+import { McpServerPolicy } from '../../../../schemas/settings/entries.js'
 import type { McpServerView } from '../../../../schemas/settings/mcp-servers.js'
 import { type ChangeSeen, pick, type Undo } from '../../../desk/changes/api.js'
 
 const viewIn = (state: unknown): McpServerView | undefined => Object(state).mcp_server
-const WRITTEN = ['command', 'args', 'url', 'sandbox', 'catalog_entry', 'catalog_version']
+const WRITTEN = [
+  'command',
+  'args',
+  'url',
+  'sandbox',
+  ...Object.keys(McpServerPolicy),
+  'catalog_entry',
+  'catalog_version',
+]
 const HIDDEN = ['env_keys', 'secret_env_keys', 'header_keys', 'secret_header_keys', 'auth'] as const
 
 const pathOf = ({ params, query }: Pick<ChangeSeen, 'params' | 'query'>) => {

@@ -133,8 +133,8 @@ export class Vanishing {
     const definition = agent === null ? undefined : await this.#definition(agent, workspace)
     if (definition === 'gone') return false
     if (definition === 'unknown') return undefined
-    const { declared, problems } = await this.sources.all({ workspace, definition })
-    if (problems.some(({ where }) => where === NAMED[kind])) return undefined
+    const { declared, problems, disabled } = await this.sources.all({ workspace, definition })
+    if (problems.some(({ where }) => where === NAMED[kind]) || disabled.includes(NAMED[kind])) return undefined
     // One that is switched off brings nothing; one that was updated brings another server.
     const isOn = declared.some(({ source }) => source.kind === 'extension' && source.extension === extension)
     if (extension !== null && !isOn) return undefined
@@ -166,13 +166,13 @@ export class Vanishing {
     log.info('a server is gone from its file, and its login and secrets with it', { secrets: unnamed.length })
   }
 
-  /** References that servers of a place name; undefined when some source there cannot be read. */
+  /** References that servers of a place name; undefined when some source there cannot be read, or has servers that are switched off. */
   async #named(workspace: Workspace | undefined): Promise<ReadonlySet<string> | undefined> {
     const definitions = await this.kernel.needs.agents.list(workspace)
     const named = new Set<string>()
     for (const definition of [undefined, ...definitions]) {
-      const { declared, problems } = await this.sources.all({ workspace, definition })
-      if (problems.length > 0) return undefined
+      const { declared, problems, disabled } = await this.sources.all({ workspace, definition })
+      if (problems.length + disabled.length > 0) return undefined
       for (const { declaration } of declared) for (const reference of references(declaration)) named.add(reference)
     }
     return named

@@ -2,7 +2,7 @@ import type { EffectiveSource } from '../../../../schemas/settings/hooks.js'
 import type { McpAuthStatus, McpServerView } from '../../../../schemas/settings/mcp-servers.js'
 import type { SettingsWriteTarget } from '../../../../schemas/settings.js'
 import type { Connection } from '../client/connection.js'
-import { isWritable, type Server, type Source } from '../sources/declaration.js'
+import { asWritten, isWritable, type Server, type Source } from '../sources/declaration.js'
 
 /** Targets of a change, by scope. */
 export const targetsOf = {
@@ -18,7 +18,7 @@ export function viewOf(
 ): McpServerView {
   const { declaration, source, shadowed, name } = server
   const { command, args, url, env, sandbox, secret_env, headers, secret_headers, catalog_entry, catalog_version } =
-    declaration
+    asWritten(declaration)
   const scope = source.scope === 'workspace' ? 'workspace' : 'global'
   const failure = connection?.failure
   return {
@@ -28,6 +28,9 @@ export function viewOf(
     transport: url === undefined ? 'stdio' : 'http',
     ...(command !== undefined && { command, args: [...(args ?? [])] }),
     ...(sandbox !== undefined && { sandbox }),
+    ...(declaration.required !== undefined && { required: declaration.required }),
+    ...(declaration.start_timeout !== undefined && { start_timeout: declaration.start_timeout }),
+    ...(declaration.call_timeout !== undefined && { call_timeout: declaration.call_timeout }),
     ...(url !== undefined && { url }),
     ...keysAs('env_keys', env),
     ...keysAs('secret_env_keys', secret_env),

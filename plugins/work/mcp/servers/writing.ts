@@ -16,7 +16,7 @@ import { ConfigErrors } from '../../../platform/configuration/api.js'
 import type { CatalogOrigin } from '../api.js'
 import type { Manager } from '../client/manager.js'
 import { McpErrors } from '../errors.js'
-import { type Declaration, isWritable, type Server } from '../sources/declaration.js'
+import { asWritten, type Declaration, isWritable, type Server } from '../sources/declaration.js'
 import type { Sources } from '../sources/sources.js'
 import type { Leaving } from './leaving.js'
 import { refBase } from './own-secrets.js'
@@ -51,7 +51,7 @@ export class Writing {
       throw McpErrors.mcp_server_invalid(`the body names ${shown(server.name)}, the path ${shown(name)}`)
     const isOwn = before !== undefined && written === before.source.kind
     const value: Value = {
-      ...this.#kept(body, isOwn ? before.declaration : undefined),
+      ...this.#kept(body, isOwn ? asWritten(before.declaration) : undefined),
       ...(origin && { catalog_entry: origin.entry }),
       ...(origin?.version !== undefined && { catalog_version: origin.version }),
     }
@@ -169,7 +169,7 @@ export class Writing {
 }
 
 type Value = {
-  -readonly [K in keyof Omit<Declaration, 'name'>]: Declaration[K]
+  -readonly [K in keyof Omit<Declaration, 'name' | 'written'>]: Declaration[K]
 }
 
 const all = ({ source, shadowed }: Server) => [...shadowed, source]

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import * as v from 'valibot'
 import { canonicalJson } from '../../../../kernel/kit/canonical.js'
 import { clip } from '../../../../kernel/kit/text.js'
-import { SandboxName } from '../../../../schemas/settings/entries.js'
+import { McpServerPolicy, SandboxName } from '../../../../schemas/settings/entries.js'
 import type { SettingsWriteTarget } from '../../../../schemas/settings.js'
 import { McpErrors } from '../errors.js'
 
@@ -47,6 +47,7 @@ export const ServerMembers = {
   secret_headers: v.optional(references),
   auth: v.nullish(Login),
   sandbox: SandboxName,
+  ...McpServerPolicy,
   catalog_entry: v.optional(text(256)),
   catalog_version: v.optional(text(128)),
 }
@@ -54,7 +55,15 @@ export const ServerMembers = {
 /** A server that can be used: one with a `command` is started, one with a `url` is reached. */
 export interface Declaration extends v.InferOutput<v.ObjectSchema<typeof ServerMembers, undefined>> {
   readonly name: string
+  /** Members in which the file names a variable, as it has them: values of variables are not shown, nor do they make it another server. */
+  readonly written?: Written
 }
+export type Written = Partial<
+  Pick<v.InferOutput<v.ObjectSchema<typeof ServerMembers, undefined>>, 'command' | 'args' | 'env' | 'url' | 'headers'>
+>
+
+/** A server as its file has it. */
+export const asWritten = ({ written, ...declaration }: Declaration): Declaration => ({ ...declaration, ...written })
 
 /** Servers by name, as `mcp.json` and `config.json` have them. */
 export const Declarations = v.pipe(
@@ -153,7 +162,7 @@ function keyOf({ kind, workspaceId = '', where }: Source, declaration: Declarati
   const known = keys.get(declaration)
   if (known?.place === place) return known.key
   const key = createHash('sha256')
-    .update(canonicalJson([kind, workspaceId, where, declaration]))
+    .update(canonicalJson([kind, workspaceId, where, asWritten(declaration)]))
     .digest('hex')
   keys.set(declaration, { place, key })
   return key

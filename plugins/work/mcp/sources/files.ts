@@ -1,62 +1,90 @@
 import { lstat, realpath } from 'node:fs/promises'
 import path from 'node:path'
-import * as v from 'valibot'
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { readRegularFile } from '../../../../kernel/kit/read-file.js'
-import { parseSecretRef } from '../../../../kernel/kit/secret-ref.js'
-import { type Clock, messageOf } from '../../../../kernel/plugin.js'
+import { parseSecretRef, resolveSecret } from '../../../../kernel/kit/secret-ref.js'
+import { type Clock, messageOf, type PluginKernel } from '../../../../kernel/plugin.js'
 import { isInside, type Workspace } from '../../../desk/workspaces/api.js'
 import { readJson } from '../../../platform/configuration/api.js'
 import { McpErrors } from '../errors.js'
-import { type Declaration, Declarations } from './declaration.js'
-import { type ForeignPlace, type ForeignServers, foreignServers } from './foreign.js'
+import { references } from '../servers/own-secrets.js'
+import type { Declaration } from './declaration.js'
+import { type ForeignPlace, type ForeignServers, foreignServers, type Variable } from './foreign.js'
+import { placesIn } from './places.js'
 
 const MOST_BYTES = 1024 * 1024
 const MOST_KEPT = 256
 
-/** As other programs write it: members that are not known are theirs. */
-const Sidecar = v.object({ mcpServers: v.optional(Declarations, {}) })
+/** Members of an `mcp.json` that hold its servers. */
+export const IN_SIDECAR = ['mcpServers', 'servers'] as const
 /** The part of a workspace's `config.json` that is about servers. */
-const Overlay = v.object({ mcp_servers: v.optional(Declarations, {}) })
+export const IN_OVERLAY = ['mcp_servers'] as const
 
-/** Servers of an `mcp.json`. @throws Fault `mcp_file_invalid` naming the file and what is wrong in it */
-export async function readSidecar(file: string, root: string): Promise<readonly Declaration[]> {
-  return (await read(file, root, Sidecar))?.mcpServers ?? []
+/** A file with servers, and who may have its variables. */
+export interface ServerFile extends Pick<ForeignPlace, 'where' | 'holders' | 'root' | 'isWorkspace' | 'isStrict'> {
+  readonly file: string
+  /** Folder that the file must not lead out of. */
+  readonly inside: string
+  /**
+   * Of a file of a workspace, where the vault has a variable of a server: the environment of the daemon is not for a file that came with
+   * a repository. A file of the home has the variables of the daemon, as references `env:NAME` have them.
+   */
+  readonly ref?: (server: string, variable: string) => string
 }
 
-/** Servers of the `config.json` of a workspace. @throws Fault `mcp_file_invalid` */
-export async function readOverlay(file: string, root: string): Promise<readonly Declaration[]> {
-  return (await read(file, root, Overlay))?.mcp_servers ?? []
+/** Servers of a file; undefined where there is none. @throws Fault `mcp_file_invalid` for a file that is no list of servers */
+export async function readServerFile(
+  kernel: Pick<PluginKernel, 'collect' | 'name'>,
+  { file, inside, ref, ...place }: ServerFile,
+): Promise<ForeignServers | undefined> {
+  try {
+    const [real, root] = await Promise.all([realpath(file).catch(unlessAbsent), realpath(inside)])
+    if (real === undefined) return undefined
+    if (!isInside(real, root)) throw new Error(`it leads out of ${inside}`)
+    const bytes = await readRegularFile(real, { maxBytes: MOST_BYTES, links: 'refuse' })
+    const text = bytes?.toString() ?? ''
+    const document = readJson(text, path.basename(file))
+    const variable = ref ? (...of: [string, string]) => ({ ref: ref(...of) }) : await variablesIn(text, kernel)
+    return foreignServers(document, { ...place, variable, at: placesIn(text) })
+  } catch (error) {
+    throw McpErrors.mcp_file_invalid(`${file} cannot be used: ${messageOf(error)}`, { cause: error })
+  }
 }
 
-/** Servers of the `.mcp.json` of a workspace; undefined where there is none. @throws Fault `mcp_file_invalid` for a file that is no list of servers */
-export async function readForeign(file: string, place: ForeignPlace): Promise<ForeignServers | undefined> {
-  const servers = v.pipe(
-    v.unknown(),
-    v.rawTransform(({ dataset, addIssue, NEVER }) => {
-      try {
-        return foreignServers(dataset.value, place)
-      } catch (error) {
-        addIssue({ message: messageOf(error) })
-        return NEVER
-      }
-    }),
-  )
-  return read(file, place.root, servers)
+/** Variables of one file; more are not looked up. */
+const MOST_VARIABLES = 256
+
+/** Values of the variables that a file of the home names, from the environment of the daemon. */
+async function variablesIn(
+  text: string,
+  kernel: Pick<PluginKernel, 'collect' | 'name'>,
+): Promise<ForeignPlace['variable']> {
+  const names = new Set([...text.matchAll(/\$\{(?:env:)?([A-Za-z_]\w{0,255})(?=\}|:-)/g)].map(([, name = '']) => name))
+  const found = new Map<string, Variable>()
+  for (const name of [...names].slice(0, MOST_VARIABLES)) {
+    const ref = `env:${name}`
+    const known = await resolveSecret(kernel, ref, name).then(
+      value => ({ ref, value }),
+      error => ({
+        ref,
+        missing: `${messageOf(error)}; add it to .env of the home and run: ${command('daemon restart')}`,
+      }),
+    )
+    found.set(name, known)
+  }
+  return (_server, name) =>
+    found.get(name) ?? { ref: `env:${name}`, missing: `the first ${MOST_VARIABLES} variables of a file are looked up` }
 }
 
 /**
  * The environment of the daemon, and the secrets of others, are not for a file that came with a repository.
- * @throws Fault `mcp_secret_forbidden` naming the first reference that is none of the workspace's
+ * @throws Fault `mcp_secret_forbidden` where a reference is none of the workspace's
  */
-export function checkReferences(where: string, servers: readonly Declaration[], workspace: Workspace): void {
-  for (const { name, secret_env = {}, secret_headers = {}, auth } of servers) {
-    const client = auth?.client_secret_ref
-    const all = [...Object.values(secret_env), ...Object.values(secret_headers), ...(client ? [client] : [])]
-    if (all.every(reference => isOf(workspace, reference))) continue
-    throw McpErrors.mcp_secret_forbidden(
-      `${where}: the server ${name} may name only secrets vault:mcp/ws/${workspace.id}/…`,
-    )
-  }
+export function checkReferences(where: string, declaration: Declaration, workspace: Workspace): void {
+  if (references(declaration).every(reference => isOf(workspace, reference))) return
+  throw McpErrors.mcp_secret_forbidden(
+    `${where}: the server ${declaration.name} may name only secrets vault:mcp/ws/${workspace.id}/…`,
+  )
 }
 
 /** Milliseconds within which a file may change without its times telling: a file system counts them in ticks. */
@@ -92,18 +120,6 @@ export class KeptFiles {
     } catch (error) {
       return (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'none' : ''
     }
-  }
-}
-
-async function read<T>(file: string, root: string, schema: v.GenericSchema<unknown, T>): Promise<T | undefined> {
-  try {
-    const [real, inside] = await Promise.all([realpath(file).catch(unlessAbsent), realpath(root)])
-    if (real === undefined) return undefined
-    if (!isInside(real, inside)) throw new Error(`it leads out of ${root}`)
-    const bytes = await readRegularFile(real, { maxBytes: MOST_BYTES, links: 'refuse' })
-    return v.parse(schema, readJson(bytes?.toString() ?? '', path.basename(file)))
-  } catch (error) {
-    throw McpErrors.mcp_file_invalid(`${file} cannot be used: ${messageOf(error)}`, { cause: error })
   }
 }
 

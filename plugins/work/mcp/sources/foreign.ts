@@ -1,32 +1,61 @@
 import path from 'node:path'
 import * as v from 'valibot'
 import { command } from '../../../../kernel/kit/commands/command-line.js'
+import { issueText } from '../../../../kernel/kit/issue-text.js'
 import { clip, shown } from '../../../../kernel/kit/text.js'
 import type { Fault } from '../../../../kernel/plugin.js'
+import { McpServerPolicy } from '../../../../schemas/settings/entries.js'
 import { McpErrors } from '../errors.js'
-import { type Declaration, ServerMembers } from './declaration.js'
+import { type Declaration, ServerMembers, type Written } from './declaration.js'
 
 /** Servers of one file; more are not read. */
 const MOST_SERVERS = 64
 /** Remarks on one file; more are not listed. */
 const MOST_REMARKS = 64
 
-/** What a file of another program declares. A server that cannot be used costs itself. */
+/** What a file declares. A server that cannot be used costs itself. */
 export interface ForeignServers {
   readonly servers: readonly Declaration[]
   /** One for each server that cannot be used. */
-  readonly faults: readonly Fault[]
+  readonly faults: readonly ServerFault[]
   /** Members that mean nothing here, and servers that are switched off. */
   readonly remarks: readonly string[]
+  /** Some server is switched off. */
+  readonly hasDisabled: boolean
 }
 
+/** Why a server of a file cannot be used. */
+export interface ServerFault {
+  readonly name: string
+  readonly error: Fault
+  /** The file says that no session is to start without it. */
+  readonly isRequired: boolean
+}
+
+/** A variable of a file: where its value is kept, and the value where the text around it needs one. */
+export interface Variable {
+  /** Reference of the secret that a variable or header is which is nothing but this variable. */
+  readonly ref: string
+  readonly value?: string | undefined
+  /** Why the file cannot have its value; absent where the value is looked up when the server starts. */
+  readonly missing?: string
+}
+
+/** A file, and what its texts may name. */
 export interface ForeignPlace {
   /** The file, for people. */
   readonly where: string
-  /** Folder that `${workspaceFolder}` and a relative `cwd` are of. */
+  /** Members of the document of which the first one that is there holds the servers. */
+  readonly holders: readonly string[]
+  /** Folder that a relative `cwd` is of. */
   readonly root: string
-  /** Where the vault has the value of a variable of a server. */
-  readonly ref: (server: string, variable: string) => string
+  /** `root` is the folder of a workspace, which `${workspaceFolder}` names. */
+  readonly isWorkspace: boolean
+  /** Names as other programs allow them; a file of ours may have any. */
+  readonly isStrict?: boolean
+  readonly variable: (server: string, variable: string) => Variable
+  /** `line:column` of a value. */
+  readonly at: (keys: readonly (string | number)[]) => string
 }
 
 /** Transports by the names that programs have for them; undefined: none of ours. */
@@ -44,97 +73,156 @@ const READ = new Set([
   ...['type', 'transport', 'command', 'args', 'env', 'cwd', 'url', 'serverUrl', 'httpUrl', 'headers'],
   ...['disabled', 'enabled', 'name', 'description', 'version', 'icon', 'gallery', 'source'],
 ])
-/** Members that are ours, with the same meaning as in `.svc/mcp.json`. */
-const OWN = ['secret_env', 'secret_headers', 'auth', 'sandbox'] as const
+/** Members that no other program has. */
+const OWN = [
+  ...['secret_env', 'secret_headers', 'auth', 'sandbox', 'catalog_entry', 'catalog_version'],
+  ...Object.keys(McpServerPolicy),
+]
 
 type Members = Readonly<Record<string, unknown>>
 const isObject = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+/** A server cannot be used, because of the member at `keys` below it. */
+class Unusable extends Error {
+  constructor(
+    readonly keys: readonly (string | number)[],
+    message: string,
+  ) {
+    super(message)
+  }
+}
+
 /**
- * Servers of a `.mcp.json` in the spellings of the programs that write one.
+ * Servers of an `mcp.json`, or of another file that has them by name, in the spellings of the programs that write one.
  * @throws Error where the file is no list of servers at all
  */
 export function foreignServers(document: unknown, place: ForeignPlace): ForeignServers {
   const servers: Declaration[] = []
-  const faults: Fault[] = []
+  const faults: ServerFault[] = []
   const remarks: string[] = []
-  const holder = isObject(document) ? (document.mcpServers ?? document.servers ?? {}) : undefined
-  if (!isObject(holder)) throw new Error('an object with mcpServers, servers by name, is expected')
-  const all = Object.entries(holder)
+  let hasDisabled = false
+  const holder = isObject(document) ? place.holders.find(member => isSaid(document[member])) : ''
+  if (holder === undefined) return { servers, faults, remarks, hasDisabled }
+  const held = isObject(document) ? document[holder] : undefined
+  if (!isObject(held))
+    throw new Error(`${place.at([holder])}: an object with ${place.holders[0]}, servers by name, is expected`)
+  const all = Object.entries(held)
   for (const [name, given] of all.slice(0, MOST_SERVERS)) {
+    const called = (keys: readonly (string | number)[]) =>
+      `${place.where}:${place.at([holder, name, ...keys])}: the server ${shown(name, 64)}`
     try {
-      const server = serverOf(name, given, place, remarks)
+      const server = serverOf(name, given, place, what => remarks.push(`${called([])} ${what}`))
       if (server) servers.push(server)
+      else hasDisabled = true
     } catch (error) {
-      const text = `${place.where}: the server ${shown(name, 64)} is left out: ${(error as Error).message}`
-      faults.push(McpErrors.mcp_file_invalid(text))
+      const keys = error instanceof Unusable ? error.keys : []
+      const member = keys.length > 0 ? `${pathText([holder, name, ...keys])}: ` : ''
+      const text = `${called(keys)} is left out: ${member}${(error as Error).message}`
+      const isRequired = isObject(given) && given.required === true
+      faults.push({ name, error: McpErrors.mcp_file_invalid(text), isRequired })
     }
   }
   if (all.length > MOST_SERVERS)
     remarks.push(`${place.where} has ${all.length} servers; the first ${MOST_SERVERS} are read`)
-  return { servers, faults, remarks: remarks.slice(0, MOST_REMARKS) }
+  return { servers, faults, remarks: remarks.slice(0, MOST_REMARKS), hasDisabled }
 }
 
+const isSaid = (value: unknown) => value !== undefined && value !== null
+
+/** `mcpServers.files.args[1]` */
+const pathText = (keys: readonly (string | number)[]) =>
+  shown(
+    keys
+      .map(key => (typeof key === 'number' ? `[${key}]` : `.${key}`))
+      .join('')
+      .slice(1),
+    120,
+  ).slice(1, -1)
+
 /** Undefined for one that is switched off. @throws Error saying why it cannot be used */
-function serverOf(name: string, given: unknown, place: ForeignPlace, remarks: string[]): Declaration | undefined {
-  const remark = (what: string) => remarks.push(`${place.where}: the server ${shown(name, 64)} ${what}`)
-  if (!/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/.test(name))
+function serverOf(
+  name: string,
+  written: unknown,
+  place: ForeignPlace,
+  remark: (what: string) => void,
+): Declaration | undefined {
+  if (place.isStrict && !/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/.test(name))
     throw new Error('its name needs letters, digits, _, . and -, at most 64')
-  if (!isObject(given)) throw new Error('an object is expected')
+  if (name === '' || name.length > 128) throw new Error('its name needs 1 to 128 characters')
+  if (!isObject(written)) throw new Error('an object is expected')
+  // Programs write null for what is not set.
+  const given = Object.fromEntries(Object.entries(written).filter(([, value]) => isSaid(value)))
   if (given.disabled === true || given.enabled === false) {
     remark('is disabled in the file')
     return undefined
   }
-  const isOwn = (member: string) => (OWN as readonly string[]).includes(member)
-  const unread = Object.keys(given).filter(member => !READ.has(member) && !isOwn(member))
+  const unread = Object.keys(given).filter(member => !READ.has(member) && !OWN.includes(member))
   if (unread.length > 0) remark(`has members that are not read: ${shown(unread.join(', '), 200).slice(1, -1)}`)
-  const reading = { name, place }
   const own = Object.fromEntries(OWN.filter(member => given[member] !== undefined).map(one => [one, given[one]]))
-  const url = urlOf(given, reading)
-  const values = url === undefined ? started(given, reading) : reached(given, url, reading)
-  const parsed = v.safeParse(v.object(ServerMembers), {
-    ...own,
-    ...values,
-    ...merged('secret_env', values, own),
-    ...merged('secret_headers', values, own),
-  })
-  if (!parsed.success) throw new Error(clip(v.summarize(parsed.issues), 300))
-  return { name, ...parsed.output }
+  const members = (isShown: boolean): Members => {
+    const reading = { name, place, isShown }
+    const url = urlOf(given, reading)
+    const values = url === undefined ? started(given, reading) : reached(given, url, reading)
+    return { ...own, ...values, ...merged('secret_env', values, own), ...merged('secret_headers', values, own) }
+  }
+  const parsed = v.safeParse(v.object(ServerMembers), members(false))
+  if (!parsed.success) {
+    const [issue] = parsed.issues
+    const keys = (issue.path ?? []).map(({ key }) => key as string | number)
+    throw new Unusable(keys, issueText(issue))
+  }
+  const shownAs = members(true)
+  const differs = SHOWN.filter(member => JSON.stringify(shownAs[member]) !== JSON.stringify(parsed.output[member]))
+  return {
+    name,
+    ...parsed.output,
+    ...(differs.length > 0 && { written: Object.fromEntries(differs.map(one => [one, shownAs[one]])) as Written }),
+  }
 }
+
+/** Members that values of variables may stand in. */
+const SHOWN = ['command', 'args', 'env', 'url', 'headers'] as const
 
 interface Reading {
   readonly name: string
   readonly place: ForeignPlace
+  /** Variables are to stand in the texts by their names, as the file has them. */
+  readonly isShown: boolean
 }
 
 const merged = (member: 'secret_env' | 'secret_headers', values: Members, own: Members) =>
   isObject(own[member]) && isObject(values[member]) ? { [member]: { ...values[member], ...own[member] } } : {}
 
+const URLS = ['httpUrl', 'url', 'serverUrl'] as const
+
 /** Where a server is reached; undefined for one that is started. */
 function urlOf(given: Members, reading: Reading): string | undefined {
-  const urls = [given.httpUrl, given.url, given.serverUrl].filter(url => url !== undefined)
-  const own = given.type ?? given.transport ?? undefined
-  const type = own === undefined ? undefined : textOf(own, 'type')
+  const urls = URLS.filter(member => given[member] !== undefined)
+  const named = given.type === undefined ? 'transport' : 'type'
+  const type = given[named] === undefined ? undefined : textOf(given[named], [named])
   const transport = type === undefined ? undefined : TRANSPORTS.get(type.toLowerCase())
   if (type !== undefined && transport === undefined)
-    throw new Error(`its type is ${shown(type, 40)}; stdio and http are known`)
+    throw new Unusable([named], `its type is ${shown(type, 40)}; stdio and http are known`)
   const isStarted = given.command !== undefined
   if (isStarted === urls.length > 0)
     throw new Error(isStarted ? 'it has a command and a URL' : 'it has neither a command nor a URL')
   if (transport !== undefined && (transport === 'stdio') !== isStarted)
     throw new Error(`its type is ${transport}, but it has ${isStarted ? 'a command' : 'a URL'}`)
-  return isStarted ? undefined : expand(textOf(urls[0], 'url'), reading)
+  const [member] = urls
+  return member === undefined ? undefined : expand(given[member], [member], reading)
 }
 
 function started(given: Members, reading: Reading): Members {
-  const { args } = given
-  if (args !== undefined && args !== null && !Array.isArray(args)) throw new Error('args: a list is expected')
-  const [command = '', ...rest] = [given.command, args ?? []]
-    .flat(2)
-    .map(word => expand(textOf(word, 'command and args'), reading))
-  if (command === '') throw new Error('its command is empty')
-  const cwd = given.cwd === undefined ? undefined : expand(textOf(given.cwd, 'cwd'), reading)
+  const { args = [] } = given
+  if (!Array.isArray(args)) throw new Unusable(['args'], 'a list is expected')
+  const isList = Array.isArray(given.command)
+  const [command = '', ...rest] = [
+    ...[given.command].flat().map((word, n) => expand(word, isList ? ['command', n] : ['command'], reading)),
+    ...args.map((word, n) => expand(word, ['args', n], reading)),
+  ]
+  if (command === '') throw new Unusable(['command'], 'its command is empty')
+  const cwd = given.cwd === undefined ? undefined : expand(given.cwd, ['cwd'], reading)
   const { plain, secret } = valuesOf(given.env, 'env', reading)
   return {
     ...inFolder(command, rest, cwd && path.resolve(reading.place.root, cwd)),
@@ -154,44 +242,53 @@ function reached(given: Members, url: string, reading: Reading): Members {
   return { url, ...some('headers', plain), ...some('secret_headers', secret) }
 }
 
-/** Variables or headers. One that is nothing but a variable is a secret of the workspace, which the vault has. */
+/** Variables or headers. One that is nothing but a variable is a secret, which is looked up when the server starts. */
 function valuesOf(value: unknown, member: string, reading: Reading) {
-  const [plain, secret]: Record<string, string>[] = [{}, {}]
-  if (value !== undefined && value !== null && !isObject(value)) throw new Error(`${member}: an object is expected`)
+  const plain: Record<string, string> = {}
+  const secret: Record<string, string> = {}
+  if (value !== undefined && !isObject(value)) throw new Unusable([member], 'an object is expected')
   for (const [key, entry] of Object.entries(value ?? {})) {
     if (entry === null) continue
-    const text = textOf(entry, `${member}.${key}`)
+    const text = textOf(entry, [member, key])
     const variable = /^\$\{([A-Za-z_]\w*)\}$/.exec(text.replace('{env:', '{'))?.[1]
-    if (variable === undefined) (plain as Record<string, string>)[key] = expand(text, reading)
-    else (secret as Record<string, string>)[key] = reading.place.ref(reading.name, variable)
+    const found =
+      variable === undefined || isFolder(variable) ? undefined : reading.place.variable(reading.name, variable)
+    if (found?.missing !== undefined)
+      throw new Unusable([member, key], `\${${variable}} has no value: ${found.missing}`)
+    if (found) secret[key] = found.ref
+    else plain[key] = expand(entry, [member, key], reading)
   }
-  return { plain: plain as Record<string, string>, secret: secret as Record<string, string> }
+  return { plain, secret }
 }
 
 const some = (member: string, values: Readonly<Record<string, string>>): Members =>
   Object.keys(values).length > 0 ? { [member]: values } : {}
 
-function textOf(value: unknown, member: string): string {
+function textOf(value: unknown, keys: readonly (string | number)[]): string {
   if (typeof value === 'string') return value
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
-  throw new Error(`${shown(member, 60).slice(1, -1)}: a text is expected`)
+  throw new Unusable(keys, 'a text is expected')
 }
 
-/**
- * `${VAR:-x}` is its default, and `${workspaceFolder}` the folder of the workspace. The environment of the daemon is not for a file that
- * came with a repository.
- */
-function expand(text: string, { place, name }: Reading): string {
-  return text.replace(/\$\{([^{}]*)\}/g, (whole, inside: string) => {
-    if (/^(?:workspaceFolder|workspaceRoot|projectRoot|CLAUDE_PROJECT_DIR)$/.test(inside)) return place.root
+/** Names that programs have for the folder of the workspace. */
+const isFolder = (name: string) => /^(?:workspaceFolder|workspaceRoot|projectRoot|CLAUDE_PROJECT_DIR)$/.test(name)
+
+/** The text with the values of its variables; `${VAR:-x}` is x where VAR has no value. */
+function expand(value: unknown, keys: readonly (string | number)[], { place, name, isShown }: Reading): string {
+  return textOf(value, keys).replace(/\$\{([^{}]*)\}/g, (whole, inside: string) => {
+    if (isFolder(inside) && place.isWorkspace) return place.root
     const [, variable, fallback] =
       /^([A-Za-z_]\w*)(?::-([\s\S]*))?$/.exec(`{${inside}`.replace('{env:', '{').slice(1)) ?? []
+    const found = variable === undefined ? undefined : place.variable(name, variable)
+    if (found?.value !== undefined) return isShown ? whole : found.value
     if (fallback !== undefined) return fallback
     const named = shown(whole, 60).slice(1, -1)
-    throw new Error(
-      variable === undefined
+    if (found?.missing !== undefined) throw new Unusable(keys, `${named} has no value: ${found.missing}`)
+    throw new Unusable(
+      keys,
+      found === undefined || variable === undefined
         ? `${named} is no variable that is known here`
-        : `${named} has no value: a file of a workspace does not see the environment of the daemon. Give it a default, as in \${${clip(variable, 60)}:-value}, or make it the whole value of a variable in env or of a header and store the secret: ${command('vault put', place.ref(name, variable))}`,
+        : `${named} has no value: a file of a workspace does not see the environment of the daemon. Give it a default, as in \${${clip(variable, 60)}:-value}, or make it the whole value of a variable in env or of a header and store the secret: ${command('vault put', found.ref)}`,
     )
   })
 }

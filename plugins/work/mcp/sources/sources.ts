@@ -9,7 +9,7 @@ import { McpServerKind, McpServerSources } from '../api.js'
 import { refBase } from '../servers/own-secrets.js'
 import { McpServers } from '../settings.js'
 import { type Declared, merged, type Server, type Source, type SourceKind } from './declaration.js'
-import { checkReferences, KeptFiles, readForeign, readOverlay, readSidecar } from './files.js'
+import { checkReferences, IN_OVERLAY, IN_SIDECAR, KeptFiles, readServerFile, type ServerFile } from './files.js'
 
 /** For whom servers are looked up: everybody, a workspace, or an agent. */
 export interface Place {
@@ -23,14 +23,18 @@ export interface Found {
   readonly problems: readonly Problem[]
   /** What a person should know of sources that were read. */
   readonly remarks: readonly string[]
+  /** Sources, as {@link NAMED} has them, of which some server is switched off: it is there, and comes back. */
+  readonly disabled: readonly string[]
 }
 
 /** A source, or a part of it, that could not be read. */
 export interface Problem {
   readonly where: string
   readonly error: unknown
-  /** It is in a file of another program: a session starts without what it declares. */
-  readonly isForeign?: boolean
+  /** It costs one server, or a file of another program: a session starts without what is declared there. */
+  readonly isMinor?: boolean
+  /** Name of the one server. */
+  readonly server?: string
 }
 
 /** The file of other programs, in the folder of the workspace itself. */
@@ -72,35 +76,37 @@ export class Sources {
 
   /** A source that cannot be read hurts no other one: it is a problem of the reply. */
   async read(place: Place): Promise<Found> {
-    const { declared, problems, remarks } = await this.all(place)
+    const { declared, ...about } = await this.all(place)
     this.noticed(declared)
-    return { servers: merged(declared), problems, remarks }
+    return { servers: merged(declared), ...about }
   }
 
   /** Also those that are shadowed. */
   async all(place: Place): Promise<Omit<Found, 'servers'> & { readonly declared: readonly Declared[] }> {
     const problems: Problem[] = []
     const remarks: string[] = []
-    const of = async (where: string, read: () => Promise<readonly Declared[]> | readonly Declared[]) => {
+    const disabled: string[] = []
+    const of: Reading['of'] = async (where, read) => {
       try {
         return await read()
       } catch (error) {
-        problems.push({ where, error, isForeign: where === FOREIGN_FILE })
+        problems.push({ where, error, isMinor: where === FOREIGN_FILE })
         return []
       }
     }
     const { workspace } = place
+    const reading = { of, problems, remarks, disabled }
     const declared = await Promise.all([
       of(NAMED['global-config'], () => this.#ofConfig()),
-      of(NAMED['global-mcp-sidecar'], () => this.#ofHome()),
-      ...(workspace ? this.#ofWorkspace(workspace, { of, problems, remarks }) : []),
+      of(NAMED['global-mcp-sidecar'], () => this.#ofHome(reading)),
+      ...(workspace ? this.#ofWorkspace(workspace, reading) : []),
       of(NAMED.provider, () => this.#contributed('provider', place)),
       of(NAMED.agent, () => this.#ofAgent(place)),
-      of(NAMED['agent-mcp-sidecar'], () => this.#besideAgent(place)),
+      of(NAMED['agent-mcp-sidecar'], () => this.#besideAgent(place, reading)),
       of(NAMED.skill, () => this.#contributed('skill', place)),
       of(NAMED.extension, () => this.#ofRecords(place)),
     ])
-    return { declared: declared.flat(), problems, remarks }
+    return { declared: declared.flat(), problems, remarks, disabled }
   }
 
   #ofConfig(): readonly Declared[] {
@@ -113,63 +119,78 @@ export class Sources {
     return this.#config.declared
   }
 
-  async #ofHome(): Promise<Declared[]> {
+  async #ofHome(reading: Reading): Promise<Declared[]> {
     const { root } = this.kernel.home
     const source = { kind: 'global-mcp-sidecar', scope: 'global', where: 'mcp.json' } as const
     const file = path.join(root, 'mcp.json')
-    const servers = await this.#files.read(file, () => readSidecar(file, root))
-    return servers.map(declaration => ({ source, declaration }))
+    return this.#ofFile({ file, inside: root, root, holders: IN_SIDECAR, isWorkspace: false }, source, reading)
   }
 
   /** The files of a workspace; none says anything before somebody trusted them. */
-  #ofWorkspace(workspace: Workspace, { of, problems, remarks }: Reading): Promise<readonly Declared[]>[] {
-    const foreign = () => of(NAMED['workspace-foreign'], () => this.#foreign(workspace, problems, remarks))
+  #ofWorkspace(workspace: Workspace, reading: Reading): Promise<readonly Declared[]>[] {
+    const { of } = reading
+    const foreign = () => of(NAMED['workspace-foreign'], () => this.#foreign(workspace, reading))
     const own = ownFolder(workspace.rootDir, this.kernel.home.root)
     if (own === undefined) return [foreign()]
-    const read = async (kind: 'workspace-config' | 'workspace-mcp-sidecar', name: string, how: typeof readSidecar) => {
+    const read = async (
+      kind: 'workspace-config' | 'workspace-mcp-sidecar',
+      name: string,
+      holders: readonly string[],
+    ) => {
       if (!(await this.kernel.needs.agents.mayRunFilesOf(workspace))) return []
-      const file = path.join(own, name)
-      const servers = await this.#files.read(file, () => how(file, workspace.rootDir))
-      checkReferences(file, servers, workspace)
       const source = { kind, scope: 'workspace', workspaceId: workspace.id, where: `.svc/${name}` } as const
-      return servers.map(declaration => ({ source, declaration }))
+      return this.#ofFile({ file: path.join(own, name), holders, ...placeIn(workspace) }, source, reading, workspace)
     }
     return [
-      of(NAMED['workspace-config'], () => read('workspace-config', 'config.json', readOverlay)),
+      of(NAMED['workspace-config'], () => read('workspace-config', 'config.json', IN_OVERLAY)),
       foreign(),
-      of(NAMED['workspace-mcp-sidecar'], () => read('workspace-mcp-sidecar', 'mcp.json', readSidecar)),
+      of(NAMED['workspace-mcp-sidecar'], () => read('workspace-mcp-sidecar', 'mcp.json', IN_SIDECAR)),
     ]
   }
 
-  /** The `.mcp.json` that other programs read as well: it stays where it is, and each server that is wrong costs itself. */
-  async #foreign({ id, rootDir, name }: Workspace, problems: Problem[], remarks: string[]): Promise<Declared[]> {
+  /** The `.mcp.json` that other programs read as well: it stays where it is. */
+  async #foreign(workspace: Workspace, reading: Reading): Promise<Declared[]> {
+    const { id, rootDir, name } = workspace
     const file = path.join(rootDir, FOREIGN_FILE)
-    const workspace = this.kernel.needs.workspaces.get(id)
-    if (!workspace) return []
+    if (!this.kernel.needs.workspaces.get(id)) return []
     if (!(await this.kernel.needs.agents.mayRunFilesOf(workspace))) {
       const isThere = await lstat(file).then(
         () => true,
         () => false,
       )
       if (isThere)
-        remarks.push(
+        reading.remarks.push(
           `${FOREIGN_FILE} of ${shown(name, 64)} is not read, because the files of the workspace are not trusted: ${command('workspace trust', rootDir)}`,
         )
       return []
     }
-    const ref = (server: string, variable: string) => `${refBase(server, id)}/env/${variable}`
-    const found = await this.#files.read(file, () => readForeign(file, { where: FOREIGN_FILE, root: rootDir, ref }))
+    const source = { kind: 'workspace-foreign', scope: 'workspace', workspaceId: id, where: FOREIGN_FILE } as const
+    const place = { file, holders: IN_SIDECAR, isStrict: true, ...placeIn(workspace) }
+    return this.#ofFile(place, source, reading, workspace)
+  }
+
+  /** A server of a file that cannot be used costs itself. @param workspace whose file it is: it may name only secrets of it */
+  async #ofFile(
+    file: Omit<ServerFile, 'where'>,
+    source: Source,
+    { problems, remarks, disabled }: Reading,
+    workspace?: Workspace,
+  ): Promise<Declared[]> {
+    const where = NAMED[source.kind]
+    const read = () => readServerFile(this.kernel, { where: source.where, ...file })
+    const found = await this.#files.read(file.file, read)
     if (!found) return []
     remarks.push(...found.remarks)
-    const failed = (error: unknown) => problems.push({ where: FOREIGN_FILE, error, isForeign: true })
-    found.faults.forEach(failed)
-    const source = { kind: 'workspace-foreign', scope: 'workspace', workspaceId: id, where: FOREIGN_FILE } as const
+    if (found.hasDisabled) disabled.push(where)
+    const failed = (server: string, error: unknown, isRequired = false) =>
+      problems.push({ where, error, server, isMinor: !isRequired })
+    for (const { name, error, isRequired } of found.faults) failed(name, error, isRequired)
     return found.servers.flatMap(declaration => {
       try {
-        checkReferences(FOREIGN_FILE, [declaration], workspace)
+        if (workspace) checkReferences(source.where, declaration, workspace)
         return [{ source, declaration }]
       } catch (error) {
-        failed(error)
+        failed(declaration.name, error, declaration.required)
         return []
       }
     })
@@ -182,15 +203,15 @@ export class Sources {
   }
 
   /** The file beside an AGENT.md counts like the definition itself, and is as trusted. */
-  async #besideAgent({ definition, workspace }: Place): Promise<Declared[]> {
+  async #besideAgent({ definition, workspace }: Place, reading: Reading): Promise<Declared[]> {
     if (!definition?.path || (definition.source !== 'home' && definition.source !== 'workspace')) return []
     if (!(await this.#mayRun(definition, workspace))) return []
     const folder = path.dirname(definition.path)
     const file = path.join(folder, 'mcp.json')
-    const servers = await this.#files.read(file, () => readSidecar(file, folder))
-    if (definition.source === 'workspace' && workspace) checkReferences(file, servers, workspace)
     const source = this.#sourceOfAgent('agent-mcp-sidecar', definition, workspace)
-    return servers.map(declaration => ({ source, declaration }))
+    const ofWorkspace = definition.source === 'workspace' ? workspace : undefined
+    const place = ofWorkspace ? placeIn(ofWorkspace) : { root: this.kernel.home.root, isWorkspace: false }
+    return this.#ofFile({ file, holders: IN_SIDECAR, ...place, inside: folder }, source, reading, ofWorkspace)
   }
 
   /** Definitions that came with the files of a workspace run nothing before somebody trusted these. */
@@ -215,7 +236,7 @@ export class Sources {
     const all = await Promise.all(contributors.map(({ entry }) => entry.read(place)))
     const workspaceId = place.workspace?.id
     for (const { where, declaration, ofWorkspace } of all.flat())
-      if (ofWorkspace && place.workspace) checkReferences(where, [declaration], place.workspace)
+      if (ofWorkspace && place.workspace) checkReferences(where, declaration, place.workspace)
     return all.flat().map(({ where, declaration, ofWorkspace, extension }) => ({
       declaration,
       source:
@@ -246,6 +267,12 @@ export class Sources {
   }
 }
 
+/** Where a file of a workspace may lead, and where the vault has its variables. */
+const placeIn = ({ id, rootDir }: Workspace) => ({
+  ...{ inside: rootDir, root: rootDir, isWorkspace: true },
+  ref: (server: string, variable: string) => `${refBase(server, id)}/env/${variable}`,
+})
+
 /** What an extension brings is told apart from what has the same name elsewhere. */
 const broughtWith = (where: string, extension: string | undefined): Pick<Source, 'where' | 'extension'> =>
   extension === undefined ? { where } : { where: `${where} of ${extension}`, extension }
@@ -258,7 +285,11 @@ export const problemTexts = ({ problems, remarks }: Found): string[] => [
 
 /** What the sources of one place are read with. */
 interface Reading {
-  readonly of: (where: string, read: () => Promise<readonly Declared[]>) => Promise<readonly Declared[]>
+  readonly of: (
+    where: string,
+    read: () => Promise<readonly Declared[]> | readonly Declared[],
+  ) => Promise<readonly Declared[]>
   readonly problems: Problem[]
   readonly remarks: string[]
+  readonly disabled: string[]
 }

@@ -148,10 +148,13 @@ async function start(
   const confinement = confinementOf(row)
   const argv = [...command.argv, ...((learnsToAsk && confinement?.kind === 'sandbox' && program?.sandboxedArgs) || [])]
   const asksIn = (mode: PermissionMode) => (mode === 'approve-all' && mustAsk() ? 'approve-reads' : mode)
+  const allowedServers = rightsOf(row)?.mcpServers
+  const warning = 'mcp_server_left_out'
+  const leftOut = (text: string) => listener.warn(listener.turnId() ?? '', { warning, text })
   const begin: SessionStart = await context.prepare.run(
     {
       env: { ...base, ...(learnsToAsk && program?.askingEnv), ...ownVariables(context, row) },
-      mcpServers: await serversFor(kernel, plan.definition, workspace, rightsOf(row)?.mcpServers),
+      mcpServers: await serversFor(kernel, plan.definition, workspace, allowedServers, { sessionId: row.id, leftOut }),
       preamble: envelope(row, workspace, cwd, [plan.definition.prompt, briefing].filter(Boolean).join('\n\n')),
     },
     info,
@@ -242,10 +245,9 @@ async function start(
         fault: error => kernel.needs.report(owner, 'stdout', error),
         refused: why => permissions.asking.refuse(why),
         leftOut: (servers, refusal) =>
-          listener.warn(listener.turnId() ?? '', {
-            warning: 'mcp_server_left_out',
-            text: `the agent ${refusal === undefined ? 'reaches no MCP servers over HTTP' : `takes no MCP servers (${refusal})`}; it does without ${servers.join(', ')}`,
-          }),
+          leftOut(
+            `the agent ${refusal === undefined ? 'reaches no MCP servers over HTTP' : `takes no MCP servers (${refusal})`}; it does without ${servers.join(', ')}`,
+          ),
         redact: kernel.redact,
         login: loginText(program ?? provider),
         log: (text, fields) => kernel.log.warn(text, { session: row.id, ...fields }),

@@ -99,12 +99,12 @@ test('each spelling of other programs is read, and a server that is wrong costs 
   assert.is((await scene.show('windsurf')).url, 'https://c.example/mcp')
   const problems = await scene.problems()
   for (const one of [
-    /"sse" is left out: its type is "sse"/,
-    /"builtin" is left out: its type is "constructor"; stdio and http are known/,
-    /"odd" is left out: type: a text is expected/,
+    /"sse" is left out: mcpServers\.sse\.type: its type is "sse"/,
+    /"builtin" is left out: mcpServers\.builtin\.type: its type is "constructor"; stdio and http are known/,
+    /"odd" is left out: mcpServers\.odd\.type: a text is expected/,
     /"neither" is left out: it has neither a command nor a URL/,
     /"two" is left out: it has a command and a URL/,
-    /"env" is left out: \$\{LEAKED\} has no value: .*\$\{LEAKED:-.*svc vault put vault:mcp\/ws\/\w+\/env\/env\/LEAKED/,
+    /"env" is left out: mcpServers\.env\.env\.A: \$\{LEAKED\} has no value: .*\$\{LEAKED:-.*svc vault put vault:mcp\/ws\/\w+\/env\/env\/LEAKED/,
     /server stolen may name only secrets vault:mcp\/ws/,
     /"bad name!" is left out: its name/,
     /"text" is left out: an object/,

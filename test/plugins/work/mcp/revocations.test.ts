@@ -234,6 +234,22 @@ test('a server that is missing from a workspace keeps its secrets until its file
     await rm(root, { recursive: true })
   }))
 
+test('a server that its file switches off keeps its secrets; one that is gone from the file does not', () =>
+  world(async scene => {
+    const ref = 'vault:mcp/global/mine/env/TOKEN'
+    const mine = { command: 'true', secret_env: { TOKEN: ref } }
+    const save = (mcpServers: object) => writeFile(path.join(scene.home, 'mcp.json'), JSON.stringify({ mcpServers }))
+    await save({ mine })
+    await scene.ask('PUT', '/api/vault/secrets', { ref, secret_value: 'a-secret-of-a-server' })
+    await scene.daemon.tools()
+    await save({ mine: { ...mine, disabled: true } })
+    await scene.pass(60 * MINUTE)
+    assert.equal(await scene.refs(), [ref])
+    await save({})
+    await scene.pass(11 * MINUTE)
+    await eventually(async () => (await scene.refs()).length === 0, 'the end of the secret')
+  }))
+
 test('an extension that is purged takes the logins to its servers along; one that is disabled or removed does not', () =>
   world(async scene => {
     const folder = path.join(scene.home, 'extensions', 'helper')

@@ -59,7 +59,7 @@ test('a session gets the servers of mcp.json of the home, and those of its works
     await save(ofWorkspace, { own: server('own', { TOKEN: 'env:HOME' }) })
     assert.equal(await run(), [VALUE, 'undefined', '', ''], 'changed: not trusted any more')
     await allow()
-    assert.match((await run()) as string, 'the server own may name only secrets vault:mcp/ws/')
+    assert.equal(await run(), [VALUE, 'undefined', '', ''], 'a reference to a variable of the daemon costs its server')
     await save(ofWorkspace, {})
     await allow()
     await writeFile(ofHome, '{ "mcpServers": ')
@@ -99,8 +99,13 @@ test('a server over HTTP is handed to an agent that can reach it; of any other o
     assert.match(warned[0], /over HTTP.* without far/)
     for (const url of ['file:///etc/passwd', 'https://me:secret@mcp.example/', 'nowhere']) {
       await writeFile(path.join(world.home, 'mcp.json'), JSON.stringify({ mcpServers: { far: { url } } }))
-      const [end] = (await world.prompt((await world.session('reaches')).at, 'handed')).slice(-1)
-      assert.match(end.failure.summary, /mcp\.json cannot be used: http:\/\/ or https:\/\//)
+      assert.equal((await handed('reaches', '--mcp-http')).servers, [], url)
+      const { problems } = (await world.kernel.request('GET', '/api/settings/mcp-servers')).body
+      assert.match(
+        problems.join(),
+        /mcp\.json:1:\d+: .*"far" is left out: mcpServers\.far\.url: http:\/\/ or https:\/\//,
+      )
+      assert.not.match(problems.join(), 'secret@')
     }
   } finally {
     await world.close()

@@ -1,0 +1,18 @@
+import { findNodeAtLocation, parseTree } from 'jsonc-parser'
+
+/** Of the text of a JSON file: `line:column` of a value, or of what is closest to it on the way there. */
+export function placesIn(text: string): (keys: readonly (string | number)[]) => string {
+  // A blank in the place of a byte order mark keeps every offset.
+  const tree = parseTree(text.replace(/^\uFEFF/, ' '), [], { allowTrailingComma: true })
+  return keys => {
+    let offset = tree?.offset ?? 0
+    for (let depth = keys.length; tree && depth > 0; depth--) {
+      const node = findNodeAtLocation(tree, keys.slice(0, depth))
+      if (!node) continue
+      offset = node.offset
+      break
+    }
+    const lines = text.slice(0, offset).split('\n')
+    return `${lines.length}:${(lines.at(-1)?.length ?? 0) + 1}`
+  }
+}
