@@ -41,7 +41,7 @@ function fileItems(problems: readonly Problem[], workspaceId: string | undefined
       severity: isMinor ? 'warning' : 'error',
       title: `MCP servers of ${where} cannot be read`,
       message: `${of.map(({ error }) => messageOf(error)).join('; ')}; ${effect}`,
-      suggested_command: command('mcp list', ...placeOf(workspaceId)),
+      suggested_command: listOf(workspaceId),
     })
   })
 }
@@ -54,9 +54,14 @@ function failedItem({ name, why }: PlaceTrouble['failed'][number], workspaceId: 
     severity: 'warning',
     title: `MCP server ${shown(name, 64)} does not work`,
     message: `the MCP server ${shown(name, 64)} failed when it was last tried: ${why}`,
-    suggested_command: command('mcp show', name, '--probe', ...placeOf(workspaceId)),
+    suggested_command: probeOf(name, workspaceId),
   })
 }
 
 const idOf = (...parts: readonly (string | undefined)[]) => ['mcp', ...parts.filter(part => part)].join(':')
-const placeOf = (workspaceId: string | undefined) => (workspaceId === undefined ? [] : ['--workspace', workspaceId])
+const listOf = (workspaceId: string | undefined) =>
+  workspaceId === undefined ? command('mcp list') : command('mcp list', '--workspace', workspaceId)
+const probeOf = (name: string, workspaceId: string | undefined) =>
+  workspaceId === undefined
+    ? command('mcp show', name, '--probe')
+    : command('mcp show', name, '--probe', '--workspace', workspaceId)

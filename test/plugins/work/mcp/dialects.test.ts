@@ -117,7 +117,7 @@ test('.svc/mcp.json and .svc/config.json of a workspace are read like .mcp.json:
   assert.match(problems, /\.svc\/mcp\.json:1:\d+: the server "bad" is left out: it has neither/)
   assert.match(
     problems,
-    /"stolen" is left out: servers\.stolen\.command: \$\{MY_TOKEN\} within a text has no value here/,
+    /"stolen" is left out: servers\.stolen\.command: \$\{MY_TOKEN\} has no value: .*svc vault put vault:mcp/,
   )
   assert.match(problems, /\.svc\/config\.json:1:\d+: .*"number" is left out: mcp_servers\.number\.args\[0\]: a text/)
   assert.match(problems, `svc vault put vault:mcp/ws/${id}/good/env/MY_TOKEN`)
