@@ -24,7 +24,7 @@ interface Sources {
   readonly store: Store
 }
 
-/** What plugins may know of the host they run in. */
+/** The facts about the host that plugins can read. */
 export function hostView({ options, startedAt, pid, host, transport, faults, redact, collect, store }: Sources) {
   const { safeMode, env = {}, listen: doors = [], formerNames = {} } = options
   return {
@@ -34,9 +34,9 @@ export function hostView({ options, startedAt, pid, host, transport, faults, red
     /** Why no drop-in runs; absent when they do. */
     ...(safeMode === undefined ? {} : { safeMode }),
     userHome: env.HOME ?? os.homedir(),
-    /** Those that are opened when the boot is over; none in a program that injects its requests. */
+    /** The listeners that open after the boot; none in a program that injects its requests. */
     doors,
-    // Why a plugin failed is a text of somebody; all else is read by programs.
+    // The error of a plugin is foreign text; programs read all other members.
     plugins: () => redact.value(host().slots.view(), name => name !== 'error'),
     /** The plugin that has this name now, whether it runs or not. */
     pluginOf: (name: string) => host().slots.get(name)?.plugin,

@@ -29,7 +29,7 @@ function isBound(node) {
   return false
 }
 
-/** Calls of the sources below `root` as `{ file, start, end, receiver, bound, optional, line }`. */
+/** Calls of the sources below `root` that may split a character. */
 export function unsafeCuts(root) {
   const api = new API({ cwd: root })
   try {
@@ -51,25 +51,18 @@ export function unsafeCuts(root) {
           given[0].text === '0' &&
           isBound(given[1])
         )
-          calls.push({ node, callee, bound: given[1] })
+          calls.push({ callee, bound: given[1] })
         node.forEachChild(visit)
       }
       program.getSourceFile(name).forEachChild(visit)
-      for (const { node, callee, bound } of calls) {
+      for (const { callee, bound } of calls) {
         const type = checker.getTypeAtLocation(callee.expression)
         if (!type || !TEXT.test(checker.typeToString(type))) continue
         const receiver = text.slice(callee.expression.pos, callee.expression.end).trim()
         if (ASCII.test(receiver)) continue
         const start = text.indexOf(receiver, callee.expression.pos)
-        found.push({
-          file,
-          start,
-          end: node.end,
-          receiver,
-          bound: text.slice(bound.pos, bound.end).trim(),
-          optional: callee.questionDotToken !== undefined,
-          line: text.slice(0, start).split('\n').length,
-        })
+        const line = text.slice(0, start).split('\n').length
+        found.push({ file, line, receiver, bound: text.slice(bound.pos, bound.end).trim() })
       }
     }
     return found

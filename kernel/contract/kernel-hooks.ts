@@ -166,7 +166,7 @@ export const kernelPoints = hookTable({
   ),
   unrouted: gate<[path: string], true>(
     'unrouted',
-    'No route matches a request. `true` has it routed again, once; a fault refuses it. For the plugin that knows of routes which are not there yet. A throw refuses.',
+    'No route matches a request. `true` has it routed again, once; a fault or a throw refuses it. A plugin that is loading routes taps this hook.',
     // The tap waits for a plugin that is being loaded.
     { deadlineMs: 6000, isAnswer: isTrue },
   ),

@@ -9,7 +9,7 @@ import type { Route } from './route.js'
 import type { Inherited, Migration, SqlValue } from './storage.js'
 import type { MaybeToken, RegistryToken, Token } from './token.js'
 
-/** A fact that others may be told of: its name and the schema of its JSON payload, at most 256 KiB. */
+/** An event that plugins may follow: its name and the schema of its JSON payload, at most 256 KiB. */
 export interface EventType<P = unknown> {
   /** `workspace.created`; families are the part before the last dot. */
   readonly name: string
@@ -18,7 +18,8 @@ export interface EventType<P = unknown> {
 
 /** Declares an event; the name `gap` is the log's own. */
 export function event<P>(name: string, payload: v.GenericSchema<unknown, P>): EventType<P> {
-  if (name === 'gap') throw new TypeError('no event can be named gap: that is what a cursor is told of what it missed')
+  if (name === 'gap')
+    throw new TypeError('no event can be named gap: cursors get an event of this name for events that they missed')
   return { name, payload }
 }
 
@@ -28,7 +29,7 @@ export interface Service<S> {
   readonly run: (self: S, signal: AbortSignal) => Promise<void>
 }
 
-/** What must end before the plugin is released; `phase` names its place in the order of a shutdown. */
+/** Work that must end before the plugin is released; `phase` names its place in the order of a shutdown. */
 export interface Quiesce<S> {
   readonly phase: string
   readonly run: (self: S, signal: AbortSignal) => Awaitable<void>
@@ -41,13 +42,13 @@ export interface Setting<T = unknown> {
   readonly section: string
   readonly schema: v.GenericSchema<unknown, T>
   readonly default: T
-  /** When a change takes effect: at once, at the next start, or for what is started from then on. */
+  /** The moment a change takes effect: at once, at the next start, or with work that starts later. */
   readonly apply: 'live' | 'restart-required' | 'session-rebind'
   /** Its value is a map of named things: layers are merged by name, each thing as a whole. Default: the strongest layer alone. */
   readonly merge?: 'by-name'
   /** Whether an entry of such a map, as it is written, guards something: where it is not valid, it is refused and not left out. */
   readonly guards?: (entry: unknown) => boolean
-  /** An overlay may say it too. Overlays may come with what somebody else wrote: nothing that guards the daemon allows one. */
+  /** Overlays may set it. An overlay can come with a foreign repository, so no setting that guards the daemon allows one. */
   readonly overlay?: true
   /** Variable that decides it for as long as the daemon runs: JSON, or a text as it is. */
   readonly env?: string
@@ -100,13 +101,13 @@ export interface CommandOption {
 
 /** Rows that hang on a thing of a plugin: they are deleted when that has ended, if need be at the next start of this plugin. */
 export interface OwnedRows<S> {
-  /** What the plugin of the thing provides. Nothing is required by naming it. */
+  /** The service of the plugin that owns the thing. The name alone requires nothing. */
   readonly by: Token<unknown>
   /** A table of this plugin, with rowids. */
   readonly table: string
   /** Holds the id of the thing, or the empty text or NULL for none. */
   readonly column: string
-  /** Another value that stands for none. */
+  /** A further value that means no owner. */
   readonly none?: string
   /**
    * Deletes what a row stands for and is not in the database, before the row goes. May be called again for the same row; a throw

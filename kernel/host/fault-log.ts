@@ -21,7 +21,7 @@ const KEPT = 50
 const LINES: Rate = { burst: 60, perSecond: 1 }
 const LONGEST = 2000
 
-/** Whose fault it was. The same again is counted, and the flood of one plugin costs the others no place and no log. */
+/** Faults by plugin. Repetitions are counted, and the flood of one plugin takes no room from the others. */
 export class FaultLog {
   constructor(
     private readonly clock: Pick<Clock, 'now' | 'monotonic'>,

@@ -18,7 +18,7 @@ export const cut = (value: string, max: number): string => (value.length > max ?
 /** Escapes of halves of characters in JSON, the only way for them into a text that was decoded from UTF-8. */
 export const HALVES = /\\u[dD][89a-fA-F]/
 
-/** JSON of somebody else, {@link wellFormed}. @throws SyntaxError */
+/** Foreign JSON, parsed and made {@link wellFormed}. @throws SyntaxError */
 export const parseJson = (json: string): unknown =>
   HALVES.test(json) ? wellFormed(JSON.parse(json)) : JSON.parse(json)
 

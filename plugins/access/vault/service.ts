@@ -315,7 +315,7 @@ export class VaultService {
   }
 
   #hide(ref: string, value: string, short: boolean): () => void {
-    // U+FFFD stands where text was damaged on its way here: what would be used later is not what was meant.
+    // U+FFFD marks text that was damaged on its way here; a secret with it would not work.
     if (value.includes('\0') || /[\p{Surrogate}\ufffd]/u.test(value))
       throw VaultErrors.vault_value_invalid('the value has a NUL or is no text', { next: 'store bytes as base64' })
     try {

@@ -23,7 +23,7 @@ export interface Delivered {
   /** It came by the subject of this daemon, as messages of direct rooms do, and not by that of all who share the channel. */
   readonly isDirect: boolean
   readonly data: Uint8Array
-  /** What its daemon had the server know it by. */
+  /** The name under which its daemon is known to the server. */
   readonly messageId: string
   /** When the server stored it, epoch milliseconds by its clock. */
   readonly storedAt: number
@@ -59,7 +59,7 @@ export class Inbound {
   /** What we published and did not see come back: the same bytes need no look at their signature. */
   readonly #expected = new Map<string, { readonly data: Uint8Array; readonly at: number }>()
 
-  /** What was last written of each peer. */
+  /** The newest stored state of each peer. */
   readonly #heard = new Map<string, { readonly seenAt: number; readonly skewMs: number }>()
 
   constructor(
@@ -157,7 +157,7 @@ export class Inbound {
     for (const [name, offset] of skews) {
       const skewMs = offset - this.#offset
       const known = this.#heard.get(name)
-      // A row for each message would be most of what is written of one.
+      // A row for each message would be most of the writes of a message.
       if (known && seenAt - known.seenAt < HEARD_MS && Math.abs(skewMs - known.skewMs) < HEARD_MS) continue
       this.kernel.db.onDurable(t, () => this.#heard.set(name, { seenAt, skewMs }))
       peers.update(t, { name }, { seenAt, skewMs })

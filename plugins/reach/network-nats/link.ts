@@ -60,7 +60,7 @@ const UNDER_WAY = 256
 const LOOK_MS = 30_000
 /** A consumer that is made again begins so many messages earlier: what was to be delivered again is among them. */
 const BACK = 1000
-/** What is received is written once in so many messages: a consumer that is made again begins that much earlier as well. */
+/** Messages between two writes of the received sequence. A consumer that is made again begins that many messages earlier. */
 const SKIPPED = 100
 /** What reads messages of direct rooms, beside the channels; no channel has this name. */
 const DIRECT = '-direct'
@@ -289,7 +289,7 @@ export class Link {
     }
   }
 
-  /** Reads a channel until the signal aborts; what it is shared for no more has no consumer. */
+  /** Reads a channel until the signal aborts. A channel that is no longer shared has no consumer. */
   async #read(
     { channel, sharedAt }: ShareRow,
     manager: JetStreamManager,
@@ -320,7 +320,7 @@ export class Link {
     await this.#prepare(manager, durable, `${this.#root}.d.${this.identity.daemon}.*.*`, () => 0)
     await this.#consume(client, durable, signal, {
       share: message => shares.get(this.kernel.db, { channel: message.subject.split('.')[4] ?? '' }),
-      // What was said to peers of a channel that is shared no more is for no session.
+      // Messages to peers of a channel that is no longer shared reach no session.
       unshared: message => message.term(),
     })
   }

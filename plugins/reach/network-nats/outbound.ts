@@ -13,7 +13,7 @@ export const KEPT_MS = 7 * 24 * 60 * 60_000
 const BATCH = 64
 /** Batches that are published before the first of them is acknowledged. */
 const BATCHES = 4
-/** How long what is published may be written nowhere: one row for all that is said meanwhile. */
+/** Milliseconds between two writes of the published sequence: one row for all messages in between. */
 const SAVE_MS = 100
 const MARK_MS = 10 * 60_000
 
@@ -44,7 +44,7 @@ export interface StreamView {
   readonly isWhole: boolean
 }
 
-/** What is published of a channel beyond what its row says. */
+/** Published messages of a channel that its row does not count yet. */
 interface Ahead {
   readonly sharedAt: number
   /** Place in the order of commits. */
@@ -160,7 +160,7 @@ export class Outbound {
     return ahead?.sharedAt === row.sharedAt ? { ...row, cursor: ahead.cursor, acked: ahead.acked } : row
   }
 
-  /** What is to be published of a batch, signed; what no server would take is refused. */
+  /** The signed messages of a batch. A message that no server would take is refused. */
   async #prepared(share: ShareRow, batch: readonly OutgoingMessage[], line: Line): Promise<Outgoing[]> {
     const { db, clock } = this.kernel
     const { channel, attempt } = share

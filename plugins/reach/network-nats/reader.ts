@@ -92,7 +92,7 @@ export class Reader {
     }
   }
 
-  /** The store may be slow: the server is told before it gives the messages to somebody else. */
+  /** A slow store is reported to the server before the server delivers the messages again. */
   #keepWorking(): void {
     this.#timer ??= this.kernel.clock.timeout(ACK_WAIT_MS / 3, () => {
       this.#timer = undefined

@@ -68,7 +68,7 @@ export class RemoteService {
 
   /** Where or how to connect is another than before. */
   configured(): void {
-    // What is known of the connection before says nothing of the next one.
+    // The error of a former connection says nothing about the next one.
     this.#link = undefined
     this.#failure = undefined
     this.#settings.wake()

@@ -96,7 +96,7 @@ export interface NetworkApi extends TapsOf<typeof points> {
   countSince(at: number, workspaceId?: string): number
   /** Messages of sessions of this daemon in a channel behind a place in the order of commits, ascending. */
   sent(workspaceId: string, channel: string, after: number, limit: number): readonly OutgoingMessage[]
-  /** Whether a session of this daemon said a message; false also for what is kept no longer. */
+  /** Whether a session of this daemon sent a message; false also for messages that are no longer kept. */
   isSent(workspaceId: string, channel: string, id: string): boolean
   /** @throws Fault `channel_not_found` */
   checkChannel(workspaceId: string, channel: string): void

@@ -121,7 +121,7 @@ function timesOf(expr: string): string {
   return [listOf(minute, 59), listOf(hour, 23), ...days].join(' ')
 }
 
-/** Steps of ranges as numbers. What is none of them stays, for croner to refuse. */
+/** Steps of ranges as numbers. Other text stays as it is, and croner refuses it. */
 function listOf(field: string, most: number): string {
   const parts = field.split(',').map(part => {
     const [, range = '', from = '0', to = String(most), by = ''] =

@@ -123,7 +123,7 @@ export class Instance {
       } catch (error) {
         const fault = this.#faultOf(error)
         const isRunning = before !== undefined || (await this.#runKept())
-        // Not before the kept code had its turn: until then nobody knows whether the extension failed or is outdated.
+        // The kept code starts first: only its start tells a failed extension from an outdated one.
         this.#problem = fault
         if (!isRunning) this.#become('fail')
         const outcome = problem?.message === fault.message ? 'same' : before || problem ? 'worse' : 'failed'

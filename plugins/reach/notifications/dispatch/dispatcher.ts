@@ -109,7 +109,7 @@ export class Dispatcher {
     }
   }
 
-  /** What was due before a restored home was confirmed is not sent: the home that it was made of has sent it. */
+  /** Notifications from before the confirmation of a restored home are not sent: the original home has sent them. */
   async #passOver(): Promise<void> {
     const { db, needs } = this.kernel
     await db.tx(t => {

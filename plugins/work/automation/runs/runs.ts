@@ -19,7 +19,7 @@ import {
 /** Retention per definition: the newest KEPT_RUNS runs, and older ones for KEPT_MS. */
 const KEPT_RUNS = 1000
 const KEPT_MS = 7 * 24 * 60 * 60_000
-/** Runs of a deleted definition that are removed in one transaction; what is beyond goes a day later. */
+/** Runs of a deleted definition that one transaction removes; the others go a day later. */
 const FORGOTTEN = 2000
 /** Canceled runs are not kept for their age; open runs are always kept. */
 const KEPT_TIME =

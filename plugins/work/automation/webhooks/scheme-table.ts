@@ -17,7 +17,7 @@ export interface Scheme {
   readonly form: 'single' | 'list' | 'pairs'
   readonly prefix: string
   readonly encoding: 'hex' | 'base64'
-  /** What is signed before the body: `{id}` and `{timestamp}` stand for the values of the delivery. */
+  /** The signed text before the body: `{id}` and `{timestamp}` stand for the values of the delivery. */
   readonly signed: string
   /** `whsec`: `whsec_` and base64. A secret of any other form is the key itself. */
   readonly secret: 'text' | 'whsec'

@@ -90,7 +90,7 @@ export class ProcessTransport implements Transport {
     return true
   }
 
-  /** What it said last is read before its end is told. */
+  /** The last lines of standard error are read before the end is reported. */
   async #end(): Promise<void> {
     await within(this.clock, LAST_WORDS_MS, this.#said).catch(() => {})
     this.#closed()

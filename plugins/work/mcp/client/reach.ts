@@ -119,7 +119,7 @@ function fewStreams(send: typeof fetch): typeof fetch {
   }
 }
 
-/** The transport parses by itself what it receives. */
+/** Messages are well-formed here, since the transport of the library parses them itself. */
 function receiveWellFormed(transport: Transport): void {
   let receive: Transport['onmessage']
   Object.defineProperty(transport, 'onmessage', {

@@ -41,7 +41,7 @@ export interface Variable {
   readonly missing?: string
 }
 
-/** A file, and what its texts may name. */
+/** A file and the variables that its texts may name. */
 export interface ForeignPlace {
   /** The file, for people. */
   readonly where: string

@@ -1,6 +1,6 @@
 import { findNodeAtLocation, parseTree } from 'jsonc-parser'
 
-/** Of the text of a JSON file: `line:column` of a value, or of what is closest to it on the way there. */
+/** `line:column` of a value in the text of a JSON file, or of the nearest value above it. */
 export function placesIn(text: string): (keys: readonly (string | number)[]) => string {
   // A blank in the place of a byte order mark keeps every offset.
   const tree = parseTree(text.replace(/^\uFEFF/, ' '), [], { allowTrailingComma: true })

@@ -31,7 +31,7 @@ export interface Found {
 export interface Problem {
   readonly where: string
   readonly error: unknown
-  /** It costs one server, or a file of another program: a session starts without what is declared there. */
+  /** The problem costs one server, or a file of another program: sessions start without them. */
   readonly isMinor?: boolean
   /** Name of the one server. */
   readonly server?: string
@@ -126,7 +126,7 @@ export class Sources {
     return this.#ofFile({ file, inside: root, root, holders: IN_SIDECAR, isWorkspace: false }, source, reading)
   }
 
-  /** The files of a workspace; none says anything before somebody trusted them. */
+  /** The files of a workspace; they have no effect before a person trusts them. */
   #ofWorkspace(workspace: Workspace, reading: Reading): Promise<readonly Declared[]>[] {
     const { of } = reading
     const foreign = () => of(NAMED['workspace-foreign'], () => this.#foreign(workspace, reading))
