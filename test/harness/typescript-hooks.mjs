@@ -11,6 +11,7 @@ const cache = join(root, 'node_modules/.cache/svc-test/js')
 const bundle = process.env.SVC_TEST_BUNDLE
 /** Names of exports by source, of the sources that the bundle hands out. */
 const bundled = bundle === undefined ? {} : JSON.parse(readFileSync(`${bundle}.json`, 'utf8'))
+let stopping
 
 /** A `./name.js` in a TypeScript source means the source of that name, as for the compiler; `svc` is the sources. */
 export function resolve(specifier, context, next) {
@@ -45,7 +46,11 @@ function translate(file) {
   const kept = join(cache, `${relative(root, file)}.js`)
   const inTree = !relative(root, file).startsWith('..')
   if (inTree && modified(kept) >= modified(file)) return readFileSync(kept, 'utf8')
-  const { code } = require('esbuild').transformSync(readFileSync(file, 'utf8'), {
+  const esbuild = require('esbuild')
+  // A process that it keeps for the next source outlives the test file that needed this one.
+  clearTimeout(stopping)
+  stopping = setTimeout(() => esbuild.stop(), 200).unref()
+  const { code } = esbuild.transformSync(readFileSync(file, 'utf8'), {
     format: 'esm',
     platform: 'node',
     target: 'node20',
