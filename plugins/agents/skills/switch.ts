@@ -1,5 +1,5 @@
 import type { Actor } from '../../../kernel/plugin.js'
-import type { SettingKey } from '../../../schemas/settings.js'
+import { settingIn } from '../../desk/settings/api.js'
 import type { Workspace } from '../../desk/workspaces/api.js'
 import { SkillErrors } from './api.js'
 import type { K } from './needs.js'
@@ -17,10 +17,7 @@ export class SkillSwitch {
     const { config, needs, actor } = this.kernel
     const everywhere = config.get(SkillSettings.disabled)
     if (!workspace) return everywhere
-    const url = `${KEYS}/${KEY}?workspace_id=${encodeURIComponent(workspace.id)}`
-    const { status, body } = await needs.request({ method: 'GET', url }, actor)
-    // Without the plugin that reads the files of workspaces, they say nothing.
-    return status === 200 ? ((JSON.parse(body) as SettingKey).value as string[]) : everywhere
+    return (await settingIn(needs.request, actor, SkillSettings.disabled, workspace.id)) ?? everywhere
   }
 
   /** @throws Fault `skill_switch_refused`, saying why */

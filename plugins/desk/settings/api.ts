@@ -1,4 +1,12 @@
-import { type Fault, token } from '../../../kernel/plugin.js'
+import {
+  type Actor,
+  type Fault,
+  type InjectReply,
+  type InjectRequest,
+  type Setting,
+  token,
+} from '../../../kernel/plugin.js'
+import type { SettingKey } from '../../../schemas/settings.js'
 
 /** What the configuration files of workspaces say, for plugins that work in workspaces. */
 export interface WorkspaceSettingsApi {
@@ -9,3 +17,15 @@ export interface WorkspaceSettingsApi {
 }
 
 export const WorkspaceSettings = token<WorkspaceSettingsApi>('settings.workspaces@1')
+
+/** Value in force of a setting in a workspace; undefined without the plugin that reads the files of workspaces. */
+export async function settingIn<T>(
+  request: (request: InjectRequest, as: Actor) => Promise<InjectReply>,
+  actor: Actor,
+  { path }: Setting<T>,
+  workspaceId: string,
+): Promise<T | undefined> {
+  const url = `/api/settings/keys/${path}?workspace_id=${encodeURIComponent(workspaceId)}`
+  const { status, body } = await request({ method: 'GET', url }, actor)
+  return status === 200 ? ((JSON.parse(body) as SettingKey).value as T) : undefined
+}

@@ -16,7 +16,7 @@ import type { PermissionMode } from '../../agents/agents/api.js'
 import type { Provider } from '../../agents/providers/api.js'
 import type { Workspace } from '../../desk/workspaces/api.js'
 import type { EventContent } from './events.js'
-import type { SessionWorktree, SessionWorktrees } from './fork/api.js'
+import type { SessionWorktree, SessionWorktrees, WorktreeInUse } from './fork/api.js'
 import type { SessionUses } from './journal/uses.js'
 import type { IdleSession, SessionPoints, SessionTaps } from './points.js'
 import type { SessionPast } from './read/past.js'
@@ -124,7 +124,7 @@ export interface CreateSession {
   /** How it takes part in the network; default: not at all. */
   readonly participation?: ParticipationRequest | null | undefined
   /** Instead of the folders of the workspace. */
-  readonly worktree?: SessionWorktree | undefined
+  readonly worktree?: (SessionWorktree & Partial<Pick<WorktreeInUse, 'warnings'>>) | undefined
   readonly actor: Actor
   /** Id of the event or request that led to it. */
   readonly cause?: string | undefined

@@ -1,4 +1,13 @@
-import type { Faults, Gate, Host, MaybeToken, Notify, Pipeline, PluginKernel } from '../../../kernel/plugin.js'
+import type {
+  Faults,
+  Gate,
+  Host,
+  MaybeToken,
+  Notify,
+  Pipeline,
+  PluginKernel,
+  Requests,
+} from '../../../kernel/plugin.js'
 import type { SecretOwner, VaultApi } from '../../access/vault/api.js'
 import type { Agents } from '../../agents/agents/api.js'
 import type { Providers } from '../../agents/providers/api.js'
@@ -35,6 +44,7 @@ export type SessionsKernel = PluginKernel<{
   host: typeof Host
   file: typeof Files
   report: typeof Faults
+  request: typeof Requests
   daemon: typeof Daemon
   events: typeof Events
   agents: typeof Agents

@@ -1,4 +1,4 @@
-import { definePlugin, Faults, Host, maybe, surfaceOf } from '../../../kernel/plugin.js'
+import { definePlugin, Faults, Host, maybe, Requests, surfaceOf } from '../../../kernel/plugin.js'
 import { SecretOwners, Vault } from '../../access/vault/api.js'
 import { AgentActivities, Agents } from '../../agents/agents/api.js'
 import { Providers } from '../../agents/providers/api.js'
@@ -34,7 +34,7 @@ import { commandList } from './cli/command-list.js'
 import { sessionSecrets } from './context.js'
 import { sessionRoutes } from './routes/index.js'
 import type { SessionsService } from './service.js'
-import { DefaultAgent, SessionSettings } from './settings.js'
+import { DefaultAgent, SessionSettings, WorktreeSettings } from './settings.js'
 import { SESSION_TABLES } from './table.js'
 
 const { contribute, tap } = surfaceOf<SessionsService>()
@@ -45,6 +45,7 @@ export default definePlugin({
     host: Host,
     file: Files,
     report: Faults,
+    request: Requests,
     daemon: Daemon,
     events: Events,
     agents: Agents,
@@ -85,7 +86,7 @@ export default definePlugin({
     SessionUnhealthy,
     SessionRecovered,
   ],
-  settings: [DefaultAgent, ...Object.values(SessionSettings)],
+  settings: [DefaultAgent, ...Object.values(SessionSettings), ...Object.values(WorktreeSettings)],
   routes: sessionRoutes,
   registries: [
     contribute(SecretOwners, () => [sessionSecrets]),

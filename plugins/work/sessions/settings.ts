@@ -62,3 +62,21 @@ export const SessionSettings = {
 
 /** The values of {@link SessionSettings} in force. */
 export type SessionLimits = { readonly [K in keyof typeof SessionSettings]: number }
+
+const inWorkspaces = { section: 'general', apply: 'live', overlay: true } as const
+const texts = (most: number) =>
+  v.pipe(v.array(v.pipe(v.string(), v.minLength(1), v.maxLength(1024))), v.maxLength(most))
+
+/** What a new git worktree is given beside what is committed; a trusted workspace may say it itself. Durations in milliseconds. */
+export const WorktreeSettings = {
+  /** Patterns as in `.gitignore`: ignored files of the workspace that are copied. */
+  carry: { path: 'session.worktree.carry', schema: texts(100), default: [], ...inWorkspaces } as Setting<string[]>,
+  /** A program and its arguments, started in the new worktree; empty: none. */
+  setup: { path: 'session.worktree.setup', schema: texts(64), default: [], ...inWorkspaces } as Setting<string[]>,
+  /** The same, before the daemon removes a worktree. */
+  teardown: { path: 'session.worktree.teardown', schema: texts(64), default: [], ...inWorkspaces } as Setting<string[]>,
+  /** Of either program. */
+  setupTimeout: { ...duration('session.worktree.setup_timeout', '10m'), apply: 'live' } as Setting<number>,
+  /** Of one call of git, such as the checkout of all files. */
+  gitTimeout: { ...duration('session.worktree.git_timeout', '10m'), apply: 'live' } as Setting<number>,
+}

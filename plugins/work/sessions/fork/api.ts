@@ -7,10 +7,29 @@ export interface SessionWorktree {
   readonly branch: string
   /** Where git keeps what belongs to it; absolute. */
   readonly gitDir: string
+  /** Where sessions work in it: the folder that the workspace is in its repository. Absent, from an earlier version: `folder`. */
+  readonly place?: string
+  /** The workspace that it was made for; absent for one that was there. */
+  readonly workspaceId?: string
+  /** Submodules that were checked out in it. */
+  readonly submodules?: readonly SubmoduleTree[]
+  /** Digest of what was not committed when it was handed out; absent: there was nothing. */
+  readonly untouched?: string
+}
+
+/** A submodule in a worktree. */
+export interface SubmoduleTree {
+  /** Below the folder of the worktree. */
+  readonly path: string
+  readonly gitDir: string
+  /** Id of the commit that was checked out. */
+  readonly commit: string
 }
 
 /** A worktree that was made, or that was there. */
 export interface WorktreeInUse extends SessionWorktree {
+  /** What the workspace has and the worktree has not, a line each. */
+  readonly warnings: readonly string[]
   /** Nothing is left of one that was made; one that was there stays. Never throws. */
   undo(): Promise<void>
 }
@@ -25,8 +44,8 @@ export interface SessionWorktrees {
   /** Commits what is not committed in a worktree; the id of its newest commit. Throws `worktree_failed` (409). */
   save(worktree: SessionWorktree, message: string): Promise<string>
   /**
-   * Removes a worktree and its branch if both are as they were made: no changed or new file, and no commit that no other branch
-   * has. Resolves to whether it is removed. Throws `worktree_failed` (409).
+   * Removes a worktree and its branch if both are as they were made: no changed or new file, whatever is in folders that git
+   * ignores, and no commit that no other branch has. Resolves to whether it is removed. Throws `worktree_failed` (409).
    */
   discardUnused(worktree: SessionWorktree): Promise<boolean>
 }

@@ -7,6 +7,7 @@ import type { SessionEventType } from '../events.js'
 import { createSession, removeSession } from '../lifecycle/catalog.js'
 import type { SessionRow } from '../table.js'
 import { infoOf } from '../wire.js'
+import { placeOf, warnOf } from './place.js'
 import { worktreeFor } from './worktree.js'
 
 /** Newest events of a conversation that the new session begins with. */
@@ -43,7 +44,8 @@ export async function forkSession(
   const info = infoOf(row)
   const name = body.worktree ?? body.new_worktree?.name ?? ''
   if (body.worktree === undefined) allowed(await points.worktreePreCreate.run({ root: workspace.rootDir, name }, info))
-  const worktree = await worktreeFor(kernel, workspace.rootDir, body)
+  const worktree = await worktreeFor(kernel, workspace, body)
+  const root = placeOf(worktree)
   const told = { name: worktree.name, folder: worktree.folder }
   let made: string | undefined
   let session: string | undefined
@@ -52,9 +54,9 @@ export async function forkSession(
   }
   try {
     // Everything that can refuse the session is asked before there is a workspace for it.
-    await agents.plan(row.agent_name, { ...workspace, rootDir: worktree.folder })
-    const isKnown = workspaces.list().some(({ rootDir }) => rootDir === worktree.folder)
-    const place = await workspaces.resolve(worktree.folder)
+    await agents.plan(row.agent_name, { ...workspace, rootDir: root })
+    const isKnown = workspaces.list().some(({ rootDir }) => rootDir === root)
+    const place = await workspaces.resolve(root)
     if (!isKnown) made = place.id
     const { id } = await createSession(context, {
       workspaceId: place.id,
@@ -82,6 +84,7 @@ export async function forkSession(
         }
         const content = { marker: 'forked', from_session_id: row.id, worktree: worktree.name }
         to.append({ type: 'transcript_marker.created', turnId: '', content }, { sync: true })
+        warnOf(to, worktree)
         await to.sync()
       }),
     )

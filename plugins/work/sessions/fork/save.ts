@@ -31,15 +31,18 @@ export async function saveWorktree(kernel: SessionsKernel, { folder, gitDir }: S
  * changed in it; for those that it is told to skip it does not.
  */
 async function addAll(git: Git): Promise<void> {
-  const skipped = (await submodules(git)).map(name => `${name}\0`).join('')
+  const skipped = (await submodules(git)).map(([name]) => `${name}\0`).join('')
   const mark = (flag: string) => (skipped === '' ? '' : git(['update-index', '-z', flag, '--stdin'], skipped))
   await mark('--skip-worktree')
   await git(['add', '--all'])
   await mark('--no-skip-worktree')
 }
 
-/** Paths of the submodules in the index. */
-export async function submodules(git: Git): Promise<string[]> {
+/** Paths of the submodules in the index, with the commits that it has of them. */
+export async function submodules(git: Git): Promise<(readonly [path: string, commit: string])[]> {
   const entries = (await git(['ls-files', '-z', '--stage'])).split('\0')
-  return entries.flatMap(entry => /^160000 \S+ \d\t(.+)$/s.exec(entry)?.[1] ?? [])
+  return entries.flatMap(entry => {
+    const [, commit = '', name = ''] = /^160000 (\S+) \d\t(.+)$/s.exec(entry) ?? []
+    return name === '' ? [] : [[name, commit] as const]
+  })
 }

@@ -1,14 +1,19 @@
-import { mkdir, readdir, realpath, rm } from 'node:fs/promises'
+import { mkdir, readdir, realpath, rm, rmdir } from 'node:fs/promises'
 import path from 'node:path'
 import { lineOf, type RepositoryPlace, repositoryIn } from '../../../../kernel/kit/git/index.js'
 import { writeWhole } from '../../../desk/workspaces/api.js'
 import { SessionErrors } from '../api.js'
 
+/** Steps that take back what was made, from the last to the first. */
+export type Undoing = (() => Promise<unknown>)[]
+
 /** A worktree that is to be made. */
 interface NewWorktree {
   readonly folder: string
-  /** The branch that is checked out in it, as `refs/heads/…`. */
-  readonly ref: string
+  /** What is checked out in it: `ref: refs/heads/…`, or the id of a commit. */
+  readonly head: string
+  /** An empty folder is there already. */
+  readonly isThere?: boolean
   /** Part of the names of temporary files. */
   readonly unique: string
 }
@@ -32,20 +37,26 @@ export async function worktreeFolders({ commonDir }: RepositoryPlace): Promise<s
  */
 export async function addWorktree(
   { commonDir }: RepositoryPlace,
-  { folder, ref, unique }: NewWorktree,
-  undoing: (() => Promise<unknown>)[],
+  { folder, head, unique, isThere = false }: NewWorktree,
+  undoing: Undoing,
 ): Promise<RepositoryPlace> {
   const admin = path.join(commonDir, 'worktrees')
   await mkdir(admin, { recursive: true })
   if ((await realpath(admin)) !== admin) throw new Error(`${admin} is a link`)
   const gitDir = await freeFolder(path.join(admin, path.basename(folder)))
   undoing.push(() => rm(gitDir, { recursive: true, force: true }))
-  await mkdir(path.dirname(folder), { recursive: true })
-  await mkdir(folder)
+  if (isThere) {
+    // Removed and made again: what became a link, or has something in it, is refused.
+    await rmdir(folder)
+    await mkdir(folder)
+  } else {
+    await mkdir(path.dirname(folder), { recursive: true })
+    await mkdir(folder)
+  }
   undoing.push(() => rm(folder, { recursive: true, force: true }))
   const pointer = path.join(folder, '.git')
   const files = [
-    [path.join(gitDir, 'HEAD'), `ref: ${ref}\n`],
+    [path.join(gitDir, 'HEAD'), `${head}\n`],
     [path.join(gitDir, 'commondir'), '../..\n'],
     [path.join(gitDir, 'gitdir'), `${pointer}\n`],
     [pointer, `gitdir: ${gitDir}\n`],

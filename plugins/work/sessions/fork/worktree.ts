@@ -1,14 +1,26 @@
+import { createHash } from 'node:crypto'
 import { lstat, readdir, realpath, rm, rmdir } from 'node:fs/promises'
 import path from 'node:path'
-import { findRepository, headOf, type RepositoryPlace, repositoryAt } from '../../../../kernel/kit/git/index.js'
+import { shellWord } from '../../../../kernel/kit/commands/command-line.js'
+import {
+  findRepository,
+  type Git,
+  headOf,
+  type RepositoryPlace,
+  repositoryAt,
+} from '../../../../kernel/kit/git/index.js'
 import { messageOf } from '../../../../kernel/plugin.js'
 import type { ForkSessionBody } from '../../../../schemas/sessions.js'
-import { WorkspaceErrors } from '../../../desk/workspaces/api.js'
+import { type Workspace, WorkspaceErrors } from '../../../desk/workspaces/api.js'
 import { SessionErrors, type SessionWorktree, type SessionWorktrees, type WorktreeInUse } from '../api.js'
 import type { SessionsKernel } from '../context.js'
+import { WorktreeSettings } from '../settings.js'
+import { carryFiles } from './carry.js'
 import { inRepository } from './git.js'
-import { saveWorktree, submodules } from './save.js'
-import { addWorktree, placeOf, worktreeFolders } from './worktree-files.js'
+import { saveWorktree, submodules as submodulesOf } from './save.js'
+import { settingOf, setUp, tearDown } from './set-up.js'
+import { checkOutSubmodules, forgetSubmodules, isUntouched } from './submodules.js'
+import { addWorktree, placeOf, type Undoing, worktreeFolders } from './worktree-files.js'
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/
 
@@ -20,14 +32,15 @@ export class Worktrees implements SessionWorktrees {
     const workspace = this.kernel.needs.workspaces.get(workspaceId)
     if (!workspace) throw WorkspaceErrors.workspace_not_found(`no workspace ${workspaceId}`)
     const body = 'create' in wish ? { new_worktree: { name: wish.create } } : { worktree: wish.use }
-    return worktreeFor(this.kernel, workspace.rootDir, body)
+    return worktreeFor(this.kernel, workspace, body)
   }
 
   save(worktree: SessionWorktree, message: string): Promise<string> {
     return saveWorktree(this.kernel, worktree, message)
   }
 
-  async discardUnused({ folder, gitDir, branch }: SessionWorktree): Promise<boolean> {
+  async discardUnused(worktree: SessionWorktree): Promise<boolean> {
+    const { folder, gitDir, branch, submodules = [] } = worktree
     const place = await placeOf(folder, gitDir)
     if (branch === '' || branchOf(await headOf(gitDir)) !== branch) return false
     const isUnused = await inRepository(this.kernel, place, async git => {
@@ -35,20 +48,20 @@ export class Worktrees implements SessionWorktrees {
         ...['for-each-ref', '--format=%(refname)', '--contains', `refs/heads/${branch}`, 'refs/heads'],
       ])
       if (!having.split('\n').some(other => other !== '' && other !== `refs/heads/${branch}`)) return false
-      const changed = await Promise.all([
-        git(['status', '--porcelain', '--ignored', '--ignore-submodules=all']),
-        // Only compares with the index: git starts nothing in a nested repository for it.
-        git(['diff-index', '--cached', '--name-only', '--ignore-submodules=none', 'HEAD']),
-      ])
-      if (changed.some(text => text.trim() !== '')) return false
-      for (const nested of await submodules(git)) {
+      if ((await uncommitted(git, folder)) !== worktree.untouched) return false
+      const known = new Set(submodules.map(one => one.path))
+      for (const [nested] of await submodulesOf(git)) {
+        if (known.has(nested)) continue
         const names = await readdir(path.join(folder, nested)).catch(() => [])
         if (names.length > 0) return false
       }
       return true
     })
     if (!isUnused) return false
+    for (const one of submodules) if (!(await isUntouched(this.kernel, folder, one))) return false
+    await tearDown(this.kernel, worktree)
     await rm(folder, { recursive: true, force: true })
+    await forgetSubmodules(submodules)
     await rm(gitDir, { recursive: true, force: true })
     const { commonDir } = place
     const shared = { top: commonDir, gitDir: commonDir, commonDir }
@@ -61,49 +74,82 @@ export class Worktrees implements SessionWorktrees {
 type WorktreeRequest = Pick<ForkSessionBody, 'worktree' | 'new_worktree'>
 
 /** The worktree that a request wants. Throws `worktree_invalid` (400), `worktree_failed` (409). */
-export async function worktreeFor(kernel: SessionsKernel, root: string, body: WorktreeRequest): Promise<WorktreeInUse> {
+export async function worktreeFor(
+  kernel: SessionsKernel,
+  { id, rootDir }: Workspace,
+  body: WorktreeRequest,
+): Promise<WorktreeInUse> {
+  const root = await realpath(rootDir).catch(() => rootDir)
   const repository = await findRepository(root)
   if (!repository) throw SessionErrors.worktree_failed(`${root} is not a git repository, nor a folder of one`)
+  const origin = { workspaceId: id, root, repository, below: path.relative(repository.top, root) }
   if (body.worktree !== undefined) {
     if (body.new_worktree) throw SessionErrors.worktree_invalid('give worktree or new_worktree, not both')
-    return existing(repository, body.worktree)
+    return existing(origin, body.worktree)
   }
   const name = body.new_worktree?.name ?? `fork-${kernel.ids.hex(4)}`
   if (!NAME.test(name) || name.endsWith('.lock') || name.includes('..')) {
     throw SessionErrors.worktree_invalid('the name of a worktree is 1 to 64 letters, digits, . _ and -')
   }
-  return created(kernel, repository, name)
+  return created(kernel, origin, name)
 }
 
-async function created(kernel: SessionsKernel, repository: RepositoryPlace, name: string): Promise<WorktreeInUse> {
+/** The workspace that a worktree is for. */
+interface Origin {
+  readonly workspaceId: string
+  /** Canonical. */
+  readonly root: string
+  readonly repository: RepositoryPlace
+  /** The root, seen from the top of the repository. */
+  readonly below: string
+}
+
+async function created(kernel: SessionsKernel, origin: Origin, name: string): Promise<WorktreeInUse> {
+  const { repository, below, workspaceId } = origin
   const { top } = repository
   const beside = path.join(path.dirname(top), `${path.basename(top)}.worktrees`)
   const folder = path.join(beside, name)
   if (await lstat(folder).catch(() => undefined)) throw SessionErrors.worktree_failed(`${folder} is there already`)
   const branch = `svc/${name}`
   const ref = `refs/heads/${branch}`
-  const undoing: (() => Promise<unknown>)[] = [() => rmdir(beside)]
+  const undoing: Undoing = [() => rmdir(beside)]
   const undo = async () => {
     for (const step of undoing.toReversed())
-      await step().catch(error => kernel.log.debug('a fork is undone', { error: messageOf(error) }))
+      await step().catch(error => kernel.log.debug('a worktree is taken back', { error: messageOf(error) }))
   }
   try {
     await inRepository(kernel, repository, async git => {
       if ((await git(['for-each-ref', ref])) !== '')
         throw SessionErrors.worktree_failed(`there is a branch ${branch} already`)
       const head = await git(['rev-parse', '--verify', '--quiet', 'HEAD']).catch(() => '')
-      if (head === '') throw SessionErrors.worktree_failed(`${top} has no commit yet that a worktree could begin with`)
+      if (head === '')
+        throw SessionErrors.worktree_failed(`${top} has no commit yet that a worktree could begin with; commit once first`, {
+          next: `git -C ${shellWord(top)} commit --allow-empty -m start`,
+        })
       // The empty value says that there must be no such branch.
       await git(['update-ref', ref, head.trim(), ''])
     })
     undoing.push(() => inRepository(kernel, repository, git => git(['update-ref', '-d', ref])))
     const unique = kernel.ids.hex(4)
-    const place = await addWorktree(repository, { folder, ref, unique }, undoing)
-    await inRepository(kernel, place, async git => {
+    const made = await addWorktree(repository, { folder, head: `ref: ${ref}`, unique }, undoing)
+    await inRepository(kernel, made, async git => {
       await git(['reset', '--hard', '--quiet'])
       await git.publish()
     })
-    return { ...(await described(name, place)), undo }
+    const place = await placeIn(made.top, below)
+    if (place === undefined) throw SessionErrors.worktree_failed(`${below} is not in the newest commit of ${top}`)
+    const { trees, warnings } = await checkOutSubmodules(kernel, repository, made, undoing)
+    const described = { ...(await worktreeAt(name, made)), place, workspaceId, submodules: trees }
+    const uncarried = await carryFiles(
+      kernel,
+      repository,
+      made.top,
+      await settingOf(kernel, WorktreeSettings.carry, workspaceId),
+    )
+    undoing.push(() => tearDown(kernel, described))
+    await setUp(kernel, described, origin.root)
+    const untouched = await inRepository(kernel, made, git => uncommitted(git, made.top))
+    return { ...described, ...(untouched && { untouched }), warnings: [...warnings, ...uncarried], undo }
   } catch (error) {
     await undo()
     throw error
@@ -111,17 +157,45 @@ async function created(kernel: SessionsKernel, repository: RepositoryPlace, name
 }
 
 /** One of the repository, by the name of its folder or by its path. */
-async function existing(repository: RepositoryPlace, wanted: string): Promise<WorktreeInUse> {
+async function existing({ repository, below }: Origin, wanted: string): Promise<WorktreeInUse> {
   const folders = await worktreeFolders(repository)
   const folder = folders.find(one => one === wanted || path.basename(one) === wanted)
-  const place = folder && folder !== repository.top ? await repositoryAt(folder) : undefined
-  if (place?.commonDir !== repository.commonDir)
+  const found = folder && folder !== repository.top ? await repositoryAt(folder) : undefined
+  if (found?.commonDir !== repository.commonDir)
     throw SessionErrors.worktree_invalid(`the repository has no other worktree ${wanted}`)
-  return { ...(await described(path.basename(place.top), place)), undo: async () => {} }
+  const place = await placeIn(found.top, below)
+  if (place === undefined) throw SessionErrors.worktree_failed(`the worktree ${wanted} has no folder ${below}`)
+  return { ...(await worktreeAt(path.basename(found.top), found)), place, warnings: [], undo: async () => {} }
 }
 
-async function described(name: string, { top, gitDir }: RepositoryPlace): Promise<SessionWorktree> {
+/** A folder of a worktree; undefined where it has none, or a link in its place. */
+async function placeIn(top: string, below: string): Promise<string | undefined> {
+  const place = path.join(await realpath(top), below)
+  const real = await realpath(place).catch(() => undefined)
+  return real === place && (await lstat(place)).isDirectory() ? place : undefined
+}
+
+async function worktreeAt(name: string, { top, gitDir }: RepositoryPlace): Promise<SessionWorktree> {
   return { name, folder: await realpath(top), branch: branchOf(await headOf(gitDir)), gitDir }
+}
+
+/**
+ * A digest of what is in a worktree and is not committed; undefined: nothing. Of a folder that git ignores as a whole only its
+ * name counts.
+ */
+async function uncommitted(git: Git, folder: string): Promise<string | undefined> {
+  const [status, index] = await Promise.all([
+    git(['status', '--porcelain', '-z', '--ignored', '--ignore-submodules=all']),
+    // Only compares with the index: git starts nothing in a nested repository for it.
+    git(['diff-index', '--cached', '--name-only', '-z', '--ignore-submodules=none', 'HEAD']),
+  ])
+  if (status === '' && index === '') return undefined
+  const hash = createHash('sha256').update(JSON.stringify([status, index]))
+  for (const entry of status.split('\0')) {
+    const about = await lstat(path.join(folder, entry.slice(3))).catch(() => undefined)
+    if (about && !about.isDirectory()) hash.update(`${about.size} ${about.mtimeMs}\0`)
+  }
+  return hash.digest('hex')
 }
 
 /** Empty: a commit is checked out, and no branch. */

@@ -21,6 +21,7 @@ import {
 } from '../api.js'
 import { allowed } from '../asked.js'
 import { type SessionsContext, sessionSecrets } from '../context.js'
+import { placeOf, warnOf } from '../fork/place.js'
 import { checkNotHidden } from '../runtime/selection.js'
 import { DefaultAgent } from '../settings.js'
 import { walk } from '../states.js'
@@ -45,7 +46,7 @@ export function agentFor({ kernel }: SessionsContext, workspace?: { readonly def
 
 /** Creates a session: validated and stored, without a process until its first prompt. */
 export async function createSession(context: SessionsContext, request: CreateSession): Promise<SessionInfo> {
-  const { kernel, table, slots, briefings, points } = context
+  const { kernel, table, slots, briefings, points, logs } = context
   await kernel.needs.daemon.admit('session')
   const asked = kernel.needs.workspaces.get(request.workspaceId)
   if (!asked) throw WorkspaceErrors.workspace_not_found(`no workspace ${request.workspaceId}`)
@@ -71,7 +72,7 @@ export async function createSession(context: SessionsContext, request: CreateSes
   const participation = await participationOf(context, id, workspace.id, request.participation)
   const now = kernel.clock.now()
   const { worktree } = request
-  const rights = request.rights ?? (worktree && { roots: [worktree.folder] })
+  const rights = request.rights ?? (worktree && { roots: [...new Set([placeOf(worktree), worktree.folder])] })
   const row: SessionRow = {
     id,
     name,
@@ -121,6 +122,7 @@ export async function createSession(context: SessionsContext, request: CreateSes
       if (participation) context.participations()?.join(t, { kind: 'session', id: row.id }, infoOf(row))
       return infoOf(row)
     })
+    if (worktree?.warnings?.length) await logs.use(row.id, async log => warnOf(log, worktree))
     void points.postCreate.call(info)
     if (worktree) void points.worktreeAdopted.call({ name: worktree.name, folder: worktree.folder }, info)
     return info

@@ -41,7 +41,7 @@ export async function startSession(
       worktree,
       actor,
     })
-    const { undo: _, ...place } = worktree ?? {}
+    const { undo: _, warnings: __, ...place } = worktree ?? {}
     const text = worktree ? JSON.stringify(place) : null
     await core.write(whoOf(actor), t =>
       update(t, 'tasks_worker', worker.id, { session_id: session.id, worktree: text }),

@@ -50,7 +50,9 @@ async function useAll(top: string): Promise<void> {
   const { worktrees } = sessions
   const made = await worktrees.of(id, { create: 'kept' }).catch(() => undefined)
   if (made) {
-    cpSync(path.join(top, 'sub'), path.join(made.folder, 'sub'), { recursive: true })
+    const theirs = path.join(made.folder, 'sub')
+    rmSync(theirs, { recursive: true, force: true })
+    cpSync(path.join(top, 'sub'), theirs, { recursive: true })
     writeFileSync(path.join(made.folder, 'sub', 'f'), 'changed\n')
     writeFileSync(path.join(made.folder, 'c.txt'), 'new\n')
     await worktrees.save(made, 'saved')

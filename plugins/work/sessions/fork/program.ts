@@ -1,0 +1,63 @@
+import type { Setting } from '../../../../kernel/plugin.js'
+import { durationText } from '../../../../schemas/duration.js'
+import { keep, OutputEnd, OutputStart } from '../../../platform/processes/api.js'
+import { SessionErrors } from '../api.js'
+import type { SessionsKernel } from '../context.js'
+
+/** A program that works on a worktree. */
+export interface WorktreeProgram {
+  /** What it is, for people. */
+  readonly label: string
+  readonly argv: readonly string[]
+  readonly cwd: string
+  readonly env: Readonly<Record<string, string>>
+  readonly input?: string
+  /** The setting with the milliseconds that it may take. */
+  readonly within: Setting<number>
+  /** Bytes that it may print, all of which are wanted; absent: what it prints is not, nor what it leaves running. */
+  readonly most?: number
+}
+
+const WORDS_BYTES = 64 * 1024
+const WORDS = 500
+/** For the last words of a program that has ended. */
+const WORDS_MS = 1000
+
+/** Runs a program to its end; what it printed. Throws `worktree_failed` (409), with its last words or the bound that it met. */
+export async function runProgram(kernel: SessionsKernel, program: WorktreeProgram): Promise<string> {
+  const { label, argv, cwd, env, input = '', within, most = WORDS_BYTES } = program
+  const handle = await kernel.needs.processes.spawn({ label, argv, cwd, env, stdio: 'pipe' }).catch(cause => {
+    throw SessionErrors.worktree_failed(`${label} cannot be started: ${argv[0]}`, { cause })
+  })
+  const stdout = keep(handle.stdout, new OutputStart(most))
+  const stderr = keep(handle.stderr, new OutputEnd(WORDS_BYTES))
+  handle.stdin.on('error', () => {})
+  handle.stdin.end(input)
+  const read = Promise.all([handle.stdout, handle.stderr].map(closed))
+  const limit = kernel.config.get(within)
+  let isLate = false
+  const timer = kernel.clock.timeout(limit, () => {
+    isLate = true
+    handle.kill()
+  })
+  try {
+    const [{ code, signal }] = await Promise.all([handle.exited, program.most !== undefined && read])
+    if (isLate)
+      throw SessionErrors.worktree_failed(`${label} did not end within ${durationText(limit)} (setting ${within.path})`)
+    if (code !== 0) {
+      // What it left running may hold its output open.
+      await Promise.race([read, kernel.clock.sleep(WORDS_MS)])
+      const words = kernel.redact.text(lastLine(stderr.text()) || lastLine(stdout.text()), WORDS)
+      throw SessionErrors.worktree_failed(`${label} failed: ${words || `it ended with ${code ?? signal}`}`)
+    }
+    if (program.most !== undefined && stdout.truncated)
+      throw SessionErrors.worktree_failed(`${label} printed more than ${most} bytes`)
+    return stdout.text()
+  } finally {
+    timer.cancel()
+    await handle.stop({ graceMs: 0, termMs: 1000 }).catch(() => {})
+  }
+}
+
+const closed = (stream: NodeJS.ReadableStream) => new Promise<void>(done => stream.once('close', () => done()))
+const lastLine = (text: string) => text.trim().split('\n').at(-1) ?? ''

@@ -1,0 +1,39 @@
+import { messageOf, type Setting } from '../../../../kernel/plugin.js'
+import { settingIn } from '../../../desk/settings/api.js'
+import type { SessionsKernel } from '../context.js'
+import { WorktreeSettings } from '../settings.js'
+import type { SessionWorktree } from './api.js'
+import { environmentOf } from './git.js'
+import { placeOf } from './place.js'
+import { runProgram } from './program.js'
+
+/** Value of a setting in a workspace. */
+export async function settingOf<T>(kernel: SessionsKernel, setting: Setting<T>, workspaceId: string): Promise<T> {
+  return (await settingIn(kernel.needs.request, kernel.actor, setting, workspaceId)) ?? kernel.config.get(setting)
+}
+
+/** Makes in a new worktree what the workspace says is needed. Throws `worktree_failed` (409), with the last words of the program. */
+export function setUp(kernel: SessionsKernel, worktree: SessionWorktree, source: string): Promise<void> {
+  return run(kernel, WorktreeSettings.setup, worktree, { SVC_WORKTREE_SOURCE: source })
+}
+
+/** Takes back what was set up, before a worktree is removed. It is removed all the same where that fails. */
+export async function tearDown(kernel: SessionsKernel, worktree: SessionWorktree): Promise<void> {
+  await run(kernel, WorktreeSettings.teardown, worktree, {}).catch(error =>
+    kernel.log.warn(`the teardown of worktree ${worktree.folder} failed: ${messageOf(error)}`),
+  )
+}
+
+async function run(
+  kernel: SessionsKernel,
+  setting: Setting<string[]>,
+  worktree: SessionWorktree,
+  more: Readonly<Record<string, string>>,
+): Promise<void> {
+  const argv = await settingOf(kernel, setting, worktree.workspaceId ?? '')
+  if (argv.length === 0) return
+  const { folder, branch } = worktree
+  const env = { ...(await environmentOf(kernel)), SVC_WORKTREE: folder, SVC_WORKTREE_BRANCH: branch, ...more }
+  const within = WorktreeSettings.setupTimeout
+  await runProgram(kernel, { label: setting.path, argv, cwd: placeOf(worktree), env, within })
+}

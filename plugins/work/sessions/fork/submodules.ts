@@ -1,0 +1,92 @@
+import { realpath, rm } from 'node:fs/promises'
+import path from 'node:path'
+import { headOf, type RepositoryPlace, repositoryAt } from '../../../../kernel/kit/git/index.js'
+import { messageOf } from '../../../../kernel/plugin.js'
+import { isInside } from '../../../desk/workspaces/api.js'
+import type { SessionsKernel } from '../context.js'
+import type { SubmoduleTree } from './api.js'
+import { inRepository } from './git.js'
+import { submodules } from './save.js'
+import { addWorktree, placeOf, type Undoing } from './worktree-files.js'
+
+/** Of submodules in submodules. */
+const MAX_DEPTH = 5
+
+/** What became of the submodules of a worktree. */
+interface CheckedOut {
+  readonly trees: readonly SubmoduleTree[]
+  /** A line for each that was not checked out. */
+  readonly warnings: readonly string[]
+}
+
+/**
+ * Checks out the submodules of a worktree at the commits that it names, each as a worktree of the repository that the workspace
+ * has of it: nothing is fetched. One that is not there, or has not that commit, stays an empty folder.
+ * @param undoing what was made is added, as steps that remove it
+ */
+export async function checkOutSubmodules(
+  kernel: SessionsKernel,
+  source: RepositoryPlace,
+  made: RepositoryPlace,
+  undoing: Undoing,
+  depth = 1,
+): Promise<CheckedOut> {
+  const trees: SubmoduleTree[] = []
+  const warnings: string[] = []
+  for (const [name, commit] of await inRepository(kernel, made, submodules)) {
+    try {
+      if (depth > MAX_DEPTH) throw new Error(`submodules are checked out ${MAX_DEPTH} deep`)
+      const theirs = await repositoryOf(source, name)
+      await inRepository(kernel, theirs, git => git(['cat-file', '-e', `${commit}^{commit}`])).catch(() => {
+        throw new Error(`its repository in the workspace has no commit ${commit.slice(0, 12)}`)
+      })
+      const folder = path.join(made.top, name)
+      if ((await realpath(folder)) !== folder) throw new Error('its folder is a link')
+      const place = await addWorktree(
+        theirs,
+        { folder, head: commit, unique: kernel.ids.hex(4), isThere: true },
+        undoing,
+      )
+      await inRepository(kernel, place, async git => {
+        await git(['reset', '--hard', '--quiet'])
+        await git.publish()
+      })
+      const nested = await checkOutSubmodules(kernel, theirs, place, undoing, depth + 1)
+      const below = nested.trees.map(tree => ({ ...tree, path: path.join(name, tree.path) }))
+      trees.push({ path: name, gitDir: place.gitDir, commit }, ...below)
+      warnings.push(...nested.warnings)
+    } catch (error) {
+      warnings.push(`submodule ${name} is empty: ${messageOf(error)}`)
+    }
+  }
+  return { trees, warnings }
+}
+
+/** The repository that the workspace has of a submodule. Its pointer could lead into any other one of the person. */
+async function repositoryOf({ top, commonDir }: RepositoryPlace, name: string): Promise<RepositoryPlace> {
+  const folder = path.join(top, name)
+  const real = await realpath(folder).catch(() => undefined)
+  const found = real === folder ? await repositoryAt(folder).catch(() => undefined) : undefined
+  if (!found) throw new Error('it is not checked out in the workspace either (git submodule update --init)')
+  if (!isInside(found.commonDir, commonDir) && !isInside(found.commonDir, folder))
+    throw new Error('its repository lies outside of the repository of the workspace')
+  return found
+}
+
+/** Whether a submodule is as it was checked out. Nested ones are judged for themselves. */
+export async function isUntouched(kernel: SessionsKernel, folder: string, tree: SubmoduleTree): Promise<boolean> {
+  if ((await headOf(tree.gitDir)) !== tree.commit) return false
+  const place = await placeOf(path.join(folder, tree.path), tree.gitDir)
+  const changed = await inRepository(kernel, place, git =>
+    Promise.all([
+      git(['status', '--porcelain', '--ignored', '--ignore-submodules=all']),
+      git(['diff-index', '--cached', '--name-only', '--ignore-submodules=none', 'HEAD']),
+    ]),
+  )
+  return changed.every(text => text.trim() === '')
+}
+
+/** Removes what git keeps of the submodules of a worktree whose folder is gone. */
+export async function forgetSubmodules(trees: readonly SubmoduleTree[] = []): Promise<void> {
+  for (const { gitDir } of trees) await rm(gitDir, { recursive: true, force: true })
+}
