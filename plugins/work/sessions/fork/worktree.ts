@@ -123,9 +123,12 @@ async function created(kernel: SessionsKernel, origin: Origin, name: string): Pr
         throw SessionErrors.worktree_failed(`there is a branch ${branch} already`)
       const head = await git(['rev-parse', '--verify', '--quiet', 'HEAD']).catch(() => '')
       if (head === '')
-        throw SessionErrors.worktree_failed(`${top} has no commit yet that a worktree could begin with; commit once first`, {
-          next: `git -C ${shellWord(top)} commit --allow-empty -m start`,
-        })
+        throw SessionErrors.worktree_failed(
+          `${top} has no commit yet that a worktree could begin with; commit once first`,
+          {
+            next: `git -C ${shellWord(top)} commit --allow-empty -m start`,
+          },
+        )
       // The empty value says that there must be no such branch.
       await git(['update-ref', ref, head.trim(), ''])
     })

@@ -1,3 +1,4 @@
+// timeout: 120s
 import { spawnSync } from 'node:child_process'
 import {
   existsSync,
