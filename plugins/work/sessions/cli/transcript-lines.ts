@@ -23,6 +23,8 @@ export function transcriptLines({ parts }: TranscriptEntry['message']): Transcri
         const detail = data.stop_detail ? `: ${oneLine(data.stop_detail)}` : ''
         return [{ text: `session stopped (${oneLine(data.stop_reason ?? 'unknown')})${detail}` }]
       }
+      case 'data-omitted':
+        return [{ text: '… parts of this message are left out here; svc session events shows all of it' }]
       case 'data-system':
         return textLines(data.text ?? data.note)
       default:

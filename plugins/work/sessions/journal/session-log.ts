@@ -209,6 +209,11 @@ export class SessionLog {
     return this.#digest
   }
 
+  /** Where the entry of the transcript begins that an event belongs to, at some events of a journal that was counted. */
+  entryStart(sequence: number): number | undefined {
+    return this.cuts.none ? this.#digest?.entries.startOf(sequence) : undefined
+  }
+
   /** Undefined until somebody counted. */
   get digest(): Digest | undefined {
     return this.#digest

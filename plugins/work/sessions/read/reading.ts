@@ -59,6 +59,7 @@ export async function readTranscript(
 ): Promise<TranscriptReply> {
   const limit = Math.min(query.limit || DEFAULT_ENTRIES, MAX_ENTRIES)
   return logs.use(row.id, async log => {
+    await log.digested(row.usage)
     const page = await readPage(log, limit, query.before_sequence)
     return {
       entries: page.entries,

@@ -32,6 +32,7 @@ export async function recapOf(
 ): Promise<RecapReply['recap']> {
   const running = live?.binding.running
   return logs.use(row.id, async log => {
+    await log.digested(row.usage)
     const page = await readPage(log, Math.min(limit || DEFAULT_MESSAGES, MAX_MESSAGES))
     const markers: StoredSessionEvent[] = []
     for (const type of MARKER_TYPES) markers.push(...(await log.query({ type, limit: MARKERS }, row.usage)))

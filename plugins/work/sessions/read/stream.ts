@@ -116,6 +116,7 @@ export async function* transcriptFrames(
 
 /** The end of the transcript; with the reason why what the reader had holds no longer. */
 async function snapshotFrame(row: SessionRow, log: SessionLog, limit: number | undefined, reason?: ResetReason) {
+  await log.digested(row.usage)
   const page = await readPage(log, Math.min(limit || DEFAULT_ENTRIES, MAX_ENTRIES))
   const data = {
     ...place(row, log),

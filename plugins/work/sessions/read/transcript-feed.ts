@@ -3,7 +3,7 @@ import type { TranscriptEntry } from '../../../../schemas/sessions.js'
 import { encodeFrame } from '../../../platform/streams/api.js'
 import type { Cuts } from '../journal/cuts.js'
 import type { SessionLog } from '../journal/session-log.js'
-import { startOfLastEntry, TranscriptFolder } from './transcript.js'
+import { folderAt, type TranscriptFolder } from './transcript.js'
 
 /** Events that are folded into one delta. */
 const BATCH = 500
@@ -131,11 +131,4 @@ export class TranscriptFeed {
     const data = { ...place, entries: [...entries.values()], cursor, has_more: last > cursor, max_sequence: last }
     return encodeFrame({ id: String(cursor), event: 'transcript_delta', data })
   }
-}
-
-/** A folder that knows the entry which the event at `cursor` belongs to. */
-async function folderAt(log: SessionLog, cursor: number): Promise<TranscriptFolder> {
-  const folder = new TranscriptFolder()
-  for await (const event of log.range(await startOfLastEntry(log, cursor + 1), cursor)) folder.take(event)
-  return folder
 }

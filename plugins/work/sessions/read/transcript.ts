@@ -1,30 +1,49 @@
 import { clip } from '../../../../kernel/kit/text.js'
 import type { TranscriptEntry } from '../../../../schemas/sessions.js'
 import type { StoredSessionEvent } from '../events.js'
+import { standsAlone } from '../journal/entry-index.js'
 import type { SessionLog } from '../journal/session-log.js'
 
 type Part = TranscriptEntry['message']['parts'][number]
 
-/** Parts of one message, characters of one text: an entry goes to its readers whole, so it must not grow for ever. */
+/** Parts of one message, the newest of them, and characters of one text: an entry goes to its readers whole, so it must not grow for ever. */
 const MAX_PARTS = 2000
+/** Events at the beginning of a message whose parts stay; between them and the newest parts stands one of type `data-omitted`. */
+const HEAD_EVENTS = 200
+/** Events of a message that is read whole. */
+const WHOLE_EVENTS = 5000
 const MAX_TEXT = 1024 * 1024
 /** Characters of the inputs and outputs of tools in one message; later ones are only named. */
 const MAX_TOOL_DATA = 4 * 1024 * 1024
 
+/** Types of events of which each can make a part. */
+const MAKES_PARTS: ReadonlySet<string> = new Set([
+  'agent_message',
+  'thought',
+  'tool_call',
+  'permission',
+  'error',
+  'runtime_warning',
+  'runtime_progress',
+])
 const QUIET: ReadonlySet<string> = new Set(['done', 'usage', 'hook_run'])
-const ALONE: ReadonlySet<string> = new Set(['user_message', 'system', 'session_stopped'])
 
 interface OpenEntry {
   readonly id: string
   readonly role: 'user' | 'assistant' | 'system'
   readonly turnId: string
   readonly start: number
-  readonly parts: Part[]
-  /** Parts that later events change, by what they are about. */
-  readonly byKey: Map<string, number>
+  /** By what later events change them by; a number where nothing does. */
+  readonly head: Map<string | number, Part>
+  /** The newest; the oldest of them first. */
+  readonly tail: Map<string | number, Part>
+  newest: string | number | undefined
+  /** Parts were left out between the two. */
+  isCut: boolean
   metadata: Record<string, unknown> | undefined
   sequence: number
   toolData: number
+  keys: number
 }
 
 /** Folds events, in order, into messages as a person sees them: only the last one can still change. */
@@ -33,7 +52,7 @@ export class TranscriptFolder {
 
   /** Takes one event in; returns the entry that it made or changed. */
   take(event: StoredSessionEvent): TranscriptEntry | undefined {
-    if (standsAlone(event)) {
+    if (standsAlone(event.type)) {
       this.#open = undefined
       return entryOf(aloneEntry(event))
     }
@@ -41,9 +60,16 @@ export class TranscriptFolder {
     // The end of a turn that said nothing is no message, nor is a hook.
     if (!continues && QUIET.has(event.type)) return undefined
     if (!continues || !this.#open) this.#open = openEntry(event, 'assistant')
-    addTo(this.#open, event)
     this.#open.sequence = event.sequence
+    addTo(this.#open, event)
     return entryOf(this.#open)
+  }
+
+  /** Events of the open entry are left out: they are in the middle of a long one. */
+  skip(): void {
+    if (!this.#open) return
+    this.#open.isCut = true
+    this.#open.newest = undefined
   }
 }
 
@@ -59,26 +85,59 @@ export interface TranscriptPage {
 export async function readPage(log: SessionLog, limit: number, before?: number): Promise<TranscriptPage> {
   const maxSequence = log.last
   const end = Math.min(before ?? maxSequence + 1, maxSequence + 1)
-  const start = await startOfEntries(log, end, limit)
-  const entries = await foldRange(log, start, end - 1)
+  const starts = await startsOfEntries(log, end, limit)
+  const folder = new TranscriptFolder()
+  const entries: TranscriptEntry[] = []
+  for (const [n, start] of starts.entries()) {
+    const entry = await foldEntry(log, folder, start, (starts[n + 1] ?? end) - 1)
+    if (entry) entries.push(entry)
+  }
+  const [start = end] = starts
   const hasOlder = start > Math.max(log.first, 1)
   return { entries, hasOlder, nextBefore: hasOlder ? start : undefined, maxSequence }
 }
 
-/** Sequence at which the entry begins that the event before `end` belongs to; `end` when there is none. */
-export function startOfLastEntry(log: SessionLog, end: number): Promise<number> {
-  return startOfEntries(log, end, 1)
+/** A folder that knows the entry which the event at `cursor` belongs to. */
+export async function folderAt(log: SessionLog, cursor: number): Promise<TranscriptFolder> {
+  const folder = new TranscriptFolder()
+  const [start = cursor + 1] = await startsOfEntries(log, cursor + 1, 1)
+  await foldEntry(log, folder, start, cursor)
+  return folder
 }
 
-/** Entries of the events `from` to `to`, ascending. */
-async function foldRange(log: SessionLog, from: number, to: number): Promise<TranscriptEntry[]> {
-  const folder = new TranscriptFolder()
-  const entries = new Map<string, TranscriptEntry>()
-  for await (const event of log.range(from, to)) {
-    const entry = folder.take(event)
-    if (entry) entries.set(entry.message.id, entry)
+/** Folds the events of one entry; of a long one those of its beginning, and as many of its end as its newest parts are made of. */
+async function foldEntry(
+  log: SessionLog,
+  folder: TranscriptFolder,
+  from: number,
+  to: number,
+): Promise<TranscriptEntry | undefined> {
+  let entry: TranscriptEntry | undefined
+  const fold = async (first: number, last: number) => {
+    for await (const event of log.range(first, last)) entry = folder.take(event) ?? entry
   }
-  return [...entries.values()]
+  if (to - from < WHOLE_EVENTS) {
+    await fold(from, to)
+    return entry
+  }
+  await fold(from, from + HEAD_EVENTS - 1)
+  folder.skip()
+  let tail = to + 1
+  let parts = 0
+  let later: string | undefined
+  const seen = new Set<unknown>()
+  for await (const { sequence, type, content } of log.backwards(to + 1)) {
+    if (sequence < from + HEAD_EVENTS || parts > MAX_PARTS) break
+    tail = sequence
+    if (!MAKES_PARTS.has(type)) continue
+    // A tool is one part whatever becomes of it, and so are texts that follow each other.
+    const key = content.tool_call_id ?? content.request_id
+    if (key === undefined ? type !== later : !seen.has(key)) parts++
+    if (key !== undefined) seen.add(key)
+    later = type
+  }
+  await fold(tail, to)
+  return entry
 }
 
 /** The conversation before a sequence in words, for an agent that cannot load it: at most `max` characters, newest last. */
@@ -102,36 +161,44 @@ export async function summarize(log: SessionLog, max: number, before?: number): 
   return kept.join('\n\n')
 }
 
-/** Walks back over `count` entries; only positions are kept, however long an entry is. */
-async function startOfEntries(log: SessionLog, end: number, count: number): Promise<number> {
-  let start = end
-  let entries = 0
+/**
+ * Where the newest `count` entries before `end` begin, ascending; only positions are kept, however long an entry is. Of a long
+ * one no more is read than to the end of a stretch of which the log knows where its entry begins.
+ */
+async function startsOfEntries(log: SessionLog, end: number, count: number): Promise<number[]> {
+  const starts: number[] = []
   let later: StoredSessionEvent | undefined
-  for await (const event of log.backwards(end)) {
-    const sameAsLater = later && !standsAlone(event) && !standsAlone(later) && later.turnId === event.turnId
-    if (!sameAsLater && ++entries > count) break
-    start = event.sequence
-    later = event
+  for (let next: number | undefined = end; next !== undefined; ) {
+    const before: number = next
+    next = undefined
+    for await (const event of log.backwards(before)) {
+      const sameAsLater = later && !standsAlone(event.type) && !standsAlone(later.type) && later.turnId === event.turnId
+      if (!sameAsLater && starts.push(event.sequence) > count) return starts.slice(0, count).reverse()
+      starts[starts.length - 1] = event.sequence
+      later = event
+      const begin = log.entryStart(event.sequence)
+      if (begin === undefined || begin >= event.sequence) continue
+      starts[starts.length - 1] = begin
+      next = begin
+      break
+    }
   }
-  return start
-}
-
-function standsAlone({ type }: StoredSessionEvent): boolean {
-  return ALONE.has(type) || type.startsWith('transcript_marker.')
+  return starts.reverse()
 }
 
 function openEntry(event: StoredSessionEvent, role: OpenEntry['role']): OpenEntry {
   const { id, turnId, sequence } = event
-  return { id, role, turnId, start: sequence, sequence, parts: [], byKey: new Map(), metadata: undefined, toolData: 0 }
+  const parts = { head: new Map(), tail: new Map(), newest: undefined, isCut: false, keys: 0 }
+  return { id, role, turnId, start: sequence, sequence, ...parts, metadata: undefined, toolData: 0 }
 }
 
 function aloneEntry(event: StoredSessionEvent): OpenEntry {
   const { type, content } = event
   const entry = openEntry(event, type === 'user_message' ? 'user' : 'system')
-  if (type === 'user_message') entry.parts.push({ type: 'text', text: textOf(content.text) })
+  if (type === 'user_message') addPart(entry, { type: 'text', text: textOf(content.text) })
   else {
     const stop = event.stopReason && { stop_reason: event.stopReason, stop_detail: event.stopDetail }
-    entry.parts.push({ type: `data-${type}`, data: { ...content, ...stop } })
+    addPart(entry, { type: `data-${type}`, data: { ...content, ...stop } })
   }
   return entry
 }
@@ -148,6 +215,8 @@ function addTo(entry: OpenEntry, event: StoredSessionEvent): void {
       break
     case 'tool_call':
     case 'tool_result':
+      // The call is one that was left out.
+      if (type === 'tool_result' && entry.isCut && !partAt(entry, `tool ${content.tool_call_id}`)) break
       setPart(entry, `tool ${content.tool_call_id}`, before => boundedTool(entry, toolPart(type, content, before)))
       break
     case 'plan':
@@ -177,29 +246,39 @@ function addTo(entry: OpenEntry, event: StoredSessionEvent): void {
 }
 
 function addText(entry: OpenEntry, type: 'text' | 'reasoning', text: string): void {
-  const last = entry.parts.at(-1)
-  if (last?.type !== type) {
+  const key = entry.newest
+  const last = key === undefined ? undefined : partAt(entry, key)
+  if (key === undefined || last?.type !== type) {
     addPart(entry, { type, text: clip(text, MAX_TEXT) })
     return
   }
   const room = MAX_TEXT - (last.text?.length ?? 0)
-  if (room > 0) entry.parts[entry.parts.length - 1] = { ...last, text: last.text + clip(text, room) }
+  if (room > 0) mapOf(entry, key).set(key, { ...last, text: last.text + clip(text, room) })
 }
 
 function addPart(entry: OpenEntry, part: Part): void {
-  if (entry.parts.length < MAX_PARTS) entry.parts.push(part)
+  setPart(entry, entry.keys++, () => part)
 }
 
-function setPart(entry: OpenEntry, key: string, make: (before: Part | undefined) => Part): void {
-  const index = entry.byKey.get(key)
-  if (index !== undefined) {
-    entry.parts[index] = make(entry.parts[index])
+function setPart(entry: OpenEntry, key: string | number, make: (before: Part | undefined) => Part): void {
+  const before = partAt(entry, key)
+  if (before) {
+    mapOf(entry, key).set(key, make(before))
     return
   }
-  if (entry.parts.length >= MAX_PARTS) return
-  entry.byKey.set(key, entry.parts.length)
-  entry.parts.push(make(undefined))
+  const { head, tail } = entry
+  const isBeginning = entry.sequence < entry.start + HEAD_EVENTS && !entry.isCut
+  ;(isBeginning ? head : tail).set(key, make(undefined))
+  entry.newest = key
+  if (head.size + tail.size <= MAX_PARTS) return
+  const [oldest] = tail.keys()
+  if (oldest === undefined) return
+  tail.delete(oldest)
+  entry.isCut = true
 }
+
+const mapOf = ({ head, tail }: OpenEntry, key: string | number) => (head.has(key) ? head : tail)
+const partAt = (entry: OpenEntry, key: string | number) => mapOf(entry, key).get(key)
 
 function boundedTool(entry: OpenEntry, part: Part): Part {
   entry.toolData += JSON.stringify([part.input, part.output]).length
@@ -226,9 +305,10 @@ function toolPart(type: string, content: StoredSessionEvent['content'], before: 
 }
 
 function entryOf(entry: OpenEntry): TranscriptEntry {
-  const { id, role, parts, metadata, start, sequence } = entry
+  const { id, role, head, tail, isCut, metadata, start, sequence } = entry
+  const omitted: Part[] = isCut ? [{ type: 'data-omitted', data: { after_sequence: start + HEAD_EVENTS - 1 } }] : []
   return {
-    message: { id, role, parts: [...parts], ...(metadata && { metadata }) },
+    message: { id, role, parts: [...head.values(), ...omitted, ...tail.values()], ...(metadata && { metadata }) },
     sequence,
     start_sequence: start,
   }

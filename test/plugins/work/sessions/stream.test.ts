@@ -347,4 +347,35 @@ test('the stream of a deleted session ends', async () => {
   await ended(reader)
 })
 
+test('a very long message shows its beginning and its newest parts, however it is read', async () => {
+  const { at } = await world.session('plain')
+  await world.prompt(at, 'say before')
+  const { max_sequence: before } = (await world.kernel.request('GET', `${at}/transcript`)).body
+  await world.prompt(at, 'say the beginning\ntools 4000\nsay the end')
+  const page = async () => (await world.kernel.request('GET', `${at}/transcript?limit=3`)).body
+  const { entries } = await page()
+  const roles = entries.map(({ message }: Reply) => message.role)
+  assert.equal(roles, ['assistant', 'user', 'assistant'])
+  const { message, start_sequence } = entries[2]
+  assert.is(start_sequence, before + 2)
+  const { parts } = message
+  assert.ok(parts.length <= 2001, `${parts.length}`)
+  assert.equal([parts[0].text, parts.at(-1).text], ['the beginning\n', 'the end\n'])
+  assert.equal([parts.at(-2).title, parts.at(-2).state], ['tool 3999', 'output-available'])
+  assert.is(parts.filter(({ type }: Reply) => type === 'data-omitted').length, 1)
+  assert.equal(message.metadata.status, 'completed')
+  // Who follows the stream folds every event of it.
+  const reader = read(`${at}/stream?after_sequence=${before}`)
+  const latest = () =>
+    reader.frames.flatMap(({ data }) => data.entries ?? []).findLast(one => one.message.id === message.id)
+  await eventually(async () => latest()?.message.metadata?.status === 'completed', 'the end of the turn')
+  assert.ok(JSON.stringify(latest().message) === JSON.stringify(message), 'the same in the stream')
+  reader.close()
+  const recap = (await world.kernel.request('GET', `${at}/recap`)).body.recap.recent_messages
+  assert.ok(JSON.stringify(recap.at(-1)) === JSON.stringify(message), 'the same in the recap')
+  await world.restart()
+  const again = (await page()).entries.find((one: Reply) => one.message.id === message.id)
+  assert.ok(again && JSON.stringify(again) === JSON.stringify(entries[2]), 'the same after a start')
+})
+
 test.run()
