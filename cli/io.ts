@@ -31,6 +31,10 @@ export interface Io {
   readonly stdout: Sink
   readonly stderr: Sink
   stdin(): Promise<string>
+  /**
+   * Standard input to its end where it is a pipe or a file; undefined where nothing came within so many milliseconds, or nothing can.
+   */
+  readonly piped?: ((withinMs: number) => Promise<string | undefined>) | undefined
   /** See there; where standard input is a terminal. */
   readonly unseen?: CommandContext['unseen'] | undefined
   /** Where input and output are one. */

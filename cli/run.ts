@@ -138,7 +138,7 @@ async function carryOut(entry: Entry, given: Given, world: World): Promise<numbe
   if (startsDaemon(entry.path) && !given.isDryRun) await ensureDaemon(world)
   const plain = contextOf(entry, await withWorkspace(entry, given, world), world)
   const context: LocalContext = isLive(entry.path)
-    ? Object.assign(plain, await taskWorld(world.out, world.io.screen, world.home))
+    ? Object.assign(plain, await taskWorld(world.out, world.io, world.home))
     : plain
   const isLocal = entry.kind === 'local'
   try {

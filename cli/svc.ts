@@ -47,7 +47,9 @@ const listen = () => {
 const hasTerminal = () => process.stdout.isTTY === true && process.stdin.isTTY === true
 const openScreen = async () => {
   const { Screen } = await import('./show/screen.js')
-  return new Screen(process.stdin, process.stdout, () => interrupts.interrupt(), isAsciiLocale(process.env))
+  const screen = new Screen(process.stdin, process.stdout, () => interrupts.interrupt(), isAsciiLocale(process.env))
+  process.on('exit', () => screen.close())
+  return screen
 }
 
 run(process.argv.slice(2), {
@@ -94,6 +96,7 @@ run(process.argv.slice(2), {
     for await (const chunk of process.stdin) chunks.push(chunk)
     return Buffer.concat(chunks).toString('utf8')
   },
+  piped: async withinMs => (await import('./show/piped.js')).pipedText(process.stdin, withinMs),
 }).then(code => {
   // Not at once: what is still in a pipe would be lost.
   process.exitCode = code

@@ -86,10 +86,14 @@ export const SessionOwnerReply = v.object({
 })
 export type SessionOwnerReply = v.InferOutput<typeof SessionOwnerReply>
 
-/** PATCH of a session: another name, or the one that it has (empty for none) and from now on another permission mode. */
+/**
+ * PATCH of a session: another name, or the one that it has (empty for none) and from now on another permission mode, or another mode of
+ * the agent's own until its process ends.
+ */
 export const PatchSessionBody = v.strictObject({
   name: v.string(),
   permissions: v.optional(PermissionMode),
+  agent_mode: v.optional(v.pipe(v.string(), v.maxLength(200))),
 })
 export type PatchSessionBody = v.InferOutput<typeof PatchSessionBody>
 
@@ -234,6 +238,8 @@ export type WaitSessionReply = v.InferOutput<typeof WaitSessionReply>
 export const AttachSessionBody = v.strictObject({
   attached_to: v.optional(v.string()),
   ttl_seconds: v.optional(Integer),
+  /** Attach also where somebody else does, who is attached no longer. */
+  take_over: v.optional(v.boolean()),
 })
 export type AttachSessionBody = v.InferOutput<typeof AttachSessionBody>
 

@@ -1,3 +1,4 @@
+import { KEYS, SLASH } from '../../plugins/work/sessions/cli/keys.js'
 import { outputModes } from '../show/output.js'
 import { padText, textWidth, wrapText } from '../show/text.js'
 import { type CommandData, isWatchable } from './command-data.js'
@@ -40,11 +41,17 @@ export function commandHelp(entry: Entry, width: number): string[] {
       ],
       width,
     ),
+    ...(keyed.has(entry.path)
+      ? [...section('Keys', KEYS, width), ...section('Typed in place of a prompt', SLASH, width)]
+      : []),
     '',
     'Example',
     `  ${exampleOf(entry)}`,
   ]
 }
+
+/** Commands during which a person types. */
+const keyed: ReadonlySet<string> = new Set(['run', 'session attach'])
 
 /** The planning options of a command, without those that the command declares itself. */
 const planningRows = (entry: Entry, own: readonly Row[]): Row[] =>

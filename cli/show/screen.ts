@@ -1,7 +1,8 @@
-import { createInterface, type Interface } from 'node:readline'
+import { createInterface, type Interface, type Key } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
 import type { Sink } from '../io.js'
 import { asciiText } from './ascii.js'
+import { Pastes } from './pastes.js'
 import { cleanLine, cutText, textWidth } from './text.js'
 
 const frames = ['⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏', '|/-\\'] as const
@@ -11,6 +12,15 @@ const silentMs = 1000
 /** Of a terminal that does not say how wide it is. */
 const usualWidth = 80
 const mostHistory = 200
+/** Milliseconds after which an escape character is the key of that name. */
+const escapeMs = 50
+/** The terminal marks what is pasted, so that its line breaks enter nothing. */
+const pasteMarks = { on: '\x1b[?2004h', off: '\x1b[?2004l' }
+/** Characters of the stream that are kept while an editor has the terminal; what comes before them is left out. */
+const mostHeld = 4 * 1024 * 1024
+
+/** What a key does before it edits the line: nothing (`edit`), all (`taken`), or it is typed into the line that was set aside. */
+export type KeyUse = 'edit' | 'taken' | 'aside'
 
 /** How a line is taken in. */
 export interface EditOptions {
@@ -18,12 +28,26 @@ export interface EditOptions {
   readonly prompt: string
   /** Earlier lines, the newest first: the arrow keys bring them back. */
   readonly history?: readonly string[]
-  /** A line that was typed; undefined: the end of the input (Ctrl-D). */
-  readonly take: (line: string | undefined) => void
+  /** A text that was typed, and how it stood in the line; undefined: the end of the input (Ctrl-D). */
+  readonly take: (text: string | undefined, shown: string) => void
+  /** Is told each key first: its name (`enter`, `escape`, `tab`, `ctrl-o`), or what it types; `paste` is pasted text. */
+  readonly key?: (key: string, typed: string) => KeyUse
+  /** Resolves to what the Tab key inserts behind this text, undefined for nothing. */
+  readonly complete?: (before: string) => Promise<string | undefined>
+  /** Edits a text with a program that gets the terminal; undefined: it stays as it is. */
+  readonly compose?: (text: string) => Promise<string | undefined>
 }
 
-/** `readline` keeps the row of the cursor within what it drew, and begins there when it draws again. */
-type Editor = Interface & { prevRows: number; line: string }
+/**
+ * `readline` keeps the row of the cursor within what it drew, and begins there when it draws again. Its key handler may be replaced,
+ * as the REPL of Node.js does.
+ */
+type Editor = Interface & {
+  prevRows: number
+  line: string
+  cursor: number
+  _ttyWrite(text: string | undefined, key: Key): void
+}
 
 /**
  * A terminal on which a stream goes on above, and a line about the work and the line that is being typed stand below it.
@@ -38,11 +62,19 @@ export class Screen implements Sink {
   #writtenAt = 0
   #frame = 0
   #timer: NodeJS.Timeout | undefined
-  /** What stands below the stream now. */
-  #shown: { readonly status: boolean; readonly prompt: boolean } | undefined
+  /** What stands below the stream now: rows above the line that is typed, and whether that is there. */
+  #shown: { readonly above: number; readonly prompt: boolean } | undefined
+  /** Lines about what goes on. */
+  #live: readonly string[] = []
+  #options: EditOptions | undefined
+  /** What was being typed when something else was asked. */
+  #aside: string | undefined
+  readonly #pastes = new Pastes()
+  /** What comes while an editor has the terminal. */
+  #held: string | undefined
 
   constructor(
-    private readonly input: Readable,
+    private readonly input: Readable & { setRawMode?(on: boolean): unknown },
     private readonly output: Writable & { readonly columns?: number },
     private readonly interrupt: () => void,
     /** The terminal knows ASCII alone. */
@@ -58,6 +90,10 @@ export class Screen implements Sink {
   /** Part of the stream; it may end within a line. */
   write(text: string): void {
     if (text === '') return
+    if (this.#held !== undefined) {
+      this.#held = (this.#held + text).slice(-mostHeld)
+      return
+    }
     this.#hide()
     this.output.write(text)
     // biome-ignore lint/suspicious/noControlCharactersInRegex: colours take no columns
@@ -80,11 +116,20 @@ export class Screen implements Sink {
     }
     clearInterval(this.#timer)
     this.#timer = undefined
-    if (this.#shown?.status) this.#redraw()
+    if (this.#shown) this.#redraw()
+  }
+
+  /** Lines about what goes on, in place of those before. */
+  live(lines: readonly string[]): void {
+    if (lines.length === 0 && this.#live.length === 0) return
+    this.#hide()
+    this.#live = lines
+    this.#show()
   }
 
   /** Opens the line that is typed, below the stream; the returned function closes it. */
-  edit({ prompt, history = [], take }: EditOptions): () => void {
+  edit(options: EditOptions): () => void {
+    const { prompt, history = [], take } = options
     const editor = createInterface({
       input: this.input,
       output: this.output,
@@ -92,39 +137,152 @@ export class Screen implements Sink {
       historySize: mostHistory,
       history: history.slice(0, mostHistory),
       removeHistoryDuplicates: true,
+      escapeCodeTimeout: escapeMs,
     }) as Editor
     this.#editor = editor
+    this.#options = options
+    const write = editor._ttyWrite.bind(editor)
+    editor._ttyWrite = (text, key) => this.#press(text, key, write)
     editor.setPrompt(prompt)
     editor.on('line', line => {
       this.#forget(line)
-      take(line)
+      take(this.#pastes.whole(line), line)
     })
     editor.on('close', () => {
       if (this.#editor !== editor) return
-      this.#hide()
-      this.#editor = undefined
-      take(undefined)
+      this.#closeEditor()
+      take(undefined, '')
     })
     // A terminal that is closed. Not at once: it may be the end of the line that failed.
     editor.on('error', () => setImmediate(() => editor.close()))
     // In raw mode the terminal makes no signal of it.
     editor.on('SIGINT', () => this.interrupt())
+    this.output.write(pasteMarks.on)
     this.#show()
     return () => {
       if (this.#editor !== editor) return
-      this.#hide()
-      this.#editor = undefined
+      this.#closeEditor()
       editor.close()
       this.#show()
     }
   }
 
-  /** Another text before what is typed: a question and its answers. What was typed so far stays. */
-  ask(prompt: string): void {
-    if (!this.#editor) return
+  /**
+   * Another text before what is typed: a question and its answers. What was typed so far stays; with `aside` it is set aside, and
+   * comes back with the next text without.
+   */
+  ask(prompt: string, { aside = false }: { readonly aside?: boolean } = {}): void {
+    const editor = this.#editor
+    if (!editor) return
     this.#hide()
-    this.#editor.setPrompt(prompt)
+    editor.setPrompt(prompt)
+    if (aside) {
+      this.#aside ??= editor.line
+      this.#setLine('')
+    } else if (this.#aside !== undefined) {
+      this.#setLine(this.#aside + editor.line)
+      this.#aside = undefined
+    }
     this.#show()
+  }
+
+  /** Is something typed that was not entered, also where it was set aside. */
+  get isTyping(): boolean {
+    return (this.#editor?.line ?? '') !== '' || (this.#aside ?? '') !== ''
+  }
+
+  /** Puts the terminal back: the process ends. */
+  close(): void {
+    if (this.#editor) this.output.write(pasteMarks.off)
+  }
+
+  #closeEditor(): void {
+    this.#hide()
+    this.output.write(pasteMarks.off)
+    this.#editor = undefined
+    this.#options = undefined
+  }
+
+  #press(text: string | undefined, key: Key, write: Editor['_ttyWrite']): void {
+    const editor = this.#editor
+    if (!editor || this.#held !== undefined) return
+    const pasted = this.#pastes.take(key)
+    if (pasted === 'more') return
+    if (pasted !== undefined) {
+      if (pasted === '') return
+      const use = this.#options?.key?.('paste', editor.line) ?? 'edit'
+      if (use === 'aside') this.#aside = (this.#aside ?? '') + this.#pastes.shown(pasted)
+      else if (use === 'edit') this.#insert(this.#pastes.shown(pasted))
+      return
+    }
+    const name = nameOf(text, key)
+    const use = this.#options?.key?.(name, editor.line) ?? 'edit'
+    if (use === 'taken') return
+    if (use === 'aside') this.#typeAside(name)
+    else if (name === 'newline') this.#insert('\n')
+    // A line that ends with a backslash goes on.
+    else if (name === 'enter' && editor.line.endsWith('\\') && editor.cursor === editor.line.length) {
+      this.#setLine(editor.line.slice(0, -1))
+      this.#insert('\n')
+    } else if (name === 'tab') this.#complete()
+    else if (name === 'ctrl-g') void this.#compose()
+    else write(text, key)
+  }
+
+  #typeAside(name: string): void {
+    const before = this.#aside ?? ''
+    if (name === 'backspace') this.#aside = before.slice(0, -1)
+    else if (name === 'space') this.#aside = `${before} `
+    else if ([...name].length === 1) this.#aside = before + name
+  }
+
+  #insert(text: string): void {
+    const editor = this.#editor
+    if (!editor) return
+    const { line, cursor } = editor
+    this.#hide()
+    this.#setLine(line.slice(0, cursor) + text + line.slice(cursor), cursor + text.length)
+    this.#show()
+  }
+
+  #setLine(line: string, cursor = line.length): void {
+    if (this.#editor) Object.assign(this.#editor, { line, cursor })
+  }
+
+  #complete(): void {
+    const editor = this.#editor
+    const complete = this.#options?.complete
+    if (!editor || !complete) return
+    const { line, cursor } = editor
+    const insert = (text: string | undefined) => {
+      // Something else was typed meanwhile.
+      if (text && this.#editor?.line === line && this.#editor.cursor === cursor) this.#insert(text)
+    }
+    // Without a completion one can type all the same.
+    complete(line.slice(0, cursor)).then(insert, () => {})
+  }
+
+  /** Gives the terminal to an editor; what comes meanwhile is shown afterwards. */
+  async #compose(): Promise<void> {
+    const editor = this.#editor
+    const compose = this.#options?.compose
+    if (!editor || !compose) return
+    this.#hide()
+    this.output.write(`${pasteMarks.off}${this.#column > 0 ? '\n' : ''}`)
+    this.#column = 0
+    this.#held = ''
+    editor.pause()
+    this.input.setRawMode?.(false)
+    const text = await compose(this.#pastes.whole(editor.line)).catch(() => undefined)
+    const held = this.#held
+    this.#held = undefined
+    if (this.#editor !== editor) return
+    this.input.setRawMode?.(true)
+    editor.resume()
+    this.output.write(pasteMarks.on)
+    if (text !== undefined) this.#setLine(this.#pastes.shown(text))
+    this.write(held)
+    this.#redraw()
   }
 
   #tick(): void {
@@ -141,16 +299,16 @@ export class Screen implements Sink {
   /** `readline` has ended the line that it drew: what it left is taken away, for the stream shows what was typed. */
   #forget(line: string): void {
     if (!this.#shown) return
-    const prompt = this.#editor?.getPrompt() ?? ''
-    const rows = Math.floor(textWidth(prompt + line) / this.columns) + 1
-    this.#erase(rows + (this.#shown.status ? 1 : 0))
+    const [last = '', ...rows] = `${this.#editor?.getPrompt() ?? ''}${line}`.split('\n').map(textWidth).reverse()
+    const above = rows.reduce<number>((sum, width) => sum + Math.max(1, Math.ceil(width / this.columns)), 0)
+    this.#erase(above + Math.floor(Number(last) / this.columns) + 1 + this.#shown.above)
     this.#show()
   }
 
   #hide(): void {
     if (!this.#shown) return
-    const { status, prompt } = this.#shown
-    this.#erase((prompt ? (this.#editor?.prevRows ?? 0) : 0) + (status && prompt ? 1 : 0))
+    const { above, prompt } = this.#shown
+    this.#erase(prompt ? (this.#editor?.prevRows ?? 0) + above : above - 1)
   }
 
   /** From the row of the cursor so many up, all below is taken away; the cursor is back at the end of the stream. */
@@ -161,15 +319,23 @@ export class Screen implements Sink {
   }
 
   #show(): void {
+    if (this.#held !== undefined) return
     const status = this.#working !== undefined && Date.now() - this.#writtenAt >= silentMs
     const prompt = this.#editor !== undefined
-    if (!status && !prompt) return
+    const lines = [...this.#live.map(line => this.#row(line)), ...(status ? [this.#status()] : [])]
+    if (lines.length === 0 && !prompt) return
     this.output.write(this.#column > 0 ? '\n' : '')
-    if (status) this.output.write(`${this.#status()}${prompt ? '\n' : ''}`)
-    this.#shown = { status, prompt }
+    if (lines.length > 0) this.output.write(`${lines.join('\n')}${prompt ? '\n' : ''}`)
+    this.#shown = { above: lines.length, prompt }
     if (!this.#editor) return
     this.#editor.prevRows = 0
     this.#editor.prompt(true)
+  }
+
+  /** A line that takes one row: what wraps could not be erased. */
+  #row(line: string): string {
+    const text = cleanLine(line)
+    return cutText(this.isAscii ? asciiText(text) : text, this.columns - 1)
   }
 
   #status(): string {
@@ -177,7 +343,17 @@ export class Screen implements Sink {
     const elapsed = seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`
     const more = cleanLine(this.#working?.() ?? '')
     const turns = frames[this.isAscii ? 1 : 0]
-    const text = `${turns[this.#frame % turns.length]} working ${elapsed}${more === '' ? '' : ` · ${more}`}`
-    return cutText(this.isAscii ? asciiText(text) : text, this.columns - 1)
+    return this.#row(`${turns[this.#frame % turns.length]} working ${elapsed}${more === '' ? '' : ` · ${more}`}`)
   }
+}
+
+/** What a key is called; `newline` is what begins another line without entering what is typed. */
+function nameOf(text: string | undefined, { name, ctrl, meta, shift, sequence }: Key): string {
+  // Shift-Enter, as terminals send it that tell it from Enter; Ctrl-J; Alt-Enter.
+  if (sequence === '\x1b[13;2u' || name === 'enter' || (name === 'return' && (meta || shift))) return 'newline'
+  if (name === 'return') return 'enter'
+  if (ctrl && name !== undefined) return `ctrl-${name}`
+  if (name === 'escape') return 'escape'
+  if (text !== undefined && !meta && [...text].length === 1 && text > ' ' && text !== '\x7f') return text
+  return name ?? ''
 }

@@ -16,7 +16,8 @@ export const isLive = (path: string) => live.has(path)
 export const startsDaemon = (path: string) => starting.has(path)
 
 /** The additional context of live commands. */
-export async function taskWorld(out: Output, screen: Io['screen'], home: string): Promise<Partial<TaskContext>> {
+export async function taskWorld(out: Output, io: Io, home: string): Promise<Partial<TaskContext>> {
+  const { screen } = io
   const [{ MarkdownText }, { wrapText }] = await Promise.all([import('../show/markdown.js'), import('../show/text.js')])
   const isStyled = out.color('bold', 'x') !== 'x'
   const paint = isStyled ? { paint: out.color.bind(out) } : {}
@@ -32,7 +33,14 @@ export async function taskWorld(out: Output, screen: Io['screen'], home: string)
       const daemon = await realpath(home).catch(() => home)
       return watchFolder(root, path => isOfDaemon(path, daemon))
     },
-    ...(screen && { screen }),
+    ...(io.piped && { piped: io.piped }),
+    ...(screen && {
+      screen,
+      async compose(text) {
+        const { composeText } = await import('./external-editor.js')
+        return composeText(text, io)
+      },
+    }),
     ...(isWrapped && {
       // One column stays free: some terminals wrap a line that fills them a second time.
       markdown: () => new MarkdownText({ write: text => out.text(text), width: () => out.width - 1, ...paint }),

@@ -29,6 +29,11 @@ export const SessionErrors = defineErrors({
     message: 'this cannot be attached so',
     next: 'give ttl_seconds of 1 to 86400, and attached_to of at most 200 characters',
   },
+  agent_mode_invalid: {
+    status: 409,
+    message: 'the agent cannot be given this mode',
+    next: command('session attach', placeholder('id')),
+  },
   presence_lost: {
     status: 409,
     message: 'this presence has ended; report it anew without lease_id',

@@ -100,7 +100,10 @@ export function renewed(text: string): string {
     : `From here on this holds instead of what you were told about yourself before:\n\n${text}`
 }
 
+/** How the start-up instructions of an agent begin. */
+export const ENVELOPE_HEAD = 'You are the agent '
+
 /** The start-up instructions of an agent, sent before its first prompt. */
 export function envelope(row: SessionRow, workspace: Workspace, cwd: string, body: string): string {
-  return `You are the agent ${row.agent_name}, in session ${row.id}, workspace ${workspace.name} at ${cwd}.\n\n${body}`
+  return `${ENVELOPE_HEAD}${row.agent_name}, in session ${row.id}, workspace ${workspace.name} at ${cwd}.\n\n${body}`
 }

@@ -250,6 +250,7 @@ async function start(
           ),
         redact: kernel.redact,
         login: loginText(program ?? provider),
+        withheld: () => withheldText(kernel.needs.providers, program, provider),
         log: (text, fields) => kernel.log.warn(text, { session: row.id, ...fields }),
       })
     } catch (error) {

@@ -6,7 +6,7 @@ import type { PermissionMode } from '../../../agents/agents/api.js'
 import { keep, OutputEnd, type ProcessHandle } from '../../../platform/processes/api.js'
 import { redactText } from '../../../platform/redaction/api.js'
 import { linkOf } from '../acp/link.js'
-import { InitializeResult, PromptResult, SessionResult } from '../acp/schemas.js'
+import { InitializeResult, PromptResult, SessionResult, UpdateParams } from '../acp/schemas.js'
 import type { FailureKind } from '../api.js'
 import { type Block, promptBlocks } from '../attachments/blocks.js'
 import type { AssembledPrompt } from '../points.js'
@@ -19,6 +19,7 @@ import { ASKING, MODE_NAMES } from './modes.js'
 import { stoppedGroups } from './pulse.js'
 import { describe, refused, refusesServers } from './refused.js'
 import type { AgentStart } from './start.js'
+import { withHint } from './withheld.js'
 
 const STDERR_BYTES = 16 * 1024
 const JUNK_LINES = 20
@@ -63,6 +64,7 @@ export class AgentProcess {
     const link = linkOf(handle.stdout, handle.stdin, {
       owner: start.owner,
       update: params => {
+        if (isOfAnother(params, this.#session?.acpSessionId)) return
         this.choices.note(params)
         if (!this.#silent) start.update(params)
       },
@@ -131,7 +133,8 @@ export class AgentProcess {
       return stopReason
     } catch (error) {
       if (this.#connection.signal.aborted) throw await this.ended
-      throw refused('prompt_failure', undefined, error, this.start.redact, this.start.login)
+      const failure = refused('prompt_failure', undefined, error, this.start.redact, this.start.login)
+      throw failure.wantsLogin ? withHint(failure, this.start.withheld()) : failure
     }
   }
 
@@ -267,6 +270,15 @@ export class AgentProcess {
     return this.#chooseMode(this.session.acpSessionId, this.session.modes, undefined, mode)
   }
 
+  /** Gives the agent one of its own modes. Throws what it says against that. */
+  async setMode(modeId: string): Promise<void> {
+    const { acpSessionId: sessionId } = this.session
+    const chosen = this.#connection.agent.request(methods.agent.session.setMode, { sessionId, modeId })
+    await within(this.start.clock, SET_MODE_MS, chosen).catch(error => {
+      throw new Error(describe(error, this.start.redact), { cause: error })
+    })
+  }
+
   async #chooseMode(
     sessionId: string,
     offered: readonly string[],
@@ -346,4 +358,11 @@ export class AgentProcess {
         line: redactText(clip(this.#junk.at(-1) ?? '', 200)),
       })
   }
+}
+
+/** Does an update belong to another session than this one. One without an id, or before the id is known, does not. */
+function isOfAnother(params: unknown, own: string | undefined): boolean {
+  const parsed = v.safeParse(UpdateParams, params)
+  const id = parsed.success ? parsed.output.sessionId : undefined
+  return own !== undefined && id !== undefined && id !== own
 }

@@ -20,7 +20,8 @@ export function holderOf(
 }
 
 /**
- * Gives a session to one holder for a time, or gives the holder more, or less, of it; nothing is started.
+ * Gives a session to one holder for a time, or gives the holder more, or less, of it; nothing is started. With `take_over` the
+ * holder before has it no longer.
  * @throws Fault `attach_invalid` (400), `session_not_attachable` and `session_attached` (409)
  */
 export async function attach(
@@ -39,10 +40,10 @@ export async function attach(
     if (row.state !== 'active') throw SessionErrors.session_not_attachable(`this session is ${row.state}`)
     const now = kernel.clock.now()
     const held = holderOf(row, now)
-    if (held && held.holder !== holder) {
+    if (held && held.holder !== holder && body.take_over !== true) {
       const text = `${shown(held.holder)} is attached to this session until ${iso(held.until)}`
       const details = { attached_to: held.holder, until: iso(held.until) }
-      throw SessionErrors.session_attached(text, { details, next: command('session events', id, '--follow') })
+      throw SessionErrors.session_attached(text, { details, next: command('session attach', id, '--take-over') })
     }
     const until = now + seconds * 1000
     table.update(t, id, { attached_to: holder, attach_expires_at: until })

@@ -1,33 +1,55 @@
-import type { Clarification, GoalOutcome, PromptReceipt, Session, SessionEvent } from '../../../../schemas/sessions.js'
+import { clip } from '../../../../kernel/kit/text.js'
+import type {
+  Clarification,
+  GoalOutcome,
+  ListCommandsReply,
+  ListQueuedPromptsReply,
+  PromptReceipt,
+  Session,
+  SessionEvent,
+} from '../../../../schemas/sessions.js'
 import type { Conversation } from './conversation.js'
 import { contentOf } from './event-lines.js'
+import { KEYS, SLASH } from './keys.js'
+import { oneLine } from './one-line.js'
 import type { TaskContext } from './task-context.js'
 import { answerOf, choose } from './whole-commands.js'
 
 /** Earlier prompts that the arrow keys bring back. */
 const HISTORY = 100
+/** Columns of a terminal that does not say how wide it is, and the widest line of a list. */
+const USUAL_WIDTH = 80
 
-const HELP = [
-  '/help          show this',
-  '/cancel        cancel the running turn; Ctrl-C does the same',
-  '/model [name]  show the model, or change it',
-  '/mode [name]   show what the agent may do without asking, or change it',
-  '/answer text   answer what the agent asks: the number of a choice, or a text',
-  '/goal text     let the agent work towards a goal over many turns; /goal shows it, and takes pause, resume, clear',
-  '/quit          leave; the session goes on. Ctrl-D does the same',
-  'Everything else is a prompt. While a turn runs it waits in the queue.',
-]
+/** Commands of the agent that `/help` lists, and characters of what it says of one. */
+const MAX_COMMANDS = 60
+/** Columns before what a key or a command does. */
+const COLUMN = 20
+const PERMISSIONS = ['deny-all', 'approve-reads', 'approve-all']
 
 /** What a typed line begins with that is for this command and not for the agent. */
 export async function runSlash(line: string, talk: Conversation, context: TaskContext, base: string): Promise<boolean> {
   const [word = '', ...rest] = line.trim().split(/\s+/)
   const session = async () => ((await context.client.request('GET', base)) as { session: Session }).session
+  const text = line.trim().slice(word.length).trim()
   switch (word) {
     case '/help':
-      for (const text of HELP) talk.say(text)
+      await showHelp(talk, context, base)
       return true
     case '/cancel':
       await talk.cancel()
+      return true
+    case '/output':
+      talk.showMore()
+      return true
+    case '/steer':
+      if (text === '') talk.say('what to tell the agent is missing: /steer use the other branch')
+      else {
+        await talk.send({ text, mode: 'steer' })
+        talk.say('The agent gets it with its next tool result, or after this turn.')
+      }
+      return true
+    case '/queue':
+      await runQueue(rest, talk, context, base)
       return true
     case '/model': {
       const now = await session()
@@ -40,17 +62,9 @@ export async function runSlash(line: string, talk: Conversation, context: TaskCo
       talk.say(`model: ${runtime.selected?.model ?? rest[0]}${later}`)
       return true
     }
-    case '/mode': {
-      if (rest.length > 0) {
-        const { name = '' } = await session()
-        await context.client.request('PATCH', base, { name, permissions: rest[0] })
-      }
-      const { permissions, acp_caps } = await session()
-      talk.say(`permissions: ${permissions ?? 'of the agent'} (of deny-all, approve-reads, approve-all)`)
-      const modes = acp_caps?.supported_modes ?? []
-      if (modes.length > 0) talk.say(`modes of the agent: ${modes.join(', ')}`)
+    case '/mode':
+      await runMode(rest[0], talk, context, base)
       return true
-    }
     case '/answer': {
       const reply = (await context.client.request('GET', `${base}/clarifications`)) as {
         clarifications: Clarification[]
@@ -66,6 +80,58 @@ export async function runSlash(line: string, talk: Conversation, context: TaskCo
     default:
       return false
   }
+}
+
+async function showHelp(talk: Conversation, { client, out }: TaskContext, base: string): Promise<void> {
+  const row = (name: string, does: string) => talk.say(`${name.padEnd(COLUMN - 1)} ${does}`)
+  if (talk.hasKeys) for (const [key, does] of KEYS) row(key, does)
+  for (const [command, does] of SLASH) row(command, does)
+  talk.say('Everything else is a prompt.')
+  const { commands } = (await client.request('GET', `${base}/commands`)) as ListCommandsReply
+  if (commands.length > 0) talk.say('Commands of the agent:')
+  const width = Math.min(out.width ?? USUAL_WIDTH, USUAL_WIDTH) - 1
+  for (const { canonical_token, input_hint, description } of commands.slice(0, MAX_COMMANDS)) {
+    const name = oneLine([canonical_token, input_hint].filter(Boolean).join(' ')).padEnd(COLUMN - 1)
+    talk.say(clip(`${name} ${oneLine(description)}`, width))
+  }
+  if (commands.length > MAX_COMMANDS) talk.say(`… ${commands.length - MAX_COMMANDS} more: svc session commands`)
+}
+
+/** `/queue`, and `/queue drop <number>` */
+async function runQueue(words: readonly string[], talk: Conversation, context: TaskContext, base: string) {
+  const { client, out } = context
+  const { inputs } = (await client.request('GET', `${base}/prompt/queue`)) as ListQueuedPromptsReply
+  const [verb, number] = words
+  if (verb === 'drop' && number !== undefined) {
+    const entry = /^\d+$/.test(number) ? inputs[Number(number) - 1] : undefined
+    if (!entry) return talk.say(`no prompt ${oneLine(number)} waits; /queue lists them`)
+    await client.request('DELETE', `${base}/prompt/queue/${encodeURIComponent(entry.id)}`)
+    return talk.say(`removed: ${clip(oneLine(entry.text), USUAL_WIDTH / 2)}`)
+  }
+  if (verb !== undefined) return talk.say('/queue lists the prompts that wait; /queue drop 2 removes the second')
+  if (inputs.length === 0) return talk.say('no prompt waits')
+  const width = Math.min(out.width ?? USUAL_WIDTH, USUAL_WIDTH) - 1
+  for (const [at, { text, mode }] of inputs.entries()) {
+    talk.say(clip(`${at + 1}  ${mode === 'steer' ? 'steers: ' : ''}${oneLine(text)}`, width))
+  }
+}
+
+/** `/mode`: shows the permission mode and the modes that the agent has, or sets one of them. */
+async function runMode(wanted: string | undefined, talk: Conversation, { client }: TaskContext, base: string) {
+  const session = async () => ((await client.request('GET', base)) as { session: Session }).session
+  const before = await session()
+  const modes = before.acp_caps?.supported_modes ?? []
+  if (wanted !== undefined) {
+    const name = before.name ?? ''
+    if (PERMISSIONS.includes(wanted)) await client.request('PATCH', base, { name, permissions: wanted })
+    else if (modes.includes(wanted)) {
+      await client.request('PATCH', base, { name, agent_mode: wanted })
+      return talk.say(`mode of the agent: ${oneLine(wanted)}`)
+    } else talk.say(`there is no mode ${oneLine(wanted)}`)
+  }
+  const { permissions } = await session()
+  talk.say(`permissions: ${permissions ?? 'of the agent'} (of ${PERMISSIONS.join(', ')})`)
+  if (modes.length > 0) talk.say(`modes of the agent: ${modes.map(oneLine).join(', ')}`)
 }
 
 /** What a person is told of a prompt that was taken. */

@@ -35,8 +35,9 @@ export const commandList: readonly Command[] = [
   {
     path: 'run',
     summary: 'Run an agent on a prompt in this folder',
-    args: [{ name: 'prompt', optional: true, summary: 'text of the prompt; - reads standard input' }],
+    args: [{ name: 'prompt', optional: true, summary: 'text of the prompt; - reads standard input, which else goes along with the prompt' }],
     options: [
+      { name: 'print', type: 'boolean', summary: 'print the answer of the agent and nothing else; nobody is asked' },
       {
         name: 'agent',
         type: 'text',
@@ -141,6 +142,9 @@ export const commandList: readonly Command[] = [
     path: 'session attach',
     summary: 'Attach to a session: follow it, answer questions and send prompts',
     args: [session],
+    options: [
+      { name: 'take-over', type: 'boolean', summary: 'attach also where another terminal is attached, which leaves' },
+    ],
     load: () => import('../commands.js').then(module => ({ run: module.runAttach })),
   },
   {

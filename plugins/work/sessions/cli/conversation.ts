@@ -2,7 +2,7 @@ import { type Frame, messageOf } from '../../../../kernel/plugin.js'
 import type { PromptReceipt, SessionEvent } from '../../../../schemas/sessions.js'
 import { contentOf, EventLines } from './event-lines.js'
 import { type QuestionPlace, Questions } from './questions.js'
-import type { TaskContext } from './task-context.js'
+import type { KeyUse, TaskContext } from './task-context.js'
 
 /** Stands before what is typed while nothing is asked. */
 const PROMPT = '> '
@@ -19,6 +19,9 @@ export class Conversation {
   readonly #typed: unknown[] = []
   #giveBack: (() => void) | undefined
   #tokens: number | undefined
+  #isWorking = false
+  /** The prompt that a cancel takes out of the queue, while it waits. */
+  #queueEntry: string | undefined
 
   constructor(
     private readonly context: TaskContext,
@@ -30,7 +33,7 @@ export class Conversation {
   ) {
     const place = placeOf(context)
     this.#lines = new EventLines(id, context, place ? 'asked' : isUnattended ? 'absent' : 'elsewhere')
-    this.#questions = place || isUnattended ? new Questions(context, place, base) : undefined
+    this.#questions = place || isUnattended ? new Questions(context, place, base, text => this.#steer(text)) : undefined
   }
 
   /** Questions that were rejected because nobody was there to answer. */
@@ -69,8 +72,11 @@ export class Conversation {
    * Takes lines as they are typed: answers while something is asked, else what `take` does with them; undefined at the end of the
    * input. The returned function ends it.
    */
-  typing(take: (line: string | undefined) => void, history: readonly string[] = []): (() => void) | undefined {
-    const { screen, terminal, out } = this.context
+  typing(
+    take: (line: string | undefined) => void,
+    { history = [], complete }: TypingHelp = {},
+  ): (() => void) | undefined {
+    const { screen, terminal, out, compose } = this.context
     const line = (text: string | undefined) => {
       if (text === undefined || !this.#answer(text)) take(text)
     }
@@ -78,25 +84,54 @@ export class Conversation {
     return screen.edit({
       prompt: PROMPT,
       history,
-      take: text => {
+      take: (text, shown) => {
         // What was typed is taken from below the stream and becomes part of it.
         if (text !== undefined && text.trim() !== '') {
           this.#lines.end()
-          out.line(out.color('bold', `${this.#questions?.isAsking ? '  ' : PROMPT}${text}`))
+          out.line(out.color('bold', `${this.#questions?.isAsking ? '  ' : PROMPT}${shown}`))
         }
         line(text)
       },
+      key: (key, typed) => this.#press(key, typed),
+      ...(complete && { complete }),
+      ...(compose && { compose }),
     })
+  }
+
+  /** Are keys told as they are pressed. */
+  get hasKeys(): boolean {
+    return this.context.screen !== undefined
+  }
+
+  /** Shows all that the last tool printed and changed; called again, what the one before it did. */
+  showMore(): void {
+    this.#lines.showMore()
+  }
+
+  #press(key: string, typed: string): KeyUse {
+    if (key === 'ctrl-o') {
+      this.showMore()
+      return 'taken'
+    }
+    const use = this.#questions?.press(key, typed)
+    if (use) return use
+    if (key !== 'escape' || typed !== '' || !this.#isWorking) return 'edit'
+    this.interrupted = true
+    this.say('Canceling…')
+    this.#cancel(this.#queueEntry).catch(error => this.fail(error))
+    return 'taken'
   }
 
   /** A turn runs: silence is explained. */
   working(): void {
+    this.#isWorking = true
     const more = () => (this.#tokens === undefined ? '' : `${tokensText(this.#tokens)} tokens`)
     this.context.screen?.working(more)
   }
 
   /** Nothing runs any more. */
   resting(): void {
+    this.#isWorking = false
     this.context.screen?.working(undefined)
   }
 
@@ -106,6 +141,7 @@ export class Conversation {
    */
   cancelOnInterrupt(queueEntry?: string, detach?: () => void): void {
     this.#giveBack?.()
+    this.#queueEntry = queueEntry
     this.#giveBack = this.context.onInterrupt(() => {
       this.interrupted = true
       this.say('Canceling… Ctrl-C again detaches.')
@@ -144,6 +180,11 @@ export class Conversation {
     return this.#cancel(undefined)
   }
 
+  /** Gives the turn that runs a text with its next tool result. */
+  async #steer(text: string): Promise<void> {
+    await this.send({ text, mode: 'steer' })
+  }
+
   #answer(line: string): boolean {
     const questions = this.#questions
     if (!questions?.takes(line)) return false
@@ -158,7 +199,9 @@ export class Conversation {
     this.#questions?.take(event, event.sequence >= this.past)
     if (event.type === 'usage') this.#tokens = tokensOf(contentOf(event).usage) ?? this.#tokens
     const isOver = event.type === 'done' || event.type === 'error' || event.type === 'session_stopped'
-    if (isOver || this.#questions?.isAsking) this.resting()
+    if (isOver) this.resting()
+    // While something is asked, the silence is that of the person.
+    else if (this.#questions?.isAsking) this.context.screen?.working(undefined)
     else if (event.sequence >= this.past && event.turn_id !== '') this.working()
   }
 
@@ -185,8 +228,20 @@ export class Conversation {
 function placeOf({ terminal, screen, out }: TaskContext): QuestionPlace | undefined {
   if (!terminal) return undefined
   const now = () => terminal.now()
-  if (screen) return { now, ask: prompt => screen.ask(prompt ?? PROMPT) }
-  return { now, ask: prompt => prompt !== undefined && out.text(out.color('yellow', `  ${prompt}`)) }
+  if (screen) {
+    const ask = (prompt: string | undefined) => screen.ask(prompt ?? PROMPT, { aside: prompt !== undefined })
+    return { now, ask, hasKeys: true, isTyping: () => screen.isTyping }
+  }
+  const ask = (prompt: string | undefined) => prompt !== undefined && out.text(out.color('yellow', `  ${prompt}`))
+  return { now, ask, hasKeys: false, isTyping: () => false }
+}
+
+/** What helps somebody who types. */
+export interface TypingHelp {
+  /** Earlier prompts, the newest first. */
+  readonly history?: readonly string[]
+  /** Resolves to what the Tab key inserts behind this text. */
+  readonly complete?: (before: string) => Promise<string | undefined>
 }
 
 function tokensOf(usage: unknown): number | undefined {
@@ -213,15 +268,19 @@ export async function newestSequence({ client }: Pick<TaskContext, 'client'>, ba
   return events[0]?.sequence ?? 0
 }
 
+/** Why an agent ended a turn without having finished; the words are those of ACP. */
+const UNFINISHED: ReadonlySet<unknown> = new Set(['max_tokens', 'max_turn_requests', 'refusal'])
+
 /** How an event ends a turn; undefined when it does not. */
 export function endOfTurn(
   event: SessionEvent,
   turnId: string | undefined,
-): 'completed' | 'canceled' | 'failed' | undefined {
+): 'completed' | 'unfinished' | 'canceled' | 'failed' | undefined {
   if (event.type === 'session_stopped') return 'failed'
   if (event.turn_id !== turnId) return undefined
-  const { status, note } = contentOf(event)
-  if (event.type === 'done') return status === 'completed' ? 'completed' : 'canceled'
+  const { status, note, stop_reason: reason } = contentOf(event)
+  if (event.type === 'done' && status === 'completed') return UNFINISHED.has(reason) ? 'unfinished' : 'completed'
+  if (event.type === 'done') return 'canceled'
   if (event.type === 'system' && note === 'prompt_dropped') return 'canceled'
   return event.type === 'error' ? 'failed' : undefined
 }

@@ -2,8 +2,9 @@ import { clip } from '../../../../kernel/kit/text.js'
 import type { ColorName } from '../../../../kernel/plugin.js'
 import type { SessionEvent } from '../../../../schemas/sessions.js'
 import { oneLine } from './one-line.js'
-import { BRIEF, diffRows, questionRows, type Row, resultDiffs } from './question-lines.js'
+import { BRIEF, diffRows, questionRows, type Row, resultDiffs, WHOLE } from './question-lines.js'
 import type { Prose, TaskContext } from './task-context.js'
+import { outputLines } from './tool-output.js'
 
 /** One line for a person. */
 interface Line {
@@ -16,6 +17,9 @@ type Content = Readonly<Record<string, unknown>>
 const MARKS: Readonly<Record<string, string>> = { completed: '✓', failed: '✗' }
 /** Characters of what a failed tool said that are shown. */
 const MAX_WHY = 200
+/** Results that can be shown in whole, and tools that are shown while they run. */
+const MAX_RESULTS = 20
+const MAX_LIVE = 5
 
 /** Events for a person: the text of the agent as it comes, and one line for what else happens. */
 export class EventLines {
@@ -27,11 +31,17 @@ export class EventLines {
   /** Calls whose diff was shown, with the question about them or as their result. */
   readonly #diffed = new Set<unknown>()
   readonly #prose: Prose | undefined
+  /** Tools that run, by the id of their call: the line that tells of them stands below the stream, where there is a screen. */
+  readonly #running = new Map<unknown, string>()
+  /** Results with more than was shown of them, the newest first. */
+  #results: Content[] = []
+  /** How many of them were shown in whole since the newest one came. */
+  #shownResults = 0
 
   /** @param reader `asked`: it needs no command to answer with; `absent`: what is asked is rejected at once */
   constructor(
     private readonly sessionId: string,
-    private readonly context: Pick<TaskContext, 'out' | 'markdown' | 'wrap'>,
+    private readonly context: Pick<TaskContext, 'out' | 'markdown' | 'wrap' | 'screen'>,
     private readonly reader: 'asked' | 'absent' | 'elsewhere' = 'elsewhere',
     /** Each line begins with the time of the day at which it happened. */
     private readonly isTimed = false,
@@ -48,10 +58,31 @@ export class EventLines {
       return
     }
     this.end()
+    if (event.type === 'done' || event.type === 'error' || event.type === 'session_stopped') {
+      this.#running.clear()
+      this.context.screen?.live([])
+    }
     const line = this.#line(event, content)
     if (line !== undefined) this.#print(line)
     if (event.type === 'permission' && content.status === 'pending') this.#asked(content)
     if (event.type === 'tool_result') this.#changed(content.tool_call_id, content.content)
+  }
+
+  /** Shows all of the newest result; called again, of the one before it. */
+  showMore(): void {
+    this.end()
+    const { out } = this.context
+    const content = this.#results[this.#shownResults]
+    if (!content) {
+      const text = this.#results.length === 0 ? 'No tool has printed or changed anything yet.' : 'Nothing is older.'
+      this.#shownResults = 0
+      out.line(out.color('dim', text))
+      return
+    }
+    this.#shownResults++
+    this.#print({ text: `${oneLine(content.title)} [${oneLine(content.kind)}]`, color: 'bold' })
+    for (const line of outputLines(content)) out.line(`    ${line}`)
+    this.#rows(diffRows(resultDiffs(content.content), WHOLE).rows)
   }
 
   /** Ends an unfinished line. */
@@ -91,21 +122,26 @@ export class EventLines {
         this.#diffed.clear()
         return { color: 'bold', text: `> ${content.text}` }
       case 'tool_call': {
-        // Its progress is told by its result.
+        const text = `• ${oneLine(content.title)} [${oneLine(content.kind)}]`
+        // Whoever reads a journal sees when a call began; everybody else sees it once, with its result.
+        if (!this.isTimed) {
+          this.#runs(content.tool_call_id, text)
+          return undefined
+        }
         const known = this.#calls.has(content.tool_call_id)
         this.#calls.add(content.tool_call_id)
-        if (known) return undefined
-        const text = `• ${oneLine(content.title)} [${oneLine(content.kind)}] ${oneLine(content.status)}`
-        return { color: 'cyan', text }
+        return known ? undefined : { color: 'cyan', text: `${text} ${oneLine(content.status)}` }
       }
       case 'tool_result': {
+        this.#runs(content.tool_call_id, undefined)
+        const more = this.#moreOf(content)
         const mark = MARKS[String(content.status)] ?? ''
         const isFailed = content.status === 'failed'
         const error = content.error ?? (isFailed ? firstLineOf(content.content) : undefined)
         const why = typeof error === 'string' ? `: ${oneLine(error)}` : ''
         return {
           color: isFailed ? 'red' : 'cyan',
-          text: `• ${oneLine(content.title)} [${oneLine(content.kind)}] ${mark}${why}`,
+          text: `• ${oneLine(content.title)} [${oneLine(content.kind)}] ${mark}${why}${more}`,
         }
       }
       case 'permission':
@@ -146,6 +182,25 @@ export class EventLines {
     }
   }
 
+  /** A tool runs, or (undefined) no longer. */
+  #runs(callId: unknown, text: string | undefined): void {
+    const { screen } = this.context
+    if (!screen) return
+    if (text === undefined) this.#running.delete(callId)
+    else this.#running.set(callId, text)
+    screen.live([...this.#running.values()].slice(-MAX_LIVE))
+  }
+
+  /** Keeps what a tool printed or changed, and says how one sees it. */
+  #moreOf(content: Content): string {
+    if (!this.context.screen) return ''
+    const count = outputLines(content).length
+    if (count === 0 && resultDiffs(content.content).length === 0) return ''
+    this.#results = [content, ...this.#results].slice(0, MAX_RESULTS)
+    this.#shownResults = 0
+    return count === 0 ? '' : ` · ${count} ${count === 1 ? 'line' : 'lines'}, Ctrl-O`
+  }
+
   /** A question in words, for who answers it here. */
   #worded({ asked_by: by, question, choices }: Content): string {
     const list = Array.isArray(choices) ? choices.map((choice, at) => `${at + 1} ${oneLine(choice)}`) : []
@@ -183,7 +238,9 @@ export class EventLines {
     const diffs = resultDiffs(list)
     if (diffs.length === 0) return
     this.#diffed.add(callId)
-    this.#rows(diffRows(diffs, BRIEF).rows)
+    const { rows, isCut } = diffRows(diffs, BRIEF)
+    this.#rows(rows)
+    if (isCut && this.context.screen) this.#rows([{ text: '    Ctrl-O shows all of it', color: 'yellow' }])
   }
 
   #rows(rows: readonly Row[]): void {

@@ -1,22 +1,67 @@
 import { randomBytes } from 'node:crypto'
+import { hostname, userInfo } from 'node:os'
 import type { TaskContext } from './task-context.js'
+import { confirm } from './typed.js'
 
 /** Seconds for which a terminal holds a session, and how often it says so again: one that is gone frees it soon. */
-const HELD_SECONDS = 90
-const RENEW_MS = 30_000
+const HELD_SECONDS = 60
+const RENEW_MS = 15_000
+
+/** A session that is held by this terminal. */
+export interface HeldSession {
+  /** Holds it on; false: another terminal took it over. */
+  renew(): Promise<boolean>
+  release(): Promise<void>
+}
 
 /**
- * Holds a session until the returned function is called, so that nobody else attaches to it meanwhile; ends the command where
- * somebody does already.
+ * Holds a session, so that nobody else attaches to it meanwhile. Where somebody does already, it is taken over with `--take-over`, or
+ * when the caller says so; else the command ends. `lost` is called once when another terminal took it over.
  */
-export async function holdSession({ client, every }: TaskContext, base: string): Promise<() => Promise<void>> {
-  const attached_to = `terminal-${randomBytes(4).toString('hex')}`
-  const hold = (ttl_seconds: number) => client.request('POST', `${base}/attach`, { attached_to, ttl_seconds })
-  await hold(HELD_SECONDS)
-  const enough = every?.(RENEW_MS, () => hold(HELD_SECONDS).catch(() => {}))
-  return async () => {
-    enough?.()
-    // There is nothing to release of a session that has stopped.
-    await hold(1).catch(() => {})
+export async function holdSession(context: TaskContext, base: string, lost: () => void): Promise<HeldSession> {
+  const { client, every, options } = context
+  const attached_to = `terminal-${randomBytes(4).toString('hex')} (${personName()}@${hostname().slice(0, 60)})`
+  const hold = (body: object) => client.request('POST', `${base}/attach`, { attached_to, ...body })
+  const begin = (take_over: boolean) => hold({ ttl_seconds: HELD_SECONDS, ...(take_over && { take_over }) })
+  try {
+    await begin(options['take-over'] === true)
+  } catch (error) {
+    if (!isHeld(error) || !context.terminal) throw error
+    context.out.line((error as Error).message)
+    if (!(await confirm(context, 'Take it over? That terminal leaves.', false))) throw error
+    await begin(true)
+  }
+  let isLost = false
+  const renew = async () => {
+    try {
+      await hold({ ttl_seconds: HELD_SECONDS })
+    } catch (error) {
+      // A daemon that is away tells nothing of who holds it.
+      if (isHeld(error) && !isLost) {
+        isLost = true
+        lost()
+      }
+    }
+    return !isLost
+  }
+  const enough = every?.(RENEW_MS, () => void renew())
+  return {
+    renew,
+    async release() {
+      enough?.()
+      // There is nothing to release of a session that has stopped, or that another terminal holds.
+      if (!isLost) await hold({ ttl_seconds: 1 }).catch(() => {})
+    },
+  }
+}
+
+const isHeld = (error: unknown) => (error as { code?: unknown }).code === 'session_attached'
+
+/** Not every account has a name. */
+function personName(): string {
+  try {
+    return userInfo().username.slice(0, 60)
+  } catch {
+    return 'somebody'
   }
 }

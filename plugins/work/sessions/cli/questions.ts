@@ -3,14 +3,18 @@ import { type Decision, optionFor, type PermissionOption } from '../requests/per
 import { contentOf } from './event-lines.js'
 import { oneLine } from './one-line.js'
 import { BRIEF, questionRows, WHOLE } from './question-lines.js'
-import type { TaskContext } from './task-context.js'
+import type { KeyUse, TaskContext } from './task-context.js'
 import { answerOf } from './whole-commands.js'
 
 /** Milliseconds after a question came up in which a line was typed before anybody can have read it. */
 const TOO_SOON_MS = 250
+/** Milliseconds without a key after which a key is an answer, where something was being typed when the question came up. */
+const TYPING_MS = 1000
+/** Choices that one digit tells apart. */
+const MAX_DIGITS = 9
 
-/** Columns that the answers take when they are spelled out. */
-const WIDE = 80
+/** Columns of a terminal that does not say how wide it is. */
+const USUAL_WIDTH = 80
 
 interface Answer {
   readonly keys: readonly string[]
@@ -22,11 +26,13 @@ interface Answer {
 
 const ANSWERS: readonly Answer[] = [
   { keys: ['y', 'yes'], shown: '[y] once', short: '[y]es', decision: 'allow-once' },
-  { keys: ['a', 'always'], shown: '[a] for this session', short: '[a]lways', decision: 'allow-always' },
+  { keys: ['a', 'always'], shown: '[a] this session', short: '[a]lways', decision: 'allow-always' },
   { keys: ['n', 'no'], shown: '[n] no', short: '[n]o', decision: 'reject-once' },
   { keys: ['v', 'never'], shown: '[v] never', short: 'ne[v]er', decision: 'reject-always' },
 ]
 const SHOW = { keys: ['s', 'show'], shown: '[s] show', short: '[s]how' }
+const INSTEAD = { keys: ['i', 'instead'], shown: '[i] instead', short: '[i]nstead' }
+const INSTEAD_PROMPT = 'No. Do this instead (Escape goes back): '
 
 /** A request for permission. */
 interface Permission {
@@ -48,6 +54,10 @@ export interface QuestionPlace {
   ask(prompt: string | undefined): void
   /** Milliseconds of a clock that only goes forward. */
   now(): number
+  /** Tells each key; without it a line is an answer. */
+  readonly hasKeys: boolean
+  /** Something is typed that was not entered. */
+  isTyping(): boolean
 }
 
 /** What an agent asks, put to whoever sits at the terminal: one question at a time, and never a line for the wrong one. */
@@ -55,12 +65,24 @@ export class Questions {
   readonly #waiting = new Map<string, Question>()
   #asked: Question | undefined
   #askedAt = 0
+  /** When the last key was pressed, and how long none has to be before one is an answer. */
+  #pressedAt = 0
+  #quietMs = TOO_SOON_MS
+  /** The question that was answered and whose answer did not come back yet. */
+  #answered: string | undefined
+  /** What is typed is to be done instead of what is asked. */
+  #isInstead = false
+  #isHinted = false
 
-  /** @param place undefined: nobody is there, so what is asked is rejected at once */
+  /**
+   * @param place undefined: nobody is there, so what is asked is rejected at once
+   * @param steer sends what the agent is to do instead of what it asked for
+   */
   constructor(
     private readonly context: Pick<TaskContext, 'client' | 'out'>,
     private readonly place: QuestionPlace | undefined,
     private readonly base: string,
+    private readonly steer: (text: string) => Promise<void>,
   ) {}
 
   /** Questions that were rejected because nobody was there to answer. */
@@ -91,17 +113,71 @@ export class Questions {
     if (isLive && first !== this.#asked) this.#ask()
   }
 
-  /** Answers the question that is asked; what cannot be understood is asked again. */
+  /** Answers the question that is asked with a line; what cannot be understood is asked again. */
   async answer(line: string): Promise<void> {
     const question = this.#asked
     if (!question || !this.place) return
+    if (this.#isInstead && !('words' in question)) return this.#redirect(question, line)
     if (this.place.now() - this.#askedAt < TOO_SOON_MS) return this.#ask()
     if ('words' in question) return this.#tell(question, line)
-    const word = line.trim().toLowerCase()
+    const [, instead] = /^\s*i(?:nstead)?\s+(\S.*)$/is.exec(line) ?? []
+    if (instead !== undefined) return this.#redirect(question, instead)
+    await this.#choose(question, line.trim().toLowerCase())
+  }
+
+  /**
+   * A key was pressed. One that comes at once after the question, or while somebody types, belongs to what was being typed.
+   * Undefined: nothing is asked that it could answer.
+   */
+  press(key: string, typed: string): KeyUse | undefined {
+    const question = this.#asked
+    if (!question || !this.place?.hasKeys || key.startsWith('ctrl-')) return undefined
+    if (this.#isInstead) {
+      if (key !== 'escape') return 'edit'
+      this.#ask()
+      return 'taken'
+    }
+    const now = this.place.now()
+    const quiet = now - Math.max(this.#askedAt, this.#pressedAt)
+    this.#pressedAt = now
+    if (typed === '' && quiet < this.#quietMs) return 'aside'
+    const isWorded = 'words' in question
+    if (isWorded && !(typed === '' && isDigitOf(question, key))) return 'edit'
+    if (this.#answered === question.id) return 'taken'
+    const choice = isWorded ? this.#tell(question, key) : this.#choose(question, key.toLowerCase())
+    choice.catch(error => {
+      this.#answered = undefined
+      this.context.out.line(this.context.out.color('red', `  ${oneLine((error as Error).message)}`))
+      this.#ask()
+    })
+    return 'taken'
+  }
+
+  async #choose(question: Permission, word: string): Promise<void> {
     if (SHOW.keys.includes(word)) return this.#show(question)
+    if (INSTEAD.keys.includes(word) && this.place?.hasKeys) {
+      this.#isInstead = true
+      this.place.ask(INSTEAD_PROMPT)
+      return
+    }
     const answer = offered(question).find(({ keys }) => keys.includes(word))
-    if (answer) await this.#send(question, answer.decision)
-    else this.#ask()
+    if (answer) return this.#send(question, answer.decision)
+    if (!this.#isHinted) {
+      this.#isHinted = true
+      const keys = [...offered(question), INSTEAD, SHOW].map(({ keys: [first] }) => first).join(', ')
+      const { out } = this.context
+      const what = this.place?.hasKeys ? `Press one of ${keys}.` : `Type one of ${keys} (i with what to do instead).`
+      out.line(out.color('dim', `  ${what}`))
+    }
+    this.#ask()
+  }
+
+  /** No, and what to do instead: the agent gets it together with the refusal. */
+  async #redirect(question: Permission, text: string): Promise<void> {
+    if (text.trim() === '') return this.#ask()
+    this.#isInstead = false
+    await this.steer(text)
+    await this.#send(question, 'reject-once')
   }
 
   #ask(): void {
@@ -111,20 +187,22 @@ export class Questions {
       if (question && !('words' in question)) this.#deny(question)
       return
     }
+    this.#isInstead = false
     this.#askedAt = this.place.now()
     if (!question) {
       this.place.ask(undefined)
       return
     }
+    this.#quietMs = this.place.isTyping() ? TYPING_MS : TOO_SOON_MS
     const more = this.#waiting.size > 1 ? ` (${this.#waiting.size - 1} more)` : ''
-    const isNarrow = (this.context.out.width ?? WIDE) < WIDE
     if ('words' in question) {
       this.place.ask(`${howTo(question)}${more}: `)
       return
     }
-    const answers = [...offered(question), ...(question.isCut ? [SHOW] : [])]
-    const choices = answers.map(({ shown, short }) => (isNarrow ? short : shown))
-    this.place.ask(isNarrow ? `${choices.join(' ')}? ` : `Allow? ${choices.join('  ')}${more}: `)
+    const answers = [...offered(question), INSTEAD, ...(question.isCut ? [SHOW] : [])]
+    const whole = `Allow? ${answers.map(({ shown }) => shown).join('  ')}${more}: `
+    const isNarrow = whole.length >= (this.context.out.width ?? USUAL_WIDTH)
+    this.place.ask(isNarrow ? `${answers.map(({ short }) => short).join(' ')}? ` : whole)
   }
 
   /** Shows all of a question, and asks it again. */
@@ -146,6 +224,7 @@ export class Questions {
 
   /** The event of the answer takes the question away, whoever gave it. */
   async #send({ id, turnId }: Permission, decision: Decision): Promise<void> {
+    this.#answered = id
     const body = { request_id: id, turn_id: turnId, decision }
     await this.context.client.request('POST', `${this.base}/approve`, body)
   }
@@ -169,6 +248,11 @@ export class Questions {
 /** Saying no is always possible; saying yes only as the agent offers it. */
 function offered({ options }: Permission) {
   return ANSWERS.filter(({ decision }) => decision.startsWith('reject') || optionFor(options, decision))
+}
+
+/** Is this key the number of a choice, where each of them has one digit. */
+function isDigitOf({ choices = [], multiple }: Worded, key: string): boolean {
+  return !multiple && choices.length <= MAX_DIGITS && /^[1-9]$/.test(key) && Number(key) <= choices.length
 }
 
 /** How a question in words is answered. */

@@ -2,6 +2,7 @@ import type { Provider } from '../../../../schemas/providers.js'
 import type { PromptReceipt, Session, SessionEvent } from '../../../../schemas/sessions.js'
 import { goalText, queuedText, runSlash } from './attach-commands.js'
 import { attachedFiles, sendFiles } from './attached-files.js'
+import { completer } from './completion.js'
 import { Conversation, canGoOn, endOfTurn, newestSequence } from './conversation.js'
 import { contentOf } from './event-lines.js'
 import { sandboxText, sandboxWarning } from './sandbox-text.js'
@@ -14,6 +15,8 @@ export const RUN_EXITS = {
   completed: 0,
   /** The agent, or its start, failed. */
   failed: 1,
+  /** The agent stopped before it had finished: at a limit, or because it refused to go on. */
+  unfinished: 1,
   /** The agent finished, but something that it asked for was rejected because nobody answered. */
   denied: 9,
   /** The reader left; the agent goes on. */
@@ -27,10 +30,36 @@ type RunEnd = keyof typeof RUN_EXITS
 const MAX_CHANGES = 20
 const MARKS = { added: '+', modified: '~', deleted: '-' } as const
 
+/** Milliseconds in which standard input has to begin, where the prompt is given besides. */
+const INPUT_MS = 3000
+
 /** `svc run [prompt]`: from nothing to a finished task. */
 export async function runRun(context: TaskContext): Promise<number> {
-  const { options, out } = context
+  if (context.options.print !== true || context.out.json) return runShown(context)
+  const answer = new Answer()
+  const code = await runShown({ ...withoutOutput(context), watched: event => answer.take(event) })
+  const { out } = context
+  if (answer.text !== '') out.text(answer.text.endsWith('\n') ? answer.text : `${answer.text}\n`)
+  if (code !== 0) out.note?.(answer.failure ?? ENDED[code] ?? 'the agent did not finish')
+  return code
+}
+
+const ENDED: Readonly<Record<number, string>> = {
+  [RUN_EXITS.denied]: 'requests of the agent were rejected, for nobody is asked; to allow them: --permissions approve-all',
+  [RUN_EXITS.canceled]: 'the turn was canceled',
+}
+
+/** The prompt, and what comes on standard input besides. */
+async function wholePrompt(context: TaskContext): Promise<string> {
   const text = await promptText(context)
+  if (context.args.prompt === undefined || context.args.prompt === '-') return text
+  const beside = await context.piped?.(INPUT_MS)
+  return beside === undefined || beside.trim() === '' ? text : `${text}\n\n<stdin>\n${beside.trimEnd()}\n</stdin>`
+}
+
+async function runShown(context: TaskContext): Promise<number> {
+  const { options, out } = context
+  const text = await wholePrompt(context)
   const files = await attachedFiles(context)
   const session = await openSession(context)
   const base = `/api/workspaces/${encodeURIComponent(String(session.workspace_id))}/sessions/${session.id}`
@@ -44,7 +73,7 @@ export async function runRun(context: TaskContext): Promise<number> {
   const begun = { id, agent: session.agent_name, workspace: root, permissions: session.permissions }
   if (out.json) row(context, { type: 'run_started', session_id: id, ...begun })
   const attachments = await sendFiles(context, base, files)
-  const end = await converse(context, base, talk, { text, ...(files.length > 0 && { attachments }) }, before)
+  const end = await converse(context, { base, root, talk, id }, { text, ...(files.length > 0 && { attachments }) }, before)
   const changes = end === 'detached' ? undefined : await changesOf?.()
   if (out.json) {
     row(context, {
@@ -69,8 +98,7 @@ export async function runRun(context: TaskContext): Promise<number> {
 /** Sends the prompt and follows it, and what is typed meanwhile, to the end. */
 async function converse(
   context: TaskContext,
-  base: string,
-  talk: Conversation,
+  { base, root, talk, id }: { readonly base: string; readonly root: string; readonly talk: Conversation; readonly id: string },
   body: { readonly text: string; readonly attachments?: readonly string[] },
   before: number,
 ): Promise<RunEnd> {
@@ -84,11 +112,13 @@ async function converse(
   }
   open.add(prompt.new_turn_id)
   talk.cancelOnInterrupt(prompt.queue_entry_id, detach)
-  const quiet = talk.typing(line => {
+  const take = (line: string | undefined) => {
     if (line === undefined) detach()
     else if (line.trim() !== '') follow(line).catch(error => talk.fail(error))
-  })
+  }
+  const quiet = talk.typing(take, { complete: completer(context, { base, root, talk, id }) })
   const follow = async (line: string) => {
+    if (line.trim() === '/quit') return detach()
     if (await runSlash(line, talk, context, base)) return
     const receipt: PromptReceipt = await talk.send({ text: line })
     if (receipt.goal) return talk.say(goalText(receipt.goal))
@@ -100,6 +130,7 @@ async function converse(
   let expired = 0
   try {
     for await (const event of talk.events(`after_sequence=${before}`, left.signal)) {
+      context.watched?.(event)
       const how = endOf(event, open)
       if (!how || (how === 'canceled' && !talk.interrupted && (await talk.isStopping(event)))) continue
       if (event.type === 'session_stopped') open.clear()
@@ -119,6 +150,30 @@ async function converse(
   }
   if (left.signal.aborted) return 'detached'
   return end === 'completed' && talk.denied + expired > 0 ? 'denied' : end
+}
+
+/** A context that shows nothing and asks nobody. */
+function withoutOutput(context: TaskContext): TaskContext {
+  const { out } = context
+  const nothing = () => {}
+  const silent = { line: nothing, text: nothing, id: nothing, value: nothing, table: nothing }
+  const { terminal: _terminal, screen: _screen, markdown: _markdown, ...rest } = context
+  return { ...rest, out: { json: false, ...silent, color: (name, text) => out.color(name, text) } }
+}
+
+/** What an agent said last in a run, and what it failed with. */
+class Answer {
+  text = ''
+  failure: string | undefined
+
+  take(event: SessionEvent): void {
+    const { text, error, stop_reason: reason } = contentOf(event)
+    if (event.type === 'agent_message') this.text += String(text ?? '')
+    // What it said before it went on working is no answer.
+    else if (event.type === 'tool_call' || event.type === 'user_message') this.text = ''
+    else if (event.type === 'error') this.failure = String(error)
+    else if (event.type === 'done') this.failure = `the agent stopped before it had finished (${String(reason)})`
+  }
 }
 
 function endOf(event: SessionEvent, open: ReadonlySet<string | undefined>) {

@@ -1,6 +1,7 @@
 import type { SessionEvent, WaitSessionReply } from '../../../../schemas/sessions.js'
 import { goalText, promptHistory, queuedText, runSlash } from './attach-commands.js'
 import { attachedFiles, sendFiles } from './attached-files.js'
+import { completer } from './completion.js'
 import { Conversation, canGoOn, endOfTurn, newestSequence } from './conversation.js'
 import { holdSession } from './lease.js'
 import { sessionPath } from './session-path.js'
@@ -8,6 +9,8 @@ import type { TaskContext } from './task-context.js'
 import { fitted, promptText } from './typed.js'
 
 const INTERRUPTED = 130
+/** Exit code where another terminal took the session over: as where a reader leaves a run that goes on. */
+const TAKEN_OVER = 10
 /** Events of before that are shown on attaching. */
 const SHOWN_BEFORE = 20
 /** Milliseconds of one request to wait; a longer wait is made of several. */
@@ -70,17 +73,30 @@ export async function runPrompt(context: TaskContext): Promise<number> {
 export async function runAttach(context: TaskContext): Promise<number> {
   const { args, client, out, terminal } = context
   const base = await sessionPath(context)
-  const talk = new Conversation(context, base, await newestSequence(context, base))
+  const past = await newestSequence(context, base)
+  const talk = new Conversation(context, base, past)
   const { session } = (await client.request('GET', base)) as {
-    session: { agent_name: string; state: string; permissions?: string; activity?: { turn_id: string } }
+    session: {
+      agent_name: string
+      state: string
+      permissions?: string
+      workspace_path?: string
+      activity?: { turn_id: string }
+    }
   }
-  const release = session.state === 'active' && terminal ? await holdSession(context, base) : undefined
+  const left = new AbortController()
+  let sent: () => void = () => {}
+  let code = 0
+  const leave = () => left.abort(new Error('the reader left'))
+  const lost = () => {
+    talk.say('Another terminal is attached now; the session goes on there.')
+    code = TAKEN_OVER
+    leave()
+  }
+  const held = session.state === 'active' && terminal ? await holdSession(context, base, lost) : undefined
   const keys = terminal ? '. Type a prompt, or /help. Ctrl-C cancels a turn or leaves, Ctrl-D leaves' : ''
   const state = [session.agent_name, session.state, session.permissions].filter(Boolean).join(', ')
   for (const row of fitted(`attached to ${args.session_id} (${state})${keys}`, context)) out.line(out.color('dim', row))
-  const left = new AbortController()
-  let sent: () => void = () => {}
-  const leave = () => left.abort(new Error('the reader left'))
   // A terminal that is closed leaves as Ctrl-D does; Ctrl-C comes to whatever runs first.
   const giveBack = terminal && context.onInterrupt(leave, { anyEnd: true })
   if (session.activity) {
@@ -88,48 +104,104 @@ export async function runAttach(context: TaskContext): Promise<number> {
     talk.working()
   }
   const type = async (line: string) => {
-    if (line.trim() === '/quit') leave()
-    else if (!(await runSlash(line, talk, context, base))) {
-      const prompt = await talk.send({ text: line })
-      const told = prompt.goal ? goalText(prompt.goal) : queuedText(prompt)
-      if (told !== undefined) talk.say(told)
-      sent()
-    }
+    if (line.trim() === '/quit') return leave()
+    if (held && !(await held.renew())) return
+    if (await runSlash(line, talk, context, base)) return
+    const prompt = await talk.send({ text: line })
+    const told = prompt.goal ? goalText(prompt.goal) : queuedText(prompt)
+    if (told !== undefined) talk.say(told)
+    sent()
   }
+  const root = session.workspace_path ?? ''
   const quiet = talk.typing(
     line => {
       if (line === undefined) leave()
       else if (line.trim() !== '') type(line).catch(error => talk.fail(error))
     },
-    context.screen ? await promptHistory(context, base) : [],
+    {
+      history: context.screen ? await promptHistory(context, base) : [],
+      complete: completer(context, { base, root, talk, id: String(args.session_id) }),
+    },
   )
+  const input = isPiped(context) ? new PipedInput(context, { base, talk, past, leave }) : undefined
   try {
     for (let query = `limit=${SHOWN_BEFORE}`; ; query = `after_sequence=${talk.last}`) {
       const again = new Promise<void>(resolve => {
         sent = resolve
       })
-      const last = await follow(talk, query, left.signal)
-      if (left.signal.aborted || last?.type !== 'session_stopped') return 0
+      const last = await follow(talk, query, left.signal, event => input?.saw(event))
+      if (left.signal.aborted) return input?.code ?? code
+      if (last?.type !== 'session_stopped') return 0
       if (!terminal || !canGoOn(last)) return last.failure ? 1 : 0
       talk.say('A prompt starts it again. Ctrl-D leaves.')
       await Promise.race([again, aborted(left.signal)])
-      if (left.signal.aborted) return 0
+      if (left.signal.aborted) return code
     }
   } finally {
     quiet?.()
     talk.resting()
     talk.endOnInterrupt()
-    await release?.()
+    await held?.release()
     giveBack?.()
   }
 }
 
+/** Does the input come from a pipe or a file, and so have an end. */
+const isPiped = ({ terminal, unseen }: TaskContext) => terminal === undefined && unseen === undefined
+
+/** What comes on standard input of `svc session attach` is one prompt; at its end, or that of its turn, the command leaves. */
+class PipedInput {
+  code = 0
+  #turn: string | undefined
+  /** The input ended without a prompt: the command leaves when the past was shown. */
+  #isEmpty = false
+
+  constructor(
+    context: TaskContext,
+    private readonly about: {
+      readonly base: string
+      readonly talk: Conversation
+      readonly past: number
+      readonly leave: () => void
+    },
+  ) {
+    this.#read(context).catch(error => {
+      this.about.talk.fail(error)
+      this.code = 1
+      this.about.leave()
+    })
+  }
+
+  saw(event: SessionEvent): void {
+    const end = this.#turn === undefined ? undefined : endOfTurn(event, this.#turn)
+    if (end) this.code = end === 'completed' ? 0 : 1
+    if (end || (this.#isEmpty && event.sequence >= this.about.past)) this.about.leave()
+  }
+
+  async #read(context: TaskContext): Promise<void> {
+    const { talk, past, leave } = this.about
+    const text = await context.stdin()
+    if (text.trim() === '') {
+      this.#isEmpty = true
+      if (talk.last >= past) leave()
+      return
+    }
+    this.#turn = (await talk.send({ text: text.trimEnd() })).new_turn_id
+  }
+}
+
 /** Shows events until the stream ends or the reader leaves; returns the last one. */
-async function follow(talk: Conversation, query: string, left: AbortSignal): Promise<SessionEvent | undefined> {
+async function follow(
+  talk: Conversation,
+  query: string,
+  left: AbortSignal,
+  saw: (event: SessionEvent) => void,
+): Promise<SessionEvent | undefined> {
   let last: SessionEvent | undefined
   try {
     for await (const event of talk.events(query, left)) {
       last = event
+      saw(event)
       if (event.type === 'user_message') talk.cancelOnInterrupt()
       else if (endOfTurn(event, event.turn_id)) talk.endOnInterrupt()
     }

@@ -1,4 +1,5 @@
 import type { CommandContext, CommandOutput } from '../../../../kernel/plugin.js'
+import type { SessionEvent } from '../../../../schemas/sessions.js'
 
 /** A file that is not as it was. */
 export interface FolderChange {
@@ -17,18 +18,32 @@ export interface FolderChanges {
   readonly head?: string
 }
 
+/** What a key does before it edits the line: nothing (`edit`), all (`taken`), or it is typed into the line that was set aside. */
+export type KeyUse = 'edit' | 'taken' | 'aside'
+
 /** A terminal on which a stream goes on above the line that is typed. */
 export interface TaskScreen {
   /** Says that something goes on; `more` tells what is known of it. Undefined: nothing goes on. */
   working(more: (() => string) | undefined): void
+  /** Lines about what goes on, below the stream, in place of those before. */
+  live(lines: readonly string[]): void
   /** Opens the line that is typed; the returned function closes it. */
   edit(options: {
     readonly prompt: string
     readonly history?: readonly string[]
-    readonly take: (line: string | undefined) => void
+    /** A text that was typed, and how it stood in the line; undefined: the end of the input. */
+    readonly take: (text: string | undefined, shown: string) => void
+    /** Is told each key first: its name (`enter`, `escape`, `ctrl-o`), or what it types. */
+    readonly key?: (key: string, typed: string) => KeyUse
+    /** Resolves to what the Tab key inserts behind this text. */
+    readonly complete?: (before: string) => Promise<string | undefined>
+    /** Edits a text with a program that gets the terminal; undefined: it stays as it is. */
+    readonly compose?: (text: string) => Promise<string | undefined>
   }): () => void
-  /** Another text before what is typed. */
-  ask(prompt: string): void
+  /** Another text before what is typed; with `aside`, what is typed is set aside until the next one without. */
+  ask(prompt: string, options?: { readonly aside?: boolean }): void
+  /** Something is typed that was not entered. */
+  readonly isTyping: boolean
 }
 
 /** Text that comes piece by piece. */
@@ -49,8 +64,19 @@ export interface TaskContext extends CommandContext {
     readonly mode?: string
     /** One of many values, in one line of JSON. */
     row?(value: unknown): void
+    /** Something beside the result, on standard error. */
+    note?(text: string): void
   }
+  /**
+   * What comes on standard input where that is no terminal, to its end; undefined where nothing came within so many milliseconds, or
+   * nothing can.
+   */
+  readonly piped?: ((withinMs: number) => Promise<string | undefined>) | undefined
+  /** Is told each event that is followed. */
+  readonly watched?: (event: SessionEvent) => void
   readonly screen?: TaskScreen
+  /** Edits a text with the editor of the caller; undefined: it was not saved. */
+  readonly compose?: (text: string) => Promise<string | undefined>
   /** Renders Markdown for a terminal; absent where the text is to stay as it is. */
   readonly markdown?: () => Prose
   /** Lines of at most `width` columns, broken between words. */

@@ -14,7 +14,7 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'PATCH',
     path: ONE,
-    summary: 'Rename a session or change its permission mode',
+    summary: 'Rename a session, or change its permission mode or the mode of its agent',
     body: schemas.PatchSessionBody,
     replies: { 200: schemas.SessionDetailReply },
     with: [

@@ -13,8 +13,8 @@ import { promptEvent } from './prompts.js'
 import { Supervision } from './supervision.js'
 import { ToolCalls } from './tool-calls.js'
 
-/** Activity that leaves something for a person to see. */
-const SEEN: ReadonlySet<string> = new Set(['agent_message', 'thought', 'tool_call', 'plan', 'permission', 'left_out'])
+/** Activity that is an answer, or work that may stand for one. A thought or a plan alone answers nothing. */
+const SEEN: ReadonlySet<string> = new Set(['agent_message', 'tool_call', 'permission', 'left_out'])
 /** Some agents end a turn whose model failed as if it had gone well. */
 const EMPTY = {
   warning: 'empty_turn',

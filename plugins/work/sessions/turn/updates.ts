@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import * as v from 'valibot'
 import { clip } from '../../../../kernel/kit/text.js'
 import type { Redact } from '../../../../kernel/plugin.js'
+import { ENVELOPE_HEAD } from '../agent/briefing.js'
 import { AvailableCommands, type SessionUpdate, ToolCallFields, UpdateParams } from '../acp/schemas.js'
 import { boundText, boundValue } from '../journal/bounds.js'
 import type { SessionLog } from '../journal/session-log.js'
@@ -12,8 +13,11 @@ import type { ToolCall, ToolCalls } from './tool-calls.js'
 /** Characters of one chunk of text that are kept. */
 const MAX_CHUNK = 1024 * 1024
 const MAX_COMMANDS = 200
-/** A context of less than this part of what it was has been shortened. */
+/** A context of less than this part of what it was has been shortened; one of fewer tokens is no context yet. */
 const COMPACTED = 0.7
+const MIN_CONTEXT = 2000
+/** Words of an agent's program that are no part of an answer, though they come as one. */
+const NOTICES: readonly RegExp[] = [/^\s*(?:Warning: )?Model metadata for .{1,300} not found\./]
 
 /** A slash command that the agent offers. */
 export interface AgentCommand {
@@ -41,6 +45,8 @@ export class Updates {
   #usage: unknown
   /** Tokens of the context of which the agent told last. */
   #context: number | undefined
+  /** The message that the agent wrote last, where it tells one from another, and whether its line is over. */
+  #message: { readonly id: unknown; readonly isEnded: boolean } | undefined
 
   constructor(
     private readonly owner: { readonly id: string; readonly log: SessionLog },
@@ -92,7 +98,9 @@ export class Updates {
         this.#offered(update)
         break
       case 'session_info_update':
-        if (typeof update.title === 'string') this.title = clip(update.title, 200)
+        // Some name a session after the first text that they got, which is not the person's.
+        if (typeof update.title === 'string' && !update.title.startsWith(ENVELOPE_HEAD))
+          this.title = clip(update.title, 200)
         break
       default:
         target.touched(clip(update.sessionUpdate, 100), '')
@@ -105,6 +113,7 @@ export class Updates {
       this.owner.log.append({ type: 'usage', turnId, content: this.#content({ usage: this.#usage }) })
     this.#usage = undefined
     this.#plan = undefined
+    this.#message = undefined
   }
 
   /** What an agent remembers only gets less when it is shortened: the protocol has no word for that. */
@@ -112,7 +121,7 @@ export class Updates {
     this.#tellUse({ used, size, cost })
     const before = this.#context
     if (typeof used === 'number') this.#context = used
-    if (typeof used === 'number' && before !== undefined && used < before * COMPACTED) {
+    if (typeof used === 'number' && before !== undefined && before >= MIN_CONTEXT && used < before * COMPACTED) {
       const content = {
         before,
         after: used,
@@ -135,12 +144,31 @@ export class Updates {
   #text(type: 'agent_message' | 'thought', update: SessionUpdate, target: UpdateTarget): void {
     const { content } = update
     const block = typeof content === 'object' && content !== null ? (content as Record<string, unknown>) : {}
-    if (typeof block.text === 'string' && (block.type === 'text' || block.type === undefined)) {
-      this.owner.log.appendText(type, target.turnId, boundText(block.text, MAX_CHUNK), this.#content({}))
-    } else {
+    const isPlain = typeof block.text === 'string' && (block.type === 'text' || block.type === undefined)
+    if (!isPlain) {
       this.owner.log.append({ type, turnId: target.turnId, content: this.#content({ block: boundValue(block) }) })
+      target.touched(type, '')
+      return
     }
-    target.touched(type, '')
+    const text = boundText(String(block.text), MAX_CHUNK)
+    if (type === 'agent_message' && NOTICES.some(notice => notice.test(text))) {
+      const content = { warning: 'agent_notice', text: text.trim() }
+      this.owner.log.append({ type: 'runtime_warning', turnId: target.turnId, content: this.#content(content) })
+      target.touched('notice', '')
+      return
+    }
+    const between = type === 'agent_message' ? this.#between(update.messageId, text) : ''
+    this.owner.log.appendText(type, target.turnId, between + text, this.#content({}))
+    // Blank text is nothing that a person sees.
+    target.touched(text.trim() === '' ? 'blank' : type, '')
+  }
+
+  /** What stands between two messages that come one after the other: without it the second would go on in the line of the first. */
+  #between(id: unknown, text: string): string {
+    const before = this.#message
+    if (text !== '') this.#message = { id, isEnded: text.endsWith('\n') }
+    const isOther = before !== undefined && id !== undefined && id !== null && before.id !== id
+    return isOther && !before.isEnded && text !== '' ? '\n\n' : ''
   }
 
   #toolCall(update: SessionUpdate, target: UpdateTarget): void {
@@ -149,6 +177,8 @@ export class Updates {
       target.touched('tool_call', 'a tool call without an id')
       return
     }
+    // What follows a tool call begins a line of its own.
+    this.#message = undefined
     const events = target.calls.take(target.turnId, parsed.output)
     for (const event of events) {
       // Results are what a restart must not lose.

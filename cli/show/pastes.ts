@@ -1,0 +1,45 @@
+import type { Key } from 'node:readline'
+import { cleanText } from './text.js'
+
+/** Characters of one paste that are taken. */
+const mostPasted = 1024 * 1024
+/** A paste of more than these is shown in the line by its size alone. */
+const shownLines = 8
+const shownCharacters = 800
+/** Pastes that are remembered for lines that the arrow keys bring back. */
+const mostRemembered = 20
+
+/** Text that a terminal marks as pasted: its line breaks enter nothing, and what is long stands in the line by its size. */
+export class Pastes {
+  /** What came of a paste that has not ended. */
+  #open: string | undefined
+  readonly #texts = new Map<string, string>()
+  #count = 0
+
+  /** Takes a key: `more` for one inside of a paste, the whole text for its end, undefined for one outside. */
+  take({ name, sequence = '' }: Key): string | undefined {
+    if (name === 'paste-start') this.#open = ''
+    else if (this.#open === undefined) return undefined
+    else if (name === 'paste-end') {
+      const text = this.#open
+      this.#open = undefined
+      return cleanText(text.replace(/\r\n?/g, '\n'))
+    } else if (this.#open.length < mostPasted) this.#open += sequence
+    return 'more'
+  }
+
+  /** The text as it stands in the line. */
+  shown(text: string): string {
+    const lines = text.split('\n').length
+    if (lines <= shownLines && text.length <= shownCharacters) return text
+    const mark = `[pasted ${lines > 1 ? `${lines} lines` : `${text.length} characters`} #${++this.#count}]`
+    this.#texts.set(mark, text)
+    for (const oldest of this.#texts.keys()) if (this.#texts.size > mostRemembered) this.#texts.delete(oldest)
+    return mark
+  }
+
+  /** The line with what was pasted in place of the marks that stand for it. */
+  whole(line: string): string {
+    return line.replace(/\[pasted \d+ (?:lines|characters) #\d+\]/g, mark => this.#texts.get(mark) ?? mark)
+  }
+}

@@ -1,0 +1,42 @@
+import { spawn } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { readRegularFile } from '../../kernel/kit/read-file.js'
+import type { Io } from '../io.js'
+
+const usual = 'vi'
+const mostBytes = 1024 * 1024
+
+/** Lets the caller's editor change a text; undefined where it ended with a failure or could not be started. */
+export async function composeText(
+  text: string,
+  { env, onInterrupt }: Pick<Io, 'env' | 'onInterrupt'>,
+): Promise<string | undefined> {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-prompt-'))
+  let isOpen = true
+  let giveBack: (() => void) | undefined
+  // Ctrl-C is for the editor, however often it is pressed.
+  const swallow = () => {
+    if (isOpen) giveBack = onInterrupt?.(swallow)
+  }
+  swallow()
+  try {
+    const file = join(folder, 'prompt.md')
+    await writeFile(file, text, { mode: 0o600 })
+    const editor = env.VISUAL || env.EDITOR || usual
+    // What git does with such a variable: it is a command line of the caller, and the file is an argument of its own.
+    const child = spawn('/bin/sh', ['-c', `${editor} "$@"`, editor, file], { stdio: 'inherit', env })
+    const code = await new Promise<number | null>(resolve => {
+      child.once('error', () => resolve(null))
+      child.once('close', resolve)
+    })
+    if (code !== 0) return undefined
+    const bytes = await readRegularFile(file, { maxBytes: mostBytes })
+    return bytes?.toString('utf8').replace(/\n$/, '')
+  } finally {
+    isOpen = false
+    giveBack?.()
+    await rm(folder, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,29 @@
+/** Keys of a terminal on which a session is followed, and what they do. */
+export const KEYS: readonly (readonly [key: string, does: string])[] = [
+  ['Enter', 'send what is typed; while a turn runs it waits in the queue'],
+  ['Alt-Enter, Ctrl-J', 'begin another line; so does Enter behind a backslash'],
+  ['Tab', 'complete @file and /command'],
+  ['Ctrl-G', 'write the prompt in $VISUAL or $EDITOR'],
+  ['Ctrl-O', 'show all that the last tool printed and changed; again: the one before'],
+  ['Escape', 'cancel the running turn'],
+  ['Ctrl-C', 'cancel the running turn; pressed again, or without a turn, leave'],
+  ['Ctrl-D', 'leave; the session goes on'],
+  ['y a n v', 'answer a question: once, for this session, no, never'],
+  ['i', 'answer no, and type what to do instead'],
+  ['s', 'show all of a question that was cut'],
+  ['1 to 9', 'answer a question with choices'],
+]
+
+/** Commands that are typed in place of a prompt. */
+export const SLASH: readonly (readonly [command: string, does: string])[] = [
+  ['/help', 'show this, and the commands of the agent'],
+  ['/cancel', 'cancel the running turn'],
+  ['/steer text', 'give the running turn a text with its next tool result'],
+  ['/queue', 'list the prompts that wait; /queue drop 2 removes the second'],
+  ['/output', 'show all that the last tool printed and changed'],
+  ['/model [name]', 'show the model, or change it'],
+  ['/mode [name]', 'show the permission mode and the modes of the agent, or set one'],
+  ['/answer text', 'answer what the agent asks: the number of a choice, or a text'],
+  ['/goal text', 'work towards a goal over many turns; also pause, resume, clear'],
+  ['/quit', 'leave; the session goes on'],
+]

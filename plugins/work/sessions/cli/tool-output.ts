@@ -1,0 +1,39 @@
+import { visible } from '../../../../kernel/kit/text.js'
+
+type Content = Readonly<Record<string, unknown>>
+
+/** Members of an output of an agent's own form that have what a tool printed, in the order in which they are tried. */
+const PRINTED = ['formatted_output', 'aggregated_output', 'output', 'stdout', 'result', 'content', 'text']
+/** Lines that are kept of one output. */
+const MAX_LINES = 10_000
+
+/** What a tool printed, line by line, with characters that cannot be seen marked; none where it printed nothing. */
+export function outputLines({ content, raw_output: raw }: Content): readonly string[] {
+  const blocks = (Array.isArray(content) ? content : []) as ({ readonly content?: Content } | null)[]
+  const texts = blocks.map(block => block?.content?.text).filter(text => typeof text === 'string')
+  const text = texts.length > 0 ? withoutFence(texts.join('\n')) : printedIn(raw)
+  const lines = text
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: colours that a program printed
+    .replace(/\x1b\[[\d;]*[mK]/g, '')
+    .replace(/\r\n/g, '\n')
+    .trimEnd()
+    .split('\n')
+  if (lines.length === 1 && lines[0]?.trim() === '') return []
+  // A line that was written over several times is as it was left.
+  return lines.slice(0, MAX_LINES).map(line => visible(line.slice(line.lastIndexOf('\r') + 1).replaceAll('\t', '    ')))
+}
+
+function printedIn(raw: unknown): string {
+  if (typeof raw === 'string') return raw
+  if (typeof raw !== 'object' || raw === null) return ''
+  const { stdout, stderr } = raw as Content
+  if (typeof stdout === 'string' && typeof stderr === 'string') return [stdout, stderr].filter(Boolean).join('\n')
+  const found = PRINTED.map(name => (raw as Content)[name]).find(value => typeof value === 'string' && value !== '')
+  return typeof found === 'string' ? found : ''
+}
+
+/** Agents send the output of a command as code: the marks of that are no part of it. */
+function withoutFence(text: string): string {
+  const [, inside] = /^\s*`{3,}[^\n]*\n([\s\S]*?)\n?`{3,}\s*$/.exec(text) ?? []
+  return inside ?? text
+}
