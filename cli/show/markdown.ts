@@ -1,4 +1,5 @@
 import type { ColorName } from '../../kernel/kit/commands/context.js'
+import { tableIn, tableLines } from './markdown-table.js'
 import { textWidth } from './text.js'
 
 /** Where the text of an agent goes, and how. */
@@ -14,12 +15,22 @@ export interface MarkdownOptions {
 const MAX_HELD = 1000
 
 /** What may still become the mark of a heading, a list item, a quote or a fence. */
-const undecided = /^[ \t]{0,12}(?:#{0,6}|[-*+>]|\d{1,3}[.)]?|`{0,2})$/
-const mark = /^([ \t]{0,12})(#{1,6} |[-*+] |\d{1,3}[.)] |> |```)/
+const undecided = /^[ \t]{0,12}(?:#{0,6}|[-*+](?: (?:\[(?:[ xX]\]?)?)?)?|\d{1,3}[.)]?|`{0,2})$/
+const mark = /^([ \t]{0,12})(#{1,6} |[-*+] \[[ xX]\] |[-*+] |\d{1,3}[.)] |> |```)/
+/** Characters of a link or of emphasis that are held back until it ends, and of a table. */
+const mostMarked = 500
+const mostTable = 100_000
+const letter = /[\p{L}\p{N}_]/u
+
+/** A link, or emphasis, that has begun and may turn out to be text. */
+type Held =
+  | { readonly kind: 'link'; stage: 'label' | 'between' | 'url'; text: string; label: string; url: string; depth: number }
+  | { readonly kind: 'emphasis'; readonly sign: string; text: string; isClosing: boolean }
 
 /**
  * Markdown as it comes, piece by piece: words are written once they are whole, lines broken between them, what is
- * emphasized is coloured. Headings, lists, bold, code and fences are known; everything else is text.
+ * emphasized is coloured. Headings, lists, bold, italic, code, fences, links and tables are known; everything else is text. A
+ * table is written when it is whole.
  */
 export class MarkdownText {
   /** The begin of a line, until it is clear what that is. */
@@ -37,6 +48,14 @@ export class MarkdownText {
   #ready = ''
   /** A star that may be half of a mark. */
   #star = false
+  #beforeStar = ''
+  /** A line of a table that has not ended, and those before it. */
+  #row: string | undefined
+  #table: string[] = []
+  #tableSize = 0
+  #held: Held | undefined
+  /** The character before, in its line. */
+  #before = ''
 
   constructor(private readonly options: MarkdownOptions) {}
 
@@ -50,6 +69,7 @@ export class MarkdownText {
   /** Writes what was held back and ends an unfinished line. */
   end(): void {
     this.#finishLine()
+    this.#endTable()
     if (this.#column > 0) this.#ready += '\n'
     this.#column = 0
     this.#resetLine()
@@ -64,7 +84,16 @@ export class MarkdownText {
   }
 
   #take(char: string): void {
+    if (this.#row !== undefined) {
+      if (char === '\n') this.#endRow()
+      else {
+        this.#row += char
+        if (this.#row.length > mostTable) this.#endRow()
+      }
+      return
+    }
     if (char === '\n') {
+      if (this.#head === '') this.#endTable()
       this.#finishLine()
       this.#ready += '\n'
       this.#column = 0
@@ -84,6 +113,11 @@ export class MarkdownText {
 
   /** What kind of line this is; what is no mark is text. */
   #begin(head: string): void {
+    if (this.options.paint && !this.#isFence && /^[ \t]{0,3}\|/.test(head)) {
+      this.#row = head
+      return
+    }
+    this.#endTable()
     const found = mark.exec(head)
     const [, blanks = '', sign = ''] = found ?? []
     if (sign === '```') {
@@ -100,7 +134,7 @@ export class MarkdownText {
       this.#isHeading = true
       if (!paint) for (const char of sign) this.#plain(char, undefined)
     } else {
-      const bullet = paint && /^[-*+] $/.test(sign) ? '• ' : sign
+      const bullet = paint ? bulletOf(sign) : sign
       for (const char of blanks + bullet) this.#plain(char, sign === '> ' ? 'dim' : undefined)
       this.#hang = textWidth(blanks + bullet)
     }
@@ -112,22 +146,142 @@ export class MarkdownText {
       this.#plain(char, 'cyan')
       return
     }
+    const held = this.#held
+    if (held && (held.kind === 'link' ? this.#link(held, char) : this.#emphasis(held, char))) return
+    this.#marks(char)
+    this.#before = char
+  }
+
+  #marks(char: string): void {
+    const { paint } = this.options
     if (char === '*' && !this.#isCode) {
       if (!this.#star) {
         this.#star = true
+        this.#beforeStar = this.#before
         return
       }
       this.#star = false
       this.#isBold = !this.#isBold
-      if (!this.options.paint) for (const one of '**') this.#plain(one, undefined)
+      if (!paint) for (const one of '**') this.#plain(one, undefined)
+      return
+    }
+    if (this.#star && paint && !/[\s`[]/.test(char) && !letter.test(this.#beforeStar)) {
+      this.#star = false
+      this.#held = { kind: 'emphasis', sign: '*', text: char, isClosing: false }
       return
     }
     this.#releaseStar()
+    if (paint && !this.#isCode && char === '[') {
+      this.#held = { kind: 'link', stage: 'label', text: char, label: '', url: '', depth: 0 }
+      return
+    }
+    if (paint && !this.#isCode && char === '_' && !letter.test(this.#before)) {
+      this.#held = { kind: 'emphasis', sign: '_', text: '', isClosing: false }
+      return
+    }
     if (char === '`') {
       this.#isCode = !this.#isCode
-      if (this.options.paint) return
+      if (paint) return
     }
     this.#plain(char, this.#style())
+  }
+
+  /** Goes on with a link; false: this character is none of it. */
+  #link(held: Extract<Held, { kind: 'link' }>, char: string): boolean {
+    held.text += char
+    if (held.stage === 'label' && char === ']') held.stage = 'between'
+    else if (held.stage === 'label' && char !== '[') held.label += char
+    else if (held.stage === 'between' && char === '(') held.stage = 'url'
+    else if (held.stage === 'url' && !/\s/.test(char)) {
+      if (char === '(') held.depth++
+      if (char === ')' && held.depth-- === 0) {
+        this.#held = undefined
+        this.#linked(held)
+        this.#before = char
+        return true
+      }
+      held.url += char
+    } else {
+      held.text = held.text.slice(0, -char.length)
+      this.#release()
+      return false
+    }
+    if (held.text.length > mostMarked) this.#release()
+    this.#before = char
+    return true
+  }
+
+  /** What a link says and where it leads: a person sees both. */
+  #linked({ label, url }: Extract<Held, { kind: 'link' }>): void {
+    const shown = label === '' || label === url ? '' : label
+    for (const char of shown) this.#plain(char, this.#style())
+    if (url === '') return
+    if (shown !== '') this.#plain(' ', undefined)
+    for (const char of shown === '' ? url : `(${url})`) this.#plain(char, 'blue')
+  }
+
+  /** Goes on with emphasis; false: this character is none of it. */
+  #emphasis(held: Extract<Held, { kind: 'emphasis' }>, char: string): boolean {
+    if (held.isClosing) {
+      const isOver = held.sign === '*' ? char !== '*' : !letter.test(char)
+      if (isOver) {
+        this.#held = undefined
+        for (const one of held.text) this.#plain(one, 'italic')
+        this.#before = held.sign
+        return false
+      }
+      held.text += held.sign
+      held.isClosing = false
+    }
+    if (char === held.sign && held.text !== '' && !/\s$/.test(held.text)) held.isClosing = true
+    else if (char === '`' || char === '[' || (held.text === '' && /\s/.test(char))) {
+      this.#release()
+      return false
+    } else held.text += char
+    if (held.text.length > mostMarked) this.#release()
+    this.#before = char
+    return true
+  }
+
+  /** What was held back is text. */
+  #release(): void {
+    const held = this.#held
+    this.#held = undefined
+    if (!held) return
+    const text = held.kind === 'link' ? held.text : `${held.sign}${held.text}${held.isClosing ? held.sign : ''}`
+    for (const char of text) this.#plain(char, this.#style())
+    this.#before = text.slice(-1)
+  }
+
+  #endRow(): void {
+    this.#table.push(this.#row ?? '')
+    this.#row = undefined
+    this.#head = ''
+    this.#tableSize += this.#table.at(-1)?.length ?? 0
+    if (this.#tableSize > mostTable) this.#endTable()
+  }
+
+  /** Writes the table whose lines were held back; lines that are none are text. */
+  #endTable(): void {
+    const lines = this.#table
+    const { paint, width } = this.options
+    if (lines.length === 0) return
+    this.#table = []
+    this.#tableSize = 0
+    const table = paint && tableIn(lines)
+    if (table) {
+      this.#ready += `${tableLines(table, width(), paint).join('\n')}\n`
+      return
+    }
+    const head = this.#head
+    for (const line of lines) {
+      for (const char of line) this.#inline(char)
+      this.#endText()
+      this.#ready += '\n'
+      this.#column = 0
+      this.#resetLine()
+    }
+    this.#head = head
   }
 
   #releaseStar(): void {
@@ -177,6 +331,15 @@ export class MarkdownText {
     const head = this.#head
     this.#head = undefined
     if (head) this.#begin(head)
+    if (this.#row !== undefined) this.#endRow()
+    else this.#endText()
+  }
+
+  /** Nothing more comes of this line. */
+  #endText(): void {
+    const held = this.#held
+    if (held?.kind === 'emphasis' && held.isClosing) this.#emphasis(held, '\n')
+    this.#release()
     this.#releaseStar()
     this.#flush()
   }
@@ -189,5 +352,12 @@ export class MarkdownText {
     this.#isHeading = false
     this.#isBold = false
     this.#isCode = false
+    this.#before = ''
   }
+}
+
+/** What stands for the mark of a list item. */
+function bulletOf(sign: string): string {
+  if (/^[-*+] \[/.test(sign)) return / \[ \]/.test(sign) ? '☐ ' : '☑ '
+  return /^[-*+] $/.test(sign) ? '• ' : sign
 }

@@ -18,6 +18,7 @@ const linesAtOnce = 500
 const colorCodes: Readonly<Record<ColorName, number>> = {
   bold: 1,
   dim: 2,
+  italic: 3,
   red: 31,
   green: 32,
   yellow: 33,

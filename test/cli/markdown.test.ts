@@ -58,4 +58,63 @@ test('emphasis that is never ended does not go beyond its line', () => {
   assert.is(shown('a `b\nc'), 'a <cyan:b>\nc\n')
 })
 
+test('emphasis by one star or underscore, links and tasks are shown; what only looks like them stays', () => {
+  const wide = { width: 1000 }
+  assert.is(shown('an *italic* and _other_ word', wide), 'an <italic:italic> and <italic:other> word\n')
+  assert.is(shown('*two words*', wide), '<italic:two> <italic:words>\n')
+  for (const text of ['2 * 3 * 4', 'a*b*c', 'snake_case_name', '*.ts and *.js', '[x] is no link', 'a [b', 'f(_) and _a'])
+    assert.is(shown(text, wide), `${text}\n`, text)
+  assert.is(shown('see [the docs](https://x.y/a_(b)) now', wide), 'see the docs <blue:(https://x.y/a_(b))> now\n')
+  assert.is(shown('[https://x.y](https://x.y)', wide), '<blue:https://x.y>\n')
+  assert.is(shown('[a](javascript:x y)', wide), '[a](javascript:x y)\n')
+  assert.is(shown('- [x] done\n- [ ] open\n- [y] other', wide), '☑ done\n☐ open\n• [y] other\n')
+})
+
+const TABLE = ['| Name | What it does |', '|:---|---|', '| `a` | one |', '| b | **two** and more words than fit |', ''].join('\n')
+
+test('a table is aligned and fits the terminal, its cells broken between words', () => {
+  const lines = shown(`before\n${TABLE}after`, { width: 30 }).split('\n')
+  assert.equal(lines, [
+    'before',
+    '<bold:Name  What it does>',
+    '<dim:────  ────────────────────────>',
+    'a     one',
+    'b     two and more words than',
+    '      fit',
+    'after',
+    '',
+  ])
+})
+
+test('a table with too many columns for the terminal is shown row by row', () => {
+  const head = Array.from({ length: 9 }, (_, at) => `column ${at}`)
+  const text = [head, head.map(() => '-'), head.map((_, at) => `value ${at}`)].map(row => `|${row.join('|')}|`).join('\n')
+  const lines = shown(text, { width: 40 }).trimEnd().split('\n')
+  assert.is(lines.length, 9)
+  assert.is(lines[8], '<bold:column 8>: value 8')
+})
+
+test('lines with bars that are no table are text, and a table without colours stays as it is', () => {
+  assert.is(shown('| a | b |\nc'), '| a | b |\nc\n')
+  assert.is(shown(TABLE, { styled: false, width: 1000 }), TABLE)
+})
+
+test('tables, links and emphasis are the same however the text is cut into pieces', () => {
+  const text = `${TABLE}\n*a b* [c](d) _e_ |\n| f`
+  for (const size of [1, 2, 3, 7]) assert.is(shown(text, { size, width: 30 }), shown(text, { width: 30 }), String(size))
+})
+
+test('a hostile text takes time in proportion to its length', () => {
+  const time = (text: string) => {
+    const begun = performance.now()
+    shown(text)
+    return performance.now() - begun
+  }
+  for (const piece of ['[', '*a', '_b ', '[x](', '|', '| a\n']) {
+    time(piece.repeat(2000))
+    const small = Math.max(5, time(piece.repeat(5000)))
+    assert.ok(time(piece.repeat(40_000)) < small * 80, piece)
+  }
+})
+
 test.run()

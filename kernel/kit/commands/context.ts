@@ -86,7 +86,7 @@ export interface CommandScreen {
   onKey(take: (key: string) => void): void
 }
 
-export type ColorName = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'blue' | 'magenta' | 'cyan' | 'inverse'
+export type ColorName = 'bold' | 'dim' | 'italic' | 'red' | 'green' | 'yellow' | 'blue' | 'magenta' | 'cyan' | 'inverse'
 
 /** Output of a command, in the form that the caller asked for. */
 export interface CommandOutput {

@@ -9,6 +9,7 @@ import type { TaskContext } from './cli/task-context.js'
 import { transcriptLines } from './cli/transcript-lines.js'
 
 export { runApprove, runInteractions } from './cli/approve-command.js'
+export { runInbox } from './cli/inbox-command.js'
 export { runRun } from './cli/run-command.js'
 export { runAttach, runPrompt, runWait } from './cli/talk-commands.js'
 export { runClarify, runFork, runRecap, runRewind, runRuntime } from './cli/whole-commands.js'

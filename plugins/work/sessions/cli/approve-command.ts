@@ -36,7 +36,7 @@ export async function runApprove(context: TaskContext): Promise<void> {
   const body = { request_id: asked.interaction_id, turn_id: asked.turn_id, decision }
   const reply = (await client.request('POST', `${base}/approve`, body)) as { status: string }
   if (out.json) return out.value(reply)
-  out.line(reply.status === 'allowed' ? out.color('green', `${decision}: allowed`) : out.color('yellow', reply.status))
+  out.line(verdictText(context, decision, reply.status))
   if (chosen.length > 1) out.line(out.color('dim', `${chosen.length - 1} more wait in this session`))
 }
 
@@ -75,7 +75,13 @@ async function wholeOf({ client }: TaskContext, base: string, id: string): Promi
   return ((await client.request('GET', path)) as InteractionReply).interaction
 }
 
-function showQuestion({ out }: TaskContext, interaction: PendingInteraction): void {
+/** What became of an answer. */
+export function verdictText({ out }: TaskContext, decision: string, status: string): string {
+  return status === 'allowed' ? out.color('green', `${decision}: allowed`) : out.color('yellow', status)
+}
+
+/** Shows all that a question asks for. */
+export function showQuestion({ out }: TaskContext, interaction: PendingInteraction): void {
   const { head, rows } = questionRows({ ...interaction, kind: interaction.tool_kind }, WHOLE)
   out.line(out.color('bold', head))
   for (const { text, color } of rows) out.line(color ? out.color(color, text) : text)

@@ -52,6 +52,13 @@ export const commandList: readonly Command[] = [
     load: () => import('../commands.js').then(module => ({ run: module.runRun })),
   },
   {
+    path: 'inbox',
+    summary: 'List questions, approvals and tasks that wait for you, or show one and answer it',
+    args: [{ name: 'number', optional: true, summary: 'number in the list of what to show and answer' }],
+    options: [{ name: 'watch', type: 'boolean', summary: 'refresh the list until Ctrl-C' }],
+    load: () => import('../commands.js').then(module => ({ run: module.runInbox })),
+  },
+  {
     path: 'session new',
     summary: 'Start a session in the current workspace',
     options: [

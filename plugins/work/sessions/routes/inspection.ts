@@ -17,29 +17,7 @@ export const inboxRoutes: readonly Route<SessionsService>[] = [
     path: '/api/inbox',
     summary: 'List questions, approvals and tasks that wait for you',
     replies: { 200: schemas.InboxReply },
-    with: [
-      describe(area),
-      cli('inbox', {
-        view: {
-          rows: 'items',
-          columns: [
-            { header: 'SESSION', path: 'session_id' },
-            { header: 'AGENT', path: 'agent_name' },
-            { header: 'KIND', path: 'kind' },
-            { header: 'ASKED', path: 'created_at', as: 'ago' },
-            { header: 'EXPIRES', path: 'expires_at', as: 'ago' },
-            { header: 'ASKS FOR', path: 'title', below: true },
-            { header: 'COMMAND', path: 'command', below: true },
-            { header: 'OUTSIDE THE WORKSPACE', path: 'outside', as: 'list', below: true },
-            { header: 'CHANGES', path: 'changes', as: 'list', below: true },
-            { header: 'SHOW', path: 'show', below: true },
-            { header: 'ANSWER', path: 'answer', below: true },
-            { header: 'WORKSPACE', path: 'workspace_path', below: true },
-          ],
-          empty: 'nothing waits for you',
-        },
-      }),
-    ],
+    with: [describe(area)],
     handle: self => ok({ items: self.inbox() }),
   }),
 ]

@@ -1,0 +1,101 @@
+import type { CliColumn } from '../../../../kernel/kit/annotations/index.js'
+import type { Clarification, InboxItem, InboxReply, InteractionReply } from '../../../../schemas/sessions.js'
+import type { Decision } from '../requests/permission-rules.js'
+import { showQuestion, verdictText } from './approve-command.js'
+import { oneLine } from './one-line.js'
+import type { TaskContext } from './task-context.js'
+import { typedLine } from './typed.js'
+import { answerOf } from './whole-commands.js'
+
+type Question = Extract<InboxItem, { readonly session_id: string }>
+
+const COLUMNS: readonly CliColumn[] = [
+  { header: 'NO', path: 'number' },
+  { header: 'SESSION', path: 'session_id' },
+  { header: 'AGENT', path: 'agent_name' },
+  { header: 'KIND', path: 'kind' },
+  { header: 'ASKED', path: 'created_at', as: 'ago' },
+  { header: 'EXPIRES', path: 'expires_at', as: 'ago' },
+  { header: 'ASKS FOR', path: 'title', below: true },
+  { header: 'COMMAND', path: 'command', below: true },
+  { header: 'OUTSIDE THE WORKSPACE', path: 'outside', as: 'list', below: true },
+  { header: 'CHANGES', path: 'changes', as: 'list', below: true },
+  { header: 'SHOW', path: 'show', below: true },
+  { header: 'ANSWER', path: 'answer', below: true },
+  { header: 'WORKSPACE', path: 'workspace_path', below: true },
+]
+
+const DECISIONS: Readonly<Record<string, Decision>> = {
+  y: 'allow-once',
+  a: 'allow-always',
+  n: 'reject-once',
+  v: 'reject-always',
+}
+
+/** `svc inbox`: what waits for a person, with numbers; `svc inbox <number>`: one of it, which is answered at a terminal. */
+export async function runInbox(context: TaskContext): Promise<void> {
+  const { args, options, client, out, watch, fault } = context
+  const ask = async () => (await client.request('GET', '/api/inbox')) as InboxReply
+  if (args.number === undefined) {
+    const show = (reply: InboxReply, to: TaskContext['out']) => {
+      if (to.json) return to.value(reply)
+      const rows = reply.items.map((item, at) => ({ ...item, number: at + 1 }))
+      to.table(rows, COLUMNS, 'nothing waits for you')
+    }
+    if (options.watch !== true) {
+      const reply = await ask()
+      show(reply, out)
+      if (!out.json && reply.items.length > 0) out.line(out.color('dim', 'to answer one: svc inbox <number>'))
+      return
+    }
+    if (!watch) return fault('usage', '--watch shows a list on a terminal, or as JSON', 'svc inbox')
+    return watch(ask, (reply, to) => show(reply as InboxReply, to))
+  }
+  const { items } = await ask()
+  const item = /^\d+$/.test(args.number) ? items[Number(args.number) - 1] : undefined
+  if (!item) {
+    const known = items.length === 0 ? 'nothing waits for you' : `the numbers are 1 to ${items.length}`
+    return fault('inbox_item_not_found', `nothing has the number ${oneLine(args.number)}: ${known}`, 'svc inbox')
+  }
+  if (out.json) return out.value({ item })
+  if (!('session_id' in item)) {
+    out.line(out.color('bold', oneLine(item.title)))
+    return out.line(`next: ${item.command}`)
+  }
+  const base = `/api/workspaces/${encodeURIComponent(item.workspace_id)}/sessions/${encodeURIComponent(item.session_id)}`
+  out.line(out.color('dim', `${oneLine(item.agent_name)} in ${oneLine(item.workspace_path)}, ${item.session_id}`))
+  if (item.kind === 'question') return answerWords(context, item, base)
+  if (item.show !== undefined) return answerPermission(context, item, base)
+  out.line(out.color('bold', oneLine(item.title)))
+  out.line(`answer: ${item.answer}`)
+}
+
+/** A request for permission is shown whole before it is answered: the number may be that of another one by now. */
+async function answerPermission(context: TaskContext, item: Question, base: string): Promise<void> {
+  const { client, out, terminal } = context
+  const path = `${base}/interactions/${encodeURIComponent(item.interaction_id)}`
+  const { interaction } = (await client.request('GET', path)) as InteractionReply
+  showQuestion(context, interaction)
+  if (!terminal) return out.line(`answer: ${item.answer}`)
+  const line = await typedLine(context, 'Allow? [y] once  [a] this session  [n] no  [v] never, Enter leaves it: ')
+  const decision = DECISIONS[line?.trim().toLowerCase() ?? '']
+  if (decision === undefined) return out.line(`Not answered. To answer it: ${item.answer}`)
+  const body = { request_id: item.interaction_id, turn_id: item.turn_id, decision }
+  const { status } = (await client.request('POST', `${base}/approve`, body)) as { status: string }
+  out.line(verdictText(context, decision, status))
+}
+
+async function answerWords(context: TaskContext, item: Question, base: string): Promise<void> {
+  const { client, out, terminal } = context
+  const reply = (await client.request('GET', `${base}/clarifications`)) as { clarifications: Clarification[] }
+  const asked = reply.clarifications.find(one => one.request_id === item.interaction_id)
+  if (!asked) return out.line('answered already')
+  for (const line of asked.question.split('\n')) out.line(out.color('bold', oneLine(line)))
+  for (const [at, choice] of (asked.choices ?? []).entries()) out.line(`  ${at + 1}  ${oneLine(choice)}`)
+  if (!terminal) return out.line(`answer: ${item.answer} <answer>`)
+  const line = await typedLine(context, asked.choices ? 'Number or text, Enter leaves it: ' : 'Answer, Enter leaves it: ')
+  if (line === undefined || line.trim() === '') return out.line(`Not answered. To answer it: ${item.answer}`)
+  const path = `${base}/clarifications/${encodeURIComponent(asked.request_id)}/answer`
+  const { text } = (await client.request('POST', path, answerOf(asked, line))) as { text: string }
+  out.line(`answered: ${oneLine(text)}`)
+}
