@@ -32,7 +32,7 @@ export interface EditOptions {
   readonly take: (text: string | undefined, shown: string) => void
   /** Is told each key first: its name (`enter`, `escape`, `tab`, `ctrl-o`), or what it types; `paste` is pasted text. */
   readonly key?: (key: string, typed: string) => KeyUse
-  /** Resolves to what the Tab key inserts behind this text, undefined for nothing. */
+  /** Resolves to what the Tab key puts in place of the text before the cursor, undefined for nothing. */
   readonly complete?: (before: string) => Promise<string | undefined>
   /** Edits a text with a program that gets the terminal; undefined: it stays as it is. */
   readonly compose?: (text: string) => Promise<string | undefined>
@@ -254,12 +254,15 @@ export class Screen implements Sink {
     const complete = this.#options?.complete
     if (!editor || !complete) return
     const { line, cursor } = editor
-    const insert = (text: string | undefined) => {
+    const put = (text: string | undefined) => {
       // Something else was typed meanwhile.
-      if (text && this.#editor?.line === line && this.#editor.cursor === cursor) this.#insert(text)
+      if (text === undefined || this.#editor?.line !== line || this.#editor.cursor !== cursor) return
+      this.#hide()
+      this.#setLine(text + line.slice(cursor), text.length)
+      this.#show()
     }
     // Without a completion one can type all the same.
-    complete(line.slice(0, cursor)).then(insert, () => {})
+    complete(line.slice(0, cursor)).then(put, () => {})
   }
 
   /** Gives the terminal to an editor; what comes meanwhile is shown afterwards. */

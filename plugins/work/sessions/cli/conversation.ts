@@ -240,7 +240,7 @@ function placeOf({ terminal, screen, out }: TaskContext): QuestionPlace | undefi
 export interface TypingHelp {
   /** Earlier prompts, the newest first. */
   readonly history?: readonly string[]
-  /** Resolves to what the Tab key inserts behind this text. */
+  /** Resolves to what the Tab key puts in place of the text before the cursor. */
   readonly complete?: (before: string) => Promise<string | undefined>
 }
 

@@ -35,7 +35,7 @@ export interface TaskScreen {
     readonly take: (text: string | undefined, shown: string) => void
     /** Is told each key first: its name (`enter`, `escape`, `ctrl-o`), or what it types. */
     readonly key?: (key: string, typed: string) => KeyUse
-    /** Resolves to what the Tab key inserts behind this text. */
+    /** Resolves to what the Tab key puts in place of the text before the cursor. */
     readonly complete?: (before: string) => Promise<string | undefined>
     /** Edits a text with a program that gets the terminal; undefined: it stays as it is. */
     readonly compose?: (text: string) => Promise<string | undefined>
