@@ -67,8 +67,8 @@ test('from an empty home to a finished task on a terminal, with its questions, a
   await at.svc('daemon', 'stop')
   const answers = typing(
     [/Run it now\? \[Y\/n\] /, '\r'],
-    [/\? run: git.*?never: /s, 'y\r'],
-    [/\+# Workspace report.*?never: /s, 'y\r'],
+    [/\? run: git.*?instead: /s, 'y'],
+    [/\+# Workspace report.*?instead: /s, 'y'],
   )
   const { code, shown } = await onTerminal(['run', 'Report'], answers)
   assert.is(code, 0, shown)

@@ -126,7 +126,7 @@ export function jobSteps({ world, authority, model, real, root, catalog, files }
       async run() {
         const removed = await prompted(call('service__agent_delete', { name: REMOVED }), async () => {
           await terminal?.shows(/\? call: service__agent_delete \(destructive\)/)
-          await terminal?.shows(/never: /)
+          await terminal?.shows(/instead: /)
           assert.equal(
             (await world.request('socket', 'GET', `/api/agents/${REMOVED}`)).status,
             200,
@@ -134,7 +134,7 @@ export function jobSteps({ world, authority, model, real, root, catalog, files }
           )
           // What is typed before a person can have read the question does not answer it.
           await sleep(READING_MS)
-          terminal?.type('y\r')
+          terminal?.type('y')
           await terminal?.shows(/Allowed: service__agent_delete/)
         })
         assert.doesNotMatch(removed, /denied/)

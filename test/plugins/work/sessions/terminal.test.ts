@@ -30,10 +30,10 @@ test('a prompt shows what happens, asks, and ends with the turn; nothing of an a
   const forged = ask('execute', 'ls\n? run: harmless', { command: 'rm\n? run: harmless' })
   const shell = Shell.terminal('session', 'prompt', id, `say hello\nthink hm\n${evil}\n${forged}\nsay over`)
   await shell.answers(
-    /\? run: 2 lines.* {4}rm\r\n.* {4}\? run: harmless\r\n.*Allow\? \[y\] once {2}\[a\] for this session {2}\[n\] no {2}\[v\] never: /s,
-    'maybe\r',
+    /\? run: 2 lines.* {4}rm\r\n.* {4}\? run: harmless\r\n.*Allow\? \[y\] once {2}\[a\] this session {2}\[n\] no {2}\[v\] never {2}\[i\] instead: /s,
+    'm',
   )
-  await shell.answers(/never: /, 'y\r')
+  await shell.answers(/Press one of y, a, n, v, i, s\./, 'y')
   assert.is(await shell.ended, 0, shell.text)
   assert.match(shell.text, /hello\r\n/)
   assert.match(shell.text, /abc/)
@@ -93,7 +93,7 @@ test('attached one types prompts and answers; Ctrl-D leaves the session as it is
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the colour of what was typed
   assert.is(shell.text.match(/\x1b\[1m> say typed/g)?.length, 1, 'the reader knows what was typed')
   await world.kernel.request('POST', `${at}/prompt`, { text: ask('delete', 'Delete all') })
-  await shell.answers(/delete: Delete all.*never: /s, 'n\r')
+  await shell.answers(/delete: Delete all.*instead: /s, 'n')
   await shell.shows(/answer:.*reject_once.*— done/s)
   await world.kernel.request('POST', `${at}/prompt`, { text: 'say hanging\nhang' })
   await shell.shows(/hanging/)
