@@ -72,7 +72,9 @@ export async function run(argv: readonly string[], world: Io): Promise<number> {
       const daemon = clientOf(io, {
         progress,
         notice: text => {
-          if (!out.json) (screen ?? io.stderr).write(`${cleanText(text)}\n`)
+          if (out.json) return
+          if (screen) screen.say(cleanText(text))
+          else io.stderr.write(`${cleanText(text)}\n`)
         },
         onVersion: version => {
           if (version !== data.version) out.note(otherVersion(version, data.version))

@@ -93,7 +93,10 @@ function broken(text: string, width: number): string[] {
 
 /** Cells of a line, without their marks of emphasis: a cell is too short to need them. */
 function cellsOf(line: string): string[] {
-  const inner = line.trim().replace(/^\|/, '').replace(/(?<!\\)\|$/, '')
+  const inner = line
+    .trim()
+    .replace(/^\|/, '')
+    .replace(/(?<!\\)\|$/, '')
   return inner.split(/(?<!\\)\|/).map(cell =>
     cell
       .trim()

@@ -24,7 +24,14 @@ const letter = /[\p{L}\p{N}_]/u
 
 /** A link, or emphasis, that has begun and may turn out to be text. */
 type Held =
-  | { readonly kind: 'link'; stage: 'label' | 'between' | 'url'; text: string; label: string; url: string; depth: number }
+  | {
+      readonly kind: 'link'
+      stage: 'label' | 'between' | 'url'
+      text: string
+      label: string
+      url: string
+      depth: number
+    }
   | { readonly kind: 'emphasis'; readonly sign: string; text: string; isClosing: boolean }
 
 /**

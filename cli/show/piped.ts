@@ -9,7 +9,10 @@ const mostCharacters = 1024 * 1024
  * Standard input to its end where it is a pipe, a socket or a file. A program that was started with an open pipe into which nobody writes
  * would wait for ever: undefined where nothing came within so many milliseconds.
  */
-export async function pipedText(input: Readable & { unref?(): unknown }, withinMs: number): Promise<string | undefined> {
+export async function pipedText(
+  input: Readable & { unref?(): unknown },
+  withinMs: number,
+): Promise<string | undefined> {
   if (!hasInput()) return undefined
   input.setEncoding('utf8')
   let timer: NodeJS.Timeout | undefined

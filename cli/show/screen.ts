@@ -14,6 +14,8 @@ const usualWidth = 80
 const mostHistory = 200
 /** Milliseconds after which an escape character is the key of that name. */
 const escapeMs = 50
+/** Milliseconds in which comes what was typed before the line was opened: the terminal has made Ctrl-J of its Enter. */
+const typedAheadMs = 200
 /** The terminal marks what is pasted, so that its line breaks enter nothing. */
 const pasteMarks = { on: '\x1b[?2004h', off: '\x1b[?2004l' }
 /** Characters of the stream that are kept while an editor has the terminal; what comes before them is left out. */
@@ -67,6 +69,7 @@ export class Screen implements Sink {
   /** Lines about what goes on. */
   #live: readonly string[] = []
   #options: EditOptions | undefined
+  #openedAt = 0
   /** What was being typed when something else was asked. */
   #aside: string | undefined
   readonly #pastes = new Pastes()
@@ -102,6 +105,11 @@ export class Screen implements Sink {
     this.#column = (plain.includes('\n') ? 0 : this.#column) + textWidth(last.replaceAll('\t', '        '))
     this.#writtenAt = Date.now()
     this.#show()
+  }
+
+  /** A line of its own; one of the stream that has not ended is ended. */
+  say(line: string): void {
+    this.write(`${this.#column > 0 ? '\n' : ''}${line}\n`)
   }
 
   /** Says that something goes on, once nothing was written for a second: elapsed time, and what `more` tells. */
@@ -141,6 +149,7 @@ export class Screen implements Sink {
     }) as Editor
     this.#editor = editor
     this.#options = options
+    this.#openedAt = Date.now()
     const write = editor._ttyWrite.bind(editor)
     editor._ttyWrite = (text, key) => this.#press(text, key, write)
     editor.setPrompt(prompt)
@@ -215,7 +224,8 @@ export class Screen implements Sink {
       else if (use === 'edit') this.#insert(this.#pastes.shown(pasted))
       return
     }
-    const name = nameOf(text, key)
+    const isAhead = key.sequence === '\n' && Date.now() - this.#openedAt < typedAheadMs
+    const name = isAhead ? 'enter' : nameOf(text, key)
     const use = this.#options?.key?.(name, editor.line) ?? 'edit'
     if (use === 'taken') return
     if (use === 'aside') this.#typeAside(name)

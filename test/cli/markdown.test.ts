@@ -62,7 +62,15 @@ test('emphasis by one star or underscore, links and tasks are shown; what only l
   const wide = { width: 1000 }
   assert.is(shown('an *italic* and _other_ word', wide), 'an <italic:italic> and <italic:other> word\n')
   assert.is(shown('*two words*', wide), '<italic:two> <italic:words>\n')
-  for (const text of ['2 * 3 * 4', 'a*b*c', 'snake_case_name', '*.ts and *.js', '[x] is no link', 'a [b', 'f(_) and _a'])
+  for (const text of [
+    '2 * 3 * 4',
+    'a*b*c',
+    'snake_case_name',
+    '*.ts and *.js',
+    '[x] is no link',
+    'a [b',
+    'f(_) and _a',
+  ])
     assert.is(shown(text, wide), `${text}\n`, text)
   assert.is(shown('see [the docs](https://x.y/a_(b)) now', wide), 'see the docs <blue:(https://x.y/a_(b))> now\n')
   assert.is(shown('[https://x.y](https://x.y)', wide), '<blue:https://x.y>\n')
@@ -70,7 +78,13 @@ test('emphasis by one star or underscore, links and tasks are shown; what only l
   assert.is(shown('- [x] done\n- [ ] open\n- [y] other', wide), '☑ done\n☐ open\n• [y] other\n')
 })
 
-const TABLE = ['| Name | What it does |', '|:---|---|', '| `a` | one |', '| b | **two** and more words than fit |', ''].join('\n')
+const TABLE = [
+  '| Name | What it does |',
+  '|:---|---|',
+  '| `a` | one |',
+  '| b | **two** and more words than fit |',
+  '',
+].join('\n')
 
 test('a table is aligned and fits the terminal, its cells broken between words', () => {
   const lines = shown(`before\n${TABLE}after`, { width: 30 }).split('\n')
@@ -88,7 +102,9 @@ test('a table is aligned and fits the terminal, its cells broken between words',
 
 test('a table with too many columns for the terminal is shown row by row', () => {
   const head = Array.from({ length: 9 }, (_, at) => `column ${at}`)
-  const text = [head, head.map(() => '-'), head.map((_, at) => `value ${at}`)].map(row => `|${row.join('|')}|`).join('\n')
+  const text = [head, head.map(() => '-'), head.map((_, at) => `value ${at}`)]
+    .map(row => `|${row.join('|')}|`)
+    .join('\n')
   const lines = shown(text, { width: 40 }).trimEnd().split('\n')
   assert.is(lines.length, 9)
   assert.is(lines[8], '<bold:column 8>: value 8')

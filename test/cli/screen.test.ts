@@ -49,8 +49,17 @@ test('a long paste stands in the line by its size, and is whole in the text', as
 
 test('Alt-Enter, Ctrl-J and a backslash before Enter begin another line', async () => {
   const { type, takes, close } = open()
-  type('a\x1b\rb\nc\\\rd\r')
+  type('a\x1b\r')
+  await new Promise(resolve => setTimeout(resolve, 300))
+  type('b\nc\\\rd\r')
   assert.equal(await takes(), ['a\nb\nc\nd'])
+  close()
+})
+
+test('a line that was typed before the screen was there is entered', async () => {
+  const { type, takes, close } = open()
+  type('typed ahead\n')
+  assert.equal(await takes(), ['typed ahead'])
   close()
 })
 

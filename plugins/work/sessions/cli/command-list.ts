@@ -35,7 +35,13 @@ export const commandList: readonly Command[] = [
   {
     path: 'run',
     summary: 'Run an agent on a prompt in this folder',
-    args: [{ name: 'prompt', optional: true, summary: 'text of the prompt; - reads standard input, which else goes along with the prompt' }],
+    args: [
+      {
+        name: 'prompt',
+        optional: true,
+        summary: 'text of the prompt; - reads standard input, which else goes along with the prompt',
+      },
+    ],
     options: [
       { name: 'print', type: 'boolean', summary: 'print the answer of the agent and nothing else; nobody is asked' },
       {

@@ -121,29 +121,10 @@ export class EventLines {
         this.#calls.clear()
         this.#diffed.clear()
         return { color: 'bold', text: `> ${content.text}` }
-      case 'tool_call': {
-        const text = `• ${oneLine(content.title)} [${oneLine(content.kind)}]`
-        // Whoever reads a journal sees when a call began; everybody else sees it once, with its result.
-        if (!this.isTimed) {
-          this.#runs(content.tool_call_id, text)
-          return undefined
-        }
-        const known = this.#calls.has(content.tool_call_id)
-        this.#calls.add(content.tool_call_id)
-        return known ? undefined : { color: 'cyan', text: `${text} ${oneLine(content.status)}` }
-      }
-      case 'tool_result': {
-        this.#runs(content.tool_call_id, undefined)
-        const more = this.#moreOf(content)
-        const mark = MARKS[String(content.status)] ?? ''
-        const isFailed = content.status === 'failed'
-        const error = content.error ?? (isFailed ? firstLineOf(content.content) : undefined)
-        const why = typeof error === 'string' ? `: ${oneLine(error)}` : ''
-        return {
-          color: isFailed ? 'red' : 'cyan',
-          text: `• ${oneLine(content.title)} [${oneLine(content.kind)}] ${mark}${why}${more}`,
-        }
-      }
+      case 'tool_call':
+        return this.#toolCall(content)
+      case 'tool_result':
+        return this.#toolResult(content)
       case 'permission':
         return { color: 'yellow', text: this.#permission(content) }
       case 'plan':
@@ -180,6 +161,29 @@ export class EventLines {
           text: `${oneLine(event.type)}: ${oneLine(content.text ?? content.warning ?? content.note ?? '')}`,
         }
     }
+  }
+
+  /** Whoever reads a journal sees when a call began; everybody else sees it once, with its result. */
+  #toolCall(content: Content): Line | undefined {
+    const text = `• ${oneLine(content.title)} [${oneLine(content.kind)}]`
+    if (!this.isTimed) {
+      this.#runs(content.tool_call_id, text)
+      return undefined
+    }
+    const known = this.#calls.has(content.tool_call_id)
+    this.#calls.add(content.tool_call_id)
+    return known ? undefined : { color: 'cyan', text: `${text} ${oneLine(content.status)}` }
+  }
+
+  #toolResult(content: Content): Line {
+    this.#runs(content.tool_call_id, undefined)
+    const more = this.#moreOf(content)
+    const mark = MARKS[String(content.status)] ?? ''
+    const isFailed = content.status === 'failed'
+    const error = content.error ?? (isFailed ? firstLineOf(content.content) : undefined)
+    const why = typeof error === 'string' ? `: ${oneLine(error)}` : ''
+    const text = `• ${oneLine(content.title)} [${oneLine(content.kind)}] ${mark}${why}${more}`
+    return { color: isFailed ? 'red' : 'cyan', text }
   }
 
   /** A tool runs, or (undefined) no longer. */

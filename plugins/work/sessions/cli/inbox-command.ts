@@ -93,7 +93,10 @@ async function answerWords(context: TaskContext, item: Question, base: string): 
   for (const line of asked.question.split('\n')) out.line(out.color('bold', oneLine(line)))
   for (const [at, choice] of (asked.choices ?? []).entries()) out.line(`  ${at + 1}  ${oneLine(choice)}`)
   if (!terminal) return out.line(`answer: ${item.answer} <answer>`)
-  const line = await typedLine(context, asked.choices ? 'Number or text, Enter leaves it: ' : 'Answer, Enter leaves it: ')
+  const line = await typedLine(
+    context,
+    asked.choices ? 'Number or text, Enter leaves it: ' : 'Answer, Enter leaves it: ',
+  )
   if (line === undefined || line.trim() === '') return out.line(`Not answered. To answer it: ${item.answer}`)
   const path = `${base}/clarifications/${encodeURIComponent(asked.request_id)}/answer`
   const { text } = (await client.request('POST', path, answerOf(asked, line))) as { text: string }

@@ -45,7 +45,8 @@ export async function runRun(context: TaskContext): Promise<number> {
 }
 
 const ENDED: Readonly<Record<number, string>> = {
-  [RUN_EXITS.denied]: 'requests of the agent were rejected, for nobody is asked; to allow them: --permissions approve-all',
+  [RUN_EXITS.denied]:
+    'requests of the agent were rejected, for nobody is asked; to allow them: --permissions approve-all',
   [RUN_EXITS.canceled]: 'the turn was canceled',
 }
 
@@ -73,7 +74,12 @@ async function runShown(context: TaskContext): Promise<number> {
   const begun = { id, agent: session.agent_name, workspace: root, permissions: session.permissions }
   if (out.json) row(context, { type: 'run_started', session_id: id, ...begun })
   const attachments = await sendFiles(context, base, files)
-  const end = await converse(context, { base, root, talk, id }, { text, ...(files.length > 0 && { attachments }) }, before)
+  const end = await converse(
+    context,
+    { base, root, talk, id },
+    { text, ...(files.length > 0 && { attachments }) },
+    before,
+  )
   const changes = end === 'detached' ? undefined : await changesOf?.()
   if (out.json) {
     row(context, {
@@ -98,7 +104,12 @@ async function runShown(context: TaskContext): Promise<number> {
 /** Sends the prompt and follows it, and what is typed meanwhile, to the end. */
 async function converse(
   context: TaskContext,
-  { base, root, talk, id }: { readonly base: string; readonly root: string; readonly talk: Conversation; readonly id: string },
+  {
+    base,
+    root,
+    talk,
+    id,
+  }: { readonly base: string; readonly root: string; readonly talk: Conversation; readonly id: string },
   body: { readonly text: string; readonly attachments?: readonly string[] },
   before: number,
 ): Promise<RunEnd> {

@@ -1,3 +1,4 @@
+import { shellWord } from '../../../../kernel/kit/commands/command-line.js'
 import type { PermissionMode } from '../../../agents/agents/api.js'
 import type { PermissionParams, ToolCallFields } from '../acp/schemas.js'
 
@@ -120,6 +121,10 @@ export function wantedAction(call: ToolCallFields | undefined, known: Partial<To
       newText: typeof newText === 'string' ? newText : '',
     })),
     ...(argv && { command: argv.join(' '), argv }),
+    // A word with blanks in it is one word for a person too.
+    ...(argv &&
+      argv.length > 1 &&
+      argv.some(word => shellWord(word) !== word) && { shown: argv.map(shellWord).join(' ') }),
     ...(!argv && written && { written: written.join(' ') }),
   }
 }

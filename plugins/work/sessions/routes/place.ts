@@ -24,6 +24,7 @@ export const fields = [
   { header: 'Permissions', path: 'permissions' },
   { header: 'Doing', path: 'activity.last_activity_kind' },
   { header: 'Tool', path: 'activity.current_tool' },
+  { header: 'Attached', path: 'attached_to' },
   { header: 'Created', path: 'created_at', as: 'time' },
   { header: 'Updated', path: 'updated_at', as: 'ago' },
 ] as const

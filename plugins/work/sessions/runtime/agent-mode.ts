@@ -18,7 +18,9 @@ export async function changeAgentMode(live: LiveSession | undefined, mode: strin
   const { agent, permissions, guards } = running
   const { modes } = agent.session
   if (!modes.includes(mode)) {
-    throw SessionErrors.agent_mode_invalid(`the agent has no mode ${shown(mode)}, only: ${modes.map(one => shown(one)).join(', ')}`)
+    throw SessionErrors.agent_mode_invalid(
+      `the agent has no mode ${shown(mode)}, only: ${modes.map(one => shown(one)).join(', ')}`,
+    )
   }
   const guard = guards.first?.by
   if (guard !== undefined && mode !== PLAN && !ASKING.includes(mode)) {

@@ -46,7 +46,9 @@ export async function chooseRuntime(agent: Choosable, wish: RuntimeWish): Promis
   else if (began !== undefined) await go(`model ${began}`, wayBack(options, began))
   // The efforts that there are may be those of the model.
   const effort = wish.effort ?? currentEffort(agent.choices.began)
-  if (effort !== undefined) await go(`effort ${effort}`, wayToEffort(agent.choices.options, effort))
+  const way = effort === undefined ? undefined : wayToEffort(agent.choices.options, effort)
+  // That another model has not the effort with which the agent began is against nobody's wish.
+  if (way && (wish.effort !== undefined || way.way !== 'none')) await go(`effort ${effort}`, way)
   const resolution = wish.speed && (await chooseSpeed(agent, wish.speed))
   const told = currentModel(agent.choices.options)
   const toldEffort = currentEffort(agent.choices.options)

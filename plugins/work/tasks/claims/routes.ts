@@ -51,7 +51,7 @@ export const claimRoutes = [
             { header: 'Channel', path: 'coordination_channel.id' },
           ],
         },
-        done: 'no run to claim. For tasks in the workspace of the session: svc task next --scope workspace',
+        done: 'no run to claim. --scope workspace looks in the workspace of the session, --scope global at global tasks',
       }),
       tool('task_run_claim_next', WORKING, {
         description:

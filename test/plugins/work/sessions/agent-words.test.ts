@@ -8,7 +8,10 @@ let world: World
 test.before(async () => {
   world = await openWorld({ env: { ...process.env, ACME_TOKEN: 'withheld' } })
   await world.agent('plain')
-  await world.agent('moded', { flags: '--modes=default,plan,acceptEdits,bypassPermissions', permissions: 'approve-reads' })
+  await world.agent('moded', {
+    flags: '--modes=default,plan,acceptEdits,bypassPermissions',
+    permissions: 'approve-reads',
+  })
   await world.agent('late', { flags: '--late-login --login-file=/nowhere/at/all' })
 })
 test.after(() => world.close())
@@ -47,7 +50,11 @@ test('an update for another session is not shown in this one', async () => {
 
 test('two messages that come one after the other do not run together', async () => {
   const { at } = await world.session('plain')
-  const parts = [chunk('It has ', { messageId: 'a' }), chunk('issues.', { messageId: 'a' }), chunk('Fixed.', { messageId: 'b' })]
+  const parts = [
+    chunk('It has ', { messageId: 'a' }),
+    chunk('issues.', { messageId: 'a' }),
+    chunk('Fixed.', { messageId: 'b' }),
+  ]
   assert.is(said(await world.prompt(at, parts.join('\n'))), 'It has issues.\n\nFixed.')
 })
 
@@ -114,6 +121,29 @@ test('a session is taken over where that is said, and the holder before is told'
   const taken = await attach('phone', { take_over: true })
   assert.is(taken.body.attach.attached_to, 'phone')
   assert.equal([(await attach('desk')).status, (await attach('desk')).body.code], [409, 'session_attached'])
+})
+
+test('a command of several words is shown as a person would type it', async () => {
+  const { at } = await world.session('moded')
+  const toolCall = {
+    toolCallId: 'c',
+    kind: 'execute',
+    title: 'seq',
+    rawInput: { command: ['/bin/bash', '-lc', 'seq 1 300'] },
+  }
+  const options = [{ optionId: 'n', name: 'n', kind: 'reject_once' }]
+  await world.kernel.request('POST', `${at}/prompt`, { text: `ask ${JSON.stringify({ toolCall, options })}` })
+  const { content } = await world.until(at, event => event.type === 'permission')
+  assert.is(content.command, "/bin/bash -lc 'seq 1 300'")
+  await world.kernel.request('POST', `${at}/prompt/cancel`)
+})
+
+test('an effort with which the agent began and that a model has not is against no wish', async () => {
+  await world.agent('odd', { flags: '--options --effort=odd' })
+  const { at } = await world.session('odd', { model: 'large' })
+  assert.equal(warnings(await world.prompt(at, 'say x')), [])
+  const other = await world.session('odd', { model: 'large', reasoning_effort: 'xhigh' })
+  assert.equal(warnings(await world.prompt(other.at, 'say x')), ['runtime_not_taken'])
 })
 
 test.run()
