@@ -5,7 +5,7 @@ import type { Parameter, RouteCommand } from './commands/command-data.js'
 import { type Given, parseJson } from './commands/given.js'
 import { usageLine } from './commands/help.js'
 import { expandShorthands, shorthandsFor } from './commands/shorthands.js'
-import { CliFault, usageFault } from './fault.js'
+import { CliFault, exitCodes, usageFault } from './fault.js'
 import type { Io } from './io.js'
 import { readText } from './run.js'
 import { cellText, pick } from './show/cells.js'
@@ -19,32 +19,41 @@ interface World {
   readonly client: DaemonClient
 }
 
-/** Runs a command made from a route: the request that its arguments say, and the reply as the caller wants to see it. */
-export async function runRoute(entry: RouteCommand, given: Given, world: World): Promise<void> {
+/** Commands whose reply says whether what they looked at is well: exit code 1 when it is not. */
+const findsErrors: Readonly<Record<string, (reply: unknown) => boolean>> = {
+  doctor: reply => pick(reply, 'status') === 'error',
+}
+
+/**
+ * Runs a command made from a route: the request that its arguments say, and the reply as the caller wants to see it. Resolves to the
+ * exit code.
+ */
+export async function runRoute(entry: RouteCommand, given: Given, world: World): Promise<number> {
   const values = await decodeGiven(entry, given, world)
   const params = { ...values.path, ...(await findHidden(entry, values.path, world.client)) }
   if (given.options.follow === true && entry.follow) {
     const query = new URLSearchParams(entry.follow.query as Record<string, string>).toString()
     await follow(entry, `${fillPath(entry.follow.path, params)}${query && `?${query}`}`, world)
-    return
+    return exitCodes.done
   }
   const query = new URLSearchParams(values.query).toString()
   const url = `${fillPath(entry.url, params)}${query && `?${query}`}`
   if (entry.stream) {
     await follow(entry, url, world)
-    return
+    return exitCodes.done
   }
   if (given.options.watch === true) {
     const ask = () => world.client.request(entry.method, url)
     const { watchReplies } = await import('./watch-route.js')
     await watchReplies(ask, (reply, out) => show(entry, reply, params, out), world)
-    return
+    return exitCodes.done
   }
   const empty = Object.keys(values.body).length === 0
   const body = entry.body === 'none' || (entry.body === 'optional' && empty) ? undefined : values.body
   const reply = await world.client.request(entry.method, url, body)
   show(entry, reply, { ...values.query, ...params }, world.out)
   notePage(entry, reply, world.out)
+  return findsErrors[entry.path]?.(reply) ? exitCodes.failed : exitCodes.done
 }
 
 /** A list that is longer than what was shown says so: half a list must not pass for the whole. */

@@ -133,10 +133,7 @@ function execute(entry: Entry, given: Given, world: World): Promise<number> {
 }
 
 async function carryOut(entry: Entry, given: Given, world: World): Promise<number> {
-  if (entry.kind === 'route') {
-    await (await import('./run-route.js')).runRoute(entry, given, world)
-    return exitCodes.done
-  }
+  if (entry.kind === 'route') return (await import('./run-route.js')).runRoute(entry, given, world)
   if (startsDaemon(entry.path) && !given.isDryRun) await ensureDaemon(world)
   const plain = contextOf(entry, await withWorkspace(entry, given, world), world)
   const context: LocalContext = isLive(entry.path)

@@ -3,6 +3,7 @@ import * as v from 'valibot'
 import { DiskHealth, StatusHealth } from './daemon/health.js'
 import {
   SchemaStream,
+  StatusAttention,
   StatusAutomation,
   StatusBridges,
   StatusConfig,
@@ -40,6 +41,7 @@ export const StatusReply = v.object({
   health: StatusHealth,
   memory: StatusMemory,
   automation: StatusAutomation,
+  attention: v.optional(StatusAttention),
   tasks: StatusTasks,
   bridges: StatusBridges,
   providers: v.optional(v.array(StatusProvider)),

@@ -111,6 +111,19 @@ export const StatusAutomation = v.object({
 })
 export type StatusAutomation = v.InferOutput<typeof StatusAutomation>
 
+/** What went wrong since the last look: numbers of what was neither acknowledged nor is well again. */
+export const StatusAttention = v.object({
+  /** Jobs and triggers whose latest run failed. */
+  failed: v.optional(Integer),
+  /** Jobs of which an occurrence was not run. */
+  missed: v.optional(Integer),
+  /** Questions that nobody answered in time. */
+  expired: v.optional(Integer),
+  summary: v.optional(v.string()),
+  status: v.optional(v.string()),
+})
+export type StatusAttention = v.InferOutput<typeof StatusAttention>
+
 /** Tasks of one owner. */
 export const TaskOwnerTotal = v.object({ count: Integer, owner_kind: v.string(), owner_ref: v.string() })
 export type TaskOwnerTotal = v.InferOutput<typeof TaskOwnerTotal>

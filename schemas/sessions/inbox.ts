@@ -56,7 +56,27 @@ export const InboxSuggestion = v.object({
 })
 export type InboxSuggestion = v.InferOutput<typeof InboxSuggestion>
 
-export const InboxItem = v.union([InboxQuestion, InboxTask, InboxSuggestion])
+/** What went wrong while nobody looked: listed until it is well again or acknowledged. */
+export const InboxMishap = v.object({
+  /** Of the item in the list of attention. */
+  item_id: v.string(),
+  kind: v.pipe(
+    v.picklist(['failed', 'missed', 'expired']),
+    v.description('a job failed, an occurrence of a job was not run, or nobody answered a question in time'),
+  ),
+  title: v.string(),
+  workspace_id: v.optional(v.string()),
+  session_id: v.optional(v.string()),
+  agent_name: v.optional(v.string()),
+  /** What to run to see more of it. */
+  show: v.optional(v.string()),
+  /** What to run when it was seen. */
+  command: v.string(),
+  created_at: Timestamp,
+})
+export type InboxMishap = v.InferOutput<typeof InboxMishap>
+
+export const InboxItem = v.union([InboxQuestion, InboxTask, InboxSuggestion, InboxMishap])
 export type InboxItem = v.InferOutput<typeof InboxItem>
 
 /** GET /api/inbox: the oldest first. */

@@ -91,6 +91,7 @@ export default definePlugin({
               { header: 'Sessions', path: 'daemon.total_sessions' },
               { header: 'Jobs', path: 'automation.jobs.total' },
               { header: 'Enabled jobs', path: 'automation.jobs.enabled' },
+              { header: 'Since the last look', path: 'attention.summary' },
               { header: 'Queued task runs', path: 'tasks.queue_depth_total' },
               { header: 'Next fire', path: 'automation.next_fire', as: 'ago' },
               { header: 'Failing kinds', path: 'health.reconcile.failing', as: 'list' },

@@ -87,6 +87,19 @@ export const AttentionAsked = event(
   }),
 )
 
+/** A question of an agent ended because nobody answered it in time. */
+export const AttentionExpired = event(
+  'attention.expired',
+  v.object({
+    /** Of the item that the question was in the list of attention. */
+    item_id: v.string(),
+    title: v.string(),
+    session_id: v.string(),
+    agent_name: v.string(),
+    workspace_id: v.string(),
+  }),
+)
+
 const presets = command('notifications presets list')
 const help = command('notifications preset create', '--help')
 

@@ -1,11 +1,18 @@
 import { definePlugin, maybe, surfaceOf } from '../../../kernel/plugin.js'
-import { Checks } from '../../desk/daemon/api.js'
+import { Checks, StatusMembers } from '../../desk/daemon/api.js'
 import { Workspaces } from '../../desk/workspaces/api.js'
 import { Events } from '../../platform/events/api.js'
-import { Sessions } from '../../work/sessions/api.js'
+import { InboxSources, Sessions } from '../../work/sessions/api.js'
 import { Tasks } from '../../work/tasks/api.js'
 import { Bridges } from '../bridges/api.js'
-import { AgentNotice, AttentionAsked, AttentionSources, NotificationErrors, Notifications } from './api.js'
+import {
+  AgentNotice,
+  AttentionAsked,
+  AttentionExpired,
+  AttentionSources,
+  NotificationErrors,
+  Notifications,
+} from './api.js'
 import { commands } from './command-list.js'
 import { needs } from './needs.js'
 import { routes } from './routes.js'
@@ -26,7 +33,7 @@ export default definePlugin({
   tables: migrations,
   errors: [NotificationErrors],
   settings: [BridgeNotificationTimeout],
-  events: [AgentNotice, AttentionAsked],
+  events: [AgentNotice, AttentionAsked, AttentionExpired],
   owned: [
     { by: Workspaces, table: 'notifications_notice', column: 'workspace_id' },
     { by: Workspaces, table: 'notifications_trouble', column: 'workspace_id' },
@@ -34,7 +41,11 @@ export default definePlugin({
     { by: Tasks, table: 'notifications_trouble', column: 'source_id' },
     { by: Tasks, table: 'notifications_subscription', column: 'task_id' },
   ],
-  registries: [contribute(Checks, self => [{ id: 'notifications', category: 'notifications', run: self.check }])],
+  registries: [
+    contribute(Checks, self => [{ id: 'notifications', category: 'notifications', run: self.check }]),
+    contribute(StatusMembers, self => [{ path: 'attention', read: () => self.mishaps.status() }]),
+    contribute(InboxSources, self => [{ read: most => self.mishaps.inbox(most) }]),
+  ],
   services: [{ name: 'dispatch', run: (self, signal) => self.dispatcher.run(signal) }],
   taps: [
     tap(

@@ -8,6 +8,7 @@ import type { DeliveryStanding } from '../bridges/api.js'
 import type { NotificationsApi } from './api.js'
 import { Asked } from './attention/asked.js'
 import { Attention } from './attention/attention.js'
+import { Mishaps } from './attention/mishaps.js'
 import { isTrouble, Troubles } from './attention/troubles.js'
 import { checks } from './checks.js'
 import { Dispatcher } from './dispatch/dispatcher.js'
@@ -23,6 +24,7 @@ export class NotificationsService implements NotificationsApi {
   readonly presets: Presets
   readonly dispatcher: Dispatcher
   readonly attention: Attention
+  readonly mishaps: Mishaps
   readonly notices: Notices
   readonly subscriptions: Subscriptions
   readonly #troubles: Troubles
@@ -38,6 +40,7 @@ export class NotificationsService implements NotificationsApi {
     this.notices = new Notices(kernel)
     this.#troubles = new Troubles(kernel)
     this.attention = new Attention(kernel, this.#troubles, this.notices)
+    this.mishaps = new Mishaps(this.attention)
     this.#asked = new Asked(kernel)
   }
 
@@ -89,5 +92,5 @@ export class NotificationsService implements NotificationsApi {
   }
 
   /** What the doctor finds. */
-  readonly check = async () => checks(this.kernel, this.presets)
+  readonly check = async () => [...this.mishaps.findings(), ...checks(this.kernel, this.presets)]
 }

@@ -22,6 +22,8 @@ import { openWorkspaceOf } from './runs/run-place.js'
 import { isFinal, type RunRow } from './runs/run-row.js'
 import type { RunStore } from './runs/runs.js'
 
+/** Why a run failed whose session asked a person in vain. */
+export const QUESTION_EXPIRED = 'question_expired'
 /** How long a session may take to end after its turn before the run counts as failed. */
 const STOP_MS = 10_000
 
@@ -86,9 +88,9 @@ export class Dispatcher {
   async #run(first: RunRow, firstDefinition: DefinitionRecord, active: Active): Promise<void> {
     let [run, definition] = [first, firstDefinition]
     for (;;) {
-      const { status } = await this.#attempt(run, definition, active)
+      const ending = await this.#attempt(run, definition, active)
       if (run.trigger_id === null) this.ended(run.job_id)
-      const delay = status === 'failed' ? retryDelay(definition.spec, run.attempt) : undefined
+      const delay = isRetried(ending) ? retryDelay(definition.spec, run.attempt) : undefined
       if (delay === undefined || !(await this.#pause(delay))) return
       const again = await this.#again(run)
       if (!again) return
@@ -186,7 +188,7 @@ export class Dispatcher {
   }
 
   #ending(session: string, outcome: TurnOutcome): Ending {
-    if (outcome.status === 'completed') return { status: 'completed', error: expiredText(outcome.expired ?? 0) }
+    if (outcome.status === 'completed') return completed(outcome.expired ?? 0)
     if (outcome.status === 'canceled') return { status: 'canceled', error: 'user_canceled: the turn was canceled' }
     const crashed = this.kernel.needs.sessions.get(session)?.stopReason === 'agent_crashed'
     return {
@@ -225,8 +227,12 @@ function describe(error: unknown): string {
   return error instanceof Fault ? coded(error.code, error.message) : messageOf(error)
 }
 
-/** Note of a completed run about permission requests that expired; undefined without any. */
-function expiredText(count: number): string | undefined {
-  if (count === 0) return undefined
-  return `requests_expired: ${count === 1 ? '1 request' : `${count} requests`} expired without an answer`
+/** A turn that ended after nobody answered one of its questions did not do what it was asked for. */
+function completed(expired: number): Ending {
+  if (expired === 0) return { status: 'completed' }
+  const count = expired === 1 ? '1 question' : `${expired} questions`
+  return { status: 'failed', error: coded(QUESTION_EXPIRED, `${count} expired without an answer`) }
 }
+
+/** Nobody answers the next attempt either. */
+const isRetried = ({ status, error = '' }: Ending) => status === 'failed' && !error.startsWith(`${QUESTION_EXPIRED}:`)

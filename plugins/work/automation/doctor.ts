@@ -1,9 +1,10 @@
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import { finding } from '../../desk/daemon/api.js'
+import { QUESTION_EXPIRED } from './dispatch.js'
 import type { NoteworthyRuns } from './runs/noteworthy.js'
 import type { RunRow } from './runs/run-row.js'
 
-/** Doctor items: the scheduler, and jobs and triggers whose latest run failed or had requests that expired unanswered. */
+/** Doctor items: the scheduler, and jobs and triggers whose latest run failed. */
 export function findings(
   { running, isEnabled, jobs }: { readonly running: boolean; readonly isEnabled: boolean; readonly jobs: number },
   runs: NoteworthyRuns,
@@ -31,22 +32,22 @@ export function findings(
         }
 
   const fired = runs.latestTriggerFailures(100).filter(run => isTrigger(run.trigger_id ?? ''))
-  const troubled = [...runs.latestFailures(20), ...runs.latestNoted(20), ...fired.slice(0, 20)]
+  const troubled = [...runs.latestFailures(20), ...fired.slice(0, 20)]
   return [finding({ id: 'scheduler', category: 'automation', ...scheduler }), ...troubled.map(trouble)]
 }
 
 /** Doctor item for the latest run of a job or trigger. */
 function trouble(run: RunRow): DiagnosticItem {
   const [noun, of] = run.trigger_id === null ? ['job', run.job_id] : ['trigger', run.trigger_id]
-  const failed = run.status === 'failed'
+  const expired = run.error?.startsWith(`${QUESTION_EXPIRED}:`) ?? false
   return finding({
     id: noun === 'job' ? `scheduler:${of}` : `trigger:${of}`,
-    code: failed ? 'automation_run_failed' : 'automation_requests_expired',
+    code: expired ? 'automation_question_expired' : 'automation_run_failed',
     category: 'automation',
     severity: 'warning',
-    title: failed
-      ? `the latest run of ${noun} ${of} failed`
-      : `the latest run of ${noun} ${of} had unanswered requests`,
+    title: expired
+      ? `the latest run of ${noun} ${of} asked, and nobody answered in time`
+      : `the latest run of ${noun} ${of} failed`,
     message: run.error ?? 'no error message was recorded',
     suggested_command: noun === 'job' ? `svc automation jobs history ${of}` : `svc automation triggers history ${of}`,
     evidence: { run_id: run.id, ...(run.session_id === null ? {} : { session_id: run.session_id }) },

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { command } from '../../../../kernel/kit/commands/command-line.js'
 import type { Recorded } from '../../../work/sessions/api.js'
-import { AttentionAsked } from '../api.js'
+import { AttentionAsked, AttentionExpired } from '../api.js'
 import { oneLine } from '../dispatch/happening.js'
 import type { K } from '../needs.js'
 
@@ -15,11 +15,15 @@ const Pending = v.object({
   command: v.optional(v.string()),
 })
 
+/** What a journal says of a question that nobody answered in time. */
+const Expired = v.object({ request_id: v.string(), resolved_by: v.literal('timeout') })
+
 /** Tells the event log of the questions of agents, which are else in the journals of their sessions alone. */
 export class Asked {
   constructor(private readonly kernel: K) {}
 
   recorded({ sessionId, content }: Recorded): Promise<void> | undefined {
+    if (content.resolved_by === 'timeout' && v.is(Expired, content)) return this.#expired(sessionId, content.request_id)
     if (content.status !== 'pending' || !v.is(Pending, content)) return undefined
     const { request_id: id, note, question, title, command: asked } = content
     const session = this.kernel.needs.sessions.current?.get(sessionId)
@@ -41,5 +45,24 @@ export class Asked {
     }
     const about = { scope: session.workspaceId, subject: sessionId }
     return this.kernel.db.tx(t => void this.kernel.needs.events.emit(t, AttentionAsked, payload, about))
+  }
+
+  #expired(sessionId: string, id: string): Promise<void> | undefined {
+    const { events, sessions } = this.kernel.needs
+    const session = sessions.current?.get(sessionId)
+    if (!session) return undefined
+    const item = `question:${sessionId}:${id}`
+    const asked = events.latest({ name: AttentionAsked.name, subject: sessionId })?.payload as
+      | { readonly item_id: string; readonly title: string }
+      | undefined
+    const payload = {
+      item_id: item,
+      title: asked?.item_id === item ? asked.title : `a question of ${session.name || session.agentName}`,
+      session_id: sessionId,
+      agent_name: session.agentName,
+      workspace_id: session.workspaceId,
+    }
+    const about = { scope: session.workspaceId, subject: sessionId }
+    return this.kernel.db.tx(t => void events.emit(t, AttentionExpired, payload, about))
   }
 }

@@ -64,13 +64,21 @@ export class Attention {
 
   /** The entries that the default profile has acknowledged on no surface, of a workspace or all; the newest first. */
   unseen(workspaceId?: string): AttentionEntry[] {
+    return this.#withoutReceipt(this.entries()).filter(
+      ({ workspaceId: of }) => workspaceId === undefined || of === workspaceId,
+    )
+  }
+
+  /** {@link unseen} of what events told of. */
+  unseenTroubles(): AttentionEntry[] {
+    return this.#withoutReceipt(this.troubles.entries())
+  }
+
+  #withoutReceipt(entries: readonly AttentionEntry[]): AttentionEntry[] {
     const seen = new Map<string, Set<number>>()
     for (const { item, generation } of receipts.all(this.kernel.db, { profile: DEFAULT_PROFILE }))
       seen.set(item, (seen.get(item) ?? new Set()).add(generation))
-    return this.entries().filter(
-      ({ id, generation, workspaceId: of }) =>
-        (workspaceId === undefined || of === workspaceId) && !seen.get(id)?.has(generation),
-    )
+    return entries.filter(({ id, generation }) => !seen.get(id)?.has(generation))
   }
 
   async list(query: AttentionQuery): Promise<AttentionReply> {

@@ -1,10 +1,14 @@
-import type { InboxItem, InboxQuestion, InboxSuggestion, InboxTask } from '../../../../schemas/sessions.js'
+import type { InboxItem, InboxMishap, InboxQuestion, InboxSuggestion, InboxTask } from '../../../../schemas/sessions.js'
 import type { FinishedSession } from '../../../work/sessions/api.js'
 import type { AttentionEntry } from '../api.js'
 
-/** What waits in sessions, tasks and automation, as entries. */
+/** What waits in sessions, tasks and automation, as entries; mishaps are entries by themselves. */
 export const inboxEntries = (items: readonly InboxItem[]): AttentionEntry[] =>
-  items.map(item => ('interaction_id' in item ? question(item) : 'task_id' in item ? task(item) : suggestion(item)))
+  items
+    .filter(waits)
+    .map(item => ('interaction_id' in item ? question(item) : 'task_id' in item ? task(item) : suggestion(item)))
+
+const waits = (item: InboxItem): item is Exclude<InboxItem, InboxMishap> => !('item_id' in item)
 
 function question(item: InboxQuestion): AttentionEntry {
   const { interaction_id: id, session_id: sessionId, kind, title, command, answer, created_at: at } = item

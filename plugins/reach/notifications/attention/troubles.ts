@@ -19,6 +19,8 @@ const session = { of: 'session', kind: 'failure', request: 'review' } as const
 const provider = { of: 'provider', kind: 'provider', request: 'repair' } as const
 const bridge = { of: 'bridge', kind: 'bridge', request: 'repair' } as const
 
+const RUN_ENDED = 'automation.run.ended'
+
 /** Events that begin something a person has to look at. */
 const BEGINS: Readonly<Record<string, Trouble>> = {
   'task.run_failed': task,
@@ -34,7 +36,8 @@ const BEGINS: Readonly<Record<string, Trouble>> = {
   'bridge.error': bridge,
   'bridge.degraded': bridge,
   'bridge.delivery_failed': { of: 'delivery', kind: 'delivery', request: 'resend' },
-  'automation.run.ended': { of: 'automation', kind: 'failure', request: 'review' },
+  [RUN_ENDED]: { of: 'automation', kind: 'failure', request: 'review' },
+  'attention.expired': { of: 'expired', kind: 'question', request: 'review' },
 }
 
 /** Events that end a trouble, and the trouble that each ends. */
@@ -69,6 +72,9 @@ export class Troubles {
     }
     const happening = happeningOf(this.kernel, event)
     const begins = Object.hasOwn(BEGINS, event.name) ? BEGINS[event.name] : undefined
+    // The run of a job says itself that a question of its session expired.
+    if (event.name === RUN_ENDED && happening.sessionId !== undefined)
+      troubles.delete(own, { id: `expired:${happening.sessionId}` })
     if (begins && happening.outcome === 'failure') {
       const row = rowOf(begins, happening, event)
       troubles.replace(own, row)
@@ -125,7 +131,7 @@ function entryOf(row: TroubleRow): AttentionEntry {
   return {
     ...{ id, kind, requestKind: request, sourceId, generation: seq, occurredAt: at, title, detail },
     ...((of === 'task' || of === 'budget') && { taskId: sourceId }),
-    ...(of === 'session' && { sessionId: sourceId }),
+    ...((of === 'session' || of === 'expired') && { sessionId: sourceId }),
     ...(row.workspace_id !== undefined && { workspaceId: row.workspace_id }),
     ...(row.agent_name !== undefined && { agentName: row.agent_name }),
     ...(row.command !== undefined && { command: row.command }),

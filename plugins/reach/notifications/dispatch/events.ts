@@ -35,6 +35,9 @@ const showRun = ({ run, task }: Known) =>
   run === undefined ? showTask({ task } as Known) : command('task run show', run)
 const showSession = ({ session }: Known) => (session === undefined ? undefined : command('session status', session))
 const failed = ({ status }: Payload) => status === 'failed'
+/** An occurrence of a job that did not run: nothing was there to run it, or no slot was free in time. */
+const missed = ({ status, error }: Payload) => status === 'canceled' && MISSED.test(String(error))
+export const MISSED = /^(?:misfire_grace_exceeded|concurrency_limit)\b/
 
 const task = (severity: Severity, said: string, more: Partial<Meaning> = {}): Meaning => ({
   severity,
@@ -117,10 +120,12 @@ export const MEANINGS: Readonly<Record<string, Meaning>> = {
   'provider.recovered': provider('info', 'Provider works again', { outcome: 'success' }),
   'automation.run.ended': {
     severity: payload => (failed(payload) ? 'error' : payload.status === 'canceled' ? 'warning' : 'info'),
-    title: ({ subject, payload }) => `Automation run ${payload.status}: ${subject}`,
+    title: ({ subject, payload }) =>
+      missed(payload) ? `Job was not run: ${subject}` : `Automation run ${payload.status}: ${subject}`,
     why: ({ error }) => error,
     next: ({ payload }) => command('automation runs get', String(payload.id)),
-    outcome: payload => (failed(payload) ? 'failure' : payload.status === 'completed' ? 'success' : undefined),
+    outcome: payload =>
+      failed(payload) || missed(payload) ? 'failure' : payload.status === 'completed' ? 'success' : undefined,
   },
   'bridge.ready': bridge('info', 'Bridge is connected', { outcome: 'success' }),
   'bridge.degraded': bridge('warning', 'Bridge is degraded'),
@@ -148,6 +153,12 @@ export const MEANINGS: Readonly<Record<string, Meaning>> = {
     title: ({ payload }) => `${payload.title}`,
     why: ({ detail }) => detail,
     next: ({ payload }) => (typeof payload.command === 'string' ? payload.command : undefined),
+  },
+  'attention.expired': {
+    severity: 'warning',
+    title: ({ payload }) => `Nobody answered in time: ${payload.title}`,
+    next: showSession,
+    outcome: 'failure',
   },
   'agent.notice': {
     severity: 'info',

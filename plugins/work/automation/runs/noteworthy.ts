@@ -1,9 +1,6 @@
 import type { Db } from '../../../../kernel/plugin.js'
 import type { RunRow } from './run-row.js'
 
-/** Number of newest runs that doctor searches for expired requests. */
-const NOTED_AMONG = 500
-
 /** Runs that doctor tells of. */
 export class NoteworthyRuns {
   constructor(private readonly db: Pick<Db, 'all'>) {}
@@ -26,22 +23,6 @@ export class NoteworthyRuns {
       `SELECT r.* FROM automation_run r WHERE r.status = 'failed' AND r.trigger_id IS NOT NULL
          AND NOT EXISTS
            (SELECT 1 FROM automation_run WHERE trigger_id = r.trigger_id AND seq > r.seq AND status <> 'canceled')
-       ORDER BY r.seq DESC LIMIT +?`,
-      [limit],
-    )
-  }
-
-  /**
-   * Completed runs with a note (such as expired requests) that are the latest of their job; newest first. Searches the
-   * newest {@link NOTED_AMONG} runs, because there is no index.
-   */
-  latestNoted(limit: number): RunRow[] {
-    return this.db.all<RunRow>(
-      `SELECT r.* FROM automation_run r WHERE r.status = 'completed' AND r.error IS NOT NULL
-         AND r.seq > (SELECT max(seq) FROM automation_run) - ${NOTED_AMONG}
-         AND EXISTS (SELECT 1 FROM automation_cursor WHERE job = r.job_id)
-         AND NOT EXISTS
-           (SELECT 1 FROM automation_run WHERE job_id = r.job_id AND seq > r.seq AND status <> 'canceled')
        ORDER BY r.seq DESC LIMIT +?`,
       [limit],
     )

@@ -183,6 +183,7 @@ async function start(
     turnId: () => listener.turnId(),
     record: (turnId, content) => listener.note(turnId, content),
     warn: (turnId, content) => listener.warn(turnId, content),
+    expired: turnId => permissions.expire(turnId),
   })
   const surround = () =>
     surroundingsOf(context, {

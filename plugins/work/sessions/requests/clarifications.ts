@@ -63,6 +63,8 @@ export interface ClarificationContext {
   record(turnId: string, content: EventContent): void
   /** Writes a warning into the journal. */
   warn(turnId: string, content: EventContent): void
+  /** Nobody answered a question of this turn in time. */
+  expired(turnId: string): void
 }
 
 /** The questions that an agent puts to a person in words, beside those for permission. */
@@ -166,6 +168,7 @@ export class Clarifications {
         timer?.cancel()
         signal?.removeEventListener('abort', withdraw)
         this.#answered.add(request_id)
+        if (how.by === 'timeout') this.context.expired(turnId)
         for (const old of this.#answered) if (this.#answered.size > MAX_REMEMBERED) this.#answered.delete(old)
         const resolved_by = how.by === 'declined' ? 'person' : how.by
         record(turnId, { note: 'clarification', request_id, status: 'resolved', resolved_by, ...saidOf(how) })

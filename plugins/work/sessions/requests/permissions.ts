@@ -95,6 +95,11 @@ export class Permissions {
     return this.#waiting.expiredIn(turnId)
   }
 
+  /** Counts a question of a turn that was asked beside those for permission. */
+  expire(turnId: string): void {
+    this.#waiting.expire(turnId)
+  }
+
   /**
    * Was a call that changes something carried out without a question although the mode wants one. Only the agent
    * can ask: what its own tools do without asking, nothing here holds up.

@@ -2,8 +2,9 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { definePlugin, surfaceOf } from '../../../../kernel/plugin.js'
 import { type AttentionEntry, AttentionSources } from '../../../../plugins/reach/notifications/api.js'
-import type { FinishedSession } from '../../../../plugins/work/sessions/api.js'
-import type { InboxItem } from '../../../../schemas/sessions.js'
+import { type FinishedSession, InboxSources } from '../../../../plugins/work/sessions/api.js'
+import type { InboxItem, InboxMishap } from '../../../../schemas/sessions.js'
+import { probe } from '../../../../testing/look.js'
 import { bridge, type Scene, scene } from './scene.js'
 
 const LIST = '/api/notifications/attention'
@@ -188,6 +189,80 @@ test('what is well again leaves the list by itself', async () => {
   await s.emit('automation.run.ended', { ...job, status: 'failed' })
   await s.emit('record.deleted', { kind: 'automation.job', id: 'job_1', version: 2 })
   assert.equal(await ids(s), [], 'a job that is deleted cannot run again')
+  await s.close()
+})
+
+test('jobs that failed or were not run and expired questions are in inbox, status and doctor until they are seen', async () => {
+  const inside = probe({})
+  const s = await scene({ plugins: [inside.plugin] })
+  const ada = s.agent({ name: 'Docs' })
+  const other = s.agent({ id: 'ses_other', name: 'Other' })
+  const expired = {
+    item_id: 'question:x',
+    title: 'Docs wants to: rm -rf dist',
+    agent_name: 'ada',
+    workspace_id: s.workspace,
+  }
+  const run = (id: string, job: string, status: string, error: string, more = {}) => ({
+    name: 'automation.run.ended',
+    payload: { id, job_id: job, status, error, ...more },
+  })
+  await s.emitAll([
+    run('run_1', 'job_1', 'failed', 'agent_crashed: exit 1'),
+    run('run_2', 'job_2', 'canceled', 'misfire_grace_exceeded: due at 2:00, the daemon was not running'),
+    run('run_3', 'job_3', 'canceled', 'fire_limit: already ran 2 times'),
+    { name: 'attention.expired', payload: { ...expired, session_id: other.id } },
+    run('run_4', 'job_4', 'failed', 'question_expired: 1 question expired without an answer', { session_id: other.id }),
+  ])
+  const question = { request_id: 'per_1', title: 'rm -rf dist' }
+  await s.record(ada, { ...question, status: 'pending' }, 'permission')
+  await s.record(
+    ada,
+    { request_id: 'per_1', status: 'resolved', decision: 'reject-once', resolved_by: 'timeout' },
+    'permission',
+  )
+  const look = async () => {
+    const status = (await s.request('GET', '/api/status')).body.attention
+    const { items } = (await s.request('GET', '/api/doctor?only=notifications')).body
+    const found = items.filter(({ severity }: { severity: string }) => severity === 'warning')
+    const inbox = inside
+      .kernel()
+      .collect(InboxSources)
+      .flatMap(({ entry }) => [...entry.read()]) as InboxMishap[]
+    return { status, doctor: found.map(({ id, code }: { id: string; code: string }) => `${code} ${id}`).sort(), inbox }
+  }
+  const first = await look()
+  assert.equal(first.status, {
+    failed: 1,
+    missed: 1,
+    expired: 2,
+    summary: '1 job failed, 1 job was not run, 2 questions expired: svc inbox',
+  })
+  assert.equal(first.doctor, [
+    'automation_run_missed attention.automation:job_2',
+    'question_expired attention.automation:job_4',
+    `question_expired attention.expired:${ada.id}`,
+  ])
+  assert.equal(first.inbox.map(({ item_id: id, kind }) => [id, kind]).sort(), [
+    ['automation:job_1', 'failed'],
+    ['automation:job_2', 'missed'],
+    ['automation:job_4', 'expired'],
+    [`expired:${ada.id}`, 'expired'],
+  ])
+  assert.is(
+    first.inbox.find(({ session_id: id }) => id === ada.id)?.title,
+    'Nobody answered in time: Docs wants to: rm -rf dist',
+  )
+  assert.equal((await ids(s)).length, 4, 'each is in the list of attention once')
+
+  await s.emit('automation.run.ended', { id: 'run_5', job_id: 'job_1', status: 'completed' })
+  assert.is((await ack(s, '', 'automation:job_2')).status, 204)
+  assert.equal((await look()).status, { expired: 2, summary: '2 questions expired: svc inbox' })
+  assert.is((await ack(s)).status, 204)
+  const last = await look()
+  assert.equal([last.status, last.doctor, last.inbox], [{}, [], []])
+  await s.emit('automation.run.ended', run('run_6', 'job_2', 'canceled', 'misfire_grace_exceeded: again').payload)
+  assert.is((await look()).status.missed, 1, 'the next miss is another one')
   await s.close()
 })
 

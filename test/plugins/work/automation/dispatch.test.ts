@@ -129,18 +129,20 @@ test('the run records how a turn failed, with the code first', async () => {
   await b.end()
 })
 
-test('a run with expired requests is completed, and doctor warns until a later run has none', async () => {
+test('a run whose question expired is failed and not retried, and doctor warns until a later run is well', async () => {
   const b = await bench()
-  await b.put('demo', hourly())
+  await b.put('demo', { ...hourly(), retry: { strategy: 'backoff', max_retries: 3, base_delay: '1s' } })
   const warnings = async () =>
     (await b.request('GET', '/api/doctor')).body.items.filter((item: { code: string }) =>
       /^automation_/.test(item.code),
     )
   b.sessions.answer = () => ({ ...completed, expired: 2 })
   const run = await ended(b, (await trigger(b)).id)
-  assert.equal([run.status, run.error], ['completed', 'requests_expired: 2 requests expired without an answer'])
+  assert.equal([run.status, run.error], ['failed', 'question_expired: 2 questions expired without an answer'])
+  await b.clock.advance(10_000)
+  assert.is((await b.request('GET', '/api/automation/runs')).body.runs.length, 1)
   const [warning, ...others] = await warnings()
-  assert.equal([warning.code, warning.severity, others.length], ['automation_requests_expired', 'warning', 0])
+  assert.equal([warning.code, warning.severity, others.length], ['automation_question_expired', 'warning', 0])
   b.sessions.answer = () => completed
   await ended(b, (await trigger(b)).id)
   assert.equal(await warnings(), [])

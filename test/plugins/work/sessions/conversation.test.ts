@@ -79,6 +79,8 @@ test('a question that nobody answers ends with its time, its turn, or at once', 
   const { at } = await world.session('plain')
   const late = await begin(at, asks({ name: { type: 'string' } }))
   await over(at, late)
+  const [done] = (await world.events(at, `?turn_id=${late}`)).filter((event: Reply) => event.type === 'done')
+  assert.is(done.content.expired_requests, 1)
   assert.match(said(await world.events(at, `?turn_id=${late}`)), /"action":"decline"/)
   const canceled = await begin(at, asks({ name: { type: 'string' } }))
   await eventually(async () => (await pending(at)).length > 0, 'the question')
