@@ -2,16 +2,17 @@ import { resolve } from 'node:path'
 import type { CliView } from '../kernel/kit/annotations/index.js'
 import type { DaemonClient } from './client.js'
 import type { Parameter, RouteCommand } from './commands/command-data.js'
+import { GLOBAL, takesScope } from './commands/command-options.js'
 import { type Given, parseJson } from './commands/given.js'
 import { usageLine } from './commands/help.js'
 import { expandShorthands, shorthandsFor } from './commands/shorthands.js'
 import { CliFault, exitCodes, usageFault } from './fault.js'
 import type { Io } from './io.js'
 import { readText } from './run.js'
-import { cellText, pick } from './show/cells.js'
+import { cellText, idOf, pick } from './show/cells.js'
 import type { Output } from './show/output.js'
 import { jsonText } from './show/text.js'
-import { currentWorkspace, openWorkspace, workspaceReference } from './workspace-context.js'
+import { currentWorkspace, openWorkspace, workspaceId, workspaceReference } from './workspace-context.js'
 
 interface World {
   readonly io: Io
@@ -78,12 +79,17 @@ interface Values {
 async function decodeGiven(entry: RouteCommand, given: Given, world: World): Promise<Values> {
   const { io, client } = world
   const values: Values = { path: {}, query: {}, body: await wholeBody(given.options.data, io) }
-  const contextOf = ({ fromContext }: Parameter) => (fromContext ? currentWorkspace(io, client) : undefined)
+  const isGlobal = given.options[GLOBAL] === true && entry.options.some(isGlobalOption)
+  const contextOf = ({ fromContext }: Parameter) =>
+    // A session says itself which workspace is meant.
+    fromContext && !isGlobal && given.options.session === undefined ? currentWorkspace(io, client) : undefined
   const short = expandShorthands(entry, given.options)
   Object.assign(values.body, short)
-  const put = (parameter: Parameter, value: string | boolean | readonly string[] | undefined, label: string) => {
+  type Typed = string | boolean | readonly string[] | undefined
+  const put = async (parameter: Parameter, value: Typed, label: string) => {
     if (value !== undefined) {
-      const decoded = decodeValue(parameter, value, label, io.cwd)
+      const read = decodeValue(parameter, value, label, io.cwd)
+      const decoded = takesId(parameter, entry) ? await workspaceId(String(read), client) : read
       if (parameter.in === 'body') {
         if (parameter.name in short) throw usageFault(`${label} and a short form of it cannot both be given`)
         values.body[parameter.name] = decoded
@@ -102,7 +108,11 @@ async function decodeGiven(entry: RouteCommand, given: Given, world: World): Pro
   for (const parameter of entry.options) {
     if (parameter.in === 'shorthand') continue
     const variable = parameter.variable === undefined ? undefined : io.env[parameter.variable]
-    put(parameter, given.options[parameter.option] ?? variable ?? (await contextOf(parameter)), `--${parameter.option}`)
+    await put(
+      parameter,
+      given.options[parameter.option] ?? variable ?? (await contextOf(parameter)),
+      `--${parameter.option}`,
+    )
   }
   for (const parameter of entry.args) {
     if (given.options[parameter.option] !== undefined && entry.options.some(({ name }) => name === parameter.name)) {
@@ -110,14 +120,33 @@ async function decodeGiven(entry: RouteCommand, given: Given, world: World): Pro
       throw usageFault(`give ${parameter.name} or --${parameter.option}, not both`, usageLine(entry))
     }
     const chosen = parameter.in === 'body' && parameter.name in values.body ? undefined : parameter.default
-    put(parameter, given.args[parameter.name] ?? chosen ?? (await contextOf(parameter)), parameter.name)
+    await put(parameter, given.args[parameter.name] ?? chosen ?? (await contextOf(parameter)), parameter.name)
   }
+  applyScope(entry, given, values, isGlobal)
   if (entry.scoped) {
     const { scope } = entry.scoped
     const isAsked = entry.options.some(({ name, in: at }) => name === scope && at === 'query')
     await fillScope(entry.scoped, isAsked ? values.query : values.body, world)
   }
   return values
+}
+
+const isGlobalOption = ({ name, in: at }: Parameter) => name === GLOBAL && at === 'shorthand'
+/** One that is opened is found further down. */
+const takesId = ({ name, type, in: at }: Parameter, { scoped }: RouteCommand) =>
+  type === 'workspace' && name === 'workspace_id' && at !== 'path' && scoped?.workspace !== name
+
+/** `--global`, and a workspace without a scope, say which scope is meant. */
+function applyScope({ options }: RouteCommand, given: Given, values: Values, isGlobal: boolean): void {
+  const isNamed = given.options.workspace !== undefined
+  if (isGlobal && isNamed) throw usageFault('give --workspace or --global, not both')
+  const member = options.find(takesScope)
+  if (!member || member.in === 'path' || member.in === 'shorthand' || !(isGlobal || isNamed)) return
+  const wanted = isGlobal ? 'global' : 'workspace'
+  const members = values[member.in] as Record<string, unknown>
+  members[member.name] ??= wanted
+  if (members[member.name] !== wanted && isGlobal)
+    throw usageFault(`--global and --scope ${members[member.name]} exclude each other`)
 }
 
 /** Who a thing is for, when nothing says so: the caller's workspace, else everybody. */
@@ -270,14 +299,15 @@ export function rowsOf(body: unknown, view: RouteCommand['view']): readonly unkn
   return lists.length === 1 ? lists[0] : undefined
 }
 
-/** The id of a row or of what a body is about: `id`, else its name, else what its view shows first where that is an id. */
+/** The id of a row, or of what a body is about. */
 function printId(row: unknown, out: Output, view: RouteCommand['view']): void {
-  const [first] = view && 'rows' in view ? view.columns : view && 'item' in view ? view.fields : []
-  const own = first?.path.endsWith('_id') ? first.path : 'id'
-  const things = typeof row === 'object' && row !== null ? [row, ...Object.values(row)] : []
-  for (const thing of things) {
-    const id = pick(thing, 'id') ?? pick(thing, own) ?? pick(thing, 'name')
-    if (typeof id === 'string') {
+  const isRow = view !== undefined && 'rows' in view
+  const columns = isRow ? view.columns : view && 'item' in view ? view.fields : []
+  const item = view && 'item' in view ? pick(row, view.item) : row
+  const nested = isRow || typeof row !== 'object' || row === null ? [] : Object.values(row)
+  for (const thing of [item, row, ...nested]) {
+    const id = idOf(thing, thing === row || thing === item ? columns : [])
+    if (id !== undefined) {
       out.essential(id)
       return
     }

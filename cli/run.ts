@@ -162,10 +162,13 @@ async function ensureDaemon({ io, home, client, progress, out }: World): Promise
 /** A command that takes a workspace is told the caller's when none was given. */
 async function withWorkspace(entry: Exclude<Entry, { kind: 'route' }>, given: Given, world: World): Promise<Given> {
   const { io, client } = world
-  const option = entry.options.find(({ type }) => type === 'workspace')
-  if (!option || given.options.everywhere === true) return given
-  const value = given.options[option.name]
+  const option = entry.options.find(({ name, type }) => type === 'workspace' || name === 'workspace')
+  const value = option && given.options[option.name]
   const named = typeof value === 'string' ? value : undefined
+  if (named !== undefined && given.options.global === true) throw usageFault('give --workspace or --global, not both')
+  if (!option || given.options.global === true) return given
+  // Without a default of its own the command says what none means.
+  if (option.type !== 'workspace' && named === undefined) return given
   const workspace = option.opens
     ? await openWorkspace(world, named)
     : named === undefined

@@ -33,6 +33,22 @@ export async function currentWorkspace(
   return (await ofSession(env.SVC_SESSION_ID, client)) ?? (await nearest(cwd, client))
 }
 
+/**
+ * The id of a workspace, for requests that take no name or path. The list knows those as well whose folder is gone; what is not in it
+ * is for the daemon to judge.
+ */
+export async function workspaceId(reference: string, client: Asks): Promise<string> {
+  if (/^ws_[0-9a-f]{16}$/.test(reference)) return reference
+  const rows = pick(await client.request('GET', '/api/workspaces'), 'workspaces')
+  const found = (Array.isArray(rows) ? rows : []).filter(row =>
+    ['id', 'name', 'root_dir'].some(member => pick(row, member) === reference),
+  )
+  const [id] = found.map(row => textAt(row, 'id'))
+  if (found.length === 1 && id !== undefined) return id
+  const about = await client.request('GET', `/api/workspaces/${encodeURIComponent(reference)}`)
+  return String(pick(about, 'workspace.id'))
+}
+
 async function ofSession(id: string | undefined, client: Asks): Promise<string | undefined> {
   if (!id) return undefined
   try {

@@ -15,8 +15,25 @@ export const ToolPlaceQuery = v.object({
 })
 export type ToolPlaceQuery = v.InferOutput<typeof ToolPlaceQuery>
 
+/** GET /api/tools: `native` tools are those of the daemon itself, `external` ones all others. */
+export const ListToolsQuery = v.object({
+  ...ToolPlaceQuery.entries,
+  source: v.optional(
+    v.pipe(
+      v.picklist(['all', 'native', 'external']),
+      v.description('external: of MCP servers and extensions; native: of the daemon; all'),
+    ),
+  ),
+})
+export type ListToolsQuery = v.InferOutput<typeof ListToolsQuery>
+
 export const SessionToolsQuery = v.object({ agent_name: v.optional(v.string()) })
-export const ListToolsReply = v.object({ tools: v.array(Tool) })
+export const ListToolsReply = v.object({
+  tools: v.array(Tool),
+  /** What a narrowed list leaves out. */
+  notes: v.optional(v.array(v.string())),
+})
+export type ListToolsReply = v.InferOutput<typeof ListToolsReply>
 export const ToolReply = v.object({ tool: Tool })
 
 /** POST …/tools/search; an empty query gives the list. */

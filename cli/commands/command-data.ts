@@ -26,7 +26,7 @@ export interface Parameter {
   readonly alias?: string
   /** `shorthand`: makes a member of the body, see `shorthands`. */
   readonly in: 'path' | 'query' | 'body' | 'shorthand'
-  /** `file`: a path, made absolute; `workspace`: so where it is a path; `list`: texts, the option is repeated; `json`: any JSON. */
+  /** `file`: a path, made absolute; `workspace`: so where it is a path, an id where the member is one; `list`: texts, the option is repeated; `json`: any JSON. */
   readonly type: 'text' | 'file' | 'workspace' | 'integer' | 'number' | 'boolean' | 'list' | 'json'
   /** The only texts allowed. */
   readonly values?: readonly string[]

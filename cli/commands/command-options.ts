@@ -1,4 +1,4 @@
-import { isWatchable } from './command-data.js'
+import { isWatchable, type Parameter } from './command-data.js'
 import type { Entry } from './find-command.js'
 
 /** An option as the parser sees it. */
@@ -11,6 +11,13 @@ export interface OptionData {
   readonly values?: readonly string[]
   readonly summary?: string | undefined
 }
+
+/** The option that says: of no workspace. It was called `--everywhere` in some commands. */
+export const GLOBAL = 'global'
+
+/** The member of a request that says whether something is of a workspace or of none. */
+export const takesScope = ({ name, values = [] }: Pick<Parameter, 'name' | 'values'>): boolean =>
+  name === 'scope' && ['global', 'workspace'].every(scope => values.includes(scope))
 
 /** Options of every command. */
 const globals: readonly OptionData[] = [
@@ -53,7 +60,8 @@ export function optionsOf(entry: Entry): readonly OptionData[] {
 
 /** Options of a command with those that its kind adds. */
 export function ownOptionsOf(entry: Entry): readonly OptionData[] {
-  if (entry.kind !== 'route') return entry.options
+  if (entry.kind !== 'route')
+    return entry.options.map(option => (option.name === GLOBAL ? { ...option, alias: 'everywhere' } : option))
   return [
     ...entry.options.map(({ option, alias, type, values, summary }) => ({
       name: option,

@@ -8,6 +8,7 @@ import {
   type RouteCli,
 } from '../../kernel/kit/annotations/index.js'
 import type { Parameter, RouteCommand } from './command-data.js'
+import { GLOBAL, takesScope } from './command-options.js'
 import { takesZone } from './shorthands.js'
 
 /** Options that every command has, so no member of a request can be named so on the command line. */
@@ -35,9 +36,14 @@ function describeRoute(route: Route, cli: RouteCli): RouteCommand {
   ]
     .filter(({ name }) => name !== asOption || !inPath.some(path => path.name === name))
     .map(member => {
-      const option = cli.options?.[member.name]
-      return option === undefined ? member : { ...member, option, alias: member.option }
+      const option = cli.options?.[member.name] ?? (isWorkspace(member) ? 'workspace' : member.option)
+      return option === member.option ? member : { ...member, option, alias: member.option }
     })
+    // A request that takes both takes the reference.
+    .filter(
+      (member, _, all) =>
+        member.option !== 'workspace' || member.name === 'workspace' || !all.some(({ name }) => name === 'workspace'),
+    )
   const unknown = Object.keys(cli.options ?? {}).find(name => !members.some(member => member.name === name))
   if (unknown) throw new Error(`${where}: no query or body member is named ${unknown}`)
   const isMissing = cli.workspace !== undefined && ![...visible, ...members].some(({ name }) => name === cli.workspace)
@@ -70,6 +76,7 @@ function describeRoute(route: Route, cli: RouteCli): RouteCommand {
           .map(member => (filled.has(member.name) || both.has(member.name) ? { ...member, required: false } : member)),
       ),
       ...shorthandOptions(shorthands ?? []),
+      ...globalOption([...members.map(parameter => inContext(parameter, cli))], scoped),
     ],
     body: route.body === undefined ? 'none' : route.bodyOptional ? 'optional' : 'required',
     stream: route.contentType === 'text/event-stream',
@@ -86,7 +93,7 @@ function inContext(parameter: Parameter, { workspace, environment }: RouteCli): 
   const variable = parameter.in === 'query' ? environment?.[parameter.name] : undefined
   if (variable !== undefined) return { ...parameter, variable }
   if (parameter.name !== workspace) return parameter
-  const summary = `${parameter.summary ?? 'id, name or path'}; default: SVC_WORKSPACE, else that of this folder`
+  const summary = `${parameter.summary ?? REFERENCE}; default: SVC_WORKSPACE, else that of this folder`
   return { ...parameter, type: 'workspace', fromContext: true, summary }
 }
 
@@ -114,13 +121,28 @@ function membersOf(schema: Route['query'], at: 'query' | 'body'): Parameter[] {
       name,
       option: optionName(name),
       in: at,
-      type: name === 'workspace' && type === 'text' ? 'workspace' : type,
+      type: ['workspace', 'workspace_id'].includes(name) && type === 'text' ? 'workspace' : type,
       required: fallback === undefined && (json.required?.includes(name) ?? false),
       ...(['string', 'number', 'boolean'].includes(typeof fallback) && { default: String(fallback) }),
       ...(values && { values }),
-      ...(summary !== undefined && { summary }),
+      ...(summary !== undefined ? { summary } : name === 'workspace' && { summary: REFERENCE }),
     }
   })
+}
+
+const REFERENCE = 'id, name or path of a workspace'
+
+/** A member that names a workspace, whichever way: `--workspace` takes a reference everywhere. */
+const isWorkspace = ({ name, type }: Parameter) => name === 'workspace_id' && type === 'workspace'
+
+/** `--global` where a command can be for a workspace and for none. */
+function globalOption(members: readonly Parameter[], scoped: RouteCli['scoped']): Parameter[] {
+  const workspace = members.find(({ type }) => type === 'workspace')
+  if (!workspace || members.some(({ option }) => option === GLOBAL)) return []
+  const hasScope = members.some(takesScope)
+  if (!hasScope && !(workspace.fromContext && !workspace.required)) return []
+  const summary = scoped || !hasScope ? 'for no workspace, also inside of one' : 'of no workspace'
+  return [{ name: GLOBAL, option: GLOBAL, in: 'shorthand', type: 'boolean', required: false, summary }]
 }
 
 function typeOf(schema: JsonSchema): Pick<Parameter, 'type' | 'values' | 'summary'> {

@@ -12,6 +12,14 @@ export function pick(value: unknown, path: string): unknown {
   return at
 }
 
+/** What a row goes by: `id`, an id in its first column, else its name, else its first column. Undefined where that is no text or number. */
+export function idOf(row: unknown, columns: readonly CliColumn[]): string | undefined {
+  const [first] = columns
+  const own = first?.path.endsWith('_id') ? pick(row, first.path) : undefined
+  const id = pick(row, 'id') ?? own ?? pick(row, 'name') ?? (first && pick(row, first.path))
+  return typeof id === 'number' || (typeof id === 'string' && id !== '') ? String(id) : undefined
+}
+
 /** What a person reads at a column of a row, in one line. `now` in milliseconds since 1970. */
 export function cellText(row: unknown, { path, as, words }: CliColumn, now: number): string {
   const value = pick(row, path)

@@ -2,6 +2,7 @@ import type { CliColumn } from '../../kernel/kit/annotations/index.js'
 import type { ColorName, CommandOutput } from '../../kernel/kit/commands/context.js'
 import { type CliFault, usageFault } from '../fault.js'
 import type { Io, Sink } from '../io.js'
+import { idOf } from './cells.js'
 import { renderFields, renderTable } from './table.js'
 import { cleanLine, cleanText, closeColors, jsonText } from './text.js'
 import { toToon } from './toon.js'
@@ -36,6 +37,8 @@ export class Output implements CommandOutput {
   readonly #colors: boolean
   /** Colours that the next piece of a text goes on with; a line in between ends them. */
   #colorsOfText = ''
+  /** The command says itself which ids `quiet` prints. */
+  #hasIds = false
 
   constructor(
     private readonly io: Pick<Io, 'stdout' | 'stderr' | 'env'>,
@@ -66,6 +69,7 @@ export class Output implements CommandOutput {
   }
 
   id(id: string): void {
+    this.#hasIds = true
     if (this.quiet) this.essential(id)
   }
 
@@ -90,8 +94,11 @@ export class Output implements CommandOutput {
 
   table(rows: readonly unknown[], columns: readonly CliColumn[], empty = 'nothing to show'): void {
     if (this.mode !== 'human') return
-    if (rows.length === 0) this.line(this.color('dim', empty))
-    else if (!this.quiet) {
+    if (this.quiet) {
+      const ids = this.#hasIds ? [] : rows.map(row => idOf(row, columns))
+      for (const id of ids) if (id !== undefined) this.essential(id)
+    } else if (rows.length === 0) this.line(this.color('dim', empty))
+    else {
       const lines = renderTable(rows, columns, this.#style()).map(
         line => closeColors(cleanText(line, this.#colors)).text,
       )

@@ -20,43 +20,73 @@ export interface TableStyle {
 
 /**
  * Lines of a table. One that is too wide for the terminal goes without the columns that are empty; then values that have to be
- * read whole stand below their rows, unless there is room beside; of the other columns the widest are cut first, the first last.
+ * read whole stand below their rows, unless there is room beside; of the other columns the widest are cut first, the first last. An
+ * id and a status are never cut: where there is no room for them, other columns move below the row, the last first.
  */
 export function renderTable(rows: readonly unknown[], columns: readonly CliColumn[], style: TableStyle): string[] {
   const fits = (some: readonly CliColumn[]) => naturalWidth(rows, some, style) <= style.width
   if (style.width === Number.POSITIVE_INFINITY || fits(columns)) return renderGrid(rows, columns, style)
   const filled = columns.filter(column => rows.some(row => cellText(row, column, style.now) !== '-'))
-  const beside = filled.filter(({ below }) => !below)
-  if (beside.length === 0 || fits(filled)) return renderGrid(rows, filled, style)
-  const below = filled.filter(column => column.below)
+  if (filled.length === 0 || fits(filled)) return renderGrid(rows, filled, style)
+  const wanted = filled.filter(({ below }) => !below)
+  const beside = withinWidth(rows, wanted.length === 0 ? filled : wanted, style)
+  const below = wanted.length === 0 ? [] : filled.filter(column => column.below)
+  const moved = wanted.filter(column => !beside.includes(column))
   const [header = '', ...lines] = renderGrid(rows, beside, style)
   const edge = Math.max(...lines.map(textWidth)) + gap
-  return [header, ...lines.flatMap((line, i) => withBelow(line, rows[i], below, edge, style))]
+  return [header, ...lines.flatMap((line, i) => withBelow(line, rows[i], { below, moved, edge }, style))]
+}
+
+/** The columns that can stand beside each other with what is never cut whole. */
+function withinWidth(rows: readonly unknown[], columns: readonly CliColumn[], style: TableStyle): CliColumn[] {
+  const beside = [...columns]
+  const widths = new Map(columns.map(column => [column, widthsOf(rows, column, style)]))
+  const least = () =>
+    beside.reduce((sum, column) => sum + (widths.get(column)?.least ?? 0), 0) + gap * (beside.length - 1)
+  while (beside.length > 1 && least() > style.width) {
+    const movable = beside.findLastIndex((column, i) => i > 0 && !isWhole(column))
+    beside.splice(movable > 0 ? movable : beside.length - 1, 1)
+  }
+  return beside
+}
+
+/** An id that is cut is of no use, and a status says what matters most. */
+const isWhole = ({ path }: CliColumn) => /(?:^|[._])(?:id|status|state)$/.test(path)
+
+function widthsOf(rows: readonly unknown[], column: CliColumn, { now }: TableStyle) {
+  const header = textWidth(column.header)
+  const natural = rows.reduce<number>((most, row) => Math.max(most, textWidth(cellText(row, column, now))), header)
+  return { natural, least: isWhole(column) ? natural : Math.min(natural, Math.max(minWidth, header)) }
 }
 
 /** The first value stands for itself, beside the line where there is room from `edge` on; the others say what they are. */
 function withBelow(
   line: string,
   row: unknown,
-  columns: readonly CliColumn[],
-  edge: number,
+  {
+    below,
+    moved,
+    edge,
+  }: { readonly below: readonly CliColumn[]; readonly moved: readonly CliColumn[]; readonly edge: number },
   { width, now }: TableStyle,
 ): string[] {
-  const values = columns.map(column => cutText(cellText(row, column, now), maxCell))
-  const [first = '-'] = values
+  const textOf = (column: CliColumn) => cutText(cellText(row, column, now), maxCell)
+  const first = below[0] === undefined ? '-' : textOf(below[0])
   const hasRoom = first !== '-' && edge + textWidth(first) <= width
-  const rest = columns.flatMap(({ header }, i) => {
-    const text = values[i] as string
-    if (text === '-' || (i === 0 && hasRoom)) return []
-    return wrapText(i === 0 ? text : `${header.toLowerCase()}: ${text}`, width - indent)
-  })
+  const named = (column: CliColumn) => `${column.header.toLowerCase()}: ${textOf(column)}`
+  const rest = [
+    ...moved.flatMap(column => (textOf(column) === '-' ? [] : [cutText(named(column), width - indent)])),
+    ...below.flatMap((column, i) => {
+      const text = textOf(column)
+      if (text === '-' || (i === 0 && hasRoom)) return []
+      return wrapText(i === 0 ? text : named(column), width - indent)
+    }),
+  ]
   return [hasRoom ? padText(line, edge) + first : line, ...rest.map(text => ' '.repeat(indent) + text)]
 }
 
-function naturalWidth(rows: readonly unknown[], columns: readonly CliColumn[], { now }: TableStyle): number {
-  const widest = columns.map(column =>
-    rows.reduce<number>((most, row) => Math.max(most, textWidth(cellText(row, column, now))), textWidth(column.header)),
-  )
+function naturalWidth(rows: readonly unknown[], columns: readonly CliColumn[], style: TableStyle): number {
+  const widest = columns.map(column => widthsOf(rows, column, style).natural)
   return widest.reduce((sum, one) => sum + one, 0) + gap * (columns.length - 1)
 }
 
@@ -66,7 +96,11 @@ function renderGrid(rows: readonly unknown[], columns: readonly CliColumn[], sty
   const widths = headers.map((header, i) =>
     cells.reduce((width, row) => Math.max(width, textWidth(row[i] as string)), textWidth(header)),
   )
-  const fitted = fitWidths(widths, style.width)
+  const fitted = fitWidths(
+    widths,
+    style.width,
+    columns.map((column, i) => (isWhole(column) ? (widths[i] as number) : minWidth)),
+  )
   const line = (texts: readonly string[]) =>
     cutText(
       texts
@@ -81,17 +115,18 @@ function renderGrid(rows: readonly unknown[], columns: readonly CliColumn[], sty
   return [header(line(headers)), ...cells.map(line)]
 }
 
-/** Widths of columns that fit `total` together with the gaps, as far as {@link minWidth} allows. */
-export function fitWidths(widths: readonly number[], total: number): number[] {
+/** Widths of columns that fit `total` together with the gaps, as far as the least width of each, {@link minWidth} by default, allows. */
+export function fitWidths(widths: readonly number[], total: number, least: readonly number[] = []): number[] {
   const fitted = widths.map(width => Math.min(width, Math.max(total, minWidth)))
+  const room = (i: number) => (fitted[i] as number) - (least[i] ?? minWidth)
   let excess = fitted.reduce((sum, width) => sum + width, 0) + gap * (fitted.length - 1) - total
   for (; excess > 0; excess--) {
     // The first column names the row: it is cut only when nothing else can be.
-    const widest = fitted.length > 1 ? Math.max(...fitted.slice(1)) : 0
-    const from = widest > minWidth ? fitted.lastIndexOf(widest) : 0
-    const width = fitted[from] as number
-    if (width <= minWidth) break
-    fitted[from] = width - 1
+    let from = 0
+    for (let i = 1; i < fitted.length; i++)
+      if (room(i) > 0 && (from === 0 || (fitted[i] as number) >= (fitted[from] as number))) from = i
+    if (room(from) <= 0) break
+    fitted[from] = (fitted[from] as number) - 1
   }
   return fitted
 }

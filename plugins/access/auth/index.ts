@@ -116,8 +116,8 @@ export default definePlugin({
           view: {
             rows: 'routes',
             columns: [
-              { header: 'Method', path: 'method' },
               { header: 'Path', path: 'path' },
+              { header: 'Method', path: 'method' },
               { header: 'Class', path: 'class' },
               { header: 'Agent', path: 'access.agent_session' },
               { header: 'Code', path: 'runs_code' },

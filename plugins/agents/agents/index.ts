@@ -44,7 +44,7 @@ const inWorkspace = {
 const inOpened =
   'id, name or path; default: SVC_WORKSPACE, else that of this folder, else its git repository, else the folder'
 const everywhere = {
-  name: 'everywhere',
+  name: 'global',
   type: 'boolean',
   summary: 'use the global agent even inside a workspace',
 } as const

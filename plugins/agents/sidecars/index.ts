@@ -20,7 +20,7 @@ const workspace = {
   summary: 'id, name or path; default: SVC_WORKSPACE, else the workspace of this folder, else none (global)',
 } as const
 const everywhere = {
-  name: 'everywhere',
+  name: 'global',
   type: 'boolean',
   summary: 'use the global agent even inside a workspace',
 } as const

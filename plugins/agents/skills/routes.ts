@@ -131,7 +131,7 @@ export const skillRoutes: readonly Route<SkillsService>[] = [
         tool(`skill_${verb}`, toolsets),
       ],
       throws: [SkillErrors.skill_switch_refused, ...context],
-      cli: { ...ofOne, view: { text: `{name} ${enabled ? 'enabled' : 'disabled'}` } },
+      cli: { ...here, view: { text: `{name} ${enabled ? 'enabled' : 'disabled'}` } },
       reply: SkillSwitchReply,
       handle: async (self, { params, query, actor }) => {
         await self.setEnabled(params.name, enabled, query, actor)

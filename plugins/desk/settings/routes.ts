@@ -112,9 +112,9 @@ export const routes: readonly Route<SettingsService>[] = [
           rows: 'keys',
           columns: [
             { header: 'KEY', path: 'key' },
-            { header: 'VALUE', path: 'value' },
             { header: 'SOURCE', path: 'source' },
-            { header: 'LIFECYCLE', path: 'lifecycle' },
+            { header: 'LIFECYCLE', path: 'lifecycle', words: { 'restart-required': 'restart' } },
+            { header: 'VALUE', path: 'value', below: true },
             { header: 'PENDING', path: 'pending' },
           ],
           empty: 'no keys begin so; list all: svc config list',

@@ -17,6 +17,7 @@ export async function runDesktops(context: CommandContext): Promise<void> {
   const { client, out } = context
   const state = (await client.request('GET', await basePath(context))) as WindowManagerState
   if (out.json) return out.value(state)
+  for (const { id } of state.desktops) out.id(id)
   show(context, state)
   if (Object.keys(state.windows).length === 0) out.line(out.color('dim', 'no windows; open one: svc window open <app>'))
 }

@@ -1,4 +1,5 @@
 import { messageOf, type PluginKernel } from '../../../kernel/plugin.js'
+import { excludeFromGit } from './git-exclude.js'
 import { ensureIdentity } from './identity.js'
 import { directoryAt } from './paths.js'
 import { type StoredWorkspace, workspaces } from './table.js'
@@ -14,7 +15,10 @@ export class Identities {
     try {
       const isCopy = async (ulid: string) =>
         workspaces.get(this.kernel.db, { identity: ulid }) !== undefined && (await this.movedFrom(ulid)) === undefined
-      return (await ensureIdentity(rootDir, source, isCopy)).workspaceId
+      const { workspaceId, made } = await ensureIdentity(rootDir, source, isCopy)
+      if (made !== undefined)
+        await excludeFromGit(made).catch(error => log.debug(`git status will list ${made}: ${messageOf(error)}`))
+      return workspaceId
     } catch (error) {
       log.warn(`the workspace ${rootDir} gets no identity file: ${messageOf(error)}`)
       return ''

@@ -9,6 +9,8 @@ import { isInside, writeWhole } from './files.js'
 export interface Identity {
   /** ULID. */
   readonly workspaceId: string
+  /** Canonical path of the file, when it was made just now. */
+  readonly made?: string
 }
 
 /** Where time and chance of a new identity come from. */
@@ -48,7 +50,7 @@ export async function ensureIdentity(
   )
   await writeWhole(file, `${text}\n`, { how: exists ? 'replace' : 'create', unique: source.hex(6) })
   // Of two that make it at once the first wins.
-  return (await readIdentity(file)) ?? made
+  return { ...((await readIdentity(file)) ?? made), made: file }
 }
 
 /** The identity in a file, or nothing when there is none that can be used. A link or a pipe in its place is not followed. */

@@ -6,6 +6,7 @@ import {
   InvokeToolBody,
   InvokeToolReply,
   ListToolsetsReply,
+  ListToolsQuery,
   ListToolsReply,
   MAX_INPUT_BYTES,
   SearchToolsBody,
@@ -29,8 +30,8 @@ const columns = [
   { header: 'Tool', path: 'descriptor.tool_id' },
   { header: 'Risk', path: 'descriptor.risk' },
   { header: 'Callable', path: 'decision.callable' },
-  { header: 'Why not', path: 'decision.reason_codes', as: 'list' },
   { header: 'Description', path: 'descriptor.description', below: true },
+  { header: 'Why not', path: 'decision.reason_codes', as: 'list', below: true },
 ] as const
 const fields = [
   { header: 'Tool', path: 'descriptor.tool_id' },
@@ -45,7 +46,20 @@ const fields = [
   { header: 'Input', path: 'descriptor.input_schema' },
   { header: 'Toolsets', path: 'descriptor.toolsets', as: 'list' },
 ] as const
+const shownPlace = { session_id: 'session', agent_name: 'agent' }
 const place = { workspace_id: 'workspace', session_id: 'session', agent_name: 'agent' }
+
+/** The tools of a source; what else there is, is said. */
+function ofSource(tools: ListToolsReply['tools'], source: NonNullable<ListToolsQuery['source']>): ListToolsReply {
+  if (source === 'all') return { tools }
+  const isNative = ({ descriptor }: (typeof tools)[number]) => descriptor.backend.kind === 'native_go'
+  const found = tools.filter(tool => isNative(tool) === (source === 'native'))
+  const others = tools.length - found.length
+  const [what, next] =
+    source === 'native' ? ['of MCP servers and extensions', 'external'] : ['of the daemon itself', 'native']
+  const none = found.length === 0 ? 'no MCP server or extension has tools here; ' : ''
+  return { tools: found, ...(others > 0 && { notes: [`${none}${others} tools ${what}: svc tool list ${next}`] }) }
+}
 
 export const toolRoutes = [
   route({
@@ -53,15 +67,24 @@ export const toolRoutes = [
     path: '/api/tools',
     faults,
     summary: 'List tools and whether they can be called',
-    query: ToolPlaceQuery,
+    query: ListToolsQuery,
     replies: { 200: ListToolsReply },
     with: [
       describe(area),
       cli('tool list', {
-        view: { rows: 'tools', columns, empty: 'no tools; svc extension list shows what could bring some' },
+        args: [{ name: 'source', optional: true, default: 'external' }],
+        options: shownPlace,
+        workspace: 'workspace',
+        view: {
+          rows: 'tools',
+          columns,
+          empty: 'no tools; svc extension list shows what could bring some',
+          problems: 'notes',
+        },
       }),
     ],
-    handle: async (self, { actor, query }) => ok({ tools: await self.listed(query, actor) }),
+    handle: async (self, { actor, query: { source = 'all', ...place } }) =>
+      ok(ofSource(await self.listed(place, actor), source)),
   }),
   route({
     method: 'POST',
@@ -76,6 +99,7 @@ export const toolRoutes = [
       cli('tool search', {
         args: [{ name: 'query', summary: 'words, such as "list sessions"' }],
         options: place,
+        workspace: 'workspace_id',
         view: { rows: 'tools', columns, empty: 'no tool fits; svc tool list shows all' },
       }),
       runsCode(false),
@@ -91,7 +115,7 @@ export const toolRoutes = [
     replies: { 200: ToolReply },
     with: [
       describe(area),
-      cli('tool show', { view: { item: 'tool', fields } }),
+      cli('tool show', { options: shownPlace, workspace: 'workspace', view: { item: 'tool', fields } }),
       tool('tool_info', ['bootstrap', 'catalog'], {
         description: 'Show a tool: its input schema, its risk, and why it cannot be called.',
       }),
@@ -173,6 +197,8 @@ export const toolsetRoutes = [
     with: [
       describe('Toolsets'),
       cli('toolset list', {
+        options: shownPlace,
+        workspace: 'workspace',
         view: {
           rows: 'toolsets',
           columns: [
@@ -197,6 +223,8 @@ export const toolsetRoutes = [
     with: [
       describe('Toolsets'),
       cli('toolset show', {
+        options: shownPlace,
+        workspace: 'workspace',
         view: {
           item: 'toolset',
           fields: [

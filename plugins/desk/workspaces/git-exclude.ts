@@ -1,0 +1,46 @@
+import { closeSync, constants, writeSync } from 'node:fs'
+import { mkdir, realpath } from 'node:fs/promises'
+import path from 'node:path'
+import { findRepository, lineOf, type RepositoryPlace } from '../../../kernel/kit/git/find-repository.js'
+import { openRegularFile, readRegularFile } from '../../../kernel/kit/read-file.js'
+import { isInside } from './files.js'
+
+/** Of a list of patterns that lines are added to. */
+const SIZE_MAX = 1024 * 1024
+/** Characters with a meaning in a pattern. */
+const SPECIAL = /[\\*?[\]!# ]/g
+
+/**
+ * Keeps a file that the daemon writes out of `git status`: a line in `info/exclude`, which belongs to this clone alone and is never
+ * committed. Outside of a repository, and where another repository would be written to, nothing is done.
+ * @param file canonical path
+ */
+export async function excludeFromGit(file: string): Promise<void> {
+  const place = await findRepository(path.dirname(file))
+  if (!place || !(await isOwn(place))) return
+  const name = path.relative(place.top, file)
+  if (name.startsWith('..') || /[\r\n]/.test(name)) return
+  const folder = path.join(place.commonDir, 'info')
+  await mkdir(folder, { recursive: true })
+  if (!isInside(await realpath(folder), place.commonDir)) return
+  const list = path.join(folder, 'exclude')
+  const known = String((await readRegularFile(list, { maxBytes: SIZE_MAX, links: 'refuse' })) ?? '')
+  const pattern = `/${name.split(path.sep).join('/').replace(SPECIAL, '\\$&')}`
+  if (known.split(/\r?\n/).includes(pattern)) return
+  const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT
+  const handle = await openRegularFile(list, { flags, mode: 0o644, links: 'refuse' })
+  const start = known === '' || known.endsWith('\n') ? '' : '\n'
+  try {
+    writeSync(handle, `${start}${pattern}\n`)
+  } finally {
+    closeSync(handle)
+  }
+}
+
+/** A `.git` that is a file may name any folder: only one that names it back is a worktree of that repository. */
+async function isOwn({ top, gitDir, commonDir }: RepositoryPlace): Promise<boolean> {
+  const own = path.join(top, '.git')
+  if (gitDir === own && commonDir === own) return true
+  const back = await lineOf(path.join(gitDir, 'gitdir')).catch(() => '')
+  return isInside(gitDir, commonDir) && path.resolve(gitDir, back) === own
+}
